@@ -1,0 +1,144 @@
+//! The interface every controller has, and how one is built.
+
+use crate::{Decision, Event, ProbeCluster, RateLimits};
+use legato_units::{DataRate, Timestamp};
+use serde::{Serialize, de::DeserializeOwned};
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::Arc;
+
+/// A rate controller. Two methods suffice; the others have defaults.
+pub trait RateController: Send {
+    /// Take one event, known at `now`. `now` never goes back.
+    fn on_event(&mut self, now: Timestamp, event: &Event);
+
+    /// What to do until the next event. Pure: changes only through `on_event`.
+    fn decision(&self) -> Decision;
+
+    /// When the controller wants [`Event::Deadline`]; the driver sends it then, not before.
+    fn next_deadline(&self) -> Option<Timestamp> {
+        None
+    }
+
+    /// The next burst to send as a probe; the driver polls after each event until `None`.
+    fn poll_probe(&mut self) -> Option<ProbeCluster> {
+        None
+    }
+
+    /// Name the inner state worth drawing, for trace and dashboard.
+    fn observe(&self, gauge: &mut dyn FnMut(&'static str, f64)) {
+        let _ = gauge;
+    }
+
+    /// A copy that goes on the same.
+    fn clone_box(&self) -> Box<dyn RateController>;
+}
+
+/// Which end of the call a controller sits at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// Sees arrivals; its target travels back as REMB.
+    Receiver,
+    /// Sees departures and feedback.
+    Sender,
+}
+
+impl Side {
+    /// `"receiver"` or `"sender"`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Receiver => "receiver",
+            Self::Sender => "sender",
+        }
+    }
+}
+
+/// What a controller's file states about itself.
+pub trait Construct: RateController + Sized + 'static {
+    /// The name users type.
+    const NAME: &'static str;
+    /// Which end it sits at.
+    const SIDE: Side;
+    /// One line for `legato controllers`.
+    const SUMMARY: &'static str;
+    /// Keys of docs/references.bib.
+    const CITES: &'static [&'static str];
+    /// Its parameters; `#[serde(default, deny_unknown_fields)]`.
+    type Config: Default + Serialize + DeserializeOwned;
+
+    /// Build it. Refuses parameters that make no sense.
+    fn new(config: Self::Config, context: Context<'_>) -> Result<Self, BuildError>;
+}
+
+/// What a controller may know at its birth. Files and seeds enter here only.
+#[derive(Clone, Copy)]
+pub struct Context<'a> {
+    /// Bounds and start rate.
+    pub limits: RateLimits,
+    /// The time of its first event, at the earliest.
+    pub start: Timestamp,
+    /// For controllers that draw.
+    pub seed: u64,
+    /// Files, and the future where the scenario grants it.
+    pub assets: &'a dyn Assets,
+}
+
+/// The outside world at build time.
+pub trait Assets {
+    /// A file by name, `None` where there is none.
+    fn file(&self, name: &str) -> Option<Cow<'_, [u8]>>;
+
+    /// The bottleneck's capacity over the whole call, ascending in time; granted to `oracle` alone.
+    fn future_capacity(&self) -> Option<Arc<[CapacityStep]>> {
+        None
+    }
+}
+
+/// From `start` on the bottleneck passes `capacity`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CapacityStep {
+    /// Valid from here to the next step.
+    pub start: Timestamp,
+    /// Mean over the step.
+    pub capacity: DataRate,
+}
+
+/// No files, no future.
+pub struct NoAssets;
+
+impl Assets for NoAssets {
+    fn file(&self, _name: &str) -> Option<Cow<'_, [u8]>> {
+        None
+    }
+}
+
+/// Why a controller could not be built.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum BuildError {
+    /// A parameter is unknown, of the wrong type or out of range.
+    Config {
+        /// The controller.
+        controller: &'static str,
+        /// What is wrong, naming key and value.
+        message: String,
+    },
+    /// A file or the future is needed and not there.
+    Missing {
+        /// The controller.
+        controller: &'static str,
+        /// What it needs.
+        what: String,
+    },
+}
+
+impl fmt::Display for BuildError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Config { controller, message } => write!(f, "controller {controller}: {message}"),
+            Self::Missing { controller, what } => write!(f, "controller {controller} needs {what}"),
+        }
+    }
+}
+
+impl std::error::Error for BuildError {}

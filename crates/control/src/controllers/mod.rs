@@ -1,0 +1,5 @@
+//! One file a controller; `registry.rs` has a line for each.
+
+pub mod fixed;
+pub mod oracle;
+pub mod remote;

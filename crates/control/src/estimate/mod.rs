@@ -1,0 +1,1 @@
+//! What several controllers share: arrival groups, trend lines, rates over windows.

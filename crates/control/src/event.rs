@@ -1,0 +1,211 @@
+//! What a controller is told. Events are owned values: recorded, replayed, fuzzed, passed over C.
+
+use legato_units::{DataRate, DataSize, PeerTimestamp, TimeDelta, Timestamp};
+use serde::{Deserialize, Serialize};
+
+/// One thing that happened, told to a controller with the time it became known at this end.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub enum Event {
+    /// The time the controller asked for in `next_deadline` has come.
+    Deadline,
+    /// The source took a picture (sender).
+    FrameCaptured(SourceFrameInfo),
+    /// The encoder finished a frame (sender).
+    FrameEncoded(EncodedFrameInfo),
+    /// A frame was rendered or given up (receiver).
+    FrameReport(FrameReport),
+    /// The application changed the bounds.
+    Limits(RateLimits),
+    /// How much waits in the pacer, told after every enqueue of a frame and before every feedback.
+    PacerQueue(PacerQueue),
+    /// A packet arrived (receiver).
+    PacketReceived(ReceivedPacket),
+    /// A packet left the pacer (sender). Stamped when it leaves, not when it queues.
+    PacketSent(SentPacket),
+    /// The receiver's estimate, carried by REMB (sender).
+    RemoteEstimate(DataRate),
+    /// A round-trip time measured from a receiver report (sender).
+    RoundTripTime(TimeDelta),
+    /// The route changed: everything learned of the old path is void.
+    RouteChange,
+    /// Transport-wide feedback, joined with what was sent (sender).
+    TransportFeedback(TransportFeedback),
+}
+
+/// Bounds and start of the target bitrate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RateLimits {
+    /// Never decide below this.
+    pub min: DataRate,
+    /// Decide this until something is known.
+    pub start: DataRate,
+    /// Never decide above this.
+    pub max: DataRate,
+}
+
+impl RateLimits {
+    /// `rate` forced into `[min, max]`.
+    #[inline]
+    pub fn clamp(&self, rate: DataRate) -> DataRate {
+        rate.max(self.min).min(self.max)
+    }
+}
+
+/// What is known of a picture before it is encoded.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SourceFrameInfo {
+    /// Counts captured frames from 0.
+    pub frame: u64,
+    /// Mean absolute luma difference to the previous frame, in 8-bit steps (`None`: not measured).
+    pub complexity: Option<f32>,
+}
+
+/// What the encoder made of a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct EncodedFrameInfo {
+    /// Counts captured frames from 0.
+    pub frame: u64,
+    /// Coded size without packet headers.
+    pub size: DataSize,
+    /// Decodable without any other frame.
+    pub keyframe: bool,
+    /// Picture height in luma rows.
+    pub height: u16,
+    /// Mean quantiser, on the codec's own scale.
+    pub qp: f32,
+    /// The encoder's own luma PSNR in dB, where it tells.
+    pub psnr_db: Option<f32>,
+    /// What the encoder was asked for when it coded this frame.
+    pub encoder_bitrate: DataRate,
+}
+
+/// What became of a frame at the receiver.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FrameReport {
+    /// Counts frames as the receiver saw them.
+    pub frame: u64,
+    /// Rendered, or given up.
+    pub rendered: bool,
+    /// Decodable without any other frame.
+    pub keyframe: bool,
+    /// Coded bytes received of it.
+    pub size: DataSize,
+    /// First to last packet of the frame.
+    pub assembly: TimeDelta,
+    /// Since the previous rendered frame.
+    pub interval: TimeDelta,
+}
+
+/// The pacer's queue.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PacerQueue {
+    /// Bytes waiting, headers included.
+    pub size: DataSize,
+    /// Time to drain them at the pacing rate.
+    pub drain: TimeDelta,
+}
+
+/// What a packet carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum PacketKind {
+    /// An audio frame.
+    Audio,
+    /// Parity for other packets.
+    Fec,
+    /// Nothing: bytes sent to fill a rate or a probe.
+    Padding,
+    /// A packet sent again.
+    Retransmission,
+    /// A piece of a video frame.
+    Video,
+}
+
+/// A packet that left the pacer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SentPacket {
+    /// Transport-wide sequence number, unwrapped.
+    pub transport_seq: u64,
+    /// The stream.
+    pub ssrc: u32,
+    /// Bytes on the wire, IP and UDP headers included.
+    pub size: DataSize,
+    /// What it carries.
+    pub kind: PacketKind,
+    /// The probe cluster it is part of.
+    pub probe_cluster: Option<u32>,
+    /// Bytes sent and not yet reported, this packet included.
+    pub in_flight: DataSize,
+}
+
+/// A packet that arrived, as a receiver-side controller sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReceivedPacket {
+    /// Transport-wide sequence number, unwrapped.
+    pub transport_seq: u64,
+    /// The stream.
+    pub ssrc: u32,
+    /// Bytes on the wire, IP and UDP headers included.
+    pub size: DataSize,
+    /// What it carries.
+    pub kind: PacketKind,
+    /// When it left, by the sender's clock (absolute send time extension).
+    pub departure: Option<PeerTimestamp>,
+    /// Congestion experienced.
+    pub ce: bool,
+}
+
+/// Feedback of many packets, in send order, each reported once unless a later report corrects it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TransportFeedback {
+    /// One entry a packet, ascending `transport_seq`.
+    pub reports: Vec<PacketReport>,
+    /// Bytes sent and not yet reported, after this feedback.
+    pub in_flight: DataSize,
+}
+
+/// What became of one packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PacketReport {
+    /// Transport-wide sequence number, unwrapped.
+    pub transport_seq: u64,
+    /// The stream.
+    pub ssrc: u32,
+    /// Bytes on the wire, IP and UDP headers included.
+    pub size: DataSize,
+    /// When it left the pacer, own clock.
+    pub departure: Timestamp,
+    /// Whether and when it arrived.
+    pub fate: Fate,
+    /// Congestion experienced.
+    pub ce: bool,
+    /// What it carried.
+    pub kind: PacketKind,
+    /// The probe cluster it was part of.
+    pub probe_cluster: Option<u32>,
+}
+
+/// Whether a packet arrived. A later report may turn `Missing` to `Arrived`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Fate {
+    /// It arrived; when, by the receiver's clock, may be unknown.
+    Arrived(Option<PeerTimestamp>),
+    /// Not reported as received.
+    Missing,
+}
+
+impl PacketReport {
+    /// The arrival, where the packet arrived and the report says when.
+    #[inline]
+    pub fn arrival(&self) -> Option<PeerTimestamp> {
+        match self.fate {
+            Fate::Arrived(at) => at,
+            Fate::Missing => None,
+        }
+    }
+    /// Whether it arrived at all.
+    #[inline]
+    pub fn arrived(&self) -> bool {
+        matches!(self.fate, Fate::Arrived(_))
+    }
+}

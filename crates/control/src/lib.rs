@@ -1,0 +1,30 @@
+//! The controllers: values that take events and give a decision.
+//!
+//! A controller reads no clock, opens no socket and draws no randomness of its own; the same object
+//! runs in the simulator, in a call and behind the C ABI. This crate knows no pixels, packet bytes,
+//! Python or drivers.
+//!
+//! ```
+//! use legato_control::{entry, Context, Event, NoAssets, RateLimits};
+//! use legato_units::{DataRate, Timestamp};
+//! let limits = RateLimits { min: DataRate::from_kbps(50), start: DataRate::from_kbps(300), max: DataRate::from_mbps(6) };
+//! let context = Context { limits, start: Timestamp::ZERO, seed: 1, assets: &NoAssets };
+//! let mut controller = entry("fixed").unwrap().build(&toml::toml! { target_bitrate_bps = 800_000 }, context).unwrap();
+//! controller.on_event(Timestamp::ZERO, &Event::Deadline);
+//! assert_eq!(controller.decision().target_bitrate, DataRate::from_kbps(800));
+//! ```
+
+mod controller;
+pub mod controllers;
+mod decision;
+pub mod estimate;
+mod event;
+mod registry;
+
+pub use controller::{Assets, BuildError, CapacityStep, Construct, Context, NoAssets, RateController, Side};
+pub use decision::{Decision, ProbeCluster};
+pub use event::{
+    EncodedFrameInfo, Event, Fate, FrameReport, PacerQueue, PacketKind, PacketReport, RateLimits, ReceivedPacket,
+    SentPacket, SourceFrameInfo, TransportFeedback,
+};
+pub use registry::{Entry, REGISTRY, entry};

@@ -1,0 +1,79 @@
+//! The table of controllers. Properties, fuzzing, scenarios, Python, the command line and the
+//! report find a controller through it and through nothing else.
+
+use crate::controllers::{fixed, oracle, remote};
+use crate::{BuildError, Construct, Context, RateController, Side};
+
+/// Every controller, one line each, by name.
+pub const REGISTRY: &[Entry] =
+    &[Entry::of::<fixed::Fixed>(), Entry::of::<oracle::Oracle>(), Entry::of::<remote::Remote>()];
+
+/// One line of [`REGISTRY`].
+pub struct Entry {
+    /// The name users type.
+    pub name: &'static str,
+    /// Which end it sits at.
+    pub side: Side,
+    /// One line of what it is.
+    pub summary: &'static str,
+    /// Keys of docs/references.bib.
+    pub cites: &'static [&'static str],
+    default_config: fn() -> toml::Table,
+    build: fn(&toml::Table, Context<'_>) -> Result<Box<dyn RateController>, BuildError>,
+}
+
+impl Entry {
+    const fn of<C: Construct>() -> Self {
+        Self {
+            name: C::NAME,
+            side: C::SIDE,
+            summary: C::SUMMARY,
+            cites: C::CITES,
+            default_config: || toml::Table::try_from(C::Config::default()).expect("a config is a table of plain values"),
+            build: |table, context| {
+                let config = table.clone().try_into::<C::Config>().map_err(|error| BuildError::Config {
+                    controller: C::NAME,
+                    message: error.message().to_owned(),
+                })?;
+                Ok(Box::new(C::new(config, context)?))
+            },
+        }
+    }
+
+    /// Its parameters with their defaults.
+    pub fn default_config(&self) -> toml::Table {
+        (self.default_config)()
+    }
+
+    /// Build one; keys that are absent take their defaults, unknown ones are refused.
+    pub fn build(&self, config: &toml::Table, context: Context<'_>) -> Result<Box<dyn RateController>, BuildError> {
+        (self.build)(config, context)
+    }
+}
+
+/// The entry of that name.
+pub fn entry(name: &str) -> Option<&'static Entry> {
+    REGISTRY.iter().find(|entry| entry.name == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_sorted() {
+        assert!(REGISTRY.windows(2).all(|pair| pair[0].name < pair[1].name));
+    }
+
+    #[test]
+    fn an_unknown_parameter_is_refused_by_name() {
+        use crate::{NoAssets, RateLimits};
+        use legato_units::{DataRate, Timestamp};
+        let limits = RateLimits { min: DataRate::ZERO, start: DataRate::ZERO, max: DataRate::MAX };
+        let context = Context { limits, start: Timestamp::ZERO, seed: 0, assets: &NoAssets };
+        for entry in REGISTRY {
+            let error = entry.build(&toml::toml! { no_such_key = 1 }, context).err().expect("refused");
+            assert!(error.to_string().contains("no_such_key"), "{error}");
+        }
+    }
+}

@@ -1,0 +1,18 @@
+//! Units as types. Every time, rate and size in Legato is an integer: nanoseconds, bits per
+//! second, bytes. Floats live inside an estimator and are rounded where they leave it.
+//!
+//! ```
+//! use legato_units::{DataRate, DataSize, TimeDelta, Timestamp};
+//! let start = Timestamp::ZERO;
+//! let end = start + DataSize::from_bytes(1_250) / DataRate::from_kbps(1_000);
+//! assert_eq!(end - start, TimeDelta::from_millis(10));
+//! assert_eq!(DataRate::from_mbps(2) * TimeDelta::from_millis(100), DataSize::from_bytes(25_000));
+//! ```
+
+mod rate;
+mod size;
+mod time;
+
+pub use rate::DataRate;
+pub use size::DataSize;
+pub use time::{PeerTimestamp, TimeDelta, Timestamp};

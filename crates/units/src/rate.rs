@@ -1,0 +1,137 @@
+//! Data rates, in bits per second.
+
+use crate::{DataSize, TimeDelta};
+use core::fmt;
+use core::ops::{Add, AddAssign, Mul, Sub};
+use serde::{Deserialize, Serialize};
+
+/// A data rate, in bit/s. Kilo and mega are powers of ten.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct DataRate(u64);
+
+impl DataRate {
+    /// Nothing moves.
+    pub const ZERO: Self = Self(0);
+    /// Faster than any link.
+    pub const MAX: Self = Self(u64::MAX);
+
+    /// A rate in bit/s.
+    #[inline]
+    pub const fn from_bps(bps: u64) -> Self {
+        Self(bps)
+    }
+    /// A rate in kbit/s (1,000 bit/s).
+    #[inline]
+    pub const fn from_kbps(kbps: u64) -> Self {
+        Self(kbps * 1_000)
+    }
+    /// A rate in Mbit/s (1,000,000 bit/s).
+    #[inline]
+    pub const fn from_mbps(mbps: u64) -> Self {
+        Self(mbps * 1_000_000)
+    }
+    /// A rate in bit/s, rounded to the nearest; negative and NaN become zero, too large saturates.
+    #[inline]
+    pub fn from_bps_f64(bps: f64) -> Self {
+        Self(bps.round_ties_even() as u64)
+    }
+    /// Bits per second.
+    #[inline]
+    pub const fn as_bps(self) -> u64 {
+        self.0
+    }
+    /// Bits per second as a float, for estimators.
+    #[inline]
+    pub fn as_bps_f64(self) -> f64 {
+        self.0 as f64
+    }
+    /// Kilobits per second as a float, for display and estimators.
+    #[inline]
+    pub fn as_kbps_f64(self) -> f64 {
+        self.0 as f64 / 1e3
+    }
+    /// `self − other`, or zero where other is larger.
+    #[inline]
+    pub const fn saturating_sub(self, other: Self) -> Self {
+        Self(self.0.saturating_sub(other.0))
+    }
+    /// `self × factor`, rounded to the nearest bit/s; saturates, negative and NaN become zero.
+    #[inline]
+    pub fn scale(self, factor: f64) -> Self {
+        Self::from_bps_f64(self.0 as f64 * factor)
+    }
+}
+
+impl Add for DataRate {
+    type Output = Self;
+    #[inline]
+    fn add(self, other: Self) -> Self {
+        Self(self.0 + other.0)
+    }
+}
+impl AddAssign for DataRate {
+    #[inline]
+    fn add_assign(&mut self, other: Self) {
+        self.0 += other.0;
+    }
+}
+impl Sub for DataRate {
+    type Output = Self;
+    #[inline]
+    fn sub(self, other: Self) -> Self {
+        Self(self.0 - other.0)
+    }
+}
+
+/// The amount moved in a span, rounded down. Nothing for spans of zero or less.
+impl Mul<TimeDelta> for DataRate {
+    type Output = DataSize;
+    #[inline]
+    fn mul(self, span: TimeDelta) -> DataSize {
+        let Ok(ns) = u64::try_from(span.as_nanos()) else {
+            return DataSize::ZERO;
+        };
+        match self.0.checked_mul(ns) {
+            Some(bit_ns) => DataSize::from_bytes(bit_ns / 8_000_000_000),
+            None => {
+                let bytes = u128::from(self.0) * u128::from(ns) / 8_000_000_000;
+                DataSize::from_bytes(u64::try_from(bytes).unwrap_or(u64::MAX))
+            }
+        }
+    }
+}
+
+impl fmt::Display for DataRate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            0..1_000 => write!(f, "{} bit/s", self.0),
+            1_000..1_000_000 => write!(f, "{:.1} kbit/s", self.0 as f64 / 1e3),
+            _ => write!(f, "{:.3} Mbit/s", self.0 as f64 / 1e6),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kilo_and_mega_are_powers_of_ten() {
+        assert_eq!(DataRate::from_mbps(1), DataRate::from_kbps(1_000));
+        assert_eq!(DataRate::from_kbps(1).to_string(), "1.0 kbit/s");
+    }
+
+    #[test]
+    fn floats_that_are_no_rate_become_zero_or_saturate() {
+        assert_eq!(DataRate::from_bps_f64(f64::NAN), DataRate::ZERO);
+        assert_eq!(DataRate::from_bps_f64(-1.0), DataRate::ZERO);
+        assert_eq!(DataRate::from_bps_f64(f64::INFINITY), DataRate::MAX);
+    }
+
+    #[test]
+    fn rate_times_span_survives_overflow_and_negative_spans() {
+        assert_eq!(DataRate::from_mbps(1_000_000) * TimeDelta::from_secs(100), DataSize::from_bytes(12_500_000_000_000));
+        assert_eq!(DataRate::from_mbps(1) * TimeDelta::from_secs(-1), DataSize::ZERO);
+    }
+}
