@@ -1,1 +1,17 @@
-//! Placeholder of the first commit.
+//! The media of a call: pictures, encoders, packets' contents, decoders and what the viewer saw.
+//!
+//! Encoders and decoders are models: they say how large a frame is and how good it looks, from
+//! tables measured with real encoders on real clips ([`Profile`]), and hold no pixels. All
+//! arithmetic is deterministic: the same calls give the same bits on every machine.
+
+#[allow(dead_code)] // The table-driven encoders that come next use it.
+mod curve;
+pub mod decoder;
+pub mod encoder;
+mod quality;
+mod source;
+
+pub use decoder::{AssembledFrame, DecodedFrame, Decoder};
+pub use encoder::{EncodedFrame, Encoder, EncoderBudget};
+pub use quality::{Quality, SSIM_DB_MAX};
+pub use source::{Content, FrameRate, Playback, Source, SourceFrame};

@@ -1,0 +1,81 @@
+//! Encoder models: a picture and a budget go in, a frame's size and quality come out.
+
+pub mod statistical;
+
+use crate::{Quality, SourceFrame};
+use legato_control::EncodedFrameInfo;
+use legato_units::{DataRate, DataSize, Timestamp};
+
+/// A video encoder. One call a captured picture; every call gives a frame.
+pub trait Encoder: Send {
+    /// Code `frame` within `budget`. `now` never goes back.
+    fn encode(&mut self, now: Timestamp, frame: SourceFrame, budget: EncoderBudget) -> EncodedFrame;
+
+    /// Name the inner state worth drawing, for trace and dashboard.
+    fn observe(&self, gauge: &mut dyn FnMut(&'static str, f64)) {
+        let _ = gauge;
+    }
+}
+
+/// What the sender allows the next frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EncoderBudget {
+    /// The bitrate of coded video, packet headers not counted.
+    pub bitrate: DataRate,
+    /// The frame shall not be larger than this (`None`: as the bitrate has it).
+    pub max_frame_size: Option<DataSize>,
+    /// Code a key frame.
+    pub keyframe: bool,
+}
+
+impl EncoderBudget {
+    /// A bitrate and nothing else.
+    pub const fn of_bitrate(bitrate: DataRate) -> Self {
+        Self { bitrate, max_frame_size: None, keyframe: false }
+    }
+}
+
+/// A coded frame.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct EncodedFrame {
+    /// The captured frame it codes.
+    pub frame: u64,
+    /// Counts coded frames from 0; each but a key frame needs the one before it.
+    pub sequence: u64,
+    /// The picture of the clip it shows.
+    pub content: u32,
+    /// Which size of the resolution ladder, 0 the smallest.
+    pub rung: u8,
+    /// The row of the encoder's quality tables it was coded at (a quantiser or a level).
+    pub qp: f32,
+    /// Coded size without packet headers.
+    pub size: DataSize,
+    /// Decodable without any other frame.
+    pub keyframe: bool,
+    /// Picture width in luma columns.
+    pub width: u16,
+    /// Picture height in luma rows.
+    pub height: u16,
+    /// Luma PSNR in dB at the coded size, as an encoder tells; `None` where no pixels are behind it.
+    pub psnr_db: Option<f32>,
+    /// What the viewer sees where all of it and all before it arrives; `None` where no pixels are behind it.
+    pub quality: Option<Quality>,
+    /// What the encoder was asked for.
+    pub bitrate: DataRate,
+}
+
+impl EncodedFrame {
+    /// What a controller is told of it.
+    #[inline]
+    pub fn info(&self) -> EncodedFrameInfo {
+        EncodedFrameInfo {
+            frame: self.frame,
+            size: self.size,
+            keyframe: self.keyframe,
+            height: self.height,
+            qp: self.qp,
+            psnr_db: self.psnr_db,
+            encoder_bitrate: self.bitrate,
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! The statistical source of RFC 8593, section 4.1: frame sizes with Laplacian noise around the
+//! budget, a reaction that comes late, and a burst with every reaction. It has no pixels, so its
+//! frames carry no quality.
+
+use super::{EncodedFrame, Encoder, EncoderBudget};
+use crate::{FrameRate, SourceFrame};
+use legato_units::{DataRate, DataSize, TimeDelta, Timestamp};
+use rand_chacha::ChaCha8Rng;
+use rand_core::RngCore;
+use serde::{Deserialize, Serialize};
+
+/// The parameters of [rfc8593] table 1, with its example values.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// tau_v: a new target is acted on this long after it came, in ms.
+    pub reaction_ms: u32,
+    /// K_d: frames a transient lasts, at least 1.
+    pub transient_frames: u32,
+    /// K_B: the first frame of a transient, in bytes.
+    pub transient_burst_bytes: u32,
+    /// SCALE_B: Laplace scale of the relative size error (not its deviation, which is sqrt 2 larger).
+    pub size_scale_ratio: f64,
+    /// R_min, in bit/s.
+    pub min_bitrate_bps: u64,
+    /// R_max, in bit/s.
+    pub max_bitrate_bps: u64,
+    /// Told in the frames, nothing else depends on it.
+    pub height: u16,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            reaction_ms: 200,
+            transient_frames: 8,
+            transient_burst_bytes: 13_500,
+            size_scale_ratio: 0.15,
+            min_bitrate_bps: 150_000,
+            max_bitrate_bps: 1_500_000,
+            height: 720,
+        }
+    }
+}
+
+/// An encoder without pixels.
+#[derive(Clone, Debug)]
+pub struct Statistical {
+    config: Config,
+    frame_rate: f64,
+    rng: ChaCha8Rng,
+    /// R_v as the encoder obeys it.
+    current: DataRate,
+    /// A target heard and not yet obeyed, with the time it will be.
+    pending: Option<(Timestamp, DataRate)>,
+    /// Frames of the transient still to come.
+    transient_left: u32,
+    /// Size of each of them but the first.
+    transient_bytes: f64,
+    sequence: u64,
+}
+
+impl Statistical {
+    /// An encoder that draws from `rng`.
+    pub fn new(config: Config, frame_rate: FrameRate, rng: ChaCha8Rng) -> Self {
+        Self {
+            config,
+            frame_rate: frame_rate.as_f64(),
+            rng,
+            current: DataRate::ZERO,
+            pending: None,
+            transient_left: 0,
+            transient_bytes: 0.0,
+            sequence: 0,
+        }
+    }
+
+    /// B0, the reference frame, in bytes.
+    fn frame_bytes(&self, bitrate: DataRate) -> f64 {
+        bitrate.as_bps_f64() / 8.0 / self.frame_rate
+    }
+
+    /// [rfc8593] section 4.1: react `reaction_ms` after a change, and hear nothing until then.
+    fn follow(&mut self, now: Timestamp, target: DataRate) {
+        let target = target
+            .max(DataRate::from_bps(self.config.min_bitrate_bps))
+            .min(DataRate::from_bps(self.config.max_bitrate_bps));
+        if self.sequence == 0 {
+            self.current = target;
+            self.start_transient();
+            return;
+        }
+        match self.pending {
+            Some((due, next)) if now >= due => {
+                self.pending = None;
+                self.current = next;
+                self.start_transient();
+            }
+            Some(_) => {}
+            None if target != self.current => {
+                self.pending = Some((now + TimeDelta::from_millis(i64::from(self.config.reaction_ms)), target));
+            }
+            None => {}
+        }
+    }
+
+    /// One frame of K_B, then K_d - 1 smaller ones, so that the K_d together keep the bitrate.
+    fn start_transient(&mut self) {
+        let frames = self.config.transient_frames.max(1);
+        let rest = f64::from(frames - 1).max(1.0);
+        let total = self.frame_bytes(self.current) * f64::from(frames);
+        self.transient_left = frames;
+        self.transient_bytes = (total - f64::from(self.config.transient_burst_bytes)).max(0.0) / rest;
+    }
+
+    /// A Laplace deviate of scale 1, by inversion.
+    fn laplace(&mut self) -> f64 {
+        // 53 bits, centred so that neither end is reached.
+        let u = ((self.rng.next_u64() >> 11) as f64 + 0.5) / (1_u64 << 53) as f64 - 0.5;
+        -u.signum() * libm::log(1.0 - 2.0 * u.abs())
+    }
+}
+
+impl Encoder for Statistical {
+    fn encode(&mut self, now: Timestamp, frame: SourceFrame, budget: EncoderBudget) -> EncodedFrame {
+        self.follow(now, budget.bitrate);
+        if budget.keyframe && self.sequence > 0 {
+            // The RFC knows no key frames; a forced one is a transient, its burst the key frame.
+            self.start_transient();
+        }
+        let first = self.transient_left == self.config.transient_frames.max(1);
+        let bytes = if first {
+            f64::from(self.config.transient_burst_bytes)
+        } else if self.transient_left > 0 {
+            self.transient_bytes
+        } else {
+            self.frame_bytes(self.current) * (1.0 + self.config.size_scale_ratio * self.laplace())
+        };
+        self.transient_left = self.transient_left.saturating_sub(1);
+        let sequence = self.sequence;
+        self.sequence += 1;
+        // A Laplacian has no bounds: one size in some 1,600 would fall below zero.
+        let mut size = DataSize::from_bytes(bytes.clamp(10.0, 1e6) as u64);
+        if let Some(max) = budget.max_frame_size {
+            size = size.min(max);
+        }
+        EncodedFrame {
+            frame: frame.frame,
+            sequence,
+            content: frame.content,
+            rung: 0,
+            qp: 0.0,
+            size,
+            keyframe: sequence == 0 || budget.keyframe,
+            width: (u32::from(self.config.height) * 16 / 9) as u16 & !1,
+            height: self.config.height,
+            psnr_db: None,
+            quality: None,
+            bitrate: budget.bitrate,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Content, Source};
+    use rand_core::SeedableRng;
+
+    fn sizes(targets: &[(u32, u64)]) -> Vec<u64> {
+        let rng = ChaCha8Rng::seed_from_u64(1);
+        let mut encoder = Statistical::new(Config::default(), FrameRate::THIRTY, rng);
+        let mut source = Source::new(Content::unmeasured(FrameRate::THIRTY), Timestamp::ZERO, 0);
+        let mut sizes = Vec::new();
+        for &(frames, kbps) in targets {
+            for _ in 0..frames {
+                let picture = source.capture();
+                let budget = EncoderBudget::of_bitrate(DataRate::from_kbps(kbps));
+                sizes.push(encoder.encode(picture.capture, picture, budget).size.as_bytes());
+            }
+        }
+        sizes
+    }
+
+    /// [rfc8593] section 4.1, worked by hand: at 960 kbit/s and 30 fps a frame is 4,000 bytes; a
+    /// transient of 8 frames is 32,000 bytes, of which 13,500 come first and 7 x 2,642 after.
+    #[test]
+    fn a_transient_keeps_the_bitrate_over_its_frames() {
+        let sizes = sizes(&[(8, 960)]);
+        assert_eq!(sizes[0], 13_500);
+        assert!(sizes[1..].iter().all(|&size| size == 2_642), "{sizes:?}");
+    }
+
+    /// A change is obeyed 200 ms (6 frames) after it was told; the frame of 200 ms is the burst.
+    #[test]
+    fn a_new_target_is_obeyed_after_the_reaction_time() {
+        let sizes = sizes(&[(30, 960), (12, 480)]);
+        assert!(sizes[30..36].iter().all(|&size| size != 13_500));
+        assert_eq!(sizes[36], 13_500);
+        assert_eq!(sizes[37], (16_000 - 13_500) / 7);
+    }
+
+    #[test]
+    fn steady_sizes_have_the_mean_and_the_laplacian_spread_of_the_budget() {
+        let sizes = sizes(&[(20_008, 960)]);
+        let steady = &sizes[8..];
+        let n = steady.len() as f64;
+        let mean = steady.iter().sum::<u64>() as f64 / n;
+        let variance = steady.iter().map(|&s| (s as f64 - mean) * (s as f64 - mean)).sum::<f64>() / n;
+        assert!((mean / 4_000.0 - 1.0).abs() < 0.01, "{mean}");
+        // The standard deviation of a Laplacian is sqrt 2 times its scale: 0.15 x 4000 x 1.414 = 849.
+        assert!((variance.sqrt() / 849.0 - 1.0).abs() < 0.05, "{}", variance.sqrt());
+    }
+}

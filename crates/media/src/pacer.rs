@@ -1,0 +1,473 @@
+//! The pacer: lets packets go at the controller's pacing rate, in bursts of at most
+//! `burst_interval`, fills up with padding, and sends probe clusters at their own rate.
+//!
+//! Modelled on libwebrtc's PacingController and BitrateProber ([libwebrtc-m150]): a debt grows by
+//! every packet and drains at the pacing rate; packets may go while the debt is worth less than the
+//! burst interval. The debt is kept as the instant at which it will be drained.
+
+use crate::packet::{MediaPacket, RTX_SSRC};
+use crate::packetizer::{IP_UDP_BYTES, MAX_UDP_PAYLOAD_BYTES};
+use legato_control::{Decision, PacketKind, ProbeCluster};
+use legato_units::{DataRate, DataSize, TimeDelta, Timestamp};
+use std::collections::VecDeque;
+
+/// Parameters of [`Pacer`].
+#[derive(Clone, Copy, Debug)]
+pub struct PacerConfig {
+    /// Let go at once what the pacing rate would pass in this time.
+    pub burst_interval: TimeDelta,
+    /// Pace faster than the controller wants rather than hold media longer than this.
+    pub queue_time_limit: TimeDelta,
+}
+
+impl Default for PacerConfig {
+    fn default() -> Self {
+        Self { burst_interval: TimeDelta::from_millis(40), queue_time_limit: TimeDelta::from_secs(2) }
+    }
+}
+
+/// Queues by priority, a debt, and probes.
+#[derive(Clone, Debug)]
+pub struct Pacer {
+    config: PacerConfig,
+    audio: VecDeque<MediaPacket>,
+    retransmissions: VecDeque<MediaPacket>,
+    media: VecDeque<MediaPacket>,
+    queued: DataSize,
+    /// Sum over queued packets of their enqueue times, for the mean waiting time.
+    enqueued_ns: i128,
+    pacing: DrainRate,
+    padding: DrainRate,
+    media_drained: Timestamp,
+    padding_drained: Timestamp,
+    last_departure: Timestamp,
+    congested: bool,
+    clusters: VecDeque<ActiveCluster>,
+    probing_allowed: bool,
+    padding_seq: u32,
+}
+
+/// A rate as the time a byte takes, so that a packet costs a product and no quotient.
+#[derive(Clone, Copy, Debug)]
+struct DrainRate {
+    rate: DataRate,
+    /// Nanoseconds a byte, 2^20 of them.
+    ns_per_byte_q20: u64,
+}
+
+impl DrainRate {
+    fn new(rate: DataRate) -> Self {
+        let ns_per_byte_q20 = match rate.as_bps() {
+            0 => 0,
+            bps => (8_000_000_000u64 << 20) / bps,
+        };
+        Self { rate, ns_per_byte_q20 }
+    }
+
+    #[inline]
+    fn time_of(self, bytes: u64) -> TimeDelta {
+        TimeDelta::from_nanos(((u128::from(bytes) * u128::from(self.ns_per_byte_q20)) >> 20) as i64)
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct ActiveCluster {
+    cluster: ProbeCluster,
+    requested: Timestamp,
+    /// When its first packet went, once it went.
+    started: Option<Timestamp>,
+    sent_bytes: u64,
+    sent_packets: u32,
+}
+
+/// Padding fills whole packets: with RTX negotiated libwebrtc pads by repeating old packets.
+const PADDING_PACKET_BYTES: u16 = MAX_UDP_PAYLOAD_BYTES + IP_UDP_BYTES;
+/// [libwebrtc-m150] PacingController: keep-alive while congested, debt cap.
+const CONGESTED_KEEPALIVE: TimeDelta = TimeDelta::from_millis(500);
+const MAX_DEBT: TimeDelta = TimeDelta::from_millis(500);
+/// [libwebrtc-m150] BitrateProber: forget a cluster that could not start or continue in time.
+const CLUSTER_TIMEOUT: TimeDelta = TimeDelta::from_secs(5);
+const MAX_PROBE_DELAY: TimeDelta = TimeDelta::from_millis(20);
+const MAX_PENDING_CLUSTERS: usize = 5;
+/// [libwebrtc-m150] BitrateProber: probing starts with the first packet of at least this size.
+const MIN_PROBE_PACKET_BYTES: u16 = 200;
+
+impl Pacer {
+    /// An empty pacer.
+    pub fn new(config: PacerConfig, start: Timestamp) -> Self {
+        Self {
+            config,
+            audio: VecDeque::new(),
+            retransmissions: VecDeque::new(),
+            media: VecDeque::with_capacity(64),
+            queued: DataSize::ZERO,
+            enqueued_ns: 0,
+            pacing: DrainRate::new(DataRate::ZERO),
+            padding: DrainRate::new(DataRate::ZERO),
+            media_drained: start,
+            padding_drained: start,
+            last_departure: start,
+            congested: false,
+            clusters: VecDeque::new(),
+            probing_allowed: false,
+            padding_seq: 0,
+        }
+    }
+
+    /// Obey a decision; `in_flight` is what is sent and not reported.
+    pub fn obey(&mut self, now: Timestamp, decision: &Decision, in_flight: DataSize) {
+        self.set_in_flight(decision, in_flight);
+        if decision.padding_rate != self.padding.rate {
+            rescale(&mut self.padding_drained, now, self.padding.rate, decision.padding_rate);
+            self.padding = DrainRate::new(decision.padding_rate);
+        }
+        let pacing_rate = self.drain_within_limit(now, decision.pacing_rate);
+        if pacing_rate != self.pacing.rate {
+            rescale(&mut self.media_drained, now, self.pacing.rate, pacing_rate);
+            self.pacing = DrainRate::new(pacing_rate);
+        }
+    }
+
+    /// Tell what is in flight; the congestion window holds media back while it is full.
+    #[inline]
+    pub fn set_in_flight(&mut self, decision: &Decision, in_flight: DataSize) {
+        self.congested = decision.congestion_window.is_some_and(|window| in_flight >= window);
+    }
+
+    /// [libwebrtc-m150] PacingController "queue time limit": a long queue must be gone in time.
+    fn drain_within_limit(&self, now: Timestamp, rate: DataRate) -> DataRate {
+        let packets = (self.media.len() + self.retransmissions.len() + self.audio.len()) as i128;
+        if packets < 2 {
+            return rate;
+        }
+        let mean_wait = TimeDelta::from_nanos((i128::from(now.as_nanos()) - self.enqueued_ns / packets) as i64);
+        let left = (self.config.queue_time_limit - mean_wait).max(TimeDelta::from_millis(1));
+        rate.max(self.queued / left)
+    }
+
+    /// Start a probe cluster after those already pending.
+    pub fn add_probe(&mut self, now: Timestamp, cluster: ProbeCluster) {
+        if self.clusters.len() == MAX_PENDING_CLUSTERS {
+            self.clusters.pop_front();
+        }
+        self.clusters.push_back(ActiveCluster { cluster, requested: now, started: None, sent_bytes: 0, sent_packets: 0 });
+    }
+
+    /// Queue a packet.
+    pub fn push(&mut self, packet: MediaPacket) {
+        self.queued += DataSize::from_bytes(u64::from(packet.size_bytes));
+        self.enqueued_ns += i128::from(packet.enqueued.as_nanos());
+        if packet.size_bytes >= MIN_PROBE_PACKET_BYTES {
+            self.probing_allowed = true;
+        }
+        match packet.kind {
+            PacketKind::Audio => self.audio.push_back(packet),
+            PacketKind::Retransmission => self.retransmissions.push_back(packet),
+            _ => self.media.push_back(packet),
+        }
+    }
+
+    /// Bytes waiting, headers included.
+    pub fn queued(&self) -> DataSize {
+        self.queued
+    }
+
+    /// Time to drain them at the pacing rate; zero where nothing waits.
+    pub fn drain_time(&self) -> TimeDelta {
+        if self.queued == DataSize::ZERO { TimeDelta::ZERO } else { self.pacing.time_of(self.queued.as_bytes()) }
+    }
+
+    /// The next packet that may leave at `now`, stamped, or `None` until [`Pacer::next_deadline`].
+    pub fn pop(&mut self, now: Timestamp) -> Option<MediaPacket> {
+        if self.probing_allowed && !self.clusters.is_empty() {
+            if let Some(packet) = self.pop_probe(now) {
+                return Some(packet);
+            }
+        }
+        if let Some(packet) = self.audio.pop_front() {
+            // Audio is not held back; it counts against the debt all the same.
+            return Some(self.depart(now, packet, None));
+        }
+        if self.congested {
+            let due = self.last_departure + CONGESTED_KEEPALIVE;
+            return (now >= due).then(|| self.padding_packet(now, IP_UDP_BYTES + 40)).map(|p| self.depart(now, p, None));
+        }
+        if self.pacing.rate == DataRate::ZERO {
+            return None;
+        }
+        let ready = self.media_drained - now < self.config.burst_interval;
+        if ready && let Some(packet) = self.retransmissions.pop_front().or_else(|| self.media.pop_front()) {
+            return Some(self.depart(now, packet, None));
+        }
+        if self.queued == DataSize::ZERO && self.padding_due().is_some_and(|due| due <= now) {
+            let packet = self.padding_packet(now, PADDING_PACKET_BYTES);
+            return Some(self.depart(now, packet, None));
+        }
+        None
+    }
+
+    /// When `pop` may next have something, if nothing else happens.
+    pub fn next_deadline(&self, now: Timestamp) -> Option<Timestamp> {
+        let media = if !self.audio.is_empty() {
+            Some(now)
+        } else if self.congested {
+            Some(self.last_departure + CONGESTED_KEEPALIVE)
+        } else if self.queued == DataSize::ZERO {
+            self.padding_due()
+        } else if self.pacing.rate == DataRate::ZERO {
+            None
+        } else if self.media_drained - now < self.config.burst_interval {
+            Some(now)
+        } else {
+            // Bursts start from no debt, so that one burst is followed by its full pause.
+            Some(self.media_drained)
+        };
+        let probe = match self.clusters.front() {
+            Some(active) if self.probing_allowed => Some(active.next_send()),
+            _ => None,
+        };
+        match (media, probe) {
+            (Some(media), Some(probe)) => Some(media.min(probe)),
+            (media, probe) => media.or(probe),
+        }
+    }
+
+    fn padding_due(&self) -> Option<Timestamp> {
+        (self.padding.rate > DataRate::ZERO && self.pacing.rate > DataRate::ZERO)
+            .then(|| self.padding_drained.max(self.media_drained))
+    }
+
+    fn pop_probe(&mut self, now: Timestamp) -> Option<MediaPacket> {
+        loop {
+            let active = *self.clusters.front()?;
+            let too_late = match active.started {
+                Some(_) => now - active.next_send() > MAX_PROBE_DELAY,
+                None => now - active.requested > CLUSTER_TIMEOUT,
+            };
+            if too_late || active.done() {
+                self.clusters.pop_front();
+                continue;
+            }
+            if now < active.next_send() {
+                return None;
+            }
+            let packet = self
+                .retransmissions
+                .pop_front()
+                .or_else(|| self.media.pop_front())
+                .unwrap_or_else(|| self.padding_packet(now, PADDING_PACKET_BYTES));
+            let packet = self.depart(now, packet, Some(active.cluster.id));
+            let front = self.clusters.front_mut().expect("checked above");
+            front.started.get_or_insert(now);
+            front.sent_bytes += u64::from(packet.size_bytes);
+            front.sent_packets += 1;
+            return Some(packet);
+        }
+    }
+
+    fn padding_packet(&mut self, now: Timestamp, size_bytes: u16) -> MediaPacket {
+        self.padding_seq += 1;
+        MediaPacket {
+            transport_seq: 0,
+            enqueued: now,
+            departure: now,
+            rtp_seq: self.padding_seq,
+            ssrc: RTX_SSRC,
+            frame: 0,
+            index: 0,
+            count: 0,
+            size_bytes,
+            payload_bytes: 0,
+            kind: PacketKind::Padding,
+            probe_cluster: None,
+        }
+    }
+
+    #[inline]
+    fn depart(&mut self, now: Timestamp, mut packet: MediaPacket, probe_cluster: Option<u32>) -> MediaPacket {
+        let bytes = u64::from(packet.size_bytes);
+        if packet.kind != PacketKind::Padding {
+            self.queued -= DataSize::from_bytes(bytes);
+            self.enqueued_ns -= i128::from(packet.enqueued.as_nanos());
+        }
+        packet.departure = now;
+        packet.probe_cluster = probe_cluster;
+        self.last_departure = now;
+        self.media_drained = (self.media_drained.max(now) + self.pacing.time_of(bytes)).min(now + MAX_DEBT);
+        if self.padding.rate > DataRate::ZERO {
+            self.padding_drained = (self.padding_drained.max(now) + self.padding.time_of(bytes)).min(now + MAX_DEBT);
+        }
+        packet
+    }
+}
+
+impl ActiveCluster {
+    /// The cluster runs at its rate in steps of `min_delta`: a step's packets leave together.
+    fn next_send(&self) -> Timestamp {
+        let Some(started) = self.started else { return Timestamp::from_nanos(i64::MIN) };
+        let step = (self.cluster.target_rate * self.cluster.min_delta).as_bytes().max(1);
+        // What a step owes goes out at the step's start.
+        started + DataSize::from_bytes(self.sent_bytes / step * step) / self.cluster.target_rate
+    }
+
+    fn done(&self) -> bool {
+        self.sent_packets >= self.cluster.min_packets
+            && self.sent_bytes >= (self.cluster.target_rate * self.cluster.min_duration).as_bytes()
+    }
+}
+
+/// The same debt in bytes drains at another rate from now on.
+fn rescale(drained: &mut Timestamp, now: Timestamp, old: DataRate, new: DataRate) {
+    let left = *drained - now;
+    *drained = if left <= TimeDelta::ZERO || new == DataRate::ZERO {
+        now.max(*drained)
+    } else {
+        now + TimeDelta::from_nanos(
+            (i128::from(left.as_nanos()) * i128::from(old.as_bps()) / i128::from(new.as_bps()))
+                .min(i128::from(MAX_DEBT.as_nanos())) as i64,
+        )
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packet::VIDEO_SSRC;
+
+    fn packet(at_ms: i64, kind: PacketKind) -> MediaPacket {
+        MediaPacket {
+            transport_seq: 0,
+            enqueued: Timestamp::from_millis(at_ms),
+            departure: Timestamp::ZERO,
+            rtp_seq: 0,
+            ssrc: VIDEO_SSRC,
+            frame: 0,
+            index: 0,
+            count: 1,
+            size_bytes: 1_250,
+            payload_bytes: 1_184,
+            kind,
+            probe_cluster: None,
+        }
+    }
+
+    /// A pacer of 1 Mbit/s: a packet of 1,250 bytes takes 10 ms.
+    fn pacer(burst_ms: i64) -> Pacer {
+        let config = PacerConfig { burst_interval: TimeDelta::from_millis(burst_ms), ..PacerConfig::default() };
+        let mut pacer = Pacer::new(config, Timestamp::ZERO);
+        let decision = Decision { pacing_rate: DataRate::from_mbps(1), ..Decision::of_target(DataRate::from_mbps(1)) };
+        pacer.obey(Timestamp::ZERO, &decision, DataSize::ZERO);
+        pacer
+    }
+
+    /// Departures in ms as the pacer's own deadlines drive it.
+    fn departures_ms(pacer: &mut Pacer, until_ms: i64) -> Vec<i64> {
+        let (mut now, mut out) = (Timestamp::ZERO, Vec::new());
+        while now <= Timestamp::from_millis(until_ms) {
+            while let Some(packet) = pacer.pop(now) {
+                out.push((packet.departure - Timestamp::ZERO).as_millis());
+            }
+            match pacer.next_deadline(now) {
+                Some(next) => now = next,
+                None => break,
+            }
+        }
+        out
+    }
+
+    #[test]
+    fn without_bursts_packets_leave_one_serialisation_time_apart() {
+        let mut pacer = pacer(1);
+        (0..4).for_each(|_| pacer.push(packet(0, PacketKind::Video)));
+        assert_eq!(pacer.drain_time().as_millis(), 40);
+        assert_eq!(departures_ms(&mut pacer, 1_000), [0, 10, 20, 30]);
+        assert_eq!(pacer.queued(), DataSize::ZERO);
+    }
+
+    #[test]
+    fn a_burst_is_followed_by_the_pause_that_pays_for_it() {
+        let mut pacer = pacer(40);
+        (0..6).for_each(|_| pacer.push(packet(0, PacketKind::Video)));
+        assert_eq!(departures_ms(&mut pacer, 1_000), [0, 0, 0, 0, 40, 40]);
+    }
+
+    #[test]
+    fn retransmissions_overtake_media_and_audio_is_never_held() {
+        let mut pacer = pacer(1);
+        pacer.push(packet(0, PacketKind::Video));
+        pacer.push(packet(0, PacketKind::Video));
+        pacer.push(packet(0, PacketKind::Retransmission));
+        pacer.push(packet(0, PacketKind::Audio));
+        let kinds: Vec<_> = std::iter::from_fn(|| {
+            let at = pacer.next_deadline(Timestamp::ZERO)?;
+            pacer.pop(at).map(|packet| packet.kind)
+        })
+        .collect();
+        assert_eq!(kinds, [PacketKind::Audio, PacketKind::Retransmission, PacketKind::Video, PacketKind::Video]);
+    }
+
+    #[test]
+    fn a_full_window_holds_media_but_for_the_keep_alive() {
+        let mut pacer = pacer(40);
+        pacer.push(packet(0, PacketKind::Video));
+        let window = Some(DataSize::from_bytes(1_000));
+        let decision = Decision { congestion_window: window, ..Decision::of_target(DataRate::from_mbps(1)) };
+        pacer.obey(Timestamp::ZERO, &decision, DataSize::from_bytes(1_000));
+        assert_eq!(pacer.pop(Timestamp::ZERO), None);
+        assert_eq!(pacer.next_deadline(Timestamp::ZERO), Some(Timestamp::from_millis(500)));
+        assert_eq!(pacer.pop(Timestamp::from_millis(500)).unwrap().kind, PacketKind::Padding);
+        pacer.set_in_flight(&decision, DataSize::from_bytes(999));
+        assert_eq!(pacer.pop(Timestamp::from_millis(600)).unwrap().kind, PacketKind::Video);
+    }
+
+    #[test]
+    fn padding_fills_the_padding_rate_when_no_media_waits() {
+        let mut pacer = pacer(5);
+        let decision = Decision {
+            pacing_rate: DataRate::from_mbps(2),
+            padding_rate: DataRate::from_bps(1_228 * 8 * 10),
+            ..Decision::of_target(DataRate::from_mbps(1))
+        };
+        pacer.obey(Timestamp::ZERO, &decision, DataSize::ZERO);
+        assert_eq!(departures_ms(&mut pacer, 350), [0, 100, 200, 300]);
+    }
+
+    #[test]
+    fn a_probe_cluster_runs_at_its_own_rate_and_ends_when_it_has_both_minima() {
+        let mut pacer = pacer(5);
+        let cluster = ProbeCluster {
+            id: 7,
+            target_rate: DataRate::from_bps(1_228 * 8 * 500),
+            min_duration: TimeDelta::from_millis(15),
+            min_packets: 5,
+            min_delta: TimeDelta::from_millis(2),
+        };
+        pacer.add_probe(Timestamp::ZERO, cluster);
+        assert_eq!(departures_ms(&mut pacer, 100), [0i64; 0], "no media yet: nothing to probe with");
+        pacer.push(MediaPacket { size_bytes: 1_228, ..packet(0, PacketKind::Video) });
+        // One packet each 2 ms; 15 ms at that rate are 7.5 packets.
+        assert_eq!(departures_ms(&mut pacer, 100), [0, 2, 4, 6, 8, 10, 12, 14]);
+    }
+
+    #[test]
+    fn a_queue_too_old_is_drained_faster_than_the_controller_asked() {
+        let mut pacer = pacer(5);
+        (0..100).for_each(|_| pacer.push(packet(0, PacketKind::Video)));
+        let decision = Decision { pacing_rate: DataRate::from_kbps(100), ..Decision::of_target(DataRate::ZERO) };
+        // 125,000 bytes have 2 s − 1 s left: 1 Mbit/s.
+        pacer.obey(Timestamp::from_secs(1), &decision, DataSize::ZERO);
+        assert_eq!(pacer.drain_time(), TimeDelta::from_secs(1));
+    }
+
+    #[test]
+    fn a_rate_change_keeps_the_debt_in_bytes() {
+        let mut pacer = pacer(5);
+        pacer.push(packet(0, PacketKind::Video));
+        pacer.push(packet(0, PacketKind::Video));
+        assert!(pacer.pop(Timestamp::ZERO).is_some());
+        let decision = Decision { pacing_rate: DataRate::from_kbps(500), ..Decision::of_target(DataRate::ZERO) };
+        pacer.obey(Timestamp::from_millis(5), &decision, DataSize::ZERO);
+        // Half of the 10 ms was paid; the rest takes 10 ms at half the rate.
+        assert_eq!(pacer.next_deadline(Timestamp::from_millis(5)), Some(Timestamp::from_millis(15)));
+    }
+}

@@ -1,0 +1,169 @@
+//! The camera: pictures of a clip at a fixed rate, played on and on without a cut.
+
+use legato_control::SourceFrameInfo;
+use legato_units::{TimeDelta, Timestamp};
+use std::sync::Arc;
+
+/// Frames per second as a fraction, so that 29.97 stays exact.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FrameRate {
+    frames: u32,
+    seconds: u32,
+}
+
+impl FrameRate {
+    /// So many frames in so many seconds; `None` unless both are at least 1 and the rate is at most 240.
+    pub const fn new(frames: u32, seconds: u32) -> Option<Self> {
+        if frames == 0 || seconds == 0 || frames as u64 > 240 * seconds as u64 {
+            return None;
+        }
+        Some(Self { frames, seconds })
+    }
+    /// 30 frames per second.
+    pub const THIRTY: Self = Self { frames: 30, seconds: 1 };
+
+    /// Frames per second.
+    pub fn as_f64(self) -> f64 {
+        f64::from(self.frames) / f64::from(self.seconds)
+    }
+    /// The time of frame `n` after frame 0, rounded down to a nanosecond.
+    #[inline]
+    pub fn time_of(self, n: u64) -> TimeDelta {
+        let (frames, seconds) = (u64::from(self.frames), u64::from(self.seconds));
+        let whole = n / frames * seconds * 1_000_000_000;
+        TimeDelta::from_nanos((whole + n % frames * seconds * 1_000_000_000 / frames) as i64)
+    }
+    /// The span of one frame, rounded down to a nanosecond.
+    pub fn interval(self) -> TimeDelta {
+        self.time_of(1)
+    }
+}
+
+/// How a clip goes on after its last picture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Playback {
+    /// The first picture follows the last without a cut (the clip holds its own way back).
+    Loop,
+    /// Backwards to the first picture, then forwards again.
+    PingPong,
+}
+
+/// What a source shows: which picture comes when. Shared by all calls that show the clip.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Content {
+    /// Pictures per second.
+    pub frame_rate: FrameRate,
+    /// Distinct pictures, at least 1.
+    pub frames: u32,
+    /// What follows the last.
+    pub playback: Playback,
+    /// Mean absolute luma difference of each picture to the one before it, 8-bit steps; one a
+    /// picture, or empty where nothing was measured.
+    pub complexity: Arc<[f32]>,
+}
+
+impl Content {
+    /// Pictures nobody measured, for the statistical encoders.
+    pub fn unmeasured(frame_rate: FrameRate) -> Self {
+        Self { frame_rate, frames: 1, playback: Playback::Loop, complexity: Arc::from([]) }
+    }
+    /// After how many frames the play repeats.
+    pub fn period(&self) -> u32 {
+        match self.playback {
+            Playback::PingPong if self.frames > 1 => 2 * (self.frames - 1),
+            _ => self.frames,
+        }
+    }
+}
+
+/// A picture the camera took.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SourceFrame {
+    /// Counts captured frames from 0.
+    pub frame: u64,
+    /// When it was taken.
+    pub capture: Timestamp,
+    /// Which picture of the clip it shows.
+    pub content: u32,
+    /// Mean absolute luma difference to the previous picture, 8-bit steps.
+    pub complexity: Option<f32>,
+}
+
+impl SourceFrame {
+    /// What a controller is told of it.
+    #[inline]
+    pub fn info(&self) -> SourceFrameInfo {
+        SourceFrameInfo { frame: self.frame, complexity: self.complexity }
+    }
+}
+
+/// The camera of one call.
+#[derive(Clone, Debug)]
+pub struct Source {
+    content: Content,
+    start: Timestamp,
+    next: u64,
+    /// Position within the period, so that no frame needs a division.
+    phase: u32,
+    period: u32,
+}
+
+impl Source {
+    /// A camera that takes its first picture at `start`, beginning `offset` frames into the clip.
+    pub fn new(content: Content, start: Timestamp, offset: u32) -> Self {
+        let period = content.period();
+        Self { phase: offset % period, period, content, start, next: 0 }
+    }
+
+    /// When the next picture is due.
+    #[inline]
+    pub fn next_capture(&self) -> Timestamp {
+        self.start + self.content.frame_rate.time_of(self.next)
+    }
+
+    /// Take the next picture; due at [`Source::next_capture`].
+    #[inline]
+    pub fn capture(&mut self) -> SourceFrame {
+        let content = if self.phase < self.content.frames { self.phase } else { self.period - self.phase };
+        let frame = SourceFrame {
+            frame: self.next,
+            capture: self.next_capture(),
+            content,
+            complexity: self.content.complexity.get(content as usize).copied(),
+        };
+        self.next += 1;
+        self.phase = if self.phase + 1 == self.period { 0 } else { self.phase + 1 };
+        frame
+    }
+
+    /// What it shows.
+    pub fn content(&self) -> &Content {
+        &self.content
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn contents(playback: Playback, offset: u32) -> Vec<u32> {
+        let content = Content { frames: 4, playback, ..Content::unmeasured(FrameRate::THIRTY) };
+        let mut source = Source::new(content, Timestamp::ZERO, offset);
+        (0..8).map(|_| source.capture().content).collect()
+    }
+
+    #[test]
+    fn a_ping_pong_clip_turns_without_showing_a_picture_twice() {
+        assert_eq!(contents(Playback::PingPong, 0), [0, 1, 2, 3, 2, 1, 0, 1]);
+        assert_eq!(contents(Playback::Loop, 2), [2, 3, 0, 1, 2, 3, 0, 1]);
+    }
+
+    #[test]
+    fn captures_never_drift_from_the_frame_rate() {
+        let ntsc = FrameRate::new(30_000, 1_001).unwrap();
+        assert_eq!(ntsc.time_of(30_000), TimeDelta::from_secs(1_001));
+        assert_eq!(ntsc.time_of(1), TimeDelta::from_nanos(33_366_666));
+        assert_eq!(FrameRate::THIRTY.time_of(2), TimeDelta::from_nanos(66_666_666));
+        assert_eq!(FrameRate::new(0, 1), None);
+    }
+}
