@@ -1,0 +1,21 @@
+//! `legato._core`: the crates, as Python sees them. Conversions, no arithmetic; whoever waits here has
+//! let go of the interpreter. The types are written down in python/legato/_core.pyi, and a test holds
+//! that file to this one.
+
+mod controllers;
+
+use pyo3::prelude::*;
+
+/// The native half of Legato.
+#[pymodule]
+mod _core {
+    #[pymodule_export]
+    use super::controllers::controllers;
+    use pyo3::prelude::*;
+
+    /// The version of the crates, "0.1.0".
+    #[pyfunction]
+    fn version() -> &'static str {
+        env!("CARGO_PKG_VERSION")
+    }
+}

@@ -1,0 +1,75 @@
+"""``-o key=value``: single values of a scenario, changed from outside.
+
+A key is a dotted path (``media.max_bitrate_bps``); a number in it picks from a list (``path.stages.0``).
+A value is written as in TOML; anything that is not TOML is a text, so quotes can be left out.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import tomli_w
+
+from legato.errors import ScenarioError
+
+
+def apply(text: str, path: Path, changes: Mapping[str, Any]) -> str:
+    """The scenario ``text`` (from file ``path``) with ``changes``, dotted key to value, made in it.
+
+    Whether a key exists is not judged here: the scenario's own reader refuses unknown ones by name.
+    """
+    if not changes:
+        return text
+    try:
+        table = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ScenarioError(f"{path}: not TOML: {error}") from None
+    for key, value in changes.items():
+        _put(table, key, value)
+    return tomli_w.dumps(table)
+
+
+def parse(options: Iterable[str]) -> dict[str, Any]:
+    """``["a.b=1", "c=text"]`` as ``{"a.b": 1, "c": "text"}``."""
+    changes: dict[str, Any] = {}
+    for option in options:
+        key, equals, value = option.partition("=")
+        if not equals or not key.strip():
+            raise ScenarioError(f"-o {option}: not of the form key=value", hint="for example: -o duration_s=30")
+        changes[key.strip()] = parse_value(value)
+    return changes
+
+
+def parse_value(text: str) -> Any:
+    """A value as TOML writes it, or else the text itself."""
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except (tomllib.TOMLDecodeError, KeyError):
+        return text
+
+
+def _put(table: dict[str, Any], key: str, value: Any) -> None:
+    place: Any = table
+    *parents, last = key.split(".")
+    for depth, name in enumerate(parents):
+        if isinstance(place, list):
+            place = _item(place, name, key)
+        else:
+            place = place.setdefault(name, {})
+        if not isinstance(place, dict | list):
+            inside = ".".join(parents[: depth + 1])
+            raise ScenarioError(f"-o {key}={value}: '{inside}' is a value, not a table: nothing lies below it")
+    if isinstance(place, list):
+        _item(place, last, key)
+        place[int(last)] = value
+    else:
+        place[last] = value
+
+
+def _item(items: list[Any], index: str, key: str) -> Any:
+    if not index.isdecimal() or int(index) >= len(items):
+        raise ScenarioError(f"-o {key}: '{index}' picks nothing from a list of {len(items)}")
+    return items[int(index)]

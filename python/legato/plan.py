@@ -1,0 +1,142 @@
+"""A plan: which calls a run makes. One scenario, crossed with controllers, traces, clips and seeds.
+
+The native module takes a plan as JSON; this module makes that JSON out of what people type: names,
+globs, ``gcc@key=value``, video files. Nothing is simulated here.
+"""
+
+from __future__ import annotations
+
+import glob
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from legato import overrides, shipped
+from legato.errors import ControllerError, Error, ScenarioError, TraceError
+
+LOGS = ("summary", "series", "packets")
+"""What a run writes beside its summary: nothing; time series and frames; every packet as well."""
+
+_TRACE_OPTIONS = ("duration_s", "family", "scale", "start_s")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a run makes: the product of its lists, seed fastest. An empty list takes the scenario's own."""
+
+    scenario_path: str
+    scenario: str
+    controllers: list[str | dict[str, Any]] = field(default_factory=list)
+    traces: list[str | dict[str, Any]] = field(default_factory=list)
+    clips: list[str] = field(default_factory=list)
+    seeds: list[int] = field(default_factory=lambda: [1])
+    log: str = "series"
+    calls_per_part: int | None = None
+
+    def to_json(self) -> str:
+        """As the native module reads it, and as plan.json of the run folder holds it."""
+        document = {
+            "scenario": self.scenario,
+            "scenario_path": self.scenario_path,
+            "controllers": self.controllers,
+            "traces": self.traces,
+            "clips": self.clips,
+            "seeds": self.seeds,
+            "log": self.log,
+        }
+        if self.calls_per_part is not None:
+            document["calls_per_part"] = self.calls_per_part
+        return json.dumps(document, indent=2, ensure_ascii=False)
+
+
+def read_scenario(name: str | Path, changes: Mapping[str, Any] | None = None) -> tuple[Path, str]:
+    """A scenario's file and its text with ``changes`` (dotted key to value) made in it."""
+    path = shipped.scenario(name)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise ScenarioError(f"{path}: not UTF-8 text (byte {error.start})") from None
+    except OSError as error:
+        raise ScenarioError(f"{path}: {error.strerror}") from None
+    return path, overrides.apply(text, path, changes or {})
+
+
+def controllers(specs: Iterable[str]) -> list[str | dict[str, Any]]:
+    """``["gcc,fixed@target_bitrate_bps=800000"]`` as the plan's list; the names are checked."""
+    from legato import _core
+
+    known = [entry["name"] for entry in _core.controllers()]
+    chosen: list[str | dict[str, Any]] = []
+    for name, config in _split(specs):
+        if name not in known:
+            raise ControllerError(f"no controller is called '{name}'", hint=f"there are: {', '.join(known)}")
+        chosen.append({"name": name, "config": config} if config else name)
+    return chosen
+
+
+def traces(specs: Iterable[str | Path]) -> list[str | dict[str, Any]]:
+    """Files, folders and globs as the plan's list; ``PATTERN@scale=0.25,start_s=30`` sets how to play them."""
+    chosen: list[str | dict[str, Any]] = []
+    for pattern, options in _split(map(str, specs)):
+        unknown = sorted(set(options) - set(_TRACE_OPTIONS))
+        if unknown:
+            raise TraceError(
+                f"{pattern}@{unknown[0]}={options[unknown[0]]}: a trace has no option '{unknown[0]}'",
+                hint=f"there are: {', '.join(_TRACE_OPTIONS)}",
+            )
+        for path in expand(pattern, TraceError, "trace"):
+            chosen.append({"path": str(path), **options} if options else str(path))
+    return chosen
+
+
+def expand(pattern: str, error: type[Error], what: str) -> list[Path]:
+    """The files a pattern names, sorted: a file, a folder (all below it) or a glob (``**`` reaches down).
+
+    Sorted, so that a plan does not hang on the order of a directory.
+    """
+    path = Path(pattern).expanduser()
+    if path.is_file():
+        return [path]
+    if path.is_dir():
+        found = [below for below in path.rglob("*") if below.is_file() and not below.name.startswith(".")]
+    else:
+        found = [Path(hit) for hit in glob.glob(str(path), recursive=True) if Path(hit).is_file()]  # noqa: PTH207
+    if not found:
+        is_pattern = any(mark in pattern for mark in "*?[")
+        message = f"{pattern}: matches no file" if is_pattern else f"{pattern}: no such {what} file"
+        raise error(message, hint="`legato traces list` shows the traces that come with Legato" if what == "trace" else None)
+    return sorted(found)
+
+
+def seeds(count_or_list: int | Sequence[int]) -> list[int]:
+    """``3`` as ``[1, 2, 3]``; a list as it is."""
+    chosen = list(range(1, count_or_list + 1)) if isinstance(count_or_list, int) else list(count_or_list)
+    if not chosen:
+        raise Error(f"seeds = {count_or_list}: at least one seed is needed")
+    for seed in chosen:
+        if not 0 <= seed < 2**64:
+            raise Error(f"seed = {seed}: a seed is an integer from 0 to 2^64 - 1")
+    return chosen
+
+
+def _split(specs: Iterable[str]) -> list[tuple[str, dict[str, Any]]]:
+    """``a,b@x=1,y=2,c`` is ``a``, ``b`` with two options, and ``c``: an option follows the one it belongs to."""
+    parts: list[tuple[str, dict[str, Any]]] = []
+    for spec in specs:
+        takes_options = False
+        for item in spec.split(","):
+            name, at, option = item.strip().rpartition("@") if "=" in item else (item.strip(), "", "")
+            if at:
+                parts.append((name, {}))
+                takes_options = True
+            elif "=" in item and takes_options:
+                option = item.strip()
+            elif item.strip():
+                parts.append((item.strip(), {}))
+                takes_options = False
+            if option:
+                key, _, value = option.partition("=")
+                parts[-1][1][key.strip()] = overrides.parse_value(value.strip())
+    return parts

@@ -1,0 +1,122 @@
+"""Making the calls of a plan: the native sweep, watched from Python."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from legato.errors import RunFolderError
+from legato.plan import Plan
+
+_POLL_S = 0.02
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a sweep is: calls made and to be made, seconds simulated, seconds it took."""
+
+    calls_done: int
+    calls: int
+    simulated_s: float
+    wall_s: float
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run folder that was just written, and what it took."""
+
+    folder: Path
+    calls: int
+    simulated_s: float
+    wall_s: float
+
+    def summary(self) -> list[dict[str, Any]]:
+        """The summary, one dict a call; columns as in docs/run-folder.md."""
+        return summary_rows(self.folder)
+
+
+class Interrupted(KeyboardInterrupt):
+    """A sweep that was stopped between two parts: what is done stays, the rest can be made later."""
+
+    def __init__(self, folder: Path, calls_done: int, calls: int) -> None:
+        super().__init__(f"stopped after {calls_done} of {calls} calls")
+        self.folder = folder
+        self.calls_done = calls_done
+        self.calls = calls
+
+
+def sweep(
+    plan: Plan,
+    folder: str | Path,
+    *,
+    threads: int = 0,
+    resume: bool = False,
+    on_progress: Callable[[Progress], None] | None = None,
+) -> Run:
+    """Make the calls of ``plan`` and write them to ``folder``.
+
+    Args:
+        plan: what to run.
+        folder: the run folder; made if absent. One that holds a run already is refused unless ``resume``.
+        threads: how many to use; 0 is one a core. The bytes written do not depend on it.
+        resume: go on with the parts that are missing; the plan must be the same.
+        on_progress: called about every 20 ms, from this thread.
+
+    Raises:
+        Interrupted: on Ctrl-C, after the parts under way were finished and written.
+    """
+    from legato import _core
+
+    folder = Path(folder)
+    _check_folder(folder, resume=resume)
+    native = _core.Sweep(plan.to_json(), str(folder), threads)
+    started = time.monotonic()
+
+    def progress() -> Progress:
+        calls_done, simulated_s = native.progress()
+        return Progress(calls_done, native.total_calls, simulated_s, time.monotonic() - started)
+
+    native.start()
+    try:
+        while not native.finished:
+            if on_progress is not None:
+                on_progress(progress())
+            time.sleep(_POLL_S)
+    except KeyboardInterrupt:
+        native.cancel()
+        native.join()
+        raise Interrupted(folder, progress().calls_done, native.total_calls) from None
+    except BaseException:
+        native.cancel()
+        native.join()
+        raise
+    native.join()
+    last = progress()
+    if on_progress is not None:
+        on_progress(last)
+    return Run(folder, last.calls, last.simulated_s, last.wall_s)
+
+
+def _check_folder(folder: Path, *, resume: bool) -> None:
+    if folder.exists() and not folder.is_dir():
+        raise RunFolderError(f"{folder}: is a file, a run needs a folder")
+    if not resume and (folder / "manifest.json").exists():
+        raise RunFolderError(
+            f"{folder}: holds a run already", hint="give --resume to go on with it, or another folder with --out"
+        )
+    if not (folder / "manifest.json").exists() and folder.is_dir() and any(folder.iterdir()):
+        raise RunFolderError(f"{folder}: holds other files, a run needs a folder of its own")
+
+
+def summary_rows(folder: Path) -> list[dict[str, Any]]:
+    """The summary of a run folder, one dict a call, in the order of the plan."""
+    import duckdb
+
+    parts = sorted(str(part) for part in (folder / "summary").glob("*.parquet"))
+    if not parts:
+        raise RunFolderError(f"{folder}: no part of this run is finished", hint="go on with it: --resume")
+    table = duckdb.read_parquet(parts).order("call")
+    return [dict(zip(table.columns, row, strict=True)) for row in table.fetchall()]
