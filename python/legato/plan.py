@@ -106,7 +106,10 @@ def expand(pattern: str, error: type[Error], what: str) -> list[Path]:
     if not found:
         is_pattern = any(mark in pattern for mark in "*?[")
         message = f"{pattern}: matches no file" if is_pattern else f"{pattern}: no such {what} file"
-        raise error(message, hint="`legato traces list` shows the traces that come with Legato" if what == "trace" else None)
+        raise error(
+            message,
+            hint="`legato traces list` shows the traces that come with Legato" if what == "trace" else None,
+        )
     return sorted(found)
 
 

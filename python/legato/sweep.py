@@ -105,7 +105,8 @@ def _check_folder(folder: Path, *, resume: bool) -> None:
         raise RunFolderError(f"{folder}: is a file, a run needs a folder")
     if not resume and (folder / "manifest.json").exists():
         raise RunFolderError(
-            f"{folder}: holds a run already", hint="give --resume to go on with it, or another folder with --out"
+            f"{folder}: holds a run already",
+            hint="give --resume to go on with it, or another folder with --out",
         )
     if not (folder / "manifest.json").exists() and folder.is_dir() and any(folder.iterdir()):
         raise RunFolderError(f"{folder}: holds other files, a run needs a folder of its own")

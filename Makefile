@@ -1,0 +1,109 @@
+# Legato's verbs for a checkout. A fresh machine needs Python 3.11+, a Rust toolchain and a C compiler;
+# all else comes from the lock files into .venv/ and target/. Nothing is done twice: see the stamps.
+
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+CARGO_FLAGS ?= --locked
+DEMO_OUT ?= runs/demo
+DIST_OUT ?= dist
+
+RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) \
+                Cargo.toml Cargo.lock
+
+# maturin finds the environment by these; whoever has another one active still builds into .venv.
+export VIRTUAL_ENV := $(CURDIR)/$(VENV)
+unexport CONDA_PREFIX
+
+.PHONY: help setup build demo test test-rust test-python bench dist lint format lock clean
+
+help:
+	@echo "make demo     compare controllers on the shipped traces and clips; writes $(DEMO_OUT)/report.html"
+	@echo "make test     all tests, quickest first"
+	@echo "make build    the Python package in $(VENV), native part in release mode"
+	@echo "make setup    $(VENV) with everything development needs"
+	@echo "make bench    measure speed; writes bench.json"
+	@echo "make dist     the wheel in $(DIST_OUT)/, tried in a clean environment"
+	@echo "make lint     rustfmt, clippy, ruff       make format  let them write"
+	@echo "make lock     resolve requirements/*.lock anew"
+	@echo "make clean    remove what was built"
+
+# --- environment ---------------------------------------------------------------------------------
+
+$(VENV)/.made:
+	@python=$$(tools/check_machine.sh) && $$python -m venv $(VENV)
+	@touch $@
+
+$(VENV)/.base: requirements/base.lock $(VENV)/.made
+	@echo "installing $<"
+	@$(PIP) install --require-hashes -r $<
+	@touch $@
+
+$(VENV)/.dev: requirements/dev.lock $(VENV)/.base
+	@echo "installing $<"
+	@$(PIP) install --require-hashes -r $<
+	@touch $@
+
+$(VENV)/.built: $(RUST_SOURCES) pyproject.toml $(VENV)/.base
+	@tools/check_machine.sh > /dev/null
+	@echo "building the native module in release mode"
+	@$(BIN)/maturin develop --quiet --release $(CARGO_FLAGS)
+	@touch $@
+
+setup: $(VENV)/.dev $(VENV)/.built
+	@echo "ready: . $(VENV)/bin/activate"
+
+build: $(VENV)/.built
+
+# --- what it is for ------------------------------------------------------------------------------
+
+demo: build
+	@$(BIN)/legato demo --out $(DEMO_OUT)
+
+bench: build
+	@cargo run --quiet --release $(CARGO_FLAGS) --package legato-sim --example bench -- bench.json
+
+# --- tests ---------------------------------------------------------------------------------------
+
+test: test-rust test-python
+
+test-rust:
+	@tools/check_machine.sh > /dev/null
+	cargo test --quiet --workspace $(CARGO_FLAGS)
+
+# After the Rust ones, so that the last line is pytest's count.
+test-python: $(VENV)/.dev build test-rust
+	@tools/find_browser.sh
+	$(BIN)/python -m pytest
+
+# --- the wheel -----------------------------------------------------------------------------------
+
+dist: $(VENV)/.base
+	@rm -f $(DIST_OUT)/*.whl
+	@$(BIN)/python tools/collect_data.py
+	$(BIN)/maturin build --quiet --release $(CARGO_FLAGS) --out $(DIST_OUT)
+	@rm -rf python/legato/data
+	@tools/try_wheel.sh $(DIST_OUT)/*.whl
+
+# --- upkeep --------------------------------------------------------------------------------------
+
+lint: $(VENV)/.dev
+	cargo fmt --all --check
+	cargo clippy --quiet --workspace --all-targets $(CARGO_FLAGS) -- -D warnings
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+format: $(VENV)/.dev
+	cargo fmt --all
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+LOCK := uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --quiet \
+        --custom-compile-command 'make lock' --extra build
+lock:
+	@command -v uv > /dev/null || { echo "error: make lock needs uv: pip install uv" >&2; exit 1; }
+	$(LOCK) --output-file requirements/base.lock
+	$(LOCK) --extra dev --extra profile --constraints requirements/base.lock --output-file requirements/dev.lock
+
+clean:
+	rm -rf $(VENV) target $(DIST_OUT) build python/legato/_core*.so python/legato/data .pytest_cache .ruff_cache

@@ -1,0 +1,142 @@
+"""Legato: rate control for real-time video: simulate, train, judge, call.
+
+The verbs of the command line, as functions::
+
+    import legato
+
+    run = legato.compare(
+        ["fixed", "gcc"], traces=["data/traces/nyc-lte/*"], clips=["foreman"], seeds=3, out="runs/lte"
+    )
+    for call in run.summary():
+        print(call["controller"], call["ssim_db_mean"], call["frame_delay_p98_ms"])
+    legato.write_report([run.folder], "runs/lte/report.html")
+
+Errors are :class:`legato.Error` and its subclasses; each names the file, the key and the value at fault.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from legato.errors import ControllerError, Error, ProfileError, RunFolderError, ScenarioError, TraceError
+
+if TYPE_CHECKING:
+    from legato._core import Trace
+    from legato.reproduce import Replay
+    from legato.sweep import Progress, Run
+
+
+def run(
+    scenario: str | Path,
+    *,
+    out: str | Path,
+    options: Mapping[str, Any] | None = None,
+    controllers: Iterable[str] = (),
+    traces: Iterable[str | Path] = (),
+    clips: Iterable[str | Path] = (),
+    seeds: int | Sequence[int] = 1,
+    log: str = "series",
+    threads: int = 0,
+    resume: bool = False,
+    on_progress: Callable[[Progress], None] | None = None,
+) -> Run:
+    """Make the calls of one scenario and write them to a run folder.
+
+    Args:
+        scenario: a TOML file, or the name of a scenario that comes with Legato (``"cellular"``).
+        out: the run folder (docs/run-folder.md); it must not hold another run.
+        options: values of the scenario to change, by dotted key: ``{"duration_s": 30}``.
+        controllers: names, with parameters if wished: ``["gcc", "fixed@target_bitrate_bps=800000"]``.
+            None given: the scenario's own. So for ``traces`` and ``clips``.
+        traces: files, folders or globs, with options if wished: ``"lte/*.txt@scale=0.25,start_s=30"``.
+        clips: profiles, video files (profiled first, and kept), globs of both, or shipped names.
+        seeds: how many (1, 2, ...), or a list.
+        log: ``"summary"``, ``"series"`` or ``"packets"``.
+        threads: 0 is one a core. The bytes written do not depend on it.
+        resume: go on with a run that was stopped.
+        on_progress: called now and then with a :class:`legato.sweep.Progress`.
+    """
+    from legato import clips as clip_files
+    from legato import plan as plans
+    from legato.sweep import sweep
+
+    if log not in plans.LOGS:
+        raise Error(f"log = {log}: not one of {', '.join(plans.LOGS)}")
+    path, text = plans.read_scenario(scenario, options)
+    plan = plans.Plan(
+        scenario_path=str(path),
+        scenario=text,
+        controllers=plans.controllers(controllers),
+        traces=plans.traces(traces),
+        clips=clip_files.profiles(clips),
+        seeds=plans.seeds(seeds),
+        log=log,
+    )
+    return sweep(plan, out, threads=threads, resume=resume, on_progress=on_progress)
+
+
+def compare(
+    controllers: Iterable[str],
+    *,
+    traces: Iterable[str | Path],
+    clips: Iterable[str | Path],
+    out: str | Path,
+    scenario: str | Path = "cellular",
+    **how: Any,
+) -> Run:
+    """Cross controllers with traces, clips and seeds: :func:`run` with the lists named first."""
+    return run(scenario, out=out, controllers=controllers, traces=traces, clips=clips, **how)
+
+
+def replay(folder: str | Path, call: int, *, out: str | Path) -> Replay:
+    """Make one call of a run again with every packet logged, and say whether it came out the same."""
+    from legato.reproduce import replay as make_again
+
+    return make_again(folder, call, out)
+
+
+def write_report(folders: Iterable[str | Path], out: str | Path) -> Path:
+    """One self-contained HTML file about one or more run folders; returns its path."""
+    from legato import report
+
+    return report.write(folders, out)
+
+
+def load_trace(path: str | Path, family: str | None = None) -> Trace:
+    """A trace of capacity, in any format Legato reads; ``family`` settles the format where it is unclear."""
+    from legato import _core
+
+    return _core.load_trace(str(path), family)
+
+
+def controllers() -> list[dict[str, Any]]:
+    """Every controller: ``name``, ``side``, ``summary``, ``cites``, ``defaults_toml``."""
+    from legato import _core
+
+    return _core.controllers()
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from legato import _core
+
+        return _core.version()
+    raise AttributeError(f"module 'legato' has no attribute '{name}'")
+
+
+__all__ = [
+    "ControllerError",
+    "Error",
+    "ProfileError",
+    "RunFolderError",
+    "ScenarioError",
+    "TraceError",
+    "compare",
+    "controllers",
+    "load_trace",
+    "replay",
+    "run",
+    "write_report",
+]

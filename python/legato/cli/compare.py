@@ -1,0 +1,85 @@
+"""``legato compare``: controllers crossed with traces, clips and seeds."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from legato.cli import results, terminal
+
+HELP = """
+Compare controllers: every one of them on every trace, clip and seed, then one report.
+
+Patterns go in quotes and may name a file, a folder or a glob (** reaches down); commas separate
+several. What follows an @ says how to use an item: LTE traces are often too fast for a call unscaled.
+A clip is a profile, or any video file: that is profiled first (minutes, once) and kept.
+Without --traces or --clips the scenario's own are used.
+
+Examples:
+
+```sh
+legato compare --controllers fixed,gcc --traces 'traces/*.txt@scale=0.25' --clips 'clips/*.mp4' --seeds 3 --out runs/lte
+legato compare --controllers 'gcc,fixed@target_bitrate_bps=800000' --traces my.csv --clips me.mp4 --out runs/mine
+```
+"""
+
+
+def compare(
+    controllers: Annotated[str, typer.Option(help="Names, separated by commas.", show_default=False)],
+    out: Annotated[Path, typer.Option(help="The run folder; its report is report.html in it.", show_default=False)],
+    traces: Annotated[list[str] | None, typer.Option(metavar="GLOB", help="Traces of capacity.")] = None,
+    clips: Annotated[list[str] | None, typer.Option(metavar="GLOB", help="Clips: profiles or video files.")] = None,
+    seeds: Annotated[int, typer.Option(min=1, help="How many: seeds 1 to N.")] = 1,
+    scenario: Annotated[
+        str, typer.Option(metavar="FILE", help="Everything else: a file or a shipped name.")
+    ] = "cellular",
+    duration_s: Annotated[float | None, typer.Option(help="Length of a call, instead of the scenario's.")] = None,
+    option: Annotated[
+        list[str] | None,
+        typer.Option("-o", "--option", metavar="KEY=VALUE", help="Change a value of the scenario."),
+    ] = None,
+    log: Annotated[str, typer.Option(help="summary, series (each 100 ms and each frame) or packets.")] = "series",
+    threads: Annotated[int, typer.Option(min=0, help="Threads to use; 0 is one a core.")] = 0,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with a comparison that was stopped.")] = False,
+    report: Annotated[bool, typer.Option("--report/--no-report", help="Write OUT/report.html as well.")] = True,
+    as_json: Annotated[bool, typer.Option("--json", help="Print folder, report and means as JSON.")] = False,
+) -> None:
+    import legato
+    from legato import clips as clip_files
+    from legato import overrides
+
+    options = overrides.parse(option or [])
+    if duration_s is not None:
+        options["duration_s"] = duration_s
+    with terminal.share_progress("profiling clips") as on_share:
+        profiles = clip_files.profiles(clips or [], on_share)
+    with terminal.sweep_progress("compare") as on_progress:
+        made = legato.compare(
+            [controllers],
+            traces=traces or [],
+            clips=profiles,
+            seeds=seeds,
+            out=out,
+            scenario=scenario,
+            options=options,
+            log=log,
+            threads=threads,
+            resume=resume,
+            on_progress=on_progress,
+        )
+    page = legato.write_report([made.folder], made.folder / "report.html") if report else None
+    if as_json:
+        document = {
+            "run": str(made.folder),
+            "report": page and str(page),
+            "means": results.means(made.folder),
+        }
+        print(json.dumps(document, indent=2))
+        return
+    results.show(made.folder)
+    terminal.out().print(f"\nrun: {made.folder}")
+    if page:
+        terminal.out().print(f"report: {page}")

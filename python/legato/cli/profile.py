@@ -1,0 +1,38 @@
+"""``legato profile``: what an encoder makes of a clip, measured."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from legato import clips
+from legato.cli import terminal
+
+HELP = """
+Measure how a real encoder codes a clip, and write that down as a profile.
+
+A profile is what the simulator plays instead of video: size, quantiser and quality of every frame at
+every level. Takes minutes, once. `compare` does it by itself for clips given as video files.
+Needs the extra: pip install 'legato-rtc[profile]'.
+
+Examples:
+
+```sh
+legato profile me.mp4
+legato profile talk.y4m --out profiles/talk.safetensors
+```
+"""
+
+
+def profile(
+    clip: Annotated[Path, typer.Argument(help="A video file: mp4, mkv, y4m, mpg, ...", show_default=False)],
+    out: Annotated[Path | None, typer.Option(help="The profile. [default: CLIP.safetensors here]")] = None,
+) -> None:
+    from legato import profile as profiler
+
+    path = out or Path(f"{clip.stem}{clips.PROFILE_SUFFIX}")
+    with terminal.share_progress(f"profiling {clip.name}") as on_progress:
+        profiler.profile_clip(clip, path, on_progress=on_progress)
+    terminal.out().print(f"profile: {path}")

@@ -1,0 +1,34 @@
+"""``legato report``: the HTML page of one or more runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from legato.cli import terminal
+
+HELP = """
+Write the report of one or more run folders: one HTML file that needs nothing else.
+
+It opens without a network and prints well: time lines of each call, quality against delay, distributions,
+and a table of means with 95 % intervals.
+
+Examples:
+
+```sh
+legato report runs/lte
+legato report runs/before runs/after --out difference.html
+```
+"""
+
+
+def report(
+    folders: Annotated[list[Path], typer.Argument(metavar="DIR...", help="Run folders.", show_default=False)],
+    out: Annotated[Path | None, typer.Option(help="The file. [default: report.html in the first folder]")] = None,
+) -> None:
+    import legato
+
+    page = legato.write_report(folders, out or folders[0] / "report.html")
+    terminal.out().print(f"report: {page}")

@@ -1,0 +1,131 @@
+"""``legato traces``: what there is, a look at one, one in our own format."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from legato.cli import terminal
+from legato.errors import TraceError
+
+app = typer.Typer(
+    help="Traces of capacity over time: list, look at, import.", no_args_is_help=True, rich_markup_mode="markdown"
+)
+
+_POINTS = 600
+
+
+@app.command("list")
+def list_traces(
+    patterns: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[GLOB]...", help="Files, folders, globs. [default: the shipped ones]"),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print them as JSON.")] = False,
+) -> None:
+    """List traces with their family, length and mean rate.
+
+    Examples:
+
+    ```sh
+    legato traces list
+    legato traces list '/data/traces/**/*.log' --json
+    ```
+    """
+    import legato
+    from legato import plan, shipped
+
+    if patterns:
+        paths = [path for pattern in patterns for path in plan.expand(pattern, TraceError, "trace")]
+    else:
+        paths = shipped.traces()
+    traces = [(path, legato.load_trace(path)) for path in paths]
+    if as_json:
+        rows = [
+            {
+                "path": str(path),
+                "name": trace.name,
+                "family": trace.family,
+                "duration_s": trace.duration_s,
+                "mean_rate_bps": trace.mean_rate_bps,
+            }
+            for path, trace in traces
+        ]
+        print(json.dumps(rows, indent=2))
+        return
+    terminal.table(
+        ["family", "length s", "mean Mbit/s", "path"],
+        [[trace.family, f"{trace.duration_s:.0f}", f"{trace.mean_rate_bps / 1e6:.2f}", path] for path, trace in traces],
+        right=["length s", "mean Mbit/s"],
+    )
+
+
+@app.command("show")
+def show(
+    path: Annotated[Path, typer.Argument(help="A trace, in any format Legato reads.", show_default=False)],
+    family: Annotated[str | None, typer.Option(help="The format, where the file does not say.")] = None,
+    interval_s: Annotated[
+        float | None, typer.Option(help="Time over which rates are averaged. [default: a 600th of the trace]")
+    ] = None,
+    svg: Annotated[Path | None, typer.Option(help="Write the plot as an SVG picture instead.")] = None,
+    html: Annotated[Path | None, typer.Option(help="Write the plot as an HTML page instead.")] = None,
+) -> None:
+    """Show a trace as a plot: capacity in Mbit/s over time.
+
+    Examples:
+
+    ```sh
+    legato traces show data/traces/fcc/fcc-1.txt
+    legato traces show my.csv --svg my.svg
+    ```
+    """
+    import legato
+    from legato import chart
+
+    if interval_s is not None and not interval_s > 0:
+        raise TraceError(f"--interval-s {interval_s}: has to be above 0")
+    trace = legato.load_trace(path, family)
+    times_s, rates_bps = trace.rates(interval_s or max(trace.duration_s / _POINTS, 0.1))
+    rates_mbps = rates_bps / 1e6
+    title = f"{trace.name} ({trace.family})"
+    if svg or html:
+        picture = chart.as_svg(times_s, rates_mbps, title=title, unit="Mbit/s")
+        if svg:
+            svg.write_text(picture, encoding="utf-8")
+            terminal.out().print(f"picture: {svg}")
+        if html:
+            html.write_text(chart.as_html(picture, title=title), encoding="utf-8")
+            terminal.out().print(f"page: {html}")
+        return
+    console = terminal.out()
+    console.print(f"{title}: {trace.duration_s:.0f} s, mean {trace.mean_rate_bps / 1e6:.2f} Mbit/s", markup=False)
+    columns = max(min(console.width - 12, 110), 20)
+    for line in chart.in_terminal(times_s, rates_mbps, unit="Mbit/s", columns=columns):
+        console.print(line, markup=False)
+
+
+@app.command("import")
+def import_trace(
+    source: Annotated[Path, typer.Argument(help="A trace, in any format Legato reads.", show_default=False)],
+    target: Annotated[Path, typer.Argument(help="The file to write: time_s,rate_bps.", show_default=False)],
+    family: Annotated[str | None, typer.Option(help="The format, where the file does not say.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace TARGET if it is there.")] = False,
+) -> None:
+    """Read a trace of any known format and write it in Legato's own: CSV with time_s,rate_bps.
+
+    Example:
+
+    ```sh
+    legato traces import B_2018.01.27_13.58.28.csv 5g.csv --family ucc-5g
+    ```
+    """
+    import legato
+
+    if target.exists() and not force:
+        raise TraceError(f"{target}: is there already", hint="give --force to replace it, or another name")
+    trace = legato.load_trace(source, family)
+    trace.save(str(target))
+    terminal.out().print(f"trace: {target} ({trace.duration_s:.0f} s, mean {trace.mean_rate_bps / 1e6:.2f} Mbit/s)")

@@ -1,0 +1,75 @@
+"""From a clip as a user has it (a video file, a profile, a name) to the profile a plan needs.
+
+Profiling a video takes tens of seconds, so a profile is kept by the content of its video: the same
+bytes under any name are profiled once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from legato import plan, shipped
+from legato.errors import ProfileError
+
+PROFILE_SUFFIX = ".safetensors"
+
+ProgressCallback = Callable[[str, float], None]
+"""Called with what is being done and how much of it is done (0 to 1)."""
+
+
+def profiles(specs: Iterable[str | Path], on_progress: ProgressCallback | None = None) -> list[str]:
+    """The profiles of the clips that ``specs`` name: profiles, video files, globs of both, shipped names."""
+    chosen: list[str] = []
+    shipped_names = {path.stem: path for path in shipped.profiles()}
+    for spec in specs:
+        for pattern in str(spec).split(","):
+            pattern = pattern.strip()
+            if not pattern:
+                continue
+            if pattern in shipped_names and not Path(pattern).is_file():
+                chosen.append(str(shipped_names[pattern]))
+                continue
+            chosen += [str(profile_of(path, on_progress)) for path in plan.expand(pattern, ProfileError, "clip")]
+    return chosen
+
+
+def profile_of(clip: Path, on_progress: ProgressCallback | None = None) -> Path:
+    """The profile of one clip: itself if it is one, else from the cache, else measured now."""
+    if clip.suffix == PROFILE_SUFFIX:
+        return clip
+    from legato import profile
+
+    kept = cache_folder() / f"{clip.stem}-{_content_hash(clip)}{PROFILE_SUFFIX}"
+    if not kept.exists():
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        unfinished = kept.with_name(f".{kept.name}.{os.getpid()}")
+        try:
+            profile.profile_clip(clip, unfinished, on_progress=on_progress)
+            unfinished.replace(kept)
+        finally:
+            unfinished.unlink(missing_ok=True)
+    return kept
+
+
+def cache_folder() -> Path:
+    """Where profiles are kept: ``$LEGATO_CACHE/profiles``, else below ``$XDG_CACHE_HOME`` or ``~/.cache``."""
+    own = os.environ.get("LEGATO_CACHE")
+    if own:
+        return Path(own) / "profiles"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "legato" / "profiles"
+
+
+def _content_hash(clip: Path) -> str:
+    from legato import profile
+
+    digest = hashlib.sha256(f"profile format {profile.FORMAT}\n".encode())
+    try:
+        with clip.open("rb") as file:
+            while block := file.read(1 << 20):
+                digest.update(block)
+    except OSError as error:
+        raise ProfileError(f"{clip}: {error.strerror}") from None
+    return digest.hexdigest()[:16]

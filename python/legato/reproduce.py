@@ -1,0 +1,95 @@
+"""Making one call of a run again, with every packet written down.
+
+A run is its scenario, seeds and commit: the call made again must come out the same, and this says
+whether it did.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from legato import sweep
+from legato.errors import Error, RunFolderError
+from legato.plan import Plan
+
+
+@dataclass(frozen=True)
+class Replay:
+    """A call that was made again: where it lies, and each figure that came out other than recorded."""
+
+    run: sweep.Run
+    recorded: dict[str, Any]
+    differences: dict[str, tuple[Any, Any]]
+
+
+def replay(folder: str | Path, call: int, out: str | Path) -> Replay:
+    """Make call number ``call`` of the run in ``folder`` again, into ``out``, with its packets."""
+    folder = Path(folder)
+    plan = one_call(read_plan(folder), call, folder)
+    recorded = next((row for row in sweep.summary_rows(folder) if row["call"] == call), None)
+    if recorded is None:
+        raise RunFolderError(f"{folder}: call {call} is in the plan, but its part was never finished")
+    run = sweep.sweep(plan, out, threads=1)
+    (again,) = run.summary()
+    return Replay(run, recorded, differences(recorded, again))
+
+
+def differences(before: dict[str, Any], now: dict[str, Any]) -> dict[str, tuple[Any, Any]]:
+    """The columns of two summary rows whose figures differ, bit for bit; the call's number is no figure."""
+    return {
+        column: (before[column], now[column]) for column in before if column != "call" and before[column] != now[column]
+    }
+
+
+def read_plan(folder: Path) -> Plan:
+    """The plan of a run folder."""
+    path = folder / "plan.json"
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+        return Plan(
+            scenario_path=document["scenario_path"],
+            scenario=document["scenario"],
+            controllers=document["controllers"],
+            traces=document["traces"],
+            clips=document["clips"],
+            seeds=document["seeds"],
+            log=document["log"],
+            calls_per_part=document.get("calls_per_part"),
+        )
+    except FileNotFoundError:
+        raise RunFolderError(
+            f"{path}: not there", hint="a run folder is what `legato run` or `compare` wrote"
+        ) from None
+    except OSError as error:
+        raise RunFolderError(f"{path}: {error.strerror}") from None
+    except KeyError as error:
+        raise RunFolderError(f"{path}: key {error} is missing") from None
+    except ValueError as error:
+        raise RunFolderError(f"{path}: not JSON: {error}") from None
+
+
+def one_call(plan: Plan, call: int, folder: Path) -> Plan:
+    """The plan of one call of ``plan``: calls count controller, trace, clip, seed, seed fastest."""
+    lists: list[list[Any]] = [plan.controllers, plan.traces, plan.clips, plan.seeds]
+    calls = 1
+    for values in lists:
+        calls *= max(len(values), 1)
+    if not 0 <= call < calls:
+        raise Error(f"{folder}: call = {call}: this run has calls 0 to {calls - 1}")
+    chosen: list[list[Any]] = []
+    for values in reversed(lists):
+        call, index = divmod(call, max(len(values), 1))
+        chosen.append(values[index : index + 1])
+    seeds, clips, traces, controllers = chosen
+    return replace(
+        plan,
+        controllers=controllers,
+        traces=traces,
+        clips=clips,
+        seeds=seeds,
+        log="packets",
+        calls_per_part=1,
+    )
