@@ -1,14 +1,29 @@
 //! What a path is made of.
 
-use crate::Packet;
-use legato_units::{DataSize, Timestamp};
+mod bottleneck;
+mod jitter;
+mod loss;
+mod propagation;
+mod queued_bottleneck;
+mod reorder;
+
+pub use bottleneck::Bottleneck;
+pub use jitter::{Jitter, JitterConfig};
+pub use loss::{GilbertElliott, Loss, LossError};
+pub use propagation::{Propagation, PropagationError};
+pub use queued_bottleneck::QueuedBottleneck;
+pub use reorder::Reorder;
+
+use crate::{Ecn, Packet};
+use legato_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
 /// One stage of a path.
 ///
 /// A stage is either *eager*: `push` already knows when the packet leaves and says so (propagation,
 /// loss, jitter, a drop-tail queue of known capacity); or *lazy*: `push` holds the packet and `pop`
 /// hands it on when its time has come (CoDel, PIE, reordering). Eager stages cost no event a
-/// packet, which is where the simulator's speed comes from.
+/// packet, which is where the simulator's speed comes from; they implement [`Eager`] and are stages
+/// by that.
 ///
 /// Times given to `push` never go back, and neither do the exit times of one stage (but for
 /// `reorder`, which is lazy so that they do not either). An eager stage in front may hand a lazy one
@@ -23,15 +38,79 @@ pub trait Stage<P>: Send {
         None
     }
 
-    /// When `pop` next has something (lazy stages).
+    /// When `pop` next has something, or work to do (lazy stages).
     fn next_deadline(&self) -> Option<Timestamp> {
         None
     }
 
-    /// Bytes that wait here at `now` for the bottleneck (zero for stages that are none).
+    /// Bytes that wait here at `now` for the bottleneck (zero for stages that are none). The packet
+    /// on the wire waits no more.
     fn backlog(&mut self, now: Timestamp) -> DataSize {
         let _ = now;
         DataSize::ZERO
+    }
+
+    /// The bottleneck's mean capacity over `[from, to)`, at an instant where the two are one
+    /// (`None` for stages that are no bottleneck).
+    fn capacity(&self, from: Timestamp, to: Timestamp) -> Option<DataRate> {
+        let _ = (from, to);
+        None
+    }
+
+    /// The least time a packet takes to pass, its transmission apart.
+    fn min_delay(&self) -> TimeDelta {
+        TimeDelta::ZERO
+    }
+}
+
+/// A stage that knows a packet's fate when it comes. It never sees the payload, which therefore
+/// need not move.
+pub trait Eager: Send {
+    /// What becomes of a packet that enters at `now`.
+    fn transit(&mut self, now: Timestamp, size: DataSize, ecn: &mut Ecn) -> Transit;
+
+    /// As [`Stage::backlog`].
+    fn backlog(&mut self, now: Timestamp) -> DataSize {
+        let _ = now;
+        DataSize::ZERO
+    }
+
+    /// As [`Stage::capacity`].
+    fn capacity(&self, from: Timestamp, to: Timestamp) -> Option<DataRate> {
+        let _ = (from, to);
+        None
+    }
+
+    /// As [`Stage::min_delay`].
+    fn min_delay(&self) -> TimeDelta {
+        TimeDelta::ZERO
+    }
+}
+
+/// What an eager stage did with a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transit {
+    /// It leaves at that time, at or after the time it came.
+    Exit(Timestamp),
+    /// It is gone, since the time it came.
+    Dropped(DropReason),
+}
+
+impl<P, E: Eager> Stage<P> for E {
+    fn push(&mut self, now: Timestamp, mut packet: Packet<P>) -> Passage<P> {
+        match self.transit(now, packet.size, &mut packet.ecn) {
+            Transit::Exit(at) => Passage::Exit(at, packet),
+            Transit::Dropped(reason) => Passage::Dropped(now, packet, reason),
+        }
+    }
+    fn backlog(&mut self, now: Timestamp) -> DataSize {
+        Eager::backlog(self, now)
+    }
+    fn capacity(&self, from: Timestamp, to: Timestamp) -> Option<DataRate> {
+        Eager::capacity(self, from, to)
+    }
+    fn min_delay(&self) -> TimeDelta {
+        Eager::min_delay(self)
     }
 }
 

@@ -1,0 +1,212 @@
+//! How fast a bottleneck sends, over time.
+//!
+//! The data of a capacity (a table of rates, a list of delivery opportunities) is immutable and
+//! shared behind an `Arc`, so that a hundred thousand calls of a sweep read one copy; what a call
+//! owns is a cursor of a few words that only moves forward.
+
+mod constant;
+mod mahimahi;
+mod steps;
+
+pub use constant::Constant;
+pub use mahimahi::{Mahimahi, OPPORTUNITY, Opportunities};
+pub use steps::{AfterLast, RateSteps, Steps};
+
+use core::fmt;
+use legato_units::{DataRate, DataSize, TimeDelta, Timestamp};
+
+/// When bytes get through a bottleneck.
+pub trait Capacity: Send {
+    /// When a packet whose transmission may begin at `start` has left, or [`Timestamp::MAX`] where
+    /// it never does. `start` is never before the answer to the call before. Packets of 2 GiB and
+    /// more count as 2 GiB.
+    fn transmit_end(&mut self, start: Timestamp, size: DataSize) -> Timestamp;
+
+    /// The capacity at an instant; any instant may be asked for.
+    fn rate_at(&self, at: Timestamp) -> DataRate;
+
+    /// The mean capacity over `[from, to)`, rounded down; zero for an empty interval.
+    fn mean_rate(&self, from: Timestamp, to: Timestamp) -> DataRate;
+
+    /// A copy with its own cursor.
+    fn clone_box(&self) -> Box<dyn Capacity>;
+}
+
+/// The capacities that come with the crate, dispatched without a call through a pointer, and
+/// [`LinkCapacity::Custom`] for any other.
+pub enum LinkCapacity {
+    /// One rate for ever.
+    Constant(Constant),
+    /// Anything else.
+    Custom(Box<dyn Capacity>),
+    /// Delivery opportunities of 1,500 bytes.
+    Mahimahi(Mahimahi),
+    /// Rate over time.
+    Steps(Steps),
+}
+
+impl LinkCapacity {
+    /// One rate for ever.
+    pub fn constant(rate: DataRate) -> Self {
+        Self::Constant(Constant::new(rate))
+    }
+}
+
+macro_rules! each {
+    ($self:expr, $inner:ident => $call:expr) => {
+        match $self {
+            LinkCapacity::Constant($inner) => $call,
+            LinkCapacity::Custom($inner) => $call,
+            LinkCapacity::Mahimahi($inner) => $call,
+            LinkCapacity::Steps($inner) => $call,
+        }
+    };
+}
+
+impl Capacity for LinkCapacity {
+    #[inline]
+    fn transmit_end(&mut self, start: Timestamp, size: DataSize) -> Timestamp {
+        each!(self, inner => inner.transmit_end(start, size))
+    }
+    #[inline]
+    fn rate_at(&self, at: Timestamp) -> DataRate {
+        each!(self, inner => inner.rate_at(at))
+    }
+    #[inline]
+    fn mean_rate(&self, from: Timestamp, to: Timestamp) -> DataRate {
+        each!(self, inner => inner.mean_rate(from, to))
+    }
+    fn clone_box(&self) -> Box<dyn Capacity> {
+        Box::new(self.clone())
+    }
+}
+
+impl Clone for LinkCapacity {
+    fn clone(&self) -> Self {
+        match self {
+            Self::Constant(inner) => Self::Constant(inner.clone()),
+            Self::Custom(inner) => Self::Custom(inner.clone_box()),
+            Self::Mahimahi(inner) => Self::Mahimahi(inner.clone()),
+            Self::Steps(inner) => Self::Steps(inner.clone()),
+        }
+    }
+}
+
+impl fmt::Debug for LinkCapacity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Constant(inner) => inner.fmt(f),
+            Self::Custom(_) => f.write_str("Custom"),
+            Self::Mahimahi(inner) => inner.fmt(f),
+            Self::Steps(inner) => inner.fmt(f),
+        }
+    }
+}
+
+impl From<Constant> for LinkCapacity {
+    fn from(inner: Constant) -> Self {
+        Self::Constant(inner)
+    }
+}
+impl From<Mahimahi> for LinkCapacity {
+    fn from(inner: Mahimahi) -> Self {
+        Self::Mahimahi(inner)
+    }
+}
+impl From<Steps> for LinkCapacity {
+    fn from(inner: Steps) -> Self {
+        Self::Steps(inner)
+    }
+}
+
+/// No link of a video call is faster: 100 Gbit/s.
+pub const MAX_RATE: DataRate = DataRate::from_mbps(100_000);
+/// No trace is longer: 24 hours.
+pub const MAX_DURATION: TimeDelta = TimeDelta::from_secs(24 * 3_600);
+/// No trace has more steps or opportunities' milliseconds than this.
+pub const MAX_SEGMENTS: usize = 1_000_000;
+
+/// Why a table of rates or opportunities is none. `index` counts from zero.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum CapacityError {
+    /// There is nothing in it.
+    Empty,
+    /// It does not start at zero.
+    FirstNotAtZero,
+    /// Nothing would ever get through: every rate is zero, or no opportunity is in the window.
+    NeverSends,
+    /// A step does not begin after the one before, or an opportunity comes before it.
+    NotIncreasing {
+        /// Which one.
+        index: usize,
+    },
+    /// The factor is no positive finite number.
+    Scale,
+    /// It lasts longer than [`MAX_DURATION`], or no longer than its last step begins.
+    Duration,
+    /// A rate above [`MAX_RATE`].
+    TooFast {
+        /// Which one.
+        index: usize,
+    },
+    /// More than [`MAX_SEGMENTS`].
+    TooMany,
+    /// The window is empty or begins behind the end.
+    Window,
+}
+
+impl fmt::Display for CapacityError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Empty => f.write_str("nothing in it"),
+            Self::FirstNotAtZero => f.write_str("the first step does not begin at zero"),
+            Self::NeverSends => f.write_str("nothing would ever get through"),
+            Self::NotIncreasing { index } => write!(f, "time goes back at entry {index}"),
+            Self::Scale => f.write_str("the scale is not a positive number"),
+            Self::Duration => f.write_str("the duration is zero, before the last step, or above 24 h"),
+            Self::TooFast { index } => write!(f, "entry {index} is above 100 Gbit/s"),
+            Self::TooMany => f.write_str("more than 1,000,000 entries"),
+            Self::Window => f.write_str("the window is empty or outside the trace"),
+        }
+    }
+}
+impl core::error::Error for CapacityError {}
+
+/// The part of a trace that is played, and how much faster or slower.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Cut {
+    /// Rates are multiplied by this.
+    pub scale: f64,
+    /// Where it begins.
+    pub start: TimeDelta,
+    /// How long it lasts; to the end of the trace where `None`. Clipped to the end.
+    pub duration: Option<TimeDelta>,
+}
+
+impl Default for Cut {
+    fn default() -> Self {
+        Self { scale: 1.0, start: TimeDelta::ZERO, duration: None }
+    }
+}
+
+impl Cut {
+    /// Start and length in nanoseconds within a whole of `whole`.
+    fn within(&self, whole: TimeDelta) -> Result<(i64, i64), CapacityError> {
+        if !(self.scale.is_finite() && self.scale > 0.0) {
+            return Err(CapacityError::Scale);
+        }
+        let rest = whole.as_nanos() - self.start.as_nanos().max(0);
+        let length = self.duration.map_or(rest, |d| d.as_nanos().min(rest));
+        if self.start.is_negative() || length <= 0 {
+            return Err(CapacityError::Window);
+        }
+        Ok((self.start.as_nanos(), length))
+    }
+}
+
+/// The sizes a capacity computes with: below 2 GiB, so that `size × 8e9` fits 64 bits.
+#[inline]
+fn wire_bytes(size: DataSize) -> u64 {
+    size.as_bytes().min((1 << 31) - 1)
+}

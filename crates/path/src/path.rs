@@ -1,0 +1,339 @@
+//! A path: a list of stages, and the packets whose exit is decided.
+
+use crate::Packet;
+use crate::stage::{
+    Bottleneck, DropReason, Eager, GilbertElliott, Jitter, Loss, Passage, Propagation, QueuedBottleneck, Reorder,
+    Stage, Transit,
+};
+use legato_units::{DataRate, DataSize, TimeDelta, Timestamp};
+use std::collections::VecDeque;
+
+/// A packet that has passed a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Delivered<P> {
+    /// When it came out.
+    pub at: Timestamp,
+    /// The packet; its ECN field may have been marked on the way.
+    pub packet: Packet<P>,
+}
+
+/// A packet that a path lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DropNotice<P> {
+    /// When it was dropped. Eager stages may say so ahead of time.
+    pub at: Timestamp,
+    /// The packet.
+    pub packet: Packet<P>,
+    /// Why.
+    pub reason: DropReason,
+}
+
+/// What waits at the bottleneck; where a path has several, at all of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Backlog {
+    /// Bytes that wait; the packet on the wire waits no more.
+    pub size: DataSize,
+    /// Those bytes over the capacity of this instant: the queue length in ms. [`TimeDelta::MAX`]
+    /// in an outage.
+    pub delay: TimeDelta,
+}
+
+/// Packets a path lost so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DropCounts {
+    /// By an active queue management.
+    pub aqm: u64,
+    /// By a full queue.
+    pub queue_full: u64,
+    /// By the medium.
+    pub random: u64,
+}
+
+impl DropCounts {
+    /// All of them.
+    pub fn total(&self) -> u64 {
+        self.aqm + self.queue_full + self.random
+    }
+}
+
+/// One stage of a path: those of the crate, dispatched without a call through a pointer, or any.
+pub enum PathStage<P> {
+    /// Drop-tail, eager.
+    Bottleneck(Bottleneck),
+    /// Any other.
+    Custom(Box<dyn Stage<P>>),
+    /// Loss in bursts.
+    GilbertElliott(GilbertElliott),
+    /// Packet delay variation.
+    Jitter(Jitter),
+    /// Independent loss.
+    Loss(Loss),
+    /// Propagation.
+    Propagation(Propagation),
+    /// Any queue, lazy.
+    QueuedBottleneck(QueuedBottleneck<P>),
+    /// Reordering, lazy.
+    Reorder(Reorder<P>),
+}
+
+macro_rules! from_stage {
+    ($($name:ident $(<$p:ident>)?),*) => { $(
+        impl<P> From<$name $(<$p>)?> for PathStage<P> {
+            fn from(stage: $name $(<$p>)?) -> Self {
+                Self::$name(stage)
+            }
+        }
+    )* };
+}
+from_stage!(Bottleneck, GilbertElliott, Jitter, Loss, Propagation, QueuedBottleneck<P>, Reorder<P>);
+
+impl<P> From<Box<dyn Stage<P>>> for PathStage<P> {
+    fn from(stage: Box<dyn Stage<P>>) -> Self {
+        Self::Custom(stage)
+    }
+}
+
+/// An answer of a stage about one packet, which stays where it is unless the stage keeps it.
+enum Step {
+    Exit(Timestamp),
+    Dropped(Timestamp, DropReason),
+}
+
+impl<P: Send> PathStage<P> {
+    /// Pass a packet; `None` where the stage keeps it.
+    #[inline]
+    fn pass(&mut self, now: Timestamp, mut packet: Packet<P>) -> Option<(Step, Packet<P>)> {
+        let (size, ecn) = (packet.size, &mut packet.ecn);
+        let transit = match self {
+            Self::Bottleneck(stage) => stage.transit(now, size, ecn),
+            Self::GilbertElliott(stage) => stage.transit(now, size, ecn),
+            Self::Jitter(stage) => stage.transit(now, size, ecn),
+            Self::Loss(stage) => stage.transit(now, size, ecn),
+            Self::Propagation(stage) => stage.transit(now, size, ecn),
+            _ => {
+                return match self.as_stage().push(now, packet) {
+                    Passage::Exit(at, packet) => Some((Step::Exit(at), packet)),
+                    Passage::Dropped(at, packet, reason) => Some((Step::Dropped(at, reason), packet)),
+                    Passage::Held => None,
+                };
+            }
+        };
+        let step = match transit {
+            Transit::Exit(at) => Step::Exit(at),
+            Transit::Dropped(reason) => Step::Dropped(now, reason),
+        };
+        Some((step, packet))
+    }
+
+    fn as_stage(&mut self) -> &mut dyn Stage<P> {
+        match self {
+            Self::Bottleneck(stage) => stage,
+            Self::Custom(stage) => stage.as_mut(),
+            Self::GilbertElliott(stage) => stage,
+            Self::Jitter(stage) => stage,
+            Self::Loss(stage) => stage,
+            Self::Propagation(stage) => stage,
+            Self::QueuedBottleneck(stage) => stage,
+            Self::Reorder(stage) => stage,
+        }
+    }
+
+    fn as_stage_ref(&self) -> &dyn Stage<P> {
+        match self {
+            Self::Bottleneck(stage) => stage,
+            Self::Custom(stage) => stage.as_ref(),
+            Self::GilbertElliott(stage) => stage,
+            Self::Jitter(stage) => stage,
+            Self::Loss(stage) => stage,
+            Self::Propagation(stage) => stage,
+            Self::QueuedBottleneck(stage) => stage,
+            Self::Reorder(stage) => stage,
+        }
+    }
+
+    fn may_hold(&self) -> bool {
+        matches!(self, Self::Custom(_) | Self::QueuedBottleneck(_) | Self::Reorder(_))
+    }
+}
+
+/// A path; packets of any number of flows go in at one end and come out at the other or not at all.
+pub struct Path<P> {
+    stages: Vec<PathStage<P>>,
+    /// Decided exits, in their order.
+    exits: VecDeque<Delivered<P>>,
+    /// The earliest exit or deadline of a stage.
+    next: Timestamp,
+    /// Whether some stage may hold packets, so that there are deadlines at all.
+    lazy: bool,
+    counts: DropCounts,
+    notices: VecDeque<DropNotice<P>>,
+    keeps_notices: bool,
+}
+
+impl<P: Send> Path<P> {
+    /// A path of these stages, in the order packets pass them. None at all delivers at once.
+    pub fn new(stages: impl IntoIterator<Item = PathStage<P>>) -> Self {
+        let stages: Vec<_> = stages.into_iter().collect();
+        Self {
+            lazy: stages.iter().any(PathStage::may_hold),
+            stages,
+            exits: VecDeque::new(),
+            next: Timestamp::MAX,
+            counts: DropCounts::default(),
+            notices: VecDeque::new(),
+            keeps_notices: false,
+        }
+    }
+
+    /// Keep a notice of each drop for [`Path::pop_drop`]; without it drops are only counted. Who
+    /// asks for them fetches them.
+    #[must_use]
+    pub fn with_drop_notices(mut self) -> Self {
+        self.keeps_notices = true;
+        self
+    }
+
+    /// Send a packet in. `now` never goes back.
+    #[inline]
+    pub fn push(&mut self, now: Timestamp, packet: Packet<P>) {
+        self.run(0, now, packet);
+        if self.lazy {
+            self.next = self.earliest();
+        }
+    }
+
+    /// When to call [`Path::pop`] next: the earliest exit, or a stage's deadline, at which `pop` may
+    /// have nothing yet. `None` while nothing is due ever.
+    #[inline]
+    pub fn next_arrival(&self) -> Option<Timestamp> {
+        (self.next != Timestamp::MAX).then_some(self.next)
+    }
+
+    /// The next packet that came out at or before `now`, in the order of their exits.
+    #[inline]
+    pub fn pop(&mut self, now: Timestamp) -> Option<Delivered<P>> {
+        if now < self.next {
+            return None;
+        }
+        if self.lazy {
+            return self.pop_lazy(now);
+        }
+        let delivered = self.exits.pop_front();
+        self.next = self.exits.front().map_or(Timestamp::MAX, |exit| exit.at);
+        delivered
+    }
+
+    /// The next drop notice, in the order of decisions.
+    pub fn pop_drop(&mut self) -> Option<DropNotice<P>> {
+        self.notices.pop_front()
+    }
+
+    /// Packets lost so far.
+    pub fn drops(&self) -> DropCounts {
+        self.counts
+    }
+
+    /// What waits at the bottleneck. `now` is at or after every `push` and `pop` before.
+    pub fn backlog(&mut self, now: Timestamp) -> Backlog {
+        if self.lazy {
+            self.settle(now);
+            self.next = self.earliest();
+        }
+        let mut sum = Backlog { size: DataSize::ZERO, delay: TimeDelta::ZERO };
+        for stage in &mut self.stages {
+            let stage = stage.as_stage();
+            if let Some(capacity) = stage.capacity(now, now) {
+                let size = stage.backlog(now);
+                sum.size += size;
+                if size > DataSize::ZERO {
+                    let delay = sum.delay.as_nanos().saturating_add((size / capacity).as_nanos());
+                    sum.delay = TimeDelta::from_nanos(delay);
+                }
+            }
+        }
+        sum
+    }
+
+    /// The bottleneck's mean capacity over `[from, to)`, or at `from` where they are equal: the
+    /// least of them where there are several, `None` where there is none.
+    pub fn capacity(&self, from: Timestamp, to: Timestamp) -> Option<DataRate> {
+        self.stages.iter().filter_map(|stage| stage.as_stage_ref().capacity(from, to)).min()
+    }
+
+    /// The least one-way delay of the path, without any packet's transmission.
+    pub fn min_one_way_delay(&self) -> TimeDelta {
+        self.stages.iter().map(|stage| stage.as_stage_ref().min_delay()).sum()
+    }
+
+    /// The packets whose exit is decided and that are not out yet. Lazy stages may hold more.
+    pub fn in_flight(&self) -> usize {
+        self.exits.len()
+    }
+
+    /// Pass a packet through the stages from `first` on, as far as their answers reach.
+    #[inline]
+    fn run(&mut self, first: usize, now: Timestamp, mut packet: Packet<P>) {
+        let mut at = now;
+        for stage in &mut self.stages[first..] {
+            match stage.pass(at, packet) {
+                Some((Step::Exit(exit), passed)) => {
+                    debug_assert!(exit >= at, "a stage let a packet out before it came in");
+                    (at, packet) = (exit, passed);
+                }
+                Some((Step::Dropped(at, reason), packet)) => return self.note(DropNotice { at, packet, reason }),
+                None => return,
+            }
+        }
+        debug_assert!(self.exits.back().is_none_or(|last| last.at <= at), "a stage reordered exits");
+        self.exits.push_back(Delivered { at, packet });
+        self.next = self.next.min(at);
+    }
+
+    fn note(&mut self, notice: DropNotice<P>) {
+        match notice.reason {
+            DropReason::Aqm => self.counts.aqm += 1,
+            DropReason::QueueFull => self.counts.queue_full += 1,
+            DropReason::Random => self.counts.random += 1,
+        }
+        if self.keeps_notices {
+            self.notices.push_back(notice);
+        }
+    }
+
+    fn pop_lazy(&mut self, now: Timestamp) -> Option<Delivered<P>> {
+        // Exits are in order, so what a stage still holds comes out behind what is decided.
+        if self.exits.front().is_none_or(|exit| exit.at > now) {
+            self.settle(now);
+        }
+        let due = self.exits.front().is_some_and(|exit| exit.at <= now);
+        let delivered = if due { self.exits.pop_front() } else { None };
+        self.next = self.earliest();
+        delivered
+    }
+
+    /// Let every stage do what is due. First to last: what one lets go enters those behind it.
+    fn settle(&mut self, now: Timestamp) {
+        for index in 0..self.stages.len() {
+            if !self.stages[index].may_hold() {
+                continue;
+            }
+            while let Some(passage) = self.stages[index].as_stage().pop(now) {
+                match passage {
+                    Passage::Exit(at, packet) => self.run(index + 1, at, packet),
+                    Passage::Dropped(at, packet, reason) => self.note(DropNotice { at, packet, reason }),
+                    Passage::Held => {}
+                }
+            }
+        }
+    }
+
+    fn earliest(&self) -> Timestamp {
+        let exit = self.exits.front().map_or(Timestamp::MAX, |exit| exit.at);
+        let deadlines = self.stages.iter().filter(|stage| stage.may_hold());
+        deadlines.filter_map(|stage| stage.as_stage_ref().next_deadline()).fold(exit, Timestamp::min)
+    }
+}
+
+#[cfg(test)]
+#[path = "path_tests.rs"]
+mod tests;

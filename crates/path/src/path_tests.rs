@@ -1,0 +1,81 @@
+//! Whole paths: hand-worked cases, and the speed of the common one.
+
+use super::*;
+use crate::Ecn;
+use crate::capacity::LinkCapacity;
+use crate::queue::{DropTail, QueueLimit};
+
+fn packet(n: u64, bytes: u64) -> Packet<u64> {
+    Packet { size: DataSize::from_bytes(bytes), flow: 0, ecn: Ecn::NotEct, payload: n }
+}
+fn ms(ms: i64) -> Timestamp {
+    Timestamp::from_millis(ms)
+}
+fn megabit() -> LinkCapacity {
+    LinkCapacity::constant(DataRate::from_mbps(1))
+}
+
+#[test]
+fn eager_stages_chain_at_the_push_and_exits_come_in_order() {
+    let mut path = Path::new([
+        Bottleneck::new(megabit(), QueueLimit::Packets(1)).into(),
+        Propagation::fixed(TimeDelta::from_millis(50)).into(),
+    ])
+    .with_drop_notices();
+    assert_eq!(path.next_arrival(), None);
+    for n in 0..3 {
+        path.push(ms(n), packet(n as u64, 1_250));
+    }
+    assert_eq!(path.backlog(ms(2)), Backlog { size: DataSize::from_bytes(1_250), delay: TimeDelta::from_millis(10) });
+    assert_eq!(path.min_one_way_delay(), TimeDelta::from_millis(50));
+    assert_eq!(path.next_arrival(), Some(ms(60)));
+    assert_eq!(path.pop(Timestamp::from_nanos(59_999_999)), None);
+    assert_eq!(path.pop(ms(60)).map(|d| (d.at, d.packet.payload)), Some((ms(60), 0)));
+    assert_eq!(path.next_arrival(), Some(ms(70)));
+    assert_eq!(path.pop(ms(90)).map(|d| (d.at, d.packet.payload)), Some((ms(70), 1)));
+    assert_eq!(path.pop(ms(90)), None);
+    let notice = path.pop_drop().expect("the third found the queue full");
+    assert_eq!((notice.at, notice.packet.payload, notice.reason), (ms(2), 2, DropReason::QueueFull));
+    assert_eq!(path.drops(), DropCounts { queue_full: 1, ..DropCounts::default() });
+    assert_eq!(path.capacity(ms(0), ms(1)), Some(DataRate::from_mbps(1)));
+}
+
+#[test]
+fn a_lazy_stage_gives_deadlines_and_feeds_those_behind_it() {
+    let queue = Box::new(DropTail::new(QueueLimit::Packets(10)));
+    let mut path = Path::new([
+        Propagation::fixed(TimeDelta::from_millis(5)).into(),
+        QueuedBottleneck::new(megabit(), queue).into(),
+        Propagation::fixed(TimeDelta::from_millis(50)).into(),
+    ]);
+    path.push(ms(0), packet(0, 1_250));
+    path.push(ms(0), packet(1, 1_250));
+    // The bottleneck has them at 5 ms; the first leaves it at 15.
+    assert_eq!(path.next_arrival(), Some(ms(5)));
+    assert_eq!(path.pop(ms(5)), None);
+    assert_eq!(path.backlog(ms(5)).size, DataSize::from_bytes(1_250));
+    assert_eq!(path.next_arrival(), Some(ms(15)));
+    assert_eq!(path.pop(ms(15)), None);
+    let out: Vec<_> = core::iter::from_fn(|| path.pop(ms(100))).map(|d| (d.at, d.packet.payload)).collect();
+    assert_eq!(out, [(ms(65), 0), (ms(75), 1)]);
+    assert_eq!(path.next_arrival(), None);
+}
+
+#[test]
+fn a_path_without_stages_delivers_at_once() {
+    let mut path = Path::new([]);
+    path.push(ms(3), packet(7, 100));
+    assert_eq!(path.next_arrival(), Some(ms(3)));
+    assert_eq!(path.pop(ms(3)).map(|d| d.packet.payload), Some(7));
+    assert_eq!(path.next_arrival(), None);
+}
+
+#[test]
+fn packets_that_never_leave_are_never_due() {
+    let mut path = Path::new([Bottleneck::new(LinkCapacity::constant(DataRate::ZERO), QueueLimit::Unlimited).into()]);
+    path.push(ms(0), packet(0, 100));
+    path.push(ms(0), packet(1, 100));
+    assert_eq!(path.next_arrival(), None);
+    assert_eq!(path.pop(Timestamp::from_secs(1 << 30)), None);
+    assert_eq!(path.backlog(ms(1)).delay, TimeDelta::MAX);
+}

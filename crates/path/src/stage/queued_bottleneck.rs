@@ -1,0 +1,107 @@
+//! Any queue in front of a link, step by step.
+//!
+//! An active queue management decides when a packet is taken out, by what waits then; so packets
+//! are held, and the stage asks to be called at the end of each transmission.
+
+use super::{DropReason, Passage, Stage};
+use crate::Packet;
+use crate::capacity::{Capacity, LinkCapacity};
+use crate::queue::Queue;
+use legato_units::{DataRate, DataSize, Timestamp};
+use std::collections::VecDeque;
+
+/// A lazy bottleneck with any queue.
+pub struct QueuedBottleneck<P> {
+    capacity: LinkCapacity,
+    queue: Box<dyn Queue<P>>,
+    /// Packets whose arrival the stage has not come to yet: an eager stage in front, or simply not
+    /// asked since.
+    arriving: VecDeque<(Timestamp, Packet<P>)>,
+    on_wire: Option<(Timestamp, Packet<P>)>,
+    /// What happened and was not fetched yet, in the order of its times.
+    done: VecDeque<Passage<P>>,
+    /// Scratch for what a queue drops while it looks for a packet.
+    dropped: Vec<Packet<P>>,
+}
+
+impl<P: Send> QueuedBottleneck<P> {
+    /// A link of this capacity behind this queue.
+    pub fn new(capacity: impl Into<LinkCapacity>, queue: Box<dyn Queue<P>>) -> Self {
+        Self {
+            capacity: capacity.into(),
+            queue,
+            arriving: VecDeque::new(),
+            on_wire: None,
+            done: VecDeque::new(),
+            dropped: Vec::new(),
+        }
+    }
+
+    /// Go through departures and arrivals in their order up to `now`. At one instant a departure
+    /// comes first: it makes the room the arrival may need.
+    fn advance(&mut self, now: Timestamp) {
+        loop {
+            let arrival = self.arriving.front().map_or(Timestamp::MAX, |&(at, _)| at);
+            let departure = self.on_wire.as_ref().map_or(Timestamp::MAX, |&(at, _)| at);
+            let next = departure.min(arrival);
+            if next > now || next == Timestamp::MAX {
+                return;
+            }
+            if departure <= arrival {
+                if let Some((at, packet)) = self.on_wire.take() {
+                    self.done.push_back(Passage::Exit(at, packet));
+                }
+                self.start_next(next);
+            } else if let Some((at, packet)) = self.arriving.pop_front() {
+                if self.queue.rescales() {
+                    self.queue.rescale(self.capacity.rate_at(at));
+                }
+                if let Err((packet, reason)) = self.queue.push(at, packet) {
+                    self.done.push_back(Passage::Dropped(at, packet, reason));
+                }
+                if self.on_wire.is_none() {
+                    self.start_next(at);
+                }
+            }
+        }
+    }
+
+    fn start_next(&mut self, now: Timestamp) {
+        let next = self.queue.pop(now, &mut self.dropped);
+        self.done.extend(self.dropped.drain(..).map(|packet| Passage::Dropped(now, packet, DropReason::Aqm)));
+        self.on_wire = next.map(|packet| (self.capacity.transmit_end(now, packet.size), packet));
+    }
+}
+
+impl<P: Send> Stage<P> for QueuedBottleneck<P> {
+    fn push(&mut self, now: Timestamp, packet: Packet<P>) -> Passage<P> {
+        self.arriving.push_back((now, packet));
+        Passage::Held
+    }
+
+    fn pop(&mut self, now: Timestamp) -> Option<Passage<P>> {
+        if self.done.is_empty() {
+            self.advance(now);
+        }
+        self.done.pop_front()
+    }
+
+    /// While a packet is on the wire, arrivals can wait until it has left: nothing they do shows
+    /// before.
+    fn next_deadline(&self) -> Option<Timestamp> {
+        match (self.done.front(), &self.on_wire, self.arriving.front()) {
+            (Some(Passage::Exit(at, _) | Passage::Dropped(at, ..)), ..) => Some(*at),
+            (_, Some((at, _)), _) | (_, None, Some((at, _))) => Some(*at),
+            (_, None, None) => None,
+        }
+    }
+
+    fn backlog(&mut self, now: Timestamp) -> DataSize {
+        self.advance(now);
+        self.queue.backlog()
+    }
+
+    fn capacity(&self, from: Timestamp, to: Timestamp) -> Option<DataRate> {
+        Some(if to > from { self.capacity.mean_rate(from, to) } else { self.capacity.rate_at(from) })
+    }
+}
