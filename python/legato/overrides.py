@@ -46,9 +46,10 @@ def parse(options: Iterable[str]) -> dict[str, Any]:
 def parse_value(text: str) -> Any:
     """A value as TOML writes it, or else the text itself."""
     try:
-        return tomllib.loads(f"value = {text}")["value"]
-    except (tomllib.TOMLDecodeError, KeyError):
+        table = tomllib.loads(f"value = {text}")
+    except tomllib.TOMLDecodeError:
         return text
+    return table["value"] if len(table) == 1 else text
 
 
 def _put(table: dict[str, Any], key: str, value: Any) -> None:

@@ -128,6 +128,9 @@ def _split(specs: Iterable[str]) -> list[tuple[str, dict[str, Any]]]:
     """``a,b@x=1,y=2,c`` is ``a``, ``b`` with two options, and ``c``: an option follows the one it belongs to."""
     parts: list[tuple[str, dict[str, Any]]] = []
     for spec in specs:
+        if Path(spec).is_file():  # whatever its name holds
+            parts.append((spec, {}))
+            continue
         takes_options = False
         for item in spec.split(","):
             name, at, option = item.strip().rpartition("@") if "=" in item else (item.strip(), "", "")

@@ -1,0 +1,30 @@
+"""What every test here may use, and the order they run in: quick ones first."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+Legato = Callable[..., subprocess.CompletedProcess[str]]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: item.get_closest_marker("slow") is not None)
+
+
+@pytest.fixture
+def legato(tmp_path: Path) -> Legato:
+    """Runs the command line in a process of its own, in ``tmp_path``: a stranger's folder, not the checkout."""
+
+    def run(*arguments: str | Path, **how: object) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-c", "from legato.cli import main; main()", *map(str, arguments)]
+        options: dict[str, object] = {"cwd": tmp_path, "capture_output": True, "text": True, "timeout": 120}
+        return subprocess.run(command, **{**options, **how})  # type: ignore[call-overload]
+
+    return run

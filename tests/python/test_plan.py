@@ -1,0 +1,85 @@
+"""From what people type to the lists of a plan."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from legato import plan
+from legato.errors import ControllerError, Error, ScenarioError, TraceError
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for name in ("b.txt", "a.txt", "deep/c.txt", "deep/.hidden"):
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("0 1\n")
+    return tmp_path
+
+
+def test_a_glob_gives_its_files_sorted(folder: Path):
+    assert plan.traces([f"{folder}/*.txt"]) == [f"{folder}/a.txt", f"{folder}/b.txt"]
+
+
+def test_a_folder_gives_all_below_it_but_hidden_files(folder: Path):
+    assert plan.traces([folder]) == [f"{folder}/a.txt", f"{folder}/b.txt", f"{folder}/deep/c.txt"]
+
+
+def test_options_follow_the_pattern_they_belong_to(folder: Path):
+    assert plan.traces([f"{folder}/a.txt@scale=0.25,start_s=30,{folder}/b.txt"]) == [
+        {"path": f"{folder}/a.txt", "scale": 0.25, "start_s": 30},
+        f"{folder}/b.txt",
+    ]
+
+
+def test_a_file_whose_name_has_an_at_and_an_equals_is_found_by_its_name(folder: Path):
+    odd = folder / "x@y=1.txt"
+    odd.write_text("0 1\n")
+    assert plan.traces([odd]) == [str(odd)]
+
+
+@pytest.mark.parametrize(
+    ("spec", "says"),
+    [
+        ("{}/*.csv", "matches no file"),
+        ("{}/none.txt", "no such trace file"),
+        ("{}/a.txt@speed=2", "no option 'speed'"),
+    ],
+)
+def test_a_trace_that_is_not_there_is_refused_by_name(folder: Path, spec: str, says: str):
+    spec = spec.format(folder)
+    with pytest.raises(TraceError, match=says) as error:
+        plan.traces([spec])
+    assert spec.partition("@")[0] in str(error.value)
+
+
+def test_controllers_take_parameters_and_keep_their_order():
+    assert plan.controllers(["oracle,fixed@target_bitrate_bps=800000", "fixed"]) == [
+        "oracle",
+        {"name": "fixed", "config": {"target_bitrate_bps": 800000}},
+        "fixed",
+    ]
+
+
+def test_an_unknown_controller_is_refused_with_the_names_there_are():
+    with pytest.raises(ControllerError, match="'bbr'") as error:
+        plan.controllers(["bbr"])
+    assert error.value.hint is not None
+    assert "fixed" in error.value.hint
+
+
+def test_seeds_are_a_count_or_a_list():
+    assert plan.seeds(3) == [1, 2, 3]
+    assert plan.seeds([7, 9]) == [7, 9]
+    for wrong in (0, [], [-1], [2**64]):
+        with pytest.raises(Error, match="seed"):
+            plan.seeds(wrong)
+
+
+def test_a_scenario_that_is_no_text_is_refused(tmp_path: Path):
+    path = tmp_path / "binary.toml"
+    path.write_bytes(b"a = \xff\xfe")
+    with pytest.raises(ScenarioError, match=r"binary.toml: not UTF-8 text \(byte 4\)"):
+        plan.read_scenario(path)

@@ -1,0 +1,56 @@
+"""python/legato/_core.pyi says what the native module has, no more and no less."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from pathlib import Path
+
+import legato
+from legato import _core
+
+STUB = ast.parse((Path(legato.__file__).parent / "_core.pyi").read_text(encoding="utf-8"))
+
+
+def written(body: list[ast.stmt]) -> dict[str, ast.AST]:
+    kinds = (ast.FunctionDef, ast.ClassDef)
+    return {node.name: node for node in body if isinstance(node, kinds)}
+
+
+def arguments(function: ast.FunctionDef) -> list[str]:
+    spec = function.args
+    names = [argument.arg for argument in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs)]
+    return [name for name in names if name not in ("self", "cls")]
+
+
+def public(thing: object) -> set[str]:
+    return {name for name in vars(thing) if not name.startswith("_")}
+
+
+def test_the_stub_names_what_the_module_has():
+    assert set(written(STUB.body)) == public(_core)
+
+
+def test_functions_take_the_arguments_the_stub_says():
+    for name, node in written(STUB.body).items():
+        if isinstance(node, ast.FunctionDef):
+            assert list(inspect.signature(getattr(_core, name)).parameters) == arguments(node), name
+
+
+def test_classes_have_the_members_the_stub_says():
+    for name, node in written(STUB.body).items():
+        if not isinstance(node, ast.ClassDef):
+            continue
+        native = getattr(_core, name)
+        members = written(node.body)
+        assert {member for member in members if not member.startswith("_")} == public(native), name
+        for member, function in members.items():
+            takes = getattr(native, member, None)
+            if callable(takes) and member != "__init__":
+                parameters = list(inspect.signature(takes).parameters)
+                assert [p for p in parameters if p != "self"] == arguments(function), f"{name}.{member}"
+
+
+def test_everything_native_is_documented():
+    for name in public(_core):
+        assert getattr(_core, name).__doc__, name
