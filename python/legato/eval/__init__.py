@@ -1,0 +1,1 @@
+"""Judging controllers: the statistics that a claim has to survive."""

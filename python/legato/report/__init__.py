@@ -1,0 +1,24 @@
+"""Reports: from run folders (docs/run-folder.md) to a table, and to one HTML file that opens anywhere.
+
+>>> legato.report.write(["runs/demo"], "demo.html")        # doctest: +SKIP
+>>> legato.report.table(["runs/demo"], baseline="fixed")   # doctest: +SKIP
+"""
+
+from .html import write
+from .metrics import CDF_METRICS, KEY_METRICS, METRICS, Metric
+from .run_folder import RunFolder, open_run
+from .tables import Summary, TableRow, summarise, table
+
+__all__ = [
+    "CDF_METRICS",
+    "KEY_METRICS",
+    "METRICS",
+    "Metric",
+    "RunFolder",
+    "Summary",
+    "TableRow",
+    "open_run",
+    "summarise",
+    "table",
+    "write",
+]

@@ -1,0 +1,49 @@
+"use strict";
+// What a controller says about its inner state, one small plot a gauge.
+Legato.gauges = (() => {
+  const { data, escape, classOf, svg, axisBottom, axisLeft, grid } = Legato;
+  const parent = document.getElementById("gauges-figure");
+  const select = document.getElementById("gauges-call");
+
+  function draw() {
+    const shown = data.gauges[Number(select.value)];
+    const call = data.calls[shown.call];
+    parent.replaceChildren();
+    const made = shown.gauges.map((gauge) => {
+      const figure = document.createElement("figure");
+      figure.className = classOf(call.variant);
+      figure.innerHTML = `<figcaption>${escape(gauge.name)}</figcaption><div></div>`;
+      parent.append(figure);
+      return [gauge, figure];
+    });
+    for (const [gauge, figure] of made) {
+      const printed = Legato.isPrinting();
+      const width = printed ? 223 : Math.floor(figure.getBoundingClientRect().width), height = 130, margin = { top: 8, right: 10, bottom: 24, left: 52 };
+      let last = 0;
+      const times = gauge.bins.map((step) => ((last += step) * shown.bin_ms) / 1000);
+      const root = svg(figure.lastElementChild, width, height, gauge.name);
+      const x = d3.scaleLinear().domain([0, call.duration_s || d3.max(times)]).range([margin.left, width - margin.right]);
+      let [low, high] = d3.extent(gauge.values);
+      if (low === high) [low, high] = [low - (Math.abs(low) * 0.05 || 1), high + (Math.abs(high) * 0.05 || 1)];
+      const y = d3.scaleLinear().domain([low, high]).nice(4).range([height - margin.bottom, margin.top]);
+      axisBottom(root, x, height - margin.bottom, 5, null);
+      root.select(".axis.x").selectAll(".tick:last-of-type text").each(function () { this.textContent += " s"; });
+      const values = axisLeft(root, y, margin.left, 4, d3.format("~s"));
+      grid(root, { ys: values, x, y });
+      root.append("path").attr("class", "gauge").attr("fill", "none").attr("stroke", "currentColor").attr("stroke-width", 1.4)
+        .attr("d", d3.line((_, at) => x(times[at]), (v) => y(v)).curve(d3.curveStepAfter)(gauge.values));
+    }
+  }
+
+  function start() {
+    if (data.gauges.length === 0) return;
+    document.getElementById("gauges").hidden = false;
+    data.gauges.forEach(({ call }, at) => {
+      const of = data.calls[call];
+      select.add(new Option(`${data.controllers[of.variant].name} · ${of.trace} · ${of.clip} · seed ${of.seed}`, String(at)));
+    });
+    select.addEventListener("change", draw);
+    Legato.responsive(parent, draw);
+  }
+  return { start };
+})();

@@ -1,0 +1,69 @@
+"""What the charts across calls are drawn from: one point a call, or a sample and quantiles of them.
+
+A report of a few thousand calls holds every one. Above `MAX_POINTS`, whole conditions are sampled by their hash
+(so the same file comes out every time, and controllers stay paired), and the distributions are drawn from
+quantiles taken over all calls.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .metrics import CDF_METRICS, METRICS, TRADE_OFF_METRICS
+from .store import Store
+
+MAX_POINTS = 4_000
+"""Calls up to which every one is a point of the plots."""
+QUANTILES = 200
+"""Steps of a distribution drawn from quantiles."""
+
+
+def points(store: Store, calls: int) -> dict[str, Any]:
+    """Columns of equal length: variant, trace, clip (as indices into lists), seed, call, and the plots' figures."""
+    keep = -(-calls // MAX_POINTS)
+    where = f"WHERE condition % {keep} = 0" if keep > 1 else ""
+    columns = list(dict.fromkeys((*TRADE_OFF_METRICS, *CDF_METRICS)))
+    figures = ", ".join(store.column(column) for column in columns)
+    rows = store.rows(
+        f"SELECT variant, trace, clip, seed, run, call, {figures} FROM summary {where} ORDER BY run, call"
+    )
+    variant_at = {name: at for at, name in enumerate(store.variants)}
+    traces = list(dict.fromkeys(row[1] for row in rows))
+    clips = list(dict.fromkeys(row[2] for row in rows))
+    trace_at = {name: at for at, name in enumerate(traces)}
+    clip_at = {name: at for at, name in enumerate(clips)}
+    return {
+        "total": calls,
+        "sampled": keep > 1,
+        "traces": traces,
+        "clips": clips,
+        "variant": [variant_at[row[0]] for row in rows],
+        "trace": [trace_at[row[1]] for row in rows],
+        "clip": [clip_at[row[2]] for row in rows],
+        "seed": [row[3] for row in rows],
+        "run": [row[4] for row in rows],
+        "call": [row[5] for row in rows],
+        "figures": {
+            column: [shortened(row[6 + at] , METRICS[column].scale) for row in rows] for at, column in enumerate(columns)
+        },
+    }
+
+
+def quantiles(store: Store) -> dict[str, list[list[float] | None]]:
+    """For each figure of `CDF_METRICS` and each variant, its quantiles at 0, 1/QUANTILES, … 1 over all calls."""
+    steps = "[" + ", ".join(str(at / QUANTILES) for at in range(QUANTILES + 1)) + "]"
+    found: dict[str, list[list[float] | None]] = {}
+    for column in CDF_METRICS:
+        rows = dict(
+            store.rows(f"SELECT variant, quantile_cont({store.column(column)}, {steps}) FROM summary GROUP BY variant")
+        )
+        scale = METRICS[column].scale
+        found[column] = [
+            None if rows[name] is None else [shortened(value, scale) for value in rows[name]] for name in store.variants
+        ]
+    return found
+
+
+def shortened(value: float | None, scale: float) -> float | None:
+    """In the unit of display, to five significant digits: what a plot can show, and no more bytes than that."""
+    return None if value is None else float(f"{value * scale:.5g}")

@@ -1,0 +1,34 @@
+"""One colour a controller, the same in every report.
+
+Eight colours after Okabe and Ito (2008, "Color Universal Design"), told apart by the three common kinds of colour
+blindness; report.css holds them for light and dark. Controllers that Legato ships have theirs by name. Any other
+starts from a colour given by its name and takes the next free one, so that it keeps its colour from report to
+report as long as no other wants it. Past eight, colours return with another marker.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+
+COLOURS = 8
+_NAMED = {"gcc": 0, "learned": 1, "oracle": 2, "scream": 3, "remote": 4, "nada": 5, "fixed": 6, "salsify": 7}
+
+
+def assign(variants: Sequence[str]) -> list[tuple[int, int]]:
+    """(colour, marker) of each variant; no pair twice up to 56 of them."""
+    taken: dict[str, tuple[int, int]] = {}
+    used = [0] * COLOURS
+    # Those with a colour of their own choose first, whatever the order of the run.
+    for name in sorted(variants, key=lambda name: (_base(name) not in _NAMED, variants.index(name))):
+        base = _base(name)
+        wish = _NAMED.get(base, zlib.crc32(base.encode()) % COLOURS)
+        fewest = min(used)
+        colour = next(c % COLOURS for c in range(wish, wish + COLOURS) if used[c % COLOURS] == fewest)
+        taken[name] = (colour, (colour + used[colour]) % 7)
+        used[colour] += 1
+    return [taken[name] for name in variants]
+
+
+def _base(variant: str) -> str:
+    return variant.split(" · ", 1)[0]
