@@ -16,6 +16,7 @@ Errors are :class:`legato.Error` and its subclasses; each names the file, the ke
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -41,6 +42,7 @@ def run(
     threads: int = 0,
     resume: bool = False,
     on_progress: Callable[[Progress], None] | None = None,
+    on_clip_progress: Callable[[str, float], None] | None = None,
 ) -> Run:
     """Make the calls of one scenario and write them to a run folder.
 
@@ -57,22 +59,21 @@ def run(
         threads: 0 is one a core. The bytes written do not depend on it.
         resume: go on with a run that was stopped.
         on_progress: called now and then with a :class:`legato.sweep.Progress`.
+        on_clip_progress: while a video is profiled, called with what is done and its share, 0 to 1.
     """
-    from legato import clips as clip_files
     from legato import plan as plans
-    from legato.sweep import sweep
+    from legato.sweep import check_folder, sweep
 
-    if log not in plans.LOGS:
-        raise Error(f"log = {log}: not one of {', '.join(plans.LOGS)}")
-    path, text = plans.read_scenario(scenario, options)
-    plan = plans.Plan(
-        scenario_path=str(path),
-        scenario=text,
-        controllers=plans.controllers(controllers),
-        traces=plans.traces(traces),
-        clips=clip_files.profiles(clips),
-        seeds=plans.seeds(seeds),
+    check_folder(Path(out), resume=resume)
+    plan = plans.make(
+        scenario,
+        options=options,
+        controller_specs=controllers,
+        trace_specs=traces,
+        clip_specs=clips,
+        seed_spec=seeds,
         log=log,
+        on_clip_progress=on_clip_progress,
     )
     return sweep(plan, out, threads=threads, resume=resume, on_progress=on_progress)
 
@@ -119,10 +120,13 @@ def controllers() -> list[dict[str, Any]]:
 
 
 def __getattr__(name: str) -> Any:
+    # Loaded when asked for: `legato --help` need not wait for duckdb.
     if name == "__version__":
         from legato import _core
 
         return _core.version()
+    if name in ("profile", "report"):
+        return importlib.import_module(f"legato.{name}")
     raise AttributeError(f"module 'legato' has no attribute '{name}'")
 
 

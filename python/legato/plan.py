@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import glob
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -49,6 +49,40 @@ class Plan:
         if self.calls_per_part is not None:
             document["calls_per_part"] = self.calls_per_part
         return json.dumps(document, indent=2, ensure_ascii=False)
+
+
+def make(
+    scenario_name: str | Path,
+    *,
+    options: Mapping[str, Any] | None = None,
+    controller_specs: Iterable[str] = (),
+    trace_specs: Iterable[str | Path] = (),
+    clip_specs: Iterable[str | Path] = (),
+    seed_spec: int | Sequence[int] = 1,
+    log: str = "series",
+    on_clip_progress: Callable[[str, float], None] | None = None,
+) -> Plan:
+    """A plan out of what people type; arguments as in :func:`legato.run`.
+
+    Everything quick is judged first: nobody waits for a clip to be profiled to hear of a misspelt name.
+    """
+    from legato import clips
+
+    if log not in LOGS:
+        raise Error(f"log = {log}: not one of {', '.join(LOGS)}")
+    chosen_controllers = controllers(controller_specs)
+    chosen_traces = traces(trace_specs)
+    chosen_seeds = seeds(seed_spec)
+    path, text = read_scenario(scenario_name, options)
+    return Plan(
+        scenario_path=str(path),
+        scenario=text,
+        controllers=chosen_controllers,
+        traces=chosen_traces,
+        clips=clips.profiles(clip_specs, on_clip_progress),
+        seeds=chosen_seeds,
+        log=log,
+    )
 
 
 def read_scenario(name: str | Path, changes: Mapping[str, Any] | None = None) -> tuple[Path, str]:

@@ -71,7 +71,7 @@ def sweep(
     from legato import _core
 
     folder = Path(folder)
-    _check_folder(folder, resume=resume)
+    check_folder(folder, resume=resume)
     native = _core.Sweep(plan.to_json(), str(folder), threads)
     started = time.monotonic()
 
@@ -100,7 +100,8 @@ def sweep(
     return Run(folder, last.calls, last.simulated_s, last.wall_s)
 
 
-def _check_folder(folder: Path, *, resume: bool) -> None:
+def check_folder(folder: Path, *, resume: bool) -> None:
+    """Refuses a folder that a run may not be written to."""
     if folder.exists() and not folder.is_dir():
         raise RunFolderError(f"{folder}: is a file, a run needs a folder")
     if not resume and (folder / "manifest.json").exists():

@@ -48,19 +48,16 @@ def compare(
     as_json: Annotated[bool, typer.Option("--json", help="Print folder, report and means as JSON.")] = False,
 ) -> None:
     import legato
-    from legato import clips as clip_files
     from legato import overrides
 
     options = overrides.parse(option or [])
     if duration_s is not None:
         options["duration_s"] = duration_s
-    with terminal.share_progress("profiling clips") as on_share:
-        profiles = clip_files.profiles(clips or [], on_share)
-    with terminal.sweep_progress("compare") as on_progress:
+    with terminal.watch("compare") as watch:
         made = legato.compare(
             [controllers],
             traces=traces or [],
-            clips=profiles,
+            clips=clips or [],
             seeds=seeds,
             out=out,
             scenario=scenario,
@@ -68,7 +65,8 @@ def compare(
             log=log,
             threads=threads,
             resume=resume,
-            on_progress=on_progress,
+            on_progress=watch.calls,
+            on_clip_progress=watch.clip,
         )
     page = legato.write_report([made.folder], made.folder / "report.html") if report else None
     if as_json:

@@ -35,8 +35,8 @@ def demo(
     traces, clips = choose_traces(), choose_clips()
     _clear(out)
     started = time.monotonic()
-    with terminal.sweep_progress("demo") as on_progress:
-        made = legato.compare(_CONTROLLERS, traces=traces, clips=clips, seeds=seeds, out=out, on_progress=on_progress)
+    with terminal.watch("demo") as watch:
+        made = legato.compare(_CONTROLLERS, traces=traces, clips=clips, seeds=seeds, out=out, on_progress=watch.calls)
     simulated_s = time.monotonic() - started
     page = legato.write_report([made.folder], made.folder / "report.html")
     results.show(made.folder)

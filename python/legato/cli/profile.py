@@ -33,6 +33,6 @@ def profile(
     from legato import profile as profiler
 
     path = out or Path(f"{clip.stem}{clips.PROFILE_SUFFIX}")
-    with terminal.share_progress(f"profiling {clip.name}") as on_progress:
-        profiler.profile_clip(clip, path, on_progress=on_progress)
+    with terminal.watch(f"profile {clip.name}") as watch:
+        profiler.profile_clip(clip, path, on_progress=watch.clip)
     terminal.out().print(f"profile: {path}")

@@ -49,7 +49,7 @@ def run(
     from legato import overrides
 
     folder = out or next_free(Path("runs") / Path(scenario).stem)
-    with terminal.sweep_progress("run") as on_progress:
+    with terminal.watch("run") as watch:
         made = legato.run(
             scenario,
             out=folder,
@@ -59,7 +59,7 @@ def run(
             log=log,
             threads=threads,
             resume=resume,
-            on_progress=on_progress,
+            on_progress=watch.calls,
         )
     if as_json:
         print(json.dumps({"run": str(made.folder), "calls": made.summary()}, indent=2))

@@ -7,7 +7,7 @@ says nothing of it.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -64,62 +64,57 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[Any]], *, right: Seque
     Console(highlight=False).print(grid)
 
 
+class Watch:
+    """Shows how far something is. Its methods are the callbacks of what takes time."""
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+        self._console = err()
+        self._started = self._last_line = time.monotonic()
+        self._bar: Progress | None = None
+
+    def calls(self, progress: SweepProgress) -> None:
+        """A sweep: calls per second, and how many times faster it goes than the calls last."""
+        wall_s = max(progress.wall_s, 1e-9)
+        rates = f"{progress.calls_done / wall_s:.1f} calls/s, {progress.simulated_s / wall_s:,.0f}x real time"
+        self._show(self._what, progress.calls_done, progress.calls, f"calls, {rates}")
+
+    def clip(self, doing: str, share: float) -> None:
+        """A clip being profiled: what is done, and how much of it, 0 to 1."""
+        self._show(f"{self._what}: {doing}", round(share * 100), 100, "%")
+
+    def close(self) -> None:
+        """Take the bar away."""
+        if self._bar is not None:
+            self._bar.stop()
+
+    def _show(self, what: str, done: int, total: int, rest: str) -> None:
+        now = time.monotonic()
+        if not self._console.is_terminal:
+            if now - self._last_line >= _LINE_EVERY_S:
+                self._last_line = now
+                say(f"{what}: {done}/{total} {rest}")
+        elif self._bar is not None:
+            self._bar.update(self._bar.task_ids[0], description=escape(what), completed=done, total=total, rest=rest)
+        elif now - self._started >= _BAR_AFTER_S:
+            columns = "{task.completed:.0f}/{task.total:.0f} {task.fields[rest]}"
+            self._bar = Progress(
+                TextColumn("{task.description}"),
+                BarColumn(),
+                TextColumn(columns),
+                TimeRemainingColumn(),
+                console=self._console,
+                transient=True,
+            )
+            self._bar.add_task(escape(what), total=total, completed=done, rest=rest)
+            self._bar.start()
+
+
 @contextmanager
-def sweep_progress(what: str) -> Iterator[Callable[[SweepProgress], None]]:
-    """A progress callback for a sweep: calls per second and how many times faster than the calls last."""
-    with _progress(what, "calls") as show:
-
-        def on_progress(progress: SweepProgress) -> None:
-            wall_s = max(progress.wall_s, 1e-9)
-            rates = f"{progress.calls_done / wall_s:.1f} calls/s, {progress.simulated_s / wall_s:,.0f}x real time"
-            show(progress.calls_done, progress.calls, rates)
-
-        yield on_progress
-
-
-@contextmanager
-def share_progress(what: str) -> Iterator[Callable[[str, float], None]]:
-    """A progress callback for work measured as a share: what is being done, and how much is done (0 to 1)."""
-    with _progress(what, "%") as show:
-        yield lambda doing, share: show(round(share * 100), 100, doing)
-
-
-@contextmanager
-def _progress(what: str, unit: str) -> Iterator[Callable[[int, int, str], None]]:
-    console = err()
-    started = last_line = time.monotonic()
-    if not console.is_terminal:
-
-        def say_line(done: int, total: int, rates: str) -> None:
-            nonlocal last_line
-            now = time.monotonic()
-            if now - last_line >= _LINE_EVERY_S:
-                last_line = now
-                console.print(escape(f"{what}: {done}/{total} {unit}, {rates}"))
-
-        yield say_line
-        return
-    bar = Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn(f"{{task.completed:.0f}}/{{task.total:.0f}} {unit}"),
-        TextColumn("{task.fields[rates]}"),
-        TimeRemainingColumn(),
-        console=console,
-        transient=True,
-    )
-    task = bar.add_task(escape(what), total=1, rates="")
-    shown = False
-
-    def move_bar(done: int, total: int, rates: str) -> None:
-        nonlocal shown
-        if not shown and time.monotonic() - started >= _BAR_AFTER_S:
-            bar.start()
-            shown = True
-        bar.update(task, completed=done, total=max(total, 1), rates=rates)
-
+def watch(what: str) -> Iterator[Watch]:
+    """A :class:`Watch` for as long as the block lasts."""
+    watching = Watch(what)
     try:
-        yield move_bar
+        yield watching
     finally:
-        if shown:
-            bar.stop()
+        watching.close()
