@@ -1,0 +1,166 @@
+"""The repository's own rules, each broken once in a small tree."""
+
+import importlib.util
+import sys
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+TOOLS = Path(__file__).parents[2] / "tools"
+
+
+@pytest.fixture
+def run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., list[str]]:
+    """Runs a check over a tree of these files; the violations, without their prefix."""
+
+    def run(check: str, files: dict[str, str]) -> list[str]:
+        for name, text in files.items():
+            path = tmp_path / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(textwrap.dedent(text), encoding="utf-8")
+        spec = importlib.util.spec_from_file_location(check, TOOLS / f"{check}.py")
+        module = importlib.util.module_from_spec(spec)
+        # Dataclasses look their module up.
+        sys.modules[check] = module
+        spec.loader.exec_module(module)
+        status = module.main(tmp_path)
+        lines = [line.removeprefix(f"{check}: ") for line in capsys.readouterr().err.splitlines()]
+        assert status == (1 if lines else 0)
+        return lines
+
+    return run
+
+
+def manifest(name: str, dependencies: str = "", more: str = "") -> dict[str, str]:
+    text = f'[package]\nname = "legato-{name}"\n[dependencies]\n{dependencies}\n{more}\n'
+    return {f"crates/{name}/Cargo.toml": text}
+
+
+class TestLayers:
+    def test_what_the_right_side_reaches_may_be_named(self, run):
+        assert (
+            run("check_layers", manifest("call", "legato-units.workspace = true\nlegato-media.workspace = true")) == []
+        )
+
+    def test_a_crate_may_not_name_one_above_or_beside_it(self, run):
+        assert run("check_layers", manifest("control", 'legato-media = { path = "../media" }')) == [
+            "crates/control/Cargo.toml: control depends on media; it may name units"
+        ]
+
+    def test_neither_another_name_nor_a_target_hides_a_dependency(self, run):
+        hidden = manifest("path", 'm = { package = "legato-media", path = "../media" }')
+        assert len(run("check_layers", hidden)) == 1
+        for_one_target = manifest("path", more='[target."cfg(unix)".dependencies]\nlegato-wire.workspace = true')
+        assert len(run("check_layers", for_one_target)) == 1
+
+    def test_tests_may_look_up(self, run):
+        assert run("check_layers", manifest("wire", more="[dev-dependencies]\nlegato-sim.workspace = true")) == []
+
+    def test_a_crate_without_a_line_in_the_table_is_refused(self, run):
+        assert "has no line in the layer table" in run("check_layers", manifest("helpers"))[0]
+
+    def test_a_report_reads_run_folders_only(self, run):
+        files = {
+            "python/legato/report/a.py": "from legato import sweep\nfrom legato.errors import Error\n",
+            "python/legato/report/b.py": "from .. import _core\nfrom legato.eval import stats\n",
+            "python/legato/eval/stats.py": "from legato import _core\n",
+            "python/legato/sweep.py": "from legato import report, _core\n",
+        }
+        assert run("check_layers", files) == [
+            "python/legato/eval/stats.py:1: legato.eval.stats imports legato._core",
+            "python/legato/report/a.py:1: legato.report imports legato.sweep",
+            "python/legato/report/b.py:1: legato.report imports legato._core",
+        ]
+
+
+class TestUnits:
+    def test_numbers_of_a_scenario_say_their_unit(self, run):
+        toml = (
+            "delay = 20\nbase_rtt_ms = 40\nseed = 1\nfraction = 0.5\n[[stage]]\nsteps = [{ at_s = 1, capacity = 5 }]\n"
+        )
+        assert run("check_units", {"scenarios/a.toml": toml}) == [
+            f"scenarios/a.toml: {key} says no unit" for key in ("delay", "fraction", "capacity")
+        ]
+
+    def test_parameters_read_from_toml_say_their_unit(self, run):
+        rust = """
+            #[serde(default, deny_unknown_fields)]
+            pub struct Config {
+                /// How far.
+                pub horizon: f64,
+                pub horizon_ms: f64,
+                pub pause: Option<TimeDelta>,
+                pub packets: u32,
+                pub interval: u32,
+                pub enabled: bool,
+            }
+            pub struct Inner { pub anything: f64 }
+        """
+        assert run("check_units", {"crates/x/src/a.rs": rust}) == [
+            f"crates/x/src/a.rs: Config: {key} says no unit" for key in ("horizon", "pause", "interval")
+        ]
+
+    def test_columns_say_their_unit(self, run):
+        page = """
+            | column | type | definition |
+            |---|---|---|
+            | `call` | u64 | number |
+            | `rtt_{mean,p95}_ms`, `goodput` | f64 | two good, one not |
+            `time_ms` u32, `queue` f32, `size` u16, `name` text
+        """
+        assert run("check_units", {"docs/run-folder.md": page}) == [
+            f"docs/run-folder.md:{line}: {name} says no unit"
+            for line, name in ((5, "goodput"), (6, "queue"), (6, "size"))
+        ]
+
+    def test_public_python_numbers_say_their_unit(self, run):
+        python = """
+            def play(start: float, end_s: float, count: int, timeout: int, *, _inner: float = 0) -> float: ...
+            def _private(start: float): ...
+            class Span:
+                length: float | None
+                def __init__(self, at: float): ...
+                def _hidden(self, at: float): ...
+        """
+        assert run("check_units", {"python/legato/a.py": python}) == [
+            f"python/legato/a.py:{where} says no unit"
+            for where in ("2: play: start", "2: play: timeout", "5: Span: length", "6: __init__: at")
+        ]
+
+
+BIB = "@techreport{rfc9999,\n  title = {{A {Good} Text}},\n}\n"
+
+
+class TestCitations:
+    def test_an_unknown_key_is_refused_and_a_type_is_no_key(self, run):
+        comment = "// [nobody2017] says so; [f32] and [`Ok`] say nothing.\n"
+        rust = comment + 'let x = y[z10];\nconst CITES: &[&str] = &["gone"];\n'
+        assert run("check_citations", {"docs/references.bib": BIB, "crates/a/src/lib.rs": rust}) == [
+            "crates/a/src/lib.rs:3: [gone] is not in docs/references.bib",
+            "crates/a/src/lib.rs:1: [nobody2017] is not in docs/references.bib",
+        ]
+
+    def test_a_cited_equation_needs_a_test_that_names_it(self, run):
+        code = "// [rfc9999] eq. (5): x = y\n// [rfc9999] §5.2 and §6: why\n"
+        tests = "#[cfg(test)]\nmod tests {\n    /// [rfc9999] eq. (5), worked by hand.\n    /// [rfc9999] §5.\n}\n"
+        files = {"docs/references.bib": BIB, "crates/a/src/lib.rs": code}
+        assert len(run("check_citations", files)) == 3
+        assert run("check_citations", files | {"crates/a/src/lib.rs": code + tests}) == [
+            "crates/a/src/lib.rs:2: no test names [rfc9999] §6"
+        ]
+
+    def test_the_page_lists_place_code_and_test(self, run, tmp_path):
+        code = "// [rfc9999] eq. (5): x = y\n"
+        test = "// [rfc9999] eq. (5), worked by hand.\n"
+        files = {"docs/references.bib": BIB, "crates/a/src/lib.rs": code, "crates/a/src/lib_tests.rs": test}
+        assert run("check_citations", files) == []
+        page = (tmp_path / "docs/references.md").read_text()
+        assert "A Good Text." in page
+        assert "| eq. (5) | `crates/a/src/lib.rs` | `crates/a/src/lib_tests.rs` |" in page
+
+
+@pytest.mark.parametrize("check", ["check_citations", "check_layers", "check_units"])
+def test_a_check_stays_short_enough_to_read(check):
+    assert len((TOOLS / f"{check}.py").read_text().splitlines()) < 150
