@@ -3,6 +3,8 @@
 //! that file to this one.
 
 mod controllers;
+#[allow(dead_code)]
+mod error;
 
 use pyo3::prelude::*;
 
