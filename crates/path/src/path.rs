@@ -1,10 +1,10 @@
 //! A path: a list of stages, and the packets whose exit is decided.
 
-use crate::Packet;
 use crate::stage::{
     Bottleneck, DropReason, Eager, GilbertElliott, Jitter, Loss, Passage, Propagation, QueuedBottleneck, Reorder,
     Stage, Transit,
 };
+use crate::{Ecn, Packet};
 use legato_units::{DataRate, DataSize, TimeDelta, Timestamp};
 use std::collections::VecDeque;
 
@@ -56,6 +56,7 @@ impl DropCounts {
     }
 }
 
+#[expect(clippy::large_enum_variant, reason = "a path has few stages, and a pointer to each costs a cache miss")]
 /// One stage of a path: those of the crate, dispatched without a call through a pointer, or any.
 pub enum PathStage<P> {
     /// Drop-tail, eager.
@@ -93,36 +94,19 @@ impl<P> From<Box<dyn Stage<P>>> for PathStage<P> {
     }
 }
 
-/// An answer of a stage about one packet, which stays where it is unless the stage keeps it.
-enum Step {
-    Exit(Timestamp),
-    Dropped(Timestamp, DropReason),
-}
-
 impl<P: Send> PathStage<P> {
-    /// Pass a packet; `None` where the stage keeps it.
-    #[inline]
-    fn pass(&mut self, now: Timestamp, mut packet: Packet<P>) -> Option<(Step, Packet<P>)> {
-        let (size, ecn) = (packet.size, &mut packet.ecn);
-        let transit = match self {
+    /// What becomes of a packet in an eager stage; `None` where the stage may keep it. The packet
+    /// itself does not move: its copies from stage to stage would cost more than the stages.
+    #[inline(always)]
+    fn transit(&mut self, now: Timestamp, size: DataSize, ecn: &mut Ecn) -> Option<Transit> {
+        Some(match self {
             Self::Bottleneck(stage) => stage.transit(now, size, ecn),
             Self::GilbertElliott(stage) => stage.transit(now, size, ecn),
             Self::Jitter(stage) => stage.transit(now, size, ecn),
             Self::Loss(stage) => stage.transit(now, size, ecn),
             Self::Propagation(stage) => stage.transit(now, size, ecn),
-            _ => {
-                return match self.as_stage().push(now, packet) {
-                    Passage::Exit(at, packet) => Some((Step::Exit(at), packet)),
-                    Passage::Dropped(at, packet, reason) => Some((Step::Dropped(at, reason), packet)),
-                    Passage::Held => None,
-                };
-            }
-        };
-        let step = match transit {
-            Transit::Exit(at) => Step::Exit(at),
-            Transit::Dropped(reason) => Step::Dropped(now, reason),
-        };
-        Some((step, packet))
+            Self::Custom(_) | Self::QueuedBottleneck(_) | Self::Reorder(_) => return None,
+        })
     }
 
     fn as_stage(&mut self) -> &mut dyn Stage<P> {
@@ -166,6 +150,8 @@ pub struct Path<P> {
     /// Whether some stage may hold packets, so that there are deadlines at all.
     lazy: bool,
     counts: DropCounts,
+    /// Packets on a link that never sends again.
+    stuck: u64,
     notices: VecDeque<DropNotice<P>>,
     keeps_notices: bool,
 }
@@ -180,6 +166,7 @@ impl<P: Send> Path<P> {
             exits: VecDeque::new(),
             next: Timestamp::MAX,
             counts: DropCounts::default(),
+            stuck: 0,
             notices: VecDeque::new(),
             keeps_notices: false,
         }
@@ -265,30 +252,57 @@ impl<P: Send> Path<P> {
         self.stages.iter().map(|stage| stage.as_stage_ref().min_delay()).sum()
     }
 
-    /// The packets whose exit is decided and that are not out yet. Lazy stages may hold more.
+    /// Packets whose exit is decided and that are not out yet. Lazy stages may hold more.
     pub fn in_flight(&self) -> usize {
         self.exits.len()
     }
 
+    /// Packets that will never come out, because a link never sends again.
+    pub fn stuck(&self) -> u64 {
+        self.stuck
+    }
+
     /// Pass a packet through the stages from `first` on, as far as their answers reach.
-    #[inline]
+    #[inline(always)]
     fn run(&mut self, first: usize, now: Timestamp, mut packet: Packet<P>) {
         let mut at = now;
-        for stage in &mut self.stages[first..] {
-            match stage.pass(at, packet) {
-                Some((Step::Exit(exit), passed)) => {
+        let mut ecn = packet.ecn;
+        for (index, stage) in self.stages.iter_mut().enumerate().skip(first) {
+            match stage.transit(at, packet.size, &mut ecn) {
+                Some(Transit::Exit(exit)) => {
                     debug_assert!(exit >= at, "a stage let a packet out before it came in");
-                    (at, packet) = (exit, passed);
+                    at = exit;
+                    if at == Timestamp::MAX {
+                        self.stuck += 1;
+                        return;
+                    }
                 }
-                Some((Step::Dropped(at, reason), packet)) => return self.note(DropNotice { at, packet, reason }),
-                None => return,
+                Some(Transit::Dropped(reason)) => {
+                    packet.ecn = ecn;
+                    return self.note(DropNotice { at, packet, reason });
+                }
+                None => {
+                    packet.ecn = ecn;
+                    return self.enter_lazy(index, at, packet);
+                }
             }
         }
+        packet.ecn = ecn;
         debug_assert!(self.exits.back().is_none_or(|last| last.at <= at), "a stage reordered exits");
         self.exits.push_back(Delivered { at, packet });
         self.next = self.next.min(at);
     }
 
+    #[inline(never)]
+    fn enter_lazy(&mut self, index: usize, now: Timestamp, packet: Packet<P>) {
+        match self.stages[index].as_stage().push(now, packet) {
+            Passage::Exit(at, packet) => self.run(index + 1, at, packet),
+            Passage::Dropped(at, packet, reason) => self.note(DropNotice { at, packet, reason }),
+            Passage::Held => {}
+        }
+    }
+
+    #[inline(never)]
     fn note(&mut self, notice: DropNotice<P>) {
         match notice.reason {
             DropReason::Aqm => self.counts.aqm += 1,
@@ -300,6 +314,7 @@ impl<P: Send> Path<P> {
         }
     }
 
+    #[inline(never)]
     fn pop_lazy(&mut self, now: Timestamp) -> Option<Delivered<P>> {
         // Exits are in order, so what a stage still holds comes out behind what is decided.
         if self.exits.front().is_none_or(|exit| exit.at > now) {

@@ -1,7 +1,6 @@
 //! Whole paths: hand-worked cases, and the speed of the common one.
 
 use super::*;
-use crate::Ecn;
 use crate::capacity::LinkCapacity;
 use crate::queue::{DropTail, QueueLimit};
 

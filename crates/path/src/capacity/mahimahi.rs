@@ -206,7 +206,7 @@ impl Capacity for Mahimahi {
     /// The mean over the 200 ms around the instant: opportunities have no rate of their own.
     fn rate_at(&self, at: Timestamp) -> DataRate {
         let from = Timestamp::from_nanos((at.as_nanos() - 100 * MS).max(0));
-        self.mean_rate(from, from + TimeDelta::from_millis(200))
+        self.mean_rate(from, from.saturating_add(TimeDelta::from_millis(200)))
     }
 
     fn mean_rate(&self, from: Timestamp, to: Timestamp) -> DataRate {

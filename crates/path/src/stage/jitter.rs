@@ -38,6 +38,9 @@ pub struct Jitter {
     quantiles: &'static Quantiles,
     std_ns: f64,
     n_std: f32,
+    /// Variations drawn ahead, in ns: in a block they cost half of one by one.
+    ahead: [i64; BLOCK],
+    used: usize,
     /// No packet may leave before: the last exit and its serialization.
     free_at: Timestamp,
 }
@@ -52,19 +55,35 @@ impl Jitter {
             quantiles: Quantiles::shared(),
             std_ns: config.std.as_nanos().max(0) as f64,
             n_std: n_std as f32,
+            ahead: [0; BLOCK],
+            used: BLOCK,
             free_at: Timestamp::ZERO,
         }
+    }
+
+    /// [rfc8868] §2.3: z(n) = clamp(N(0, std²), −N_STD·std, +N_STD·std), here + N_STD·std
+    #[inline(never)]
+    fn draw(&mut self) {
+        let mut words = [0; BLOCK * 4];
+        self.rng.fill_bytes(&mut words);
+        for (z, word) in self.ahead.iter_mut().zip(words.chunks_exact(4)) {
+            let normal = self.quantiles.at(u32::from_le_bytes([word[0], word[1], word[2], word[3]]));
+            *z = (f64::from(normal.clamp(-self.n_std, self.n_std) + self.n_std) * self.std_ns) as i64;
+        }
+        self.used = 0;
     }
 }
 
 impl Eager for Jitter {
     #[inline]
     fn transit(&mut self, now: Timestamp, size: DataSize, _ecn: &mut Ecn) -> Transit {
-        // [rfc8868] §2.3: z(n) = clamp(N(0, std²), −N_STD·std, +N_STD·std), here + N_STD·std
-        let normal = self.quantiles.at(self.rng.next_u32());
-        let z = f64::from(normal.clamp(-self.n_std, self.n_std) + self.n_std) * self.std_ns;
+        if self.used == BLOCK {
+            self.draw();
+        }
+        let z = TimeDelta::from_nanos(self.ahead[self.used % BLOCK]);
+        self.used += 1;
         // [rfc8868] §2.3: j(n) = max(j(n), j(n−1) + serial(n−1))
-        let exit = now.saturating_add(TimeDelta::from_nanos(z as i64)).max(self.free_at);
+        let exit = now.saturating_add(z).max(self.free_at);
         self.free_at = match self.config.serial {
             Some(rate) => exit.saturating_add(size / rate),
             None => exit,
@@ -118,6 +137,8 @@ fn normal_quantile(p: f64) -> f64 {
     (low + high) / 2.0
 }
 
+/// One refill of the generator.
+const BLOCK: usize = 64;
 const CELLS: usize = 2_048;
 const FRACTION_BITS: u32 = 32 - CELLS.ilog2();
 /// The outermost cells hold what lies beyond ±3.297; below that any cut is exact.

@@ -87,13 +87,13 @@ impl<P: Send> Stage<P> for QueuedBottleneck<P> {
     }
 
     /// While a packet is on the wire, arrivals can wait until it has left: nothing they do shows
-    /// before.
+    /// before. Unless it never leaves.
     fn next_deadline(&self) -> Option<Timestamp> {
-        match (self.done.front(), &self.on_wire, self.arriving.front()) {
-            (Some(Passage::Exit(at, _) | Passage::Dropped(at, ..)), ..) => Some(*at),
-            (_, Some((at, _)), _) | (_, None, Some((at, _))) => Some(*at),
-            (_, None, None) => None,
+        if let Some(Passage::Exit(at, _) | Passage::Dropped(at, ..)) = self.done.front() {
+            return Some(*at);
         }
+        let departure = self.on_wire.as_ref().map(|&(at, _)| at).filter(|&at| at < Timestamp::MAX);
+        departure.or_else(|| self.arriving.front().map(|&(at, _)| at))
     }
 
     fn backlog(&mut self, now: Timestamp) -> DataSize {
