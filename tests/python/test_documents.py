@@ -1,0 +1,79 @@
+"""What the documents say works as printed: README's commands, the controller of the howto, links between files."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from conftest import ROOT, Legato
+
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+
+
+def fenced(document: Path, language: str) -> list[str]:
+    """The blocks of code of one language, by their fence."""
+    return re.findall(rf"^```{language}\n(.*?)^```", document.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_links_between_documents_lead_somewhere(document: Path):
+    text = re.sub(r"^```.*?^```", "", document.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    for target in re.findall(r"\]\(([^)#\s]+)", text):
+        if "://" not in target:
+            assert (document.parent / target).exists(), f"{document.name} links to {target}"
+
+
+@pytest.mark.slow
+def test_the_commands_of_the_readme_run_one_after_the_other(legato: Legato, tmp_path: Path):
+    (tmp_path / "data").symlink_to(ROOT / "data")
+    commands = [line for block in fenced(ROOT / "README.md", "sh") for line in block.splitlines()]
+    assert len(commands) >= 5
+    for command in commands:
+        program, *arguments = shlex.split(command)
+        assert program == "legato"
+        done = legato(*arguments)
+        assert done.returncode == 0, f"{command}\n{done.stderr}"
+
+
+@pytest.mark.slow
+def test_the_python_of_the_readme_runs(tmp_path: Path):
+    (tmp_path / "data").symlink_to(ROOT / "data")
+    for block in fenced(ROOT / "README.md", "python"):
+        done = subprocess.run([sys.executable, "-c", block], cwd=tmp_path, capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.slow
+def test_the_controller_of_the_howto_compiles_and_has_the_properties_of_all(tmp_path: Path):
+    source, module_line, registry_line = fenced(ROOT / "docs/howto/add-a-controller.md", "rust")
+    for part in ("crates/units", "crates/control", "Cargo.lock", "clippy.toml"):
+        copy = tmp_path / part
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copytree(ROOT / part, copy) if (ROOT / part).is_dir() else shutil.copyfile(ROOT / part, copy)
+    workspace = (ROOT / "Cargo.toml").read_text().replace('"crates/*"', '"crates/units", "crates/control"')
+    (tmp_path / "Cargo.toml").write_text(workspace)
+    controllers = tmp_path / "crates/control/src/controllers"
+    (controllers / "brake.rs").write_text(source)
+    modules = controllers / "mod.rs"
+    modules.write_text(modules.read_text() + module_line)
+    registry = tmp_path / "crates/control/src/registry.rs"
+    text = registry.read_text()
+    text = text.replace("controllers::{", "controllers::{brake, ", 1)
+    registry.write_text(re.sub(r"(REGISTRY: &\[Entry\] =\s*&\[)", rf"\1{registry_line.strip()} ", text, count=1))
+    environment = {**os.environ, "CARGO_TARGET_DIR": str(ROOT / "target" / "howto")}
+    done = subprocess.run(
+        ["cargo", "test", "--quiet", "--offline", "--package", "legato-control"],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=280,
+    )
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
