@@ -1,1 +1,22 @@
-//! Placeholder of the first commit.
+//! A call as two values: [`Sender`] and [`Receiver`]. Sans-IO: a driver hands them inputs with the
+//! time, polls what they want done, and tells them when their deadline has come. The simulator and
+//! a real socket drive the same objects.
+//!
+//! The contract of one turn: `handle(now, input)`, then `poll()` until it answers `Deadline`; do
+//! what each answer says in order; call `handle(now, Deadline)` at that time if nothing came
+//! before. `now` never goes back. Each end has its own clock.
+
+#![forbid(unsafe_code)]
+
+mod arrival_log;
+mod datagram;
+mod nack_list;
+mod receiver;
+mod rtx_store;
+mod send_history;
+mod sender;
+
+pub use datagram::Datagram;
+pub use receiver::{Receiver, ReceiverConfig, ReceiverInput, ReceiverOutput, RenderedFrame};
+pub use send_history::SendHistory;
+pub use sender::{AudioConfig, Sender, SenderConfig, SenderInput, SenderOutput};

@@ -8,10 +8,18 @@
 mod curve;
 pub mod decoder;
 pub mod encoder;
-mod quality;
+pub mod frame_buffer;
+pub mod jitter_estimator;
+pub mod pacer;
+pub mod packet;
+pub mod packetizer;
+pub mod playout;
+pub mod profile;
+pub mod quality;
 mod source;
 
 pub use decoder::{AssembledFrame, DecodedFrame, Decoder};
 pub use encoder::{EncodedFrame, Encoder, EncoderBudget};
-pub use quality::{Quality, SSIM_DB_MAX};
+pub use profile::Profile;
+pub use quality::Quality;
 pub use source::{Content, FrameRate, Playback, Source, SourceFrame};

@@ -59,7 +59,7 @@ impl DrainRate {
     fn new(rate: DataRate) -> Self {
         let ns_per_byte_q20 = match rate.as_bps() {
             0 => 0,
-            bps => (8_000_000_000u64 << 20) / bps,
+            bps => (8_000_000_000u64 << 20).div_ceil(bps),
         };
         Self { rate, ns_per_byte_q20 }
     }
@@ -150,7 +150,13 @@ impl Pacer {
         if self.clusters.len() == MAX_PENDING_CLUSTERS {
             self.clusters.pop_front();
         }
-        self.clusters.push_back(ActiveCluster { cluster, requested: now, started: None, sent_bytes: 0, sent_packets: 0 });
+        self.clusters.push_back(ActiveCluster {
+            cluster,
+            requested: now,
+            started: None,
+            sent_bytes: 0,
+            sent_packets: 0,
+        });
     }
 
     /// Queue a packet.
@@ -190,7 +196,9 @@ impl Pacer {
         }
         if self.congested {
             let due = self.last_departure + CONGESTED_KEEPALIVE;
-            return (now >= due).then(|| self.padding_packet(now, IP_UDP_BYTES + 40)).map(|p| self.depart(now, p, None));
+            return (now >= due)
+                .then(|| self.padding_packet(now, IP_UDP_BYTES + 40))
+                .map(|p| self.depart(now, p, None));
         }
         if self.pacing.rate == DataRate::ZERO {
             return None;

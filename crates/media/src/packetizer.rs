@@ -33,7 +33,7 @@ pub struct Pieces {
 
 impl Pieces {
     /// How many packets the frame takes.
-    pub fn count(&self) -> u16 {
+    pub fn packets(&self) -> u16 {
         self.count
     }
 }
@@ -67,7 +67,7 @@ mod tests {
         for bytes in [0, 1, 1_162, 1_163, 10_417, 1_000_003] {
             let all: Vec<u16> = pieces(bytes).collect();
             assert_eq!(all.iter().map(|&piece| u32::from(piece)).sum::<u32>(), bytes);
-            assert_eq!(all.len(), usize::from(pieces(bytes).count()));
+            assert_eq!(all.len(), usize::from(pieces(bytes).packets()));
             let (least, most) = (all.iter().min().unwrap(), all.iter().max().unwrap());
             assert!(most - least <= 1 && *most <= MAX_PAYLOAD_BYTES, "{bytes}: {least}..{most}");
         }

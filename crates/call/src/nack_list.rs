@@ -1,0 +1,207 @@
+//! Which packets of the video stream are missing, and when to ask for them again
+//! ([libwebrtc-m150] NackRequester).
+
+use legato_units::{TimeDelta, Timestamp};
+use std::collections::VecDeque;
+
+/// Missing packets by sequence number, and which of the recent ones came.
+#[derive(Clone, Debug)]
+pub struct NackList {
+    missing: VecDeque<Missing>,
+    /// One past the highest number seen.
+    next: u32,
+    /// One bit a number: seen. A ring over the last [`SEEN`] numbers.
+    seen: Box<[u64]>,
+    round_trip_time: TimeDelta,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Missing {
+    seq: u32,
+    asked: Option<Timestamp>,
+    retries: u8,
+}
+
+/// Numbers remembered for telling duplicates.
+const SEEN: u32 = 4_096;
+/// [libwebrtc-m150] ask so often, for so many packets, before a key frame is the better way.
+const MAX_RETRIES: u8 = 10;
+const MAX_MISSING: usize = 1_000;
+/// [libwebrtc-m150] until a repair has shown how long one takes.
+const DEFAULT_ROUND_TRIP_TIME: TimeDelta = TimeDelta::from_millis(100);
+
+impl Default for NackList {
+    fn default() -> Self {
+        Self {
+            missing: VecDeque::new(),
+            next: 0,
+            seen: vec![0; SEEN as usize / 64].into_boxed_slice(),
+            round_trip_time: DEFAULT_ROUND_TRIP_TIME,
+        }
+    }
+}
+
+impl NackList {
+    /// A packet with this number came, for the first time or again. False: a duplicate.
+    #[inline]
+    pub fn insert(&mut self, now: Timestamp, seq: u32) -> bool {
+        if seq == self.next {
+            self.next += 1;
+            self.mark(seq);
+            return true;
+        }
+        self.insert_out_of_turn(now, seq)
+    }
+
+    #[cold]
+    fn insert_out_of_turn(&mut self, now: Timestamp, seq: u32) -> bool {
+        if seq > self.next {
+            let first = self.next.max(seq.saturating_sub(SEEN - 1));
+            for missing in first..seq {
+                self.unmark(missing);
+                self.missing.push_back(Missing { seq: missing, asked: None, retries: 0 });
+            }
+            self.next = seq + 1;
+            self.mark(seq);
+            return true;
+        }
+        if self.next - seq > SEEN || self.is_marked(seq) {
+            return false;
+        }
+        self.mark(seq);
+        if let Ok(place) = self.missing.binary_search_by_key(&seq, |missing| missing.seq) {
+            let missing = self.missing.remove(place).expect("just found");
+            if let (Some(asked), 1) = (missing.asked, missing.retries) {
+                // Asked once and came: that took a round trip and the sender's pacer.
+                self.round_trip_time = (self.round_trip_time * 7 + (now - asked)) / 8;
+            }
+        }
+        true
+    }
+
+    /// Nobody wants packets before this number any more.
+    pub fn forget_below(&mut self, seq: u32) {
+        while self.missing.front().is_some_and(|missing| missing.seq < seq) {
+            self.missing.pop_front();
+        }
+    }
+
+    /// Whether so much is missing, or was asked for so often, that only a key frame helps.
+    pub fn is_hopeless(&self) -> bool {
+        self.missing.len() > MAX_MISSING
+    }
+
+    /// Give up on everything.
+    pub fn clear(&mut self) {
+        self.missing.clear();
+    }
+
+    /// When to ask next.
+    #[inline]
+    pub fn next_deadline(&self) -> Option<Timestamp> {
+        if self.missing.is_empty() {
+            return None;
+        }
+        self.missing.iter().filter_map(|missing| self.due(missing)).min()
+    }
+
+    /// Append the numbers to ask for now.
+    pub fn take_due(&mut self, now: Timestamp, out: &mut Vec<u16>) {
+        let again = self.round_trip_time;
+        for missing in &mut self.missing {
+            if missing.retries < MAX_RETRIES && missing.asked.is_none_or(|asked| asked + again <= now) {
+                missing.asked = Some(now);
+                missing.retries += 1;
+                out.push(missing.seq as u16);
+            }
+        }
+        while self
+            .missing
+            .front()
+            .is_some_and(|m| m.retries == MAX_RETRIES && m.asked.is_some_and(|at| at + again < now))
+        {
+            self.missing.pop_front();
+        }
+    }
+
+    fn due(&self, missing: &Missing) -> Option<Timestamp> {
+        match missing.asked {
+            None => Some(Timestamp::from_nanos(i64::MIN)),
+            Some(_) if missing.retries >= MAX_RETRIES => None,
+            Some(asked) => Some(asked + self.round_trip_time),
+        }
+    }
+
+    #[inline]
+    fn mark(&mut self, seq: u32) {
+        self.seen[(seq % SEEN / 64) as usize] |= 1 << (seq % 64);
+    }
+    fn unmark(&mut self, seq: u32) {
+        self.seen[(seq % SEEN / 64) as usize] &= !(1 << (seq % 64));
+    }
+    fn is_marked(&self, seq: u32) -> bool {
+        self.seen[(seq % SEEN / 64) as usize] & (1 << (seq % 64)) != 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn due(list: &mut NackList, ms: i64) -> Vec<u16> {
+        let mut out = Vec::new();
+        list.take_due(Timestamp::from_millis(ms), &mut out);
+        out
+    }
+
+    #[test]
+    fn a_gap_is_asked_for_at_once_and_again_after_a_round_trip() {
+        let mut list = NackList::default();
+        for seq in [0, 1, 4] {
+            assert!(list.insert(Timestamp::ZERO, seq));
+        }
+        assert_eq!(due(&mut list, 0), [2, 3]);
+        assert_eq!(list.next_deadline(), Some(Timestamp::from_millis(100)));
+        assert_eq!(due(&mut list, 99), [0u16; 0]);
+        assert_eq!(due(&mut list, 100), [2, 3]);
+        assert!(list.insert(Timestamp::from_millis(120), 2));
+        assert_eq!(due(&mut list, 200), [3]);
+    }
+
+    #[test]
+    fn duplicates_are_told_from_repairs() {
+        let mut list = NackList::default();
+        for (seq, fresh) in [(0, true), (0, false), (2, true), (1, true), (1, false), (2, false)] {
+            assert_eq!(list.insert(Timestamp::ZERO, seq), fresh, "{seq}");
+        }
+    }
+
+    #[test]
+    fn a_repair_teaches_the_round_trip_time() {
+        let mut list = NackList::default();
+        list.insert(Timestamp::ZERO, 0);
+        list.insert(Timestamp::ZERO, 2);
+        due(&mut list, 0);
+        list.insert(Timestamp::from_millis(20), 1);
+        assert_eq!(list.round_trip_time, TimeDelta::from_millis(90));
+    }
+
+    #[test]
+    fn asking_ends_after_ten_times() {
+        let mut list = NackList::default();
+        list.insert(Timestamp::ZERO, 0);
+        list.insert(Timestamp::ZERO, 2);
+        let asked: usize = (0..30).map(|n| due(&mut list, n * 100).len()).sum();
+        assert_eq!(asked, 10);
+        assert_eq!(list.next_deadline(), None);
+    }
+
+    #[test]
+    fn what_nobody_wants_is_forgotten() {
+        let mut list = NackList::default();
+        list.insert(Timestamp::ZERO, 0);
+        list.insert(Timestamp::ZERO, 5);
+        list.forget_below(4);
+        assert_eq!(due(&mut list, 0), [4]);
+    }
+}

@@ -1,0 +1,493 @@
+//! The receiving end: feedback, repair, frame assembly, decoding, playout, and a receiver-side
+//! rate controller where there is one. All its times are of its own clock.
+
+use crate::arrival_log::ArrivalLog;
+use crate::nack_list::NackList;
+use legato_control::{Event, FrameReport, PacketKind, RateController, ReceivedPacket};
+use legato_media::frame_buffer::{BufferedFrame, FrameBuffer};
+use legato_media::packet::{MediaPacket, VIDEO_SSRC};
+use legato_media::playout::{Playout, PlayoutConfig};
+use legato_media::{Decoder, EncodedFrame, Quality, SourceFrame};
+use legato_trace::{FrameDecoded, Record, TraceSink};
+use legato_units::{DataRate, DataSize, PeerTimestamp, TimeDelta, Timestamp};
+use legato_wire::ntp::{self, CompactNtp};
+use legato_wire::rtcp::{self, Compound, Message};
+use std::collections::VecDeque;
+
+/// Parameters of a [`Receiver`].
+#[derive(Clone, Copy, Debug)]
+pub struct ReceiverConfig {
+    /// The call begins here, by the receiver's clock.
+    pub start: Timestamp,
+    /// Transport-wide feedback each so often at least and at most.
+    pub feedback_interval: (TimeDelta, TimeDelta),
+    /// Ask for missing packets again.
+    pub nack: bool,
+    /// How long a decoder that takes incomplete frames lets a frame wait for its missing packets
+    /// once a later frame has begun.
+    pub partial_wait: TimeDelta,
+    /// When frames are shown.
+    pub playout: PlayoutConfig,
+}
+
+/// What a driver tells a receiver.
+#[derive(Clone, Copy, Debug)]
+pub enum ReceiverInput<'a> {
+    /// The time of the last `Deadline` has come.
+    Deadline,
+    /// A media packet came.
+    Media(&'a MediaPacket),
+    /// RTCP from the sender.
+    Rtcp(&'a [u8]),
+    /// Where no bytes travel: what they would tell of a frame, with its capture time by the
+    /// sender's clock. Not used before a packet of the frame has come.
+    Coded(EncodedFrame, PeerTimestamp),
+}
+
+/// What a receiver wants done.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ReceiverOutput {
+    /// Put this RTCP on the reverse path.
+    Send(Vec<u8>),
+    /// Show this now.
+    Render(RenderedFrame),
+    /// Nothing more until then.
+    Deadline(Timestamp),
+}
+
+/// A picture to show.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RenderedFrame {
+    /// Counts captured frames from 0.
+    pub frame: u64,
+    /// When it was captured, sender's clock.
+    pub captured: PeerTimestamp,
+    /// When it became decodable, own clock.
+    pub decodable: Timestamp,
+    /// What the viewer sees, where pixels were measured.
+    pub quality: Option<Quality>,
+}
+
+/// The receiving end of a call.
+pub struct Receiver {
+    config: ReceiverConfig,
+    controller: Option<Box<dyn RateController>>,
+    decoder: Box<dyn Decoder>,
+    accepts_partial: bool,
+    now: Timestamp,
+    arrivals: ArrivalLog,
+    nacks: NackList,
+    frames: FrameBuffer,
+    playout: Playout,
+    to_render: VecDeque<(Timestamp, RenderedFrame)>,
+    outbox: VecDeque<Vec<u8>>,
+    nack_scratch: Vec<u16>,
+    next_feedback: Timestamp,
+    /// Bytes since the last feedback, for the interval of the next.
+    bytes_since_feedback: u64,
+    last_feedback: Timestamp,
+    /// Something arrived that no feedback told of yet.
+    unreported: bool,
+    keyframe_wanted: bool,
+    last_pli: Option<Timestamp>,
+    /// Cached [`Receiver::give_up_time`]; frames change it, time does not.
+    give_up: Option<Timestamp>,
+    last_rendered: Option<Timestamp>,
+    last_sr: Option<(CompactNtp, Timestamp)>,
+    next_report: Timestamp,
+    loss: LossSinceReport,
+    last_remb: Option<(DataRate, Timestamp)>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct LossSinceReport {
+    received: u32,
+    received_before: u32,
+    highest: u32,
+    highest_before: u32,
+}
+
+/// Who speaks.
+const RECEIVER_SSRC: u32 = 0x1e6a_8001;
+/// [libwebrtc-m150] feedback takes 5 % of the bitrate; one report is assumed to be so large.
+const FEEDBACK_BYTES: u64 = 68;
+const FEEDBACK_SHARE: u64 = 20;
+/// Receiver reports each so often.
+const REPORT_INTERVAL: TimeDelta = TimeDelta::from_secs(1);
+/// [libwebrtc-m150] no decodable frame for so long asks for a key frame; and again after so long.
+const MAX_WAIT_FOR_FRAME: TimeDelta = TimeDelta::from_secs(3);
+const MAX_WAIT_FOR_KEYFRAME: TimeDelta = TimeDelta::from_millis(200);
+/// Without repair a gap is final once this has passed: the time a reordered packet takes.
+const REORDER_WAIT: TimeDelta = TimeDelta::from_millis(20);
+/// [libwebrtc-m150] REMB at once on a fall of 3 %, else each so often.
+const REMB_INTERVAL: TimeDelta = TimeDelta::from_millis(200);
+
+impl Receiver {
+    /// A receiver that begins at `config.start`; `controller` is a receiver-side one.
+    pub fn new(config: ReceiverConfig, controller: Option<Box<dyn RateController>>, decoder: Box<dyn Decoder>) -> Self {
+        Self {
+            controller,
+            accepts_partial: decoder.accepts_partial(),
+            decoder,
+            now: config.start,
+            arrivals: ArrivalLog::default(),
+            nacks: NackList::default(),
+            frames: FrameBuffer::default(),
+            playout: Playout::new(config.playout, config.start),
+            to_render: VecDeque::new(),
+            outbox: VecDeque::new(),
+            nack_scratch: Vec::new(),
+            next_feedback: config.start + config.feedback_interval.0,
+            bytes_since_feedback: 0,
+            last_feedback: config.start,
+            unreported: false,
+            keyframe_wanted: false,
+            last_pli: None,
+            give_up: None,
+            last_rendered: None,
+            last_sr: None,
+            next_report: config.start + REPORT_INTERVAL,
+            loss: LossSinceReport::default(),
+            last_remb: None,
+            config,
+        }
+    }
+
+    /// Take one input.
+    #[inline]
+    pub fn handle(&mut self, now: Timestamp, input: ReceiverInput<'_>, sink: &mut impl TraceSink) {
+        debug_assert!(now >= self.now, "time never goes back");
+        self.now = now;
+        match input {
+            ReceiverInput::Media(packet) => self.take_media(packet, sink),
+            ReceiverInput::Deadline => self.meet_deadlines(sink),
+            ReceiverInput::Coded(frame, captured) => self.frames.expect(frame, captured),
+            ReceiverInput::Rtcp(bytes) => self.take_rtcp(bytes),
+        }
+    }
+
+    /// The next thing to do.
+    #[inline]
+    pub fn poll(&mut self, sink: &mut impl TraceSink) -> ReceiverOutput {
+        if let Some(bytes) = self.outbox.pop_front() {
+            sink.record(
+                self.now,
+                &Record::FeedbackSent { size_bytes: crate::datagram::rtcp_wire_bytes(bytes.len()) as u32 },
+            );
+            return ReceiverOutput::Send(bytes);
+        }
+        if self.to_render.front().is_some_and(|(due, _)| *due <= self.now) {
+            return self.render(sink);
+        }
+        ReceiverOutput::Deadline(self.deadline())
+    }
+
+    /// The receiver-side controller, where there is one.
+    pub fn controller(&self) -> Option<&dyn RateController> {
+        self.controller.as_deref()
+    }
+
+    /// The delay that playout keeps beyond the fastest frame's.
+    pub fn playout_delay(&self) -> TimeDelta {
+        self.playout.delay()
+    }
+
+    fn deadline(&self) -> Timestamp {
+        let mut due = self.next_report;
+        if self.unreported {
+            due = due.min(self.next_feedback);
+        }
+        if let Some((render, _)) = self.to_render.front() {
+            due = due.min(*render);
+        }
+        if let Some(give_up) = self.give_up {
+            due = due.min(give_up);
+        }
+        if self.config.nack
+            && let Some(nack) = self.nacks.next_deadline()
+        {
+            due = due.min(nack);
+        }
+        if let Some(controller) = &self.controller
+            && let Some(wanted) = controller.next_deadline()
+        {
+            due = due.min(wanted);
+        }
+        due.max(self.now)
+    }
+
+    #[inline]
+    fn take_media(&mut self, packet: &MediaPacket, sink: &mut impl TraceSink) {
+        self.arrivals.push(self.now, packet.transport_seq);
+        self.bytes_since_feedback += u64::from(packet.size_bytes);
+        if !self.unreported {
+            self.unreported = true;
+            self.next_feedback = self.next_feedback.max(self.now);
+        }
+        if self.controller.is_some() {
+            self.tell_arrival(packet);
+        }
+        let wanted = match packet.kind {
+            PacketKind::Video => {
+                self.loss.received += 1;
+                self.loss.highest = self.loss.highest.max(packet.rtp_seq + 1);
+                self.nacks.insert(self.now, packet.rtp_seq)
+            }
+            PacketKind::Retransmission => self.nacks.insert(self.now, packet.rtp_seq),
+            PacketKind::Fec => true,
+            PacketKind::Audio | PacketKind::Padding => false,
+        };
+        if wanted && self.frames.insert(self.now, packet) {
+            self.hand_over(sink);
+        }
+        if self.config.nack && self.nacks.next_deadline().is_some_and(|due| due <= self.now) {
+            self.ask_again(sink);
+        }
+    }
+
+    fn meet_deadlines(&mut self, sink: &mut impl TraceSink) {
+        if self.unreported && self.next_feedback <= self.now {
+            self.send_feedback();
+        }
+        if self.next_report <= self.now {
+            self.send_report();
+        }
+        if self.config.nack && self.nacks.next_deadline().is_some_and(|due| due <= self.now) {
+            self.ask_again(sink);
+        }
+        if self.give_up.is_some_and(|due| due <= self.now) {
+            self.hand_over(sink);
+        }
+        let due = self.controller.as_ref().and_then(|controller| controller.next_deadline());
+        if due.is_some_and(|due| due <= self.now) {
+            self.tell(&Event::Deadline, sink);
+        }
+    }
+
+    /// Foreign bytes: what cannot be read is ignored, as a datagram that was lost.
+    fn take_rtcp(&mut self, bytes: &[u8]) {
+        let Ok(compound) = Compound::parse(bytes) else { return };
+        for packet in compound {
+            let Ok(message) = packet.and_then(|packet| packet.message()) else { return };
+            if let Message::SenderReport(report) = message {
+                self.last_sr = Some((report.info.ntp.compact(), self.now));
+            }
+        }
+    }
+
+    /// Hand frames to the decoder while the next one is whole or not worth waiting for.
+    fn hand_over(&mut self, sink: &mut impl TraceSink) {
+        loop {
+            if self.frames.next_is_complete() {
+                self.decode_next(sink);
+            } else if self.keyframe_wanted_frames() {
+                // A whole key frame further on ends the wait: what is before it is given up.
+                self.decode_next(sink);
+            } else if self.accepts_partial && self.partial_is_due() {
+                self.decode_next(sink);
+            } else {
+                break;
+            }
+        }
+        self.request_keyframe_if_stuck(sink);
+        self.give_up = self.give_up_time();
+    }
+
+    fn keyframe_wanted_frames(&self) -> bool {
+        (self.keyframe_wanted || !self.config.nack) && self.frames.frames_before_keyframe().is_some()
+    }
+
+    fn partial_is_due(&self) -> bool {
+        self.frames.overtaken_since().is_some_and(|since| since + self.config.partial_wait <= self.now)
+    }
+
+    /// When waiting for the next frame ends.
+    fn give_up_time(&self) -> Option<Timestamp> {
+        if self.accepts_partial {
+            return self.frames.overtaken_since().map(|since| since + self.config.partial_wait);
+        }
+        let patience = if self.keyframe_wanted {
+            self.last_pli.map_or(self.now, |asked| asked + MAX_WAIT_FOR_KEYFRAME)
+        } else if self.config.nack {
+            self.frames.waiting_since()? + MAX_WAIT_FOR_FRAME
+        } else {
+            self.frames.overtaken_since()? + REORDER_WAIT
+        };
+        Some(patience)
+    }
+
+    fn request_keyframe_if_stuck(&mut self, sink: &mut impl TraceSink) {
+        if self.nacks.is_hopeless() {
+            self.nacks.clear();
+            self.keyframe_wanted = true;
+        }
+        if !self.keyframe_wanted && !self.accepts_partial && self.give_up_time().is_some_and(|due| due <= self.now) {
+            self.keyframe_wanted = true;
+        }
+        let silent = self.last_pli.is_none_or(|asked| asked + MAX_WAIT_FOR_KEYFRAME <= self.now);
+        if self.keyframe_wanted && silent {
+            self.last_pli = Some(self.now);
+            let mut bytes = Vec::with_capacity(16);
+            rtcp::write_pli(&mut bytes, RECEIVER_SSRC, VIDEO_SSRC);
+            self.outbox.push_back(bytes);
+            sink.record(self.now, &Record::Pli);
+        }
+    }
+
+    fn decode_next(&mut self, sink: &mut impl TraceSink) {
+        let Some(frame) = self.frames.pop() else { return };
+        let encoded = frame.assembled.encoded;
+        if let Some(seq) = frame.next_rtp_seq {
+            self.nacks.forget_below(seq);
+        }
+        let decoded = self.decoder.decode(self.now, &frame.assembled);
+        // A decoder that cannot go on asks once it is certain; one that waits for repair is `strict`
+        // and is asked for by the wait itself.
+        self.keyframe_wanted =
+            if decoded.decodable { decoded.keyframe_needed } else { self.keyframe_wanted || decoded.keyframe_needed };
+        let quality = if decoded.decodable {
+            decoded.quality
+        } else {
+            self.decoder.frozen(&SourceFrame {
+                frame: encoded.frame,
+                capture: Timestamp::from_nanos(frame.captured.as_nanos()),
+                content: encoded.content,
+                complexity: None,
+            })
+        };
+        sink.record(
+            self.now,
+            &Record::FrameDecoded(FrameDecoded {
+                frame: encoded.frame,
+                lost_packets: frame.assembled.pieces_total - frame.assembled.pieces_received,
+                decodable: decoded.decodable,
+                quality_db: quality.map(|quality| (quality.ssim_db, quality.psnr_db)),
+            }),
+        );
+        if decoded.decodable {
+            let size = encoded.size.as_bytes() as u32;
+            let due = self.playout.render_time(self.now, frame.captured, size, frame.repaired);
+            let rendered = RenderedFrame {
+                frame: encoded.frame,
+                captured: frame.captured,
+                decodable: self.now,
+                quality: decoded.quality,
+            };
+            // Two pictures due at one instant: the viewer sees the later one.
+            if self.to_render.back().is_some_and(|(other, _)| *other == due) {
+                self.to_render.pop_back();
+            }
+            self.to_render.push_back((due, rendered));
+        }
+        if self.controller.is_some() {
+            self.tell_frame(&frame, decoded.decodable, sink);
+        }
+    }
+
+    fn render(&mut self, sink: &mut impl TraceSink) -> ReceiverOutput {
+        let (_, frame) = self.to_render.pop_front().expect("checked by poll");
+        self.last_rendered = Some(self.now);
+        sink.record(self.now, &Record::FrameRendered { frame: frame.frame });
+        ReceiverOutput::Render(frame)
+    }
+
+    fn ask_again(&mut self, sink: &mut impl TraceSink) {
+        let mut seqs = std::mem::take(&mut self.nack_scratch);
+        seqs.clear();
+        self.nacks.take_due(self.now, &mut seqs);
+        let mut rest = &seqs[..];
+        while !rest.is_empty() {
+            let mut bytes = Vec::with_capacity(64);
+            let written = rtcp::write_nack(&mut bytes, RECEIVER_SSRC, VIDEO_SSRC, rest.iter().copied());
+            rest = &rest[written..];
+            self.outbox.push_back(bytes);
+        }
+        if !seqs.is_empty() {
+            sink.record(self.now, &Record::Nack { packets: seqs.len() as u32 });
+        }
+        self.nack_scratch = seqs;
+    }
+
+    fn send_feedback(&mut self) {
+        loop {
+            let mut bytes = Vec::with_capacity(128);
+            if !self.arrivals.write_feedback(&mut bytes, RECEIVER_SSRC, VIDEO_SSRC) {
+                break;
+            }
+            self.outbox.push_back(bytes);
+        }
+        self.arrivals.forget(self.now);
+        self.unreported = false;
+        let (least, most) = self.config.feedback_interval;
+        let rate = DataSize::from_bytes(self.bytes_since_feedback) / (self.now - self.last_feedback);
+        let interval = DataSize::from_bytes(FEEDBACK_BYTES * FEEDBACK_SHARE) / rate;
+        self.bytes_since_feedback = 0;
+        self.last_feedback = self.now;
+        self.next_feedback = self.now + interval.max(least).min(most);
+    }
+
+    fn send_report(&mut self) {
+        self.next_report += REPORT_INTERVAL;
+        let expected = self.loss.highest - self.loss.highest_before;
+        let received = self.loss.received - self.loss.received_before;
+        let lost = expected.saturating_sub(received);
+        let block = rtcp::ReportBlock {
+            ssrc: VIDEO_SSRC,
+            fraction_lost: if expected == 0 { 0 } else { (lost * 256 / expected).min(255) as u8 },
+            cumulative_lost: self.loss.highest as i32 - self.loss.received as i32,
+            highest_seq: self.loss.highest.saturating_sub(1),
+            interarrival_jitter: 0,
+            last_sr: self.last_sr.map_or(CompactNtp(0), |(sr, _)| sr),
+            delay_since_last_sr: self.last_sr.map_or(0, |(_, at)| ntp::compact_span(self.now - at)),
+        };
+        self.loss.highest_before = self.loss.highest;
+        self.loss.received_before = self.loss.received;
+        let mut bytes = Vec::with_capacity(64);
+        rtcp::write_receiver_report(&mut bytes, RECEIVER_SSRC, &[block]);
+        self.outbox.push_back(bytes);
+    }
+
+    fn tell_arrival(&mut self, packet: &MediaPacket) {
+        let event = Event::PacketReceived(ReceivedPacket {
+            transport_seq: packet.transport_seq,
+            ssrc: packet.ssrc,
+            size: DataSize::from_bytes(u64::from(packet.size_bytes)),
+            kind: packet.kind,
+            departure: Some(PeerTimestamp::from_nanos(packet.departure.as_nanos())),
+            ce: false,
+        });
+        self.tell(&event, &mut ());
+    }
+
+    fn tell_frame(&mut self, frame: &BufferedFrame, rendered: bool, sink: &mut impl TraceSink) {
+        let encoded = &frame.assembled.encoded;
+        let event = Event::FrameReport(FrameReport {
+            frame: encoded.sequence,
+            rendered,
+            keyframe: encoded.keyframe,
+            size: encoded.size,
+            assembly: frame.arrivals.1 - frame.arrivals.0,
+            interval: self.last_rendered.map_or(TimeDelta::ZERO, |last| self.now - last),
+        });
+        self.tell(&event, sink);
+    }
+
+    /// Tell the receiver-side controller; its target goes back as REMB.
+    fn tell(&mut self, event: &Event, sink: &mut impl TraceSink) {
+        let Some(controller) = &mut self.controller else { return };
+        controller.on_event(self.now, event);
+        let target = controller.decision().target_bitrate;
+        if sink.wants_gauges(self.now) {
+            controller.observe(&mut |name, value| sink.record(self.now, &Record::Gauge { name, value }));
+        }
+        let send = self
+            .last_remb
+            .is_none_or(|(last, at)| target.as_bps_f64() <= 0.97 * last.as_bps_f64() || at + REMB_INTERVAL <= self.now);
+        if send {
+            self.last_remb = Some((target, self.now));
+            let mut bytes = Vec::with_capacity(32);
+            legato_wire::remb::write(&mut bytes, RECEIVER_SSRC, target, &[VIDEO_SSRC]);
+            self.outbox.push_back(bytes);
+        }
+    }
+}

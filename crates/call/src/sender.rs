@@ -1,0 +1,506 @@
+//! The sending end: camera, encoder, packetizer, pacer, retransmission, parity, and the rate
+//! controller that steers them.
+
+use crate::datagram::Datagram;
+use crate::rtx_store::RtxStore;
+use crate::send_history::SendHistory;
+use legato_control::{Decision, Event, PacerQueue, PacketKind, RateController, SentPacket, TransportFeedback};
+use legato_media::pacer::{Pacer, PacerConfig};
+use legato_media::packet::{AUDIO_SSRC, FEC_SSRC, MediaPacket, VIDEO_SSRC};
+use legato_media::packetizer::{self, PACKET_OVERHEAD_BYTES};
+use legato_media::{EncodedFrame, Encoder, EncoderBudget, Source};
+use legato_trace::{FrameEncoded, PacketSent, Record, TraceSink};
+use legato_units::{DataRate, DataSize, PeerTimestamp, TimeDelta, Timestamp};
+use legato_wire::ntp::{self, CompactNtp, Ntp};
+use legato_wire::rtcp::{self, Compound, Message};
+
+/// Parameters of a [`Sender`].
+#[derive(Clone, Copy, Debug)]
+pub struct SenderConfig {
+    /// The call begins here.
+    pub start: Timestamp,
+    /// How packets leave.
+    pub pacer: PacerConfig,
+    /// Answer NACKs.
+    pub retransmit: bool,
+    /// Skip a picture rather than code it while the pacer holds more than this.
+    pub max_pacer_queue: TimeDelta,
+    /// An audio stream beside the video.
+    pub audio: Option<AudioConfig>,
+}
+
+/// A constant-rate audio stream.
+#[derive(Clone, Copy, Debug)]
+pub struct AudioConfig {
+    /// Coded bitrate, headers not counted.
+    pub bitrate: DataRate,
+    /// One packet each.
+    pub interval: TimeDelta,
+}
+
+/// What a driver tells a sender.
+#[derive(Clone, Copy, Debug)]
+pub enum SenderInput<'a> {
+    /// The time of the last `Deadline` has come.
+    Deadline,
+    /// The application or the network says so.
+    Event(&'a Event),
+    /// RTCP from the receiver.
+    Rtcp(&'a [u8]),
+}
+
+/// What a sender wants done.
+#[derive(Clone, Debug, PartialEq)]
+pub enum SenderOutput {
+    /// A frame was coded; its packets follow. A driver without pixels tells the receiver what the
+    /// bytes would.
+    Coded(EncodedFrame, PeerTimestamp),
+    /// Put this on the forward path.
+    Send(Datagram),
+    /// Nothing more until then.
+    Deadline(Timestamp),
+}
+
+/// The sending end of a call.
+pub struct Sender {
+    config: SenderConfig,
+    controller: Box<dyn RateController>,
+    encoder: Box<dyn Encoder>,
+    source: Source,
+    pacer: Pacer,
+    history: SendHistory,
+    rtx_store: RtxStore,
+    now: Timestamp,
+    decision: Decision,
+    /// The controller took an event since the decision was read.
+    stale: bool,
+    /// Reused, so that feedback costs no allocation.
+    feedback: Event,
+    coded: Option<(EncodedFrame, PeerTimestamp)>,
+    keyframe_wanted: bool,
+    last_keyframe: Timestamp,
+    rtp_seq: u32,
+    fec_seq: u32,
+    fec_credit_bytes: u64,
+    rtx_bytes: u64,
+    rtx_rate: DataRate,
+    encoder_bitrate: DataRate,
+    round_trip_time: TimeDelta,
+    next_audio: Option<Timestamp>,
+    audio_seq: u32,
+    next_report: Timestamp,
+    packets_sent: u32,
+    octets_sent: u32,
+}
+
+/// Sender reports each so often: enough for a fresh round-trip time.
+const REPORT_INTERVAL: TimeDelta = TimeDelta::from_secs(1);
+/// [libwebrtc-m150] a key frame request is obeyed at most so often.
+const MIN_KEYFRAME_INTERVAL: TimeDelta = TimeDelta::from_millis(300);
+/// Until a report tells.
+const INITIAL_ROUND_TRIP_TIME: TimeDelta = TimeDelta::from_millis(100);
+
+impl Sender {
+    /// A sender that begins at `config.start`.
+    pub fn new(
+        config: SenderConfig,
+        controller: Box<dyn RateController>,
+        encoder: Box<dyn Encoder>,
+        source: Source,
+    ) -> Self {
+        let decision = controller.decision();
+        let mut pacer = Pacer::new(config.pacer, config.start);
+        pacer.obey(config.start, &decision, DataSize::ZERO);
+        Self {
+            controller,
+            encoder,
+            source,
+            pacer,
+            history: SendHistory::default(),
+            rtx_store: RtxStore::default(),
+            now: config.start,
+            decision,
+            stale: true,
+            feedback: Event::TransportFeedback(TransportFeedback::default()),
+            coded: None,
+            keyframe_wanted: false,
+            last_keyframe: config.start,
+            rtp_seq: 0,
+            fec_seq: 0,
+            fec_credit_bytes: 0,
+            rtx_bytes: 0,
+            rtx_rate: DataRate::ZERO,
+            encoder_bitrate: DataRate::ZERO,
+            round_trip_time: INITIAL_ROUND_TRIP_TIME,
+            next_audio: config.audio.map(|_| config.start),
+            audio_seq: 0,
+            next_report: config.start + REPORT_INTERVAL,
+            packets_sent: 0,
+            octets_sent: 0,
+            config,
+        }
+    }
+
+    /// Take one input.
+    pub fn handle(&mut self, now: Timestamp, input: SenderInput<'_>, sink: &mut impl TraceSink) {
+        debug_assert!(now >= self.now, "time never goes back");
+        self.now = now;
+        match input {
+            SenderInput::Deadline => {}
+            SenderInput::Event(event) => self.tell(event),
+            SenderInput::Rtcp(bytes) => self.take_rtcp(bytes, sink),
+        }
+        if self.controller.next_deadline().is_some_and(|due| due <= now) {
+            self.tell(&Event::Deadline);
+        }
+        if self.source.next_capture() <= now {
+            self.capture(sink);
+        }
+        if self.next_audio.is_some_and(|due| due <= now) {
+            self.push_audio();
+        }
+        self.refresh(sink);
+    }
+
+    /// The next thing to do.
+    #[inline]
+    pub fn poll(&mut self, sink: &mut impl TraceSink) -> SenderOutput {
+        if let Some((frame, captured)) = self.coded.take() {
+            return SenderOutput::Coded(frame, captured);
+        }
+        if let Some(packet) = self.pacer.pop(self.now) {
+            return SenderOutput::Send(Datagram::Media(self.depart(packet, sink)));
+        }
+        if self.stale {
+            self.refresh(sink);
+            // A new decision may let more go.
+            if let Some(packet) = self.pacer.pop(self.now) {
+                return SenderOutput::Send(Datagram::Media(self.depart(packet, sink)));
+            }
+        }
+        if self.next_report <= self.now {
+            return SenderOutput::Send(Datagram::Rtcp(self.report()));
+        }
+        SenderOutput::Deadline(self.deadline())
+    }
+
+    /// The controller, to read.
+    pub fn controller(&self) -> &dyn RateController {
+        &*self.controller
+    }
+
+    /// The encoder, to read.
+    pub fn encoder(&self) -> &dyn Encoder {
+        &*self.encoder
+    }
+
+    /// The decision in force.
+    pub fn decision(&self) -> &Decision {
+        &self.decision
+    }
+
+    /// Time to drain what waits in the pacer.
+    pub fn pacer_queue(&self) -> TimeDelta {
+        self.pacer.drain_time()
+    }
+
+    fn deadline(&self) -> Timestamp {
+        let mut due = self.source.next_capture().min(self.next_report);
+        for other in [self.pacer.next_deadline(self.now), self.controller.next_deadline(), self.next_audio] {
+            due = other.map_or(due, |other| due.min(other));
+        }
+        due.max(self.now)
+    }
+
+    #[inline]
+    fn tell(&mut self, event: &Event) {
+        self.controller.on_event(self.now, event);
+        self.stale = true;
+    }
+
+    /// Read the decision after events; the pacer obeys at once, the encoder at its next frame.
+    fn refresh(&mut self, sink: &mut impl TraceSink) {
+        if !self.stale {
+            return;
+        }
+        self.stale = false;
+        while let Some(cluster) = self.controller.poll_probe() {
+            sink.record(self.now, &Record::Probe { rate: cluster.target_rate });
+            self.pacer.add_probe(self.now, cluster);
+        }
+        let decision = self.controller.decision();
+        if decision == self.decision {
+            self.pacer.set_in_flight(&decision, self.history.in_flight());
+        } else {
+            self.decision = decision;
+            self.pacer.obey(self.now, &decision, self.history.in_flight());
+            sink.record(self.now, &Record::Decision(&self.decision));
+        }
+        if sink.wants_gauges(self.now) {
+            let now = self.now;
+            self.controller.observe(&mut |name, value| sink.record(now, &Record::Gauge { name, value }));
+        }
+    }
+
+    /// Take a picture, code it, cut it up and queue it.
+    fn capture(&mut self, sink: &mut impl TraceSink) {
+        let picture = self.source.capture();
+        sink.record(self.now, &Record::FrameCaptured { frame: picture.frame });
+        self.tell(&Event::FrameCaptured(picture.info()));
+        self.refresh(sink);
+        if self.pacer.drain_time() > self.config.max_pacer_queue {
+            return;
+        }
+        let budget = self.budget();
+        if budget.bitrate != self.encoder_bitrate {
+            self.encoder_bitrate = budget.bitrate;
+            sink.record(self.now, &Record::EncoderBitrate(budget.bitrate));
+        }
+        let frame = self.encoder.encode(self.now, picture, budget);
+        if frame.keyframe {
+            self.keyframe_wanted = false;
+            self.last_keyframe = self.now;
+        }
+        let packets = self.packetize(&frame);
+        sink.record(
+            self.now,
+            &Record::FrameEncoded(FrameEncoded {
+                frame: frame.frame,
+                sequence: frame.sequence,
+                size_bytes: frame.size.as_bytes() as u32,
+                packets,
+                qp: frame.qp,
+                height: frame.height,
+                keyframe: frame.keyframe,
+            }),
+        );
+        // The RTP timestamp carries the capture time by this clock.
+        self.coded = Some((frame, PeerTimestamp::from_nanos(picture.capture.as_nanos())));
+        self.tell(&Event::FrameEncoded(frame.info()));
+        self.tell(&Event::PacerQueue(PacerQueue { size: self.pacer.queued(), drain: self.pacer.drain_time() }));
+    }
+
+    /// What the target leaves for coded video: less audio, parity, what retransmission took lately,
+    /// and headers.
+    fn budget(&mut self) -> EncoderBudget {
+        let fps = self.source.content().frame_rate;
+        let interval = fps.interval();
+        // Mean over about one second.
+        let latest = DataSize::from_bytes(self.rtx_bytes) / interval;
+        self.rtx_bytes = 0;
+        self.rtx_rate = self.rtx_rate.scale(1.0 - interval.as_secs_f64()) + latest.scale(interval.as_secs_f64());
+        let audio = self.config.audio.map_or(DataRate::ZERO, |audio| {
+            DataSize::from_bytes(u64::from(audio_packet_bytes(audio))) / audio.interval
+        });
+        let video = self
+            .decision
+            .target_bitrate
+            .saturating_sub(audio)
+            .saturating_sub(self.decision.fec_rate)
+            // Repair never takes more than half: some picture is better than none.
+            .saturating_sub(self.rtx_rate.min(self.decision.target_bitrate.scale(0.5)));
+        let coded = packetizer::coded_bitrate(video.as_bps(), whole_fps(fps.as_f64()));
+        let pressing = self.keyframe_wanted && self.now - self.last_keyframe >= MIN_KEYFRAME_INTERVAL;
+        EncoderBudget {
+            bitrate: DataRate::from_bps(coded),
+            max_frame_size: self.decision.max_frame_size,
+            keyframe: pressing,
+        }
+    }
+
+    fn packetize(&mut self, frame: &EncodedFrame) -> u16 {
+        let pieces = packetizer::pieces(frame.size.as_bytes() as u32);
+        let count = pieces.packets();
+        let mut largest = 0;
+        for (index, payload_bytes) in pieces.enumerate() {
+            largest = largest.max(payload_bytes);
+            let packet = self.media_packet(frame, index as u16, count, payload_bytes);
+            self.rtp_seq += 1;
+            self.pacer.push(packet);
+        }
+        self.packetize_parity(frame, count, largest);
+        count
+    }
+
+    /// Parity of an erasure code over the frame's packets, as many as the FEC rate has paid for.
+    fn packetize_parity(&mut self, frame: &EncodedFrame, count: u16, payload_bytes: u16) {
+        if self.decision.fec_rate == DataRate::ZERO {
+            self.fec_credit_bytes = 0;
+            return;
+        }
+        let interval = self.source.content().frame_rate.interval();
+        self.fec_credit_bytes += (self.decision.fec_rate * interval).as_bytes();
+        let size = u64::from(payload_bytes + PACKET_OVERHEAD_BYTES);
+        let mut parity = 0;
+        while self.fec_credit_bytes >= size && parity < count {
+            self.fec_credit_bytes -= size;
+            let mut packet = self.media_packet(frame, count + parity, count, payload_bytes);
+            packet.ssrc = FEC_SSRC;
+            packet.kind = PacketKind::Fec;
+            packet.rtp_seq = self.fec_seq;
+            self.fec_seq += 1;
+            parity += 1;
+            self.pacer.push(packet);
+        }
+        // Credit is for this frame and the next few, not for a burst after a pause.
+        self.fec_credit_bytes = self.fec_credit_bytes.min(4 * size);
+    }
+
+    fn media_packet(&self, frame: &EncodedFrame, index: u16, count: u16, payload_bytes: u16) -> MediaPacket {
+        MediaPacket {
+            transport_seq: 0,
+            enqueued: self.now,
+            departure: self.now,
+            rtp_seq: self.rtp_seq,
+            ssrc: VIDEO_SSRC,
+            frame: frame.sequence as u32,
+            index,
+            count,
+            size_bytes: payload_bytes + PACKET_OVERHEAD_BYTES,
+            payload_bytes,
+            kind: PacketKind::Video,
+            probe_cluster: None,
+        }
+    }
+
+    fn push_audio(&mut self) {
+        let (Some(audio), Some(due)) = (self.config.audio, self.next_audio) else { return };
+        self.next_audio = Some(due + audio.interval);
+        let size_bytes = audio_packet_bytes(audio);
+        self.pacer.push(MediaPacket {
+            transport_seq: 0,
+            enqueued: self.now,
+            departure: self.now,
+            rtp_seq: self.audio_seq,
+            ssrc: AUDIO_SSRC,
+            frame: 0,
+            index: 0,
+            count: 0,
+            size_bytes,
+            payload_bytes: size_bytes - PACKET_OVERHEAD_BYTES,
+            kind: PacketKind::Audio,
+            probe_cluster: None,
+        });
+        self.audio_seq += 1;
+    }
+
+    /// A packet leaves: number it, remember it, tell the controller.
+    #[inline]
+    fn depart(&mut self, mut packet: MediaPacket, sink: &mut impl TraceSink) -> MediaPacket {
+        packet.transport_seq = self.history.next_seq();
+        self.history.push(&packet);
+        let media = match packet.kind {
+            PacketKind::Video => {
+                self.rtx_store.push(&packet);
+                true
+            }
+            PacketKind::Retransmission => {
+                self.rtx_bytes += u64::from(packet.size_bytes);
+                true
+            }
+            PacketKind::Fec => true,
+            PacketKind::Audio | PacketKind::Padding => false,
+        };
+        self.packets_sent = self.packets_sent.wrapping_add(1);
+        self.octets_sent = self.octets_sent.wrapping_add(u32::from(packet.payload_bytes));
+        self.controller.on_event(
+            self.now,
+            &Event::PacketSent(SentPacket {
+                transport_seq: packet.transport_seq,
+                ssrc: packet.ssrc,
+                size: DataSize::from_bytes(u64::from(packet.size_bytes)),
+                kind: packet.kind,
+                probe_cluster: packet.probe_cluster,
+                in_flight: self.history.in_flight(),
+            }),
+        );
+        self.stale = true;
+        self.pacer.set_in_flight(&self.decision, self.history.in_flight());
+        sink.record(
+            self.now,
+            &Record::PacketSent(PacketSent {
+                transport_seq: packet.transport_seq,
+                ssrc: packet.ssrc,
+                kind: packet.kind,
+                size_bytes: packet.size_bytes,
+                sequence: media.then_some(packet.frame),
+                queued: self.now - packet.enqueued,
+            }),
+        );
+        packet
+    }
+
+    /// Foreign bytes: what cannot be read is ignored, as a datagram that was lost.
+    fn take_rtcp(&mut self, bytes: &[u8], sink: &mut impl TraceSink) {
+        let Ok(compound) = Compound::parse(bytes) else { return };
+        for packet in compound {
+            let Ok(message) = packet.and_then(|packet| packet.message()) else { return };
+            match message {
+                Message::Twcc(feedback) => self.take_feedback(&feedback, sink),
+                Message::Nack(nack) if self.config.retransmit && nack.media_ssrc == VIDEO_SSRC => {
+                    for seq in nack.seqs() {
+                        if let Some(packet) = self.rtx_store.repeat(self.now, seq, self.round_trip_time) {
+                            self.pacer.push(packet);
+                        }
+                    }
+                }
+                Message::Pli { media_ssrc, .. } => self.keyframe_wanted |= media_ssrc == VIDEO_SSRC,
+                Message::Fir(fir) => self.keyframe_wanted |= fir.requests().any(|(ssrc, _)| ssrc == VIDEO_SSRC),
+                Message::Remb(remb) => self.tell(&Event::RemoteEstimate(remb.bitrate)),
+                Message::ReceiverReport(report) => {
+                    for block in report.blocks() {
+                        self.learn_round_trip_time(&block);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn take_feedback(&mut self, feedback: &legato_wire::twcc::Feedback<'_>, sink: &mut impl TraceSink) {
+        let mut event = std::mem::replace(&mut self.feedback, Event::Deadline);
+        if let Event::TransportFeedback(told) = &mut event {
+            told.reports.clear();
+            self.history.join(self.now, feedback, &mut told.reports);
+            told.in_flight = self.history.in_flight();
+            sink.record(self.now, &Record::Feedback { reports: &told.reports });
+            if !told.reports.is_empty() {
+                self.tell(&Event::PacerQueue(PacerQueue { size: self.pacer.queued(), drain: self.pacer.drain_time() }));
+                self.tell(&event);
+            }
+        }
+        self.feedback = event;
+    }
+
+    fn learn_round_trip_time(&mut self, block: &rtcp::ReportBlock) {
+        let arrival = CompactNtp::from_timestamp(self.now);
+        if let Some(rtt) = ntp::round_trip_time(arrival, block.last_sr, block.delay_since_last_sr) {
+            self.round_trip_time = rtt;
+            self.tell(&Event::RoundTripTime(rtt));
+        }
+    }
+
+    fn report(&mut self) -> Vec<u8> {
+        self.next_report += REPORT_INTERVAL;
+        let mut bytes = Vec::with_capacity(32);
+        let info = rtcp::SenderInfo {
+            ssrc: VIDEO_SSRC,
+            ntp: Ntp::from_timestamp(self.now),
+            // A 90 kHz clock from the start of the run.
+            rtp_timestamp: (i128::from(self.now.as_nanos()) * 9 / 100_000) as u32,
+            packet_count: self.packets_sent,
+            octet_count: self.octets_sent,
+        };
+        rtcp::write_sender_report(&mut bytes, &info, &[]);
+        bytes
+    }
+}
+
+fn audio_packet_bytes(audio: AudioConfig) -> u16 {
+    (audio.bitrate * audio.interval).as_bytes().min(1_000) as u16 + PACKET_OVERHEAD_BYTES
+}
+
+/// Frame rates are whole numbers or close to one.
+fn whole_fps(fps: f64) -> u32 {
+    (fps + 0.5) as u32
+}

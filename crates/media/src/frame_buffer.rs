@@ -1,0 +1,234 @@
+//! Frame assembly: packets in, frames out in `sequence` order, whole or in part.
+//!
+//! What bytes would tell of a frame (its quantiser, its picture) is told by [`FrameBuffer::expect`]
+//! when the sender codes it; nothing of it is used before a packet of the frame has arrived.
+
+use crate::EncodedFrame;
+use crate::decoder::AssembledFrame;
+use crate::packet::MediaPacket;
+use legato_control::PacketKind;
+use legato_units::{PeerTimestamp, Timestamp};
+use std::collections::VecDeque;
+
+/// Frames between the oldest one wanted and the newest one coded.
+#[derive(Clone, Debug, Default)]
+pub struct FrameBuffer {
+    slots: VecDeque<Slot>,
+    /// Sequence of the first slot.
+    base: u64,
+    /// First slot that no packet of has arrived yet, nor of any later one.
+    begun: usize,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    encoded: EncodedFrame,
+    captured: PeerTimestamp,
+    received: u16,
+    parity: u16,
+    count: u16,
+    repaired: bool,
+    next_rtp_seq: Option<u32>,
+    first_arrival: Timestamp,
+    last_arrival: Timestamp,
+}
+
+/// A frame that leaves the buffer.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct BufferedFrame {
+    /// What is there of it.
+    pub assembled: AssembledFrame,
+    /// When it was captured, sender's clock (the RTP timestamp).
+    pub captured: PeerTimestamp,
+    /// Whether a retransmission or parity was needed.
+    pub repaired: bool,
+    /// First and last packet of it, own clock; equal where none came.
+    pub arrivals: (Timestamp, Timestamp),
+    /// Number of the first video packet after it, where a video packet of it came.
+    pub next_rtp_seq: Option<u32>,
+}
+
+impl FrameBuffer {
+    /// The sender coded this frame, captured at `captured` by its clock.
+    pub fn expect(&mut self, encoded: EncodedFrame, captured: PeerTimestamp) {
+        debug_assert_eq!(encoded.sequence, self.base + self.slots.len() as u64, "every coded frame once, in order");
+        self.slots.push_back(Slot {
+            encoded,
+            captured,
+            received: 0,
+            parity: 0,
+            count: 0,
+            repaired: false,
+            next_rtp_seq: None,
+            first_arrival: Timestamp::ZERO,
+            last_arrival: Timestamp::ZERO,
+        });
+    }
+
+    /// Take a packet, not a duplicate. False: its frame has already been handed over or given up.
+    #[inline]
+    pub fn insert(&mut self, now: Timestamp, packet: &MediaPacket) -> bool {
+        let Some(place) = u64::from(packet.frame).checked_sub(self.base) else { return false };
+        let place = place as usize;
+        let Some(slot) = self.slots.get_mut(place) else { return false };
+        if slot.received + slot.parity == 0 {
+            slot.first_arrival = now;
+        }
+        slot.last_arrival = now;
+        slot.count = packet.count;
+        match packet.kind {
+            PacketKind::Fec => slot.parity += 1,
+            kind => {
+                slot.received += 1;
+                slot.next_rtp_seq = Some(packet.rtp_seq + u32::from(packet.count) - u32::from(packet.index));
+                slot.repaired |= kind == PacketKind::Retransmission;
+            }
+        }
+        self.begun = self.begun.max(place + 1);
+        true
+    }
+
+    /// Sequence of the frame that is wanted next.
+    pub fn next_sequence(&self) -> u64 {
+        self.base
+    }
+
+    /// Whether the next frame is whole.
+    #[inline]
+    pub fn next_is_complete(&self) -> bool {
+        self.slots.front().is_some_and(Slot::is_complete)
+    }
+
+    /// When the wait for the next frame began: its first packet, or the first of a later frame.
+    pub fn waiting_since(&self) -> Option<Timestamp> {
+        let begun = self.slots.iter().take(self.begun);
+        begun.filter(|slot| slot.has_packets()).map(|slot| slot.first_arrival).min()
+    }
+
+    /// When the first packet of a frame after the next one arrived.
+    pub fn overtaken_since(&self) -> Option<Timestamp> {
+        let later = self.slots.iter().take(self.begun).skip(1);
+        later.filter(|slot| slot.has_packets()).map(|slot| slot.first_arrival).min()
+    }
+
+    /// How many frames stand before the first whole key frame after the next frame.
+    pub fn frames_before_keyframe(&self) -> Option<usize> {
+        let begun = self.slots.iter().take(self.begun);
+        begun.enumerate().skip(1).find(|(_, slot)| slot.encoded.keyframe && slot.is_complete()).map(|(place, _)| place)
+    }
+
+    /// Hand over the next frame as it is.
+    pub fn pop(&mut self) -> Option<BufferedFrame> {
+        let slot = self.slots.pop_front()?;
+        self.base += 1;
+        self.begun = self.begun.saturating_sub(1);
+        // Nothing arrived: not even the packet count is known; one piece of one is missing.
+        let total = slot.count.max(1);
+        let pieces = if slot.is_complete() { total } else { slot.received.min(total) };
+        Some(BufferedFrame {
+            assembled: AssembledFrame { encoded: slot.encoded, pieces_received: pieces, pieces_total: total },
+            captured: slot.captured,
+            repaired: slot.repaired || slot.received < total,
+            arrivals: (slot.first_arrival, slot.last_arrival),
+            next_rtp_seq: slot.next_rtp_seq,
+        })
+    }
+}
+
+impl Slot {
+    fn has_packets(&self) -> bool {
+        self.received + self.parity > 0
+    }
+
+    /// An erasure code of the frame's packets recovers it from any `count` of them.
+    fn is_complete(&self) -> bool {
+        self.count > 0 && self.received + self.parity >= self.count
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packet::VIDEO_SSRC;
+    use legato_units::{DataRate, DataSize};
+
+    fn encoded(sequence: u64, keyframe: bool) -> EncodedFrame {
+        EncodedFrame {
+            frame: sequence,
+            sequence,
+            content: 0,
+            rung: 0,
+            qp: 30.0,
+            size: DataSize::from_bytes(2_000),
+            keyframe,
+            width: 640,
+            height: 360,
+            psnr_db: None,
+            quality: None,
+            bitrate: DataRate::ZERO,
+        }
+    }
+
+    fn packet(frame: u32, index: u16, kind: PacketKind) -> MediaPacket {
+        MediaPacket {
+            transport_seq: 0,
+            enqueued: Timestamp::ZERO,
+            departure: Timestamp::ZERO,
+            rtp_seq: 0,
+            ssrc: VIDEO_SSRC,
+            frame,
+            index,
+            count: 2,
+            size_bytes: 1_000,
+            payload_bytes: 900,
+            kind,
+            probe_cluster: None,
+        }
+    }
+
+    fn buffer(frames: u64) -> FrameBuffer {
+        let mut buffer = FrameBuffer::default();
+        (0..frames).for_each(|n| buffer.expect(encoded(n, n == 0 || n == 2), PeerTimestamp::from_nanos(0)));
+        buffer
+    }
+
+    #[test]
+    fn a_frame_is_whole_when_all_its_packets_or_as_many_with_parity_are_there() {
+        let mut buffer = buffer(2);
+        buffer.insert(Timestamp::from_millis(1), &packet(0, 0, PacketKind::Video));
+        assert!(!buffer.next_is_complete());
+        buffer.insert(Timestamp::from_millis(2), &packet(0, 2, PacketKind::Fec));
+        assert!(buffer.next_is_complete());
+        let frame = buffer.pop().unwrap();
+        assert!(frame.assembled.is_complete() && frame.repaired);
+        assert_eq!(frame.arrivals, (Timestamp::from_millis(1), Timestamp::from_millis(2)));
+    }
+
+    #[test]
+    fn a_packet_of_a_frame_handed_over_is_refused() {
+        let mut buffer = buffer(2);
+        buffer.insert(Timestamp::ZERO, &packet(0, 0, PacketKind::Video));
+        assert_eq!(buffer.pop().unwrap().assembled.loss_ratio(), 0.5);
+        assert!(!buffer.insert(Timestamp::ZERO, &packet(0, 1, PacketKind::Retransmission)));
+        assert_eq!(buffer.next_sequence(), 1);
+    }
+
+    #[test]
+    fn waiting_and_being_overtaken_are_told_apart() {
+        let mut buffer = buffer(3);
+        assert_eq!(buffer.waiting_since(), None);
+        buffer.insert(Timestamp::from_millis(5), &packet(0, 0, PacketKind::Video));
+        assert_eq!((buffer.waiting_since(), buffer.overtaken_since()), (Some(Timestamp::from_millis(5)), None));
+        buffer.insert(Timestamp::from_millis(9), &packet(1, 0, PacketKind::Video));
+        assert_eq!(buffer.overtaken_since(), Some(Timestamp::from_millis(9)));
+    }
+
+    #[test]
+    fn a_whole_key_frame_further_on_is_found() {
+        let mut buffer = buffer(3);
+        buffer.insert(Timestamp::ZERO, &packet(2, 0, PacketKind::Video));
+        assert_eq!(buffer.frames_before_keyframe(), None);
+        buffer.insert(Timestamp::ZERO, &packet(2, 1, PacketKind::Video));
+        assert_eq!(buffer.frames_before_keyframe(), Some(2));
+    }
+}

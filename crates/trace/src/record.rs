@@ -1,0 +1,123 @@
+//! The schema of what happens in a call. Sender, receiver and driver say it; sinks keep it.
+
+use legato_control::{Decision, PacketKind, PacketReport};
+use legato_units::{DataRate, TimeDelta};
+
+/// One thing worth recording.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Record<'a> {
+    /// The camera took a picture (sender).
+    FrameCaptured {
+        /// Counts captured frames from 0.
+        frame: u64,
+    },
+    /// The encoder made a frame (sender).
+    FrameEncoded(FrameEncoded),
+    /// A frame was handed to the decoder, whole or in part (receiver).
+    FrameDecoded(FrameDecoded),
+    /// A frame was shown (receiver).
+    FrameRendered {
+        /// Counts captured frames from 0.
+        frame: u64,
+    },
+    /// The controller's decision changed (sender).
+    Decision(&'a Decision),
+    /// What the encoder is asked for changed (sender).
+    EncoderBitrate(DataRate),
+    /// A controller's inner state (sender or receiver).
+    Gauge {
+        /// The controller's own name for it.
+        name: &'static str,
+        /// In the unit that the controller states.
+        value: f64,
+    },
+    /// A packet left the pacer (sender).
+    PacketSent(PacketSent),
+    /// A packet came out of the forward path (driver).
+    PacketArrived {
+        /// Transport-wide sequence number.
+        transport_seq: u64,
+        /// Bytes on the wire.
+        size_bytes: u16,
+    },
+    /// A packet was lost on the forward path (driver).
+    PacketDropped {
+        /// Transport-wide sequence number.
+        transport_seq: u64,
+        /// `"aqm"`, `"queue_full"` or `"random"`.
+        reason: &'static str,
+    },
+    /// Feedback reached the sender.
+    Feedback {
+        /// What it says, joined with what was sent.
+        reports: &'a [PacketReport],
+    },
+    /// RTCP left the receiver.
+    FeedbackSent {
+        /// Bytes on the wire.
+        size_bytes: u32,
+    },
+    /// The receiver asked for packets again.
+    Nack {
+        /// How many.
+        packets: u32,
+    },
+    /// The receiver asked for a key frame.
+    Pli,
+    /// A probe cluster began (sender).
+    Probe {
+        /// Its rate.
+        rate: DataRate,
+    },
+}
+
+/// A coded frame.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FrameEncoded {
+    /// Counts captured frames from 0.
+    pub frame: u64,
+    /// Counts coded frames from 0.
+    pub sequence: u64,
+    /// Coded bytes.
+    pub size_bytes: u32,
+    /// Media packets it was cut into.
+    pub packets: u16,
+    /// Mean quantiser on the codec's scale.
+    pub qp: f32,
+    /// Luma rows.
+    pub height: u16,
+    /// Decodable without any other frame.
+    pub keyframe: bool,
+}
+
+/// What came of a frame at the receiver.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FrameDecoded {
+    /// Counts captured frames from 0.
+    pub frame: u64,
+    /// Packets still missing after all repair.
+    pub lost_packets: u16,
+    /// Something new can be shown.
+    pub decodable: bool,
+    /// SSIM (dB) and luma PSNR (dB) of what the viewer sees: the new picture where decodable, the
+    /// one that stays where not; absent without measured pixels.
+    pub quality_db: Option<(f32, f32)>,
+}
+
+/// A departure.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PacketSent {
+    /// Transport-wide sequence number: counts departures from 0.
+    pub transport_seq: u64,
+    /// The stream.
+    pub ssrc: u32,
+    /// What it carries.
+    pub kind: PacketKind,
+    /// Bytes on the wire.
+    pub size_bytes: u16,
+    /// The coded frame, for media packets.
+    pub sequence: Option<u32>,
+    /// Time spent in the pacer.
+    pub queued: TimeDelta,
+}
