@@ -4,7 +4,7 @@
 >>> legato.report.table(["runs/demo"], baseline="fixed")   # doctest: +SKIP
 """
 
-from .html import write
+from .page import write
 from .metrics import CDF_METRICS, KEY_METRICS, METRICS, Metric
 from .run_folder import RunFolder, open_run
 from .tables import Summary, TableRow, summarise, table

@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Sequence
 
 COLOURS = 8
-_NAMED = {"gcc": 0, "learned": 1, "oracle": 2, "scream": 3, "remote": 4, "nada": 5, "fixed": 6, "salsify": 7}
+_NAMED = {"gcc": 0, "nada": 1, "oracle": 2, "scream": 3, "remote": 4, "fixed": 5, "salsify": 6, "learned": 7}
 
 
 def assign(variants: Sequence[str]) -> list[tuple[int, int]]:

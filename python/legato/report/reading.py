@@ -1,86 +1,92 @@
 """The result in plain words, computed: what each controller did, and what can be told apart.
 
 A difference is called one only where its paired 95 % interval leaves zero out; the rest is said to be undecided.
+Controllers are set in `**` (a terminal may drop them, the page colours them).
 """
 
 from __future__ import annotations
 
-from ..eval.stats import Estimate
+import re
+
 from .metrics import METRICS
 from .tables import Summary, TableRow
 
+NAMED = re.compile(r"\*\*(.+?)\*\*")
+"""A controller's name in a sentence."""
 MAX_NAMED = 4
 """Controllers up to which each gets its own sentence; beyond, only the best and the worst are named."""
+FEW_CONDITIONS = 5
+"""Conditions below which the reading says how little they prove."""
+
+_COMPARED = {"ssim_db_mean": "SSIM", "frame_delay_p98_ms": "p98 frame delay", "stall_ratio": "time stalled"}
 
 
-def reading(summary: Summary) -> list[str]:
-    """Sentences, in order. Needs the key metrics in `summary`."""
-    if len(summary.rows) <= MAX_NAMED:
-        sentences = [_what_it_did(row) for row in summary.rows]
-        sentences += [s for row in summary.rows if (s := _compared(row, summary.baseline))]
-    else:
-        sentences = _extremes(summary)
+def reading(summary: Summary) -> tuple[list[str], list[str]]:
+    """Two lists of sentences: what was seen, and what that says. Needs the key metrics in `summary`."""
+    few = len(summary.rows) <= MAX_NAMED
+    seen = [_what_it_did(row) for row in summary.rows] if few else _extremes(summary)
+    says = [sentence for row in summary.rows if (sentence := _compared(row, summary.baseline))] if few else []
+    if not few:
+        says.append("The table below compares each with the baseline, pair by pair.")
     if len(summary.rows) > 1 and not any(row.differences for row in summary.rows):
-        sentences.append("No two controllers met the same trace, clip and seed, so none can be compared pair by pair.")
-    elif (summary.conditions or 1_000) < 5:
-        number = summary.conditions
-        sentences.append(
-            f"With {number} condition{'s' if number != 1 else ''} this shows what happened, "
-            "not what would happen elsewhere."
-        )
-    return sentences
+        says = ["No two controllers met the same trace, clip and seed, so none can be compared pair by pair."]
+    elif says and few:
+        says.append("In brackets: 95 % intervals of the paired difference.")
+    number = summary.conditions
+    if number is not None and number < FEW_CONDITIONS:
+        conditions = "one condition" if number == 1 else f"{number} conditions"
+        says.append(f"With {conditions} this tells what happened, not what would happen elsewhere.")
+    return seen, says
 
 
 def _what_it_did(row: TableRow) -> str:
     did = []
-    if (used := _mean(row, "utilisation_ratio")) is not None:
-        did.append(f"used {used * 100:.0f} % of the capacity")
     delay, quality = _mean(row, "frame_delay_p98_ms"), _mean(row, "ssim_db_mean")
-    if delay is not None:
-        did.append(f"had a p98 frame delay of {_ms(delay)}")
+    at = f" at a p98 frame delay of {_ms(delay)}" if delay is not None else ""
+    if (used := _mean(row, "utilisation_ratio")) is not None:
+        did.append(f"used {used * 100:.0f} % of the capacity{at}")
+    elif at:
+        did.append(f"ran{at}")
     if quality is not None:
         did.append(f"showed {quality:.1f} dB SSIM")
     if (stalled := _mean(row, "stall_ratio")) is not None:
         did.append("never stalled" if stalled == 0 else f"was stalled {_percent(stalled)} of the time")
-    return f"{row.controller} {_listed(did)}." if did else f"{row.controller} rendered no frame that could be scored."
+    name = f"**{row.controller}**"
+    return f"{name} {_listed(did)}." if did else f"{name} left no figure that could be scored."
 
 
 def _compared(row: TableRow, baseline: str) -> str | None:
-    told, open_ = [], []
-    for column, phrase in (
-        ("ssim_db_mean", lambda d: f"{abs(d):.2f} dB {'more' if d > 0 else 'less'} SSIM"),
-        ("frame_delay_p98_ms", lambda d: f"{_ms(abs(d))} {'more' if d > 0 else 'less'} p98 frame delay"),
-        ("stall_ratio", lambda d: f"{abs(d) * 100:.2g} points {'more' if d > 0 else 'less'} time stalled"),
-    ):
+    told, undecided = [], []
+    for column, label in _COMPARED.items():
         difference = row.differences.get(column)
-        if difference is None or difference.mean is None:
+        if difference is None or difference.mean is None or difference.low is None or difference.high is None:
             continue
         if difference.excludes_zero():
-            told.append(f"{phrase(difference.mean)} ({_interval(column, difference)})")
-        elif difference.low is not None and (difference.low, difference.high) != (0, 0):
-            open_.append(METRICS[column].label.lower() if column != "ssim_db_mean" else "SSIM")
+            low, high = sorted((abs(difference.low), abs(difference.high)))
+            told.append(f"{_amount(column, abs(difference.mean))} {'more' if difference.mean > 0 else 'less'} {label} "
+                        f"({_bounds(column, low, high)})")  # fmt: skip
+        elif (difference.low, difference.high) != (0, 0):
+            undecided.append(label)
+    start = f"Against **{baseline}** in the same conditions, **{row.controller}**"
     if told:
-        ending = f"; {_listed(open_)} cannot be told apart" if open_ else ""
-        return f"Against {baseline} in the same conditions, {row.controller} has {_listed(told)}{ending}."
-    if open_:
-        return f"Against {baseline} in the same conditions, {row.controller} cannot be told apart in {_listed(open_)}."
-    return None
+        ending = f"; {_listed(undecided)} cannot be told apart" if undecided else ""
+        return f"{start} has {_listed(told)}{ending}."
+    return f"{start} cannot be told apart in {_listed(undecided)}." if undecided else None
 
 
 def _extremes(summary: Summary) -> list[str]:
     sentences = []
-    for column, phrase in (
-        ("ssim_db_mean", "SSIM"),
-        ("frame_delay_p98_ms", "p98 frame delay"),
-        ("utilisation_ratio", "utilisation"),
-    ):
-        ranked = sorted((m, r.controller) for r in summary.rows if (m := _mean(r, column)) is not None)
+    for column, label in (*_COMPARED.items(), ("utilisation_ratio", "utilisation")):
+        ranked = sorted((m, row.controller) for row in summary.rows if (m := _mean(row, column)) is not None)
         if len(ranked) < 2:
             continue
         metric = METRICS[column]
-        shown = [f"{metric.shown(m)} {metric.unit} ({name})" for m, name in (ranked[0], ranked[-1])]
-        sentences.append(f"Mean {phrase} runs from {shown[0]} to {shown[1]} over {len(ranked)} controllers.")
-    return sentences
+        (low, lowest), (high, highest) = ranked[0], ranked[-1]
+        sentences.append(
+            f"Mean {label} runs from {metric.shown(low)} {metric.unit} (**{lowest}**) to {metric.shown(high)} "
+            f"{metric.unit} (**{highest}**)."
+        )
+    return [f"{len(summary.rows)} controllers were compared.", *sentences]
 
 
 def _mean(row: TableRow, column: str) -> float | None:
@@ -88,9 +94,16 @@ def _mean(row: TableRow, column: str) -> float | None:
     return None if estimate is None else estimate.mean
 
 
-def _interval(column: str, estimate: Estimate) -> str:
-    metric = METRICS[column]
-    return f"95 % interval {metric.shown(estimate.low)} to {metric.shown(estimate.high)}"
+def _amount(column: str, value: float) -> str:
+    if column == "stall_ratio":
+        return f"{value * 100:.2g} percentage points"
+    return _ms(value) if column.endswith("_ms") else f"{value:.2f} dB"
+
+
+def _bounds(column: str, low: float, high: float) -> str:
+    if column.endswith("_ms"):
+        return f"{low:.0f} to {high:.0f}"
+    return f"{low * 100:.2g} to {high * 100:.2g}" if column == "stall_ratio" else f"{low:.2f} to {high:.2f}"
 
 
 def _ms(value: float) -> str:

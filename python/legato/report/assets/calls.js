@@ -76,11 +76,12 @@ Legato.calls = (() => {
     const element = document.createElement("article");
     element.className = `call ${classOf(call.variant)}`;
     element.dataset.call = call.call;
-    element.innerHTML = `<header><h3>${escape(data.controllers[call.variant].name)}</h3><span class="condition">${escape(call.trace)} · ${escape(call.clip)} · seed ${call.seed}</span><span class="outcome">${escape(outcome(call))}</span></header><div class="key"></div>`;
+    element.innerHTML = `<header><h3>${escape(data.controllers[call.variant].name)}</h3><span class="condition">${escape(call.trace)} · ${escape(call.clip)} · seed ${call.seed}<b class="time"></b></span><span class="outcome">${escape(outcome(call))}</span></header><div class="key"></div>`;
     figure.append(element);
     const margin = { left: 46, right: 12 };
     const x = d3.scaleLinear().domain(shared.time).range([margin.left, width - margin.right]);
-    const bands = layout([["rate", 116], ["delay", 74], ["loss", 24], ["quality", 62], ["height", 9]]);
+    // Three controllers fit on a printed page.
+    const bands = layout(Legato.isPrinting() ? [["rate", 78], ["delay", 48], ["loss", 16], ["quality", 36], ["height", 10]] : [["rate", 112], ["delay", 70], ["loss", 24], ["quality", 58], ["height", 10]]);
     const root = svg(element, width, bands.end + 26, `Time line of ${data.controllers[call.variant].name}`);
     const clip = `clip-${call.at}`;
     root.append("clipPath").attr("id", clip).append("rect").attr("x", x.range()[0]).attr("y", 0).attr("width", x.range()[1] - x.range()[0]).attr("height", bands.end + 2);
@@ -90,7 +91,7 @@ Legato.calls = (() => {
 
     const rate = d3.scaleLinear().domain([0, shared.rate]).range([bands.rate[1], bands.rate[0]]);
     const delay = (shared.delay > 400 ? d3.scaleSqrt() : d3.scaleLinear()).domain([0, shared.delay]).range([bands.delay[1], bands.delay[0]]);
-    const loss = d3.scaleLinear().domain([0, Math.max(shared.loss, 5)]).range([bands.loss[1], bands.loss[0]]);
+    const loss = d3.scaleLinear().domain([0, [5, 10, 20, 50, 100].find((top) => shared.loss <= top) ?? 100]).range([bands.loss[1], bands.loss[0]]);
     const quality = d3.scaleLinear().domain(shared.quality).range([bands.quality[1], bands.quality[0]]);
     const begin = (at) => x(line.start + at * line.step), middle = (at) => x(line.start + (at + 0.5) * line.step), end = (at) => x(line.start + (at + 1) * line.step);
     const path = (values, place, scale, name, curve = d3.curveLinear) => values && front.append("path").attr("class", name)
@@ -113,11 +114,10 @@ Legato.calls = (() => {
 
     labels(root, bands, x, { rate, delay, loss, quality }, shared, margin);
     axisBottom(root, x, bands.end, Math.max(5, Math.floor(width / 90)), null);
-    root.append("text").attr("class", "note").attr("x", width - margin.right).attr("y", bands.end + 24).attr("text-anchor", "end").attr("dy", -30).attr("opacity", 0).text("s");
     root.select(".axis.x").selectAll(".tick:last-of-type text").each(function () { this.textContent += " s"; });
     const cross = root.append("line").attr("class", "cross").attr("y1", bands.rate[0]).attr("y2", bands.end).attr("visibility", "hidden");
     const brush = root.append("rect").attr("class", "zoom").attr("y", bands.rate[0]).attr("height", bands.end - bands.rate[0]).attr("visibility", "hidden");
-    const held = { line, x, cross, brush, key: element.querySelector(".key"), shared };
+    const held = { line, x, cross, brush, key: element.querySelector(".key"), clock: element.querySelector(".time"), shared };
     cards.push(held);
     tell(held, null);
     interact(root, x, shared);
@@ -125,9 +125,9 @@ Legato.calls = (() => {
 
   function layout(rows) {
     const bands = {};
-    let y = 8;
-    for (const [name, high] of rows) { bands[name] = [y, y + high]; y += high + (name === "quality" ? 4 : 13); }
-    bands.end = y - 9;
+    let y = 16;
+    for (const [name, high] of rows) { bands[name] = [y, y + high]; y += high + (name === "quality" ? 4 : 19); }
+    bands.end = y - 16;
     return bands;
   }
 
@@ -148,7 +148,7 @@ Legato.calls = (() => {
 
   function labels(root, bands, x, scales, shared, margin) {
     const rows = [
-      ["rate", "Mbit/s", scales.rate.ticks(4)], ["delay", "ms", delayTicks(scales.delay)], ["loss", "% lost", [scales.loss.domain()[1]]], ["quality", "dB SSIM", scales.quality.ticks(3)],
+      ["rate", "rate, Mbit/s", scales.rate.ticks(4)], ["delay", "delay, ms", delayTicks(scales.delay)], ["loss", "packets lost, %", scales.loss.domain()], ["quality", "quality, SSIM dB", scales.quality.ticks(3)],
     ];
     const lines = root.insert("g", ":first-child").attr("class", "grid");
     for (const [name, unit, values] of rows) {
@@ -156,8 +156,8 @@ Legato.calls = (() => {
         lines.append("line").attr("x1", x.range()[0]).attr("x2", x.range()[1]).attr("y1", scales[name](value)).attr("y2", scales[name](value));
         root.append("text").attr("x", margin.left - 7).attr("y", scales[name](value)).attr("dy", ".35em").attr("text-anchor", "end").text(Legato.number(+value.toPrecision(2)));
       }
-      root.append("text").attr("class", "title").attr("x", margin.left + 5).attr("y", bands[name][0] + 9).style("font-size", "11px").style("paint-order", "stroke").style("stroke", "var(--paper)").style("stroke-width", "3px").style("stroke-linejoin", "round")
-        .text(unit + (name === "delay" && scales.delay.exponent ? (scales.delay.exponent() === 1 ? "" : ", square-root axis") : "") + (name === "rate" && shared.cut ? `, capacity cut off (up to ${Legato.number(+shared.cut.toPrecision(3))})` : ""));
+      root.append("text").attr("class", "title").attr("x", margin.left).attr("y", bands[name][0] - 5).style("font-size", "11px")
+        .text(unit + (name === "delay" && scales.delay.exponent ? (scales.delay.exponent() === 1 ? "" : " (square-root axis)") : "") + (name === "rate" && shared.cut ? `, capacity cut off (up to ${Legato.number(+shared.cut.toPrecision(3))})` : ""));
     }
   }
   function delayTicks(scale) {
@@ -180,22 +180,22 @@ Legato.calls = (() => {
   }
 
   /** The key doubles as the read-out of the cross-hair. */
-  function tell({ line, key }, time) {
+  function tell({ line, key, clock }, time) {
+    clock.textContent = time === null ? "" : ` · at ${time.toFixed(1)} s`;
     const at = time === null ? -1 : Math.floor((time - line.start) / line.step);
     const value = (name, digits) => {
       const v = line[name]?.[at];
       return at < 0 ? "" : v === null || v === undefined ? " –" : ` ${minus(v.toFixed(digits))}`;
     };
     const mark = { area: (c) => `<path class="${c}" d="M0,1H18V10H0Z"/>`, line: (c) => `<path class="${c}" d="M0,6H18"/>` };
-    const entry = (name, label, unit, digits, shape) => line[name] && `<span><svg viewBox="0 0 18 10" aria-hidden="true">${shape}</svg>${label}<b>${at < 0 ? "" : value(name, digits) + unit}</b></span>`;
+    const entry = (name, label, unit, digits, shape) => line[name] && `<span><svg viewBox="0 0 18 10" aria-hidden="true">${shape}</svg><i>${label}</i><b>${at < 0 ? "" : value(name, digits) + unit}</b></span>`;
     const frozen = at >= 0 && line.freezes.some(([from, to]) => time >= from && time < to);
     key.innerHTML = [
-      `<span>time<b> ${at < 0 ? "" : time.toFixed(1) + " s"}</b></span>`,
       entry("capacity", "capacity", "", 2, mark.area("s-capacity") + '<path class="s-capacity-edge" d="M0,1H18"/>'), entry("target", "target", "", 2, mark.line("s-target")),
       entry("sending", "sending", "", 2, mark.line("s-sending")), entry("receiver", "received", "", 2, mark.line("s-receiver")),
       entry("queue", "queue", " ms", 0, mark.area("s-queue")), entry("frame_delay", "worst frame delay", " ms", 0, mark.line("s-frame-delay")),
       entry("loss", "lost", " %", 1, mark.area("s-loss")), entry("ssim", "SSIM", " dB", 1, mark.line("s-ssim")),
-      line.freezes.length || frozen ? `<span><svg viewBox="0 0 18 10" aria-hidden="true">${mark.area("s-freeze")}</svg>freeze<b>${frozen ? " yes" : ""}</b></span>` : null,
+      line.freezes.length || frozen ? `<span><svg viewBox="0 0 18 10" aria-hidden="true">${mark.area("s-freeze")}</svg><i>freeze</i><b>${frozen ? " yes" : ""}</b></span>` : null,
     ].filter(Boolean).join("");
   }
 

@@ -2,7 +2,7 @@
 // What the figures share: the data, the controllers' marks, axes, number formats, the tooltip, who is shown.
 const Legato = (() => {
   const data = JSON.parse(document.getElementById("legato-data").textContent);
-  const shapes = [d3.symbolCircle, d3.symbolSquare, d3.symbolTriangle, d3.symbolDiamond, d3.symbolCross, d3.symbolStar, d3.symbolWye];
+  const shapes = [d3.symbolCircle, d3.symbolStar, d3.symbolTriangle, d3.symbolDiamond, d3.symbolCross, d3.symbolSquare, d3.symbolWye];
   const hidden = new Set();
   const redraws = [];
   const escapes = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
@@ -45,7 +45,7 @@ const Legato = (() => {
   function axisBottom(root, scale, y, count, label) {
     const values = ticks(scale, count);
     root.append("g").attr("class", "axis x").attr("transform", `translate(0,${y})`)
-      .call(d3.axisBottom(scale).tickValues(values).tickFormat(number).tickSize(5).tickPadding(5));
+      .call(d3.axisBottom(scale).tickValues(values).tickFormat(number).tickSize(4).tickSizeOuter(0).tickPadding(6));
     if (label) root.append("text").attr("class", "title").attr("x", scale.range()[1]).attr("y", y + 36).attr("text-anchor", "end").text(label);
     return values;
   }
@@ -74,9 +74,18 @@ const Legato = (() => {
     hide() { box.style.visibility = "hidden"; },
   };
 
+  /** Steps back all controllers but one in every figure; null brings all forward again. */
+  function highlight(at) {
+    for (const mark of document.querySelectorAll("[data-controller]")) {
+      mark.classList.toggle("dim", at !== null && Number(mark.dataset.controller) !== at);
+      mark.classList.toggle("lit", Number(mark.dataset.controller) === at);
+    }
+  }
+
   /** Buttons that name the controllers; `pressed` tells which are on, `toggle` is called with an index. */
   function legend(parent, controllers, pressed, toggle) {
     parent.replaceChildren();
+    highlight(null);
     for (const at of controllers) {
       const button = document.createElement("button");
       button.type = "button";
@@ -84,6 +93,8 @@ const Legato = (() => {
       button.setAttribute("aria-pressed", String(pressed(at)));
       button.innerHTML = `<svg class="${classOf(at)}" viewBox="-6.5 -6.5 13 13" aria-hidden="true"><path fill="currentColor" d="${symbol(data.controllers[at], 64)}"/></svg>${escape(data.controllers[at].name)}`;
       button.addEventListener("click", () => toggle(at));
+      button.addEventListener("pointerenter", () => { if (pressed(at)) highlight(at); });
+      button.addEventListener("pointerleave", () => highlight(null));
       parent.append(button);
     }
   }
@@ -113,5 +124,5 @@ const Legato = (() => {
   window.addEventListener("afterprint", () => setPrinting(false));
   matchMedia("print").addEventListener("change", (event) => setPrinting(event.matches));
 
-  return { data, hidden, escape, minus, shown, titled, symbol, classOf, svg, wantsLog, number, axisBottom, axisLeft, grid, tooltip, legend, responsive, isPrinting: () => printing };
+  return { data, hidden, escape, minus, shown, titled, symbol, classOf, svg, wantsLog, number, axisBottom, axisLeft, grid, tooltip, highlight, legend, responsive, isPrinting: () => printing };
 })();

@@ -38,7 +38,7 @@ Legato.distributions = (() => {
       if (values.length === 0) { root.append("text").attr("x", margin.left).attr("y", 40).text("No call has this figure."); return; }
       const log = wantsLog(column, values);
       let [low, high] = d3.extent(values);
-      if (low === high) { const pad = Math.abs(low) * 0.05 || 1; [low, high] = [low - (log ? 0 : pad), high + pad]; }
+      if (low === high) { const pad = Math.abs(low) * 0.05; [low, high] = [low - pad, high + (pad || 1)]; }
       const x = (log ? d3.scaleLog() : d3.scaleLinear()).domain([low, high]).range([margin.left, width - margin.right]);
       if (!log) x.nice(5);
       const y = d3.scaleLinear().domain([0, 1]).range([height - margin.bottom, margin.top]);

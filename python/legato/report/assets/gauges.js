@@ -24,11 +24,11 @@ Legato.gauges = (() => {
       const root = svg(figure.lastElementChild, width, height, gauge.name);
       const x = d3.scaleLinear().domain([0, call.duration_s || d3.max(times)]).range([margin.left, width - margin.right]);
       let [low, high] = d3.extent(gauge.values);
-      if (low === high) [low, high] = [low - (Math.abs(low) * 0.05 || 1), high + (Math.abs(high) * 0.05 || 1)];
+      if (low === high) [low, high] = [low - Math.abs(low) * 0.05, high + (Math.abs(high) * 0.05 || 1)];
       const y = d3.scaleLinear().domain([low, high]).nice(4).range([height - margin.bottom, margin.top]);
       axisBottom(root, x, height - margin.bottom, 5, null);
       root.select(".axis.x").selectAll(".tick:last-of-type text").each(function () { this.textContent += " s"; });
-      const values = axisLeft(root, y, margin.left, 4, d3.format("~s"));
+      const values = axisLeft(root, y, margin.left, 4, (v) => (Math.abs(v) >= 1e4 ? d3.format("~s")(v) : Legato.number(v)));
       grid(root, { ys: values, x, y });
       root.append("path").attr("class", "gauge").attr("fill", "none").attr("stroke", "currentColor").attr("stroke-width", 1.4)
         .attr("d", d3.line((_, at) => x(times[at]), (v) => y(v)).curve(d3.curveStepAfter)(gauge.values));

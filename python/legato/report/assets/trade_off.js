@@ -37,6 +37,8 @@ Legato.tradeOff = (() => {
     return { mean, ring };
   }
 
+  const visibleCount = (groups) => groups.filter((group) => !hidden.has(group.at)).length;
+
   function caption(x, y, drawn, log) {
     const metrics = data.metrics;
     const sampled = points.sampled ? ` A sample of ${points.variant.length.toLocaleString("en")} of ${points.total.toLocaleString("en")} calls.` : "";
@@ -50,7 +52,7 @@ Legato.tradeOff = (() => {
     const horizontal = { lower: "←", higher: "→", neither: "" }[data.metrics[x].better];
     const vertical = { lower: "↓", higher: "↑", neither: "" }[data.metrics[y].better];
     const arrows = { "←↑": "↖", "→↑": "↗", "←↓": "↙", "→↓": "↘" };
-    return { text: arrows[horizontal + vertical] ?? horizontal + vertical, left: horizontal !== "→", top: vertical !== "↓" };
+    return arrows[horizontal + vertical] ?? horizontal + vertical;
   }
 
   function draw(width) {
@@ -85,28 +87,29 @@ Legato.tradeOff = (() => {
     grid(root, { xs: xTicks, ys: yTicks, x, y });
     root.append("text").attr("class", "title").attr("x", 0).attr("y", 14).text(`↑ ${titled(yColumn)}${log.y ? " (logarithmic)" : ""}`);
     const corner = better(xColumn, yColumn);
-    if (corner.text) root.append("text").attr("class", "note better-corner").attr("x", corner.left ? margin.left + 8 : width - margin.right - 8)
-      .attr("y", corner.top ? margin.top + 14 : height - margin.bottom - 10).attr("text-anchor", corner.left ? "start" : "end").text(corner.text.length === 1 && corner.left ? `${corner.text} better` : `better ${corner.text}`);
+    if (corner) root.append("text").attr("class", "note").attr("x", width - margin.right).attr("y", 14).attr("text-anchor", "end").text(`${corner} better`);
 
-    const many = rows.length > 600;
+    const many = rows.length > 600, crowded = visibleCount(groups) > 10;
     const line = d3.line((p) => x(back.x(p[0])), (p) => y(back.y(p[1])));
     const visible = groups.filter((g) => !hidden.has(g.at));
     for (const group of visible) {
       const layer = root.append("g").attr("class", `controller ${classOf(group.at)}`).attr("data-controller", group.at);
-      if (group.ring) layer.append("path").attr("class", "ellipse").attr("d", line(group.ring)).attr("fill", "currentColor").attr("fill-opacity", groups.length > 8 ? 0.04 : 0.1)
-        .attr("stroke", "currentColor").attr("stroke-width", 1.25);
+      if (group.ring) layer.append("path").attr("class", "ellipse").attr("d", line(group.ring)).attr("fill", "currentColor").attr("fill-opacity", crowded ? 0.02 : 0.1)
+        .attr("stroke", "currentColor").attr("stroke-width", 1.25).attr("stroke-opacity", crowded ? 0.15 : 1);
       layer.selectAll("path.point").data(group.members).join("path").attr("class", "point").attr("transform", (m) => `translate(${x(xs[m])},${y(ys[m])})`)
-        .attr("d", symbol(data.controllers[group.at], many ? 14 : 34)).attr("fill", "currentColor").attr("fill-opacity", many ? 0.4 : 0.65).style("cursor", "pointer")
+        .attr("d", symbol(data.controllers[group.at], many ? 14 : 34)).attr("fill", "currentColor").attr("fill-opacity", crowded ? 0.3 : many ? 0.4 : 0.65).style("cursor", "pointer")
         .on("pointermove", (event, m) => tooltip.show(event, describe(m, xColumn, yColumn))).on("pointerleave", tooltip.hide)
         .on("click", (event, m) => { tooltip.hide(); Legato.calls.open(points.run[m], points.call[m]); });
     }
-    const taken = [];
+    // Names keep off one another and off the means.
+    const taken = visible.map((g) => [x(back.x(g.mean[0])), y(back.y(g.mean[1]))]).map(([px, py]) => [px - 6, py - 6, px + 6, py + 6]);
     const many_names = visible.length > 14;
     for (const group of visible) {
       const [px, py] = [x(back.x(group.mean[0])), y(back.y(group.mean[1]))];
       const layer = root.append("g").attr("class", `mean ${classOf(group.at)}`).attr("data-controller", group.at).style("cursor", "default")
+        .on("pointerenter", () => Legato.highlight(group.at))
         .on("pointermove", (event) => tooltip.show(event, `<b>${escape(data.controllers[group.at].name)}</b>, mean of ${group.members.length} calls<br>${escape(shown(xColumn, back.x(group.mean[0])))} · ${escape(shown(yColumn, back.y(group.mean[1])))}`))
-        .on("pointerleave", tooltip.hide);
+        .on("pointerleave", () => { tooltip.hide(); Legato.highlight(null); });
       layer.append("path").attr("transform", `translate(${px},${py})`).attr("d", symbol(data.controllers[group.at], many_names ? 60 : 130)).attr("fill", "currentColor").attr("stroke", "var(--paper)").attr("stroke-width", 2);
       place(layer, data.controllers[group.at].name, px, py, taken, [margin.left, width - margin.right, margin.top, height - margin.bottom], many_names);
     }

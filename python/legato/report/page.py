@@ -15,7 +15,7 @@ from ..errors import RunFolderError
 from . import figures, palette, timelines
 from .markup import definition_list, facts, table_html
 from .metrics import CDF_METRICS, KEY_METRICS, METRICS, TRADE_OFF_METRICS
-from .reading import reading
+from .reading import NAMED, reading
 from .run_folder import RunFolder
 from .store import Store
 from .tables import Summary, summarise_store
@@ -98,9 +98,11 @@ def _page(store: Store, summary: Summary, max_timelines: int) -> dict[str, str]:
         "d3_version": _D3_VERSION,
         "style": _asset("report.css"),
         "notices": _notices(store, summary),
-        "reading": escape(" ".join(reading(summary))),
+        "reading": _reading(summary, markers),
         "facts": facts(store, summary),
         "command": "".join(_command(run) for run in store.runs),
+        # One call has no spread to show.
+        "across_hidden": " hidden" if summary.calls_found == 1 else "",
         "distributions_note": f" Drawn from {figures.QUANTILES} quantiles over all calls." if sampled else "",
         "table_caption": _table_caption(summary),
         "table": table_html(summary, markers),
@@ -113,6 +115,23 @@ def _page(store: Store, summary: Summary, max_timelines: int) -> dict[str, str]:
         "data": timelines.compact(data),
         "scripts": "\n".join(f"<script>{_asset(name)}</script>" for name in _SCRIPTS),
     }
+
+
+def _reading(summary: Summary, markers: Sequence[tuple[int, int]]) -> str:
+    colours = {row.controller: colour for row, (colour, _) in zip(summary.rows, markers, strict=True)}
+
+    def named(found: re.Match[str]) -> str:
+        return f'<b class="c{colours[found[1]]}">{escape(found[1])}</b>'
+
+    paragraphs = (_unbroken(" ".join(sentences)) for sentences in reading(summary))
+    return "".join(
+        f'<p class="reading">{NAMED.sub(named, escape(text, quote=False))}</p>' for text in paragraphs if text
+    )
+
+
+def _unbroken(text: str) -> str:
+    # A number stays on the line of its unit.
+    return re.sub(r"(?<=\d) (?=%|ms\b|dB\b)", "\u00a0", text)
 
 
 def _notices(store: Store, summary: Summary) -> str:
