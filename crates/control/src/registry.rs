@@ -1,12 +1,16 @@
 //! The table of controllers. Properties, fuzzing, scenarios, Python, the command line and the
 //! report find a controller through it and through nothing else.
 
-use crate::controllers::{fixed, oracle, remote};
+use crate::controllers::{fixed, gcc, oracle, remote};
 use crate::{BuildError, Construct, Context, RateController, Side};
 
 /// Every controller, one line each, by name.
-pub const REGISTRY: &[Entry] =
-    &[Entry::of::<fixed::Fixed>(), Entry::of::<oracle::Oracle>(), Entry::of::<remote::Remote>()];
+pub const REGISTRY: &[Entry] = &[
+    Entry::of::<fixed::Fixed>(),
+    Entry::of::<gcc::Gcc>(),
+    Entry::of::<oracle::Oracle>(),
+    Entry::of::<remote::Remote>(),
+];
 
 /// One line of [`REGISTRY`].
 pub struct Entry {
@@ -19,8 +23,10 @@ pub struct Entry {
     /// Keys of docs/references.bib.
     pub cites: &'static [&'static str],
     default_config: fn() -> toml::Table,
-    build: fn(&toml::Table, Context<'_>) -> Result<Box<dyn RateController>, BuildError>,
+    build: Build,
 }
+
+type Build = fn(&toml::Table, Context<'_>) -> Result<Box<dyn RateController>, BuildError>;
 
 impl Entry {
     const fn of<C: Construct>() -> Self {
@@ -29,12 +35,14 @@ impl Entry {
             side: C::SIDE,
             summary: C::SUMMARY,
             cites: C::CITES,
-            default_config: || toml::Table::try_from(C::Config::default()).expect("a config is a table of plain values"),
+            default_config: || {
+                toml::Table::try_from(C::Config::default()).expect("a config is a table of plain values")
+            },
             build: |table, context| {
-                let config = table.clone().try_into::<C::Config>().map_err(|error| BuildError::Config {
-                    controller: C::NAME,
-                    message: error.message().to_owned(),
-                })?;
+                let config = table
+                    .clone()
+                    .try_into::<C::Config>()
+                    .map_err(|error| BuildError::Config { controller: C::NAME, message: error.message().to_owned() })?;
                 Ok(Box::new(C::new(config, context)?))
             },
         }

@@ -1,5 +1,6 @@
 //! One file a controller; `registry.rs` has a line for each.
 
 pub mod fixed;
+pub mod gcc;
 pub mod oracle;
 pub mod remote;

@@ -1,0 +1,151 @@
+//! Arrival groups, trend line and rate control in a row: the delay-based estimate.
+//! libwebrtc's `DelayBasedBwe` [libwebrtc-m150].
+
+use super::aimd::{Aimd, AimdConfig};
+use crate::estimate::arrival_groups::ArrivalGroups;
+use crate::estimate::trendline::{BandwidthUsage, Trendline};
+use legato_units::{DataRate, DataSize, PeerTimestamp, TimeDelta, Timestamp};
+
+/// The delay-based estimate and what it is made of.
+#[derive(Clone, Debug)]
+pub struct DelayBased {
+    groups: ArrivalGroups,
+    trendline: Trendline,
+    aimd: Aimd,
+    last_seen: Option<Timestamp>,
+    last_estimate: DataRate,
+    last_usage: BandwidthUsage,
+    /// Usage after the packet before.
+    packet_usage: BandwidthUsage,
+    /// Queues stopped draining within the present feedback.
+    recovered: bool,
+}
+
+/// What a feedback made of the estimate.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DelayUpdate {
+    /// The new estimate, where there is one.
+    pub estimate: Option<DataRate>,
+    /// It is a probe's.
+    pub probe: bool,
+    /// Queues are back to normal after over-use.
+    pub recovered: bool,
+}
+
+impl DelayBased {
+    /// No estimate.
+    pub fn new(config: AimdConfig, min: DataRate) -> Self {
+        Self {
+            groups: ArrivalGroups::default(),
+            trendline: Trendline::default(),
+            aimd: Aimd::new(config, min),
+            last_seen: None,
+            last_estimate: DataRate::ZERO,
+            last_usage: BandwidthUsage::Normal,
+            packet_usage: BandwidthUsage::Normal,
+            recovered: false,
+        }
+    }
+
+    /// Begin at `start`, never below `min`.
+    pub fn set_bitrates(&mut self, start: DataRate, min: DataRate) {
+        self.aimd.set_start(start);
+        self.aimd.set_min(min);
+    }
+
+    /// A round-trip time.
+    pub fn set_rtt(&mut self, rtt: TimeDelta) {
+        self.aimd.set_rtt(rtt);
+    }
+
+    /// The rate control, for the gauges.
+    pub fn aimd(&self) -> &Aimd {
+        &self.aimd
+    }
+
+    /// The trend line, for the gauges.
+    pub fn trendline(&self) -> &Trendline {
+        &self.trendline
+    }
+
+    /// The last estimate given out; zero before the first.
+    pub fn last_estimate(&self) -> DataRate {
+        self.last_estimate
+    }
+
+    /// The detector's verdict after the last feedback.
+    pub fn last_usage(&self) -> BandwidthUsage {
+        self.last_usage
+    }
+
+    /// Packets of a feedback follow, in order of arrival. After 2 s without any, begin anew.
+    pub fn begin_feedback(&mut self, now: Timestamp) {
+        if self.last_seen.is_none_or(|seen| now - seen > STREAM_TIMEOUT) {
+            self.groups = ArrivalGroups::default();
+            self.trendline = Trendline::default();
+        }
+        self.last_seen = Some(now);
+        self.packet_usage = self.trendline.usage();
+        self.recovered = false;
+    }
+
+    /// A packet that arrived.
+    #[inline]
+    pub fn on_packet(&mut self, departure: Timestamp, arrival: PeerTimestamp, now: Timestamp, size: DataSize) {
+        let Some(delta) = self.groups.on_packet(departure, arrival, now, size) else { return };
+        self.trendline.update(&delta, arrival);
+        let usage = self.trendline.usage();
+        if self.packet_usage == BandwidthUsage::Underusing && usage == BandwidthUsage::Normal {
+            self.recovered = true;
+        }
+        self.packet_usage = usage;
+    }
+
+    /// All packets of the feedback are in.
+    pub fn end_feedback(
+        &mut self,
+        acknowledged: Option<DataRate>,
+        probe: Option<DataRate>,
+        in_alr: bool,
+        now: Timestamp,
+    ) -> DelayUpdate {
+        self.aimd.set_in_alr(in_alr);
+        let usage = self.trendline.usage();
+        let mut update = DelayUpdate::default();
+        if usage == BandwidthUsage::Overusing {
+            update.estimate = self.reduce(acknowledged, now);
+        } else if let Some(rate) = probe {
+            self.aimd.set_estimate(rate, now);
+            update.estimate = Some(self.aimd.rate());
+            update.probe = true;
+        } else {
+            update.estimate = self.step(usage, acknowledged, now);
+            update.recovered = self.recovered;
+        }
+        self.last_estimate = update.estimate.unwrap_or(self.last_estimate);
+        self.last_usage = usage;
+        update
+    }
+
+    fn reduce(&mut self, acknowledged: Option<DataRate>, now: Timestamp) -> Option<DataRate> {
+        match acknowledged {
+            Some(rate) if self.aimd.time_to_reduce_further(now, rate) => {
+                self.step(BandwidthUsage::Overusing, acknowledged, now)
+            }
+            // Over-use before anything was measured: halve every 200 ms.
+            None if self.aimd.initial_time_to_reduce_further(now) => {
+                self.aimd.set_estimate(self.aimd.rate().scale(0.5), now);
+                Some(self.aimd.rate())
+            }
+            _ => None,
+        }
+    }
+
+    fn step(&mut self, usage: BandwidthUsage, acknowledged: Option<DataRate>, now: Timestamp) -> Option<DataRate> {
+        let rate = self.aimd.update(usage, acknowledged, now);
+        self.aimd.is_initialised().then_some(rate)
+    }
+}
+
+/// [libwebrtc-m150] delay_based_bwe: kStreamTimeOut.
+const STREAM_TIMEOUT: TimeDelta = TimeDelta::from_secs(2);

@@ -1,0 +1,175 @@
+use super::*;
+use crate::{Fate, NoAssets, PacketKind, SentPacket, TransportFeedback};
+use legato_units::{DataSize, PeerTimestamp};
+
+const LIMITS: RateLimits =
+    RateLimits { min: DataRate::from_kbps(50), start: DataRate::from_kbps(300), max: DataRate::from_mbps(5) };
+
+fn gcc(config: Config) -> Gcc {
+    Gcc::new(config, Context { limits: LIMITS, start: Timestamp::ZERO, seed: 0, assets: &NoAssets }).unwrap()
+}
+
+fn at(ms: i64) -> Timestamp {
+    Timestamp::from_millis(ms)
+}
+
+/// A packet that left at `sent_ms` and was under way for 50 ms.
+fn report(seq: u64, sent_ms: i64, bytes: u64, arrived: bool) -> PacketReport {
+    let arrival = PeerTimestamp::from_nanos((sent_ms + 7_050) * 1_000_000);
+    PacketReport {
+        transport_seq: seq,
+        ssrc: 1,
+        size: DataSize::from_bytes(bytes),
+        departure: at(sent_ms),
+        fate: if arrived { Fate::Arrived(Some(arrival)) } else { Fate::Missing },
+        ce: false,
+        kind: PacketKind::Video,
+        probe_cluster: None,
+    }
+}
+
+fn feedback(reports: Vec<PacketReport>) -> Event {
+    Event::TransportFeedback(TransportFeedback { reports, in_flight: DataSize::ZERO })
+}
+
+fn sent(seq: u64, in_flight_bytes: u64) -> Event {
+    Event::PacketSent(SentPacket {
+        transport_seq: seq,
+        ssrc: 1,
+        size: DataSize::from_bytes(1_000),
+        kind: PacketKind::Video,
+        probe_cluster: None,
+        in_flight: DataSize::from_bytes(in_flight_bytes),
+    })
+}
+
+#[test]
+fn it_starts_at_the_start_rate_and_paces_at_two_and_a_half_until_the_first_feedback() {
+    let mut gcc = gcc(Config::default());
+    assert_eq!(gcc.decision().target_bitrate, LIMITS.start);
+    assert_eq!(gcc.decision().pacing_rate, DataRate::from_kbps(750));
+    gcc.on_event(at(100), &feedback(vec![report(0, 10, 1_000, true)]));
+    let decision = gcc.decision();
+    assert_eq!(decision.pacing_rate, decision.target_bitrate.scale(1.1));
+}
+
+#[test]
+fn the_initial_probes_wait_for_the_first_deadline() {
+    let mut gcc = gcc(Config::default());
+    assert_eq!(gcc.next_deadline(), Some(Timestamp::ZERO));
+    gcc.on_event(at(0), &Event::Deadline);
+    let rates: Vec<_> = std::iter::from_fn(|| gcc.poll_probe()).map(|cluster| cluster.target_rate).collect();
+    assert_eq!(rates, [DataRate::from_kbps(900), DataRate::from_kbps(1_800)]);
+    // The next thing to do is to stop waiting for their results.
+    assert_eq!(gcc.next_deadline(), Some(at(1_000)));
+    gcc.on_event(at(1_000), &Event::Deadline);
+    assert_eq!(gcc.next_deadline(), None, "nothing is due: no ticks");
+}
+
+#[test]
+fn a_remote_estimate_caps_the_target_until_it_is_lifted() {
+    let mut gcc = gcc(Config::default());
+    gcc.on_event(at(10), &Event::RemoteEstimate(DataRate::from_kbps(250)));
+    assert_eq!(gcc.decision().target_bitrate, DataRate::from_kbps(250));
+    gcc.on_event(at(20), &Event::RemoteEstimate(DataRate::ZERO));
+    assert_eq!(gcc.decision().target_bitrate, DataRate::from_kbps(300));
+}
+
+#[test]
+fn limits_are_obeyed_at_once() {
+    let mut gcc = gcc(Config::default());
+    let limits = RateLimits { start: DataRate::from_kbps(900), max: DataRate::from_kbps(700), ..LIMITS };
+    gcc.on_event(at(10), &Event::Limits(limits));
+    assert_eq!(gcc.decision().target_bitrate, DataRate::from_kbps(700));
+}
+
+/// Packets of 1,250 bytes every 10 ms, 1 Mbit/s, all arriving; feedback every 50 ms.
+fn steady(gcc: &mut Gcc, from_ms: i64, until_ms: i64) {
+    for feedback_ms in (from_ms..until_ms).step_by(50) {
+        let reports = (0..5).map(|n| {
+            let sent_ms = feedback_ms + n * 10;
+            report(sent_ms as u64 / 10, sent_ms, 1_250, true)
+        });
+        for n in 0..5 {
+            gcc.on_event(at(feedback_ms + n * 10), &sent((feedback_ms / 10 + n) as u64, 5_000));
+        }
+        gcc.on_event(at(feedback_ms + 100), &feedback(reports.collect()));
+    }
+}
+
+#[test]
+fn another_route_returns_to_the_start_rate_or_to_what_got_through_if_less() {
+    let mut fast = gcc(Config::default());
+    steady(&mut fast, 0, 10_000);
+    assert!(fast.decision().target_bitrate > DataRate::from_kbps(600));
+    fast.on_event(at(10_200), &Event::RouteChange);
+    assert_eq!(fast.decision().target_bitrate, LIMITS.start);
+    assert!(fast.poll_probe().is_some(), "and probes again");
+    let mut slow = gcc(Config::default());
+    let reports = |from: i64| (0..10).map(|n| report(n as u64, from + n * 50, 625, true)).collect();
+    slow.on_event(at(600), &feedback(reports(0)));
+    slow.on_event(at(1_200), &feedback(reports(500)));
+    slow.on_event(at(1_300), &Event::RouteChange);
+    assert_eq!(slow.decision().target_bitrate, DataRate::from_kbps(100));
+}
+
+#[test]
+fn a_window_more_than_full_lowers_the_target_where_frames_are_not_dropped() {
+    let mut config = Config::default();
+    config.pushback.drop_frames = false;
+    let mut gcc = gcc(config);
+    gcc.on_event(at(0), &Event::Deadline);
+    gcc.on_event(at(1_000), &Event::Deadline);
+    steady(&mut gcc, 1_000, 5_000);
+    let before = gcc.decision();
+    for n in 0..20 {
+        gcc.on_event(at(5_100 + n), &sent(1_000 + n as u64, 400_000));
+    }
+    let after = gcc.decision();
+    // 0.9 to the power of 20 is 0.12.
+    assert!(after.target_bitrate < before.target_bitrate.scale(0.13));
+    assert_eq!(after.pacing_rate, before.pacing_rate, "pacing does not queue what is pushed back");
+    assert_eq!(gcc.next_deadline(), Some(at(5_119 + 25)));
+}
+
+#[test]
+fn three_seconds_without_feedback_cut_the_target_every_second() {
+    let mut gcc = gcc(Config {
+        pushback: pushback::PushbackConfig { enabled: false, ..Default::default() },
+        ..Config::default()
+    });
+    steady(&mut gcc, 0, 5_000);
+    gcc.on_event(at(5_150), &Event::Deadline);
+    let before = gcc.decision().target_bitrate;
+    for ms in (5_200..8_000).step_by(100) {
+        gcc.on_event(at(ms), &sent(ms as u64, 5_000));
+    }
+    assert_eq!(gcc.decision().target_bitrate, before);
+    gcc.on_event(at(8_200), &sent(8_200, 5_000));
+    let due = gcc.next_deadline().unwrap();
+    gcc.on_event(due.max(at(8_200)), &Event::Deadline);
+    assert_eq!(gcc.decision().target_bitrate, before.scale(0.8));
+    let due = gcc.next_deadline().unwrap();
+    gcc.on_event(due, &Event::Deadline);
+    assert_eq!(gcc.decision().target_bitrate, before.scale(0.8).scale(0.8));
+}
+
+#[test]
+fn a_parameter_out_of_range_is_refused_by_name_and_value() {
+    let refused = |table: toml::Table| {
+        let config: Config = table.try_into().unwrap();
+        config.check().unwrap_err()
+    };
+    assert_eq!(refused(toml::toml! { pacing_ratio = 0.5 }), "pacing_ratio = 0.5 is not within [1, 100]");
+    let message = refused(toml::toml! { [loss]
+    observations = 100 });
+    assert_eq!(message, "loss.observations = 100 is not within [2, 32]");
+    let message = refused(toml::toml! { [aimd]
+    backoff_ratio = 1.5 });
+    assert_eq!(message, "aimd.backoff_ratio = 1.5 is not within [0.01, 0.99]");
+}
+
+#[test]
+fn the_defaults_are_valid() {
+    Config::default().check().unwrap();
+}

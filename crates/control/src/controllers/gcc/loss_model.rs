@@ -1,0 +1,254 @@
+//! How likely is the loss that was seen, if the path passes a given rate and loses a given part of
+//! everything anyway? The likelihood LossBasedBweV2 maximises [libwebrtc-m150].
+//!
+//! A packet is lost with P = inherent + (1 − inherent) · (sent − bandwidth) / sent where more is
+//! sent than the bandwidth, else with P = inherent. Over a window of observations, each weighted by
+//! its age, a candidate scores Σ w · (lost ln P + got ln(1 − P) + bias · sent).
+//!
+//! Logarithms are what this costs, so they are shared: observations sent below the candidate's
+//! bandwidth all have the same P, and above it ln(1 − P) = ln(1 − inherent) + ln bandwidth − ln sent,
+//! of which the last is known since the observation came. Only lossy observations sent above the
+//! candidate need one of their own. The tests hold this against the plain formula.
+
+use legato_units::DataRate;
+
+/// A guess at the path.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Channel {
+    /// The part that is lost at any rate.
+    pub inherent_loss: f64,
+    /// What the path passes.
+    pub bandwidth: DataRate,
+}
+
+/// What was sent and lost over at least a quarter of a second.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Observation {
+    /// Mean over the observation.
+    pub sending_rate: DataRate,
+    /// All bytes.
+    pub bytes: u64,
+    /// Those lost.
+    pub lost_bytes: u64,
+}
+
+/// The window of observations, the newest first, as columns.
+#[derive(Clone, Debug)]
+pub struct LossModel {
+    window: usize,
+    temporal_weight: f64,
+    len: usize,
+    sent_bps: [f64; MAX_WINDOW],
+    ln_sent: [f64; MAX_WINDOW],
+    lost_kb: [f64; MAX_WINDOW],
+    got_kb: [f64; MAX_WINDOW],
+    /// `temporal_weight` to the power of the age.
+    weight: [f64; MAX_WINDOW],
+    /// The weighted columns, formed with every observation.
+    weighted_lost: [f64; MAX_WINDOW],
+    weighted_got: [f64; MAX_WINDOW],
+    weighted_total: f64,
+    lossy: usize,
+}
+
+impl LossModel {
+    /// `window` observations at most, each older one weighted by `temporal_weight` more.
+    pub fn new(window: usize, temporal_weight: f64) -> Self {
+        let window = window.clamp(2, MAX_WINDOW);
+        let mut weight = [1.0; MAX_WINDOW];
+        for age in 1..window {
+            weight[age] = weight[age - 1] * temporal_weight;
+        }
+        let zero = [0.0; MAX_WINDOW];
+        Self {
+            window,
+            temporal_weight,
+            len: 0,
+            sent_bps: zero,
+            ln_sent: zero,
+            lost_kb: zero,
+            got_kb: zero,
+            weight,
+            weighted_lost: zero,
+            weighted_got: zero,
+            weighted_total: 0.0,
+            lossy: 0,
+        }
+    }
+
+    /// Forget all observations.
+    pub fn clear(&mut self) {
+        *self = Self::new(self.window, self.temporal_weight);
+    }
+
+    /// Take the newest observation.
+    pub fn push(&mut self, observation: Observation) {
+        self.len = (self.len + 1).min(self.window);
+        let sent_bps = observation.sending_rate.as_bps_f64();
+        let lost_kb = observation.lost_bytes as f64 / 1e3;
+        let got_kb = observation.bytes.saturating_sub(observation.lost_bytes) as f64 / 1e3;
+        let ln_sent = if sent_bps > 0.0 { libm::log(sent_bps) } else { 0.0 };
+        let columns = [&mut self.sent_bps, &mut self.ln_sent, &mut self.lost_kb, &mut self.got_kb];
+        for (column, value) in columns.into_iter().zip([sent_bps, ln_sent, lost_kb, got_kb]) {
+            column.copy_within(..self.len - 1, 1);
+            column[0] = value;
+        }
+        self.weighted_total = 0.0;
+        self.lossy = 0;
+        for age in 0..self.len {
+            self.weighted_lost[age] = self.weight[age] * self.lost_kb[age];
+            self.weighted_got[age] = self.weight[age] * self.got_kb[age];
+            self.weighted_total += self.weighted_lost[age] + self.weighted_got[age];
+            self.lossy += usize::from(self.lost_kb[age] > 0.0);
+        }
+    }
+
+    /// The part of the bytes that was lost, weighted by age. From the fourth observation on the
+    /// best and the worst are left out as spikes, unless the worst was sent at `spike_ratio` times
+    /// the median rate or more: then sending much explains losing much.
+    pub fn average_loss(&self, enough: bool, spike_ratio: f64) -> f64 {
+        if self.lossy == 0 {
+            return 0.0;
+        }
+        let (mut total, mut lost) = (0.0, 0.0);
+        let (mut least, mut least_at) = (1.0, None);
+        let (mut most, mut most_at) = (0.0, None);
+        for age in 0..self.len {
+            total += self.weighted_lost[age] + self.weighted_got[age];
+            lost += self.weighted_lost[age];
+            let bytes = self.lost_kb[age] + self.got_kb[age];
+            let loss = if bytes > 0.0 { self.lost_kb[age] / bytes } else { 0.0 };
+            if loss > most {
+                (most, most_at) = (loss, Some(age));
+            }
+            if loss < least {
+                (least, least_at) = (loss, Some(age));
+            }
+        }
+        if enough {
+            let worst_rate = most_at.map_or(0.0, |age| self.sent_bps[age]);
+            if self.median_sent_bps() * spike_ratio > worst_rate {
+                for age in [least_at, most_at].into_iter().flatten() {
+                    total -= self.weighted_lost[age] + self.weighted_got[age];
+                    lost -= self.weighted_lost[age];
+                }
+            }
+        }
+        if total > 1e-9 { (lost / total).clamp(0.0, 1.0) } else { 0.0 }
+    }
+
+    fn median_sent_bps(&self) -> f64 {
+        let mut rates = [0.0; MAX_WINDOW];
+        let mut count = 0;
+        for &rate in self.sent_bps[..self.len].iter().filter(|rate| **rate > 0.0) {
+            rates[count] = rate;
+            count += 1;
+        }
+        let rates = &mut rates[..count];
+        rates.sort_unstable_by(f64::total_cmp);
+        match count {
+            0 => 0.0,
+            odd if odd % 2 == 1 => rates[odd / 2],
+            even => (rates[even / 2 - 1] + rates[even / 2]) / 2.0,
+        }
+    }
+
+    /// First over second derivative of the likelihood by the inherent loss: what Newton's method
+    /// takes off.
+    pub fn newton_step(&self, channel: Channel) -> f64 {
+        let shape = Shape::of(channel);
+        let (mut first, mut second) = (0.0, 0.0);
+        let (mut below_lost, mut below_got) = (0.0, 0.0);
+        for age in 0..self.len {
+            let (lost, got) = (self.weighted_lost[age], self.weighted_got[age]);
+            if self.sent_bps[age] <= shape.bandwidth_bps {
+                below_lost += lost;
+                below_got += got;
+                continue;
+            }
+            let per_got = (self.sent_bps[age] * shape.per_passed).min(1.0 / MIN_PROBABILITY);
+            first -= got * per_got;
+            second -= got * per_got * per_got;
+            if lost > 0.0 {
+                let per_lost = 1.0 / probability(1.0 - shape.passed_bps / self.sent_bps[age]);
+                first += lost * per_lost;
+                second -= lost * per_lost * per_lost;
+            }
+        }
+        let (per_lost, per_got) = (1.0 / shape.below, 1.0 / (1.0 - shape.below));
+        first += below_lost * per_lost - below_got * per_got;
+        second -= below_lost * per_lost * per_lost + below_got * per_got * per_got;
+        // Negative for any data; without data there is nothing to step for.
+        if second < 0.0 { first / second } else { 0.0 }
+    }
+
+    /// The score of a candidate; `bias` per kilobyte.
+    pub fn objective(&self, channel: Channel, bias: f64) -> f64 {
+        let shape = Shape::of(channel);
+        let (mut below_lost, mut below_got) = (0.0, 0.0);
+        let (mut above_got, mut above) = (0.0, 0.0);
+        for age in 0..self.len {
+            let (lost, got) = (self.weighted_lost[age], self.weighted_got[age]);
+            let sent_bps = self.sent_bps[age];
+            if sent_bps <= shape.bandwidth_bps {
+                below_lost += lost;
+                below_got += got;
+                continue;
+            }
+            if sent_bps * shape.per_passed > 1.0 / MIN_PROBABILITY {
+                above += got * LN_MIN_PROBABILITY;
+            } else {
+                above_got += got;
+                above -= got * self.ln_sent[age];
+            }
+            if lost > 0.0 {
+                above += lost * libm::log(probability(1.0 - shape.passed_bps / sent_bps));
+            }
+        }
+        let mut objective = bias * self.weighted_total + above;
+        if above_got > 0.0 {
+            objective += above_got * libm::log(shape.passed_bps);
+        }
+        if below_got > 0.0 {
+            objective += below_got * libm::log(1.0 - shape.below);
+        }
+        if below_lost > 0.0 {
+            objective += below_lost * libm::log(shape.below);
+        }
+        objective
+    }
+}
+
+/// What of a candidate all observations share.
+struct Shape {
+    bandwidth_bps: f64,
+    /// P where no more is sent than the bandwidth.
+    below: f64,
+    /// (1 − inherent) · bandwidth: what gets through where more is sent.
+    passed_bps: f64,
+    per_passed: f64,
+}
+
+impl Shape {
+    fn of(channel: Channel) -> Self {
+        let inherent = channel.inherent_loss.clamp(0.0, 1.0);
+        let bandwidth_bps = channel.bandwidth.as_bps_f64();
+        let passed_bps = (1.0 - inherent) * bandwidth_bps;
+        Self { bandwidth_bps, below: probability(inherent), passed_bps, per_passed: 1.0 / passed_bps }
+    }
+}
+
+fn probability(p: f64) -> f64 {
+    p.clamp(MIN_PROBABILITY, 1.0 - MIN_PROBABILITY)
+}
+
+/// More observations than any configuration asks for.
+pub const MAX_WINDOW: usize = 32;
+// [libwebrtc-m150] loss_based_bwe_v2: GetLossProbability.
+const MIN_PROBABILITY: f64 = 1e-6;
+/// ln 10⁻⁶.
+const LN_MIN_PROBABILITY: f64 = -13.815510557964274;
+
+#[cfg(test)]
+#[path = "loss_model_tests.rs"]
+mod tests;

@@ -1,0 +1,219 @@
+//! `gcc`: Google congestion control as libwebrtc M150 has it [libwebrtc-m150]. It believes that a
+//! queue which grows shows in the arrivals before it costs anything, that loss beyond what the path
+//! loses anyway means too much was sent, and that a short burst shows what a path could carry.
+//!
+//! Per feedback: packets in order of arrival go into arrival groups and the trend line
+//! ([`delay_based`]), the acknowledged rate and, where they belong to a probe, the probe estimate;
+//! the rate control makes the delay-based estimate of these; [`loss_based`] adds what loss says;
+//! [`send_side`] takes the least, minds the receiver's cap and the round trip; the
+//! [`probe_controller`] decides on probes; [`pushback`] holds back what the path cannot have.
+//!
+//! What differs from libwebrtc, and why, is listed in docs/papers/gcc.md.
+
+pub mod aimd;
+pub mod alr;
+pub mod delay_based;
+pub mod loss_based;
+pub mod loss_model;
+pub mod probe_controller;
+pub mod probe_estimator;
+pub mod pushback;
+pub mod rtt_backoff;
+pub mod send_side;
+
+mod config;
+mod pipeline;
+
+pub use config::Config;
+
+use crate::estimate::feedback_rtt::FeedbackRtts;
+use crate::estimate::robust_throughput::RobustThroughput;
+use crate::estimate::trendline::BandwidthUsage;
+use crate::{
+    BuildError, Construct, Context, Decision, Event, PacketReport, ProbeCluster, RateController, RateLimits, Side,
+};
+use alr::AlrDetector;
+use delay_based::DelayBased;
+use legato_units::{DataRate, TimeDelta, Timestamp};
+use loss_based::{LossState, MIN_BITRATE};
+use probe_controller::ProbeController;
+use probe_estimator::ProbeEstimator;
+use pushback::Pushback;
+use send_side::SendSide;
+
+/// Google congestion control.
+#[derive(Clone)]
+pub struct Gcc {
+    config: Config,
+    limits: RateLimits,
+    acknowledged: RobustThroughput,
+    delay_based: DelayBased,
+    send_side: SendSide,
+    alr: AlrDetector,
+    probes: ProbeController,
+    probe_estimator: ProbeEstimator,
+    pushback: Pushback,
+    rtts: FeedbackRtts,
+    /// Round trips come from receiver reports; else from feedback.
+    rtt_reported: bool,
+    acknowledged_rate: Option<DataRate>,
+    /// The target before pushback, as last told to pacer, probes and application-limit detector.
+    target: DataRate,
+    was_in_alr: bool,
+    feedback_seen: bool,
+    lost: u64,
+    expected: u64,
+    next_loss_update: Option<Timestamp>,
+    last_process: Option<Timestamp>,
+    last_tick: Timestamp,
+    start: Timestamp,
+    /// Arrived packets of a feedback whose order of arrival is not that of departure.
+    sorted: Vec<PacketReport>,
+}
+
+impl Construct for Gcc {
+    const NAME: &'static str = "gcc";
+    const SIDE: Side = Side::Sender;
+    const SUMMARY: &'static str = "Google congestion control as in libwebrtc M150";
+    const CITES: &'static [&'static str] = &["carlucci2016", "draft-ietf-rmcat-gcc-02", "libwebrtc-m150"];
+    type Config = Config;
+
+    fn new(config: Config, context: Context<'_>) -> Result<Self, BuildError> {
+        config.check().map_err(|message| BuildError::Config { controller: Self::NAME, message })?;
+        let start = context.start;
+        let mut gcc = Self {
+            acknowledged: RobustThroughput::default(),
+            delay_based: DelayBased::new(config.aimd.clone(), MIN_BITRATE),
+            send_side: SendSide::new(config.loss.clone(), config.rtt_backoff.clone()),
+            alr: AlrDetector::new(config.alr.clone()),
+            probes: ProbeController::new(config.probe.clone(), start),
+            probe_estimator: ProbeEstimator::default(),
+            pushback: Pushback::new(config.pushback.clone(), start),
+            rtts: FeedbackRtts::default(),
+            rtt_reported: false,
+            acknowledged_rate: None,
+            target: context.limits.start,
+            was_in_alr: false,
+            feedback_seen: false,
+            lost: 0,
+            expected: 0,
+            next_loss_update: None,
+            last_process: None,
+            last_tick: start,
+            start,
+            sorted: Vec::new(),
+            limits: context.limits,
+            config,
+        };
+        gcc.set_limits(context.limits, start);
+        gcc.update_target(start);
+        Ok(gcc)
+    }
+}
+
+impl RateController for Gcc {
+    fn on_event(&mut self, now: Timestamp, event: &Event) {
+        match event {
+            Event::PacketSent(packet) => self.on_sent(now, packet),
+            Event::TransportFeedback(feedback) => self.on_feedback(now, feedback),
+            Event::Deadline => self.process(now),
+            Event::PacerQueue(queue) => self.pushback.set_pacer_queue(queue.size),
+            Event::Limits(limits) => {
+                self.set_limits(*limits, now);
+                self.update_target(now);
+            }
+            Event::RemoteEstimate(rate) => {
+                self.send_side.set_receiver_limit(*rate, now);
+                self.update_target(now);
+            }
+            Event::RoundTripTime(rtt) if *rtt > TimeDelta::ZERO => {
+                self.rtt_reported = true;
+                self.delay_based.set_rtt(*rtt);
+                self.send_side.set_rtt(*rtt);
+            }
+            Event::RouteChange => self.change_route(now),
+            _ => {}
+        }
+    }
+
+    fn decision(&self) -> Decision {
+        let pushed = self.pushed_target();
+        let target = if self.pushback.drops_frames() { self.target } else { pushed };
+        // Pacing follows the target before pushback: pushing back must not queue in the pacer.
+        let factor = if self.feedback_seen { self.config.pacing_ratio } else { self.config.initial_pacing_ratio };
+        let mut padding = DataRate::from_bps(self.config.padding_bps);
+        if self.send_side.loss_state() == LossState::IncreasingWithPadding {
+            padding = padding.max(self.target);
+        }
+        let target = self.limits.clamp(target);
+        Decision {
+            target_bitrate: target,
+            pacing_rate: self.limits.clamp(self.target).scale(factor),
+            padding_rate: padding.min(pushed).min(target),
+            fec_rate: DataRate::ZERO,
+            congestion_window: None,
+            max_frame_size: None,
+        }
+    }
+
+    fn next_deadline(&self) -> Option<Timestamp> {
+        let Some(last) = self.last_process else { return Some(self.start) };
+        let cut = self.send_side.next_cut(last);
+        let due = [cut, self.pushback.next_step(), self.probes.next_due()].into_iter().flatten().min()?;
+        // What could not be done at once is tried again at libwebrtc's process interval.
+        Some(due.max(last + pushback::TICK))
+    }
+
+    fn poll_probe(&mut self) -> Option<ProbeCluster> {
+        let cluster = self.probes.poll()?;
+        self.probe_estimator.on_issued(&cluster);
+        Some(cluster)
+    }
+
+    fn observe(&self, gauge: &mut dyn FnMut(&'static str, f64)) {
+        let line = self.delay_based.trendline();
+        gauge("trend", line.trend());
+        gauge("modified_trend_ms", line.modified_trend_ms());
+        gauge("threshold_ms", line.threshold_ms());
+        gauge(
+            "usage",
+            match line.usage() {
+                BandwidthUsage::Underusing => -1.0,
+                BandwidthUsage::Normal => 0.0,
+                BandwidthUsage::Overusing => 1.0,
+            },
+        );
+        gauge("delay_based_bps", self.delay_based.aimd().rate().as_bps_f64());
+        let loss_based = self.send_side.loss_based();
+        if let Some(rate) = loss_based.estimate() {
+            gauge("loss_based_bps", rate.as_bps_f64());
+        }
+        gauge(
+            "loss_state",
+            match self.send_side.loss_state() {
+                LossState::DelayBased => 0.0,
+                LossState::Decreasing => -1.0,
+                LossState::Increasing => 1.0,
+                LossState::IncreasingWithPadding => 2.0,
+            },
+        );
+        gauge("average_loss_ratio", loss_based.average_loss());
+        gauge("inherent_loss_ratio", loss_based.inherent_loss());
+        if let Some(rate) = self.acknowledged_rate {
+            gauge("acknowledged_bps", rate.as_bps_f64());
+        }
+        gauge("in_alr", f64::from(u8::from(self.alr.started().is_some())));
+        if let Some(window) = self.pushback.window() {
+            gauge("congestion_window_bytes", window.as_bytes_f64());
+        }
+        gauge("pushback_drop_ratio", 1.0 - self.pushback.ratio());
+    }
+
+    fn clone_box(&self) -> Box<dyn RateController> {
+        Box::new(self.clone())
+    }
+}
+
+#[cfg(test)]
+#[path = "gcc_tests.rs"]
+mod tests;

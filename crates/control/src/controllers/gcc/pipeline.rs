@@ -1,0 +1,247 @@
+//! What happens in [`Gcc`] with each event, in libwebrtc's order (`GoogCcNetworkController`
+//! [libwebrtc-m150]).
+
+use super::pushback::TICK;
+use super::{Gcc, LossState, RobustThroughput};
+use super::{delay_based::DelayBased, probe_controller::LimitedBy, probe_estimator::ProbeEstimator};
+use crate::estimate::trendline::BandwidthUsage;
+use crate::{PacketReport, RateLimits, SentPacket, TransportFeedback};
+use legato_units::{DataRate, PeerTimestamp, TimeDelta, Timestamp};
+
+/// What one walk over a feedback tells.
+struct Summary {
+    arrived: bool,
+    in_order: bool,
+    first_departure: Timestamp,
+    last_arrival: PeerTimestamp,
+    /// Least of arrival less departure. The clocks differ, so only its sum with a departure less an
+    /// arrival means anything.
+    least_transit: i64,
+    lost: u64,
+}
+
+impl Gcc {
+    #[inline]
+    pub(super) fn on_sent(&mut self, now: Timestamp, packet: &SentPacket) {
+        self.alr.on_sent(packet.size, now);
+        self.send_side.on_sent(now);
+        self.pushback.set_in_flight(packet.in_flight);
+        if self.pushback.is_overfull() || self.pushback.ratio() < 1.0 {
+            self.pushback.step_down(now);
+        }
+    }
+
+    pub(super) fn on_feedback(&mut self, now: Timestamp, feedback: &TransportFeedback) {
+        if feedback.reports.is_empty() {
+            return;
+        }
+        self.feedback_seen = true;
+        self.pushback.set_in_flight(feedback.in_flight);
+        let summary = Summary::of(&feedback.reports);
+        self.take_round_trips(now, &summary);
+        self.take_losses(now, &summary, feedback.reports.len() as u64);
+        let in_alr = self.alr.started().is_some();
+        if self.was_in_alr && !in_alr {
+            self.probes.set_alr_ended(now);
+        }
+        self.was_in_alr = in_alr;
+        if summary.arrived {
+            self.take_arrivals(now, &feedback.reports, summary.in_order);
+        }
+        self.acknowledged_rate = self.acknowledged.rate();
+        self.send_side.set_acknowledged(self.acknowledged_rate);
+        let probe = self.probe_estimator.take().map(|rate| self.bound_probe(rate));
+        let mut recovered = false;
+        if summary.arrived {
+            let update = self.delay_based.end_feedback(self.acknowledged_rate, probe, in_alr, now);
+            if let Some(estimate) = update.estimate {
+                if update.probe {
+                    self.send_side.set_send_rate(estimate);
+                }
+                self.send_side.set_delay_based(estimate);
+            }
+            recovered = update.recovered;
+        }
+        self.send_side.on_feedback(&feedback.reports, in_alr, now);
+        let ticks = self.ticks(now);
+        self.pushback.step(now, ticks);
+        self.update_target(now);
+        if recovered {
+            self.probes.set_alr_started(self.alr.started());
+            self.probes.request_after_drop(now);
+        }
+        if let Some(shortest) = self.rtts.min() {
+            self.pushback.update_window(self.target, shortest, ticks);
+        }
+        self.probes.set_alr_started(self.alr.started());
+    }
+
+    /// A deadline: what libwebrtc looks at every 25 ms.
+    pub(super) fn process(&mut self, now: Timestamp) {
+        self.last_process = Some(now);
+        if self.send_side.is_rtt_above_limit() {
+            self.send_side.back_off(now);
+        }
+        self.probes.set_alr_started(self.alr.started());
+        self.probes.process(now);
+        if self.pushback.is_overfull() {
+            self.pushback.step_down(now);
+        }
+        self.update_target(now);
+    }
+
+    pub(super) fn set_limits(&mut self, limits: RateLimits, now: Timestamp) {
+        self.limits = limits;
+        let min = limits.min.max(super::MIN_BITRATE);
+        let bounds = RateLimits { min, start: limits.start.max(min), max: limits.max.max(min) };
+        self.send_side.set_bitrates(bounds);
+        self.delay_based.set_bitrates(bounds.start, min);
+        self.probes.set_bitrates(bounds.start, bounds.max, now);
+    }
+
+    /// Everything learned of the old path is void; but a path that carried less than the start rate
+    /// is not trusted with more at once.
+    pub(super) fn change_route(&mut self, now: Timestamp) {
+        let limits = self.limits;
+        let start = self.acknowledged_rate.map_or(limits.start, |rate| rate.min(limits.start));
+        self.acknowledged = RobustThroughput::default();
+        self.acknowledged_rate = None;
+        self.probe_estimator = ProbeEstimator::default();
+        self.delay_based = DelayBased::new(self.config.aimd.clone(), super::MIN_BITRATE);
+        self.send_side.reset();
+        self.probes.reset(now);
+        self.set_limits(RateLimits { start, ..limits }, now);
+        self.limits = limits;
+        self.update_target(now);
+    }
+
+    /// Tell everybody of the target.
+    pub(super) fn update_target(&mut self, now: Timestamp) {
+        self.target = self.send_side.target();
+        self.alr.set_estimate(self.target);
+        let limited_by = self.limited_by();
+        self.probes.set_estimate(self.target, limited_by, now);
+    }
+
+    /// What is left of the target after pushback.
+    pub(super) fn pushed_target(&self) -> DataRate {
+        self.pushback.push_back(self.target).max(self.send_side.min())
+    }
+
+    fn limited_by(&self) -> LimitedBy {
+        if self.delay_based.last_usage() != BandwidthUsage::Normal {
+            return LimitedBy::DelayIncreased;
+        }
+        if self.send_side.is_rtt_above_limit() {
+            return LimitedBy::HighRtt;
+        }
+        match self.send_side.loss_state() {
+            LossState::Decreasing | LossState::IncreasingWithPadding => LimitedBy::Loss,
+            LossState::DelayBased => LimitedBy::Delay,
+            LossState::Increasing => LimitedBy::LossIncreasing,
+        }
+    }
+
+    fn take_round_trips(&mut self, now: Timestamp, summary: &Summary) {
+        if !summary.arrived {
+            return;
+        }
+        self.rtts.push(now - summary.first_departure);
+        // From the departure to the feedback, less what the packet waited for the last one to arrive.
+        let held = summary.last_arrival.as_nanos() - summary.least_transit;
+        let shortest = TimeDelta::from_nanos(now.as_nanos() - held);
+        self.send_side.on_propagation_rtt(now, shortest);
+        if !self.rtt_reported {
+            if let Some(mean) = self.rtts.mean() {
+                self.delay_based.set_rtt(mean);
+            }
+            self.send_side.set_rtt(shortest);
+        }
+    }
+
+    fn take_losses(&mut self, now: Timestamp, summary: &Summary, reports: u64) {
+        self.lost += summary.lost;
+        self.expected += reports;
+        if self.next_loss_update.is_none_or(|due| now > due) {
+            self.next_loss_update = Some(now + LOSS_UPDATE_INTERVAL);
+            self.send_side.on_loss(self.lost, self.expected, now);
+            (self.lost, self.expected) = (0, 0);
+        }
+    }
+
+    #[inline]
+    fn take_arrivals(&mut self, now: Timestamp, reports: &[PacketReport], in_order: bool) {
+        self.delay_based.begin_feedback(now);
+        if in_order {
+            for report in reports {
+                self.take_arrival(now, report);
+            }
+        } else {
+            let mut sorted = std::mem::take(&mut self.sorted);
+            sorted.clear();
+            sorted.extend(reports.iter().filter(|report| report.arrival().is_some()));
+            sorted.sort_by_key(PacketReport::arrival);
+            for report in &sorted {
+                self.take_arrival(now, report);
+            }
+            self.sorted = sorted;
+        }
+        self.acknowledged.trim();
+    }
+
+    #[inline]
+    fn take_arrival(&mut self, now: Timestamp, report: &PacketReport) {
+        let Some(arrival) = report.arrival() else { return };
+        self.acknowledged.on_packet(report.departure, arrival, report.size);
+        if report.probe_cluster.is_some() {
+            self.probe_estimator.on_packet(report);
+        }
+        self.delay_based.on_packet(report.departure, arrival, now, report.size);
+    }
+
+    /// A probe far below what gets through is not believed; slightly below drains the queue. And
+    /// one below the estimate never raises it.
+    fn bound_probe(&self, probe: DataRate) -> DataRate {
+        let Some(acknowledged) = self.acknowledged_rate else { return probe };
+        let floor = acknowledged.scale(self.config.probe_floor_ratio).min(self.delay_based.last_estimate());
+        probe.max(floor)
+    }
+
+    /// Process intervals since the last feedback.
+    fn ticks(&mut self, now: Timestamp) -> u32 {
+        let ticks = (now - self.last_tick).as_nanos() / TICK.as_nanos();
+        self.last_tick += TICK * ticks;
+        u32::try_from(ticks).unwrap_or(0)
+    }
+}
+
+impl Summary {
+    #[inline]
+    fn of(reports: &[PacketReport]) -> Self {
+        let mut summary = Self {
+            arrived: false,
+            in_order: true,
+            first_departure: Timestamp::MAX,
+            last_arrival: PeerTimestamp::from_nanos(i64::MIN),
+            least_transit: i64::MAX,
+            lost: 0,
+        };
+        for report in reports {
+            match report.arrival() {
+                Some(arrival) => {
+                    summary.arrived = true;
+                    summary.in_order &= arrival >= summary.last_arrival;
+                    summary.last_arrival = summary.last_arrival.max(arrival);
+                    summary.first_departure = summary.first_departure.min(report.departure);
+                    let transit = arrival.as_nanos() - report.departure.as_nanos();
+                    summary.least_transit = summary.least_transit.min(transit);
+                }
+                None => summary.lost += u64::from(!report.arrived()),
+            }
+        }
+        summary
+    }
+}
+
+/// [libwebrtc-m150] goog_cc_network_control: kLossUpdateInterval.
+const LOSS_UPDATE_INTERVAL: TimeDelta = TimeDelta::from_secs(1);
