@@ -1,6 +1,7 @@
 //! Tests of [`super`]: golden packets, the inputs that broke other parsers, round trips.
 
 use super::*;
+use legato_units::Timestamp;
 use proptest::prelude::*;
 
 /// From the tests of webrtc-rs/rtc (MIT/Apache-2.0), which has them from Pion.

@@ -18,10 +18,14 @@
 //! past the count are cut, and where the deltas do not fit the packet (after its padding is taken
 //! off) the feedback says only what arrived, not when.
 
+mod encoder;
+
+pub use encoder::{Encoder, Header, MAX_ENCODED_BYTES};
+
 use crate::Error;
 use crate::reader::{Reader, be_u24};
 use crate::rtcp::{self, Packet};
-use legato_units::{TimeDelta, Timestamp};
+use legato_units::TimeDelta;
 
 /// The FMT of this feedback, within packet type 205.
 pub const FORMAT: u8 = 15;
@@ -29,9 +33,6 @@ pub const FORMAT: u8 = 15;
 pub const TICK: TimeDelta = TimeDelta::from_micros(250);
 /// The unit of the reference time.
 pub const REFERENCE_UNIT: TimeDelta = TimeDelta::from_millis(64);
-/// The most an [`Encoder`] writes into one packet: it fits the smallest usual MTU with room for
-/// what else a compound holds.
-pub const MAX_ENCODED_BYTES: usize = 1_200;
 
 /// One feedback packet, checked as a whole, borrowed from its bytes.
 #[derive(Clone, Copy, Debug)]
@@ -155,7 +156,6 @@ impl<'a> Feedback<'a> {
             deltas: self.deltas,
             offset_ticks: 0,
             word: 0,
-            width: 0,
             step: 0,
             in_chunk: 0,
             left: self.status_count,
@@ -226,11 +226,9 @@ pub struct Statuses<'a> {
     chunks: &'a [u8],
     deltas: &'a [u8],
     offset_ticks: i64,
-    /// The chunk's symbols, the next one in the top bits.
+    /// The chunk's symbols, two bits each, the next one in the top bits.
     word: u32,
-    /// Bits a symbol.
-    width: u32,
-    /// Bits to shift after a symbol: the width, or 0 within a run.
+    /// Bits to shift after a symbol: two, or none within a run.
     step: u32,
     in_chunk: u16,
     left: u16,
@@ -250,15 +248,15 @@ impl Iterator for Statuses<'_> {
             let (&[high, low], rest) = self.chunks.split_first_chunk()?;
             self.chunks = rest;
             let chunk = u32::from(u16::from_be_bytes([high, low]));
-            (self.width, self.step, self.word, self.in_chunk) = if chunk & VECTOR == 0 {
-                (2, 0, chunk << 17, (chunk & MAX_RUN) as u16)
+            (self.step, self.word, self.in_chunk) = if chunk & VECTOR == 0 {
+                (0, chunk << 17, (chunk & MAX_RUN) as u16)
             } else if chunk & TWO_BIT == 0 {
-                (1, 1, chunk << 18, 14)
+                (2, spread(chunk & 0x3fff) << 4, 14)
             } else {
-                (2, 2, chunk << 18, 7)
+                (2, chunk << 18, 7)
             };
         }
-        let symbol = self.word >> (32 - self.width);
+        let symbol = self.word >> 30;
         self.word <<= self.step;
         self.in_chunk -= 1;
         self.left -= 1;
@@ -290,184 +288,12 @@ impl Iterator for Statuses<'_> {
 
 impl ExactSizeIterator for Statuses<'_> {}
 
-/// The fields of a feedback that its arrivals do not give.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Header {
-    /// Who sends the feedback.
-    pub sender_ssrc: u32,
-    /// A media stream of the transport reported on.
-    pub media_ssrc: u32,
-    /// The sequence number of the first status.
-    pub base_seq: u16,
-    /// Counts feedback packets, modulo 256.
-    pub feedback_count: u8,
-}
-
-/// Writes feedback packets. Holds only scratch space: what one call writes does not depend on
-/// the calls before.
-#[derive(Clone, Debug)]
-pub struct Encoder {
-    chunks: [u8; MAX_ENCODED_BYTES],
-    deltas: [u8; MAX_ENCODED_BYTES],
-}
-
-impl Default for Encoder {
-    fn default() -> Self {
-        Self { chunks: [0; MAX_ENCODED_BYTES], deltas: [0; MAX_ENCODED_BYTES] }
-    }
-}
-
-impl Encoder {
-    /// Appends one RTCP packet to `out`. `arrivals` has one entry a sequence number, from
-    /// `header.base_seq` on: when it arrived by the receiver's clock, or `None`.
-    ///
-    /// Returns how many entries the packet tells of. Where that is less than were given, the next
-    /// one did not fit (65,535 entries, [`MAX_ENCODED_BYTES`], or an arrival more than 8.19 s from
-    /// the one before): go on from there with the next `feedback_count`. Returns 0 and writes
-    /// nothing where none of the entries that fit arrived.
-    pub fn encode(
-        &mut self,
-        out: &mut Vec<u8>,
-        header: &Header,
-        arrivals: impl IntoIterator<Item = Option<Timestamp>>,
-    ) -> u16 {
-        let mut pending = Pending::default();
-        let (mut chunk_len, mut delta_len, mut count) = (0, 0, 0u16);
-        let mut reference = None;
-        let mut last_ticks = 0;
-        for arrival in arrivals {
-            // Three chunks is the most that pending and this packet can still become.
-            if count == u16::MAX || chunk_len + delta_len > MAX_ENCODED_BYTES - FIXED_BYTES - 3 * 2 - 2 - 3 {
-                break;
-            }
-            let symbol = match arrival {
-                None => MISSING,
-                Some(at) => {
-                    let ticks = to_ticks(at);
-                    let delta = if reference.is_none() {
-                        reference = Some(ticks.div_euclid(TICKS_PER_REFERENCE));
-                        ticks.rem_euclid(TICKS_PER_REFERENCE)
-                    } else {
-                        ticks - last_ticks
-                    };
-                    let symbol = if let Ok(small) = u8::try_from(delta) {
-                        self.deltas[delta_len] = small;
-                        delta_len += 1;
-                        SMALL
-                    } else if let Ok(large) = i16::try_from(delta) {
-                        self.deltas[delta_len..delta_len + 2].copy_from_slice(&large.to_be_bytes());
-                        delta_len += 2;
-                        LARGE
-                    } else {
-                        break;
-                    };
-                    last_ticks = ticks;
-                    symbol
-                }
-            };
-            if !pending.accepts(symbol) {
-                self.chunks[chunk_len..chunk_len + 2].copy_from_slice(&pending.emit().to_be_bytes());
-                chunk_len += 2;
-            }
-            pending.push(symbol);
-            count += 1;
-        }
-        let Some(reference) = reference else { return 0 };
-        self.chunks[chunk_len..chunk_len + 2].copy_from_slice(&pending.emit_last().to_be_bytes());
-        chunk_len += 2;
-
-        let unpadded = FIXED_BYTES + chunk_len + delta_len;
-        let padding = unpadded.wrapping_neg() & 3;
-        // At most MAX_ENCODED_BYTES, so the words fit 16 bits.
-        let words = ((unpadded + padding) / 4 - 1) as u16;
-        let mut fixed = [0; FIXED_BYTES];
-        fixed[0] = rtcp::first_byte(padding > 0, FORMAT);
-        fixed[1] = rtcp::TRANSPORT_FEEDBACK;
-        fixed[2..4].copy_from_slice(&words.to_be_bytes());
-        fixed[4..8].copy_from_slice(&header.sender_ssrc.to_be_bytes());
-        fixed[8..12].copy_from_slice(&header.media_ssrc.to_be_bytes());
-        fixed[12..14].copy_from_slice(&header.base_seq.to_be_bytes());
-        fixed[14..16].copy_from_slice(&count.to_be_bytes());
-        // The low 24 bits, then the count of feedbacks.
-        fixed[16..20].copy_from_slice(&(((reference as u32) << 8) | u32::from(header.feedback_count)).to_be_bytes());
-        out.reserve(unpadded + padding);
-        out.extend_from_slice(&fixed);
-        out.extend_from_slice(&self.chunks[..chunk_len]);
-        out.extend_from_slice(&self.deltas[..delta_len]);
-        out.extend_from_slice([[].as_slice(), &[1], &[0, 2], &[0, 0, 3]][padding]);
-        count
-    }
-}
-
-/// The nearest tick of 250 us; halves go up.
-#[inline]
-fn to_ticks(at: Timestamp) -> i64 {
-    let tick_ns = TICK.as_nanos();
-    at.as_nanos().saturating_add(tick_ns / 2).div_euclid(tick_ns)
-}
-
-/// Symbols not yet in a chunk: one run, or at most 14 of them.
-#[derive(Default)]
-struct Pending {
-    len: u32,
-    last: u32,
-    /// The symbols, latest lowest, two bits each.
-    two_bit: u32,
-    /// The same, one bit each; right while no symbol is `LARGE`.
-    one_bit: u32,
-    mixed: bool,
-    large: bool,
-}
-
-impl Pending {
-    #[inline]
-    fn accepts(&self, symbol: u32) -> bool {
-        self.len < 7
-            || (self.len < 14 && !self.large && symbol != LARGE)
-            || (!self.mixed && symbol == self.last && self.len < MAX_RUN)
-    }
-
-    #[inline]
-    fn push(&mut self, symbol: u32) {
-        self.mixed |= self.len > 0 && symbol != self.last;
-        self.large |= symbol == LARGE;
-        self.last = symbol;
-        self.two_bit = (self.two_bit << 2) | symbol;
-        self.one_bit = (self.one_bit << 1) | symbol;
-        self.len += 1;
-    }
-
-    /// The chunk to write when a symbol is not accepted; what it does not hold stays pending.
-    #[inline]
-    fn emit(&mut self) -> u16 {
-        if !self.mixed || self.len == 14 {
-            let chunk = self.emit_last();
-            *self = Self::default();
-            return chunk;
-        }
-        // 7 to 13 mixed symbols and a large delta among them or next: the first seven, two bits each.
-        let rest = self.len - 7;
-        let chunk = VECTOR | TWO_BIT | ((self.two_bit >> (2 * rest)) & 0x3fff);
-        let symbols = self.two_bit & ((1 << (2 * rest)) - 1);
-        *self = Self::default();
-        for i in (0..rest).rev() {
-            self.push((symbols >> (2 * i)) & 3);
-        }
-        chunk as u16
-    }
-
-    /// The one chunk that holds all that is pending.
-    #[inline]
-    fn emit_last(&self) -> u16 {
-        let chunk = if !self.mixed {
-            (self.last << 13) | self.len
-        } else if self.len <= 7 {
-            VECTOR | TWO_BIT | (self.two_bit << (14 - 2 * self.len))
-        } else {
-            VECTOR | (self.one_bit << (14 - self.len))
-        };
-        chunk as u16
-    }
+/// 14 one-bit symbols as two-bit ones: a zero before each bit.
+const fn spread(bits: u32) -> u32 {
+    let bits = (bits | bits << 8) & 0x00ff_00ff;
+    let bits = (bits | bits << 4) & 0x0f0f_0f0f;
+    let bits = (bits | bits << 2) & 0x3333_3333;
+    (bits | bits << 1) & 0x5555_5555
 }
 
 const MISSING: u32 = 0b00;
@@ -479,10 +305,6 @@ const VECTOR: u32 = 0x8000;
 /// Set in a vector of two-bit symbols.
 const TWO_BIT: u32 = 0x4000;
 const MAX_RUN: u32 = 0x1fff;
-/// Bytes before the chunks.
-const FIXED_BYTES: usize = 20;
-const TICKS_PER_REFERENCE: i64 = 256;
 
 #[cfg(test)]
-#[path = "twcc_tests.rs"]
 mod tests;

@@ -1,0 +1,247 @@
+//! Writes transport-wide feedback. Chunks are chosen greedily as libwebrtc chooses them: a run while
+//! all symbols are the same, else 14 one-bit symbols, else (a large delta is among them) 7 two-bit
+//! ones.
+//!
+//! One feedback of 14 packets is written 20 times a simulated second, so the common case is kept
+//! short: while symbols repeat, only their number is kept.
+
+use super::{FORMAT, LARGE, MAX_RUN, MISSING, REFERENCE_UNIT, SMALL, TICK, TWO_BIT, VECTOR};
+use crate::rtcp;
+use legato_units::Timestamp;
+
+/// The most an [`Encoder`] writes into one packet: it fits the smallest usual MTU with room for
+/// what else a compound holds.
+pub const MAX_ENCODED_BYTES: usize = 1_200;
+
+/// The fields of a feedback that its arrivals do not give.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Header {
+    /// Who sends the feedback.
+    pub sender_ssrc: u32,
+    /// A media stream of the transport reported on.
+    pub media_ssrc: u32,
+    /// The sequence number of the first status.
+    pub base_seq: u16,
+    /// Counts feedback packets, modulo 256.
+    pub feedback_count: u8,
+}
+
+/// Writes feedback packets. Holds only scratch space: what one call writes does not depend on
+/// the calls before.
+#[derive(Clone, Debug)]
+pub struct Encoder {
+    /// The packet: header, chunks, at the end the deltas.
+    packet: [u8; MAX_ENCODED_BYTES],
+    /// The deltas, until it is known where the chunks end.
+    deltas: [u8; MAX_ENCODED_BYTES],
+}
+
+impl Default for Encoder {
+    fn default() -> Self {
+        Self { packet: [0; MAX_ENCODED_BYTES], deltas: [0; MAX_ENCODED_BYTES] }
+    }
+}
+
+impl Encoder {
+    /// Appends one RTCP packet to `out`. `arrivals` has one entry a sequence number, from
+    /// `header.base_seq` on: when it arrived by the receiver's clock, or `None`.
+    ///
+    /// Returns how many entries the packet tells of. Where that is less than were given, the next
+    /// one did not fit (65,535 entries, [`MAX_ENCODED_BYTES`], or an arrival more than 8.19 s from
+    /// the one before): go on from there with the next `feedback_count`. Returns 0 and writes
+    /// nothing where none of the entries that fit arrived.
+    pub fn encode(
+        &mut self,
+        out: &mut Vec<u8>,
+        header: &Header,
+        arrivals: impl IntoIterator<Item = Option<Timestamp>>,
+    ) -> u16 {
+        let mut arrivals = arrivals.into_iter();
+        let mut pending = Pending::default();
+        let (mut at, mut delta_len, mut count) = (FIXED_BYTES, 0, 0u16);
+        // Up to the first arrival, which sets the reference.
+        let first_ticks = loop {
+            match arrivals.next() {
+                Some(Some(arrival)) => break to_ticks(arrival),
+                Some(None) if count < u16::MAX => {
+                    at = self.tell(&mut pending, at, MISSING);
+                    count += 1;
+                }
+                _ => return 0,
+            }
+        };
+        let reference = first_ticks.div_euclid(TICKS_PER_REFERENCE);
+        let mut last_ticks = reference * TICKS_PER_REFERENCE;
+        let mut next = Some(Some(first_ticks));
+        while let Some(arrival) = next {
+            // The most that pending and this packet still become: 3 chunks, a delta, padding.
+            if count == u16::MAX || at + delta_len > MAX_ENCODED_BYTES - 3 * 2 - 2 - 3 {
+                break;
+            }
+            let symbol = match arrival {
+                None => MISSING,
+                Some(ticks) => {
+                    let delta = ticks - last_ticks;
+                    last_ticks = ticks;
+                    if let Ok(small) = u8::try_from(delta) {
+                        self.deltas[delta_len] = small;
+                        delta_len += 1;
+                        SMALL
+                    } else if self.put_large(delta_len, delta) {
+                        delta_len += 2;
+                        LARGE
+                    } else {
+                        break;
+                    }
+                }
+            };
+            at = self.tell(&mut pending, at, symbol);
+            count += 1;
+            next = arrivals.next().map(|arrival| arrival.map(to_ticks));
+        }
+        self.packet[at..at + 2].copy_from_slice(&pending.emit_all().to_be_bytes());
+        at += 2;
+        self.packet[at..at + delta_len].copy_from_slice(&self.deltas[..delta_len]);
+        at += delta_len;
+        let padding = at.wrapping_neg() & 3;
+        if padding > 0 {
+            self.packet[at..at + padding - 1].fill(0);
+            self.packet[at + padding - 1] = padding as u8;
+            at += padding;
+        }
+        // At most MAX_ENCODED_BYTES, so the words fit 16 bits; of the reference, the low 24 count.
+        let words = (at / 4 - 1) as u32;
+        let fixed = [
+            u32::from_be_bytes([rtcp::first_byte(padding > 0, FORMAT), rtcp::TRANSPORT_FEEDBACK, 0, 0]) | words,
+            header.sender_ssrc,
+            header.media_ssrc,
+            (u32::from(header.base_seq) << 16) | u32::from(count),
+            ((reference as u32) << 8) | u32::from(header.feedback_count),
+        ];
+        for (bytes, word) in self.packet.as_chunks_mut().0.iter_mut().zip(fixed) {
+            *bytes = word.to_be_bytes();
+        }
+        out.extend_from_slice(&self.packet[..at]);
+        count
+    }
+
+    /// Takes the next symbol; writes a chunk at `at` where it asks for one. Returns where the next
+    /// chunk goes.
+    #[inline]
+    fn tell(&mut self, pending: &mut Pending, at: usize, symbol: u32) -> usize {
+        if pending.push(symbol) {
+            return at;
+        }
+        self.packet[at..at + 2].copy_from_slice(&pending.emit().to_be_bytes());
+        let pushed = pending.push(symbol);
+        debug_assert!(pushed, "at most 6 symbols are left pending");
+        at + 2
+    }
+
+    /// Writes a delta of two bytes; false where it needs more.
+    #[cold]
+    fn put_large(&mut self, at: usize, delta: i64) -> bool {
+        let Ok(large) = i16::try_from(delta) else { return false };
+        self.deltas[at..at + 2].copy_from_slice(&large.to_be_bytes());
+        true
+    }
+}
+
+/// The nearest tick of 250 us; halves go up.
+#[inline]
+fn to_ticks(at: Timestamp) -> i64 {
+    // Counted from long before any time there is, so that the division is one of unsigned numbers,
+    // the cheaper one. 2^62 ns are 146 years.
+    const BIAS_TICKS: i64 = (1 << 62) / TICK.as_nanos();
+    const BIAS_NS: i64 = BIAS_TICKS * TICK.as_nanos();
+    let since_bias_ns = at.as_nanos().saturating_add(BIAS_NS + TICK.as_nanos() / 2).max(0);
+    (since_bias_ns.cast_unsigned() / TICK.as_nanos().cast_unsigned()).cast_signed() - BIAS_TICKS
+}
+
+/// Symbols not yet in a chunk: a run of one symbol, or at most 14 mixed ones.
+#[derive(Default)]
+struct Pending {
+    len: u32,
+    /// The symbol of a run.
+    symbol: u32,
+    mixed: bool,
+    /// Of mixed ones: all of them, latest lowest, two bits each.
+    two_bit: u32,
+    /// The same with one bit each; right while none is `LARGE`.
+    one_bit: u32,
+    /// Of mixed ones: whether one is `LARGE`.
+    large: bool,
+}
+
+impl Pending {
+    /// Takes a symbol, or refuses one that no chunk could hold beside the others.
+    #[inline]
+    fn push(&mut self, symbol: u32) -> bool {
+        if !self.mixed {
+            if self.len == 0 {
+                self.symbol = symbol;
+            }
+            if symbol == self.symbol {
+                if self.len == MAX_RUN {
+                    return false;
+                }
+                self.len += 1;
+                return true;
+            }
+            if self.len >= 14 || (self.len >= 7 && (symbol == LARGE || self.symbol == LARGE)) {
+                return false;
+            }
+            self.mixed = true;
+            self.two_bit = repeat_two_bit(self.symbol, self.len);
+            self.one_bit = (self.symbol & 1) * ((1 << self.len) - 1);
+            self.large = self.symbol == LARGE;
+        } else if self.len >= 14 || (self.len >= 7 && (self.large || symbol == LARGE)) {
+            return false;
+        }
+        self.two_bit = (self.two_bit << 2) | symbol;
+        self.one_bit = (self.one_bit << 1) | (symbol & 1);
+        self.large |= symbol == LARGE;
+        self.len += 1;
+        true
+    }
+
+    /// The chunk to write when a symbol is refused; what it does not hold stays pending.
+    fn emit(&mut self) -> u16 {
+        if !self.mixed || self.len == 14 {
+            let chunk = self.emit_all();
+            *self = Self::default();
+            return chunk;
+        }
+        // 7 to 13 mixed symbols with a large delta among them or next: the first seven.
+        let rest = self.len - 7;
+        let chunk = VECTOR | TWO_BIT | ((self.two_bit >> (2 * rest)) & 0x3fff);
+        let symbols = self.two_bit;
+        *self = Self::default();
+        for i in (0..rest).rev() {
+            self.push((symbols >> (2 * i)) & 3);
+        }
+        chunk as u16
+    }
+
+    /// The one chunk that holds all that is pending.
+    #[inline]
+    fn emit_all(&self) -> u16 {
+        let chunk = if !self.mixed {
+            (self.symbol << 13) | self.len
+        } else if self.len <= 7 {
+            VECTOR | TWO_BIT | (self.two_bit << (14 - 2 * self.len))
+        } else {
+            VECTOR | (self.one_bit << (14 - self.len))
+        };
+        chunk as u16
+    }
+}
+
+/// `len` times `symbol`, at most 14, two bits each.
+fn repeat_two_bit(symbol: u32, len: u32) -> u32 {
+    (symbol * 0x0555_5555) & ((1 << (2 * len)) - 1)
+}
+
+/// Bytes before the chunks.
+const FIXED_BYTES: usize = 20;
+const TICKS_PER_REFERENCE: i64 = REFERENCE_UNIT.as_nanos() / TICK.as_nanos();
