@@ -39,6 +39,7 @@ def run(
     clips: Iterable[str | Path] = (),
     seeds: int | Sequence[int] = 1,
     log: str = "series",
+    calls_per_part: int | None = None,
     threads: int = 0,
     resume: bool = False,
     on_progress: Callable[[Progress], None] | None = None,
@@ -56,6 +57,7 @@ def run(
         clips: profiles, video files (profiled first, and kept), globs of both, or shipped names.
         seeds: how many (1, 2, ...), or a list.
         log: ``"summary"``, ``"series"`` or ``"packets"``.
+        calls_per_part: how many calls share a file; what a stopped run is resumed by.
         threads: 0 is one a core. The bytes written do not depend on it.
         resume: go on with a run that was stopped.
         on_progress: called now and then with a :class:`legato.sweep.Progress`.
@@ -73,6 +75,7 @@ def run(
         clip_specs=clips,
         seed_spec=seeds,
         log=log,
+        calls_per_part=calls_per_part,
         on_clip_progress=on_clip_progress,
     )
     return sweep(plan, out, threads=threads, resume=resume, on_progress=on_progress)

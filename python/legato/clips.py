@@ -7,9 +7,11 @@ bytes under any name are profiled once.
 from __future__ import annotations
 
 import hashlib
+import importlib
 import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from types import ModuleType
 
 from legato import plan, shipped
 from legato.errors import ProfileError
@@ -40,18 +42,26 @@ def profile_of(clip: Path, on_progress: ProgressCallback | None = None) -> Path:
     """The profile of one clip: itself if it is one, else from the cache, else measured now."""
     if clip.suffix == PROFILE_SUFFIX:
         return clip
-    from legato import profile
-
     kept = cache_folder() / f"{clip.stem}-{_content_hash(clip)}{PROFILE_SUFFIX}"
     if not kept.exists():
         kept.parent.mkdir(parents=True, exist_ok=True)
         unfinished = kept.with_name(f".{kept.name}.{os.getpid()}")
         try:
-            profile.profile_clip(clip, unfinished, on_progress=on_progress)
+            profiler().profile_clip(clip, unfinished, on_progress=on_progress)
             unfinished.replace(kept)
         finally:
             unfinished.unlink(missing_ok=True)
     return kept
+
+
+def profiler() -> ModuleType:
+    """The module that measures clips; what it needs is an extra of the package."""
+    try:
+        return importlib.import_module("legato.profile")
+    except ModuleNotFoundError as error:
+        raise ProfileError(
+            f"measuring a clip needs {error.name}, which is not installed", hint="pip install 'legato-rtc[profile]'"
+        ) from None
 
 
 def cache_folder() -> Path:
@@ -63,9 +73,7 @@ def cache_folder() -> Path:
 
 
 def _content_hash(clip: Path) -> str:
-    from legato import profile
-
-    digest = hashlib.sha256(f"profile format {profile.FORMAT}\n".encode())
+    digest = hashlib.sha256(f"profile format {profiler().FORMAT}\n".encode())
     try:
         with clip.open("rb") as file:
             while block := file.read(1 << 20):

@@ -60,6 +60,7 @@ def make(
     clip_specs: Iterable[str | Path] = (),
     seed_spec: int | Sequence[int] = 1,
     log: str = "series",
+    calls_per_part: int | None = None,
     on_clip_progress: Callable[[str, float], None] | None = None,
 ) -> Plan:
     """A plan out of what people type; arguments as in :func:`legato.run`.
@@ -82,6 +83,7 @@ def make(
         clips=clips.profiles(clip_specs, on_clip_progress),
         seeds=chosen_seeds,
         log=log,
+        calls_per_part=calls_per_part,
     )
 
 

@@ -7,6 +7,8 @@ travel in a package under our licence).
 
 from __future__ import annotations
 
+import csv
+from dataclasses import dataclass
 from pathlib import Path
 
 from legato.errors import Error, ProfileError, ScenarioError
@@ -14,6 +16,7 @@ from legato.errors import Error, ProfileError, ScenarioError
 _PACKAGE = Path(__file__).resolve().parent
 _CHECKOUT = _PACKAGE.parent.parent
 _PACKED = _PACKAGE / "data"
+_NO_CAPACITY = {"errant-rtt"}  # round-trip times of speed tests: nothing to play
 
 
 def _folder(packed: str, checkout: str) -> Path:
@@ -26,19 +29,32 @@ def scenarios() -> list[Path]:
     return sorted(_folder("scenarios", "scenarios").rglob("*.toml"))
 
 
-def traces() -> list[Path]:
-    """Every trace that comes with Legato, by path; the name of its folder is its family."""
+@dataclass(frozen=True)
+class ShippedTrace:
+    """One recorded trace that comes with Legato; where it is from stands in MANIFEST.tsv beside it."""
+
+    path: Path
+    family: str
+    licence: str
+
+
+def traces() -> list[ShippedTrace]:
+    """Every trace of capacity that comes with Legato, by path, from their MANIFEST.tsv."""
     folder = traces_folder()
-    skipped = {".md", ".tsv", ".json"}
-    return sorted(
-        path
-        for path in folder.rglob("*")
-        if path.is_file() and path.suffix not in skipped and not path.name.startswith(("LICENSE", "."))
-    )
+    manifest = folder / "MANIFEST.tsv"
+    if not manifest.is_file():
+        return []
+    with manifest.open(encoding="utf-8", newline="") as lines:
+        rows = [
+            ShippedTrace(folder / row["path"], row["family"], row["licence"])
+            for row in csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)
+            if row["family"] not in _NO_CAPACITY and not Path(row["path"]).name.startswith("README")
+        ]
+    return sorted((row for row in rows if row.path.is_file()), key=lambda row: row.path)
 
 
 def traces_folder() -> Path:
-    """The folder the traces lie in, one folder a family below it."""
+    """The folder the traces lie in: one folder a family, those under a copyleft licence below copyleft/."""
     return _folder("traces", "data/traces")
 
 

@@ -42,6 +42,9 @@ def compare(
         typer.Option("-o", "--option", metavar="KEY=VALUE", help="Change a value of the scenario."),
     ] = None,
     log: Annotated[str, typer.Option(help="summary, series (each 100 ms and each frame) or packets.")] = "series",
+    calls_per_part: Annotated[
+        int | None, typer.Option(min=1, help="How many calls share a file; a stopped run loses at most these.")
+    ] = None,
     threads: Annotated[int, typer.Option(min=0, help="Threads to use; 0 is one a core.")] = 0,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with a comparison that was stopped.")] = False,
     report: Annotated[bool, typer.Option("--report/--no-report", help="Write OUT/report.html as well.")] = True,
@@ -63,6 +66,7 @@ def compare(
             scenario=scenario,
             options=options,
             log=log,
+            calls_per_part=calls_per_part,
             threads=threads,
             resume=resume,
             on_progress=watch.calls,

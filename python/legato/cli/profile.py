@@ -29,10 +29,13 @@ legato profile talk.y4m --out profiles/talk.safetensors
 def profile(
     clip: Annotated[Path, typer.Argument(help="A video file: mp4, mkv, y4m, mpg, ...", show_default=False)],
     out: Annotated[Path | None, typer.Option(help="The profile. [default: CLIP.safetensors here]")] = None,
+    encoder: Annotated[list[str] | None, typer.Option(help="x264 or openh264. [default: both]")] = None,
+    height: Annotated[
+        list[int] | None, typer.Option(min=16, help="Rows of picture to measure at. [default: a ladder up to half]")
+    ] = None,
 ) -> None:
-    from legato import profile as profiler
-
+    profiler = clips.profiler()
     path = out or Path(f"{clip.stem}{clips.PROFILE_SUFFIX}")
     with terminal.watch(f"profile {clip.name}") as watch:
-        profiler.profile_clip(clip, path, on_progress=watch.clip)
+        profiler.profile_clip(clip, path, encoders=encoder or profiler.ENCODERS, heights=height, on_progress=watch.clip)
     terminal.out().print(f"profile: {path}")

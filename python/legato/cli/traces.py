@@ -41,7 +41,7 @@ def list_traces(
     if patterns:
         paths = [path for pattern in patterns for path in plan.expand(pattern, TraceError, "trace")]
     else:
-        paths = shipped.traces()
+        paths = [trace.path for trace in shipped.traces()]
     traces = [(path, legato.load_trace(path)) for path in paths]
     if as_json:
         rows = [

@@ -1,0 +1,49 @@
+"""The data that come with Legato are all there, and all of their licences."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from legato import shipped
+from legato.errors import ProfileError, ScenarioError
+
+
+def test_seven_families_of_traces_are_shipped():
+    families = {trace.family for trace in shipped.traces()}
+    assert families == {"fcc", "mahimahi", "nyc-lte", "nyu-mets", "starlink-mobile", "ucc-5g", "wifi-zhuge"}
+
+
+def test_a_copyleft_trace_lies_under_copyleft_and_nowhere_else():
+    """The wheel leaves that folder out; a trace on the wrong side would travel under the wrong licence."""
+    for trace in shipped.traces():
+        copyleft = any(mark in trace.licence for mark in ("GPL", "ODbL", "-SA"))
+        assert ("copyleft" in trace.path.parts) == copyleft, trace.path
+
+
+def test_every_family_has_its_licence_beside_it():
+    for trace in shipped.traces():
+        beside = [
+            name
+            for folder in trace.path.parents
+            if folder.is_relative_to(shipped.traces_folder())
+            for name in folder.glob("*")
+            if name.name.startswith(("LICENSE", "COPYRIGHT"))
+        ]
+        assert beside, trace.path
+
+
+@pytest.mark.parametrize(("find", "error"), [(shipped.scenario, ScenarioError), (shipped.profile, ProfileError)])
+def test_what_is_not_there_is_refused_with_the_names_there_are(find, error, tmp_path: Path):
+    with pytest.raises(error, match="no-such-thing") as caught:
+        find("no-such-thing")
+    assert "by name there are: " in caught.value.hint
+    with pytest.raises(error, match="is a folder"):
+        find(tmp_path)
+
+
+def test_a_file_goes_before_a_shipped_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "cellular").write_text("")
+    assert shipped.scenario("cellular") == Path("cellular")
