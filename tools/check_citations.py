@@ -73,8 +73,9 @@ def citations_of(path: Path, root: Path, titles: dict[str, str]) -> list[Citatio
             key = match[1]
             is_key = key in titles or (re.search(r"\d\d", key) and not TYPE.fullmatch(key))
             if is_key:
-                # Documents describe; only code claims.
-                places = places_after(comment[1][match.end() :]) if path.suffix != ".md" else [""]
+                # Documents and the heads of files describe; the comment at the code claims.
+                claims = path.suffix != ".md" and not line.lstrip().startswith("//!")
+                places = places_after(comment[1][match.end() :]) if claims else [""]
                 found += [Citation(key, place, name, number, number >= first_test_line) for place in places]
     for match in CITES.finditer(text):
         line = text.count("\n", 0, match.start()) + 1

@@ -143,12 +143,12 @@ class TestCitations:
         ]
 
     def test_a_cited_equation_needs_a_test_that_names_it(self, run):
-        code = "// [rfc9999] eq. (5): x = y\n// [rfc9999] §5.2 and §6: why\n"
+        code = "//! [rfc9999] §1 in words.\n// [rfc9999] eq. (5): x = y\n// [rfc9999] §5.2 and §6: why\n"
         tests = "#[cfg(test)]\nmod tests {\n    /// [rfc9999] eq. (5), worked by hand.\n    /// [rfc9999] §5.\n}\n"
         files = {"docs/references.bib": BIB, "crates/a/src/lib.rs": code}
         assert len(run("check_citations", files)) == 3
         assert run("check_citations", files | {"crates/a/src/lib.rs": code + tests}) == [
-            "crates/a/src/lib.rs:2: no test names [rfc9999] §6"
+            "crates/a/src/lib.rs:3: no test names [rfc9999] §6"
         ]
 
     def test_the_page_lists_place_code_and_test(self, run, tmp_path):

@@ -141,6 +141,7 @@ impl<'a> Block<'a> {
         let ssrc = reader.u32("ccfb.ssrc")?;
         let begin_seq = reader.u16("ccfb.begin_seq")?;
         let count = usize::from(reader.u16("ccfb.num_reports")?);
+        // [rfc8888] §3.1. Deviates: the text's inclusive range is read as a count, as all do.
         if count > MAX_METRICS {
             return Err(Error::Invalid { field: "ccfb.num_reports", value: count as u64 });
         }
@@ -196,6 +197,7 @@ pub fn write(out: &mut Vec<u8>, sender_ssrc: u32, report_timestamp: CompactNtp, 
     });
 }
 
+// [rfc8888] §3.1: R (1 bit), ECN (2), ATO (13); with R = 0 the rest is ignored.
 fn read_metric(bits: u16) -> Option<Metric> {
     if bits & RECEIVED == 0 {
         return None;
@@ -244,7 +246,7 @@ mod tests {
         Some(Metric { ecn, offset: ArrivalOffset::Units(units) })
     }
 
-    /// The metrics of libwebrtc's congestion_control_feedback_unittest.cc (BSD-3).
+    /// [rfc8888] §3.1: the metrics of libwebrtc's congestion_control_feedback_unittest.cc (BSD-3).
     #[test]
     fn golden_metrics_read_and_write_the_same() {
         let special = |offset| Some(Metric { ecn: Ecn::NotEct, offset });

@@ -56,6 +56,7 @@ pub fn round_trip_time(arrival: CompactNtp, last_sr: CompactNtp, delay_since_las
         return None;
     }
     let compact = arrival.0.wrapping_sub(last_sr.0).wrapping_sub(delay_since_last_sr).cast_signed();
+    // [rfc3550] §6.4.1: rtt = A - LSR - DLSR
     Some(compact_to_delta(i64::from(compact.max(0))))
 }
 
@@ -78,7 +79,7 @@ mod tests {
 
     #[test]
     fn the_round_trip_example_of_rfc_3550_comes_out() {
-        // RFC 3550 figure 2: A = 0xb710:8000, LSR = 0xb705:2000, DLSR = 0x0005:4000 -> 6.125 s.
+        // [rfc3550] §6.4.1, figure 2: A = 0xb710:8000, LSR = 0xb705:2000, DLSR = 0x0005:4000 -> 6.125 s.
         let rtt = round_trip_time(CompactNtp(0xb710_8000), CompactNtp(0xb705_2000), 0x0005_4000);
         assert_eq!(rtt, Some(TimeDelta::from_millis(6_125)));
     }

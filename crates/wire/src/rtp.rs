@@ -121,7 +121,7 @@ fn read_extensions(extension: &[u8], ids: &ExtensionIds, header: &mut Header) ->
         reader.bytes(1, "rtp.extension.id")?;
         match id {
             0 if len == 1 => continue,
-            // RFC 8285 section 4.2: id 15, and id 0 with a length, end the extensions.
+            // [rfc8285] §4.2: id 15, and id 0 with a length, end the extensions.
             0 | 15 => break,
             _ => {}
         }
@@ -235,6 +235,7 @@ mod tests {
         assert!(Packet::parse(&ill_sized, &ExtensionIds::default()).is_ok());
         let two_byte = fixed(0x90, &[0x10, 0, 0, 1, 5, 9, 0, 0]);
         assert_eq!(Packet::parse(&two_byte, &IDS).unwrap().header.transport_seq, None);
+        // [rfc8285] §4.2: id 15 ends the extensions.
         let ended = fixed(0x90, &[0xbe, 0xde, 0, 2, 0xf0, 0, 0, 0, 0x51, 1, 2, 0]);
         assert_eq!(Packet::parse(&ended, &IDS).unwrap().header.transport_seq, None);
     }

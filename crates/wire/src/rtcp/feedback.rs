@@ -35,7 +35,7 @@ impl<'a> Nack<'a> {
     pub fn seqs(&self) -> impl Iterator<Item = u16> + use<'a> {
         self.items.as_chunks().0.iter().flat_map(|&[p0, p1, b0, b1]| {
             let (pid, blp) = (u16::from_be_bytes([p0, p1]), u16::from_be_bytes([b0, b1]));
-            // Bit i of the BLP, from the lowest, is the packet i + 1 behind the PID.
+            // [rfc4585] §6.2.1: bit i of the BLP, from the lowest, is the packet i + 1 behind the PID.
             let followers = (0..16u16).filter(move |i| blp >> i & 1 == 1).map(move |i| pid.wrapping_add(i + 1));
             core::iter::once(pid).chain(followers)
         })
@@ -151,7 +151,7 @@ mod tests {
     fn packets_up_to_16_behind_the_first_share_an_item() {
         let mut bytes = Vec::new();
         assert_eq!(write_nack(&mut bytes, 1, 2, [65_530, 65_535, 10, 11]), 4);
-        // PID 65530 with +5 and +16 (= 10 after the wrap), then PID 11 alone.
+        // [rfc4585] §6.2.1, worked by hand: PID 65530 with +5 and +16 (= 10 after the wrap), then PID 11 alone.
         assert_eq!(bytes[12..], [0xff, 0xfa, 0x80, 0x10, 0, 11, 0, 0]);
         assert_eq!(nacked(&bytes), [65_530, 65_535, 10, 11]);
     }

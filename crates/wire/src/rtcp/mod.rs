@@ -201,6 +201,7 @@ impl<'a> Iterator for Compound<'a> {
     }
 }
 
+// [rfc3550] §6.4.1: the padding count includes itself.
 /// The last byte tells how many bytes of padding there are, itself included.
 fn strip_padding(body: &[u8]) -> Result<&[u8], Error> {
     let Some(&count) = body.last() else {
@@ -276,6 +277,7 @@ mod tests {
         assert_eq!(error, Error::Truncated { field: "rtcp.body", needed: 262_140, available: 2 });
     }
 
+    /// [rfc3550] §6.4.1.
     #[test]
     fn padding_of_none_or_more_than_the_body_is_refused() {
         for (count, ok) in [(0, false), (1, true), (4, true), (5, false), (255, false)] {
