@@ -26,15 +26,13 @@ def profiles(specs: Iterable[str | Path], on_progress: ProgressCallback | None =
     """The profiles of the clips that ``specs`` name: profiles, video files, globs of both, shipped names."""
     chosen: list[str] = []
     shipped_names = {path.stem: path for path in shipped.profiles()}
-    for spec in specs:
-        for pattern in str(spec).split(","):
-            pattern = pattern.strip()
-            if not pattern:
-                continue
-            if pattern in shipped_names and not Path(pattern).is_file():
+    for spec in map(str, specs):
+        patterns = [spec] if Path(spec).is_file() else [part.strip() for part in spec.split(",")]
+        for pattern in filter(None, patterns):
+            if pattern in shipped_names and not Path(pattern).exists():
                 chosen.append(str(shipped_names[pattern]))
-                continue
-            chosen += [str(profile_of(path, on_progress)) for path in plan.expand(pattern, ProfileError, "clip")]
+            else:
+                chosen += [str(profile_of(path, on_progress)) for path in plan.expand(pattern, ProfileError, "clip")]
     return chosen
 
 
