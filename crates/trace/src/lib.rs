@@ -1,7 +1,24 @@
 //! What is recorded of a call, and the figures made of it.
+//!
+//! Sender, receiver and driver tell a [`TraceSink`] what happens; the [`Recorder`] is the sink that
+//! keeps what the summary and the tables of a run folder need, and [`Part`] writes them.
 
+mod figures;
+mod freeze;
+mod part;
+mod quantile;
 mod record;
+mod recorder;
 mod sink;
+mod summary;
+mod table;
 
+pub use figures::CallFacts;
+pub use freeze::{Freeze, GapWatch, STALL_GAP};
+pub use part::{CallLabels, Part};
+pub use quantile::Quantiles;
 pub use record::{FrameDecoded, FrameEncoded, PacketSent, Record};
+pub use recorder::{FrameRow, GaugeRow, LogLevel, PacketRow, Recorder, SERIES_INTERVAL, Sample, SeriesRow};
 pub use sink::{At, TraceSink};
+pub use summary::{Summary, Value};
+pub use table::{Column, write_table};

@@ -1,7 +1,7 @@
 //! The schema of what happens in a call. Sender, receiver and driver say it; sinks keep it.
 
 use legato_control::{Decision, PacketKind, PacketReport};
-use legato_units::{DataRate, TimeDelta};
+use legato_units::{DataRate, TimeDelta, Timestamp};
 
 /// One thing worth recording.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -40,11 +40,15 @@ pub enum Record<'a> {
         transport_seq: u64,
         /// Bytes on the wire.
         size_bytes: u16,
+        /// When it left, true time.
+        departure: Timestamp,
     },
     /// A packet was lost on the forward path (driver).
     PacketDropped {
         /// Transport-wide sequence number.
         transport_seq: u64,
+        /// When it left, true time.
+        departure: Timestamp,
         /// `"aqm"`, `"queue_full"` or `"random"`.
         reason: &'static str,
     },

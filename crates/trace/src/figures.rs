@@ -1,0 +1,327 @@
+//! From what was recorded to the summary row: the definitions of docs/run-folder.md as code.
+
+use crate::recorder::{Recorder, has_arrived};
+use crate::summary::Summary;
+use legato_units::{DataRate, TimeDelta, Timestamp};
+
+/// What only the driver knows of a call.
+#[derive(Clone, Copy, Debug)]
+pub struct CallFacts {
+    /// When the call ended.
+    pub end: Timestamp,
+    /// Mean capacity of the forward bottleneck over the call.
+    pub capacity_mean: DataRate,
+}
+
+/// [concerto] Table 2, fitted to subjective scores: a × delay in ms + b × SSIM dB + c.
+const QOE_P: [f64; 3] = [-6.39e-4, 6.22e-2, 3.30];
+const QOE_D: [f64; 3] = [-1.92e-3, 1.01e-1, 2.67];
+/// ACM MMSys 2021 grand challenge: the delay that scores nothing and the rate that scores all.
+const MMSYS21_MAX_DELAY_MS: f64 = 400.0;
+const MMSYS21_FULL_RATE_BPS: f64 = 500e3;
+
+impl Recorder {
+    /// End the call and make its figures. The tables stay readable until the next `begin`.
+    pub fn finish(&mut self, facts: CallFacts) -> Summary {
+        self.target.advance(facts.end);
+        let span = facts.end - self.start;
+        let last_freeze = self.gaps.as_mut().and_then(|gaps| gaps.finish(facts.end));
+        self.freezes.extend(last_freeze);
+        let mut summary = Summary { duration_s: span.as_secs_f64(), ..Summary::default() };
+        self.rates(&mut summary, facts, span);
+        self.delays(&mut summary);
+        self.frames_and_quality(&mut summary, span);
+        self.smoothness(&mut summary, span);
+        self.scores(&mut summary);
+        summary
+    }
+
+    fn rates(&mut self, summary: &mut Summary, facts: CallFacts, span: TimeDelta) {
+        let totals = self.totals;
+        let rate = |bytes: u64| bytes as f64 * 8.0 / span.as_secs_f64();
+        let share = |part: u64, of: u64| (of > 0).then(|| part as f64 / of as f64);
+        summary.capacity_mean_bps = facts.capacity_mean.as_bps_f64();
+        summary.target_bitrate_mean_bps = self.target.mean_bps(span);
+        summary.sending_rate_bps = rate(totals.sent_bytes);
+        summary.receiver_rate_bps = rate(totals.received_bytes);
+        summary.goodput_bps = rate(totals.rendered_bytes);
+        summary.utilisation_ratio =
+            (summary.capacity_mean_bps > 0.0).then(|| summary.receiver_rate_bps / summary.capacity_mean_bps);
+        summary.padding_ratio = share(totals.padding_bytes, totals.sent_bytes);
+        summary.rtx_ratio = share(totals.rtx_bytes, totals.sent_bytes);
+        summary.fec_ratio = share(totals.fec_bytes, totals.sent_bytes);
+        summary.feedback_rate_bps = rate(totals.feedback_bytes);
+        summary.packets_sent = self.one_way_delay_us.len() as u64;
+        summary.packets_received = totals.packets_received;
+        // What is still on its way at the end is neither lost nor received.
+        summary.loss_ratio = share(totals.packets_dropped, totals.packets_dropped + totals.packets_received);
+        let missing: u64 =
+            self.frames.iter().filter_map(|row| row.decoded).map(|(_, decoded)| u64::from(decoded.lost_packets)).sum();
+        let decoded: u64 = self
+            .frames
+            .iter()
+            .filter(|row| row.decoded.is_some())
+            .filter_map(|row| row.encoded)
+            .map(|encoded| u64::from(encoded.packets))
+            .sum();
+        summary.residual_loss_ratio = share(missing, decoded);
+        summary.nacks = totals.nacks;
+        summary.plis = totals.plis;
+        summary.probe_clusters = totals.probes;
+    }
+
+    fn delays(&mut self, summary: &mut Summary) {
+        let arrived = self.one_way_delay_us.iter().copied().filter(|&us| has_arrived(us));
+        self.scratch.clear();
+        self.scratch.extend(arrived);
+        if let Some([p50, p95, p98]) = self.quantiles.of(&self.scratch, [0.5, 0.95, 0.98]) {
+            let (mean, least) = (mean_ms(&self.scratch), ms(self.scratch.iter().copied().min().unwrap_or(0)));
+            summary.one_way_delay_mean_ms = Some(mean);
+            summary.one_way_delay_p50_ms = Some(ms(p50));
+            summary.one_way_delay_p95_ms = Some(ms(p95));
+            summary.one_way_delay_p98_ms = Some(ms(p98));
+            summary.queue_delay_mean_ms = Some(mean - least);
+            summary.queue_delay_p95_ms = Some(ms(p95) - least);
+        }
+        if let Some([p50, p95, p98]) = self.quantiles.of(&self.rtt_us, [0.5, 0.95, 0.98]) {
+            summary.rtt_mean_ms = Some(mean_ms(&self.rtt_us));
+            summary.rtt_p50_ms = Some(ms(p50));
+            summary.rtt_p95_ms = Some(ms(p95));
+            summary.rtt_p98_ms = Some(ms(p98));
+        }
+        if let Some([p95]) = self.quantiles.of(&self.pacer_delay_us, [0.95]) {
+            summary.pacer_delay_mean_ms = Some(mean_ms(&self.pacer_delay_us));
+            summary.pacer_delay_p95_ms = Some(ms(p95));
+        }
+    }
+
+    fn frames_and_quality(&mut self, summary: &mut Summary, span: TimeDelta) {
+        summary.frames_captured = self.frames.len() as u64;
+        let (mut qp, mut height, mut last_height) = (Mean::default(), Mean::default(), None);
+        let (mut ssim, mut psnr, mut viewed) = (Mean::default(), Mean::default(), Mean::default());
+        for row in &self.frames {
+            if let Some(encoded) = row.encoded {
+                summary.frames_encoded += 1;
+                summary.keyframes += u64::from(encoded.keyframe);
+                qp.add(f64::from(encoded.qp));
+                height.add(f64::from(encoded.height));
+                summary.resolution_switches += u64::from(last_height.is_some_and(|last| last != encoded.height));
+                last_height = Some(encoded.height);
+            }
+            let quality = row.decoded.and_then(|(_, decoded)| decoded.quality_db);
+            if let Some((ssim_db, psnr_db)) = quality {
+                if row.rendered.is_some() {
+                    ssim.add(f64::from(ssim_db));
+                    psnr.add(f64::from(psnr_db));
+                }
+                viewed.add(f64::from(ssim_db));
+            }
+            summary.frames_rendered += u64::from(row.rendered.is_some());
+        }
+        summary.qp_mean = qp.value();
+        summary.height_mean = height.value();
+        summary.ssim_db_mean = ssim.value();
+        summary.psnr_db_mean = psnr.value();
+        summary.viewed_ssim_db_mean = viewed.value();
+        summary.rendered_fps = summary.frames_rendered as f64 / span.as_secs_f64();
+        summary.frame_drop_ratio = (summary.frames_captured > 0)
+            .then(|| 1.0 - summary.frames_rendered as f64 / summary.frames_captured as f64);
+        self.frame_delays(summary);
+    }
+
+    fn frame_delays(&mut self, summary: &mut Summary) {
+        let micros = |span: TimeDelta| u32::try_from(span.as_micros()).unwrap_or(u32::MAX);
+        let delays =
+            |pick: fn(&crate::FrameRow) -> Option<Timestamp>, frames: &[crate::FrameRow], out: &mut Vec<u32>| {
+                out.clear();
+                out.extend(frames.iter().filter_map(|row| pick(row).map(|at| micros(at - row.captured))));
+            };
+        delays(
+            |row| row.decoded.filter(|(_, decoded)| decoded.decodable).map(|(at, _)| at),
+            &self.frames,
+            &mut self.scratch,
+        );
+        if let Some([p50, p95, p98]) = self.quantiles.of(&self.scratch, [0.5, 0.95, 0.98]) {
+            summary.frame_delay_mean_ms = Some(mean_ms(&self.scratch));
+            summary.frame_delay_p50_ms = Some(ms(p50));
+            summary.frame_delay_p95_ms = Some(ms(p95));
+            summary.frame_delay_p98_ms = Some(ms(p98));
+        }
+        delays(|row| row.rendered, &self.frames, &mut self.scratch);
+        if let Some([p95, p98]) = self.quantiles.of(&self.scratch, [0.95, 0.98]) {
+            summary.render_delay_mean_ms = Some(mean_ms(&self.scratch));
+            summary.render_delay_p95_ms = Some(ms(p95));
+            summary.render_delay_p98_ms = Some(ms(p98));
+        }
+    }
+
+    fn smoothness(&self, summary: &mut Summary, span: TimeDelta) {
+        if let Some(gaps) = &self.gaps {
+            let (stalls, stalled) = gaps.stalls();
+            summary.stalls_per_s = stalls as f64 / span.as_secs_f64();
+            summary.stall_ratio = stalled.as_secs_f64() / span.as_secs_f64();
+        }
+        summary.freezes = self.freezes.len() as u64;
+        let frozen: TimeDelta = self.freezes.iter().map(|freeze| freeze.duration).sum();
+        summary.freeze_ratio = frozen.as_secs_f64() / span.as_secs_f64();
+        let samples = &self.target.samples;
+        let total: u64 = samples.iter().sum();
+        if samples.len() > 1 && total > 0 {
+            let moved: u64 = samples.windows(2).map(|pair| pair[0].abs_diff(pair[1])).sum();
+            let mean = total as f64 / samples.len() as f64;
+            summary.target_bitrate_change_ratio = Some(moved as f64 / (samples.len() - 1) as f64 / mean);
+        }
+    }
+
+    fn scores(&self, summary: &mut Summary) {
+        if let (Some(delay_ms), Some(ssim_db)) = (summary.frame_delay_mean_ms, summary.ssim_db_mean) {
+            let qoe = |[a, b, c]: [f64; 3]| a * delay_ms + b * ssim_db + c;
+            summary.qoe_p = Some(qoe(QOE_P));
+            summary.qoe_d = Some(qoe(QOE_D));
+        }
+        summary.mmsys21_score = self.mmsys21(summary);
+    }
+
+    /// The three network terms of the ACM MMSys 2021 score, 0 … 70: 20 for delay relative to the
+    /// first packet's, 20 for the rate up to 500 kbit/s, 30 for what was not lost. The terms for
+    /// video (VMAF) and audio (a constant in the published code) are left out.
+    fn mmsys21(&self, summary: &Summary) -> Option<f64> {
+        let first = f64::from(*self.one_way_delay_us.iter().find(|&&us| has_arrived(us))?) / 1e3;
+        let p95 = summary.one_way_delay_p95_ms? - first;
+        let least = summary.one_way_delay_p95_ms? - summary.queue_delay_p95_ms? - first;
+        let delay = ((MMSYS21_MAX_DELAY_MS - p95) / (MMSYS21_MAX_DELAY_MS - least)).clamp(0.0, 1.0);
+        let rate = (summary.receiver_rate_bps / MMSYS21_FULL_RATE_BPS).min(1.0);
+        Some(20.0 * delay + 20.0 * rate + 30.0 * (1.0 - summary.loss_ratio?))
+    }
+}
+
+#[derive(Default)]
+struct Mean {
+    sum: f64,
+    count: u64,
+}
+
+impl Mean {
+    fn add(&mut self, value: f64) {
+        self.sum += value;
+        self.count += 1;
+    }
+    fn value(&self) -> Option<f64> {
+        (self.count > 0).then(|| self.sum / self.count as f64)
+    }
+}
+
+fn ms(us: u32) -> f64 {
+    f64::from(us) / 1e3
+}
+
+fn mean_ms(us: &[u32]) -> f64 {
+    us.iter().map(|&us| u64::from(us)).sum::<u64>() as f64 / us.len() as f64 / 1e3
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{FrameDecoded, FrameEncoded, LogLevel, PacketSent, Record, TraceSink};
+    use legato_control::{Decision, Fate, PacketKind, PacketReport};
+    use legato_units::{DataSize, PeerTimestamp};
+
+    fn at(ms: i64) -> Timestamp {
+        Timestamp::from_millis(ms)
+    }
+
+    /// One second, three frames of one packet: 10 and 20 ms on the way, the third lost.
+    fn recorded() -> Recorder {
+        let mut recorder = Recorder::default();
+        recorder.begin(LogLevel::Series, at(0));
+        let decision = Decision::of_target(DataRate::from_kbps(100));
+        recorder.record(at(0), &Record::Decision(&decision));
+        for n in 0..3u64 {
+            let sent = at(n as i64 * 100);
+            recorder.record(sent, &Record::FrameCaptured { frame: n });
+            let (size_bytes, packets) = (900, 1);
+            let encoded =
+                FrameEncoded { frame: n, sequence: n, size_bytes, packets, qp: 30.0, height: 360, keyframe: n == 0 };
+            recorder.record(sent, &Record::FrameEncoded(encoded));
+            let packet = PacketSent {
+                transport_seq: n,
+                ssrc: 1,
+                kind: PacketKind::Video,
+                size_bytes: 1_000,
+                sequence: Some(n as u32),
+                queued: TimeDelta::from_millis(n as i64),
+            };
+            recorder.record(sent, &Record::PacketSent(packet));
+            if n == 2 {
+                let drop = Record::PacketDropped { transport_seq: 2, departure: sent, reason: "random" };
+                recorder.record(sent, &drop);
+                continue;
+            }
+            let arrival = sent + TimeDelta::from_millis(10 + 10 * n as i64);
+            recorder.record(arrival, &Record::PacketArrived { transport_seq: n, size_bytes: 1_000, departure: sent });
+            let decoded = FrameDecoded { frame: n, lost_packets: 0, decodable: true, quality_db: Some((12.0, 34.0)) };
+            recorder.record(arrival, &Record::FrameDecoded(decoded));
+            recorder.record(arrival + TimeDelta::from_millis(5), &Record::FrameRendered { frame: n });
+        }
+        let report = |transport_seq| PacketReport {
+            transport_seq,
+            ssrc: 1,
+            size: DataSize::from_bytes(1_000),
+            departure: at(0),
+            fate: Fate::Arrived(Some(PeerTimestamp::from_nanos(0))),
+            ce: false,
+            kind: PacketKind::Video,
+            probe_cluster: None,
+        };
+        recorder.feedback_took(TimeDelta::from_millis(7));
+        recorder.record(at(200), &Record::Feedback { reports: &[report(0), report(1)] });
+        recorder
+    }
+
+    #[test]
+    fn the_figures_of_a_call_worked_by_hand() {
+        let facts = CallFacts { end: at(1_000), capacity_mean: DataRate::from_kbps(32) };
+        let summary = recorded().finish(facts);
+        assert_eq!(summary.sending_rate_bps, 24_000.0);
+        assert_eq!(summary.receiver_rate_bps, 16_000.0);
+        assert_eq!(summary.goodput_bps, 14_400.0);
+        assert_eq!(summary.utilisation_ratio, Some(0.5));
+        assert_eq!(summary.target_bitrate_mean_bps, 100_000.0);
+        assert_eq!(summary.loss_ratio, Some(1.0 / 3.0));
+        assert_eq!((summary.one_way_delay_mean_ms, summary.one_way_delay_p50_ms), (Some(15.0), Some(10.0)));
+        assert_eq!((summary.one_way_delay_p98_ms, summary.queue_delay_p95_ms), (Some(20.0), Some(10.0)));
+        assert_eq!((summary.rtt_mean_ms, summary.rtt_p50_ms), (Some(22.0), Some(17.0)));
+        assert_eq!(summary.pacer_delay_mean_ms, Some(1.0));
+        assert_eq!((summary.frames_captured, summary.frames_rendered), (3, 2));
+        assert_eq!(summary.frame_delay_mean_ms, Some(15.0));
+        assert_eq!(summary.render_delay_p98_ms, Some(25.0));
+        assert_eq!((summary.ssim_db_mean, summary.qp_mean), (Some(12.0), Some(30.0)));
+        // Shown at 15 and 125 ms, then nothing until 1,000 ms.
+        assert_eq!((summary.freezes, summary.freeze_ratio), (1, 0.875));
+        assert_eq!((summary.stalls_per_s, summary.stall_ratio), (1.0, 0.875));
+        assert_eq!(summary.qoe_p.map(|score| (score * 1e4).round()), Some(40_368.0));
+        // Delay (400 − 10)/400, rate 16/500, loss 1/3.
+        assert_eq!(summary.mmsys21_score.map(|score| (score * 1e3).round()), Some(40_140.0));
+    }
+
+    #[test]
+    fn a_call_in_which_nothing_arrived_has_no_delay_and_no_quality() {
+        let mut recorder = Recorder::default();
+        recorder.begin(LogLevel::Summary, at(0));
+        let summary = recorder.finish(CallFacts { end: at(1_000), capacity_mean: DataRate::ZERO });
+        assert_eq!(summary.one_way_delay_mean_ms, None);
+        assert_eq!(summary.utilisation_ratio, None);
+        assert_eq!(summary.ssim_db_mean, None);
+        assert_eq!((summary.freezes, summary.freeze_ratio), (1, 1.0));
+    }
+
+    #[test]
+    fn the_series_bins_what_left_and_what_came() {
+        let recorder = recorded();
+        assert_eq!(recorder.series()[0].sending_rate_bps(), 80_000.0);
+        assert_eq!(recorder.series()[1].one_way_delay_ms(), Some(20.0));
+        assert_eq!(recorder.series()[2].loss_ratio(), Some(1.0));
+        assert_eq!(recorder.series()[2].rtt_ms(), Some(22.0));
+        assert_eq!(recorder.series()[0].ssim_db(), Some(12.0));
+    }
+}

@@ -1,0 +1,111 @@
+//! Gaps between rendered frames: stalls by a fixed limit, freezes by libwebrtc's rule.
+
+use legato_units::{TimeDelta, Timestamp};
+
+/// A gap is a stall above this ([nvc-cc] section 6).
+pub const STALL_GAP: TimeDelta = TimeDelta::from_millis(200);
+/// [libwebrtc-m150] VideoQualityObserver: a gap is a freeze above max(3 × mean, mean + 150 ms) …
+const FREEZE_FACTOR: i64 = 3;
+const FREEZE_MARGIN: TimeDelta = TimeDelta::from_millis(150);
+/// … where the mean is that of so many gaps before it.
+const MEAN_GAPS: usize = 30;
+
+/// A time without a new picture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Freeze {
+    /// When the last picture before it was shown.
+    pub start: Timestamp,
+    /// Until the next.
+    pub duration: TimeDelta,
+}
+
+/// Watches the gaps.
+#[derive(Clone, Debug)]
+pub struct GapWatch {
+    last: Timestamp,
+    gaps: [TimeDelta; MEAN_GAPS],
+    seen: usize,
+    sum: TimeDelta,
+    stalls: u64,
+    stalled: TimeDelta,
+}
+
+impl GapWatch {
+    /// Watch from the call's start: a first picture that is late is a gap too.
+    pub fn new(start: Timestamp) -> Self {
+        Self {
+            last: start,
+            gaps: [TimeDelta::ZERO; MEAN_GAPS],
+            seen: 0,
+            sum: TimeDelta::ZERO,
+            stalls: 0,
+            stalled: TimeDelta::ZERO,
+        }
+    }
+
+    /// A picture was shown; the freeze it ended, if it ended one.
+    pub fn rendered(&mut self, now: Timestamp) -> Option<Freeze> {
+        let gap = now - self.last;
+        let freeze = Freeze { start: self.last, duration: gap };
+        self.last = now;
+        self.count_stall(gap);
+        let known = self.seen.min(MEAN_GAPS) as i64;
+        // Before there is a mean the nominal 30 fps stands in for it.
+        let mean = if known == 0 { TimeDelta::from_nanos(33_333_333) } else { self.sum / known };
+        let place = self.seen % MEAN_GAPS;
+        self.sum += gap - self.gaps[place];
+        self.gaps[place] = gap;
+        self.seen += 1;
+        (gap > (mean * FREEZE_FACTOR).max(mean + FREEZE_MARGIN)).then_some(freeze)
+    }
+
+    /// The call ended; what was frozen then is one more gap.
+    pub fn finish(&mut self, end: Timestamp) -> Option<Freeze> {
+        self.rendered(end)
+    }
+
+    /// How many stalls, and how long they lasted together.
+    pub fn stalls(&self) -> (u64, TimeDelta) {
+        (self.stalls, self.stalled)
+    }
+
+    fn count_stall(&mut self, gap: TimeDelta) {
+        if gap > STALL_GAP {
+            self.stalls += 1;
+            self.stalled += gap;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The freezes of pictures at these ms.
+    fn freezes(at_ms: impl IntoIterator<Item = i64>) -> (Vec<(i64, i64)>, u64) {
+        let mut watch = GapWatch::new(Timestamp::ZERO);
+        let ends = at_ms.into_iter().filter_map(|ms| watch.rendered(Timestamp::from_millis(ms)));
+        let found = ends.map(|f| ((f.start - Timestamp::ZERO).as_millis(), f.duration.as_millis())).collect();
+        (found, watch.stalls().0)
+    }
+
+    #[test]
+    fn a_gap_of_the_mean_and_150_ms_is_no_freeze_and_one_more_is() {
+        let steady = (1..=40).map(|n| n * 40);
+        assert_eq!(freezes(steady.clone().chain([1_600 + 190])), (vec![], 0));
+        assert_eq!(freezes(steady.chain([1_600 + 191])), (vec![(1_600, 191)], 0));
+    }
+
+    #[test]
+    fn at_low_frame_rates_three_mean_gaps_count() {
+        let slow = (1..=40).map(|n| n * 120);
+        assert_eq!(freezes(slow.clone().chain([4_800 + 360])), (vec![], 1));
+        assert_eq!(freezes(slow.chain([4_800 + 361])), (vec![(4_800, 361)], 1));
+    }
+
+    #[test]
+    fn a_stall_is_longer_than_200_ms() {
+        assert_eq!(freezes([33, 66, 266]).1, 0);
+        assert_eq!(freezes([33, 66, 267]).1, 1);
+    }
+}

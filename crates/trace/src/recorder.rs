@@ -1,0 +1,446 @@
+//! Keeps what a call's figures and tables need. One a thread, reused from call to call.
+
+use crate::freeze::{Freeze, GapWatch};
+use crate::quantile::Quantiles;
+use crate::record::{FrameDecoded, FrameEncoded, PacketSent, Record};
+use crate::sink::TraceSink;
+use legato_control::PacketKind;
+use legato_units::{DataRate, DataSize, TimeDelta, Timestamp};
+
+/// How much is kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum LogLevel {
+    /// One row a call.
+    #[default]
+    Summary,
+    /// And time series, frames, freezes and gauges.
+    Series,
+    /// And every packet.
+    Packets,
+}
+
+/// The bins of the time series.
+pub const SERIES_INTERVAL: TimeDelta = TimeDelta::from_millis(100);
+/// The spacing of the target's samples for its variation.
+const TARGET_SAMPLE_INTERVAL: TimeDelta = TimeDelta::from_secs(1);
+/// Marks a packet that has not arrived.
+const NOT_ARRIVED: u32 = u32::MAX;
+
+/// A frame's life.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct FrameRow {
+    /// When it was captured.
+    pub captured: Timestamp,
+    /// What the encoder made, where it made something.
+    pub encoded: Option<FrameEncoded>,
+    /// What came of it.
+    pub decoded: Option<(Timestamp, FrameDecoded)>,
+    /// When it was shown.
+    pub rendered: Option<Timestamp>,
+}
+
+/// A packet's life.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PacketRow {
+    /// When it left the pacer.
+    pub sent: Timestamp,
+    /// What left.
+    pub packet: PacketSent,
+    /// When it came out of the path.
+    pub arrived: Option<Timestamp>,
+    /// Why it never will.
+    pub dropped: Option<&'static str>,
+}
+
+/// 100 ms of a call.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct SeriesRow {
+    /// At the bin's end.
+    pub sample: Sample,
+    pub(crate) sent_bytes: u64,
+    pub(crate) received_bytes: u64,
+    pub(crate) sent_packets: u32,
+    pub(crate) lost_packets: u32,
+    pub(crate) delay_sum_us: u64,
+    pub(crate) arrivals: u32,
+    pub(crate) rtt_sum_us: u64,
+    pub(crate) rtts: u32,
+    pub(crate) rendered: u16,
+    pub(crate) ssim_db_sum: f32,
+    pub(crate) scored: u16,
+    pub(crate) height: u16,
+}
+
+/// What only the driver can see, at the end of a bin.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Sample {
+    /// Mean capacity of the forward bottleneck over the bin.
+    pub capacity: DataRate,
+    /// The controller's target.
+    pub target_bitrate: DataRate,
+    /// What the encoder is asked for.
+    pub encoder_bitrate: DataRate,
+    /// The pacer's rate.
+    pub pacing_rate: DataRate,
+    /// Time the bottleneck's backlog takes at the current capacity; absent during an outage.
+    pub queue: Option<TimeDelta>,
+    /// Time the pacer's queue takes at the pacing rate.
+    pub pacer_queue: TimeDelta,
+}
+
+/// A value of a controller's inner state.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct GaugeRow {
+    /// When it was asked.
+    pub at: Timestamp,
+    /// The controller's own name for it.
+    pub name: &'static str,
+    /// In the unit that the controller states.
+    pub value: f64,
+}
+
+/// Collects the records of one call.
+#[derive(Debug, Default)]
+pub struct Recorder {
+    pub(crate) level: LogLevel,
+    pub(crate) start: Timestamp,
+    /// By transport-wide sequence number, in microseconds.
+    pub(crate) one_way_delay_us: Vec<u32>,
+    pub(crate) rtt_us: Vec<u32>,
+    pub(crate) pacer_delay_us: Vec<u32>,
+    pub(crate) frames: Vec<FrameRow>,
+    pub(crate) freezes: Vec<Freeze>,
+    pub(crate) series: Vec<SeriesRow>,
+    pub(crate) gauges: Vec<GaugeRow>,
+    pub(crate) packets: Vec<PacketRow>,
+    pub(crate) totals: Totals,
+    pub(crate) gaps: Option<GapWatch>,
+    pub(crate) target: TargetMean,
+    pub(crate) encoder_bitrate: DataRate,
+    /// One-way delay of the feedback in hand, told by the driver.
+    feedback_delay: TimeDelta,
+    next_gauges: Timestamp,
+    pub(crate) quantiles: Quantiles,
+    pub(crate) scratch: Vec<u32>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Totals {
+    pub sent_bytes: u64,
+    pub received_bytes: u64,
+    pub padding_bytes: u64,
+    pub rtx_bytes: u64,
+    pub fec_bytes: u64,
+    pub feedback_bytes: u64,
+    pub packets_received: u64,
+    pub packets_dropped: u64,
+    pub video_packets: u64,
+    pub rendered_bytes: u64,
+    pub nacks: u64,
+    pub plis: u64,
+    pub probes: u64,
+}
+
+/// The target over time: its mean, and a sample a second.
+#[derive(Debug, Default)]
+pub(crate) struct TargetMean {
+    now: DataRate,
+    since: Timestamp,
+    bit_ns: u128,
+    pub samples: Vec<u64>,
+    next_sample: Timestamp,
+}
+
+impl TargetMean {
+    fn begin(&mut self, start: Timestamp) {
+        self.samples.clear();
+        (self.now, self.since, self.bit_ns, self.next_sample) = (DataRate::ZERO, start, 0, start);
+    }
+
+    pub(crate) fn advance(&mut self, now: Timestamp) {
+        self.bit_ns += u128::from(self.now.as_bps()) * (now - self.since).as_nanos() as u128;
+        self.since = now;
+        while self.next_sample < now {
+            self.samples.push(self.now.as_bps());
+            self.next_sample += TARGET_SAMPLE_INTERVAL;
+        }
+    }
+
+    pub(crate) fn mean_bps(&self, span: TimeDelta) -> f64 {
+        self.bit_ns as f64 / span.as_nanos() as f64
+    }
+}
+
+impl Recorder {
+    /// Begin a call at `start`, forgetting the one before.
+    pub fn begin(&mut self, level: LogLevel, start: Timestamp) {
+        self.level = level;
+        self.start = start;
+        for values in [&mut self.one_way_delay_us, &mut self.rtt_us, &mut self.pacer_delay_us] {
+            values.clear();
+        }
+        self.frames.clear();
+        self.freezes.clear();
+        self.series.clear();
+        self.gauges.clear();
+        self.packets.clear();
+        self.totals = Totals::default();
+        self.gaps = Some(GapWatch::new(start));
+        self.target.begin(start);
+        self.encoder_bitrate = DataRate::ZERO;
+        self.next_gauges = start;
+    }
+
+    /// How much is kept.
+    pub fn level(&self) -> LogLevel {
+        self.level
+    }
+
+    /// The feedback handed to the sender next took so long from the receiver.
+    #[inline]
+    pub fn feedback_took(&mut self, delay: TimeDelta) {
+        self.feedback_delay = delay;
+    }
+
+    /// The bin that ends at `end` is complete.
+    pub fn sample(&mut self, end: Timestamp, sample: Sample) {
+        let bin = self.bin(end - TimeDelta::from_nanos(1));
+        bin.sample = sample;
+    }
+
+    /// What the encoder was last asked for.
+    pub fn encoder_bitrate(&self) -> DataRate {
+        self.encoder_bitrate
+    }
+
+    /// The rows of the frames table.
+    pub fn frames(&self) -> &[FrameRow] {
+        &self.frames
+    }
+    /// The rows of the series table; only at [`LogLevel::Series`] and above.
+    pub fn series(&self) -> &[SeriesRow] {
+        &self.series
+    }
+    /// The rows of the freezes table.
+    pub fn freezes(&self) -> &[Freeze] {
+        &self.freezes
+    }
+    /// The rows of the gauges table; only at [`LogLevel::Series`] and above.
+    pub fn gauges(&self) -> &[GaugeRow] {
+        &self.gauges
+    }
+    /// The rows of the packets table; only at [`LogLevel::Packets`].
+    pub fn packets(&self) -> &[PacketRow] {
+        &self.packets
+    }
+
+    fn bin(&mut self, at: Timestamp) -> &mut SeriesRow {
+        let place = ((at - self.start).as_nanos().max(0) / SERIES_INTERVAL.as_nanos()) as usize;
+        if place >= self.series.len() {
+            self.series.resize(place + 1, SeriesRow::default());
+        }
+        &mut self.series[place]
+    }
+
+    fn wants_series(&self) -> bool {
+        self.level >= LogLevel::Series
+    }
+
+    #[inline]
+    fn packet_sent(&mut self, now: Timestamp, packet: &PacketSent) {
+        let bytes = u64::from(packet.size_bytes);
+        self.one_way_delay_us.push(NOT_ARRIVED);
+        self.totals.sent_bytes += bytes;
+        match packet.kind {
+            PacketKind::Padding => self.totals.padding_bytes += bytes,
+            PacketKind::Retransmission => self.totals.rtx_bytes += bytes,
+            PacketKind::Fec => self.totals.fec_bytes += bytes,
+            PacketKind::Video => self.totals.video_packets += 1,
+            PacketKind::Audio => {}
+        }
+        if packet.kind != PacketKind::Padding {
+            self.pacer_delay_us.push(micros(packet.queued));
+        }
+        if self.wants_series() {
+            let bin = self.bin(now);
+            bin.sent_bytes += bytes;
+            bin.sent_packets += 1;
+            // Which departure a later drop belongs to is known by its number.
+            if self.level == LogLevel::Packets {
+                self.packets.push(PacketRow { sent: now, packet: *packet, arrived: None, dropped: None });
+            }
+        }
+    }
+
+    #[inline]
+    fn packet_arrived(&mut self, now: Timestamp, seq: u64, size_bytes: u16, departure: Timestamp) {
+        let delay = micros(now - departure);
+        if let Some(slot) = self.one_way_delay_us.get_mut(seq as usize) {
+            *slot = delay;
+        }
+        self.totals.packets_received += 1;
+        self.totals.received_bytes += u64::from(size_bytes);
+        if self.wants_series() {
+            let bin = self.bin(now);
+            bin.received_bytes += u64::from(size_bytes);
+            bin.delay_sum_us += u64::from(delay);
+            bin.arrivals += 1;
+            if let Some(row) = self.packets.get_mut(seq as usize) {
+                row.arrived = Some(now);
+            }
+        }
+    }
+
+    fn packet_dropped(&mut self, departure: Timestamp, seq: u64, reason: &'static str) {
+        self.totals.packets_dropped += 1;
+        if self.wants_series() {
+            self.bin(departure).lost_packets += 1;
+            if let Some(row) = self.packets.get_mut(seq as usize) {
+                row.dropped = Some(reason);
+            }
+        }
+    }
+
+    #[inline]
+    fn feedback(&mut self, now: Timestamp, reports: &[legato_control::PacketReport]) {
+        let back = micros(self.feedback_delay);
+        let before = self.rtt_us.len();
+        for report in reports {
+            if report.arrived() {
+                let forth = self.one_way_delay_us[report.transport_seq as usize];
+                self.rtt_us.push(forth.saturating_add(back));
+            }
+        }
+        if self.wants_series() {
+            let told = self.rtt_us.len() - before;
+            let sum: u64 = self.rtt_us[before..].iter().map(|&us| u64::from(us)).sum();
+            let bin = self.bin(now);
+            bin.rtt_sum_us += sum;
+            bin.rtts += told as u32;
+        }
+    }
+
+    fn frame(&mut self, frame: u64) -> Option<&mut FrameRow> {
+        self.frames.get_mut(frame as usize)
+    }
+
+    fn rendered(&mut self, now: Timestamp, frame: u64) {
+        let mut quality = None;
+        let (mut size, mut height) = (0, 0);
+        if let Some(row) = self.frame(frame) {
+            row.rendered = Some(now);
+            quality = row.decoded.and_then(|(_, decoded)| decoded.quality_db);
+            (size, height) = row.encoded.map_or((0, 0), |encoded| (encoded.size_bytes, encoded.height));
+        }
+        self.totals.rendered_bytes += u64::from(size);
+        let freeze = self.gaps.as_mut().and_then(|gaps| gaps.rendered(now));
+        self.freezes.extend(freeze);
+        if self.wants_series() {
+            let bin = self.bin(now);
+            bin.rendered += 1;
+            bin.height = height;
+            if let Some((ssim_db, _)) = quality {
+                bin.ssim_db_sum += ssim_db;
+                bin.scored += 1;
+            }
+        }
+    }
+}
+
+impl TraceSink for Recorder {
+    #[inline]
+    fn record(&mut self, now: Timestamp, record: &Record<'_>) {
+        match *record {
+            Record::PacketSent(ref packet) => self.packet_sent(now, packet),
+            Record::PacketArrived { transport_seq, size_bytes, departure } => {
+                self.packet_arrived(now, transport_seq, size_bytes, departure);
+            }
+            Record::PacketDropped { transport_seq, departure, reason } => {
+                self.packet_dropped(departure, transport_seq, reason);
+            }
+            Record::Feedback { reports } => self.feedback(now, reports),
+            Record::FrameCaptured { .. } => self.frames.push(FrameRow { captured: now, ..FrameRow::default() }),
+            Record::FrameEncoded(encoded) => {
+                if let Some(row) = self.frame(encoded.frame) {
+                    row.encoded = Some(encoded);
+                }
+            }
+            Record::FrameDecoded(decoded) => {
+                if let Some(row) = self.frame(decoded.frame) {
+                    row.decoded = Some((now, decoded));
+                }
+            }
+            Record::FrameRendered { frame } => self.rendered(now, frame),
+            Record::Decision(decision) => {
+                self.target.advance(now);
+                self.target.now = decision.target_bitrate;
+            }
+            Record::EncoderBitrate(rate) => self.encoder_bitrate = rate,
+            Record::Gauge { name, value } => self.gauges.push(GaugeRow { at: now, name, value }),
+            Record::FeedbackSent { size_bytes } => self.totals.feedback_bytes += u64::from(size_bytes),
+            Record::Nack { packets } => self.totals.nacks += u64::from(packets),
+            Record::Pli => self.totals.plis += 1,
+            Record::Probe { .. } => self.totals.probes += 1,
+        }
+    }
+
+    fn wants_gauges(&mut self, now: Timestamp) -> bool {
+        if !self.wants_series() || now < self.next_gauges {
+            return false;
+        }
+        let since = now - self.start;
+        let bins = since.as_nanos() / SERIES_INTERVAL.as_nanos() + 1;
+        self.next_gauges = self.start + SERIES_INTERVAL * bins;
+        true
+    }
+}
+
+/// Microseconds, saturated below [`NOT_ARRIVED`].
+#[inline]
+fn micros(span: TimeDelta) -> u32 {
+    (span.as_nanos().max(0) as u64 / 1_000).min(u64::from(NOT_ARRIVED - 1)) as u32
+}
+
+/// Whether a delay stands for an arrival.
+#[inline]
+pub(crate) fn has_arrived(delay_us: u32) -> bool {
+    delay_us != NOT_ARRIVED
+}
+
+impl SeriesRow {
+    fn rate(bytes: u64) -> f32 {
+        (DataSize::from_bytes(bytes) / SERIES_INTERVAL).as_bps() as f32
+    }
+    /// Bytes that left, in bit/s.
+    pub fn sending_rate_bps(&self) -> f32 {
+        Self::rate(self.sent_bytes)
+    }
+    /// Bytes that arrived, in bit/s.
+    pub fn receiver_rate_bps(&self) -> f32 {
+        Self::rate(self.received_bytes)
+    }
+    /// Mean over the arrivals of the bin.
+    pub fn one_way_delay_ms(&self) -> Option<f32> {
+        (self.arrivals > 0).then(|| (self.delay_sum_us as f64 / f64::from(self.arrivals) / 1e3) as f32)
+    }
+    /// Mean over the packets reported in the bin.
+    pub fn rtt_ms(&self) -> Option<f32> {
+        (self.rtts > 0).then(|| (self.rtt_sum_us as f64 / f64::from(self.rtts) / 1e3) as f32)
+    }
+    /// Of the packets that left in the bin.
+    pub fn loss_ratio(&self) -> Option<f32> {
+        (self.sent_packets > 0).then(|| self.lost_packets as f32 / self.sent_packets as f32)
+    }
+    /// Frames shown in the bin.
+    pub fn rendered_frames(&self) -> u16 {
+        self.rendered
+    }
+    /// Mean over the frames shown in the bin.
+    pub fn ssim_db(&self) -> Option<f32> {
+        (self.scored > 0).then(|| self.ssim_db_sum / f32::from(self.scored))
+    }
+    /// Of the last frame shown in the bin.
+    pub fn height(&self) -> Option<u16> {
+        (self.rendered > 0).then_some(self.height)
+    }
+}
