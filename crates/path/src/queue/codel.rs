@@ -188,7 +188,7 @@ mod tests {
         (drops, marks)
     }
 
-    /// [rfc8289] §5.5, worked by hand: target 5 ms, interval 100 ms. The first packet comes out at
+    /// [rfc8289] §5.5 and §5.3, worked by hand: target 5 ms, interval 100 ms. The first packet comes out at
     /// 50 ms having waited 50 ms; 100 ms later the first drop; then after 100/√1, 100/√2, 100/√3,
     /// 100/√4, … : 250, 320.7, 378.4, 428.4, 473.2, 514.0 ms, each at the next departure.
     #[test]
@@ -207,6 +207,7 @@ mod tests {
         assert_eq!(standing(config, 520, Ecn::NotEct).0.len(), 7);
     }
 
+    /// [rfc8289] §5.6.
     #[test]
     fn a_queue_below_the_target_or_of_one_packet_is_left_alone() {
         let mut queue = CoDel::new(CoDelConfig::default());

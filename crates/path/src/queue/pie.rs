@@ -226,7 +226,7 @@ mod tests {
             (0.05, TimeDelta::from_millis(35), TimeDelta::from_millis(15));
         queue.update();
         assert!((queue.drop_prob - 0.06375).abs() < 1e-12, "{}", queue.drop_prob);
-        // At 10 % and above a step is no more than 2 %: 0.125 × 0.985 + 1.25 × 0.965 would be 1.33.
+        // [rfc8033] §5.5: at 10 % and above a step is no more than 2 %: 0.125 × 0.985 + 1.25 × 0.965 would be 1.33.
         (queue.drop_prob, queue.delay) = (0.2, TimeDelta::from_secs(1));
         queue.update();
         assert!((queue.drop_prob - 0.22).abs() < 1e-12, "{}", queue.drop_prob);
@@ -281,6 +281,7 @@ mod tests {
         assert!((7_000..7_600).contains(&drops), "{drops}");
     }
 
+    /// [rfc8033] §5.1 and §4.1: who is hit, and how.
     #[test]
     fn marks_replace_drops_up_to_ten_percent_and_not_above() {
         for (drop_prob, expect_marks) in [(0.05, true), (0.3, false)] {
@@ -294,13 +295,14 @@ mod tests {
                 marked += usize::from(out.ecn == Ecn::Ce);
             }
             let (hit, other) = if expect_marks { (marked, refused) } else { (refused, marked) };
-            // 0.85/p packets pass after each hit before chance has its say.
+            // [rfc8033] §5.4: 0.85/p packets pass after each hit before chance has its say.
             let expected = 900.0 / (0.85 / drop_prob + 1.0 / drop_prob - 1.0);
             assert!((hit as f64 / expected - 1.0).abs() < 0.3, "{hit} hits, expected {expected}");
             assert_eq!(other, 0);
         }
     }
 
+    /// [rfc8033] §4.4: 100 ms of burst are within the allowance of 150 ms.
     #[test]
     fn the_first_burst_passes() {
         let mut queue = pie(PieConfig::default());

@@ -166,7 +166,7 @@ mod tests {
             .collect()
     }
 
-    /// RFC 8868: N(0, 5 ms), cut at 3 standard deviations; shifted, so mean 15 ms within 0..30 ms.
+    /// [rfc8868] §2.3: N(0, 5 ms), cut at 3 standard deviations; shifted, so mean 15 ms within 0..30 ms.
     #[test]
     fn far_apart_packets_vary_as_the_cut_gaussian_does() {
         let delays = delays(JitterConfig::default(), 400_000, TimeDelta::from_millis(100));
