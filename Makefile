@@ -46,8 +46,8 @@ $(VENV)/.dev: requirements/dev.lock $(VENV)/.base
 
 $(VENV)/.built: $(RUST_SOURCES) pyproject.toml $(VENV)/.base
 	@tools/check_machine.sh > /dev/null
-	@echo "building the native module in release mode"
-	@$(BIN)/maturin develop --quiet --release $(CARGO_FLAGS)
+	@echo "building the native module in release mode: minutes the first time, seconds later"
+	@PIP_QUIET=1 $(BIN)/maturin develop --release $(CARGO_FLAGS) > /dev/null
 	@touch $@
 
 setup: $(VENV)/.dev $(VENV)/.built
