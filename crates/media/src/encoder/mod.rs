@@ -1,6 +1,7 @@
 //! Encoder models: a picture and a budget go in, a frame's size and quality come out.
 
 pub mod statistical;
+pub mod x264;
 
 use crate::{Quality, SourceFrame};
 use legato_control::EncodedFrameInfo;

@@ -1,0 +1,195 @@
+//! The encoder behind its C interface; every `unsafe` of the crate is here.
+
+use crate::{Error, Mode, Settings};
+use openh264_sys2::source::APILoader;
+use openh264_sys2::{
+    CAMERA_VIDEO_REAL_TIME, ENCODER_OPTION, ENCODER_OPTION_BITRATE, ENCODER_OPTION_DATAFORMAT,
+    ENCODER_OPTION_GET_STATISTICS, ENCODER_OPTION_TRACE_LEVEL, ISVCEncoder, ISVCEncoderVtbl, RC_BITRATE_MODE,
+    RC_OFF_MODE, SBitrateInfo, SEncParamExt, SEncoderStatistics, SFrameBSInfo, SM_SINGLE_SLICE, SPATIAL_LAYER_ALL,
+    SSourcePicture, WELS_LOG_QUIET, videoFormatI420, videoFrameTypeIDR, videoFrameTypeSkip,
+};
+use std::ffi::c_void;
+use std::ptr::{from_mut, null_mut};
+
+pub(crate) struct Encoder {
+    api: Api,
+    width: i32,
+    height: i32,
+    quantiser: Option<u8>,
+}
+
+// SAFETY: the encoder is one object without ties to the thread that made it, and only `&mut` reaches it.
+unsafe impl Send for Encoder {}
+// SAFETY: a shared reference gives access to nothing.
+unsafe impl Sync for Encoder {}
+
+impl Encoder {
+    pub(crate) fn new(settings: Settings) -> Result<Self, Error> {
+        let api = Api::new()?;
+        let mut params = SEncParamExt::default();
+        // SAFETY: `params` outlives the call, which fills it.
+        check(unsafe { api.get_default_params(&raw mut params) }, "default parameters")?;
+        let (width, height) = (i32::from(settings.width), i32::from(settings.height));
+        params.iUsageType = CAMERA_VIDEO_REAL_TIME;
+        (params.iPicWidth, params.iPicHeight) = (width, height);
+        params.fMaxFrameRate = settings.frame_rate;
+        params.iTemporalLayerNum = 1;
+        params.iSpatialLayerNum = 1;
+        params.uiIntraPeriod = 0; // Key frames come when asked for.
+        params.bEnableFrameSkip = false;
+        params.iMultipleThreadIdc = 1;
+        params.bEnableSceneChangeDetect = false;
+        let layer = &mut params.sSpatialLayers[0];
+        (layer.iVideoWidth, layer.iVideoHeight) = (width, height);
+        layer.fFrameRate = settings.frame_rate;
+        layer.sSliceArgument.uiSliceMode = SM_SINGLE_SLICE;
+        layer.sSliceArgument.uiSliceNum = 1;
+        // A largest bitrate equal to the target would hold the actual one below it; libwebrtc
+        // leaves it unspecified too (webrtc:11543), which is the default.
+        let mut quantiser = None;
+        match settings.mode {
+            Mode::Bitrate(bps) => {
+                params.iRCMode = RC_BITRATE_MODE;
+                params.iTargetBitrate = signed(bps)?;
+                layer.iSpatialBitrate = signed(bps)?;
+            }
+            Mode::Quantiser(qp) => {
+                params.iRCMode = RC_OFF_MODE;
+                params.bEnableAdaptiveQuant = false;
+                layer.iDLayerQp = i32::from(qp);
+                quantiser = Some(qp);
+            }
+        }
+        let (mut quiet, mut format) = (WELS_LOG_QUIET, videoFormatI420);
+        // SAFETY: the encoder exists, and every pointer is to a live local of the option's type.
+        unsafe {
+            check(api.set_option(ENCODER_OPTION_TRACE_LEVEL, from_mut(&mut quiet).cast()), "log level")?;
+            check(api.initialize_ext(&raw const params), "parameters")?;
+            check(api.set_option(ENCODER_OPTION_DATAFORMAT, from_mut(&mut format).cast()), "format")?;
+        }
+        Ok(Self { api, width, height, quantiser })
+    }
+
+    pub(crate) fn set_bitrate(&mut self, bits_per_second: u32) -> Result<(), Error> {
+        let mut info = SBitrateInfo { iLayer: SPATIAL_LAYER_ALL, iBitrate: signed(bits_per_second)? };
+        // SAFETY: the option takes an SBitrateInfo and reads it during the call.
+        check(unsafe { self.api.set_option(ENCODER_OPTION_BITRATE, from_mut(&mut info).cast()) }, "bitrate")
+    }
+
+    /// Bytes, whether a key frame, mean quantiser. `picture` is as long as the size needs.
+    pub(crate) fn encode(&mut self, picture: &[u8], time_ms: i64, key: bool) -> Result<(Vec<u8>, bool, u8), Error> {
+        let luma = (self.width * self.height) as usize;
+        let (y, chroma) = picture.split_at(luma);
+        let (u, v) = chroma.split_at(luma / 4);
+        // The encoder reads the planes and writes none.
+        let source = SSourcePicture {
+            iColorFormat: videoFormatI420,
+            iStride: [self.width, self.width / 2, self.width / 2, 0],
+            pData: [y.as_ptr().cast_mut(), u.as_ptr().cast_mut(), v.as_ptr().cast_mut(), null_mut()],
+            iPicWidth: self.width,
+            iPicHeight: self.height,
+            uiTimeStamp: time_ms,
+            ..Default::default()
+        };
+        let mut info = SFrameBSInfo::default();
+        // SAFETY: source and info live through the calls; the planes are as long as strides say.
+        unsafe {
+            if key {
+                check(self.api.force_intra_frame(), "key frame")?;
+            }
+            check(self.api.encode_frame(&raw const source, &raw mut info), "frame")?;
+        }
+        if info.eFrameType == videoFrameTypeSkip {
+            return Err(Error("OpenH264: a frame was dropped although dropping is off".to_owned()));
+        }
+        let qp = match self.quantiser {
+            Some(qp) => qp,
+            None => self.mean_quantiser()?,
+        };
+        Ok((collect(&info), info.eFrameType == videoFrameTypeIDR, qp))
+    }
+
+    fn mean_quantiser(&mut self) -> Result<u8, Error> {
+        let mut statistics = SEncoderStatistics::default();
+        let pointer = from_mut(&mut statistics).cast();
+        // SAFETY: the option fills an SEncoderStatistics during the call.
+        check(unsafe { self.api.get_option(ENCODER_OPTION_GET_STATISTICS, pointer) }, "statistics")?;
+        Ok(statistics.uiAverageFrameQP as u8)
+    }
+}
+
+/// The C object and its table of functions, destroyed with it.
+struct Api {
+    object: *mut ISVCEncoder,
+    table: ISVCEncoderVtbl,
+}
+
+impl Api {
+    fn new() -> Result<Self, Error> {
+        let mut object = null_mut();
+        // SAFETY: on success the library leaves a live object, whose first word points to its table.
+        unsafe {
+            check(APILoader::WelsCreateSVCEncoder(&raw mut object), "an encoder")?;
+            Ok(Self { object, table: **object })
+        }
+    }
+    unsafe fn get_default_params(&self, params: *mut SEncParamExt) -> i32 {
+        self.table.GetDefaultParams.map_or(MISSING, |call| unsafe { call(self.object, params) })
+    }
+    unsafe fn initialize_ext(&self, params: *const SEncParamExt) -> i32 {
+        self.table.InitializeExt.map_or(MISSING, |call| unsafe { call(self.object, params) })
+    }
+    unsafe fn encode_frame(&self, source: *const SSourcePicture, info: *mut SFrameBSInfo) -> i32 {
+        self.table.EncodeFrame.map_or(MISSING, |call| unsafe { call(self.object, source, info) })
+    }
+    unsafe fn force_intra_frame(&self) -> i32 {
+        self.table.ForceIntraFrame.map_or(MISSING, |call| unsafe { call(self.object, true) })
+    }
+    unsafe fn set_option(&self, option: ENCODER_OPTION, value: *mut c_void) -> i32 {
+        self.table.SetOption.map_or(MISSING, |call| unsafe { call(self.object, option, value) })
+    }
+    unsafe fn get_option(&self, option: ENCODER_OPTION, value: *mut c_void) -> i32 {
+        self.table.GetOption.map_or(MISSING, |call| unsafe { call(self.object, option, value) })
+    }
+}
+
+impl Drop for Api {
+    fn drop(&mut self) {
+        // SAFETY: the object was made by this library and is used no more.
+        unsafe {
+            if let Some(uninitialize) = self.table.Uninitialize {
+                uninitialize(self.object);
+            }
+            APILoader::WelsDestroySVCEncoder(self.object);
+        }
+    }
+}
+
+/// A function the table lacks; no status of the library's own is so low.
+const MISSING: i32 = i32::MIN;
+
+/// All NAL units of a frame, one after the other.
+fn collect(info: &SFrameBSInfo) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for layer in &info.sLayerInfo[..info.iLayerNum.max(0) as usize] {
+        // SAFETY: the encoder has filled `iNalCount` lengths, and the buffer holds their sum; both
+        // stay valid until the next call.
+        unsafe {
+            let lengths = std::slice::from_raw_parts(layer.pNalLengthInByte, layer.iNalCount.max(0) as usize);
+            let total: i32 = lengths.iter().sum();
+            bytes.extend_from_slice(std::slice::from_raw_parts(layer.pBsBuf, total.max(0) as usize));
+        }
+    }
+    bytes
+}
+
+fn signed(bits_per_second: u32) -> Result<i32, Error> {
+    i32::try_from(bits_per_second)
+        .ok()
+        .filter(|&bps| bps > 0)
+        .ok_or_else(|| Error(format!("OpenH264: bitrate {bits_per_second} bit/s is out of range")))
+}
+
+fn check(status: i32, what: &str) -> Result<(), Error> {
+    if status == 0 { Ok(()) } else { Err(Error(format!("OpenH264 refused {what} (status {status})"))) }
+}

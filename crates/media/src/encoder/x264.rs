@@ -1,0 +1,391 @@
+//! x264 in average-bitrate mode with a VBV, zero latency, one thread: the rate control written
+//! anew from its behaviour, driving the measured tables of a profile instead of a codec.
+//!
+//! What it believes: a frame's bits times its quantiser scale are proportional to the cost its
+//! lookahead found. What it does, per frame: the quantiser that would have met the bitrate over a
+//! decaying window, modulated by the frame's blurred complexity; at most four steps from the last
+//! frame's; raised while the VBV is less than half full or the frame would not fit; and corrected
+//! inside the frame when its rows come out larger than planned. The window decays with the length
+//! of the VBV, which is why a long VBV lags: at 1 s the memory is some 4 s, at 200 ms 0.8 s.
+//!
+//! Missing: B-frames, lookahead, macroblock trees, several threads, minimum compression ratios.
+//! Rows are not simulated one by one: the correction inside a frame is solved for in one step.
+
+use super::{EncodedFrame, Encoder, EncoderBudget};
+use crate::SourceFrame;
+use crate::curve::{exp2, log2};
+use crate::profile::Profile;
+use legato_units::{DataRate, DataSize, Timestamp};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// How x264 is set up.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// VBV length at the bitrate, in ms: the lag of the encoder. It moves with the bitrate.
+    pub vbv_ms: u32,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self { vbv_ms: 1_000 }
+    }
+}
+
+/// The model of one x264 stream at one size.
+#[derive(Clone, Debug)]
+pub struct X264 {
+    profile: Arc<Profile>,
+    rung: usize,
+    encoder: usize,
+    config: Config,
+    control: RateControl,
+    /// The quantiser the reference picture looks as if coded with.
+    reference_qp: f32,
+    sequence: u64,
+}
+
+impl X264 {
+    /// A stream of `profile` at `rung`; `None` where the profile has no x264 tables.
+    pub fn new(profile: Arc<Profile>, rung: usize, config: Config) -> Option<Self> {
+        let at = profile.rungs.get(rung)?;
+        let encoder = at.encoders.iter().position(|tables| tables.name == "x264")?;
+        let fps = profile.content.frame_rate.as_f64() as f32;
+        let control = RateControl::new(at.macroblocks() as f32, fps);
+        Some(Self { profile, rung, encoder, config, control, reference_qp: 0.0, sequence: 0 })
+    }
+}
+
+impl Encoder for X264 {
+    #[inline]
+    fn encode(&mut self, _now: Timestamp, frame: SourceFrame, budget: EncoderBudget) -> EncodedFrame {
+        let keyframe = budget.keyframe || self.sequence == 0;
+        self.control.set_bitrate(budget.bitrate, self.config.vbv_ms);
+        let profile = Arc::clone(&self.profile);
+        let rung = &profile.rungs[self.rung];
+        let tables = &rung.encoders[self.encoder];
+        let (table, row, satd) = if keyframe {
+            let row = ((frame.content + tables.key_stride / 2) / tables.key_stride) as usize;
+            let row = row.min(tables.key.rows() - 1);
+            (&tables.key, row, rung.key_satd[row])
+        } else {
+            (&tables.inter, frame.content as usize, rung.satd[frame.content as usize])
+        };
+        let kind = if keyframe { Kind::Intra } else { Kind::Inter };
+        // A better reference than the frame's own quantiser would make leaves less to code.
+        let carry = if keyframe { 0.0 } else { REFERENCE_LOG2_PER_QP };
+        let reference = self.reference_qp;
+        let bits_at = |qp: f32| table.at(row, qp).log2_bytes + 3.0 + carry * (reference - qp);
+        let mut qp = self.control.start(kind, satd);
+        let mut log2_bits = bits_at(qp);
+        let ceiling = self.control.in_frame_ceiling(kind);
+        if let Some(max) = budget.max_frame_size {
+            let most = log2((max.as_bits().max(80)) as f32);
+            (qp, log2_bits) = raise_until(qp, log2_bits, most, &bits_at);
+        }
+        if exp2(log2_bits) > ceiling {
+            (qp, log2_bits) = self.correct_inside(qp, ceiling, &bits_at);
+        }
+        let bits = exp2(log2_bits);
+        self.control.end(kind, satd, qp, bits);
+        self.reference_qp = if keyframe { qp } else { REFERENCE_MEMORY * reference + (1.0 - REFERENCE_MEMORY) * qp };
+        let cell = table.at(row, qp);
+        let sequence = self.sequence;
+        self.sequence += 1;
+        EncodedFrame {
+            frame: frame.frame,
+            sequence,
+            content: frame.content,
+            rung: self.rung as u8,
+            qp,
+            size: DataSize::from_bytes((bits * 0.125).max(8.0) as u64),
+            keyframe,
+            width: rung.width,
+            height: rung.height,
+            psnr_db: Some(cell.psnr_db),
+            quality: Some(cell.quality()),
+            bitrate: budget.bitrate,
+        }
+    }
+}
+
+impl X264 {
+    /// The rows that come before the correction keep the frame's quantiser; the rest is coded so
+    /// that the frame ends at the ceiling, at most [`ROW_QP_RANGE`] coarser.
+    #[cold]
+    fn correct_inside(&self, qp: f32, ceiling: f32, bits_at: &impl Fn(f32) -> f32) -> (f32, f32) {
+        let before = UNCORRECTED_SHARE * exp2(bits_at(qp));
+        let target = ((ceiling - before) / (1.0 - UNCORRECTED_SHARE)).max(1.0);
+        let (rest_qp, rest) = raise_until(qp, bits_at(qp), log2(target), bits_at);
+        let bits = before + (1.0 - UNCORRECTED_SHARE) * exp2(rest);
+        (UNCORRECTED_SHARE * qp + (1.0 - UNCORRECTED_SHARE) * rest_qp, log2(bits))
+    }
+}
+
+/// The smallest quantiser from `qp` up at which the size is at most `most` (log2 bits), by secants.
+fn raise_until(mut qp: f32, mut log2_bits: f32, most: f32, bits_at: &impl Fn(f32) -> f32) -> (f32, f32) {
+    for _ in 0..6 {
+        if log2_bits <= most || qp >= QP_MAX {
+            break;
+        }
+        // A step of 6 halves the quantiser's scale; sizes fall by a factor of 2 to 4.
+        qp = (qp + ((log2_bits - most) * 3.5).max(0.25)).min(QP_MAX);
+        log2_bits = bits_at(qp);
+    }
+    (qp, log2_bits)
+}
+
+/// What a frame is predicted from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Inter = 0,
+    Intra = 1,
+}
+
+/// The rate control. Bits, bit/s and quantiser scales; scales as log2, where 0 is QP 12 (and 6 QP
+/// are 1).
+#[derive(Clone, Debug)]
+struct RateControl {
+    macroblocks: f32,
+    fps: f32,
+    bitrate: DataRate,
+    bitrate_bps: f32,
+    buffer_size: f32,
+    buffer_rate: f32,
+    /// Room in the VBV: bits that may still be sent at once.
+    buffer_fill: f32,
+    /// What the window forgets a frame.
+    decay: f32,
+    /// Sum of bits x scale / modulation over the window.
+    complexity_sum: f32,
+    /// Sum of wanted bits over the window.
+    wanted_bits: f32,
+    short_term_cost: f32,
+    short_term_count: f32,
+    /// log2 of the modulation of the last frame.
+    last_modulation: f32,
+    /// log2 scales of the last frame of each kind.
+    last_scale: [f32; 2],
+    mean_qp: f32,
+    mean_qp_weight: f32,
+    last_kind: Kind,
+    predictors: [Predictor; 2],
+    planned_bits: f32,
+    frames: u64,
+}
+
+impl RateControl {
+    fn new(macroblocks: f32, fps: f32) -> Self {
+        let start = scale_of(24.0);
+        Self {
+            macroblocks,
+            fps,
+            bitrate: DataRate::ZERO,
+            bitrate_bps: 0.0,
+            buffer_size: 0.0,
+            buffer_rate: 0.0,
+            buffer_fill: 0.0,
+            decay: 1.0,
+            // A first guess at the complexity of any video: 700,000 a frame, to the power of the
+            // quantiser curve's compression, which is 0.6.
+            complexity_sum: 0.01 * exp2(0.6 * log2(7.0e5)) * macroblocks.sqrt(),
+            wanted_bits: 0.0,
+            short_term_cost: 0.0,
+            short_term_count: 0.0,
+            last_modulation: 0.0,
+            last_scale: [start; 2],
+            mean_qp: 24.0 * 0.01,
+            mean_qp_weight: 0.01,
+            last_kind: Kind::Intra,
+            predictors: [Predictor::new(1.0), Predictor::new(1.5)],
+            planned_bits: 0.0,
+            frames: 0,
+        }
+    }
+
+    /// x264 counts in whole kbit/s and kbit.
+    #[inline]
+    fn set_bitrate(&mut self, bitrate: DataRate, vbv_ms: u32) {
+        if bitrate == self.bitrate {
+            return;
+        }
+        self.bitrate = bitrate;
+        let kbps = ((bitrate.as_bps() + 500) / 1_000).max(1);
+        let kbit = (kbps * u64::from(vbv_ms) / 1_000).max(1) as f32;
+        self.bitrate_bps = kbps as f32 * 1e3;
+        self.buffer_rate = self.bitrate_bps / self.fps;
+        // A VBV below one frame is raised to one.
+        self.buffer_size = (kbit * 1e3).max(self.buffer_rate);
+        self.decay = 1.0 - self.buffer_rate / self.buffer_size * 0.5 * 0.5;
+        if self.frames == 0 {
+            self.wanted_bits = self.buffer_rate;
+            self.buffer_fill = self.buffer_size * 0.9_f32.max(self.buffer_rate / self.buffer_size);
+        }
+        self.buffer_fill = self.buffer_fill.min(self.buffer_size);
+    }
+
+    /// The QP the frame starts with; the cost is what the lookahead found for it.
+    #[inline]
+    fn start(&mut self, kind: Kind, cost: f32) -> f32 {
+        self.short_term_cost = 0.5 * self.short_term_cost + cost * (0.04 * self.fps);
+        self.short_term_count = 0.5 * self.short_term_count + 1.0;
+        let mut scale = self.last_scale[kind as usize];
+        if cost > 0.0 {
+            self.last_modulation = (1.0 - COMPRESSION) * log2(self.short_term_cost / self.short_term_count);
+            scale = self.last_modulation + log2(self.complexity_sum / self.wanted_bits) - SCALE_AT_ZERO;
+        }
+        if kind == Kind::Intra && self.last_kind != Kind::Intra {
+            // A key frame is so much finer than the mean of the frames before it.
+            scale = scale_of(self.mean_qp / self.mean_qp_weight) - KEY_FINER;
+        } else if self.frames > 0 {
+            let last = self.last_scale[kind as usize];
+            scale = scale.clamp(last - LARGEST_STEP, last + LARGEST_STEP);
+        }
+        if cost > 0.0 {
+            scale = self.within_buffer(kind, cost, scale);
+        }
+        scale = scale.clamp(scale_of(0.0), scale_of(QP_MAX));
+        self.last_scale[kind as usize] = scale;
+        if self.frames == 0 {
+            self.last_scale[Kind::Inter as usize] = scale + KEY_FINER;
+        }
+        self.planned_bits = self.predictors[kind as usize].bits(scale, cost);
+        let qp = qp_of(scale);
+        self.mean_qp = self.mean_qp * 0.95 + qp + if kind == Kind::Intra { 6.0 * KEY_FINER } else { 0.0 };
+        self.mean_qp_weight = self.mean_qp_weight * 0.95 + 1.0;
+        self.last_kind = kind;
+        qp
+    }
+
+    /// The VBV's say before a frame.
+    #[inline]
+    fn within_buffer(&self, kind: Kind, cost: f32, wanted: f32) -> f32 {
+        let predictor = &self.predictors[kind as usize];
+        let (fill, size, rate) = (self.buffer_fill - HEADER_BITS, self.buffer_size, self.buffer_rate);
+        let mut scale = wanted;
+        if (kind == Kind::Inter || self.last_kind == Kind::Intra) && fill < 0.5 * size {
+            scale -= log2((2.0 * fill / size).clamp(0.5, 1.0));
+        }
+        let mut bits = predictor.bits(scale, cost);
+        let single_frame = rate * 1.1 > size;
+        // A VBV of five frames and more keeps half its room for the next.
+        let most = if size >= 5.0 * rate { 0.5 * fill } else { fill };
+        let least = if single_frame { rate } else { 0.5 * rate };
+        if bits > most {
+            let share = (most / bits).clamp(0.2, 1.0);
+            scale -= log2(share);
+            bits *= share;
+        }
+        if bits < least {
+            scale += log2((bits / least).clamp(0.001, 1.0));
+        }
+        scale = scale.max(wanted);
+        if kind == Kind::Inter && !single_frame {
+            // Bits that would run over the full VBV are spent on quality.
+            let bits = predictor.bits(scale, cost);
+            let space = fill + rate - size;
+            if bits < space {
+                scale += log2((bits / space).max(bits / (0.5 * size)).max(1e-6));
+            }
+            scale = scale.max(wanted - 1.0);
+        }
+        let bits = predictor.bits(scale, cost);
+        let room = fill.max(0.001);
+        if bits > room {
+            scale += log2(bits / room);
+        }
+        scale
+    }
+
+    /// Rows are made coarser while the frame looks as if it ended above this.
+    #[inline]
+    fn in_frame_ceiling(&self, kind: Kind) -> f32 {
+        let fill = self.buffer_fill - HEADER_BITS;
+        let left = (fill - self.planned_bits).max(0.0);
+        let tolerance = if kind == Kind::Intra { left } else { 0.5 * left };
+        let by_plan = (self.planned_bits + tolerance).min(fill - 0.5 * left);
+        by_plan.max(0.1 * self.buffer_rate)
+    }
+
+    #[inline]
+    fn end(&mut self, kind: Kind, cost: f32, qp: f32, bits: f32) {
+        let scale = scale_of(qp);
+        self.complexity_sum += bits * exp2(scale + SCALE_AT_ZERO - self.last_modulation);
+        self.complexity_sum *= self.decay;
+        self.wanted_bits = (self.wanted_bits + self.buffer_rate) * self.decay;
+        if cost >= self.macroblocks {
+            self.predictors[kind as usize].learn(scale, cost, bits);
+        }
+        self.buffer_fill = ((self.buffer_fill - bits).max(0.0) + self.buffer_rate).min(self.buffer_size);
+        self.frames += 1;
+    }
+}
+
+/// bits = (coefficient x cost + offset) / scale, with a memory of two frames.
+#[derive(Clone, Debug)]
+struct Predictor {
+    least: f32,
+    coefficient: f32,
+    offset: f32,
+    count: f32,
+}
+
+impl Predictor {
+    fn new(coefficient: f32) -> Self {
+        Self { least: 0.5 * coefficient, coefficient, offset: 0.0, count: 1.0 }
+    }
+    #[inline]
+    fn bits(&self, log2_scale: f32, cost: f32) -> f32 {
+        (self.coefficient * cost + self.offset) / (self.count * exp2(log2_scale + SCALE_AT_ZERO))
+    }
+    #[inline]
+    fn learn(&mut self, log2_scale: f32, cost: f32, bits: f32) {
+        if cost < 10.0 {
+            return;
+        }
+        let (old_coefficient, old_offset) = (self.coefficient / self.count, self.offset / self.count);
+        let product = bits * exp2(log2_scale + SCALE_AT_ZERO);
+        let mut coefficient = ((product - old_offset) / cost).max(self.least);
+        // At most half as much again, or two thirds, in one frame; the rest is offset.
+        let clipped = coefficient.clamp(old_coefficient / 1.5, old_coefficient * 1.5);
+        let mut offset = product - clipped * cost;
+        if offset >= 0.0 {
+            coefficient = clipped;
+        } else {
+            offset = 0.0;
+        }
+        self.count = self.count * 0.5 + 1.0;
+        self.coefficient = self.coefficient * 0.5 + coefficient;
+        self.offset = self.offset * 0.5 + offset;
+    }
+}
+
+/// log2 of the scale of a QP, against QP 12.
+#[inline]
+fn scale_of(qp: f32) -> f32 {
+    (qp - 12.0) * (1.0 / 6.0)
+}
+#[inline]
+fn qp_of(scale: f32) -> f32 {
+    12.0 + 6.0 * scale
+}
+
+/// log2 of the quantiser scale of QP 12, which is 0.85.
+const SCALE_AT_ZERO: f32 = -0.234_465_25;
+/// The quantiser curve's compression: 0 is a constant bitrate a frame, 1 a constant quantiser.
+const COMPRESSION: f32 = 0.6;
+/// log2 of the factor 1.4 by which key frames are finer.
+const KEY_FINER: f32 = 0.485_426_83;
+/// log2 of the largest change of scale from frame to frame: four QP steps.
+const LARGEST_STEP: f32 = 4.0 / 6.0;
+/// Above 51 coefficients are thrown away; 69 is x264's limit.
+const QP_MAX: f32 = 69.0;
+/// Slice and NAL headers that are sent whatever the picture.
+const HEADER_BITS: f32 = 40.0;
+/// Share of a frame coded before its rows are found too large.
+const UNCORRECTED_SHARE: f32 = 0.15;
+/// log2 of size for each QP step by which the reference is coarser than the frame.
+const REFERENCE_LOG2_PER_QP: f32 = 0.19;
+/// How much of the reference's apparent quantiser comes from before the last frame.
+const REFERENCE_MEMORY: f32 = 0.4;

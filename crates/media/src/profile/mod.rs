@@ -1,0 +1,84 @@
+//! Profiles: what real encoders made of a clip, measured once (docs/profile-format.md).
+//!
+//! A profile is shared by every call that shows its clip; encoders and decoders read from it and
+//! never write.
+
+mod parse;
+mod table;
+
+pub use parse::ProfileError;
+pub use table::{Cell, Damage, FreezeTable, LevelTable, LossTable};
+
+use crate::Content;
+use std::path::Path;
+
+/// A measured clip.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Profile {
+    /// What users call it.
+    pub name: String,
+    /// Which picture comes when.
+    pub content: Content,
+    /// The resolution ladder, smallest height first, at least one.
+    pub rungs: Vec<Rung>,
+    /// What a picture is worth that stays on display.
+    pub freeze: FreezeTable,
+}
+
+/// One size of the ladder.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rung {
+    /// Luma columns.
+    pub width: u16,
+    /// Luma rows.
+    pub height: u16,
+    /// Height against the source clip's: above 0.5 the source's own coding shows.
+    pub scale: f32,
+    /// The encoders measured at this size.
+    pub encoders: Vec<EncoderTables>,
+    /// x264's lookahead cost of each picture, predicted from the one before.
+    pub satd: Vec<f32>,
+    /// The same for every `key_stride`-th picture on its own.
+    pub key_satd: Vec<f32>,
+    /// What losing parts of a frame does.
+    pub loss: LossTable,
+}
+
+/// What one encoder makes of the clip at one size.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EncoderTables {
+    /// `"x264"` or `"openh264"`.
+    pub name: String,
+    /// Frames predicted from the one before, a row a picture.
+    pub inter: LevelTable,
+    /// Key frames, a row every `key_stride` pictures.
+    pub key: LevelTable,
+    /// Pictures between rows of `key`.
+    pub key_stride: u32,
+}
+
+impl Rung {
+    /// The tables of an encoder by name.
+    pub fn tables(&self, encoder: &str) -> Option<&EncoderTables> {
+        self.encoders.iter().find(|tables| tables.name == encoder)
+    }
+    /// Macroblocks of 16 x 16 in a picture.
+    pub fn macroblocks(&self) -> u32 {
+        u32::from(self.width).div_ceil(16) * u32::from(self.height).div_ceil(16)
+    }
+}
+
+impl Profile {
+    /// Read a profile file.
+    pub fn read(path: &Path) -> Result<Self, ProfileError> {
+        parse::read(path)
+    }
+    /// Parse the bytes of a profile; `file` names them in errors.
+    pub fn parse(file: &str, bytes: &[u8]) -> Result<Self, ProfileError> {
+        parse::parse(file, bytes)
+    }
+    /// The encoders that were measured at every size of the ladder.
+    pub fn encoders(&self) -> impl Iterator<Item = &str> {
+        self.rungs[0].encoders.iter().map(|tables| tables.name.as_str())
+    }
+}

@@ -1,0 +1,157 @@
+//! What measuring clips needs at native speed: SSIM and PSNR, and OpenH264. Lists of pictures come as
+//! one `bytes` object, picture after picture; all work is done with the interpreter released.
+
+use legato_h264::{Mode, Settings, Stream};
+use legato_media::encoder::x264;
+use legato_media::quality::{self, Luma};
+use legato_media::{Encoder, EncoderBudget, Profile, Source};
+use legato_units::{DataRate, Timestamp};
+use pyo3::prelude::*;
+use std::path::Path;
+use std::sync::Arc;
+use std::thread;
+
+pyo3::import_exception!(legato.errors, ProfileError);
+
+fn profile_error(message: String) -> PyErr {
+    ProfileError::new_err(message)
+}
+
+/// Mean SSIM (Gaussian window 11, sigma 1.5, luma) and luma PSNR in dB of each picture of `coded` against
+/// the picture of `reference` with the same number. Works on `threads` threads.
+#[pyfunction]
+#[pyo3(signature = (reference, coded, width, height, threads = 1))]
+pub(crate) fn picture_quality(
+    py: Python<'_>,
+    reference: &[u8],
+    coded: &[u8],
+    width: usize,
+    height: usize,
+    threads: usize,
+) -> PyResult<Vec<(f64, f64)>> {
+    let size = picture_bytes(width, height, reference.len())?;
+    if reference.len() != coded.len() {
+        return Err(profile_error(format!(
+            "{} and {} bytes of pictures cannot be compared",
+            reference.len(),
+            coded.len()
+        )));
+    }
+    py.detach(|| {
+        let count = reference.len() / size;
+        let share = count.div_ceil(threads.clamp(1, 64)).max(1);
+        let jobs = reference.chunks(share * size).zip(coded.chunks(share * size));
+        let parts = thread::scope(|scope| {
+            let running: Vec<_> = jobs
+                .map(|(a, b)| {
+                    scope.spawn(move || {
+                        a.chunks_exact(size)
+                            .zip(b.chunks_exact(size))
+                            .map(|(a, b)| compare(a, b, width, height))
+                            .collect::<Option<Vec<_>>>()
+                    })
+                })
+                .collect();
+            running.into_iter().map(|job| job.join().ok().flatten()).collect::<Option<Vec<_>>>()
+        });
+        parts.map(|parts| parts.concat())
+    })
+    .ok_or_else(|| profile_error(format!("pictures of {width}x{height} are too small to compare")))
+}
+
+fn compare(a: &[u8], b: &[u8], width: usize, height: usize) -> Option<(f64, f64)> {
+    let (a, b) = (Luma::new(width, height, a)?, Luma::new(width, height, b)?);
+    Some((quality::ssim(a, b)?, quality::psnr_db(quality::mean_squared_error(a, b)?)))
+}
+
+fn picture_bytes(width: usize, height: usize, length: usize) -> PyResult<usize> {
+    match width.checked_mul(height) {
+        Some(size) if size > 0 && length % size == 0 => Ok(size),
+        _ => Err(profile_error(format!("{length} bytes are no pictures of {width}x{height}"))),
+    }
+}
+
+/// One OpenH264 stream of planar 4:2:0 pictures, coded and decoded.
+#[pyclass(module = "legato._core")]
+pub(crate) struct OpenH264Stream {
+    stream: Stream,
+}
+
+/// (coded bytes, key frame?, mean QP, luma as decoded)
+type Coded = (Vec<u8>, bool, u8, Vec<u8>);
+
+#[pymethods]
+impl OpenH264Stream {
+    /// A stream at a forced quantiser (`qp`) or in bitrate mode (`bitrate_bps`): exactly one of them.
+    #[new]
+    #[pyo3(signature = (width, height, fps, *, qp = None, bitrate_bps = None))]
+    fn new(width: u16, height: u16, fps: f32, qp: Option<u8>, bitrate_bps: Option<u32>) -> PyResult<Self> {
+        let mode = match (qp, bitrate_bps) {
+            (Some(qp), None) => Mode::Quantiser(qp),
+            (None, Some(bps)) => Mode::Bitrate(bps),
+            _ => return Err(profile_error("OpenH264Stream needs either qp or bitrate_bps".to_owned())),
+        };
+        let stream = Stream::new(Settings { width, height, frame_rate: fps, mode });
+        Ok(Self { stream: stream.map_err(|error| profile_error(error.to_string()))? })
+    }
+
+    /// Code one picture; (coded bytes, key frame?, mean QP, decoded luma).
+    #[pyo3(signature = (picture, keyframe = false))]
+    fn encode(&mut self, py: Python<'_>, picture: &[u8], keyframe: bool) -> PyResult<Coded> {
+        let coded = py.detach(|| self.stream.encode(picture, keyframe));
+        let coded = coded.map_err(|error| profile_error(error.to_string()))?;
+        Ok((coded.bytes, coded.keyframe, coded.qp, coded.luma))
+    }
+
+    /// A new target from the next frame on.
+    fn set_bitrate(&mut self, bitrate_bps: u32) -> PyResult<()> {
+        self.stream.set_bitrate(bitrate_bps).map_err(|error| profile_error(error.to_string()))
+    }
+}
+
+/// A model of an encoder playing a profile, without a call around it: for holding models against
+/// the encoders they stand for.
+#[pyclass(module = "legato._core")]
+pub(crate) struct EncoderModel {
+    encoder: Box<dyn Encoder + Sync>,
+    source: Source,
+}
+
+#[pymethods]
+impl EncoderModel {
+    /// `encoder` on the profile at `path`, in pictures of `height` rows, from content `offset` on.
+    #[new]
+    #[pyo3(signature = (path, encoder, height, *, vbv_ms = 1_000, offset = 0))]
+    fn new(path: &str, encoder: &str, height: u16, vbv_ms: u32, offset: u32) -> PyResult<Self> {
+        let profile = Arc::new(Profile::read(Path::new(path)).map_err(|error| profile_error(error.to_string()))?);
+        let rung = profile.rungs.iter().position(|rung| rung.height == height);
+        let rung = rung.ok_or_else(|| profile_error(format!("{path}: height {height} was not measured")))?;
+        let source = Source::new(profile.content.clone(), Timestamp::ZERO, offset);
+        let model: Option<Box<dyn Encoder + Sync>> = match encoder {
+            "x264" => x264::X264::new(profile, rung, x264::Config { vbv_ms }).map(|model| Box::new(model) as _),
+            _ => None,
+        };
+        let encoder = model.ok_or_else(|| profile_error(format!("{path}: encoder {encoder} was not measured")))?;
+        Ok(Self { encoder, source })
+    }
+
+    /// The next frame at a bitrate: (size in bytes, QP, SSIM in dB as shown, PSNR in dB at the coded size).
+    #[pyo3(signature = (bitrate_bps, keyframe = false))]
+    fn encode(&mut self, bitrate_bps: u64, keyframe: bool) -> (u64, f32, Option<f32>, Option<f32>) {
+        let frame = self.source.capture();
+        let budget = EncoderBudget { keyframe, ..EncoderBudget::of_bitrate(DataRate::from_bps(bitrate_bps)) };
+        let coded = self.encoder.encode(frame.capture, frame, budget);
+        (coded.size.as_bytes(), coded.qp, coded.quality.map(|quality| quality.ssim_db), coded.psnr_db)
+    }
+}
+
+/// Mean coded size in bytes of a clip's predicted frames at a quantiser, from its profile.
+#[pyfunction]
+pub(crate) fn profile_mean_size(path: &str, encoder: &str, height: u16, qp: f32) -> PyResult<f64> {
+    let profile = Profile::read(Path::new(path)).map_err(|error| profile_error(error.to_string()))?;
+    let rung = profile.rungs.iter().find(|rung| rung.height == height);
+    let tables = rung.and_then(|rung| rung.tables(encoder));
+    let table = &tables.ok_or_else(|| profile_error(format!("{path}: {encoder} at height {height} was not measured")))?.inter;
+    let total: f64 = (0..table.rows()).map(|row| f64::from(table.at(row, qp).log2_bytes).exp2()).sum();
+    Ok(total / table.rows() as f64)
+}

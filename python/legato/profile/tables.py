@@ -1,0 +1,163 @@
+"""What a frame costs and looks like at every quantiser: forced-QP runs of the real encoders."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from legato import _core
+from legato.profile.clip import Clip, Pictures
+from legato.profile.x264 import X264, Encoder
+
+LEVELS = tuple(range(14, 51, 4))
+"""Quantisers at which every frame is coded; between them log size and dB are interpolated."""
+LEAD_IN_FRAMES = 4
+"""Coded before the first measured frame, so that it too is predicted from its neighbour."""
+KEY_STRIDE = 8
+"""Every so many pictures one is coded as a key frame."""
+
+
+class Stream(Protocol):
+    """One stream of one encoder: (size in bytes, luma as decoded) per picture."""
+
+    def encode(self, pictures: Pictures, index: int, *, keyframe: bool = False) -> tuple[int, np.ndarray]: ...
+
+
+class X264Stream:
+    """x264 at a forced quantiser, adaptive quantisation on."""
+
+    def __init__(self, library: X264, pictures: Pictures, fps: str, qp: int) -> None:
+        self._qp = qp
+        self._encoder = Encoder(library, pictures.width, pictures.height, fps)
+
+    def encode(self, pictures: Pictures, index: int, *, keyframe: bool = False) -> tuple[int, np.ndarray]:
+        chroma = (pictures.u[index], pictures.v[index])
+        coded = self._encoder.encode(pictures.luma[index], chroma, qp=self._qp, keyframe=keyframe)
+        return coded.size_bytes, coded.luma
+
+
+class OpenH264Stream:
+    """OpenH264 at a forced quantiser."""
+
+    def __init__(self, pictures: Pictures, fps: float, qp: int) -> None:
+        self._stream = _core.OpenH264Stream(pictures.width, pictures.height, min(fps, 60.0), qp=qp)
+
+    def encode(self, pictures: Pictures, index: int, *, keyframe: bool = False) -> tuple[int, np.ndarray]:
+        coded, _, _, luma = self._stream.encode(pictures.planar(index), keyframe)
+        return len(coded), np.frombuffer(luma, np.uint8).reshape(pictures.height, pictures.width)
+
+
+@dataclass(frozen=True)
+class Level:
+    """One quantiser: a row a picture of the clip, and a row every KEY_STRIDE pictures for key frames."""
+
+    size_bytes: np.ndarray
+    psnr_db: np.ndarray  # at the coded size
+    shown_ssim_db: np.ndarray  # at the clip's full size
+    shown_psnr_db: np.ndarray
+    key_size_bytes: np.ndarray
+    key_psnr_db: np.ndarray
+    key_shown_ssim_db: np.ndarray
+    key_shown_psnr_db: np.ndarray
+
+
+def measure_level(make_stream, clip: Clip, pictures: Pictures, full: Pictures) -> Level:
+    """Both runs of one encoder at one quantiser. `make_stream` opens a stream."""
+    stream = make_stream()
+    for index in clip.lead_in(LEAD_IN_FRAMES):
+        stream.encode(pictures, index)
+    coded = [stream.encode(pictures, index) for index in range(len(pictures.luma))]
+    stream = make_stream()
+    keys = range(0, len(pictures.luma), KEY_STRIDE)
+    coded_keys = [stream.encode(pictures, index, keyframe=True) for index in keys]
+    inter = _qualities([luma for _, luma in coded], pictures, full, slice(None))
+    intra = _qualities([luma for _, luma in coded_keys], pictures, full, slice(None, None, KEY_STRIDE))
+    return Level(
+        np.array([size for size, _ in coded], np.uint32), *inter, np.array([size for size, _ in coded_keys], np.uint32), *intra
+    )
+
+
+def _qualities(coded: list[np.ndarray], pictures: Pictures, full: Pictures, which: slice) -> tuple[np.ndarray, ...]:
+    """PSNR at the coded size; SSIM in dB and PSNR at the clip's full size."""
+    luma = np.stack(coded)
+    if pictures.height == full.height:
+        ssim_db, shown_psnr = quality(full.luma[which], luma)
+        return shown_psnr, ssim_db, shown_psnr
+    error = (luma.astype(np.int16) - pictures.luma[which]).astype(np.int32)
+    mse = np.maximum(np.mean(error * error, axis=(1, 2)), 1e-3)
+    psnr = np.minimum(10 * np.log10(255 * 255 / mse), 60.0)
+    ssim_db, shown_psnr = quality(full.luma[which], np.stack([enlarge(plane, full) for plane in coded]))
+    return psnr, ssim_db, shown_psnr
+
+
+def enlarge(luma: np.ndarray, full: Pictures) -> np.ndarray:
+    """A luma plane at the clip's full size, bicubic, as a receiver shows it."""
+    import av
+
+    frame = av.VideoFrame.from_ndarray(np.ascontiguousarray(luma), format="gray")
+    large = frame.reformat(width=full.width, height=full.height, interpolation="BICUBIC")
+    plane = large.planes[0]
+    return np.frombuffer(plane, np.uint8).reshape(-1, plane.line_size)[: full.height, : full.width]
+
+
+def quality(reference: np.ndarray, coded: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """SSIM in dB and PSNR in dB, a value a picture."""
+    ssim, psnr = ssim_psnr(reference, coded)
+    return ssim_to_db(ssim), psnr
+
+
+def ssim_psnr(reference: np.ndarray, coded: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """SSIM and PSNR in dB, a value a picture."""
+    _, height, width = reference.shape
+    pairs = _core.picture_quality(reference.tobytes(), coded.tobytes(), width, height)
+    return np.array([ssim for ssim, _ in pairs]), np.array([psnr for _, psnr in pairs])
+
+
+def ssim_to_db(ssim: np.ndarray) -> np.ndarray:
+    """-10 log10(1 - SSIM), at most 40 dB."""
+    return -10 * np.log10(np.maximum(1 - ssim, 1e-4))
+
+
+def satd(library: X264, clip: Clip, pictures: Pictures) -> tuple[np.ndarray, np.ndarray]:
+    """x264's own complexity of every picture: (predicted from the one before, key frames).
+
+    x264's rate control steers by the cost its lookahead finds on the source pictures. It is not
+    told, but with `qcomp` 0 and a constant rate factor the quantiser of a frame is proportional to
+    the cost blurred over the last frames, and the statistics tell the quantiser to 0.01: so the
+    blur can be taken off again.
+    """
+    lead_in = clip.lead_in(LEAD_IN_FRAMES)
+    order = lead_in + list(range(len(pictures.luma)))
+    inter = _satd_of(library, clip, pictures, order, all_keys=False)[len(lead_in) :]
+    intra = _satd_of(library, clip, pictures, list(range(0, len(pictures.luma), KEY_STRIDE)), all_keys=True)
+    return inter, intra
+
+
+_CRF = 28
+
+
+def _satd_of(library: X264, clip: Clip, pictures: Pictures, order: list[int], *, all_keys: bool) -> np.ndarray:
+    options: dict[str, object] = {"crf": _CRF, "qcomp": 0}
+    if all_keys:
+        options["keyint"] = 1
+    encoder = Encoder(library, pictures.width, pictures.height, fps_text(clip), options=options)
+    for index in order:
+        encoder.encode(pictures.luma[index], (pictures.u[index], pictures.v[index]), keyframe=all_keys)
+    macroblocks = math.ceil(pictures.width / 16) * math.ceil(pictures.height / 16)
+    duration = 0.04 * float(clip.fps)  # x264 counts complexity per 40 ms
+    values, total, count = [], 0.0, 0.0
+    for qp in encoder.close():
+        blurred = macroblocks * 80 * 2 ** ((qp - _CRF) / 6)
+        total, count = 0.5 * total, 0.5 * count + 1
+        now = max(blurred * count - total, 0.0)
+        total += now
+        values.append(now / duration)
+    return np.array(values).round().astype(np.uint32)
+
+
+def fps_text(clip: Clip) -> str:
+    """Frames per second as encoders take it."""
+    return f"{clip.fps.numerator}/{clip.fps.denominator}"

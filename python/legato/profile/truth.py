@@ -1,0 +1,196 @@
+"""Model against encoder: how true the codec model is, on schedules of targets it never saw.
+
+    python -m legato.profile.truth --clips data/clips/*.mp4 --seeds 2 --out truth/
+
+Codes each clip with the real x264 (and OpenH264) along a random schedule of targets, lets the model
+of the clip's profile do the same, and prints how they compare. Only the tables of a profile are
+measured on its clip; the coefficients of the models are constants of the code.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+
+from legato import _core
+from legato.errors import Error
+from legato.profile.clip import Clip, Pictures, read_clip
+from legato.profile.measure import profile_clip
+from legato.profile.tables import fps_text, quality
+from legato.profile.x264 import X264, Encoder
+
+VBV_MS = (100, 200, 500, 1000)
+
+
+@dataclass(frozen=True)
+class Track:
+    """What one encoder, real or modelled, made of a schedule; one entry a frame."""
+
+    size_bytes: np.ndarray
+    qp: np.ndarray
+    ssim_db: np.ndarray
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """How a model compares with its encoder over one schedule.
+
+    `rate_error_ratio`: mean over whole seconds of |model - real| / real bits.
+    `overshoot_corr_*`: correlation of bits over target in windows of 1 s and of 200 ms.
+    `overshoot_p95_*`: 95th percentile of bits over target, 1 s windows.
+    `qp_mae`, `ssim_mae_db`: mean absolute difference a frame; `ssim_bias_db`: mean difference.
+    """
+
+    clip: str
+    encoder: str
+    height: int
+    vbv_ms: int
+    seed: int
+    rate_error_ratio: float
+    overshoot_corr_1s: float
+    overshoot_corr_200ms: float
+    overshoot_p95_real: float
+    overshoot_p95_model: float
+    qp_mae: float
+    ssim_mae_db: float
+    ssim_bias_db: float
+
+
+def schedule(rng: np.random.Generator, frames: int, fps: float, low_bps: float, high_bps: float) -> np.ndarray:
+    """A target a frame: log-uniform steps of 1 to 4 s, and in a third of them a ramp in place of a step."""
+    targets: list[float] = []
+    last = float(np.sqrt(low_bps * high_bps))
+    while len(targets) < frames:
+        length = int(rng.uniform(1.0, 4.0) * fps)
+        goal = float(np.exp(rng.uniform(np.log(low_bps), np.log(high_bps))))
+        ramp = rng.random() < 1 / 3
+        targets += list(np.geomspace(last, goal, length)) if ramp else [goal] * length
+        last = goal
+    return np.array(targets[:frames]).round(-3)
+
+
+def contents(clip: Clip, frames: int) -> list[int]:
+    """The play order of a clip, as the simulator's source has it."""
+    count = len(clip.order)
+    if clip.playback == "loop" or count == 1:
+        return [i % count for i in range(frames)]
+    period = 2 * (count - 1)
+    return [min(i % period, period - i % period) for i in range(frames)]
+
+
+def real_x264(
+    library: X264, clip: Clip, pictures: Pictures, targets: np.ndarray, vbv_ms: int, preset: str = "superfast"
+) -> Track:
+    """x264 along the schedule, live."""
+    bitrate = int(targets[0])
+    encoder = Encoder(
+        library, pictures.width, pictures.height, fps_text(clip), bitrate_bps=bitrate, vbv_ms=vbv_ms, preset=preset
+    )
+    sizes, shown = [], []
+    order = contents(clip, len(targets))
+    for index, target in zip(order, targets, strict=True):
+        if int(target) != bitrate:
+            bitrate = int(target)
+            encoder.set_bitrate(bitrate)
+        coded = encoder.encode(pictures.luma[index], (pictures.u[index], pictures.v[index]))
+        sizes.append(coded.size_bytes)
+        shown.append(coded.luma)
+    qp = encoder.close()
+    ssim_db, _ = quality(pictures.luma[order], np.stack(shown))
+    return Track(np.array(sizes), np.array(qp), ssim_db)
+
+
+def real_openh264(clip: Clip, pictures: Pictures, targets: np.ndarray) -> Track:
+    """OpenH264 along the schedule, live."""
+    bitrate = int(targets[0])
+    stream = _core.OpenH264Stream(pictures.width, pictures.height, float(clip.fps), bitrate_bps=bitrate)
+    sizes, qps, shown = [], [], []
+    order = contents(clip, len(targets))
+    for index, target in zip(order, targets, strict=True):
+        if int(target) != bitrate:
+            bitrate = int(target)
+            stream.set_bitrate(bitrate)
+        coded, _, qp, luma = stream.encode(pictures.planar(index))
+        sizes.append(len(coded))
+        qps.append(qp)
+        shown.append(np.frombuffer(luma, np.uint8).reshape(pictures.height, pictures.width))
+    ssim_db, _ = quality(pictures.luma[order], np.stack(shown))
+    return Track(np.array(sizes), np.array(qps, float), ssim_db)
+
+
+def modelled(profile: Path, encoder: str, height: int, targets: np.ndarray, vbv_ms: int) -> Track:
+    """The model along the schedule."""
+    model = _core.EncoderModel(str(profile), encoder, height, vbv_ms=vbv_ms)
+    rows = [model.encode(int(target)) for target in targets]
+    return Track(*(np.array([row[i] for row in rows], float) for i in range(3)))
+
+
+def compare(real: Track, model: Track, targets: np.ndarray, fps: float) -> dict[str, float]:
+    """The figures of a `Verdict`, the first second (both encoders start up) left out."""
+    skip = round(fps)
+
+    def ratios(track: Track, window: int) -> tuple[np.ndarray, np.ndarray]:
+        count = (len(targets) - skip) // window
+        cut = slice(skip, skip + count * window)
+        bits = 8 * track.size_bytes[cut].reshape(count, window).sum(axis=1)
+        return bits, bits / (targets[cut].reshape(count, window).sum(axis=1) / fps)
+
+    second, fifth = round(fps), max(1, round(fps / 5))
+    real_bits, real_over = ratios(real, second)
+    model_bits, model_over = ratios(model, second)
+    return {
+        "rate_error_ratio": float(np.mean(np.abs(model_bits - real_bits) / real_bits)),
+        "overshoot_corr_1s": float(np.corrcoef(real_over, model_over)[0, 1]),
+        "overshoot_corr_200ms": float(np.corrcoef(ratios(real, fifth)[1], ratios(model, fifth)[1])[0, 1]),
+        "overshoot_p95_real": float(np.quantile(real_over, 0.95)),
+        "overshoot_p95_model": float(np.quantile(model_over, 0.95)),
+        "qp_mae": float(np.mean(np.abs(real.qp - model.qp)[skip:])),
+        "ssim_mae_db": float(np.mean(np.abs(real.ssim_db - model.ssim_db)[skip:])),
+        "ssim_bias_db": float(np.mean((model.ssim_db - real.ssim_db)[skip:])),
+    }
+
+
+def rate_range(profile: Path, encoder: str, height: int, fps: float) -> tuple[float, float]:
+    """From the rate the clip needs at QP 38 to that at QP 24: where a call lives."""
+    sizes = [_core.profile_mean_size(str(profile), encoder, height, qp) for qp in (38, 24)]
+    return tuple(float(size * 8 * fps) for size in sizes)
+
+
+def verdicts(
+    clip_path: Path,
+    profile: Path | None,
+    *,
+    height: int,
+    seeds: Iterable[int],
+    vbv_ms: Sequence[int] = VBV_MS,
+    encoders: Sequence[str] = ("x264", "openh264"),
+    seconds: int = 30,
+    tracks: list | None = None,
+) -> list[Verdict]:
+    """All comparisons of one clip at one height; profiles it first where no profile is given."""
+    clip = read_clip(clip_path)
+    pictures = clip.pictures(height)
+    fps = float(clip.fps)
+    library = X264()
+    found = []
+    for seed in seeds:
+        for encoder in encoders:
+            low, high = rate_range(profile, encoder, height, fps)
+            targets = schedule(np.random.default_rng(seed), round(seconds * fps), fps, low, high)
+            for vbv in vbv_ms if encoder == "x264" else (0,):
+                if encoder == "x264":
+                    real = real_x264(library, clip, pictures, targets, vbv)
+                else:
+                    real = real_openh264(clip, pictures, targets)
+                model = modelled(profile, encoder, height, targets, vbv)
+                figures = compare(real, model, targets, fps)
+                found.append(Verdict(clip.name, encoder, height, vbv, seed, **figures))
+                if tracks is not None:
+                    tracks.append((found[-1], targets, real, model))
+    return found
