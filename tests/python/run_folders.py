@@ -60,7 +60,8 @@ def write_run(
         "calls_per_part": calls_per_part, "duration_s": duration_s, "scenario": scenario, **lists,
     }  # fmt: skip
     (folder / "manifest.json").write_text(json.dumps(manifest))
-    (folder / "plan.json").write_text(json.dumps({"scenario_toml": SCENARIO_TOML, **lists}))
+    plan_document = {"scenario": SCENARIO_TOML, "scenario_path": f"scenarios/{scenario}.toml", "log": log, **lists}
+    (folder / "plan.json").write_text(json.dumps(plan_document))
     parts = range(0, len(plan), calls_per_part)
     for part, first in enumerate(parts):
         if finished_parts is not None and part >= finished_parts:
@@ -83,7 +84,7 @@ def write_table(path: Path, columns: dict[str, np.ndarray]) -> None:
     database = duckdb.connect()
     database.register("columns", columns)
     chosen = ", ".join(
-        f"nullif(\"{name}\", 'nan'::{'FLOAT' if values.dtype == np.float32 else 'DOUBLE'}) AS \"{name}\""
+        f'nullif("{name}", \'nan\'::{"FLOAT" if values.dtype == np.float32 else "DOUBLE"}) AS "{name}"'
         if values.dtype.kind == "f"
         else f'"{name}"'
         for name, values in columns.items()

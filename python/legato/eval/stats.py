@@ -11,8 +11,8 @@ resamples *groups* of calls and needs nothing but each group's totals, so its me
 All controllers see the same draws of the same conditions, which is what pairs them: the difference between two
 controllers is taken inside every resample, so what makes a condition hard for both cancels.
 
-Intervals are percentile intervals (Efron and Tibshirani 1993, ch. 13). They speak of conditions like those in the run; calls that
-share a trace are not independent, so as a claim about *other traces* they are too narrow.
+Intervals are percentile intervals (Efron and Tibshirani 1993, ch. 13). They speak of conditions like those in the
+run; calls that share a trace are not independent, so as a claim about *other traces* they are too narrow.
 """
 
 from __future__ import annotations

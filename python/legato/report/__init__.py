@@ -4,8 +4,8 @@
 >>> legato.report.table(["runs/demo"], baseline="fixed")   # doctest: +SKIP
 """
 
-from .page import write
 from .metrics import CDF_METRICS, KEY_METRICS, METRICS, Metric
+from .page import write
 from .run_folder import RunFolder, open_run
 from .tables import Summary, TableRow, summarise, table
 

@@ -44,7 +44,7 @@ def points(store: Store, calls: int) -> dict[str, Any]:
         "run": [row[4] for row in rows],
         "call": [row[5] for row in rows],
         "figures": {
-            column: [shortened(row[6 + at] , METRICS[column].scale) for row in rows] for at, column in enumerate(columns)
+            column: [shortened(row[at], METRICS[column].scale) for row in rows] for at, column in enumerate(columns, 6)
         },
     }
 

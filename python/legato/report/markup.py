@@ -16,7 +16,8 @@ _MAX_SEEDS = 6
 def facts(store: Store, summary: Summary) -> str:
     """What was run, as the pairs of a definition list."""
     counted = store.rows("SELECT count(DISTINCT trace), count(DISTINCT clip) FROM summary")[0]
-    low, high = store.rows(f"SELECT min({store.column('duration_s')}), max({store.column('duration_s')}) FROM summary")[0]
+    duration = store.column("duration_s")
+    low, high = store.rows(f"SELECT min({duration}), max({duration}) FROM summary")[0]
     planned = f" of {summary.calls_planned:,}" if not summary.complete else ""
     pairs = [
         ("calls", f"{summary.calls_found:,}{planned}"),
@@ -59,7 +60,7 @@ def definition_list(summary: Summary) -> str:
 def _seeds(store: Store) -> str:
     seeds = list(dict.fromkeys(seed for run in store.runs for seed in run.names("seeds")))
     if not seeds:
-        seeds = [str(row[0]) for row in store.rows(f"SELECT DISTINCT seed FROM summary ORDER BY seed LIMIT {_MAX_SEEDS + 1}")]
+        seeds = [str(row[0]) for row in store.rows("SELECT DISTINCT seed FROM summary ORDER BY seed")]
     if len(seeds) <= _MAX_SEEDS:
         return ", ".join(seeds)
     return f"{len(seeds):,} ({seeds[0]} … {seeds[-1]})"

@@ -54,6 +54,7 @@ def _delays(stem: str, label: str, definition: str, kinds: str) -> list[Metric]:
     ]
 
 
+# fmt: off
 METRICS: dict[str, Metric] = {
     metric.column: metric
     for metric in [
@@ -63,7 +64,8 @@ METRICS: dict[str, Metric] = {
         Metric("viewed_ssim_db_mean", "SSIM as viewed", "dB", 1.0, 2, "higher",
                "The same over captured frames: a frozen picture is scored against what it should have shown."),
         Metric("psnr_db_mean", "PSNR", "dB", 1.0, 2, "higher", "Luma PSNR, mean over rendered frames."),
-        *_delays("frame_delay", "Frame delay", "Encoded to decodable, frames that became decodable", "p98 mean p50 p95"),
+        *_delays("frame_delay", "Frame delay", "Encoded to decodable, frames that became decodable",
+                 "p98 mean p50 p95"),
         *_delays("render_delay", "Render delay", "Captured to rendered, rendered frames", "mean p95 p98"),
         _share("utilisation_ratio", "Utilisation", "Receiver rate over the mean capacity of the bottleneck.", "higher"),
         _share("loss_ratio", "Packet loss", "Packets of the forward path that never arrived, over packets sent."),
@@ -71,7 +73,7 @@ METRICS: dict[str, Metric] = {
                "Video packets missing after retransmission and FEC, over video packets sent."),
         _share("stall_ratio", "Time stalled",
                "Time in gaps between rendered frames above 200 ms, over the call's length."),
-        Metric("stalls_per_s", "Stalls", "1/s", 1.0, 3, "lower", "Gaps between rendered frames above 200 ms, a second."),
+        Metric("stalls_per_s", "Stalls", "1/s", 1.0, 3, "lower", "Gaps between rendered frames above 200 ms."),
         _share("freeze_ratio", "Time frozen",
                "Time in freezes by libwebrtc's rule (a gap above max(3 × mean gap, mean gap + 150 ms), mean over the "
                "last 30 gaps), over the call's length."),
@@ -111,6 +113,7 @@ METRICS: dict[str, Metric] = {
         Metric("qoe_d", "QoE_d", "", 1.0, 3, "higher", "Concerto's QoE_d, over mean frame delay and mean SSIM dB."),
     ]
 }
+# fmt: on
 """Every figure of a summary row, by column, in the order a table shows them."""
 
 KEY_METRICS: tuple[str, ...] = (
@@ -130,4 +133,3 @@ TRADE_OFF_METRICS: tuple[str, ...] = (
     "loss_ratio", "stall_ratio", "rendered_fps",
 )  # fmt: skip
 """What the trade-off plot can put on an axis; the first two are what it opens with."""
-

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 from collections.abc import Sequence
 from html import escape
 from importlib import resources
@@ -16,6 +15,7 @@ from . import figures, palette, timelines
 from .markup import definition_list, facts, table_html
 from .metrics import CDF_METRICS, KEY_METRICS, METRICS, TRADE_OFF_METRICS
 from .reading import NAMED, reading
+from .repeat import command
 from .run_folder import RunFolder
 from .store import Store
 from .tables import Summary, summarise_store
@@ -167,7 +167,7 @@ def _calls_caption(summary: Summary, shown: int, lines: Sequence[dict[str, Any] 
     bin_ms = lines[0]["bin_ms"] if lines and lines[0] else timelines.SERIES_BIN_MS
     return (
         '<p class="caption">One condition at a time, controllers above each other on the same axes, in bins of '
-        f"{bin_ms} ms.{part}<span class=\"screen\"> Drag to zoom, double-click to see all. What is chosen here is "
+        f'{bin_ms} ms.{part}<span class="screen"> Drag to zoom, double-click to see all. What is chosen here is '
         "what is printed.</span></p>"
     )
 
@@ -196,20 +196,6 @@ def _command(run: RunFolder) -> str:
     return f'<pre class="code"><code>{escape(command(run))}</code></pre>'
 
 
-def command(run: RunFolder) -> str:
-    """The command line that makes this run again."""
-    words = ["legato", "compare"]
-    if run.scenario_toml is not None:
-        words += ["--scenario", run.scenario]
-    for option in ("controllers", "traces", "clips"):
-        if names := run.names(option):
-            words += [f"--{option}", ",".join(names)]
-    if seeds := run.names("seeds"):
-        words += ["--seeds", ",".join(seeds)]
-    words += ["--out", run.name]
-    return shlex.join(words)
-
-
 def _scenario(run: RunFolder) -> str:
     text = run.scenario_toml
     head = f"<h3>{escape(run.scenario)}</h3>"
@@ -226,7 +212,7 @@ def _folder(run: RunFolder) -> str:
         rows.append(f"<dt>{key}</dt><dd>{escape(shown or '–')}</dd>")
     rows.append(f"<dt>log</dt><dd>{escape(str(run.manifest.get('log', '–')))}</dd>")
     rows.append(f"<dt>version</dt><dd>{escape(run.version)}</dd>")
-    return f"<h3>{escape(run.name)}</h3><dl class=\"crossed\">{''.join(rows)}</dl>"
+    return f'<h3>{escape(run.name)}</h3><dl class="crossed">{"".join(rows)}</dl>'
 
 
 def _fill(template: str, values: dict[str, str]) -> str:

@@ -47,11 +47,8 @@ class RunFolder:
     @property
     def scenario_toml(self) -> str | None:
         """The scenario as it was resolved, or None where the plan does not hold it."""
-        for key in ("scenario_toml", "scenario"):
-            text = self.plan.get(key)
-            if isinstance(text, str) and "=" in text:
-                return text
-        return None
+        text = self.plan.get("scenario")
+        return text if isinstance(text, str) and "=" in text else None
 
     def names(self, key: str) -> list[str]:
         """A list of the manifest (`controllers`, `traces`, `clips`, `seeds`) as text."""

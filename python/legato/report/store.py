@@ -61,7 +61,7 @@ class Store:
     def column(self, name: str) -> str:
         """SQL of a figure of `summary` as a double; null where the run does not have the column."""
         # A NaN in a file is an absent figure too: one must not turn every mean into NaN.
-        return f'nullif("{name}"::DOUBLE, \'nan\'::DOUBLE)' if name in self.columns else "NULL::DOUBLE"
+        return f"nullif(\"{name}\"::DOUBLE, 'nan'::DOUBLE)" if name in self.columns else "NULL::DOUBLE"
 
     def _create_summary(self) -> frozenset[str]:
         parts, columns = [], set()
@@ -101,7 +101,8 @@ class Store:
     def _clashing_controllers(self) -> set[str]:
         clashing = set()
         shared = self.rows(
-            "SELECT controller, list_sort(list(DISTINCT run)) FROM found GROUP BY controller HAVING count(DISTINCT run) > 1"
+            "SELECT controller, list_sort(list(DISTINCT run)) FROM found "
+            "GROUP BY controller HAVING count(DISTINCT run) > 1"
         )
         for name, runs in shared:
             if len({(self.runs[at].scenario, self.runs[at].version) for at in runs}) > 1:

@@ -137,9 +137,7 @@ def choose_baseline(variants: Sequence[str], asked: str | None) -> str:
     return next((name for name in variants if name == "gcc" or name.startswith("gcc · ")), variants[0])
 
 
-def _group_totals(
-    store: Store, metrics: Sequence[Metric], exact: bool, where: str
-) -> tuple[np.ndarray, np.ndarray]:
+def _group_totals(store: Store, metrics: Sequence[Metric], exact: bool, where: str) -> tuple[np.ndarray, np.ndarray]:
     """Sums and numbers of the non-null figures: two arrays (variants, groups, metrics)."""
     group = "condition" if exact else f"condition % {stats.BLOCKS}"
     figures = ", ".join(

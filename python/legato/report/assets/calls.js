@@ -81,7 +81,7 @@ Legato.calls = (() => {
     const margin = { left: 46, right: 12 };
     const x = d3.scaleLinear().domain(shared.time).range([margin.left, width - margin.right]);
     // Three controllers fit on a printed page.
-    const bands = layout(Legato.isPrinting() ? [["rate", 78], ["delay", 48], ["loss", 16], ["quality", 36], ["height", 10]] : [["rate", 112], ["delay", 70], ["loss", 24], ["quality", 58], ["height", 10]]);
+    const bands = layout(Legato.isPrinting() ? [["rate", 80], ["delay", 48], ["loss", 15], ["quality", 36], ["height", 10]] : [["rate", 112], ["delay", 70], ["loss", 24], ["quality", 58], ["height", 10]]);
     const root = svg(element, width, bands.end + 26, `Time line of ${data.controllers[call.variant].name}`);
     const clip = `clip-${call.at}`;
     root.append("clipPath").attr("id", clip).append("rect").attr("x", x.range()[0]).attr("y", 0).attr("width", x.range()[1] - x.range()[0]).attr("height", bands.end + 2);
@@ -125,9 +125,10 @@ Legato.calls = (() => {
 
   function layout(rows) {
     const bands = {};
+    const gap = Legato.isPrinting() ? 15 : 19;
     let y = 16;
-    for (const [name, high] of rows) { bands[name] = [y, y + high]; y += high + (name === "quality" ? 4 : 19); }
-    bands.end = y - 16;
+    for (const [name, high] of rows) { bands[name] = [y, y + high]; y += high + (name === "quality" ? 4 : gap); }
+    bands.end = y - gap + 3;
     return bands;
   }
 

@@ -1,0 +1,337 @@
+"""Reports from run folders: the figures, the file, folders that are incomplete or broken."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pytest
+
+from legato import report
+from legato.errors import ControllerError, RunFolderError
+from legato.report import figures, palette, tables, timelines
+from legato.report.reading import reading
+from legato.report.repeat import command
+from run_folders import write_run, write_table
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_run(
+        tmp_path_factory.mktemp("runs") / "demo", traces=("lte/a", "wifi/b"), clips=("anna", "bob"), duration_s=20.0
+    )
+
+
+def embedded(page: Path) -> dict:
+    found = re.search(r'<script type="application/json" id="legato-data">(.*?)</script>', page.read_text(), re.DOTALL)
+    assert found is not None
+    return json.loads(found[1])
+
+
+def undelta(packed: list[int | None]) -> list[int | None]:
+    last, values = 0, []
+    for step in packed:
+        last = last if step is None else last + step
+        values.append(None if step is None else last)
+    return values
+
+
+def summary_run(folder: Path, rows: dict[str, list]) -> Path:
+    """A run folder with nothing but these summary rows."""
+    folder.mkdir()
+    calls = len(rows["call"])
+    (folder / "manifest.json").write_text(
+        json.dumps({"format": 1, "legato": "0.1.0", "calls": calls, "calls_per_part": calls, "scenario": "tiny"})
+    )
+    write_table(folder / "summary/00000.parquet", {key: np.array(values) for key, values in rows.items()})
+    return folder
+
+
+def test_every_figure_of_the_run_folder_can_be_shown() -> None:
+    text = (ROOT / "docs/run-folder.md").read_text()
+    section = text.split("## summary", 1)[1].split("\n## ", 1)[0]
+    documented = set()
+    for row in re.findall(r"^\| (.+?) \| .*? \|", section, re.MULTILINE):
+        for name in re.findall(r"`([^`]+)`", row):
+            kinds = re.search(r"\{(.+?)\}", name)
+            documented |= {name.replace(kinds[0], k) for k in kinds[1].split(",")} if kinds else {name}
+    names = "call scenario controller trace trace_family clip encoder decoder seed duration_s"
+    assert documented - set(names.split()) == set(report.METRICS)
+
+
+def test_means_and_differences_are_those_worked_by_hand(tmp_path: Path) -> None:
+    run = summary_run(
+        tmp_path / "run",
+        {
+            "call": [0, 1, 2, 3],
+            "controller": ["fixed", "fixed", "gcc", "gcc"],
+            "trace": ["a", "b", "a", "b"],
+            "clip": ["k"] * 4,
+            "seed": [1] * 4,
+            "ssim_db_mean": [10.0, 12.0, 11.0, 15.0],
+        },
+    )
+    summary = report.summarise([run])
+    assert summary.baseline == "gcc"
+    fixed = summary.row("fixed")
+    assert fixed.estimates["ssim_db_mean"].mean == 11.0
+    assert (fixed.estimates["ssim_db_mean"].low, fixed.estimates["ssim_db_mean"].high) == (10.0, 12.0)
+    assert fixed.differences["ssim_db_mean"].mean == -2.0
+    assert (fixed.differences["ssim_db_mean"].low, fixed.differences["ssim_db_mean"].high) == (-3.0, -1.0)
+    assert fixed.estimates["frame_delay_p98_ms"].mean is None
+    assert summary.row("gcc").differences == {}
+
+
+def test_nan_in_a_file_is_an_absent_figure(tmp_path: Path) -> None:
+    run = summary_run(
+        tmp_path / "run",
+        {"call": [0, 1], "controller": ["gcc"] * 2, "trace": ["a", "b"], "clip": ["k"] * 2, "seed": [1] * 2},
+    )
+    duckdb.sql(
+        f"COPY (SELECT *, CASE call WHEN 0 THEN 'nan'::DOUBLE ELSE 4.0 END AS ssim_db_mean "
+        f"FROM read_parquet('{run}/summary/00000.parquet')) TO '{run}/summary/00001.parquet'"
+    )
+    (run / "summary/00000.parquet").unlink()
+    estimate = report.table(run)[0].estimates["ssim_db_mean"]
+    assert (estimate.mean, estimate.count) == (4.0, 1)
+
+
+def test_the_baseline_can_be_chosen_and_must_exist(demo: Path) -> None:
+    assert report.summarise(demo, baseline="fixed").baseline == "fixed"
+    with pytest.raises(ControllerError, match="baseline nada: did not run here") as caught:
+        report.table(demo, baseline="nada")
+    assert caught.value.hint == "one of: fixed, gcc, oracle"
+
+
+def test_blocks_and_single_conditions_agree(demo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    single = report.summarise(demo)
+    monkeypatch.setattr(tables.stats, "EXACT_GROUPS", 1)
+    blocks = report.summarise(demo)
+    assert blocks.conditions is None and single.conditions == 4
+    for row in single.rows:
+        for column, estimate in row.estimates.items():
+            assert blocks.row(row.controller).estimates[column].mean == pytest.approx(estimate.mean)
+        for column, difference in row.differences.items():
+            assert blocks.row(row.controller).differences[column].mean == pytest.approx(difference.mean, abs=1e-9)
+
+
+def test_blocks_of_a_stopped_sweep_pair_shared_conditions_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tables.stats, "EXACT_GROUPS", 1)
+    run = summary_run(
+        tmp_path / "run",
+        {
+            "call": [0, 1, 2],
+            "controller": ["gcc", "gcc", "fixed"],
+            "trace": ["easy", "hard", "easy"],
+            "clip": ["k"] * 3,
+            "seed": [1] * 3,
+            "ssim_db_mean": [10.0, 2.0, 11.0],
+        },
+    )
+    assert report.summarise(run).row("fixed").differences["ssim_db_mean"].mean == pytest.approx(1.0)
+
+
+def test_the_file_holds_all_it_shows(demo: Path, tmp_path: Path) -> None:
+    page = report.write([demo], tmp_path / "sub/report.html")
+    text = page.read_text()
+    assert page.stat().st_size < 1_500_000
+    assert not re.search(r'(?:src|href)="(?!#)', text), "nothing is loaded from elsewhere"
+    assert "{{" not in text.split("<script", 1)[0], "no place of the template is left unfilled"
+    for word in ("demo", "0.1.0", "12</dd>", "legato compare --scenario demo", "fixed,gcc,oracle", "used "):
+        assert word in text
+    assert "&lt;not a tag&gt;" in text, "the scenario is shown as text"
+    data = embedded(page)
+    assert len(data["points"]["variant"]) == 12 and len(data["calls"]) == 12
+    assert [entry["name"] for entry in data["controllers"]] == ["fixed", "gcc", "oracle"]
+
+
+def test_the_same_folder_gives_the_same_bytes(demo: Path, tmp_path: Path) -> None:
+    first = report.write(demo, tmp_path / "a.html").read_bytes()
+    assert report.write(str(demo), tmp_path / "b.html").read_bytes() == first
+
+
+def test_time_lines_are_packed_without_loss_of_what_a_plot_shows(demo: Path, tmp_path: Path) -> None:
+    data = embedded(report.write(demo, tmp_path / "report.html"))
+    call = next(c for c in data["calls"] if data["controllers"][c["variant"]]["name"] == "fixed")
+    rows = duckdb.sql(
+        f"SELECT target_bitrate_bps, queue_ms, ssim_db FROM read_parquet('{demo}/series/*.parquet') "
+        f"WHERE call = {call['call']} ORDER BY time_ms"
+    ).fetchall()
+    line = call["line"]
+    assert line["bins"] == len(rows) == 200
+    assert undelta(line["target"]) == [round(row[0] / 1e3) for row in rows]
+    assert undelta(line["queue"]) == pytest.approx([row[1] for row in rows], abs=0.51)
+    for packed, (_, _, ssim_db) in zip(undelta(line["ssim"]), rows, strict=True):
+        assert (packed is None) == (ssim_db is None)
+        assert packed is None or packed / 100 == pytest.approx(ssim_db, abs=0.006)
+
+
+def test_differences_skip_over_what_is_not_known() -> None:
+    assert timelines.deltas([5, None, 7, 7, None, 4]) == [5, None, 2, 0, None, -3]
+
+
+def test_a_long_call_has_its_bins_merged(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", controllers=["gcc"], traces=["lte/a"], clips=["anna"], duration_s=150.0)
+    (call,) = embedded(report.write(run, tmp_path / "report.html"))["calls"]
+    assert (call["line"]["bin_ms"], call["line"]["bins"]) == (300, 500)
+
+
+def test_time_lines_are_chosen_by_whole_conditions_and_the_page_says_so(demo: Path, tmp_path: Path) -> None:
+    page = report.write(demo, tmp_path / "report.html", max_timelines=7)
+    calls = embedded(page)["calls"]
+    assert len(calls) == 6
+    assert {(call["trace"]) for call in calls} == {"lte/a", "wifi/b"}, "traces take turns"
+    assert "Time lines of 6 of 12 calls" in page.read_text()
+    assert embedded(report.write(demo, tmp_path / "none.html", max_timelines=0))["calls"] == []
+
+
+def test_a_run_that_logged_summaries_only_still_reports(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", traces=["lte/a"], clips=["anna"], log="summary", duration_s=10.0)
+    page = report.write(run, tmp_path / "report.html")
+    assert 'No time lines: this run logged summaries only (log = "summary")' in page.read_text()
+
+
+def test_an_incomplete_sweep_says_how_much_of_it_is_there(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", traces=["lte/a"], clips=["anna", "bob"], calls_per_part=2, finished_parts=2)
+    page = report.write(run, tmp_path / "report.html")
+    assert "Incomplete: 4 of 6 calls are done" in page.read_text()
+    assert [row.calls for row in report.table(run)] == [2, 2]
+
+
+def test_one_call_reports_without_intervals(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", controllers=["gcc"], traces=["lte/a"], clips=["anna"], duration_s=5.0)
+    text = report.write(run, tmp_path / "report.html").read_text()
+    assert "With one condition this tells what happened" in text
+    assert '<section id="trade-off" hidden>' in text
+
+
+def test_a_call_that_rendered_nothing_is_absent_and_not_zero(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", controllers=["gcc"], traces=["lte/a"], clips=["a", "b"], duration_s=5.0)
+    part = run / "summary/00000.parquet"
+    duckdb.sql(
+        f"COPY (SELECT * REPLACE (CASE call WHEN 0 THEN NULL ELSE ssim_db_mean END AS ssim_db_mean) "
+        f"FROM read_parquet('{part}')) TO '{run}/new.parquet'"
+    )
+    (run / "new.parquet").replace(part)
+    data = embedded(report.write(run, tmp_path / "report.html"))
+    assert data["points"]["figures"]["ssim_db_mean"][0] is None
+    assert report.table(run)[0].estimates["ssim_db_mean"].count == 1
+
+
+def test_the_same_controller_in_two_folders_is_compared_and_not_mixed(tmp_path: Path) -> None:
+    before = write_run(tmp_path / "before", controllers=["gcc"], traces=["lte/a"], clips=["anna"], duration_s=5.0)
+    after = write_run(tmp_path / "after", controllers=["gcc", "nada"], traces=["lte/a"], clips=["anna"], duration_s=5.0)
+    assert [row.controller for row in report.table([before, after])] == ["gcc · before", "gcc · after", "nada"]
+    assert report.summarise([before, after]).row("gcc · after").differences["ssim_db_mean"].mean == 0.0
+
+
+def test_shards_of_one_sweep_are_put_together(tmp_path: Path) -> None:
+    one = write_run(tmp_path / "one", controllers=["gcc"], traces=["lte/a"], clips=["anna"], duration_s=5.0)
+    two = write_run(tmp_path / "two", controllers=["gcc"], traces=["lte/b"], clips=["anna"], duration_s=5.0)
+    assert [(row.controller, row.calls) for row in report.table([one, two])] == [("gcc", 2)]
+
+
+def test_the_reading_claims_no_difference_that_the_interval_does_not(demo: Path) -> None:
+    seen, says = reading(report.summarise(demo))
+    assert len(seen) == 3 and all(sentence.startswith("**") for sentence in seen)
+    summary = report.summarise(demo)
+    for row in summary.rows:
+        for sentence in (s for s in says if f"**{row.controller}** has" in s):
+            claimed = sentence.split(";")[0]
+            for column, label in (("ssim_db_mean", "SSIM"), ("frame_delay_p98_ms", "p98 frame delay")):
+                if label in claimed:
+                    assert row.differences[column].excludes_zero()
+
+
+def test_forty_controllers_have_forty_marks() -> None:
+    marks = palette.assign([f"controller_{at}" for at in range(40)])
+    assert len(set(marks)) == 40
+
+
+def test_a_shipped_controller_keeps_its_colour_whoever_else_runs() -> None:
+    assert palette.assign(["zebra", "gcc"])[1] == palette.assign(["gcc", "oracle", "fixed"])[0]
+
+
+def test_many_calls_are_sampled_by_condition(demo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(figures, "MAX_POINTS", 6)
+    data = embedded(report.write(demo, tmp_path / "report.html"))
+    points = data["points"]
+    assert points["sampled"] and points["total"] == 12 and len(points["variant"]) % 3 == 0
+    curve = data["quantiles"]["ssim_db_mean"][0]
+    assert len(curve) == figures.QUANTILES + 1 and curve == sorted(curve)
+
+
+def test_names_cannot_break_out_of_the_page(tmp_path: Path) -> None:
+    nasty = '</script><script>alert("1")</script>'
+    run = write_run(tmp_path / "run", controllers=["gcc"], traces=[nasty], clips=["a'b"], duration_s=5.0)
+    assert nasty not in report.write(run, tmp_path / "report.html").read_text()
+
+
+def test_a_folder_with_wildcards_in_its_name_means_itself(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run[1]*", controllers=["gcc"], traces=["lte/a"], clips=["anna"], duration_s=5.0)
+    assert report.table(run)[0].calls == 1
+
+
+def test_the_command_repeats_the_plan(demo: Path) -> None:
+    run = report.open_run(demo)
+    assert command(run) == (
+        "legato compare --scenario demo --controllers fixed,gcc,oracle --traces lte/a,wifi/b "
+        "--clips anna,bob --seeds 1 --out demo-again"
+    )
+    run.plan.update(controllers=[{"name": "fixed", "config": {"target_bitrate_bps": 800000}}], seeds=[7])
+    assert command(run).startswith("legato run demo --controller fixed@target_bitrate_bps=800000 --seed 7")
+
+
+@pytest.mark.parametrize(
+    ("break_it", "message"),
+    [
+        (lambda run: (run / "manifest.json").unlink(), r"run: not a run folder: it has no manifest\.json"),
+        (lambda run: (run / "manifest.json").write_text("{"), r"manifest\.json: not JSON"),
+        (lambda run: (run / "manifest.json").write_text("[]"), r"manifest\.json: holds a list, not an object"),
+        (lambda run: (run / "manifest.json").write_text('{"format": 2}'), r"manifest\.json: format = 2, this version"),
+        (
+            lambda run: (run / "manifest.json").write_text('{"format": 1, "calls": "many"}'),
+            r'manifest\.json: calls = "many"',
+        ),
+        (lambda run: (run / "plan.json").write_bytes(b"\xff"), r"plan\.json: not JSON"),
+        (lambda run: (run / "summary/00000.parquet").unlink(), r"summary: no finished part: none of 1 calls"),
+        (
+            lambda run: (run / "summary/00000.parquet").write_bytes(b"PAR1 no"),
+            r"summary/00000\.parquet: not a readable Parquet file",
+        ),
+        (
+            lambda run: (run / "series/00000.parquet").write_bytes((run / "series/00000.parquet").read_bytes()[:-40]),
+            r"series/00000\.parquet: not a readable Parquet file",
+        ),
+        (
+            lambda run: write_table(run / "summary/00000.parquet", {"call": np.array([0])}),
+            r"summary/00000\.parquet: has no column `controller`",
+        ),
+    ],
+)
+def test_a_broken_folder_is_one_clear_line(tmp_path: Path, break_it: object, message: str) -> None:
+    run = write_run(tmp_path / "run", controllers=["gcc"], traces=["lte/a"], clips=["anna"], duration_s=5.0)
+    break_it(run)  # type: ignore[operator]
+    with pytest.raises(RunFolderError, match=message) as caught:
+        report.write(run, tmp_path / "report.html")
+    assert "\n" not in str(caught.value)
+    assert not (tmp_path / "report.html").exists() and not list(tmp_path.glob("*.partial"))
+
+
+def test_what_is_no_folder_is_said_to_be_none(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    for path, message in (("absent", "no such folder"), ("file", "is a file, not a run folder")):
+        with pytest.raises(RunFolderError, match=message):
+            report.table(tmp_path / path)
+    with pytest.raises(RunFolderError, match="no run folder given"):
+        report.table([])
+
+
+def test_a_folder_named_twice_is_refused(demo: Path) -> None:
+    with pytest.raises(RunFolderError, match="named twice"):
+        report.table([demo, demo])
