@@ -108,11 +108,15 @@ def write_report(folders: Iterable[str | Path], out: str | Path) -> Path:
     return report.write(folders, out)
 
 
-def load_trace(path: str | Path, family: str | None = None) -> Trace:
-    """A trace of capacity, in any format Legato reads; ``family`` settles the format where it is unclear."""
+def load_trace(path: str | Path, format: str | None = None) -> Trace:
+    """A trace of capacity, in any format Legato reads.
+
+    Where a file holds several traces, ``path#part`` names one; without a part the longest is taken.
+    ``format`` settles what the content leaves open.
+    """
     from legato import _core
 
-    return _core.load_trace(str(path), family)
+    return _core.load_trace(str(path), format)
 
 
 def controllers() -> list[dict[str, Any]]:

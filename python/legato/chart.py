@@ -14,7 +14,8 @@ import numpy as np
 _BRAILLE_BLANK = 0x2800
 # Unicode's numbering of the eight dots of a cell, by [row][column].
 _BRAILLE_DOTS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
-_TICKS = (1, 2, 5)
+_SCALE_ENDS = (1, 1.5, 2, 3, 4, 5, 6, 8)
+_STEPS = (1, 2, 5)
 
 
 def in_terminal(
@@ -42,7 +43,7 @@ def in_terminal(
         edge = "┤" if label else "│"
         lines.append(f"{label:>{width}} {edge}" + "".join(chr(_BRAILLE_BLANK + int(cell)) for cell in cells[row]))
     lines.append(" " * width + " └" + "─" * columns)
-    start, end = f"{times_s[0]:g} s", f"{times_s[-1]:g} s"
+    start, end = f"{times_s[0]:.0f} s", f"{times_s[-1]:.0f} s"
     lines.append(" " * (width + 2) + start + " " * (columns - len(start) - len(end)) + end)
     return lines
 
@@ -91,17 +92,18 @@ def as_html(picture: str, *, title: str) -> str:
     )
 
 
-def nice_ceiling(value: float) -> float:
-    """The smallest 1, 2 or 5 times a power of ten that is not below ``value``; 1 for nothing."""
+def nice_ceiling(value: float, mantissas: Sequence[float] = _SCALE_ENDS) -> float:
+    """The smallest of ``mantissas`` times a power of ten that is not below ``value``; 1 for nothing."""
     if value <= 0.0:
         return 1.0
     power = 10.0 ** np.floor(np.log10(value))
-    return float(next((tick * power for tick in _TICKS if tick * power >= value * (1 - 1e-9)), 10 * power))
+    candidates = (tick * power for tick in mantissas if tick * power >= value * (1 - 1e-9))
+    return float(next(candidates, 10 * power))
 
 
 def time_ticks(start: float, end: float, most: int = 8) -> list[float]:
     """At most about ``most`` round times from ``start`` to ``end``."""
-    step = nice_ceiling(max(end - start, 1e-9) / most)
+    step = nice_ceiling(max(end - start, 1e-9) / most, _STEPS)
     return [float(tick) for tick in np.arange(np.ceil(start / step) * step, end + step / 1e6, step)]
 
 

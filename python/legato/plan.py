@@ -133,7 +133,8 @@ def expand(pattern: str, error: type[Error], what: str) -> list[Path]:
     Sorted, so that a plan does not hang on the order of a directory.
     """
     path = Path(pattern).expanduser()
-    if path.is_file():
+    file, mark, _ = str(path).rpartition("#")
+    if path.is_file() or (mark and Path(file).is_file()):  # file#part: one of the traces in a file
         return [path]
     if path.is_dir():
         found = [below for below in path.rglob("*") if below.is_file() and not below.name.startswith(".")]

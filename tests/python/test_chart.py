@@ -11,7 +11,7 @@ from legato import chart
 
 
 @pytest.mark.parametrize(
-    ("value", "ceiling"), [(0, 1), (0.3, 0.5), (1, 1), (1.01, 2), (4, 5), (7, 10), (10, 10), (2.5e6, 5e6)]
+    ("value", "ceiling"), [(0, 1), (0.23, 0.3), (1, 1), (1.01, 1.5), (4, 4), (7, 8), (9, 10), (10, 10), (2.5e6, 3e6)]
 )
 def test_a_scale_ends_at_a_round_number(value: float, ceiling: float):
     assert chart.nice_ceiling(value) == pytest.approx(ceiling)

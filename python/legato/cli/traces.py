@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from legato.cli import terminal
 from legato.errors import TraceError
+
+if TYPE_CHECKING:
+    from legato._core import Trace
 
 app = typer.Typer(
     help="Traces of capacity over time: list, look at, import.", no_args_is_help=True, rich_markup_mode="markdown"
@@ -25,7 +28,7 @@ def list_traces(
         typer.Argument(metavar="[GLOB]...", help="Files, folders, globs. [default: the shipped ones]"),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print them as JSON.")] = False,
-) -> None:
+) -> int:
     """List traces with their family, length and mean rate.
 
     Examples:
@@ -35,27 +38,41 @@ def list_traces(
     legato traces list '/data/traces/**/*.log' --json
     ```
     """
-    import legato
-    from legato import plan, shipped
+    from legato import _core, plan, shipped
 
     if patterns:
         paths = [path for pattern in patterns for path in plan.expand(pattern, TraceError, "trace")]
     else:
         paths = [trace.path for trace in shipped.traces()]
-    traces = [(path, legato.load_trace(path)) for path in paths]
+    traces: list[tuple[str, Trace]] = []
+    unreadable: list[TraceError] = []
+    for path in paths:
+        try:
+            traces += [(address(path, trace), trace) for trace in _core.load_traces(str(path))]
+        except TraceError as error:
+            unreadable.append(error)
     if as_json:
         rows = [
             {
-                "path": str(path),
+                "path": path,
                 "name": trace.name,
                 "family": trace.family,
+                "format": trace.format,
                 "duration_s": trace.duration_s,
                 "mean_rate_bps": trace.mean_rate_bps,
             }
             for path, trace in traces
         ]
         print(json.dumps(rows, indent=2))
-        return
+    else:
+        show_list(traces)
+    for error in unreadable:
+        terminal.say_error(str(error), error.hint)
+    return 2 if unreadable else 0
+
+
+def show_list(traces: list[tuple[str, Trace]]) -> None:
+    """The traces as a table."""
     terminal.table(
         ["family", "length s", "mean Mbit/s", "path"],
         [[trace.family, f"{trace.duration_s:.0f}", f"{trace.mean_rate_bps / 1e6:.2f}", path] for path, trace in traces],
@@ -63,10 +80,18 @@ def list_traces(
     )
 
 
+def address(path: Path, trace: Trace) -> str:
+    """What names a trace on a command line: its file, and the part where the file holds several."""
+    _, mark, part = trace.name.partition("#")
+    return f"{terminal.short(path)}{mark}{part}"
+
+
 @app.command("show")
 def show(
-    path: Annotated[Path, typer.Argument(help="A trace, in any format Legato reads.", show_default=False)],
-    family: Annotated[str | None, typer.Option(help="The format, where the file does not say.")] = None,
+    path: Annotated[str, typer.Argument(help="A trace, in any format Legato reads.", show_default=False)],
+    format_name: Annotated[
+        str | None, typer.Option("--format", help="The format, where the file does not say.")
+    ] = None,
     interval_s: Annotated[
         float | None, typer.Option(help="Time over which rates are averaged. [default: a 600th of the trace]")
     ] = None,
@@ -87,7 +112,7 @@ def show(
 
     if interval_s is not None and not interval_s > 0:
         raise TraceError(f"--interval-s {interval_s}: has to be above 0")
-    trace = legato.load_trace(path, family)
+    trace = legato.load_trace(path, format_name)
     times_s, rates_bps = trace.rates(interval_s or max(trace.duration_s / _POINTS, 0.1))
     rates_mbps = rates_bps / 1e6
     title = f"{trace.name} ({trace.family})"
@@ -109,9 +134,11 @@ def show(
 
 @app.command("import")
 def import_trace(
-    source: Annotated[Path, typer.Argument(help="A trace, in any format Legato reads.", show_default=False)],
+    source: Annotated[str, typer.Argument(help="A trace, in any format Legato reads.", show_default=False)],
     target: Annotated[Path, typer.Argument(help="The file to write: time_s,rate_bps.", show_default=False)],
-    family: Annotated[str | None, typer.Option(help="The format, where the file does not say.")] = None,
+    format_name: Annotated[
+        str | None, typer.Option("--format", help="The format, where the file does not say.")
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace TARGET if it is there.")] = False,
 ) -> None:
     """Read a trace of any known format and write it in Legato's own: CSV with time_s,rate_bps.
@@ -119,13 +146,13 @@ def import_trace(
     Example:
 
     ```sh
-    legato traces import B_2018.01.27_13.58.28.csv 5g.csv --family ucc-5g
+    legato traces import B_2018.01.27_13.58.28.csv 5g.csv --format ucc-5g
     ```
     """
     import legato
 
     if target.exists() and not force:
         raise TraceError(f"{target}: is there already", hint="give --force to replace it, or another name")
-    trace = legato.load_trace(source, family)
+    trace = legato.load_trace(source, format_name)
     trace.save(str(target))
     terminal.out().print(f"trace: {target} ({trace.duration_s:.0f} s, mean {trace.mean_rate_bps / 1e6:.2f} Mbit/s)")
