@@ -22,6 +22,7 @@ mod packet;
 mod path;
 pub mod queue;
 pub mod stage;
+pub mod trace_file;
 
 pub use packet::{Ecn, Packet};
 pub use path::{Backlog, Delivered, DropCounts, DropNotice, Path, PathStage};

@@ -1,0 +1,107 @@
+//! What is wrong with a trace file, in one line: file, line, key and value.
+
+use crate::capacity::CapacityError;
+use core::fmt;
+
+/// A trace file that is none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Error {
+    /// The whole of it.
+    File {
+        /// Its path.
+        file: String,
+        /// What is wrong, as the end of a sentence about the file.
+        reason: String,
+    },
+    /// It cannot be read.
+    Io {
+        /// Its path.
+        file: String,
+        /// What the system says.
+        reason: String,
+    },
+    /// One value in it.
+    Value {
+        /// Its path.
+        file: String,
+        /// The line, from 1; absent where the format has none.
+        line: Option<u64>,
+        /// The column's or key's name.
+        key: String,
+        /// What stands there, cut to 40 characters.
+        value: String,
+        /// What is wrong, as the end of a sentence about the value.
+        reason: String,
+    },
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File { file, reason } => write!(f, "{file} {reason}"),
+            Self::Io { file, reason } => write!(f, "{file}: {reason}"),
+            Self::Value { file, line, key, value, reason } => {
+                write!(f, "{file}")?;
+                if let Some(line) = line {
+                    write!(f, ":{line}")?;
+                }
+                write!(f, ": {key} = {value:?} {reason}")
+            }
+        }
+    }
+}
+impl std::error::Error for Error {}
+
+/// An [`Error`] before its file is known.
+#[derive(Debug)]
+pub(super) struct Fault {
+    line: Option<u64>,
+    /// Key and value; absent where the whole file is meant.
+    at: Option<(String, String)>,
+    reason: String,
+}
+
+impl Fault {
+    pub(super) fn new(key: &str, value: impl fmt::Display, reason: impl Into<String>) -> Self {
+        // Written into a bound, so that a file of one long line costs no second copy of it.
+        let mut short = Short(String::new());
+        let _ = fmt::write(&mut short, format_args!("{value}"));
+        Self { line: None, at: Some((key.to_owned(), short.0)), reason: reason.into() }
+    }
+
+    pub(super) fn whole(reason: impl Into<String>) -> Self {
+        Self { line: None, at: None, reason: reason.into() }
+    }
+
+    pub(super) fn on(mut self, line: u64) -> Self {
+        self.line = Some(line);
+        self
+    }
+
+    pub(super) fn within(self, file: &str) -> Error {
+        let file = file.to_owned();
+        match self.at {
+            Some((key, value)) => Error::Value { file, line: self.line, key, value, reason: self.reason },
+            None => Error::File { file, reason: self.reason },
+        }
+    }
+}
+
+impl From<CapacityError> for Fault {
+    fn from(error: CapacityError) -> Self {
+        Self::whole(format!("is no capacity: {error}"))
+    }
+}
+
+struct Short(String);
+
+impl fmt::Write for Short {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let room = MAX_VALUE.saturating_sub(self.0.chars().count());
+        self.0.extend(text.chars().take(room));
+        if room == 0 { Err(fmt::Error) } else { Ok(()) }
+    }
+}
+
+const MAX_VALUE: usize = 40;

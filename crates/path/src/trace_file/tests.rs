@@ -1,0 +1,280 @@
+//! Trace files: each format worked by hand, bad ones, and bytes that are neither.
+
+use super::*;
+use crate::capacity::{AfterLast, Capacity, Cut, RateSteps};
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use legato_units::Timestamp;
+use proptest::prelude::*;
+use std::io::Write;
+
+fn only(text: &str) -> Trace {
+    let mut traces = parse(text.as_bytes(), "data/fcc/some.csv", None).expect("a trace");
+    assert_eq!(traces.len(), 1);
+    traces.remove(0)
+}
+fn refused(bytes: &[u8]) -> String {
+    parse(bytes, "bad", None).expect_err("refused").to_string()
+}
+fn rates(trace: &Trace) -> &RateSteps {
+    let Profile::Rates(table) = &trace.profile else { panic!("rates") };
+    table
+}
+/// `(ms, kbit/s)` of each step, and the length in ms.
+fn steps(trace: &Trace) -> (Vec<(i64, u64)>, i64) {
+    let steps = rates(trace).steps().map(|(at, rate)| (at.as_millis(), rate.as_bps() / 1_000));
+    (steps.collect(), trace.duration().as_millis())
+}
+
+#[test]
+fn mahimahi_lists_opportunities_and_the_last_is_the_period() {
+    let trace = only("1\r\n1\r\n\r\n5\r\n");
+    assert_eq!(trace.format, Format::Mahimahi);
+    assert_eq!(trace.duration(), TimeDelta::from_millis(5));
+    // Three times 12,000 bits in 5 ms.
+    assert_eq!(trace.mean_rate().as_bps(), 7_200_000);
+    assert_eq!((trace.name.as_str(), trace.family.as_str()), ("some.csv", "fcc"));
+}
+
+#[test]
+fn two_columns_are_seconds_and_megabits_and_start_at_zero() {
+    let trace = only("1200.23 14.5\n1200.44 0\n1200.66 2\n");
+    assert_eq!(trace.format, Format::RateOverTime);
+    assert_eq!(steps(&trace), (vec![(0, 14_500), (210, 0), (430, 2_000)], 650));
+    assert_eq!(steps(&only("0.0\t2.132\n5.0\t1.1\n")), (vec![(0, 2_132), (5_000, 1_100)], 10_000));
+}
+
+#[test]
+fn a_header_states_the_units() {
+    let trace = only("# ours\ncapacity_bps;time_ms;loss_ratio;rtt_ms\n300000;0;0.01;40\n1000000;500;0;80\n");
+    assert_eq!(steps(&trace), (vec![(0, 300), (500, 1_000)], 1_000));
+    assert_eq!(trace.series.loss_ratio[0].value, 0.01);
+    assert_eq!(trace.series.rtt[1], Sample { at: TimeDelta::from_millis(500), value: TimeDelta::from_millis(80) });
+    assert_eq!(steps(&only("time_s,rate_mbps\n3,1\n")), (vec![(0, 1_000)], 1_000));
+}
+
+#[test]
+fn ucc_5g_holds_over_skipped_seconds_and_averages_repeated_ones() {
+    let text = "Timestamp,Speed,DL_bitrate,UL_bitrate\n2020.02.14_23.59.58,0,100,1\n2020.02.14_23.59.59,0,200,1\n\
+                2020.02.14_23.59.59,0,400,1\n2020.02.15_00.00.02,0,50,1\n";
+    assert_eq!(steps(&only(text)), (vec![(0, 100), (1_000, 300), (4_000, 50)], 5_000));
+}
+
+#[test]
+fn nyu_mets_has_a_unit_a_row_and_a_run_between_reconnections() {
+    let text = "Value,Unit\n3.5,Mbits/sec\n900,Kbits/sec\n0,bits/sec\nthe,connection\n,\nconnected,to\n2,Mbits/sec\n";
+    let traces = parse(text.as_bytes(), "Ferry1.csv", None).expect("two runs");
+    assert_eq!(steps(&traces[0]), (vec![(0, 3_500), (1_000, 900), (2_000, 0)], 3_000));
+    assert_eq!(steps(&traces[1]), (vec![(0, 2_000)], 1_000));
+    assert_eq!((traces[1].name.as_str(), traces[1].part.as_deref()), ("Ferry1.csv#run.1", Some("run.1")));
+    let multivariate = only("12.6,9,0,102,13,3,7.37,2100\n3.18,9,0,102,13,3,6.51,2100\n");
+    assert_eq!(steps(&multivariate), (vec![(0, 12_600), (1_000, 3_180)], 2_000));
+}
+
+#[test]
+fn starlink_is_cut_into_runs_and_directions() {
+    let row = |s: u32, down: &str, up: &str| {
+        let (from, to) = (format!("2024-04-19 16:23:{s:02}.001"), format!("2024-04-19 16:23:{:02}", s + 1));
+        format!("{from},{to},{down},{from},{to},{up}\n")
+    };
+    let text = "timestamp_start_dl,timestamp_end_dl,download,timestamp_start_ul,timestamp_end_ul,upload\n".to_owned()
+        + &row(0, "100", "5")
+        + &row(2, "200", "6")
+        + &row(40, "300", "7");
+    let traces = parse(text.as_bytes(), "throughput.csv", None).expect("four traces");
+    let names: Vec<_> = traces.iter().map(|trace| trace.part.as_deref().unwrap_or("")).collect();
+    assert_eq!(names, ["down.0", "down.1", "up.0", "up.1"]);
+    assert_eq!(steps(&traces[2]), (vec![(0, 5_000), (2_000, 6_000)], 2_999));
+    assert_eq!(steps(&traces[1]), (vec![(0, 300_000)], 999));
+}
+
+#[test]
+fn opennetlab_gives_capacity_loss_rtt_and_jitter() {
+    let text = r#"{"type":"video","downlink":{},"uplink":{"trace_pattern":[
+        {"duration":60000,"capacity":300,"loss":0.01,"rtt":50},{"duration":500.5,"capacity":1e3,"jitter":3}]}}"#;
+    let trace = only(text);
+    assert_eq!(steps(&trace), (vec![(0, 300), (60_000, 1_000)], 60_500));
+    assert_eq!(trace.series.loss_ratio, [Sample { at: TimeDelta::ZERO, value: 0.01 }]);
+    assert_eq!(trace.series.rtt[0].value, TimeDelta::from_millis(50));
+    assert_eq!(trace.series.jitter, [Sample { at: TimeDelta::from_secs(60), value: TimeDelta::from_millis(3) }]);
+}
+
+/// Every bad input of our list of limits, and the one line it gives.
+#[test]
+fn bad_files_are_refused_in_one_line_that_names_the_place() {
+    let deep = "[".repeat(40) + &"]".repeat(40);
+    let deep = format!("{{\"uplink\":{deep}}}");
+    let cases: &[(&[u8], &str)] = &[
+        (b"", "bad is in no known trace format"),
+        (b"\n\n", "bad is in no known trace format"),
+        (b"hello world\n", "bad is in no known trace format"),
+        (b"0\n", r#"bad: time_ms = "0" is the last and so the period: it must be above zero"#),
+        (b"5\n3\n", r#"bad:2: time_ms = "3" is before the line before"#),
+        (b"5\n-3\n", r#"bad:2: time_ms = "-3" is no whole number of ms"#),
+        (b"5\n6\0\n", r#"bad:2: time_ms = "6\0" is no whole number of ms"#),
+        (b"5\n99999999999999999999\n", r#"bad:2: time_ms = "99999999999999999999" is no whole number of ms"#),
+        (b"5\n86400001\n", r#"bad:2: time_ms = "86400001" is more than 24 hours"#),
+        (b"1\n\xff\n", r#"bad:2: byte = "0xff" is no UTF-8 text"#),
+        (b"0 1\n1 nan\n", r#"bad:2: rate_mbps = "nan" is not finite"#),
+        (b"0 1\n1 inf\n", r#"bad:2: rate_mbps = "inf" is not finite"#),
+        (b"0 1\n1 1e400\n", r#"bad:2: rate_mbps = "1e400" is not finite"#),
+        (b"0 1\n1 -2\n", r#"bad:2: rate_mbps = "-2" is below zero"#),
+        (b"0 1\n1 100001\n", r#"bad:2: rate_mbps = "100001" is above 100 Gbit/s"#),
+        (b"0 1\n1 2\n0.5 1\n", r#"bad:3: time_s = "0.5 s" is not after the time before"#),
+        (b"5 1\n4 2\n", r#"bad:2: time_s = "-1 s" is not after the time before"#),
+        (b"0 1\n1e300 2\n", r#"bad:2: time_s = "1e300" is no time"#),
+        (b"0 1\n86400 2\n", r#"bad:2: time_s = "86400 s" is more than 24 hours after the first"#),
+        (b"0 1\n2\n", r#"bad:2: rate_mbps = "2" has no such column"#),
+        (b"0 0\n1 0\n", "bad is no capacity: nothing would ever get through"),
+        (b"time_s,rate_mbps\n", "bad is no capacity: nothing in it"),
+        (b"time_s,rate_mbps,rate_bps\n0,1,1\n", r#"bad:1: header = "rate_bps" is a second rate_mbps"#),
+        (b"time_s,rate_mbps,loss_ratio\n0,1,1.5\n", r#"bad:2: loss_ratio = "1.5" is above 1"#),
+        (b"1,Mbits/sec\n2,Furlongs\n", r#"bad:2: unit = "Furlongs" is none of bits/sec, Kbits/sec, Mbits/sec"#),
+        (b"DL_bitrate,x\n1,2\n", r#"bad:1: column = "Timestamp" is missing"#),
+        (b"Timestamp,DL_bitrate\n2020,1\n", r#"bad:2: Timestamp = "2020" is no YYYY.MM.DD_hh.mm.ss"#),
+        (b"{\"uplink\":{\"trace_pattern\":[]}}", r#"bad: uplink.trace_pattern = "[]" is empty"#),
+        (b"{}", r#"bad: trace_pattern = "" is missing in uplink and downlink"#),
+        (
+            b"{\"uplink\":{\"trace_pattern\":[{\"duration\":1,\"capacity\":1e400}]}}",
+            "bad:1: json = \"{\\\"uplink\\\":{\\\"trace_pattern\\\":[{\\\"duration\\\":\" does not parse: number out of range",
+        ),
+        (
+            b"{\"uplink\":{\"trace_pattern\":[{\"duration\":1,\"capacity\":1,\n\"capacity\":2}]}}",
+            r#"bad:2: json = "\"capacity\":2}]}}" does not parse: duplicate field `capacity`"#,
+        ),
+        (
+            b"{\"uplink\":{\"trace_pattern\":[{\"duration\":0,\"capacity\":1}]}}",
+            r#"bad: uplink.trace_pattern[0].duration = "0" is no time at all"#,
+        ),
+        (
+            b"{\"uplink\":{\"trace_pattern\":[{\"duration\":9,\"capacity\":-1}]}}",
+            r#"bad: uplink.trace_pattern[0].capacity = "-1" is below zero"#,
+        ),
+        (deep.as_bytes(), "bad is JSON nested deeper than 32"),
+        (b"\x1f\x8bnonsense", "bad is no valid gzip: "),
+        (b"operator,country,access_technology,rtt_ms\n", "bad lists base RTTs and is no trace over time"),
+    ];
+    for (bytes, expected) in cases {
+        let message = refused(bytes);
+        assert!(message.starts_with(expected), "{message}\n  instead of\n{expected}");
+        assert!(!message.contains('\n'), "{message}");
+    }
+}
+
+#[test]
+fn a_file_too_large_plain_or_inflated_is_refused() {
+    assert_eq!(refused(&vec![b'1'; MAX_FILE + 1]), "bad is larger than 64 MiB");
+    let mut bomb = GzEncoder::new(Vec::new(), Compression::fast());
+    for _ in 0..65 {
+        bomb.write_all(&[b'\n'; 1 << 20]).expect("memory");
+    }
+    assert_eq!(refused(&bomb.finish().expect("memory")), "bad is larger than 64 MiB");
+    let many: String = (0..1_000_002).map(|n| format!("{n} 1\n")).collect();
+    let message = refused(many.as_bytes());
+    assert!(message.contains("more than"), "{message}");
+}
+
+#[test]
+fn gzip_is_transparent() {
+    let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
+    packed.write_all(b"0 1\n1 2\n").expect("memory");
+    let traces = parse(&packed.finish().expect("memory"), "a/wifi-zhuge/b/x.gz", None).expect("a trace");
+    assert_eq!((traces[0].name.as_str(), traces[0].family.as_str()), ("x", "wifi-zhuge"));
+}
+
+#[test]
+fn a_format_can_be_forced() {
+    assert_eq!(Format::by_name("nyu-mets"), Some(Format::NyuMets));
+    let error = parse(b"0 1\n", "x", Some(Format::Mahimahi)).expect_err("refused").to_string();
+    assert_eq!(error, r#"x:1: time_ms = "0 1" is no whole number of ms"#);
+}
+
+#[test]
+fn a_missing_file_and_a_missing_part_are_errors() {
+    assert!(matches!(read("no/such/file", None), Err(Error::Io { .. })));
+    let error = read("no/such/file#up.1", None).expect_err("refused").to_string();
+    assert!(error.starts_with("no/such/file: "), "{error}");
+}
+
+#[test]
+fn a_cut_plays_a_window_at_another_speed() {
+    let trace = only("0 1\n10 4\n20 2\n");
+    let cut = Cut { scale: 0.5, start: TimeDelta::from_secs(5), duration: Some(TimeDelta::from_secs(10)) };
+    let link = trace.capacity(&cut, AfterLast::Hold).expect("inside");
+    assert_eq!(link.rate_at(Timestamp::from_secs(1)).as_bps(), 500_000);
+    assert_eq!(link.rate_at(Timestamp::from_secs(6)).as_bps(), 2_000_000);
+    assert_eq!(
+        trace.rates(TimeDelta::from_secs(15)).iter().map(|r| r.as_bps()).collect::<Vec<_>>(),
+        [2_000_000, 2_666_666]
+    );
+}
+
+/// 1 Mbit/s for 10 s, 5 Mbit/s for 100 s, 0 for 100 s: only windows that touch a slow end and keep
+/// a mean are of use.
+#[test]
+fn windows_have_a_dip_and_a_mean() {
+    let trace = only("time_s,rate_mbps\n0,1\n10,5\n110,0\n210,0.0\n");
+    let windows = trace.windows(&Challenge { stride: TimeDelta::from_secs(5), ..Challenge::default() });
+    let starts: Vec<_> = windows.iter().map(|w| w.cut.start.as_millis() / 1_000).collect();
+    // A 2 s dip under 1.5 Mbit/s: starts to 5 s; then 110 − 58 … 110 − 4 s of 5 Mbit/s in 60.
+    assert_eq!(starts, [0, 5, 55, 60, 65, 70, 75, 80, 85, 90, 95, 100, 105]);
+    assert_eq!(windows[0].dip_rate.as_bps(), 1_000_000);
+    assert_eq!(windows[0].mean_rate.as_bps(), (10_000_000 + 250_000_000) / 60);
+    // Four times slower, everything dips, and the mean decides.
+    assert_eq!(trace.windows(&Challenge { scale: 0.25, ..Challenge::default() }).len(), 10);
+}
+
+proptest! {
+    #[test]
+    fn arbitrary_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
+        let _ = parse(&bytes, "x", None);
+        for format in Format::ALL {
+            let _ = parse(&bytes, "x", Some(format));
+        }
+    }
+
+    #[test]
+    fn arbitrary_text_of_the_right_letters_never_panics(text in "[0-9eE+.,;\t\n #_naif:{}\\[\\]\"-]{0,300}") {
+        for format in Format::ALL {
+            let _ = parse(text.as_bytes(), "x", Some(format));
+        }
+    }
+
+    #[test]
+    fn a_damaged_file_never_panics(which in 0usize..SAMPLES.len(), at in any::<prop::sample::Index>(), byte in any::<u8>()) {
+        let mut bytes = SAMPLES[which].as_bytes().to_vec();
+        let at = at.index(bytes.len());
+        bytes[at] = byte;
+        let _ = parse(&bytes, "x", None);
+        let _ = parse(&bytes[..at], "x", None);
+    }
+
+    #[test]
+    fn what_parses_plays_and_has_windows(rows in prop::collection::vec((1u32..5_000, 0u32..20_000), 1..60)) {
+        let mut at = 0;
+        let mut text = String::from("time_ms,rate_kbps\n");
+        for (gap, kbps) in rows {
+            text += &format!("{at},{kbps}\n");
+            at += gap;
+        }
+        if let Ok(traces) = parse(text.as_bytes(), "x", None) {
+            let trace = &traces[0];
+            for window in trace.windows(&Challenge { length: TimeDelta::from_secs(5), ..Challenge::default() }) {
+                let link = trace.capacity(&window.cut, AfterLast::Repeat).expect("a window sends");
+                let mean = link.mean_rate(Timestamp::ZERO, Timestamp::ZERO + window.cut.duration.expect("has one"));
+                prop_assert!(mean.as_bps().abs_diff(window.mean_rate.as_bps()) <= 2);
+            }
+        }
+    }
+}
+
+const SAMPLES: [&str; 7] = [
+    "1\n1\n5\n",
+    "time_ms,capacity_bps\n0,300000\n500,1000000\n",
+    "0.0\t2.132\n5.0\t1.1\n",
+    "Timestamp,DL_bitrate\n2020.02.14_23.59.58,100\n2020.02.14_23.59.59,200\n",
+    "Value,Unit\n3.5,Mbits/sec\nthe,connection\n900,Kbits/sec\n",
+    "timestamp_start_dl,timestamp_end_dl,download,timestamp_start_ul,timestamp_end_ul,upload\n\
+     2024-04-19 16:23:00.001,2024-04-19 16:23:01,5,2024-04-19 16:23:00.001,2024-04-19 16:23:01,5\n",
+    r#"{"uplink":{"trace_pattern":[{"duration":60000,"capacity":300,"loss":0.01,"rtt":50}]}}"#,
+];
