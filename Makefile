@@ -82,7 +82,7 @@ dist: $(VENV)/.base
 	@rm -f $(DIST_OUT)/*.whl
 	@$(BIN)/python tools/collect_data.py
 	$(BIN)/maturin build --quiet --release $(CARGO_FLAGS) --out $(DIST_OUT)
-	@rm -rf python/legato/data
+	@rm -rf python/legato/packed
 	@tools/try_wheel.sh $(DIST_OUT)/*.whl
 
 # --- upkeep --------------------------------------------------------------------------------------
@@ -106,4 +106,4 @@ lock:
 	$(LOCK) --extra dev --extra profile --constraints requirements/base.lock --output-file requirements/dev.lock
 
 clean:
-	rm -rf $(VENV) target $(DIST_OUT) build python/legato/_core*.so python/legato/data .pytest_cache .ruff_cache
+	rm -rf $(VENV) target $(DIST_OUT) build python/legato/_core*.so python/legato/packed .pytest_cache .ruff_cache

@@ -12,24 +12,24 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-TARGET = ROOT / "python" / "legato" / "data"
-FOLDERS = {"scenarios": "scenarios", "profiles": "profiles", "data/traces": "traces"}
+TARGET = ROOT / "python" / "legato" / "packed"
+FOLDERS = ("scenarios", "profiles", "data/traces")
 NOT_IN_A_WHEEL = {"copyleft", "test-only"}
 
 
 def main() -> int:
     shutil.rmtree(TARGET, ignore_errors=True)
     total_bytes = 0
-    for source, target in FOLDERS.items():
-        folder = ROOT / source
+    for name in FOLDERS:
+        folder = ROOT / name
         if not folder.is_dir():
-            print(f"error: {source}: no such folder", file=sys.stderr)
+            print(f"error: {name}: no such folder", file=sys.stderr)
             return 1
         for path in sorted(folder.rglob("*")):
             inside = path.relative_to(folder)
             if not path.is_file() or NOT_IN_A_WHEEL.intersection(inside.parts):
                 continue
-            copy = TARGET / target / inside
+            copy = TARGET / name / inside
             copy.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(path, copy)
             total_bytes += path.stat().st_size

@@ -1,8 +1,9 @@
 """Where the data that come with Legato lie: scenarios, traces and clip profiles.
 
 In a checkout they are the folders ``scenarios/``, ``data/traces/`` and ``profiles/`` of the repository;
-in an installed wheel, copies of them under ``legato/data/`` (without the copyleft traces, which may not
-travel in a package under our licence).
+in an installed wheel, copies of them in the same places below ``legato/packed/``, so that a scenario finds
+its trace and clip by the same relative path. The copyleft traces may not travel in a package under our
+licence and stay behind.
 """
 
 from __future__ import annotations
@@ -14,19 +15,14 @@ from pathlib import Path
 from legato.errors import Error, ProfileError, ScenarioError
 
 _PACKAGE = Path(__file__).resolve().parent
-_CHECKOUT = _PACKAGE.parent.parent
-_PACKED = _PACKAGE / "data"
+_PACKED = _PACKAGE / "packed"
+_ROOT = _PACKED if _PACKED.is_dir() else _PACKAGE.parent.parent
 _NO_CAPACITY = {"errant-rtt"}  # round-trip times of speed tests: nothing to play
-
-
-def _folder(packed: str, checkout: str) -> Path:
-    in_wheel = _PACKED / packed
-    return in_wheel if in_wheel.is_dir() else _CHECKOUT / checkout
 
 
 def scenarios() -> list[Path]:
     """Every scenario file that comes with Legato, by path."""
-    return sorted(_folder("scenarios", "scenarios").rglob("*.toml"))
+    return sorted((_ROOT / "scenarios").rglob("*.toml"))
 
 
 @dataclass(frozen=True)
@@ -55,12 +51,12 @@ def traces() -> list[ShippedTrace]:
 
 def traces_folder() -> Path:
     """The folder the traces lie in: one folder a family, those under a copyleft licence below copyleft/."""
-    return _folder("traces", "data/traces")
+    return _ROOT / "data" / "traces"
 
 
 def profiles() -> list[Path]:
     """Every clip profile that comes with Legato, by path."""
-    return sorted(_folder("profiles", "profiles").rglob("*.safetensors"))
+    return sorted((_ROOT / "profiles").rglob("*.safetensors"))
 
 
 def scenario(name: str | Path) -> Path:
