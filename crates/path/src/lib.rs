@@ -18,9 +18,11 @@
 //! ```
 
 pub mod capacity;
+pub mod generate;
 mod packet;
 mod path;
 pub mod queue;
+mod random;
 pub mod stage;
 pub mod trace_file;
 

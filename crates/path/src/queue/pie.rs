@@ -6,10 +6,10 @@
 
 use super::fifo::Fifo;
 use super::{Queue, QueueLimit, mark};
+use crate::random::unit;
 use crate::{DropReason, Packet};
 use legato_units::{DataRate, DataSize, TimeDelta, Timestamp};
 use rand_chacha::ChaCha8Rng;
-use rand_core::RngCore;
 
 /// Parameters of PIE; the defaults are those of RFC 8033 section 5.1 and 4.2.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -141,7 +141,7 @@ impl<P> Pie<P> {
         if self.accumulated < 0.85 {
             return false;
         }
-        let hit = self.accumulated >= 8.5 || uniform(&mut self.rng) < self.drop_prob;
+        let hit = self.accumulated >= 8.5 || unit(&mut self.rng) < self.drop_prob;
         if hit {
             self.accumulated = 0.0;
         }
@@ -191,10 +191,6 @@ fn tuning(drop_prob: f64) -> f64 {
         p if p < 0.1 => 1.0 / 2.0,
         _ => 1.0,
     }
-}
-
-fn uniform(rng: &mut ChaCha8Rng) -> f64 {
-    (rng.next_u64() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
 }
 
 /// [rfc8033] §4.1 leaves MEAN_PKTSIZE to the implementation.

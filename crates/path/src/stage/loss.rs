@@ -5,10 +5,10 @@
 
 use super::{DropReason, Eager, Transit};
 use crate::Ecn;
+use crate::random::unit;
 use core::fmt;
 use legato_units::{DataSize, Timestamp};
 use rand_chacha::ChaCha8Rng;
-use rand_core::RngCore;
 
 /// A probability outside `[0, 1]`, by its name.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -121,8 +121,8 @@ impl Wait {
     /// How many trials fail first: `⌊ln U / ln(1 − p)⌋`, U in (0, 1].
     #[cold]
     fn draw(&mut self, rng: &mut ChaCha8Rng) {
-        let uniform = ((rng.next_u64() >> 11) + 1) as f64 * (1.0 / (1u64 << 53) as f64);
-        self.remaining = (libm::log(uniform) * self.scale) as u64;
+        // 1 − u is in (0, 1] where u is in [0, 1).
+        self.remaining = (libm::log(1.0 - unit(rng)) * self.scale) as u64;
     }
 
     #[inline]

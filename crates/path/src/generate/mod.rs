@@ -1,0 +1,149 @@
+//! Random networks as papers drew them to train on.
+//!
+//! R3Net and Concerto replay recorded traces and state no ranges, so they have none here.
+//!
+//! ```
+//! use legato_path::generate::Generator;
+//! use rand_chacha::ChaCha8Rng;
+//! use rand_core::SeedableRng;
+//! let network = Generator::NvcCc.draw(&mut ChaCha8Rng::seed_from_u64(1));
+//! assert_eq!(network.capacity.duration(), legato_units::TimeDelta::from_secs(30));
+//! ```
+
+mod clcc;
+mod nvc_cc;
+
+use crate::PathStage;
+use crate::capacity::{AfterLast, RateSteps, Steps};
+use crate::queue::QueueLimit;
+use crate::random::between;
+use crate::stage::{Bottleneck, Loss, Propagation};
+use legato_units::{DataRate, TimeDelta};
+use rand_chacha::ChaCha8Rng;
+use std::sync::Arc;
+
+/// Who drew.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Generator {
+    /// CLCC, Table III.
+    Clcc,
+    /// NVC-CC, Table 2.
+    NvcCc,
+}
+
+impl Generator {
+    /// All of them.
+    pub const ALL: [Self; 2] = [Self::Clcc, Self::NvcCc];
+
+    /// Its name in scenarios and on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Clcc => "clcc",
+            Self::NvcCc => "nvc-cc",
+        }
+    }
+
+    /// The generator of that name.
+    pub fn by_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|generator| generator.name() == name)
+    }
+
+    /// A network; the same stream gives the same.
+    pub fn draw(self, rng: &mut ChaCha8Rng) -> Network {
+        match self {
+            Self::Clcc => clcc::draw(rng),
+            Self::NvcCc => nvc_cc::draw(rng),
+        }
+    }
+}
+
+/// A random network of one bottleneck.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Network {
+    /// The bottleneck's capacity; it repeats.
+    pub capacity: Arc<RateSteps>,
+    /// Round-trip time without queues, both ways together.
+    pub min_rtt: TimeDelta,
+    /// Independent loss on the way there, a ratio.
+    pub loss_ratio: f64,
+    /// What waits at the bottleneck at most.
+    pub queue_packets: u32,
+}
+
+impl Network {
+    /// The way there: loss, bottleneck, half the propagation. The way back is the other half.
+    pub fn forward_stages<P>(&self, loss: ChaCha8Rng) -> Vec<PathStage<P>> {
+        let mut stages = Vec::with_capacity(3);
+        if let Ok(loss) = Loss::new(self.loss_ratio, loss)
+            && self.loss_ratio > 0.0
+        {
+            stages.push(loss.into());
+        }
+        let queue = QueueLimit::Packets(self.queue_packets);
+        stages.push(Bottleneck::new(Steps::new(self.capacity.clone()), queue).into());
+        stages.push(Propagation::fixed(self.min_rtt / 2).into());
+        stages
+    }
+}
+
+/// A capacity that jumps to a fresh uniform draw at each interval.
+fn jumping(rng: &mut ChaCha8Rng, mbps: [f64; 2], interval: TimeDelta, duration: TimeDelta) -> Arc<RateSteps> {
+    let interval = interval.as_nanos().max(1);
+    let jumps = (duration.as_nanos() + interval - 1) / interval;
+    let jump = |n| {
+        let rate = DataRate::from_bps_f64(between(rng, mbps[0], mbps[1]) * 1e6);
+        (TimeDelta::from_nanos(n * interval), rate)
+    };
+    let table = RateSteps::new((0..jumps).map(jump), duration, AfterLast::Repeat);
+    Arc::new(table.expect("ranges above zero, intervals of 100 ms and more, a minute at most"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand_core::SeedableRng;
+
+    /// Every draw is in its paper's ranges, and a thousand of them fill the ranges.
+    fn check(generator: Generator, mbps: [f64; 2], rtt_ms: [f64; 2], queue: [u32; 2], seconds: i64) {
+        let mut rng = ChaCha8Rng::seed_from_u64(1);
+        let networks: Vec<Network> = (0..1_000).map(|_| generator.draw(&mut rng)).collect();
+        let spread = |values: Vec<f64>, [low, high]: [f64; 2]| {
+            assert!(values.iter().all(|v| (low..=high).contains(v)), "{values:?}");
+            let mean = values.iter().sum::<f64>() / values.len() as f64;
+            assert!((mean - (low + high) / 2.0).abs() < 0.05 * (high - low), "{mean}");
+        };
+        spread(networks.iter().map(|n| n.loss_ratio).collect(), [0.0, 0.05]);
+        spread(networks.iter().map(|n| n.min_rtt.as_millis_f64()).collect(), rtt_ms);
+        spread(networks.iter().map(|n| n.queue_packets.into()).collect(), queue.map(f64::from));
+        let rates = networks.iter().flat_map(|n| n.capacity.steps().map(|(_, rate)| rate.as_bps_f64() / 1e6));
+        spread(rates.collect(), mbps);
+        assert!(networks.iter().all(|n| n.capacity.duration() == TimeDelta::from_secs(seconds)));
+    }
+
+    /// [nvc-cc] Table 2.
+    #[test]
+    fn nvc_cc_draws_from_its_table() {
+        check(Generator::NvcCc, [0.6, 6.0], [2.0, 200.0], [1, 100], 30);
+    }
+
+    /// [clcc] Table III; its RTT is ours.
+    #[test]
+    fn clcc_draws_from_its_table() {
+        check(Generator::Clcc, [0.25, 4.0], [2.0, 200.0], [6, 350], 45);
+        let mut rng = ChaCha8Rng::seed_from_u64(2);
+        for _ in 0..100 {
+            let network = Generator::Clcc.draw(&mut rng);
+            // 1 to 4 changes a second for 45 s.
+            assert!((45..=180).contains(&network.capacity.steps().len()));
+        }
+    }
+
+    #[test]
+    fn one_seed_draws_one_network() {
+        let draw = |seed| Generator::NvcCc.draw(&mut ChaCha8Rng::seed_from_u64(seed));
+        assert_eq!(draw(3), draw(3));
+        assert_ne!(draw(3), draw(4));
+        assert_eq!(Generator::by_name("clcc"), Some(Generator::Clcc));
+        assert_eq!(draw(3).forward_stages::<()>(ChaCha8Rng::seed_from_u64(0)).len(), 3);
+    }
+}
