@@ -5,6 +5,7 @@
 mod controllers;
 #[allow(dead_code)]
 mod error;
+mod traces;
 
 use pyo3::prelude::*;
 
@@ -13,6 +14,8 @@ use pyo3::prelude::*;
 mod _core {
     #[pymodule_export]
     use super::controllers::controllers;
+    #[pymodule_export]
+    use super::traces::{Trace, load_trace, load_traces};
     use pyo3::prelude::*;
 
     /// The version of the crates, "0.1.0".
