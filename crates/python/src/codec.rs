@@ -1,6 +1,7 @@
 //! What measuring clips needs at native speed: SSIM and PSNR, and OpenH264. Lists of pictures come as
 //! one `bytes` object, picture after picture; all work is done with the interpreter released.
 
+use crate::error::profile_error;
 use legato_h264::{Mode, Settings, Stream};
 use legato_media::encoder::x264;
 use legato_media::quality::{self, Luma};
@@ -11,11 +12,6 @@ use std::path::Path;
 use std::sync::Arc;
 use std::thread;
 
-pyo3::import_exception!(legato.errors, ProfileError);
-
-fn profile_error(message: String) -> PyErr {
-    ProfileError::new_err(message)
-}
 
 /// Mean SSIM (Gaussian window 11, sigma 1.5, luma) and luma PSNR in dB of each picture of `coded` against
 /// the picture of `reference` with the same number. Works on `threads` threads.

@@ -129,32 +129,37 @@ def satd(library: X264, clip: Clip, pictures: Pictures) -> tuple[np.ndarray, np.
     the cost blurred over the last frames, and the statistics tell the quantiser to 0.01: so the
     blur can be taken off again.
     """
+    keys = list(range(0, len(pictures.luma), KEY_STRIDE))
+    # The quantisers of a stream's start are not free: the first picture comes again until that is forgotten.
+    intra = _satd_of(library, clip, pictures, [keys[0]] * _SETTLE + keys, None)[_SETTLE:]
     lead_in = clip.lead_in(LEAD_IN_FRAMES)
     order = lead_in + list(range(len(pictures.luma)))
-    inter = _satd_of(library, clip, pictures, order, all_keys=False)[len(lead_in) :]
-    intra = _satd_of(library, clip, pictures, list(range(0, len(pictures.luma), KEY_STRIDE)), all_keys=True)
+    inter = _satd_of(library, clip, pictures, order, float(intra[lead_in[0] // KEY_STRIDE]))[len(lead_in) :]
     return inter, intra
 
 
 _CRF = 28
+_SETTLE = 10
 
 
-def _satd_of(library: X264, clip: Clip, pictures: Pictures, order: list[int], *, all_keys: bool) -> np.ndarray:
-    options: dict[str, object] = {"crf": _CRF, "qcomp": 0}
-    if all_keys:
+def _satd_of(library: X264, clip: Clip, pictures: Pictures, order: list[int], first: float | None) -> np.ndarray:
+    """The costs along `order`, all key frames, or (where the `first` one's cost is known) all others predicted."""
+    options: dict[str, object] = {"crf": _CRF, "qcomp": 0, "qpstep": 69}
+    if first is None:
         options["keyint"] = 1
     encoder = Encoder(library, pictures.width, pictures.height, fps_text(clip), options=options)
     for index in order:
-        encoder.encode(pictures.luma[index], (pictures.u[index], pictures.v[index]), keyframe=all_keys)
+        chroma = (pictures.u[index], pictures.v[index])
+        encoder.encode(pictures.luma[index], chroma, keyframe=first is None)
     macroblocks = math.ceil(pictures.width / 16) * math.ceil(pictures.height / 16)
-    duration = 0.04 * float(clip.fps)  # x264 counts complexity per 40 ms
-    values, total, count = [], 0.0, 0.0
-    for qp in encoder.close():
-        blurred = macroblocks * 80 * 2 ** ((qp - _CRF) / 6)
+    # x264 counts cost per 40 ms.
+    costs = [macroblocks * 80 * 2 ** ((qp - _CRF) / 6) / (0.04 * float(clip.fps)) for qp in encoder.close()]
+    values = [costs[1] if first is None else first]
+    total, count = values[0], 1.0
+    for blurred in costs[1:]:
         total, count = 0.5 * total, 0.5 * count + 1
-        now = max(blurred * count - total, 0.0)
-        total += now
-        values.append(now / duration)
+        values.append(max(blurred * count - total, 0.0))
+        total += values[-1]
     return np.array(values).round().astype(np.uint32)
 
 

@@ -41,6 +41,8 @@ pub struct X264 {
     encoder: usize,
     config: Config,
     control: RateControl,
+    /// The last frame's quantiser.
+    last_qp: f32,
     /// The quantiser the reference picture looks as if coded with.
     reference_qp: f32,
     sequence: u64,
@@ -52,8 +54,8 @@ impl X264 {
         let at = profile.rungs.get(rung)?;
         let encoder = at.encoders.iter().position(|tables| tables.name == "x264")?;
         let fps = profile.content.frame_rate.as_f64() as f32;
-        let control = RateControl::new(at.macroblocks() as f32, fps);
-        Some(Self { profile, rung, encoder, config, control, reference_qp: 0.0, sequence: 0 })
+        let control = RateControl::new(at.macroblocks() as f32, f32::from(at.height), fps);
+        Some(Self { profile, rung, encoder, config, control, last_qp: 0.0, reference_qp: 0.0, sequence: 0 })
     }
 }
 
@@ -76,19 +78,15 @@ impl Encoder for X264 {
         // A better reference than the frame's own quantiser would make leaves less to code.
         let carry = if keyframe { 0.0 } else { REFERENCE_LOG2_PER_QP };
         let reference = self.reference_qp;
-        let bits_at = |qp: f32| table.at(row, qp).log2_bytes + 3.0 + carry * (reference - qp);
-        let mut qp = self.control.start(kind, satd);
-        let mut log2_bits = bits_at(qp);
-        let ceiling = self.control.in_frame_ceiling(kind);
+        let size_at = |qp: f32| table.at(row, qp).log2_bytes + 3.0 + carry * (reference - qp);
+        let start_qp = self.control.start(kind, satd);
+        let mut qp = self.control.settle(kind, start_qp, self.last_qp, &size_at);
         if let Some(max) = budget.max_frame_size {
-            let most = log2((max.as_bits().max(80)) as f32);
-            (qp, log2_bits) = raise_until(qp, log2_bits, most, &bits_at);
+            qp = raise_until(qp, log2(max.as_bits().max(80) as f32), QP_MAX, &size_at);
         }
-        if exp2(log2_bits) > ceiling {
-            (qp, log2_bits) = self.correct_inside(qp, ceiling, &bits_at);
-        }
-        let bits = exp2(log2_bits);
+        let bits = exp2(size_at(qp));
         self.control.end(kind, satd, qp, bits);
+        self.last_qp = qp;
         self.reference_qp = if keyframe { qp } else { REFERENCE_MEMORY * reference + (1.0 - REFERENCE_MEMORY) * qp };
         let cell = table.at(row, qp);
         let sequence = self.sequence;
@@ -110,30 +108,21 @@ impl Encoder for X264 {
     }
 }
 
-impl X264 {
-    /// The rows that come before the correction keep the frame's quantiser; the rest is coded so
-    /// that the frame ends at the ceiling, at most [`ROW_QP_RANGE`] coarser.
-    #[cold]
-    fn correct_inside(&self, qp: f32, ceiling: f32, bits_at: &impl Fn(f32) -> f32) -> (f32, f32) {
-        let before = UNCORRECTED_SHARE * exp2(bits_at(qp));
-        let target = ((ceiling - before) / (1.0 - UNCORRECTED_SHARE)).max(1.0);
-        let (rest_qp, rest) = raise_until(qp, bits_at(qp), log2(target), bits_at);
-        let bits = before + (1.0 - UNCORRECTED_SHARE) * exp2(rest);
-        (UNCORRECTED_SHARE * qp + (1.0 - UNCORRECTED_SHARE) * rest_qp, log2(bits))
-    }
-}
-
-/// The smallest quantiser from `qp` up at which the size is at most `most` (log2 bits), by secants.
-fn raise_until(mut qp: f32, mut log2_bits: f32, most: f32, bits_at: &impl Fn(f32) -> f32) -> (f32, f32) {
-    for _ in 0..6 {
-        if log2_bits <= most || qp >= QP_MAX {
-            break;
+/// The smallest quantiser from `qp` up at which the size is at most `most` (log2 bits), or `end`.
+#[inline]
+fn raise_until(mut qp: f32, most: f32, end: f32, size_at: &impl Fn(f32) -> f32) -> f32 {
+    let mut excess = size_at(qp) - most;
+    while excess > 0.0 && qp < end {
+        // Half a step is the least x264 knows; a frame halves in some 4 QP.
+        let next = (qp + (excess * 3.5).max(0.5)).min(end);
+        let left = size_at(next) - most;
+        if left <= 0.0 {
+            // Between the two: sizes are nearly straight lines over so little.
+            return qp + (next - qp) * excess / (excess - left);
         }
-        // A step of 6 halves the quantiser's scale; sizes fall by a factor of 2 to 4.
-        qp = (qp + ((log2_bits - most) * 3.5).max(0.25)).min(QP_MAX);
-        log2_bits = bits_at(qp);
+        (qp, excess) = (next, left);
     }
-    (qp, log2_bits)
+    qp
 }
 
 /// What a frame is predicted from.
@@ -148,6 +137,7 @@ enum Kind {
 #[derive(Clone, Debug)]
 struct RateControl {
     macroblocks: f32,
+    height: f32,
     fps: f32,
     bitrate: DataRate,
     bitrate_bps: f32,
@@ -172,14 +162,17 @@ struct RateControl {
     last_kind: Kind,
     predictors: [Predictor; 2],
     planned_bits: f32,
+    /// The QP of the frame without a VBV.
+    unbuffered_qp: f32,
     frames: u64,
 }
 
 impl RateControl {
-    fn new(macroblocks: f32, fps: f32) -> Self {
+    fn new(macroblocks: f32, height: f32, fps: f32) -> Self {
         let start = scale_of(24.0);
         Self {
             macroblocks,
+            height,
             fps,
             bitrate: DataRate::ZERO,
             bitrate_bps: 0.0,
@@ -200,6 +193,7 @@ impl RateControl {
             last_kind: Kind::Intra,
             predictors: [Predictor::new(1.0), Predictor::new(1.5)],
             planned_bits: 0.0,
+            unbuffered_qp: 0.0,
             frames: 0,
         }
     }
@@ -222,7 +216,13 @@ impl RateControl {
             self.wanted_bits = self.buffer_rate;
             self.buffer_fill = self.buffer_size * 0.9_f32.max(self.buffer_rate / self.buffer_size);
         }
-        self.buffer_fill = self.buffer_fill.min(self.buffer_size);
+    }
+
+    /// Bits that may still be sent at once. A smaller VBV cuts what has gathered only with the next
+    /// frame's arrival, so the frame after a cut still finds its VBV full.
+    #[inline]
+    fn room(&self) -> f32 {
+        self.buffer_fill.min(self.buffer_size) - HEADER_BITS
     }
 
     /// The QP the frame starts with; the cost is what the lookahead found for it.
@@ -242,6 +242,7 @@ impl RateControl {
             let last = self.last_scale[kind as usize];
             scale = scale.clamp(last - LARGEST_STEP, last + LARGEST_STEP);
         }
+        self.unbuffered_qp = qp_of(scale);
         if cost > 0.0 {
             scale = self.within_buffer(kind, cost, scale);
         }
@@ -262,7 +263,7 @@ impl RateControl {
     #[inline]
     fn within_buffer(&self, kind: Kind, cost: f32, wanted: f32) -> f32 {
         let predictor = &self.predictors[kind as usize];
-        let (fill, size, rate) = (self.buffer_fill - HEADER_BITS, self.buffer_size, self.buffer_rate);
+        let (fill, size, rate) = (self.room(), self.buffer_size, self.buffer_rate);
         let mut scale = wanted;
         if (kind == Kind::Inter || self.last_kind == Kind::Intra) && fill < 0.5 * size {
             scale -= log2((2.0 * fill / size).clamp(0.5, 1.0));
@@ -298,14 +299,36 @@ impl RateControl {
         scale
     }
 
-    /// Rows are made coarser while the frame looks as if it ended above this.
+    /// What the rows of the frame make of the QP it started with, given its size by QP (log2 bits).
+    ///
+    /// Rows get coarser while the frame looks as if it ended above the plan (as long as they are
+    /// finer than without a VBV) or above the plan and half of what the plan leaves of the VBV. A
+    /// row finer than the row before it in time is expected to cost twice, to be safe: so a frame
+    /// that may become finer mostly stays as coarse as its reference.
     #[inline]
-    fn in_frame_ceiling(&self, kind: Kind) -> f32 {
-        let fill = self.buffer_fill - HEADER_BITS;
-        let left = (fill - self.planned_bits).max(0.0);
+    fn settle(&self, kind: Kind, start_qp: f32, reference_qp: f32, size_at: &impl Fn(f32) -> f32) -> f32 {
+        let (room, plan) = (self.room(), self.planned_bits);
+        let left = (room - plan).max(0.0);
         let tolerance = if kind == Kind::Intra { left } else { 0.5 * left };
-        let by_plan = (self.planned_bits + tolerance).min(fill - 0.5 * left);
-        by_plan.max(0.1 * self.buffer_rate)
+        let spare = (16.0 / self.height).clamp(0.05, 0.25) * self.buffer_rate;
+        let most = (plan + tolerance).min(room - 0.5 * left).min(room - spare).max(MIN_BITS);
+        let (within_plan, within_room) = (log2(plan.max(MIN_BITS)).min(log2(most)), log2(most));
+        let doubt_ends = if kind == Kind::Intra { start_qp } else { reference_qp };
+        let plan_ends = self.unbuffered_qp;
+        let mut qp = start_qp;
+        let ends = [doubt_ends.min(plan_ends), doubt_ends.max(plan_ends), QP_MAX];
+        for end in ends {
+            if qp >= end {
+                continue;
+            }
+            let doubt = if qp < doubt_ends { 1.0 } else { 0.0 };
+            let limit = if qp < plan_ends { within_plan } else { within_room };
+            qp = raise_until(qp, limit - doubt, end, size_at);
+            if qp < end {
+                break;
+            }
+        }
+        qp
     }
 
     #[inline]
@@ -383,8 +406,8 @@ const LARGEST_STEP: f32 = 4.0 / 6.0;
 const QP_MAX: f32 = 69.0;
 /// Slice and NAL headers that are sent whatever the picture.
 const HEADER_BITS: f32 = 40.0;
-/// Share of a frame coded before its rows are found too large.
-const UNCORRECTED_SHARE: f32 = 0.15;
+/// No limit on a frame is below this.
+const MIN_BITS: f32 = 64.0;
 /// log2 of size for each QP step by which the reference is coarser than the frame.
 const REFERENCE_LOG2_PER_QP: f32 = 0.19;
 /// How much of the reference's apparent quantiser comes from before the last frame.
