@@ -35,7 +35,8 @@ fn call(link: &Link, seconds: i64) -> Targets {
     let limits =
         RateLimits { min: DataRate::from_kbps(30), start: DataRate::from_kbps(300), max: DataRate::from_mbps(6) };
     let context = Context { limits, start: Timestamp::ZERO, seed: 1, assets: &NoAssets };
-    let mut gcc = entry("gcc").expect("registered").build(&toml::Table::new(), context).expect("the defaults are valid");
+    let mut gcc =
+        entry("gcc").expect("registered").build(&toml::Table::new(), context).expect("the defaults are valid");
     let mut targets = Targets::default();
     run(link, gcc.as_mut(), TimeDelta::from_secs(seconds), &mut targets);
     targets

@@ -4,82 +4,139 @@
 //! arrived, the longest gap between arrivals being replaced by the second longest: a link that
 //! stops for a moment and then lets everything go has not lost capacity.
 //!
-//! The window is not walked at every feedback: sums run along, and the two longest gaps are looked
-//! for anew only when one of them has left (two of n gaps, so about twice a window).
+//! The window is not walked at every feedback: sums run along, and so do the eight longest gaps. As
+//! long gaps leave, others as long come; only when fewer than two are left are they looked for anew.
 
 use legato_units::{DataRate, DataSize, PeerTimestamp, TimeDelta, Timestamp};
-use std::collections::VecDeque;
 
 /// The window over arrived packets, in order of arrival.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct RobustThroughput {
-    window: VecDeque<Packet>,
+    window: Ring,
     bytes: u64,
     /// Neighbours in the window of which the second left before the first.
     inversions: usize,
     /// The latest departure among packets that fell out of the window.
-    discarded_departure: Option<Timestamp>,
+    discarded_departure: Timestamp,
     gaps: Gaps,
-    /// Counts packets ever put at the end, so that a gap can be told to have left.
-    pushed: u64,
+}
+
+impl Default for RobustThroughput {
+    fn default() -> Self {
+        Self {
+            window: Ring { packets: Box::new([Packet::NONE; RING]), first: 0, end: 0 },
+            bytes: 0,
+            inversions: 0,
+            discarded_departure: Timestamp::from_nanos(i64::MIN),
+            gaps: Gaps::default(),
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Packet {
     departure: Timestamp,
     arrival: PeerTimestamp,
-    size_bytes: u32,
+    size_bytes: u64,
 }
 
-/// The two longest gaps before packets of the window; `at` counts as `pushed` does.
+impl Packet {
+    const NONE: Self = Self { departure: Timestamp::ZERO, arrival: PeerTimestamp::from_nanos(0), size_bytes: 0 };
+}
+
+/// Packets counted from the first ever; those from `first` to `end` are held.
+#[derive(Clone, Debug)]
+struct Ring {
+    packets: Box<[Packet; RING]>,
+    first: usize,
+    end: usize,
+}
+
+impl Ring {
+    #[inline]
+    fn get(&self, index: usize) -> &Packet {
+        &self.packets[index % RING]
+    }
+    #[inline]
+    fn set(&mut self, index: usize, packet: Packet) {
+        self.packets[index % RING] = packet;
+    }
+    #[inline]
+    fn len(&self) -> usize {
+        self.end - self.first
+    }
+    fn iter(&self) -> impl DoubleEndedIterator<Item = &Packet> + Clone {
+        (self.first..self.end).map(|index| self.get(index))
+    }
+}
+
+/// The longest gaps before packets of the window, the longest first. No gap that is not here is
+/// longer than one that is.
 #[derive(Clone, Copy, Debug, Default)]
 struct Gaps {
-    longest: Gap,
-    second: Gap,
+    longest: [Gap; KEPT_GAPS],
+    len: usize,
     /// A packet came out of order: look again.
     stale: bool,
 }
 
+/// `at` counts the packet behind the gap as the ring does.
 #[derive(Clone, Copy, Debug, Default)]
 struct Gap {
     span: TimeDelta,
-    at: u64,
+    at: usize,
 }
 
 impl RobustThroughput {
     /// Take one arrived packet; mostly in order of arrival.
     #[inline]
     pub fn on_packet(&mut self, departure: Timestamp, arrival: PeerTimestamp, size: DataSize) {
-        let size_bytes = u32::try_from(size.as_bytes()).unwrap_or(u32::MAX);
-        let packet = Packet { departure, arrival, size_bytes };
-        match self.window.back() {
-            Some(last) if arrival < last.arrival => return self.insert(packet),
-            Some(last) => {
-                self.inversions += usize::from(departure < last.departure);
-                self.gaps.push(Gap { span: arrival - last.arrival, at: self.pushed });
-            }
-            None => {}
+        if self.window.len() == RING {
+            // More than the window may hold, so the first is too old whatever follows.
+            self.drop_first();
         }
-        self.bytes += u64::from(size_bytes);
-        self.window.push_back(packet);
-        self.pushed += 1;
+        let packet = Packet { departure, arrival, size_bytes: size.as_bytes().min(MAX_SIZE_BYTES) };
+        let end = self.window.end;
+        if self.window.len() > 0 {
+            let last = self.window.get(end - 1);
+            if arrival < last.arrival {
+                return self.insert(packet);
+            }
+            self.inversions += usize::from(departure < last.departure);
+            self.gaps.push(Gap { span: arrival - last.arrival, at: end });
+        }
+        self.bytes += packet.size_bytes;
+        self.window.set(end, packet);
+        self.window.end = end + 1;
     }
 
     /// Drop what is too old. Call once after the packets of a feedback.
     #[inline]
     pub fn trim(&mut self) {
-        while let (Some(&first), Some(last)) = (self.window.front(), self.window.back()) {
-            let (len, span) = (self.window.len(), last.arrival - first.arrival);
-            let keep = len <= MAX_PACKETS && span <= MAX_SPAN && (len <= MIN_PACKETS || span <= SPAN);
-            if keep {
+        if self.window.len() == 0 {
+            return;
+        }
+        let last = self.window.get(self.window.end - 1).arrival;
+        loop {
+            let (len, span) = (self.window.len(), last - self.window.get(self.window.first).arrival);
+            let keep = span <= SPAN || (len <= MIN_PACKETS && span <= MAX_SPAN);
+            if keep && len <= MAX_PACKETS {
                 return;
             }
-            self.discarded_departure = self.discarded_departure.max(Some(first.departure));
-            self.bytes -= u64::from(first.size_bytes);
-            self.window.pop_front();
-            if let Some(next) = self.window.front() {
-                self.inversions -= usize::from(next.departure < first.departure);
-            }
+            self.drop_first();
+        }
+    }
+
+    #[inline]
+    fn drop_first(&mut self) {
+        let first = *self.window.get(self.window.first);
+        self.discarded_departure = self.discarded_departure.max(first.departure);
+        self.bytes -= first.size_bytes;
+        self.window.first += 1;
+        if self.window.len() > 0 {
+            let next = self.window.get(self.window.first);
+            self.inversions -= usize::from(next.departure < first.departure);
+            self.gaps.remove(Gap { span: next.arrival - first.arrival, at: self.window.first });
         }
     }
 
@@ -88,25 +145,26 @@ impl RobustThroughput {
         if self.window.len() < REQUIRED_PACKETS {
             return None;
         }
-        let [first, last] = [*self.window.front()?, *self.window.back()?];
         self.refresh_gaps();
-        let span = last.arrival - first.arrival - self.gaps.longest.span + self.gaps.second.span;
+        let [first, last] = [self.window.first, self.window.end - 1].map(|index| *self.window.get(index));
+        let [longest, second, ..] = self.gaps.longest;
+        let span = last.arrival - first.arrival - longest.span + second.span;
         // n packets span n − 1 intervals. A bottleneck spaces a packet by its own size, so the
         // first one's bytes do not count at the receiver; a pacer by the size of the one before, so
         // the last one's do not at the sender.
-        let received = rate_over(self.bytes - u64::from(first.size_bytes), span);
+        let received = rate_over(self.bytes - first.size_bytes, span);
         Some(self.sent_rate().map_or(received, |sent| sent.min(received)))
     }
 
     fn sent_rate(&self) -> Option<DataRate> {
-        let first = self.window.front()?;
-        if self.inversions > 0 || self.discarded_departure.is_some_and(|latest| first.departure < latest) {
+        let first = self.window.get(self.window.first);
+        if self.inversions > 0 || first.departure < self.discarded_departure {
             return self.sent_rate_reordered();
         }
         // In order: the last departure is the last packet's; of equal ones the first counts.
-        let departure = self.window.back()?.departure;
+        let departure = self.window.get(self.window.end - 1).departure;
         let last = self.window.iter().rev().take_while(|packet| packet.departure == departure).last()?;
-        Some(rate_over(self.bytes - u64::from(last.size_bytes), last.departure - first.departure))
+        Some(rate_over(self.bytes - last.size_bytes, departure - first.departure))
     }
 
     /// Leaves out packets that left before one already dropped: they were overtaken, and counting
@@ -114,15 +172,12 @@ impl RobustThroughput {
     fn sent_rate_reordered(&self) -> Option<DataRate> {
         let (mut packets, mut bytes, mut last_bytes) = (0, 0, 0);
         let mut bounds: Option<(Timestamp, Timestamp)> = None;
-        for packet in &self.window {
-            if self.discarded_departure.is_some_and(|latest| packet.departure < latest) {
-                continue;
-            }
+        for packet in self.window.iter().filter(|packet| packet.departure >= self.discarded_departure) {
             packets += 1;
-            bytes += u64::from(packet.size_bytes);
+            bytes += packet.size_bytes;
             let (first, last) = bounds.unwrap_or((packet.departure, packet.departure));
             if bounds.is_none() || packet.departure > last {
-                last_bytes = u64::from(packet.size_bytes);
+                last_bytes = packet.size_bytes;
             }
             bounds = Some((first.min(packet.departure), last.max(packet.departure)));
         }
@@ -134,14 +189,20 @@ impl RobustThroughput {
     /// peer's clock was set.
     #[cold]
     fn insert(&mut self, packet: Packet) {
-        if self.window.back().is_some_and(|last| last.arrival - packet.arrival > MAX_REORDERING) {
+        let end = self.window.end;
+        if self.window.get(end - 1).arrival - packet.arrival > MAX_REORDERING {
             *self = Self::default();
             return;
         }
-        let index = self.window.partition_point(|other| other.arrival <= packet.arrival);
-        self.window.insert(index, packet);
-        self.bytes += u64::from(packet.size_bytes);
-        self.pushed += 1;
+        let mut index = end;
+        while index > self.window.first && self.window.get(index - 1).arrival > packet.arrival {
+            let later = *self.window.get(index - 1);
+            self.window.set(index, later);
+            index -= 1;
+        }
+        self.window.set(index, packet);
+        self.window.end = end + 1;
+        self.bytes += packet.size_bytes;
         self.gaps.stale = true;
         let departures = self.window.iter().zip(self.window.iter().skip(1));
         self.inversions = departures.filter(|(first, second)| second.departure < first.departure).count();
@@ -149,27 +210,56 @@ impl RobustThroughput {
 
     #[inline]
     fn refresh_gaps(&mut self) {
-        let oldest = self.pushed - self.window.len() as u64;
-        // The gap before the first packet lies outside the window.
-        let left = |gap: &Gap| gap.span > TimeDelta::ZERO && gap.at <= oldest;
-        if self.gaps.stale || left(&self.gaps.longest) || left(&self.gaps.second) {
-            self.gaps = Gaps::default();
-            for (index, (before, packet)) in self.window.iter().zip(self.window.iter().skip(1)).enumerate() {
-                self.gaps.push(Gap { span: packet.arrival - before.arrival, at: oldest + 1 + index as u64 });
+        if self.gaps.stale || self.gaps.len < 2 {
+            self.find_gaps();
+        }
+    }
+
+    #[inline(never)]
+    fn find_gaps(&mut self) {
+        self.gaps = Gaps::default();
+        for at in self.window.first + 1..self.window.end {
+            let gap = Gap { span: self.window.get(at).arrival - self.window.get(at - 1).arrival, at };
+            if self.gaps.len < KEPT_GAPS {
+                self.gaps.len += 1;
+                self.gaps.sort_in(gap);
+            } else {
+                self.gaps.push(gap);
             }
         }
     }
 }
 
 impl Gaps {
-    /// Of equal gaps the later one is kept: it stays in the window for longer.
+    /// A gap at the end of the window.
     #[inline]
     fn push(&mut self, gap: Gap) {
-        if gap.span >= self.longest.span {
-            self.second = self.longest;
-            self.longest = gap;
-        } else if gap.span >= self.second.span {
-            self.second = gap;
+        // Shorter ones than the shortest kept may be missing already, so only longer ones join.
+        if self.len > 0 && gap.span >= self.longest[self.len - 1].span {
+            self.len = (self.len + 1).min(KEPT_GAPS);
+            self.sort_in(gap);
+        }
+    }
+
+    /// Put `gap` in its place; the last one makes room.
+    fn sort_in(&mut self, gap: Gap) {
+        let mut index = self.len - 1;
+        while index > 0 && self.longest[index - 1].span <= gap.span {
+            self.longest[index] = self.longest[index - 1];
+            index -= 1;
+        }
+        self.longest[index] = gap;
+    }
+
+    /// A gap at the front of the window leaves.
+    #[inline]
+    fn remove(&mut self, gap: Gap) {
+        if self.len == 0 || gap.span < self.longest[self.len - 1].span {
+            return;
+        }
+        if let Some(index) = self.longest[..self.len].iter().position(|kept| kept.at == gap.at) {
+            self.longest.copy_within(index + 1..self.len, index);
+            self.len -= 1;
         }
     }
 }
@@ -179,6 +269,12 @@ fn rate_over(bytes: u64, span: TimeDelta) -> DataRate {
 }
 
 // [libwebrtc-m150] robust_throughput_estimator.
+/// The window, and what a feedback may add before it is trimmed.
+const RING: usize = 512;
+/// Far beyond any packet; keeps the sums in range.
+const MAX_SIZE_BYTES: u64 = 1 << 32;
+/// As many as make looking again rare.
+const KEPT_GAPS: usize = 8;
 const MIN_PACKETS: usize = 20;
 const MAX_PACKETS: usize = 500;
 const REQUIRED_PACKETS: usize = 10;

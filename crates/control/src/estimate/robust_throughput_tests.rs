@@ -33,15 +33,15 @@ const SIZE: DataSize = DataSize::from_bytes(1_000);
 
 /// The same number without anything kept from before.
 fn plain(estimator: &RobustThroughput) -> Option<DataRate> {
-    let window = &estimator.window;
+    let window: Vec<_> = estimator.window.iter().copied().collect();
     if window.len() < REQUIRED_PACKETS {
         return None;
     }
     let mut gaps: Vec<_> = window.iter().zip(window.iter().skip(1)).map(|(a, b)| b.arrival - a.arrival).collect();
     gaps.sort();
-    let bytes: u64 = window.iter().map(|packet| u64::from(packet.size_bytes)).sum();
+    let bytes: u64 = window.iter().map(|packet| packet.size_bytes).sum();
     let span = window[window.len() - 1].arrival - window[0].arrival - gaps[gaps.len() - 1] + gaps[gaps.len() - 2];
-    let received = rate_over(bytes - u64::from(window[0].size_bytes), span);
+    let received = rate_over(bytes - window[0].size_bytes, span);
     let sent = estimator.sent_rate_reordered();
     Some(sent.map_or(received, |sent| sent.min(received)))
 }

@@ -59,7 +59,7 @@ impl Trendline {
     #[inline]
     pub fn update(&mut self, delta: &GroupDelta, arrival: PeerTimestamp) {
         self.deltas = (self.deltas + 1).min(MAX_DELTAS);
-        self.accumulated_delay_ms += (delta.arrival - delta.departure).as_millis_f64();
+        self.accumulated_delay_ms += (delta.arrival - delta.departure).as_nanos() as f64 * MS_PER_NS;
         self.smoothed_delay_ms = SMOOTHING * self.smoothed_delay_ms + (1.0 - SMOOTHING) * self.accumulated_delay_ms;
         self.history.push(arrival, self.smoothed_delay_ms);
         let trend = self.history.slope().unwrap_or(self.trend);
@@ -126,7 +126,7 @@ impl Trendline {
             return;
         }
         let gain_per_ms = if magnitude_ms < self.threshold_ms { K_DOWN_PER_MS } else { K_UP_PER_MS };
-        let step_ms = since.min(MAX_ADAPT_STEP).as_millis_f64();
+        let step_ms = since.min(MAX_ADAPT_STEP).as_nanos() as f64 * MS_PER_NS;
         self.threshold_ms += gain_per_ms * (magnitude_ms - self.threshold_ms) * step_ms;
         self.threshold_ms = self.threshold_ms.clamp(MIN_THRESHOLD_MS, MAX_THRESHOLD_MS);
     }
@@ -222,14 +222,11 @@ impl History {
         if self.len < WINDOW {
             return None;
         }
-        let n = WINDOW as i128;
-        let spread = n * i128::from(self.sum_xx) - i128::from(self.sum_x) * i128::from(self.sum_x);
+        let spread = WINDOW as i64 * self.sum_xx - self.sum_x * self.sum_x;
         if spread == 0 {
             return None;
         }
-        // Conversions from 128 bits are slow; a spread beyond 64 bits is minutes.
-        let spread = i64::try_from(spread).map_or(spread as f64, |spread| spread as f64);
-        Some((WINDOW as f64 * self.sum_xy - self.sum_x as f64 * self.sum_y) * 1e3 / spread)
+        Some((WINDOW as f64 * self.sum_xy - self.sum_x as f64 * self.sum_y) * 1e3 / spread as f64)
     }
 }
 
@@ -248,8 +245,10 @@ const K_DOWN_PER_MS: f64 = 0.039;
 const MAX_ADAPT_OFFSET_MS: f64 = 15.0;
 const MAX_ADAPT_STEP: TimeDelta = TimeDelta::from_millis(100);
 const OVERUSING_TIME_MS: f64 = 10.0;
-/// 2²⁸ µs, four and a half minutes: 20 squares of twice that stay below 2⁶³.
-const MAX_SPAN_US: i64 = 1 << 28;
+/// 2²⁶ µs, a minute: 20 times the sum of 20 squares of that stays below 2⁶³.
+const MAX_SPAN_US: i64 = 1 << 26;
+/// A product where a quotient would take five times as long.
+const MS_PER_NS: f64 = 1e-6;
 
 #[cfg(test)]
 mod tests {
@@ -328,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn points_minutes_apart_start_the_window_over() {
+    fn points_a_minute_apart_start_the_window_over() {
         let mut history = History::default();
         history.push(at(0), 1.0);
         history.push(at(MAX_SPAN_US + 1), 1.0);

@@ -6,6 +6,7 @@
 //! keep it from rising too soon: bounds from what gets through, a window within which it may not
 //! grow by more than 1.3, and after every fall a hold that doubles from 300 ms to a minute.
 
+use super::feedback::Feedback;
 use super::loss_model::{Channel, LossModel, Observation};
 use crate::PacketReport;
 use legato_units::{DataRate, TimeDelta, Timestamp};
@@ -262,9 +263,9 @@ impl LossBased {
 
     /// Take a feedback; answers whether it completed an observation.
     #[inline]
-    pub fn update(&mut self, reports: &[PacketReport], delay_based: Option<DataRate>, in_alr: bool) -> bool {
+    pub fn update(&mut self, feedback: &Feedback<'_>, delay_based: Option<DataRate>, in_alr: bool) -> bool {
         self.delay_based = delay_based;
-        let complete = self.observe(reports);
+        let complete = self.observe(feedback);
         if let Some(now) = complete {
             self.choose(now, in_alr);
         }
@@ -273,20 +274,16 @@ impl LossBased {
 
     /// Sum a feedback up; the last departure where that completes an observation.
     #[inline]
-    fn observe(&mut self, reports: &[PacketReport]) -> Option<Timestamp> {
-        let [first, ..] = reports else { return None };
-        let (mut earliest, mut latest) = (first.departure, first.departure);
-        for report in reports {
-            earliest = earliest.min(report.departure);
-            latest = latest.max(report.departure);
-            self.partial.bytes = self.partial.bytes.saturating_add(report.size.as_bytes());
-            if !report.arrived() {
-                self.partial.lose(report);
-            } else if !self.partial.lost.is_empty() {
-                self.partial.recover(report);
-            }
+    fn observe(&mut self, feedback: &Feedback<'_>) -> Option<Timestamp> {
+        if feedback.reports.is_empty() {
+            return None;
         }
-        let begin = *self.last_departure.get_or_insert(earliest);
+        self.partial.bytes = self.partial.bytes.saturating_add(feedback.bytes);
+        if feedback.lost > 0 || !self.partial.lost.is_empty() {
+            self.partial.take(feedback.reports);
+        }
+        let latest = feedback.last_departure;
+        let begin = *self.last_departure.get_or_insert(feedback.first_departure);
         let duration = latest - begin;
         if duration <= TimeDelta::ZERO || duration < ms(self.config.observation_ms) {
             return None;
@@ -352,8 +349,7 @@ impl LossBased {
             let mut candidate = Channel { inherent_loss: self.inherent_loss, bandwidth };
             candidate.inherent_loss = self.feasible(candidate);
             for _ in 0..self.config.newton_iterations {
-                candidate.inherent_loss -= self.config.newton_step * self.model.newton_step(candidate);
-                candidate.inherent_loss = self.feasible(candidate);
+                self.refine(&mut candidate);
             }
             let score = self.model.objective(candidate, self.bias(bandwidth));
             if score > best_score || (score == best_score && bandwidth > best.bandwidth) {
@@ -362,6 +358,18 @@ impl LossBased {
             }
         }
         best
+    }
+
+    /// One step of Newton's method on the inherent loss.
+    fn refine(&self, candidate: &mut Channel) {
+        let before = candidate.inherent_loss;
+        let least = self.model.least_newton_step(*candidate);
+        if least.is_some_and(|step| before - self.config.newton_step * step <= self.config.min_inherent_loss_ratio) {
+            candidate.inherent_loss = 0.0;
+        } else {
+            candidate.inherent_loss = before - self.config.newton_step * self.model.newton_step(*candidate);
+        }
+        candidate.inherent_loss = self.feasible(*candidate);
     }
 
     /// While loss limits, how far `wanted` may go from `current`.
@@ -469,7 +477,12 @@ impl LossBased {
 }
 
 impl Partial {
-    #[cold]
+    fn take(&mut self, reports: &[PacketReport]) {
+        for report in reports {
+            if report.arrived() { self.recover(report) } else { self.lose(report) }
+        }
+    }
+
     fn lose(&mut self, report: &PacketReport) {
         let entry = (report.transport_seq, report.size.as_bytes());
         match self.lost.binary_search_by_key(&report.transport_seq, |lost| lost.0) {
@@ -478,7 +491,6 @@ impl Partial {
         }
     }
 
-    #[cold]
     fn recover(&mut self, report: &PacketReport) {
         if let Ok(index) = self.lost.binary_search_by_key(&report.transport_seq, |lost| lost.0) {
             self.lost.remove(index);

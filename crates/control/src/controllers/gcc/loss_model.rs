@@ -49,6 +49,7 @@ pub struct LossModel {
     weighted_got: [f64; MAX_WINDOW],
     weighted_total: f64,
     lossy: usize,
+    max_sent_bps: f64,
 }
 
 impl LossModel {
@@ -73,6 +74,7 @@ impl LossModel {
             weighted_got: zero,
             weighted_total: 0.0,
             lossy: 0,
+            max_sent_bps: 0.0,
         }
     }
 
@@ -95,11 +97,13 @@ impl LossModel {
         }
         self.weighted_total = 0.0;
         self.lossy = 0;
+        self.max_sent_bps = 0.0;
         for age in 0..self.len {
             self.weighted_lost[age] = self.weight[age] * self.lost_kb[age];
             self.weighted_got[age] = self.weight[age] * self.got_kb[age];
             self.weighted_total += self.weighted_lost[age] + self.weighted_got[age];
             self.lossy += usize::from(self.lost_kb[age] > 0.0);
+            self.max_sent_bps = self.max_sent_bps.max(self.sent_bps[age]);
         }
     }
 
@@ -151,6 +155,18 @@ impl LossModel {
             odd if odd % 2 == 1 => rates[odd / 2],
             even => (rates[even / 2 - 1] + rates[even / 2]) / 2.0,
         }
+    }
+
+    /// A lower bound of `newton_step` where nothing was lost: Σ w got / Q over Σ w got / Q² is at
+    /// least the smallest Q = 1 − P. Where that takes the inherent loss below its least anyway, the
+    /// sums need not be formed. `None` where something was lost.
+    pub fn least_newton_step(&self, channel: Channel) -> Option<f64> {
+        if self.lossy > 0 || self.weighted_total <= 0.0 {
+            return None;
+        }
+        let shape = Shape::of(channel);
+        let passed = if self.max_sent_bps > shape.bandwidth_bps { shape.passed_bps / self.max_sent_bps } else { 1.0 };
+        Some(passed.min(1.0 - shape.below))
     }
 
     /// First over second derivative of the likelihood by the inherent loss: what Newton's method

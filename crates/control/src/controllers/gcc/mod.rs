@@ -13,6 +13,7 @@
 pub mod aimd;
 pub mod alr;
 pub mod delay_based;
+pub mod feedback;
 pub mod loss_based;
 pub mod loss_model;
 pub mod probe_controller;
@@ -67,6 +68,10 @@ pub struct Gcc {
     last_process: Option<Timestamp>,
     last_tick: Timestamp,
     start: Timestamp,
+    /// What `decision` and `next_deadline` answer; formed when something changed, as drivers ask
+    /// after every packet.
+    decision: Decision,
+    deadline: Option<Timestamp>,
     /// Arrived packets of a feedback whose order of arrival is not that of departure.
     sorted: Vec<PacketReport>,
 }
@@ -101,23 +106,29 @@ impl Construct for Gcc {
             last_process: None,
             last_tick: start,
             start,
+            decision: Decision::of_target(context.limits.start),
+            deadline: Some(start),
             sorted: Vec::new(),
             limits: context.limits,
             config,
         };
         gcc.set_limits(context.limits, start);
         gcc.update_target(start);
+        gcc.publish();
         Ok(gcc)
     }
 }
 
 impl RateController for Gcc {
+    #[inline]
     fn on_event(&mut self, now: Timestamp, event: &Event) {
+        if let Event::PacketSent(packet) = event {
+            return self.on_sent(now, packet);
+        }
         match event {
-            Event::PacketSent(packet) => self.on_sent(now, packet),
             Event::TransportFeedback(feedback) => self.on_feedback(now, feedback),
             Event::Deadline => self.process(now),
-            Event::PacerQueue(queue) => self.pushback.set_pacer_queue(queue.size),
+            Event::PacerQueue(queue) => return self.pushback.set_pacer_queue(queue.size),
             Event::Limits(limits) => {
                 self.set_limits(*limits, now);
                 self.update_target(now);
@@ -132,36 +143,19 @@ impl RateController for Gcc {
                 self.send_side.set_rtt(*rtt);
             }
             Event::RouteChange => self.change_route(now),
-            _ => {}
+            _ => return,
         }
+        self.publish();
     }
 
+    #[inline]
     fn decision(&self) -> Decision {
-        let pushed = self.pushed_target();
-        let target = if self.pushback.drops_frames() { self.target } else { pushed };
-        // Pacing follows the target before pushback: pushing back must not queue in the pacer.
-        let factor = if self.feedback_seen { self.config.pacing_ratio } else { self.config.initial_pacing_ratio };
-        let mut padding = DataRate::from_bps(self.config.padding_bps);
-        if self.send_side.loss_state() == LossState::IncreasingWithPadding {
-            padding = padding.max(self.target);
-        }
-        let target = self.limits.clamp(target);
-        Decision {
-            target_bitrate: target,
-            pacing_rate: self.limits.clamp(self.target).scale(factor),
-            padding_rate: padding.min(pushed).min(target),
-            fec_rate: DataRate::ZERO,
-            congestion_window: None,
-            max_frame_size: None,
-        }
+        self.decision
     }
 
+    #[inline]
     fn next_deadline(&self) -> Option<Timestamp> {
-        let Some(last) = self.last_process else { return Some(self.start) };
-        let cut = self.send_side.next_cut(last);
-        let due = [cut, self.pushback.next_step(), self.probes.next_due()].into_iter().flatten().min()?;
-        // What could not be done at once is tried again at libwebrtc's process interval.
-        Some(due.max(last + pushback::TICK))
+        self.deadline
     }
 
     fn poll_probe(&mut self) -> Option<ProbeCluster> {

@@ -1,24 +1,13 @@
 //! What happens in [`Gcc`] with each event, in libwebrtc's order (`GoogCcNetworkController`
 //! [libwebrtc-m150]).
 
+use super::feedback::{Arrivals, Feedback};
 use super::pushback::TICK;
 use super::{Gcc, LossState, RobustThroughput};
 use super::{delay_based::DelayBased, probe_controller::LimitedBy, probe_estimator::ProbeEstimator};
 use crate::estimate::trendline::BandwidthUsage;
-use crate::{PacketReport, RateLimits, SentPacket, TransportFeedback};
-use legato_units::{DataRate, PeerTimestamp, TimeDelta, Timestamp};
-
-/// What one walk over a feedback tells.
-struct Summary {
-    arrived: bool,
-    in_order: bool,
-    first_departure: Timestamp,
-    last_arrival: PeerTimestamp,
-    /// Least of arrival less departure. The clocks differ, so only its sum with a departure less an
-    /// arrival means anything.
-    least_transit: i64,
-    lost: u64,
-}
+use crate::{Decision, PacketReport, RateLimits, SentPacket, TransportFeedback};
+use legato_units::{DataRate, TimeDelta, Timestamp};
 
 impl Gcc {
     #[inline]
@@ -26,33 +15,36 @@ impl Gcc {
         self.alr.on_sent(packet.size, now);
         self.send_side.on_sent(now);
         self.pushback.set_in_flight(packet.in_flight);
-        if self.pushback.is_overfull() || self.pushback.ratio() < 1.0 {
+        if self.pushback.is_pushing() || self.send_side.is_rtt_above_limit() {
             self.pushback.step_down(now);
+            self.publish();
         }
     }
 
+    #[inline(never)]
     pub(super) fn on_feedback(&mut self, now: Timestamp, feedback: &TransportFeedback) {
         if feedback.reports.is_empty() {
             return;
         }
         self.feedback_seen = true;
-        self.pushback.set_in_flight(feedback.in_flight);
-        let summary = Summary::of(&feedback.reports);
-        self.take_round_trips(now, &summary);
-        self.take_losses(now, &summary, feedback.reports.len() as u64);
+        let in_flight = feedback.in_flight;
+        let feedback = Feedback::of(&feedback.reports);
+        self.pushback.set_in_flight(in_flight);
+        self.take_round_trips(now, feedback.arrivals);
+        self.take_losses(now, &feedback);
         let in_alr = self.alr.started().is_some();
         if self.was_in_alr && !in_alr {
             self.probes.set_alr_ended(now);
         }
         self.was_in_alr = in_alr;
-        if summary.arrived {
-            self.take_arrivals(now, &feedback.reports, summary.in_order);
+        if let Some(arrivals) = feedback.arrivals {
+            self.take_arrivals(now, feedback.reports, arrivals.in_order);
         }
         self.acknowledged_rate = self.acknowledged.rate();
         self.send_side.set_acknowledged(self.acknowledged_rate);
         let probe = self.probe_estimator.take().map(|rate| self.bound_probe(rate));
         let mut recovered = false;
-        if summary.arrived {
+        if feedback.arrivals.is_some() {
             let update = self.delay_based.end_feedback(self.acknowledged_rate, probe, in_alr, now);
             if let Some(estimate) = update.estimate {
                 if update.probe {
@@ -62,7 +54,7 @@ impl Gcc {
             }
             recovered = update.recovered;
         }
-        self.send_side.on_feedback(&feedback.reports, in_alr, now);
+        self.send_side.on_feedback(&feedback, in_alr, now);
         let ticks = self.ticks(now);
         self.pushback.step(now, ticks);
         self.update_target(now);
@@ -77,6 +69,7 @@ impl Gcc {
     }
 
     /// A deadline: what libwebrtc looks at every 25 ms.
+    #[inline(never)]
     pub(super) fn process(&mut self, now: Timestamp) {
         self.last_process = Some(now);
         if self.send_side.is_rtt_above_limit() {
@@ -90,6 +83,7 @@ impl Gcc {
         self.update_target(now);
     }
 
+    #[inline(never)]
     pub(super) fn set_limits(&mut self, limits: RateLimits, now: Timestamp) {
         self.limits = limits;
         let min = limits.min.max(super::MIN_BITRATE);
@@ -123,9 +117,35 @@ impl Gcc {
         self.probes.set_estimate(self.target, limited_by, now);
     }
 
-    /// What is left of the target after pushback.
-    pub(super) fn pushed_target(&self) -> DataRate {
-        self.pushback.push_back(self.target).max(self.send_side.min())
+    /// Form what `decision` and `next_deadline` answer.
+    #[inline(never)]
+    pub(super) fn publish(&mut self) {
+        let pushed = self.pushback.push_back(self.target).max(self.send_side.min());
+        let whole = self.limits.clamp(self.target);
+        let target = if self.pushback.drops_frames() { whole } else { self.limits.clamp(pushed) };
+        // Pacing follows the target before pushback: pushing back must not queue in the pacer.
+        let factor = if self.feedback_seen { self.config.pacing_ratio } else { self.config.initial_pacing_ratio };
+        let mut padding = DataRate::from_bps(self.config.padding_bps);
+        if self.send_side.loss_state() == LossState::IncreasingWithPadding {
+            padding = padding.max(self.target);
+        }
+        self.decision = Decision {
+            target_bitrate: target,
+            pacing_rate: whole.scale(factor),
+            padding_rate: padding.min(pushed).min(target),
+            fec_rate: DataRate::ZERO,
+            congestion_window: None,
+            max_frame_size: None,
+        };
+        self.deadline = self.find_deadline();
+    }
+
+    fn find_deadline(&self) -> Option<Timestamp> {
+        let Some(last) = self.last_process else { return Some(self.start) };
+        let cut = self.send_side.next_cut(last);
+        let due = [cut, self.pushback.next_step(), self.probes.next_due()].into_iter().flatten().min()?;
+        // What could not be done at once is tried again at libwebrtc's process interval.
+        Some(due.max(last + TICK))
     }
 
     fn limited_by(&self) -> LimitedBy {
@@ -142,13 +162,12 @@ impl Gcc {
         }
     }
 
-    fn take_round_trips(&mut self, now: Timestamp, summary: &Summary) {
-        if !summary.arrived {
-            return;
-        }
-        self.rtts.push(now - summary.first_departure);
+    #[inline]
+    fn take_round_trips(&mut self, now: Timestamp, arrivals: Option<Arrivals>) {
+        let Some(arrivals) = arrivals else { return };
+        self.rtts.push(now - arrivals.first_departure);
         // From the departure to the feedback, less what the packet waited for the last one to arrive.
-        let held = summary.last_arrival.as_nanos() - summary.least_transit;
+        let held = arrivals.last.as_nanos() - arrivals.least_transit_ns;
         let shortest = TimeDelta::from_nanos(now.as_nanos() - held);
         self.send_side.on_propagation_rtt(now, shortest);
         if !self.rtt_reported {
@@ -159,9 +178,10 @@ impl Gcc {
         }
     }
 
-    fn take_losses(&mut self, now: Timestamp, summary: &Summary, reports: u64) {
-        self.lost += summary.lost;
-        self.expected += reports;
+    #[inline]
+    fn take_losses(&mut self, now: Timestamp, feedback: &Feedback<'_>) {
+        self.lost += feedback.lost;
+        self.expected += feedback.reports.len() as u64;
         if self.next_loss_update.is_none_or(|due| now > due) {
             self.next_loss_update = Some(now + LOSS_UPDATE_INTERVAL);
             self.send_side.on_loss(self.lost, self.expected, now);
@@ -212,34 +232,6 @@ impl Gcc {
         let ticks = (now - self.last_tick).as_nanos() / TICK.as_nanos();
         self.last_tick += TICK * ticks;
         u32::try_from(ticks).unwrap_or(0)
-    }
-}
-
-impl Summary {
-    #[inline]
-    fn of(reports: &[PacketReport]) -> Self {
-        let mut summary = Self {
-            arrived: false,
-            in_order: true,
-            first_departure: Timestamp::MAX,
-            last_arrival: PeerTimestamp::from_nanos(i64::MIN),
-            least_transit: i64::MAX,
-            lost: 0,
-        };
-        for report in reports {
-            match report.arrival() {
-                Some(arrival) => {
-                    summary.arrived = true;
-                    summary.in_order &= arrival >= summary.last_arrival;
-                    summary.last_arrival = summary.last_arrival.max(arrival);
-                    summary.first_departure = summary.first_departure.min(report.departure);
-                    let transit = arrival.as_nanos() - report.departure.as_nanos();
-                    summary.least_transit = summary.least_transit.min(transit);
-                }
-                None => summary.lost += u64::from(!report.arrived()),
-            }
-        }
-        summary
     }
 }
 

@@ -210,6 +210,9 @@ impl ProbeController {
     /// The estimate may have changed; while waiting, a high one asks for a further probe.
     pub fn set_estimate(&mut self, estimate: DataRate, limited_by: LimitedBy, now: Timestamp) {
         self.limited_by = limited_by;
+        if estimate == self.estimate && self.state != State::Waiting {
+            return;
+        }
         if estimate < self.estimate.scale(DROP_RATIO) {
             self.dropped = now;
             self.before_drop = self.estimate;

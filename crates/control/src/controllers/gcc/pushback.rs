@@ -98,6 +98,12 @@ impl Pushback {
         self.config.drop_frames
     }
 
+    /// The window is more than full, or was and has not recovered.
+    #[inline]
+    pub fn is_pushing(&self) -> bool {
+        self.is_overfull() || self.ratio < 1.0
+    }
+
     /// A step down is due: at once for a packet, after 25 ms without one.
     #[inline]
     pub fn is_overfull(&self) -> bool {

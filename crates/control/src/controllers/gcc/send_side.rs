@@ -4,9 +4,10 @@
 //! Before the loss-based estimate is ready the old rules hold: below 2 % loss 8 % more a second than
 //! the least target of the last second, above 10 % half the loss ratio less.
 
+use super::feedback::Feedback;
 use super::loss_based::{LossBased, LossConfig, LossState, MIN_BITRATE};
 use super::rtt_backoff::{RttBackoff, RttBackoffConfig};
-use crate::{PacketReport, RateLimits};
+use crate::RateLimits;
 use legato_units::{DataRate, TimeDelta, Timestamp};
 use std::collections::VecDeque;
 
@@ -138,8 +139,8 @@ impl SendSide {
 
     /// The loss-based estimate's turn with a feedback, then the target's.
     #[inline]
-    pub fn on_feedback(&mut self, reports: &[PacketReport], in_alr: bool, now: Timestamp) {
-        self.loss_based.update(reports, self.delay_limit, in_alr);
+    pub fn on_feedback(&mut self, feedback: &Feedback<'_>, in_alr: bool, now: Timestamp) {
+        self.loss_based.update(feedback, self.delay_limit, in_alr);
         self.update(now);
     }
 
@@ -317,14 +318,14 @@ mod tests {
     fn the_delay_based_estimate_is_followed_up_at_the_start_only() {
         let mut side = send_side();
         side.set_delay_based(kbps(1_300));
-        side.on_feedback(&[], false, at(100));
+        side.on_feedback(&Feedback::of(&[]), false, at(100));
         assert_eq!(side.target(), kbps(1_300));
         side.on_loss(0, 50, at(100));
         side.set_delay_based(kbps(900));
-        side.on_feedback(&[], false, at(2_200));
+        side.on_feedback(&Feedback::of(&[]), false, at(2_200));
         assert_eq!(side.target(), kbps(900));
         side.set_delay_based(kbps(1_400));
-        side.on_feedback(&[], false, at(2_300));
+        side.on_feedback(&Feedback::of(&[]), false, at(2_300));
         // 8 % and 1 kbit/s above the least of the last second.
         assert_eq!(side.target(), kbps(973));
     }
@@ -339,7 +340,7 @@ mod tests {
         side.on_loss(15, 31, at(3_000));
         assert_eq!(side.loss_ratio(), 0.5);
         assert_eq!(side.target(), kbps(750));
-        side.on_feedback(&[], false, at(5_000));
+        side.on_feedback(&Feedback::of(&[]), false, at(5_000));
         assert_eq!(side.target(), kbps(750));
     }
 

@@ -1,0 +1,107 @@
+//! A feedback with what one walk over its reports tells all estimators.
+
+use crate::PacketReport;
+use legato_units::{PeerTimestamp, Timestamp};
+
+/// Reports and sums over them.
+#[derive(Clone, Debug)]
+pub struct Feedback<'a> {
+    /// In send order.
+    pub reports: &'a [PacketReport],
+    /// All bytes reported on.
+    pub bytes: u64,
+    /// Packets that did not arrive.
+    pub lost: u64,
+    /// Over all packets.
+    pub first_departure: Timestamp,
+    /// Over all packets.
+    pub last_departure: Timestamp,
+    /// Over the packets whose arrival is told, where there are any.
+    pub arrivals: Option<Arrivals>,
+}
+
+/// Over the packets whose arrival is told.
+#[derive(Clone, Copy, Debug)]
+pub struct Arrivals {
+    /// They arrived in the order they left.
+    pub in_order: bool,
+    /// The earliest departure among them.
+    pub first_departure: Timestamp,
+    /// The latest arrival.
+    pub last: PeerTimestamp,
+    /// Least of arrival less departure in nanoseconds. The clocks differ, so only its sum with a
+    /// departure less an arrival means anything.
+    pub least_transit_ns: i64,
+}
+
+impl<'a> Feedback<'a> {
+    /// Walk over `reports`.
+    #[inline]
+    pub fn of(reports: &'a [PacketReport]) -> Self {
+        let mut feedback = Self {
+            reports,
+            bytes: 0,
+            lost: 0,
+            first_departure: Timestamp::MAX,
+            last_departure: Timestamp::from_nanos(i64::MIN),
+            arrivals: None,
+        };
+        let mut arrivals = Arrivals {
+            in_order: true,
+            first_departure: Timestamp::MAX,
+            last: PeerTimestamp::from_nanos(i64::MIN),
+            least_transit_ns: i64::MAX,
+        };
+        for report in reports {
+            feedback.bytes = feedback.bytes.saturating_add(report.size.as_bytes());
+            feedback.first_departure = feedback.first_departure.min(report.departure);
+            feedback.last_departure = feedback.last_departure.max(report.departure);
+            match report.arrival() {
+                Some(arrival) => {
+                    arrivals.in_order &= arrival >= arrivals.last;
+                    arrivals.last = arrivals.last.max(arrival);
+                    arrivals.first_departure = arrivals.first_departure.min(report.departure);
+                    let transit_ns = arrival.as_nanos() - report.departure.as_nanos();
+                    arrivals.least_transit_ns = arrivals.least_transit_ns.min(transit_ns);
+                }
+                None => feedback.lost += u64::from(!report.arrived()),
+            }
+        }
+        feedback.arrivals = (arrivals.first_departure < Timestamp::MAX).then_some(arrivals);
+        feedback
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Fate, PacketKind};
+    use legato_units::DataSize;
+
+    fn report(departure_ms: i64, fate: Fate) -> PacketReport {
+        let departure = Timestamp::from_millis(departure_ms);
+        let (size, kind) = (DataSize::from_bytes(100), PacketKind::Video);
+        PacketReport { transport_seq: 0, ssrc: 0, size, departure, fate, ce: false, kind, probe_cluster: None }
+    }
+
+    #[test]
+    fn sums_tell_lost_packets_from_those_of_unknown_arrival() {
+        let arrived = |ms: i64| Fate::Arrived(Some(PeerTimestamp::from_nanos(ms * 1_000_000)));
+        let reports = [
+            report(10, Fate::Missing),
+            report(20, arrived(95)),
+            report(30, arrived(90)),
+            report(40, Fate::Arrived(None)),
+        ];
+        let feedback = Feedback::of(&reports);
+        assert_eq!((feedback.bytes, feedback.lost), (400, 1));
+        assert_eq!(feedback.first_departure, Timestamp::from_millis(10));
+        assert_eq!(feedback.last_departure, Timestamp::from_millis(40));
+        let arrivals = feedback.arrivals.unwrap();
+        assert!(!arrivals.in_order);
+        assert_eq!(arrivals.first_departure, Timestamp::from_millis(20));
+        assert_eq!(arrivals.last.as_nanos(), 95_000_000);
+        assert_eq!(arrivals.least_transit_ns, 60_000_000);
+        assert!(Feedback::of(&reports[..1]).arrivals.is_none());
+    }
+}
