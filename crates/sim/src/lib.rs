@@ -1,1 +1,41 @@
-//! Placeholder of the first commit.
+//! Simulated calls: a scenario file and a seed in, a run folder out.
+//!
+//! ```
+//! use legato_sim::{LoadedClip, CallParts, Scenario, run_call};
+//! use legato_trace::{LogLevel, Recorder};
+//! let text = "duration_s = 2.0\n[controller]\nname = \"fixed\"\n[forward.capacity]\nconstant_bps = 1_000_000";
+//! let scenario = Scenario::parse(text, "example.toml")?;
+//! let forward = scenario.forward.capacity.as_ref().map(|spec| legato_sim::LoadedCapacity::load(spec, ".".as_ref()));
+//! let parts = CallParts {
+//!     forward: forward.transpose()?,
+//!     reverse: None,
+//!     clip: LoadedClip::statistical(),
+//!     controller: scenario.controller.clone(),
+//! };
+//! let summary = run_call(&scenario, &parts, 1, LogLevel::Summary, &mut Recorder::default())?;
+//! assert!(summary.frames_rendered > 50);
+//! # Ok::<(), legato_sim::SimError>(())
+//! ```
+
+#![forbid(unsafe_code)]
+
+mod clock;
+mod engine;
+mod error;
+mod network;
+mod plan;
+mod run;
+mod scenario;
+mod seed;
+mod sweep;
+mod video;
+
+pub use engine::{Engine, InTransit};
+pub use error::SimError;
+pub use network::LoadedCapacity;
+pub use plan::{LoadedPlan, NamedController, NamedTrace, Plan, PlannedCall};
+pub use run::{CallParts, build_controller, run_call};
+pub use scenario::*;
+pub use seed::Seed;
+pub use sweep::{FORMAT, Sweep, run_planned};
+pub use video::LoadedClip;

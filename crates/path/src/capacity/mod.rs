@@ -16,7 +16,7 @@ use core::fmt;
 use legato_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
 /// When bytes get through a bottleneck.
-pub trait Capacity: Send {
+pub trait Capacity: Send + Sync {
     /// When a packet whose transmission may begin at `start` has left, or [`Timestamp::MAX`] where
     /// it never does. `start` is never before the answer to the call before. Packets of 2 GiB and
     /// more count as 2 GiB.
@@ -64,7 +64,7 @@ macro_rules! each {
 }
 
 impl Capacity for LinkCapacity {
-    #[inline]
+    #[inline(always)]
     fn transmit_end(&mut self, start: Timestamp, size: DataSize) -> Timestamp {
         each!(self, inner => inner.transmit_end(start, size))
     }

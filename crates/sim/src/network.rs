@@ -1,0 +1,188 @@
+//! From a path's description to a path: what is shared by many calls is loaded once.
+
+use crate::engine::InTransit;
+use crate::error::SimError;
+use crate::scenario::{CapacitySpec, PathSpec, QueueSpec};
+use crate::seed::Seed;
+use legato_path::capacity::{AfterLast, Capacity, CapacityError, Cut, LinkCapacity, RateSteps, Steps};
+use legato_path::queue::{CoDel, CoDelConfig, Pie, PieConfig, QueueLimit};
+use legato_path::stage::{
+    Bottleneck, GilbertElliott, Jitter, JitterConfig, Loss, Propagation, QueuedBottleneck, Reorder,
+};
+use legato_path::trace_file::{self, Format};
+use legato_path::{Path, PathStage};
+use legato_units::{DataRate, DataSize, TimeDelta};
+use std::path::Path as FilePath;
+use std::sync::Arc;
+
+/// A bottleneck's capacity, loaded: calls share its data.
+#[derive(Clone)]
+pub struct LoadedCapacity {
+    /// What reports call it.
+    pub label: Arc<str>,
+    /// The data set it comes from.
+    pub family: Option<Arc<str>>,
+    /// What turns a queue's ms into bytes.
+    pub reference: DataRate,
+    /// The capacity at its start.
+    pub capacity: LinkCapacity,
+}
+
+/// RFC 8867 section 4.2: a tail-drop queue of 300 ms.
+const DEFAULT_QUEUE: TimeDelta = TimeDelta::from_millis(300);
+
+impl LoadedCapacity {
+    /// Load what `spec` names; paths are relative to `folder`.
+    pub fn load(spec: &CapacitySpec, folder: &FilePath) -> Result<Self, SimError> {
+        if let Some(bps) = spec.constant_bps {
+            let rate = DataRate::from_bps(bps);
+            let capacity = LinkCapacity::constant(rate);
+            return Ok(Self {
+                label: rate.to_string().into(),
+                family: Some("constant".into()),
+                reference: rate,
+                capacity,
+            });
+        }
+        if let Some(steps) = &spec.steps {
+            return Self::of_steps(steps);
+        }
+        let Some(trace) = &spec.trace else {
+            return Err(SimError::Plan("the capacity comes from a trace that is not given".to_owned()));
+        };
+        let address = resolve(trace, folder);
+        let format = match &spec.family {
+            Some(name) => Some(Format::by_name(name).ok_or_else(|| {
+                let known: Vec<_> = Format::ALL.iter().map(|format| format.name()).collect();
+                SimError::Trace(format!("{address}: family = {name:?} is not one of {}", known.join(", ")))
+            })?),
+            None => None,
+        };
+        let trace = trace_file::read(&address, format)?;
+        let cut = Cut {
+            scale: spec.scale.unwrap_or(1.0),
+            start: TimeDelta::from_secs_f64(spec.start_s.unwrap_or(0.0)),
+            duration: spec.duration_s.map(TimeDelta::from_secs_f64),
+        };
+        let refused = |error: CapacityError| {
+            let Cut { scale, start, .. } = cut;
+            let length = spec.duration_s.map_or_else(String::new, |s| format!(", duration_s = {s}"));
+            SimError::Trace(format!("{address}: scale = {scale}, start_s = {}{length}: {error}", start.as_secs_f64()))
+        };
+        let capacity = trace.capacity(&cut, AfterLast::Repeat).map_err(refused)?;
+        let length = cut.duration.unwrap_or(trace.duration() - cut.start).min(trace.duration() - cut.start);
+        let start = legato_units::Timestamp::ZERO;
+        let mut label = trace.name.clone();
+        // What is played of it is part of what it is.
+        if let Some(scale) = spec.scale.filter(|&scale| scale != 1.0) {
+            label += &format!(" x{scale}");
+        }
+        if let Some(start_s) = spec.start_s.filter(|&start_s| start_s != 0.0) {
+            label += &format!(" @{start_s}s");
+        }
+        Ok(Self {
+            label: label.into(),
+            family: Some(trace.family.as_str().into()),
+            reference: capacity.mean_rate(start, start + length),
+            capacity,
+        })
+    }
+
+    fn of_steps(steps: &[(f64, u64)]) -> Result<Self, SimError> {
+        let refused = |error: CapacityError| SimError::Plan(format!("capacity.steps: {error}"));
+        let last = steps.last().map_or(0.0, |step| step.0);
+        let entries = steps.iter().map(|&(s, bps)| (TimeDelta::from_secs_f64(s), DataRate::from_bps(bps)));
+        // The last rate holds; the table itself ends a second later.
+        let duration = TimeDelta::from_secs_f64(last) + TimeDelta::from_secs(1);
+        let table = RateSteps::new(entries, duration, AfterLast::Hold).map_err(refused)?;
+        let most = steps.iter().map(|step| step.1).max().unwrap_or(0);
+        Ok(Self {
+            label: "steps".into(),
+            family: Some("steps".into()),
+            reference: DataRate::from_bps(most),
+            capacity: Steps::new(Arc::new(table)).into(),
+        })
+    }
+}
+
+/// Build the path of one call. `name` is `"forward"` or `"reverse"`.
+pub fn build_path(
+    spec: &PathSpec,
+    capacity: Option<&LoadedCapacity>,
+    seed: Seed,
+    name: &str,
+) -> Result<Path<InTransit>, SimError> {
+    let stream = |what: &str| seed.stream(&format!("path.{name}.{what}"));
+    let refused = |error: &dyn std::fmt::Display| SimError::Plan(format!("{name}: {error}"));
+    let mut stages: Vec<PathStage<InTransit>> = Vec::with_capacity(6);
+    if spec.loss_ratio > 0.0 {
+        stages.push(Loss::new(spec.loss_ratio, stream("loss")).map_err(|error| refused(&error))?.into());
+    }
+    if let Some(burst) = &spec.gilbert_elliott {
+        let chain = GilbertElliott::new(
+            burst.good_to_bad_ratio,
+            burst.bad_to_good_ratio,
+            burst.loss_good_ratio,
+            burst.loss_bad_ratio,
+            stream("gilbert_elliott"),
+        );
+        stages.push(chain.map_err(|error| refused(&error))?.into());
+    }
+    if let Some(loaded) = capacity {
+        stages.push(bottleneck(&spec.queue, loaded, || stream("pie")));
+    }
+    stages.push(Propagation::fixed(TimeDelta::from_millis_f64(spec.propagation_ms)).into());
+    if let Some(jitter) = &spec.jitter {
+        let config = JitterConfig {
+            std: TimeDelta::from_millis_f64(jitter.std_ms),
+            n_std: jitter.n_std,
+            serial: capacity.map(|loaded| loaded.reference),
+        };
+        stages.push(Jitter::new(config, stream("jitter")).into());
+    }
+    if let Some(reorder) = &spec.reorder {
+        let extra = TimeDelta::from_millis_f64(reorder.extra_ms);
+        let stage = Reorder::new(reorder.packet_ratio, extra, stream("reorder"));
+        stages.push(stage.map_err(|error| refused(&error))?.into());
+    }
+    Ok(Path::new(stages).with_drop_notices())
+}
+
+fn bottleneck(
+    spec: &QueueSpec,
+    loaded: &LoadedCapacity,
+    stream: impl FnOnce() -> rand_chacha::ChaCha8Rng,
+) -> PathStage<InTransit> {
+    let capacity = loaded.capacity.clone();
+    let reference = spec.reference_bps.map_or(loaded.reference, DataRate::from_bps);
+    let given = if let Some(bytes) = spec.limit_bytes {
+        Some(QueueLimit::Bytes(DataSize::from_bytes(bytes)))
+    } else if let Some(packets) = spec.limit_packets {
+        Some(QueueLimit::Packets(packets))
+    } else {
+        let span = spec.limit_ms.map(TimeDelta::from_millis_f64);
+        span.map(|span| QueueLimit::Time { span, reference, rescale: spec.rescale })
+    };
+    match spec.kind.as_str() {
+        "codel" => {
+            let defaults = CoDelConfig::default();
+            let config = CoDelConfig { limit: given.unwrap_or(defaults.limit), ..defaults };
+            QueuedBottleneck::new(capacity, Box::new(CoDel::new(config))).into()
+        }
+        "pie" => {
+            let defaults = PieConfig::default();
+            let config = PieConfig { limit: given.unwrap_or(defaults.limit), ..defaults };
+            QueuedBottleneck::new(capacity, Box::new(Pie::new(config, stream()))).into()
+        }
+        _ => {
+            let limit = given.unwrap_or(QueueLimit::Time { span: DEFAULT_QUEUE, reference, rescale: spec.rescale });
+            Bottleneck::new(capacity, limit).into()
+        }
+    }
+}
+
+/// A path as a scenario or plan names it, from the folder of the file that names it.
+pub fn resolve(name: &str, folder: &FilePath) -> String {
+    let path = FilePath::new(name);
+    if path.is_absolute() { name.to_owned() } else { folder.join(path).to_string_lossy().into_owned() }
+}

@@ -1,0 +1,272 @@
+//! What a sweep runs: one scenario crossed with controllers, traces, clips and seeds.
+
+use crate::error::SimError;
+use crate::network::{LoadedCapacity, resolve};
+use crate::run::CallParts;
+use crate::scenario::{CapacitySpec, ControllerSpec, PathSpec, Scenario};
+use crate::video::LoadedClip;
+use legato_trace::LogLevel;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// A plan as JSON has it. Empty lists take what the scenario itself says.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    /// The scenario's TOML text.
+    pub scenario: String,
+    /// Where the text comes from; its folder is that of relative paths in it.
+    #[serde(default)]
+    pub scenario_path: String,
+    /// Sender-side controllers.
+    #[serde(default)]
+    pub controllers: Vec<NamedController>,
+    /// Forward bottlenecks.
+    #[serde(default)]
+    pub traces: Vec<NamedTrace>,
+    /// Profiles.
+    #[serde(default)]
+    pub clips: Vec<String>,
+    /// Seeds; at least one.
+    pub seeds: Vec<u64>,
+    /// `"summary"`, `"series"` or `"packets"`.
+    #[serde(default = "default_log")]
+    pub log: String,
+    /// Calls a file; absent: by the log level.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub calls_per_part: Option<u64>,
+}
+
+/// A controller, with parameters where it has any.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum NamedController {
+    /// With its defaults.
+    Name(String),
+    /// With parameters.
+    Configured {
+        /// Its name.
+        name: String,
+        /// Its parameters.
+        #[serde(default)]
+        config: toml::Table,
+        /// What reports call it; absent: name and parameters.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        label: Option<String>,
+    },
+}
+
+/// A trace, with how it is played where that is not plainly.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum NamedTrace {
+    /// The whole at its own speed.
+    Path(String),
+    /// A window, or at another speed.
+    Cut {
+        /// The file.
+        path: String,
+        /// Its format, where the content does not tell.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        family: Option<String>,
+        /// Multiplies rates.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        scale: Option<f64>,
+        /// Where the call begins.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        start_s: Option<f64>,
+        /// How much is played before it repeats.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        duration_s: Option<f64>,
+    },
+}
+
+fn default_log() -> String {
+    "summary".to_owned()
+}
+
+/// A plan with everything loaded.
+pub struct LoadedPlan {
+    /// The scenario.
+    pub scenario: Scenario,
+    /// How much each call writes.
+    pub level: LogLevel,
+    /// Calls a file.
+    pub calls_per_part: u64,
+    /// Controllers with their labels.
+    pub controllers: Vec<(Arc<str>, ControllerSpec)>,
+    /// Forward bottlenecks.
+    pub traces: Vec<Option<LoadedCapacity>>,
+    /// Clips.
+    pub clips: Vec<LoadedClip>,
+    /// Seeds.
+    pub seeds: Vec<u64>,
+    reverse: Option<LoadedCapacity>,
+}
+
+/// One call of a plan.
+pub struct PlannedCall<'a> {
+    /// What it is made of.
+    pub parts: CallParts,
+    /// What reports call its controller.
+    pub controller: &'a Arc<str>,
+    /// Its seed.
+    pub seed: u64,
+}
+
+/// No plan makes more calls: a part is named by five digits and more, a call by a `u64`.
+const MAX_CALLS: u64 = 1_000_000_000;
+
+impl Plan {
+    /// Read a plan.
+    pub fn parse(json: &str) -> Result<Self, SimError> {
+        serde_json::from_str(json).map_err(|error| SimError::Plan(format!("plan: {error}")))
+    }
+
+    /// Load all it names, refusing what cannot be run before anything is.
+    pub fn load(&self) -> Result<LoadedPlan, SimError> {
+        let file = if self.scenario_path.is_empty() { "scenario" } else { &self.scenario_path };
+        let scenario = Scenario::parse(&self.scenario, file)?;
+        let folder = Path::new(&self.scenario_path).parent().map_or_else(PathBuf::new, Path::to_path_buf);
+        let level = match self.log.as_str() {
+            "summary" => LogLevel::Summary,
+            "series" => LogLevel::Series,
+            "packets" => LogLevel::Packets,
+            other => return Err(SimError::Plan(format!("log = {other:?} is not one of summary, series, packets"))),
+        };
+        let loaded = LoadedPlan {
+            level,
+            calls_per_part: self.calls_per_part.unwrap_or(default_calls_per_part(level)),
+            controllers: self.load_controllers(&scenario),
+            traces: self.load_traces(&scenario.forward, &folder)?,
+            clips: self.load_clips(&scenario, &folder)?,
+            seeds: self.seeds.clone(),
+            reverse: load_capacity(scenario.reverse.capacity.as_ref(), &folder)?,
+            scenario,
+        };
+        if loaded.calls_per_part == 0 {
+            return Err(SimError::Plan("calls_per_part = 0 is not positive".to_owned()));
+        }
+        match loaded.calls() {
+            0 => Err(SimError::Plan("seeds: none given".to_owned())),
+            1..=MAX_CALLS => Ok(loaded),
+            calls => Err(SimError::Plan(format!("{calls} calls are more than {MAX_CALLS}"))),
+        }
+    }
+
+    fn load_controllers(&self, scenario: &Scenario) -> Vec<(Arc<str>, ControllerSpec)> {
+        if self.controllers.is_empty() {
+            let spec = scenario.controller.clone();
+            return vec![(label_of(&spec, &scenario.receiver_controller).into(), spec)];
+        }
+        let named = self.controllers.iter().map(|named| match named {
+            NamedController::Name(name) if *name == scenario.controller.name => (scenario.controller.clone(), None),
+            NamedController::Name(name) => (ControllerSpec { name: name.clone(), config: toml::Table::new() }, None),
+            NamedController::Configured { name, config, label } => {
+                (ControllerSpec { name: name.clone(), config: config.clone() }, label.clone())
+            }
+        });
+        named.map(|(spec, label)| (label.unwrap_or_else(|| label_of(&spec, &None)).into(), spec)).collect()
+    }
+
+    fn load_traces(&self, forward: &PathSpec, folder: &Path) -> Result<Vec<Option<LoadedCapacity>>, SimError> {
+        if self.traces.is_empty() {
+            return Ok(vec![load_capacity(forward.capacity.as_ref(), folder)?]);
+        }
+        let mut loaded = Vec::with_capacity(self.traces.len());
+        for named in &self.traces {
+            let mut spec = forward.capacity.clone().unwrap_or_default();
+            (spec.constant_bps, spec.steps, spec.generator) = (None, None, None);
+            let path = match named {
+                NamedTrace::Path(path) => path,
+                NamedTrace::Cut { path, family, scale, start_s, duration_s } => {
+                    spec.family = family.clone().or(spec.family);
+                    spec.scale = scale.or(spec.scale);
+                    spec.start_s = start_s.or(spec.start_s);
+                    spec.duration_s = duration_s.or(spec.duration_s);
+                    path
+                }
+            };
+            // Paths of the plan are from where its maker stands, not from the scenario's folder.
+            spec.trace = Some(path.clone());
+            loaded.push(Some(LoadedCapacity::load(&spec, Path::new(""))?));
+        }
+        Ok(loaded)
+    }
+
+    fn load_clips(&self, scenario: &Scenario, folder: &Path) -> Result<Vec<LoadedClip>, SimError> {
+        if self.clips.is_empty() {
+            return Ok(vec![match &scenario.video.clip {
+                Some(clip) => LoadedClip::load(&resolve(clip, folder))?,
+                None => LoadedClip::statistical(),
+            }]);
+        }
+        let mut seen: BTreeMap<&str, LoadedClip> = BTreeMap::new();
+        let mut loaded = Vec::with_capacity(self.clips.len());
+        for path in &self.clips {
+            if !seen.contains_key(path.as_str()) {
+                seen.insert(path, LoadedClip::load(path)?);
+            }
+            loaded.push(seen[path.as_str()].clone());
+        }
+        Ok(loaded)
+    }
+}
+
+impl LoadedPlan {
+    /// How many calls.
+    pub fn calls(&self) -> u64 {
+        let lists = [self.controllers.len(), self.traces.len(), self.clips.len(), self.seeds.len()];
+        lists.iter().fold(1u64, |product, &length| product.saturating_mul(length as u64))
+    }
+
+    /// How many files.
+    pub fn parts(&self) -> u64 {
+        self.calls().div_ceil(self.calls_per_part)
+    }
+
+    /// Call number `call`: seeds count fastest, then clips, traces, controllers.
+    pub fn call(&self, call: u64) -> PlannedCall<'_> {
+        let (rest, seed) = (call / self.seeds.len() as u64, call % self.seeds.len() as u64);
+        let (rest, clip) = (rest / self.clips.len() as u64, rest % self.clips.len() as u64);
+        let (controller, trace) = (rest / self.traces.len() as u64, rest % self.traces.len() as u64);
+        let (label, spec) = &self.controllers[controller as usize];
+        PlannedCall {
+            parts: CallParts {
+                forward: self.traces[trace as usize].clone(),
+                reverse: self.reverse.clone(),
+                clip: self.clips[clip as usize].clone(),
+                controller: spec.clone(),
+            },
+            controller: label,
+            seed: self.seeds[seed as usize],
+        }
+    }
+}
+
+fn load_capacity(spec: Option<&CapacitySpec>, folder: &Path) -> Result<Option<LoadedCapacity>, SimError> {
+    spec.map(|spec| LoadedCapacity::load(spec, folder)).transpose()
+}
+
+/// A part of tables is a few MB whatever the level.
+fn default_calls_per_part(level: LogLevel) -> u64 {
+    match level {
+        LogLevel::Summary => 1_000,
+        LogLevel::Series => 8,
+        LogLevel::Packets => 1,
+    }
+}
+
+/// `fixed(target_bitrate_bps=800000)`; a receiver's controller is named after the sender's.
+fn label_of(spec: &ControllerSpec, receiver: &Option<ControllerSpec>) -> String {
+    let own = |spec: &ControllerSpec| {
+        if spec.config.is_empty() {
+            return spec.name.clone();
+        }
+        let values: Vec<_> = spec.config.iter().map(|(key, value)| format!("{key}={value}")).collect();
+        format!("{}({})", spec.name, values.join(","))
+    };
+    receiver.as_ref().map_or_else(|| own(spec), |receiver| format!("{}+{}", own(spec), own(receiver)))
+}

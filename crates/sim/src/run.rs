@@ -1,0 +1,166 @@
+//! One call of a scenario: everything it needs, put together, and run.
+
+use crate::clock::ReceiverClock;
+use crate::engine::Engine;
+use crate::error::SimError;
+use crate::network::{LoadedCapacity, build_path};
+use crate::scenario::{ControllerSpec, Scenario};
+use crate::seed::Seed;
+use crate::video::{self, LoadedClip};
+use legato_call::{AudioConfig, Receiver, ReceiverConfig, Sender, SenderConfig};
+use legato_control::{Assets, CapacityStep, Context, RateController, RateLimits, Side, entry};
+use legato_media::pacer::PacerConfig;
+use legato_media::playout::PlayoutConfig;
+use legato_path::capacity::{Capacity, LinkCapacity};
+use legato_trace::{LogLevel, Recorder, Summary};
+use legato_units::{DataRate, TimeDelta, Timestamp};
+use std::borrow::Cow;
+use std::sync::Arc;
+
+/// What a call is made of besides its scenario and seed; loaded once, shared by many calls.
+#[derive(Clone)]
+pub struct CallParts {
+    /// The forward bottleneck.
+    pub forward: Option<LoadedCapacity>,
+    /// The reverse bottleneck.
+    pub reverse: Option<LoadedCapacity>,
+    /// What is sent.
+    pub clip: LoadedClip,
+    /// The sender's controller.
+    pub controller: ControllerSpec,
+}
+
+/// Simulate one call; its tables stay in `recorder` until the next.
+pub fn run_call(
+    scenario: &Scenario,
+    parts: &CallParts,
+    seed: u64,
+    level: LogLevel,
+    recorder: &mut Recorder,
+) -> Result<Summary, SimError> {
+    let start = Timestamp::ZERO;
+    let end = start + TimeDelta::from_secs_f64(scenario.duration_s);
+    let engine = build(scenario, parts, Seed(seed), start, end)?;
+    recorder.begin(level, start);
+    Ok(engine.run(start, end, recorder))
+}
+
+fn build(
+    scenario: &Scenario,
+    parts: &CallParts,
+    seed: Seed,
+    start: Timestamp,
+    end: Timestamp,
+) -> Result<Engine, SimError> {
+    let clock = ReceiverClock::new(TimeDelta::from_millis_f64(scenario.clock.offset_ms), scenario.clock.drift_ppm);
+    let limits = RateLimits {
+        min: DataRate::from_bps(scenario.limits.min_bps),
+        start: DataRate::from_bps(scenario.limits.start_bps),
+        max: DataRate::from_bps(scenario.limits.max_bps),
+    };
+    let future = FutureOf { capacity: parts.forward.as_ref().map(|loaded| &loaded.capacity), start, end };
+    let context = |name: &str, start| Context { limits, start, seed: seed.derived(name), assets: &future };
+    let controller = build_controller(&parts.controller, Side::Sender, context("controller", start))?;
+    let receiver_controller = match &scenario.receiver_controller {
+        Some(spec) => {
+            let context = context("receiver_controller", clock.local(start));
+            Some(build_controller(spec, Side::Receiver, context)?)
+        }
+        None => None,
+    };
+    let encoder = video::build_encoder(&scenario.video, &parts.clip, seed)?;
+    let decoder = video::build_decoder(&scenario.video, &parts.clip)?;
+    let source = video::build_source(&scenario.video, &parts.clip, seed, start);
+    Ok(Engine {
+        sender: Sender::new(sender_config(scenario, start), controller, encoder, source),
+        receiver: Receiver::new(receiver_config(scenario, clock.local(start)), receiver_controller, decoder),
+        forward: build_path(&scenario.forward, parts.forward.as_ref(), seed, "forward")?,
+        reverse: build_path(&scenario.reverse, parts.reverse.as_ref(), seed, "reverse")?,
+        clock,
+    })
+}
+
+/// Check a controller's name, side and parameters without a call.
+pub fn build_controller(
+    spec: &ControllerSpec,
+    side: Side,
+    context: Context<'_>,
+) -> Result<Box<dyn RateController>, SimError> {
+    let Some(entry) = entry(&spec.name) else {
+        let known: Vec<_> = legato_control::REGISTRY.iter().map(|entry| entry.name).collect();
+        let message = format!("controller {:?} is not one of {}", spec.name, known.join(", "));
+        return Err(SimError::Controller(message));
+    };
+    if entry.side != side {
+        let message =
+            format!("controller {} belongs at the {}, not at the {}", spec.name, entry.side.name(), side.name());
+        return Err(SimError::Controller(message));
+    }
+    Ok(entry.build(&spec.config, context)?)
+}
+
+fn sender_config(scenario: &Scenario, start: Timestamp) -> SenderConfig {
+    let spec = &scenario.sender;
+    SenderConfig {
+        start,
+        pacer: PacerConfig {
+            burst_interval: TimeDelta::from_millis_f64(spec.burst_ms),
+            queue_time_limit: TimeDelta::from_millis_f64(spec.queue_time_limit_ms),
+        },
+        retransmit: spec.retransmit,
+        max_pacer_queue: TimeDelta::from_millis_f64(spec.max_pacer_queue_ms),
+        audio: scenario.audio.as_ref().map(|audio| AudioConfig {
+            bitrate: DataRate::from_bps(audio.bitrate_bps),
+            interval: TimeDelta::from_millis(i64::from(audio.interval_ms)),
+        }),
+    }
+}
+
+fn receiver_config(scenario: &Scenario, start: Timestamp) -> ReceiverConfig {
+    let spec = &scenario.receiver;
+    let nack = spec.nack.unwrap_or(scenario.video.decoder != "loss_tolerant");
+    let partial_wait_ms = spec.partial_wait_ms.unwrap_or(if nack { 150.0 } else { 0.0 });
+    ReceiverConfig {
+        start,
+        feedback_interval: (
+            TimeDelta::from_millis_f64(spec.min_feedback_interval_ms),
+            TimeDelta::from_millis_f64(spec.max_feedback_interval_ms),
+        ),
+        nack,
+        partial_wait: TimeDelta::from_millis_f64(partial_wait_ms),
+        playout: PlayoutConfig {
+            min_delay: TimeDelta::from_millis_f64(spec.min_playout_delay_ms),
+            max_delay: TimeDelta::from_millis_f64(spec.max_playout_delay_ms),
+        },
+    }
+}
+
+/// The future of the forward bottleneck, made only where a controller asks for it.
+struct FutureOf<'a> {
+    capacity: Option<&'a LinkCapacity>,
+    start: Timestamp,
+    end: Timestamp,
+}
+
+/// The future is told in means over this.
+const FUTURE_STEP: TimeDelta = TimeDelta::from_millis(100);
+
+impl Assets for FutureOf<'_> {
+    fn file(&self, _name: &str) -> Option<Cow<'_, [u8]>> {
+        None
+    }
+
+    fn future_capacity(&self) -> Option<Arc<[CapacityStep]>> {
+        let link = self.capacity?;
+        let steps = (self.end - self.start).as_nanos() / FUTURE_STEP.as_nanos() + 1;
+        let mut future: Vec<CapacityStep> = Vec::new();
+        for step in 0..steps {
+            let from = self.start + FUTURE_STEP * step;
+            let capacity = link.mean_rate(from, from + FUTURE_STEP);
+            if future.last().is_none_or(|last| last.capacity != capacity) {
+                future.push(CapacityStep { start: from, capacity });
+            }
+        }
+        Some(future.into())
+    }
+}
