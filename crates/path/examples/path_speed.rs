@@ -13,21 +13,27 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::time::Instant;
 
+/// Packets a path, unless the first argument says otherwise; the second chooses paths by a word.
 const PACKETS: i64 = 10_000_000;
 
 fn main() {
+    let packets = std::env::args().nth(1).and_then(|count| count.parse().ok()).unwrap_or(PACKETS);
     let limit = QueueLimit::Bytes(DataSize::from_bytes(93_750));
     let steps = (0..60).map(|s| (TimeDelta::from_secs(s), DataRate::from_kbps(2_000 + (s * 700 % 1_300) as u64)));
     let table = Arc::new(RateSteps::new(steps, TimeDelta::from_secs(60), AfterLast::Repeat).expect("valid"));
     let slots = Arc::new(Opportunities::new((1..60_000).map(|n| n * 4 + n % 3)).expect("valid"));
     let constant = || LinkCapacity::constant(DataRate::from_mbps(3));
 
-    report("bottleneck, propagation (constant)", [Bottleneck::new(constant(), limit).into(), fixed()]);
-    report("loss, bottleneck, propagation, jitter (constant)", typical(Bottleneck::new(constant(), limit).into()));
-    report("… (steps of 1 s)", typical(Bottleneck::new(Steps::new(table.clone()), limit).into()));
-    report("… (mahimahi)", typical(Bottleneck::new(Mahimahi::new(slots), limit).into()));
+    report(packets, "bottleneck, propagation (constant)", [Bottleneck::new(constant(), limit).into(), fixed()]);
+    report(
+        packets,
+        "loss, bottleneck, propagation, jitter (constant)",
+        typical(Bottleneck::new(constant(), limit).into()),
+    );
+    report(packets, "… (steps of 1 s)", typical(Bottleneck::new(Steps::new(table.clone()), limit).into()));
+    report(packets, "… (mahimahi)", typical(Bottleneck::new(Mahimahi::new(slots), limit).into()));
     let codel = CoDel::new(CoDelConfig::default());
-    report("… (steps, CoDel)", typical(QueuedBottleneck::new(Steps::new(table), Box::new(codel)).into()));
+    report(packets, "… (steps, CoDel)", typical(QueuedBottleneck::new(Steps::new(table), Box::new(codel)).into()));
 }
 
 fn fixed() -> PathStage<[u32; 4]> {
@@ -40,11 +46,14 @@ fn typical(bottleneck: PathStage<[u32; 4]>) -> [PathStage<[u32; 4]>; 4] {
     [loss.into(), bottleneck, fixed(), Jitter::new(JitterConfig::default(), rng(2)).into()]
 }
 
-fn report<const N: usize>(what: &str, stages: [PathStage<[u32; 4]>; N]) {
+fn report<const N: usize>(packets: i64, what: &str, stages: [PathStage<[u32; 4]>; N]) {
     let mut path = Path::new(stages);
+    if std::env::args().nth(2).is_some_and(|only| !what.contains(&only)) {
+        return;
+    }
     let (mut sum, mut out) = (0, 0u64);
     let began = Instant::now();
-    for n in 0..PACKETS {
+    for n in 0..packets {
         let now = Timestamp::from_nanos(n * 3_600_000);
         let size = DataSize::from_bytes(1_000 + (n as u64 / 9 % 8) * 25);
         path.push(now, Packet { size, flow: 0, ecn: Ecn::NotEct, payload: [n as u32; 4] });
@@ -55,7 +64,7 @@ fn report<const N: usize>(what: &str, stages: [PathStage<[u32; 4]>; N]) {
             }
         }
     }
-    let ns = began.elapsed().as_nanos() as f64 / PACKETS as f64;
+    let ns = began.elapsed().as_nanos() as f64 / packets as f64;
     println!("{ns:6.1} ns/packet  {what}: {out} out, {} lost", path.drops().total());
     black_box(sum);
 }

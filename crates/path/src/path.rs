@@ -135,6 +135,26 @@ impl<P: Send> PathStage<P> {
         }
     }
 
+    /// [`Stage::pop`] of a stage that may hold packets.
+    #[inline]
+    fn pop_due(&mut self, now: Timestamp) -> Option<Passage<P>> {
+        match self {
+            Self::QueuedBottleneck(stage) => stage.pop(now),
+            Self::Reorder(stage) => stage.pop(now),
+            other => other.as_stage().pop(now),
+        }
+    }
+
+    /// [`Stage::next_deadline`] of a stage that may hold packets.
+    #[inline]
+    fn deadline(&self) -> Option<Timestamp> {
+        match self {
+            Self::QueuedBottleneck(stage) => stage.next_deadline(),
+            Self::Reorder(stage) => stage.next_deadline(),
+            other => other.as_stage_ref().next_deadline(),
+        }
+    }
+
     fn may_hold(&self) -> bool {
         matches!(self, Self::Custom(_) | Self::QueuedBottleneck(_) | Self::Reorder(_))
     }
@@ -147,8 +167,8 @@ pub struct Path<P> {
     exits: VecDeque<Delivered<P>>,
     /// The earliest exit or deadline of a stage.
     next: Timestamp,
-    /// Whether some stage may hold packets, so that there are deadlines at all.
-    lazy: bool,
+    /// The stages that may hold packets and so have deadlines; mostly none.
+    lazy: Vec<usize>,
     counts: DropCounts,
     /// Packets on a link that never sends again.
     stuck: u64,
@@ -161,7 +181,7 @@ impl<P: Send> Path<P> {
     pub fn new(stages: impl IntoIterator<Item = PathStage<P>>) -> Self {
         let stages: Vec<_> = stages.into_iter().collect();
         Self {
-            lazy: stages.iter().any(PathStage::may_hold),
+            lazy: (0..stages.len()).filter(|&index| stages[index].may_hold()).collect(),
             stages,
             exits: VecDeque::new(),
             next: Timestamp::MAX,
@@ -184,7 +204,7 @@ impl<P: Send> Path<P> {
     #[inline]
     pub fn push(&mut self, now: Timestamp, packet: Packet<P>) {
         self.run(0, now, packet);
-        if self.lazy {
+        if !self.lazy.is_empty() {
             self.next = self.earliest();
         }
     }
@@ -202,7 +222,7 @@ impl<P: Send> Path<P> {
         if now < self.next {
             return None;
         }
-        if self.lazy {
+        if !self.lazy.is_empty() {
             return self.pop_lazy(now);
         }
         let delivered = self.exits.pop_front();
@@ -222,7 +242,7 @@ impl<P: Send> Path<P> {
 
     /// What waits at the bottleneck. `now` is at or after every `push` and `pop` before.
     pub fn backlog(&mut self, now: Timestamp) -> Backlog {
-        if self.lazy {
+        if !self.lazy.is_empty() {
             self.settle(now);
             self.next = self.earliest();
         }
@@ -267,7 +287,7 @@ impl<P: Send> Path<P> {
     fn run(&mut self, first: usize, now: Timestamp, mut packet: Packet<P>) {
         let mut at = now;
         let mut ecn = packet.ecn;
-        for (index, stage) in self.stages.iter_mut().enumerate().skip(first) {
+        for (offset, stage) in self.stages[first..].iter_mut().enumerate() {
             match stage.transit(at, packet.size, &mut ecn) {
                 Some(Transit::Exit(exit)) => {
                     debug_assert!(exit >= at, "a stage let a packet out before it came in");
@@ -283,7 +303,7 @@ impl<P: Send> Path<P> {
                 }
                 None => {
                     packet.ecn = ecn;
-                    return self.enter_lazy(index, at, packet);
+                    return self.enter_lazy(first + offset, at, packet);
                 }
             }
         }
@@ -328,11 +348,9 @@ impl<P: Send> Path<P> {
 
     /// Let every stage do what is due. First to last: what one lets go enters those behind it.
     fn settle(&mut self, now: Timestamp) {
-        for index in 0..self.stages.len() {
-            if !self.stages[index].may_hold() {
-                continue;
-            }
-            while let Some(passage) = self.stages[index].as_stage().pop(now) {
+        for n in 0..self.lazy.len() {
+            let index = self.lazy[n];
+            while let Some(passage) = self.stages[index].pop_due(now) {
                 match passage {
                     Passage::Exit(at, packet) => self.run(index + 1, at, packet),
                     Passage::Dropped(at, packet, reason) => self.note(DropNotice { at, packet, reason }),
@@ -344,8 +362,8 @@ impl<P: Send> Path<P> {
 
     fn earliest(&self) -> Timestamp {
         let exit = self.exits.front().map_or(Timestamp::MAX, |exit| exit.at);
-        let deadlines = self.stages.iter().filter(|stage| stage.may_hold());
-        deadlines.filter_map(|stage| stage.as_stage_ref().next_deadline()).fold(exit, Timestamp::min)
+        let deadlines = self.lazy.iter().filter_map(|&index| self.stages[index].deadline());
+        deadlines.fold(exit, Timestamp::min)
     }
 }
 

@@ -20,7 +20,7 @@ impl Constant {
 }
 
 impl Capacity for Constant {
-    #[inline]
+    #[inline(always)]
     fn transmit_end(&mut self, start: Timestamp, size: DataSize) -> Timestamp {
         let bytes = wire_bytes(size);
         if bytes != self.last.0 {

@@ -52,7 +52,7 @@ impl Bottleneck {
 }
 
 impl Eager for Bottleneck {
-    #[inline]
+    #[inline(always)]
     fn transit(&mut self, now: Timestamp, size: DataSize, _ecn: &mut Ecn) -> Transit {
         self.serve(now);
         if self.limit.rescales() {

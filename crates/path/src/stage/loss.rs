@@ -45,7 +45,7 @@ impl Loss {
 }
 
 impl Eager for Loss {
-    #[inline]
+    #[inline(always)]
     fn transit(&mut self, now: Timestamp, _size: DataSize, _ecn: &mut Ecn) -> Transit {
         if self.wait.is_over(&mut self.rng) { Transit::Dropped(DropReason::Random) } else { Transit::Exit(now) }
     }
@@ -85,7 +85,7 @@ impl GilbertElliott {
 }
 
 impl Eager for GilbertElliott {
-    #[inline]
+    #[inline(always)]
     fn transit(&mut self, now: Timestamp, _size: DataSize, _ecn: &mut Ecn) -> Transit {
         let state = &mut self.states[self.bad];
         // A wait that is interrupted by the other state goes on later: it has no memory.

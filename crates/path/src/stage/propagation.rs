@@ -81,7 +81,7 @@ impl Propagation {
 }
 
 impl Eager for Propagation {
-    #[inline]
+    #[inline(always)]
     fn transit(&mut self, now: Timestamp, _size: DataSize, _ecn: &mut Ecn) -> Transit {
         if now >= self.next_at {
             self.change(now);

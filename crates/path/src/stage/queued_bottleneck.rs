@@ -37,38 +37,36 @@ impl<P: Send> QueuedBottleneck<P> {
         }
     }
 
-    /// Go through departures and arrivals in their order up to `now`. At one instant a departure
-    /// comes first: it makes the room the arrival may need.
-    fn advance(&mut self, now: Timestamp) {
-        loop {
-            let arrival = self.arriving.front().map_or(Timestamp::MAX, |&(at, _)| at);
-            let departure = self.on_wire.as_ref().map_or(Timestamp::MAX, |&(at, _)| at);
-            let next = departure.min(arrival);
-            if next > now || next == Timestamp::MAX {
-                return;
-            }
-            if departure <= arrival {
-                if let Some((at, packet)) = self.on_wire.take() {
-                    self.done.push_back(Passage::Exit(at, packet));
-                }
-                self.start_next(next);
-            } else if let Some((at, packet)) = self.arriving.pop_front() {
-                if self.queue.rescales() {
-                    self.queue.rescale(self.capacity.rate_at(at));
-                }
-                if let Err((packet, reason)) = self.queue.push(at, packet) {
-                    self.done.push_back(Passage::Dropped(at, packet, reason));
-                }
-                if self.on_wire.is_none() {
-                    self.start_next(at);
-                }
-            }
+    /// The next departure or arrival at or before `now`, in their order, and what shows of it. At
+    /// one instant a departure comes first: it makes the room the arrival may need.
+    #[inline]
+    fn step(&mut self, now: Timestamp) -> Option<Option<Passage<P>>> {
+        let arrival = self.arriving.front().map_or(Timestamp::MAX, |&(at, _)| at);
+        let departure = self.on_wire.as_ref().map_or(Timestamp::MAX, |&(at, _)| at);
+        if departure.min(arrival) > now || departure.min(arrival) == Timestamp::MAX {
+            return None;
         }
+        if departure <= arrival {
+            let left = self.on_wire.take().map(|(at, packet)| Passage::Exit(at, packet));
+            self.start_next(departure);
+            return Some(left);
+        }
+        let (at, packet) = self.arriving.pop_front()?;
+        if self.queue.rescales() {
+            self.queue.rescale(self.capacity.rate_at(at));
+        }
+        let refused = self.queue.push(at, packet).err();
+        if self.on_wire.is_none() {
+            self.start_next(at);
+        }
+        Some(refused.map(|(packet, reason)| Passage::Dropped(at, packet, reason)))
     }
 
     fn start_next(&mut self, now: Timestamp) {
         let next = self.queue.pop(now, &mut self.dropped);
-        self.done.extend(self.dropped.drain(..).map(|packet| Passage::Dropped(now, packet, DropReason::Aqm)));
+        if !self.dropped.is_empty() {
+            self.done.extend(self.dropped.drain(..).map(|packet| Passage::Dropped(now, packet, DropReason::Aqm)));
+        }
         self.on_wire = next.map(|packet| (self.capacity.transmit_end(now, packet.size), packet));
     }
 }
@@ -80,10 +78,17 @@ impl<P: Send> Stage<P> for QueuedBottleneck<P> {
     }
 
     fn pop(&mut self, now: Timestamp) -> Option<Passage<P>> {
-        if self.done.is_empty() {
-            self.advance(now);
+        if !self.done.is_empty() {
+            return self.done.pop_front();
         }
-        self.done.pop_front()
+        loop {
+            if let Some(passage) = self.step(now)? {
+                return Some(passage);
+            }
+            if !self.done.is_empty() {
+                return self.done.pop_front();
+            }
+        }
     }
 
     /// While a packet is on the wire, arrivals can wait until it has left: nothing they do shows
@@ -97,7 +102,10 @@ impl<P: Send> Stage<P> for QueuedBottleneck<P> {
     }
 
     fn backlog(&mut self, now: Timestamp) -> DataSize {
-        self.advance(now);
+        while let Some(passage) = self.step(now) {
+            // What `start_next` dropped in this step is in `done` already, and of the same instant.
+            self.done.extend(passage);
+        }
         self.queue.backlog()
     }
 
