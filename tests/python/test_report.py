@@ -243,7 +243,7 @@ def test_the_reading_claims_no_difference_that_the_interval_does_not(demo: Path)
     for row in summary.rows:
         for sentence in (s for s in says if f"**{row.controller}** has" in s):
             claimed = sentence.split(";")[0]
-            for column, label in (("ssim_db_mean", "SSIM"), ("frame_delay_p98_ms", "p98 frame delay")):
+            for column, label in (("viewed_ssim_db_mean", "SSIM"), ("frame_delay_p98_ms", "p98 frame delay")):
                 if label in claimed:
                     assert row.differences[column].excludes_zero()
 
@@ -251,6 +251,35 @@ def test_the_reading_claims_no_difference_that_the_interval_does_not(demo: Path)
 def test_forty_controllers_have_forty_marks() -> None:
     marks = palette.assign([f"controller_{at}" for at in range(40)])
     assert len(set(marks)) == 40
+
+
+# Machado, Oliveira and Fernandes 2009, severity 1: what a dichromat sees, in linear RGB.
+DICHROMATS = {
+    "protan": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
+    "deutan": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]],
+    "tritan": [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.303900]],
+}
+
+
+def lab(linear: np.ndarray) -> np.ndarray:
+    """CIE L*a*b* of linear sRGB, D65; distances in it are the colour difference ΔE*ab, 2.3 of which are just seen."""
+    to_xyz = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]])
+    ratios = np.clip(linear, 0, 1) @ to_xyz.T / [0.9505, 1.0, 1.089]
+    f = np.where(ratios > 0.008856, np.cbrt(ratios), 7.787 * ratios + 16 / 116)
+    return np.stack([116 * f[:, 1] - 16, 500 * (f[:, 0] - f[:, 1]), 200 * (f[:, 1] - f[:, 2])], axis=1)
+
+
+@pytest.mark.parametrize("scheme", [0, 1], ids=["light", "dark"])
+def test_the_colour_blind_tell_all_colours_apart(scheme: int) -> None:
+    style = (ROOT / "python/legato/report/assets/report.css").read_text()
+    shades = re.findall(r"--c\d: #(\w{6});", style)[palette.COLOURS * scheme :][: palette.COLOURS]
+    assert len(shades) == palette.COLOURS
+    values = np.array([[int(shade[at : at + 2], 16) / 255 for at in (0, 2, 4)] for shade in shades])
+    linear = np.where(values <= 0.04045, values / 12.92, ((values + 0.055) / 1.055) ** 2.4)
+    for kind, matrix in {"all": np.eye(3), **DICHROMATS}.items():
+        seen = lab(linear @ np.array(matrix).T)
+        apart = np.linalg.norm(seen[:, None] - seen[None], axis=2)[np.triu_indices(palette.COLOURS, 1)]
+        assert apart.min() > 18, kind
 
 
 def test_a_shipped_controller_keeps_its_colour_whoever_else_runs() -> None:

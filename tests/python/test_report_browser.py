@@ -77,6 +77,7 @@ def test_it_draws_everything_and_asks_for_nothing(browser: object, page_file: Pa
         assert it.page.locator("#trade-off-figure .mean .name").all_text_contents() == ["fixed", "gcc", "oracle"]
         assert it.count("#distributions-figure figure") == len(report.CDF_METRICS)
         assert it.count("#distributions-figure .curve") == 3 * len(report.CDF_METRICS)
+        assert it.count("#by-trace-figure .mark") == 3 * 3
         assert it.count("#means tbody tr") == 3
         assert it.count("#calls-figure .call") == 3
         for series in ("capacity", "target", "sending", "receiver", "queue", "frame-delay", "ssim"):
@@ -92,7 +93,16 @@ def test_text_stands_out_from_its_ground(browser: object, page_file: Path, schem
         ground = it.style("body", "backgroundColor")
         assert (luminance(ground) < 0.1) == (scheme == "dark")
         # WCAG 2.2: 4.5 for text, 3 for marks and large text; what is read at length has more.
-        least_of = {"h1": 7, ".caption": 4.5, "td b": 7, "svg .title": 7, ".c0": 4.5, ".c2": 3, ".c5": 3}
+        least_of = {
+            "h1": 7,
+            ".caption": 4.5,
+            "td b": 7,
+            "td small": 4.5,
+            "svg .title": 7,
+            ".c0": 4.5,
+            ".c2": 3,
+            ".c5": 3,
+        }
         for selector, least in least_of.items():
             name = "fill" if selector.startswith("svg") else "color"
             assert contrast(it.style(selector, name), ground) >= least, selector

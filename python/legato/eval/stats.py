@@ -48,17 +48,17 @@ class Estimate:
         return self.low is not None and self.high is not None and (self.low > 0 or self.high < 0)
 
 
-def resampling_weights(groups: int, resamples: int = RESAMPLES, seed: int = 0) -> NDArray[np.float32]:
+def resampling_weights(groups: int, resamples: int = RESAMPLES, seed: int = 0) -> NDArray[np.float64]:
     """How often each of `groups` groups is drawn in each resample: (resamples, groups), rows sum to `groups`."""
     generator = np.random.Generator(np.random.PCG64(seed))
-    weights = np.empty((resamples, groups), dtype=np.float32)
+    weights = np.empty((resamples, groups), dtype=np.float64)
     for row in weights:
         row[:] = np.bincount(generator.integers(0, groups, size=groups), minlength=groups)
     return weights
 
 
 def mean_intervals(
-    totals: NDArray[np.float64], counts: NDArray[np.float64], weights: NDArray[np.float32]
+    totals: NDArray[np.float64], counts: NDArray[np.float64], weights: NDArray[np.float64]
 ) -> list[Estimate]:
     """The mean of every column. `totals` and `counts` are (groups, columns): sum and number of the non-null figures."""
     number = counts.sum(axis=0)
@@ -66,7 +66,9 @@ def mean_intervals(
         means = np.where(number > 0, totals.sum(axis=0) / number, np.nan)
         # Resampled about the mean: the totals of a rate in bit/s would lose the interval to rounding otherwise.
         centred = totals - counts * np.where(np.isnan(means), 0.0, means)
-        drawn = (weights @ centred) / (weights @ counts)
+        # Figures that are never absent share one column of counts.
+        distinct, column = np.unique(counts, axis=1, return_inverse=True)
+        drawn = (weights @ centred) / (weights @ distinct)[:, column.reshape(-1)]
     present = (counts > 0).sum(axis=0)
     return [_estimate(mean, drawn[:, at], int(number[at]), int(present[at])) for at, mean in enumerate(means)]
 
@@ -76,7 +78,7 @@ def paired_differences(
     counts: NDArray[np.float64],
     baseline_totals: NDArray[np.float64],
     baseline_counts: NDArray[np.float64],
-    weights: NDArray[np.float32],
+    weights: NDArray[np.float64],
 ) -> list[Estimate]:
     """Mean of (these − the baseline's) for every column, over the groups where both have the figure.
 

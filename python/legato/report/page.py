@@ -25,7 +25,8 @@ MAX_TIMELINES = 60
 
 _D3_VERSION = "7.9.0"
 _SCRIPTS = (
-    "d3/d3.min.js", "chart.js", "trade_off.js", "distributions.js", "calls.js", "gauges.js", "table.js", "main.js",
+    "d3/d3.min.js", "chart.js", "trade_off.js", "distributions.js", "by_trace.js", "calls.js",
+    "gauges.js", "table.js", "main.js",
 )  # fmt: skip
 _MAX_LISTED = 200
 
@@ -82,7 +83,7 @@ def _page(store: Store, summary: Summary, max_timelines: int) -> dict[str, str]:
         "trade_off": [column for column in TRADE_OFF_METRICS if column in store.columns],
         "distributions": [column for column in CDF_METRICS if column in store.columns],
         "points": figures.points(store, summary.calls_found),
-        "quantiles": figures.quantiles(store) if sampled else None,
+        "quantiles": figures.quantiles(store, summary.calls_found) if sampled else None,
         "calls": [
             {"variant": store.variants.index(call.variant), "trace": call.trace, "family": call.family,
              "clip": call.clip, "seed": call.seed, "run": call.run, "call": call.call,
@@ -103,7 +104,7 @@ def _page(store: Store, summary: Summary, max_timelines: int) -> dict[str, str]:
         "command": "".join(_command(run) for run in store.runs),
         # One call has no spread to show.
         "across_hidden": " hidden" if summary.calls_found == 1 else "",
-        "distributions_note": f" Drawn from {figures.QUANTILES} quantiles over all calls." if sampled else "",
+        "distributions_note": _quantiles_note(summary) if sampled else "",
         "table_caption": _table_caption(summary),
         "table": table_html(summary, markers),
         "calls_caption": _calls_caption(summary, len(calls), lines),
@@ -144,6 +145,11 @@ def _notices(store: Store, summary: Summary) -> str:
     if len({run.version for run in store.runs}) > 1:
         notices.append("These folders were written by different versions of Legato.")
     return "".join(f'<p class="notice">{escape(notice)}</p>' for notice in notices)
+
+
+def _quantiles_note(summary: Summary) -> str:
+    of = "all calls" if summary.calls_found <= figures.MAX_RANKED else f"a sample of about {figures.MAX_RANKED:,} calls"
+    return f" Drawn from {figures.QUANTILES} quantiles of {of}."
 
 
 def _table_caption(summary: Summary) -> str:

@@ -1,7 +1,8 @@
 """One colour a controller, the same in every report.
 
-Eight colours after Okabe and Ito (2008, "Color Universal Design"), told apart by the three common kinds of colour
-blindness; report.css holds them for light and dark. Controllers that Legato ships have theirs by name. Any other
+Eight colours in the spirit of Okabe and Ito (2008, "Color Universal Design"): searched for so that any two stay well
+apart for the three kinds of dichromats, and each stands out from the ground (a test holds it); report.css holds them
+for light and dark. Controllers that Legato ships have theirs by name. Any other
 starts from a colour given by its name and takes the next free one, so that it keeps its colour from report to
 report as long as no other wants it. Past eight, colours return with another marker.
 """

@@ -54,6 +54,7 @@ Legato.calls = (() => {
   function draw(width) {
     figure.replaceChildren();
     cards = [];
+    document.getElementById("calls-whole").hidden = range === null;
     const calls = conditions[condition].filter((call) => chosen.has(call.variant));
     if (calls.length === 0) { figure.textContent = "No controller is chosen."; return; }
     const lines = calls.map(series);
@@ -81,7 +82,7 @@ Legato.calls = (() => {
     const margin = { left: 46, right: 12 };
     const x = d3.scaleLinear().domain(shared.time).range([margin.left, width - margin.right]);
     // Three controllers fit on a printed page.
-    const bands = layout(Legato.isPrinting() ? [["rate", 80], ["delay", 48], ["loss", 15], ["quality", 36], ["height", 10]] : [["rate", 112], ["delay", 70], ["loss", 24], ["quality", 58], ["height", 10]]);
+    const bands = layout(Legato.isPrinting() ? [["rate", 72], ["delay", 44], ["loss", 14], ["quality", 34], ["height", 10]] : [["rate", 112], ["delay", 70], ["loss", 24], ["quality", 58], ["height", 10]]);
     const root = svg(element, width, bands.end + 26, `Time line of ${data.controllers[call.variant].name}`);
     const clip = `clip-${call.at}`;
     root.append("clipPath").attr("id", clip).append("rect").attr("x", x.range()[0]).attr("y", 0).attr("width", x.range()[1] - x.range()[0]).attr("height", bands.end + 2);
@@ -230,7 +231,7 @@ Legato.calls = (() => {
 
   function start() {
     if (conditions.length === 0) { controls.remove(); return; }
-    controls.innerHTML = '<button type="button" title="previous condition" aria-label="previous condition">‹</button><select aria-label="condition"></select><button type="button" title="next condition" aria-label="next condition">›</button><div class="legend"></div>';
+    controls.innerHTML = '<button type="button" title="previous condition" aria-label="previous condition">‹</button><select aria-label="condition"></select><button type="button" title="next condition" aria-label="next condition">›</button><div class="legend"></div><button type="button" id="calls-whole" hidden>whole call</button>';
     const select = controls.querySelector("select");
     for (const [trace, members] of d3.group(conditions.map((calls, at) => ({ call: calls[0], at })), ({ call }) => call.trace)) {
       const group = document.createElement("optgroup");
@@ -239,7 +240,8 @@ Legato.calls = (() => {
       select.append(group);
     }
     select.addEventListener("change", () => choose(Number(select.value)));
-    const [previous, next] = controls.querySelectorAll(":scope > button");
+    document.getElementById("calls-whole").addEventListener("click", () => { range = null; redraw(); });
+    const [previous, next] = controls.querySelectorAll(":scope > button[title]");
     previous.addEventListener("click", () => choose(condition - 1));
     next.addEventListener("click", () => choose(condition + 1));
     choose(0);

@@ -25,12 +25,14 @@
         legends();
         Legato.tradeOff.redraw();
         Legato.distributions.redraw();
+        Legato.byTrace.redraw();
       });
   }
   for (const details of document.querySelectorAll("#appendix details")) details.addEventListener("toggle", () => { if (!Legato.isPrinting()) details.dataset.open = details.open ? "1" : ""; });
   legends();
   Legato.tradeOff.start();
   Legato.distributions.start();
+  Legato.byTrace.start();
   Legato.table.start();
   Legato.calls.start();
   Legato.gauges.start();

@@ -62,7 +62,7 @@ Legato.tradeOff = (() => {
     const log = { x: wantsLog(xColumn, rows.map((at) => xs[at])), y: wantsLog(yColumn, rows.map((at) => ys[at])) };
     caption(xColumn, yColumn, rows.length, log.x || log.y);
     figure.replaceChildren();
-    const height = Math.round(Math.max(320, Math.min(480, width * 0.46)));
+    const height = Legato.isPrinting() ? 265 : Math.round(Math.max(320, Math.min(480, width * 0.46)));
     const margin = { top: 30, right: 14, bottom: 44, left: 46 };
     const root = svg(figure, width, height, `${titled(yColumn)} against ${titled(xColumn)}`);
     if (rows.length === 0) { root.append("text").attr("x", margin.left).attr("y", 60).text("No call has both figures."); return; }
