@@ -172,7 +172,9 @@ impl<'a> Call<'a> {
             let kind = if self.media >= PACKET as f64 { PacketKind::Video } else { PacketKind::Padding };
             self.media = (self.media - PACKET as f64).max(0.0);
             let size = DataSize::from_bytes(PACKET);
-            self.next_departure = departure + size / rate.max(DataRate::from_kbps(10));
+            // Whole microseconds, as clocks of real senders have them.
+            let gap = size / rate.max(DataRate::from_kbps(10));
+            self.next_departure = departure + TimeDelta::from_micros(gap.as_micros() + 1);
             self.in_flight += PACKET;
             let report = PacketReport {
                 transport_seq: self.seq,

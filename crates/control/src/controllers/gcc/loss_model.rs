@@ -50,6 +50,8 @@ pub struct LossModel {
     weighted_total: f64,
     lossy: usize,
     max_sent_bps: f64,
+    /// Where the newest observation would be in a ring of `window` places.
+    newest: usize,
 }
 
 impl LossModel {
@@ -75,6 +77,7 @@ impl LossModel {
             weighted_total: 0.0,
             lossy: 0,
             max_sent_bps: 0.0,
+            newest: window - 1,
         }
     }
 
@@ -86,6 +89,7 @@ impl LossModel {
     /// Take the newest observation.
     pub fn push(&mut self, observation: Observation) {
         self.len = (self.len + 1).min(self.window);
+        self.newest = (self.newest + 1) % self.window;
         let sent_bps = observation.sending_rate.as_bps_f64();
         let lost_kb = observation.lost_bytes as f64 / 1e3;
         let got_kb = observation.bytes.saturating_sub(observation.lost_bytes) as f64 / 1e3;
@@ -114,14 +118,23 @@ impl LossModel {
         if self.lossy == 0 {
             return 0.0;
         }
+        // Weighted sizes are whole bytes there. It matters: the average is held against an inherent
+        // loss that is nearly the same number.
+        let weighted = |age: usize| {
+            let whole = |kb: f64| (self.weight[age] * kb * 1e3).round_ties_even();
+            (whole(self.lost_kb[age] + self.got_kb[age]), whole(self.lost_kb[age]))
+        };
         let (mut total, mut lost) = (0.0, 0.0);
         let (mut least, mut least_at) = (1.0, None);
         let (mut most, mut most_at) = (0.0, None);
-        for age in 0..self.len {
-            total += self.weighted_lost[age] + self.weighted_got[age];
-            lost += self.weighted_lost[age];
-            let bytes = self.lost_kb[age] + self.got_kb[age];
-            let loss = if bytes > 0.0 { self.lost_kb[age] / bytes } else { 0.0 };
+        // Of equally good or bad observations the first of the ring counts, as libwebrtc walks it.
+        let ring = (0..=self.newest).rev().chain((self.newest + 1..self.window).rev());
+        for age in ring.filter(|age| *age < self.len) {
+            let (bytes, lost_bytes) = weighted(age);
+            total += bytes;
+            lost += lost_bytes;
+            let kb = self.lost_kb[age] + self.got_kb[age];
+            let loss = if kb > 0.0 { self.lost_kb[age] / kb } else { 0.0 };
             if loss > most {
                 (most, most_at) = (loss, Some(age));
             }
@@ -132,13 +145,13 @@ impl LossModel {
         if enough {
             let worst_rate = most_at.map_or(0.0, |age| self.sent_bps[age]);
             if self.median_sent_bps() * spike_ratio > worst_rate {
-                for age in [least_at, most_at].into_iter().flatten() {
-                    total -= self.weighted_lost[age] + self.weighted_got[age];
-                    lost -= self.weighted_lost[age];
+                for (bytes, lost_bytes) in [least_at, most_at].into_iter().flatten().map(weighted) {
+                    total -= bytes;
+                    lost -= lost_bytes;
                 }
             }
         }
-        if total > 1e-9 { (lost / total).clamp(0.0, 1.0) } else { 0.0 }
+        if total > 0.0 { (lost / total).clamp(0.0, 1.0) } else { 0.0 }
     }
 
     fn median_sent_bps(&self) -> f64 {
