@@ -1,8 +1,9 @@
 //! Whole paths: hand-worked cases, and the speed of the common one.
 
 use super::*;
-use crate::capacity::LinkCapacity;
+use crate::capacity::{AfterLast, LinkCapacity, Mahimahi, Opportunities, RateSteps, Steps};
 use crate::queue::{DropTail, QueueLimit};
+use std::sync::Arc;
 
 fn packet(n: u64, bytes: u64) -> Packet<u64> {
     Packet { size: DataSize::from_bytes(bytes), flow: 0, ecn: Ecn::NotEct, payload: n }
@@ -58,6 +59,45 @@ fn a_lazy_stage_gives_deadlines_and_feeds_those_behind_it() {
     let out: Vec<_> = core::iter::from_fn(|| path.pop(ms(100))).map(|d| (d.at, d.packet.payload)).collect();
     assert_eq!(out, [(ms(65), 0), (ms(75), 1)]);
     assert_eq!(path.next_arrival(), None);
+}
+
+/// Opportunities at 10, 10 and 20 ms, again every 20: each 1,500 bytes. Propagation 5 ms.
+#[test]
+fn a_mahimahi_link_sends_at_its_opportunities() {
+    let table = Arc::new(Opportunities::new([10, 10, 20]).expect("valid"));
+    let link = Mahimahi::new(table);
+    let mut path = Path::new([
+        Bottleneck::new(link, QueueLimit::Packets(3)).into(),
+        Propagation::fixed(TimeDelta::from_millis(5)).into(),
+    ]);
+    // One goes to the wire, three wait, the fifth finds the queue full.
+    for (n, bytes) in [1_500, 800, 800, 1_500, 100].into_iter().enumerate() {
+        path.push(ms(0), packet(n as u64, bytes));
+    }
+    // At 30 ms there are two more, at 40 one: an idle link loses those it does not use.
+    path.push(ms(31), packet(5, 1_500));
+    let out: Vec<_> = core::iter::from_fn(|| path.pop(ms(500))).map(|d| (d.at, d.packet.payload)).collect();
+    // The second is in 10 ms' other opportunity with 700 bytes to spare; the third needs 100 more of
+    // 20 ms' one; the fourth the 1,400 left there and 100 of 30 ms'.
+    assert_eq!(out, [(ms(15), 0), (ms(15), 1), (ms(25), 2), (ms(35), 3), (ms(45), 5)]);
+    assert_eq!(path.drops().queue_full, 1);
+}
+
+/// 1 Mbit/s, an outage from 10 to 50 ms, then 2 Mbit/s. 1,250 bytes = 10,000 bits.
+#[test]
+fn an_outage_holds_what_is_on_the_wire_and_what_waits() {
+    let rates = [(0, 1_000), (10, 0), (50, 2_000)];
+    let rates = rates.map(|(at, kbps)| (TimeDelta::from_millis(at), DataRate::from_kbps(kbps)));
+    let table = RateSteps::new(rates, TimeDelta::from_millis(100), AfterLast::Hold).expect("valid");
+    let mut path = Path::new([Bottleneck::new(Steps::new(Arc::new(table)), QueueLimit::Unlimited).into()]);
+    path.push(ms(4), packet(0, 1_250));
+    path.push(ms(5), packet(1, 1_250));
+    assert_eq!(path.backlog(ms(20)), Backlog { size: DataSize::from_bytes(1_250), delay: TimeDelta::MAX });
+    assert_eq!(path.backlog(ms(51)).delay, TimeDelta::from_millis(5));
+    assert_eq!(path.capacity(ms(0), ms(100)), Some(DataRate::from_kbps(1_100)));
+    // 6,000 bits by 10 ms, 4,000 in 2 ms from 50 on; then 5 ms.
+    let out: Vec<_> = core::iter::from_fn(|| path.pop(ms(500))).map(|d| d.at).collect();
+    assert_eq!(out, [ms(52), ms(57)]);
 }
 
 #[test]

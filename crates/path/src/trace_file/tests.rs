@@ -1,4 +1,5 @@
-//! Trace files: each format worked by hand, bad ones, and bytes that are neither.
+//! Trace files: each format worked by hand, and bad ones. Bytes that are neither:
+//! tests/arbitrary_bytes.rs.
 
 use super::*;
 use crate::capacity::{AfterLast, Capacity, Cut, RateSteps};
@@ -226,30 +227,6 @@ fn windows_have_a_dip_and_a_mean() {
 
 proptest! {
     #[test]
-    fn arbitrary_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
-        let _ = parse(&bytes, "x", None);
-        for format in Format::ALL {
-            let _ = parse(&bytes, "x", Some(format));
-        }
-    }
-
-    #[test]
-    fn arbitrary_text_of_the_right_letters_never_panics(text in "[0-9eE+.,;\t\n #_naif:{}\\[\\]\"-]{0,300}") {
-        for format in Format::ALL {
-            let _ = parse(text.as_bytes(), "x", Some(format));
-        }
-    }
-
-    #[test]
-    fn a_damaged_file_never_panics(which in 0usize..SAMPLES.len(), at in any::<prop::sample::Index>(), byte in any::<u8>()) {
-        let mut bytes = SAMPLES[which].as_bytes().to_vec();
-        let at = at.index(bytes.len());
-        bytes[at] = byte;
-        let _ = parse(&bytes, "x", None);
-        let _ = parse(&bytes[..at], "x", None);
-    }
-
-    #[test]
     fn what_parses_plays_and_has_windows(rows in prop::collection::vec((1u32..5_000, 0u32..20_000), 1..60)) {
         let mut at = 0;
         let mut text = String::from("time_ms,rate_kbps\n");
@@ -267,14 +244,3 @@ proptest! {
         }
     }
 }
-
-const SAMPLES: [&str; 7] = [
-    "1\n1\n5\n",
-    "time_ms,capacity_bps\n0,300000\n500,1000000\n",
-    "0.0\t2.132\n5.0\t1.1\n",
-    "Timestamp,DL_bitrate\n2020.02.14_23.59.58,100\n2020.02.14_23.59.59,200\n",
-    "Value,Unit\n3.5,Mbits/sec\nthe,connection\n900,Kbits/sec\n",
-    "timestamp_start_dl,timestamp_end_dl,download,timestamp_start_ul,timestamp_end_ul,upload\n\
-     2024-04-19 16:23:00.001,2024-04-19 16:23:01,5,2024-04-19 16:23:00.001,2024-04-19 16:23:01,5\n",
-    r#"{"uplink":{"trace_pattern":[{"duration":60000,"capacity":300,"loss":0.01,"rtt":50}]}}"#,
-];

@@ -1,0 +1,28 @@
+//! What must hold of every byte string given to the trace readers of `legato-path`: no panic, one
+//! line of error, and what parses plays.
+
+use legato_path::capacity::{AfterLast, Capacity, Cut};
+use legato_path::trace_file::{Format, parse};
+use legato_units::{DataSize, Timestamp};
+
+pub fn trace_file(bytes: &[u8]) {
+    for format in [None].into_iter().chain(Format::ALL.map(Some)) {
+        match parse(bytes, "x", format) {
+            Ok(traces) => {
+                assert!(!traces.is_empty());
+                for trace in traces {
+                    assert!(trace.duration().as_nanos() > 0);
+                    let cut = Cut { scale: 0.5, ..Cut::default() };
+                    if let Ok(mut link) = trace.capacity(&cut, AfterLast::Repeat) {
+                        let end = link.transmit_end(Timestamp::from_secs(1), DataSize::from_bytes(1_200));
+                        assert!(end >= Timestamp::from_secs(1));
+                    }
+                }
+            }
+            Err(error) => {
+                let line = error.to_string();
+                assert!(!line.contains('\n') && line.len() < 400, "{line}");
+            }
+        }
+    }
+}
