@@ -5,13 +5,14 @@
 """
 
 from .metrics import CDF_METRICS, KEY_METRICS, METRICS, Metric
-from .page import write
+from .page import MAX_TIMELINES, write
 from .run_folder import RunFolder, open_run
 from .tables import Summary, TableRow, summarise, table
 
 __all__ = [
     "CDF_METRICS",
     "KEY_METRICS",
+    "MAX_TIMELINES",
     "METRICS",
     "Metric",
     "RunFolder",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from html import escape
 from importlib import resources
 from pathlib import Path
@@ -32,7 +32,7 @@ _MAX_LISTED = 200
 
 
 def write(
-    run_dirs: Sequence[str | Path] | str | Path,
+    run_dirs: Iterable[str | Path] | str | Path,
     out_html: str | Path,
     baseline: str | None = None,
     max_timelines: int = MAX_TIMELINES,

@@ -9,6 +9,7 @@ A *condition* is one trace, clip and seed: what differs between two variants in 
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -129,6 +130,11 @@ class Store:
     def _all_files(self) -> Iterable[Path]:
         for run in self.runs:
             yield from sorted(run.path.glob("*/[0-9]*.parquet"))
+
+
+def base_name(variant: str) -> str:
+    """The controller without its parameters and folder: `fixed(target_bitrate_bps=800000) · before` is `fixed`."""
+    return re.split(r" · |\(", variant, maxsplit=1)[0]
 
 
 def parquet(paths: Sequence[Path]) -> str:

@@ -16,7 +16,7 @@ from ..errors import ControllerError
 from ..eval import stats
 from ..eval.stats import Estimate
 from .metrics import KEY_METRICS, METRICS, Metric
-from .store import Store
+from .store import Store, base_name
 
 
 @dataclass(frozen=True)
@@ -134,7 +134,7 @@ def choose_baseline(variants: Sequence[str], asked: str | None) -> str:
         if asked not in variants:
             raise ControllerError(f"baseline {asked}: did not run here", f"one of: {', '.join(variants)}")
         return asked
-    return next((name for name in variants if name == "gcc" or name.startswith("gcc · ")), variants[0])
+    return next((name for name in variants if base_name(name) == "gcc"), variants[0])
 
 
 def _group_totals(store: Store, metrics: Sequence[Metric], exact: bool, where: str) -> tuple[np.ndarray, np.ndarray]:
