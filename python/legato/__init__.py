@@ -101,11 +101,24 @@ def replay(folder: str | Path, call: int, *, out: str | Path) -> Replay:
     return make_again(folder, call, out)
 
 
-def write_report(folders: Iterable[str | Path], out: str | Path) -> Path:
-    """One self-contained HTML file about one or more run folders; returns its path."""
+def write_report(
+    folders: Iterable[str | Path],
+    out: str | Path,
+    *,
+    baseline: str | None = None,
+    max_timelines: int | None = None,
+) -> Path:
+    """One self-contained HTML file about one or more run folders; returns its path.
+
+    Args:
+        folders: what :func:`run` and :func:`compare` wrote, finished or not.
+        out: the file.
+        baseline: the controller the others are compared with; gcc if it ran, else the first.
+        max_timelines: calls whose time line is embedded, about 15 kB each.
+    """
     from legato import report
 
-    return report.write(folders, out)
+    return report.write(folders, out, baseline, report.MAX_TIMELINES if max_timelines is None else max_timelines)
 
 
 def load_trace(path: str | Path, format: str | None = None) -> Trace:

@@ -20,6 +20,7 @@ Examples:
 ```sh
 legato report runs/lte
 legato report runs/before runs/after --out difference.html
+legato report runs/lte --baseline fixed --time-lines 200
 ```
 """
 
@@ -27,8 +28,16 @@ legato report runs/before runs/after --out difference.html
 def report(
     folders: Annotated[list[Path], typer.Argument(metavar="DIR...", help="Run folders.", show_default=False)],
     out: Annotated[Path | None, typer.Option(help="The file. [default: report.html in the first folder]")] = None,
+    baseline: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="What the others are compared with. [default: gcc, else the first]"),
+    ] = None,
+    time_lines: Annotated[
+        int | None,
+        typer.Option(min=0, help="Calls whose time line the file holds, about 15 kB each. [default: 60]"),
+    ] = None,
 ) -> None:
     import legato
 
-    page = legato.write_report(folders, out or folders[0] / "report.html")
+    page = legato.write_report(folders, out or folders[0] / "report.html", baseline=baseline, max_timelines=time_lines)
     terminal.out().print(f"report: {page}")
