@@ -198,6 +198,26 @@ mod tests {
         assert!(marks.is_empty());
     }
 
+    /// [rfc8289] §5.5, worked by hand: 8 drops before, 1 of them the first, so the next spell begins
+    /// at 7 if it begins within 1.6 s: 100/√7 = 37.796447 ms; at 1 otherwise.
+    #[test]
+    fn a_spell_soon_after_the_last_goes_on_near_its_pace() {
+        for (ago_ms, expected_count, spacing_ns) in [(1_599, 7, 37_796_447), (1_600, 1, 100_000_000)] {
+            let now = Timestamp::from_secs(10);
+            let mut queue = CoDel::new(CoDelConfig::default());
+            (queue.count, queue.last_count) = (8, 1);
+            queue.drop_next = now - TimeDelta::from_millis(ago_ms);
+            queue.first_above = Some(now);
+            for n in 0..5 {
+                assert!(queue.push(Timestamp::from_secs(9), packet(n, Ecn::NotEct)).is_ok());
+            }
+            let mut dropped = Vec::new();
+            assert_eq!(queue.pop(now, &mut dropped).map(|p| p.payload), Some(1));
+            assert_eq!((dropped.len(), queue.count), (1, expected_count));
+            assert_eq!(queue.drop_next, now + TimeDelta::from_nanos(spacing_ns));
+        }
+    }
+
     #[test]
     fn marks_come_where_drops_would_for_those_who_understand_them() {
         let config = CoDelConfig { ecn: true, ..CoDelConfig::default() };
