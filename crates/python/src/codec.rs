@@ -3,7 +3,7 @@
 
 use crate::error::profile_error;
 use legato_h264::{Mode, Settings, Stream};
-use legato_media::encoder::x264;
+use legato_media::encoder::{openh264, x264};
 use legato_media::quality::{self, Luma};
 use legato_media::{Encoder, EncoderBudget, Profile, Source};
 use legato_units::{DataRate, Timestamp};
@@ -11,7 +11,6 @@ use pyo3::prelude::*;
 use std::path::Path;
 use std::sync::Arc;
 use std::thread;
-
 
 /// Mean SSIM (Gaussian window 11, sigma 1.5, luma) and luma PSNR in dB of each picture of `coded` against
 /// the picture of `reference` with the same number. Works on `threads` threads.
@@ -125,6 +124,7 @@ impl EncoderModel {
         let source = Source::new(profile.content.clone(), Timestamp::ZERO, offset);
         let model: Option<Box<dyn Encoder + Sync>> = match encoder {
             "x264" => x264::X264::new(profile, rung, x264::Config { vbv_ms }).map(|model| Box::new(model) as _),
+            "openh264" => openh264::OpenH264::new(profile, rung).map(|model| Box::new(model) as _),
             _ => None,
         };
         let encoder = model.ok_or_else(|| profile_error(format!("{path}: encoder {encoder} was not measured")))?;
@@ -147,7 +147,8 @@ pub(crate) fn profile_mean_size(path: &str, encoder: &str, height: u16, qp: f32)
     let profile = Profile::read(Path::new(path)).map_err(|error| profile_error(error.to_string()))?;
     let rung = profile.rungs.iter().find(|rung| rung.height == height);
     let tables = rung.and_then(|rung| rung.tables(encoder));
-    let table = &tables.ok_or_else(|| profile_error(format!("{path}: {encoder} at height {height} was not measured")))?.inter;
+    let table =
+        &tables.ok_or_else(|| profile_error(format!("{path}: {encoder} at height {height} was not measured")))?.inter;
     let total: f64 = (0..table.rows()).map(|row| f64::from(table.at(row, qp).log2_bytes).exp2()).sum();
     Ok(total / table.rows() as f64)
 }

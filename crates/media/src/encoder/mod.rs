@@ -1,9 +1,13 @@
 //! Encoder models: a picture and a budget go in, a frame's size and quality come out.
 
+mod coder;
+pub mod openh264;
+mod reference;
 pub mod statistical;
 pub mod x264;
 
 use crate::{Quality, SourceFrame};
+use coder::Coder;
 use legato_control::EncodedFrameInfo;
 use legato_units::{DataRate, DataSize, Timestamp};
 
