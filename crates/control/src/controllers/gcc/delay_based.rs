@@ -149,3 +149,7 @@ impl DelayBased {
 
 /// [libwebrtc-m150] delay_based_bwe: kStreamTimeOut.
 const STREAM_TIMEOUT: TimeDelta = TimeDelta::from_secs(2);
+
+#[cfg(test)]
+#[path = "delay_based_tests.rs"]
+mod tests;

@@ -513,3 +513,7 @@ fn ms(ms: u32) -> TimeDelta {
 pub const MIN_BITRATE: DataRate = DataRate::from_kbps(5);
 const INITIAL_HOLD: TimeDelta = TimeDelta::from_millis(300);
 const MAX_HOLD: TimeDelta = TimeDelta::from_secs(60);
+
+#[cfg(test)]
+#[path = "loss_based_tests.rs"]
+mod tests;
