@@ -41,3 +41,54 @@ class Trace:
         """Times in s and mean rates in bit/s over the `interval_s` from each."""
     def save(self, path: str | PathLike[str]) -> None:
         """Write it as CSV, `time_s,rate_bps`."""
+
+def resolve_scenario(text: str, path: str) -> str:
+    """A scenario with every default written out, as TOML. `path` is where `text` comes from, for messages."""
+
+@final
+class Sweep:
+    """The calls of a plan, made into a run folder on threads of its own."""
+
+    def __new__(cls, plan_json: str, out_dir: str | PathLike[str], threads: int) -> Sweep: ...
+    @property
+    def total_calls(self) -> int:
+        """How many calls the plan makes."""
+    @property
+    def finished(self) -> bool:
+        """Whether everything is done, failed or cancelled; `join` tells which."""
+    def start(self) -> None:
+        """Begin, in the background."""
+    def progress(self) -> tuple[int, float]:
+        """Calls done, those of earlier sessions included, and seconds simulated in this one."""
+    def cancel(self) -> None:
+        """Stop after the calls in hand; files that are whole stay."""
+    def join(self) -> bool:
+        """Wait for the end; whether every call was made. Raises what went wrong."""
+
+def picture_quality(
+    reference: bytes, coded: bytes, width: int, height: int, threads: int = 1
+) -> list[tuple[float, float]]:
+    """Mean SSIM (gaussian, luma) and luma PSNR in dB of each picture of `coded` against `reference`."""
+
+def profile_mean_size(path: str, encoder: str, height: int, qp: float) -> float:
+    """Mean coded size in bytes of a clip's predicted frames at a quantiser, from its profile."""
+
+@final
+class OpenH264Stream:
+    """One OpenH264 stream of planar 4:2:0 pictures, coded and decoded."""
+
+    def __new__(
+        cls, width: int, height: int, fps: float, *, qp: int | None = None, bitrate_bps: int | None = None
+    ) -> OpenH264Stream: ...
+    def encode(self, picture: bytes, keyframe: bool = False) -> tuple[bytes, bool, int, bytes]:
+        """Code one picture: coded bytes, key frame?, mean QP, decoded luma."""
+    def set_bitrate(self, bitrate_bps: int) -> None:
+        """A new target from the next frame on."""
+
+@final
+class EncoderModel:
+    """A model of an encoder playing a profile, without a call around it."""
+
+    def __new__(cls, path: str, encoder: str, height: int, *, vbv_ms: int = 1_000, offset: int = 0) -> EncoderModel: ...
+    def encode(self, bitrate_bps: int, keyframe: bool = False) -> tuple[int, float, float | None, float | None]:
+        """The next frame: size in bytes, QP, SSIM in dB as shown, PSNR in dB at the coded size."""

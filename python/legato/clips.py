@@ -54,6 +54,13 @@ def profile_of(clip: Path, on_progress: ProgressCallback | None = None) -> Path:
 
 def profiler() -> ModuleType:
     """The module that measures clips; what it needs is an extra of the package."""
+    from legato import _core
+
+    if not hasattr(_core, "picture_quality"):
+        raise ProfileError(
+            "measuring a clip needs the encoders, and this build of Legato has none",
+            hint="install a C++ compiler (apt-get install g++), then: make clean build",
+        )
     try:
         return importlib.import_module("legato.profile")
     except ModuleNotFoundError as error:

@@ -27,28 +27,33 @@ def public(thing: object) -> set[str]:
     return {name for name in vars(thing) if not name.startswith("_")}
 
 
+# A build without a C++ compiler has no encoders to measure with.
+WITH_ENCODERS = {"EncoderModel", "OpenH264Stream", "picture_quality", "profile_mean_size"}
+BUILT = {name: node for name, node in written(STUB.body).items() if hasattr(_core, name) or name not in WITH_ENCODERS}
+
+
 def test_the_stub_names_what_the_module_has():
-    assert set(written(STUB.body)) == public(_core)
+    assert set(BUILT) == public(_core)
 
 
 def test_functions_take_the_arguments_the_stub_says():
-    for name, node in written(STUB.body).items():
+    for name, node in BUILT.items():
         if isinstance(node, ast.FunctionDef):
             assert list(inspect.signature(getattr(_core, name)).parameters) == arguments(node), name
 
 
 def test_classes_have_the_members_the_stub_says():
-    for name, node in written(STUB.body).items():
+    for name, node in BUILT.items():
         if not isinstance(node, ast.ClassDef):
             continue
         native = getattr(_core, name)
         members = written(node.body)
         assert {member for member in members if not member.startswith("_")} == public(native), name
         for member, function in members.items():
-            takes = getattr(native, member, None)
-            if callable(takes) and member != "__init__":
-                parameters = list(inspect.signature(takes).parameters)
-                assert [p for p in parameters if p != "self"] == arguments(function), f"{name}.{member}"
+            takes = native if member == "__new__" else getattr(native, member)
+            if callable(takes):
+                parameters = [name for name in inspect.signature(takes).parameters if name != "self"]
+                assert parameters == arguments(function), f"{name}.{member}"
 
 
 def test_everything_native_is_documented():

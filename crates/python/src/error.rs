@@ -1,14 +1,34 @@
 //! From the crates' errors to the classes of python/legato/errors.py: the one place they meet.
 
+use legato_sim::SimError;
 use pyo3::PyErr;
 
 mod classes {
     #![allow(missing_docs, reason = "documented in python/legato/errors.py")]
-    pyo3::import_exception!(legato.errors, ProfileError);
-    pyo3::import_exception!(legato.errors, TraceError);
+    use pyo3::import_exception;
+    import_exception!(legato.errors, ControllerError);
+    import_exception!(legato.errors, Error);
+    import_exception!(legato.errors, ProfileError);
+    import_exception!(legato.errors, RunFolderError);
+    import_exception!(legato.errors, ScenarioError);
+    import_exception!(legato.errors, TraceError);
+}
+
+/// The class of the error's kind, with its message.
+pub(crate) fn sim_error(error: SimError) -> PyErr {
+    let message = error.to_string();
+    match error {
+        SimError::Controller(_) => classes::ControllerError::new_err(message),
+        SimError::Profile(_) => classes::ProfileError::new_err(message),
+        SimError::RunFolder(_) => classes::RunFolderError::new_err(message),
+        SimError::Scenario { .. } => classes::ScenarioError::new_err(message),
+        SimError::Trace(_) => classes::TraceError::new_err(message),
+        _ => classes::Error::new_err(message),
+    }
 }
 
 /// A `legato.ProfileError`: a clip or its profile.
+#[cfg(feature = "encoders")]
 pub(crate) fn profile_error(message: impl Into<String>) -> PyErr {
     classes::ProfileError::new_err(message.into())
 }

@@ -2,9 +2,11 @@
 //! let go of the interpreter. The types are written down in python/legato/_core.pyi, and a test holds
 //! that file to this one.
 
+#[cfg(feature = "encoders")]
+mod codec;
 mod controllers;
-#[allow(dead_code)]
 mod error;
+mod sweep;
 mod traces;
 
 use pyo3::prelude::*;
@@ -12,8 +14,13 @@ use pyo3::prelude::*;
 /// The native half of Legato.
 #[pymodule]
 mod _core {
+    #[cfg(feature = "encoders")]
+    #[pymodule_export]
+    use super::codec::{EncoderModel, OpenH264Stream, picture_quality, profile_mean_size};
     #[pymodule_export]
     use super::controllers::controllers;
+    #[pymodule_export]
+    use super::sweep::{Sweep, resolve_scenario};
     #[pymodule_export]
     use super::traces::{Trace, load_trace, load_traces};
     use pyo3::prelude::*;
