@@ -9,13 +9,13 @@ from legato.cli import terminal
 
 # Column of the summary, heading, divisor, decimals. The whole list is in docs/run-folder.md.
 _FIGURES = (
-    ("goodput_bps", "goodput kbit/s", 1000, 0),
-    ("utilisation_ratio", "utilisation %", 0.01, 1),
-    ("loss_ratio", "loss %", 0.01, 2),
-    ("queue_delay_p95_ms", "queue p95 ms", 1, 0),
-    ("frame_delay_p98_ms", "frame delay p98 ms", 1, 0),
-    ("viewed_ssim_db_mean", "viewed SSIM dB", 1, 2),
-    ("stall_ratio", "stalled %", 0.01, 2),
+    ("goodput_bps", "goodput\nkbit/s", 1000, 0),
+    ("utilisation_ratio", "used\n%", 0.01, 1),
+    ("loss_ratio", "loss\n%", 0.01, 2),
+    ("queue_delay_p95_ms", "queue\np95 ms", 1, 0),
+    ("frame_delay_p98_ms", "frames\np98 ms", 1, 0),
+    ("viewed_ssim_db_mean", "viewed\nSSIM dB", 1, 2),
+    ("stall_ratio", "stalled\n%", 0.01, 2),
 )
 
 

@@ -63,13 +63,16 @@ def say_stopped(stop: Interrupted) -> None:
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[Any]], *, right: Sequence[str] = ()) -> None:
-    """A table on standard output; columns named in ``right`` are set flush right."""
+    """A table on standard output; columns named in ``right`` are set flush right. Nothing is cut off."""
     grid = Table(box=None, header_style="bold", pad_edge=False)
     for column in columns:
-        grid.add_column(column, justify="right" if column in right else "left", no_wrap=column in right)
+        grid.add_column(column, justify="right" if column in right else "left", overflow="fold")
     for row in rows:
         grid.add_row(*(escape(str(cell)) for cell in row))
-    Console(highlight=False).print(grid)
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console.width = 10_000  # whoever reads it by machine wants one line a row
+    console.print(grid)
 
 
 class Watch:
