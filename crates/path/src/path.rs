@@ -231,6 +231,7 @@ impl<P: Send> Path<P> {
     }
 
     /// The next drop notice, in the order of decisions.
+    #[inline]
     pub fn pop_drop(&mut self) -> Option<DropNotice<P>> {
         self.notices.pop_front()
     }

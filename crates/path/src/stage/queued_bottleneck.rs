@@ -14,8 +14,7 @@ use std::collections::VecDeque;
 pub struct QueuedBottleneck<P> {
     capacity: LinkCapacity,
     queue: Box<dyn Queue<P>>,
-    /// Packets whose arrival the stage has not come to yet: an eager stage in front, or simply not
-    /// asked since.
+    /// Packets that come after the next departure: the stage has not come to them yet.
     arriving: VecDeque<(Timestamp, Packet<P>)>,
     on_wire: Option<(Timestamp, Packet<P>)>,
     /// What happened and was not fetched yet, in the order of its times.
@@ -52,6 +51,12 @@ impl<P: Send> QueuedBottleneck<P> {
             return Some(left);
         }
         let (at, packet) = self.arriving.pop_front()?;
+        Some(self.arrive(at, packet))
+    }
+
+    /// The queue takes a packet or refuses it; an idle link takes it from there.
+    #[inline]
+    fn arrive(&mut self, at: Timestamp, packet: Packet<P>) -> Option<Passage<P>> {
         if self.queue.rescales() {
             self.queue.rescale(self.capacity.rate_at(at));
         }
@@ -59,7 +64,7 @@ impl<P: Send> QueuedBottleneck<P> {
         if self.on_wire.is_none() {
             self.start_next(at);
         }
-        Some(refused.map(|(packet, reason)| Passage::Dropped(at, packet, reason)))
+        refused.map(|(packet, reason)| Passage::Dropped(at, packet, reason))
     }
 
     fn start_next(&mut self, now: Timestamp) {
@@ -72,7 +77,13 @@ impl<P: Send> QueuedBottleneck<P> {
 }
 
 impl<P: Send> Stage<P> for QueuedBottleneck<P> {
+    /// Packets come in the order of time, so one that comes before the next departure can be dealt
+    /// with at once, even if that is in the future.
     fn push(&mut self, now: Timestamp, packet: Packet<P>) -> Passage<P> {
+        let departure = self.on_wire.as_ref().map_or(Timestamp::MAX, |&(at, _)| at);
+        if departure > now && self.arriving.is_empty() {
+            return self.arrive(now, packet).unwrap_or(Passage::Held);
+        }
         self.arriving.push_back((now, packet));
         Passage::Held
     }
@@ -91,8 +102,7 @@ impl<P: Send> Stage<P> for QueuedBottleneck<P> {
         }
     }
 
-    /// While a packet is on the wire, arrivals can wait until it has left: nothing they do shows
-    /// before. Unless it never leaves.
+    /// Arrivals wait for the departure they come behind, unless there is none.
     fn next_deadline(&self) -> Option<Timestamp> {
         if let Some(Passage::Exit(at, _) | Passage::Dropped(at, ..)) = self.done.front() {
             return Some(*at);
