@@ -8,6 +8,7 @@ mod curve;
 pub mod decoder;
 pub mod encoder;
 pub mod frame_buffer;
+mod grace_standin;
 pub mod jitter_estimator;
 pub mod pacer;
 pub mod packet;

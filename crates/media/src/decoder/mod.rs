@@ -4,10 +4,14 @@
 //! to later frames is the decoder's kind: `strict` shows nothing until a key frame, `sliced` and
 //! `loss_tolerant` go on with damage.
 
+mod display;
+pub mod loss_tolerant;
+pub mod sliced;
 pub mod strict;
 
-use crate::{EncodedFrame, Quality, SourceFrame};
+use crate::{EncodedFrame, Profile, Quality, SourceFrame};
 use legato_units::Timestamp;
+use std::sync::Arc;
 
 /// A video decoder. One call a frame that the jitter buffer hands over, in `sequence` order.
 pub trait Decoder: Send {
@@ -63,4 +67,55 @@ pub struct DecodedFrame {
     pub keyframe_needed: bool,
     /// What the viewer sees; `None` where not decodable or without measured pixels.
     pub quality: Option<Quality>,
+}
+
+/// The decoders, by the names users type.
+pub const NAMES: [&str; 3] = ["loss_tolerant", "sliced", "strict"];
+
+/// A decoder by name; without a profile there is only `"strict"`, the others need its tables.
+pub fn build(name: &str, profile: Option<Arc<Profile>>) -> Option<Box<dyn Decoder>> {
+    Some(match (name, profile) {
+        ("loss_tolerant", Some(profile)) => Box::new(loss_tolerant::LossTolerant::new(profile)),
+        ("sliced", Some(profile)) => Box::new(sliced::Sliced::new(profile)),
+        ("strict", Some(profile)) => Box::new(strict::Strict::of_clip(profile)),
+        ("strict", None) => Box::new(strict::Strict::new()),
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use legato_units::{DataRate, DataSize};
+
+    /// A coded frame of 20 dB at QP 30.
+    pub(crate) fn coded(sequence: u64, keyframe: bool) -> EncodedFrame {
+        EncodedFrame {
+            frame: sequence,
+            sequence,
+            content: 0,
+            rung: 0,
+            qp: 30.0,
+            size: DataSize::from_bytes(3_000),
+            keyframe,
+            width: 320,
+            height: 180,
+            psnr_db: Some(38.0),
+            quality: Some(Quality { ssim_db: 20.0, psnr_db: 38.0 }),
+            bitrate: DataRate::from_kbps(500),
+        }
+    }
+
+    #[test]
+    fn the_share_that_is_missing_lies_between_none_and_all() {
+        let frame = |received, total| AssembledFrame {
+            encoded: coded(0, true),
+            pieces_received: received,
+            pieces_total: total,
+        };
+        assert_eq!(frame(4, 4).loss_ratio(), 0.0);
+        assert_eq!(frame(1, 4).loss_ratio(), 0.75);
+        assert_eq!(frame(9, 4).loss_ratio(), 0.0, "a piece that came twice counts once");
+        assert_eq!(frame(0, 0).loss_ratio(), 1.0);
+    }
 }

@@ -1,8 +1,10 @@
 //! Encoder models: a picture and a budget go in, a frame's size and quality come out.
 
 mod coder;
+pub mod loss_tolerant;
 pub mod openh264;
 mod reference;
+pub mod resolution;
 pub mod statistical;
 pub mod x264;
 

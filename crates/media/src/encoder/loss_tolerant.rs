@@ -1,0 +1,64 @@
+//! The encoder of `grace-standin` (`grace_standin.rs`): it takes the level whose frames fit
+//! the budget, at once and exactly, as a codec that codes each frame at several levels can.
+
+use super::{EncodedFrame, Encoder, EncoderBudget};
+use crate::grace_standin::Standin;
+use crate::{Profile, SourceFrame, curve};
+use legato_units::{DataSize, Timestamp};
+use std::sync::Arc;
+
+/// A loss-tolerant stream at the largest size of a clip's ladder.
+#[derive(Clone, Debug)]
+pub struct LossTolerant {
+    standin: Standin,
+    fps: f32,
+    rung: u8,
+    width: u16,
+    height: u16,
+    sequence: u64,
+}
+
+impl LossTolerant {
+    /// A stream of a clip.
+    pub fn new(profile: &Arc<Profile>) -> Self {
+        let rung = &profile.rungs[profile.rungs.len() - 1];
+        Self {
+            standin: Standin::of_clip(profile),
+            fps: profile.content.frame_rate.as_f64() as f32,
+            rung: (profile.rungs.len() - 1) as u8,
+            width: rung.width,
+            height: rung.height,
+            sequence: 0,
+        }
+    }
+}
+
+impl Encoder for LossTolerant {
+    fn encode(&mut self, _now: Timestamp, frame: SourceFrame, budget: EncoderBudget) -> EncodedFrame {
+        let keyframe = budget.keyframe || self.sequence == 0;
+        let wanted = budget.bitrate.as_bps().max(1) as f32 / self.fps;
+        let wanted = budget.max_frame_size.map_or(wanted, |most| wanted.min(most.as_bits().max(1) as f32));
+        let level = self.standin.level_for(curve::log2(wanted.max(1.0)));
+        let (bits, quality) = if keyframe {
+            (self.standin.first_bits(), self.standin.first_quality())
+        } else {
+            (curve::exp2(self.standin.log2_bits(level)), self.standin.quality(level))
+        };
+        let sequence = self.sequence;
+        self.sequence += 1;
+        EncodedFrame {
+            frame: frame.frame,
+            sequence,
+            content: frame.content,
+            rung: self.rung,
+            qp: level,
+            size: DataSize::from_bytes((bits * 0.125) as u64),
+            keyframe,
+            width: self.width,
+            height: self.height,
+            psnr_db: Some(quality.psnr_db),
+            quality: Some(quality),
+            bitrate: budget.bitrate,
+        }
+    }
+}
