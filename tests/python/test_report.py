@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import duckdb
@@ -87,13 +89,14 @@ def test_means_and_differences_are_those_worked_by_hand(tmp_path: Path) -> None:
     assert summary.row("gcc").differences == {}
 
 
-def test_nan_in_a_file_is_an_absent_figure(tmp_path: Path) -> None:
+@pytest.mark.parametrize("odd", ["nan", "inf", "-inf"])
+def test_what_is_not_finite_is_an_absent_figure(tmp_path: Path, odd: str) -> None:
     run = summary_run(
         tmp_path / "run",
         {"call": [0, 1], "controller": ["gcc"] * 2, "trace": ["a", "b"], "clip": ["k"] * 2, "seed": [1] * 2},
     )
     duckdb.sql(
-        f"COPY (SELECT *, CASE call WHEN 0 THEN 'nan'::DOUBLE ELSE 4.0 END AS ssim_db_mean "
+        f"COPY (SELECT *, CASE call WHEN 0 THEN '{odd}'::DOUBLE ELSE 4.0 END AS ssim_db_mean "
         f"FROM read_parquet('{run}/summary/00000.parquet')) TO '{run}/summary/00001.parquet'"
     )
     (run / "summary/00000.parquet").unlink()
@@ -350,6 +353,16 @@ def test_a_broken_folder_is_one_clear_line(tmp_path: Path, break_it: object, mes
         report.write(run, tmp_path / "report.html")
     assert "\n" not in str(caught.value)
     assert not (tmp_path / "report.html").exists() and not list(tmp_path.glob("*.partial"))
+
+
+def test_the_bench_over_many_rows_runs() -> None:
+    ran = subprocess.run(
+        [sys.executable, ROOT / "benches/report_million.py", "--rows", "9000", "--calls-per-part", "2000"],
+        capture_output=True, text=True, check=True, timeout=120,
+    )  # fmt: skip
+    figures_ = json.loads(ran.stdout)
+    assert figures_["report_summary_rows"] == 9000
+    assert figures_["report_summarise_s"] < 1.0
 
 
 def test_what_is_no_folder_is_said_to_be_none(tmp_path: Path) -> None:

@@ -98,14 +98,21 @@ def _mean(row: TableRow, column: str) -> float | None:
 
 def _amount(column: str, value: float) -> str:
     if column == "stall_ratio":
-        return f"{value * 100:.2g} percentage points"
+        return f"{value * 100:.{_places(value)}f} percentage points"
     return _ms(value) if column.endswith("_ms") else f"{value:.2f} dB"
 
 
 def _bounds(column: str, low: float, high: float) -> str:
     if column.endswith("_ms"):
         return f"{low:.0f} to {high:.0f}"
-    return f"{low * 100:.2g} to {high * 100:.2g}" if column == "stall_ratio" else f"{low:.2f} to {high:.2f}"
+    if column == "stall_ratio":
+        return f"{low * 100:.{_places(high)}f} to {high * 100:.{_places(high)}f}"
+    return f"{low:.2f} to {high:.2f}"
+
+
+def _places(ratio: float) -> int:
+    # Two digits that mean something, of a ratio in per cent.
+    return 0 if ratio >= 0.0995 else 1 if ratio >= 0.00995 else 2
 
 
 def _ms(value: float) -> str:
@@ -113,7 +120,7 @@ def _ms(value: float) -> str:
 
 
 def _percent(ratio: float) -> str:
-    return f"{ratio * 100:.0f} %" if ratio >= 0.0995 else f"{ratio * 100:.2g} %"
+    return f"{ratio * 100:.{_places(ratio)}f} %"
 
 
 def _listed(parts: list[str]) -> str:

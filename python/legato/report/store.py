@@ -61,8 +61,9 @@ class Store:
 
     def column(self, name: str) -> str:
         """SQL of a figure of `summary` as a double; null where the run does not have the column."""
-        # A NaN in a file is an absent figure too: one must not turn every mean into NaN.
-        return f"nullif(\"{name}\"::DOUBLE, 'nan'::DOUBLE)" if name in self.columns else "NULL::DOUBLE"
+        # What is not finite is absent too: one such figure must not swallow every mean.
+        finite = f'CASE WHEN isfinite("{name}"::DOUBLE) THEN "{name}"::DOUBLE END'
+        return finite if name in self.columns else "NULL::DOUBLE"
 
     def _create_summary(self) -> frozenset[str]:
         parts, columns = [], set()

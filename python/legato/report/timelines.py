@@ -27,16 +27,16 @@ MAX_GAUGES = 16
 MAX_GAUGE_CALLS = 12
 """Calls whose gauges are embedded."""
 
-# name in the report, SQL over the bins that are merged, units a stored integer stands for
+# name in the report, how bins are merged, column, how much of the column's unit a stored integer stands for
 _SERIES = (
-    ("capacity", "avg(capacity_bps)", 1e3),
-    ("target", "avg(target_bitrate_bps)", 1e3),
-    ("sending", "avg(sending_rate_bps)", 1e3),
-    ("receiver", "avg(receiver_rate_bps)", 1e3),
-    ("queue", "max(queue_ms)", 1.0),
-    ("loss", "max(loss_ratio)", 1e-3),
-    ("ssim", "avg(ssim_db)", 0.01),
-    ("height", "max(height)", 1.0),
+    ("capacity", "avg", "capacity_bps", 1e3),
+    ("target", "avg", "target_bitrate_bps", 1e3),
+    ("sending", "avg", "sending_rate_bps", 1e3),
+    ("receiver", "avg", "receiver_rate_bps", 1e3),
+    ("queue", "max", "queue_ms", 1.0),
+    ("loss", "max", "loss_ratio", 1e-3),
+    ("ssim", "avg", "ssim_db", 0.01),
+    ("height", "max", "height", 1.0),
 )
 
 
@@ -85,14 +85,17 @@ def timelines(store: Store, calls: Sequence[Call]) -> list[dict[str, Any] | None
     for run, part, numbers in _by_part(store.runs, calls, "series"):
         names = _columns(store, part)
         figures = ", ".join(
-            f"round({sql} / {unit})::BIGINT" if _column_of(sql) in names else "NULL" for _, sql, unit in _SERIES
+            f"round({how}({column}) FILTER (isfinite({column}::DOUBLE)) / {unit})::BIGINT"
+            if column in names
+            else "NULL"
+            for _, how, column, unit in _SERIES
         )
         rows = store.rows(
             f"SELECT call, time_ms // {bin_ms} AS bin, {figures} FROM {parquet([part])} "
             f"WHERE call IN ({numbers}) GROUP BY call, bin ORDER BY call, bin"
         )
         for call, columns in _split(rows):
-            packed = {name: deltas(column) for (name, _, _), column in zip(_SERIES, columns[1:], strict=True)}
+            packed = {name: deltas(column) for (name, *_), column in zip(_SERIES, columns[1:], strict=True)}
             found[run, call] = {"bin_ms": bin_ms, "start_bin": columns[0][0], "bins": len(columns[0]), **packed}
     _add_frame_delays(store, calls, bin_ms, found)
     _add_freezes(store, calls, found)
@@ -150,7 +153,8 @@ def _add_frame_delays(store: Store, calls: Sequence[Call], bin_ms: int, found: d
         if not {"call", "captured_ms", "frame_delay_ms"} <= _columns(store, part):
             continue
         rows = store.rows(
-            f"SELECT call, (captured_ms // {bin_ms})::BIGINT AS bin, round(max(frame_delay_ms))::BIGINT "
+            f"SELECT call, (captured_ms // {bin_ms})::BIGINT AS bin, "
+            "round(max(frame_delay_ms) FILTER (isfinite(frame_delay_ms)))::BIGINT "
             f"FROM {parquet([part])} WHERE call IN ({numbers}) GROUP BY call, bin ORDER BY call, bin"
         )
         for call, (bins, delays) in _split(rows):
@@ -164,7 +168,7 @@ def _add_freezes(store: Store, calls: Sequence[Call], found: dict) -> None:
     for run, part, numbers in _by_part(store.runs, calls, "freezes"):
         rows = store.rows(
             f"SELECT call, round(start_ms)::BIGINT, round(duration_ms)::BIGINT FROM {parquet([part])} "
-            f"WHERE call IN ({numbers}) AND start_ms IS NOT NULL AND duration_ms IS NOT NULL ORDER BY call, start_ms"
+            f"WHERE call IN ({numbers}) AND isfinite(start_ms) AND isfinite(duration_ms) ORDER BY call, start_ms"
         )
         for call, columns in _split(rows):
             if (line := found.get((run, call))) is not None:
@@ -182,10 +186,6 @@ def _by_part(runs: Sequence[RunFolder], calls: Sequence[Call], table: str) -> li
 
 def _columns(store: Store, part: Path) -> set[str]:
     return {row[0] for row in store.rows(f"DESCRIBE SELECT * FROM {parquet([part])}")}
-
-
-def _column_of(sql: str) -> str:
-    return sql[sql.index("(") + 1 : -1]
 
 
 def _split(rows: Sequence[tuple]) -> list[tuple[int, list[list]]]:

@@ -67,7 +67,7 @@ Legato.calls = (() => {
       time: range ?? whole, whole,
       rate: Math.max(used > 0 ? Math.min(capacity, used * 1.7) : capacity, used * 1.05) || 1, cut: capacity > used * 1.7 && used > 0 ? capacity : null,
       delay: most(["queue", "frame_delay"]) || 100, loss: most(["loss"]),
-      quality: [Math.floor(Math.min(least("ssim"), 40)), Math.ceil(most(["ssim"]) || 1)],
+      quality: most(["ssim"]) > 0 ? [Math.floor(least("ssim")), Math.ceil(most(["ssim"]))] : [0, 20],
       heights: [...new Set(lines.flatMap((line) => (line.height ?? []).filter((h) => h)))].sort(d3.ascending),
     };
     calls.forEach((call, at) => card(call, lines[at], shared, width));
