@@ -57,6 +57,11 @@ fn report<const N: usize>(packets: i64, what: &str, stages: [PathStage<[u32; 4]>
         let now = Timestamp::from_nanos(n * 3_600_000);
         let size = DataSize::from_bytes(1_000 + (n as u64 / 9 % 8) * 25);
         path.push(now, Packet { size, flow: 0, ecn: Ecn::NotEct, payload: [n as u32; 4] });
+        // Several at a time: one by one, the processor's wrong guesses at whether the next event is
+        // an arrival or a departure would be measured too, and they are the caller's.
+        if n % 32 != 31 {
+            continue;
+        }
         while path.next_arrival().is_some_and(|at| at <= now) {
             if let Some(delivered) = path.pop(now) {
                 sum += delivered.at.as_nanos() & 1;
