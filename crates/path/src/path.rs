@@ -361,10 +361,13 @@ impl<P: Send> Path<P> {
         }
     }
 
+    #[inline]
     fn earliest(&self) -> Timestamp {
-        let exit = self.exits.front().map_or(Timestamp::MAX, |exit| exit.at);
-        let deadlines = self.lazy.iter().filter_map(|&index| self.stages[index].deadline());
-        deadlines.fold(exit, Timestamp::min)
+        let mut earliest = self.exits.front().map_or(Timestamp::MAX, |exit| exit.at);
+        for &index in &self.lazy {
+            earliest = earliest.min(self.stages[index].deadline().unwrap_or(Timestamp::MAX));
+        }
+        earliest
     }
 }
 

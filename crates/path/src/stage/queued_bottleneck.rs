@@ -103,6 +103,7 @@ impl<P: Send> Stage<P> for QueuedBottleneck<P> {
     }
 
     /// Arrivals wait for the departure they come behind, unless there is none.
+    #[inline]
     fn next_deadline(&self) -> Option<Timestamp> {
         if let Some(Passage::Exit(at, _) | Passage::Dropped(at, ..)) = self.done.front() {
             return Some(*at);
