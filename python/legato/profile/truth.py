@@ -12,8 +12,9 @@ from __future__ import annotations
 import argparse
 import csv
 import sys
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+import tempfile
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
 import numpy as np
@@ -26,6 +27,8 @@ from legato.profile.tables import fps_text, quality
 from legato.profile.x264 import X264, Encoder
 
 VBV_MS = (100, 200, 500, 1000)
+LEAST_BPS = 60_000
+"""No schedule goes below this: a still talking head would fit in less, but no call sends so little."""
 
 
 @dataclass(frozen=True)
@@ -157,23 +160,27 @@ def compare(real: Track, model: Track, targets: np.ndarray, fps: float) -> dict[
 
 
 def rate_range(profile: Path, encoder: str, height: int, fps: float) -> tuple[float, float]:
-    """From the rate the clip needs at QP 38 to that at QP 24: where a call lives."""
-    sizes = [_core.profile_mean_size(str(profile), encoder, height, qp) for qp in (38, 24)]
-    return tuple(float(size * 8 * fps) for size in sizes)
+    """From the rate the clip needs at QP 38 to that at QP 22, but nothing a call would not be held at."""
+    low, high = (_core.profile_mean_size(str(profile), encoder, height, qp) * 8 * fps for qp in (38, 22))
+    low = max(low, LEAST_BPS)
+    return low, max(high, 3 * low)
 
 
 def verdicts(
     clip_path: Path,
-    profile: Path | None,
+    profile: Path,
     *,
     height: int,
     seeds: Iterable[int],
     vbv_ms: Sequence[int] = VBV_MS,
     encoders: Sequence[str] = ("x264", "openh264"),
     seconds: int = 30,
-    tracks: list | None = None,
+    on_verdict: Callable[[Verdict, np.ndarray, Track, Track], None] | None = None,
 ) -> list[Verdict]:
-    """All comparisons of one clip at one height; profiles it first where no profile is given."""
+    """All comparisons of one clip at the largest height of its profile.
+
+    `on_verdict` is called with each verdict, its targets, and both tracks as they come.
+    """
     clip = read_clip(clip_path)
     pictures = clip.pictures(height)
     fps = float(clip.fps)
@@ -189,8 +196,87 @@ def verdicts(
                 else:
                     real = real_openh264(clip, pictures, targets)
                 model = modelled(profile, encoder, height, targets, vbv)
-                figures = compare(real, model, targets, fps)
-                found.append(Verdict(clip.name, encoder, height, vbv, seed, **figures))
-                if tracks is not None:
-                    tracks.append((found[-1], targets, real, model))
+                verdict = Verdict(clip.name, encoder, height, vbv, seed, **compare(real, model, targets, fps))
+                found.append(verdict)
+                if on_verdict is not None:
+                    on_verdict(verdict, targets, real, model)
     return found
+
+
+def table(found: Sequence[Verdict]) -> str:
+    """The verdicts as an aligned text table."""
+    head = (
+        "clip                 encoder   vbv ms  seed  rate error  overshoot corr 1 s, 200 ms  "
+        "p95 real, model  QP MAE  SSIM MAE, bias dB"
+    )
+    rows = [
+        f"{v.clip:<20.20} {v.encoder:<8} {v.vbv_ms or '-':>7} {v.seed:>5} {v.rate_error_ratio:>10.1%} "
+        f"{v.overshoot_corr_1s:>15.3f} {v.overshoot_corr_200ms:>10.3f} "
+        f"{v.overshoot_p95_real:>12.2f} {v.overshoot_p95_model:>6.2f} {v.qp_mae:>9.2f} "
+        f"{v.ssim_mae_db:>8.2f} {v.ssim_bias_db:>+7.2f}"
+        for v in found
+    ]
+    return "\n".join([head, *rows])
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="python -m legato.profile.truth", description=__doc__)
+    parser.add_argument("--clips", type=Path, nargs="+", required=True, help="video files")
+    parser.add_argument("--height", type=int, help="rows to compare at [default: half the clip's]")
+    parser.add_argument("--seeds", type=int, default=2, help="schedules a clip")
+    parser.add_argument("--seconds", type=int, default=30, help="length of a schedule")
+    parser.add_argument("--vbv-ms", type=int, nargs="+", default=list(VBV_MS))
+    parser.add_argument("--out", type=Path, help="folder for profiles, verdicts.csv and one CSV of bits a schedule")
+    chosen = parser.parse_args(arguments)
+    try:
+        found = _run(chosen)
+    except Error as error:
+        print(f"error: {error}", file=sys.stderr)
+        if error.hint:
+            print(f"hint: {error.hint}", file=sys.stderr)
+        return 2
+    print(table(found))
+    return 0
+
+
+def _run(chosen: argparse.Namespace) -> list[Verdict]:
+    found: list[Verdict] = []
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = chosen.out or Path(scratch)
+        folder.mkdir(parents=True, exist_ok=True)
+        for path in chosen.clips:
+            height = chosen.height or 2 * (read_clip(path).source_height // 4)
+            profile = folder / f"{path.stem}-{height}.safetensors"
+            if not profile.exists():
+                profile_clip(path, profile, heights=[height])
+            keep = _series_writer(folder) if chosen.out else None
+            found += verdicts(
+                path,
+                profile,
+                height=height,
+                seeds=range(1, chosen.seeds + 1),
+                vbv_ms=chosen.vbv_ms,
+                seconds=chosen.seconds,
+                on_verdict=keep,
+            )
+        if chosen.out:
+            with (folder / "verdicts.csv").open("w", newline="") as file:
+                writer = csv.DictWriter(file, fieldnames=[field.name for field in fields(Verdict)])
+                writer.writeheader()
+                writer.writerows(asdict(verdict) for verdict in found)
+    return found
+
+
+def _series_writer(folder: Path) -> Callable[[Verdict, np.ndarray, Track, Track], None]:
+    def write(verdict: Verdict, targets: np.ndarray, real: Track, model: Track) -> None:
+        name = f"{verdict.clip}-{verdict.encoder}-{verdict.vbv_ms}ms-{verdict.seed}.csv"
+        columns = [targets, real.size_bytes, model.size_bytes, real.qp, model.qp, real.ssim_db, model.ssim_db]
+        head = "target_bps,real_bytes,model_bytes,real_qp,model_qp,real_ssim_db,model_ssim_db"
+        np.savetxt(folder / name, np.stack(columns, axis=1), delimiter=",", header=head, comments="", fmt="%.3f")
+
+    return write
+
+
+if __name__ == "__main__":
+    sys.exit(main())
