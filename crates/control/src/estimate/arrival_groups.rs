@@ -42,8 +42,32 @@ struct Group {
 impl ArrivalGroups {
     /// Take one arrived packet, in order of arrival; `now` is when its feedback came. Answers when
     /// the packet opens a group and two complete ones lie before it.
-    #[inline]
+    #[inline(always)]
     pub fn on_packet(
+        &mut self,
+        departure: Timestamp,
+        arrival: PeerTimestamp,
+        now: Timestamp,
+        size: DataSize,
+    ) -> Option<GroupDelta> {
+        if let Some(current) = &mut self.current {
+            if departure < current.first_departure {
+                return None;
+            }
+            if !current.ends_before(departure, arrival) {
+                current.last_departure = current.last_departure.max(departure);
+                current.last_arrival = arrival;
+                current.reported = now;
+                current.size_bytes = current.size_bytes.wrapping_add(size.as_bytes());
+                return None;
+            }
+        }
+        self.open(departure, arrival, now, size)
+    }
+
+    /// The packet opens a group.
+    #[inline(never)]
+    fn open(
         &mut self,
         departure: Timestamp,
         arrival: PeerTimestamp,
@@ -58,20 +82,10 @@ impl ArrivalGroups {
             reported: now,
             size_bytes: size.as_bytes(),
         };
-        let Some(current) = &mut self.current else {
+        let Some(current) = &self.current else {
             self.current = Some(opened);
             return None;
         };
-        if departure < current.first_departure {
-            return None;
-        }
-        if !current.ends_before(departure, arrival) {
-            current.last_departure = current.last_departure.max(departure);
-            current.last_arrival = arrival;
-            current.reported = now;
-            current.size_bytes = current.size_bytes.saturating_add(size.as_bytes());
-            return None;
-        }
         let complete = *current;
         let mut delta = None;
         if let Some(previous) = &self.previous {
@@ -92,7 +106,7 @@ impl ArrivalGroups {
             delta = Some(GroupDelta {
                 departure: complete.last_departure - previous.last_departure,
                 arrival,
-                size_bytes: complete.size_bytes as i64 - previous.size_bytes as i64,
+                size_bytes: (complete.size_bytes as i64).wrapping_sub(previous.size_bytes as i64),
             });
         }
         self.previous = Some(complete);

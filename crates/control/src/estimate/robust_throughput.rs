@@ -72,10 +72,12 @@ impl Ring {
 
 /// The longest gaps before packets of the window, the longest first. No gap that is not here is
 /// longer than one that is.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 struct Gaps {
     longest: [Gap; KEPT_GAPS],
     len: usize,
+    /// The shortest of them; longer than any where there are none.
+    shortest: TimeDelta,
     /// A packet came out of order: look again.
     stale: bool,
 }
@@ -89,7 +91,7 @@ struct Gap {
 
 impl RobustThroughput {
     /// Take one arrived packet; mostly in order of arrival.
-    #[inline]
+    #[inline(always)]
     pub fn on_packet(&mut self, departure: Timestamp, arrival: PeerTimestamp, size: DataSize) {
         if self.window.len() == RING {
             // More than the window may hold, so the first is too old whatever follows.
@@ -127,13 +129,15 @@ impl RobustThroughput {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn drop_first(&mut self) {
         let first = *self.window.get(self.window.first);
-        self.discarded_departure = self.discarded_departure.max(first.departure);
+        if first.departure > self.discarded_departure {
+            self.discarded_departure = first.departure;
+        }
         self.bytes -= first.size_bytes;
         self.window.first += 1;
-        if self.window.len() > 0 {
+        if self.window.first < self.window.end {
             let next = self.window.get(self.window.first);
             self.inversions -= usize::from(next.departure < first.departure);
             self.gaps.remove(Gap { span: next.arrival - first.arrival, at: self.window.first });
@@ -230,18 +234,25 @@ impl RobustThroughput {
     }
 }
 
+impl Default for Gaps {
+    fn default() -> Self {
+        Self { longest: [Gap::default(); KEPT_GAPS], len: 0, shortest: TimeDelta::MAX, stale: false }
+    }
+}
+
 impl Gaps {
     /// A gap at the end of the window.
-    #[inline]
+    #[inline(always)]
     fn push(&mut self, gap: Gap) {
         // Shorter ones than the shortest kept may be missing already, so only longer ones join.
-        if self.len > 0 && gap.span >= self.longest[self.len - 1].span {
+        if gap.span >= self.shortest {
             self.len = (self.len + 1).min(KEPT_GAPS);
             self.sort_in(gap);
         }
     }
 
     /// Put `gap` in its place; the last one makes room.
+    #[inline(never)]
     fn sort_in(&mut self, gap: Gap) {
         let mut index = self.len - 1;
         while index > 0 && self.longest[index - 1].span <= gap.span {
@@ -249,17 +260,23 @@ impl Gaps {
             index -= 1;
         }
         self.longest[index] = gap;
+        self.shortest = self.longest[self.len - 1].span;
     }
 
     /// A gap at the front of the window leaves.
-    #[inline]
+    #[inline(always)]
     fn remove(&mut self, gap: Gap) {
-        if self.len == 0 || gap.span < self.longest[self.len - 1].span {
-            return;
+        if gap.span >= self.shortest {
+            self.take_out(gap);
         }
+    }
+
+    #[inline(never)]
+    fn take_out(&mut self, gap: Gap) {
         if let Some(index) = self.longest[..self.len].iter().position(|kept| kept.at == gap.at) {
             self.longest.copy_within(index + 1..self.len, index);
             self.len -= 1;
+            self.shortest = self.longest[..self.len].last().map_or(TimeDelta::MAX, |last| last.span);
         }
     }
 }

@@ -2,7 +2,7 @@
 //! libwebrtc's `DelayBasedBwe` [libwebrtc-m150].
 
 use super::aimd::{Aimd, AimdConfig};
-use crate::estimate::arrival_groups::ArrivalGroups;
+use crate::estimate::arrival_groups::{ArrivalGroups, GroupDelta};
 use crate::estimate::trendline::{BandwidthUsage, Trendline};
 use legato_units::{DataRate, DataSize, PeerTimestamp, TimeDelta, Timestamp};
 
@@ -90,9 +90,15 @@ impl DelayBased {
     }
 
     /// A packet that arrived.
-    #[inline]
+    #[inline(always)]
     pub fn on_packet(&mut self, departure: Timestamp, arrival: PeerTimestamp, now: Timestamp, size: DataSize) {
-        let Some(delta) = self.groups.on_packet(departure, arrival, now, size) else { return };
+        if let Some(delta) = self.groups.on_packet(departure, arrival, now, size) {
+            self.on_group(delta, arrival);
+        }
+    }
+
+    #[inline(never)]
+    fn on_group(&mut self, delta: GroupDelta, arrival: PeerTimestamp) {
         self.trendline.update(&delta, arrival);
         let usage = self.trendline.usage();
         if self.packet_usage == BandwidthUsage::Underusing && usage == BandwidthUsage::Normal {

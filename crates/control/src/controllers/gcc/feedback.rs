@@ -1,6 +1,6 @@
 //! A feedback with what one walk over its reports tells all estimators.
 
-use crate::PacketReport;
+use crate::{Fate, PacketReport};
 use legato_units::{PeerTimestamp, Timestamp};
 
 /// Reports and sums over them.
@@ -38,44 +38,48 @@ impl<'a> Feedback<'a> {
     /// Walk over `reports`.
     #[inline]
     pub fn of(reports: &'a [PacketReport]) -> Self {
-        let mut feedback = Self {
-            reports,
-            bytes: 0,
-            lost: 0,
-            first_departure: Timestamp::MAX,
-            last_departure: Timestamp::from_nanos(i64::MIN),
-            arrivals: None,
-        };
-        let mut arrivals = Arrivals {
-            in_order: true,
-            first_departure: Timestamp::MAX,
-            last: PeerTimestamp::from_nanos(i64::MIN),
-            least_transit_ns: i64::MAX,
-        };
+        // Plain integers: this loop runs over every packet of the call.
+        let (mut bytes, mut lost, mut in_order) = (0_u64, 0, true);
+        let (mut first, mut last) = (i64::MAX, i64::MIN);
+        let (mut arrived_first, mut last_arrival, mut least_transit_ns) = (i64::MAX, i64::MIN, i64::MAX);
         for report in reports {
-            feedback.bytes = feedback.bytes.saturating_add(report.size.as_bytes());
-            feedback.first_departure = feedback.first_departure.min(report.departure);
-            feedback.last_departure = feedback.last_departure.max(report.departure);
-            match report.arrival() {
-                Some(arrival) => {
-                    arrivals.in_order &= arrival >= arrivals.last;
-                    arrivals.last = arrivals.last.max(arrival);
-                    arrivals.first_departure = arrivals.first_departure.min(report.departure);
-                    let transit_ns = arrival.as_nanos() - report.departure.as_nanos();
-                    arrivals.least_transit_ns = arrivals.least_transit_ns.min(transit_ns);
+            bytes = bytes.wrapping_add(report.size.as_bytes());
+            let departure = report.departure.as_nanos();
+            first = first.min(departure);
+            last = last.max(departure);
+            match report.fate {
+                Fate::Arrived(Some(arrival)) => {
+                    let arrival = arrival.as_nanos();
+                    in_order &= arrival >= last_arrival;
+                    last_arrival = last_arrival.max(arrival);
+                    arrived_first = arrived_first.min(departure);
+                    least_transit_ns = least_transit_ns.min(arrival.wrapping_sub(departure));
                 }
-                None => feedback.lost += u64::from(!report.arrived()),
+                Fate::Arrived(None) => {}
+                Fate::Missing => lost += 1,
             }
         }
-        feedback.arrivals = (arrivals.first_departure < Timestamp::MAX).then_some(arrivals);
-        feedback
+        let arrivals = Arrivals {
+            in_order,
+            first_departure: Timestamp::from_nanos(arrived_first),
+            last: PeerTimestamp::from_nanos(last_arrival),
+            least_transit_ns,
+        };
+        Self {
+            reports,
+            bytes,
+            lost,
+            first_departure: Timestamp::from_nanos(first),
+            last_departure: Timestamp::from_nanos(last),
+            arrivals: (arrived_first < i64::MAX).then_some(arrivals),
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Fate, PacketKind};
+    use crate::PacketKind;
     use legato_units::DataSize;
 
     fn report(departure_ms: i64, fate: Fate) -> PacketReport {

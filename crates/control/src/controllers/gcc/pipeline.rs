@@ -209,7 +209,7 @@ impl Gcc {
         self.acknowledged.trim();
     }
 
-    #[inline]
+    #[inline(always)]
     fn take_arrival(&mut self, now: Timestamp, report: &PacketReport) {
         let Some(arrival) = report.arrival() else { return };
         self.acknowledged.on_packet(report.departure, arrival, report.size);
