@@ -1,6 +1,7 @@
 //! Encoder models: a picture and a budget go in, a frame's size and quality come out.
 
 mod coder;
+pub mod frame_trace;
 pub mod loss_tolerant;
 pub mod openh264;
 mod reference;

@@ -53,10 +53,7 @@ pub struct Statistical {
     current: DataRate,
     /// A target heard and not yet obeyed, with the time it will be.
     pending: Option<(Timestamp, DataRate)>,
-    /// Frames of the transient still to come.
-    transient_left: u32,
-    /// Size of each of them but the first.
-    transient_bytes: f64,
+    transient: Transient,
     sequence: u64,
 }
 
@@ -69,8 +66,7 @@ impl Statistical {
             rng,
             current: DataRate::ZERO,
             pending: None,
-            transient_left: 0,
-            transient_bytes: 0.0,
+            transient: Transient::default(),
             sequence: 0,
         }
     }
@@ -104,13 +100,8 @@ impl Statistical {
         }
     }
 
-    /// One frame of K_B, then K_d - 1 smaller ones, so that the K_d together keep the bitrate.
     fn start_transient(&mut self) {
-        let frames = self.config.transient_frames.max(1);
-        let rest = f64::from(frames - 1).max(1.0);
-        let total = self.frame_bytes(self.current) * f64::from(frames);
-        self.transient_left = frames;
-        self.transient_bytes = (total - f64::from(self.config.transient_burst_bytes)).max(0.0) / rest;
+        self.transient = Transient::of(&self.config, self.frame_bytes(self.current));
     }
 
     /// A Laplace deviate of scale 1, by inversion.
@@ -128,15 +119,10 @@ impl Encoder for Statistical {
             // The RFC knows no key frames; a forced one is a transient, its burst the key frame.
             self.start_transient();
         }
-        let first = self.transient_left == self.config.transient_frames.max(1);
-        let bytes = if first {
-            f64::from(self.config.transient_burst_bytes)
-        } else if self.transient_left > 0 {
-            self.transient_bytes
-        } else {
-            self.frame_bytes(self.current) * (1.0 + self.config.size_scale_ratio * self.laplace())
-        };
-        self.transient_left = self.transient_left.saturating_sub(1);
+        let bytes = self
+            .transient
+            .next()
+            .unwrap_or_else(|| self.frame_bytes(self.current) * (1.0 + self.config.size_scale_ratio * self.laplace()));
         let sequence = self.sequence;
         self.sequence += 1;
         // A Laplacian has no bounds: one size in some 1,600 would fall below zero.
@@ -144,20 +130,65 @@ impl Encoder for Statistical {
         if let Some(max) = budget.max_frame_size {
             size = size.min(max);
         }
-        EncodedFrame {
-            frame: frame.frame,
-            sequence,
-            content: frame.content,
-            rung: 0,
-            qp: 0.0,
-            size,
-            keyframe: sequence == 0 || budget.keyframe,
-            width: (u32::from(self.config.height) * 16 / 9) as u16 & !1,
-            height: self.config.height,
-            psnr_db: None,
-            quality: None,
-            bitrate: budget.bitrate,
+        let keyframe = sequence == 0 || budget.keyframe;
+        without_pixels(&frame, sequence, size, keyframe, self.config.height, budget.bitrate)
+    }
+}
+
+/// A frame of a source without pixels.
+pub(super) fn without_pixels(
+    frame: &SourceFrame,
+    sequence: u64,
+    size: DataSize,
+    keyframe: bool,
+    height: u16,
+    bitrate: DataRate,
+) -> EncodedFrame {
+    EncodedFrame {
+        frame: frame.frame,
+        sequence,
+        content: frame.content,
+        rung: 0,
+        qp: 0.0,
+        size,
+        keyframe,
+        width: (u32::from(height) * 16 / 9) as u16 & !1,
+        height,
+        psnr_db: None,
+        quality: None,
+        bitrate,
+    }
+}
+
+/// [rfc8593] section 4.1: one frame of K_B, then K_d - 1 smaller ones, so that the K_d together keep the bitrate.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Transient {
+    burst_bytes: Option<f64>,
+    left: u32,
+    rest_bytes: f64,
+}
+
+impl Transient {
+    /// A transient at a bitrate whose frames have `frame_bytes`.
+    pub(super) fn of(config: &Config, frame_bytes: f64) -> Self {
+        let rest = config.transient_frames.max(1) - 1;
+        let burst = f64::from(config.transient_burst_bytes);
+        let total = frame_bytes * f64::from(rest + 1);
+        let rest_bytes = (total - burst).max(0.0) / f64::from(rest.max(1));
+        Self { burst_bytes: Some(burst), left: rest, rest_bytes }
+    }
+}
+
+/// The sizes of its frames, in bytes.
+impl Iterator for Transient {
+    type Item = f64;
+
+    fn next(&mut self) -> Option<f64> {
+        if let Some(burst) = self.burst_bytes.take() {
+            return Some(burst);
         }
+        self.left = self.left.checked_sub(1)?;
+        Some(self.rest_bytes)
     }
 }
 
