@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import legato
 from legato import report
 from run_folders import write_run
 
@@ -228,6 +229,17 @@ def test_one_call_alone_is_drawn_without_comparison(browser: object, tmp_path: P
         assert it.said == []
         assert not it.page.locator("#trade-off").is_visible()
         assert it.count("#calls-figure .call") == 1
+
+
+def test_calls_that_were_really_simulated_are_drawn(browser: object, tmp_path: Path) -> None:
+    options = {"duration_s": 10.0}
+    legato.run("cellular", out=tmp_path / "run", controllers=["fixed", "gcc"], clips=["foreman"], options=options)
+    with Opened(browser, report.write(tmp_path / "run", tmp_path / "report.html")) as it:
+        assert it.said == []
+        assert it.count("#calls-figure .call") == 2
+        assert it.count("#gauges-figure path.gauge") > 3
+        drawn = it.page.eval_on_selector_all("path", "all => all.map(e => e.outerHTML).join()")
+        assert "NaN" not in drawn and "undefined" not in drawn
 
 
 def luminance(colour: str) -> float:

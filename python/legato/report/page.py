@@ -29,6 +29,7 @@ _SCRIPTS = (
     "gauges.js", "table.js", "main.js",
 )  # fmt: skip
 _MAX_LISTED = 200
+_SHORT_TABLE = 12
 
 
 def write(
@@ -105,6 +106,8 @@ def _page(store: Store, summary: Summary, max_timelines: int) -> dict[str, str]:
         # One call has no spread to show.
         "across_hidden": " hidden" if summary.calls_found == 1 else "",
         "distributions_note": _quantiles_note(summary) if sampled else "",
+        # A table that fits on a page is not broken over two.
+        "figures_class": ' class="short"' if len(summary.rows) <= _SHORT_TABLE else "",
         "table_caption": _table_caption(summary),
         "table": table_html(summary, markers),
         "calls_caption": _calls_caption(summary, len(calls), lines),

@@ -82,7 +82,7 @@ Legato.calls = (() => {
     const margin = { left: 46, right: 12 };
     const x = d3.scaleLinear().domain(shared.time).range([margin.left, width - margin.right]);
     // Three controllers fit on a printed page.
-    const bands = layout(Legato.isPrinting() ? [["rate", 72], ["delay", 44], ["loss", 14], ["quality", 34], ["height", 10]] : [["rate", 112], ["delay", 70], ["loss", 24], ["quality", 58], ["height", 10]]);
+    const bands = layout(Legato.isPrinting() ? [["rate", 64], ["delay", 42], ["loss", 13], ["quality", 32], ["height", 10]] : [["rate", 112], ["delay", 70], ["loss", 24], ["quality", 58], ["height", 10]]);
     const root = svg(element, width, bands.end + 26, `Time line of ${data.controllers[call.variant].name}`);
     const clip = `clip-${call.at}`;
     root.append("clipPath").attr("id", clip).append("rect").attr("x", x.range()[0]).attr("y", 0).attr("width", x.range()[1] - x.range()[0]).attr("height", bands.end + 2);

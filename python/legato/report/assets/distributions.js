@@ -42,7 +42,7 @@ Legato.distributions = (() => {
       const x = (log ? d3.scaleLog() : d3.scaleLinear()).domain([low, high]).range([margin.left, width - margin.right]);
       if (!log) x.nice(5);
       const y = d3.scaleLinear().domain([0, 1]).range([height - margin.bottom, margin.top]);
-      const xTicks = axisBottom(root, x, height - margin.bottom, 5, (data.metrics[column].unit || titled(column)) + (log ? ", logarithmic" : ""));
+      const xTicks = axisBottom(root, x, height - margin.bottom, log ? Math.floor((width - 52) / 36) : 5, (data.metrics[column].unit || titled(column)) + (log ? ", logarithmic" : ""));
       const yTicks = axisLeft(root, y, margin.left, 4, (share) => `${share * 100} %`);
       grid(root, { xs: xTicks, ys: yTicks, x, y });
       const line = d3.line((p) => x(p[0]), (p) => y(p[1]));
