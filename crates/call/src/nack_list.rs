@@ -105,6 +105,17 @@ impl NackList {
         self.missing.iter().filter_map(|missing| self.due(missing)).min()
     }
 
+    /// Whether to ask now.
+    #[inline]
+    pub fn is_due(&self, now: Timestamp) -> bool {
+        !self.missing.is_empty() && self.next_deadline().is_some_and(|due| due <= now)
+    }
+
+    /// How long a repair takes.
+    pub fn round_trip_time(&self) -> TimeDelta {
+        self.round_trip_time
+    }
+
     /// Append the numbers to ask for now.
     pub fn take_due(&mut self, now: Timestamp, out: &mut Vec<u16>) {
         let again = self.round_trip_time;

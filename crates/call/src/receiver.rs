@@ -4,9 +4,9 @@
 use crate::arrival_log::ArrivalLog;
 use crate::nack_list::NackList;
 use legato_control::{Event, FrameReport, PacketKind, RateController, ReceivedPacket};
-use legato_media::frame_buffer::{BufferedFrame, FrameBuffer};
+use legato_media::frame_buffer::{BufferedFrame, FrameBuffer, Inserted};
 use legato_media::packet::{MediaPacket, VIDEO_SSRC};
-use legato_media::playout::{Playout, PlayoutConfig};
+use legato_media::playout::{Playout, PlayoutConfig, Repair};
 use legato_media::{Decoder, EncodedFrame, Quality, SourceFrame};
 use legato_trace::{FrameDecoded, Record, TraceSink};
 use legato_units::{DataRate, DataSize, PeerTimestamp, TimeDelta, Timestamp};
@@ -237,10 +237,14 @@ impl Receiver {
             PacketKind::Fec => true,
             PacketKind::Audio | PacketKind::Padding => false,
         };
-        if wanted && self.frames.insert(self.now, packet) {
-            self.hand_over(sink);
+        if wanted {
+            match self.frames.insert(self.now, packet) {
+                Inserted::Begins | Inserted::Completes => self.hand_over(sink),
+                // Neither the next frame nor what it waits for has changed.
+                Inserted::Adds | Inserted::Refused => {}
+            }
         }
-        if self.config.nack && self.nacks.next_deadline().is_some_and(|due| due <= self.now) {
+        if self.config.nack && self.nacks.is_due(self.now) {
             self.ask_again(sink);
         }
     }
@@ -252,7 +256,7 @@ impl Receiver {
         if self.next_report <= self.now {
             self.send_report();
         }
-        if self.config.nack && self.nacks.next_deadline().is_some_and(|due| due <= self.now) {
+        if self.config.nack && self.nacks.is_due(self.now) {
             self.ask_again(sink);
         }
         if self.give_up.is_some_and(|due| due <= self.now) {
@@ -289,8 +293,11 @@ impl Receiver {
                 break;
             }
         }
-        self.request_keyframe_if_stuck(sink);
         self.give_up = self.give_up_time();
+        if self.keyframe_wanted || self.give_up.is_some_and(|due| due <= self.now) || self.nacks.is_hopeless() {
+            self.request_keyframe(sink);
+            self.give_up = self.give_up_time();
+        }
     }
 
     fn keyframe_wanted_frames(&self) -> bool {
@@ -316,14 +323,11 @@ impl Receiver {
         Some(patience)
     }
 
-    fn request_keyframe_if_stuck(&mut self, sink: &mut impl TraceSink) {
+    fn request_keyframe(&mut self, sink: &mut impl TraceSink) {
         if self.nacks.is_hopeless() {
             self.nacks.clear();
-            self.keyframe_wanted = true;
         }
-        if !self.keyframe_wanted && !self.accepts_partial && self.give_up_time().is_some_and(|due| due <= self.now) {
-            self.keyframe_wanted = true;
-        }
+        self.keyframe_wanted |= !self.accepts_partial;
         let silent = self.last_pli.is_none_or(|asked| asked + MAX_WAIT_FOR_KEYFRAME <= self.now);
         if self.keyframe_wanted && silent {
             self.last_pli = Some(self.now);
@@ -366,7 +370,8 @@ impl Receiver {
         );
         if decoded.decodable {
             let size = encoded.size.as_bytes() as u32;
-            let due = self.playout.render_time(self.now, frame.captured, size, frame.repaired);
+            let repair = if frame.repaired { Repair::Took(self.nacks.round_trip_time()) } else { Repair::None };
+            let due = self.playout.render_time(self.now, frame.captured, size, repair);
             let rendered = RenderedFrame {
                 frame: encoded.frame,
                 captured: frame.captured,

@@ -74,6 +74,8 @@ pub struct Sender {
     decision: Decision,
     /// The controller took an event since the decision was read.
     stale: bool,
+    /// The decision was recorded at all.
+    told_decision: bool,
     /// Reused, so that feedback costs no allocation.
     feedback: Event,
     coded: Option<(EncodedFrame, PeerTimestamp)>,
@@ -121,6 +123,7 @@ impl Sender {
             now: config.start,
             decision,
             stale: true,
+            told_decision: false,
             feedback: Event::TransportFeedback(TransportFeedback::default()),
             coded: None,
             keyframe_wanted: false,
@@ -229,9 +232,10 @@ impl Sender {
             self.pacer.add_probe(self.now, cluster);
         }
         let decision = self.controller.decision();
-        if decision == self.decision {
+        if decision == self.decision && self.told_decision {
             self.pacer.set_in_flight(&decision, self.history.in_flight());
         } else {
+            self.told_decision = true;
             self.decision = decision;
             self.pacer.obey(self.now, &decision, self.history.in_flight());
             sink.record(self.now, &Record::Decision(&self.decision));
@@ -311,13 +315,10 @@ impl Sender {
     fn packetize(&mut self, frame: &EncodedFrame) -> u16 {
         let pieces = packetizer::pieces(frame.size.as_bytes() as u32);
         let count = pieces.packets();
-        let mut largest = 0;
-        for (index, payload_bytes) in pieces.enumerate() {
-            largest = largest.max(payload_bytes);
-            let packet = self.media_packet(frame, index as u16, count, payload_bytes);
-            self.rtp_seq += 1;
-            self.pacer.push(packet);
-        }
+        let largest = pieces.clone().next().unwrap_or(0);
+        let first = self.media_packet(frame, 0, count, largest);
+        self.rtp_seq += u32::from(count);
+        self.pacer.push_frame(first, &pieces);
         self.packetize_parity(frame, count, largest);
         count
     }

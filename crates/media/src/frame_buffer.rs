@@ -33,6 +33,19 @@ struct Slot {
     last_arrival: Timestamp,
 }
 
+/// What a packet did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Inserted {
+    /// It is one more of a frame that is not whole yet.
+    Adds,
+    /// It is the first of its frame.
+    Begins,
+    /// Its frame is whole.
+    Completes,
+    /// Its frame has already been handed over or given up.
+    Refused,
+}
+
 /// A frame that leaves the buffer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BufferedFrame {
@@ -65,13 +78,14 @@ impl FrameBuffer {
         });
     }
 
-    /// Take a packet, not a duplicate. False: its frame has already been handed over or given up.
+    /// Take a packet, not a duplicate.
     #[inline]
-    pub fn insert(&mut self, now: Timestamp, packet: &MediaPacket) -> bool {
-        let Some(place) = u64::from(packet.frame).checked_sub(self.base) else { return false };
+    pub fn insert(&mut self, now: Timestamp, packet: &MediaPacket) -> Inserted {
+        let Some(place) = u64::from(packet.frame).checked_sub(self.base) else { return Inserted::Refused };
         let place = place as usize;
-        let Some(slot) = self.slots.get_mut(place) else { return false };
-        if slot.received + slot.parity == 0 {
+        let Some(slot) = self.slots.get_mut(place) else { return Inserted::Refused };
+        let first = !slot.has_packets();
+        if first {
             slot.first_arrival = now;
         }
         slot.last_arrival = now;
@@ -84,8 +98,13 @@ impl FrameBuffer {
                 slot.repaired |= kind == PacketKind::Retransmission;
             }
         }
+        let complete = slot.is_complete();
         self.begun = self.begun.max(place + 1);
-        true
+        match (complete, first) {
+            (true, _) => Inserted::Completes,
+            (false, true) => Inserted::Begins,
+            (false, false) => Inserted::Adds,
+        }
     }
 
     /// Sequence of the frame that is wanted next.
@@ -195,9 +214,9 @@ mod tests {
     #[test]
     fn a_frame_is_whole_when_all_its_packets_or_as_many_with_parity_are_there() {
         let mut buffer = buffer(2);
-        buffer.insert(Timestamp::from_millis(1), &packet(0, 0, PacketKind::Video));
+        assert_eq!(buffer.insert(Timestamp::from_millis(1), &packet(0, 0, PacketKind::Video)), Inserted::Begins);
         assert!(!buffer.next_is_complete());
-        buffer.insert(Timestamp::from_millis(2), &packet(0, 2, PacketKind::Fec));
+        assert_eq!(buffer.insert(Timestamp::from_millis(2), &packet(0, 2, PacketKind::Fec)), Inserted::Completes);
         assert!(buffer.next_is_complete());
         let frame = buffer.pop().unwrap();
         assert!(frame.assembled.is_complete() && frame.repaired);
@@ -209,7 +228,8 @@ mod tests {
         let mut buffer = buffer(2);
         buffer.insert(Timestamp::ZERO, &packet(0, 0, PacketKind::Video));
         assert_eq!(buffer.pop().unwrap().assembled.loss_ratio(), 0.5);
-        assert!(!buffer.insert(Timestamp::ZERO, &packet(0, 1, PacketKind::Retransmission)));
+        let late = buffer.insert(Timestamp::ZERO, &packet(0, 1, PacketKind::Retransmission));
+        assert_eq!(late, Inserted::Refused);
         assert_eq!(buffer.next_sequence(), 1);
     }
 

@@ -6,7 +6,7 @@
 //! burst interval. The debt is kept as the instant at which it will be drained.
 
 use crate::packet::{MediaPacket, RTX_SSRC};
-use crate::packetizer::{IP_UDP_BYTES, MAX_UDP_PAYLOAD_BYTES};
+use crate::packetizer::{IP_UDP_BYTES, MAX_UDP_PAYLOAD_BYTES, Pieces};
 use legato_control::{Decision, PacketKind, ProbeCluster};
 use legato_units::{DataRate, DataSize, TimeDelta, Timestamp};
 use std::collections::VecDeque;
@@ -32,10 +32,12 @@ pub struct Pacer {
     config: PacerConfig,
     audio: VecDeque<MediaPacket>,
     retransmissions: VecDeque<MediaPacket>,
-    media: VecDeque<MediaPacket>,
+    media: VecDeque<Train>,
     queued: DataSize,
-    /// Sum over queued packets of their enqueue times, for the mean waiting time.
-    enqueued_ns: i128,
+    packets: u32,
+    /// Sum over queued packets of their enqueue times since the start, for the mean waiting time.
+    enqueued_us: i64,
+    start: Timestamp,
     pacing: DrainRate,
     padding: DrainRate,
     media_drained: Timestamp,
@@ -45,6 +47,33 @@ pub struct Pacer {
     clusters: VecDeque<ActiveCluster>,
     probing_allowed: bool,
     padding_seq: u32,
+}
+
+/// Packets of one frame that leave one after the other: cut off one by one, so that queueing a
+/// frame costs no more than queueing a packet.
+#[derive(Clone, Copy, Debug)]
+struct Train {
+    next: MediaPacket,
+    left: u16,
+    /// How many of them still carry one byte more than the last.
+    larger: u16,
+}
+
+impl Train {
+    /// The next packet; the train keeps the rest.
+    #[inline]
+    fn cut_off(&mut self) -> MediaPacket {
+        let packet = self.next;
+        self.left -= 1;
+        self.next.index = packet.index.wrapping_add(1);
+        self.next.rtp_seq = packet.rtp_seq.wrapping_add(1);
+        if self.larger == 1 {
+            self.next.payload_bytes -= 1;
+            self.next.size_bytes -= 1;
+        }
+        self.larger = self.larger.saturating_sub(1);
+        packet
+    }
 }
 
 /// A rate as the time a byte takes, so that a packet costs a product and no quotient.
@@ -101,7 +130,9 @@ impl Pacer {
             retransmissions: VecDeque::new(),
             media: VecDeque::with_capacity(64),
             queued: DataSize::ZERO,
-            enqueued_ns: 0,
+            packets: 0,
+            enqueued_us: 0,
+            start,
             pacing: DrainRate::new(DataRate::ZERO),
             padding: DrainRate::new(DataRate::ZERO),
             media_drained: start,
@@ -136,12 +167,11 @@ impl Pacer {
 
     /// [libwebrtc-m150] PacingController "queue time limit": a long queue must be gone in time.
     fn drain_within_limit(&self, now: Timestamp, rate: DataRate) -> DataRate {
-        let packets = (self.media.len() + self.retransmissions.len() + self.audio.len()) as i128;
-        if packets < 2 {
+        if self.packets < 2 {
             return rate;
         }
-        let mean_wait = TimeDelta::from_nanos((i128::from(now.as_nanos()) - self.enqueued_ns / packets) as i64);
-        let left = (self.config.queue_time_limit - mean_wait).max(TimeDelta::from_millis(1));
+        let mean_enqueued = self.start + TimeDelta::from_micros(self.enqueued_us / i64::from(self.packets));
+        let left = (self.config.queue_time_limit - (now - mean_enqueued)).max(TimeDelta::from_millis(1));
         rate.max(self.queued / left)
     }
 
@@ -161,16 +191,44 @@ impl Pacer {
 
     /// Queue a packet.
     pub fn push(&mut self, packet: MediaPacket) {
-        self.queued += DataSize::from_bytes(u64::from(packet.size_bytes));
-        self.enqueued_ns += i128::from(packet.enqueued.as_nanos());
-        if packet.size_bytes >= MIN_PROBE_PACKET_BYTES {
-            self.probing_allowed = true;
-        }
+        self.count_in(&packet, 1, u64::from(packet.size_bytes));
         match packet.kind {
             PacketKind::Audio => self.audio.push_back(packet),
             PacketKind::Retransmission => self.retransmissions.push_back(packet),
-            _ => self.media.push_back(packet),
+            _ => self.media.push_back(Train { next: packet, left: 1, larger: 0 }),
         }
+    }
+
+    /// Queue the packets of a frame, of these payloads; `first` is the first of them, and index and
+    /// number within the stream count on from it.
+    pub fn push_frame(&mut self, first: MediaPacket, pieces: &Pieces) {
+        let overhead = u64::from(first.size_bytes - first.payload_bytes);
+        let packets = u64::from(pieces.packets());
+        self.count_in(&first, pieces.packets(), overhead * packets + pieces.bytes());
+        self.media.push_back(Train { next: first, left: pieces.packets(), larger: pieces.larger() });
+    }
+
+    fn count_in(&mut self, packet: &MediaPacket, packets: u16, bytes: u64) {
+        self.queued += DataSize::from_bytes(bytes);
+        self.packets += u32::from(packets);
+        self.enqueued_us += (packet.enqueued - self.start).as_micros() * i64::from(packets);
+        if packet.size_bytes >= MIN_PROBE_PACKET_BYTES {
+            self.probing_allowed = true;
+        }
+    }
+
+    /// The next retransmission or piece of media.
+    #[inline]
+    fn pop_queued(&mut self) -> Option<MediaPacket> {
+        if let Some(packet) = self.retransmissions.pop_front() {
+            return Some(packet);
+        }
+        let train = self.media.front_mut()?;
+        let packet = train.cut_off();
+        if train.left == 0 {
+            self.media.pop_front();
+        }
+        Some(packet)
     }
 
     /// Bytes waiting, headers included.
@@ -204,7 +262,7 @@ impl Pacer {
             return None;
         }
         let ready = self.media_drained - now < self.config.burst_interval;
-        if ready && let Some(packet) = self.retransmissions.pop_front().or_else(|| self.media.pop_front()) {
+        if ready && let Some(packet) = self.pop_queued() {
             return Some(self.depart(now, packet, None));
         }
         if self.queued == DataSize::ZERO && self.padding_due().is_some_and(|due| due <= now) {
@@ -259,11 +317,7 @@ impl Pacer {
             if now < active.next_send() {
                 return None;
             }
-            let packet = self
-                .retransmissions
-                .pop_front()
-                .or_else(|| self.media.pop_front())
-                .unwrap_or_else(|| self.padding_packet(now, PADDING_PACKET_BYTES));
+            let packet = self.pop_queued().unwrap_or_else(|| self.padding_packet(now, PADDING_PACKET_BYTES));
             let packet = self.depart(now, packet, Some(active.cluster.id));
             let front = self.clusters.front_mut().expect("checked above");
             front.started.get_or_insert(now);
@@ -296,7 +350,8 @@ impl Pacer {
         let bytes = u64::from(packet.size_bytes);
         if packet.kind != PacketKind::Padding {
             self.queued -= DataSize::from_bytes(bytes);
-            self.enqueued_ns -= i128::from(packet.enqueued.as_nanos());
+            self.packets -= 1;
+            self.enqueued_us -= (packet.enqueued - self.start).as_micros();
         }
         packet.departure = now;
         packet.probe_cluster = probe_cluster;
@@ -389,6 +444,25 @@ mod tests {
         (0..4).for_each(|_| pacer.push(packet(0, PacketKind::Video)));
         assert_eq!(pacer.drain_time().as_millis(), 40);
         assert_eq!(departures_ms(&mut pacer, 1_000), [0, 10, 20, 30]);
+        assert_eq!(pacer.queued(), DataSize::ZERO);
+    }
+
+    #[test]
+    fn a_frame_leaves_as_the_packets_it_was_cut_into() {
+        let mut pacer = pacer(1_000);
+        let pieces = crate::packetizer::pieces(3_000);
+        let first = MediaPacket { payload_bytes: 1_000, size_bytes: 1_066, count: 3, ..packet(0, PacketKind::Video) };
+        pacer.push_frame(first, &pieces);
+        let uneven = crate::packetizer::pieces(2_501);
+        let first = MediaPacket { payload_bytes: 834, size_bytes: 900, rtp_seq: 3, ..first };
+        pacer.push_frame(first, &uneven);
+        assert_eq!(pacer.queued().as_bytes(), 3_000 + 2_501 + 6 * 66);
+        let left: Vec<_> = std::iter::from_fn(|| pacer.pop(Timestamp::ZERO))
+            .map(|packet| (packet.rtp_seq, packet.index, packet.payload_bytes, packet.size_bytes))
+            .collect();
+        let even = [(0, 0, 1_000, 1_066), (1, 1, 1_000, 1_066), (2, 2, 1_000, 1_066)];
+        assert_eq!(left[..3], even);
+        assert_eq!(left[3..], [(3, 0, 834, 900), (4, 1, 834, 900), (5, 2, 833, 899)]);
         assert_eq!(pacer.queued(), DataSize::ZERO);
     }
 

@@ -36,6 +36,14 @@ impl Pieces {
     pub fn packets(&self) -> u16 {
         self.count
     }
+    /// How many of the remaining ones carry one byte more than the last.
+    pub fn larger(&self) -> u16 {
+        self.larger.saturating_sub(self.next)
+    }
+    /// Coded bytes of the remaining ones.
+    pub fn bytes(&self) -> u64 {
+        u64::from(self.count - self.next) * u64::from(self.base) + u64::from(self.larger())
+    }
 }
 
 impl Iterator for Pieces {

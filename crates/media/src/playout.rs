@@ -31,11 +31,28 @@ pub struct Playout {
     delay: TimeDelta,
     previous: Option<(PeerTimestamp, Timestamp)>,
     last_render: Timestamp,
+    /// Repairs since the last quiet time, and the latest of them.
+    repairs: u32,
+    last_repair: Timestamp,
+    repair_time: TimeDelta,
+}
+
+/// How a frame came together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Repair {
+    /// Nothing was lost of it.
+    None,
+    /// Something was sent again or recovered; sending again takes so long.
+    Took(TimeDelta),
 }
 
 const BASE_WINDOW: TimeDelta = TimeDelta::from_secs(10);
 /// Decoding is instantaneous here; the renderer itself takes this.
 const RENDER_DELAY: TimeDelta = TimeDelta::from_millis(10);
+/// [libwebrtc-m150] JitterEstimator, nack limit, count timeout, and cap.
+const REPAIRS_BEFORE_WAITING: u32 = 3;
+const REPAIR_MEMORY: TimeDelta = TimeDelta::from_secs(60);
+const MAX_REPAIR_WAIT: TimeDelta = TimeDelta::from_millis(200);
 /// [libwebrtc-m150] VCMTiming: the delay moves by at most this much a second.
 const MAX_CHANGE_MS_PER_S: i64 = 100;
 
@@ -51,6 +68,9 @@ impl Playout {
             delay,
             previous: None,
             last_render: start,
+            repairs: 0,
+            last_repair: start,
+            repair_time: TimeDelta::ZERO,
         }
     }
 
@@ -61,15 +81,16 @@ impl Playout {
         now: Timestamp,
         captured: PeerTimestamp,
         size_bytes: u32,
-        repaired: bool,
+        repair: Repair,
     ) -> Timestamp {
         self.learn_base(now, captured);
+        let allowance = self.repair_allowance(now, repair);
         if let Some((previous_capture, previous_arrival)) = self.previous {
-            if !repaired {
+            if repair == Repair::None {
                 let variation = (now - previous_arrival) - (captured - previous_capture);
                 self.jitter.update(variation, f64::from(size_bytes));
             }
-            self.approach_target(now - previous_arrival);
+            self.approach_target(now - previous_arrival, allowance);
         }
         self.previous = Some((captured, now));
         let due = Timestamp::from_nanos(captured.as_nanos()) + self.base_delay() + self.delay;
@@ -97,8 +118,23 @@ impl Playout {
         before.map_or(current, |before| before.min(current))
     }
 
-    fn approach_target(&mut self, since: TimeDelta) {
-        let target = (self.jitter.estimate() + RENDER_DELAY).max(self.config.min_delay).min(self.config.max_delay);
+    /// Where frames are repaired again and again, wait for the repair ([libwebrtc-m150]
+    /// JitterEstimator: a round trip from the third repair on, until there was none for a minute).
+    fn repair_allowance(&mut self, now: Timestamp, repair: Repair) -> TimeDelta {
+        if now - self.last_repair > REPAIR_MEMORY {
+            self.repairs = 0;
+        }
+        if let Repair::Took(took) = repair {
+            self.repairs += 1;
+            self.last_repair = now;
+            self.repair_time = took;
+        }
+        if self.repairs >= REPAIRS_BEFORE_WAITING { self.repair_time.min(MAX_REPAIR_WAIT) } else { TimeDelta::ZERO }
+    }
+
+    fn approach_target(&mut self, since: TimeDelta, allowance: TimeDelta) {
+        let target =
+            (self.jitter.estimate() + RENDER_DELAY + allowance).max(self.config.min_delay).min(self.config.max_delay);
         let most = since * MAX_CHANGE_MS_PER_S / 1_000;
         let change = target - self.delay;
         self.delay += if change.is_negative() { change.max(-most) } else { change.min(most) };
@@ -115,7 +151,7 @@ mod tests {
         let frames = delays_ms.enumerate().map(|(n, delay_ms)| {
             let captured = PeerTimestamp::from_nanos((5_000 + n as i64 * 33) * 1_000_000);
             let now = Timestamp::from_millis(n as i64 * 33 + delay_ms);
-            (playout.render_time(now, captured, 4_000, false) - now).as_millis()
+            (playout.render_time(now, captured, 4_000, Repair::None) - now).as_millis()
         });
         frames.collect()
     }
@@ -125,6 +161,21 @@ mod tests {
         let holds = holds_ms((0..300).map(|_| 50));
         assert_eq!(holds[0], 0);
         assert!((10..40).contains(&holds[299]), "{}", holds[299]);
+    }
+
+    #[test]
+    fn repairs_that_come_again_and_again_are_waited_for() {
+        let mut playout = Playout::new(PlayoutConfig::default(), Timestamp::ZERO);
+        let hold = |playout: &mut Playout, n: i64, repair| {
+            let now = Timestamp::from_millis(n * 33 + 50);
+            playout.render_time(now, PeerTimestamp::from_nanos(n * 33_000_000), 4_000, repair) - now
+        };
+        let quiet = (0..300).map(|n| hold(&mut playout, n, Repair::None)).last().unwrap();
+        for n in 300..303 {
+            hold(&mut playout, n, Repair::Took(TimeDelta::from_millis(80)));
+        }
+        let waiting = (303..400).map(|n| hold(&mut playout, n, Repair::None)).last().unwrap();
+        assert!((77..=83).contains(&(waiting - quiet).as_millis()), "{quiet} {waiting}");
     }
 
     #[test]

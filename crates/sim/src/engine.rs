@@ -36,7 +36,8 @@ impl Engine {
     /// Run from `start` to `end` and make the call's figures.
     pub fn run(mut self, start: Timestamp, end: Timestamp, recorder: &mut Recorder) -> Summary {
         let mut sender_due = start;
-        let mut receiver_due = self.turn_receiver(start, recorder);
+        let mut wake = Wake::default();
+        let mut receiver_due = self.turn_receiver(start, &mut wake, recorder);
         let sampling = recorder.level() >= LogLevel::Series;
         let mut sample_due = if sampling { start + SERIES_INTERVAL } else { Timestamp::MAX };
         loop {
@@ -49,7 +50,7 @@ impl Engine {
             if arrival == now {
                 if let Some(delivered) = self.forward.pop(now) {
                     self.arrive(now, &delivered.packet.payload.datagram, recorder);
-                    receiver_due = self.turn_receiver(now, recorder);
+                    receiver_due = self.turn_receiver(now, &mut wake, recorder);
                 }
                 self.note_drops(now, recorder);
             } else if feedback == now {
@@ -64,7 +65,7 @@ impl Engine {
             } else if receiver_due == now {
                 let local = self.clock.local(now);
                 self.receiver.handle(local, ReceiverInput::Deadline, &mut At(recorder, now));
-                receiver_due = self.turn_receiver(now, recorder);
+                receiver_due = self.turn_receiver(now, &mut wake, recorder);
             } else if sender_due == now {
                 self.sender.handle(now, SenderInput::Deadline, recorder);
                 sender_due = self.drain_sender(now, recorder);
@@ -98,9 +99,12 @@ impl Engine {
 
     /// Do what the receiver wants; when it is due again, true time.
     #[inline]
-    fn turn_receiver(&mut self, now: Timestamp, recorder: &mut Recorder) -> Timestamp {
+    fn turn_receiver(&mut self, now: Timestamp, wake: &mut Wake, recorder: &mut Recorder) -> Timestamp {
         let local = self.drain_receiver(now, recorder);
-        self.clock.true_time(local).max(now)
+        if local != wake.local {
+            *wake = Wake { local, at: self.clock.true_time(local) };
+        }
+        wake.at.max(now)
     }
 
     #[inline]
@@ -159,6 +163,13 @@ impl Engine {
         };
         recorder.sample(now, sample);
     }
+}
+
+/// When the receiver is due, by its clock and in true time; most packets do not change it.
+#[derive(Default)]
+struct Wake {
+    local: Timestamp,
+    at: Timestamp,
 }
 
 #[inline]

@@ -5,6 +5,7 @@ use crate::error::SimError;
 use crate::scenario::{CapacitySpec, PathSpec, QueueSpec};
 use crate::seed::Seed;
 use legato_path::capacity::{AfterLast, Capacity, CapacityError, Cut, LinkCapacity, RateSteps, Steps};
+use legato_path::generate::Generator;
 use legato_path::queue::{CoDel, CoDelConfig, Pie, PieConfig, QueueLimit};
 use legato_path::stage::{
     Bottleneck, GilbertElliott, Jitter, JitterConfig, Loss, Propagation, QueuedBottleneck, Reorder,
@@ -26,6 +27,8 @@ pub struct LoadedCapacity {
     pub reference: DataRate,
     /// The capacity at its start.
     pub capacity: LinkCapacity,
+    /// Draws all of the network anew for each seed.
+    pub generator: Option<Generator>,
 }
 
 /// RFC 8867 section 4.2: a tail-drop queue of 300 ms.
@@ -42,10 +45,14 @@ impl LoadedCapacity {
                 family: Some("constant".into()),
                 reference: rate,
                 capacity,
+                generator: None,
             });
         }
         if let Some(steps) = &spec.steps {
             return Self::of_steps(steps);
+        }
+        if let Some(name) = &spec.generator {
+            return Self::of_generator(name);
         }
         let Some(trace) = &spec.trace else {
             return Err(SimError::Plan("the capacity comes from a trace that is not given".to_owned()));
@@ -85,7 +92,37 @@ impl LoadedCapacity {
             family: Some(trace.family.as_str().into()),
             reference: capacity.mean_rate(start, start + length),
             capacity,
+            generator: None,
         })
+    }
+
+    fn of_generator(name: &str) -> Result<Self, SimError> {
+        let generator = Generator::by_name(name).ok_or_else(|| {
+            let known: Vec<_> = Generator::ALL.iter().map(|generator| generator.name()).collect();
+            SimError::Plan(format!("capacity.generator = {name:?} is not one of {}", known.join(", ")))
+        })?;
+        Ok(Self {
+            label: generator.name().into(),
+            family: Some("generator".into()),
+            reference: DataRate::ZERO,
+            capacity: LinkCapacity::constant(DataRate::ZERO),
+            generator: Some(generator),
+        })
+    }
+
+    /// What a seed makes of it: itself, or for a generator a network with its own capacity, queue,
+    /// loss and propagation, written into the two paths.
+    pub fn draw(&self, seed: Seed, forward: &mut PathSpec, reverse: &mut PathSpec) -> Self {
+        let Some(generator) = self.generator else { return self.clone() };
+        let network = generator.draw(&mut seed.stream("path.generator"));
+        let one_way_ms = (network.min_rtt / 2).as_millis_f64();
+        (forward.propagation_ms, reverse.propagation_ms) = (one_way_ms, one_way_ms);
+        forward.loss_ratio = network.loss_ratio;
+        forward.queue.kind = "drop_tail".to_owned();
+        (forward.queue.limit_ms, forward.queue.limit_bytes) = (None, None);
+        forward.queue.limit_packets = Some(network.queue_packets);
+        let reference = network.capacity.mean_rate();
+        Self { reference, capacity: Steps::new(network.capacity).into(), generator: None, ..self.clone() }
     }
 
     fn of_steps(steps: &[(f64, u64)]) -> Result<Self, SimError> {
@@ -101,6 +138,7 @@ impl LoadedCapacity {
             family: Some("steps".into()),
             reference: DataRate::from_bps(most),
             capacity: Steps::new(Arc::new(table)).into(),
+            generator: None,
         })
     }
 }

@@ -58,7 +58,9 @@ fn build(
         start: DataRate::from_bps(scenario.limits.start_bps),
         max: DataRate::from_bps(scenario.limits.max_bps),
     };
-    let future = FutureOf { capacity: parts.forward.as_ref().map(|loaded| &loaded.capacity), start, end };
+    let (mut forward, mut reverse) = (scenario.forward.clone(), scenario.reverse.clone());
+    let bottleneck = parts.forward.as_ref().map(|loaded| loaded.draw(seed, &mut forward, &mut reverse));
+    let future = FutureOf { capacity: bottleneck.as_ref().map(|loaded| &loaded.capacity), start, end };
     let context = |name: &str, start| Context { limits, start, seed: seed.derived(name), assets: &future };
     let controller = build_controller(&parts.controller, Side::Sender, context("controller", start))?;
     let receiver_controller = match &scenario.receiver_controller {
@@ -74,8 +76,8 @@ fn build(
     Ok(Engine {
         sender: Sender::new(sender_config(scenario, start), controller, encoder, source),
         receiver: Receiver::new(receiver_config(scenario, clock.local(start)), receiver_controller, decoder),
-        forward: build_path(&scenario.forward, parts.forward.as_ref(), seed, "forward")?,
-        reverse: build_path(&scenario.reverse, parts.reverse.as_ref(), seed, "reverse")?,
+        forward: build_path(&forward, bottleneck.as_ref(), seed, "forward")?,
+        reverse: build_path(&reverse, parts.reverse.as_ref(), seed, "reverse")?,
         clock,
     })
 }

@@ -67,7 +67,7 @@ pub struct VideoSpec {
     /// `statistical`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub clip: Option<String>,
-    /// `x264`, `openh264` or another the profile measured; `statistical` (RFC 8593).
+    /// `x264`, `openh264`, or `grace_standin` with the decoder `loss_tolerant`.
     pub encoder: String,
     /// `strict`, `sliced` or `loss_tolerant`.
     pub decoder: String,

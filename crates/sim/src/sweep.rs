@@ -37,7 +37,7 @@ impl Sweep {
     /// with, one that holds another run is refused. `threads` 0: one a core.
     pub fn new(plan: &Plan, folder: &Path, threads: usize) -> Result<Self, SimError> {
         let loaded = plan.load()?;
-        check_controllers(&loaded)?;
+        check_calls(&loaded)?;
         open_folder(plan, &loaded, folder)?;
         let threads = if threads == 0 { thread::available_parallelism().map_or(1, usize::from) } else { threads };
         let shared = Shared {
@@ -163,11 +163,15 @@ pub fn run_planned(
     Ok((labels, summary))
 }
 
-/// Build each controller once, so that a misspelt parameter is refused before anything runs.
-fn check_controllers(plan: &LoadedPlan) -> Result<(), SimError> {
+/// Build each controller and each clip's encoder once, so that what cannot run is refused before
+/// anything is written.
+fn check_calls(plan: &LoadedPlan) -> Result<(), SimError> {
     let per_controller = plan.calls() / plan.controllers.len() as u64;
-    for controller in 0..plan.controllers.len() as u64 {
-        let planned = plan.call(controller * per_controller);
+    let controllers = (0..plan.controllers.len() as u64).map(|n| n * per_controller);
+    let per_clip = plan.seeds.len() as u64;
+    let clips = (0..plan.clips.len() as u64).map(|n| n * per_clip);
+    for call in controllers.chain(clips) {
+        let planned = plan.call(call);
         let shortest = crate::scenario::Scenario { duration_s: 0.001, ..plan.scenario.clone() };
         run_call(&shortest, &planned.parts, planned.seed, LogLevel::Summary, &mut Recorder::default())?;
     }

@@ -3,9 +3,11 @@
 use crate::error::SimError;
 use crate::scenario::VideoSpec;
 use crate::seed::Seed;
+use legato_media::decoder::sliced::Sliced;
 use legato_media::decoder::strict::Strict;
-use legato_media::encoder::{statistical, x264};
-use legato_media::{Content, Decoder, Encoder, FrameRate, Profile, Source};
+use legato_media::encoder::resolution::{self, Model, Switching};
+use legato_media::encoder::{loss_tolerant, statistical, x264};
+use legato_media::{Content, Decoder, Encoder, FrameRate, Profile, Source, decoder};
 use legato_units::Timestamp;
 use std::path::Path;
 use std::sync::Arc;
@@ -43,6 +45,9 @@ pub fn build_source(spec: &VideoSpec, clip: &LoadedClip, seed: Seed, start: Time
     Source::new(content, start, offset)
 }
 
+/// The stand-in for a loss-tolerant codec, as `video.encoder` names it.
+pub const GRACE_STANDIN: &str = "grace_standin";
+
 /// The encoder of one call.
 pub fn build_encoder(spec: &VideoSpec, clip: &LoadedClip, seed: Seed) -> Result<Box<dyn Encoder>, SimError> {
     let Some(profile) = &clip.profile else {
@@ -50,27 +55,48 @@ pub fn build_encoder(spec: &VideoSpec, clip: &LoadedClip, seed: Seed) -> Result<
         let config = statistical::Config::default();
         return Ok(Box::new(statistical::Statistical::new(config, rate, seed.stream("media.encoder"))));
     };
+    let model = match spec.encoder.as_str() {
+        "openh264" => Model::OpenH264,
+        "x264" => Model::X264(x264::Config { vbv_ms: spec.vbv_ms }),
+        GRACE_STANDIN => return Ok(Box::new(loss_tolerant::LossTolerant::new(profile))),
+        other => {
+            let message = format!("video.encoder = {other:?} is not one of {GRACE_STANDIN}, openh264, x264");
+            return Err(SimError::Plan(message));
+        }
+    };
+    let max_height = spec.max_height.unwrap_or(u16::MAX);
     let absent = || {
         let known: Vec<_> = profile.encoders().collect();
-        let message =
-            format!("{}: video.encoder = {:?} was not measured; {} were", clip.label, spec.encoder, known.join(", "));
-        SimError::Profile(message)
+        let heights: Vec<_> = profile.rungs.iter().map(|rung| rung.height.to_string()).collect();
+        SimError::Profile(format!(
+            "{}: video.encoder = {:?} up to {max_height} rows was not measured; {} were, at {} rows",
+            clip.label,
+            spec.encoder,
+            known.join(", "),
+            heights.join(", ")
+        ))
     };
-    let most = spec.max_height.unwrap_or(u16::MAX);
-    let rung = profile.rungs.iter().rposition(|rung| rung.height <= most).unwrap_or(0);
-    match spec.encoder.as_str() {
-        "x264" => {
-            let config = x264::Config { vbv_ms: spec.vbv_ms };
-            Ok(Box::new(x264::X264::new(profile.clone(), rung, config).ok_or_else(absent)?))
-        }
-        _ => Err(absent()),
-    }
+    let within: Vec<u16> = profile.rungs.iter().map(|rung| rung.height).filter(|&rows| rows <= max_height).collect();
+    let largest = within.last().copied().ok_or_else(absent)?;
+    let min_height = if spec.adapt_resolution { 0 } else { largest };
+    let config = resolution::Config { min_height, max_height: largest, ..resolution::Config::default() };
+    Ok(Box::new(Switching::new(profile.clone(), model, config).ok_or_else(absent)?))
 }
 
 /// The decoder of one call.
-pub fn build_decoder(spec: &VideoSpec, _clip: &LoadedClip) -> Result<Box<dyn Decoder>, SimError> {
-    match spec.decoder.as_str() {
-        "strict" => Ok(Box::new(Strict::new())),
-        other => Err(SimError::Profile(format!("video.decoder = {other:?} is not there yet"))),
+pub fn build_decoder(spec: &VideoSpec, clip: &LoadedClip) -> Result<Box<dyn Decoder>, SimError> {
+    let tolerant = (spec.encoder == GRACE_STANDIN, spec.decoder == "loss_tolerant");
+    if clip.profile.is_some() && tolerant.0 != tolerant.1 {
+        let VideoSpec { encoder, decoder, .. } = spec;
+        let message = format!(
+            "video.encoder = {encoder:?} and video.decoder = {decoder:?}: {GRACE_STANDIN} and loss_tolerant go together"
+        );
+        return Err(SimError::Plan(message));
+    }
+    match (spec.decoder.as_str(), &clip.profile) {
+        ("loss_tolerant", Some(profile)) => Ok(Box::new(decoder::loss_tolerant::LossTolerant::new(profile.clone()))),
+        ("sliced", Some(profile)) => Ok(Box::new(Sliced::new(profile.clone()))),
+        // Without pixels nobody can say what a part of a frame is worth.
+        _ => Ok(Box::new(Strict::new())),
     }
 }

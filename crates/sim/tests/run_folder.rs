@@ -1,0 +1,122 @@
+//! Run folders: the same bytes whatever the number of threads, and after a stop in the middle.
+
+use legato_sim::{Plan, SimError, Sweep};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+const SCENARIO: &str = r#"
+name = "small"
+duration_s = 4.0
+[controller]
+name = "gcc"
+[forward]
+loss_ratio = 0.01
+capacity = { steps = [[0.0, 1500000], [2.0, 600000]] }
+jitter = { std_ms = 3.0 }
+"#;
+
+fn plan(log: &str) -> Plan {
+    let json = serde_json::json!({
+        "scenario": SCENARIO,
+        "controllers": ["gcc", {"name": "fixed", "config": {"target_bitrate_bps": 900_000}}],
+        "seeds": [1, 2, 3],
+        "log": log,
+        "calls_per_part": 2,
+    });
+    Plan::parse(&json.to_string()).unwrap()
+}
+
+fn folder(name: &str) -> PathBuf {
+    let path = std::env::temp_dir().join(format!("legato-run-folder-{}-{name}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&path);
+    path
+}
+
+fn sweep(plan: &Plan, folder: &Path, threads: usize) -> Result<bool, SimError> {
+    let mut sweep = Sweep::new(plan, folder, threads)?;
+    sweep.start();
+    sweep.join()
+}
+
+/// Every file below, by relative path.
+fn contents(folder: &Path) -> BTreeMap<String, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    let mut left = vec![folder.to_owned()];
+    while let Some(place) = left.pop() {
+        for entry in std::fs::read_dir(&place).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                left.push(path);
+            } else {
+                let name = path.strip_prefix(folder).unwrap().to_string_lossy().into_owned();
+                found.insert(name, std::fs::read(&path).unwrap());
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn one_thread_and_three_write_the_same_bytes() {
+    let (one, three) = (folder("one"), folder("three"));
+    assert!(sweep(&plan("packets"), &one, 1).unwrap());
+    assert!(sweep(&plan("packets"), &three, 3).unwrap());
+    let (first, second) = (contents(&one), contents(&three));
+    assert!(first.keys().any(|name| name == "packets/00002.parquet"), "{:?}", first.keys());
+    assert_eq!(first.keys().collect::<Vec<_>>(), second.keys().collect::<Vec<_>>());
+    for (name, bytes) in &first {
+        assert!(*bytes == second[name], "{name} differs");
+    }
+    std::fs::remove_dir_all(&one).unwrap();
+    std::fs::remove_dir_all(&three).unwrap();
+}
+
+#[test]
+fn a_sweep_goes_on_where_a_part_is_missing_and_ends_with_the_same_bytes() {
+    let path = folder("resumed");
+    assert!(sweep(&plan("series"), &path, 2).unwrap());
+    let whole = contents(&path);
+    for table in ["summary", "series"] {
+        std::fs::remove_file(path.join(table).join("00001.parquet")).unwrap();
+    }
+    assert!(sweep(&plan("series"), &path, 2).unwrap());
+    assert!(contents(&path) == whole);
+    std::fs::remove_dir_all(&path).unwrap();
+}
+
+#[test]
+fn a_folder_that_holds_something_else_is_left_alone() {
+    let path = folder("other");
+    std::fs::create_dir_all(&path).unwrap();
+    std::fs::write(path.join("thesis.tex"), "do not lose me").unwrap();
+    let error = sweep(&plan("summary"), &path, 1).unwrap_err().to_string();
+    assert!(error.contains("is not empty and holds no run"), "{error}");
+    assert_eq!(contents(&path).len(), 1);
+    std::fs::remove_file(path.join("thesis.tex")).unwrap();
+    assert!(sweep(&plan("summary"), &path, 1).unwrap());
+    let error = sweep(&plan("series"), &path, 1).unwrap_err().to_string();
+    assert!(error.contains("holds another run"), "{error}");
+    std::fs::remove_dir_all(&path).unwrap();
+}
+
+#[test]
+fn what_cannot_run_is_refused_before_anything_is_written() {
+    let refused = |change: &dyn Fn(&mut Plan)| {
+        let mut plan = plan("summary");
+        change(&mut plan);
+        let path = folder("refused");
+        let error = sweep(&plan, &path, 1).unwrap_err().to_string();
+        assert!(!path.exists(), "{error}");
+        error
+    };
+    let error = refused(&|plan| plan.scenario.push_str("\n[video]\nencoder = 3\n"));
+    assert!(error.contains("encoder"), "{error}");
+    let error = refused(&|plan| plan.controllers = vec![legato_sim::NamedController::Name("gc".to_owned())]);
+    assert!(error.contains("\"gc\" is not one of"), "{error}");
+    let error = refused(&|plan| plan.traces = vec![legato_sim::NamedTrace::Path("/no/such.trace".to_owned())]);
+    assert!(error.contains("/no/such.trace"), "{error}");
+    let error = refused(&|plan| plan.clips = vec!["/no/such.safetensors".to_owned()]);
+    assert!(error.contains("/no/such.safetensors"), "{error}");
+    let error = refused(&|plan| plan.seeds.clear());
+    assert!(error.contains("seeds"), "{error}");
+}
