@@ -30,7 +30,7 @@ def profiles(specs: Iterable[str | Path], on_progress: ProgressCallback | None =
         patterns = [spec] if Path(spec).is_file() else [part.strip() for part in spec.split(",")]
         for pattern in filter(None, patterns):
             if pattern in shipped_names and not Path(pattern).exists():
-                chosen.append(str(shipped_names[pattern]))
+                chosen.append(plan.from_here(shipped_names[pattern]))
             else:
                 chosen += [str(profile_of(path, on_progress)) for path in plan.expand(pattern, ProfileError, "clip")]
     return chosen

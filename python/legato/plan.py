@@ -76,7 +76,7 @@ def make(
     chosen_seeds = seeds(seed_spec)
     path, text = read_scenario(scenario_name, options)
     return Plan(
-        scenario_path=str(path),
+        scenario_path=from_here(path),
         scenario=text,
         controllers=chosen_controllers,
         traces=chosen_traces,
@@ -100,7 +100,10 @@ def read_scenario(name: str | Path, changes: Mapping[str, Any] | None = None) ->
 
 
 def controllers(specs: Iterable[str]) -> list[str | dict[str, Any]]:
-    """``["gcc,fixed@target_bitrate_bps=800000"]`` as the plan's list; the names are checked."""
+    """``["gcc,fixed@target_bitrate_bps=800000"]`` as the plan's list; the names are checked.
+
+    The option ``label`` is no parameter: it is what reports call the controller.
+    """
     from legato import _core
 
     known = [entry["name"] for entry in _core.controllers()]
@@ -108,7 +111,8 @@ def controllers(specs: Iterable[str]) -> list[str | dict[str, Any]]:
     for name, config in _split(specs):
         if name not in known:
             raise ControllerError(f"no controller is called '{name}'", hint=f"there are: {', '.join(known)}")
-        chosen.append({"name": name, "config": config} if config else name)
+        label = {"label": str(config.pop("label"))} if "label" in config else {}
+        chosen.append({"name": name, "config": config, **label} if config or label else name)
     return chosen
 
 
@@ -148,6 +152,14 @@ def expand(pattern: str, error: type[Error], what: str) -> list[Path]:
             hint="`legato traces list` shows the traces that come with Legato" if what == "trace" else None,
         )
     return sorted(found)
+
+
+def from_here(path: str | Path) -> str:
+    """A path relative to the working folder where it lies below it: a run folder then says the same elsewhere."""
+    try:
+        return str(Path(path).relative_to(Path.cwd()))
+    except ValueError:
+        return str(path)
 
 
 def seeds(count_or_list: int | Sequence[int]) -> list[int]:

@@ -22,15 +22,19 @@ legato demo --out runs/demo
 ```
 """
 
-_CONTROLLERS = ("fixed", "gcc", "oracle")
-_CLIPS = 3
+_CONTROLLERS = ("fixed@target_bitrate_bps=1000000,label=fixed 1 Mbit/s", "gcc", "oracle")
 # Fast ones are slowed to what a call can use: above a few Mbit/s every controller sits at its cap.
 _TRACES = (
-    ("copyleft/mahimahi/ATT-LTE-driving.up.gz", "@duration_s=60"),
-    ("copyleft/mahimahi/Verizon-LTE-short.down.gz", "@scale=0.3"),
+    ("fcc/1.4s/trace_10137_http---www.amazon.com", ""),
+    ("fcc/1.4s/trace_12066_http---www.amazon.com", ""),
+    ("nyc-lte/trace-1552767958-taxi1.gz", "@scale=0.12"),
     ("nyc-lte/trace-1553114405-bus.gz", "@scale=0.2"),
-    ("nyc-lte/trace-1552767958-taxi1.gz", "@scale=0.2"),
+    ("copyleft/mahimahi/ATT-LTE-driving.down.gz", "@scale=0.4"),
+    ("copyleft/mahimahi/TMobile-UMTS-driving.down.gz", ""),
+    ("copyleft/ucc-5g/Driving/B_2020.02.27_17.30.15.csv", ""),
+    ("copyleft/wifi-zhuge/rest-wifi_13.pitree-trace", "@scale=0.2"),
 )
+_CLIPS = ("asl-please", "foreman", "grid-lrwp9a")
 
 
 def demo(
@@ -39,42 +43,29 @@ def demo(
 ) -> None:
     import legato
 
-    traces, clips = choose_traces(), choose_clips()
+    traces = choose_traces()
     _clear(out)
     started = time.monotonic()
     with terminal.watch("demo") as watch:
-        made = legato.compare(_CONTROLLERS, traces=traces, clips=clips, seeds=seeds, out=out, on_progress=watch.calls)
-    simulated_s = time.monotonic() - started
+        made = legato.compare(_CONTROLLERS, traces=traces, clips=_CLIPS, seeds=seeds, out=out, on_progress=watch.calls)
+    took_s = time.monotonic() - started
     page = legato.write_report([made.folder], made.folder / "report.html")
     results.show(made.folder)
-    families = len({Path(str(trace).partition("@")[0]).parent for trace in traces})
-    terminal.say(
-        f"\n{made.calls} calls, {len(_CONTROLLERS)} controllers x {len(traces)} traces of {families} families x "
-        f"{len(clips)} clips x {seeds} seeds, {made.simulated_s / 60:.0f} minutes of video in {simulated_s:.1f} s"
-    )
+    crossed = f"{len(_CONTROLLERS)} controllers x {len(traces)} traces x {len(_CLIPS)} clips x {seeds} seeds"
+    terminal.say(f"\n{made.calls} calls ({crossed}), {made.simulated_s / 60:.0f} minutes of video, in {took_s:.1f} s")
     terminal.out().print(f"run: {made.folder}")
     terminal.out().print(f"report: {page}")
 
 
 def choose_traces() -> list[str]:
     """The traces of the demo that are here: a wheel has none of the copyleft ones."""
-    from legato import shipped
+    from legato import plan, shipped
 
     folder = shipped.traces_folder()
-    chosen = [f"{folder / name}{options}" for name, options in _TRACES if (folder / name).is_file()]
+    chosen = [f"{plan.from_here(folder / name)}{options}" for name, options in _TRACES if (folder / name).is_file()]
     if not chosen:
         raise Error(f"{folder}: holds none of the demo's traces")
     return chosen
-
-
-def choose_clips() -> list[str]:
-    """The first of the shipped profiles."""
-    from legato import shipped
-
-    clips = shipped.profiles()[:_CLIPS]
-    if len(clips) < _CLIPS:
-        raise Error(f"{len(clips)} clip profiles come with this Legato, the demo needs {_CLIPS}")
-    return [str(path) for path in clips]
 
 
 def _clear(folder: Path) -> None:

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
-from pathlib import Path
+from contextlib import contextmanager
 from typing import Any
 
 from rich.console import Console
@@ -35,13 +34,6 @@ def out() -> Console:
 def err() -> Console:
     """Standard error, for everything else."""
     return Console(stderr=True, highlight=False, soft_wrap=True)
-
-
-def short(path: str | Path) -> str:
-    """A path as short as it can be said here: relative where it lies below the working folder."""
-    with suppress(ValueError):
-        return str(Path(path).relative_to(Path.cwd()))
-    return str(path)
 
 
 def say(message: str) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from legato import plan
 from legato.cli import terminal
 from legato.errors import TraceError
 
@@ -38,7 +39,7 @@ def list_traces(
     legato traces list '/data/traces/**/*.log' --json
     ```
     """
-    from legato import _core, plan, shipped
+    from legato import _core, shipped
 
     if patterns:
         paths = [path for pattern in patterns for path in plan.expand(pattern, TraceError, "trace")]
@@ -83,7 +84,7 @@ def show_list(traces: list[tuple[str, Trace]]) -> None:
 def address(path: Path, trace: Trace) -> str:
     """What names a trace on a command line: its file, and the part where the file holds several."""
     _, mark, part = trace.name.partition("#")
-    return f"{terminal.short(path)}{mark}{part}"
+    return f"{plan.from_here(path)}{mark}{part}"
 
 
 @app.command("show")
