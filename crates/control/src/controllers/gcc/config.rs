@@ -2,7 +2,7 @@
 
 use super::aimd::AimdConfig;
 use super::alr::AlrConfig;
-use super::loss_based::LossConfig;
+use super::loss_config::LossConfig;
 use super::loss_model::MAX_WINDOW;
 use super::probe_controller::ProbeConfig;
 use super::pushback::PushbackConfig;

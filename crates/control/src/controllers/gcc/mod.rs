@@ -15,6 +15,7 @@ pub mod alr;
 pub mod delay_based;
 pub mod feedback;
 pub mod loss_based;
+pub mod loss_config;
 pub mod loss_model;
 pub mod probe_controller;
 pub mod probe_estimator;

@@ -5,7 +5,8 @@
 //! the least target of the last second, above 10 % half the loss ratio less.
 
 use super::feedback::Feedback;
-use super::loss_based::{LossBased, LossConfig, LossState, MIN_BITRATE};
+use super::loss_based::{LossBased, LossState, MIN_BITRATE};
+use super::loss_config::LossConfig;
 use super::rtt_backoff::{RttBackoff, RttBackoffConfig};
 use crate::RateLimits;
 use legato_units::{DataRate, TimeDelta, Timestamp};
