@@ -27,6 +27,9 @@ def reading(summary: Summary) -> tuple[list[str], list[str]]:
     """Two lists of sentences: what was seen, and what that says. Needs the key metrics in `summary`."""
     few = len(summary.rows) <= MAX_NAMED
     seen = [_what_it_did(row) for row in summary.rows] if few else _extremes(summary)
+    calls = {row.calls for row in summary.rows}
+    if few and len(calls) == 1 and max(calls) > 1:
+        seen[0] = f"On average over {max(calls):,} calls each, {seen[0]}"
     says = [sentence for row in summary.rows if (sentence := _compared(row, summary.baseline))] if few else []
     if not few:
         says.append("The table below compares each with the baseline, pair by pair.")

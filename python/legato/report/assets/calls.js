@@ -135,14 +135,17 @@ Legato.calls = (() => {
 
   function heightStrip(front, root, line, shared, bands, begin, x) {
     if (!line.height) return;
+    // A picture stays on the screen until the next one comes.
+    let last = null;
+    const heights = line.height.map((h) => (last = h ?? last));
     const shade = (h) => 0.25 + (0.65 * (shared.heights.indexOf(h) + 1)) / shared.heights.length;
     let from = 0;
     for (let at = 1; at <= line.bins; at += 1) {
-      if (at < line.bins && line.height[at] === line.height[from]) continue;
-      if (line.height[from]) {
+      if (at < line.bins && heights[at] === heights[from]) continue;
+      if (heights[from]) {
         const [left, right] = [Math.max(begin(from), x.range()[0]), Math.min(begin(at), x.range()[1])];
-        front.append("rect").attr("class", "s-height").attr("x", begin(from)).attr("width", Math.max(0, begin(at) - begin(from) - 0.5)).attr("y", bands.height[0]).attr("height", bands.height[1] - bands.height[0]).attr("opacity", shade(line.height[from]));
-        if (right - left > 34) root.append("text").attr("x", left + 4).attr("y", bands.height[1] - 1).style("font-size", "9px").style("fill", shade(line.height[from]) > 0.55 ? "var(--paper)" : "var(--ink)").text(`${line.height[from]}p`);
+        front.append("rect").attr("class", "s-height").attr("x", begin(from)).attr("width", Math.max(0, begin(at) - begin(from) - 0.5)).attr("y", bands.height[0]).attr("height", bands.height[1] - bands.height[0]).attr("opacity", shade(heights[from]));
+        if (right - left > 34) root.append("text").attr("x", left + 4).attr("y", bands.height[1] - 1).style("font-size", "9px").style("fill", shade(heights[from]) > 0.55 ? "var(--paper)" : "var(--ink)").text(`${heights[from]}p`);
       }
       from = at;
     }
