@@ -66,10 +66,12 @@ impl Encoder for X264 {
         let size_at = |qp: f32| table.at(picture.row, qp).log2_bytes + 3.0 + carried(qp);
         let start_qp = self.control.start(kind, picture.cost);
         let mut qp = self.control.settle(kind, start_qp, self.last_qp, &size_at);
-        if let Some(max) = budget.max_frame_size {
-            qp = raise_until(qp, log2(max.as_bits().max(80) as f32), QP_MAX, &size_at);
+        let most = budget.max_frame_size.map_or(f32::MAX, |max| max.as_bits().max(80) as f32);
+        if most < f32::MAX {
+            // x264 knows no such limit; a caller would code the frame again, coarser, until it fits.
+            qp = raise_until(qp, log2(most), QP_MAX, &size_at);
         }
-        let bits = exp2(size_at(qp));
+        let bits = exp2(size_at(qp)).min(most);
         self.control.end(kind, picture.cost, qp, bits);
         self.last_qp = qp;
         let gained_db = if picture.keyframe { 0.0 } else { reference.quality_db(&CARRY, qp) };
