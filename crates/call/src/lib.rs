@@ -12,6 +12,7 @@ mod arrival_log;
 mod datagram;
 mod nack_list;
 mod receiver;
+mod rtx_allowance;
 mod rtx_store;
 mod send_history;
 mod sender;

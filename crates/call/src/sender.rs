@@ -2,6 +2,7 @@
 //! controller that steers them.
 
 use crate::datagram::Datagram;
+use crate::rtx_allowance::RtxAllowance;
 use crate::rtx_store::RtxStore;
 use crate::send_history::SendHistory;
 use legato_control::{Decision, Event, PacerQueue, PacketKind, RateController, SentPacket, TransportFeedback};
@@ -70,6 +71,7 @@ pub struct Sender {
     pacer: Pacer,
     history: SendHistory,
     rtx_store: RtxStore,
+    rtx_allowance: RtxAllowance,
     now: Timestamp,
     decision: Decision,
     /// The controller took an event since the decision was read.
@@ -79,6 +81,8 @@ pub struct Sender {
     /// Reused, so that feedback costs no allocation.
     feedback: Event,
     coded: Option<(EncodedFrame, PeerTimestamp)>,
+    /// Frames since the last one that was left out.
+    kept: u32,
     keyframe_wanted: bool,
     last_keyframe: Timestamp,
     rtp_seq: u32,
@@ -120,12 +124,14 @@ impl Sender {
             pacer,
             history: SendHistory::default(),
             rtx_store: RtxStore::default(),
+            rtx_allowance: RtxAllowance::default(),
             now: config.start,
             decision,
             stale: true,
             told_decision: false,
             feedback: Event::TransportFeedback(TransportFeedback::default()),
             coded: None,
+            kept: 0,
             keyframe_wanted: false,
             last_keyframe: config.start,
             rtp_seq: 0,
@@ -252,7 +258,7 @@ impl Sender {
         sink.record(self.now, &Record::FrameCaptured { frame: picture.frame });
         self.tell(&Event::FrameCaptured(picture.info()));
         self.refresh(sink);
-        if self.pacer.drain_time() > self.config.max_pacer_queue {
+        if self.pacer.drain_time() > self.config.max_pacer_queue || self.leaves_out() {
             return;
         }
         let budget = self.budget();
@@ -282,6 +288,20 @@ impl Sender {
         self.coded = Some((frame, PeerTimestamp::from_nanos(picture.capture.as_nanos())));
         self.tell(&Event::FrameEncoded(frame.info()));
         self.tell(&Event::PacerQueue(PacerQueue { size: self.pacer.queued(), drain: self.pacer.drain_time() }));
+    }
+
+    /// The controller wants one captured frame in so many left out.
+    fn leaves_out(&mut self) -> bool {
+        let Some(interval) = self.decision.drop_one_frame_in else {
+            self.kept = 0;
+            return false;
+        };
+        self.kept += 1;
+        let drop = self.kept >= interval;
+        if drop {
+            self.kept = 0;
+        }
+        drop
     }
 
     /// What the target leaves for coded video: less audio, parity, what retransmission took lately,
@@ -440,7 +460,12 @@ impl Sender {
                 Message::Twcc(feedback) => self.take_feedback(&feedback, sink),
                 Message::Nack(nack) if self.config.retransmit && nack.media_ssrc == VIDEO_SSRC => {
                     for seq in nack.seqs() {
+                        // Repair that may not be sent now is asked for again.
+                        if !self.rtx_allowance.permits(self.now, self.decision.target_bitrate) {
+                            break;
+                        }
                         if let Some(packet) = self.rtx_store.repeat(self.now, seq, self.round_trip_time) {
+                            self.rtx_allowance.spend(u64::from(packet.size_bytes));
                             self.pacer.push(packet);
                         }
                     }

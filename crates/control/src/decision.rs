@@ -19,6 +19,8 @@ pub struct Decision {
     pub congestion_window: Option<DataSize>,
     /// Ask the encoder for frames no larger than this (`None`: as the bitrate has it).
     pub max_frame_size: Option<DataSize>,
+    /// Leave out one captured frame in so many; 1 leaves out all (`None`: none).
+    pub drop_one_frame_in: Option<u32>,
 }
 
 impl Decision {
@@ -31,6 +33,7 @@ impl Decision {
             fec_rate: DataRate::ZERO,
             congestion_window: None,
             max_frame_size: None,
+            drop_one_frame_in: None,
         }
     }
 }

@@ -70,7 +70,7 @@ fn build(
         }
         None => None,
     };
-    let encoder = video::build_encoder(&scenario.video, &parts.clip, seed)?;
+    let encoder = video::build_encoder(&scenario.video, &scenario.limits, &parts.clip, seed)?;
     let decoder = video::build_decoder(&scenario.video, &parts.clip)?;
     let source = video::build_source(&scenario.video, &parts.clip, seed, start);
     Ok(Engine {

@@ -1,7 +1,7 @@
 //! From a scenario's video to source, encoder and decoder.
 
 use crate::error::SimError;
-use crate::scenario::VideoSpec;
+use crate::scenario::{LimitsSpec, VideoSpec};
 use crate::seed::Seed;
 use legato_media::decoder::sliced::Sliced;
 use legato_media::decoder::strict::Strict;
@@ -49,10 +49,20 @@ pub fn build_source(spec: &VideoSpec, clip: &LoadedClip, seed: Seed, start: Time
 pub const GRACE_STANDIN: &str = "grace_standin";
 
 /// The encoder of one call.
-pub fn build_encoder(spec: &VideoSpec, clip: &LoadedClip, seed: Seed) -> Result<Box<dyn Encoder>, SimError> {
+pub fn build_encoder(
+    spec: &VideoSpec,
+    limits: &LimitsSpec,
+    clip: &LoadedClip,
+    seed: Seed,
+) -> Result<Box<dyn Encoder>, SimError> {
     let Some(profile) = &clip.profile else {
         let rate = FrameRate::new(spec.fps, 1).unwrap_or(FrameRate::THIRTY);
-        let config = statistical::Config::default();
+        // RFC 8593's R_min and R_max are the range the application allows.
+        let config = statistical::Config {
+            min_bitrate_bps: limits.min_bps,
+            max_bitrate_bps: limits.max_bps,
+            ..statistical::Config::default()
+        };
         return Ok(Box::new(statistical::Statistical::new(config, rate, seed.stream("media.encoder"))));
     };
     let model = match spec.encoder.as_str() {

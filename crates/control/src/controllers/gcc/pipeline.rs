@@ -136,6 +136,7 @@ impl Gcc {
             fec_rate: DataRate::ZERO,
             congestion_window: None,
             max_frame_size: None,
+            drop_one_frame_in: self.pushback.drop_one_frame_in(),
         };
         self.deadline = self.find_deadline();
     }

@@ -98,6 +98,13 @@ impl Pushback {
         self.config.drop_frames
     }
 
+    /// The interval at which frames are dropped: libwebrtc's encoder leaves out every
+    /// floor(1 / (1 − ratio))-th frame.
+    pub fn drop_one_frame_in(&self) -> Option<u32> {
+        let dropped = 1.0 - self.ratio;
+        (self.config.drop_frames && dropped > 0.0).then(|| (1.0 / dropped).max(1.0) as u32)
+    }
+
     /// The window is more than full, or was and has not recovered.
     #[inline]
     pub fn is_pushing(&self) -> bool {
