@@ -67,7 +67,8 @@ demo: build
 	@$(BIN)/legato demo --out $(DEMO_OUT)
 
 bench: build
-	@cargo run --quiet --release $(CARGO_FLAGS) --package legato-sim --example bench -- bench.json
+	@cargo build --quiet --release $(CARGO_FLAGS) --package legato-sim --example speed
+	@$(BIN)/python benches/bench.py $${CARGO_TARGET_DIR:-target}/release/examples/speed bench.json
 
 # --- tests ---------------------------------------------------------------------------------------
 

@@ -1,0 +1,107 @@
+"""`make bench`: how fast calls are simulated, as bench.json.
+
+    python benches/bench.py SPEED_PROGRAM OUT [--calls N] [--sweep-calls N] [--rows N]
+
+Figures are per CPU-second of one core, the best of three, so that a busy machine says nearly the same:
+
+sim_realtime_x            seconds of call simulated: scenarios/steady.toml, GCC, 2.5 Mbit/s, 30 fps from a measured clip
+sim_packets_per_cpu_s     packets of the forward path in the same
+sim_instructions_per_sim_s  callgrind's count for one second of it; null without valgrind
+calls_per_cpu_s           one-minute calls of a sweep, written to Parquet (log = summary)
+sweep_peak_memory_mb      of the process that made them
+report_*                  a report's tables over a million rows, as benches/report_million.py says
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+SCENARIO = ROOT / "scenarios" / "steady.toml"
+CLIP = ROOT / "profiles" / "asl-please.safetensors"
+REPEATS = 3
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("speed", type=Path, help="the example `speed` of legato-sim, built in release mode")
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--calls", type=int, default=200)
+    parser.add_argument("--sweep-calls", type=int, default=3000)
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    options = parser.parse_args()
+    figures = {
+        **one_call(options.speed, options.calls),
+        "sim_instructions_per_sim_s": instructions(options.speed),
+        **sweep(options.sweep_calls),
+        **report(options.rows),
+    }
+    text = json.dumps(figures, indent=2)
+    options.out.write_text(text + "\n", encoding="utf-8")
+    print(text)
+
+
+def one_call(speed: Path, calls: int) -> dict[str, float]:
+    best_cpu_s, packets = float("inf"), 0
+    for _ in range(REPEATS):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+        said = run([speed, SCENARIO, str(calls), CLIP])
+        best_cpu_s = min(best_cpu_s, resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before)
+        packets = int(re.search(r"(\d+) packets", said)[1])
+    simulated_s = calls * 60.0
+    return {
+        "sim_realtime_x": round(simulated_s / best_cpu_s),
+        "sim_packets_per_cpu_s": round(packets / best_cpu_s),
+    }
+
+
+def instructions(speed: Path) -> int | None:
+    """The difference of a longer and a shorter run, so that loading counts for nothing."""
+    if shutil.which("valgrind") is None:
+        return None
+    counts = []
+    for calls in (1, 3):
+        with tempfile.TemporaryDirectory() as scratch:
+            command = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={scratch}/out", speed, SCENARIO]
+            said = run([*command, str(calls), CLIP], both=True)
+        counts.append(int(re.search(r"Collected : (\d+)", said)[1]))
+    return round((counts[1] - counts[0]) / (2 * 60))
+
+
+def sweep(calls: int) -> dict[str, float]:
+    """In a process of its own: its CPU time and memory are the sweep's."""
+    program = (
+        "import json, resource, sys, legato\n"
+        "calls, out, clip = int(sys.argv[1]), sys.argv[2], sys.argv[3]\n"
+        "before = resource.getrusage(resource.RUSAGE_SELF)\n"
+        "legato.run('steady', out=out, clips=[clip], seeds=calls, log='summary')\n"
+        "after = resource.getrusage(resource.RUSAGE_SELF)\n"
+        "cpu_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime\n"
+        "print(json.dumps([cpu_s, after.ru_maxrss / 1024]))\n"
+    )
+    with tempfile.TemporaryDirectory() as scratch:
+        cpu_s, memory_mb = json.loads(run([sys.executable, "-c", program, str(calls), f"{scratch}/run", CLIP]))
+    return {"calls_per_cpu_s": round(calls / cpu_s), "sweep_peak_memory_mb": round(memory_mb)}
+
+
+def report(rows: int) -> dict[str, Any]:
+    return json.loads(run([sys.executable, ROOT / "benches" / "report_million.py", "--rows", str(rows)]))
+
+
+def run(command: list[str | Path], *, both: bool = False) -> str:
+    error = subprocess.STDOUT if both else None
+    done = subprocess.run([str(part) for part in command], stdout=subprocess.PIPE, stderr=error, text=True, check=True)
+    return done.stdout
+
+
+if __name__ == "__main__":
+    main()
