@@ -211,7 +211,7 @@ mod tests {
         assert_eq!(source.encode(Timestamp::ZERO, picture, key).size.as_bytes(), 1_000);
     }
 
-    /// Section 4.3: 200 to 600 kbit/s is a change above 10 %: a burst of 13,500 bytes, then 7 frames
+    /// [rfc8593] section 4.3: 200 to 600 kbit/s is a change above 10 %: a burst of 3.24 x 2,500 bytes, then 7 frames
     /// that bring 8 frames to 8 x 2,500 bytes.
     #[test]
     fn a_large_change_is_a_transient() {
@@ -222,7 +222,7 @@ mod tests {
             source.encode(Timestamp::ZERO, picture, budget).size.as_bytes()
         };
         assert_eq!((size(200), size(210)), (1_000, 1_051));
-        assert_eq!((size(600), size(600)), (13_500, (20_000 - 13_500) / 7));
+        assert_eq!((size(600), size(600)), (8_100, (20_000 - 8_100) / 7));
     }
 
     #[test]

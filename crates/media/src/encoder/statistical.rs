@@ -17,8 +17,14 @@ pub struct Config {
     pub reaction_ms: u32,
     /// K_d: frames a transient lasts, at least 1.
     pub transient_frames: u32,
-    /// K_B: the first frame of a transient, in bytes.
-    pub transient_burst_bytes: u32,
+    /// K_B over the reference frame B0 of the target: how large the first frame of a transient is.
+    // Deviates from [rfc8593] §4.1: K_B is a size there, 13.5 KB where B0 is 4.17 KB; as a size it is
+    // three seconds of a call at 36 kbit/s. The ratio of the two is the same at the RFC's own rate.
+    pub transient_burst_ratio: f64,
+    /// Changes of the target up to this are followed without a transient.
+    // Deviates from [rfc8593] §4.1, follows §4.3: the hybrid model has transients above 10 % only; a
+    // controller that moves its target with every feedback would else never leave the transient.
+    pub transient_above_ratio: f64,
     /// SCALE_B: Laplace scale of the relative size error (not its deviation, which is sqrt 2 larger).
     pub size_scale_ratio: f64,
     /// R_min, in bit/s.
@@ -34,7 +40,8 @@ impl Default for Config {
         Self {
             reaction_ms: 200,
             transient_frames: 8,
-            transient_burst_bytes: 13_500,
+            transient_burst_ratio: 3.24,
+            transient_above_ratio: 0.1,
             size_scale_ratio: 0.15,
             min_bitrate_bps: 150_000,
             max_bitrate_bps: 1_500_000,
@@ -89,8 +96,12 @@ impl Statistical {
         match self.pending {
             Some((due, next)) if now >= due => {
                 self.pending = None;
+                let change = (next.as_bps_f64() - self.current.as_bps_f64()).abs();
+                let jumps = change > self.config.transient_above_ratio * self.current.as_bps_f64();
                 self.current = next;
-                self.start_transient();
+                if jumps {
+                    self.start_transient();
+                }
             }
             Some(_) => {}
             None if target != self.current => {
@@ -172,7 +183,7 @@ impl Transient {
     /// A transient at a bitrate whose frames have `frame_bytes`.
     pub(super) fn of(config: &Config, frame_bytes: f64) -> Self {
         let rest = config.transient_frames.max(1) - 1;
-        let burst = f64::from(config.transient_burst_bytes);
+        let burst = config.transient_burst_ratio * frame_bytes;
         let total = frame_bytes * f64::from(rest + 1);
         let rest_bytes = (total - burst).max(0.0) / f64::from(rest.max(1));
         Self { burst_bytes: Some(burst), left: rest, rest_bytes }
@@ -214,21 +225,30 @@ mod tests {
     }
 
     /// [rfc8593] section 4.1, worked by hand: at 960 kbit/s and 30 fps a frame is 4,000 bytes; a
-    /// transient of 8 frames is 32,000 bytes, of which 13,500 come first and 7 x 2,642 after.
+    /// transient of 8 frames is 32,000 bytes, of which 3.24 x 4,000 come first and 7 x 2,720 after.
     #[test]
     fn a_transient_keeps_the_bitrate_over_its_frames() {
         let sizes = sizes(&[(8, 960)]);
-        assert_eq!(sizes[0], 13_500);
-        assert!(sizes[1..].iter().all(|&size| size == 2_642), "{sizes:?}");
+        assert_eq!(sizes[0], 12_960);
+        assert!(sizes[1..].iter().all(|&size| size == 2_720), "{sizes:?}");
     }
 
     /// A change is obeyed 200 ms (6 frames) after it was told; the frame of 200 ms is the burst.
     #[test]
     fn a_new_target_is_obeyed_after_the_reaction_time() {
         let sizes = sizes(&[(30, 960), (12, 480)]);
-        assert!(sizes[30..36].iter().all(|&size| size != 13_500));
-        assert_eq!(sizes[36], 13_500);
-        assert_eq!(sizes[37], (16_000 - 13_500) / 7);
+        assert!(sizes[30..36].iter().all(|&size| size != 6_480));
+        assert_eq!(sizes[36], 6_480);
+        assert_eq!(sizes[37], (16_000 - 6_480) / 7);
+    }
+
+    /// 960 to 1,056 kbit/s is no more than a tenth: obeyed, without a burst.
+    #[test]
+    fn a_small_change_is_obeyed_without_a_transient() {
+        let sizes = sizes(&[(30, 960), (606, 1_056)]);
+        assert!(sizes[36..].iter().all(|&size| size != (3.24 * 4_400.0) as u64));
+        let mean = sizes[36..].iter().sum::<u64>() as f64 / 600.0;
+        assert!((mean / 4_400.0 - 1.0).abs() < 0.03, "{mean}");
     }
 
     #[test]
