@@ -14,7 +14,6 @@ import typer
 
 from legato.cli import compare, controllers, demo, profile, replay, report, run, terminal, traces
 from legato.errors import Error
-from legato.sweep import Interrupted
 
 _EPILOG = "Start with: legato demo. One verb in detail: legato compare --help."
 
@@ -67,11 +66,7 @@ def status_of(arguments: list[str]) -> int:
     terminal.debug = "--debug" in arguments
     try:
         result: Any = app(arguments, prog_name="legato", standalone_mode=False)
-    except Interrupted as stop:
-        terminal.say_stopped(stop)
-        return 130
-    except (KeyboardInterrupt, typer.Abort):
-        terminal.say("stopped")
+    except (KeyboardInterrupt, typer.Abort):  # terminal.watch has said what there is
         return 130
     except Error as error:
         if terminal.debug:

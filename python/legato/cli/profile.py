@@ -9,6 +9,7 @@ import typer
 
 from legato import clips
 from legato.cli import terminal
+from legato.errors import ProfileError
 
 HELP = """
 Measure how a real encoder codes a clip, and write that down as a profile.
@@ -34,6 +35,8 @@ def profile(
         list[int] | None, typer.Option(min=16, help="Rows of picture to measure at. [default: a ladder up to half]")
     ] = None,
 ) -> None:
+    if not clip.is_file():
+        raise ProfileError(f"{clip}: no such clip file")
     profiler = clips.profiler()
     path = out or Path(f"{clip.stem}{clips.PROFILE_SUFFIX}")
     with terminal.watch(f"profile {clip.name}") as watch:

@@ -48,12 +48,6 @@ def say_error(message: str, hint: str | None) -> None:
         err().print(f"[bold]hint:[/] {escape(' '.join(hint.split()))}")
 
 
-def say_stopped(stop: Interrupted) -> None:
-    """After Ctrl-C: what there is, and how to get the rest."""
-    say(f"stopped: {stop.calls_done} of {stop.calls} calls are in {stop.folder}, readable as they are")
-    say("to make the others: the same command with --resume")
-
-
 def table(columns: Sequence[str], rows: Sequence[Sequence[Any]], *, right: Sequence[str] = ()) -> None:
     """A table on standard output; columns named in ``right`` are set flush right. Nothing is cut off."""
     grid = Table(box=None, header_style="bold", pad_edge=False)
@@ -115,9 +109,18 @@ class Watch:
 
 @contextmanager
 def watch(what: str) -> Iterator[Watch]:
-    """A :class:`Watch` for as long as the block lasts."""
+    """A :class:`Watch` for as long as the block lasts. Ctrl-C in it is explained here: typer would swallow it."""
     watching = Watch(what)
     try:
         yield watching
+    except Interrupted as stop:
+        watching.close()
+        say(f"stopped: {stop.calls_done} of {stop.calls} calls are in {stop.folder}, readable as they are")
+        say("to make the others: the same command with --resume")
+        raise
+    except KeyboardInterrupt:
+        watching.close()
+        say("stopped")
+        raise
     finally:
         watching.close()
