@@ -323,6 +323,7 @@ impl Sender {
             .saturating_sub(self.decision.fec_rate)
             // Repair never takes more than half: some picture is better than none.
             .saturating_sub(self.rtx_rate.min(self.decision.target_bitrate.scale(0.5)));
+        let video = self.decision.drop_one_frame_in.map_or(video, |n| video.scale(1.0 - 1.0 / f64::from(n)));
         let coded = packetizer::coded_bitrate(video.as_bps(), whole_fps(fps.as_f64()));
         let pressing = self.keyframe_wanted && self.now - self.last_keyframe >= MIN_KEYFRAME_INTERVAL;
         EncoderBudget {

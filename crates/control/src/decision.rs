@@ -19,7 +19,8 @@ pub struct Decision {
     pub congestion_window: Option<DataSize>,
     /// Ask the encoder for frames no larger than this (`None`: as the bitrate has it).
     pub max_frame_size: Option<DataSize>,
-    /// Leave out one captured frame in so many; 1 leaves out all (`None`: none).
+    /// Leave out one captured frame in so many, and its share of the target with it; 1 leaves out all
+    /// (`None`: none).
     pub drop_one_frame_in: Option<u32>,
 }
 

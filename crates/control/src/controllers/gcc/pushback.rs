@@ -99,10 +99,11 @@ impl Pushback {
     }
 
     /// The interval at which frames are dropped: libwebrtc's encoder leaves out every
-    /// floor(1 / (1 − ratio))-th frame.
+    /// floor(1 / (1 − ratio))-th frame once that is more than one in a hundred, at most every second
+    /// one: something must go on being sent, or nothing would ever be heard of the path again.
     pub fn drop_one_frame_in(&self) -> Option<u32> {
         let dropped = 1.0 - self.ratio;
-        (self.config.drop_frames && dropped > 0.0).then(|| (1.0 / dropped).max(1.0) as u32)
+        (self.config.drop_frames && dropped > 0.01).then(|| (1.0 / dropped).max(2.0) as u32)
     }
 
     /// The window is more than full, or was and has not recovered.
