@@ -1,0 +1,73 @@
+"""Scenarios: docs/scenario.md says what the reader reads, and the shipped ones run."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import legato
+from conftest import ROOT
+from legato import _core, shipped
+from legato.errors import ScenarioError
+
+# Every table that is absent unless given, so that its defaults show.
+ALL_TABLES = """
+[audio]
+[forward.capacity]
+constant_bps = 1
+[forward.gilbert_elliott]
+[forward.jitter]
+[forward.reorder]
+"""
+
+
+def flat(table: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for key, value in table.items():
+        values |= flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": value}
+    return values
+
+
+def documented() -> dict[str, str]:
+    """Each key of docs/scenario.md and what stands in its column of defaults."""
+    text = (ROOT / "docs/scenario.md").read_text(encoding="utf-8")
+    return dict(re.findall(r"^\| `([a-z_.]+)` \| ([^|]*?) ?\|", text, re.MULTILINE))
+
+
+def test_every_key_with_a_default_is_documented_with_it():
+    table = documented()
+    resolved = flat(tomllib.loads(_core.resolve_scenario(ALL_TABLES, "all.toml")))
+    for key, value in resolved.items():
+        if key.startswith("reverse.") or key == "forward.capacity.constant_bps":
+            continue  # reverse has the keys of forward
+        assert key in table, f"docs/scenario.md does not list {key}"
+        shown = re.findall(r"`([^`]*)`", table[key])
+        assert shown, f"{key} has no default in docs/scenario.md"
+        assert tomllib.loads(f"x = {shown[-1]}")["x"] == value, key
+
+
+@pytest.mark.parametrize("key", sorted(documented()))
+def test_every_documented_key_is_known(key: str):
+    """A value of the wrong type is refused for its type, not for its name."""
+    *tables, last = key.split(".")
+    text = "".join(f"[{'.'.join(tables)}]\n" if tables else "") + f"{last} = [[[1]]]\n"
+    with pytest.raises(ScenarioError) as error:
+        _core.resolve_scenario(text, "a.toml")
+    assert f"unknown field `{last}`" not in str(error.value)
+
+
+def test_an_unknown_key_is_refused_with_file_line_and_name():
+    with pytest.raises(ScenarioError, match=r"a\.toml:2: unknown field `capacety`"):
+        _core.resolve_scenario("[forward]\ncapacety = 1\n", "a.toml")
+
+
+@pytest.mark.parametrize("path", shipped.scenarios(), ids=lambda path: path.stem)
+def test_a_shipped_scenario_runs_and_is_called_after_its_file(path: Path, tmp_path: Path):
+    run = legato.run(path, out=tmp_path / "run", options={"duration_s": 5.0}, log="summary")
+    (call,) = run.summary()
+    assert call["scenario"] == path.stem
+    assert call["frames_rendered"] > 50
