@@ -26,7 +26,8 @@ QUANTITY = re.compile(
 )
 # Numbers without a unit, by what they are.
 PURE_BY_KIND = {
-    "a codec's own scale": "level qp qp_mean",
+    "a codec's own scale": "high_qp level low_qp qp qp_mae qp_mean",
+    "a correlation": "overshoot_corr_1s overshoot_corr_200ms",
     "a factor, gain, share or power": "alpha beta bias_smoothing exponent factor gain newton_step q scale weight",
     "a place in a drawing": "x y",
     "a score": "mmsys21_score qoe_d qoe_p",

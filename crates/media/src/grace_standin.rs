@@ -1,7 +1,7 @@
 //! `grace-standin`: a stand-in for a loss-tolerant neural codec until one of our own is measured.
 //!
 //! It is no codec and was measured by nobody here: it is a fit to the quality by rate and loss that
-//! [cheng2024grace] publishes, means over 57 clips at 25 fps of about 720 rows. What it has of
+//! [cheng2024] publishes, means over 57 clips at 25 fps of about 720 rows. What it has of
 //! the real thing: any part of a frame decodes, quality falls slowly with loss and has no cliff.
 //! What it lacks: the clip's own difficulty (all clips cost the same per pixel) and frame-to-frame
 //! variation of size.
@@ -158,7 +158,7 @@ mod tests {
         assert!((standin().damage(level, 0.9).dissimilarity - 0.050).abs() < 1e-5);
     }
 
-    /// [cheng2024grace], as the NVC-CC paper uses it: a high rate with 10 % loss beats a low one
+    /// [cheng2024], as the NVC-CC paper uses it: a high rate with 10 % loss beats a low one
     /// without. 1903 kbit/s: 0.969 at 10 %; 1157 kbit/s: 0.961 whole.
     #[test]
     fn a_high_rate_with_loss_beats_a_low_rate_without() {

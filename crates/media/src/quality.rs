@@ -213,7 +213,7 @@ mod tests {
         (pixels(&texture), pixels(&|x, y| texture(x, y) / 24 * 24 + 6))
     }
 
-    /// skimage 0.26: structural_similarity(a, b, gaussian_weights=True, sigma=1.5,
+    /// [wang2004] eq. (13), as skimage 0.26 has it: structural_similarity(a, b, gaussian_weights=True, sigma=1.5,
     /// use_sample_covariance=False, data_range=255) and peak_signal_noise_ratio of the same arrays.
     #[test]
     fn ssim_and_psnr_agree_with_scikit_image_to_four_digits() {

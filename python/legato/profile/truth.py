@@ -46,7 +46,7 @@ class Verdict:
 
     `rate_error_ratio`: mean over whole seconds of |model - real| / real bits.
     `overshoot_corr_*`: correlation of bits over target in windows of 1 s and of 200 ms.
-    `overshoot_p95_*`: 95th percentile of bits over target, 1 s windows.
+    `overshoot_p95_*_ratio`: 95th percentile of bits over target, 1 s windows.
     `qp_mae`, `ssim_mae_db`: mean absolute difference a frame; `ssim_bias_db`: mean difference.
     """
 
@@ -58,8 +58,8 @@ class Verdict:
     rate_error_ratio: float
     overshoot_corr_1s: float
     overshoot_corr_200ms: float
-    overshoot_p95_real: float
-    overshoot_p95_model: float
+    overshoot_p95_real_ratio: float
+    overshoot_p95_model_ratio: float
     qp_mae: float
     ssim_mae_db: float
     ssim_bias_db: float
@@ -151,8 +151,8 @@ def compare(real: Track, model: Track, targets: np.ndarray, fps: float) -> dict[
         "rate_error_ratio": float(np.mean(np.abs(model_bits - real_bits) / real_bits)),
         "overshoot_corr_1s": float(np.corrcoef(real_over, model_over)[0, 1]),
         "overshoot_corr_200ms": float(np.corrcoef(ratios(real, fifth)[1], ratios(model, fifth)[1])[0, 1]),
-        "overshoot_p95_real": float(np.quantile(real_over, 0.95)),
-        "overshoot_p95_model": float(np.quantile(model_over, 0.95)),
+        "overshoot_p95_real_ratio": float(np.quantile(real_over, 0.95)),
+        "overshoot_p95_model_ratio": float(np.quantile(model_over, 0.95)),
         "qp_mae": float(np.mean(np.abs(real.qp - model.qp)[skip:])),
         "ssim_mae_db": float(np.mean(np.abs(real.ssim_db - model.ssim_db)[skip:])),
         "ssim_bias_db": float(np.mean((model.ssim_db - real.ssim_db)[skip:])),
@@ -212,7 +212,7 @@ def table(found: Sequence[Verdict]) -> str:
     rows = [
         f"{v.clip:<20.20} {v.encoder:<8} {v.vbv_ms or '-':>7} {v.seed:>5} {v.rate_error_ratio:>10.1%} "
         f"{v.overshoot_corr_1s:>15.3f} {v.overshoot_corr_200ms:>10.3f} "
-        f"{v.overshoot_p95_real:>12.2f} {v.overshoot_p95_model:>6.2f} {v.qp_mae:>9.2f} "
+        f"{v.overshoot_p95_real_ratio:>12.2f} {v.overshoot_p95_model_ratio:>6.2f} {v.qp_mae:>9.2f} "
         f"{v.ssim_mae_db:>8.2f} {v.ssim_bias_db:>+7.2f}"
         for v in found
     ]

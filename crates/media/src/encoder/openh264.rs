@@ -44,8 +44,10 @@ impl Encoder for OpenH264 {
         let change = frame.complexity.unwrap_or(1.0).max(0.01);
         let reference = self.reference;
         let table = picture.table(&self.coder);
-        let carried = |qp: f32| if picture.keyframe { 0.0 } else { reference.log2_size(&CARRY, qp) };
-        let size_at = |qp: f32| table.at(picture.row, qp).log2_bytes + 3.0 + carried(qp);
+        let size_at = |qp: f32| match picture.keyframe {
+            true => table.log2_bytes(picture.row, qp) + 3.0,
+            false => reference.log2_bits(&CARRY, table, picture.row, qp),
+        };
         self.control.set_bitrate(budget.bitrate);
         let (qp, mut log2_bits) = if picture.keyframe {
             let qp = self.control.key_qp();
@@ -255,4 +257,5 @@ const RUN_OVER_LOG2: f32 = 0.06;
 const MISSED_SHARE: f32 = 0.65;
 /// Scatter of a frame's log2 size around that: 0.41 times this is its deviation, 0.16.
 const SCATTER_LOG2: f32 = 0.4;
-const CARRY: Carry = Carry { live_log2: 0.12, size_log2_per_qp: 0.13, fast_db_per_qp: 0.1, slow_db_per_qp: 0.16 };
+const CARRY: Carry =
+    Carry { live_log2: -0.04, size_log2_per_qp: 0.06, refining_per_qp: 0.3, fast_db_per_qp: 0.1, slow_db_per_qp: 0.16 };

@@ -4,14 +4,19 @@
 //! stream's quantisers move: after finer frames less is left to code and the picture looks better
 //! than its quantiser, for as long as blocks are carried on unchanged.
 
+use crate::curve::{exp2, log2};
+use crate::profile::LevelTable;
+
 /// How strongly an encoder's frames depend on the quantisers before them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Carry {
-    /// log2 of size that a live stream costs over the tables: a quantiser that moves a little with
-    /// every frame codes blocks anew that a constant one would leave.
+    /// log2 of size that a live stream costs over the tables.
     pub live_log2: f32,
     /// log2 of size for each QP by which recent frames were coarser.
     pub size_log2_per_qp: f32,
+    /// Bits that making good coarser frames costs on top, for each QP, in frames of typical size: even
+    /// a picture in which nothing moved is coded anew where it may be finer than what is on display.
+    pub refining_per_qp: f32,
     /// SSIM in dB for each QP by which recent frames were finer.
     pub fast_db_per_qp: f32,
     /// The same for the last second or so, whose still blocks are still on display.
@@ -26,10 +31,16 @@ pub(super) struct Reference {
 }
 
 impl Reference {
-    /// What the reference adds to log2 of the size of a frame at `qp`.
+    /// log2 of the size in bits of the predicted frame of a table's row at `qp`.
     #[inline]
-    pub(super) fn log2_size(&self, carry: &Carry, qp: f32) -> f32 {
-        carry.live_log2 + carry.size_log2_per_qp * (self.fast_qp - qp)
+    pub(super) fn log2_bits(&self, carry: &Carry, table: &LevelTable, row: usize, qp: f32) -> f32 {
+        let coarser = self.fast_qp - qp;
+        let own = table.log2_bytes(row, qp) + 3.0 + carry.live_log2 + carry.size_log2_per_qp * coarser;
+        if coarser <= 0.0 {
+            return own;
+        }
+        let refining = carry.refining_per_qp * coarser * exp2(table.log2_typical(qp) + 3.0 - own);
+        own + log2(1.0 + refining)
     }
     /// What the reference adds to the quality of a frame at `qp`, in dB.
     #[inline]

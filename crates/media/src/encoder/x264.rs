@@ -62,8 +62,10 @@ impl Encoder for X264 {
         let kind = if picture.keyframe { Kind::Intra } else { Kind::Inter };
         let table = picture.table(&self.coder);
         let reference = self.reference;
-        let carried = |qp: f32| if picture.keyframe { 0.0 } else { reference.log2_size(&CARRY, qp) };
-        let size_at = |qp: f32| table.at(picture.row, qp).log2_bytes + 3.0 + carried(qp);
+        let size_at = |qp: f32| match picture.keyframe {
+            true => table.log2_bytes(picture.row, qp) + 3.0,
+            false => reference.log2_bits(&CARRY, table, picture.row, qp),
+        };
         let start_qp = self.control.start(kind, picture.cost);
         let mut qp = self.control.settle(kind, start_qp, self.last_qp, &size_at);
         let most = budget.max_frame_size.map_or(f32::MAX, |max| max.as_bits().max(80) as f32);
@@ -386,4 +388,5 @@ const HEADER_BITS: f32 = 40.0;
 /// No limit on a frame is below this.
 const MIN_BITS: f32 = 64.0;
 /// Fitted on random walks of forced quantisers and live streams of Foreman and a webcam signer.
-const CARRY: Carry = Carry { live_log2: 0.12, size_log2_per_qp: 0.22, fast_db_per_qp: 0.1, slow_db_per_qp: 0.16 };
+const CARRY: Carry =
+    Carry { live_log2: -0.04, size_log2_per_qp: 0.06, refining_per_qp: 0.3, fast_db_per_qp: 0.1, slow_db_per_qp: 0.16 };

@@ -44,6 +44,8 @@ pub struct LevelTable {
     first_qp: f32,
     columns: usize,
     cells: Box<[Cell]>,
+    /// log2 of the mean size in bytes of all frames, by column.
+    typical: Box<[f32]>,
 }
 
 impl LevelTable {
@@ -66,7 +68,38 @@ impl LevelTable {
                 Cell { log2_bytes, psnr_db, shown_ssim_db, shown_psnr_db }
             }));
         }
-        Self { first_qp, columns, cells: cells.into() }
+        let typical = (0..columns)
+            .map(|column| {
+                let rows = cells[column..].iter().step_by(columns);
+                let bytes: f32 = rows.map(|cell| curve::exp2(cell.log2_bytes)).sum();
+                curve::log2(bytes * columns as f32 / cells.len() as f32)
+            })
+            .collect();
+        Self { first_qp, columns, cells: cells.into(), typical }
+    }
+
+    /// The grid column below `qp` and the way to the next in columns, beyond the ends by [`BEYOND_QP`].
+    #[inline]
+    fn position(&self, qp: f32) -> (usize, f32) {
+        let last = (self.columns - 1) as f32;
+        let x = ((qp - self.first_qp) * (1.0 / GRID_QP)).clamp(-BEYOND_QP / GRID_QP, last + BEYOND_QP / GRID_QP);
+        let column = (x.max(0.0) as usize).min(self.columns - 2);
+        (column, x - column as f32)
+    }
+
+    /// log2 of the mean size in bytes of all frames at a quantiser.
+    #[inline]
+    pub fn log2_typical(&self, qp: f32) -> f32 {
+        let (column, share) = self.position(qp);
+        self.typical[column] + (self.typical[column + 1] - self.typical[column]) * share
+    }
+
+    /// log2 of the size in bytes of a frame: [`LevelTable::at`] without the rest.
+    #[inline]
+    pub fn log2_bytes(&self, row: usize, qp: f32) -> f32 {
+        let (column, share) = self.position(qp);
+        let cells = &self.cells[row * self.columns + column..][..2];
+        cells[0].log2_bytes + (cells[1].log2_bytes - cells[0].log2_bytes) * share
     }
 
     /// Frames.
@@ -81,11 +114,9 @@ impl LevelTable {
     /// A frame at any quantiser; up to [`BEYOND_QP`] outside the measured range the last slope goes on.
     #[inline]
     pub fn at(&self, row: usize, qp: f32) -> Cell {
-        let last = (self.columns - 1) as f32;
-        let x = ((qp - self.first_qp) * (1.0 / GRID_QP)).clamp(-BEYOND_QP / GRID_QP, last + BEYOND_QP / GRID_QP);
-        let column = (x.max(0.0) as usize).min(self.columns - 2);
+        let (column, share) = self.position(qp);
         let cells = &self.cells[row * self.columns + column..][..2];
-        Cell::between(&cells[0], &cells[1], x - column as f32)
+        Cell::between(&cells[0], &cells[1], share)
     }
 
     /// The quantiser at which a frame has so many bytes (as log2), by bisecting the grid.
