@@ -200,7 +200,8 @@ impl Plan {
         if self.clips.is_empty() {
             return Ok(vec![match &scenario.video.clip {
                 Some(clip) => LoadedClip::load(&resolve(clip, folder))?,
-                None => LoadedClip::statistical(),
+                None if scenario.video.frame_sizes.is_empty() => LoadedClip::statistical(),
+                None => LoadedClip::load_frame_sizes(&scenario.video.frame_sizes, folder)?,
             }]);
         }
         let mut seen: BTreeMap<&str, LoadedClip> = BTreeMap::new();

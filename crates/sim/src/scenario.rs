@@ -67,6 +67,10 @@ pub struct VideoSpec {
     /// `statistical`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub clip: Option<String>,
+    /// Instead of a clip: logs of frame sizes at several bitrates, the ladder of RFC 8593's
+    /// trace-driven source. No pixels either.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub frame_sizes: Vec<FrameSizesSpec>,
     /// `x264`, `openh264`, or `grace_standin` with the decoder `loss_tolerant`.
     pub encoder: String,
     /// `strict`, `sliced` or `loss_tolerant`.
@@ -80,6 +84,16 @@ pub struct VideoSpec {
     pub max_height: Option<u16>,
     /// Pictures a second of the statistical source; clips have their own.
     pub fps: u32,
+}
+
+/// A log of frame sizes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FrameSizesSpec {
+    /// The file, relative to the scenario's folder.
+    pub file: String,
+    /// The target it was made at.
+    pub bitrate_bps: u64,
 }
 
 /// A constant-rate audio stream.
@@ -276,6 +290,7 @@ impl Default for VideoSpec {
     fn default() -> Self {
         Self {
             clip: None,
+            frame_sizes: Vec::new(),
             encoder: "x264".to_owned(),
             decoder: "strict".to_owned(),
             vbv_ms: 500,
@@ -403,6 +418,10 @@ impl Scenario {
             return Err(("limits".to_owned(), message));
         }
         within("limits.max_bps", limits.max_bps as f64, 1e3, 1e10)?;
+        if self.video.clip.is_some() && !self.video.frame_sizes.is_empty() {
+            let message = "video.clip and video.frame_sizes exclude one another".to_owned();
+            return Err(("video".to_owned(), message));
+        }
         within("video.fps", f64::from(self.video.fps), 1.0, 240.0)?;
         within("video.vbv_ms", f64::from(self.video.vbv_ms), 20.0, 10_000.0)?;
         one_of("video.decoder", &self.video.decoder, &["loss_tolerant", "sliced", "strict"])?;

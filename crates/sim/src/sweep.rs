@@ -147,7 +147,6 @@ pub fn run_planned(
     let planned = plan.call(call);
     let summary = run_call(&plan.scenario, &planned.parts, planned.seed, level, recorder)?;
     let video = &plan.scenario.video;
-    let statistical = planned.parts.clip.profile.is_none();
     let forward = planned.parts.forward.as_ref();
     let labels = CallLabels {
         call,
@@ -156,7 +155,7 @@ pub fn run_planned(
         trace: forward.map_or_else(|| "unlimited".into(), |loaded| loaded.label.clone()),
         trace_family: forward.and_then(|loaded| loaded.family.clone()),
         clip: planned.parts.clip.label.clone(),
-        encoder: if statistical { "statistical".into() } else { video.encoder.as_str().into() },
+        encoder: planned.parts.clip.encoder_name(video).into(),
         decoder: video.decoder.as_str().into(),
         seed: planned.seed,
     };

@@ -1,10 +1,12 @@
 //! From a scenario's video to source, encoder and decoder.
 
 use crate::error::SimError;
-use crate::scenario::{LimitsSpec, VideoSpec};
+use crate::network::resolve;
+use crate::scenario::{FrameSizesSpec, LimitsSpec, VideoSpec};
 use crate::seed::Seed;
 use legato_media::decoder::sliced::Sliced;
 use legato_media::decoder::strict::Strict;
+use legato_media::encoder::frame_trace::{self, FrameTraces};
 use legato_media::encoder::resolution::{self, Model, Switching};
 use legato_media::encoder::{loss_tolerant, statistical, x264};
 use legato_media::{Content, Decoder, Encoder, FrameRate, Profile, Source, decoder};
@@ -17,20 +19,52 @@ use std::sync::Arc;
 pub struct LoadedClip {
     /// What reports call it.
     pub label: Arc<str>,
-    /// Its tables; absent: a statistical source.
+    /// Its tables; absent: a source without pixels.
     pub profile: Option<Arc<Profile>>,
+    /// Logged frame sizes; absent, and no profile either: a statistical source.
+    pub frame_sizes: Option<Arc<FrameTraces>>,
 }
+
+/// No log of frame sizes is larger.
+const MAX_LOG_BYTES: u64 = 64 << 20;
 
 impl LoadedClip {
     /// Read a profile.
     pub fn load(path: &str) -> Result<Self, SimError> {
         let profile = Profile::read(Path::new(path)).map_err(|error| SimError::Profile(error.to_string()))?;
-        Ok(Self { label: profile.name.as_str().into(), profile: Some(Arc::new(profile)) })
+        Ok(Self { label: profile.name.as_str().into(), profile: Some(Arc::new(profile)), frame_sizes: None })
     }
 
     /// No pixels.
     pub fn statistical() -> Self {
-        Self { label: "statistical".into(), profile: None }
+        Self { label: "statistical".into(), profile: None, frame_sizes: None }
+    }
+
+    /// Read logs of frame sizes; files are relative to `folder`.
+    pub fn load_frame_sizes(logs: &[FrameSizesSpec], folder: &Path) -> Result<Self, SimError> {
+        let mut texts = Vec::with_capacity(logs.len());
+        for log in logs {
+            let file = resolve(&log.file, folder);
+            let refused = |error: std::io::Error| SimError::Profile(format!("{file}: {error}"));
+            let size = std::fs::metadata(&file).map_err(refused)?.len();
+            if size > MAX_LOG_BYTES {
+                return Err(SimError::Profile(format!("{file}: {size} bytes are more than 64 MiB")));
+            }
+            let text = std::fs::read_to_string(&file).map_err(refused)?;
+            texts.push((file, log.bitrate_bps, text));
+        }
+        let logs: Vec<_> = texts.iter().map(|(file, bps, text)| (file.as_str(), *bps, text.as_str())).collect();
+        let traces = FrameTraces::parse(&logs).map_err(|error| SimError::Profile(error.to_string()))?;
+        Ok(Self { label: "frame sizes".into(), profile: None, frame_sizes: Some(Arc::new(traces)) })
+    }
+
+    /// What tables call its encoder.
+    pub fn encoder_name<'a>(&self, spec: &'a VideoSpec) -> &'a str {
+        match (&self.profile, &self.frame_sizes) {
+            (Some(_), _) => &spec.encoder,
+            (None, Some(_)) => "frame_sizes",
+            (None, None) => "statistical",
+        }
     }
 }
 
@@ -63,7 +97,13 @@ pub fn build_encoder(
             max_bitrate_bps: limits.max_bps,
             ..statistical::Config::default()
         };
-        return Ok(Box::new(statistical::Statistical::new(config, rate, seed.stream("media.encoder"))));
+        return Ok(match &clip.frame_sizes {
+            Some(traces) => {
+                let config = frame_trace::Config { transient: config, ..frame_trace::Config::default() };
+                Box::new(frame_trace::FrameTrace::new(traces.clone(), config, rate))
+            }
+            None => Box::new(statistical::Statistical::new(config, rate, seed.stream("media.encoder"))),
+        });
     };
     let model = match spec.encoder.as_str() {
         "openh264" => Model::OpenH264,

@@ -120,3 +120,24 @@ fn what_cannot_run_is_refused_before_anything_is_written() {
     let error = refused(&|plan| plan.seeds.clear());
     assert!(error.contains("seeds"), "{error}");
 }
+
+#[test]
+fn logged_frame_sizes_are_a_source_of_their_own() {
+    let logs = concat!(env!("CARGO_MANIFEST_DIR"), "/../../data/frame-sizes");
+    let scenario = format!(
+        "duration_s = 20.0\ncontroller = {{ name = \"fixed\", config = {{ target_bitrate_bps = 800000 }} }}\n[video]\n\
+         frame_sizes = [{{ file = \"{logs}/chat_720p_400.txt\", bitrate_bps = 400000 }}, \
+         {{ file = \"{logs}/chat_720p_1000.txt\", bitrate_bps = 1000000 }}]\n"
+    );
+    let json = serde_json::json!({ "scenario": scenario, "seeds": [1] });
+    let path = folder("frame-sizes");
+    let plan = Plan::parse(&json.to_string()).unwrap();
+    assert!(sweep(&plan, &path, 1).unwrap());
+    let loaded = plan.load().unwrap();
+    let (labels, summary) =
+        legato_sim::run_planned(&loaded, 0, legato_trace::LogLevel::Summary, &mut Default::default()).unwrap();
+    assert_eq!(&*labels.encoder, "frame_sizes");
+    // Every size between two rungs is a mean of theirs; headers come on top.
+    assert!((650e3..=900e3).contains(&summary.sending_rate_bps), "{}", summary.sending_rate_bps);
+    std::fs::remove_dir_all(&path).unwrap();
+}
