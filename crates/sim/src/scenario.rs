@@ -178,7 +178,7 @@ pub struct CapacitySpec {
     /// A trace file, relative to the scenario's folder.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trace: Option<String>,
-    /// A random network of a paper, drawn from the seed: `nvc_cc` or `clcc`. Brings its own delay, loss and queue.
+    /// A random network of a paper, drawn from the seed: `nvc-cc` or `clcc`. Brings its own delay, loss and queue.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub generator: Option<String>,
     /// The trace's format, where its content does not tell.

@@ -141,3 +141,20 @@ fn logged_frame_sizes_are_a_source_of_their_own() {
     assert!((650e3..=900e3).contains(&summary.sending_rate_bps), "{}", summary.sending_rate_bps);
     std::fs::remove_dir_all(&path).unwrap();
 }
+
+#[test]
+fn every_shipped_scenario_runs() {
+    let folder_of_scenarios = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios");
+    let mut files: Vec<_> = std::fs::read_dir(folder_of_scenarios).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    assert!(files.len() >= 5);
+    for file in files.iter().filter(|file| file.extension().is_some_and(|end| end == "toml")) {
+        let text = std::fs::read_to_string(file).unwrap();
+        let json = serde_json::json!({ "scenario": text, "scenario_path": file.to_str().unwrap(), "seeds": [1] });
+        let loaded = Plan::parse(&json.to_string()).unwrap().load().unwrap_or_else(|error| panic!("{error}"));
+        let (_, summary) =
+            legato_sim::run_planned(&loaded, 0, legato_trace::LogLevel::Summary, &mut Default::default()).unwrap();
+        let shown = summary.frames_rendered as f64 / summary.frames_captured as f64;
+        assert!(shown > 0.5, "{}: {shown} of the frames shown", file.display());
+    }
+}
