@@ -53,7 +53,7 @@ $(VENV)/.dev: requirements/dev.lock $(VENV)/.base
 $(VENV)/.built: $(RUST_SOURCES) pyproject.toml $(VENV)/.base
 	@tools/check_machine.sh > /dev/null
 	@echo "building the native module in release mode: minutes the first time, seconds later"
-	@PIP_QUIET=1 $(BIN)/maturin develop --release $(CARGO_FLAGS) $(NATIVE_FLAGS) > /dev/null
+	@PATH="$(CURDIR)/$(BIN):$$PATH" PIP_QUIET=1 $(BIN)/maturin develop --release $(CARGO_FLAGS) $(NATIVE_FLAGS) > /dev/null
 	@touch $@
 
 setup: $(VENV)/.dev $(VENV)/.built
@@ -88,7 +88,7 @@ test-python: $(VENV)/.dev build test-rust
 dist: $(VENV)/.base
 	@rm -f $(DIST_OUT)/*.whl
 	@$(BIN)/python tools/collect_data.py
-	$(BIN)/maturin build --quiet --release $(CARGO_FLAGS) --out $(DIST_OUT)
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/maturin build --quiet --release $(CARGO_FLAGS) --out $(DIST_OUT)
 	@rm -rf python/legato/packed
 	@tools/try_wheel.sh $(DIST_OUT)/*.whl
 
