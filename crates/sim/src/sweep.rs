@@ -208,6 +208,7 @@ fn manifest(plan: &Plan, loaded: &LoadedPlan) -> serde_json::Value {
     json!({
         "format": FORMAT,
         "legato": env!("CARGO_PKG_VERSION"),
+        "commit": env!("LEGATO_COMMIT"),
         "kind": "sweep",
         "log": plan.log,
         "calls": loaded.calls(),

@@ -42,7 +42,9 @@ class RunFolder:
 
     @property
     def version(self) -> str:
-        return str(self.manifest.get("legato", "unknown"))
+        version = str(self.manifest.get("legato", "unknown"))
+        commit = str(self.manifest.get("commit", "unknown"))
+        return version if commit == "unknown" else f"{version} ({commit})"
 
     @property
     def scenario_toml(self) -> str | None:
