@@ -5,7 +5,7 @@ The verbs of the command line, as functions::
     import legato
 
     run = legato.compare(
-        ["fixed", "gcc"], traces=["data/traces/nyc-lte/*"], clips=["foreman"], seeds=3, out="runs/lte"
+        ["fixed", "gcc"], traces=["data/traces/nyc-lte"], clips=["foreman"], seeds=3, out="runs/lte"
     )
     for call in run.summary():
         print(call["controller"], call["ssim_db_mean"], call["frame_delay_p98_ms"])

@@ -132,18 +132,17 @@ def traces(specs: Iterable[str | Path]) -> list[str | dict[str, Any]]:
 
 
 def expand(pattern: str, error: type[Error], what: str) -> list[Path]:
-    """The files a pattern names, sorted: a file, a folder (all below it) or a glob (``**`` reaches down).
+    """The files a pattern names: a file, a folder (all below it) or a glob of both (``**`` reaches down).
 
-    Sorted, so that a plan does not hang on the order of a directory.
+    Sorted, so that a plan does not hang on the order of a directory. Licences and the like that lie beside
+    data are passed over unless named outright.
     """
     path = Path(pattern).expanduser()
     file, mark, _ = str(path).rpartition("#")
     if path.is_file() or (mark and Path(file).is_file()):  # file#part: one of the traces in a file
         return [path]
-    if path.is_dir():
-        found = [below for below in path.rglob("*") if below.is_file() and not below.name.startswith(".")]
-    else:
-        found = [Path(hit) for hit in glob.glob(str(path), recursive=True) if Path(hit).is_file()]  # noqa: PTH207
+    hits = [path] if path.is_dir() else [Path(hit) for hit in glob.glob(str(path), recursive=True)]  # noqa: PTH207
+    found = {file for hit in hits for file in (hit.rglob("*") if hit.is_dir() else [hit]) if _is_data(file)}
     if not found:
         is_pattern = any(mark in pattern for mark in "*?[")
         message = f"{pattern}: matches no file" if is_pattern else f"{pattern}: no such {what} file"
@@ -152,6 +151,11 @@ def expand(pattern: str, error: type[Error], what: str) -> list[Path]:
             hint="`legato traces list` shows the traces that come with Legato" if what == "trace" else None,
         )
     return sorted(found)
+
+
+def _is_data(path: Path) -> bool:
+    beside = path.name.startswith((".", "COPYING", "COPYRIGHT", "LICENSE", "MANIFEST", "NOTICE", "README"))
+    return path.is_file() and not beside and path.suffix != ".md"
 
 
 def from_here(path: str | Path) -> str:

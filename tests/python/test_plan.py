@@ -27,6 +27,13 @@ def test_a_folder_gives_all_below_it_but_hidden_files(folder: Path):
     assert plan.traces([folder]) == [f"{folder}/a.txt", f"{folder}/b.txt", f"{folder}/deep/c.txt"]
 
 
+def test_a_glob_goes_into_the_folders_it_hits_and_passes_licences_over(folder: Path):
+    (folder / "LICENSE").write_text("")
+    (folder / "deep/README.md").write_text("")
+    assert plan.traces([f"{folder}/*"]) == [f"{folder}/a.txt", f"{folder}/b.txt", f"{folder}/deep/c.txt"]
+    assert plan.traces([f"{folder}/LICENSE"]) == [f"{folder}/LICENSE"]
+
+
 def test_options_follow_the_pattern_they_belong_to(folder: Path):
     assert plan.traces([f"{folder}/a.txt@scale=0.25,start_s=30,{folder}/b.txt"]) == [
         {"path": f"{folder}/a.txt", "scale": 0.25, "start_s": 30},
