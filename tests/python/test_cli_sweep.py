@@ -59,6 +59,24 @@ def test_a_comparison_of_files_outside_the_checkout(legato: Legato, tmp_path: Pa
     assert "report: made/report.html" in done.stdout
 
 
+def test_a_trace_named_outside_is_played_as_it_is_whatever_the_scenario_does_to_its_own(
+    legato: Legato, tmp_path: Path, material: Path
+):
+    """The default scenario slows its own trace to a fifth."""
+    import legato as api
+
+    trace = material / "trace 0.txt"
+    legato("compare", "--controllers", "fixed", "--traces", trace, "--duration-s", 10, "--no-report", "--out", "made")
+    legato(
+        *("compare", "--controllers", "fixed", "--traces", f"{trace}@scale=0.5,start_s=10", "--duration-s", 10),
+        *("--no-report", "--out", "slower"),
+    )
+    rates_bps = api.load_trace(trace).rates(10.0)[1]
+    for folder, expected_bps in (("made", rates_bps[0]), ("slower", rates_bps[1] / 2)):
+        (row,) = duckdb.sql(f"SELECT capacity_mean_bps FROM '{tmp_path}/{folder}/summary/*.parquet'").fetchall()
+        assert row[0] == pytest.approx(expected_bps, rel=0.01)
+
+
 def test_the_same_bytes_whatever_the_number_of_threads(legato: Legato, tmp_path: Path, lists: list[str]):
     for threads in (1, 2):
         done = legato(

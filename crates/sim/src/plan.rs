@@ -177,15 +177,15 @@ impl Plan {
         }
         let mut loaded = Vec::with_capacity(self.traces.len());
         for named in &self.traces {
-            let mut spec = forward.capacity.clone().unwrap_or_default();
-            (spec.constant_bps, spec.steps, spec.generator) = (None, None, None);
+            // It takes the place of the scenario's capacity whole: a scale there was meant for the trace there.
+            let mut spec = CapacitySpec::default();
             let path = match named {
                 NamedTrace::Path(path) => path,
                 NamedTrace::Cut { path, family, scale, start_s, duration_s } => {
-                    spec.family = family.clone().or(spec.family);
-                    spec.scale = scale.or(spec.scale);
-                    spec.start_s = start_s.or(spec.start_s);
-                    spec.duration_s = duration_s.or(spec.duration_s);
+                    spec.family = family.clone();
+                    spec.scale = *scale;
+                    spec.start_s = *start_s;
+                    spec.duration_s = *duration_s;
                     path
                 }
             };
