@@ -103,6 +103,8 @@ pub struct Source {
     content: Content,
     start: Timestamp,
     next: u64,
+    /// When it is due, so that asking costs nothing.
+    due: Timestamp,
     /// Position within the period, so that no frame needs a division.
     phase: u32,
     period: u32,
@@ -112,13 +114,13 @@ impl Source {
     /// A camera that takes its first picture at `start`, beginning `offset` frames into the clip.
     pub fn new(content: Content, start: Timestamp, offset: u32) -> Self {
         let period = content.period();
-        Self { phase: offset % period, period, content, start, next: 0 }
+        Self { phase: offset % period, period, content, start, next: 0, due: start }
     }
 
     /// When the next picture is due.
     #[inline]
     pub fn next_capture(&self) -> Timestamp {
-        self.start + self.content.frame_rate.time_of(self.next)
+        self.due
     }
 
     /// Take the next picture; due at [`Source::next_capture`].
@@ -127,11 +129,12 @@ impl Source {
         let content = if self.phase < self.content.frames { self.phase } else { self.period - self.phase };
         let frame = SourceFrame {
             frame: self.next,
-            capture: self.next_capture(),
+            capture: self.due,
             content,
             complexity: self.content.complexity.get(content as usize).copied(),
         };
         self.next += 1;
+        self.due = self.start + self.content.frame_rate.time_of(self.next);
         self.phase = if self.phase + 1 == self.period { 0 } else { self.phase + 1 };
         frame
     }

@@ -173,7 +173,12 @@ impl RateControl {
         let log2_target = log2(target);
         let ideal = solve(self.last_qp.clamp(low, high.max(low)), log2_target, size_at).clamp(low, high.max(low));
         let missed = size_at(ideal) - log2_target;
-        (begin + CORRECTED_SHARE * (ideal - begin), log2_target + RUN_OVER_LOG2 + MISSED_SHARE * missed)
+        let qp = begin + CORRECTED_SHARE * (ideal - begin);
+        if ideal <= QP_MIN {
+            // Nothing is finer: the clip cannot fill its share.
+            return (qp, log2_target + missed);
+        }
+        (qp, log2_target + RUN_OVER_LOG2 + MISSED_SHARE * missed)
     }
 
     #[inline]

@@ -67,13 +67,14 @@ impl Encoder for X264 {
             false => reference.log2_bits(&CARRY, table, picture.row, qp),
         };
         let start_qp = self.control.start(kind, picture.cost);
-        let mut qp = self.control.settle(kind, start_qp, self.last_qp, &size_at);
-        let most = budget.max_frame_size.map_or(f32::MAX, |max| max.as_bits().max(80) as f32);
-        if most < f32::MAX {
+        let (mut qp, mut bits) = self.control.settle(kind, start_qp, self.last_qp, &size_at);
+        if let Some(most) = budget.max_frame_size.map(|max| max.as_bits().max(80) as f32)
+            && bits > most
+        {
             // x264 knows no such limit; a caller would code the frame again, coarser, until it fits.
             qp = raise_until(qp, log2(most), QP_MAX, &size_at);
+            bits = exp2(size_at(qp)).min(most);
         }
-        let bits = exp2(size_at(qp)).min(most);
         self.control.end(kind, picture.cost, qp, bits);
         self.last_qp = qp;
         let gained_db = if picture.keyframe { 0.0 } else { reference.quality_db(&CARRY, qp) };
@@ -222,15 +223,17 @@ impl RateControl {
             scale = scale.clamp(last - LARGEST_STEP, last + LARGEST_STEP);
         }
         self.unbuffered_qp = qp_of(scale);
+        let (fitted, planned_bits) = self.within_buffer(kind, cost, scale);
         if cost > 0.0 {
-            scale = self.within_buffer(kind, cost, scale);
+            scale = fitted;
         }
         scale = scale.clamp(scale_of(0.0), scale_of(QP_MAX));
         self.last_scale[kind as usize] = scale;
         if self.frames == 0 {
             self.last_scale[Kind::Inter as usize] = scale + KEY_FINER;
         }
-        self.planned_bits = self.predictors[kind as usize].bits(scale, cost);
+        let as_fitted = cost > 0.0 && scale == fitted;
+        self.planned_bits = if as_fitted { planned_bits } else { self.predictors[kind as usize].bits(scale, cost) };
         let qp = qp_of(scale);
         self.mean_qp = self.mean_qp * 0.95 + qp + if kind == Kind::Intra { 6.0 * KEY_FINER } else { 0.0 };
         self.mean_qp_weight = self.mean_qp_weight * 0.95 + 1.0;
@@ -238,59 +241,67 @@ impl RateControl {
         qp
     }
 
-    /// The VBV's say before a frame.
+    /// The VBV's say before a frame: the scale, and the bits it is predicted to take.
     #[inline]
-    fn within_buffer(&self, kind: Kind, cost: f32, wanted: f32) -> f32 {
-        let predictor = &self.predictors[kind as usize];
+    fn within_buffer(&self, kind: Kind, cost: f32, wanted: f32) -> (f32, f32) {
         let (fill, size, rate) = (self.room(), self.buffer_size, self.buffer_rate);
-        let mut scale = wanted;
+        let wanted_bits = self.predictors[kind as usize].bits(wanted, cost);
+        // Bits fall as the scale rises: both move together, and no power is taken twice.
+        let coarser = |(scale, bits): (f32, f32), factor: f32| (scale + log2(factor), bits / factor);
+        let mut now = (wanted, wanted_bits);
         if (kind == Kind::Inter || self.last_kind == Kind::Intra) && fill < 0.5 * size {
-            scale -= log2((2.0 * fill / size).clamp(0.5, 1.0));
+            now = coarser(now, 1.0 / (2.0 * fill / size).clamp(0.5, 1.0));
         }
-        let mut bits = predictor.bits(scale, cost);
         let single_frame = rate * 1.1 > size;
         // A VBV of five frames and more keeps half its room for the next.
         let most = if size >= 5.0 * rate { 0.5 * fill } else { fill };
         let least = if single_frame { rate } else { 0.5 * rate };
-        if bits > most {
-            let share = (most / bits).clamp(0.2, 1.0);
-            scale -= log2(share);
-            bits *= share;
+        if now.1 > most {
+            now = coarser(now, 1.0 / (most / now.1).clamp(0.2, 1.0));
         }
-        if bits < least {
-            scale += log2((bits / least).clamp(0.001, 1.0));
+        if now.1 < least {
+            now = coarser(now, (now.1 / least).clamp(0.001, 1.0));
         }
-        scale = scale.max(wanted);
+        if now.0 < wanted {
+            now = (wanted, wanted_bits);
+        }
         if kind == Kind::Inter && !single_frame {
             // Bits that would run over the full VBV are spent on quality.
-            let bits = predictor.bits(scale, cost);
             let space = fill + rate - size;
-            if bits < space {
-                scale += log2((bits / space).max(bits / (0.5 * size)).max(1e-6));
+            if now.1 < space {
+                let factor = (now.1 / space).max(now.1 / (0.5 * size)).max(1e-6);
+                now = coarser(now, factor);
             }
-            scale = scale.max(wanted - 1.0);
+            if now.0 < wanted - 1.0 {
+                now = (wanted - 1.0, 2.0 * wanted_bits);
+            }
         }
-        let bits = predictor.bits(scale, cost);
         let room = fill.max(0.001);
-        if bits > room {
-            scale += log2(bits / room);
+        if now.1 > room {
+            now = coarser(now, now.1 / room);
         }
-        scale
+        now
     }
 
-    /// What the rows of the frame make of the QP it started with, given its size by QP (log2 bits).
+    /// What the rows of the frame make of the QP it started with, given its size by QP (log2 bits):
+    /// its mean QP, and its bits.
     ///
     /// Rows get coarser while the frame looks as if it ended above the plan (as long as they are
     /// finer than without a VBV) or above the plan and half of what the plan leaves of the VBV. A
     /// row finer than the row before it in time is expected to cost twice, to be safe: so a frame
     /// that may become finer mostly stays as coarse as its reference.
     #[inline]
-    fn settle(&self, kind: Kind, start_qp: f32, reference_qp: f32, size_at: &impl Fn(f32) -> f32) -> f32 {
+    fn settle(&self, kind: Kind, start_qp: f32, reference_qp: f32, size_at: &impl Fn(f32) -> f32) -> (f32, f32) {
         let (room, plan) = (self.room(), self.planned_bits);
         let left = (room - plan).max(0.0);
         let tolerance = if kind == Kind::Intra { left } else { 0.5 * left };
         let spare = (16.0 / self.height).clamp(0.05, 0.25) * self.buffer_rate;
         let most = (plan + tolerance).min(room - 0.5 * left).min(room - spare).max(MIN_BITS);
+        let start_bits = exp2(size_at(start_qp));
+        let doubted = if kind == Kind::Inter && start_qp < reference_qp { 2.0 * start_bits } else { start_bits };
+        if doubted <= if start_qp < self.unbuffered_qp { plan.min(most) } else { most } {
+            return (start_qp, start_bits);
+        }
         let (within_plan, within_room) = (log2(plan.max(MIN_BITS)).min(log2(most)), log2(most));
         let doubt_ends = if kind == Kind::Intra { start_qp } else { reference_qp };
         let plan_ends = self.unbuffered_qp;
@@ -307,7 +318,7 @@ impl RateControl {
                 break;
             }
         }
-        qp
+        (qp, exp2(size_at(qp)))
     }
 
     #[inline]
