@@ -40,8 +40,10 @@ def profile_of(clip: Path, on_progress: ProgressCallback | None = None) -> Path:
     """The profile of one clip: itself if it is one, else from the cache, else measured now."""
     if clip.suffix == PROFILE_SUFFIX:
         return clip
-    kept = cache_folder() / f"{clip.stem}-{_content_hash(clip)}{PROFILE_SUFFIX}"
-    if not kept.exists():
+    content = _content_hash(clip)
+    kept = next(cache_folder().glob(f"*-{content}{PROFILE_SUFFIX}"), None)
+    if kept is None:
+        kept = cache_folder() / f"{clip.stem}-{content}{PROFILE_SUFFIX}"
         kept.parent.mkdir(parents=True, exist_ok=True)
         unfinished = kept.with_name(f".{kept.name}.{os.getpid()}")
         try:
