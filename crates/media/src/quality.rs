@@ -161,8 +161,7 @@ fn filter<'a>(tap: impl Fn(usize) -> &'a [f32], target: &mut [f32]) {
     for (value, &middle) in target.iter_mut().zip(tap(RADIUS)) {
         *value = middle * WEIGHTS[0];
     }
-    for i in 1..=RADIUS {
-        let weight = WEIGHTS[i];
+    for (i, &weight) in WEIGHTS.iter().enumerate().skip(1) {
         for ((value, &before), &after) in target.iter_mut().zip(tap(RADIUS - i)).zip(tap(RADIUS + i)) {
             *value += (before + after) * weight;
         }
