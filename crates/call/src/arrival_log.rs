@@ -34,6 +34,24 @@ impl ArrivalLog {
         }
     }
 
+    /// The number that comes next in turn; none where nothing is remembered.
+    #[inline]
+    pub fn next_seq(&self) -> Option<u64> {
+        (!self.arrivals.is_empty()).then(|| self.base + self.arrivals.len() as u64)
+    }
+
+    /// The packet of [`ArrivalLog::next_seq`] arrived.
+    #[inline]
+    pub fn push_next(&mut self, now: Timestamp) {
+        self.arrivals.push_back(Some(now));
+    }
+
+    /// Whether feedback has something to tell.
+    #[inline]
+    pub fn has_untold(&self) -> bool {
+        self.unreported < self.base + self.arrivals.len() as u64
+    }
+
     #[cold]
     fn push_out_of_turn(&mut self, now: Timestamp, seq: u64, next: u64) {
         if self.arrivals.is_empty() || seq.saturating_sub(next) > MAX_GAP {

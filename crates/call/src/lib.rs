@@ -17,7 +17,7 @@ mod rtx_store;
 mod send_history;
 mod sender;
 
-pub use datagram::Datagram;
+pub use datagram::rtcp_wire_size;
 pub use receiver::{Receiver, ReceiverConfig, ReceiverInput, ReceiverOutput, RenderedFrame};
 pub use send_history::SendHistory;
 pub use sender::{AudioConfig, Sender, SenderConfig, SenderInput, SenderOutput};

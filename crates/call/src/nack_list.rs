@@ -11,7 +11,7 @@ pub struct NackList {
     /// One past the highest number seen.
     next: u32,
     /// One bit a number: seen. A ring over the last [`SEEN`] numbers.
-    seen: Box<[u64]>,
+    seen: Box<[u64; SEEN as usize / 64]>,
     round_trip_time: TimeDelta,
 }
 
@@ -35,7 +35,7 @@ impl Default for NackList {
         Self {
             missing: VecDeque::new(),
             next: 0,
-            seen: vec![0; SEEN as usize / 64].into_boxed_slice(),
+            seen: Box::new([0; SEEN as usize / 64]),
             round_trip_time: DEFAULT_ROUND_TRIP_TIME,
         }
     }
@@ -94,6 +94,33 @@ impl NackList {
     /// Give up on everything.
     pub fn clear(&mut self) {
         self.missing.clear();
+    }
+
+    /// The next `packets` numbers came, one after the other.
+    #[inline]
+    pub fn insert_next(&mut self, packets: u32) {
+        for _ in 0..packets {
+            self.mark(self.next);
+            self.next += 1;
+        }
+    }
+
+    /// One past the highest number seen.
+    #[inline]
+    pub fn next_seq(&self) -> u32 {
+        self.next
+    }
+
+    /// How many are missing.
+    #[inline]
+    pub fn missing(&self) -> usize {
+        self.missing.len()
+    }
+
+    /// Whether anything is missing.
+    #[inline]
+    pub fn has_gaps(&self) -> bool {
+        !self.missing.is_empty()
     }
 
     /// When to ask next.

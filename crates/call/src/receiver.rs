@@ -5,7 +5,7 @@ use crate::arrival_log::ArrivalLog;
 use crate::nack_list::NackList;
 use legato_control::{Event, FrameReport, PacketKind, RateController, ReceivedPacket};
 use legato_media::frame_buffer::{BufferedFrame, FrameBuffer, Inserted};
-use legato_media::packet::{MediaPacket, VIDEO_SSRC};
+use legato_media::packet::{MediaPacket, Train, VIDEO_SSRC};
 use legato_media::playout::{Playout, PlayoutConfig, Repair};
 use legato_media::{Decoder, EncodedFrame, Quality, SourceFrame};
 use legato_trace::{FrameDecoded, Record, TraceSink};
@@ -97,6 +97,11 @@ pub struct Receiver {
     next_report: Timestamp,
     loss: LossSinceReport,
     last_remb: Option<(DataRate, Timestamp)>,
+    /// All is done and `due` holds; most packets leave it so.
+    settled: bool,
+    due: Timestamp,
+    /// For the next feedback.
+    spare: Vec<u8>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -149,15 +154,27 @@ impl Receiver {
             next_report: config.start + REPORT_INTERVAL,
             loss: LossSinceReport::default(),
             last_remb: None,
+            settled: false,
+            due: config.start,
+            spare: Vec::new(),
             config,
         }
     }
 
     /// Take one input.
-    #[inline]
+    #[inline(always)]
     pub fn handle(&mut self, now: Timestamp, input: ReceiverInput<'_>, sink: &mut impl TraceSink) {
         debug_assert!(now >= self.now, "time never goes back");
         self.now = now;
+        match input {
+            ReceiverInput::Media(packet) => self.take_media(packet, sink),
+            other => self.take(other, sink),
+        }
+    }
+
+    #[inline(never)]
+    fn take(&mut self, input: ReceiverInput<'_>, sink: &mut impl TraceSink) {
+        self.settled = false;
         match input {
             ReceiverInput::Media(packet) => self.take_media(packet, sink),
             ReceiverInput::Deadline => self.meet_deadlines(sink),
@@ -166,20 +183,78 @@ impl Receiver {
         }
     }
 
+    /// Take packets of `train` from `place` on that come one after the other and of which none makes
+    /// anything due: in order, of a frame that has begun and that they do not complete. `next` gives
+    /// the arrival of the next one as long as there is one. How many were taken; where none, and
+    /// after them, [`Receiver::handle`] goes on. The outcome is the same as by that alone.
+    #[inline(always)]
+    pub fn take_run(&mut self, train: &Train, place: u16, mut next: impl FnMut() -> Option<Timestamp>) -> u16 {
+        let most = self.plain_ahead(train, place);
+        let mut taken = 0;
+        while taken < most {
+            let Some(at) = next() else { break };
+            debug_assert!(at >= self.now, "time never goes back");
+            self.now = at;
+            self.arrivals.push_next(at);
+            taken += 1;
+        }
+        if taken > 0 {
+            let smaller = train.smaller_among(place + taken) - train.smaller_among(place);
+            let bytes = u64::from(taken) * u64::from(train.first.size_bytes) - u64::from(smaller);
+            self.bytes_since_feedback += bytes;
+            self.loss.received += u32::from(taken);
+            self.nacks.insert_next(u32::from(taken));
+            self.loss.highest = self.loss.highest.max(self.nacks.next_seq());
+            self.frames.insert_plain(self.now, &train.get(place), taken);
+        }
+        taken
+    }
+
+    /// How many packets of `train` from `place` on may come in a row without making anything due.
+    #[inline]
+    fn plain_ahead(&self, train: &Train, place: u16) -> u16 {
+        let first = &train.first;
+        let plain = self.settled
+            && self.unreported
+            && self.controller.is_none()
+            && first.kind == PacketKind::Video
+            && !self.nacks.has_gaps()
+            && self.nacks.next_seq() == first.rtp_seq + u32::from(place)
+            && self.arrivals.next_seq() == Some(first.transport_seq + u64::from(place));
+        if plain { self.frames.room(first).min(train.packets - place) } else { 0 }
+    }
+
+    /// A buffer that `Send` gave and the driver needs no more.
+    #[inline]
+    pub fn recycle(&mut self, mut bytes: Vec<u8>) {
+        bytes.clear();
+        self.spare = bytes;
+    }
+
+    /// Nothing is to be done that the last answer of [`Receiver::poll`] did not tell: it need not be
+    /// asked.
+    #[inline]
+    pub fn is_settled(&self) -> bool {
+        self.settled
+    }
+
     /// The next thing to do.
     #[inline]
     pub fn poll(&mut self, sink: &mut impl TraceSink) -> ReceiverOutput {
+        if self.settled {
+            return ReceiverOutput::Deadline(self.due.max(self.now));
+        }
         if let Some(bytes) = self.outbox.pop_front() {
-            sink.record(
-                self.now,
-                &Record::FeedbackSent { size_bytes: crate::datagram::rtcp_wire_bytes(bytes.len()) as u32 },
-            );
+            let size_bytes = crate::rtcp_wire_size(bytes.len()).as_bytes() as u32;
+            sink.record(self.now, &Record::FeedbackSent { size_bytes });
             return ReceiverOutput::Send(bytes);
         }
         if self.to_render.front().is_some_and(|(due, _)| *due <= self.now) {
             return self.render(sink);
         }
-        ReceiverOutput::Deadline(self.deadline())
+        self.settled = true;
+        self.due = self.deadline();
+        ReceiverOutput::Deadline(self.due)
     }
 
     /// The receiver-side controller, where there is one.
@@ -192,6 +267,7 @@ impl Receiver {
         self.playout.delay()
     }
 
+    #[inline]
     fn deadline(&self) -> Timestamp {
         let mut due = self.next_report;
         if self.unreported {
@@ -216,17 +292,21 @@ impl Receiver {
         due.max(self.now)
     }
 
-    #[inline]
+    /// Most packets are the next of a frame under way: nothing becomes due sooner by them.
+    #[inline(always)]
     fn take_media(&mut self, packet: &MediaPacket, sink: &mut impl TraceSink) {
         self.arrivals.push(self.now, packet.transport_seq);
         self.bytes_since_feedback += u64::from(packet.size_bytes);
         if !self.unreported {
             self.unreported = true;
             self.next_feedback = self.next_feedback.max(self.now);
+            self.settled = false;
         }
         if self.controller.is_some() {
-            self.tell_arrival(packet);
+            self.settled = false;
+            self.tell_arrival(*packet);
         }
+        let missing_before = self.nacks.missing();
         let wanted = match packet.kind {
             PacketKind::Video => {
                 self.loss.received += 1;
@@ -244,8 +324,13 @@ impl Receiver {
                 Inserted::Adds | Inserted::Refused => {}
             }
         }
-        if self.config.nack && self.nacks.is_due(self.now) {
-            self.ask_again(sink);
+        // A gap that stays becomes due with time, and `due` knows when.
+        if self.nacks.missing() != missing_before || (self.nacks.has_gaps() && (!self.settled || self.now >= self.due))
+        {
+            self.settled = false;
+            if self.config.nack && self.nacks.is_due(self.now) {
+                self.ask_again(sink);
+            }
         }
     }
 
@@ -280,7 +365,9 @@ impl Receiver {
     }
 
     /// Hand frames to the decoder while the next one is whole or not worth waiting for.
+    #[inline(never)]
     fn hand_over(&mut self, sink: &mut impl TraceSink) {
+        self.settled = false;
         loop {
             if self.frames.next_is_complete() {
                 self.decode_next(sink);
@@ -396,6 +483,7 @@ impl Receiver {
         ReceiverOutput::Render(frame)
     }
 
+    #[inline(never)]
     fn ask_again(&mut self, sink: &mut impl TraceSink) {
         let mut seqs = std::mem::take(&mut self.nack_scratch);
         seqs.clear();
@@ -414,8 +502,8 @@ impl Receiver {
     }
 
     fn send_feedback(&mut self) {
-        loop {
-            let mut bytes = Vec::with_capacity(128);
+        while self.arrivals.has_untold() {
+            let mut bytes = std::mem::take(&mut self.spare);
             if !self.arrivals.write_feedback(&mut bytes, RECEIVER_SSRC, VIDEO_SSRC) {
                 break;
             }
@@ -438,7 +526,7 @@ impl Receiver {
         let lost = expected.saturating_sub(received);
         let block = rtcp::ReportBlock {
             ssrc: VIDEO_SSRC,
-            fraction_lost: if expected == 0 { 0 } else { (lost * 256 / expected).min(255) as u8 },
+            fraction_lost: (lost * 256).checked_div(expected).unwrap_or(0).min(255) as u8,
             cumulative_lost: self.loss.highest as i32 - self.loss.received as i32,
             highest_seq: self.loss.highest.saturating_sub(1),
             interarrival_jitter: 0,
@@ -452,7 +540,8 @@ impl Receiver {
         self.outbox.push_back(bytes);
     }
 
-    fn tell_arrival(&mut self, packet: &MediaPacket) {
+    #[inline(never)]
+    fn tell_arrival(&mut self, packet: MediaPacket) {
         let event = Event::PacketReceived(ReceivedPacket {
             transport_seq: packet.transport_seq,
             ssrc: packet.ssrc,

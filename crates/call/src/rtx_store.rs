@@ -1,13 +1,13 @@
 //! What is needed to send a packet again, for the packets a NACK may still name.
 
 use legato_control::PacketKind;
-use legato_media::packet::{MediaPacket, RTX_SSRC};
+use legato_media::packet::{MediaPacket, RTX_SSRC, Train};
 use legato_units::{TimeDelta, Timestamp};
 
 /// The last packets of the video stream.
 #[derive(Clone, Debug)]
 pub struct RtxStore {
-    ring: Box<[Stored]>,
+    ring: Box<[Stored; PACKETS]>,
     next: u32,
 }
 
@@ -38,24 +38,27 @@ impl Default for RtxStore {
             size_bytes: 0,
             payload_bytes: 0,
         };
-        Self { ring: vec![none; PACKETS].into_boxed_slice(), next: 0 }
+        Self { ring: Box::new([none; PACKETS]), next: 0 }
     }
 }
 
 impl RtxStore {
-    /// A packet of the video stream left.
+    /// Packets of the video stream left.
     #[inline]
-    pub fn push(&mut self, packet: &MediaPacket) {
-        self.next = packet.rtp_seq + 1;
-        self.ring[packet.rtp_seq as usize % PACKETS] = Stored {
-            last_sent: packet.departure,
-            rtp_seq: packet.rtp_seq,
-            frame: packet.frame,
-            index: packet.index,
-            count: packet.count,
-            size_bytes: packet.size_bytes,
-            payload_bytes: packet.payload_bytes,
-        };
+    pub fn push(&mut self, train: &Train) {
+        for place in 0..train.packets {
+            let packet = train.get(place);
+            self.next = packet.rtp_seq + 1;
+            self.ring[packet.rtp_seq as usize % PACKETS] = Stored {
+                last_sent: packet.departure,
+                rtp_seq: packet.rtp_seq,
+                frame: packet.frame,
+                index: packet.index,
+                count: packet.count,
+                size_bytes: packet.size_bytes,
+                payload_bytes: packet.payload_bytes,
+            };
+        }
     }
 
     /// The packet to send again for the 16-bit number a NACK names; `None` where it is forgotten or
@@ -93,7 +96,7 @@ mod tests {
     fn store(packets: u32) -> RtxStore {
         let mut store = RtxStore::default();
         for rtp_seq in 0..packets {
-            store.push(&MediaPacket {
+            store.push(&Train::single(MediaPacket {
                 transport_seq: 0,
                 enqueued: Timestamp::ZERO,
                 departure: Timestamp::ZERO,
@@ -106,7 +109,7 @@ mod tests {
                 payload_bytes: 900,
                 kind: PacketKind::Video,
                 probe_cluster: None,
-            });
+            }));
         }
         store
     }

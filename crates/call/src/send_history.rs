@@ -1,7 +1,7 @@
 //! What was sent and not yet reported: joins feedback with departures.
 
 use legato_control::{Fate, PacketKind, PacketReport};
-use legato_media::packet::MediaPacket;
+use legato_media::packet::Train;
 use legato_units::{DataSize, PeerTimestamp, TimeDelta, Timestamp};
 use legato_wire::twcc::{self, Feedback, Status};
 use std::collections::VecDeque;
@@ -48,19 +48,20 @@ impl SendHistory {
         self.base + self.sent.len() as u64
     }
 
-    /// A packet left; it carries [`SendHistory::next_seq`].
+    /// Packets left; the first carries [`SendHistory::next_seq`].
     #[inline]
-    pub fn push(&mut self, packet: &MediaPacket) {
-        debug_assert_eq!(packet.transport_seq, self.next_seq(), "departures are numbered without gaps");
-        self.in_flight += DataSize::from_bytes(u64::from(packet.size_bytes));
-        self.sent.push_back(Sent {
-            departure: packet.departure,
-            ssrc: packet.ssrc,
-            probe_cluster: packet.probe_cluster,
-            size_bytes: packet.size_bytes,
-            kind: packet.kind,
+    pub fn push(&mut self, train: &Train) {
+        let first = &train.first;
+        debug_assert_eq!(first.transport_seq, self.next_seq(), "departures are numbered without gaps");
+        self.in_flight += DataSize::from_bytes(train.bytes());
+        self.sent.extend((0..train.packets).map(|place| Sent {
+            departure: first.departure,
+            ssrc: first.ssrc,
+            probe_cluster: first.probe_cluster,
+            size_bytes: train.size_bytes(place),
+            kind: first.kind,
             state: State::InFlight,
-        });
+        }));
     }
 
     /// Bytes sent and not yet reported.
@@ -79,23 +80,29 @@ impl SendHistory {
         let origin = PeerTimestamp::from_nanos(0) + twcc::REFERENCE_UNIT * reference;
         let first = unwrap_seq(feedback.base_seq(), self.reported.max(self.base));
         self.abandon_below(first);
-        let mut seq = first;
-        for (_, status) in feedback.statuses() {
-            let entry = seq.checked_sub(self.base).and_then(|place| self.sent.get_mut(place as usize));
+        let (next_seq, count) = (self.next_seq(), u64::from(feedback.status_count()));
+        let mut statuses = feedback.statuses();
+        // Feedback about packets forgotten, or never sent, says nothing.
+        let forgotten = self.base.saturating_sub(first);
+        for _ in 0..forgotten.min(count) {
+            statuses.next();
+        }
+        let place = ((first + forgotten - self.base) as usize).min(self.sent.len());
+        reports.reserve(statuses.len());
+        let (mut landed, mut seq) = (0, first + forgotten);
+        let mut entries = self.sent.range_mut(place..);
+        statuses.for_each(|(_, status)| {
+            let Some(sent) = entries.next() else { return };
             let transport_seq = seq;
             seq += 1;
-            // Feedback about packets never sent, or forgotten, says nothing.
-            let Some(sent) = entry else { continue };
             let fate = match status {
                 Status::Arrived(offset) => Fate::Arrived(offset.map(|offset| origin + offset)),
                 Status::Missing => Fate::Missing,
             };
             match (sent.state, fate) {
-                (State::Arrived, _) | (State::Missing, Fate::Missing) => continue,
-                _ => {}
-            }
-            if sent.state == State::InFlight {
-                self.in_flight -= DataSize::from_bytes(u64::from(sent.size_bytes));
+                (State::Arrived, _) | (State::Missing, Fate::Missing) => return,
+                (State::InFlight, _) => landed += u64::from(sent.size_bytes),
+                (State::Missing, Fate::Arrived(_)) => {}
             }
             sent.state = if fate == Fate::Missing { State::Missing } else { State::Arrived };
             reports.push(PacketReport {
@@ -108,8 +115,9 @@ impl SendHistory {
                 kind: sent.kind,
                 probe_cluster: sent.probe_cluster,
             });
-        }
-        self.reported = self.reported.max(seq.min(self.next_seq()));
+        });
+        self.in_flight -= DataSize::from_bytes(landed);
+        self.reported = self.reported.max((first + count).min(next_seq));
         self.forget(now);
     }
 
@@ -124,22 +132,21 @@ impl SendHistory {
     }
 
     fn forget(&mut self, now: Timestamp) {
-        while let Some(sent) = self.sent.front() {
+        let mut done = 0;
+        for sent in &self.sent {
             let age = now - sent.departure;
-            let done = match sent.state {
-                State::Arrived => true,
-                State::Missing => age > CORRECTION_TIME,
-                State::InFlight => age > HISTORY_TIME,
-            };
-            if !done {
-                break;
+            match sent.state {
+                State::Arrived => {}
+                State::Missing if age > CORRECTION_TIME => {}
+                State::InFlight if age > HISTORY_TIME => {
+                    self.in_flight -= DataSize::from_bytes(u64::from(sent.size_bytes));
+                }
+                State::Missing | State::InFlight => break,
             }
-            if sent.state == State::InFlight {
-                self.in_flight -= DataSize::from_bytes(u64::from(sent.size_bytes));
-            }
-            self.sent.pop_front();
-            self.base += 1;
+            done += 1;
         }
+        self.sent.drain(..done);
+        self.base += done as u64;
     }
 }
 
@@ -152,14 +159,14 @@ pub(crate) fn unwrap_seq(wrapped: u16, near: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use legato_media::packet::VIDEO_SSRC;
+    use legato_media::packet::{MediaPacket, VIDEO_SSRC};
     use legato_wire::twcc::{Encoder, Header};
 
     fn sent(history: &mut SendHistory, packets: u64) {
         for _ in 0..packets {
             let transport_seq = history.next_seq();
             let departure = Timestamp::from_millis(transport_seq as i64);
-            history.push(&MediaPacket {
+            history.push(&Train::single(MediaPacket {
                 transport_seq,
                 enqueued: departure,
                 departure,
@@ -172,7 +179,7 @@ mod tests {
                 payload_bytes: 900,
                 kind: PacketKind::Video,
                 probe_cluster: None,
-            });
+            }));
         }
     }
 

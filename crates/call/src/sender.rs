@@ -1,16 +1,15 @@
 //! The sending end: camera, encoder, packetizer, pacer, retransmission, parity, and the rate
 //! controller that steers them.
 
-use crate::datagram::Datagram;
 use crate::rtx_allowance::RtxAllowance;
 use crate::rtx_store::RtxStore;
 use crate::send_history::SendHistory;
 use legato_control::{Decision, Event, PacerQueue, PacketKind, RateController, SentPacket, TransportFeedback};
 use legato_media::pacer::{Pacer, PacerConfig};
-use legato_media::packet::{AUDIO_SSRC, FEC_SSRC, MediaPacket, VIDEO_SSRC};
+use legato_media::packet::{AUDIO_SSRC, FEC_SSRC, MediaPacket, Train, VIDEO_SSRC};
 use legato_media::packetizer::{self, PACKET_OVERHEAD_BYTES};
 use legato_media::{EncodedFrame, Encoder, EncoderBudget, Source};
-use legato_trace::{FrameEncoded, PacketSent, Record, TraceSink};
+use legato_trace::{FrameEncoded, PacketSent, Record, TraceSink, TrainSent};
 use legato_units::{DataRate, DataSize, PeerTimestamp, TimeDelta, Timestamp};
 use legato_wire::ntp::{self, CompactNtp, Ntp};
 use legato_wire::rtcp::{self, Compound, Message};
@@ -56,8 +55,11 @@ pub enum SenderOutput {
     /// A frame was coded; its packets follow. A driver without pixels tells the receiver what the
     /// bytes would.
     Coded(EncodedFrame, PeerTimestamp),
-    /// Put this on the forward path.
-    Send(Datagram),
+    /// Put these packets on the forward path, one after the other. They travel as values: `wire`
+    /// makes RTP of them where bytes are needed.
+    Media(Train),
+    /// Put this compound RTCP packet on the forward path.
+    Rtcp(Vec<u8>),
     /// Nothing more until then.
     Deadline(Timestamp),
 }
@@ -177,18 +179,18 @@ impl Sender {
         if let Some((frame, captured)) = self.coded.take() {
             return SenderOutput::Coded(frame, captured);
         }
-        if let Some(packet) = self.pacer.pop(self.now) {
-            return SenderOutput::Send(Datagram::Media(self.depart(packet, sink)));
+        if let Some(train) = self.pop() {
+            return SenderOutput::Media(self.depart(train, sink));
         }
         if self.stale {
             self.refresh(sink);
             // A new decision may let more go.
-            if let Some(packet) = self.pacer.pop(self.now) {
-                return SenderOutput::Send(Datagram::Media(self.depart(packet, sink)));
+            if let Some(train) = self.pop() {
+                return SenderOutput::Media(self.depart(train, sink));
             }
         }
         if self.next_report <= self.now {
-            return SenderOutput::Send(Datagram::Rtcp(self.report()));
+            return SenderOutput::Rtcp(self.report());
         }
         SenderOutput::Deadline(self.deadline())
     }
@@ -406,50 +408,66 @@ impl Sender {
         self.audio_seq += 1;
     }
 
-    /// A packet leaves: number it, remember it, tell the controller.
+    /// What may leave now.
     #[inline]
-    fn depart(&mut self, mut packet: MediaPacket, sink: &mut impl TraceSink) -> MediaPacket {
-        packet.transport_seq = self.history.next_seq();
-        self.history.push(&packet);
-        let media = match packet.kind {
+    fn pop(&mut self) -> Option<Train> {
+        if self.decision.congestion_window.is_some() {
+            // A window may be full after any packet.
+            return self.pacer.pop(self.now).map(Train::single);
+        }
+        self.pacer.pop_train(self.now)
+    }
+
+    /// Packets leave: number them, remember them, tell the controller of each.
+    #[inline]
+    fn depart(&mut self, mut train: Train, sink: &mut impl TraceSink) -> Train {
+        train.first.transport_seq = self.history.next_seq();
+        let mut in_flight = self.history.in_flight();
+        self.history.push(&train);
+        let first = &train.first;
+        let media = match first.kind {
             PacketKind::Video => {
-                self.rtx_store.push(&packet);
+                self.rtx_store.push(&train);
                 true
             }
             PacketKind::Retransmission => {
-                self.rtx_bytes += u64::from(packet.size_bytes);
+                self.rtx_bytes += train.bytes();
                 true
             }
             PacketKind::Fec => true,
             PacketKind::Audio | PacketKind::Padding => false,
         };
-        self.packets_sent = self.packets_sent.wrapping_add(1);
-        self.octets_sent = self.octets_sent.wrapping_add(u32::from(packet.payload_bytes));
-        self.controller.on_event(
-            self.now,
-            &Event::PacketSent(SentPacket {
-                transport_seq: packet.transport_seq,
-                ssrc: packet.ssrc,
-                size: DataSize::from_bytes(u64::from(packet.size_bytes)),
-                kind: packet.kind,
-                probe_cluster: packet.probe_cluster,
-                in_flight: self.history.in_flight(),
-            }),
-        );
+        let (packets, smaller) = (u32::from(train.packets), train.smaller_among(train.packets));
+        self.packets_sent = self.packets_sent.wrapping_add(packets);
+        let payload_bytes = packets * u32::from(first.payload_bytes) - u32::from(smaller);
+        self.octets_sent = self.octets_sent.wrapping_add(payload_bytes);
+        for place in 0..train.packets {
+            let size = DataSize::from_bytes(u64::from(train.size_bytes(place)));
+            in_flight += size;
+            self.controller.on_event(
+                self.now,
+                &Event::PacketSent(SentPacket {
+                    transport_seq: first.transport_seq + u64::from(place),
+                    ssrc: first.ssrc,
+                    size,
+                    kind: first.kind,
+                    probe_cluster: first.probe_cluster,
+                    in_flight,
+                }),
+            );
+        }
         self.stale = true;
-        self.pacer.set_in_flight(&self.decision, self.history.in_flight());
-        sink.record(
-            self.now,
-            &Record::PacketSent(PacketSent {
-                transport_seq: packet.transport_seq,
-                ssrc: packet.ssrc,
-                kind: packet.kind,
-                size_bytes: packet.size_bytes,
-                sequence: media.then_some(packet.frame),
-                queued: self.now - packet.enqueued,
-            }),
-        );
-        packet
+        self.pacer.set_in_flight(&self.decision, in_flight);
+        let sent = PacketSent {
+            transport_seq: first.transport_seq,
+            ssrc: first.ssrc,
+            kind: first.kind,
+            size_bytes: first.size_bytes,
+            sequence: media.then_some(first.frame),
+            queued: self.now - first.enqueued,
+        };
+        sink.record(self.now, &Record::TrainSent(TrainSent { first: sent, packets: train.packets, smaller }));
+        train
     }
 
     /// Foreign bytes: what cannot be read is ignored, as a datagram that was lost.

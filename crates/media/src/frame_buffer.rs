@@ -107,6 +107,27 @@ impl FrameBuffer {
         }
     }
 
+    /// How many more packets the frame of `packet` takes without being whole; none where it has not
+    /// begun.
+    #[inline]
+    pub fn room(&self, packet: &MediaPacket) -> u16 {
+        let place = u64::from(packet.frame).checked_sub(self.base);
+        let slot = place.and_then(|place| self.slots.get(place as usize)).filter(|slot| slot.has_packets());
+        slot.map_or(0, |slot| packet.count.saturating_sub(slot.received + slot.parity + 1))
+    }
+
+    /// Take `packets` video packets from `first` on, no more than [`FrameBuffer::room`] has; the last
+    /// came at `now`.
+    #[inline]
+    pub fn insert_plain(&mut self, now: Timestamp, first: &MediaPacket, packets: u16) {
+        let place = u64::from(first.frame).wrapping_sub(self.base) as usize;
+        let Some(slot) = self.slots.get_mut(place) else { return };
+        slot.last_arrival = now;
+        slot.count = first.count;
+        slot.received += packets;
+        slot.next_rtp_seq = Some(first.rtp_seq + u32::from(first.count) - u32::from(first.index));
+    }
+
     /// Sequence of the frame that is wanted next.
     pub fn next_sequence(&self) -> u64 {
         self.base

@@ -5,7 +5,7 @@
 //! every packet and drains at the pacing rate; packets may go while the debt is worth less than the
 //! burst interval. The debt is kept as the instant at which it will be drained.
 
-use crate::packet::{MediaPacket, RTX_SSRC};
+use crate::packet::{MediaPacket, RTX_SSRC, Train};
 use crate::packetizer::{IP_UDP_BYTES, MAX_UDP_PAYLOAD_BYTES, Pieces};
 use legato_control::{Decision, PacketKind, ProbeCluster};
 use legato_units::{DataRate, DataSize, TimeDelta, Timestamp};
@@ -47,33 +47,6 @@ pub struct Pacer {
     clusters: VecDeque<ActiveCluster>,
     probing_allowed: bool,
     padding_seq: u32,
-}
-
-/// Packets of one frame that leave one after the other: cut off one by one, so that queueing a
-/// frame costs no more than queueing a packet.
-#[derive(Clone, Copy, Debug)]
-struct Train {
-    next: MediaPacket,
-    left: u16,
-    /// How many of them still carry one byte more than the last.
-    larger: u16,
-}
-
-impl Train {
-    /// The next packet; the train keeps the rest.
-    #[inline]
-    fn cut_off(&mut self) -> MediaPacket {
-        let packet = self.next;
-        self.left -= 1;
-        self.next.index = packet.index.wrapping_add(1);
-        self.next.rtp_seq = packet.rtp_seq.wrapping_add(1);
-        if self.larger == 1 {
-            self.next.payload_bytes -= 1;
-            self.next.size_bytes -= 1;
-        }
-        self.larger = self.larger.saturating_sub(1);
-        packet
-    }
 }
 
 /// A rate as the time a byte takes, so that a packet costs a product and no quotient.
@@ -195,7 +168,7 @@ impl Pacer {
         match packet.kind {
             PacketKind::Audio => self.audio.push_back(packet),
             PacketKind::Retransmission => self.retransmissions.push_back(packet),
-            _ => self.media.push_back(Train { next: packet, left: 1, larger: 0 }),
+            _ => self.media.push_back(Train::single(packet)),
         }
     }
 
@@ -205,7 +178,7 @@ impl Pacer {
         let overhead = u64::from(first.size_bytes - first.payload_bytes);
         let packets = u64::from(pieces.packets());
         self.count_in(&first, pieces.packets(), overhead * packets + pieces.bytes());
-        self.media.push_back(Train { next: first, left: pieces.packets(), larger: pieces.larger() });
+        self.media.push_back(Train { first, packets: pieces.packets(), larger: pieces.larger() });
     }
 
     fn count_in(&mut self, packet: &MediaPacket, packets: u16, bytes: u64) {
@@ -223,15 +196,24 @@ impl Pacer {
         if let Some(packet) = self.retransmissions.pop_front() {
             return Some(packet);
         }
-        let train = self.media.front_mut()?;
-        let packet = train.cut_off();
-        if train.left == 0 {
-            self.media.pop_front();
+        self.media.front()?;
+        Some(self.cut_off(1).first)
+    }
+
+    /// The first `packets` of the media in front; there are as many.
+    #[inline]
+    fn cut_off(&mut self, packets: u16) -> Train {
+        let train = &mut self.media[0];
+        if packets < train.packets {
+            return train.cut_off(packets);
         }
-        Some(packet)
+        let train = *train;
+        self.media.pop_front();
+        train
     }
 
     /// Bytes waiting, headers included.
+    #[inline]
     pub fn queued(&self) -> DataSize {
         self.queued
     }
@@ -243,10 +225,11 @@ impl Pacer {
 
     /// The next packet that may leave at `now`, stamped, or `None` until [`Pacer::next_deadline`].
     pub fn pop(&mut self, now: Timestamp) -> Option<MediaPacket> {
-        if self.probing_allowed && !self.clusters.is_empty() {
-            if let Some(packet) = self.pop_probe(now) {
-                return Some(packet);
-            }
+        if self.probing_allowed
+            && !self.clusters.is_empty()
+            && let Some(packet) = self.pop_probe(now)
+        {
+            return Some(packet);
         }
         if let Some(packet) = self.audio.pop_front() {
             // Audio is not held back; it counts against the debt all the same.
@@ -270,6 +253,50 @@ impl Pacer {
             return Some(self.depart(now, packet, None));
         }
         None
+    }
+
+    /// As [`Pacer::pop`], but with all packets of a frame at once that may leave now. For a driver
+    /// that has no congestion window to look at between two packets.
+    #[inline]
+    pub fn pop_train(&mut self, now: Timestamp) -> Option<Train> {
+        let probing = self.probing_allowed && !self.clusters.is_empty();
+        if probing || self.congested || !self.audio.is_empty() || !self.retransmissions.is_empty() {
+            return self.pop(now).map(Train::single);
+        }
+        let Some(front) = self.media.front().filter(|_| self.pacing.rate > DataRate::ZERO) else {
+            return self.pop(now).map(Train::single);
+        };
+        let packets = self.departing(now, *front);
+        if packets == 0 {
+            return None;
+        }
+        let mut train = self.cut_off(packets);
+        self.queued -= DataSize::from_bytes(train.bytes());
+        self.packets -= u32::from(packets);
+        self.enqueued_us -= (train.first.enqueued - self.start).as_micros() * i64::from(packets);
+        train.first.departure = now;
+        train.first.probe_cluster = None;
+        self.last_departure = now;
+        Some(train)
+    }
+
+    /// How many packets of `train` may leave at `now`; they are added to the debts.
+    #[inline]
+    fn departing(&mut self, now: Timestamp, train: Train) -> u16 {
+        let most = now + MAX_DEBT;
+        let times = |rate: DrainRate| [0, 1].map(|less| rate.time_of(u64::from(train.first.size_bytes) - less));
+        let (drain, fill) = (times(self.pacing), times(self.padding));
+        let pads = self.padding.rate > DataRate::ZERO;
+        let mut packets = 0;
+        while packets < train.packets && self.media_drained - now < self.config.burst_interval {
+            let smaller = usize::from(train.first.size_bytes - train.size_bytes(packets));
+            self.media_drained = (self.media_drained.max(now) + drain[smaller]).min(most);
+            if pads {
+                self.padding_drained = (self.padding_drained.max(now) + fill[smaller]).min(most);
+            }
+            packets += 1;
+        }
+        packets
     }
 
     /// When `pop` may next have something, if nothing else happens.

@@ -174,6 +174,17 @@ pub struct Path<P> {
     stuck: u64,
     notices: VecDeque<DropNotice<P>>,
     keeps_notices: bool,
+    /// Scratch of [`Path::push_all`].
+    lost: Vec<Lost>,
+    batch: Vec<Delivered<P>>,
+}
+
+/// A packet of a batch that does not come out: its place, when and why.
+#[derive(Clone, Copy, Debug)]
+struct Lost {
+    place: usize,
+    at: Timestamp,
+    reason: DropReason,
 }
 
 impl<P: Send> Path<P> {
@@ -189,6 +200,8 @@ impl<P: Send> Path<P> {
             stuck: 0,
             notices: VecDeque::new(),
             keeps_notices: false,
+            lost: Vec::new(),
+            batch: Vec::new(),
         }
     }
 
@@ -209,11 +222,70 @@ impl<P: Send> Path<P> {
         }
     }
 
+    /// Send packets in, one after the other at one instant. The same as to [`Path::push`] each, but
+    /// where all stages are eager the packets pass one stage after the other: each stage decides on
+    /// them in the same order, and its state stays in registers meanwhile.
+    #[inline]
+    pub fn push_all(&mut self, now: Timestamp, packets: impl Iterator<Item = Packet<P>>) {
+        if !self.lazy.is_empty() {
+            packets.for_each(|packet| self.push(now, packet));
+            return;
+        }
+        let first = self.exits.len();
+        self.exits.extend(packets.map(|packet| Delivered { at: now, packet }));
+        let mut gone = false;
+        for stage in &mut self.stages {
+            let (exits, lost) = (&mut self.exits, &mut self.lost);
+            gone |= match stage {
+                PathStage::Bottleneck(stage) => pass(stage, exits, first, lost),
+                PathStage::GilbertElliott(stage) => pass(stage, exits, first, lost),
+                PathStage::Jitter(stage) => pass(stage, exits, first, lost),
+                PathStage::Loss(stage) => pass(stage, exits, first, lost),
+                PathStage::Propagation(stage) => pass(stage, exits, first, lost),
+                PathStage::Custom(_) | PathStage::QueuedBottleneck(_) | PathStage::Reorder(_) => false,
+            };
+        }
+        if gone {
+            self.take_out_gone(first);
+        }
+        if let Some(exit) = self.exits.get(first) {
+            self.next = self.next.min(exit.at);
+        }
+    }
+
+    /// Take those out of the exits from `first` on that never come out.
+    #[inline(never)]
+    fn take_out_gone(&mut self, first: usize) {
+        let (mut batch, mut lost) = (std::mem::take(&mut self.batch), std::mem::take(&mut self.lost));
+        // Each stage told of its own.
+        lost.sort_by_key(|lost| lost.place);
+        batch.extend(self.exits.drain(first..));
+        let mut next_lost = lost.drain(..).peekable();
+        for (place, delivered) in batch.drain(..).enumerate() {
+            if let Some(Lost { at, reason, .. }) = next_lost.next_if(|lost| lost.place == place) {
+                self.note(DropNotice { at, packet: delivered.packet, reason });
+            } else if delivered.at == Timestamp::MAX {
+                self.stuck += 1;
+            } else {
+                self.exits.push_back(delivered);
+            }
+        }
+        drop(next_lost);
+        (self.batch, self.lost) = (batch, lost);
+    }
+
     /// When to call [`Path::pop`] next: the earliest exit, or a stage's deadline, at which `pop` may
     /// have nothing yet. `None` while nothing is due ever.
     #[inline]
     pub fn next_arrival(&self) -> Option<Timestamp> {
         (self.next != Timestamp::MAX).then_some(self.next)
+    }
+
+    /// The next packet to come out, where no stage may yet put another before it or take part in
+    /// its coming out. [`Path::pop`] fetches it.
+    #[inline]
+    pub fn peek(&self) -> Option<&Delivered<P>> {
+        if self.lazy.is_empty() { self.exits.front() } else { None }
     }
 
     /// The next packet that came out at or before `now`, in the order of their exits.
@@ -228,6 +300,12 @@ impl<P: Send> Path<P> {
         let delivered = self.exits.pop_front();
         self.next = self.exits.front().map_or(Timestamp::MAX, |exit| exit.at);
         delivered
+    }
+
+    /// Whether [`Path::pop_drop`] has something.
+    #[inline]
+    pub fn has_drops(&self) -> bool {
+        !self.notices.is_empty()
     }
 
     /// The next drop notice, in the order of decisions.
@@ -369,6 +447,30 @@ impl<P: Send> Path<P> {
         }
         earliest
     }
+}
+
+/// Pass the exits from `first` on through a stage. Those that never come out are left at
+/// [`Timestamp::MAX`]; true where there are any.
+#[inline]
+fn pass<P>(stage: &mut impl Eager, exits: &mut VecDeque<Delivered<P>>, first: usize, lost: &mut Vec<Lost>) -> bool {
+    let mut gone = false;
+    for (place, exit) in exits.range_mut(first..).enumerate() {
+        if exit.at == Timestamp::MAX {
+            continue;
+        }
+        match stage.transit(exit.at, exit.packet.size, &mut exit.packet.ecn) {
+            Transit::Exit(at) => {
+                debug_assert!(at >= exit.at, "a stage let a packet out before it came in");
+                exit.at = at;
+            }
+            Transit::Dropped(reason) => {
+                lost.push(Lost { place, at: exit.at, reason });
+                exit.at = Timestamp::MAX;
+            }
+        }
+        gone |= exit.at == Timestamp::MAX;
+    }
+    gone
 }
 
 #[cfg(test)]

@@ -117,3 +117,37 @@ fn packets_that_never_leave_are_never_due() {
     assert_eq!(path.pop(Timestamp::from_secs(1 << 30)), None);
     assert_eq!(path.backlog(ms(1)).delay, TimeDelta::MAX);
 }
+
+#[test]
+fn packets_of_one_instant_fare_alike_together_and_one_by_one() {
+    use crate::stage::JitterConfig;
+    use rand_core::SeedableRng;
+    let path = || {
+        let rng = rand_chacha::ChaCha8Rng::seed_from_u64;
+        Path::new([
+            Loss::new(0.1, rng(1)).expect("a ratio").into(),
+            Bottleneck::new(megabit(), QueueLimit::Packets(20)).into(),
+            Propagation::fixed(TimeDelta::from_millis(50)).into(),
+            Jitter::new(JitterConfig::default(), rng(2)).into(),
+        ])
+        .with_drop_notices()
+    };
+    let (mut one_by_one, mut together) = (path(), path());
+    for burst in 0..500 {
+        let packets = || (0..burst % 7).map(|n| packet((burst * 7 + n) as u64, 500 + 10 * n as u64));
+        packets().for_each(|packet| one_by_one.push(ms(burst * 10), packet));
+        together.push_all(ms(burst * 10), packets());
+        assert_eq!(together.next_arrival(), one_by_one.next_arrival());
+        while let Some(delivered) = one_by_one.pop(ms(burst * 10)) {
+            assert_eq!(together.pop(ms(burst * 10)), Some(delivered));
+        }
+        while let Some(notice) = one_by_one.pop_drop() {
+            assert_eq!(together.pop_drop(), Some(notice));
+        }
+    }
+    assert_eq!((together.drops(), together.in_flight()), (one_by_one.drops(), one_by_one.in_flight()));
+    assert!(together.drops().random > 0 && together.drops().queue_full > 0);
+    let mut dead = Path::new([Bottleneck::new(LinkCapacity::constant(DataRate::ZERO), QueueLimit::Packets(1)).into()]);
+    dead.push_all(ms(0), (0..3).map(|n| packet(n, 100)));
+    assert_eq!((dead.next_arrival(), dead.stuck(), dead.drops().queue_full), (None, 2, 1));
+}

@@ -6,16 +6,18 @@
 //! receiver's deadline, that before the sender's.
 
 use crate::clock::ReceiverClock;
-use legato_call::{Datagram, Receiver, ReceiverInput, ReceiverOutput, Sender, SenderInput, SenderOutput};
+use crate::in_transit::{InTransit, Load, Ticket, tickets};
+use legato_call::{Receiver, ReceiverInput, ReceiverOutput, Sender, SenderInput, SenderOutput, rtcp_wire_size};
+use legato_media::packet::Train;
 use legato_path::{DropReason, Ecn, Packet, Path};
 use legato_trace::{At, CallFacts, LogLevel, Record, Recorder, SERIES_INTERVAL, Sample, Summary, TraceSink};
-use legato_units::{DataRate, TimeDelta, Timestamp};
+use legato_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
-/// A datagram on a path, with when it left.
+/// RTCP from the receiver, with when it left.
 #[derive(Clone, Debug)]
-pub struct InTransit {
+pub struct Reply {
     left: Timestamp,
-    datagram: Datagram,
+    bytes: Vec<u8>,
 }
 
 /// A call and the network between its ends.
@@ -25,9 +27,11 @@ pub struct Engine {
     /// The receiving end.
     pub receiver: Receiver,
     /// From sender to receiver.
-    pub forward: Path<InTransit>,
+    pub forward: Path<Ticket>,
+    /// What is on it.
+    pub in_transit: InTransit,
     /// From receiver to sender.
-    pub reverse: Path<InTransit>,
+    pub reverse: Path<Reply>,
     /// What the receiver's clock shows.
     pub clock: ReceiverClock,
 }
@@ -43,24 +47,29 @@ impl Engine {
         loop {
             let arrival = self.forward.next_arrival().unwrap_or(Timestamp::MAX);
             let feedback = self.reverse.next_arrival().unwrap_or(Timestamp::MAX);
-            let now = arrival.min(feedback).min(receiver_due).min(sender_due).min(sample_due);
+            let other = feedback.min(receiver_due).min(sender_due).min(sample_due);
+            // Most of what happens is arrivals.
+            if arrival <= other && arrival < end {
+                if self.arrive_in_line(other.min(end - TimeDelta::from_nanos(1)), recorder) {
+                    continue;
+                }
+                self.arrive(arrival, recorder);
+                if !self.receiver.is_settled() {
+                    receiver_due = self.turn_receiver(arrival, &mut wake, recorder);
+                }
+                continue;
+            }
+            let now = other;
             if now >= end {
                 break;
             }
-            if arrival == now {
-                if let Some(delivered) = self.forward.pop(now) {
-                    self.arrive(now, &delivered.packet.payload.datagram, recorder);
-                    receiver_due = self.turn_receiver(now, &mut wake, recorder);
-                }
-                self.note_drops(now, recorder);
-            } else if feedback == now {
+            if feedback == now {
                 if let Some(delivered) = self.reverse.pop(now) {
-                    let in_transit = delivered.packet.payload;
-                    recorder.feedback_took(now - in_transit.left);
-                    if let Datagram::Rtcp(bytes) = &in_transit.datagram {
-                        self.sender.handle(now, SenderInput::Rtcp(bytes), recorder);
-                        sender_due = self.drain_sender(now, recorder);
-                    }
+                    let reply = delivered.packet.payload;
+                    recorder.feedback_took(now - reply.left);
+                    self.sender.handle(now, SenderInput::Rtcp(&reply.bytes), recorder);
+                    self.receiver.recycle(reply.bytes);
+                    sender_due = self.drain_sender(now, recorder);
                 }
             } else if receiver_due == now {
                 let local = self.clock.local(now);
@@ -81,24 +90,54 @@ impl Engine {
         recorder.finish(CallFacts { end, capacity_mean })
     }
 
+    /// Packets of one train that come until `until`, the one behind the other, and change nothing
+    /// that is due: most packets do. False where the next packet is none of these.
     #[inline]
-    fn arrive(&mut self, now: Timestamp, datagram: &Datagram, recorder: &mut Recorder) {
-        let local = self.clock.local(now);
-        match datagram {
-            Datagram::Media(packet) => {
-                let (transport_seq, size_bytes, departure) =
-                    (packet.transport_seq, packet.size_bytes, packet.departure);
-                recorder.record(now, &Record::PacketArrived { transport_seq, size_bytes, departure });
-                self.receiver.handle(local, ReceiverInput::Media(packet), &mut At(recorder, now));
-            }
-            Datagram::Rtcp(bytes) => {
-                self.receiver.handle(local, ReceiverInput::Rtcp(bytes), &mut At(recorder, now));
-            }
+    fn arrive_in_line(&mut self, until: Timestamp, recorder: &mut Recorder) -> bool {
+        let Some(first) = self.forward.peek().map(|delivered| delivered.packet.payload) else { return false };
+        let Load::Media(train) = self.in_transit.get(first) else { return false };
+        let departure = train.first.departure;
+        let (forward, clock, mut expected) = (&mut self.forward, &self.clock, first);
+        let taken = self.receiver.take_run(train, first.place(), || {
+            let at = forward.peek().filter(|next| next.at <= until && next.packet.payload == expected)?.at;
+            forward.pop(at);
+            let (transport_seq, size_bytes) =
+                (train.first.transport_seq + u64::from(expected.place()), train.size_bytes(expected.place()));
+            recorder.record(at, &Record::PacketArrived { transport_seq, size_bytes, departure });
+            expected = expected.next();
+            Some(clock.local(at))
+        });
+        if taken > 0 {
+            self.in_transit.remove(first, taken);
         }
+        taken > 0
+    }
+
+    /// The forward path has something for the receiver, or work to do.
+    #[inline(never)]
+    fn arrive(&mut self, now: Timestamp, recorder: &mut Recorder) {
+        if let Some(delivered) = self.forward.pop(now) {
+            let ticket = delivered.packet.payload;
+            let local = self.clock.local(now);
+            match self.in_transit.get(ticket) {
+                Load::Media(train) => {
+                    let packet = train.get(ticket.place());
+                    let (transport_seq, size_bytes, departure) =
+                        (packet.transport_seq, packet.size_bytes, packet.departure);
+                    recorder.record(now, &Record::PacketArrived { transport_seq, size_bytes, departure });
+                    self.receiver.handle(local, ReceiverInput::Media(&packet), &mut At(recorder, now));
+                }
+                Load::Rtcp(bytes) => {
+                    self.receiver.handle(local, ReceiverInput::Rtcp(bytes), &mut At(recorder, now));
+                }
+            }
+            self.in_transit.remove(ticket, 1);
+        }
+        self.note_drops(now, recorder);
     }
 
     /// Do what the receiver wants; when it is due again, true time.
-    #[inline]
+    #[inline(never)]
     fn turn_receiver(&mut self, now: Timestamp, wake: &mut Wake, recorder: &mut Recorder) -> Timestamp {
         let local = self.drain_receiver(now, recorder);
         if local != wake.local {
@@ -111,7 +150,10 @@ impl Engine {
     fn drain_receiver(&mut self, now: Timestamp, recorder: &mut Recorder) -> Timestamp {
         loop {
             match self.receiver.poll(&mut At(recorder, now)) {
-                ReceiverOutput::Send(bytes) => push(&mut self.reverse, now, Datagram::Rtcp(bytes)),
+                ReceiverOutput::Send(bytes) => {
+                    let size = rtcp_wire_size(bytes.len());
+                    self.reverse.push(now, packet(size, Reply { left: now, bytes }));
+                }
                 ReceiverOutput::Render(_) => {}
                 ReceiverOutput::Deadline(local) => return local,
             }
@@ -123,7 +165,12 @@ impl Engine {
     fn drain_sender(&mut self, now: Timestamp, recorder: &mut Recorder) -> Timestamp {
         let due = loop {
             match self.sender.poll(recorder) {
-                SenderOutput::Send(datagram) => push(&mut self.forward, now, datagram),
+                SenderOutput::Media(train) => self.send(now, train),
+                SenderOutput::Rtcp(bytes) => {
+                    let size = rtcp_wire_size(bytes.len());
+                    let ticket = self.in_transit.insert(Load::Rtcp(bytes), 1);
+                    self.forward.push(now, packet(size, ticket));
+                }
                 SenderOutput::Coded(frame, captured) => {
                     let local = self.clock.local(now);
                     self.receiver.handle(local, ReceiverInput::Coded(frame, captured), &mut At(recorder, now));
@@ -136,17 +183,37 @@ impl Engine {
     }
 
     #[inline]
+    fn send(&mut self, now: Timestamp, train: Train) {
+        let first = self.in_transit.insert(Load::Media(train), train.packets);
+        let packets = tickets(first, train.packets).map(|ticket| {
+            let size = DataSize::from_bytes(u64::from(train.size_bytes(ticket.place())));
+            packet(size, ticket)
+        });
+        self.forward.push_all(now, packets);
+    }
+
+    #[inline]
     fn note_drops(&mut self, now: Timestamp, recorder: &mut Recorder) {
+        if self.forward.has_drops() {
+            self.take_drops(now, recorder);
+        }
+    }
+
+    #[inline(never)]
+    fn take_drops(&mut self, now: Timestamp, recorder: &mut Recorder) {
         while let Some(notice) = self.forward.pop_drop() {
-            if let Datagram::Media(packet) = &notice.packet.payload.datagram {
+            let ticket = notice.packet.payload;
+            if let Load::Media(train) = self.in_transit.get(ticket) {
                 let reason = match notice.reason {
                     DropReason::Aqm => "aqm",
                     DropReason::QueueFull => "queue_full",
                     DropReason::Random => "random",
                 };
-                let (transport_seq, departure) = (packet.transport_seq, packet.departure);
+                let (transport_seq, departure) =
+                    (train.first.transport_seq + u64::from(ticket.place()), train.first.departure);
                 recorder.record(now, &Record::PacketDropped { transport_seq, departure, reason });
             }
+            self.in_transit.remove(ticket, 1);
         }
     }
 
@@ -173,8 +240,6 @@ struct Wake {
 }
 
 #[inline]
-fn push(path: &mut Path<InTransit>, now: Timestamp, datagram: Datagram) {
-    let packet =
-        Packet { size: datagram.size(), flow: 0, ecn: Ecn::NotEct, payload: InTransit { left: now, datagram } };
-    path.push(now, packet);
+fn packet<P>(size: DataSize, payload: P) -> Packet<P> {
+    Packet { size, flow: 0, ecn: Ecn::NotEct, payload }
 }

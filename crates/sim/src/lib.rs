@@ -22,6 +22,7 @@
 mod clock;
 mod engine;
 mod error;
+mod in_transit;
 mod network;
 mod plan;
 mod run;
@@ -30,8 +31,9 @@ mod seed;
 mod sweep;
 mod video;
 
-pub use engine::{Engine, InTransit};
+pub use engine::{Engine, Reply};
 pub use error::SimError;
+pub use in_transit::{InTransit, Load, Ticket};
 pub use network::LoadedCapacity;
 pub use plan::{LoadedPlan, NamedController, NamedTrace, Plan, PlannedCall};
 pub use run::{CallParts, build_controller, run_call};

@@ -1,6 +1,5 @@
 //! From a path's description to a path: what is shared by many calls is loaded once.
 
-use crate::engine::InTransit;
 use crate::error::SimError;
 use crate::scenario::{CapacitySpec, PathSpec, QueueSpec};
 use crate::seed::Seed;
@@ -144,15 +143,15 @@ impl LoadedCapacity {
 }
 
 /// Build the path of one call. `name` is `"forward"` or `"reverse"`.
-pub fn build_path(
+pub fn build_path<P: Send + 'static>(
     spec: &PathSpec,
     capacity: Option<&LoadedCapacity>,
     seed: Seed,
     name: &str,
-) -> Result<Path<InTransit>, SimError> {
+) -> Result<Path<P>, SimError> {
     let stream = |what: &str| seed.stream(&format!("path.{name}.{what}"));
     let refused = |error: &dyn std::fmt::Display| SimError::Plan(format!("{name}: {error}"));
-    let mut stages: Vec<PathStage<InTransit>> = Vec::with_capacity(6);
+    let mut stages: Vec<PathStage<P>> = Vec::with_capacity(6);
     if spec.loss_ratio > 0.0 {
         stages.push(Loss::new(spec.loss_ratio, stream("loss")).map_err(|error| refused(&error))?.into());
     }
@@ -183,14 +182,14 @@ pub fn build_path(
         let stage = Reorder::new(reorder.packet_ratio, extra, stream("reorder"));
         stages.push(stage.map_err(|error| refused(&error))?.into());
     }
-    Ok(Path::new(stages).with_drop_notices())
+    Ok(Path::new(stages))
 }
 
-fn bottleneck(
+fn bottleneck<P: Send + 'static>(
     spec: &QueueSpec,
     loaded: &LoadedCapacity,
     stream: impl FnOnce() -> rand_chacha::ChaCha8Rng,
-) -> PathStage<InTransit> {
+) -> PathStage<P> {
     let capacity = loaded.capacity.clone();
     let reference = spec.reference_bps.map_or(loaded.reference, DataRate::from_bps);
     let given = if let Some(bytes) = spec.limit_bytes {

@@ -3,6 +3,7 @@
 use crate::clock::ReceiverClock;
 use crate::engine::Engine;
 use crate::error::SimError;
+use crate::in_transit::InTransit;
 use crate::network::{LoadedCapacity, build_path};
 use crate::scenario::{ControllerSpec, Scenario};
 use crate::seed::Seed;
@@ -76,8 +77,9 @@ fn build(
     Ok(Engine {
         sender: Sender::new(sender_config(scenario, start), controller, encoder, source),
         receiver: Receiver::new(receiver_config(scenario, clock.local(start)), receiver_controller, decoder),
-        forward: build_path(&forward, bottleneck.as_ref(), seed, "forward")?,
+        forward: build_path(&forward, bottleneck.as_ref(), seed, "forward")?.with_drop_notices(),
         reverse: build_path(&reverse, parts.reverse.as_ref(), seed, "reverse")?,
+        in_transit: InTransit::default(),
         clock,
     })
 }

@@ -222,7 +222,7 @@ fn mean_ms(us: &[u32]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{FrameDecoded, FrameEncoded, LogLevel, PacketSent, Record, TraceSink};
+    use crate::{FrameDecoded, FrameEncoded, LogLevel, PacketSent, Record, TraceSink, TrainSent};
     use legato_control::{Decision, Fate, PacketKind, PacketReport};
     use legato_units::{DataSize, PeerTimestamp};
 
@@ -251,7 +251,7 @@ mod tests {
                 sequence: Some(n as u32),
                 queued: TimeDelta::from_millis(n as i64),
             };
-            recorder.record(sent, &Record::PacketSent(packet));
+            recorder.record(sent, &Record::TrainSent(TrainSent::single(packet)));
             if n == 2 {
                 let drop = Record::PacketDropped { transport_seq: 2, departure: sent, reason: "random" };
                 recorder.record(sent, &drop);

@@ -1,16 +1,22 @@
-//! Exact quantiles of many integers in two linear passes.
+//! Exact quantiles of many integers in three linear passes.
 //!
 //! The q-quantile here is the nearest-rank one: the smallest value with at least q of all values at
 //! or below it. Nothing is interpolated, so a quantile is always a value that occurred.
 
 /// Scratch space, reused from call to call.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Quantiles {
-    counts: Vec<u32>,
+    counts: Box<[u32; 1 << BUCKETS_LOG2]>,
     bucket: Vec<u32>,
 }
 
 const BUCKETS_LOG2: u32 = 10;
+
+impl Default for Quantiles {
+    fn default() -> Self {
+        Self { counts: Box::new([0; 1 << BUCKETS_LOG2]), bucket: Vec::new() }
+    }
+}
 
 impl Quantiles {
     /// The quantiles `ranks` (each in (0, 1], ascending) of `values`; `None` of nothing.
@@ -19,29 +25,37 @@ impl Quantiles {
         let (least, most) = rest.iter().fold((first, first), |(least, most), &v| (least.min(v), most.max(v)));
         // Buckets of equal width, a power of two.
         let shift = (32 - (most - least).leading_zeros()).saturating_sub(BUCKETS_LOG2);
-        self.counts.clear();
-        self.counts.resize(1 << BUCKETS_LOG2, 0);
+        self.counts.fill(0);
         for &value in values {
-            self.counts[((value - least) >> shift) as usize] += 1;
+            self.counts[((value - least) >> shift) as usize % (1 << BUCKETS_LOG2)] += 1;
         }
         let (mut place, mut below) = (0, 0u32);
-        let mut gathered = None;
-        Some(ranks.map(|rank| {
+        let places = ranks.map(|rank| {
             let wanted = ((rank * values.len() as f64).ceil() as u32).clamp(1, values.len() as u32);
             while below + self.counts[place] < wanted {
                 below += self.counts[place];
                 place += 1;
             }
-            if shift == 0 {
-                return least + place as u32;
+            (place, (wanted - below - 1) as usize)
+        });
+        if shift == 0 {
+            return Some(places.map(|(place, _)| least + place as u32));
+        }
+        // One more pass for all ranks: what is in their buckets.
+        let mut is_wanted = [false; 1 << BUCKETS_LOG2];
+        places.iter().for_each(|&(place, _)| is_wanted[place] = true);
+        self.bucket.clear();
+        let inside = |value: &&u32| is_wanted[((**value - least) >> shift) as usize % (1 << BUCKETS_LOG2)];
+        self.bucket.extend(values.iter().filter(inside));
+        let mut before = 0;
+        let mut last = places[0].0;
+        Some(places.map(|(place, within)| {
+            if place != last {
+                // Buckets ascend, so all of the one before are smaller.
+                before += self.counts[last] as usize;
+                last = place;
             }
-            if gathered != Some(place) {
-                self.bucket.clear();
-                let inside = |value: &&u32| ((**value - least) >> shift) as usize == place;
-                self.bucket.extend(values.iter().filter(inside));
-                gathered = Some(place);
-            }
-            *self.bucket.select_nth_unstable((wanted - below - 1) as usize).1
+            *self.bucket.select_nth_unstable(before + within).1
         }))
     }
 }

@@ -32,8 +32,8 @@ pub enum Record<'a> {
         /// In the unit that the controller states.
         value: f64,
     },
-    /// A packet left the pacer (sender).
-    PacketSent(PacketSent),
+    /// Packets left the pacer at one instant (sender).
+    TrainSent(TrainSent),
     /// A packet came out of the forward path (driver).
     PacketArrived {
         /// Transport-wide sequence number.
@@ -107,6 +107,34 @@ pub struct FrameDecoded {
     /// SSIM (dB) and luma PSNR (dB) of what the viewer sees: the new picture where decodable, the
     /// one that stays where not; absent without measured pixels.
     pub quality_db: Option<(f32, f32)>,
+}
+
+/// Departures at one instant. Transport-wide numbers count on from the first packet.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TrainSent {
+    /// The first of them.
+    pub first: PacketSent,
+    /// How many; at least one.
+    pub packets: u16,
+    /// How many of them, the last ones, are one byte smaller than the first.
+    pub smaller: u16,
+}
+
+impl TrainSent {
+    /// A packet on its own.
+    pub const fn single(packet: PacketSent) -> Self {
+        Self { first: packet, packets: 1, smaller: 0 }
+    }
+
+    /// Each packet.
+    pub fn iter(&self) -> impl Iterator<Item = PacketSent> + '_ {
+        let larger = self.packets - self.smaller;
+        (0..self.packets).map(move |place| PacketSent {
+            transport_seq: self.first.transport_seq + u64::from(place),
+            size_bytes: self.first.size_bytes - u16::from(place >= larger),
+            ..self.first
+        })
+    }
 }
 
 /// A departure.

@@ -2,7 +2,7 @@
 
 use crate::freeze::{Freeze, GapWatch};
 use crate::quantile::Quantiles;
-use crate::record::{FrameDecoded, FrameEncoded, PacketSent, Record};
+use crate::record::{FrameDecoded, FrameEncoded, PacketSent, Record, TrainSent};
 use crate::sink::TraceSink;
 use legato_control::PacketKind;
 use legato_units::{DataRate, DataSize, TimeDelta, Timestamp};
@@ -247,27 +247,30 @@ impl Recorder {
     }
 
     #[inline]
-    fn packet_sent(&mut self, now: Timestamp, packet: &PacketSent) {
-        let bytes = u64::from(packet.size_bytes);
-        self.one_way_delay_us.push(NOT_ARRIVED);
+    fn train_sent(&mut self, now: Timestamp, train: &TrainSent) {
+        let (packets, kind) = (u64::from(train.packets), train.first.kind);
+        let bytes = packets * u64::from(train.first.size_bytes) - u64::from(train.smaller);
+        self.one_way_delay_us.extend((0..train.packets).map(|_| NOT_ARRIVED));
         self.totals.sent_bytes += bytes;
-        match packet.kind {
+        match kind {
             PacketKind::Padding => self.totals.padding_bytes += bytes,
             PacketKind::Retransmission => self.totals.rtx_bytes += bytes,
             PacketKind::Fec => self.totals.fec_bytes += bytes,
-            PacketKind::Video => self.totals.video_packets += 1,
+            PacketKind::Video => self.totals.video_packets += packets,
             PacketKind::Audio => {}
         }
-        if packet.kind != PacketKind::Padding {
-            self.pacer_delay_us.push(micros(packet.queued));
+        if kind != PacketKind::Padding {
+            let queued = micros(train.first.queued);
+            self.pacer_delay_us.extend((0..train.packets).map(|_| queued));
         }
         if self.wants_series() {
             let bin = self.bin(now);
             bin.sent_bytes += bytes;
-            bin.sent_packets += 1;
+            bin.sent_packets += u32::from(train.packets);
             // Which departure a later drop belongs to is known by its number.
             if self.level == LogLevel::Packets {
-                self.packets.push(PacketRow { sent: now, packet: *packet, arrived: None, dropped: None });
+                let row = |packet| PacketRow { sent: now, packet, arrived: None, dropped: None };
+                self.packets.extend(train.iter().map(row));
             }
         }
     }
@@ -352,7 +355,7 @@ impl TraceSink for Recorder {
     #[inline(always)]
     fn record(&mut self, now: Timestamp, record: &Record<'_>) {
         match *record {
-            Record::PacketSent(ref packet) => self.packet_sent(now, packet),
+            Record::TrainSent(ref train) => self.train_sent(now, train),
             Record::PacketArrived { transport_seq, size_bytes, departure } => {
                 self.packet_arrived(now, transport_seq, size_bytes, departure);
             }

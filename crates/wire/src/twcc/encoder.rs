@@ -95,7 +95,11 @@ impl Encoder {
                     }
                 }
             };
-            at = self.tell(&mut pending, at, symbol);
+            if pending.repeats(symbol) {
+                pending.len += 1;
+            } else {
+                at = self.tell(&mut pending, at, symbol);
+            }
             count += 1;
             next = arrivals.next().map(|arrival| arrival.map(to_ticks));
         }
@@ -174,6 +178,12 @@ struct Pending {
 }
 
 impl Pending {
+    /// Whether the symbol makes a run under way longer.
+    #[inline]
+    fn repeats(&self, symbol: u32) -> bool {
+        !self.mixed && symbol == self.symbol && (1..MAX_RUN).contains(&self.len)
+    }
+
     /// Takes a symbol, or refuses one that no chunk could hold beside the others.
     #[inline]
     fn push(&mut self, symbol: u32) -> bool {

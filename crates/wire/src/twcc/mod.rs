@@ -245,16 +245,7 @@ impl Iterator for Statuses<'_> {
             return None;
         }
         while self.in_chunk == 0 {
-            let (&[high, low], rest) = self.chunks.split_first_chunk()?;
-            self.chunks = rest;
-            let chunk = u32::from(u16::from_be_bytes([high, low]));
-            (self.step, self.word, self.in_chunk) = if chunk & VECTOR == 0 {
-                (0, chunk << 17, (chunk & MAX_RUN) as u16)
-            } else if chunk & TWO_BIT == 0 {
-                (2, spread(chunk & 0x3fff) << 4, 14)
-            } else {
-                (2, chunk << 18, 7)
-            };
+            self.begin_chunk()?;
         }
         let symbol = self.word >> 30;
         self.word <<= self.step;
@@ -283,6 +274,54 @@ impl Iterator for Statuses<'_> {
 
     fn size_hint(&self) -> (usize, Option<usize>) {
         (usize::from(self.left), Some(usize::from(self.left)))
+    }
+
+    /// What `for_each` does. Most feedback is one run of packets that came soon after one another.
+    #[inline]
+    fn fold<B, F: FnMut(B, Self::Item) -> B>(mut self, init: B, mut f: F) -> B {
+        let mut sum = init;
+        while self.left > 0 {
+            if self.in_chunk == 0 {
+                if self.begin_chunk().is_none() {
+                    break;
+                }
+                continue;
+            }
+            let run = self.in_chunk.min(self.left);
+            let small = self.step == 0 && self.word >> 30 == SMALL && self.timestamps;
+            if let (true, Some((deltas, rest))) = (small, self.deltas.split_at_checked(usize::from(run))) {
+                for &delta in deltas {
+                    self.offset_ticks += i64::from(delta);
+                    let offset = TimeDelta::from_nanos(self.offset_ticks * TICK.as_nanos());
+                    sum = f(sum, (self.seq, Status::Arrived(Some(offset))));
+                    self.seq = self.seq.wrapping_add(1);
+                }
+                self.deltas = rest;
+                self.in_chunk -= run;
+                self.left -= run;
+            } else {
+                let Some(item) = self.next() else { break };
+                sum = f(sum, item);
+            }
+        }
+        sum
+    }
+}
+
+impl Statuses<'_> {
+    #[inline]
+    fn begin_chunk(&mut self) -> Option<()> {
+        let (&[high, low], rest) = self.chunks.split_first_chunk()?;
+        self.chunks = rest;
+        let chunk = u32::from(u16::from_be_bytes([high, low]));
+        (self.step, self.word, self.in_chunk) = if chunk & VECTOR == 0 {
+            (0, chunk << 17, (chunk & MAX_RUN) as u16)
+        } else if chunk & TWO_BIT == 0 {
+            (2, spread(chunk & 0x3fff) << 4, 14)
+        } else {
+            (2, chunk << 18, 7)
+        };
+        Some(())
     }
 }
 

@@ -27,7 +27,8 @@ impl Default for AlrConfig {
 #[derive(Clone, Debug)]
 pub struct AlrDetector {
     config: AlrConfig,
-    last_sent_ms: Option<i64>,
+    last_sent: Option<Timestamp>,
+    last_sent_ms: i64,
     budget_kbps: i64,
     bytes: i64,
     max_bytes: i64,
@@ -42,7 +43,8 @@ impl AlrDetector {
     pub fn new(config: AlrConfig) -> Self {
         Self {
             config,
-            last_sent_ms: None,
+            last_sent: None,
+            last_sent_ms: 0,
             budget_kbps: 0,
             bytes: 0,
             max_bytes: 0,
@@ -69,13 +71,25 @@ impl AlrDetector {
     /// A packet left.
     #[inline]
     pub fn on_sent(&mut self, size: DataSize, now: Timestamp) {
-        let now_ms = now.as_nanos() / 1_000_000;
-        // How long the first packet was in coming is not known.
-        let Some(last_ms) = self.last_sent_ms.replace(now_ms) else { return };
-        let size = i64::try_from(size.as_bytes()).unwrap_or(i64::MAX);
-        self.bytes = self.bytes.saturating_sub(size).max(-self.max_bytes);
-        let gained = self.budget_kbps.saturating_mul(now_ms - last_ms) / 8;
-        self.bytes = self.bytes.saturating_add(gained).min(self.max_bytes);
+        // Packets of a burst leave at one instant: nothing is gained between them.
+        let waited_ms = if self.last_sent == Some(now) {
+            0
+        } else {
+            let now_ms = now.as_nanos() / 1_000_000;
+            let last_ms = std::mem::replace(&mut self.last_sent_ms, now_ms);
+            // How long the first packet was in coming is not known.
+            if self.last_sent.replace(now).is_none() {
+                return;
+            }
+            now_ms - last_ms
+        };
+        // Twice the largest budget is as good as more.
+        let size = size.as_bytes().min(1 << 48).cast_signed();
+        self.bytes = (self.bytes - size).max(-self.max_bytes);
+        if waited_ms != 0 {
+            let gained = self.budget_kbps.saturating_mul(waited_ms) / 8;
+            self.bytes = self.bytes.saturating_add(gained).min(self.max_bytes);
+        }
         if self.started.is_none() {
             if self.bytes > self.start_bytes {
                 self.started = Some(now);

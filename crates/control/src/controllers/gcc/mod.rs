@@ -36,7 +36,7 @@ use crate::{
 };
 use alr::AlrDetector;
 use delay_based::DelayBased;
-use legato_units::{DataRate, TimeDelta, Timestamp};
+use legato_units::{DataRate, Timestamp};
 use loss_based::{LossState, MIN_BITRATE};
 use probe_controller::ProbeController;
 use probe_estimator::ProbeEstimator;
@@ -121,32 +121,13 @@ impl Construct for Gcc {
 }
 
 impl RateController for Gcc {
+    /// Departures are most events by far: the rest is kept out of their way.
     #[inline]
     fn on_event(&mut self, now: Timestamp, event: &Event) {
-        if let Event::PacketSent(packet) = event {
-            return self.on_sent(now, packet);
-        }
         match event {
-            Event::TransportFeedback(feedback) => self.on_feedback(now, feedback),
-            Event::Deadline => self.process(now),
-            Event::PacerQueue(queue) => return self.pushback.set_pacer_queue(queue.size),
-            Event::Limits(limits) => {
-                self.set_limits(*limits, now);
-                self.update_target(now);
-            }
-            Event::RemoteEstimate(rate) => {
-                self.send_side.set_receiver_limit(*rate, now);
-                self.update_target(now);
-            }
-            Event::RoundTripTime(rtt) if *rtt > TimeDelta::ZERO => {
-                self.rtt_reported = true;
-                self.delay_based.set_rtt(*rtt);
-                self.send_side.set_rtt(*rtt);
-            }
-            Event::RouteChange => self.change_route(now),
-            _ => return,
+            Event::PacketSent(packet) => self.on_sent(now, packet),
+            other => self.on_rare(now, other),
         }
-        self.publish();
     }
 
     #[inline]

@@ -6,7 +6,7 @@ use super::pushback::TICK;
 use super::{Gcc, LossState, RobustThroughput};
 use super::{delay_based::DelayBased, probe_controller::LimitedBy, probe_estimator::ProbeEstimator};
 use crate::estimate::trendline::BandwidthUsage;
-use crate::{Decision, PacketReport, RateLimits, SentPacket, TransportFeedback};
+use crate::{Decision, Event, PacketReport, RateLimits, SentPacket, TransportFeedback};
 use legato_units::{DataRate, TimeDelta, Timestamp};
 
 impl Gcc {
@@ -16,9 +16,40 @@ impl Gcc {
         self.send_side.on_sent(now);
         self.pushback.set_in_flight(packet.in_flight);
         if self.pushback.is_pushing() || self.send_side.is_rtt_above_limit() {
-            self.pushback.step_down(now);
-            self.publish();
+            self.push_back(now);
         }
+    }
+
+    #[cold]
+    fn push_back(&mut self, now: Timestamp) {
+        self.pushback.step_down(now);
+        self.publish();
+    }
+
+    /// All events but departures.
+    #[inline(never)]
+    pub(super) fn on_rare(&mut self, now: Timestamp, event: &Event) {
+        match event {
+            Event::TransportFeedback(feedback) => self.on_feedback(now, feedback),
+            Event::Deadline => self.process(now),
+            Event::PacerQueue(queue) => return self.pushback.set_pacer_queue(queue.size),
+            Event::Limits(limits) => {
+                self.set_limits(*limits, now);
+                self.update_target(now);
+            }
+            Event::RemoteEstimate(rate) => {
+                self.send_side.set_receiver_limit(*rate, now);
+                self.update_target(now);
+            }
+            Event::RoundTripTime(rtt) if *rtt > TimeDelta::ZERO => {
+                self.rtt_reported = true;
+                self.delay_based.set_rtt(*rtt);
+                self.send_side.set_rtt(*rtt);
+            }
+            Event::RouteChange => self.change_route(now),
+            _ => return,
+        }
+        self.publish();
     }
 
     #[inline(never)]

@@ -1,0 +1,117 @@
+//! What is on its way to the receiver. A path carries tickets of a few bytes; what they stand for
+//! waits here, one entry a train, so that packets cost the path next to nothing to carry.
+
+use legato_media::packet::Train;
+use std::collections::VecDeque;
+
+/// Stands for a packet on the forward path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ticket {
+    /// Counts loads from 0.
+    load: u32,
+    /// Which packet of the load.
+    place: u16,
+}
+
+/// What entered the forward path at one instant.
+#[derive(Clone, Debug)]
+pub enum Load {
+    /// Media packets.
+    Media(Train),
+    /// A compound RTCP packet.
+    Rtcp(Vec<u8>),
+}
+
+/// Loads of which a packet is still on its way.
+#[derive(Debug, Default)]
+pub struct InTransit {
+    loads: VecDeque<Entry>,
+    /// The number of the first of them.
+    base: u32,
+}
+
+#[derive(Debug)]
+struct Entry {
+    load: Load,
+    /// Packets that have neither arrived nor been dropped.
+    left: u16,
+}
+
+impl Ticket {
+    /// Which packet of its load it is.
+    #[inline]
+    pub fn place(self) -> u16 {
+        self.place
+    }
+
+    /// That of the packet behind it in its load.
+    #[inline]
+    pub fn next(self) -> Self {
+        Self { place: self.place.wrapping_add(1), ..self }
+    }
+}
+
+impl InTransit {
+    /// Take a load in; its first ticket. `packets` is at least one.
+    #[inline]
+    pub fn insert(&mut self, load: Load, packets: u16) -> Ticket {
+        let number = self.base.wrapping_add(self.loads.len() as u32);
+        self.loads.push_back(Entry { load, left: packets });
+        Ticket { load: number, place: 0 }
+    }
+
+    /// The load of `ticket`.
+    #[inline]
+    pub fn get(&self, ticket: Ticket) -> &Load {
+        &self.loads[ticket.load.wrapping_sub(self.base) as usize].load
+    }
+
+    /// `packets` of the load of `ticket` have arrived or are lost.
+    #[inline]
+    pub fn remove(&mut self, ticket: Ticket, packets: u16) {
+        let entry = &mut self.loads[ticket.load.wrapping_sub(self.base) as usize];
+        entry.left -= packets;
+        if entry.left == 0 {
+            self.forget();
+        }
+    }
+
+    /// Forget what is complete, up to the first load that is not.
+    #[inline(never)]
+    fn forget(&mut self) {
+        while self.loads.front().is_some_and(|entry| entry.left == 0) {
+            self.loads.pop_front();
+            self.base = self.base.wrapping_add(1);
+        }
+    }
+}
+
+/// The tickets of a load from its first on.
+#[inline]
+pub fn tickets(first: Ticket, packets: u16) -> impl Iterator<Item = Ticket> {
+    (0..packets).map(move |place| Ticket { place, ..first })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn loads_are_kept_until_their_last_packet_is_gone_whatever_the_order() {
+        let mut transit = InTransit::default();
+        let load = |byte| Load::Rtcp(vec![byte]);
+        let byte = |transit: &InTransit, ticket| match transit.get(ticket) {
+            Load::Rtcp(bytes) => bytes[0],
+            Load::Media(_) => unreachable!("none was put in"),
+        };
+        let first: Vec<_> = tickets(transit.insert(load(1), 2), 2).collect();
+        let second = transit.insert(load(2), 1);
+        transit.remove(first[1], 1);
+        transit.remove(second, 1);
+        assert_eq!((transit.loads.len(), byte(&transit, first[0]), byte(&transit, second)), (2, 1, 2));
+        transit.remove(first[0], 1);
+        assert_eq!((transit.loads.len(), transit.base), (0, 2));
+        let third = transit.insert(load(3), 1);
+        assert_eq!(byte(&transit, third), 3);
+    }
+}
