@@ -18,15 +18,19 @@ pub struct NackList {
 #[derive(Clone, Copy, Debug)]
 struct Missing {
     seq: u32,
+    /// First and last time it was asked for.
+    first_asked: Option<Timestamp>,
     asked: Option<Timestamp>,
     retries: u8,
 }
 
 /// Numbers remembered for telling duplicates.
-const SEEN: u32 = 4_096;
+const SEEN: u32 = 16_384;
 /// [libwebrtc-m150] ask so often, for so many packets, before a key frame is the better way.
 const MAX_RETRIES: u8 = 10;
 const MAX_MISSING: usize = 1_000;
+/// Ten requests shall not leave at one instant.
+const LEAST_ROUND_TRIP_TIME: TimeDelta = TimeDelta::from_millis(1);
 /// [libwebrtc-m150] until a repair has shown how long one takes.
 const DEFAULT_ROUND_TRIP_TIME: TimeDelta = TimeDelta::from_millis(100);
 
@@ -59,7 +63,7 @@ impl NackList {
             let first = self.next.max(seq.saturating_sub(SEEN - 1));
             for missing in first..seq {
                 self.unmark(missing);
-                self.missing.push_back(Missing { seq: missing, asked: None, retries: 0 });
+                self.missing.push_back(Missing { seq: missing, first_asked: None, asked: None, retries: 0 });
             }
             self.next = seq + 1;
             self.mark(seq);
@@ -71,9 +75,11 @@ impl NackList {
         self.mark(seq);
         if let Ok(place) = self.missing.binary_search_by_key(&seq, |missing| missing.seq) {
             let missing = self.missing.remove(place).expect("just found");
-            if let (Some(asked), 1) = (missing.asked, missing.retries) {
-                // Asked once and came: that took a round trip and the sender's pacer.
-                self.round_trip_time = (self.round_trip_time * 7 + (now - asked)) / 8;
+            if let Some(asked) = missing.first_asked {
+                // Which of several requests it answers is not known; counted from the first it is at most
+                // a doubling, so that a long round trip is learnt and one lost repair is not mistaken for it.
+                let took = (now - asked).min(self.round_trip_time * 2);
+                self.round_trip_time = ((self.round_trip_time * 7 + took) / 8).max(LEAST_ROUND_TRIP_TIME);
             }
         }
         true
@@ -148,6 +154,7 @@ impl NackList {
         let again = self.round_trip_time;
         for missing in &mut self.missing {
             if missing.retries < MAX_RETRIES && missing.asked.is_none_or(|asked| asked + again <= now) {
+                missing.first_asked.get_or_insert(now);
                 missing.asked = Some(now);
                 missing.retries += 1;
                 out.push(missing.seq as u16);
@@ -203,7 +210,7 @@ mod tests {
         assert_eq!(due(&mut list, 99), [0u16; 0]);
         assert_eq!(due(&mut list, 100), [2, 3]);
         assert!(list.insert(Timestamp::from_millis(120), 2));
-        assert_eq!(due(&mut list, 200), [3]);
+        assert_eq!(due(&mut list, 203), [3]);
     }
 
     #[test]
@@ -222,6 +229,21 @@ mod tests {
         due(&mut list, 0);
         list.insert(Timestamp::from_millis(20), 1);
         assert_eq!(list.round_trip_time, TimeDelta::from_millis(90));
+    }
+
+    #[test]
+    fn a_round_trip_longer_than_the_first_guess_is_learnt() {
+        let mut list = NackList::default();
+        list.insert(Timestamp::ZERO, 0);
+        for n in 0..60 {
+            let (lost, at) = (2 * n + 1, i64::from(n) * 1_000);
+            list.insert(Timestamp::from_millis(at), lost + 1);
+            for ms in (at..at + 300).step_by(10) {
+                due(&mut list, ms);
+            }
+            list.insert(Timestamp::from_millis(at + 300), lost);
+        }
+        assert!((290..=310).contains(&list.round_trip_time.as_millis()), "{}", list.round_trip_time);
     }
 
     #[test]

@@ -122,6 +122,8 @@ const REPORT_INTERVAL: TimeDelta = TimeDelta::from_secs(1);
 /// [libwebrtc-m150] no decodable frame for so long asks for a key frame; and again after so long.
 const MAX_WAIT_FOR_FRAME: TimeDelta = TimeDelta::from_secs(3);
 const MAX_WAIT_FOR_KEYFRAME: TimeDelta = TimeDelta::from_millis(200);
+/// [libwebrtc-m150] FrameBuffer: no more frames are held back.
+const MAX_BUFFERED_FRAMES: usize = 800;
 /// Without repair a gap is final once this has passed: the time a reordered packet takes.
 const REORDER_WAIT: TimeDelta = TimeDelta::from_millis(20);
 /// [libwebrtc-m150] REMB at once on a fall of 3 %, else each so often.
@@ -371,7 +373,7 @@ impl Receiver {
         loop {
             if self.frames.next_is_complete() {
                 self.decode_next(sink);
-            } else if self.keyframe_wanted_frames() {
+            } else if self.frames.len() > MAX_BUFFERED_FRAMES || self.frames.frames_before_keyframe().is_some() {
                 // A whole key frame further on ends the wait: what is before it is given up.
                 self.decode_next(sink);
             } else if self.accepts_partial && self.partial_is_due() {
@@ -385,10 +387,6 @@ impl Receiver {
             self.request_keyframe(sink);
             self.give_up = self.give_up_time();
         }
-    }
-
-    fn keyframe_wanted_frames(&self) -> bool {
-        (self.keyframe_wanted || !self.config.nack) && self.frames.frames_before_keyframe().is_some()
     }
 
     fn partial_is_due(&self) -> bool {

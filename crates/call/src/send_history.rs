@@ -74,11 +74,13 @@ impl SendHistory {
     /// to, because an earlier feedback was lost, are no longer in flight and never reported:
     /// silence about a packet is not loss of it.
     pub fn join(&mut self, now: Timestamp, feedback: &Feedback<'_>, reports: &mut Vec<PacketReport>) {
+        // What feedback names was sent: it is the latest such number.
+        let Some(last) = self.next_seq().checked_sub(1) else { return };
+        let Some(first) = last.checked_sub(u64::from((last as u16).wrapping_sub(feedback.base_seq()))) else { return };
         let reference =
             twcc::unwrap_reference(self.reference.unwrap_or(i64::from(feedback.reference())), feedback.reference());
         self.reference = Some(reference);
         let origin = PeerTimestamp::from_nanos(0) + twcc::REFERENCE_UNIT * reference;
-        let first = unwrap_seq(feedback.base_seq(), self.reported.max(self.base));
         self.abandon_below(first);
         let (next_seq, count) = (self.next_seq(), u64::from(feedback.status_count()));
         let mut statuses = feedback.statuses();
@@ -148,12 +150,6 @@ impl SendHistory {
         self.sent.drain(..done);
         self.base += done as u64;
     }
-}
-
-/// The 64-bit number nearest to `near` whose low 16 bits are `wrapped`.
-pub(crate) fn unwrap_seq(wrapped: u16, near: u64) -> u64 {
-    let difference = i64::from(wrapped.wrapping_sub(near as u16).cast_signed());
-    near.saturating_add_signed(difference)
 }
 
 #[cfg(test)]
@@ -244,9 +240,13 @@ mod tests {
     }
 
     #[test]
-    fn numbers_unwrap_to_the_nearest() {
-        assert_eq!(unwrap_seq(1, 65_535), 65_537);
-        assert_eq!(unwrap_seq(65_535, 65_537), 65_535);
-        assert_eq!(unwrap_seq(65_535, 0), 0, "never below zero");
+    fn feedback_after_a_long_silence_is_about_the_latest_packets() {
+        let mut history = SendHistory::default();
+        sent(&mut history, 10);
+        assert_eq!(feedback(&mut history, 0, &[Some(1)]).len(), 1);
+        // 50,000 packets without a word: more than half the range of numbers.
+        sent(&mut history, 50_000);
+        let reports = feedback(&mut history, 50_005, &[Some(60_000)]);
+        assert_eq!(reports.last().map(|report| report.transport_seq), Some(50_005));
     }
 }

@@ -91,6 +91,7 @@ pub struct Sender {
     fec_seq: u32,
     fec_credit_bytes: u64,
     rtx_bytes: u64,
+    last_budget: Timestamp,
     rtx_rate: DataRate,
     encoder_bitrate: DataRate,
     round_trip_time: TimeDelta,
@@ -140,6 +141,7 @@ impl Sender {
             fec_seq: 0,
             fec_credit_bytes: 0,
             rtx_bytes: 0,
+            last_budget: config.start,
             rtx_rate: DataRate::ZERO,
             encoder_bitrate: DataRate::ZERO,
             round_trip_time: INITIAL_ROUND_TRIP_TIME,
@@ -312,9 +314,13 @@ impl Sender {
         let fps = self.source.content().frame_rate;
         let interval = fps.interval();
         // Mean over about one second.
-        let latest = DataSize::from_bytes(self.rtx_bytes) / interval;
+        // Pictures may have been left out since the last budget.
+        let since = (self.now - self.last_budget).max(interval);
+        self.last_budget = self.now;
+        let latest = DataSize::from_bytes(self.rtx_bytes) / since;
         self.rtx_bytes = 0;
-        self.rtx_rate = self.rtx_rate.scale(1.0 - interval.as_secs_f64()) + latest.scale(interval.as_secs_f64());
+        let weight = since.as_secs_f64().min(1.0);
+        self.rtx_rate = self.rtx_rate.scale(1.0 - weight) + latest.scale(weight);
         let audio = self.config.audio.map_or(DataRate::ZERO, |audio| {
             DataSize::from_bytes(u64::from(audio_packet_bytes(audio))) / audio.interval
         });

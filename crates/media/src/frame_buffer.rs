@@ -6,6 +6,7 @@
 use crate::EncodedFrame;
 use crate::decoder::AssembledFrame;
 use crate::packet::MediaPacket;
+use crate::packetizer::pieces;
 use legato_control::PacketKind;
 use legato_units::{PeerTimestamp, Timestamp};
 use std::collections::VecDeque;
@@ -128,6 +129,16 @@ impl FrameBuffer {
         slot.next_rtp_seq = Some(first.rtp_seq + u32::from(first.count) - u32::from(first.index));
     }
 
+    /// Frames between the one wanted next and the newest coded one, both included.
+    pub fn len(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// Whether no coded frame is left to hand over.
+    pub fn is_empty(&self) -> bool {
+        self.slots.is_empty()
+    }
+
     /// Sequence of the frame that is wanted next.
     pub fn next_sequence(&self) -> u64 {
         self.base
@@ -162,8 +173,8 @@ impl FrameBuffer {
         let slot = self.slots.pop_front()?;
         self.base += 1;
         self.begun = self.begun.saturating_sub(1);
-        // Nothing arrived: not even the packet count is known; one piece of one is missing.
-        let total = slot.count.max(1);
+        // Where nothing arrived the packets do not say how many there were; their bytes do.
+        let total = if slot.count > 0 { slot.count } else { pieces(slot.encoded.size.as_bytes() as u32).packets() };
         let pieces = if slot.is_complete() { total } else { slot.received.min(total) };
         Some(BufferedFrame {
             assembled: AssembledFrame { encoded: slot.encoded, pieces_received: pieces, pieces_total: total },

@@ -38,6 +38,8 @@ pub struct Pacer {
     /// Sum over queued packets of their enqueue times since the start, for the mean waiting time.
     enqueued_us: i64,
     start: Timestamp,
+    /// What the controller asked for; a long queue makes it faster.
+    asked: DataRate,
     pacing: DrainRate,
     padding: DrainRate,
     media_drained: Timestamp,
@@ -78,6 +80,9 @@ struct ActiveCluster {
     requested: Timestamp,
     /// When its first packet went, once it went.
     started: Option<Timestamp>,
+    /// When its next burst goes, and how many bytes are sent by that burst's end.
+    due: Timestamp,
+    burst_end_bytes: u64,
     sent_bytes: u64,
     sent_packets: u32,
 }
@@ -106,6 +111,7 @@ impl Pacer {
             packets: 0,
             enqueued_us: 0,
             start,
+            asked: DataRate::ZERO,
             pacing: DrainRate::new(DataRate::ZERO),
             padding: DrainRate::new(DataRate::ZERO),
             media_drained: start,
@@ -125,7 +131,13 @@ impl Pacer {
             rescale(&mut self.padding_drained, now, self.padding.rate, decision.padding_rate);
             self.padding = DrainRate::new(decision.padding_rate);
         }
-        let pacing_rate = self.drain_within_limit(now, decision.pacing_rate);
+        self.asked = decision.pacing_rate;
+        self.pace(now);
+    }
+
+    /// Pace as asked, or faster where the queue has become long.
+    fn pace(&mut self, now: Timestamp) {
+        let pacing_rate = self.drain_within_limit(now, self.asked);
         if pacing_rate != self.pacing.rate {
             rescale(&mut self.media_drained, now, self.pacing.rate, pacing_rate);
             self.pacing = DrainRate::new(pacing_rate);
@@ -157,6 +169,8 @@ impl Pacer {
             cluster,
             requested: now,
             started: None,
+            due: Timestamp::from_nanos(i64::MIN),
+            burst_end_bytes: 0,
             sent_bytes: 0,
             sent_packets: 0,
         });
@@ -187,6 +201,11 @@ impl Pacer {
         self.enqueued_us += (packet.enqueued - self.start).as_micros() * i64::from(packets);
         if packet.size_bytes >= MIN_PROBE_PACKET_BYTES {
             self.probing_allowed = true;
+        }
+        // A queue that drains within the limit at the rate asked for needs no second look.
+        let calm = self.pacing.rate == self.asked && self.drain_time() * 2 < self.config.queue_time_limit;
+        if !calm {
+            self.pace(packet.enqueued);
         }
     }
 
@@ -220,7 +239,12 @@ impl Pacer {
 
     /// Time to drain them at the pacing rate; zero where nothing waits.
     pub fn drain_time(&self) -> TimeDelta {
-        if self.queued == DataSize::ZERO { TimeDelta::ZERO } else { self.pacing.time_of(self.queued.as_bytes()) }
+        match (self.queued, self.pacing.rate) {
+            (DataSize::ZERO, _) => TimeDelta::ZERO,
+            // Half of the longest span: there is room to compute with it.
+            (_, DataRate::ZERO) => TimeDelta::MAX / 2,
+            (queued, _) => self.pacing.time_of(queued.as_bytes()),
+        }
     }
 
     /// The next packet that may leave at `now`, stamped, or `None` until [`Pacer::next_deadline`].
@@ -234,6 +258,10 @@ impl Pacer {
         if let Some(packet) = self.audio.pop_front() {
             // Audio is not held back; it counts against the debt all the same.
             return Some(self.depart(now, packet, None));
+        }
+        // Media waits for its place in the cluster, or the cluster would be faster than its rate.
+        if self.clusters.front().is_some_and(|active| active.started.is_some() && now < active.due) {
+            return None;
         }
         if self.congested {
             let due = self.last_departure + CONGESTED_KEEPALIVE;
@@ -301,8 +329,11 @@ impl Pacer {
 
     /// When `pop` may next have something, if nothing else happens.
     pub fn next_deadline(&self, now: Timestamp) -> Option<Timestamp> {
+        let probing = self.clusters.front().is_some_and(|active| active.started.is_some());
         let media = if !self.audio.is_empty() {
             Some(now)
+        } else if probing {
+            None
         } else if self.congested {
             Some(self.last_departure + CONGESTED_KEEPALIVE)
         } else if self.queued == DataSize::ZERO {
@@ -347,9 +378,7 @@ impl Pacer {
             let packet = self.pop_queued().unwrap_or_else(|| self.padding_packet(now, PADDING_PACKET_BYTES));
             let packet = self.depart(now, packet, Some(active.cluster.id));
             let front = self.clusters.front_mut().expect("checked above");
-            front.started.get_or_insert(now);
-            front.sent_bytes += u64::from(packet.size_bytes);
-            front.sent_packets += 1;
+            front.count(now, packet.size_bytes);
             return Some(packet);
         }
     }
@@ -392,12 +421,24 @@ impl Pacer {
 }
 
 impl ActiveCluster {
-    /// The cluster runs at its rate in steps of `min_delta`: a step's packets leave together.
     fn next_send(&self) -> Timestamp {
-        let Some(started) = self.started else { return Timestamp::from_nanos(i64::MIN) };
-        let step = (self.cluster.target_rate * self.cluster.min_delta).as_bytes().max(1);
-        // What a step owes goes out at the step's start.
-        started + DataSize::from_bytes(self.sent_bytes / step * step) / self.cluster.target_rate
+        self.due
+    }
+
+    /// A packet of it leaves. The cluster runs at its rate in bursts of what that rate passes in
+    /// `min_delta`; the next burst goes when the bytes sent so far are paid for.
+    fn count(&mut self, now: Timestamp, size_bytes: u16) {
+        let started = *self.started.get_or_insert(now);
+        let burst = (self.cluster.target_rate * self.cluster.min_delta).as_bytes().max(1);
+        if self.sent_packets == 0 {
+            (self.due, self.burst_end_bytes) = (now, burst);
+        }
+        self.sent_bytes += u64::from(size_bytes);
+        self.sent_packets += 1;
+        if self.sent_bytes >= self.burst_end_bytes {
+            self.due = started + DataSize::from_bytes(self.sent_bytes) / self.cluster.target_rate;
+            self.burst_end_bytes = self.sent_bytes + burst;
+        }
     }
 
     fn done(&self) -> bool {

@@ -67,6 +67,12 @@ impl Content {
     pub fn unmeasured(frame_rate: FrameRate) -> Self {
         Self { frame_rate, frames: 1, playback: Playback::Loop, complexity: Arc::from([]) }
     }
+    /// Which picture stands at a position of the endless play.
+    pub fn picture_at(&self, position: u64) -> u32 {
+        let period = self.period().max(1);
+        let phase = (position % u64::from(period)) as u32;
+        if phase < self.frames { phase } else { period - phase }
+    }
     /// After how many frames the play repeats.
     pub fn period(&self) -> u32 {
         match self.playback {
@@ -159,6 +165,9 @@ mod tests {
     fn a_ping_pong_clip_turns_without_showing_a_picture_twice() {
         assert_eq!(contents(Playback::PingPong, 0), [0, 1, 2, 3, 2, 1, 0, 1]);
         assert_eq!(contents(Playback::Loop, 2), [2, 3, 0, 1, 2, 3, 0, 1]);
+        let content = Content { frames: 4, playback: Playback::PingPong, ..Content::unmeasured(FrameRate::THIRTY) };
+        let played: Vec<_> = (0..8).map(|position| content.picture_at(position)).collect();
+        assert_eq!(played, contents(Playback::PingPong, 0));
     }
 
     #[test]

@@ -10,8 +10,10 @@ use crate::in_transit::{InTransit, Load, Ticket, tickets};
 use legato_call::{Receiver, ReceiverInput, ReceiverOutput, Sender, SenderInput, SenderOutput, rtcp_wire_size};
 use legato_media::packet::Train;
 use legato_path::{DropReason, Ecn, Packet, Path};
-use legato_trace::{At, CallFacts, LogLevel, Record, Recorder, SERIES_INTERVAL, Sample, Summary, TraceSink};
-use legato_units::{DataRate, DataSize, TimeDelta, Timestamp};
+use legato_trace::{
+    AgedPicture, At, CallFacts, LogLevel, Record, Recorder, SERIES_INTERVAL, Sample, Summary, TraceSink,
+};
+use legato_units::{DataSize, TimeDelta, Timestamp};
 
 /// RTCP from the receiver, with when it left.
 #[derive(Clone, Debug)]
@@ -37,8 +39,15 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// Run from `start` to `end` and make the call's figures.
-    pub fn run(mut self, start: Timestamp, end: Timestamp, recorder: &mut Recorder) -> Summary {
+    /// Run from `start` to `end` and make the call's figures; `aged` tells what a picture that stays
+    /// on the screen is worth later.
+    pub fn run(
+        mut self,
+        start: Timestamp,
+        end: Timestamp,
+        aged: Option<&AgedPicture<'_>>,
+        recorder: &mut Recorder,
+    ) -> Summary {
         let mut sender_due = start;
         let mut wake = Wake::default();
         let mut receiver_due = self.turn_receiver(start, &mut wake, recorder);
@@ -83,11 +92,11 @@ impl Engine {
                 sample_due += SERIES_INTERVAL;
             }
         }
-        if sampling && sample_due == end {
+        if sampling && sample_due - SERIES_INTERVAL < end {
             self.sample(end, recorder);
         }
-        let capacity_mean = self.forward.capacity(start, end).unwrap_or(DataRate::ZERO);
-        recorder.finish(CallFacts { end, capacity_mean })
+        let capacity_mean = self.forward.capacity(start, end);
+        recorder.finish(CallFacts { end, capacity_mean, aged })
     }
 
     /// Packets of one train that come until `until`, the one behind the other, and change nothing
@@ -221,7 +230,7 @@ impl Engine {
         let backlog = self.forward.backlog(now);
         let decision = self.sender.decision();
         let sample = Sample {
-            capacity: self.forward.capacity(now - SERIES_INTERVAL, now).unwrap_or(DataRate::ZERO),
+            capacity: self.forward.capacity(now - SERIES_INTERVAL, now),
             target_bitrate: decision.target_bitrate,
             encoder_bitrate: recorder.encoder_bitrate(),
             pacing_rate: decision.pacing_rate,

@@ -86,6 +86,9 @@ impl LoadedCapacity {
         if let Some(start_s) = spec.start_s.filter(|&start_s| start_s != 0.0) {
             label += &format!(" @{start_s}s");
         }
+        if let Some(duration_s) = spec.duration_s {
+            label += &format!(" {duration_s}s");
+        }
         Ok(Self {
             label: label.into(),
             family: Some(trace.family.as_str().into()),

@@ -136,9 +136,9 @@ impl Plan {
             "packets" => LogLevel::Packets,
             other => return Err(SimError::Plan(format!("log = {other:?} is not one of summary, series, packets"))),
         };
-        let loaded = LoadedPlan {
+        let mut loaded = LoadedPlan {
             level,
-            calls_per_part: self.calls_per_part.unwrap_or(default_calls_per_part(level)),
+            calls_per_part: 0,
             controllers: self.load_controllers(&scenario),
             traces: self.load_traces(&scenario.forward, &folder)?,
             clips: self.load_clips(&scenario, &folder)?,
@@ -146,6 +146,7 @@ impl Plan {
             reverse: load_capacity(scenario.reverse.capacity.as_ref(), &folder)?,
             scenario,
         };
+        loaded.calls_per_part = self.calls_per_part.unwrap_or(default_calls_per_part(level, loaded.calls()));
         if loaded.calls_per_part == 0 {
             return Err(SimError::Plan("calls_per_part = 0 is not positive".to_owned()));
         }
@@ -251,13 +252,15 @@ fn load_capacity(spec: Option<&CapacitySpec>, folder: &Path) -> Result<Option<Lo
     spec.map(|spec| LoadedCapacity::load(spec, folder)).transpose()
 }
 
-/// A part of tables is a few MB whatever the level.
-fn default_calls_per_part(level: LogLevel) -> u64 {
-    match level {
+/// A part of tables is a few MB whatever the level; and parts are many enough to keep cores busy and
+/// to lose little at a stop.
+fn default_calls_per_part(level: LogLevel, calls: u64) -> u64 {
+    let most = match level {
         LogLevel::Summary => 1_000,
         LogLevel::Series => 8,
         LogLevel::Packets => 1,
-    }
+    };
+    most.min((calls / 64).max(1))
 }
 
 /// `fixed(target_bitrate_bps=800000)`; a receiver's controller is named after the sender's.

@@ -10,6 +10,7 @@ use crate::seed::Seed;
 use crate::video::{self, LoadedClip};
 use legato_call::{AudioConfig, Receiver, ReceiverConfig, Sender, SenderConfig};
 use legato_control::{Assets, CapacityStep, Context, RateController, RateLimits, Side, entry};
+use legato_media::Quality;
 use legato_media::pacer::PacerConfig;
 use legato_media::playout::PlayoutConfig;
 use legato_path::capacity::{Capacity, LinkCapacity};
@@ -43,7 +44,14 @@ pub fn run_call(
     let end = start + TimeDelta::from_secs_f64(scenario.duration_s);
     let engine = build(scenario, parts, Seed(seed), start, end)?;
     recorder.begin(level, start);
-    Ok(engine.run(start, end, recorder))
+    let offset = u64::from(video::source_offset(&parts.clip, Seed(seed)));
+    let Some(profile) = &parts.clip.profile else { return Ok(engine.run(start, end, None, recorder)) };
+    let aged = |shown: u64, (ssim_db, psnr_db): (f32, f32), frame: u64| {
+        let content = profile.content.picture_at(offset + frame);
+        let worth = profile.freeze.aged(Quality { ssim_db, psnr_db }, content, frame - shown);
+        (worth.ssim_db, worth.psnr_db)
+    };
+    Ok(engine.run(start, end, Some(&aged), recorder))
 }
 
 fn build(

@@ -180,21 +180,28 @@ fn check_calls(plan: &LoadedPlan) -> Result<(), SimError> {
 fn open_folder(plan: &Plan, loaded: &LoadedPlan, folder: &Path) -> Result<(), SimError> {
     let text = serde_json::to_string_pretty(plan).expect("a plan is plain values") + "\n";
     let place = folder.join("plan.json");
+    let manifest = serde_json::to_string_pretty(&manifest(plan, loaded)).expect("plain values") + "\n";
     if place.exists() {
-        let before = fs::read_to_string(&place).map_err(|error| io_error(&place, &error))?;
-        if before != text {
-            let message = format!("{}: holds another run; choose another folder or remove it", folder.display());
-            return Err(SimError::RunFolder(message));
+        for (name, wanted, what) in
+            [("plan.json", &text, "holds another run"), ("manifest.json", &manifest, "was begun by another version")]
+        {
+            let place = folder.join(name);
+            let before = fs::read_to_string(&place).map_err(|error| io_error(&place, &error))?;
+            if before != *wanted {
+                let message = format!("{}: {what}; choose another folder or remove it", folder.display());
+                return Err(SimError::RunFolder(message));
+            }
         }
         return Ok(());
     }
-    let occupied = fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some());
+    // What a stop before the first part leaves behind is no run, and nothing of anybody's either.
+    let ours = |name: &std::ffi::OsStr| name == "manifest.json" || name.to_string_lossy().ends_with(".partial");
+    let occupied = fs::read_dir(folder).is_ok_and(|entries| entries.flatten().any(|entry| !ours(&entry.file_name())));
     if occupied {
         let message = format!("{}: is not empty and holds no run; choose another folder", folder.display());
         return Err(SimError::RunFolder(message));
     }
     fs::create_dir_all(folder).map_err(|error| io_error(folder, &error))?;
-    let manifest = serde_json::to_string_pretty(&manifest(plan, loaded)).expect("plain values") + "\n";
     for (name, text) in [("manifest.json", &manifest), ("plan.json", &text)] {
         let partial = folder.join(format!("{name}.partial"));
         fs::write(&partial, text).map_err(|error| io_error(&partial, &error))?;

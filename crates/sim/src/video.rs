@@ -70,13 +70,20 @@ impl LoadedClip {
 
 /// The camera of one call; it begins somewhere in the clip, drawn from the seed.
 pub fn build_source(spec: &VideoSpec, clip: &LoadedClip, seed: Seed, start: Timestamp) -> Source {
-    let content = match &clip.profile {
+    Source::new(content(spec.fps, clip), start, source_offset(clip, seed))
+}
+
+/// Where in the clip the camera begins.
+pub fn source_offset(clip: &LoadedClip, seed: Seed) -> u32 {
+    let period = clip.profile.as_ref().map_or(1, |profile| profile.content.period());
+    (seed.derived("media.source.offset") % u64::from(period.max(1))) as u32
+}
+
+fn content(fps: u32, clip: &LoadedClip) -> Content {
+    match &clip.profile {
         Some(profile) => profile.content.clone(),
-        None => Content::unmeasured(FrameRate::new(spec.fps, 1).unwrap_or(FrameRate::THIRTY)),
-    };
-    let period = u64::from(content.period()).max(1);
-    let offset = (seed.derived("media.source.offset") % period) as u32;
-    Source::new(content, start, offset)
+        None => Content::unmeasured(FrameRate::new(fps, 1).unwrap_or(FrameRate::THIRTY)),
+    }
 }
 
 /// The stand-in for a loss-tolerant codec, as `video.encoder` names it.
@@ -147,6 +154,7 @@ pub fn build_decoder(spec: &VideoSpec, clip: &LoadedClip) -> Result<Box<dyn Deco
         ("loss_tolerant", Some(profile)) => Ok(Box::new(decoder::loss_tolerant::LossTolerant::new(profile.clone()))),
         ("sliced", Some(profile)) => Ok(Box::new(Sliced::new(profile.clone()))),
         // Without pixels nobody can say what a part of a frame is worth.
+        (_, Some(profile)) => Ok(Box::new(Strict::of_clip(profile.clone()))),
         _ => Ok(Box::new(Strict::new())),
     }
 }

@@ -5,13 +5,22 @@ use crate::summary::Summary;
 use legato_units::{DataRate, TimeDelta, Timestamp};
 
 /// What only the driver knows of a call.
-#[derive(Clone, Copy, Debug)]
-pub struct CallFacts {
+#[derive(Clone, Copy)]
+pub struct CallFacts<'a> {
     /// When the call ended.
     pub end: Timestamp,
-    /// Mean capacity of the forward bottleneck over the call.
-    pub capacity_mean: DataRate,
+    /// Mean capacity of the forward bottleneck over the call; absent where there is none.
+    pub capacity_mean: Option<DataRate>,
+    /// What a picture that stays is worth later; absent without measured pixels.
+    pub aged: Option<&'a AgedPicture<'a>>,
 }
+
+/// The picture of captured frame `.0`, worth `.1` (SSIM and PSNR in dB) when it was shown, against
+/// what captured frame `.2` should have shown.
+pub type AgedPicture<'a> = dyn Fn(u64, (f32, f32), u64) -> (f32, f32) + 'a;
+
+/// Frames of the end of a call may still be on their way: not shown is not frozen.
+const UNDECIDED_TIME: TimeDelta = TimeDelta::from_secs(1);
 
 /// [concerto] Table 2, fitted to subjective scores: a × delay in ms + b × SSIM dB + c.
 const QOE_P: [f64; 3] = [-6.39e-4, 6.22e-2, 3.30];
@@ -22,31 +31,32 @@ const MMSYS21_FULL_RATE_BPS: f64 = 500e3;
 
 impl Recorder {
     /// End the call and make its figures. The tables stay readable until the next `begin`.
-    pub fn finish(&mut self, facts: CallFacts) -> Summary {
+    pub fn finish(&mut self, facts: CallFacts<'_>) -> Summary {
         self.target.advance(facts.end);
         let span = facts.end - self.start;
         let last_freeze = self.gaps.as_mut().and_then(|gaps| gaps.finish(facts.end));
         self.freezes.extend(last_freeze);
         let mut summary = Summary { duration_s: span.as_secs_f64(), ..Summary::default() };
-        self.rates(&mut summary, facts, span);
+        self.rates(&mut summary, &facts, span);
         self.delays(&mut summary);
         self.frames_and_quality(&mut summary, span);
+        self.viewed_quality(&mut summary, &facts);
         self.smoothness(&mut summary, span);
         self.scores(&mut summary);
         summary
     }
 
-    fn rates(&mut self, summary: &mut Summary, facts: CallFacts, span: TimeDelta) {
+    fn rates(&mut self, summary: &mut Summary, facts: &CallFacts<'_>, span: TimeDelta) {
         let totals = self.totals;
         let rate = |bytes: u64| bytes as f64 * 8.0 / span.as_secs_f64();
         let share = |part: u64, of: u64| (of > 0).then(|| part as f64 / of as f64);
-        summary.capacity_mean_bps = facts.capacity_mean.as_bps_f64();
+        let capacity_bps = facts.capacity_mean.map(DataRate::as_bps_f64);
+        summary.capacity_mean_bps = capacity_bps;
         summary.target_bitrate_mean_bps = self.target.mean_bps(span);
         summary.sending_rate_bps = rate(totals.sent_bytes);
         summary.receiver_rate_bps = rate(totals.received_bytes);
         summary.goodput_bps = rate(totals.rendered_bytes);
-        summary.utilisation_ratio =
-            (summary.capacity_mean_bps > 0.0).then(|| summary.receiver_rate_bps / summary.capacity_mean_bps);
+        summary.utilisation_ratio = capacity_bps.filter(|&bps| bps > 0.0).map(|bps| summary.receiver_rate_bps / bps);
         summary.padding_ratio = share(totals.padding_bytes, totals.sent_bytes);
         summary.rtx_ratio = share(totals.rtx_bytes, totals.sent_bytes);
         summary.fec_ratio = share(totals.fec_bytes, totals.sent_bytes);
@@ -98,7 +108,7 @@ impl Recorder {
     fn frames_and_quality(&mut self, summary: &mut Summary, span: TimeDelta) {
         summary.frames_captured = self.frames.len() as u64;
         let (mut qp, mut height, mut last_height) = (Mean::default(), Mean::default(), None);
-        let (mut ssim, mut psnr, mut viewed) = (Mean::default(), Mean::default(), Mean::default());
+        let (mut ssim, mut psnr) = (Mean::default(), Mean::default());
         for row in &self.frames {
             if let Some(encoded) = row.encoded {
                 summary.frames_encoded += 1;
@@ -109,12 +119,11 @@ impl Recorder {
                 last_height = Some(encoded.height);
             }
             let quality = row.decoded.and_then(|(_, decoded)| decoded.quality_db);
-            if let Some((ssim_db, psnr_db)) = quality {
-                if row.rendered.is_some() {
-                    ssim.add(f64::from(ssim_db));
-                    psnr.add(f64::from(psnr_db));
-                }
-                viewed.add(f64::from(ssim_db));
+            if let Some((ssim_db, psnr_db)) = quality
+                && row.rendered.is_some()
+            {
+                ssim.add(f64::from(ssim_db));
+                psnr.add(f64::from(psnr_db));
             }
             summary.frames_rendered += u64::from(row.rendered.is_some());
         }
@@ -122,11 +131,28 @@ impl Recorder {
         summary.height_mean = height.value();
         summary.ssim_db_mean = ssim.value();
         summary.psnr_db_mean = psnr.value();
-        summary.viewed_ssim_db_mean = viewed.value();
         summary.rendered_fps = summary.frames_rendered as f64 / span.as_secs_f64();
         summary.frame_drop_ratio = (summary.frames_captured > 0)
             .then(|| 1.0 - summary.frames_rendered as f64 / summary.frames_captured as f64);
         self.frame_delays(summary);
+    }
+
+    /// A frame that was not shown is worth what the picture before it, still on the screen, is.
+    fn viewed_quality(&self, summary: &mut Summary, facts: &CallFacts<'_>) {
+        let Some(aged) = facts.aged else { return };
+        let mut shown: Option<(u64, (f32, f32))> = None;
+        let mut viewed = Mean::default();
+        for (n, row) in (0..).zip(&self.frames) {
+            if row.rendered.is_some() {
+                shown = row.decoded.and_then(|(_, decoded)| decoded.quality_db).map(|quality| (n, quality));
+                shown.iter().for_each(|(_, (ssim_db, _))| viewed.add(f64::from(*ssim_db)));
+            } else if let Some((last, quality)) = shown
+                && facts.end - row.captured > UNDECIDED_TIME
+            {
+                viewed.add(f64::from(aged(last, quality, n).0));
+            }
+        }
+        summary.viewed_ssim_db_mean = viewed.value();
     }
 
     fn frame_delays(&mut self, summary: &mut Summary) {
@@ -280,7 +306,7 @@ mod tests {
 
     #[test]
     fn the_figures_of_a_call_worked_by_hand() {
-        let facts = CallFacts { end: at(1_000), capacity_mean: DataRate::from_kbps(32) };
+        let facts = CallFacts { end: at(1_000), capacity_mean: Some(DataRate::from_kbps(32)), aged: None };
         let summary = recorded().finish(facts);
         assert_eq!(summary.sending_rate_bps, 24_000.0);
         assert_eq!(summary.receiver_rate_bps, 16_000.0);
@@ -308,11 +334,22 @@ mod tests {
     fn a_call_in_which_nothing_arrived_has_no_delay_and_no_quality() {
         let mut recorder = Recorder::default();
         recorder.begin(LogLevel::Summary, at(0));
-        let summary = recorder.finish(CallFacts { end: at(1_000), capacity_mean: DataRate::ZERO });
+        let summary = recorder.finish(CallFacts { end: at(1_000), capacity_mean: None, aged: None });
         assert_eq!(summary.one_way_delay_mean_ms, None);
         assert_eq!(summary.utilisation_ratio, None);
         assert_eq!(summary.ssim_db_mean, None);
         assert_eq!((summary.freezes, summary.freeze_ratio), (1, 1.0));
+    }
+
+    #[test]
+    fn a_frozen_picture_is_scored_by_what_it_should_show() {
+        // The third frame, at 200 ms, was never shown: the second stays, worth 3 dB less each frame.
+        let aged =
+            |shown: u64, (ssim_db, psnr_db): (f32, f32), frame: u64| (ssim_db - 3.0 * (frame - shown) as f32, psnr_db);
+        let facts = CallFacts { end: at(2_000), capacity_mean: None, aged: Some(&aged) };
+        let summary = recorded().finish(facts);
+        assert_eq!(summary.viewed_ssim_db_mean, Some((12.0 + 12.0 + 9.0) / 3.0));
+        assert_eq!(summary.ssim_db_mean, Some(12.0));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use legato_units::{TimeDelta, Timestamp};
 
 /// A gap is a stall above this ([nvc-cc] section 6).
 pub const STALL_GAP: TimeDelta = TimeDelta::from_millis(200);
-/// [libwebrtc-m150] VideoQualityObserver: a gap is a freeze above max(3 × mean, mean + 150 ms) …
+/// A freeze as getStats() defines it: a gap above max(3 × mean, mean + 150 ms) …
 const FREEZE_FACTOR: i64 = 3;
 const FREEZE_MARGIN: TimeDelta = TimeDelta::from_millis(150);
 /// … where the mean is that of so many gaps before it.

@@ -13,7 +13,7 @@ mod sink;
 mod summary;
 mod table;
 
-pub use figures::CallFacts;
+pub use figures::{AgedPicture, CallFacts};
 pub use freeze::{Freeze, GapWatch, STALL_GAP};
 pub use part::{CallLabels, Part};
 pub use quantile::Quantiles;

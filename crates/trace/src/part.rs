@@ -73,7 +73,7 @@ impl Part {
             push!(self.series,
                 "call": U64 = call,
                 "time_ms": U32 = Some((n as i64 * SERIES_INTERVAL.as_millis()) as u32),
-                "capacity_bps": F32 = Some(sample.capacity.as_bps() as f32),
+                "capacity_bps": F32 = sample.capacity.map(|rate| rate.as_bps() as f32),
                 "target_bitrate_bps": F32 = Some(sample.target_bitrate.as_bps() as f32),
                 "encoder_bitrate_bps": F32 = Some(sample.encoder_bitrate.as_bps() as f32),
                 "pacing_rate_bps": F32 = Some(sample.pacing_rate.as_bps() as f32),

@@ -57,6 +57,8 @@ pub struct PacketRow {
 pub struct SeriesRow {
     /// At the bin's end.
     pub sample: Sample,
+    /// The last bin of a call may be shorter.
+    length: Option<TimeDelta>,
     pub(crate) sent_bytes: u64,
     pub(crate) received_bytes: u64,
     pub(crate) sent_packets: u32,
@@ -74,8 +76,8 @@ pub struct SeriesRow {
 /// What only the driver can see, at the end of a bin.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Sample {
-    /// Mean capacity of the forward bottleneck over the bin.
-    pub capacity: DataRate,
+    /// Mean capacity of the forward bottleneck over the bin; absent where there is none.
+    pub capacity: Option<DataRate>,
     /// The controller's target.
     pub target_bitrate: DataRate,
     /// What the encoder is asked for.
@@ -204,8 +206,11 @@ impl Recorder {
 
     /// The bin that ends at `end` is complete.
     pub fn sample(&mut self, end: Timestamp, sample: Sample) {
-        let bin = self.bin(end - TimeDelta::from_nanos(1));
+        let into_call = end - TimeDelta::from_nanos(1) - self.start;
+        let bin_start = self.start + SERIES_INTERVAL * (into_call.as_nanos() / SERIES_INTERVAL.as_nanos());
+        let bin = self.bin(bin_start);
         bin.sample = sample;
+        bin.length = Some(end - bin_start);
     }
 
     /// What the encoder was last asked for.
@@ -412,16 +417,16 @@ pub(crate) fn has_arrived(delay_us: u32) -> bool {
 }
 
 impl SeriesRow {
-    fn rate(bytes: u64) -> f32 {
-        (DataSize::from_bytes(bytes) / SERIES_INTERVAL).as_bps() as f32
+    fn rate(&self, bytes: u64) -> f32 {
+        (DataSize::from_bytes(bytes) / self.length.unwrap_or(SERIES_INTERVAL)).as_bps() as f32
     }
     /// Bytes that left, in bit/s.
     pub fn sending_rate_bps(&self) -> f32 {
-        Self::rate(self.sent_bytes)
+        self.rate(self.sent_bytes)
     }
     /// Bytes that arrived, in bit/s.
     pub fn receiver_rate_bps(&self) -> f32 {
-        Self::rate(self.received_bytes)
+        self.rate(self.received_bytes)
     }
     /// Mean over the arrivals of the bin.
     pub fn one_way_delay_ms(&self) -> Option<f32> {

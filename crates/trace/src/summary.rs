@@ -5,7 +5,7 @@
 #[allow(missing_docs, reason = "docs/run-folder.md defines each; the names carry the units")]
 pub struct Summary {
     pub duration_s: f64,
-    pub capacity_mean_bps: f64,
+    pub capacity_mean_bps: Option<f64>,
     pub target_bitrate_mean_bps: f64,
     pub sending_rate_bps: f64,
     pub receiver_rate_bps: f64,
@@ -93,7 +93,7 @@ macro_rules! columns {
 }
 
 columns! {
-    figure duration_s, figure capacity_mean_bps, figure target_bitrate_mean_bps, figure sending_rate_bps,
+    figure duration_s, maybe capacity_mean_bps, figure target_bitrate_mean_bps, figure sending_rate_bps,
     figure receiver_rate_bps, figure goodput_bps, maybe utilisation_ratio, maybe padding_ratio, maybe rtx_ratio,
     maybe fec_ratio, figure feedback_rate_bps, count packets_sent, count packets_received, maybe loss_ratio,
     maybe residual_loss_ratio, maybe one_way_delay_mean_ms, maybe one_way_delay_p50_ms, maybe one_way_delay_p95_ms,

@@ -181,7 +181,8 @@ impl RateControl {
     /// x264 counts in whole kbit/s and kbit.
     #[inline]
     fn set_bitrate(&mut self, bitrate: DataRate, vbv_ms: u32) {
-        if bitrate == self.bitrate {
+        // The field starts at zero, and zero is a bitrate that may be asked for.
+        if bitrate == self.bitrate && self.bitrate_bps > 0.0 {
             return;
         }
         self.bitrate = bitrate;
@@ -304,7 +305,7 @@ impl RateControl {
         }
         let (within_plan, within_room) = (log2(plan.max(MIN_BITS)).min(log2(most)), log2(most));
         let doubt_ends = if kind == Kind::Intra { start_qp } else { reference_qp };
-        let plan_ends = self.unbuffered_qp;
+        let plan_ends = self.unbuffered_qp.min(QP_MAX);
         let mut qp = start_qp;
         let ends = [doubt_ends.min(plan_ends), doubt_ends.max(plan_ends), QP_MAX];
         for end in ends {
