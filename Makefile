@@ -99,6 +99,9 @@ lint: $(VENV)/.dev
 	cargo clippy --quiet --workspace --all-targets $(CARGO_FLAGS) -- -D warnings
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/python tools/check_layers.py
+	$(BIN)/python tools/check_units.py
+	$(BIN)/python tools/check_citations.py
 
 format: $(VENV)/.dev
 	cargo fmt --all

@@ -30,7 +30,9 @@ PURE_BY_KIND = {
     "a correlation": "overshoot_corr_1s overshoot_corr_200ms",
     "a factor, gain, share or power": "alpha beta bias_smoothing exponent factor gain newton_step q scale weight",
     "a place in a drawing": "x y",
+    "a number of standard deviations": "n_std",
     "a score": "mmsys21_score qoe_d qoe_p",
+    "pairs of s and bit/s": "steps",
     "luma rows or columns": "height height_mean width",
     "of any unit, as what it is taken from": "high low mean value values",
 }

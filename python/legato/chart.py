@@ -92,19 +92,19 @@ def as_html(picture: str, *, title: str) -> str:
     )
 
 
-def nice_ceiling(value: float, mantissas: Sequence[float] = _SCALE_ENDS) -> float:
-    """The smallest of ``mantissas`` times a power of ten that is not below ``value``; 1 for nothing."""
+def nice_ceiling(value: float, mantissas_ratio: Sequence[float] = _SCALE_ENDS) -> float:
+    """The smallest of ``mantissas_ratio`` times a power of ten that is not below ``value``; 1 for nothing."""
     if value <= 0.0:
         return 1.0
     power = 10.0 ** np.floor(np.log10(value))
-    candidates = (tick * power for tick in mantissas if tick * power >= value * (1 - 1e-9))
+    candidates = (tick * power for tick in mantissas_ratio if tick * power >= value * (1 - 1e-9))
     return float(next(candidates, 10 * power))
 
 
-def time_ticks(start: float, end: float, most: int = 8) -> list[float]:
-    """At most about ``most`` round times from ``start`` to ``end``."""
-    step = nice_ceiling(max(end - start, 1e-9) / most, _STEPS)
-    return [float(tick) for tick in np.arange(np.ceil(start / step) * step, end + step / 1e6, step)]
+def time_ticks(start_s: float, end_s: float, most: int = 8) -> list[float]:
+    """At most about ``most`` round times from ``start_s`` to ``end_s``."""
+    step = nice_ceiling(max(end_s - start_s, 1e-9) / most, _STEPS)
+    return [float(tick) for tick in np.arange(np.ceil(start_s / step) * step, end_s + step / 1e6, step)]
 
 
 def _ranges(values: Sequence[float], bins: int) -> tuple[list[float], list[float]]:

@@ -166,6 +166,7 @@ def test_a_check_stays_short_enough_to_read(check):
     assert len((TOOLS / f"{check}.py").read_text().splitlines()) < 150
 
 
-def test_this_tree_keeps_its_layers(run, capsys):
-    run("check_layers", {})
-    assert sys.modules["check_layers"].main(TOOLS.parent) == 0, capsys.readouterr().err
+@pytest.mark.parametrize("check", ["check_layers", "check_units"])
+def test_this_tree_keeps_its_rules(run, capsys, check):
+    run(check, {})
+    assert sys.modules[check].main(TOOLS.parent) == 0, capsys.readouterr().err

@@ -103,6 +103,7 @@ mod tests {
         assert_eq!(freezes(slow.chain([4_800 + 361])), (vec![(4_800, 361)], 1));
     }
 
+    /// [nvc-cc] §6: a gap of 200 ms is no stall, a longer one is.
     #[test]
     fn a_stall_is_longer_than_200_ms() {
         assert_eq!(freezes([33, 66, 266]).1, 0);

@@ -76,9 +76,9 @@ class Watch:
         rates = f"{progress.calls_done / wall_s:.1f} calls/s, {progress.simulated_s / wall_s:,.0f}x real time"
         self._show(self._what, progress.calls_done, progress.calls, f"calls, {rates}")
 
-    def clip(self, doing: str, share: float) -> None:
+    def clip(self, doing: str, share_ratio: float) -> None:
         """A clip being profiled: what is done, and how much of it, 0 to 1."""
-        self._show(f"{self._what}: {doing}", round(share * 100), 100, "%")
+        self._show(f"{self._what}: {doing}", round(share_ratio * 100), 100, "%")
 
     def close(self) -> None:
         """Take the bar away."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
 import numpy as np
@@ -32,6 +31,6 @@ def write_profile(path: Path, about: dict, arrays: dict[str, np.ndarray]) -> Non
     partial = path.with_name(path.name + ".partial")
     try:
         partial.write_bytes(len(text).to_bytes(8, "little") + text + b"".join(blocks))
-        os.replace(partial, path)
+        partial.replace(path)
     finally:
         partial.unlink(missing_ok=True)

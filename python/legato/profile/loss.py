@@ -11,7 +11,7 @@ import numpy as np
 
 from legato.profile.clip import Clip, Pictures
 from legato.profile.tables import fps_text, ssim_psnr
-from legato.profile.x264 import Coded, X264, Encoder
+from legato.profile.x264 import X264, Coded, Encoder
 
 RATIOS = (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0)
 """Shares of the slices that are lost; of the last nothing arrives and the picture before stays."""

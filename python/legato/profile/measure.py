@@ -125,9 +125,13 @@ def _encoder(encoder: str, library: X264) -> dict:
         return {
             "name": "x264",
             "version": f"build {library.build}",
-            "settings": "superfast, zerolatency, 1 thread, forced QP in ABR mode with adaptive quantisation, scenecut 0",
+            "settings": "superfast, zerolatency, 1 thread, forced QP in ABR mode with AQ, scenecut 0",
         }
-    return {"name": "openh264", "version": "2.x (crate openh264 0.9.9)", "settings": "camera real time, RC off, no frame skip"}
+    return {
+        "name": "openh264",
+        "version": "2.x (crate openh264 0.9.9)",
+        "settings": "camera real time, RC off, no frame skip",
+    }
 
 
 def _freeze(clip: Clip, full: Pictures) -> dict[str, np.ndarray]:

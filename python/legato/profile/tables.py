@@ -76,7 +76,10 @@ def measure_level(make_stream, clip: Clip, pictures: Pictures, full: Pictures) -
     inter = _qualities([luma for _, luma in coded], pictures, full, slice(None))
     intra = _qualities([luma for _, luma in coded_keys], pictures, full, slice(None, None, KEY_STRIDE))
     return Level(
-        np.array([size for size, _ in coded], np.uint32), *inter, np.array([size for size, _ in coded_keys], np.uint32), *intra
+        np.array([size for size, _ in coded], np.uint32),
+        *inter,
+        np.array([size for size, _ in coded_keys], np.uint32),
+        *intra,
     )
 
 

@@ -280,7 +280,11 @@ class Encoder:
         stats = Path(self._folder.name) / "stats"
         if not stats.exists():
             stats = Path(self._folder.name) / "stats.temp"
-        rows = [dict(f.split(":", 1) for f in line.rstrip(";\n").split() if ":" in f) for line in stats.open() if line.startswith("in:")]
+        rows = [
+            dict(f.split(":", 1) for f in line.rstrip(";\n").split() if ":" in f)
+            for line in stats.open()
+            if line.startswith("in:")
+        ]
         self._folder.cleanup()
         return [float(row["q"]) for row in rows]
 
