@@ -187,7 +187,7 @@ impl Receiver {
 
     /// Take packets of `train` from `place` on that come one after the other and of which none makes
     /// anything due: in order, of a frame that has begun and that they do not complete. `next` gives
-    /// the arrival of the next one as long as there is one. How many were taken; where none, and
+    /// the arrival of the next one as long as there is one before the receiver's deadline. How many were taken; where none, and
     /// after them, [`Receiver::handle`] goes on. The outcome is the same as by that alone.
     #[inline(always)]
     pub fn take_run(&mut self, train: &Train, place: u16, mut next: impl FnMut() -> Option<Timestamp>) -> u16 {
@@ -220,7 +220,6 @@ impl Receiver {
             && self.unreported
             && self.controller.is_none()
             && first.kind == PacketKind::Video
-            && !self.nacks.has_gaps()
             && self.nacks.next_seq() == first.rtp_seq + u32::from(place)
             && self.arrivals.next_seq() == Some(first.transport_seq + u64::from(place));
         if plain { self.frames.room(first).min(train.packets - place) } else { 0 }

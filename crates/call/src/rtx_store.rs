@@ -3,32 +3,27 @@
 use legato_control::PacketKind;
 use legato_media::packet::{MediaPacket, RTX_SSRC, Train};
 use legato_units::{TimeDelta, Timestamp};
+use std::collections::VecDeque;
 
 /// The last packets of the video stream.
 #[derive(Clone, Debug)]
 pub struct RtxStore {
-    /// Grows to [`MOST`] where the bitrate asks for it: a power of two.
-    ring: Vec<Stored>,
+    /// In the order they left, which is that of their numbers.
+    trains: VecDeque<Train>,
+    /// Packets before this number are forgotten.
+    oldest: u32,
+    /// One past the newest number.
     next: u32,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Stored {
-    sent: Timestamp,
-    /// When it was sent again.
-    repeated: Option<Timestamp>,
-    rtp_seq: u32,
-    frame: u32,
-    index: u16,
-    count: u16,
-    size_bytes: u16,
-    payload_bytes: u16,
+    /// How many packets are kept; grows to [`MOST`] where the bitrate asks for it.
+    capacity: u32,
+    /// What was sent again and when it last was, by number.
+    repeated: Vec<(u32, Timestamp)>,
 }
 
 /// About 4 s of 2.5 Mbit/s to begin with …
-const FEWEST: usize = 1_024;
+const FEWEST: u32 = 1_024;
 /// … and 3 s of 50 Mbit/s at most.
-const MOST: usize = 16_384;
+const MOST: u32 = 16_384;
 /// A packet younger than this is not forgotten while there is room to grow.
 const WANTED_TIME: TimeDelta = TimeDelta::from_secs(3);
 /// The original sequence number in front of the payload (RFC 4588 section 4).
@@ -36,56 +31,28 @@ const OSN_BYTES: u16 = 2;
 
 impl Default for RtxStore {
     fn default() -> Self {
-        Self { ring: vec![NONE; FEWEST], next: 0 }
+        Self { trains: VecDeque::new(), oldest: 0, next: 0, capacity: FEWEST, repeated: Vec::new() }
     }
 }
-
-const NONE: Stored = Stored {
-    sent: Timestamp::ZERO,
-    repeated: None,
-    rtp_seq: u32::MAX,
-    frame: 0,
-    index: 0,
-    count: 0,
-    size_bytes: 0,
-    payload_bytes: 0,
-};
 
 impl RtxStore {
     /// Packets of the video stream left.
     #[inline]
     pub fn push(&mut self, train: &Train) {
-        for place in 0..train.packets {
-            let packet = train.get(place);
-            self.next = packet.rtp_seq + 1;
-            let place = packet.rtp_seq as usize & (self.ring.len() - 1);
-            if packet.departure - self.ring[place].sent < WANTED_TIME && self.ring[place].rtp_seq != u32::MAX {
-                self.grow();
+        self.next = end_of(train);
+        while self.oldest + self.capacity < self.next
+            && let Some(front) = self.trains.front()
+        {
+            if self.capacity < MOST && train.first.departure - front.first.departure < WANTED_TIME {
+                self.capacity *= 2;
+                continue;
             }
-            let place = packet.rtp_seq as usize & (self.ring.len() - 1);
-            self.ring[place] = Stored {
-                sent: packet.departure,
-                repeated: None,
-                rtp_seq: packet.rtp_seq,
-                frame: packet.frame,
-                index: packet.index,
-                count: packet.count,
-                size_bytes: packet.size_bytes,
-                payload_bytes: packet.payload_bytes,
-            };
+            self.oldest = end_of(front).min(self.next - self.capacity);
+            if end_of(front) == self.oldest {
+                self.trains.pop_front();
+            }
         }
-    }
-
-    #[cold]
-    fn grow(&mut self) {
-        let length = 2 * self.ring.len();
-        if length > MOST {
-            return;
-        }
-        let old = std::mem::replace(&mut self.ring, vec![NONE; length]);
-        for stored in old.into_iter().filter(|stored| stored.rtp_seq != u32::MAX) {
-            self.ring[stored.rtp_seq as usize & (length - 1)] = stored;
-        }
+        self.trains.push_back(*train);
     }
 
     /// The packet to send again for the 16-bit number a NACK names; `None` where it is forgotten or
@@ -93,27 +60,35 @@ impl RtxStore {
     pub fn repeat(&mut self, now: Timestamp, wrapped: u16, holdoff: TimeDelta) -> Option<MediaPacket> {
         let newest = self.next.checked_sub(1)?;
         let seq = newest.checked_sub(u32::from((newest as u16).wrapping_sub(wrapped)))?;
-        let place = seq as usize & (self.ring.len() - 1);
-        let stored = &mut self.ring[place];
-        if stored.rtp_seq != seq || stored.repeated.is_some_and(|at| now - at < holdoff) {
+        if seq < self.oldest {
             return None;
         }
-        stored.repeated = Some(now);
+        let train = self.trains.get(self.trains.partition_point(|train| end_of(train) <= seq))?;
+        let packet = train.get(u16::try_from(seq.checked_sub(train.first.rtp_seq)?).ok()?);
+        let forgotten = self.repeated.partition_point(|&(repeated, _)| repeated < self.oldest);
+        self.repeated.drain(..forgotten);
+        match self.repeated.binary_search_by_key(&seq, |&(repeated, _)| repeated) {
+            Ok(place) if now - self.repeated[place].1 < holdoff => return None,
+            Ok(place) => self.repeated[place].1 = now,
+            Err(place) => self.repeated.insert(place, (seq, now)),
+        }
         Some(MediaPacket {
             transport_seq: 0,
             enqueued: now,
             departure: now,
-            rtp_seq: seq,
             ssrc: RTX_SSRC,
-            frame: stored.frame,
-            index: stored.index,
-            count: stored.count,
-            size_bytes: stored.size_bytes + OSN_BYTES,
-            payload_bytes: stored.payload_bytes,
+            size_bytes: packet.size_bytes + OSN_BYTES,
             kind: PacketKind::Retransmission,
             probe_cluster: None,
+            ..packet
         })
     }
+}
+
+/// One past the last number of a train.
+#[inline]
+fn end_of(train: &Train) -> u32 {
+    train.first.rtp_seq + u32::from(train.packets)
 }
 
 #[cfg(test)]

@@ -281,11 +281,18 @@ impl<P: Send> Path<P> {
         (self.next != Timestamp::MAX).then_some(self.next)
     }
 
-    /// The next packet to come out, where no stage may yet put another before it or take part in
-    /// its coming out. [`Path::pop`] fetches it.
+    /// The next packets to come out, as far as no stage may yet put another between them; there may
+    /// be more. [`Path::pop`] fetches the first, [`Path::skip`] drops any number.
     #[inline]
-    pub fn peek(&self) -> Option<&Delivered<P>> {
-        if self.lazy.is_empty() { self.exits.front() } else { None }
+    pub fn decided(&self) -> &[Delivered<P>] {
+        if self.lazy.is_empty() { self.exits.as_slices().0 } else { &[] }
+    }
+
+    /// Forget the first `packets` of [`Path::decided`].
+    #[inline]
+    pub fn skip(&mut self, packets: usize) {
+        self.exits.drain(..packets);
+        self.next = self.exits.front().map_or(Timestamp::MAX, |exit| exit.at);
     }
 
     /// The next packet that came out at or before `now`, in the order of their exits.

@@ -56,10 +56,11 @@ impl Engine {
         loop {
             let arrival = self.forward.next_arrival().unwrap_or(Timestamp::MAX);
             let feedback = self.reverse.next_arrival().unwrap_or(Timestamp::MAX);
-            let other = feedback.min(receiver_due).min(sender_due).min(sample_due);
+            let others = feedback.min(sender_due).min(sample_due);
+            let other = others.min(receiver_due);
             // Most of what happens is arrivals.
             if arrival <= other && arrival < end {
-                if self.arrive_in_line(other.min(end - TimeDelta::from_nanos(1)), recorder) {
+                if self.arrive_in_line(others.min(receiver_due.min(end) - TimeDelta::from_nanos(1)), recorder) {
                     continue;
                 }
                 self.arrive(arrival, recorder);
@@ -99,17 +100,17 @@ impl Engine {
         recorder.finish(CallFacts { end, capacity_mean, aged })
     }
 
-    /// Packets of one train that come until `until`, the one behind the other, and change nothing
+    /// Packets of one train that come by `until`, the one behind the other, and change nothing
     /// that is due: most packets do. False where the next packet is none of these.
     #[inline]
     fn arrive_in_line(&mut self, until: Timestamp, recorder: &mut Recorder) -> bool {
-        let Some(first) = self.forward.peek().map(|delivered| delivered.packet.payload) else { return false };
+        let decided = self.forward.decided();
+        let Some(first) = decided.first().map(|delivered| delivered.packet.payload) else { return false };
         let Load::Media(train) = self.in_transit.get(first) else { return false };
-        let departure = train.first.departure;
-        let (forward, clock, mut expected) = (&mut self.forward, &self.clock, first);
+        let (departure, clock) = (train.first.departure, &self.clock);
+        let (mut arrivals, mut expected) = (decided.iter(), first);
         let taken = self.receiver.take_run(train, first.place(), || {
-            let at = forward.peek().filter(|next| next.at <= until && next.packet.payload == expected)?.at;
-            forward.pop(at);
+            let at = arrivals.next().filter(|next| next.at <= until && next.packet.payload == expected)?.at;
             let (transport_seq, size_bytes) =
                 (train.first.transport_seq + u64::from(expected.place()), train.size_bytes(expected.place()));
             recorder.record(at, &Record::PacketArrived { transport_seq, size_bytes, departure });
@@ -117,6 +118,7 @@ impl Engine {
             Some(clock.local(at))
         });
         if taken > 0 {
+            self.forward.skip(usize::from(taken));
             self.in_transit.remove(first, taken);
         }
         taken > 0

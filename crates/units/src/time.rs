@@ -62,7 +62,13 @@ impl Timestamp {
     /// `self + delta`, or [`Timestamp::MAX`] where that overflows.
     #[inline]
     pub const fn saturating_add(self, delta: TimeDelta) -> Self {
-        Self(self.0.saturating_add(delta.0))
+        // A branch that is never taken costs less than the arithmetic of the saturating instruction
+        // that the processor lacks.
+        match self.0.checked_add(delta.0) {
+            Some(ns) => Self(ns),
+            None if delta.0 < 0 => Self(i64::MIN),
+            None => Self::MAX,
+        }
     }
 }
 

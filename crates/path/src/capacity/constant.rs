@@ -1,7 +1,7 @@
 //! One rate for ever.
 
 use super::{Capacity, wire_bytes};
-use legato_units::{DataRate, DataSize, Timestamp};
+use legato_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
 /// One rate for ever. Zero never sends.
 #[derive(Clone, Debug)]
@@ -26,7 +26,7 @@ impl Capacity for Constant {
         if bytes != self.last.0 {
             self.last = (bytes, (DataSize::from_bytes(bytes) / self.rate).as_nanos());
         }
-        Timestamp::from_nanos(start.as_nanos().saturating_add(self.last.1))
+        start.saturating_add(TimeDelta::from_nanos(self.last.1))
     }
     fn rate_at(&self, _at: Timestamp) -> DataRate {
         self.rate

@@ -20,7 +20,7 @@ pub struct Bottleneck {
     limit_bytes: u64,
     limit_packets: usize,
     /// Packets that wait: when their transmission begins, and their size. That is also when they
-    /// leave the queue; the packet on the wire fills no buffer.
+    /// leave the queue; the packet on the wire fills no buffer. Some may have left already.
     waiting: VecDeque<(Timestamp, u64)>,
     waiting_bytes: u64,
     last_departure: Timestamp,
@@ -34,33 +34,40 @@ impl Bottleneck {
             limit,
             limit_bytes: limit.bytes(),
             limit_packets: limit.packets(),
-            waiting: VecDeque::new(),
+            waiting: VecDeque::with_capacity(64),
             waiting_bytes: 0,
             last_departure: Timestamp::ZERO,
         }
     }
 
+    /// Whether there is no room for so many bytes, if nothing has left since the last
+    /// [`Bottleneck::serve`].
     #[inline]
+    fn is_full(&self, bytes: u64) -> bool {
+        self.waiting_bytes.saturating_add(bytes) > self.limit_bytes || self.waiting.len() >= self.limit_packets
+    }
+
+    /// Take out what has left by `now`.
+    #[inline(never)]
     fn serve(&mut self, now: Timestamp) {
-        while let Some(&(start, bytes)) = self.waiting.front()
-            && start <= now
-        {
-            self.waiting_bytes -= bytes;
-            self.waiting.pop_front();
-        }
+        let served = self.waiting.partition_point(|&(start, _)| start <= now);
+        self.waiting_bytes -= self.waiting.drain(..served).map(|(_, bytes)| bytes).sum::<u64>();
     }
 }
 
 impl Eager for Bottleneck {
     #[inline(always)]
     fn transit(&mut self, now: Timestamp, size: DataSize, _ecn: &mut Ecn) -> Transit {
-        self.serve(now);
         if self.limit.rescales() {
             self.limit_bytes = self.limit.bytes_at(self.capacity.rate_at(now));
         }
         let bytes = size.as_bytes();
-        if self.waiting_bytes.saturating_add(bytes) > self.limit_bytes || self.waiting.len() >= self.limit_packets {
-            return Transit::Dropped(DropReason::QueueFull);
+        // What has left meanwhile matters only once the queue looks full.
+        if self.is_full(bytes) || self.waiting.len() == self.waiting.capacity() {
+            self.serve(now);
+            if self.is_full(bytes) {
+                return Transit::Dropped(DropReason::QueueFull);
+            }
         }
         let start = now.max(self.last_departure);
         self.last_departure = self.capacity.transmit_end(start, size);

@@ -43,6 +43,8 @@ pub struct Jitter {
     used: usize,
     /// No packet may leave before: the last exit and its serialization.
     free_at: Timestamp,
+    /// The last size and its serialization.
+    serial: (DataSize, TimeDelta),
 }
 
 impl Jitter {
@@ -58,6 +60,7 @@ impl Jitter {
             ahead: [0; BLOCK],
             used: BLOCK,
             free_at: Timestamp::ZERO,
+            serial: (DataSize::ZERO, TimeDelta::ZERO),
         }
     }
 
@@ -85,7 +88,13 @@ impl Eager for Jitter {
         // [rfc8868] §2.3: j(n) = max(j(n), j(n−1) + serial(n−1))
         let exit = now.saturating_add(z).max(self.free_at);
         self.free_at = match self.config.serial {
-            Some(rate) => exit.saturating_add(size / rate),
+            Some(rate) => {
+                // Neighbours mostly are of one size, and a division costs more than all the rest.
+                if size != self.serial.0 {
+                    self.serial = (size, size / rate);
+                }
+                exit.saturating_add(self.serial.1)
+            }
             None => exit,
         };
         Transit::Exit(exit)
