@@ -301,7 +301,8 @@ impl Receiver {
         if !self.unreported {
             self.unreported = true;
             self.next_feedback = self.next_feedback.max(self.now);
-            self.settled = false;
+            // Nothing else changes, so what was due is due.
+            self.settled &= self.due <= self.next_feedback;
         }
         if self.controller.is_some() {
             self.settled = false;

@@ -157,13 +157,25 @@ impl FrameBuffer {
     }
 
     /// When the first packet of a frame after the next one arrived.
+    #[inline]
     pub fn overtaken_since(&self) -> Option<Timestamp> {
+        if self.begun < 2 {
+            return None;
+        }
+        self.first_of_later()
+    }
+
+    #[inline(never)]
+    fn first_of_later(&self) -> Option<Timestamp> {
         let later = self.slots.iter().take(self.begun).skip(1);
         later.filter(|slot| slot.has_packets()).map(|slot| slot.first_arrival).min()
     }
 
     /// How many frames stand before the first whole key frame after the next frame.
     pub fn frames_before_keyframe(&self) -> Option<usize> {
+        if self.begun < 2 {
+            return None;
+        }
         let begun = self.slots.iter().take(self.begun);
         begun.enumerate().skip(1).find(|(_, slot)| slot.encoded.keyframe && slot.is_complete()).map(|(place, _)| place)
     }

@@ -54,6 +54,15 @@ pub struct LossModel {
     newest: usize,
 }
 
+/// To whole numbers, halves to even ones: above 2^52 a double has no fraction, so adding that much
+/// rounds and taking it away again keeps the rest. The processor's own instruction is not in every
+/// 64-bit one, and without it this is a call. For 0 up to 2^51.
+#[inline]
+fn round_ties_even(value: f64) -> f64 {
+    const WHOLE: f64 = (1u64 << 52) as f64;
+    if value < WHOLE { (value + WHOLE) - WHOLE } else { value }
+}
+
 impl LossModel {
     /// `window` observations at most, each older one weighted by `temporal_weight` more.
     pub fn new(window: usize, temporal_weight: f64) -> Self {
@@ -121,7 +130,7 @@ impl LossModel {
         // Weighted sizes are whole bytes there. It matters: the average is held against an inherent
         // loss that is nearly the same number.
         let weighted = |age: usize| {
-            let whole = |kb: f64| (self.weight[age] * kb * 1e3).round_ties_even();
+            let whole = |kb: f64| round_ties_even(self.weight[age] * kb * 1e3);
             (whole(self.lost_kb[age] + self.got_kb[age]), whole(self.lost_kb[age]))
         };
         let (mut total, mut lost) = (0.0, 0.0);
