@@ -4,7 +4,7 @@
 
 Figures are per CPU-second of one core, the best of three, so that a busy machine says nearly the same:
 
-sim_realtime_x            seconds of call simulated: scenarios/steady.toml, GCC, 2.5 Mbit/s, 30 fps from a measured clip
+sim_realtime_x            seconds of call simulated: benches/call_2500kbps.toml, GCC, 2.5 Mbit/s, 30 fps from a measured clip
 sim_packets_per_cpu_s     packets of the forward path in the same
 sim_instructions_per_sim_s  callgrind's count for one second of it; null without valgrind
 calls_per_cpu_s           one-minute calls of a sweep, written to Parquet (log = summary)
@@ -26,8 +26,8 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-SCENARIO = ROOT / "scenarios" / "steady.toml"
-CLIP = ROOT / "profiles" / "asl-please.safetensors"
+SCENARIO = ROOT / "benches" / "call_2500kbps.toml"
+CLIP = ROOT / "profiles" / "foreman.safetensors"
 REPEATS = 3
 
 

@@ -176,10 +176,13 @@ impl Receiver {
 
     #[inline(never)]
     fn take(&mut self, input: ReceiverInput<'_>, sink: &mut impl TraceSink) {
-        self.settled = false;
         match input {
             ReceiverInput::Media(packet) => self.take_media(packet, sink),
-            ReceiverInput::Deadline => self.meet_deadlines(sink),
+            ReceiverInput::Deadline => {
+                self.settled = false;
+                self.meet_deadlines(sink);
+            }
+            // Neither makes anything due: a coded frame is not waited for before a packet of it came.
             ReceiverInput::Coded(frame, captured) => self.frames.expect(frame, captured),
             ReceiverInput::Rtcp(bytes) => self.take_rtcp(bytes),
         }

@@ -132,8 +132,8 @@ mod tests {
         let mut store = store(70_000);
         let now = Timestamp::from_secs(9);
         assert_eq!(store.repeat(now, 70_000u32 as u16, TimeDelta::ZERO), None);
-        assert_eq!(store.repeat(now, (70_000u32 - 1 - MOST as u32) as u16, TimeDelta::ZERO), None);
-        let oldest = 70_000 - MOST as u32;
+        assert_eq!(store.repeat(now, (70_000u32 - 1 - MOST) as u16, TimeDelta::ZERO), None);
+        let oldest = 70_000 - MOST;
         assert_eq!(store.repeat(now, oldest as u16, TimeDelta::ZERO).unwrap().rtp_seq, oldest);
         assert_eq!(RtxStore::default().repeat(now, 0, TimeDelta::ZERO), None);
     }

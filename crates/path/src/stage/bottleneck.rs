@@ -19,6 +19,8 @@ pub struct Bottleneck {
     limit: QueueLimit,
     limit_bytes: u64,
     limit_packets: usize,
+    /// The limit follows the capacity.
+    rescales: bool,
     /// Packets that wait: when their transmission begins, and their size. That is also when they
     /// leave the queue; the packet on the wire fills no buffer. Some may have left already.
     waiting: VecDeque<(Timestamp, u64)>,
@@ -34,6 +36,7 @@ impl Bottleneck {
             limit,
             limit_bytes: limit.bytes(),
             limit_packets: limit.packets(),
+            rescales: limit.rescales(),
             waiting: VecDeque::with_capacity(64),
             waiting_bytes: 0,
             last_departure: Timestamp::ZERO,
@@ -58,7 +61,7 @@ impl Bottleneck {
 impl Eager for Bottleneck {
     #[inline(always)]
     fn transit(&mut self, now: Timestamp, size: DataSize, _ecn: &mut Ecn) -> Transit {
-        if self.limit.rescales() {
+        if self.rescales {
             self.limit_bytes = self.limit.bytes_at(self.capacity.rate_at(now));
         }
         let bytes = size.as_bytes();
