@@ -64,7 +64,7 @@ pub struct Stream {
 impl Stream {
     /// Open a stream.
     pub fn new(settings: Settings) -> Result<Self, Error> {
-        let even = |n: u16, max: u16| n % 2 == 0 && (16..=max).contains(&n);
+        let even = |n: u16, max: u16| n.is_multiple_of(2) && (16..=max).contains(&n);
         if !even(settings.width, 3840) || !even(settings.height, 2160) {
             return Err(Error(format!("OpenH264: {}x{} cannot be coded", settings.width, settings.height)));
         }

@@ -61,7 +61,7 @@ fn compare(a: &[u8], b: &[u8], width: usize, height: usize) -> Option<(f64, f64)
 
 fn picture_bytes(width: usize, height: usize, length: usize) -> PyResult<usize> {
     match width.checked_mul(height) {
-        Some(size) if size > 0 && length % size == 0 => Ok(size),
+        Some(size) if size > 0 && length.is_multiple_of(size) => Ok(size),
         _ => Err(profile_error(format!("{length} bytes are no pictures of {width}x{height}"))),
     }
 }
@@ -149,6 +149,5 @@ pub(crate) fn profile_mean_size(path: &str, encoder: &str, height: u16, qp: f32)
     let tables = rung.and_then(|rung| rung.tables(encoder));
     let table =
         &tables.ok_or_else(|| profile_error(format!("{path}: {encoder} at height {height} was not measured")))?.inter;
-    let total: f64 = (0..table.rows()).map(|row| f64::from(table.at(row, qp).log2_bytes).exp2()).sum();
-    Ok(total / table.rows() as f64)
+    Ok(table.mean_bytes(qp))
 }

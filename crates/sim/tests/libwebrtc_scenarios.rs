@@ -4,6 +4,8 @@
 //! Left out, with the reason: cases that need another sender on the link (TCP fairness), an adapter
 //! change at the socket, or an audio-only call come with cross traffic and live calls.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
 use legato_sim::{CallParts, LoadedCapacity, LoadedClip, Scenario, run_call};
 use legato_trace::{LogLevel, Recorder, SeriesRow, Summary};
 

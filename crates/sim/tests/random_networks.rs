@@ -2,6 +2,8 @@
 //! decisions stay within the limits, packets are conserved, and where there is capacity there is
 //! progress.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
 use legato_control::{REGISTRY, Side};
 use legato_sim::{
     CallParts, CapacitySpec, ControllerSpec, GilbertElliottSpec, JitterSpec, LoadedCapacity, LoadedClip, ReorderSpec,

@@ -1,5 +1,7 @@
 //! Run folders: the same bytes whatever the number of threads, and after a stop in the middle.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
 use legato_sim::{Plan, SimError, Sweep};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -145,7 +147,8 @@ fn logged_frame_sizes_are_a_source_of_their_own() {
 #[test]
 fn every_shipped_scenario_runs() {
     let folder_of_scenarios = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios");
-    let mut files: Vec<_> = std::fs::read_dir(folder_of_scenarios).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut files: Vec<_> =
+        std::fs::read_dir(folder_of_scenarios).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.sort();
     assert!(files.len() >= 5);
     for file in files.iter().filter(|file| file.extension().is_some_and(|end| end == "toml")) {

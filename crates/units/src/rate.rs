@@ -131,7 +131,10 @@ mod tests {
 
     #[test]
     fn rate_times_span_survives_overflow_and_negative_spans() {
-        assert_eq!(DataRate::from_mbps(1_000_000) * TimeDelta::from_secs(100), DataSize::from_bytes(12_500_000_000_000));
+        assert_eq!(
+            DataRate::from_mbps(1_000_000) * TimeDelta::from_secs(100),
+            DataSize::from_bytes(12_500_000_000_000)
+        );
         assert_eq!(DataRate::from_mbps(1) * TimeDelta::from_secs(-1), DataSize::ZERO);
     }
 }

@@ -55,11 +55,8 @@ mod tests {
 
     #[test]
     fn the_last_estimate_is_obeyed_within_the_limits() {
-        let limits = RateLimits {
-            min: DataRate::from_kbps(50),
-            start: DataRate::from_kbps(300),
-            max: DataRate::from_mbps(2),
-        };
+        let limits =
+            RateLimits { min: DataRate::from_kbps(50), start: DataRate::from_kbps(300), max: DataRate::from_mbps(2) };
         let context = Context { limits, start: Timestamp::ZERO, seed: 0, assets: &NoAssets };
         let mut remote = Remote::new(Config {}, context).unwrap();
         assert_eq!(remote.decision().target_bitrate, limits.start);

@@ -102,6 +102,11 @@ impl LevelTable {
         cells[0].log2_bytes + (cells[1].log2_bytes - cells[0].log2_bytes) * share
     }
 
+    /// Mean coded size of all rows at a quantiser, in bytes.
+    pub fn mean_bytes(&self, qp: f32) -> f64 {
+        let sizes = (0..self.rows()).map(|row| libm::exp2(f64::from(self.at(row, qp).log2_bytes)));
+        sizes.sum::<f64>() / self.rows().max(1) as f64
+    }
     /// Frames.
     pub fn rows(&self) -> usize {
         self.cells.len() / self.columns
