@@ -424,7 +424,7 @@ impl Scenario {
         }
         within("video.fps", f64::from(self.video.fps), 1.0, 240.0)?;
         within("video.vbv_ms", f64::from(self.video.vbv_ms), 20.0, 10_000.0)?;
-        one_of("video.decoder", &self.video.decoder, &["loss_tolerant", "sliced", "strict"])?;
+        one_of("video.decoder", &self.video.decoder, &legato_media::decoder::NAMES)?;
         if let Some(audio) = &self.audio {
             within("audio.bitrate_bps", audio.bitrate_bps as f64, 0.0, 1e6)?;
             within("audio.interval_ms", f64::from(audio.interval_ms), 1.0, 1_000.0)?;

@@ -156,7 +156,7 @@ pub fn run_planned(
         trace_family: forward.and_then(|loaded| loaded.family.clone()),
         clip: planned.parts.clip.label.clone(),
         encoder: planned.parts.clip.encoder_name(video).into(),
-        decoder: video.decoder.as_str().into(),
+        decoder: planned.parts.clip.decoder_name(video).into(),
         seed: planned.seed,
     };
     Ok((labels, summary))

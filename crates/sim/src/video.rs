@@ -4,8 +4,6 @@ use crate::error::SimError;
 use crate::network::resolve;
 use crate::scenario::{FrameSizesSpec, LimitsSpec, VideoSpec};
 use crate::seed::Seed;
-use legato_media::decoder::sliced::Sliced;
-use legato_media::decoder::strict::Strict;
 use legato_media::encoder::frame_trace::{self, FrameTraces};
 use legato_media::encoder::resolution::{self, Model, Switching};
 use legato_media::encoder::{loss_tolerant, statistical, x264};
@@ -65,6 +63,12 @@ impl LoadedClip {
             (None, Some(_)) => "frame_sizes",
             (None, None) => "statistical",
         }
+    }
+
+    /// What tables call its decoder. Without pixels nobody can say what a part of a frame is worth:
+    /// only whole frames decode then.
+    pub fn decoder_name<'a>(&self, spec: &'a VideoSpec) -> &'a str {
+        if self.profile.is_some() { &spec.decoder } else { "strict" }
     }
 }
 
@@ -150,11 +154,7 @@ pub fn build_decoder(spec: &VideoSpec, clip: &LoadedClip) -> Result<Box<dyn Deco
         );
         return Err(SimError::Plan(message));
     }
-    match (spec.decoder.as_str(), &clip.profile) {
-        ("loss_tolerant", Some(profile)) => Ok(Box::new(decoder::loss_tolerant::LossTolerant::new(profile.clone()))),
-        ("sliced", Some(profile)) => Ok(Box::new(Sliced::new(profile.clone()))),
-        // Without pixels nobody can say what a part of a frame is worth.
-        (_, Some(profile)) => Ok(Box::new(Strict::of_clip(profile.clone()))),
-        _ => Ok(Box::new(Strict::new())),
-    }
+    let name = clip.decoder_name(spec);
+    let built = decoder::build(name, clip.profile.clone());
+    built.ok_or_else(|| SimError::Plan(format!("video.decoder = {name:?} is not one of {}", decoder::NAMES.join(", "))))
 }

@@ -127,7 +127,7 @@ fn what_cannot_run_is_refused_before_anything_is_written() {
 fn logged_frame_sizes_are_a_source_of_their_own() {
     let logs = concat!(env!("CARGO_MANIFEST_DIR"), "/../../data/frame-sizes");
     let scenario = format!(
-        "duration_s = 20.0\ncontroller = {{ name = \"fixed\", config = {{ target_bitrate_bps = 800000 }} }}\n[video]\n\
+        "duration_s = 20.0\ncontroller = {{ name = \"fixed\", config = {{ target_bitrate_bps = 800000 }} }}\n[video]\ndecoder = \"sliced\"\n\
          frame_sizes = [{{ file = \"{logs}/chat_720p_400.txt\", bitrate_bps = 400000 }}, \
          {{ file = \"{logs}/chat_720p_1000.txt\", bitrate_bps = 1000000 }}]\n"
     );
@@ -139,6 +139,7 @@ fn logged_frame_sizes_are_a_source_of_their_own() {
     let (labels, summary) =
         legato_sim::run_planned(&loaded, 0, legato_trace::LogLevel::Summary, &mut Default::default()).unwrap();
     assert_eq!(&*labels.encoder, "frame_sizes");
+    assert_eq!(&*labels.decoder, "strict", "without pixels only whole frames decode, and tables say so");
     // Every size between two rungs is a mean of theirs; headers come on top.
     assert!((650e3..=900e3).contains(&summary.sending_rate_bps), "{}", summary.sending_rate_bps);
     std::fs::remove_dir_all(&path).unwrap();
@@ -159,5 +160,18 @@ fn every_shipped_scenario_runs() {
             legato_sim::run_planned(&loaded, 0, legato_trace::LogLevel::Summary, &mut Default::default()).unwrap();
         let shown = summary.frames_rendered as f64 / summary.frames_captured as f64;
         assert!(shown > 0.5, "{}: {shown} of the frames shown", file.display());
+    }
+}
+
+#[test]
+fn the_inner_state_of_controller_and_encoder_is_recorded() {
+    let profile = concat!(env!("CARGO_MANIFEST_DIR"), "/../../profiles/foreman.safetensors");
+    let json = serde_json::json!({ "scenario": SCENARIO, "clips": [profile], "seeds": [1] });
+    let loaded = Plan::parse(&json.to_string()).unwrap().load().unwrap();
+    let mut recorder = legato_trace::Recorder::default();
+    legato_sim::run_planned(&loaded, 0, legato_trace::LogLevel::Series, &mut recorder).unwrap();
+    for name in ["trend", "x264_qp", "encoder_height"] {
+        let rows = recorder.gauges().iter().filter(|row| row.name == name).count();
+        assert!((30..=40).contains(&rows), "{name}: {rows} in 4 s, one each 100 ms");
     }
 }
