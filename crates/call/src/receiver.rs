@@ -261,16 +261,6 @@ impl Receiver {
         ReceiverOutput::Deadline(self.due)
     }
 
-    /// The receiver-side controller, where there is one.
-    pub fn controller(&self) -> Option<&dyn RateController> {
-        self.controller.as_deref()
-    }
-
-    /// The delay that playout keeps beyond the fastest frame's.
-    pub fn playout_delay(&self) -> TimeDelta {
-        self.playout.delay()
-    }
-
     #[inline]
     fn deadline(&self) -> Timestamp {
         let mut due = self.next_report;

@@ -197,16 +197,6 @@ impl Sender {
         SenderOutput::Deadline(self.deadline())
     }
 
-    /// The controller, to read.
-    pub fn controller(&self) -> &dyn RateController {
-        &*self.controller
-    }
-
-    /// The encoder, to read.
-    pub fn encoder(&self) -> &dyn Encoder {
-        &*self.encoder
-    }
-
     /// The decision in force.
     pub fn decision(&self) -> &Decision {
         &self.decision
@@ -252,7 +242,9 @@ impl Sender {
         }
         if sink.wants_gauges(self.now) {
             let now = self.now;
-            self.controller.observe(&mut |name, value| sink.record(now, &Record::Gauge { name, value }));
+            let mut gauge = |name, value| sink.record(now, &Record::Gauge { name, value });
+            self.controller.observe(&mut gauge);
+            self.encoder.observe(&mut gauge);
         }
     }
 

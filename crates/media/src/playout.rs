@@ -98,11 +98,6 @@ impl Playout {
         self.last_render
     }
 
-    /// The delay kept beyond the fastest frame's.
-    pub fn delay(&self) -> TimeDelta {
-        self.delay
-    }
-
     fn learn_base(&mut self, now: Timestamp, captured: PeerTimestamp) {
         if now - self.window_start >= BASE_WINDOW {
             self.base = [None, self.base[0]];

@@ -22,7 +22,7 @@ MAX_BINS = 600
 """Points a time line keeps; a longer call has bins merged (rates and quality by mean, delays and loss by maximum)."""
 MAX_GAUGE_POINTS = 200
 """Points a gauge keeps."""
-MAX_GAUGES = 16
+MAX_GAUGES = 24
 """Gauges drawn of one call, in order of name."""
 MAX_GAUGE_CALLS = 12
 """Calls whose gauges are embedded."""
