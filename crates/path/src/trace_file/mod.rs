@@ -170,6 +170,9 @@ pub fn parse(bytes: &[u8], name: &str, format: Option<Format>) -> Result<Vec<Tra
 fn parse_parts(bytes: &[u8], format: Option<Format>) -> Result<(Format, Vec<trace::Part>), Fault> {
     let bytes = inflate::inflated(bytes)?;
     let text = text(&bytes)?;
+    if text.trim().is_empty() {
+        return Err(Fault::whole("is empty"));
+    }
     let unknown = || Fault::whole("is in no known trace format");
     let format = format.or_else(|| Format::detect(text)).ok_or_else(unknown)?;
     let parts = match format {

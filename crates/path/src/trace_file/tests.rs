@@ -106,8 +106,8 @@ fn bad_files_are_refused_in_one_line_that_names_the_place() {
     let deep = "[".repeat(40) + &"]".repeat(40);
     let deep = format!("{{\"uplink\":{deep}}}");
     let cases: &[(&[u8], &str)] = &[
-        (b"", "bad is in no known trace format"),
-        (b"\n\n", "bad is in no known trace format"),
+        (b"", "bad is empty"),
+        (b"\n\n", "bad is empty"),
         (b"hello world\n", "bad is in no known trace format"),
         (b"0\n", r#"bad: time_ms = "0" is the last and so the period: it must be above zero"#),
         (b"5\n3\n", r#"bad:2: time_ms = "3" is before the line before"#),
