@@ -32,6 +32,14 @@ def apply(text: str, path: Path, changes: Mapping[str, Any]) -> str:
     return tomli_w.dumps(table)
 
 
+def nested(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Dotted keys as the tables they mean: ``{"aimd.beta": 0.9}`` is ``{"aimd": {"beta": 0.9}}``."""
+    table: dict[str, Any] = {}
+    for key, value in options.items():
+        _put(table, key, value)
+    return table
+
+
 def parse(options: Iterable[str]) -> dict[str, Any]:
     """``["a.b=1", "c=text"]`` as ``{"a.b": 1, "c": "text"}``."""
     changes: dict[str, Any] = {}

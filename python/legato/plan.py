@@ -100,7 +100,7 @@ def read_scenario(name: str | Path, changes: Mapping[str, Any] | None = None) ->
 
 
 def controllers(specs: Iterable[str]) -> list[str | dict[str, Any]]:
-    """``["gcc,fixed@target_bitrate_bps=800000"]`` as the plan's list; the names are checked.
+    """``["gcc@aimd.beta=0.9,fixed@target_bitrate_bps=800000"]`` as the plan's list; the names are checked.
 
     The option ``label`` is no parameter: it is what reports call the controller.
     """
@@ -112,7 +112,7 @@ def controllers(specs: Iterable[str]) -> list[str | dict[str, Any]]:
         if name not in known:
             raise ControllerError(f"no controller is called '{name}'", hint=f"there are: {', '.join(known)}")
         label = {"label": str(config.pop("label"))} if "label" in config else {}
-        chosen.append({"name": name, "config": config, **label} if config or label else name)
+        chosen.append({"name": name, "config": overrides.nested(config), **label} if config or label else name)
     return chosen
 
 

@@ -62,6 +62,16 @@ def test_a_trace_that_is_not_there_is_refused_by_name(folder: Path, spec: str, s
     assert spec.partition("@")[0] in str(error.value)
 
 
+def test_a_dotted_parameter_reaches_into_a_table_and_back_into_the_command():
+    from legato.report import repeat
+
+    spec = "gcc@aimd.backoff_ratio=0.7,aimd.hold_in_alr=true,label=gentle"
+    chosen = plan.controllers([spec])
+    config = {"aimd": {"backoff_ratio": 0.7, "hold_in_alr": True}}
+    assert chosen == [{"name": "gcc", "config": config, "label": "gentle"}]
+    assert repeat._specs(chosen) == [spec]
+
+
 def test_controllers_take_parameters_and_keep_their_order():
     assert plan.controllers(["oracle,fixed@target_bitrate_bps=800000", "fixed"]) == [
         "oracle",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from collections.abc import Iterator
 from pathlib import PurePath
 from typing import Any
 
@@ -47,10 +48,23 @@ def _specs(entries: Any) -> list[str]:
             found.append(str(entry))
             continue
         name = entry.get("name", entry.get("path", ""))
-        options = entry.get("config") if "name" in entry else {k: v for k, v in entry.items() if k != "path"}
-        set_ = ",".join(f"{key}={_value(value)}" for key, value in (options or {}).items())
+        if "name" in entry:
+            options = dict(_flat(entry.get("config") or {}))
+            options |= {"label": entry["label"]} if entry.get("label") else {}
+        else:
+            options = {key: value for key, value in entry.items() if key != "path"}
+        set_ = ",".join(f"{key}={_value(value)}" for key, value in options.items())
         found.append(f"{name}@{set_}" if set_ else str(name))
     return found
+
+
+def _flat(table: dict[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
+    """Tables within tables as dotted keys."""
+    for key, value in table.items():
+        if isinstance(value, dict):
+            yield from _flat(value, f"{above}{key}.")
+        else:
+            yield above + key, value
 
 
 def _value(value: Any) -> str:
