@@ -62,11 +62,13 @@ Legato.calls = (() => {
     const least = (name) => d3.min(lines, (line) => (line[name] ? d3.min(line[name], (v) => v ?? Infinity) : Infinity));
     const whole = [Math.min(0, d3.min(lines, (l) => l.start)), d3.max(lines, (l) => l.end)];
     const used = most(["target", "sending", "receiver"]), capacity = most(["capacity"]);
+    // In an outage a queue's ms are bytes over next to nothing: they leave through the top where frames were never so late.
+    const late = most(["frame_delay"]), queue = most(["queue"]), waits = Math.max(late * 1.1, Math.min(queue, 500));
     // A link much faster than the call would flatten everything that matters; then capacity leaves through the top.
     const shared = {
       time: range ?? whole, whole,
       rate: Math.max(used > 0 ? Math.min(capacity, used * 1.7) : capacity, used * 1.05) || 1, cut: capacity > used * 1.7 && used > 0 ? capacity : null,
-      delay: most(["queue", "frame_delay"]) || 100, loss: most(["loss"]),
+      delay: waits || 100, queueCut: queue > waits ? queue : null, loss: most(["loss"]),
       quality: most(["ssim"]) > 0 ? [Math.floor(least("ssim")), Math.ceil(most(["ssim"]))] : [0, 20],
       heights: [...new Set(lines.flatMap((line) => (line.height ?? []).filter((h) => h)))].sort(d3.ascending),
     };
@@ -91,7 +93,7 @@ Legato.calls = (() => {
     for (const [from, to] of line.freezes) back.append("rect").attr("class", "s-freeze").attr("x", x(from)).attr("width", Math.max(1, x(to) - x(from))).attr("y", bands.rate[0]).attr("height", bands.end - bands.rate[0]);
 
     const rate = d3.scaleLinear().domain([0, shared.rate]).range([bands.rate[1], bands.rate[0]]);
-    const delay = (shared.delay > 400 ? d3.scaleSqrt() : d3.scaleLinear()).domain([0, shared.delay]).range([bands.delay[1], bands.delay[0]]);
+    const delay = (shared.delay > 400 ? d3.scaleSqrt() : d3.scaleLinear()).domain([0, shared.delay]).range([bands.delay[1], bands.delay[0]]).clamp(true);
     const loss = d3.scaleLinear().domain([0, [5, 10, 20, 50, 100].find((top) => shared.loss <= top) ?? 100]).range([bands.loss[1], bands.loss[0]]);
     const quality = d3.scaleLinear().domain(shared.quality).range([bands.quality[1], bands.quality[0]]);
     const begin = (at) => x(line.start + at * line.step), middle = (at) => x(line.start + (at + 0.5) * line.step), end = (at) => x(line.start + (at + 1) * line.step);
@@ -162,14 +164,15 @@ Legato.calls = (() => {
         root.append("text").attr("x", margin.left - 7).attr("y", scales[name](value)).attr("dy", ".35em").attr("text-anchor", "end").text(Legato.number(+value.toPrecision(2)));
       }
       root.append("text").attr("class", "title").attr("x", margin.left).attr("y", bands[name][0] - 5).style("font-size", "11px")
-        .text(unit + (name === "delay" && scales.delay.exponent ? (scales.delay.exponent() === 1 ? "" : " (square-root axis)") : "") + (name === "rate" && shared.cut ? `, capacity cut off (up to ${Legato.number(+shared.cut.toPrecision(3))})` : ""));
+        .text(unit + (name === "delay" && scales.delay.exponent ? (scales.delay.exponent() === 1 ? "" : " (square-root axis)") : "") + (name === "delay" && shared.queueCut ? `, queue cut off (up to ${Legato.number(+shared.queueCut.toPrecision(2))})` : "") + (name === "rate" && shared.cut ? `, capacity cut off (up to ${Legato.number(+shared.cut.toPrecision(3))})` : ""));
     }
   }
   function delayTicks(scale) {
     const top = scale.domain()[1];
     if (!scale.exponent) return scale.ticks(3);
-    const all = [0, 100, 300, 1000, 3000, 10000, 30000].filter((value) => value <= top);
-    return all.length > 4 ? all.filter((_, at) => at % 2 === all.length % 2 || at === 0) : all;
+    const all = [0, 100, 300, 1000, 3000, 10000, 30000, 100000].filter((value) => value <= top);
+    // A label takes some 12 px of height; the larger ones matter more.
+    return all.reduceRight((kept, value) => (kept.length > 0 && scale(value) - scale(kept[0]) < 12 ? kept : [value, ...kept]), []);
   }
 
   function outcome(call) {
