@@ -42,6 +42,10 @@ def test_what_gcc_says_about_itself_is_drawn(run: Path) -> None:
     calls = timelines.choose_calls(store, 6)
     drawn = timelines.gauges(store, calls)
     assert {calls[one["call"]].variant for one in drawn} >= {"gcc"}
+    # However many calls come before: every controller has its share.
+    many = timelines.choose_calls(store, 1_000)
+    shown = {many[one["call"]].variant for one in timelines.gauges(store, many)}
+    assert shown == {call.variant for call in many}
 
 
 def test_the_same_run_makes_the_same_report(run: Path, tmp_path: Path) -> None:

@@ -182,7 +182,7 @@ def _calls_caption(summary: Summary, shown: int, lines: Sequence[dict[str, Any] 
 
 
 def _gauges_note(with_gauges: int, shown: int) -> str:
-    return f"Of the first {with_gauges} calls that have any." if 0 < with_gauges < shown else ""
+    return f"Of {with_gauges} calls, the first of each controller." if 0 < with_gauges < shown else ""
 
 
 def _statistics(summary: Summary) -> str:

@@ -103,20 +103,21 @@ def timelines(store: Store, calls: Sequence[Call]) -> list[dict[str, Any] | None
 
 
 def gauges(store: Store, calls: Sequence[Call]) -> list[dict[str, Any]]:
-    """Gauges of the first calls that have any: index of the call, names, and packed times and values."""
+    """Gauges of each controller's first calls: index of the call, names, and packed times and values."""
     longest_ms = max((call.duration_s for call in calls), default=0.0) * 1000
     bin_ms = max(SERIES_BIN_MS, -(-round(longest_ms) // MAX_GAUGE_POINTS))
     index = {(call.run, call.call): at for at, call in enumerate(calls)}
+    variants = list(dict.fromkeys(call.variant for call in calls))
+    share = max(1, MAX_GAUGE_CALLS // max(1, len(variants)))
+    chosen = [call for variant in variants for call in [c for c in calls if c.variant == variant][:share]]
     found: dict[int, dict[str, Any]] = {}
-    for run, part, numbers in _by_part(store.runs, calls, "gauges"):
+    for run, part, numbers in _by_part(store.runs, chosen, "gauges"):
         rows = store.rows(
             f"SELECT call, name, time_ms // {bin_ms} AS bin, avg(value) FROM {parquet([part])} "
             f"WHERE call IN ({numbers}) AND isfinite(value) GROUP BY ALL ORDER BY call, name, bin"
         )
         for call, name, at, value in rows:
             at_call = index[run, call]
-            if at_call not in found and len(found) >= MAX_GAUGE_CALLS:
-                continue
             held = found.setdefault(at_call, {})
             if name not in held and len(held) >= MAX_GAUGES:
                 continue

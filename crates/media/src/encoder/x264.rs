@@ -83,6 +83,9 @@ impl Encoder for X264 {
     }
 
     fn observe(&self, gauge: &mut dyn FnMut(&'static str, f64)) {
+        if self.control.frames == 0 {
+            return; // neither a quantiser nor a buffer yet
+        }
         gauge("x264_qp", f64::from(self.last_qp));
         gauge("x264_vbv_fill_ratio", f64::from(self.control.room() / self.control.buffer_size.max(1.0)));
     }
