@@ -22,6 +22,11 @@ pub struct Decision {
     /// Leave out one captured frame in so many, and its share of the target with it; 1 leaves out all
     /// (`None`: none).
     pub drop_one_frame_in: Option<u32>,
+    /// Have each frame coded twice, a little better and a little worse than the last one that was
+    /// sent, and send the larger that fits `max_frame_size`, or neither: [fouladi2018]'s way.
+    pub best_of_two: bool,
+    /// Send nothing at all: a circuit breaker of [rfc8083] has tripped.
+    pub cease: bool,
 }
 
 impl Decision {
@@ -35,6 +40,8 @@ impl Decision {
             congestion_window: None,
             max_frame_size: None,
             drop_one_frame_in: None,
+            best_of_two: false,
+            cease: false,
         }
     }
 }

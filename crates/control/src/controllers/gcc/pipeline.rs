@@ -168,6 +168,8 @@ impl Gcc {
             congestion_window: None,
             max_frame_size: None,
             drop_one_frame_in: self.pushback.drop_one_frame_in(),
+            best_of_two: false,
+            cease: false,
         };
         self.deadline = self.find_deadline();
     }
