@@ -22,6 +22,7 @@
 mod clock;
 mod engine;
 mod error;
+mod flows;
 mod in_transit;
 mod network;
 mod plan;
@@ -33,6 +34,7 @@ mod video;
 
 pub use engine::{Engine, Reply};
 pub use error::SimError;
+pub use flows::{CallSpec, LinkSpec, TcpSpec, UdpSpec};
 pub use in_transit::{InTransit, Load, Ticket};
 pub use network::LoadedCapacity;
 pub use plan::{LoadedPlan, NamedController, NamedTrace, Plan, PlannedCall};

@@ -152,6 +152,18 @@ pub fn build_path<P: Send + 'static>(
     seed: Seed,
     name: &str,
 ) -> Result<Path<P>, SimError> {
+    let mut stages = link_stages(spec, capacity, seed, name)?;
+    stages.extend(tail_stages(spec, capacity.map(|loaded| loaded.reference), seed, name)?);
+    Ok(Path::new(stages))
+}
+
+/// What flows on a link have in common: loss and the bottleneck.
+pub fn link_stages<P: Send + 'static>(
+    spec: &PathSpec,
+    capacity: Option<&LoadedCapacity>,
+    seed: Seed,
+    name: &str,
+) -> Result<Vec<PathStage<P>>, SimError> {
     let stream = |what: &str| seed.stream(&format!("path.{name}.{what}"));
     let refused = |error: &dyn std::fmt::Display| SimError::Plan(format!("{name}: {error}"));
     let mut stages: Vec<PathStage<P>> = Vec::with_capacity(6);
@@ -171,21 +183,30 @@ pub fn build_path<P: Send + 'static>(
     if let Some(loaded) = capacity {
         stages.push(bottleneck(&spec.queue, loaded, || stream("pie")));
     }
-    stages.push(Propagation::fixed(TimeDelta::from_millis_f64(spec.propagation_ms)).into());
+    Ok(stages)
+}
+
+/// What each flow has of its own: propagation, packet delay variation, reordering. `serial` is the
+/// rate of the lowest bottleneck, which jitter keeps packets in order by.
+pub fn tail_stages<P: Send + 'static>(
+    spec: &PathSpec,
+    serial: Option<DataRate>,
+    seed: Seed,
+    name: &str,
+) -> Result<Vec<PathStage<P>>, SimError> {
+    let stream = |what: &str| seed.stream(&format!("path.{name}.{what}"));
+    let mut stages: Vec<PathStage<P>> =
+        vec![Propagation::fixed(TimeDelta::from_millis_f64(spec.propagation_ms)).into()];
     if let Some(jitter) = &spec.jitter {
-        let config = JitterConfig {
-            std: TimeDelta::from_millis_f64(jitter.std_ms),
-            n_std: jitter.n_std,
-            serial: capacity.map(|loaded| loaded.reference),
-        };
+        let config = JitterConfig { std: TimeDelta::from_millis_f64(jitter.std_ms), n_std: jitter.n_std, serial };
         stages.push(Jitter::new(config, stream("jitter")).into());
     }
     if let Some(reorder) = &spec.reorder {
         let extra = TimeDelta::from_millis_f64(reorder.extra_ms);
         let stage = Reorder::new(reorder.packet_ratio, extra, stream("reorder"));
-        stages.push(stage.map_err(|error| refused(&error))?.into());
+        stages.push(stage.map_err(|error| SimError::Plan(format!("{name}: {error}")))?.into());
     }
-    Ok(Path::new(stages))
+    Ok(stages)
 }
 
 fn bottleneck<P: Send + 'static>(

@@ -5,12 +5,11 @@ use crate::engine::Engine;
 use crate::error::SimError;
 use crate::in_transit::InTransit;
 use crate::network::{LoadedCapacity, build_path};
-use crate::scenario::{ControllerSpec, Scenario};
+use crate::scenario::{ControllerSpec, LimitsSpec, Scenario};
 use crate::seed::Seed;
 use crate::video::{self, LoadedClip};
 use legato_call::{AudioConfig, Receiver, ReceiverConfig, Sender, SenderConfig};
 use legato_control::{Assets, CapacityStep, Context, RateController, RateLimits, Side, entry};
-use legato_media::Quality;
 use legato_media::pacer::PacerConfig;
 use legato_media::playout::PlayoutConfig;
 use legato_path::capacity::{Capacity, LinkCapacity};
@@ -44,14 +43,10 @@ pub fn run_call(
     let end = start + TimeDelta::from_secs_f64(scenario.duration_s);
     let engine = build(scenario, parts, Seed(seed), start, end)?;
     recorder.begin(level, start);
-    let offset = u64::from(video::source_offset(&parts.clip, Seed(seed)));
-    let Some(profile) = &parts.clip.profile else { return Ok(engine.run(start, end, None, recorder)) };
-    let aged = |shown: u64, (ssim_db, psnr_db): (f32, f32), frame: u64| {
-        let content = profile.content.picture_at(offset + frame);
-        let worth = profile.freeze.aged(Quality { ssim_db, psnr_db }, content, frame - shown);
-        (worth.ssim_db, worth.psnr_db)
-    };
-    Ok(engine.run(start, end, Some(&aged), recorder))
+    match video::aged_picture(&parts.clip, Seed(seed)) {
+        Some(aged) => Ok(engine.run(start, end, Some(&aged), recorder)),
+        None => Ok(engine.run(start, end, None, recorder)),
+    }
 }
 
 fn build(
@@ -61,16 +56,44 @@ fn build(
     start: Timestamp,
     end: Timestamp,
 ) -> Result<Engine, SimError> {
-    let clock = ReceiverClock::new(TimeDelta::from_millis_f64(scenario.clock.offset_ms), scenario.clock.drift_ppm);
-    let limits = RateLimits {
-        min: DataRate::from_bps(scenario.limits.min_bps),
-        start: DataRate::from_bps(scenario.limits.start_bps),
-        max: DataRate::from_bps(scenario.limits.max_bps),
-    };
     let (mut forward, mut reverse) = (scenario.forward.clone(), scenario.reverse.clone());
     let bottleneck = parts.forward.as_ref().map(|loaded| loaded.draw(seed, &mut forward, &mut reverse));
-    let future = FutureOf { capacity: bottleneck.as_ref().map(|loaded| &loaded.capacity), start, end };
-    let context = |name: &str, start| Context { limits, start, seed: seed.derived(name), assets: &future };
+    let capacity = bottleneck.as_ref().map(|loaded| &loaded.capacity);
+    let Ends { sender, receiver, clock } =
+        build_ends(scenario, parts, &scenario.limits, seed, FutureOf { capacity, start, end })?;
+    Ok(Engine {
+        sender,
+        receiver,
+        forward: build_path(&forward, bottleneck.as_ref(), seed, "forward")?.with_drop_notices(),
+        reverse: build_path(&reverse, parts.reverse.as_ref(), seed, "reverse")?,
+        in_transit: InTransit::default(),
+        clock,
+    })
+}
+
+/// The two ends of a call and the receiver's clock.
+pub(crate) struct Ends {
+    pub sender: Sender,
+    pub receiver: Receiver,
+    pub clock: ReceiverClock,
+}
+
+/// Build the ends of a call that lasts as long as the future it may be told.
+pub(crate) fn build_ends(
+    scenario: &Scenario,
+    parts: &CallParts,
+    limits: &LimitsSpec,
+    seed: Seed,
+    future: FutureOf<'_>,
+) -> Result<Ends, SimError> {
+    let start = future.start;
+    let clock = ReceiverClock::new(TimeDelta::from_millis_f64(scenario.clock.offset_ms), scenario.clock.drift_ppm);
+    let rates = RateLimits {
+        min: DataRate::from_bps(limits.min_bps),
+        start: DataRate::from_bps(limits.start_bps),
+        max: DataRate::from_bps(limits.max_bps),
+    };
+    let context = |name: &str, start| Context { limits: rates, start, seed: seed.derived(name), assets: &future };
     let controller = build_controller(&parts.controller, Side::Sender, context("controller", start))?;
     let receiver_controller = match &scenario.receiver_controller {
         Some(spec) => {
@@ -79,15 +102,12 @@ fn build(
         }
         None => None,
     };
-    let encoder = video::build_encoder(&scenario.video, &scenario.limits, &parts.clip, seed)?;
+    let encoder = video::build_encoder(&scenario.video, limits, &parts.clip, seed)?;
     let decoder = video::build_decoder(&scenario.video, &parts.clip)?;
     let source = video::build_source(&scenario.video, &parts.clip, seed, start);
-    Ok(Engine {
+    Ok(Ends {
         sender: Sender::new(sender_config(scenario, start), controller, encoder, source),
         receiver: Receiver::new(receiver_config(scenario, clock.local(start)), receiver_controller, decoder),
-        forward: build_path(&forward, bottleneck.as_ref(), seed, "forward")?.with_drop_notices(),
-        reverse: build_path(&reverse, parts.reverse.as_ref(), seed, "reverse")?,
-        in_transit: InTransit::default(),
         clock,
     })
 }
@@ -148,10 +168,13 @@ fn receiver_config(scenario: &Scenario, start: Timestamp) -> ReceiverConfig {
 }
 
 /// The future of the forward bottleneck, made only where a controller asks for it.
-struct FutureOf<'a> {
-    capacity: Option<&'a LinkCapacity>,
-    start: Timestamp,
-    end: Timestamp,
+pub(crate) struct FutureOf<'a> {
+    /// Of the bottleneck, where there is one.
+    pub capacity: Option<&'a LinkCapacity>,
+    /// When the call begins …
+    pub start: Timestamp,
+    /// … and ends.
+    pub end: Timestamp,
 }
 
 /// The future is told in means over this.

@@ -2,6 +2,7 @@
 //! unknown ones are refused. docs/scenario.md lists them.
 
 use crate::error::SimError;
+use crate::flows::{CallSpec, Flows, LinkSpec, TcpSpec, UdpSpec};
 use serde::{Deserialize, Serialize};
 
 /// A scenario file.
@@ -34,6 +35,18 @@ pub struct Scenario {
     pub reverse: PathSpec,
     /// The receiver's clock.
     pub clock: ClockSpec,
+    /// Calls beside each other on the same links; none: one call, alone.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub calls: Vec<CallSpec>,
+    /// TCP beside them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tcp: Vec<TcpSpec>,
+    /// Constant-rate UDP beside them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub udp: Vec<UdpSpec>,
+    /// Further bottlenecks that flows are routed over.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub links: Vec<LinkSpec>,
 }
 
 /// Bounds and start of the target bitrate.
@@ -276,6 +289,10 @@ impl Default for Scenario {
             forward: PathSpec::default(),
             reverse: PathSpec::default(),
             clock: ClockSpec::default(),
+            calls: Vec::new(),
+            tcp: Vec::new(),
+            udp: Vec::new(),
+            links: Vec::new(),
         }
     }
 }
@@ -411,13 +428,7 @@ impl Scenario {
     /// Values that no part of the simulator could work with.
     fn check(&self) -> Result<(), (String, String)> {
         within("duration_s", self.duration_s, 0.1, MAX_DURATION_S)?;
-        let limits = &self.limits;
-        if !(limits.min_bps <= limits.start_bps && limits.start_bps <= limits.max_bps) {
-            let LimitsSpec { min_bps, start_bps, max_bps } = limits;
-            let message = format!("min_bps = {min_bps}, start_bps = {start_bps}, max_bps = {max_bps} do not ascend");
-            return Err(("limits".to_owned(), message));
-        }
-        within("limits.max_bps", limits.max_bps as f64, 1e3, 1e10)?;
+        self.limits.check("limits")?;
         if self.video.clip.is_some() && !self.video.frame_sizes.is_empty() {
             let message = "video.clip and video.frame_sizes exclude one another".to_owned();
             return Err(("video".to_owned(), message));
@@ -443,12 +454,35 @@ impl Scenario {
         self.forward.check("forward")?;
         self.reverse.check("reverse")?;
         within("clock.offset_ms", self.clock.offset_ms, -1e12, 1e12)?;
-        within("clock.drift_ppm", self.clock.drift_ppm, -1_000.0, 1_000.0)
+        within("clock.drift_ppm", self.clock.drift_ppm, -1_000.0, 1_000.0)?;
+        let Self { calls, tcp, udp, links, .. } = self;
+        Flows { calls, tcp, udp, links }.check(self.duration_s)
+    }
+
+    /// Whether flows share links; otherwise it is one call, alone.
+    pub fn is_shared(&self) -> bool {
+        !(self.calls.is_empty() && self.tcp.is_empty() && self.udp.is_empty() && self.links.is_empty())
+    }
+
+    /// How many calls it makes for one seed.
+    pub fn calls_per_session(&self) -> usize {
+        self.calls.len().max(1)
+    }
+}
+
+impl LimitsSpec {
+    pub(crate) fn check(&self, key: &str) -> Result<(), (String, String)> {
+        let Self { min_bps, start_bps, max_bps } = self;
+        if !(min_bps <= start_bps && start_bps <= max_bps) {
+            let message = format!("min_bps = {min_bps}, start_bps = {start_bps}, max_bps = {max_bps} do not ascend");
+            return Err((key.to_owned(), message));
+        }
+        within(&format!("{key}.max_bps"), *max_bps as f64, 1e3, 1e10)
     }
 }
 
 impl PathSpec {
-    fn check(&self, path: &str) -> Result<(), (String, String)> {
+    pub(crate) fn check(&self, path: &str) -> Result<(), (String, String)> {
         within(&format!("{path}.propagation_ms"), self.propagation_ms, 0.0, 60_000.0)?;
         within(&format!("{path}.loss_ratio"), self.loss_ratio, 0.0, 1.0)?;
         if let Some(burst) = &self.gilbert_elliott {
@@ -511,7 +545,7 @@ impl CapacitySpec {
     }
 }
 
-fn within(key: &str, value: f64, least: f64, most: f64) -> Result<(), (String, String)> {
+pub(crate) fn within(key: &str, value: f64, least: f64, most: f64) -> Result<(), (String, String)> {
     // Written so that NaN is refused.
     if value >= least && value <= most {
         return Ok(());
@@ -519,7 +553,7 @@ fn within(key: &str, value: f64, least: f64, most: f64) -> Result<(), (String, S
     Err((key.to_owned(), format!("{value} is not within {least} to {most}")))
 }
 
-fn one_of(key: &str, value: &str, known: &[&str]) -> Result<(), (String, String)> {
+pub(crate) fn one_of(key: &str, value: &str, known: &[&str]) -> Result<(), (String, String)> {
     if known.contains(&value) {
         return Ok(());
     }

@@ -7,7 +7,7 @@ use crate::seed::Seed;
 use legato_media::encoder::frame_trace::{self, FrameTraces};
 use legato_media::encoder::resolution::{self, Model, Switching};
 use legato_media::encoder::{loss_tolerant, statistical, x264};
-use legato_media::{Content, Decoder, Encoder, FrameRate, Profile, Source, decoder};
+use legato_media::{Content, Decoder, Encoder, FrameRate, Profile, Quality, Source, decoder};
 use legato_units::Timestamp;
 use std::path::Path;
 use std::sync::Arc;
@@ -81,6 +81,17 @@ pub fn build_source(spec: &VideoSpec, clip: &LoadedClip, seed: Seed, start: Time
 pub fn source_offset(clip: &LoadedClip, seed: Seed) -> u32 {
     let period = clip.profile.as_ref().map_or(1, |profile| profile.content.period());
     (seed.derived("media.source.offset") % u64::from(period.max(1))) as u32
+}
+
+/// What a picture that stays on the screen is worth later, where pixels were measured.
+pub fn aged_picture(clip: &LoadedClip, seed: Seed) -> Option<impl Fn(u64, (f32, f32), u64) -> (f32, f32) + use<>> {
+    let profile = clip.profile.clone()?;
+    let offset = u64::from(source_offset(clip, seed));
+    Some(move |shown: u64, (ssim_db, psnr_db): (f32, f32), frame: u64| {
+        let content = profile.content.picture_at(offset + frame);
+        let worth = profile.freeze.aged(Quality { ssim_db, psnr_db }, content, frame - shown);
+        (worth.ssim_db, worth.psnr_db)
+    })
 }
 
 fn content(fps: u32, clip: &LoadedClip) -> Content {
