@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 
 mod arrival_log;
+mod best_of_two;
 mod datagram;
 mod nack_list;
 mod receiver;

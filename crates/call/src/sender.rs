@@ -1,6 +1,7 @@
 //! The sending end: camera, encoder, packetizer, pacer, retransmission, parity, and the rate
 //! controller that steers them.
 
+use crate::best_of_two::BestOfTwo;
 use crate::rtx_allowance::RtxAllowance;
 use crate::rtx_store::RtxStore;
 use crate::send_history::SendHistory;
@@ -8,7 +9,7 @@ use legato_control::{Decision, Event, PacerQueue, PacketKind, RateController, Se
 use legato_media::pacer::{Pacer, PacerConfig};
 use legato_media::packet::{AUDIO_SSRC, FEC_SSRC, MediaPacket, Train, VIDEO_SSRC};
 use legato_media::packetizer::{self, PACKET_OVERHEAD_BYTES};
-use legato_media::{EncodedFrame, Encoder, EncoderBudget, Source};
+use legato_media::{EncodedFrame, Encoder, EncoderBudget, Source, SourceFrame, Version};
 use legato_trace::{FrameEncoded, PacketSent, Record, TraceSink, TrainSent};
 use legato_units::{DataRate, DataSize, PeerTimestamp, TimeDelta, Timestamp};
 use legato_wire::ntp::{self, CompactNtp, Ntp};
@@ -85,6 +86,7 @@ pub struct Sender {
     coded: Option<(EncodedFrame, PeerTimestamp)>,
     /// Frames since the last one that was left out.
     kept: u32,
+    best_of_two: BestOfTwo,
     keyframe_wanted: bool,
     last_keyframe: Timestamp,
     rtp_seq: u32,
@@ -135,6 +137,7 @@ impl Sender {
             feedback: Event::TransportFeedback(TransportFeedback::default()),
             coded: None,
             kept: 0,
+            best_of_two: BestOfTwo::default(),
             keyframe_wanted: false,
             last_keyframe: config.start,
             rtp_seq: 0,
@@ -262,7 +265,7 @@ impl Sender {
             self.encoder_bitrate = budget.bitrate;
             sink.record(self.now, &Record::EncoderBitrate(budget.bitrate));
         }
-        let frame = self.encoder.encode(self.now, picture, budget);
+        let Some(frame) = self.code(picture, budget) else { return };
         if frame.keyframe {
             self.keyframe_wanted = false;
             self.last_keyframe = self.now;
@@ -284,6 +287,15 @@ impl Sender {
         self.coded = Some((frame, PeerTimestamp::from_nanos(picture.capture.as_nanos())));
         self.tell(&Event::FrameEncoded(frame.info()));
         self.tell(&Event::PacerQueue(PacerQueue { size: self.pacer.queued(), drain: self.pacer.drain_time() }));
+    }
+
+    /// Code a picture; `None` where the controller's budget has no room for it.
+    #[inline]
+    fn code(&mut self, picture: SourceFrame, budget: EncoderBudget) -> Option<EncodedFrame> {
+        if self.decision.best_of_two {
+            return self.best_of_two.code(self.encoder.as_mut(), self.now, picture, budget);
+        }
+        Some(self.encoder.encode(self.now, picture, budget))
     }
 
     /// The controller wants one captured frame in so many left out.
@@ -330,6 +342,7 @@ impl Sender {
             bitrate: DataRate::from_bps(coded),
             max_frame_size: self.decision.max_frame_size,
             keyframe: pressing,
+            version: Version::Budgeted,
         }
     }
 

@@ -19,7 +19,7 @@ pub mod quality;
 mod source;
 
 pub use decoder::{AssembledFrame, DecodedFrame, Decoder};
-pub use encoder::{EncodedFrame, Encoder, EncoderBudget};
+pub use encoder::{EncodedFrame, Encoder, EncoderBudget, Version};
 pub use profile::Profile;
 pub use quality::Quality;
 pub use source::{Content, FrameRate, Playback, Source, SourceFrame};

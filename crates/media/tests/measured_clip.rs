@@ -3,7 +3,7 @@
 use legato_media::decoder::{self, AssembledFrame};
 use legato_media::encoder::resolution::{self, Model, Switching};
 use legato_media::encoder::{loss_tolerant::LossTolerant, openh264::OpenH264, x264, x264::X264};
-use legato_media::{EncodedFrame, Encoder, EncoderBudget, Profile, Source};
+use legato_media::{EncodedFrame, Encoder, EncoderBudget, Profile, Source, Version};
 use legato_units::{DataRate, DataSize, Timestamp};
 use std::path::Path;
 use std::sync::Arc;
@@ -175,4 +175,56 @@ fn damaged_profiles_are_refused_in_one_line() {
 fn equal_calls_give_equal_frames() {
     let once = run(&mut x264(500), &mut source(), &[(100, 300), (100, 100)]);
     assert_eq!(once, run(&mut x264(500), &mut source(), &[(100, 300), (100, 100)]));
+}
+
+/// A clip's frame is tried at both versions, and the encoder goes on as if it had not been.
+#[test]
+fn a_version_that_is_tried_is_the_one_that_is_coded_and_leaves_no_trace() {
+    let encoders: [fn() -> Box<dyn Encoder>; 4] = [
+        || Box::new(x264(1_000)),
+        || Box::new(OpenH264::new(profile(), 1).unwrap()),
+        || Box::new(LossTolerant::new(&profile())),
+        || Box::new(Switching::new(profile(), Model::OpenH264, resolution::Config::default()).unwrap()),
+    ];
+    for new in encoders {
+        let (mut tried, mut plain, mut source) = (new(), new(), source());
+        let budget = EncoderBudget::of_bitrate(DataRate::from_kbps(300));
+        for n in 0..200 {
+            let picture = source.capture();
+            // The budgeted ones in between: versions may come and go.
+            let version = [Version::Finer, Version::Coarser, Version::Budgeted][n / 3 % 3];
+            let asked = EncoderBudget { version, ..budget };
+            for other in [Version::Finer, Version::Coarser, Version::Budgeted] {
+                tried.try_out(picture.capture, picture, EncoderBudget { version: other, ..budget }).unwrap();
+            }
+            let seen = tried.try_out(picture.capture, picture, asked).unwrap();
+            let coded = tried.encode(picture.capture, picture, asked);
+            assert_eq!(seen, coded);
+            assert_eq!(coded, plain.encode(picture.capture, picture, asked));
+        }
+    }
+}
+
+/// A finer version is larger than the last frame, a coarser one smaller. By how much is not symmetric: on a talking
+/// head a finer picture means the still background over again.
+#[test]
+fn versions_lie_around_the_last_frame() {
+    let encoders: [Box<dyn Encoder>; 3] = [
+        Box::new(x264(1_000)),
+        Box::new(OpenH264::new(profile(), 1).unwrap()),
+        Box::new(LossTolerant::new(&profile())),
+    ];
+    for mut encoder in encoders {
+        let mut source = source();
+        let coded = run(encoder.as_mut(), &mut source, &[(100, 120)]);
+        let mean = coded[50..].iter().map(|frame| frame.size.as_bytes()).sum::<u64>() as f64 / 50.0;
+        let picture = source.capture();
+        let version = |version| {
+            let budget = EncoderBudget { version, ..EncoderBudget::of_bitrate(DataRate::from_kbps(120)) };
+            encoder.try_out(picture.capture, picture, budget).unwrap()
+        };
+        let (finer, coarser) = (version(Version::Finer), version(Version::Coarser));
+        let ratios = [finer, coarser].map(|frame| frame.size.as_bytes() as f64 / mean);
+        assert!((1.4..=8.0).contains(&ratios[0]) && (0.25..=0.75).contains(&ratios[1]), "{ratios:?}");
+    }
 }

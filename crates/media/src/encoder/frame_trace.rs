@@ -125,6 +125,8 @@ pub struct FrameTrace {
     target: DataRate,
     transient: Transient,
     at: usize,
+    /// The bitrate of the last version of a frame; `None`: the target sized it.
+    last_version_bps: Option<f64>,
     sequence: u64,
 }
 
@@ -138,8 +140,18 @@ impl FrameTrace {
             target: DataRate::ZERO,
             transient: Transient::default(),
             at: 0,
+            last_version_bps: None,
             sequence: 0,
         }
+    }
+}
+
+impl FrameTrace {
+    /// A version is the clip at another bitrate, within the range the application allows.
+    fn version_bps(&self, log2_step: f32) -> f64 {
+        let last = self.last_version_bps.unwrap_or(self.target.as_bps_f64());
+        let range = &self.config.transient;
+        (last * libm::exp2(f64::from(log2_step))).max(range.min_bitrate_bps as f64).min(range.max_bitrate_bps as f64)
     }
 }
 
@@ -158,8 +170,11 @@ impl Encoder for FrameTrace {
         if keyframe {
             self.at = 0;
         }
-        let traced = self.traces.bytes(self.at, self.target.as_bps_f64());
-        let bytes = if keyframe { traced } else { self.transient.next().unwrap_or(traced) };
+        let version_bps = budget.version.log2_size_step().map(|step| self.version_bps(step));
+        self.last_version_bps = version_bps;
+        let traced = self.traces.bytes(self.at, version_bps.unwrap_or(self.target.as_bps_f64()));
+        let follows = keyframe || version_bps.is_some();
+        let bytes = if follows { traced } else { self.transient.next().unwrap_or(traced) };
         // The first frames of a log are a start-up, and are left out when it wraps.
         self.at = if self.at + 1 == self.traces.frames() { SKIPPED_ON_WRAP } else { self.at + 1 };
         let sequence = self.sequence;
@@ -169,6 +184,10 @@ impl Encoder for FrameTrace {
             size = size.min(max);
         }
         statistical::without_pixels(&frame, sequence, size, keyframe, self.config.transient.height, budget.bitrate)
+    }
+
+    fn try_out(&self, now: Timestamp, frame: SourceFrame, budget: EncoderBudget) -> Option<EncodedFrame> {
+        Some(self.clone().encode(now, frame, budget))
     }
 }
 

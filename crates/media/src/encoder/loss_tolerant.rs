@@ -16,6 +16,8 @@ pub struct LossTolerant {
     width: u16,
     height: u16,
     sequence: u64,
+    /// The last frame's level.
+    last_level: f32,
 }
 
 impl LossTolerant {
@@ -29,6 +31,7 @@ impl LossTolerant {
             width: rung.width,
             height: rung.height,
             sequence: 0,
+            last_level: 0.0,
         }
     }
 }
@@ -38,7 +41,11 @@ impl Encoder for LossTolerant {
         let keyframe = budget.keyframe || self.sequence == 0;
         let wanted = budget.bitrate.as_bps().max(1) as f32 / self.fps;
         let wanted = budget.max_frame_size.map_or(wanted, |most| wanted.min(most.as_bits().max(1) as f32));
-        let level = self.standin.level_for(curve::log2(wanted.max(1.0)));
+        let level = match budget.version.log2_size_step() {
+            Some(step) if self.sequence > 0 => self.standin.level_for(self.standin.log2_bits(self.last_level) + step),
+            _ => self.standin.level_for(curve::log2(wanted.max(1.0))),
+        };
+        self.last_level = level;
         let (bits, quality) = if keyframe {
             (self.standin.first_bits(), self.standin.first_quality())
         } else {
@@ -60,5 +67,9 @@ impl Encoder for LossTolerant {
             quality: Some(quality),
             bitrate: budget.bitrate,
         }
+    }
+
+    fn try_out(&self, now: Timestamp, frame: SourceFrame, budget: EncoderBudget) -> Option<EncodedFrame> {
+        Some(self.clone().encode(now, frame, budget))
     }
 }

@@ -7,6 +7,7 @@ pub mod openh264;
 mod reference;
 pub mod resolution;
 pub mod statistical;
+mod version;
 pub mod x264;
 
 use crate::{Quality, SourceFrame};
@@ -14,10 +15,19 @@ use coder::Coder;
 use legato_control::EncodedFrameInfo;
 use legato_units::{DataRate, DataSize, Timestamp};
 
+pub use version::Version;
+
 /// A video encoder. One call a captured picture; every call gives a frame.
 pub trait Encoder: Send {
     /// Code `frame` within `budget`. `now` never goes back.
     fn encode(&mut self, now: Timestamp, frame: SourceFrame, budget: EncoderBudget) -> EncodedFrame;
+
+    /// What [`Encoder::encode`] would give: a copy of the encoder codes the frame, and the encoder
+    /// itself stays as it is. `None`: it cannot be copied.
+    fn try_out(&self, now: Timestamp, frame: SourceFrame, budget: EncoderBudget) -> Option<EncodedFrame> {
+        let _ = (now, frame, budget);
+        None
+    }
 
     /// Name the inner state worth drawing, for trace and dashboard.
     fn observe(&self, gauge: &mut dyn FnMut(&'static str, f64)) {
@@ -34,12 +44,14 @@ pub struct EncoderBudget {
     pub max_frame_size: Option<DataSize>,
     /// Code a key frame.
     pub keyframe: bool,
+    /// By the bitrate, or a step from the last frame's quality.
+    pub version: Version,
 }
 
 impl EncoderBudget {
     /// A bitrate and nothing else.
     pub const fn of_bitrate(bitrate: DataRate) -> Self {
-        Self { bitrate, max_frame_size: None, keyframe: false }
+        Self { bitrate, max_frame_size: None, keyframe: false, version: Version::Budgeted }
     }
 }
 

@@ -11,7 +11,7 @@
 //! the frame is solved for in one step.
 
 use super::reference::{Carry, Reference};
-use super::{Coder, EncodedFrame, Encoder, EncoderBudget};
+use super::{Coder, EncodedFrame, Encoder, EncoderBudget, Version};
 use crate::SourceFrame;
 use crate::curve::{exp2, log2};
 use crate::profile::Profile;
@@ -49,7 +49,11 @@ impl Encoder for OpenH264 {
             false => reference.log2_bits(&CARRY, table, picture.row, qp),
         };
         self.control.set_bitrate(budget.bitrate);
-        let (qp, mut log2_bits) = if picture.keyframe {
+        let (qp, mut log2_bits) = if let Some(step) = budget.version.qp_step() {
+            let (finest, coarsest) = table.qp_range();
+            let qp = (self.control.last_qp + step).clamp(finest, coarsest);
+            (qp, size_at(qp))
+        } else if picture.keyframe {
             let qp = self.control.key_qp();
             (qp, size_at(qp))
         } else {
@@ -64,9 +68,16 @@ impl Encoder for OpenH264 {
         }
         let bits = exp2(log2_bits);
         self.control.end(qp, bits, change, picture.keyframe);
+        if budget.version != Version::Budgeted {
+            self.control.leave_group();
+        }
         let gained_db = if picture.keyframe { 0.0 } else { reference.quality_db(&CARRY, qp) };
         self.reference.update(qp, picture.keyframe);
         self.coder.finish(&frame, picture, qp, bits, gained_db, budget.bitrate)
+    }
+
+    fn try_out(&self, now: Timestamp, frame: SourceFrame, budget: EncoderBudget) -> Option<EncodedFrame> {
+        Some(self.clone().encode(now, frame, budget))
     }
 
     fn observe(&self, gauge: &mut dyn FnMut(&'static str, f64)) {
@@ -130,6 +141,12 @@ impl RateControl {
     fn start_group(&mut self) {
         self.remaining_bits = self.remaining_bits.min(0.0) + GROUP as f32 * self.bits_per_frame;
         self.remaining_frames = GROUP;
+    }
+
+    /// A frame whose quantiser was not the rate control's belongs to no group: the next one starts
+    /// without its debt.
+    fn leave_group(&mut self) {
+        (self.remaining_bits, self.remaining_frames) = (0.0, 0);
     }
 
     #[cold]

@@ -159,6 +159,10 @@ impl Encoder for Switching {
         coded
     }
 
+    fn try_out(&self, now: Timestamp, frame: SourceFrame, budget: EncoderBudget) -> Option<EncodedFrame> {
+        Some(self.clone().encode(now, frame, budget))
+    }
+
     fn observe(&self, gauge: &mut dyn FnMut(&'static str, f64)) {
         gauge("encoder_height", f64::from(self.height(self.rung)));
         gauge("encoder_switches", f64::from(self.switches));

@@ -61,6 +61,8 @@ pub struct Statistical {
     /// A target heard and not yet obeyed, with the time it will be.
     pending: Option<(Timestamp, DataRate)>,
     transient: Transient,
+    /// Bytes of the last version of a frame, noise not counted; `None`: the bitrate sized it.
+    last_version_bytes: Option<f64>,
     sequence: u64,
 }
 
@@ -74,6 +76,7 @@ impl Statistical {
             current: DataRate::ZERO,
             pending: None,
             transient: Transient::default(),
+            last_version_bytes: None,
             sequence: 0,
         }
     }
@@ -115,6 +118,22 @@ impl Statistical {
         self.transient = Transient::of(&self.config, self.frame_bytes(self.current));
     }
 
+    /// [rfc8593] section 4.1: a size with Laplacian noise.
+    fn noisy(&mut self, bytes: f64) -> f64 {
+        bytes * (1.0 + self.config.size_scale_ratio * self.laplace())
+    }
+
+    /// A version is a size: the RFC knows neither quantisers nor encoders that react at once.
+    fn version_bytes(&mut self, log2_step: f32) -> f64 {
+        let last = self.last_version_bytes.unwrap_or_else(|| self.frame_bytes(self.current));
+        let [least, most] = [self.config.min_bitrate_bps, self.config.max_bitrate_bps]
+            .map(|bps| self.frame_bytes(DataRate::from_bps(bps)));
+        // Limits the wrong way round leave the smaller size.
+        let bytes = (last * libm::exp2(f64::from(log2_step))).max(least).min(most);
+        self.last_version_bytes = Some(bytes);
+        self.noisy(bytes)
+    }
+
     /// A Laplace deviate of scale 1, by inversion.
     fn laplace(&mut self) -> f64 {
         // 53 bits, centred so that neither end is reached.
@@ -130,10 +149,13 @@ impl Encoder for Statistical {
             // The RFC knows no key frames; a forced one is a transient, its burst the key frame.
             self.start_transient();
         }
-        let bytes = self
-            .transient
-            .next()
-            .unwrap_or_else(|| self.frame_bytes(self.current) * (1.0 + self.config.size_scale_ratio * self.laplace()));
+        let bytes = match budget.version.log2_size_step() {
+            Some(step) => self.version_bytes(step),
+            None => {
+                self.last_version_bytes = None;
+                self.transient.next().unwrap_or_else(|| self.noisy(self.frame_bytes(self.current)))
+            }
+        };
         let sequence = self.sequence;
         self.sequence += 1;
         // A Laplacian has no bounds: one size in some 1,600 would fall below zero.
@@ -143,6 +165,10 @@ impl Encoder for Statistical {
         }
         let keyframe = sequence == 0 || budget.keyframe;
         without_pixels(&frame, sequence, size, keyframe, self.config.height, budget.bitrate)
+    }
+
+    fn try_out(&self, now: Timestamp, frame: SourceFrame, budget: EncoderBudget) -> Option<EncodedFrame> {
+        Some(self.clone().encode(now, frame, budget))
     }
 }
 

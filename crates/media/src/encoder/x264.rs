@@ -67,7 +67,16 @@ impl Encoder for X264 {
             false => reference.log2_bits(&CARRY, table, picture.row, qp),
         };
         let start_qp = self.control.start(kind, picture.cost);
-        let (mut qp, mut bits) = self.control.settle(kind, start_qp, self.last_qp, &size_at);
+        let (mut qp, mut bits) = match budget.version.qp_step() {
+            None => self.control.settle(kind, start_qp, self.last_qp, &size_at),
+            Some(step) => {
+                let last_qp = if self.control.frames == 0 { start_qp } else { self.last_qp };
+                let (finest, coarsest) = table.qp_range();
+                let qp = (last_qp + step).clamp(finest, coarsest);
+                self.control.force(kind, qp);
+                (qp, exp2(size_at(qp)))
+            }
+        };
         if let Some(most) = budget.max_frame_size.map(|max| max.as_bits().max(80) as f32)
             && bits > most
         {
@@ -80,6 +89,10 @@ impl Encoder for X264 {
         let gained_db = if picture.keyframe { 0.0 } else { reference.quality_db(&CARRY, qp) };
         self.reference.update(qp, picture.keyframe);
         self.coder.finish(&frame, picture, qp, bits, gained_db, budget.bitrate)
+    }
+
+    fn try_out(&self, now: Timestamp, frame: SourceFrame, budget: EncoderBudget) -> Option<EncodedFrame> {
+        Some(self.clone().encode(now, frame, budget))
     }
 
     fn observe(&self, gauge: &mut dyn FnMut(&'static str, f64)) {
@@ -243,6 +256,13 @@ impl RateControl {
         self.mean_qp_weight = self.mean_qp_weight * 0.95 + 1.0;
         self.last_kind = kind;
         qp
+    }
+
+    /// The frame has this QP whatever was planned, as x264 takes one from its caller: the plan of
+    /// the next frame starts from it.
+    #[inline]
+    fn force(&mut self, kind: Kind, qp: f32) {
+        self.last_scale[kind as usize] = scale_of(qp);
     }
 
     /// The VBV's say before a frame: the scale, and the bits it is predicted to take.
