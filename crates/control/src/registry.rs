@@ -1,13 +1,14 @@
 //! The table of controllers. Properties, fuzzing, scenarios, Python, the command line and the
 //! report find a controller through it and through nothing else.
 
-use crate::controllers::{fixed, gcc, oracle, remote};
+use crate::controllers::{fixed, gcc, nada, oracle, remote};
 use crate::{BuildError, Construct, Context, RateController, Side};
 
 /// Every controller, one line each, by name.
 pub const REGISTRY: &[Entry] = &[
     Entry::of::<fixed::Fixed>(),
     Entry::of::<gcc::Gcc>(),
+    Entry::of::<nada::Nada>(),
     Entry::of::<oracle::Oracle>(),
     Entry::of::<remote::Remote>(),
 ];

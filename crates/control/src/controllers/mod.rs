@@ -2,5 +2,6 @@
 
 pub mod fixed;
 pub mod gcc;
+pub mod nada;
 pub mod oracle;
 pub mod remote;

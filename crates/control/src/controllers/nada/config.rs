@@ -1,0 +1,131 @@
+//! The parameters of [`Nada`](super::Nada), with the RFC's defaults. RMIN and RMAX are the call's limits.
+
+use serde::{Deserialize, Serialize};
+
+/// Parameters of `nada`.
+// [rfc8698] Figure 3 names and sets them; beside each, the RFC's name.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// PRIO: the weight of this flow among others.
+    pub priority_weight: f64,
+    /// XREF: the congestion that a flow at its highest rate puts up with.
+    pub reference_signal_ms: f64,
+    /// KAPPA: gain of the gradual update.
+    pub kappa_gain: f64,
+    /// ETA: gain of the change of the signal.
+    pub eta_gain: f64,
+    /// TAU: bound on the round trip in the gradual update.
+    pub tau_ms: f64,
+    /// DELTA: update the rate this often, at the next feedback.
+    pub update_interval_ms: u32,
+    /// LOGWIN: ratios and the receiving rate are over this window.
+    pub window_ms: u32,
+    /// QEPS: a queue shorter than this is none.
+    pub empty_queue_ms: f64,
+    /// DFILT: what filtering adds to the delay of feedback.
+    pub filter_delay_ms: f64,
+    /// GAMMA_MAX: most that ramp-up adds to what arrives.
+    pub max_ramp_up_ratio: f64,
+    /// QBOUND: most that ramp-up may queue.
+    pub queue_bound_ms: f64,
+    /// MULTILOSS: a loss counts as recent for so many mean intervals between losses.
+    pub loss_memory_factor: f64,
+    /// QTH: delay beyond this is warped while losses are recent.
+    pub warp_threshold_ms: f64,
+    /// LAMBDA: how fast warped delay falls.
+    pub lambda_factor: f64,
+    /// PLRREF: loss of this …
+    pub reference_loss_ratio: f64,
+    /// PMRREF: or marks of this …
+    pub reference_mark_ratio: f64,
+    /// DLOSS: … counts as this much delay,
+    pub loss_penalty_ms: f64,
+    /// DMARK: or as this much.
+    pub mark_penalty_ms: f64,
+    /// XMAX of the authors' simulator: the signal is never more. A message of the RFC could carry 3,276.7.
+    pub max_signal_ms: f64,
+    /// ALPHA: weight of the newest ratio of lost or marked packets.
+    pub smoothing_weight: f64,
+    /// The queuing delay is the least of so many packets.
+    pub delay_filter_packets: u32,
+    /// BETA_V: part of a backlog in the pacer that the encoder makes room for.
+    pub video_shaping_gain: f64,
+    /// BETA_S: part of a backlog that is sent on top.
+    pub sending_shaping_gain: f64,
+    /// FPS: frames a second of the source.
+    pub frame_rate_fps: f64,
+    /// Halve the rate each time so long passes in which packets left and no feedback came.
+    pub feedback_timeout_ms: u32,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            priority_weight: 1.0,
+            reference_signal_ms: 10.0,
+            kappa_gain: 0.5,
+            eta_gain: 2.0,
+            tau_ms: 500.0,
+            update_interval_ms: 100,
+            window_ms: 500,
+            empty_queue_ms: 10.0,
+            filter_delay_ms: 120.0,
+            max_ramp_up_ratio: 0.5,
+            queue_bound_ms: 50.0,
+            loss_memory_factor: 7.0,
+            warp_threshold_ms: 50.0,
+            lambda_factor: 0.5,
+            reference_loss_ratio: 0.01,
+            reference_mark_ratio: 0.01,
+            loss_penalty_ms: 10.0,
+            mark_penalty_ms: 2.0,
+            max_signal_ms: 500.0,
+            smoothing_weight: 0.1,
+            delay_filter_packets: 15,
+            video_shaping_gain: 0.1,
+            sending_shaping_gain: 0.1,
+            frame_rate_fps: 30.0,
+            feedback_timeout_ms: 2_000,
+        }
+    }
+}
+
+/// The longest minimum filter there is room for.
+pub const MAX_FILTER_PACKETS: u32 = 64;
+
+impl Config {
+    /// Name the first key whose value makes no sense.
+    pub fn check(&self) -> Result<(), String> {
+        // Written so that NaN is refused.
+        let within = |key: &str, value: f64, low: f64, high: f64| match value >= low && value <= high {
+            true => Ok(()),
+            false => Err(format!("{key} = {value} is not within [{low}, {high}]")),
+        };
+        within("priority_weight", self.priority_weight, 1e-3, 1e3)?;
+        within("reference_signal_ms", self.reference_signal_ms, 0.01, 1e4)?;
+        within("kappa_gain", self.kappa_gain, 0.0, 10.0)?;
+        within("eta_gain", self.eta_gain, 0.0, 100.0)?;
+        within("tau_ms", self.tau_ms, 1.0, 1e5)?;
+        within("update_interval_ms", self.update_interval_ms.into(), 1.0, 1e4)?;
+        within("window_ms", self.window_ms.into(), 50.0, 1e4)?;
+        within("empty_queue_ms", self.empty_queue_ms, 0.0, 1e4)?;
+        within("filter_delay_ms", self.filter_delay_ms, 0.0, 1e4)?;
+        within("max_ramp_up_ratio", self.max_ramp_up_ratio, 0.0, 10.0)?;
+        within("queue_bound_ms", self.queue_bound_ms, 0.0, 1e4)?;
+        within("loss_memory_factor", self.loss_memory_factor, 0.0, 1e3)?;
+        within("warp_threshold_ms", self.warp_threshold_ms, 0.1, 1e4)?;
+        within("lambda_factor", self.lambda_factor, 0.0, 100.0)?;
+        within("reference_loss_ratio", self.reference_loss_ratio, 1e-6, 1.0)?;
+        within("reference_mark_ratio", self.reference_mark_ratio, 1e-6, 1.0)?;
+        within("loss_penalty_ms", self.loss_penalty_ms, 0.0, 1e4)?;
+        within("mark_penalty_ms", self.mark_penalty_ms, 0.0, 1e4)?;
+        within("max_signal_ms", self.max_signal_ms, 1.0, 3_276.7)?;
+        within("smoothing_weight", self.smoothing_weight, 1e-3, 1.0)?;
+        within("delay_filter_packets", self.delay_filter_packets.into(), 1.0, MAX_FILTER_PACKETS.into())?;
+        within("video_shaping_gain", self.video_shaping_gain, 0.0, 10.0)?;
+        within("sending_shaping_gain", self.sending_shaping_gain, 0.0, 10.0)?;
+        within("frame_rate_fps", self.frame_rate_fps, 1.0, 240.0)?;
+        within("feedback_timeout_ms", self.feedback_timeout_ms.into(), 100.0, 1e5)
+    }
+}

@@ -1,0 +1,200 @@
+//! `nada`: RFC 8698. It believes that congestion is one number, in milliseconds: the queuing delay
+//! plus penalties for packets lost and marked. Flows that hold rate × congestion at one constant share a
+//! bottleneck by their weights, whatever it is that tells them of it.
+//!
+//! It measures one-way delay against the least of ten minutes, the least of the last 15 packets of
+//! it; the ratios of lost and marked packets over half a second, smoothed; and the rate that arrives. While nothing
+//! queues it ramps up from that rate; otherwise it moves gradually, with one term for the distance from the constant and one against change.
+//!
+//! The receiver's half runs at the sender, out of transport-wide feedback, as [rfc8698] section 6.4
+//! allows: no message of NADA's own is on the wire. Missing of the RFC: nothing normative. Ours, where the
+//! RFC is silent: the start at the call's start rate, halving when feedback stays away, a bound on the interval an
+//! update makes up for. docs/papers/rfc8698.md lists every reading.
+
+mod base_delay;
+mod config;
+mod congestion;
+mod log_window;
+mod loss_memory;
+mod reference_rate;
+mod signal;
+
+pub use config::Config;
+
+use crate::{
+    BuildError, Construct, Context, Decision, Event, PacketReport, RateController, RateLimits, Side, TransportFeedback,
+};
+use congestion::{Congestion, Message};
+use legato_units::{DataRate, DataSize, TimeDelta, Timestamp};
+use reference_rate::GradualInput;
+
+/// RFC 8698 at the sender.
+#[derive(Clone)]
+pub struct Nada {
+    config: Config,
+    limits: RateLimits,
+    congestion: Congestion,
+    /// r_ref, in bit/s.
+    reference_bps: f64,
+    /// The last message: its signal is x_prev.
+    message: Message,
+    rtt: TimeDelta,
+    /// t_last; `None`: no feedback yet.
+    last_update: Option<Timestamp>,
+    /// Waits in the pacer.
+    backlog: DataSize,
+    /// When the rate is halved for want of feedback; only while packets leave.
+    timeout: Option<Timestamp>,
+}
+
+impl Construct for Nada {
+    const NAME: &'static str = "nada";
+    const SIDE: Side = Side::Sender;
+    const SUMMARY: &'static str = "RFC 8698: delay, loss and marks as one signal";
+    const CITES: &'static [&'static str] = &["rfc8698", "rfc5348"];
+    type Config = Config;
+
+    fn new(config: Config, context: Context<'_>) -> Result<Self, BuildError> {
+        config.check().map_err(|message| BuildError::Config { controller: Self::NAME, message })?;
+        Ok(Self {
+            congestion: Congestion::new(&config),
+            // Deviates from [rfc8698] section 4.3, which begins at RMIN: the application knows better.
+            reference_bps: context.limits.start.as_bps_f64(),
+            limits: context.limits,
+            message: Message::default(),
+            rtt: INITIAL_RTT,
+            last_update: None,
+            backlog: DataSize::ZERO,
+            timeout: None,
+            config,
+        })
+    }
+}
+
+/// Until a report tells.
+const INITIAL_RTT: TimeDelta = TimeDelta::from_millis(100);
+
+impl Nada {
+    fn take_feedback(&mut self, now: Timestamp, feedback: &TransportFeedback) {
+        let newest = feedback.reports.iter().rev().find(|packet| packet.arrived());
+        if let Some(packet) = newest {
+            self.rtt = (now - packet.departure).max(TimeDelta::ZERO);
+        }
+        for packet in &feedback.reports {
+            self.push(packet);
+        }
+        self.timeout = None;
+        let Some(last) = self.last_update else {
+            // The first feedback begins the first interval.
+            self.last_update = Some(now);
+            return;
+        };
+        if now - last >= TimeDelta::from_millis(i64::from(self.config.update_interval_ms)) {
+            self.update(now - last);
+            self.last_update = Some(now);
+        }
+    }
+
+    #[inline]
+    fn push(&mut self, packet: &PacketReport) {
+        self.congestion.push(&self.config, packet, self.rtt);
+    }
+
+    /// Move r_ref by one interval.
+    fn update(&mut self, elapsed: TimeDelta) {
+        let message = self.congestion.update(&self.config);
+        self.reference_bps = if message.ramp_up {
+            let received_bps = message.received.as_bps_f64();
+            reference_rate::ramp_up(&self.config, self.reference_bps, received_bps, self.rtt.as_millis_f64())
+        } else {
+            let input = GradualInput {
+                signal_ms: message.signal_ms,
+                previous_ms: self.message.signal_ms,
+                // Not in the RFC, whose feedback comes at least every 250 ms: a long silence is no
+                // licence for a leap.
+                elapsed_ms: elapsed.as_millis_f64().min(self.config.tau_ms),
+                max_rate_bps: self.limits.max.as_bps_f64(),
+            };
+            reference_rate::gradual(&self.config, self.reference_bps, input)
+        };
+        self.message = message;
+        self.clip();
+    }
+
+    // [rfc8698] §4.3: r_ref is clipped to [RMIN, RMAX].
+    fn clip(&mut self) {
+        self.reference_bps = self.reference_bps.max(self.limits.min.as_bps_f64()).min(self.limits.max.as_bps_f64());
+    }
+
+    /// What a backlog of the pacer takes from the encoder, or gives to the pacer.
+    // [rfc8698] §5.2.2: r_diff = min(0.05 r_ref, BETA 8 buffer_len FPS).
+    fn shaping_bps(&self, beta: f64) -> f64 {
+        let backlog_bits = 8.0 * self.backlog.as_bytes() as f64;
+        (0.05 * self.reference_bps).min(beta * backlog_bits * self.config.frame_rate_fps)
+    }
+
+    fn halve(&mut self, now: Timestamp) {
+        self.reference_bps *= 0.5;
+        self.clip();
+        let at_floor = self.reference_bps <= self.limits.min.as_bps_f64();
+        self.timeout = (!at_floor).then(|| self.timeout_after(now));
+    }
+
+    fn timeout_after(&self, now: Timestamp) -> Timestamp {
+        now + TimeDelta::from_millis(i64::from(self.config.feedback_timeout_ms))
+    }
+}
+
+impl RateController for Nada {
+    fn on_event(&mut self, now: Timestamp, event: &Event) {
+        match event {
+            Event::PacketSent(_) if self.timeout.is_none() => self.timeout = Some(self.timeout_after(now)),
+            Event::TransportFeedback(feedback) if !feedback.reports.is_empty() => self.take_feedback(now, feedback),
+            Event::PacerQueue(queue) => self.backlog = queue.size,
+            Event::Deadline if self.timeout.is_some_and(|due| due <= now) => self.halve(now),
+            Event::Limits(limits) => {
+                self.limits = *limits;
+                self.clip();
+            }
+            Event::RouteChange => {
+                self.congestion = Congestion::new(&self.config);
+                self.message = Message::default();
+                self.last_update = None;
+                self.reference_bps = self.limits.start.as_bps_f64();
+                self.clip();
+            }
+            _ => {}
+        }
+    }
+
+    fn decision(&self) -> Decision {
+        // [rfc8698] §5.2.2: r_vin = max(RMIN, r_ref − r_diff), r_send = min(RMAX, r_ref + r_diff).
+        let video = DataRate::from_bps_f64(self.reference_bps - self.shaping_bps(self.config.video_shaping_gain));
+        let sending = DataRate::from_bps_f64(self.reference_bps + self.shaping_bps(self.config.sending_shaping_gain));
+        let target = self.limits.clamp(video);
+        Decision { pacing_rate: self.limits.clamp(sending).max(target), ..Decision::of_target(target) }
+    }
+
+    fn next_deadline(&self) -> Option<Timestamp> {
+        self.timeout
+    }
+
+    fn observe(&self, gauge: &mut dyn FnMut(&'static str, f64)) {
+        let (loss_ratio, mark_ratio) = self.congestion.ratios();
+        gauge("signal_ms", self.message.signal_ms);
+        gauge("queuing_delay_ms", self.message.queuing_ms);
+        gauge("ramp_up", f64::from(u8::from(self.message.ramp_up)));
+        gauge("received_bps", self.message.received.as_bps_f64());
+        gauge("loss_ratio", loss_ratio);
+        gauge("mark_ratio", mark_ratio);
+        gauge("reference_bps", self.reference_bps);
+    }
+
+    fn clone_box(&self) -> Box<dyn RateController> {
+        Box::new(self.clone())
+    }
+}
+
+#[cfg(test)]
+#[path = "nada_tests.rs"]
+mod tests;

@@ -1,0 +1,70 @@
+//! No feedback for 3 s at least halves the rate of every sender-side controller that has been
+//! sending, or takes it to the floor. Those that cannot are named here, with the reason.
+
+mod test_link;
+
+use legato_control::{Context, Decision, Event, NoAssets, REGISTRY, RateController, RateLimits, Side};
+use legato_units::{DataRate, TimeDelta, Timestamp};
+use test_link::{Link, Observer, run};
+
+const LIMITS: RateLimits =
+    RateLimits { min: DataRate::from_kbps(50), start: DataRate::from_kbps(300), max: DataRate::from_mbps(4) };
+
+/// What decides without feedback has none to miss.
+const LISTENS_TO_NO_FEEDBACK: &[&str] = &[
+    "fixed",  // always the same
+    "oracle", // told the future
+    "remote", // obeys REMB; the receiver's controller falls silent with its reports
+];
+
+/// `gcc` is libwebrtc's: its back-off begins where 3 s are over and takes a fifth off a second
+/// (`rtt_backoff`), so the half is reached after 6 s. With `rtt_backoff.drop_ratio = 0.5` it is kept.
+const SLOWER: &[(&str, i64)] = &[("gcc", 6_100)];
+
+const GAP_BEGINS: Timestamp = Timestamp::from_secs(20);
+
+/// The last target before the silence, and the highest once it has lasted.
+struct Silence {
+    lasts: TimeDelta,
+    before: DataRate,
+    last_feedback: Timestamp,
+    after: DataRate,
+}
+
+impl Observer for Silence {
+    fn on_event(&mut self, now: Timestamp, event: &Event) {
+        if matches!(event, Event::TransportFeedback(_)) {
+            self.last_feedback = now;
+        }
+    }
+    fn on_decision(&mut self, now: Timestamp, decision: &Decision, _controller: &dyn RateController) {
+        if now < GAP_BEGINS {
+            self.before = decision.target_bitrate;
+        } else if now >= self.last_feedback + self.lasts {
+            self.after = self.after.max(decision.target_bitrate);
+        }
+    }
+}
+
+#[test]
+fn three_seconds_without_feedback_at_least_halve_the_rate() {
+    let senders = REGISTRY.iter().filter(|entry| entry.side == Side::Sender);
+    for entry in senders.filter(|entry| !LISTENS_TO_NO_FEEDBACK.contains(&entry.name)) {
+        let context = Context { limits: LIMITS, start: Timestamp::ZERO, seed: 1, assets: &NoAssets };
+        let mut controller = entry.build(&toml::Table::new(), context).expect("the defaults are valid");
+        let link = Link { feedback_gap: (GAP_BEGINS, Timestamp::MAX), ..Link::default() };
+        let lasts_ms = SLOWER.iter().find(|(name, _)| *name == entry.name).map_or(3_000, |&(_, ms)| ms);
+        let lasts = TimeDelta::from_millis(lasts_ms);
+        let mut silence =
+            Silence { lasts, before: DataRate::ZERO, last_feedback: Timestamp::ZERO, after: DataRate::ZERO };
+        run(&link, controller.as_mut(), TimeDelta::from_secs(40), &mut silence);
+        let Silence { before, after, .. } = silence;
+        println!("{}: {before} before, {after} after {lasts_ms} ms", entry.name);
+        assert!(before > LIMITS.start, "{}: {before} before the silence is no call", entry.name);
+        assert!(
+            after <= before.scale(0.5).max(LIMITS.min),
+            "{}: {before} before, {after} after {lasts_ms} ms",
+            entry.name
+        );
+    }
+}
