@@ -15,6 +15,8 @@ use legato_units::{DataRate, DataSize, PeerTimestamp, TimeDelta, Timestamp};
 use legato_wire::ntp::{self, CompactNtp, Ntp};
 use legato_wire::rtcp::{self, Compound, Message};
 
+mod pause;
+
 /// Parameters of a [`Sender`].
 #[derive(Clone, Copy, Debug)]
 pub struct SenderConfig {
@@ -46,6 +48,8 @@ pub enum SenderInput<'a> {
     Deadline,
     /// The application or the network says so.
     Event(&'a Event),
+    /// Media stops being captured (true) or goes on with a key frame (false); RTCP goes on either way.
+    Pause(bool),
     /// RTCP from the receiver.
     Rtcp(&'a [u8]),
 }
@@ -84,6 +88,7 @@ pub struct Sender {
     /// Reused, so that feedback costs no allocation.
     feedback: Event,
     coded: Option<(EncodedFrame, PeerTimestamp)>,
+    paused: bool,
     /// Frames since the last one that was left out.
     kept: u32,
     best_of_two: BestOfTwo,
@@ -136,6 +141,7 @@ impl Sender {
             told_decision: false,
             feedback: Event::TransportFeedback(TransportFeedback::default()),
             coded: None,
+            paused: false,
             kept: 0,
             best_of_two: BestOfTwo::default(),
             keyframe_wanted: false,
@@ -164,6 +170,7 @@ impl Sender {
         match input {
             SenderInput::Deadline => {}
             SenderInput::Event(event) => self.tell(event),
+            SenderInput::Pause(paused) => self.pause(paused, sink),
             SenderInput::Rtcp(bytes) => self.take_rtcp(bytes, sink),
         }
         if self.controller.next_deadline().is_some_and(|due| due <= now) {
@@ -231,6 +238,9 @@ impl Sender {
         }
         self.stale = false;
         while let Some(cluster) = self.controller.poll_probe() {
+            if self.paused {
+                continue;
+            }
             sink.record(self.now, &Record::Probe { rate: cluster.target_rate });
             self.pacer.add_probe(self.now, cluster);
         }
@@ -240,7 +250,7 @@ impl Sender {
         } else {
             self.told_decision = true;
             self.decision = decision;
-            self.pacer.obey(self.now, &decision, self.history.in_flight());
+            self.pacer.obey(self.now, &self.paced(), self.history.in_flight());
             sink.record(self.now, &Record::Decision(&self.decision));
         }
         if sink.wants_gauges(self.now) {

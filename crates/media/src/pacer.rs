@@ -176,6 +176,11 @@ impl Pacer {
         });
     }
 
+    /// Forget probe clusters, begun or not.
+    pub fn forget_probes(&mut self) {
+        self.clusters.clear();
+    }
+
     /// Queue a packet.
     pub fn push(&mut self, packet: MediaPacket) {
         self.count_in(&packet, 1, u64::from(packet.size_bytes));

@@ -107,7 +107,10 @@ impl SourceFrame {
 #[derive(Clone, Debug)]
 pub struct Source {
     content: Content,
+    /// Pictures are counted from here: the first, or the first after the last pause …
     start: Timestamp,
+    /// … which had this number.
+    start_frame: u64,
     next: u64,
     /// When it is due, so that asking costs nothing.
     due: Timestamp,
@@ -120,10 +123,21 @@ impl Source {
     /// A camera that takes its first picture at `start`, beginning `offset` frames into the clip.
     pub fn new(content: Content, start: Timestamp, offset: u32) -> Self {
         let period = content.period();
-        Self { phase: offset % period, period, content, start, next: 0, due: start }
+        Self { phase: offset % period, period, content, start, start_frame: 0, next: 0, due: start }
     }
 
-    /// When the next picture is due.
+    /// Take no more pictures until [`Source::resume`].
+    pub fn pause(&mut self) {
+        self.due = Timestamp::MAX;
+    }
+
+    /// Take the next picture at `now` and go on from there: the clip stood still meanwhile, and no
+    /// number was given out.
+    pub fn resume(&mut self, now: Timestamp) {
+        (self.start, self.start_frame, self.due) = (now, self.next, now);
+    }
+
+    /// When the next picture is due; [`Timestamp::MAX`] while paused.
     #[inline]
     pub fn next_capture(&self) -> Timestamp {
         self.due
@@ -140,7 +154,7 @@ impl Source {
             complexity: self.content.complexity.get(content as usize).copied(),
         };
         self.next += 1;
-        self.due = self.start + self.content.frame_rate.time_of(self.next);
+        self.due = self.start + self.content.frame_rate.time_of(self.next - self.start_frame);
         self.phase = if self.phase + 1 == self.period { 0 } else { self.phase + 1 };
         frame
     }
@@ -177,5 +191,19 @@ mod tests {
         assert_eq!(ntsc.time_of(1), TimeDelta::from_nanos(33_366_666));
         assert_eq!(FrameRate::THIRTY.time_of(2), TimeDelta::from_nanos(66_666_666));
         assert_eq!(FrameRate::new(0, 1), None);
+    }
+
+    #[test]
+    fn a_pause_takes_no_pictures_and_the_clip_goes_on_where_it_stood() {
+        let content = Content { frames: 100, ..Content::unmeasured(FrameRate::THIRTY) };
+        let mut source = Source::new(content, Timestamp::ZERO, 0);
+        let taken: Vec<_> = (0..3).map(|_| source.capture().frame).collect();
+        assert_eq!(taken, [0, 1, 2]);
+        source.pause();
+        assert_eq!(source.next_capture(), Timestamp::MAX);
+        source.resume(Timestamp::from_secs(5));
+        let frame = source.capture();
+        assert_eq!((frame.frame, frame.content, frame.capture), (3, 3, Timestamp::from_secs(5)));
+        assert_eq!(source.next_capture() - frame.capture, TimeDelta::from_nanos(33_333_333));
     }
 }

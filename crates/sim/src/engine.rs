@@ -1,7 +1,7 @@
 //! One call, packet by packet: who is due next.
 //!
 //! Four things can be due: the head of the forward path, the head of the reverse path, the
-//! receiver, the sender. Each keeps its own queue in order, so the next event is the least of four
+//! receiver, the sender; and, rarely, a pause of the media begins or ends. Each keeps its own queue in order, so the next event is the least of four
 //! times and no heap is needed. At equal times arrivals come before feedback, feedback before the
 //! receiver's deadline, that before the sender's.
 
@@ -36,6 +36,8 @@ pub struct Engine {
     pub reverse: Path<Reply>,
     /// What the receiver's clock shows.
     pub clock: ReceiverClock,
+    /// When media pauses (true) and goes on (false), the next one last.
+    pub turns: Vec<(Timestamp, bool)>,
 }
 
 impl Engine {
@@ -53,10 +55,11 @@ impl Engine {
         let mut receiver_due = self.turn_receiver(start, &mut wake, recorder);
         let sampling = recorder.level() >= LogLevel::Series;
         let mut sample_due = if sampling { start + SERIES_INTERVAL } else { Timestamp::MAX };
+        let mut turn_due = self.next_turn();
         loop {
             let arrival = self.forward.next_arrival().unwrap_or(Timestamp::MAX);
             let feedback = self.reverse.next_arrival().unwrap_or(Timestamp::MAX);
-            let others = feedback.min(sender_due).min(sample_due);
+            let others = feedback.min(sender_due).min(sample_due.min(turn_due));
             let other = others.min(receiver_due);
             // Most of what happens is arrivals.
             if arrival <= other && arrival < end {
@@ -85,6 +88,11 @@ impl Engine {
                 let local = self.clock.local(now);
                 self.receiver.handle(local, ReceiverInput::Deadline, &mut At(recorder, now));
                 receiver_due = self.turn_receiver(now, &mut wake, recorder);
+            } else if turn_due == now {
+                let paused = self.turns.pop().is_some_and(|(_, paused)| paused);
+                self.sender.handle(now, SenderInput::Pause(paused), recorder);
+                sender_due = self.drain_sender(now, recorder);
+                turn_due = self.next_turn();
             } else if sender_due == now {
                 self.sender.handle(now, SenderInput::Deadline, recorder);
                 sender_due = self.drain_sender(now, recorder);
@@ -98,6 +106,10 @@ impl Engine {
         }
         let capacity_mean = self.forward.capacity(start, end);
         recorder.finish(CallFacts { end, capacity_mean, aged })
+    }
+
+    fn next_turn(&self) -> Timestamp {
+        self.turns.last().map_or(Timestamp::MAX, |turn| turn.0)
     }
 
     /// Packets of one train that come by `until`, the one behind the other, and change nothing

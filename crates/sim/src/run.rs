@@ -5,6 +5,7 @@ use crate::engine::Engine;
 use crate::error::SimError;
 use crate::in_transit::InTransit;
 use crate::network::{LoadedCapacity, build_path};
+use crate::pauses;
 use crate::scenario::{ControllerSpec, LimitsSpec, Scenario};
 use crate::seed::Seed;
 use crate::video::{self, LoadedClip};
@@ -68,6 +69,7 @@ fn build(
         reverse: build_path(&reverse, parts.reverse.as_ref(), seed, "reverse")?,
         in_transit: InTransit::default(),
         clock,
+        turns: pauses::turns(&scenario.pauses, start),
     })
 }
 

@@ -3,6 +3,7 @@
 
 use crate::error::SimError;
 use crate::flows::{CallSpec, Flows, LinkSpec, TcpSpec, UdpSpec};
+use crate::pauses::{self, PauseSpec};
 use serde::{Deserialize, Serialize};
 
 /// A scenario file.
@@ -47,6 +48,9 @@ pub struct Scenario {
     /// Further bottlenecks that flows are routed over.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub links: Vec<LinkSpec>,
+    /// When the sender's media is paused.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub pauses: Vec<PauseSpec>,
 }
 
 /// Bounds and start of the target bitrate.
@@ -293,6 +297,7 @@ impl Default for Scenario {
             tcp: Vec::new(),
             udp: Vec::new(),
             links: Vec::new(),
+            pauses: Vec::new(),
         }
     }
 }
@@ -398,7 +403,7 @@ impl Default for ClockSpec {
 /// No scenario text is larger.
 const MAX_TEXT_BYTES: usize = 1 << 20;
 /// A day.
-const MAX_DURATION_S: f64 = 86_400.0;
+pub(crate) const MAX_DURATION_S: f64 = 86_400.0;
 
 impl Scenario {
     /// Read the text of `file`; the name is for messages.
@@ -453,6 +458,7 @@ impl Scenario {
         within("receiver.max_playout_delay_ms", receiver.max_playout_delay_ms, least, 60_000.0)?;
         self.forward.check("forward")?;
         self.reverse.check("reverse")?;
+        pauses::check(&self.pauses)?;
         within("clock.offset_ms", self.clock.offset_ms, -1e12, 1e12)?;
         within("clock.drift_ppm", self.clock.drift_ppm, -1_000.0, 1_000.0)?;
         let Self { calls, tcp, udp, links, .. } = self;
@@ -603,6 +609,8 @@ mod tests {
         assert!(refused("[forward.capacity]\nconstant_bps = 1\ntrace = \"x\"").contains("exactly one of"));
         assert!(refused("[limits]\nmin_bps = 9\nstart_bps = 5").contains("limits: min_bps = 9, start_bps = 5"));
         assert!(refused("[forward.queue]\nlimit_ms = 1.0\nlimit_packets = 2").contains("exclude one another"));
+        let overlapping = "[[pauses]]\nstart_s = 1.0\nend_s = 5.0\n[[pauses]]\nstart_s = 4.0\nend_s = 6.0";
+        assert_eq!(refused(overlapping), "a.toml: pauses[1].start_s: 4 is not within 5 to 86400");
         assert!(refused(&"#".repeat(1 << 21)).contains("more than 1 MiB"));
     }
 }

@@ -28,6 +28,7 @@ pub struct GapWatch {
     sum: TimeDelta,
     stalls: u64,
     stalled: TimeDelta,
+    paused: bool,
 }
 
 impl GapWatch {
@@ -40,6 +41,7 @@ impl GapWatch {
             sum: TimeDelta::ZERO,
             stalls: 0,
             stalled: TimeDelta::ZERO,
+            paused: false,
         }
     }
 
@@ -59,9 +61,18 @@ impl GapWatch {
         (gap > (mean * FREEZE_FACTOR).max(mean + FREEZE_MARGIN)).then_some(freeze)
     }
 
+    /// The sender pauses or goes on. Nobody misses a picture of a pause: a gap that a pause falls into
+    /// counts from where it ended.
+    pub fn paused(&mut self, now: Timestamp, paused: bool) {
+        self.paused = paused;
+        if !paused {
+            self.last = now;
+        }
+    }
+
     /// The call ended; what was frozen then is one more gap.
     pub fn finish(&mut self, end: Timestamp) -> Option<Freeze> {
-        self.rendered(end)
+        if self.paused { None } else { self.rendered(end) }
     }
 
     /// How many stalls, and how long they lasted together.
@@ -108,5 +119,18 @@ mod tests {
     fn a_stall_is_longer_than_200_ms() {
         assert_eq!(freezes([33, 66, 266]).1, 0);
         assert_eq!(freezes([33, 66, 267]).1, 1);
+    }
+
+    #[test]
+    fn a_pause_is_no_freeze_and_what_comes_late_after_it_is() {
+        let ms = Timestamp::from_millis;
+        let mut watch = GapWatch::new(ms(0));
+        assert_eq!([40, 80, 120].map(|at| watch.rendered(ms(at))), [None; 3]);
+        watch.paused(ms(100), true);
+        watch.paused(ms(5_100), false);
+        let late = watch.rendered(ms(5_400)).unwrap();
+        assert_eq!((late.start, late.duration, watch.stalls().0), (ms(5_100), TimeDelta::from_millis(300), 1));
+        watch.paused(ms(5_500), true);
+        assert_eq!(watch.finish(ms(9_000)), None);
     }
 }

@@ -69,6 +69,8 @@ pub enum Record<'a> {
     },
     /// The receiver asked for a key frame.
     Pli,
+    /// Media stops being captured (true) or goes on (false): the application wants it so (sender).
+    Paused(bool),
     /// A probe cluster began (sender).
     Probe {
         /// Its rate.

@@ -389,6 +389,7 @@ impl TraceSink for Recorder {
             Record::FeedbackSent { size_bytes } => self.totals.feedback_bytes += u64::from(size_bytes),
             Record::Nack { packets } => self.totals.nacks += u64::from(packets),
             Record::Pli => self.totals.plis += 1,
+            Record::Paused(paused) => self.gaps.iter_mut().for_each(|gaps| gaps.paused(now, paused)),
             Record::Probe { .. } => self.totals.probes += 1,
         }
     }

@@ -1,0 +1,159 @@
+//! A pause of the media (RFC 8867 section 5.8): camera and microphone stop, and with them padding
+//! and probes, which only stand in for media. What waits in the pacer still leaves, lost packets are
+//! still repeated, and RTCP goes on, so that the round-trip time stays known. The controller is told
+//! nothing: it sees what a real one would, that nothing is sent.
+
+use super::{MIN_KEYFRAME_INTERVAL, Sender};
+use legato_control::Decision;
+use legato_trace::{Record, TraceSink};
+use legato_units::DataRate;
+
+impl Sender {
+    /// Stop or go on. After a pause the next picture is taken at once and coded as a key frame:
+    /// who joins or looks again meanwhile has nothing to refer to.
+    pub(super) fn pause(&mut self, paused: bool, sink: &mut impl TraceSink) {
+        if paused == self.paused {
+            return;
+        }
+        self.paused = paused;
+        sink.record(self.now, &Record::Paused(paused));
+        if paused {
+            self.source.pause();
+            self.next_audio = None;
+            self.pacer.forget_probes();
+        } else {
+            self.source.resume(self.now);
+            self.next_audio = self.config.audio.map(|_| self.now);
+            self.keyframe_wanted = true;
+            self.last_keyframe = self.last_keyframe.min(self.now - MIN_KEYFRAME_INTERVAL);
+        }
+        self.pacer.obey(self.now, &self.paced(), self.history.in_flight());
+    }
+
+    /// What the pacer is to obey.
+    pub(super) fn paced(&self) -> Decision {
+        if self.paused { Decision { padding_rate: DataRate::ZERO, ..self.decision } } else { self.decision }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{AudioConfig, Sender, SenderConfig, SenderInput, SenderOutput};
+    use legato_control::{Decision, Event, PacketKind, ProbeCluster, RateController};
+    use legato_media::encoder::statistical::{Config, Statistical};
+    use legato_media::pacer::PacerConfig;
+    use legato_media::{Content, FrameRate, Source};
+    use legato_units::{DataRate, TimeDelta, Timestamp};
+    use rand_chacha::ChaCha8Rng;
+    use rand_core::SeedableRng;
+
+    /// Pads up to 1 Mbit/s and probes each second.
+    #[derive(Clone)]
+    struct Pushy {
+        next_probe: Timestamp,
+        due: bool,
+    }
+
+    impl RateController for Pushy {
+        fn on_event(&mut self, now: Timestamp, event: &Event) {
+            if matches!(event, Event::Deadline) && now >= self.next_probe {
+                (self.next_probe, self.due) = (now + TimeDelta::from_secs(1), true);
+            }
+        }
+        fn decision(&self) -> Decision {
+            Decision { padding_rate: DataRate::from_mbps(1), ..Decision::of_target(DataRate::from_kbps(500)) }
+        }
+        fn next_deadline(&self) -> Option<Timestamp> {
+            Some(self.next_probe)
+        }
+        fn poll_probe(&mut self) -> Option<ProbeCluster> {
+            std::mem::take(&mut self.due).then_some(ProbeCluster {
+                id: 1,
+                target_rate: DataRate::from_mbps(2),
+                min_duration: TimeDelta::from_millis(15),
+                min_packets: 5,
+                min_delta: TimeDelta::from_millis(2),
+            })
+        }
+        fn clone_box(&self) -> Box<dyn RateController> {
+            Box::new(self.clone())
+        }
+    }
+
+    /// What left when: `'k'` a key frame coded, `'f'` another frame, `'a'` audio, `'v'` video, `'p'` padding or a
+    /// probe's, `'r'` RTCP. Paused from `pause_ms` to `resume_ms` of 4 s.
+    fn call(pause_ms: i64, resume_ms: i64) -> Vec<(i64, char)> {
+        let (start, rate) = (Timestamp::ZERO, FrameRate::THIRTY);
+        let encoder = Statistical::new(Config::default(), rate, ChaCha8Rng::seed_from_u64(1));
+        let config = SenderConfig {
+            start,
+            pacer: PacerConfig::default(),
+            retransmit: true,
+            max_pacer_queue: TimeDelta::from_secs(2),
+            audio: Some(AudioConfig { bitrate: DataRate::from_kbps(20), interval: TimeDelta::from_millis(20) }),
+        };
+        let controller = Pushy { next_probe: start, due: false };
+        let source = Source::new(Content::unmeasured(rate), start, 0);
+        let mut sender = Sender::new(config, Box::new(controller), Box::new(encoder), source);
+        let mut turns = [(pause_ms, true), (resume_ms, false)].into_iter().peekable();
+        let (mut now, mut out) = (start, Vec::new());
+        while now < Timestamp::from_secs(4) {
+            match turns.next_if(|turn| Timestamp::from_millis(turn.0) == now) {
+                Some((_, paused)) => sender.handle(now, SenderInput::Pause(paused), &mut ()),
+                None => sender.handle(now, SenderInput::Deadline, &mut ()),
+            }
+            let due = loop {
+                let what = match sender.poll(&mut ()) {
+                    SenderOutput::Coded(frame, _) => {
+                        if frame.keyframe {
+                            'k'
+                        } else {
+                            'f'
+                        }
+                    }
+                    SenderOutput::Media(train) => match train.first.kind {
+                        PacketKind::Audio => 'a',
+                        PacketKind::Padding => 'p',
+                        _ => 'v',
+                    },
+                    SenderOutput::Rtcp(_) => 'r',
+                    SenderOutput::Deadline(due) => break due,
+                };
+                out.push(((now - start).as_millis(), what));
+            };
+            assert!(
+                due > now || turns.peek().is_some_and(|turn| Timestamp::from_millis(turn.0) == now),
+                "it stands still"
+            );
+            now = turns.peek().map_or(due, |turn| due.min(Timestamp::from_millis(turn.0)));
+        }
+        out
+    }
+
+    #[test]
+    fn in_a_pause_nothing_leaves_but_rtcp_and_what_the_pacer_held() {
+        let sent = call(1_005, 3_005);
+        let of = |kinds: &str, from, to| {
+            sent.iter().filter(|(ms, what)| kinds.contains(*what) && (from..to).contains(ms)).count()
+        };
+        assert!(of("p", 0, 1_005) > 10, "the controller pads and probes before it");
+        assert_eq!((of("kfap", 1_005, 3_005), of("v", 1_200, 3_005)), (0, 0));
+        assert_eq!(of("r", 1_005, 3_005), 2);
+    }
+
+    #[test]
+    fn after_a_pause_media_goes_on_at_once_with_a_key_frame() {
+        let sent = call(1_005, 3_005);
+        let coded: Vec<_> = sent.iter().filter(|(ms, what)| "kf".contains(*what) && *ms >= 3_005).copied().collect();
+        assert_eq!(coded[..3], [(3_005, 'k'), (3_038, 'f'), (3_071, 'f')]);
+        assert!(sent.contains(&(3_005, 'a')) && sent.contains(&(3_025, 'a')));
+        assert!(sent.iter().any(|(ms, what)| *what == 'p' && *ms > 3_005));
+    }
+
+    #[test]
+    fn a_pause_shorter_than_the_interval_of_key_frames_ends_with_one_all_the_same() {
+        let sent = call(40, 90);
+        let keyframes: Vec<_> = sent.iter().filter(|(_, what)| *what == 'k').map(|(ms, _)| *ms).collect();
+        assert_eq!(keyframes, [0, 90]);
+    }
+}

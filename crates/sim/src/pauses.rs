@@ -1,0 +1,32 @@
+//! Pauses of the media as a scenario asks for them (RFC 8867 section 5.8).
+
+use crate::scenario::{MAX_DURATION_S, within};
+use legato_units::{TimeDelta, Timestamp};
+use serde::{Deserialize, Serialize};
+
+/// A time without media: camera and microphone stand still, RTCP goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PauseSpec {
+    /// From here on …
+    pub start_s: f64,
+    /// … to here, where a key frame follows at once.
+    pub end_s: f64,
+}
+
+/// Pauses follow one another.
+pub(crate) fn check(pauses: &[PauseSpec]) -> Result<(), (String, String)> {
+    let mut earliest = 0.0;
+    for (place, &PauseSpec { start_s, end_s }) in pauses.iter().enumerate() {
+        within(&format!("pauses[{place}].start_s"), start_s, earliest, MAX_DURATION_S)?;
+        within(&format!("pauses[{place}].end_s"), end_s, start_s, MAX_DURATION_S)?;
+        earliest = end_s;
+    }
+    Ok(())
+}
+
+/// When media pauses (true) and goes on (false), the first last.
+pub(crate) fn turns(pauses: &[PauseSpec], start: Timestamp) -> Vec<(Timestamp, bool)> {
+    let at = |s| start + TimeDelta::from_secs_f64(s);
+    pauses.iter().rev().flat_map(|pause| [(at(pause.end_s), false), (at(pause.start_s), true)]).collect()
+}
