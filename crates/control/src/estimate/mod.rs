@@ -1,7 +1,10 @@
-//! What several controllers share: arrival groups, trend lines, rates over windows.
+//! What several controllers share: arrival groups, trend lines, rates over windows, loss events.
 
 pub mod arrival_groups;
 pub mod feedback_rtt;
 pub mod link_capacity;
+pub mod loss_events;
+pub mod loss_intervals;
 pub mod robust_throughput;
+pub mod tcp_equation;
 pub mod trendline;
