@@ -1,7 +1,7 @@
 //! The table of controllers. Properties, fuzzing, scenarios, Python, the command line and the
 //! report find a controller through it and through nothing else.
 
-use crate::controllers::{fixed, gcc, nada, oracle, remote};
+use crate::controllers::{fixed, gcc, nada, oracle, remote, tfrc};
 use crate::{BuildError, Construct, Context, RateController, Side};
 
 /// Every controller, one line each, by name.
@@ -11,6 +11,7 @@ pub const REGISTRY: &[Entry] = &[
     Entry::of::<nada::Nada>(),
     Entry::of::<oracle::Oracle>(),
     Entry::of::<remote::Remote>(),
+    Entry::of::<tfrc::Tfrc>(),
 ];
 
 /// One line of [`REGISTRY`].

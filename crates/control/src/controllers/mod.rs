@@ -5,3 +5,4 @@ pub mod gcc;
 pub mod nada;
 pub mod oracle;
 pub mod remote;
+pub mod tfrc;

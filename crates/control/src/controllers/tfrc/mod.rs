@@ -1,0 +1,130 @@
+//! `tfrc`: TCP-friendly rate control [rfc5348]. It believes that a flow is fair when it sends no more
+//! than a TCP flow would on the same path, and that a call is better off with the mean of that than
+//! with TCP's saw-tooth: it measures round trips and the rate of loss events, and sends what the
+//! throughput equation gives.
+//!
+//! Sender-based: reports stand for the receiver's part. What differs from the RFC, and why, is in
+//! docs/papers/rfc5348.md.
+
+pub mod config;
+pub mod data_limit;
+pub mod packet_size;
+pub mod receive_rate;
+pub mod sender;
+
+pub use config::Config;
+
+use crate::{BuildError, Construct, Context, Decision, Event, RateController, RateLimits, Side};
+use legato_units::Timestamp;
+use sender::TfrcSender;
+
+/// TCP-friendly rate control.
+#[derive(Clone)]
+pub struct Tfrc {
+    sender: TfrcSender,
+    limits: RateLimits,
+    /// What `decision` answers; formed when something changed, as drivers ask after every packet.
+    decision: Decision,
+}
+
+impl Construct for Tfrc {
+    const NAME: &'static str = "tfrc";
+    const SIDE: Side = Side::Sender;
+    const SUMMARY: &'static str = "TCP-friendly rate control, the throughput equation at the loss event rate";
+    const CITES: &'static [&'static str] = &["rfc5348", "rfc3448"];
+    type Config = Config;
+
+    fn new(config: Config, context: Context<'_>) -> Result<Self, BuildError> {
+        config.check().map_err(|message| BuildError::Config { controller: Self::NAME, message })?;
+        let Context { limits, start, .. } = context;
+        let sender = TfrcSender::new(config, limits.start, start);
+        let mut tfrc = Self { sender, limits, decision: Decision::of_target(limits.start) };
+        tfrc.publish();
+        Ok(tfrc)
+    }
+}
+
+impl Tfrc {
+    /// [rfc5348] §4.6: packets leave at X_inst. The encoder is asked for the same, so that the pacer
+    /// need not hold what it cannot send.
+    fn publish(&mut self) {
+        let rate = self.limits.clamp(self.sender.instantaneous());
+        self.decision = Decision { pacing_rate: rate, ..Decision::of_target(rate) };
+    }
+}
+
+impl RateController for Tfrc {
+    #[inline]
+    fn on_event(&mut self, now: Timestamp, event: &Event) {
+        match event {
+            Event::PacketSent(packet) => return self.sender.on_sent(packet.size.as_bytes()),
+            Event::PacerQueue(queue) => return self.sender.on_pacer_queue(queue.drain),
+            Event::TransportFeedback(feedback) => self.sender.on_feedback(now, feedback),
+            Event::Deadline => self.sender.on_deadline(now),
+            Event::Limits(limits) => self.limits = *limits,
+            Event::RouteChange => self.sender.reset(self.limits.start, now),
+            _ => return,
+        }
+        self.publish();
+    }
+
+    #[inline]
+    fn decision(&self) -> Decision {
+        self.decision
+    }
+
+    #[inline]
+    fn next_deadline(&self) -> Option<Timestamp> {
+        Some(self.sender.next_deadline())
+    }
+
+    fn observe(&self, gauge: &mut dyn FnMut(&'static str, f64)) {
+        self.sender.observe(gauge);
+    }
+
+    fn clone_box(&self) -> Box<dyn RateController> {
+        Box::new(self.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::NoAssets;
+    use legato_units::DataRate;
+
+    fn build(config: Config) -> Result<Tfrc, BuildError> {
+        let limits =
+            RateLimits { min: DataRate::from_kbps(30), start: DataRate::from_kbps(300), max: DataRate::from_mbps(2) };
+        Tfrc::new(config, Context { limits, start: Timestamp::ZERO, seed: 0, assets: &NoAssets })
+    }
+
+    /// [rfc5348] §4.6: packets are s / X_inst apart, so the pacer runs at X_inst, and the encoder with it.
+    #[test]
+    fn encoder_and_pacer_get_the_same_rate_within_the_limits() {
+        let mut tfrc = build(Config::default()).unwrap();
+        for (s, kbps) in [(0, 300), (2, 150), (4, 75), (6, 38), (8, 30)] {
+            tfrc.sender.on_sent(1_000);
+            tfrc.on_event(Timestamp::from_secs(s), &Event::Deadline);
+            let decision = tfrc.decision();
+            assert_eq!(decision.pacing_rate, decision.target_bitrate);
+            assert_eq!((decision.target_bitrate.as_bps() + 500) / 1_000, kbps);
+        }
+    }
+
+    #[test]
+    fn another_route_starts_over() {
+        let mut tfrc = build(Config::default()).unwrap();
+        tfrc.sender.on_sent(1_000);
+        tfrc.on_event(Timestamp::from_secs(2), &Event::Deadline);
+        tfrc.on_event(Timestamp::from_secs(3), &Event::RouteChange);
+        assert_eq!(tfrc.decision().target_bitrate, DataRate::from_kbps(300));
+        assert_eq!(tfrc.next_deadline(), Some(Timestamp::from_secs(5)));
+    }
+
+    #[test]
+    fn a_refusal_names_key_and_value() {
+        let error = build(Config { packets_per_ack: 7, ..Config::default() }).err().expect("refused");
+        assert_eq!(error.to_string(), "controller tfrc: packets_per_ack = 7 is not within [1, 2]");
+    }
+}
