@@ -1,17 +1,19 @@
 //! The table of controllers. Properties, fuzzing, scenarios, Python, the command line and the
 //! report find a controller through it and through nothing else.
 
-use crate::controllers::{fixed, gcc, nada, oracle, remote, tfrc};
+use crate::controllers::{fixed, gcc, jm_tfrc, nada, oracle, remote, tfrc, vtfrc};
 use crate::{BuildError, Construct, Context, RateController, Side};
 
 /// Every controller, one line each, by name.
 pub const REGISTRY: &[Entry] = &[
     Entry::of::<fixed::Fixed>(),
     Entry::of::<gcc::Gcc>(),
+    Entry::of::<jm_tfrc::JmTfrc>(),
     Entry::of::<nada::Nada>(),
     Entry::of::<oracle::Oracle>(),
     Entry::of::<remote::Remote>(),
     Entry::of::<tfrc::Tfrc>(),
+    Entry::of::<vtfrc::Vtfrc>(),
 ];
 
 /// One line of [`REGISTRY`].

@@ -2,7 +2,9 @@
 
 pub mod fixed;
 pub mod gcc;
+pub mod jm_tfrc;
 pub mod nada;
 pub mod oracle;
 pub mod remote;
 pub mod tfrc;
+pub mod vtfrc;
