@@ -20,6 +20,7 @@
 #![forbid(unsafe_code)]
 
 mod clock;
+pub mod cross_traffic;
 mod engine;
 mod error;
 mod flows;

@@ -1,0 +1,124 @@
+//! What a TCP flow is told about itself, as a scenario writes it.
+
+use super::congestion::Algorithm;
+use super::packet::{HEADER_BYTES, MAX_SEGMENT_BYTES};
+use super::workload::Workload;
+use serde::{Deserialize, Serialize};
+
+/// Both ends of a TCP flow.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct TcpConfig {
+    /// `bbr`, `cubic` or `reno`.
+    pub congestion_control: Algorithm,
+    /// What there is to send: `"long"`, `{ once = { bytes = 2_000_000 } }` or `{ on_off = { … } }`.
+    pub workload: Workload,
+    /// Payload of a full segment; 52 bytes of headers come on top.
+    pub segment_bytes: u16,
+    /// Sent at once at the start. Absent: 3 for `reno`, as [rfc5681] has it for this size of segment, else 10 ([rfc6928]).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub initial_window_segments: Option<u32>,
+    /// The receiver acknowledges at least every so many segments; 1 does not delay.
+    pub ack_every_segments: u8,
+    /// How long an acknowledgment waits for a second segment.
+    pub delayed_ack_ms: u32,
+    /// Grow by the bytes acknowledged in congestion avoidance (recommended), not by their acknowledgments (`reno` only).
+    pub byte_counting: bool,
+    /// The retransmission timer never waits less.
+    pub min_rto_ms: u32,
+    /// What the receiver buffers; no more is ever outstanding.
+    pub receive_window_bytes: u32,
+    /// Send ECN-capable packets and answer marks. `bbr` ignores them.
+    pub ecn: bool,
+}
+
+impl Default for TcpConfig {
+    fn default() -> Self {
+        Self {
+            congestion_control: Algorithm::Reno,
+            workload: Workload::Long,
+            segment_bytes: MAX_SEGMENT_BYTES,
+            initial_window_segments: None,
+            ack_every_segments: 2,
+            delayed_ack_ms: DELAYED_ACK_MS,
+            byte_counting: true,
+            min_rto_ms: MIN_RTO_MS,
+            receive_window_bytes: RECEIVE_WINDOW_BYTES,
+            ecn: false,
+        }
+    }
+}
+
+impl TcpConfig {
+    /// Values that cannot be, as key (below `place`) and what is wrong.
+    ///
+    /// # Errors
+    /// The first such value.
+    pub fn check(&self, place: &str) -> Result<(), (String, String)> {
+        let within = |key: &str, value: u64, least: u64, most: u64| {
+            if (least..=most).contains(&value) {
+                return Ok(());
+            }
+            Err((format!("{place}.{key}"), format!("{value} is not within {least} to {most}")))
+        };
+        within("segment_bytes", self.segment_bytes.into(), 64, u64::from(u16::MAX - HEADER_BYTES))?;
+        within("initial_window_segments", self.initial_window_segments.unwrap_or(1).into(), 1, 1_000)?;
+        within("ack_every_segments", self.ack_every_segments.into(), 1, 100)?;
+        within("delayed_ack_ms", self.delayed_ack_ms.into(), 0, 500)?;
+        within("min_rto_ms", self.min_rto_ms.into(), 1, 60_000)?;
+        let least = 4 * u64::from(self.segment_bytes);
+        within("receive_window_bytes", self.receive_window_bytes.into(), least, 1 << 30)?;
+        self.workload.check(&format!("{place}.workload"))
+    }
+
+    /// In bytes.
+    pub(super) fn initial_window(&self) -> u64 {
+        let default = match (self.congestion_control, self.segment_bytes) {
+            // [rfc5681] §3.1: 4, 3 or 2 segments, the smaller they are the more.
+            (Algorithm::Reno, ..=1_095) => 4,
+            (Algorithm::Reno, ..=2_190) => 3,
+            (Algorithm::Reno, _) => 2,
+            // [rfc6928] §2: ten segments, at most 14,600 bytes unless two are more.
+            _ => (14_600 / u32::from(self.segment_bytes)).clamp(2, 10),
+        };
+        u64::from(self.initial_window_segments.unwrap_or(default)) * u64::from(self.segment_bytes)
+    }
+}
+
+// [rfc5681] §4.2 asks for less than 500 ms; Linux waits 40 ms at least, and about that where round trips are short.
+const DELAYED_ACK_MS: u32 = 40;
+// [rfc6298] §2.4: one second. Linux has 200 ms.
+const MIN_RTO_MS: u32 = 1_000;
+/// 6 MiB, as large as Linux lets it grow by itself.
+const RECEIVE_WINDOW_BYTES: u32 = 6 << 20;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// [rfc5681] §3.1 and [rfc6928] §2.
+    #[test]
+    fn initial_windows_depend_on_the_algorithm_and_the_segments() {
+        let segments = |congestion_control, segment_bytes: u16| {
+            let config = TcpConfig { congestion_control, segment_bytes, ..TcpConfig::default() };
+            config.initial_window() / u64::from(segment_bytes)
+        };
+        assert_eq!([536, 1_448, 4_000].map(|bytes| segments(Algorithm::Reno, bytes)), [4, 3, 2]);
+        assert_eq!([536, 1_448, 4_000, 9_000].map(|bytes| segments(Algorithm::Cubic, bytes)), [10, 10, 3, 2]);
+        let config = TcpConfig { initial_window_segments: Some(7), ..TcpConfig::default() };
+        assert_eq!(config.initial_window(), 7 * 1_448);
+    }
+
+    #[test]
+    fn what_a_scenario_writes_is_read_and_what_cannot_be_is_refused_by_key() {
+        let config: TcpConfig = toml::from_str("congestion_control = \"cubic\"\nworkload = \"long\"").expect("valid");
+        assert_eq!((config.congestion_control, config.check("tcp")), (Algorithm::Cubic, Ok(())));
+        let config: TcpConfig = toml::from_str("[workload.on_off]\nstarts_on = true").expect("valid");
+        assert!(matches!(&config.workload, Workload::OnOff(on_off) if on_off.starts_on && on_off.max_bytes == 50_000));
+        assert!(toml::from_str::<TcpConfig>("congestion_control = \"vegas\"").is_err());
+        assert!(toml::from_str::<TcpConfig>("[workload.on_off]\nmean = 1").is_err());
+        let config = TcpConfig { delayed_ack_ms: 501, ..TcpConfig::default() };
+        let (key, message) = config.check("tcp.0").expect_err("too long");
+        assert_eq!((key.as_str(), message.as_str()), ("tcp.0.delayed_ack_ms", "501 is not within 0 to 500"));
+    }
+}

@@ -1,0 +1,143 @@
+//! [rfc5681]: believes that loss means congestion and nothing else does. Doubles the window each round
+//! trip until the first loss (slow start), then adds a segment a round trip (congestion avoidance), halves
+//! at a loss, and begins again from one segment after a timeout. Recovery itself, and with it the window's
+//! inflation by duplicate acknowledgments, is the connection's, by SACK ([rfc6675]).
+
+use super::{AckSample, Congestion, CongestionControl, Phase};
+
+/// Windows in bytes.
+#[derive(Clone, Debug)]
+pub(super) struct Reno {
+    /// SMSS.
+    segment: u64,
+    initial: u64,
+    window: u64,
+    /// Slow start below, congestion avoidance from here.
+    threshold: u64,
+    byte_counting: bool,
+    /// Acknowledged since the window last grew in congestion avoidance.
+    counted: u64,
+}
+
+impl Reno {
+    pub fn new(segment_bytes: u16, initial_window_bytes: u64, byte_counting: bool) -> Self {
+        Self {
+            segment: u64::from(segment_bytes),
+            initial: initial_window_bytes,
+            window: initial_window_bytes,
+            // [rfc5681] §3.1: arbitrarily high at first.
+            threshold: u64::MAX,
+            byte_counting,
+            counted: 0,
+        }
+    }
+
+    /// [rfc5681] eq. (4): ssthresh = max(FlightSize / 2, 2 SMSS).
+    fn halve(&mut self, flight: u64) {
+        self.threshold = (flight / 2).max(2 * self.segment);
+        self.counted = 0;
+    }
+}
+
+impl CongestionControl for Reno {
+    fn on_ack(&mut self, ack: &AckSample) {
+        // [rfc3168] §6.1.2: acknowledgments that echo marks do not grow the window.
+        if ack.phase == Phase::Recovery || ack.acked_bytes == 0 || !ack.window_limited || ack.marked {
+            return;
+        }
+        if self.window < self.threshold {
+            // [rfc5681] eq. (2): cwnd += min(N, SMSS).
+            self.window += ack.acked_bytes.min(self.segment);
+        } else if self.byte_counting {
+            // [rfc5681] §3.1, recommended: a full segment once cwnd bytes have been acknowledged.
+            self.counted += ack.acked_bytes;
+            if self.counted >= self.window {
+                self.counted -= self.window;
+                self.window += self.segment;
+            }
+        } else {
+            // [rfc5681] eq. (3): cwnd += SMSS · SMSS / cwnd at each acknowledgment, at least one byte.
+            self.window += (self.segment * self.segment / self.window).max(1);
+        }
+    }
+
+    fn on_congestion(&mut self, congestion: &Congestion) {
+        self.halve(congestion.prior_in_flight_bytes);
+        // [rfc6675] §5 (4.2): cwnd = ssthresh = FlightSize / 2.
+        self.window = self.threshold;
+    }
+
+    fn on_timeout(&mut self, in_flight_bytes: u64, again: bool) {
+        if !again {
+            self.halve(in_flight_bytes);
+        }
+        // [rfc5681] §3.1: the loss window, one segment.
+        self.window = self.segment;
+    }
+
+    fn on_idle_restart(&mut self) {
+        // [rfc5681] §4.1: RW = min(IW, cwnd).
+        self.window = self.window.min(self.initial);
+    }
+
+    fn window_bytes(&self) -> u64 {
+        self.window
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Cause;
+    use super::super::testing::{ack, congestion};
+    use super::*;
+
+    /// [rfc5681] eq. (2): each acknowledgment adds what it acknowledges, at most a segment; [rfc3168] §6.1.2: not one that
+    /// echoes a mark.
+    #[test]
+    fn slow_start_adds_a_segment_an_acknowledgment() {
+        let mut reno = Reno::new(1_000, 3_000, true);
+        reno.on_ack(&ack(1_000));
+        assert_eq!(reno.window_bytes(), 4_000);
+        reno.on_ack(&ack(2_000));
+        assert_eq!(reno.window_bytes(), 5_000);
+        reno.on_ack(&ack(300));
+        assert_eq!(reno.window_bytes(), 5_300);
+        reno.on_ack(&AckSample { window_limited: false, ..ack(1_000) });
+        reno.on_ack(&AckSample { marked: true, ..ack(1_000) });
+        assert_eq!(reno.window_bytes(), 5_300);
+    }
+
+    /// [rfc5681] §3.1 and eq. (3), by hand at ten segments: bytes counted give one segment after 10,000 bytes; else
+    /// 1,000 · 1,000 / 10,000 = 100 bytes an acknowledgment.
+    #[test]
+    fn congestion_avoidance_adds_a_segment_a_round_trip() {
+        let mut counting = Reno { threshold: 10_000, ..Reno::new(1_000, 10_000, true) };
+        (0..4).for_each(|_| counting.on_ack(&ack(2_000)));
+        assert_eq!(counting.window_bytes(), 10_000);
+        counting.on_ack(&ack(2_000));
+        assert_eq!(counting.window_bytes(), 11_000);
+        let mut plain = Reno { threshold: 10_000, ..Reno::new(1_000, 10_000, false) };
+        plain.on_ack(&ack(2_000));
+        assert_eq!(plain.window_bytes(), 10_100);
+    }
+
+    /// [rfc5681] eq. (4), §3.1 and §4.1; [rfc6675] §5: half of what was in flight, never below two segments; a timeout
+    /// leaves one, and a second one for the same data does not halve again.
+    #[test]
+    fn losses_halve_and_timeouts_leave_one_segment() {
+        let mut reno = Reno::new(1_000, 20_000, true);
+        reno.on_congestion(&congestion(Cause::Loss, 18_000));
+        assert_eq!((reno.window_bytes(), reno.threshold), (9_000, 9_000));
+        reno.on_ack(&AckSample { phase: Phase::Recovery, ..ack(9_000) });
+        assert_eq!(reno.window_bytes(), 9_000);
+        reno.on_timeout(8_000, false);
+        assert_eq!((reno.window_bytes(), reno.threshold), (1_000, 4_000));
+        reno.on_timeout(1_000, true);
+        assert_eq!((reno.window_bytes(), reno.threshold), (1_000, 4_000));
+        reno.on_congestion(&congestion(Cause::Mark, 1_000));
+        assert_eq!(reno.window_bytes(), 2_000);
+        let mut idle = Reno { window: 50_000, ..Reno::new(1_000, 3_000, true) };
+        idle.on_idle_restart();
+        assert_eq!(idle.window_bytes(), 3_000);
+    }
+}

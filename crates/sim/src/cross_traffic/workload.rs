@@ -1,0 +1,152 @@
+//! What a TCP flow has to send: for ever, once, or now and then as [rfc8868] models short transfers. Each
+//! fetch is a connection of its own: a first window, slow start, no memory of the last one. The handshake and the
+//! request before it are not simulated and cost no time; they may be thought of as part of the idle time.
+
+use legato_units::TimeDelta;
+use rand_chacha::ChaCha8Rng;
+use rand_core::RngCore;
+use serde::{Deserialize, Serialize};
+
+/// What there is to send.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Workload {
+    /// Data without end.
+    #[default]
+    Long,
+    /// Fetches with idle times between.
+    OnOff(OnOff),
+    /// One transfer.
+    Once(Once),
+}
+
+/// Fetches of random size, idle times of random length.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct OnOff {
+    /// The smallest fetch.
+    pub min_bytes: u32,
+    /// The largest; between them all are as likely.
+    pub max_bytes: u32,
+    /// Mean of the exponential idle time between the end of a fetch and the next.
+    pub idle_mean_s: f64,
+    /// Begins with a fetch, not with an idle time.
+    pub starts_on: bool,
+}
+
+/// One transfer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Once {
+    /// Its size.
+    pub bytes: u64,
+}
+
+impl Default for OnOff {
+    // [rfc8868] §5.1: 30 to 50 KB, 10 s.
+    fn default() -> Self {
+        Self { min_bytes: 30_000, max_bytes: 50_000, idle_mean_s: 10.0, starts_on: false }
+    }
+}
+
+impl Workload {
+    /// See [`super::TcpConfig::check`].
+    pub(super) fn check(&self, place: &str) -> Result<(), (String, String)> {
+        match self {
+            Self::OnOff(OnOff { min_bytes: 0, .. }) => {
+                Err((format!("{place}.on_off.min_bytes"), "0 is not at least 1".to_owned()))
+            }
+            Self::OnOff(OnOff { min_bytes, max_bytes, .. }) if max_bytes < min_bytes => {
+                let message = format!("{max_bytes} is less than min_bytes = {min_bytes}");
+                Err((format!("{place}.on_off.max_bytes"), message))
+            }
+            // Written so that NaN is refused.
+            Self::OnOff(OnOff { idle_mean_s, .. }) if !(*idle_mean_s >= 0.0 && *idle_mean_s <= 86_400.0) => {
+                Err((format!("{place}.on_off.idle_mean_s"), format!("{idle_mean_s} is not within 0 to 86400")))
+            }
+            Self::Once(Once { bytes: 0 }) => Err((format!("{place}.once.bytes"), "0 is not at least 1".to_owned())),
+            _ => Ok(()),
+        }
+    }
+
+    /// How long to wait before the first connection.
+    pub(super) fn first_idle(&self, rng: &mut ChaCha8Rng) -> TimeDelta {
+        match self {
+            Self::OnOff(on_off) if !on_off.starts_on => on_off.idle(rng),
+            _ => TimeDelta::ZERO,
+        }
+    }
+
+    /// Bytes of the next connection.
+    pub(super) fn transfer_bytes(&self, rng: &mut ChaCha8Rng) -> u64 {
+        match self {
+            Self::Long => u64::MAX,
+            Self::OnOff(OnOff { min_bytes, max_bytes, .. }) => {
+                let span = f64::from(max_bytes - min_bytes) + 1.0;
+                u64::from(*min_bytes) + (unit(rng) * span) as u64
+            }
+            Self::Once(once) => once.bytes,
+        }
+    }
+
+    /// How long to wait after a connection has ended; `None`: for ever.
+    pub(super) fn next_idle(&self, rng: &mut ChaCha8Rng) -> Option<TimeDelta> {
+        match self {
+            Self::OnOff(on_off) => Some(on_off.idle(rng)),
+            Self::Long | Self::Once(_) => None,
+        }
+    }
+}
+
+impl OnOff {
+    /// Exponential, by inversion.
+    fn idle(&self, rng: &mut ChaCha8Rng) -> TimeDelta {
+        TimeDelta::from_secs_f64(-self.idle_mean_s * libm::log(1.0 - unit(rng)))
+    }
+}
+
+/// Uniform in `[0, 1)`.
+fn unit(rng: &mut ChaCha8Rng) -> f64 {
+    (rng.next_u64() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Seed;
+
+    /// [rfc8868] §5.1: sizes uniform in 30 to 50 KB, idle times exponential with mean 10 s.
+    #[test]
+    fn fetches_are_uniform_and_idle_times_exponential() {
+        let workload = Workload::OnOff(OnOff::default());
+        let mut rng = Seed(1).stream("workload");
+        let sizes: Vec<u64> = (0..20_000).map(|_| workload.transfer_bytes(&mut rng)).collect();
+        let mean = sizes.iter().sum::<u64>() as f64 / 20_000.0;
+        assert!((mean - 40_000.0).abs() < 150.0 && sizes.iter().all(|size| (30_000..=50_000).contains(size)), "{mean}");
+        let idle: Vec<f64> =
+            (0..20_000).map(|_| workload.next_idle(&mut rng).expect("goes on").as_secs_f64()).collect();
+        let mean = idle.iter().sum::<f64>() / 20_000.0;
+        // Half of them are shorter than 10 ln 2 = 6.93 s.
+        let short = idle.iter().filter(|&&s| s < 6.931_47).count() as f64 / 20_000.0;
+        assert!((mean - 10.0).abs() < 0.25 && (short - 0.5).abs() < 0.015, "{mean} {short}");
+    }
+
+    #[test]
+    fn the_first_wait_depends_on_how_it_starts() {
+        let mut rng = Seed(1).stream("workload");
+        let on = Workload::OnOff(OnOff { starts_on: true, ..OnOff::default() });
+        assert_eq!(on.first_idle(&mut rng), TimeDelta::ZERO);
+        assert!(Workload::OnOff(OnOff::default()).first_idle(&mut rng) > TimeDelta::ZERO);
+        assert_eq!((Workload::Long.first_idle(&mut rng), Workload::Long.next_idle(&mut rng)), (TimeDelta::ZERO, None));
+    }
+
+    #[test]
+    fn workloads_that_cannot_be_are_refused_by_key() {
+        let refused = |workload: Workload| workload.check("tcp.workload").expect_err("refused").0;
+        let on_off = OnOff { min_bytes: 2, max_bytes: 1, ..OnOff::default() };
+        assert_eq!(refused(Workload::OnOff(on_off)), "tcp.workload.on_off.max_bytes");
+        let on_off = OnOff { idle_mean_s: f64::NAN, ..OnOff::default() };
+        assert_eq!(refused(Workload::OnOff(on_off)), "tcp.workload.on_off.idle_mean_s");
+        assert_eq!(refused(Workload::Once(Once { bytes: 0 })), "tcp.workload.once.bytes");
+    }
+}
