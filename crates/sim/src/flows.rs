@@ -1,15 +1,13 @@
 //! The flows of a scenario that has more than one: calls, TCP and UDP beside each other on shared
 //! links. A scenario that names none of these is one call on a path of its own.
 
+use crate::cross_traffic::{TcpConfig, UdpConfig};
+use crate::pauses::{self, PauseSpec};
 use crate::scenario::{CapacitySpec, ControllerSpec, LimitsSpec, PathSpec, QueueSpec, one_of, within};
 use serde::{Deserialize, Serialize};
 
 /// The names a flow's `direction` may have.
 pub const DIRECTIONS: [&str; 2] = ["forward", "reverse"];
-/// The names a TCP flow's `algorithm` may have.
-pub const ALGORITHMS: [&str; 3] = ["bbr", "cubic", "reno"];
-/// The names a TCP flow's `workload` may have.
-pub const WORKLOADS: [&str; 2] = ["long", "short"];
 /// No scenario has more flows of a kind.
 const MAX_FLOWS: usize = 1_000;
 
@@ -40,24 +38,21 @@ pub struct CallSpec {
     /// Its limits; absent: the scenario's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limits: Option<LimitsSpec>,
+    /// Times without media, from the session's start.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub pauses: Vec<PauseSpec>,
     /// Its weight against other calls, for controllers with a parameter `priority`; others know none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub priority: Option<f64>,
 }
 
 /// A TCP flow.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TcpSpec {
     /// What reports call it; absent: `tcp 1`, `tcp 2`, …
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// `reno`, `cubic` or `bbr`.
-    pub algorithm: String,
-    /// `long`: data without end; `short`: fetches of 30 to 50 kB with pauses between, RFC 8868 section 2.4.
-    pub workload: String,
-    /// A short flow begins with a fetch; otherwise with a pause.
-    pub starts_on: bool,
     /// It begins then.
     pub start_s: f64,
     /// It ends then; absent: with the scenario.
@@ -72,58 +67,33 @@ pub struct TcpSpec {
     /// Names of `links` its data passes, in order; absent: the scenario's own bottleneck.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub route: Vec<String>,
-}
-
-impl Default for TcpSpec {
-    fn default() -> Self {
-        Self {
-            name: None,
-            algorithm: "reno".to_owned(),
-            workload: "long".to_owned(),
-            starts_on: true,
-            start_s: 0.0,
-            stop_s: None,
-            direction: None,
-            propagation_ms: None,
-            route: Vec::new(),
-        }
-    }
+    /// Congestion control, workload and the rest.
+    pub config: TcpConfig,
 }
 
 /// Constant-rate UDP.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct UdpSpec {
     /// What reports call it; absent: `udp 1`, `udp 2`, …
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// `[[time_s, rate_bps], …]`; before the first it is silent.
-    pub steps: Vec<(f64, u64)>,
-    /// Bytes of each packet on the wire.
-    pub packet_bytes: u32,
+    /// It begins then; its steps count from there.
+    pub start_s: f64,
     /// It ends then; absent: with the scenario.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stop_s: Option<f64>,
     /// It goes `forward` (absent) or in `reverse`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub direction: Option<String>,
+    /// Its one-way propagation; absent: that of the scenario's path.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub propagation_ms: Option<f64>,
     /// Names of `links` it passes, in order; absent: the scenario's own bottleneck.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub route: Vec<String>,
-}
-
-impl Default for UdpSpec {
-    fn default() -> Self {
-        Self {
-            name: None,
-            steps: Vec::new(),
-            // RFC 8868 section 2.4.
-            packet_bytes: 1_500,
-            stop_s: None,
-            direction: None,
-            route: Vec::new(),
-        }
-    }
+    /// Its rate and packets.
+    pub config: UdpConfig,
 }
 
 /// A further bottleneck that flows may be routed over.
@@ -181,31 +151,22 @@ impl Flows<'_> {
             lifetime(&key, call.start_s, call.stop_s, duration_s)?;
             place(&key, call.direction.as_deref(), call.propagation_ms, &call.route, &known)?;
             within(&format!("{key}.priority"), call.priority.unwrap_or(1.0), 1e-3, 1e3)?;
+            pauses::check(&call.pauses).map_err(|(own, message)| (format!("{key}.{own}"), message))?;
             if let Some(limits) = &call.limits {
                 limits.check(&format!("{key}.limits"))?;
             }
         }
         for (n, tcp) in self.tcp.iter().enumerate() {
             let key = format!("tcp[{n}]");
-            one_of(&format!("{key}.algorithm"), &tcp.algorithm, &ALGORITHMS)?;
-            one_of(&format!("{key}.workload"), &tcp.workload, &WORKLOADS)?;
+            tcp.config.check(&format!("{key}.config"))?;
             lifetime(&key, tcp.start_s, tcp.stop_s, duration_s)?;
             place(&key, tcp.direction.as_deref(), tcp.propagation_ms, &tcp.route, &known)?;
         }
         for (n, udp) in self.udp.iter().enumerate() {
             let key = format!("udp[{n}]");
-            within(&format!("{key}.packet_bytes"), f64::from(udp.packet_bytes), 28.0, 65_535.0)?;
-            let mut before = -1.0;
-            for &(time_s, bps) in &udp.steps {
-                within(&format!("{key}.steps"), time_s, 0.0, 86_400.0)?;
-                within(&format!("{key}.steps"), bps as f64, 0.0, 1e10)?;
-                if time_s <= before {
-                    return Err((format!("{key}.steps"), format!("{time_s} s does not come after {before} s")));
-                }
-                before = time_s;
-            }
-            lifetime(&key, 0.0, udp.stop_s, duration_s)?;
-            place(&key, udp.direction.as_deref(), None, &udp.route, &known)?;
+            udp.config.check(&format!("{key}.config"))?;
+            lifetime(&key, udp.start_s, udp.stop_s, duration_s)?;
+            place(&key, udp.direction.as_deref(), udp.propagation_ms, &udp.route, &known)?;
         }
         Ok(())
     }

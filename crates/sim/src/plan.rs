@@ -4,6 +4,7 @@ use crate::error::SimError;
 use crate::network::{LoadedCapacity, resolve};
 use crate::run::CallParts;
 use crate::scenario::{CapacitySpec, ControllerSpec, PathSpec, Scenario};
+use crate::session::SessionParts;
 use crate::video::LoadedClip;
 use legato_trace::LogLevel;
 use serde::{Deserialize, Serialize};
@@ -93,8 +94,8 @@ pub struct LoadedPlan {
     pub scenario: Scenario,
     /// How much each call writes.
     pub level: LogLevel,
-    /// Calls a file.
-    pub calls_per_part: u64,
+    /// Sessions a file.
+    pub sessions_per_part: u64,
     /// Controllers with their labels.
     pub controllers: Vec<(Arc<str>, ControllerSpec)>,
     /// Forward bottlenecks.
@@ -103,11 +104,13 @@ pub struct LoadedPlan {
     pub clips: Vec<LoadedClip>,
     /// Seeds.
     pub seeds: Vec<u64>,
+    /// What sessions of several flows share.
+    pub session_parts: SessionParts,
     reverse: Option<LoadedCapacity>,
 }
 
-/// One call of a plan.
-pub struct PlannedCall<'a> {
+/// One session of a plan.
+pub struct PlannedSession<'a> {
     /// What it is made of.
     pub parts: CallParts,
     /// What reports call its controller.
@@ -138,19 +141,24 @@ impl Plan {
         };
         let mut loaded = LoadedPlan {
             level,
-            calls_per_part: 0,
+            sessions_per_part: 0,
             controllers: self.load_controllers(&scenario),
             traces: self.load_traces(&scenario.forward, &folder)?,
             clips: self.load_clips(&scenario, &folder)?,
             seeds: self.seeds.clone(),
             reverse: load_capacity(scenario.reverse.capacity.as_ref(), &folder)?,
+            session_parts: SessionParts::load(&scenario, &folder)?,
             scenario,
         };
-        loaded.calls_per_part = self.calls_per_part.unwrap_or(default_calls_per_part(level, loaded.calls()));
-        if loaded.calls_per_part == 0 {
+        let calls_per_part = self.calls_per_part.unwrap_or(default_calls_per_part(level, loaded.calls()));
+        loaded.sessions_per_part = calls_per_part.div_ceil(loaded.calls_per_session().max(1));
+        if calls_per_part == 0 {
             return Err(SimError::Plan("calls_per_part = 0 is not positive".to_owned()));
         }
         match loaded.calls() {
+            0 if loaded.scenario.calls.as_ref().is_some_and(Vec::is_empty) => {
+                Err(SimError::Plan("calls: the scenario has none".to_owned()))
+            }
             0 => Err(SimError::Plan("seeds: none given".to_owned())),
             1..=MAX_CALLS => Ok(loaded),
             calls => Err(SimError::Plan(format!("{calls} calls are more than {MAX_CALLS}"))),
@@ -218,24 +226,34 @@ impl Plan {
 }
 
 impl LoadedPlan {
-    /// How many calls.
-    pub fn calls(&self) -> u64 {
+    /// How many sessions: controllers × traces × clips × seeds.
+    pub fn sessions(&self) -> u64 {
         let lists = [self.controllers.len(), self.traces.len(), self.clips.len(), self.seeds.len()];
         lists.iter().fold(1u64, |product, &length| product.saturating_mul(length as u64))
     }
 
-    /// How many files.
-    pub fn parts(&self) -> u64 {
-        self.calls().div_ceil(self.calls_per_part)
+    /// How many calls each of them has.
+    pub fn calls_per_session(&self) -> u64 {
+        self.scenario.calls_per_session() as u64
     }
 
-    /// Call number `call`: seeds count fastest, then clips, traces, controllers.
-    pub fn call(&self, call: u64) -> PlannedCall<'_> {
-        let (rest, seed) = (call / self.seeds.len() as u64, call % self.seeds.len() as u64);
+    /// How many calls.
+    pub fn calls(&self) -> u64 {
+        self.sessions().saturating_mul(self.calls_per_session())
+    }
+
+    /// How many files.
+    pub fn parts(&self) -> u64 {
+        self.sessions().div_ceil(self.sessions_per_part)
+    }
+
+    /// Session number `session`: seeds count fastest, then clips, traces, controllers.
+    pub fn session(&self, session: u64) -> PlannedSession<'_> {
+        let (rest, seed) = (session / self.seeds.len() as u64, session % self.seeds.len() as u64);
         let (rest, clip) = (rest / self.clips.len() as u64, rest % self.clips.len() as u64);
         let (controller, trace) = (rest / self.traces.len() as u64, rest % self.traces.len() as u64);
         let (label, spec) = &self.controllers[controller as usize];
-        PlannedCall {
+        PlannedSession {
             parts: CallParts {
                 forward: self.traces[trace as usize].clone(),
                 reverse: self.reverse.clone(),

@@ -36,9 +36,9 @@ pub struct Scenario {
     pub reverse: PathSpec,
     /// The receiver's clock.
     pub clock: ClockSpec,
-    /// Calls beside each other on the same links; none: one call, alone.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub calls: Vec<CallSpec>,
+    /// Calls beside each other on the same links; absent: one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub calls: Option<Vec<CallSpec>>,
     /// TCP beside them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tcp: Vec<TcpSpec>,
@@ -293,7 +293,7 @@ impl Default for Scenario {
             forward: PathSpec::default(),
             reverse: PathSpec::default(),
             clock: ClockSpec::default(),
-            calls: Vec::new(),
+            calls: None,
             tcp: Vec::new(),
             udp: Vec::new(),
             links: Vec::new(),
@@ -461,18 +461,18 @@ impl Scenario {
         pauses::check(&self.pauses)?;
         within("clock.offset_ms", self.clock.offset_ms, -1e12, 1e12)?;
         within("clock.drift_ppm", self.clock.drift_ppm, -1_000.0, 1_000.0)?;
-        let Self { calls, tcp, udp, links, .. } = self;
-        Flows { calls, tcp, udp, links }.check(self.duration_s)
+        let Self { tcp, udp, links, .. } = self;
+        Flows { calls: self.calls.as_deref().unwrap_or_default(), tcp, udp, links }.check(self.duration_s)
     }
 
     /// Whether flows share links; otherwise it is one call, alone.
     pub fn is_shared(&self) -> bool {
-        !(self.calls.is_empty() && self.tcp.is_empty() && self.udp.is_empty() && self.links.is_empty())
+        self.calls.is_some() || !(self.tcp.is_empty() && self.udp.is_empty() && self.links.is_empty())
     }
 
     /// How many calls it makes for one seed.
     pub fn calls_per_session(&self) -> usize {
-        self.calls.len().max(1)
+        self.calls.as_ref().map_or(1, Vec::len)
     }
 }
 

@@ -3,8 +3,10 @@
 
 use crate::error::SimError;
 use crate::plan::{LoadedPlan, Plan};
-use crate::run::run_call;
-use legato_trace::{CallLabels, LogLevel, Part, Recorder, Summary};
+use crate::run::{CallParts, run_call};
+use crate::scenario::Scenario;
+use crate::session::run_session;
+use legato_trace::{CallLabels, LogLevel, Part, Recorder, Summary, TrafficFigures};
 use serde_json::json;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -98,13 +100,13 @@ impl Sweep {
 
 impl Shared {
     fn work(&self) {
-        let mut recorder = Recorder::default();
+        let mut recorders = Vec::new();
         loop {
             let part = self.next_part.fetch_add(1, Ordering::Relaxed);
             if part >= self.plan.parts() || self.cancelled.load(Ordering::Relaxed) {
                 return;
             }
-            if let Err(error) = self.run_part(part, &mut recorder) {
+            if let Err(error) = self.run_part(part, &mut recorders) {
                 self.cancelled.store(true, Ordering::Relaxed);
                 self.failure.lock().expect("no worker panics while it holds this").get_or_insert(error);
                 return;
@@ -112,67 +114,112 @@ impl Shared {
         }
     }
 
-    fn run_part(&self, number: u64, recorder: &mut Recorder) -> Result<(), SimError> {
-        let first = number * self.plan.calls_per_part;
-        let last = (first + self.plan.calls_per_part).min(self.plan.calls());
+    fn run_part(&self, number: u64, recorders: &mut Vec<Recorder>) -> Result<(), SimError> {
+        let first = number * self.plan.sessions_per_part;
+        let last = (first + self.plan.sessions_per_part).min(self.plan.sessions());
+        let calls = self.plan.calls_per_session();
         let name = format!("{number:05}");
         if self.folder.join("summary").join(format!("{name}.parquet")).exists() {
-            self.calls_done.fetch_add(last - first, Ordering::Relaxed);
+            self.calls_done.fetch_add((last - first) * calls, Ordering::Relaxed);
             return Ok(());
         }
         let mut part = Part::new(self.plan.level);
-        for call in first..last {
+        for session in first..last {
             if self.cancelled.load(Ordering::Relaxed) {
                 // Calls of a part that is not written are not done.
-                self.calls_done.fetch_sub(call - first, Ordering::Relaxed);
+                self.calls_done.fetch_sub((session - first) * calls, Ordering::Relaxed);
                 return Ok(());
             }
-            let (labels, summary) = run_planned(&self.plan, call, self.plan.level, recorder)?;
-            let duration_ms = (summary.duration_s * 1e3) as u64;
-            part.push(labels, summary, recorder);
-            self.calls_done.fetch_add(1, Ordering::Relaxed);
-            self.simulated_ms.fetch_add(duration_ms, Ordering::Relaxed);
+            let outcome = run_planned(&self.plan, session, self.plan.level, recorders)?;
+            let mut simulated_s = 0.0;
+            for ((labels, summary), recorder) in outcome.calls.into_iter().zip(recorders.iter()) {
+                simulated_s += summary.duration_s;
+                part.push(labels, summary, recorder);
+            }
+            for flow in &outcome.traffic {
+                part.push_traffic(session, flow);
+            }
+            self.calls_done.fetch_add(calls, Ordering::Relaxed);
+            self.simulated_ms.fetch_add((simulated_s * 1e3) as u64, Ordering::Relaxed);
         }
         part.write(&self.folder, &name).map_err(|error| io_error(&self.folder, &error))
     }
 }
 
-/// Run one call of a plan.
+/// What came of a session.
+pub struct Outcome {
+    /// Its calls, in the scenario's order.
+    pub calls: Vec<(CallLabels, Summary)>,
+    /// Its other flows.
+    pub traffic: Vec<TrafficFigures>,
+}
+
+/// Run one session of a plan; the tables of its calls stay in `recorders`, one each, until the next.
 pub fn run_planned(
     plan: &LoadedPlan,
-    call: u64,
+    session: u64,
     level: LogLevel,
-    recorder: &mut Recorder,
-) -> Result<(CallLabels, Summary), SimError> {
-    let planned = plan.call(call);
-    let summary = run_call(&plan.scenario, &planned.parts, planned.seed, level, recorder)?;
-    let video = &plan.scenario.video;
-    let forward = planned.parts.forward.as_ref();
-    let labels = CallLabels {
-        call,
-        scenario: plan.scenario.name.as_str().into(),
-        controller: planned.controller.clone(),
-        trace: forward.map_or_else(|| "unlimited".into(), |loaded| loaded.label.clone()),
-        trace_family: forward.and_then(|loaded| loaded.family.clone()),
-        clip: planned.parts.clip.label.clone(),
-        encoder: planned.parts.clip.encoder_name(video).into(),
-        decoder: planned.parts.clip.decoder_name(video).into(),
-        seed: planned.seed,
+    recorders: &mut Vec<Recorder>,
+) -> Result<Outcome, SimError> {
+    let planned = plan.session(session);
+    let scenario = &plan.scenario;
+    let (summaries, traffic) = if scenario.is_shared() {
+        run_session(scenario, &planned.parts, &plan.session_parts, planned.seed, level, recorders)?
+    } else {
+        recorders.resize_with(recorders.len().max(1), Recorder::default);
+        (vec![run_call(scenario, &planned.parts, planned.seed, level, &mut recorders[0])?], Vec::new())
     };
-    Ok((labels, summary))
+    let video = &scenario.video;
+    let forward = planned.parts.forward.as_ref();
+    let labels = |n: usize| {
+        let own = scenario.calls.as_ref().and_then(|calls| calls.get(n));
+        let controller = own.and_then(|call| call.controller.as_ref()).map(|spec| spec.name.as_str().into());
+        CallLabels {
+            call: session * plan.calls_per_session() + n as u64,
+            session,
+            flow: own.map(|call| call.name.clone().unwrap_or_else(|| format!("call {}", n + 1)).into()),
+            start_s: own.map_or(0.0, |call| call.start_s),
+            scenario: scenario.name.as_str().into(),
+            controller: controller.unwrap_or_else(|| planned.controller.clone()),
+            trace: forward.map_or_else(|| "unlimited".into(), |loaded| loaded.label.clone()),
+            trace_family: forward.and_then(|loaded| loaded.family.clone()),
+            clip: planned.parts.clip.label.clone(),
+            encoder: planned.parts.clip.encoder_name(video).into(),
+            decoder: planned.parts.clip.decoder_name(video).into(),
+            seed: planned.seed,
+        }
+    };
+    let calls = summaries.into_iter().enumerate().map(|(n, summary)| (labels(n), summary)).collect();
+    Ok(Outcome { calls, traffic })
 }
 
 /// Build each controller and each clip's encoder once, so that what cannot run is refused before
 /// anything is written.
 fn check_calls(plan: &LoadedPlan) -> Result<(), SimError> {
-    let per_controller = plan.calls() / plan.controllers.len() as u64;
+    let per_controller = plan.sessions() / plan.controllers.len() as u64;
     let controllers = (0..plan.controllers.len() as u64).map(|n| n * per_controller);
     let per_clip = plan.seeds.len() as u64;
     let clips = (0..plan.clips.len() as u64).map(|n| n * per_clip);
-    for call in controllers.chain(clips) {
-        let planned = plan.call(call);
-        let shortest = crate::scenario::Scenario { duration_s: 0.001, ..plan.scenario.clone() };
-        run_call(&shortest, &planned.parts, planned.seed, LogLevel::Summary, &mut Recorder::default())?;
+    // Calls with a controller of their own are tried alone, like the others.
+    let own = plan.scenario.calls.iter().flatten().filter_map(|call| call.controller.as_ref());
+    let own: Vec<_> = own.collect();
+    let alone = Scenario {
+        duration_s: 0.001,
+        calls: None,
+        tcp: Vec::new(),
+        udp: Vec::new(),
+        links: Vec::new(),
+        ..plan.scenario.clone()
+    };
+    let try_out = |parts: &CallParts, seed| {
+        run_call(&alone, parts, seed, LogLevel::Summary, &mut Recorder::default()).map(drop)
+    };
+    for session in controllers.chain(clips) {
+        let planned = plan.session(session);
+        try_out(&planned.parts, planned.seed)?;
+        for &controller in &own {
+            try_out(&CallParts { controller: controller.clone(), ..planned.parts.clone() }, planned.seed)?;
+        }
     }
     Ok(())
 }
@@ -219,7 +266,8 @@ fn manifest(plan: &Plan, loaded: &LoadedPlan) -> serde_json::Value {
         "kind": "sweep",
         "log": plan.log,
         "calls": loaded.calls(),
-        "calls_per_part": loaded.calls_per_part,
+        "calls_per_session": loaded.calls_per_session(),
+        "calls_per_part": loaded.sessions_per_part * loaded.calls_per_session(),
         "duration_s": loaded.scenario.duration_s,
         "scenario": loaded.scenario.name,
         "controllers": labels(loaded.controllers.iter().map(|(label, _)| &**label).collect()),

@@ -136,8 +136,8 @@ fn logged_frame_sizes_are_a_source_of_their_own() {
     let plan = Plan::parse(&json.to_string()).unwrap();
     assert!(sweep(&plan, &path, 1).unwrap());
     let loaded = plan.load().unwrap();
-    let (labels, summary) =
-        legato_sim::run_planned(&loaded, 0, legato_trace::LogLevel::Summary, &mut Default::default()).unwrap();
+    let outcome = legato_sim::run_planned(&loaded, 0, legato_trace::LogLevel::Summary, &mut Vec::new()).unwrap();
+    let (labels, summary) = &outcome.calls[0];
     assert_eq!(&*labels.encoder, "frame_sizes");
     assert_eq!(&*labels.decoder, "strict", "without pixels only whole frames decode, and tables say so");
     // Every size between two rungs is a mean of theirs; headers come on top.
@@ -156,8 +156,8 @@ fn every_shipped_scenario_runs() {
         let text = std::fs::read_to_string(file).unwrap();
         let json = serde_json::json!({ "scenario": text, "scenario_path": file.to_str().unwrap(), "seeds": [1] });
         let loaded = Plan::parse(&json.to_string()).unwrap().load().unwrap_or_else(|error| panic!("{error}"));
-        let (_, summary) =
-            legato_sim::run_planned(&loaded, 0, legato_trace::LogLevel::Summary, &mut Default::default()).unwrap();
+        let outcome = legato_sim::run_planned(&loaded, 0, legato_trace::LogLevel::Summary, &mut Vec::new()).unwrap();
+        let (_, summary) = &outcome.calls[0];
         let shown = summary.frames_rendered as f64 / summary.frames_captured as f64;
         assert!(shown > 0.5, "{}: {shown} of the frames shown", file.display());
     }
@@ -168,8 +168,9 @@ fn the_inner_state_of_controller_and_encoder_is_recorded() {
     let profile = concat!(env!("CARGO_MANIFEST_DIR"), "/../../profiles/foreman.safetensors");
     let json = serde_json::json!({ "scenario": SCENARIO, "clips": [profile], "seeds": [1] });
     let loaded = Plan::parse(&json.to_string()).unwrap().load().unwrap();
-    let mut recorder = legato_trace::Recorder::default();
-    legato_sim::run_planned(&loaded, 0, legato_trace::LogLevel::Series, &mut recorder).unwrap();
+    let mut recorders = Vec::new();
+    legato_sim::run_planned(&loaded, 0, legato_trace::LogLevel::Series, &mut recorders).unwrap();
+    let recorder = &recorders[0];
     for name in ["trend", "x264_qp", "encoder_height"] {
         let rows = recorder.gauges().iter().filter(|row| row.name == name).count();
         assert!((30..=40).contains(&rows), "{name}: {rows} in 4 s, one each 100 ms");

@@ -12,6 +12,7 @@ mod recorder;
 mod sink;
 mod summary;
 mod table;
+mod traffic;
 
 pub use figures::{AgedPicture, CallFacts};
 pub use freeze::{Freeze, GapWatch, STALL_GAP};
@@ -22,3 +23,4 @@ pub use recorder::{FrameRow, GaugeRow, LogLevel, PacketRow, Recorder, SERIES_INT
 pub use sink::{At, TraceSink};
 pub use summary::{Summary, Value};
 pub use table::{Column, write_table};
+pub use traffic::{TRAFFIC_INTERVAL, TrafficFigures};

@@ -3,6 +3,7 @@
 use crate::recorder::{LogLevel, Recorder, SERIES_INTERVAL};
 use crate::summary::{Summary, Value};
 use crate::table::{Column, write_table};
+use crate::traffic::{TRAFFIC_INTERVAL, TrafficFigures};
 use legato_control::PacketKind;
 use legato_units::Timestamp;
 use std::path::Path;
@@ -13,6 +14,9 @@ use std::sync::Arc;
 #[allow(missing_docs, reason = "docs/run-folder.md defines each")]
 pub struct CallLabels {
     pub call: u64,
+    pub session: u64,
+    pub flow: Option<Arc<str>>,
+    pub start_s: f64,
     pub scenario: Arc<str>,
     pub controller: Arc<str>,
     pub trace: Arc<str>,
@@ -33,6 +37,8 @@ pub struct Part {
     freezes: Table,
     gauges: Table,
     packets: Table,
+    traffic: Table,
+    traffic_series: Table,
 }
 
 /// Columns under construction.
@@ -142,6 +148,38 @@ impl Part {
         }
     }
 
+    /// Append a flow of a session that is no call.
+    pub fn push_traffic(&mut self, session: u64, flow: &TrafficFigures) {
+        let name: Arc<str> = flow.name.as_str().into();
+        push!(self.traffic,
+            "session": U64 = session,
+            "flow": Text = Some(name.clone()),
+            "kind": Text = Some(Arc::from(flow.kind)),
+            "start_s": F64 = Some(flow.start_s),
+            "stop_s": F64 = Some(flow.stop_s),
+            "sending_rate_bps": F64 = Some(flow.sending_rate_bps()),
+            "receiver_rate_bps": F64 = Some(flow.receiver_rate_bps()),
+            "goodput_bps": F64 = Some(flow.goodput_bps()),
+            "packets_sent": U64 = flow.packets_sent,
+            "packets_received": U64 = flow.packets_received,
+            "packets_lost": U64 = flow.packets_lost,
+            "one_way_delay_mean_ms": F64 = flow.one_way_delay_mean_ms(),
+        );
+        if self.level < LogLevel::Series {
+            return;
+        }
+        for (n, bin) in flow.bins().enumerate() {
+            push!(self.traffic_series,
+                "session": U64 = session,
+                "flow": Text = Some(name.clone()),
+                "time_ms": U32 = Some((n as i64 * TRAFFIC_INTERVAL.as_millis()) as u32),
+                "sending_rate_bps": F32 = Some(bin.sending_rate_bps),
+                "receiver_rate_bps": F32 = Some(bin.receiver_rate_bps),
+                "packets_lost": U32 = Some(bin.packets_lost),
+            );
+        }
+    }
+
     /// Write every table as `FOLDER/TABLE/NAME.parquet`, `summary` last: it says the part is whole.
     pub fn write(self, folder: &Path, name: &str) -> Result<(), std::io::Error> {
         let write_one = |table: &str, columns: &[(&str, Column)]| {
@@ -155,6 +193,8 @@ impl Part {
             ("freezes", &self.freezes),
             ("gauges", &self.gauges),
             ("packets", &self.packets),
+            ("traffic", &self.traffic),
+            ("traffic_series", &self.traffic_series),
         ];
         for (table, columns) in tables {
             if !columns.0.is_empty() {
@@ -170,6 +210,9 @@ impl Part {
         };
         let mut columns = vec![
             ("call", Column::U64(self.calls.iter().map(|(labels, _)| labels.call).collect())),
+            ("session", Column::U64(self.calls.iter().map(|(labels, _)| labels.session).collect())),
+            ("flow", text(|labels| labels.flow.clone())),
+            ("start_s", Column::F64(self.calls.iter().map(|(labels, _)| Some(labels.start_s)).collect())),
             ("scenario", text(|labels| Some(labels.scenario.clone()))),
             ("controller", text(|labels| Some(labels.controller.clone()))),
             ("trace", text(|labels| Some(labels.trace.clone()))),

@@ -1,0 +1,235 @@
+//! From a scenario's flows to a session, run, and what came of it.
+
+use super::call_flow::{CallFlow, CallSetup};
+use super::flow::Tails;
+use super::link::{Link, Links};
+use super::parcel::Parcel;
+use super::tcp_flow::TcpFlow;
+use super::udp_flow::UdpFlow;
+use super::{AnyFlow, Session};
+use crate::error::SimError;
+use crate::cross_traffic::{Algorithm, UdpSender};
+use crate::flows::CallSpec;
+use crate::pauses;
+use crate::network::{LoadedCapacity, link_stages, tail_stages};
+use crate::run::{CallParts, FutureOf, build_ends};
+use crate::scenario::{ControllerSpec, PathSpec, Scenario};
+use crate::seed::Seed;
+use legato_path::Path;
+use legato_path::capacity::LinkCapacity;
+use legato_trace::{LogLevel, Recorder, Summary, TrafficFigures};
+use legato_units::{TimeDelta, Timestamp};
+use std::borrow::Cow;
+use std::path::Path as FilePath;
+
+/// What sessions of a scenario share; loaded once.
+#[derive(Clone, Default)]
+pub struct SessionParts {
+    /// The capacities of the scenario's `links`, in their order.
+    links: Vec<LoadedCapacity>,
+}
+
+impl SessionParts {
+    /// Load what the scenario's links name; paths are relative to `folder`.
+    pub fn load(scenario: &Scenario, folder: &FilePath) -> Result<Self, SimError> {
+        let loaded = scenario.links.iter().map(|link| LoadedCapacity::load(&link.capacity, folder));
+        Ok(Self { links: loaded.collect::<Result<_, _>>()? })
+    }
+}
+
+/// Simulate the flows of a scenario beside each other; the calls' summaries in their order, and what
+/// the others did. The calls' tables stay in `recorders`, one each, until the next.
+pub fn run_session(
+    scenario: &Scenario,
+    parts: &CallParts,
+    session_parts: &SessionParts,
+    seed: u64,
+    level: LogLevel,
+    recorders: &mut Vec<Recorder>,
+) -> Result<(Vec<Summary>, Vec<TrafficFigures>), SimError> {
+    let seed = Seed(seed);
+    let mut plan = Layout::new(scenario, parts, session_parts, seed);
+    let calls = scenario.calls.clone().unwrap_or_else(|| vec![CallSpec::default()]);
+    recorders.resize_with(calls.len().max(recorders.len()), Recorder::default);
+    let mut flows = Vec::new();
+    for (n, call) in calls.iter().enumerate() {
+        let recorder = std::mem::take(&mut recorders[n]);
+        flows.push(AnyFlow::Call(Box::new(CallFlow::new(plan.call(n, call)?, level, recorder))));
+    }
+    for (n, tcp) in scenario.tcp.iter().enumerate() {
+        let flow = plan.next_flow();
+        let own = plan.flow_seed(flow, &format!("tcp.{n}"));
+        let life = plan.life(tcp.start_s, tcp.stop_s);
+        let tails = plan.tails(tcp.direction.as_deref(), tcp.propagation_ms, &tcp.route, own)?;
+        let name = tcp.name.clone().unwrap_or_else(|| format!("tcp {}", n + 1));
+        let figures = TrafficFigures::new(name, tcp_kind(tcp.config.congestion_control), life.0, life.1);
+        let rng = own.stream("tcp");
+        flows.push(AnyFlow::Tcp(Box::new(TcpFlow::new(flow, &tcp.config, life, tails, figures, rng))));
+    }
+    for (n, udp) in scenario.udp.iter().enumerate() {
+        let flow = plan.next_flow();
+        let own = plan.flow_seed(flow, &format!("udp.{n}"));
+        let life = plan.life(udp.start_s, udp.stop_s);
+        let tails = plan.tails(udp.direction.as_deref(), udp.propagation_ms, &udp.route, own)?;
+        let name = udp.name.clone().unwrap_or_else(|| format!("udp {}", n + 1));
+        let figures = TrafficFigures::new(name, "udp", life.0, life.1);
+        let refused = |error| SimError::Plan(format!("udp[{n}].config: {error}"));
+        let sender = UdpSender::new(&udp.config, life.0).map_err(refused)?;
+        flows.push(AnyFlow::Udp(Box::new(UdpFlow::new(flow, sender, life.1, tails, figures))));
+    }
+    let links = plan.links()?;
+    let (mut summaries, mut traffic) = (Vec::new(), Vec::new());
+    for flow in Session::new(links, flows).run() {
+        match flow {
+            AnyFlow::Call(call) => {
+                let (summary, recorder) = call.finished();
+                recorders[summaries.len()] = recorder;
+                summaries.push(summary.expect("a session runs until every call has ended"));
+            }
+            AnyFlow::Tcp(tcp) => traffic.push(tcp.figures()),
+            AnyFlow::Udp(udp) => traffic.push(udp.figures()),
+        }
+    }
+    Ok((summaries, traffic))
+}
+
+/// What flows are given of the network, while they are made.
+struct Layout<'a> {
+    scenario: &'a Scenario,
+    parts: Cow<'a, CallParts>,
+    forward: PathSpec,
+    reverse: PathSpec,
+    further: &'a [LoadedCapacity],
+    seed: Seed,
+    routes: Vec<[Vec<usize>; 2]>,
+}
+
+/// The scenario's own links come first.
+const FORWARD: usize = 0;
+const REVERSE: usize = 1;
+const FURTHER: usize = 2;
+
+impl<'a> Layout<'a> {
+    fn new(scenario: &'a Scenario, parts: &'a CallParts, session_parts: &'a SessionParts, seed: Seed) -> Self {
+        let (mut forward, mut reverse) = (scenario.forward.clone(), scenario.reverse.clone());
+        let mut drawn = Cow::Borrowed(parts);
+        if let Some(loaded) = &parts.forward
+            && loaded.generator.is_some()
+        {
+            drawn.to_mut().forward = Some(loaded.draw(seed, &mut forward, &mut reverse));
+        }
+        Self { scenario, parts: drawn, forward, reverse, further: &session_parts.links, seed, routes: Vec::new() }
+    }
+
+    fn next_flow(&self) -> u16 {
+        self.routes.len() as u16
+    }
+
+    /// The first flow has the run's own seed: alone it is what the engine for one call makes.
+    fn flow_seed(&self, flow: u16, name: &str) -> Seed {
+        if flow == 0 { self.seed } else { Seed(self.seed.derived(&format!("flow.{name}"))) }
+    }
+
+    fn life(&self, start_s: f64, stop_s: Option<f64>) -> (Timestamp, Timestamp) {
+        (at(start_s), at(stop_s.unwrap_or(self.scenario.duration_s)))
+    }
+
+    fn call(&mut self, n: usize, call: &CallSpec) -> Result<CallSetup, SimError> {
+        let flow = self.next_flow();
+        let seed = self.flow_seed(flow, &format!("call.{n}"));
+        let (start, stop) = self.life(call.start_s, call.stop_s);
+        let tails = self.tails(call.direction.as_deref(), call.propagation_ms, &call.route, seed)?;
+        let mut parts = self.parts.clone().into_owned();
+        if let Some(own) = &call.controller {
+            parts.controller = own.clone();
+        }
+        if let Some(priority) = call.priority {
+            give_priority(&mut parts.controller, priority);
+        }
+        let limits = call.limits.as_ref().unwrap_or(&self.scenario.limits);
+        let capacity = self.bottleneck(&self.routes[usize::from(flow)][0]);
+        let future = FutureOf { capacity, start, end: stop };
+        let ends = build_ends(self.scenario, &parts, limits, seed, future)?;
+        let pauses = if self.scenario.calls.is_some() { &call.pauses } else { &self.scenario.pauses };
+        let turns = pauses::turns(pauses, Timestamp::ZERO);
+        Ok(CallSetup { flow, ends, tails, start, stop, clip: parts.clip, seed, turns })
+    }
+
+    /// What an oracle is told: the capacity of the only link on its way, whoever shares it.
+    fn bottleneck(&self, route: &[usize]) -> Option<&LinkCapacity> {
+        let loaded = match *route {
+            [FORWARD] => self.parts.forward.as_ref(),
+            [REVERSE] => self.parts.reverse.as_ref(),
+            [link] => self.further.get(link - FURTHER),
+            _ => None,
+        };
+        loaded.map(|loaded| &loaded.capacity)
+    }
+
+    /// A flow's own parts of the ways; also notes its routes.
+    fn tails(
+        &mut self,
+        direction: Option<&str>,
+        propagation_ms: Option<f64>,
+        route: &[String],
+        seed: Seed,
+    ) -> Result<Tails, SimError> {
+        let reversed = direction == Some("reverse");
+        let (out, back) = if reversed { (REVERSE, FORWARD) } else { (FORWARD, REVERSE) };
+        let named = |name: &String| {
+            let place = self.scenario.links.iter().position(|link| link.name == *name);
+            FURTHER + place.expect("routes were checked with the scenario")
+        };
+        let out_route = if route.is_empty() { vec![out] } else { route.iter().map(named).collect() };
+        self.routes.push([out_route, vec![back]]);
+        let tail = |spec: &PathSpec, loaded: &Option<LoadedCapacity>, name: &str| -> Result<Path<Parcel>, SimError> {
+            let own = PathSpec { propagation_ms: propagation_ms.unwrap_or(spec.propagation_ms), ..spec.clone() };
+            let serial = loaded.as_ref().map(|loaded| loaded.reference);
+            Ok(Path::new(tail_stages(&own, serial, seed, name)?))
+        };
+        let forward = tail(&self.forward, &self.parts.forward, "forward")?;
+        let reverse = tail(&self.reverse, &self.parts.reverse, "reverse")?;
+        Ok(if reversed { Tails { out: reverse, back: forward } } else { Tails { out: forward, back: reverse } })
+    }
+
+    /// The links, once every route is known.
+    fn links(self) -> Result<Links, SimError> {
+        let further = self.scenario.links.iter().zip(self.further);
+        let further: Vec<_> = further.map(|(link, loaded)| (link.path(), Some(loaded), link.name.as_str())).collect();
+        let own = [
+            (self.forward.clone(), self.parts.forward.as_ref(), "forward"),
+            (self.reverse.clone(), self.parts.reverse.as_ref(), "reverse"),
+        ];
+        let mut links = Vec::new();
+        for (n, (spec, loaded, name)) in own.into_iter().chain(further).enumerate() {
+            let name = if n < FURTHER { name.to_owned() } else { format!("link.{name}") };
+            let path = Path::new(link_stages(&spec, loaded, self.seed, &name)?);
+            let knows_exits = loaded.is_none() || spec.queue.kind == "drop_tail";
+            let passed = self.routes.iter().flatten().filter(|route| route.contains(&n));
+            let is_last = passed.clone().all(|route| route.last() == Some(&n));
+            links.push(Link::new(path, knows_exits, is_last));
+        }
+        Ok(Links { links, routes: self.routes })
+    }
+}
+
+/// Controllers that know a weight have a parameter of that name; others go on without.
+fn give_priority(controller: &mut ControllerSpec, priority: f64) {
+    let known = legato_control::entry(&controller.name)
+        .is_some_and(|entry| entry.default_config().contains_key("priority"));
+    if known {
+        controller.config.insert("priority".to_owned(), toml::Value::Float(priority));
+    }
+}
+
+fn tcp_kind(algorithm: Algorithm) -> &'static str {
+    match algorithm {
+        Algorithm::Bbr => "tcp-bbr",
+        Algorithm::Cubic => "tcp-cubic",
+        Algorithm::Reno => "tcp-reno",
+    }
+}
+
+fn at(seconds: f64) -> Timestamp {
+    Timestamp::ZERO + TimeDelta::from_secs_f64(seconds)
+}

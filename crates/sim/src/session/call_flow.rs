@@ -1,0 +1,247 @@
+//! A call among other flows. Alone on its link it comes out the same, byte for byte, as the engine
+//! for one call makes it: a test holds the two together.
+
+use super::flow::{Flow, Tails, arrival};
+use super::link::Links;
+use super::parcel::{Parcel, Way};
+use crate::in_transit::{InTransit, Load, tickets};
+use crate::run::Ends;
+use crate::seed::Seed;
+use crate::video::{LoadedClip, aged_picture};
+use legato_call::{ReceiverInput, ReceiverOutput, SenderInput, SenderOutput, rtcp_wire_size};
+use legato_media::packet::Train;
+use legato_path::{DropNotice, DropReason, Ecn, Packet, Path};
+use legato_trace::{At, CallFacts, LogLevel, Record, Recorder, SERIES_INTERVAL, Sample, Summary, TraceSink};
+use legato_units::{DataSize, Timestamp};
+
+/// What a call is made of before it runs.
+pub struct CallSetup {
+    /// Its number among the session's flows.
+    pub flow: u16,
+    /// Its two ends.
+    pub ends: Ends,
+    /// Its own parts of the ways.
+    pub tails: Tails,
+    /// It begins …
+    pub start: Timestamp,
+    /// … and ends then.
+    pub stop: Timestamp,
+    /// What it shows.
+    pub clip: LoadedClip,
+    /// Its own seed.
+    pub seed: Seed,
+    /// When media pauses (true) and goes on (false), the next one last.
+    pub turns: Vec<(Timestamp, bool)>,
+}
+
+/// A call while it runs.
+pub struct CallFlow {
+    setup: CallSetup,
+    in_transit: InTransit,
+    recorder: Recorder,
+    begun: bool,
+    wake: (Timestamp, Timestamp),
+    receiver_due: Timestamp,
+    sender_due: Timestamp,
+    sample_due: Timestamp,
+    summary: Option<Summary>,
+}
+
+impl CallFlow {
+    /// A call that writes into `recorder`, which begins anew.
+    pub fn new(setup: CallSetup, level: LogLevel, mut recorder: Recorder) -> Self {
+        recorder.begin(level, setup.start);
+        let sample_due = if level >= LogLevel::Series { setup.start + SERIES_INTERVAL } else { Timestamp::MAX };
+        Self {
+            in_transit: InTransit::default(),
+            recorder,
+            begun: false,
+            wake: (Timestamp::ZERO, Timestamp::ZERO),
+            receiver_due: Timestamp::MAX,
+            sender_due: setup.start,
+            sample_due,
+            summary: None,
+            setup,
+        }
+    }
+
+    /// The call's figures and tables, once it has ended.
+    pub fn finished(self) -> (Option<Summary>, Recorder) {
+        (self.summary, self.recorder)
+    }
+
+    fn turn_due(&self) -> Timestamp {
+        self.setup.turns.last().map_or(Timestamp::MAX, |turn| turn.0)
+    }
+
+    fn begin(&mut self, outbox: &mut Vec<Packet<Parcel>>) {
+        self.begun = true;
+        self.turn_receiver(self.setup.start, outbox);
+    }
+
+    fn finish(&mut self, links: &mut Links) {
+        let (flow, start, end) = (self.setup.flow, self.setup.start, self.setup.stop);
+        if self.sample_due != Timestamp::MAX && self.sample_due - SERIES_INTERVAL < end {
+            self.sample(end, links);
+        }
+        let capacity_mean = links.capacity(flow, start, end);
+        let aged = aged_picture(&self.setup.clip, self.setup.seed);
+        let facts = match &aged {
+            Some(aged) => CallFacts { end, capacity_mean, aged: Some(aged) },
+            None => CallFacts { end, capacity_mean, aged: None },
+        };
+        self.summary = Some(self.recorder.finish(facts));
+    }
+
+    fn arrive(&mut self, now: Timestamp, outbox: &mut Vec<Packet<Parcel>>) {
+        let Some(delivered) = self.setup.tails.out.pop(now) else { return };
+        let Parcel::Media(ticket) = delivered.packet.payload else { return };
+        let local = self.setup.ends.clock.local(now);
+        let (receiver, recorder) = (&mut self.setup.ends.receiver, &mut self.recorder);
+        match self.in_transit.get(ticket) {
+            Load::Media(train) => {
+                let packet = train.get(ticket.place());
+                let (transport_seq, size_bytes, departure) =
+                    (packet.transport_seq, packet.size_bytes, packet.departure);
+                recorder.record(now, &Record::PacketArrived { transport_seq, size_bytes, departure });
+                receiver.handle(local, ReceiverInput::Media(&packet), &mut At(recorder, now));
+            }
+            Load::Rtcp(bytes) => receiver.handle(local, ReceiverInput::Rtcp(bytes), &mut At(recorder, now)),
+        }
+        self.in_transit.remove(ticket, 1);
+        if !self.setup.ends.receiver.is_settled() {
+            self.turn_receiver(now, outbox);
+        }
+    }
+
+    fn take_feedback(&mut self, now: Timestamp, outbox: &mut Vec<Packet<Parcel>>) {
+        let Some(delivered) = self.setup.tails.back.pop(now) else { return };
+        let Parcel::Reply(left, bytes) = delivered.packet.payload else { return };
+        self.recorder.feedback_took(now - left);
+        self.setup.ends.sender.handle(now, SenderInput::Rtcp(&bytes), &mut self.recorder);
+        self.setup.ends.receiver.recycle(bytes);
+        self.drain_sender(now, outbox);
+    }
+
+    /// Do what the receiver wants.
+    fn turn_receiver(&mut self, now: Timestamp, outbox: &mut Vec<Packet<Parcel>>) {
+        let local = loop {
+            match self.setup.ends.receiver.poll(&mut At(&mut self.recorder, now)) {
+                ReceiverOutput::Send(bytes) => {
+                    let size = rtcp_wire_size(bytes.len());
+                    outbox.push(Parcel::Reply(now, bytes).packet(self.setup.flow, size, Ecn::NotEct));
+                }
+                ReceiverOutput::Render(_) => {}
+                ReceiverOutput::Deadline(local) => break local,
+            }
+        };
+        if local != self.wake.0 {
+            self.wake = (local, self.setup.ends.clock.true_time(local));
+        }
+        self.receiver_due = self.wake.1.max(now);
+    }
+
+    /// Do what the sender wants.
+    fn drain_sender(&mut self, now: Timestamp, outbox: &mut Vec<Packet<Parcel>>) {
+        self.sender_due = loop {
+            match self.setup.ends.sender.poll(&mut self.recorder) {
+                SenderOutput::Media(train) => self.send(train, outbox),
+                SenderOutput::Rtcp(bytes) => {
+                    let size = rtcp_wire_size(bytes.len());
+                    let ticket = self.in_transit.insert(Load::Rtcp(bytes), 1);
+                    outbox.push(Parcel::Media(ticket).packet(self.setup.flow, size, Ecn::NotEct));
+                }
+                SenderOutput::Coded(frame, captured) => {
+                    let local = self.setup.ends.clock.local(now);
+                    let input = ReceiverInput::Coded(frame, captured);
+                    self.setup.ends.receiver.handle(local, input, &mut At(&mut self.recorder, now));
+                }
+                SenderOutput::Deadline(due) => break due,
+            }
+        };
+    }
+
+    fn send(&mut self, train: Train, outbox: &mut Vec<Packet<Parcel>>) {
+        let first = self.in_transit.insert(Load::Media(train), train.packets);
+        let flow = self.setup.flow;
+        outbox.extend(tickets(first, train.packets).map(|ticket| {
+            let size = DataSize::from_bytes(u64::from(train.size_bytes(ticket.place())));
+            Parcel::Media(ticket).packet(flow, size, Ecn::NotEct)
+        }));
+    }
+
+    fn sample(&mut self, now: Timestamp, links: &mut Links) {
+        let flow = self.setup.flow;
+        let (decision, pacer_queue) = (*self.setup.ends.sender.decision(), self.setup.ends.sender.pacer_queue());
+        let sample = Sample {
+            capacity: links.capacity(flow, now - SERIES_INTERVAL, now),
+            target_bitrate: decision.target_bitrate,
+            encoder_bitrate: self.recorder.encoder_bitrate(),
+            pacing_rate: decision.pacing_rate,
+            queue: links.queue(flow, now),
+            pacer_queue,
+        };
+        self.recorder.sample(now, sample);
+    }
+}
+
+impl Flow for CallFlow {
+    fn due(&self) -> Timestamp {
+        if self.summary.is_some() {
+            return Timestamp::MAX;
+        }
+        let own = self.receiver_due.min(self.sender_due).min(self.sample_due).min(self.turn_due());
+        self.setup.tails.due().min(own).min(self.setup.stop)
+    }
+
+    fn turn(&mut self, now: Timestamp, links: &mut Links, outbox: &mut Vec<Packet<Parcel>>) {
+        if now >= self.setup.stop {
+            return self.finish(links);
+        }
+        if !self.begun {
+            self.begin(outbox);
+        }
+        if arrival(&self.setup.tails.out) <= now {
+            self.arrive(now, outbox);
+        } else if arrival(&self.setup.tails.back) <= now {
+            self.take_feedback(now, outbox);
+        } else if self.receiver_due <= now {
+            let local = self.setup.ends.clock.local(now);
+            self.setup.ends.receiver.handle(local, ReceiverInput::Deadline, &mut At(&mut self.recorder, now));
+            self.turn_receiver(now, outbox);
+        } else if self.turn_due() <= now {
+            let paused = self.setup.turns.pop().is_some_and(|(_, paused)| paused);
+            self.setup.ends.sender.handle(now, SenderInput::Pause(paused), &mut self.recorder);
+            self.drain_sender(now, outbox);
+        } else if self.sender_due <= now {
+            self.setup.ends.sender.handle(now, SenderInput::Deadline, &mut self.recorder);
+            self.drain_sender(now, outbox);
+        } else if self.sample_due <= now {
+            self.sample(now, links);
+            self.sample_due += SERIES_INTERVAL;
+        }
+    }
+
+    fn tail(&mut self, way: Way) -> &mut Path<Parcel> {
+        self.setup.tails.of(way)
+    }
+
+    fn dropped(&mut self, notice: DropNotice<Parcel>) {
+        let Parcel::Media(ticket) = notice.packet.payload else { return };
+        if let Load::Media(train) = self.in_transit.get(ticket) {
+            let reason = match notice.reason {
+                DropReason::Aqm => "aqm",
+                DropReason::QueueFull => "queue_full",
+                DropReason::Random => "random",
+            };
+            let transport_seq = train.first.transport_seq + u64::from(ticket.place());
+            let departure = train.first.departure;
+            // A link may lose what a call sent shortly before it ended.
+            if self.summary.is_none() {
+                self.recorder.record(notice.at, &Record::PacketDropped { transport_seq, departure, reason });
+            }
+        }
+        self.in_transit.remove(ticket, 1);
+    }
+}
+

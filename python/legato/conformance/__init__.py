@@ -1,0 +1,12 @@
+"""The RMCAT test cases (RFC 8867) for every controller, with verdicts.
+
+The RFC describes cases and what is expected in words; it gives no pass marks. The marks here are ours: they stand
+in ``criteria.py``, are explained in docs/conformance.md, and were fixed before the table was published. A
+controller that fails is published as failing.
+"""
+
+from .cases import CASES, Case
+from .judge import Check, Verdict
+from .suite import Suite, conformance
+
+__all__ = ["CASES", "Case", "Check", "Suite", "Verdict", "conformance"]

@@ -1,0 +1,148 @@
+"""Running the cases and judging them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from .. import plan as plans
+from .. import shipped
+from ..errors import Error
+from ..sweep import Progress, sweep
+from .cases import CASES, Case, chosen
+from .flows import Session, read
+from .judge import Verdict, worst
+
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Suite:
+    """What came of a run of the cases: sessions and verdicts by controller and case."""
+
+    folder: Path
+    controllers: tuple[str, ...]
+    cases: tuple[Case, ...]
+    verdicts: dict[tuple[str, str], Verdict]
+    sessions: dict[tuple[str, str], Session]
+    """Of the first seed, for plots."""
+    version: str
+    seeds: int
+
+    def passes(self, controller: str) -> int:
+        """How many of its judged cases a controller passes."""
+        return sum(self.verdicts[controller, case.key].passed for case in self.judged)
+
+    @property
+    def judged(self) -> tuple[Case, ...]:
+        """Cases that are verdicts; others only serve as references."""
+        referred = {key for case in CASES for key in case.needs}
+        return tuple(case for case in self.cases if case.key not in referred)
+
+
+def conformance(
+    controllers: Iterable[str] = (),
+    *,
+    out: str | Path,
+    cases: Sequence[str] = (),
+    seeds: int = 1,
+    threads: int = 0,
+    resume: bool = False,
+    on_progress: Callable[[str, Progress], None] | None = None,
+) -> Suite:
+    """Run cases of RFC 8867 for controllers and judge them.
+
+    Args:
+        controllers: names, with parameters as for :func:`legato.compare`; none: every controller.
+        out: the folder; each case is a run folder below ``out/runs``, verdicts are ``out/verdicts.json``.
+        cases: keys or sections (``5.1``); none: all.
+        seeds: how many; the worst seed is the verdict.
+        resume: go on with a folder that holds some of the same cases.
+    """
+    out = Path(out)
+    picked = chosen(cases)
+    if not picked:
+        raise Error(f"cases = {', '.join(cases)}: none is called so", hint=f"there are: {', '.join(c.key for c in CASES)}")
+    if out.is_dir() and any(out.iterdir()) and not resume:
+        raise Error(f"{out}: is there and not empty", hint="give --resume to go on with it, or another folder with --out")
+    named = list(controllers) or _all_controllers()
+    for case in picked:
+        made = plans.make(
+            shipped.scenario(f"{case.scenario}"),
+            options=case.options,
+            controller_specs=named,
+            seed_spec=seeds,
+            log="series",
+        )
+        watch = None if on_progress is None else (lambda progress, key=case.key: on_progress(key, progress))
+        sweep(made, out / "runs" / case.key, threads=threads, resume=resume, on_progress=watch)
+    suite = judge(out, picked)
+    write_verdicts(suite)
+    return suite
+
+
+def judge(out: Path, picked: Sequence[Case]) -> Suite:
+    """The verdicts on cases that have been run."""
+    sessions: dict[str, dict[str, list[Session]]] = {}
+    for case in picked:
+        for session in read(out / "runs" / case.key):
+            sessions.setdefault(case.key, {}).setdefault(session.controller, []).append(session)
+    first = sessions[picked[0].key]
+    verdicts, shown = {}, {}
+    for case in picked:
+        for controller, of_seeds in sessions[case.key].items():
+            checks = [
+                case.judge(session, {key: sessions[key][controller][n] for key in case.needs})
+                for n, session in enumerate(of_seeds)
+            ]
+            verdicts[controller, case.key] = worst(checks)
+            shown[controller, case.key] = of_seeds[0]
+    manifest = json.loads((out / "runs" / picked[0].key / "manifest.json").read_text(encoding="utf-8"))
+    return Suite(
+        folder=out,
+        controllers=tuple(first),
+        cases=tuple(picked),
+        verdicts=verdicts,
+        sessions=shown,
+        version=f"{manifest['legato']} ({manifest['commit'][:12]})",
+        seeds=len(next(iter(first.values()))),
+    )
+
+
+def write_verdicts(suite: Suite) -> Path:
+    """``verdicts.json``: every figure with its mark, for scripts."""
+    document = {
+        "format": FORMAT,
+        "version": suite.version,
+        "seeds": suite.seeds,
+        "verdicts": [
+            {
+                "controller": controller,
+                "case": key,
+                "passed": verdict.passed,
+                "checks": [
+                    {
+                        "name": check.name,
+                        "value": check.value if abs(check.value) < float("inf") else None,
+                        "mark": check.mark,
+                        "passed": check.passed,
+                    }
+                    for check in verdict.checks
+                ],
+            }
+            for (controller, key), verdict in suite.verdicts.items()
+        ],
+    }
+    path = suite.folder / "verdicts.json"
+    partial = path.with_suffix(".partial")
+    partial.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    partial.replace(path)
+    return path
+
+
+def _all_controllers() -> list[str]:
+    from legato import _core
+
+    return [entry["name"] for entry in _core.controllers() if entry["name"] not in ("fixed", "remote")]
