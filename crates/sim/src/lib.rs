@@ -41,7 +41,6 @@ pub use flows::{CallSpec, LinkSpec, TcpSpec, UdpSpec};
 pub use in_transit::{InTransit, Load, Ticket};
 pub use network::LoadedCapacity;
 pub use pauses::PauseSpec;
-pub use plan::{LoadedPlan, NamedController, NamedTrace, Plan, PlannedCall};
 pub use plan::{LoadedPlan, NamedController, NamedTrace, Plan, PlannedSession};
 pub use run::{CallParts, build_controller, run_call};
 pub use scenario::*;

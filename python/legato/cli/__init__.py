@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
-from legato.cli import compare, controllers, demo, profile, replay, report, run, terminal, traces
+from legato.cli import compare, conformance, controllers, demo, profile, replay, report, run, terminal, traces
 from legato.errors import Error
 
 _EPILOG = "Start with: legato demo. One verb in detail: legato compare --help."
@@ -30,6 +30,7 @@ app = typer.Typer(
 app.command("demo", help=demo.HELP)(demo.demo)
 app.command("run", help=run.HELP)(run.run)
 app.command("compare", help=compare.HELP)(compare.compare)
+app.command("conformance", help=conformance.HELP)(conformance.conformance)
 app.command("report", help=report.HELP)(report.report)
 app.command("replay", help=replay.HELP)(replay.replay)
 app.command("profile", help=profile.HELP)(profile.profile)

@@ -70,11 +70,12 @@ class Watch:
         self._started = self._last_line = time.monotonic()
         self._bar: Progress | None = None
 
-    def calls(self, progress: SweepProgress) -> None:
-        """A sweep: calls per second, and how many times faster it goes than the calls last."""
+    def calls(self, progress: SweepProgress, part: str = "") -> None:
+        """A sweep: calls per second, and how many times faster it goes than the calls last; `part` of something."""
         wall_s = max(progress.wall_s, 1e-9)
         rates = f"{progress.calls_done / wall_s:.1f} calls/s, {progress.simulated_s / wall_s:,.0f}x real time"
-        self._show(self._what, progress.calls_done, progress.calls, f"calls, {rates}")
+        what = f"{self._what} {part}" if part else self._what
+        self._show(what, progress.calls_done, progress.calls, f"calls, {rates}")
 
     def clip(self, doing: str, share_ratio: float) -> None:
         """A clip being profiled: what is done, and how much of it, 0 to 1."""

@@ -1,0 +1,86 @@
+"""``legato conformance``: the RMCAT cases, with verdicts."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from legato.cli import terminal
+from legato.errors import Error
+
+HELP = """
+Run the test cases of RFC 8867 for controllers and say pass or fail, case by case.
+
+The page has a table of controllers by cases, each case's plots in the RFC's manner, and every figure with its mark.
+Cases are named by section or by one way of running it. Leaves with status 0 whoever passes: a verdict is a result.
+
+Examples:
+
+```sh
+legato conformance --out runs/rfc8867
+legato conformance --controllers gcc,nada,scream --cases 5.1,5.4 --out runs/some
+```
+"""
+
+
+def conformance(
+    out: Annotated[
+        Path | None, typer.Option(help="The folder; the page is conformance.html in it.", show_default=False)
+    ] = None,
+    controllers: Annotated[
+        str | None, typer.Option(help="Names, separated by commas. [default: every one that adapts]", show_default=False)
+    ] = None,
+    cases: Annotated[
+        str | None, typer.Option(help="Sections or keys: 5.1 or 5.1a-50. [default: all]", show_default=False)
+    ] = None,
+    seeds: Annotated[int, typer.Option(min=1, help="How many; the worst is the verdict.")] = 1,
+    threads: Annotated[int, typer.Option(min=0, help="How many; 0 is one a core.")] = 0,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the folder.")] = False,
+    list_cases: Annotated[bool, typer.Option("--list", help="List the cases and leave.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the verdicts for a machine.")] = False,
+) -> None:
+    from legato.conformance import CASES, page, suite
+
+    if list_cases:
+        terminal.table(
+            ["case", "what", "scenario"], [(case.key, case.title, f"rfc8867/{case.scenario}.toml") for case in CASES]
+        )
+        return
+    if out is None:
+        raise Error("--out is missing: the folder for runs, verdicts and page", hint="legato conformance --out runs/rfc8867")
+    named = [controllers] if controllers else []
+    wanted = [name.strip() for name in cases.split(",")] if cases else []
+    started = time.monotonic()
+    with terminal.watch("conformance") as watch:
+        done = suite.conformance(
+            named,
+            out=out,
+            cases=wanted,
+            seeds=seeds,
+            threads=threads,
+            resume=resume,
+            on_progress=lambda key, progress: watch.calls(progress, key),
+        )
+    written = page.write(done, out / "conformance.html")
+    if as_json:
+        print(json.dumps(json.loads((out / "verdicts.json").read_text(encoding="utf-8")), indent=1))
+        return
+    _show(done)
+    terminal.say(f"{len(done.cases)} cases x {len(done.controllers)} controllers in {time.monotonic() - started:.1f} s")
+    terminal.out().print(f"verdicts: {out / 'verdicts.json'}")
+    terminal.out().print(f"page: {written}")
+
+
+def _show(done) -> None:
+    """Cases down, controllers across: there are more cases than a terminal is wide."""
+    rows = []
+    for case in done.judged:
+        verdicts = [done.verdicts[name, case.key] for name in done.controllers]
+        cells = ["pass" if v.passed else f"fail {len(v.failed)}/{len(v.checks)}" for v in verdicts]
+        rows.append((case.key, *cells))
+    rows.append(("passes", *(f"{done.passes(name)}/{len(done.judged)}" for name in done.controllers)))
+    terminal.table(["case", *done.controllers], rows)

@@ -1,0 +1,113 @@
+"""The conformance page: one self-contained HTML file, table first, then each case's plots and figures."""
+
+from __future__ import annotations
+
+from html import escape
+from importlib import resources
+from pathlib import Path
+
+from . import criteria
+from .cases import Case
+from .judge import Check, Verdict
+from .plots import legend, plot
+from .suite import Suite
+
+
+def write(suite: Suite, path: Path) -> Path:
+    """Write the page; it appears whole or not at all."""
+    text = (resources.files(__package__) / "page.html").read_text(encoding="utf-8")
+    for name, value in {
+        "style": (resources.files(__package__) / "page.css").read_text(encoding="utf-8"),
+        "version": escape(suite.version),
+        "reading": _reading(suite),
+        "table": _table(suite),
+        "cases": "".join(_case(suite, case) for case in suite.cases),
+        "marks": _marks(),
+        "seeds": f"{suite.seeds} seed{'s' if suite.seeds > 1 else ''}",
+    }.items():
+        text = text.replace("{{" + name + "}}", value)
+    partial = path.with_suffix(".partial")
+    partial.write_text(text, encoding="utf-8")
+    partial.replace(path)
+    return path
+
+
+def _reading(suite: Suite) -> str:
+    of = len(suite.judged)
+    ranked = sorted(suite.controllers, key=suite.passes, reverse=True)
+    words = ", ".join(f"<b>{escape(name)}</b> {suite.passes(name)}" for name in ranked)
+    return f"Of {of} judged cases pass: {words}."
+
+
+def _table(suite: Suite) -> str:
+    head = "".join(
+        f'<th scope="col"><a href="#case-{escape(case.key)}" title="{escape(case.title, quote=True)}">{escape(case.key)}</a></th>'
+        for case in suite.judged
+    )
+    rows = "".join(
+        f'<tr><th scope="row">{escape(name)}</th><td class="count">{suite.passes(name)}/{len(suite.judged)}</td>'
+        + "".join(_cell(suite.verdicts[name, case.key], case, name) for case in suite.judged)
+        + "</tr>"
+        for name in suite.controllers
+    )
+    return (
+        f'<table class="verdicts"><thead><tr><th scope="col">controller</th><th scope="col">passes</th>{head}</tr></thead>'
+        f"<tbody>{rows}</tbody></table>"
+    )
+
+
+def _cell(verdict: Verdict, case: Case, name: str) -> str:
+    why = "; ".join(f"{check.name}: {check.shown}, should be {check.mark}" for check in verdict.failed)
+    missed = f"{len(verdict.failed)} of {len(verdict.checks)}"
+    word = "pass" if verdict.passed else f"fail<small>{missed}</small>"
+    kind = "pass" if verdict.passed else "fail"
+    return (
+        f'<td class="{kind}"><a href="#{_place(case, name)}" title="{escape(why or "every mark is met", quote=True)}">'
+        f"{word}</a></td>"
+    )
+
+
+def _case(suite: Suite, case: Case) -> str:
+    judged = case in suite.judged
+    first = suite.sessions[suite.controllers[0], case.key]
+    figures = "".join(_figure(suite, case, name, judged) for name in suite.controllers)
+    names = legend([call.name for call in first.calls])
+    tcp = '<span class="tcp">TCP</span>' if any(flow.kind != "udp" for flow in first.traffic) else ""
+    return (
+        f'<section id="case-{escape(case.key)}"><h2><small>{escape(case.key)}</small> {escape(case.title)}</h2>'
+        f'<p class="caption">{escape(case.asks)} <code>scenarios/rfc8867/{escape(case.scenario)}.toml</code></p>'
+        f'<p class="legend">{names}{tcp}<span class="available">available</span><span class="queued">queue</span></p>'
+        f'<div class="multiples">{figures}</div></section>'
+    )
+
+
+def _figure(suite: Suite, case: Case, name: str, judged: bool) -> str:
+    verdict = suite.verdicts[name, case.key]
+    badge = ""
+    if judged:
+        badge = '<b class="pass">pass</b>' if verdict.passed else '<b class="fail">fail</b>'
+    failing = "".join(_check(check) for check in verdict.failed) if judged else ""
+    passing = "".join(_check(check) for check in verdict.checks if check.passed or not judged)
+    more = f"<details><summary>{len(verdict.checks)} figures</summary><ul>{passing}</ul></details>"
+    return (
+        f'<figure id="{_place(case, name)}"><figcaption>{escape(name)} {badge}</figcaption>'
+        f"{plot(case, suite.sessions[name, case.key])}<ul>{failing}</ul>{more}</figure>"
+    )
+
+
+def _check(check: Check) -> str:
+    kind = "pass" if check.passed else "fail"
+    return f'<li class="{kind}">{escape(check.name)} <b>{check.shown}</b> <i>{escape(check.mark)}</i></li>'
+
+
+def _marks() -> str:
+    rows = "".join(
+        f"<tr><td><code>{name}</code></td><td>{value}</td></tr>"
+        for name, value in vars(criteria).items()
+        if name.isupper()
+    )
+    return f'<table class="marks"><tbody>{rows}</tbody></table>'
+
+
+def _place(case: Case, name: str) -> str:
+    return escape(f"{case.key}-{name}".replace(" ", "-").replace("(", "-").replace(")", ""), quote=True)
