@@ -211,9 +211,8 @@ fn check_calls(plan: &LoadedPlan) -> Result<(), SimError> {
         links: Vec::new(),
         ..plan.scenario.clone()
     };
-    let try_out = |parts: &CallParts, seed| {
-        run_call(&alone, parts, seed, LogLevel::Summary, &mut Recorder::default()).map(drop)
-    };
+    let try_out =
+        |parts: &CallParts, seed| run_call(&alone, parts, seed, LogLevel::Summary, &mut Recorder::default()).map(drop);
     for session in controllers.chain(clips) {
         let planned = plan.session(session);
         try_out(&planned.parts, planned.seed)?;

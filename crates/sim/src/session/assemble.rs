@@ -7,11 +7,11 @@ use super::parcel::Parcel;
 use super::tcp_flow::TcpFlow;
 use super::udp_flow::UdpFlow;
 use super::{AnyFlow, Session};
-use crate::error::SimError;
 use crate::cross_traffic::{Algorithm, UdpSender};
+use crate::error::SimError;
 use crate::flows::CallSpec;
-use crate::pauses;
 use crate::network::{LoadedCapacity, link_stages, tail_stages};
+use crate::pauses;
 use crate::run::{CallParts, FutureOf, build_ends};
 use crate::scenario::{ControllerSpec, PathSpec, Scenario};
 use crate::seed::Seed;
@@ -215,8 +215,8 @@ impl<'a> Layout<'a> {
 
 /// Controllers that know a weight have a parameter of that name; others go on without.
 fn give_priority(controller: &mut ControllerSpec, priority: f64) {
-    let known = legato_control::entry(&controller.name)
-        .is_some_and(|entry| entry.default_config().contains_key("priority"));
+    let known =
+        legato_control::entry(&controller.name).is_some_and(|entry| entry.default_config().contains_key("priority"));
     if known {
         controller.config.insert("priority".to_owned(), toml::Value::Float(priority));
     }

@@ -244,4 +244,3 @@ impl Flow for CallFlow {
         self.in_transit.remove(ticket, 1);
     }
 }
-
