@@ -13,11 +13,11 @@ pub struct UdpConfig {
     /// One rate, headers included.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate_bps: Option<u64>,
-    /// `[[time_s, rate_bps], …]`, the first at 0, from the flow's start; the last holds.
+    /// `[[time_s, rate_bps], …]` from the flow's start; silent before the first, the last holds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub steps: Option<Vec<(f64, u64)>>,
     /// Of each packet, headers included.
-    pub packet_bytes: u16,
+    pub packet_bytes: u32,
 }
 
 impl Default for UdpConfig {
@@ -36,8 +36,8 @@ impl UdpConfig {
         if self.rate_bps.is_some() == self.steps.is_some() {
             return Err((place.to_owned(), "exactly one of rate_bps and steps is needed".to_owned()));
         }
-        if self.packet_bytes < 28 {
-            let message = format!("{} bytes are less than IP and UDP headers (28)", self.packet_bytes);
+        if !(28..=65_535).contains(&self.packet_bytes) {
+            let message = format!("{} is not within 28 (IP and UDP headers) to 65535", self.packet_bytes);
             return Err((format!("{place}.packet_bytes"), message));
         }
         let key = if self.steps.is_some() { "steps" } else { "rate_bps" };
@@ -49,7 +49,9 @@ impl UdpConfig {
         let constant = [(0.0, self.rate_bps.unwrap_or(0))];
         let steps = self.steps.as_deref().unwrap_or(&constant);
         let last_s = steps.last().map_or(0.0, |&(time_s, _)| time_s);
-        let steps = steps.iter().map(|&(s, bps)| (TimeDelta::from_secs_f64(s), DataRate::from_bps(bps)));
+        let silence = steps.first().filter(|&&(first_s, _)| first_s > 0.0).map(|_| &(0.0, 0));
+        let steps =
+            silence.into_iter().chain(steps).map(|&(s, bps)| (TimeDelta::from_secs_f64(s), DataRate::from_bps(bps)));
         RateSteps::new(steps, TimeDelta::from_secs_f64(last_s + 1.0), AfterLast::Hold)
     }
 }
@@ -157,6 +159,8 @@ mod tests {
         let steps = vec![(0.0, 1_200_000), (1.0, 600_000), (2.0, 0), (3.0, 2_400_000)];
         let stepped = UdpConfig { steps: Some(steps), ..UdpConfig::default() };
         assert_eq!(packets_by_second(&stepped, 0, 5), [100, 50, 0, 200, 200]);
+        let late = UdpConfig { steps: Some(vec![(2.0, 600_000)]), ..UdpConfig::default() };
+        assert_eq!(packets_by_second(&late, 0, 4), [0, 0, 50, 50]);
     }
 
     #[test]
@@ -178,7 +182,7 @@ mod tests {
         let refused = |config: UdpConfig| config.check("udp.0").expect_err("refused").0;
         assert_eq!(refused(UdpConfig::default()), "udp.0");
         assert_eq!(refused(UdpConfig { rate_bps: Some(1 << 50), ..UdpConfig::default() }), "udp.0.rate_bps");
-        assert_eq!(refused(UdpConfig { steps: Some(vec![(1.0, 5)]), ..UdpConfig::default() }), "udp.0.steps");
+        assert_eq!(refused(UdpConfig { steps: Some(vec![(1.0, 5), (1.0, 6)]), ..UdpConfig::default() }), "udp.0.steps");
         assert_eq!(
             refused(UdpConfig { rate_bps: Some(5), packet_bytes: 20, ..UdpConfig::default() }),
             "udp.0.packet_bytes"

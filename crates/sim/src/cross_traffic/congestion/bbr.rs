@@ -112,8 +112,8 @@ impl Bbr {
     /// most 64 kB.
     fn send_quantum(&self) -> u64 {
         match self.pacing_rate.as_bps() {
-            ..1_200_000 => self.segment,
-            ..24_000_000 => 2 * self.segment,
+            0..1_200_000 => self.segment,
+            1_200_000..24_000_000 => 2 * self.segment,
             bps => (bps / 8_000).min(64_000).max(self.segment),
         }
     }
