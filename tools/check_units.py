@@ -28,13 +28,13 @@ QUANTITY = re.compile(
 PURE_BY_KIND = {
     "a codec's own scale": "high_qp level low_qp qp qp_mae qp_mean",
     "a correlation": "overshoot_corr_1s overshoot_corr_200ms",
-    "a factor, gain, share or power": "alpha beta bias_smoothing exponent factor gain newton_step q scale weight",
+    "a factor, gain, share or power": "alpha beta bias_smoothing exponent factor gain newton_step priority q scale weight",
     "a place in a drawing": "x y",
     "a number of standard deviations": "n_std",
     "a score": "mmsys21_score qoe_d qoe_p",
     "pairs of s and bit/s": "steps",
     "luma rows or columns": "height height_mean width",
-    "of any unit, as what it is taken from": "high low mean value values",
+    "of any unit, as what it is taken from": "band high least low mean most value values",
 }
 PURE = {name for names in PURE_BY_KIND.values() for name in names.split()}
 

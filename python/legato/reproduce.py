@@ -28,20 +28,20 @@ class Replay:
 def replay(folder: str | Path, call: int, out: str | Path) -> Replay:
     """Make call number ``call`` of the run in ``folder`` again, into ``out``, with its packets."""
     folder = Path(folder)
-    plan = one_call(read_plan(folder), call, folder)
+    together = int(json.loads((folder / "manifest.json").read_text(encoding="utf-8")).get("calls_per_session", 1))
+    plan = one_session(read_plan(folder), call, together, folder)
     recorded = next((row for row in sweep.summary_rows(folder) if row["call"] == call), None)
     if recorded is None:
         raise RunFolderError(f"{folder}: call {call} is in the plan, but its part was never finished")
     run = sweep.sweep(plan, out, threads=1)
-    (again,) = run.summary()
+    again = run.summary()[call % together]
     return Replay(run, recorded, differences(recorded, again))
 
 
 def differences(before: dict[str, Any], now: dict[str, Any]) -> dict[str, tuple[Any, Any]]:
-    """The columns of two summary rows whose figures differ, bit for bit; the call's number is no figure."""
-    return {
-        column: (before[column], now[column]) for column in before if column != "call" and before[column] != now[column]
-    }
+    """The columns of two summary rows whose figures differ, bit for bit; the call's numbers are no figures."""
+    figures = [column for column in before if column not in ("call", "session")]
+    return {column: (before[column], now[column]) for column in figures if before[column] != now[column]}
 
 
 def read_plan(folder: Path) -> Plan:
@@ -71,17 +71,19 @@ def read_plan(folder: Path) -> Plan:
         raise RunFolderError(f"{path}: not JSON: {error}") from None
 
 
-def one_call(plan: Plan, call: int, folder: Path) -> Plan:
-    """The plan of one call of ``plan``: calls count controller, trace, clip, seed, seed fastest."""
+def one_session(plan: Plan, call: int, together: int, folder: Path) -> Plan:
+    """The plan of one call of ``plan`` and of those ``together`` with it: sessions count controller, trace, clip,
+    seed, seed fastest."""
     lists: list[list[Any]] = [plan.controllers, plan.traces, plan.clips, plan.seeds]
     calls = 1
     for values in lists:
         calls *= max(len(values), 1)
-    if not 0 <= call < calls:
-        raise Error(f"{folder}: call = {call}: this run has calls 0 to {calls - 1}")
+    if not 0 <= call < calls * together:
+        raise Error(f"{folder}: call = {call}: this run has calls 0 to {calls * together - 1}")
+    session = call // together
     chosen: list[list[Any]] = []
     for values in reversed(lists):
-        call, index = divmod(call, max(len(values), 1))
+        session, index = divmod(session, max(len(values), 1))
         chosen.append(values[index : index + 1])
     seeds, clips, traces, controllers = chosen
     return replace(

@@ -44,7 +44,7 @@ class Case:
     scenario: str
     """A file below scenarios/rfc8867."""
     judge: Callable[[Session, Sessions], list[Check]]
-    capacity: tuple[tuple[float, float], ...]
+    steps: tuple[tuple[float, float], ...]
     """(time s, bit/s) of what is available to the calls, for the plot."""
     options: Mapping[str, Any] = field(default_factory=dict)
     """Values of the scenario that are changed."""
@@ -290,11 +290,11 @@ def _with_ecn(case: Case) -> tuple[Case, Case]:
         lambda session, _others: [
             at_least("rate of the first flow (Mbit/s)", session.calls[0].mean_bps(5, 60) / 1e6, 0.0),
         ],
-        case.capacity, options=_ECN_QUEUE,
+        case.steps, options=_ECN_QUEUE,
     )  # fmt: skip
     marked = Case(
         f"6.2-{number}", f"{case.title}, with ECN", "Must not fail, and be no worse than without ECN.", case.scenario,
-        _no_worse(plain.key), case.capacity, options=_ECN, needs=(plain.key,),
+        _no_worse(plain.key), case.steps, options=_ECN, needs=(plain.key,),
     )  # fmt: skip
     return plain, marked
 

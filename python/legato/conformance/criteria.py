@@ -28,8 +28,11 @@ RATIO_BAND = (1 / 3, 3.0)
 """RFC 8868's guideline for flows of one priority and like round trips."""
 RATIO_BAND_LATE = (0.5, 2.0)
 RATIO_WINDOW_S = 20.0
+MINIMUM_SHARE = 0.8
+"""A call at its minimum target is seen with this of it: the encoder's deviation, and a queue that moves a frame
+into the next second."""
 STARVED_S = 2.0
-"""No flow is below its minimum rate for longer."""
+"""No flow is below that for longer."""
 FEEDBACK_GOODPUT = 0.7
 FEEDBACK_GOODPUT_CONGESTED = 0.5
 """Of the reference run's, while the feedback path is narrower than the media on it."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +32,8 @@ class Flow:
     queue_ms: Array
     loss_ratio: Array
     target_bps: Array
-    summary: dict[str, float] = field(default_factory=dict)
+    figures: dict[str, Any] = field(default_factory=dict)
+    """Its row of the summary or traffic table."""
 
     def mean_bps(self, from_s: float, to_s: float) -> float:
         """Mean rate at the receiver over part of the session."""
@@ -84,11 +86,11 @@ def rolling(array: Array, window_s: float) -> Array:
     return result
 
 
-def jain(rates: Sequence[float]) -> float:
+def jain(values: Sequence[float]) -> float:
     """Jain's index: 1 where all have the same, 1/n where one has all."""
-    values = np.asarray(rates, dtype=np.float64)
-    squares = float((values**2).sum())
-    return float(values.sum() ** 2 / (values.size * squares)) if squares > 0 else 0.0
+    shares = np.asarray(values, dtype=np.float64)
+    squares = float((shares**2).sum())
+    return float(shares.sum() ** 2 / (shares.size * squares)) if squares > 0 else 0.0
 
 
 def read(folder: Path) -> list[Session]:
@@ -150,7 +152,7 @@ def _call(call: dict, columns: dict, end_s: float) -> Flow:
         queue_ms=column("queue_ms"),
         loss_ratio=column("loss_ratio"),
         target_bps=column("target_bitrate_bps"),
-        summary={name: value for name, value in call.items() if isinstance(value, int | float)},
+        figures=call,
     )
 
 
@@ -172,7 +174,7 @@ def _traffic(flow: dict, columns: dict, end_s: float) -> Flow:
         queue_ms=nothing,
         loss_ratio=nothing,
         target_bps=nothing,
-        summary={name: value for name, value in flow.items() if isinstance(value, int | float)},
+        figures=flow,
     )
 
 

@@ -173,7 +173,7 @@ def never_starved(call: Flow, min_bps: float, from_s: float, name: str) -> Check
     """The longest time a flow is below its minimum, as 1 s means."""
     rate = window(rolling(call.receiver_bps, 1.0), from_s, call.stop_s)
     longest = current = 0
-    for below in rate < min_bps:
+    for below in rate < c.MINIMUM_SHARE * min_bps:
         current = current + 1 if below else 0
         longest = max(longest, current)
     return at_most(f"longest below the minimum {name} (s)", longest * BIN_S, c.STARVED_S, 1)
@@ -183,7 +183,7 @@ def above_minimum(call: Flow, min_bps: float, from_s: float, name: str) -> Check
     """Share of the seconds in which a flow has its minimum."""
     rate = window(call.receiver_bps, from_s, call.stop_s)
     seconds = rate[: rate.size // 10 * 10].reshape(-1, 10).mean(axis=1)
-    return at_least(f"seconds with the minimum rate {name}", float((seconds >= min_bps).mean()), c.ABOVE_MINIMUM_TIME)
+    return at_least(f"seconds with the minimum rate {name}", float((seconds >= c.MINIMUM_SHARE * min_bps).mean()), c.ABOVE_MINIMUM_TIME)
 
 
 def reached_s(call: Flow, share_bps: float, from_s: float, to_s: float) -> float:

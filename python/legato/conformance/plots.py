@@ -28,7 +28,7 @@ def plot(case: Case, session: Session) -> str:
         return 6 + (_RATE_HEIGHT - 6) * (1 - min(bps / top_bps, 1.0))
 
     parts = [_grid(x, y, top_bps, end_s)]
-    steps = [*case.capacity, (end_s, case.capacity[-1][1])]
+    steps = [*case.steps, (end_s, case.steps[-1][1])]
     line = "".join(
         f"{'M' if n == 0 else 'H'}{x(time):.0f}{',' if n == 0 else 'V'}{y(bps):.0f}"
         if n == 0
@@ -51,7 +51,7 @@ def plot(case: Case, session: Session) -> str:
 def _top(case: Case, session: Session) -> float:
     flows = [*session.calls, *(flow for flow in session.traffic if flow.kind != "udp")]
     seen = max((float(np.nanmax(rolling(flow.receiver_bps, 1.0))) for flow in flows), default=1e6)
-    return 1.08 * max(seen, min(max(bps for _, bps in case.capacity), 2.2e6))
+    return 1.08 * max(seen, min(max(bps for _, bps in case.steps), 2.2e6))
 
 
 def _grid(x, y, top_bps: float, end_s: float) -> str:
