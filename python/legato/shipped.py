@@ -60,8 +60,9 @@ def profiles() -> list[Path]:
 
 
 def scenario(name: str | Path) -> Path:
-    """A scenario by file, or by the name of one that comes with Legato (``"cellular"``)."""
-    known = {path.stem: path for path in scenarios()}
+    """A scenario by file, or by the name of one that comes with Legato (``"cellular"``, ``"rfc8867/5_4"``)."""
+    folder = _ROOT / "scenarios"
+    known = {path.relative_to(folder).with_suffix("").as_posix(): path for path in scenarios()}
     return _by_path_or_name(str(name), known, ScenarioError, "scenario")
 
 

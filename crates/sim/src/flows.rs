@@ -32,6 +32,9 @@ pub struct CallSpec {
     /// Names of `links` its media passes, in order; absent: the scenario's own bottleneck.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub route: Vec<String>,
+    /// Those its feedback passes; absent: the scenario's link of the other direction.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub return_route: Vec<String>,
     /// Its controller; absent: the scenario's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub controller: Option<ControllerSpec>,
@@ -67,6 +70,9 @@ pub struct TcpSpec {
     /// Names of `links` its data passes, in order; absent: the scenario's own bottleneck.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub route: Vec<String>,
+    /// Those its acknowledgements pass; absent: the scenario's link of the other direction.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub return_route: Vec<String>,
     /// Congestion control, workload and the rest.
     pub config: TcpConfig,
 }
@@ -149,7 +155,8 @@ impl Flows<'_> {
         for (n, call) in self.calls.iter().enumerate() {
             let key = format!("calls[{n}]");
             lifetime(&key, call.start_s, call.stop_s, duration_s)?;
-            place(&key, call.direction.as_deref(), call.propagation_ms, &call.route, &known)?;
+            place(&key, call.direction.as_deref(), call.propagation_ms)?;
+            routes(&key, [&call.route, &call.return_route], &known)?;
             within(&format!("{key}.priority"), call.priority.unwrap_or(1.0), 1e-3, 1e3)?;
             pauses::check(&call.pauses).map_err(|(own, message)| (format!("{key}.{own}"), message))?;
             if let Some(limits) = &call.limits {
@@ -160,13 +167,15 @@ impl Flows<'_> {
             let key = format!("tcp[{n}]");
             tcp.config.check(&format!("{key}.config"))?;
             lifetime(&key, tcp.start_s, tcp.stop_s, duration_s)?;
-            place(&key, tcp.direction.as_deref(), tcp.propagation_ms, &tcp.route, &known)?;
+            place(&key, tcp.direction.as_deref(), tcp.propagation_ms)?;
+            routes(&key, [&tcp.route, &tcp.return_route], &known)?;
         }
         for (n, udp) in self.udp.iter().enumerate() {
             let key = format!("udp[{n}]");
             udp.config.check(&format!("{key}.config"))?;
             lifetime(&key, udp.start_s, udp.stop_s, duration_s)?;
-            place(&key, udp.direction.as_deref(), udp.propagation_ms, &udp.route, &known)?;
+            place(&key, udp.direction.as_deref(), udp.propagation_ms)?;
+            routes(&key, [&udp.route, &[]], &known)?;
         }
         Ok(())
     }
@@ -182,19 +191,18 @@ fn lifetime(key: &str, start_s: f64, stop_s: Option<f64>, duration_s: f64) -> Re
     Ok(())
 }
 
-fn place(
-    key: &str,
-    direction: Option<&str>,
-    propagation_ms: Option<f64>,
-    route: &[String],
-    known: &[&str],
-) -> Result<(), Refusal> {
+fn place(key: &str, direction: Option<&str>, propagation_ms: Option<f64>) -> Result<(), Refusal> {
     one_of(&format!("{key}.direction"), direction.unwrap_or("forward"), &DIRECTIONS)?;
-    within(&format!("{key}.propagation_ms"), propagation_ms.unwrap_or(0.0), 0.0, 60_000.0)?;
-    for (n, link) in route.iter().enumerate() {
-        one_of(&format!("{key}.route"), link, known)?;
-        if route[..n].contains(link) {
-            return Err((format!("{key}.route"), format!("{link:?} is passed twice")));
+    within(&format!("{key}.propagation_ms"), propagation_ms.unwrap_or(0.0), 0.0, 60_000.0)
+}
+
+fn routes(key: &str, [out, back]: [&[String]; 2], known: &[&str]) -> Result<(), Refusal> {
+    for (name, route) in [("route", out), ("return_route", back)] {
+        for (n, link) in route.iter().enumerate() {
+            one_of(&format!("{key}.{name}"), link, known)?;
+            if route[..n].contains(link) {
+                return Err((format!("{key}.{name}"), format!("{link:?} is passed twice")));
+            }
         }
     }
     Ok(())

@@ -32,7 +32,8 @@ def conformance(
         Path | None, typer.Option(help="The folder; the page is conformance.html in it.", show_default=False)
     ] = None,
     controllers: Annotated[
-        str | None, typer.Option(help="Names, separated by commas. [default: every one that adapts]", show_default=False)
+        str | None,
+        typer.Option(help="Names, separated by commas. [default: every one that adapts]", show_default=False),
     ] = None,
     cases: Annotated[
         str | None, typer.Option(help="Sections or keys: 5.1 or 5.1a-50. [default: all]", show_default=False)
@@ -47,11 +48,13 @@ def conformance(
 
     if list_cases:
         terminal.table(
-            ["case", "what", "scenario"], [(case.key, case.title, f"rfc8867/{case.scenario}.toml") for case in CASES]
+            ["case", "what", "scenario"], [(case.key, case.title, f"{case.scenario}.toml") for case in CASES]
         )
         return
     if out is None:
-        raise Error("--out is missing: the folder for runs, verdicts and page", hint="legato conformance --out runs/rfc8867")
+        raise Error(
+            "--out is missing: the folder for runs, verdicts and page", hint="legato conformance --out runs/rfc8867"
+        )
     named = [controllers] if controllers else []
     wanted = [name.strip() for name in cases.split(",")] if cases else []
     started = time.monotonic()

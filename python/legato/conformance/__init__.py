@@ -5,7 +5,8 @@ in ``criteria.py``, are explained in docs/conformance.md, and were fixed before 
 controller that fails is published as failing.
 """
 
-from .cases import CASES, Case
+from .case import Case
+from .cases import CASES
 from .judge import Check, Verdict
 from .suite import Suite, conformance
 

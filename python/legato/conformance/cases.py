@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from . import criteria as c
+from . import wireless
+from .case import MAX_BPS, MIN_BPS, Case, Sessions
 from .flows import Flow, Session, jain, rolling, window
 from .judge import (
     Check,
@@ -24,38 +24,6 @@ from .judge import (
     variable_capacity,
     within,
 )
-
-MAX_BPS = 1_500_000.0
-MIN_BPS = 150_000.0
-
-Sessions = Mapping[str, Session]
-"""What the judge of a case sees: its own session under its key, and those of the cases it refers to."""
-
-
-@dataclass(frozen=True)
-class Case:
-    """One case of RFC 8867, in one of the ways it may be run."""
-
-    key: str
-    """``5.1a-50``: what people type and tables say."""
-    title: str
-    asks: str
-    """What the RFC expects, in our words."""
-    scenario: str
-    """A file below scenarios/rfc8867."""
-    judge: Callable[[Session, Sessions], list[Check]]
-    steps: tuple[tuple[float, float], ...]
-    """(time s, bit/s) of what is available to the calls, for the plot."""
-    options: Mapping[str, Any] = field(default_factory=dict)
-    """Values of the scenario that are changed."""
-    needs: tuple[str, ...] = ()
-    """Keys of other cases its judge looks at."""
-
-    @property
-    def section(self) -> str:
-        """``5.1``"""
-        return self.key.split("-")[0].rstrip("ab")
-
 
 _Y51 = ((0.0, 1e6), (40.0, 2.5e6), (60.0, 0.6e6), (80.0, 1e6))
 _Y52 = ((0.0, 4e6), (25.0, 2e6), (50.0, 3.5e6), (75.0, 1e6), (100.0, 2e6))
@@ -213,7 +181,12 @@ _FINDS = "Detect the capacity, converge to it, no unwanted oscillation near it."
 _BASIC: tuple[Case, ...] = (
     *(
         Case(
-            f"5.1{way}-{delay}", f"Variable capacity, one flow, {delay} ms", _FINDS, f"5_1_{way}_{delay}ms", _one_flow, _Y51
+            f"5.1{way}-{delay}",
+            f"Variable capacity, one flow, {delay} ms",
+            _FINDS,
+            f"rfc8867/5_1_{way}_{delay}ms",
+            _one_flow,
+            _Y51,
         )
         for way in "ab"
         for delay in (50, 100)
@@ -223,7 +196,7 @@ _BASIC: tuple[Case, ...] = (
             f"5.2{way}",
             "Variable capacity, two flows",
             "Near the maximum when there is plenty; fall with the capacity, rise with it again, share it.",
-            f"5_2_{way}",
+            f"rfc8867/5_2_{way}",
             _two_flows,
             _Y52,
         )
@@ -233,7 +206,7 @@ _BASIC: tuple[Case, ...] = (
         "5.3-reference",
         "Free feedback path (what 5.3 is compared with)",
         "Nothing by itself: the rate with an unimpaired feedback path.",
-        "5_3_reference",
+        "rfc8867/5_3_reference",
         lambda session, _others: [
             at_least("rate (Mbit/s)", session.calls[0].mean_bps(5, 99) / 1e6, MIN_BPS / 1e6),
         ],
@@ -244,7 +217,7 @@ _BASIC: tuple[Case, ...] = (
             f"5.3{way}",
             "Congested feedback, media both ways",
             "Cope with feedback that is late or lost behind the other's media.",
-            f"5_3_{way}",
+            f"rfc8867/5_3_{way}",
             _feedback(way),
             _Y53,
             needs=("5.3-reference",),
@@ -252,30 +225,49 @@ _BASIC: tuple[Case, ...] = (
         for way in "ab"
     ),
     Case(
-        "5.4", "Three flows of one kind", "Converge to equal shares with the least delay and loss.", "5_4", _three_flows,
+        "5.4",
+        "Three flows of one kind",
+        "Converge to equal shares with the least delay and loss.",
+        "rfc8867/5_4",
+        _three_flows,
         _step(3.5e6),
     ),
-    Case("5.5", "Round-trip fairness", "Converge fast and fairly whatever the round trip.", "5_5", _round_trips, _step(4e6)),
+    Case(
+        "5.5",
+        "Round-trip fairness",
+        "Converge fast and fairly whatever the round trip.",
+        "rfc8867/5_5",
+        _round_trips,
+        _step(4e6),
+    ),
     *(
         Case(
             f"5.6-{queue}",
             f"A long TCP flow, queue of {queue} ms",
             "No collapse; at worst the minimum media rate, and TCP lives too.",
-            f"5_6_{queue}ms",
+            f"rfc8867/5_6_{queue}ms",
             _long_tcp,
             _step(2e6),
         )
         for queue in (300, 1000)
     ),
     Case(
-        "5.7", "Ten short TCP flows", "Never below the minimum; back to the earlier rate after a burst.", "5_7", _short_tcp,
+        "5.7",
+        "Ten short TCP flows",
+        "Never below the minimum; back to the earlier rate after a burst.",
+        "rfc8867/5_7",
+        _short_tcp,
         _step(2e6),
     ),
     Case(
-        "5.8", "Media pauses and resumes", "The others take what is free; all return to equal shares.", "5_8", _pause,
+        "5.8",
+        "Media pauses and resumes",
+        "The others take what is free; all return to equal shares.",
+        "rfc8867/5_8",
+        _pause,
         _step(3.5e6),
     ),
-)  # fmt: skip
+)
 
 _ECN_QUEUE = {"forward.queue.kind": "codel"}
 _ECN = {**_ECN_QUEUE, "sender.ecn": "ect0", "receiver.feedback": "ccfb"}
@@ -285,17 +277,26 @@ def _with_ecn(case: Case) -> tuple[Case, Case]:
     """Section 6.2: a basic case behind a queue that marks, and behind the same queue without ECN."""
     number = case.key
     plain = Case(
-        f"6.2-{number}-plain", f"{case.title}, CoDel without ECN (what 6.2-{number} is compared with)",
-        "Nothing by itself: the same queue, which drops.", case.scenario,
+        f"6.2-{number}-plain",
+        f"{case.title}, CoDel without ECN (what 6.2-{number} is compared with)",
+        "Nothing by itself: the same queue, which drops.",
+        case.scenario,
         lambda session, _others: [
             at_least("rate of the first flow (Mbit/s)", session.calls[0].mean_bps(5, 60) / 1e6, 0.0),
         ],
-        case.steps, options=_ECN_QUEUE,
-    )  # fmt: skip
+        case.steps,
+        options=_ECN_QUEUE,
+    )
     marked = Case(
-        f"6.2-{number}", f"{case.title}, with ECN", "Must not fail, and be no worse than without ECN.", case.scenario,
-        _no_worse(plain.key), case.steps, options=_ECN, needs=(plain.key,),
-    )  # fmt: skip
+        f"6.2-{number}",
+        f"{case.title}, with ECN",
+        "Must not fail, and be no worse than without ECN.",
+        case.scenario,
+        _no_worse(plain.key),
+        case.steps,
+        options=_ECN,
+        needs=(plain.key,),
+    )
     return plain, marked
 
 
@@ -319,20 +320,23 @@ def _no_worse(plain: str) -> Callable[[Session, Sessions], list[Check]]:
 
 CASES: tuple[Case, ...] = (
     *_BASIC,
-    Case("6.1", "Priorities", "The first flow has about twice the others' rate.", "6_1", _priority, _step(3.5e6)),
+    Case(
+        "6.1", "Priorities", "The first flow has about twice the others' rate.", "rfc8867/6_1", _priority, _step(3.5e6)
+    ),
     *(pair for case in _BASIC if case.key in ("5.1a-50", "5.2a", "5.4", "5.6-300", "5.8") for pair in _with_ecn(case)),
-    Case("6.3", "Two bottlenecks in a row", "Both full, nobody starved.", "6_3", _two_bottlenecks, _step(1.5e6)),
-)  # fmt: skip
-"""Every case, in the order of the RFC; those another refers to stand before it."""
+    Case(
+        "6.3", "Two bottlenecks in a row", "Both full, nobody starved.", "rfc8867/6_3", _two_bottlenecks, _step(1.5e6)
+    ),
+    *wireless.CASES,
+)
+"""Every case, in the order of the RFCs; those another refers to stand before it."""
 
 
 def chosen(patterns: Sequence[str]) -> list[Case]:
     """Cases by key or section (``5.1``, ``5.1a-50``), with those they need; all for none."""
     if not patterns:
         return list(CASES)
-    wanted = {
-        case.key for case in CASES if any(case.key == pattern or case.section == pattern for pattern in patterns)
-    }
+    wanted = {case.key for case in CASES if any(case.key == pattern or case.section == pattern for pattern in patterns)}
     for case in CASES:
         if case.key in wanted:
             wanted.update(case.needs)

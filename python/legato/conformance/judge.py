@@ -74,9 +74,7 @@ class Segment:
         return f"{self.from_s:g}–{self.to_s:g} s"
 
 
-def segments(
-    steps: Sequence[tuple[float, float]], end_s: float, flows: int, max_bps: float
-) -> list[Segment]:
+def segments(steps: Sequence[tuple[float, float]], end_s: float, flows: int, max_bps: float) -> list[Segment]:
     """Of a capacity that steps, shared by ``flows`` calls, none of which takes more than ``max_bps``."""
     found: list[Segment] = []
     before = 0.0
@@ -183,7 +181,11 @@ def above_minimum(call: Flow, min_bps: float, from_s: float, name: str) -> Check
     """Share of the seconds in which a flow has its minimum."""
     rate = window(call.receiver_bps, from_s, call.stop_s)
     seconds = rate[: rate.size // 10 * 10].reshape(-1, 10).mean(axis=1)
-    return at_least(f"seconds with the minimum rate {name}", float((seconds >= c.MINIMUM_SHARE * min_bps).mean()), c.ABOVE_MINIMUM_TIME)
+    return at_least(
+        f"seconds with the minimum rate {name}",
+        float((seconds >= c.MINIMUM_SHARE * min_bps).mean()),
+        c.ABOVE_MINIMUM_TIME,
+    )
 
 
 def reached_s(call: Flow, share_bps: float, from_s: float, to_s: float) -> float:

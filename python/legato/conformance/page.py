@@ -7,9 +7,10 @@ from importlib import resources
 from pathlib import Path
 
 from . import criteria
-from .cases import Case
+from .case import Case
 from .judge import Check, Verdict
 from .plots import legend, plot
+from .shapes import SHAPES
 from .suite import Suite
 
 
@@ -22,6 +23,7 @@ def write(suite: Suite, path: Path) -> Path:
         "reading": _reading(suite),
         "table": _table(suite),
         "cases": "".join(_case(suite, case) for case in suite.cases),
+        "shapes": _shapes(suite),
         "marks": _marks(),
         "seeds": f"{suite.seeds} seed{'s' if suite.seeds > 1 else ''}",
     }.items():
@@ -41,7 +43,8 @@ def _reading(suite: Suite) -> str:
 
 def _table(suite: Suite) -> str:
     head = "".join(
-        f'<th scope="col"><a href="#case-{escape(case.key)}" title="{escape(case.title, quote=True)}">{escape(case.key)}</a></th>'
+        f'<th scope="col"><a href="#case-{escape(case.key)}" title="{escape(case.title, quote=True)}">'
+        f"{escape(case.key)}</a></th>"
         for case in suite.judged
     )
     rows = "".join(
@@ -51,7 +54,8 @@ def _table(suite: Suite) -> str:
         for name in suite.controllers
     )
     return (
-        f'<table class="verdicts"><thead><tr><th scope="col">controller</th><th scope="col">passes</th>{head}</tr></thead>'
+        '<table class="verdicts"><thead><tr><th scope="col">controller</th><th scope="col">passes</th>'
+        f"{head}</tr></thead>"
         f"<tbody>{rows}</tbody></table>"
     )
 
@@ -75,7 +79,7 @@ def _case(suite: Suite, case: Case) -> str:
     tcp = '<span class="tcp">TCP</span>' if any(flow.kind != "udp" for flow in first.traffic) else ""
     return (
         f'<section id="case-{escape(case.key)}"><h2><small>{escape(case.key)}</small> {escape(case.title)}</h2>'
-        f'<p class="caption">{escape(case.asks)} <code>scenarios/rfc8867/{escape(case.scenario)}.toml</code></p>'
+        f'<p class="caption">{escape(case.asks)} <code>scenarios/{escape(case.scenario)}.toml</code></p>'
         f'<p class="legend">{names}{tcp}<span class="available">available</span><span class="queued">queue</span></p>'
         f'<div class="multiples">{figures}</div></section>'
     )
@@ -98,6 +102,28 @@ def _figure(suite: Suite, case: Case, name: str, judged: bool) -> str:
 def _check(check: Check) -> str:
     kind = "pass" if check.passed else "fail"
     return f'<li class="{kind}">{escape(check.name)} <b>{check.shown}</b> <i>{escape(check.mark)}</i></li>'
+
+
+def _shapes(suite: Suite) -> str:
+    if not suite.shapes:
+        return ""
+    head = "".join(f'<th scope="col">{escape(shape.title)}</th>' for shape in SHAPES)
+    published = "".join(f"<td>{escape(shape.published)}</td>" for shape in SHAPES)
+    rows = "".join(
+        f'<tr><th scope="row">{escape(name)}</th>'
+        + "".join(f"<td>{escape(suite.shapes[name, shape.key].text)}</td>" for shape in SHAPES)
+        + "</tr>"
+        for name in suite.controllers
+    )
+    return (
+        '<section id="shapes"><h2>Five published path shapes</h2><p class="caption">What webrtc-rs publishes of its '
+        "GCC (August 2026), and Legato's controllers on the same shapes by its definitions: utilisation over the "
+        "last 30 % of the run, loss of the whole, and when the 2 s mean comes within 35 % of the capacity to stay. "
+        "Theirs is a constant stream, ours a call; when their step falls is not published.</p>"
+        f'<div class="scroll"><table class="shapes"><thead><tr><th scope="col">controller</th>{head}</tr></thead>'
+        f'<tbody><tr class="published"><th scope="row">webrtc-rs, published</th>{published}</tr>{rows}</tbody></table>'
+        "</div></section>"
+    )
 
 
 def _marks() -> str:

@@ -7,7 +7,7 @@ from html import escape
 
 import numpy as np
 
-from .cases import Case
+from .case import Case
 from .flows import BIN_S, Array, Session, rolling
 
 _WIDTH, _RATE_HEIGHT, _QUEUE_HEIGHT = 380, 120, 44
@@ -28,14 +28,15 @@ def plot(case: Case, session: Session) -> str:
         return 6 + (_RATE_HEIGHT - 6) * (1 - min(bps / top_bps, 1.0))
 
     parts = [_grid(x, y, top_bps, end_s)]
-    steps = [*case.steps, (end_s, case.steps[-1][1])]
+    steps = [*case.steps, (end_s, case.steps[-1][1])] if case.steps else []
     line = "".join(
-        f"{'M' if n == 0 else 'H'}{x(time):.0f}{',' if n == 0 else 'V'}{y(bps):.0f}"
-        if n == 0
-        else f"H{x(time):.0f}V{y(bps):.0f}"
+        f"M{x(time):.0f},{y(bps):.0f}" if n == 0 else f"H{x(time):.0f}V{y(bps):.0f}"
         for n, (time, bps) in enumerate(steps)
     )
-    parts.append(f'<path class="capacity" d="{line}"/>')
+    if case.steps:
+        parts.append(f'<path class="capacity" d="{line}"/>')
+    else:
+        parts.append(f'<path class="capacity" d="{_path(session.calls[0].capacity_bps, x, y)}"/>')
     for flow in session.traffic:
         if flow.kind == "udp":
             continue
@@ -51,7 +52,7 @@ def plot(case: Case, session: Session) -> str:
 def _top(case: Case, session: Session) -> float:
     flows = [*session.calls, *(flow for flow in session.traffic if flow.kind != "udp")]
     seen = max((float(np.nanmax(rolling(flow.receiver_bps, 1.0))) for flow in flows), default=1e6)
-    return 1.08 * max(seen, min(max(bps for _, bps in case.steps), 2.2e6))
+    return 1.08 * max(seen, min(max((bps for _, bps in case.steps), default=0.0), 2.2e6))
 
 
 def _grid(x, y, top_bps: float, end_s: float) -> str:

@@ -11,9 +11,11 @@ from .. import plan as plans
 from .. import shipped
 from ..errors import Error
 from ..sweep import Progress, sweep
-from .cases import CASES, Case, chosen
+from .case import Case
+from .cases import CASES, chosen
 from .flows import Session, read
 from .judge import Verdict, worst
+from .shapes import SHAPES, Figures, read_all
 
 FORMAT = 1
 
@@ -30,6 +32,8 @@ class Suite:
     """Of the first seed, for plots."""
     version: str
     seeds: int
+    shapes: dict[tuple[str, str], Figures]
+    """By controller and shape; none unless all cases were run."""
 
     def passes(self, controller: str) -> int:
         """How many of its judged cases a controller passes."""
@@ -64,13 +68,17 @@ def conformance(
     out = Path(out)
     picked = chosen(cases)
     if not picked:
-        raise Error(f"cases = {', '.join(cases)}: none is called so", hint=f"there are: {', '.join(c.key for c in CASES)}")
+        raise Error(
+            f"cases = {', '.join(cases)}: none is called so", hint=f"there are: {', '.join(c.key for c in CASES)}"
+        )
     if out.is_dir() and any(out.iterdir()) and not resume:
-        raise Error(f"{out}: is there and not empty", hint="give --resume to go on with it, or another folder with --out")
+        raise Error(
+            f"{out}: is there and not empty", hint="give --resume to go on with it, or another folder with --out"
+        )
     named = list(controllers) or _all_controllers()
     for case in picked:
         made = plans.make(
-            shipped.scenario(f"{case.scenario}"),
+            shipped.scenario(case.scenario),
             options=case.options,
             controller_specs=named,
             seed_spec=seeds,
@@ -78,12 +86,16 @@ def conformance(
         )
         watch = None if on_progress is None else (lambda progress, key=case.key: on_progress(key, progress))
         sweep(made, out / "runs" / case.key, threads=threads, resume=resume, on_progress=watch)
-    suite = judge(out, picked)
+    if not cases:
+        for shape in SHAPES:
+            made = plans.make(shipped.scenario(f"shapes/{shape.key}"), controller_specs=named, log="series")
+            sweep(made, out / "runs" / f"shape-{shape.key}", threads=threads, resume=resume)
+    suite = judge(out, picked, with_shapes=not cases)
     write_verdicts(suite)
     return suite
 
 
-def judge(out: Path, picked: Sequence[Case]) -> Suite:
+def judge(out: Path, picked: Sequence[Case], *, with_shapes: bool = False) -> Suite:
     """The verdicts on cases that have been run."""
     sessions: dict[str, dict[str, list[Session]]] = {}
     for case in picked:
@@ -108,6 +120,7 @@ def judge(out: Path, picked: Sequence[Case]) -> Suite:
         sessions=shown,
         version=f"{manifest['legato']} ({manifest['commit'][:12]})",
         seeds=len(next(iter(first.values()))),
+        shapes=read_all(out / "runs") if with_shapes else {},
     )
 
 
@@ -133,6 +146,16 @@ def write_verdicts(suite: Suite) -> Path:
                 ],
             }
             for (controller, key), verdict in suite.verdicts.items()
+        ],
+        "shapes": [
+            {
+                "controller": controller,
+                "shape": key,
+                "utilisation_ratio": made.utilisation_ratio,
+                "converged_s": made.converged_s if made.converged_s < float("inf") else None,
+                "loss_ratio": made.loss_ratio,
+            }
+            for (controller, key), made in suite.shapes.items()
         ],
     }
     path = suite.folder / "verdicts.json"

@@ -60,7 +60,7 @@ pub fn run_session(
         let flow = plan.next_flow();
         let own = plan.flow_seed(flow, &format!("tcp.{n}"));
         let life = plan.life(tcp.start_s, tcp.stop_s);
-        let tails = plan.tails(tcp.direction.as_deref(), tcp.propagation_ms, &tcp.route, own)?;
+        let tails = plan.tails(tcp.direction.as_deref(), tcp.propagation_ms, [&tcp.route, &tcp.return_route], own)?;
         let name = tcp.name.clone().unwrap_or_else(|| format!("tcp {}", n + 1));
         let figures = TrafficFigures::new(name, tcp_kind(tcp.config.congestion_control), life.0, life.1);
         let rng = own.stream("tcp");
@@ -70,7 +70,7 @@ pub fn run_session(
         let flow = plan.next_flow();
         let own = plan.flow_seed(flow, &format!("udp.{n}"));
         let life = plan.life(udp.start_s, udp.stop_s);
-        let tails = plan.tails(udp.direction.as_deref(), udp.propagation_ms, &udp.route, own)?;
+        let tails = plan.tails(udp.direction.as_deref(), udp.propagation_ms, [&udp.route, &[]], own)?;
         let name = udp.name.clone().unwrap_or_else(|| format!("udp {}", n + 1));
         let figures = TrafficFigures::new(name, "udp", life.0, life.1);
         let refused = |error| SimError::Plan(format!("udp[{n}].config: {error}"));
@@ -138,7 +138,7 @@ impl<'a> Layout<'a> {
         let flow = self.next_flow();
         let seed = self.flow_seed(flow, &format!("call.{n}"));
         let (start, stop) = self.life(call.start_s, call.stop_s);
-        let tails = self.tails(call.direction.as_deref(), call.propagation_ms, &call.route, seed)?;
+        let tails = self.tails(call.direction.as_deref(), call.propagation_ms, [&call.route, &call.return_route], seed)?;
         let mut parts = self.parts.clone().into_owned();
         if let Some(own) = &call.controller {
             parts.controller = own.clone();
@@ -171,7 +171,7 @@ impl<'a> Layout<'a> {
         &mut self,
         direction: Option<&str>,
         propagation_ms: Option<f64>,
-        route: &[String],
+        [route, return_route]: [&[String]; 2],
         seed: Seed,
     ) -> Result<Tails, SimError> {
         let reversed = direction == Some("reverse");
@@ -180,8 +180,10 @@ impl<'a> Layout<'a> {
             let place = self.scenario.links.iter().position(|link| link.name == *name);
             FURTHER + place.expect("routes were checked with the scenario")
         };
-        let out_route = if route.is_empty() { vec![out] } else { route.iter().map(named).collect() };
-        self.routes.push([out_route, vec![back]]);
+        let links = |route: &[String], own: usize| {
+            if route.is_empty() { vec![own] } else { route.iter().map(named).collect() }
+        };
+        self.routes.push([links(route, out), links(return_route, back)]);
         let tail = |spec: &PathSpec, loaded: &Option<LoadedCapacity>, name: &str| -> Result<Path<Parcel>, SimError> {
             let own = PathSpec { propagation_ms: propagation_ms.unwrap_or(spec.propagation_ms), ..spec.clone() };
             let serial = loaded.as_ref().map(|loaded| loaded.reference);

@@ -1,0 +1,127 @@
+"""RFC 8869's cases, as far as a simulator without a radio can have them: approximations, and called so.
+
+Wi-Fi (section 3): stations share the airtime of one queue. Cellular (section 2): a bearer of its own in a recorded
+LTE cell, with the load that others made then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from . import criteria as c
+from .case import MIN_BPS, Case, Sessions
+from .flows import Session, jain
+from .judge import Check, at_least, at_most, never_starved
+
+AIR_BPS = 20e6
+WIRED_BPS = 1e6
+UDP_BPS = 0.3e6
+
+
+def _wired(parts: list[tuple[float, float, float]]) -> Callable[[Session, Sessions], list[Check]]:
+    """(from s, to s, what is left for the first call): the wired link is the bottleneck, one each way."""
+
+    def judge(session: Session, _others: Sessions) -> list[Check]:
+        first, *others = session.calls
+        checks = [
+            at_least(
+                f"use of what is left, {from_s:g}–{to_s:g} s", first.mean_bps(from_s, to_s) / bps, c.MIN_UTILISATION
+            )
+            for from_s, to_s, bps in parts
+        ]
+        for call in others:
+            checks.append(
+                at_least(f"use the other way {call.name}", call.mean_bps(30, 119) / WIRED_BPS, c.MIN_UTILISATION)
+            )
+        return [*checks, *(never_starved(call, MIN_BPS, 10.0, call.name) for call in session.calls)]
+
+    return judge
+
+
+def _beside_tcp(session: Session, _others: Sessions) -> list[Check]:
+    (call,), (tcp,) = session.calls, session.traffic
+    return [
+        never_starved(call, MIN_BPS, 10.0, call.name),
+        at_least("TCP's share of the link", tcp.mean_bps(10, 119) / WIRED_BPS, c.TCP_SHARE),
+    ]
+
+
+def _air(parts: list[tuple[float, float, float]]) -> Callable[[Session, Sessions], list[Check]]:
+    """(from s, to s, what is left for calls): sixteen calls share the air."""
+
+    def judge(session: Session, _others: Sessions) -> list[Check]:
+        checks = []
+        for from_s, to_s, bps in parts:
+            rates = [call.mean_bps(from_s, to_s) for call in session.calls]
+            fair = min(bps, len(rates) * 1.5e6)
+            checks.append(
+                at_least(f"use of what is left, {from_s:g}–{to_s:g} s", sum(rates) / fair, c.WIRELESS_UTILISATION)
+            )
+            checks.append(at_least(f"Jain's index, {from_s:g}–{to_s:g} s", jain(rates), c.JAIN_RTT))
+        starved = max(never_starved(call, MIN_BPS, 20.0, "").value for call in session.calls)
+        checks.append(at_most("longest below the minimum of any (s)", starved, c.STARVED_S, 1))
+        return checks
+
+    return judge
+
+
+def _cell(session: Session, _others: Sessions) -> list[Check]:
+    (call,) = session.calls
+    capacity = np.minimum(call.capacity_bps, 1.5e6)
+    live = slice(round(35 / 0.1), round(60 / 0.1))
+    available = float(np.nanmean(capacity[live]))
+    figures = call.figures
+    return [
+        at_least("use of the cell, 35–60 s", call.mean_bps(35, 60) / available, c.CELL_UTILISATION),
+        at_most(
+            "frame delay p95, encoded to decodable (ms)",
+            figures["frame_delay_p95_ms"] or np.inf,
+            c.CELL_FRAME_DELAY_MS,
+            0,
+        ),
+        at_most("packet loss", figures["loss_ratio"] or 0.0, c.CELL_LOSS_RATIO, 3),
+    ]
+
+
+def _wifi(key: str, what: str, judge: Callable[[Session, Sessions], list[Check]], available: float) -> Case:
+    return Case(
+        f"8869-{key}",
+        f"Wi-Fi, approximated: {what}",
+        "A fair share each; react to what comes and goes.",
+        f"rfc8869/{key[:3].replace('.', '_')}_{key[3:]}",
+        judge,
+        ((0.0, available),),
+    )
+
+
+_LEFT_EARLY = [(20.0, 60.0, WIRED_BPS - UDP_BPS), (80.0, 119.0, WIRED_BPS)]
+_LEFT_LATE = [(20.0, 60.0, WIRED_BPS), (80.0, 119.0, WIRED_BPS - UDP_BPS)]
+_FIVE_UDP = 10e6
+
+CASES: tuple[Case, ...] = (
+    *(
+        Case(
+            f"8869-{section}-{rtt}",
+            f"Cellular, approximated: {what}, RTT {rtt} ms",
+            "A usable call in a cell whose rate moves.",
+            f"rfc8869/{section.replace('.', '_')}_{rtt}ms",
+            _cell,
+            (),
+        )
+        for section, what in (("2.1", "varying load"), ("2.2", "bad coverage"))
+        for rtt in (40, 150)
+    ),
+    _wifi("3.1a", "one call up", _wired([(30.0, 119.0, WIRED_BPS)]), WIRED_BPS),
+    _wifi("3.1b", "one up, one down", _wired([(30.0, 119.0, WIRED_BPS)]), WIRED_BPS),
+    _wifi("3.1c", "UDP until 60 s", _wired(_LEFT_EARLY), WIRED_BPS),
+    _wifi("3.1d", "UDP from 60 s", _wired(_LEFT_LATE), WIRED_BPS),
+    _wifi("3.1e", "a long TCP flow", _beside_tcp, WIRED_BPS),
+    _wifi("3.2a", "sixteen down", _air([(40.0, 119.0, AIR_BPS)]), AIR_BPS / 16),
+    _wifi("3.2b", "sixteen up", _air([(40.0, 119.0, AIR_BPS)]), AIR_BPS / 16),
+    _wifi("3.2c", "eight each way", _air([(40.0, 119.0, AIR_BPS)]), AIR_BPS / 16),
+    _wifi("3.2d", "UDP until 60 s", _air([(30.0, 60.0, AIR_BPS - _FIVE_UDP), (85.0, 119.0, AIR_BPS)]), AIR_BPS / 16),
+    _wifi("3.2e", "UDP from 60 s", _air([(30.0, 60.0, AIR_BPS), (85.0, 119.0, AIR_BPS - _FIVE_UDP)]), AIR_BPS / 16),
+    _wifi("3.2f", "TCP from 40 to 80 s", _air([(20.0, 40.0, AIR_BPS), (100.0, 119.0, AIR_BPS)]), AIR_BPS / 16),
+)
