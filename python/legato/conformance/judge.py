@@ -26,6 +26,8 @@ class Check:
     @property
     def shown(self) -> str:
         """The figure as a reader sees it."""
+        if np.isinf(self.value):
+            return "never"
         return "—" if np.isnan(self.value) else f"{self.value:.{self.digits}f}"
 
 
