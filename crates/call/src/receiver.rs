@@ -298,7 +298,6 @@ impl Receiver {
             self.settled &= self.due <= self.next_feedback;
         }
         if self.controller.is_some() {
-            self.settled = false;
             self.tell_arrival(*packet);
         }
         let missing_before = self.nacks.missing();
@@ -542,6 +541,9 @@ impl Receiver {
             ce: false,
         });
         self.tell(&event, &mut ());
+        // Most arrivals make nothing due sooner.
+        let wanted = self.controller.as_ref().and_then(|controller| controller.next_deadline());
+        self.settled &= self.outbox.is_empty() && wanted.is_none_or(|wanted| wanted >= self.due);
     }
 
     fn tell_frame(&mut self, frame: &BufferedFrame, rendered: bool, sink: &mut impl TraceSink) {
