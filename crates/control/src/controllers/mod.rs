@@ -7,4 +7,5 @@ pub mod nada;
 pub mod oracle;
 pub mod remote;
 pub mod tfrc;
+pub mod ukf;
 pub mod vtfrc;

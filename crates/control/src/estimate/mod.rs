@@ -8,3 +8,4 @@ pub mod loss_intervals;
 pub mod robust_throughput;
 pub mod tcp_equation;
 pub mod trendline;
+pub mod unscented_kalman;

@@ -1,0 +1,262 @@
+//! What the filter believes of the path: capacity, queue and least delay, learned burst by burst.
+//! docs/papers/ukf.md derives the model.
+
+use super::bursts::Burst;
+use super::config::FilterConfig;
+use crate::estimate::unscented_kalman::{Scaling, UnscentedKalman, Update};
+use legato_units::DataRate;
+
+/// State: ln of the capacity in bit/s; queuing delay of the burst's first packet, s; the path's own
+/// delay relative to the first packet's, s.
+const CAPACITY: usize = 0;
+const QUEUE: usize = 1;
+const BASE: usize = 2;
+
+/// The filter and what surrounds it.
+#[derive(Clone)]
+pub struct PathModel {
+    config: FilterConfig,
+    start: DataRate,
+    filter: Option<UnscentedKalman<3>>,
+    /// Bits of the burst before, which join the queue before this one.
+    bits_before: f64,
+    /// Standard deviation of delays the model does not explain, s.
+    jitter_s: f64,
+    least: LeastDelay,
+    /// How often the model was opened again because a measurement could not be.
+    pub surprises: u64,
+}
+
+impl PathModel {
+    /// Nothing is known but a rate to begin with.
+    pub fn new(config: FilterConfig, start: DataRate) -> Self {
+        let jitter_s = 1e-3 * config.jitter_ms;
+        let (filter, least) = (None, LeastDelay::default());
+        Self { config, start, filter, bits_before: 0.0, jitter_s, least, surprises: 0 }
+    }
+
+    /// The capacity that is most likely; `None` before anything is known.
+    #[inline]
+    pub fn capacity(&self) -> Option<DataRate> {
+        self.filter.map(|filter| DataRate::from_bps_f64(libm::exp(filter.state()[CAPACITY])))
+    }
+
+    /// Standard deviation of the capacity as a share of it.
+    #[inline]
+    pub fn doubt_ratio(&self) -> f64 {
+        self.filter.map_or(1.0, |filter| filter.covariance()[CAPACITY][CAPACITY].sqrt())
+    }
+
+    /// How long the last burst waited, s.
+    #[inline]
+    pub fn queue_s(&self) -> f64 {
+        self.filter.map_or(0.0, |filter| filter.state()[QUEUE])
+    }
+
+    /// Standard deviation of that, s.
+    #[inline]
+    pub fn queue_doubt_s(&self) -> f64 {
+        self.filter.map_or(0.0, |filter| filter.covariance()[QUEUE][QUEUE].sqrt())
+    }
+
+    /// Delay without queue, relative to the first packet's, s.
+    #[inline]
+    pub fn base_s(&self) -> f64 {
+        self.filter.map_or(0.0, |filter| filter.state()[BASE])
+    }
+
+    /// Standard deviation of delays the model does not explain, s.
+    #[inline]
+    pub fn jitter_s(&self) -> f64 {
+        self.jitter_s
+    }
+
+    /// Learn from a burst.
+    pub fn learn(&mut self, burst: &Burst) {
+        let learned = match (self.filter, burst.gap_s) {
+            (Some(filter), Some(gap_s)) => self.step(filter, burst, gap_s),
+            _ => None,
+        };
+        self.filter = learned.or_else(|| self.begin(burst));
+        self.bits_before = burst.total_bits;
+        self.bound();
+        self.anchor(burst);
+    }
+
+    /// The first burst is taken to have met hardly a queue; of the base nothing is known but by it.
+    fn begin(&mut self, burst: &Burst) -> Option<UnscentedKalman<3>> {
+        self.least = LeastDelay::default();
+        let capacity = libm::log(self.start.as_bps_f64().clamp(LEAST_BPS, MOST_BPS));
+        let mut filter = UnscentedKalman::new([capacity, 0.0, burst.delay_s], FIRST_VARIANCES, Scaling::WIDE);
+        self.measure(&mut filter, burst)?;
+        Some(filter)
+    }
+
+    fn step(&mut self, mut filter: UnscentedKalman<3>, burst: &Burst, gap_s: f64) -> Option<UnscentedKalman<3>> {
+        let elapsed_s = gap_s.clamp(1e-3, 1.0);
+        let variance = |per_root_s: f64| per_root_s * per_root_s * elapsed_s;
+        let noise = [
+            variance(self.config.capacity_walk_ratio),
+            variance(1e-3 * self.config.queue_walk_ms),
+            variance(1e-3 * self.config.base_walk_ms),
+        ];
+        let bits_before = self.bits_before;
+        filter.predict(|x| after(x, bits_before, gap_s), &noise)?;
+        let predicted = filter;
+        let told = self.measure(&mut filter, burst)?;
+        let late_s = told.late_s;
+        if told.surprise <= SURPRISE {
+            self.learn_jitter(late_s, told.variance);
+            return Some(filter);
+        }
+        // The model cannot have been right. Whatever could have made the difference is doubted: a
+        // queue that came from elsewhere or went, and the capacity; and where packets came sooner
+        // than they can, the path's own delay.
+        self.surprises += 1;
+        filter = predicted;
+        filter.doubt(CAPACITY, SURPRISED_CAPACITY);
+        filter.doubt(QUEUE, late_s * late_s);
+        let early_s = (filter.state()[BASE] - burst.delay_s).max(0.0);
+        filter.doubt(BASE, early_s * early_s);
+        self.measure(&mut filter, burst)?;
+        // It may have been mere jitter after all: then more of it will come.
+        self.learn_jitter(late_s, 0.0);
+        Some(filter)
+    }
+
+    /// Update with what the burst measures.
+    fn measure(&self, filter: &mut UnscentedKalman<3>, burst: &Burst) -> Option<Told> {
+        let variance = self.jitter_s * self.jitter_s;
+        let rest_bits = burst.total_bits - burst.first_bits;
+        if rest_bits > 0.0 {
+            // Both figures hang on the first arrival, so their errors go together.
+            let noise = [[variance, -variance], [-variance, 2.0 * variance]];
+            let seen = [burst.delay_s, burst.arrived_s];
+            let expect = |x: &[f64; 3]| {
+                let per_bit = libm::exp(-x[CAPACITY]);
+                [delay(x, burst.first_bits, per_bit), span(x, rest_bits, burst.departed_s, per_bit)]
+            };
+            filter.update(expect, &seen, &noise).map(|update| Told::of(&update, variance))
+        } else {
+            let expect = |x: &[f64; 3]| [delay(x, burst.first_bits, libm::exp(-x[CAPACITY]))];
+            filter.update(expect, &[burst.delay_s], &[[variance]]).map(|update| Told::of(&update, variance))
+        }
+    }
+
+    /// The innovation's variance is the jitter's and that of the prediction; what is beyond the
+    /// latter belongs to the former. One delay, however odd, tells little.
+    fn learn_jitter(&mut self, late_s: f64, known: f64) {
+        let late_s = late_s.clamp(-MOST_DEVIATIONS * self.jitter_s, MOST_DEVIATIONS * self.jitter_s);
+        let unexplained = (late_s * late_s - known).max(0.0);
+        let variance = self.jitter_s * self.jitter_s;
+        let (least, most) = (1e-3 * self.config.jitter_ms, MOST_JITTER_S);
+        self.jitter_s = (variance + JITTER_GAIN * (unexplained - variance)).max(0.0).sqrt().clamp(least, most);
+    }
+
+    /// Figures stay where they can be, and no variance vanishes or grows without end.
+    fn bound(&mut self) {
+        let Some(filter) = &mut self.filter else { return };
+        let x = *filter.state();
+        filter.place(CAPACITY, x[CAPACITY].clamp(libm::log(LEAST_BPS), libm::log(MOST_BPS)));
+        filter.place(QUEUE, x[QUEUE].clamp(0.0, MOST_QUEUE_S));
+        filter.bound(&LEAST_VARIANCES, &MOST_VARIANCES);
+    }
+
+    /// Delay that never fell for two windows is the path's own: the route changed, or others keep a
+    /// queue that no restraint of ours will drain.
+    fn anchor(&mut self, burst: &Burst) {
+        let Some(filter) = &mut self.filter else { return };
+        let sent_s = burst.first_bits * libm::exp(-filter.state()[CAPACITY]);
+        let window_s = self.config.base_window_s;
+        let Some(least_s) = self.least.push(burst.delay_s - sent_s, burst.gap_s.unwrap_or(0.0), window_s) else {
+            return;
+        };
+        let base_s = filter.state()[BASE];
+        if least_s > base_s + ANCHOR_S + 2.0 * self.jitter_s {
+            filter.place(BASE, least_s);
+            filter.place(QUEUE, (filter.state()[QUEUE] + base_s - least_s).max(0.0));
+        }
+    }
+}
+
+/// What an update told of the model.
+struct Told {
+    /// How much later than predicted the first packet came, s.
+    late_s: f64,
+    /// The variance of that prediction, without jitter.
+    variance: f64,
+    /// Its square and the others' in units of what was expected, per figure.
+    surprise: f64,
+}
+
+impl Told {
+    fn of<const M: usize>(update: &Update<M>, jitter: f64) -> Self {
+        let (late_s, variance) = (update.innovation[0], update.variances[0] - jitter);
+        Self { late_s, variance, surprise: update.surprise / M as f64 }
+    }
+}
+
+/// The state when the next burst's first packet reaches the bottleneck: what joined the queue less
+/// what was sent since, and never less than nothing.
+fn after(x: &[f64; 3], bits_before: f64, gap_s: f64) -> [f64; 3] {
+    let joined_s = bits_before * libm::exp(-x[CAPACITY]);
+    [x[CAPACITY], (x[QUEUE].max(0.0) + joined_s - gap_s).max(0.0), x[BASE]]
+}
+
+/// What the first packet's delay is: the path's own, the queue's, and its own time on the link.
+fn delay(x: &[f64; 3], first_bits: f64, per_bit: f64) -> f64 {
+    x[BASE] + x[QUEUE].max(0.0) + first_bits * per_bit
+}
+
+/// How long the rest of the burst takes to arrive: as fast as the link sends, but no faster than it
+/// left less what the first packet waited.
+fn span(x: &[f64; 3], rest_bits: f64, departed_s: f64, per_bit: f64) -> f64 {
+    (rest_bits * per_bit).max(departed_s - x[QUEUE].max(0.0))
+}
+
+/// The least delay of the last one to two windows.
+#[derive(Clone, Copy, Default)]
+struct LeastDelay {
+    elapsed_s: f64,
+    now: Option<f64>,
+    before: Option<f64>,
+}
+
+impl LeastDelay {
+    /// Take a delay; at the end of a window, the least of this and the one before.
+    fn push(&mut self, delay_s: f64, gap_s: f64, window_s: f64) -> Option<f64> {
+        let now = self.now.map_or(delay_s, |now| now.min(delay_s));
+        self.now = Some(now);
+        self.elapsed_s += gap_s;
+        if self.elapsed_s < window_s {
+            return None;
+        }
+        self.elapsed_s = 0.0;
+        self.now = None;
+        self.before.replace(now).map(|before| before.min(now))
+    }
+}
+
+// Ours, all of them; docs/papers/ukf.md says how they were found.
+/// Capacities are looked for within these.
+const LEAST_BPS: f64 = 5e3;
+const MOST_BPS: f64 = 10e9;
+const MOST_QUEUE_S: f64 = 60.0;
+/// A factor of e either way; 2 ms; 1 s.
+const FIRST_VARIANCES: [f64; 3] = [1.0, 4e-6, 1.0];
+/// 1 %; 0.1 ms; 0.05 ms.
+const LEAST_VARIANCES: [f64; 3] = [1e-4, 1e-8, 2.5e-9];
+/// A factor of e; 1 s; 1 s.
+const MOST_VARIANCES: [f64; 3] = [1.0, 1.0, 1.0];
+/// Twice the mean is met once in a dozen measurements, eight times once in thousands.
+const SURPRISE: f64 = 8.0;
+/// 30 %.
+const SURPRISED_CAPACITY: f64 = 0.09;
+const JITTER_GAIN: f64 = 0.03;
+const MOST_DEVIATIONS: f64 = 4.0;
+const MOST_JITTER_S: f64 = 0.03;
+const ANCHOR_S: f64 = 0.005;
+
+#[cfg(test)]
+#[path = "path_model_tests.rs"]
+mod tests;

@@ -1,0 +1,196 @@
+//! From what is believed of the path to a target: four rules, the first that applies decides.
+//!
+//! 1. Nothing arrives: slow down.
+//! 2. The queue is long, packets are marked, or more is lost than always: back off to below the capacity.
+//! 3. The queue is short and the target is used: climb towards what the capacity may be.
+//! 4. Else: hold.
+
+use super::config::RulesConfig;
+use legato_units::{DataRate, TimeDelta, Timestamp};
+
+/// What the rules look at.
+#[derive(Clone, Copy, Debug)]
+pub struct View {
+    /// The capacity that is most likely; `None` before anything is known.
+    pub capacity: Option<DataRate>,
+    /// Standard deviation of the capacity as a share of it.
+    pub doubt_ratio: f64,
+    /// The standing queue, s.
+    pub queue_s: f64,
+    /// Standard deviation of that, s.
+    pub queue_doubt_s: f64,
+    /// Standard deviation of delays nobody can explain, s.
+    pub jitter_s: f64,
+    /// What arrived lately.
+    pub receive_rate: DataRate,
+    /// Loss beyond what is always lost.
+    pub unusual_loss_ratio: f64,
+    /// A packet was marked since the last look.
+    pub marked: bool,
+    /// Since the last arrival.
+    pub silence: TimeDelta,
+    /// This look was brought about by an arrival; by the mere passing of time no rate is raised.
+    pub news: bool,
+}
+
+/// The target and what the rules remember.
+#[derive(Clone)]
+pub struct Rules {
+    config: RulesConfig,
+    target: DataRate,
+    /// The last look.
+    looked: Timestamp,
+    /// Until then the last cut has had no time to show.
+    settled_at: Timestamp,
+    /// The queue was last not long.
+    short_at: Timestamp,
+    /// The queue at the last cut.
+    queue_at_cut_s: f64,
+    /// Loss came at about this rate, then.
+    lossy: Option<(DataRate, Timestamp)>,
+}
+
+/// A cut shows after a round trip and the encoder's answer.
+const SETTLE: TimeDelta = TimeDelta::from_millis(300);
+/// A queue that was long for so long is a standing one, as in CoDel: others come of single large frames.
+const STANDING: TimeDelta = TimeDelta::from_millis(250);
+/// Loss is that of the last second.
+const LOSS_WINDOW: TimeDelta = TimeDelta::from_secs(1);
+/// One look never drains more than this share of the target away.
+const MOST_DRAIN_RATIO: f64 = 0.4;
+/// Climb no higher than this times what arrives, as gcc does: what is not used is not known.
+const USED: f64 = 1.5;
+/// … and this more, so that the least rates get off the ground.
+const USED_MORE: DataRate = DataRate::from_kbps(20);
+/// The capacity may be so many deviations more than is likely, and a factor of two at most.
+const HOPE_DEVIATIONS: f64 = 2.0;
+const MOST_HOPE: f64 = 2.0;
+/// Near the rate that was lossy and above, climb by this share a second; twice as fast each so long.
+const CAREFUL_CLIMB_PER_S_RATIO: f64 = 0.05;
+const CAREFUL_DOUBLING_S: f64 = 2.0;
+/// Half of the target goes with each second of silence: ln 2.
+const SILENT_DECAY_PER_S: f64 = std::f64::consts::LN_2;
+/// What is cut off on a mark: as CUBIC does by RFC 8511.
+const MARK_CUT_RATIO: f64 = 0.15;
+
+impl Rules {
+    /// Begin with a target.
+    pub fn new(config: RulesConfig, target: DataRate, start: Timestamp) -> Self {
+        Self {
+            config,
+            target,
+            looked: start,
+            settled_at: start - LOSS_WINDOW,
+            short_at: start,
+            queue_at_cut_s: 0.0,
+            lossy: None,
+        }
+    }
+
+    /// The target.
+    #[inline]
+    pub fn target(&self) -> DataRate {
+        self.target
+    }
+
+    /// Force the target within bounds, so that what is beyond them is not undone first.
+    pub fn set_target(&mut self, target: DataRate) {
+        self.target = target;
+    }
+
+    /// Decide anew.
+    pub fn look(&mut self, now: Timestamp, view: &View) {
+        let elapsed_s = (now - self.looked).as_secs_f64().min(1.0);
+        self.looked = now;
+        let noise_s = 2.0 * view.jitter_s;
+        let high_s = 1e-3 * self.config.high_queue_ms + noise_s;
+        if view.silence.as_millis_f64() >= self.config.silence_ms {
+            // What is sent into a path that is gone comes out as a queue, or not at all.
+            self.target = self.target.scale(libm::exp(-SILENT_DECAY_PER_S * elapsed_s));
+        } else if let Some(capacity) = view.capacity {
+            if view.queue_s - view.queue_doubt_s > high_s {
+                // At once: no more than passes. Bursts of the encoder drain by that alone.
+                self.target = self.target.min(capacity.scale(1.0 - self.config.margin_ratio));
+                if now - self.short_at >= STANDING {
+                    self.drain(now, view, capacity);
+                }
+                return;
+            }
+            self.short_at = now;
+            // Of a queue that is seen, loss tells nothing more.
+            self.back_off_from_loss(now, view);
+            if view.queue_s < 1e-3 * self.config.low_queue_ms + noise_s {
+                self.climb(now, view, capacity, elapsed_s);
+            }
+        }
+    }
+
+    /// To what the path passes, less a margin, less what empties the standing queue in time.
+    fn drain(&mut self, now: Timestamp, view: &View, capacity: DataRate) {
+        let drain_ratio = (1e3 * view.queue_s / self.config.drain_ms).min(MOST_DRAIN_RATIO);
+        let keep = (1.0 - self.config.margin_ratio) * (1.0 - drain_ratio);
+        let mut passes = capacity;
+        // While the queue grows, what arrives is all that passes, whatever the filter says; if the last
+        // cut made it shrink, it needs time and no further cut.
+        if now >= self.settled_at && view.queue_s >= self.queue_at_cut_s {
+            passes = passes.min(view.receive_rate);
+        }
+        if passes.scale(keep) < self.target {
+            self.target = passes.scale(keep);
+            self.cut(now, view);
+        } else if now >= self.settled_at {
+            self.queue_at_cut_s = view.queue_s;
+        }
+    }
+
+    fn back_off_from_loss(&mut self, now: Timestamp, view: &View) {
+        if now < self.settled_at {
+            return;
+        }
+        let loss = view.unusual_loss_ratio;
+        // Loss from before a cut is no reason for another.
+        if loss > self.config.loss_brake_ratio && now >= self.settled_at + LOSS_WINDOW {
+            let passes = view.receive_rate.max(self.target.scale(0.7)).min(self.target);
+            self.lossy = Some((passes, now));
+            self.target = passes.scale(1.0 - 0.5 * loss);
+            self.cut(now, view);
+        } else if view.marked {
+            self.lossy = Some((self.target, now));
+            self.target = self.target.scale(1.0 - MARK_CUT_RATIO);
+            self.cut(now, view);
+        }
+    }
+
+    fn cut(&mut self, now: Timestamp, view: &View) {
+        self.settled_at = now + SETTLE;
+        self.queue_at_cut_s = view.queue_s;
+    }
+
+    /// Towards what the capacity may be at most: the less is known, the higher.
+    fn climb(&mut self, now: Timestamp, view: &View, capacity: DataRate, elapsed_s: f64) {
+        self.queue_at_cut_s = 0.0;
+        let most = capacity.scale(libm::exp(HOPE_DEVIATIONS * view.doubt_ratio).min(MOST_HOPE));
+        self.target = self.target.min(most);
+        let holds = view.unusual_loss_ratio > self.config.loss_hold_ratio || now < self.settled_at || !view.news;
+        if holds {
+            return;
+        }
+        let used = view.receive_rate.scale(USED) + USED_MORE;
+        let ceiling = most.scale(1.0 - self.config.margin_ratio).min(used);
+        if ceiling <= self.target {
+            return;
+        }
+        let mut ratio = self.config.climb_per_s_ratio;
+        if let Some((lossy, then)) = self.lossy
+            && self.target > lossy.scale(0.85)
+        {
+            let longer = libm::exp2((now - then).as_secs_f64() / CAREFUL_DOUBLING_S);
+            ratio = ratio.min(CAREFUL_CLIMB_PER_S_RATIO * longer);
+        }
+        self.target = self.target.scale(libm::exp(ratio * elapsed_s)).min(ceiling);
+    }
+}
+
+#[cfg(test)]
+#[path = "rules_tests.rs"]
+mod tests;
