@@ -21,7 +21,7 @@ pub struct Plan {
     /// Where the text comes from; its folder is that of relative paths in it.
     #[serde(default)]
     pub scenario_path: String,
-    /// Sender-side controllers.
+    /// Controllers; of a receiver-side one, `remote` obeys it at the sender.
     #[serde(default)]
     pub controllers: Vec<NamedController>,
     /// Forward bottlenecks.

@@ -10,7 +10,8 @@ use crate::scenario::{ControllerSpec, LimitsSpec, Scenario};
 use crate::seed::Seed;
 use crate::video::{self, LoadedClip};
 use legato_call::{AudioConfig, Receiver, ReceiverConfig, Sender, SenderConfig};
-use legato_control::{Assets, CapacityStep, Context, RateController, RateLimits, Side, entry};
+use legato_control::controllers::remote::Remote;
+use legato_control::{Assets, CapacityStep, Construct, Context, RateController, RateLimits, Side, entry};
 use legato_media::pacer::PacerConfig;
 use legato_media::playout::PlayoutConfig;
 use legato_path::capacity::{Capacity, LinkCapacity};
@@ -28,7 +29,7 @@ pub struct CallParts {
     pub reverse: Option<LoadedCapacity>,
     /// What is sent.
     pub clip: LoadedClip,
-    /// The sender's controller.
+    /// The call's controller: the sender's, or the receiver's with `remote` at the sender.
     pub controller: ControllerSpec,
 }
 
@@ -96,8 +97,9 @@ pub(crate) fn build_ends(
         max: DataRate::from_bps(limits.max_bps),
     };
     let context = |name: &str, start| Context { limits: rates, start, seed: seed.derived(name), assets: &future };
-    let controller = build_controller(&parts.controller, Side::Sender, context("controller", start))?;
-    let receiver_controller = match &scenario.receiver_controller {
+    let (at_sender, at_receiver) = sides(&parts.controller, scenario.receiver_controller.as_ref())?;
+    let controller = build_controller(&at_sender, Side::Sender, context("controller", start))?;
+    let receiver_controller = match at_receiver {
         Some(spec) => {
             let context = context("receiver_controller", clock.local(start));
             Some(build_controller(spec, Side::Receiver, context)?)
@@ -112,6 +114,26 @@ pub(crate) fn build_ends(
         receiver: Receiver::new(receiver_config(scenario, clock.local(start)), receiver_controller, decoder),
         clock,
     })
+}
+
+/// Who sits where: a receiver-side controller named as the call's goes to the receiver, and `remote`,
+/// which obeys it, to the sender.
+fn sides<'a>(
+    controller: &'a ControllerSpec,
+    at_receiver: Option<&'a ControllerSpec>,
+) -> Result<(Cow<'a, ControllerSpec>, Option<&'a ControllerSpec>), SimError> {
+    if entry(&controller.name).is_none_or(|entry| entry.side == Side::Sender) {
+        return Ok((Cow::Borrowed(controller), at_receiver));
+    }
+    if let Some(other) = at_receiver {
+        let message = format!(
+            "controller {} belongs at the receiver, where receiver_controller puts {}: name one of them",
+            controller.name, other.name
+        );
+        return Err(SimError::Controller(message));
+    }
+    let obeys = ControllerSpec { name: Remote::NAME.to_owned(), config: toml::Table::new() };
+    Ok((Cow::Owned(obeys), Some(controller)))
 }
 
 /// Check a controller's name, side and parameters without a call.

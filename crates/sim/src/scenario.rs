@@ -16,9 +16,10 @@ pub struct Scenario {
     pub duration_s: f64,
     /// Bounds and start of the target bitrate.
     pub limits: LimitsSpec,
-    /// The rate controller at the sender.
+    /// The rate controller. A receiver-side one goes to the receiver, and `remote` to the sender.
     pub controller: ControllerSpec,
-    /// A rate controller at the receiver; `controller` is then `remote`.
+    /// A rate controller at the receiver, where `controller` says what is at the sender: `remote`, with
+    /// its parameters, or one that takes the remote estimate as one word among others.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub receiver_controller: Option<ControllerSpec>,
     /// What is sent.
