@@ -21,8 +21,8 @@ struct Link {
     /// Decides whether a segment is lost before it reaches the path, from how many went before.
     lose: Box<Lose>,
     sent: u64,
-    /// ∫ packets' payload in flight dt and the time it was taken over, in byte seconds and seconds.
-    in_flight_byte_s: f64,
+    /// The flows' windows, summed over time.
+    window_byte_s: f64,
 }
 
 impl Link {
@@ -39,7 +39,7 @@ impl Link {
             now: Timestamp::ZERO,
             lose: Box::new(|_, _| false),
             sent: 0,
-            in_flight_byte_s: 0.0,
+            window_byte_s: 0.0,
         }
     }
 
@@ -59,8 +59,8 @@ impl Link {
                 self.flows.iter().flat_map(|(sender, receiver)| [sender.next_deadline(), receiver.next_deadline()]);
             let next = deadlines.chain([self.forward.next_arrival(), self.reverse.next_arrival()]).flatten().min();
             let next = next.map_or(until, |next| next.max(self.now).min(until));
-            let in_flight: u64 = self.flows.iter().map(|(sender, _)| sender.in_flight().as_bytes()).sum();
-            self.in_flight_byte_s += in_flight as f64 * (next - self.now).as_secs_f64();
+            let window: u64 = self.flows.iter().map(|(sender, _)| sender.window().as_bytes()).sum();
+            self.window_byte_s += window as f64 * (next - self.now).as_secs_f64();
             self.now = next;
             if next == until {
                 return;
@@ -166,46 +166,31 @@ fn lossy(config: TcpConfig, p: f64) -> Link {
     link
 }
 
-/// The mean of what is in flight, in segments.
+/// The mean of the window, in segments.
 fn mean_window(link: &mut Link, seconds: i64) -> f64 {
     link.run_to(Timestamp::from_secs(20));
-    link.in_flight_byte_s = 0.0;
+    link.window_byte_s = 0.0;
     link.run_to(Timestamp::from_secs(20 + seconds));
-    link.in_flight_byte_s / seconds as f64 / 1_448.0
+    link.window_byte_s / seconds as f64 / 1_448.0
 }
 
-/// [mathis1997] eq. (3): one segment more in b round trips, half at each loss, one of every 1/p segments: sqrt(3 / (2 b p)) on
-/// average. That is for losses one by one, at equal distances, without timeouts.
-#[test]
-fn renos_mean_window_follows_the_square_root_of_regular_loss() {
-    each_acknowledgment(|config, b| {
-        for p in [0.005, 0.01, 0.02] {
-            let mut link = lossy(config.clone(), 0.0);
-            let every = (1.0 / p) as u64;
-            link.lose = Box::new(move |sent, _| sent.is_multiple_of(every));
-            let ratio = mean_window(&mut link, 4_000) / (1.5 / (b * p)).sqrt();
-            assert!((0.75..=1.0).contains(&ratio), "b = {b}, p = {p}: {ratio}");
-        }
-    });
-}
-
-/// The same law where losses are independent: recoveries in which the window does not grow, and with few segments in flight
-/// timeouts of a second, take a part that grows with p.
+/// [mathis1997] eq. (3): one segment more in b round trips, half at each loss: 3/8 b W² = 1/p segments a cycle from W/2 to W, on
+/// average sqrt(3 / (2 b p)). Within a tenth where that is eleven segments or more. In smaller windows the round trip that each
+/// recovery takes shows, in which W/2 stays: with it, 3/8 b W² + W/2 = 1/p segments in b W/2 + 1 round trips, the mean is
+/// within 7 % for all.
 #[test]
 fn renos_mean_window_follows_the_square_root_of_random_loss() {
-    each_acknowledgment(|config, b| {
-        for p in [0.005, 0.01, 0.02] {
-            let mut link = lossy(config.clone(), p);
-            let ratio = mean_window(&mut link, 4_000) / (1.5 / (b * p)).sqrt();
-            assert!((0.85..=1.1).contains(&ratio), "b = {b}, p = {p}: {ratio}");
-        }
-    });
-}
-
-/// Reno with and without delayed acknowledgments, and with these and no byte counting, where two segments count as one.
-fn each_acknowledgment(mut check: impl FnMut(TcpConfig, f64)) {
     for (ack_every_segments, byte_counting, b) in [(1, true, 1.0), (2, true, 1.0), (2, false, 2.0)] {
-        check(TcpConfig { ack_every_segments, byte_counting, ..TcpConfig::default() }, b);
+        for p in [0.005, 0.01, 0.02f64] {
+            let config = TcpConfig { ack_every_segments, byte_counting, ..TcpConfig::default() };
+            let mean = mean_window(&mut lossy(config, p), 4_000);
+            let law = (1.5 / (b * p)).sqrt();
+            let peak = (-0.5 + (0.25 + 1.5 * b / p).sqrt()) / (0.75 * b);
+            let with_recovery = 1.0 / p / (b * peak / 2.0 + 1.0);
+            assert!((mean / with_recovery - 1.0).abs() < 0.07, "b = {b}, p = {p}: {mean} against {with_recovery}");
+            let most = if law > 11.0 || b > 1.0 { 0.1 } else { 0.14 };
+            assert!((mean / law - 1.0).abs() < most, "b = {b}, p = {p}: {mean} against {law}");
+        }
     }
 }
 
@@ -316,4 +301,32 @@ fn equal_seeds_give_equal_runs() {
     };
     assert_eq!(run(1), run(1));
     assert_ne!(run(1), run(2));
+}
+
+/// [rfc9438] §5.1, tables 1 and 2's way of counting at 100 ms: 38 segments at p = 10⁻³, where Reno's estimate leads, 187 at 10⁻⁴,
+/// where the curve does; for losses at equal distances, of which the RFC's eq. (6) is.
+#[test]
+fn cubics_mean_window_is_that_of_the_rfcs_table() {
+    for (every, table) in [(1_000, 38.0), (10_000, 187.0)] {
+        let config = TcpConfig { ack_every_segments: 1, ..config(Algorithm::Cubic) };
+        let mut link = lossy(config, 0.0);
+        link.lose = Box::new(move |sent, _| sent.is_multiple_of(every));
+        let mean = mean_window(&mut link, 600);
+        assert!((mean / table - 1.0).abs() < 0.1, "1 in {every}: {mean} against {table}");
+    }
+}
+
+/// What others have measured of version 1: beside Reno or CUBIC it takes nearly all of a queue of half a product, whose losses it
+/// does not mind, and about two products' worth of a deep one, as its window allows no more.
+#[test]
+fn bbr_starves_others_in_a_short_queue_and_not_in_a_long_one() {
+    for other in [Algorithm::Cubic, Algorithm::Reno] {
+        let share = |products| {
+            let configs = [Algorithm::Bbr, other].map(|algorithm| (config(algorithm), 0.0));
+            let rates = Link::bottleneck(DataRate::from_mbps(10), RTT, products, &configs, 1).rates(30, 150);
+            rates[0] / (rates[0] + rates[1])
+        };
+        let (short, long) = (share(0.5), share(8.0));
+        assert!(short > 0.75 && (0.25..0.55).contains(&long), "{other:?}: {short} {long}");
+    }
 }
