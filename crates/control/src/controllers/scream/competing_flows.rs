@@ -1,0 +1,146 @@
+//! How much queue to aim for: more where flows that only loss stops keep the queue long anyway, or a
+//! flow that minds delay would be left with nothing. [rfc8298] §4.1.2.3, and §4.5.4 of the draft of its
+//! second version, where it is optional.
+//!
+//! It cannot tell its own standing queue from another's: a steady queue raises the target, which
+//! lengthens the queue. The draft says so itself (its §6).
+
+use legato_units::TimeDelta;
+
+/// Parameters of [`QueueTarget`].
+#[derive(Clone, Copy, Debug)]
+pub struct QueueTargetConfig {
+    /// The least target …
+    pub low: TimeDelta,
+    /// … and the largest.
+    pub high: TimeDelta,
+    /// Adapt it at all.
+    pub adapt: bool,
+}
+
+/// The queue delay aimed for.
+#[derive(Clone, Debug)]
+pub struct QueueTarget {
+    config: QueueTargetConfig,
+    /// The last queue delays, each over the least target.
+    norms: [f64; HISTORY],
+    len: usize,
+    next: usize,
+    target: TimeDelta,
+    loss_event_rate: f64,
+}
+
+impl QueueTarget {
+    /// Begins at the least.
+    pub fn new(config: QueueTargetConfig) -> Self {
+        Self { config, norms: [0.0; HISTORY], len: 0, next: 0, target: config.low, loss_event_rate: 0.0 }
+    }
+
+    /// The queue delay to aim for.
+    #[inline]
+    pub fn get(&self) -> TimeDelta {
+        self.target
+    }
+
+    /// A round trip is over; it had losses or not. [rfc8298] §4.1.1.2 asks for "the estimated fraction
+    /// of RTTs with lost packets" and leaves the filter open: the mean here has a weight of 1/100, so
+    /// that one event counts for 160 round trips.
+    pub fn round_trip_over(&mut self, with_loss: bool) {
+        let lost = f64::from(u8::from(with_loss));
+        self.loss_event_rate += (lost - self.loss_event_rate) / 100.0;
+    }
+
+    /// A feedback told this queue delay.
+    pub fn update(&mut self, queue_delay: TimeDelta) {
+        if !self.config.adapt {
+            return;
+        }
+        let low_s = self.config.low.as_secs_f64();
+        self.norms[self.next] = queue_delay.as_secs_f64() / low_s;
+        self.next = (self.next + 1) % HISTORY;
+        self.len = (self.len + 1).min(HISTORY);
+        // [rfc8298] §4.1.2.3: T = (mean of 50 + deviation of 200) × LO; with losses 1.5 T; steady T;
+        // else halve towards T below LO, or 0.9.
+        let variance = self.variance();
+        let limit_s = (self.recent_mean() + libm::sqrt(variance)) * low_s;
+        let target_s = self.target.as_secs_f64();
+        let target_s = if self.loss_event_rate > LOSS_EVENT_RATE_LIMIT {
+            1.5 * limit_s
+        } else if variance < VARIANCE_LIMIT {
+            limit_s
+        } else if limit_s < low_s {
+            limit_s.max(target_s * 0.5)
+        } else {
+            target_s * 0.9
+        };
+        self.target = TimeDelta::from_secs_f64(target_s).min(self.config.high).max(self.config.low);
+    }
+
+    fn variance(&self) -> f64 {
+        let norms = &self.norms[..self.len];
+        let n = norms.len() as f64;
+        let (sum, squares) = norms.iter().fold((0.0, 0.0), |(sum, squares), norm| (sum + norm, squares + norm * norm));
+        (squares / n - (sum / n) * (sum / n)).max(0.0)
+    }
+
+    fn recent_mean(&self) -> f64 {
+        let recent = self.len.min(RECENT);
+        let sum: f64 = (1..=recent).map(|back| self.norms[(self.next + HISTORY - back) % HISTORY]).sum();
+        sum / recent as f64
+    }
+}
+
+/// [rfc8298] §4.1.2.3: qdelay_norm_history(200) for the variance, (50) for the mean. (The RFC declares
+/// the vector with 100 entries in §4.1.1.2; 200 are needed.)
+const HISTORY: usize = 200;
+const RECENT: usize = 50;
+const LOSS_EVENT_RATE_LIMIT: f64 = 0.002;
+const VARIANCE_LIMIT: f64 = 0.2;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn target(adapt: bool) -> QueueTarget {
+        let [low, high] = [100, 400].map(TimeDelta::from_millis);
+        QueueTarget::new(QueueTargetConfig { low, high, adapt })
+    }
+
+    fn told(target: &mut QueueTarget, ms: i64, times: usize) -> i64 {
+        (0..times).for_each(|_| target.update(TimeDelta::from_millis(ms)));
+        target.get().as_millis()
+    }
+
+    /// [rfc8298] §4.1.2.3, worked by hand: 250 ms for ever has mean 2.5 and no variance.
+    #[test]
+    fn a_steady_queue_becomes_the_target() {
+        assert_eq!(told(&mut target(true), 250, 1), 250);
+        assert_eq!(told(&mut target(true), 900, 1), 400, "never beyond the largest");
+        assert_eq!(told(&mut target(true), 20, 1), 100, "never below the least");
+        assert_eq!(told(&mut target(false), 250, 300), 100);
+    }
+
+    /// [rfc8298] §4.1.2.3, worked by hand: after 100 samples each of 0 and 300 ms the variance is 2.25;
+    /// T = (3 + 1.5) × 100 ms is above LO, so the target shrinks to 0.9 of itself.
+    #[test]
+    fn a_queue_that_moves_lowers_the_target() {
+        let mut queue = target(true);
+        told(&mut queue, 0, 100);
+        told(&mut queue, 300, 99);
+        queue.target = TimeDelta::from_millis(200);
+        assert_eq!(told(&mut queue, 300, 1), 180);
+    }
+
+    /// [rfc8298] §4.1.2.3: with losses, half as much again: 1.5 × (2 + 0) × 100 ms.
+    #[test]
+    fn losses_raise_the_target_by_half() {
+        let mut queue = target(true);
+        queue.round_trip_over(true);
+        assert_eq!(told(&mut queue, 200, 1), 300);
+        // 0.01 falls below 0.002 after ln(5) / ln(1 / 0.99) = 160.1 round trips.
+        (0..160).for_each(|_| queue.round_trip_over(false));
+        assert_eq!(told(&mut queue, 200, 1), 300);
+        queue.round_trip_over(false);
+        assert_eq!(told(&mut queue, 200, 1), 200);
+    }
+}

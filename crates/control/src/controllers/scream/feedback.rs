@@ -1,0 +1,169 @@
+//! What one feedback says, in the terms of SCReAM: bytes newly acknowledged, the round trip, the least
+//! one-way delay, marks and losses. Shared by [rfc8298] and the drafts of its second version.
+//!
+//! SCReAM counts by the highest sequence number: a packet below it counts as acknowledged whether it
+//! arrived or not, so that loss does not stop the clock of the window; what is said of older packets
+//! later counts for nothing but reordering.
+
+use super::loss::LossDetector;
+use crate::{Fate, TransportFeedback};
+use legato_units::{TimeDelta, Timestamp};
+
+/// One feedback, digested.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Acknowledged {
+    /// By how much the highest acknowledged byte moved, lost packets included.
+    pub bytes_newly_acked: u64,
+    /// Of these, the bytes that arrived with a mark.
+    pub bytes_newly_acked_ce: u64,
+    /// Bytes that arrived, whatever their order.
+    pub bytes_arrived: u64,
+    /// Packets that arrived.
+    pub packets: u32,
+    /// Packets that arrived marked "congestion experienced".
+    pub packets_ce: u32,
+    /// Packets known to be lost since the last feedback, reordering allowed for.
+    pub packets_lost: u32,
+    /// Packets first reported missing in this feedback.
+    pub packets_missing: u32,
+    /// Packets reported missing before that turned up.
+    pub packets_recovered: u32,
+    /// Since the departure of the arrived packet with the highest number.
+    pub round_trip: Option<TimeDelta>,
+    /// One-way delays plus the unknown offset of the clocks.
+    pub one_way: Option<OneWayDelays>,
+    /// Between the first and the last arrival.
+    pub arrival_span: TimeDelta,
+    /// Bytes sent and not reported after this feedback.
+    pub in_flight: u64,
+}
+
+/// One-way delays of one feedback, each plus the same unknown offset.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct OneWayDelays {
+    /// The least.
+    pub min: TimeDelta,
+    /// The largest.
+    pub max: TimeDelta,
+    /// Of the packet with the highest number.
+    pub last: TimeDelta,
+}
+
+#[cfg(test)]
+impl OneWayDelays {
+    /// All alike.
+    pub fn all(delay: TimeDelta) -> Self {
+        Self { min: delay, max: delay, last: delay }
+    }
+}
+
+/// Digests feedback; remembers the highest number acknowledged.
+#[derive(Clone, Debug, Default)]
+pub struct FeedbackReader {
+    highest: Option<u64>,
+    losses: LossDetector,
+}
+
+impl FeedbackReader {
+    /// Digest one feedback that came at `now`.
+    pub fn read(&mut self, now: Timestamp, feedback: &TransportFeedback) -> Acknowledged {
+        let mut said = Acknowledged { in_flight: feedback.in_flight.as_bytes(), ..Acknowledged::default() };
+        let last = feedback.reports.iter().rev().find(|report| report.arrived());
+        if let Some(last) = last {
+            // A departure after its own report is a broken clock, not a round trip.
+            said.round_trip = Some((now - last.departure).max(TimeDelta::from_millis(1)));
+        }
+        let top = last.map(|report| report.transport_seq);
+        let mut first_arrival: Option<i64> = None;
+        let mut last_arrival = i64::MIN;
+        for report in &feedback.reports {
+            let bytes = report.size.as_bytes();
+            let new = self.highest.is_none_or(|highest| report.transport_seq > highest)
+                && top.is_some_and(|top| report.transport_seq <= top);
+            if new {
+                said.bytes_newly_acked += bytes;
+            }
+            let Fate::Arrived(arrival) = report.fate else {
+                said.packets_missing += u32::from(self.losses.missing(now, report.transport_seq));
+                continue;
+            };
+            said.packets += 1;
+            said.bytes_arrived += bytes;
+            if report.ce {
+                said.packets_ce += 1;
+                said.bytes_newly_acked_ce += if new { bytes } else { 0 };
+            }
+            said.packets_recovered += u32::from(self.losses.arrived(now, report.transport_seq));
+            if let Some(arrival) = arrival {
+                let arrival = arrival.as_nanos();
+                let delay = TimeDelta::from_nanos(arrival.wrapping_sub(report.departure.as_nanos()));
+                said.one_way = Some(match said.one_way {
+                    None => OneWayDelays { min: delay, max: delay, last: delay },
+                    Some(seen) => OneWayDelays { min: seen.min.min(delay), max: seen.max.max(delay), last: delay },
+                });
+                first_arrival = Some(first_arrival.map_or(arrival, |first| first.min(arrival)));
+                last_arrival = last_arrival.max(arrival);
+            }
+        }
+        if let Some(first) = first_arrival {
+            said.arrival_span = TimeDelta::from_nanos(last_arrival - first);
+        }
+        self.highest = self.highest.max(top);
+        said.packets_lost = self.losses.confirmed(now);
+        said
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use crate::{PacketKind, PacketReport};
+    use legato_units::{DataSize, PeerTimestamp};
+
+    /// A packet of 1,000 bytes that left at `departure_ms` and took `delay_ms`, if it arrived; the
+    /// peer's clock is 1,000 s ahead.
+    pub fn report(seq: u64, departure_ms: i64, delay_ms: Option<i64>) -> PacketReport {
+        let arrival = |delay: i64| PeerTimestamp::from_nanos((1_000_000 + departure_ms + delay) * 1_000_000);
+        PacketReport {
+            transport_seq: seq,
+            ssrc: 1,
+            size: DataSize::from_bytes(1_000),
+            departure: Timestamp::from_millis(departure_ms),
+            fate: delay_ms.map_or(Fate::Missing, |delay| Fate::Arrived(Some(arrival(delay)))),
+            ce: false,
+            kind: PacketKind::Video,
+            probe_cluster: None,
+        }
+    }
+
+    /// A feedback of these reports with nothing left in flight.
+    pub fn feedback(reports: &[PacketReport]) -> TransportFeedback {
+        TransportFeedback { reports: reports.to_vec(), in_flight: DataSize::ZERO }
+    }
+
+    /// [rfc8298] §4.1.2: a lost packet below the highest acknowledged one is counted as acknowledged.
+    #[test]
+    fn newly_acknowledged_is_what_the_highest_number_moved_by() {
+        let mut reader = FeedbackReader::default();
+        let now = Timestamp::from_millis(100);
+        let said = reader.read(now, &feedback(&[report(1, 0, Some(50)), report(2, 10, None), report(3, 20, Some(45))]));
+        assert_eq!((said.bytes_newly_acked, said.bytes_arrived, said.packets), (3_000, 2_000, 2));
+        assert_eq!(said.round_trip, Some(TimeDelta::from_millis(80)));
+        let one_way = said.one_way.expect("arrivals are told");
+        assert_eq!(one_way.max - one_way.min, TimeDelta::from_millis(5));
+        // Arrivals at 50 and 65 ms.
+        assert_eq!(said.arrival_span, TimeDelta::from_millis(15));
+        assert_eq!(said.packets_missing, 1);
+        // The second turns up late; the fourth is missing at the end, below nothing that arrived.
+        let said = reader.read(now, &feedback(&[report(2, 10, Some(90)), report(4, 30, None)]));
+        assert_eq!((said.bytes_newly_acked, said.bytes_arrived, said.packets_recovered), (0, 1_000, 1));
+    }
+
+    #[test]
+    fn marks_are_counted_in_packets_and_in_newly_acknowledged_bytes() {
+        let mut reader = FeedbackReader::default();
+        let marked = PacketReport { ce: true, ..report(2, 10, Some(50)) };
+        let said = reader.read(Timestamp::from_millis(100), &feedback(&[report(1, 0, Some(50)), marked]));
+        assert_eq!((said.packets_ce, said.bytes_newly_acked_ce), (1, 1_000));
+    }
+}

@@ -1,0 +1,15 @@
+//! SCReAM in both versions: [`rfc8298`] is the RFC's, `scream`; the drafts of its second version and what
+//! libwebrtc makes of them are `scream-v2`. The two share what they share: how feedback is read, what a queue
+//! delay is, when a packet is lost, how much queue to aim for beside other flows. Their windows and rates
+//! are apart, and no constant of one is ever used in the other.
+
+pub mod competing_flows;
+pub mod feedback;
+pub mod loss;
+pub mod media_queue;
+pub mod queue_delay;
+pub mod rfc8298;
+pub mod round_trip;
+pub mod silence;
+
+pub use rfc8298::Scream;
