@@ -13,6 +13,7 @@ pub const REGISTRY: &[Entry] = &[
     Entry::of::<oracle::Oracle>(),
     Entry::of::<remote::Remote>(),
     Entry::of::<scream::Scream>(),
+    Entry::of::<scream::ScreamV2>(),
     Entry::of::<tfrc::Tfrc>(),
     Entry::of::<ukf::Ukf>(),
     Entry::of::<vtfrc::Vtfrc>(),

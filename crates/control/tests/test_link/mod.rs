@@ -5,7 +5,8 @@
 #![allow(dead_code, reason = "each test uses its part")]
 
 use legato_control::{
-    Decision, Event, Fate, PacketKind, PacketReport, ProbeCluster, RateController, SentPacket, TransportFeedback,
+    Decision, Event, Fate, PacerQueue, PacketKind, PacketReport, ProbeCluster, RateController, SentPacket,
+    SourceFrameInfo, TransportFeedback,
 };
 use legato_units::{DataRate, DataSize, PeerTimestamp, TimeDelta, Timestamp};
 use std::collections::VecDeque;
@@ -31,6 +32,8 @@ pub struct Link {
     pub arrival_step: TimeDelta,
     /// From …, until …: no feedback gets through.
     pub feedback_gap: (Timestamp, Timestamp),
+    /// The sender obeys the congestion window and tells of pictures and of what waits.
+    pub windowed: bool,
     /// Draws.
     pub seed: u64,
 }
@@ -47,6 +50,7 @@ impl Default for Link {
             peer_offset: TimeDelta::from_secs(1_000),
             arrival_step: TimeDelta::from_micros(250),
             feedback_gap: (Timestamp::MAX, Timestamp::MAX),
+            windowed: false,
             seed: 1,
         }
     }
@@ -117,12 +121,18 @@ impl<'a> Call<'a> {
                 self.tell(controller, now, &Event::Deadline, observer);
             }
             if now.as_nanos() % 50_000_000 == 0 {
+                self.tell_queue(controller, now, observer);
                 self.feed_back(controller, now, observer);
                 observer.on_decision(now, &controller.decision(), controller);
             }
             if now.as_nanos() % 33_000_000 == 0 {
+                if self.link.windowed {
+                    let picture = SourceFrameInfo { frame: now.as_nanos() as u64 / 33_000_000, complexity: None };
+                    self.tell(controller, now, &Event::FrameCaptured(picture), observer);
+                }
                 let rate = controller.decision().target_bitrate.min(at(&self.link.application_limit, now));
                 self.media += rate.as_bps_f64() / 8.0 * 0.033;
+                self.tell_queue(controller, now, observer);
             }
             self.send(controller, now, now + step, observer);
             now += step;
@@ -145,6 +155,15 @@ impl<'a> Call<'a> {
         }
     }
 
+    fn tell_queue(&mut self, controller: &mut dyn RateController, now: Timestamp, observer: &mut dyn Observer) {
+        if self.link.windowed {
+            // The rest of a frame goes with the next one.
+            let size = DataSize::from_bytes(self.media as u64 / PACKET * PACKET);
+            let drain = size / controller.decision().pacing_rate.max(DataRate::from_kbps(10));
+            self.tell(controller, now, &Event::PacerQueue(PacerQueue { size, drain }), observer);
+        }
+    }
+
     /// What leaves the pacer until `until`.
     fn send(
         &mut self,
@@ -156,6 +175,10 @@ impl<'a> Call<'a> {
         self.next_departure = self.next_departure.max(now);
         while self.next_departure < until {
             let departure = self.next_departure;
+            let window = controller.decision().congestion_window.filter(|_| self.link.windowed);
+            if self.probes.is_empty() && window.is_some_and(|window| self.in_flight >= window.as_bytes()) {
+                return;
+            }
             let (rate, probe) = match self.probes.front_mut() {
                 Some((cluster, bytes, packets)) => {
                     *bytes = bytes.saturating_sub(PACKET);

@@ -11,5 +11,7 @@ pub mod queue_delay;
 pub mod rfc8298;
 pub mod round_trip;
 pub mod silence;
+pub mod v2;
 
 pub use rfc8298::Scream;
+pub use v2::ScreamV2;

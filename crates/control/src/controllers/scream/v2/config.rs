@@ -1,0 +1,391 @@
+//! The parameters of [`ScreamV2`](super::ScreamV2), a column a profile: the draft's, those of its authors'
+//! code where they differ, and libwebrtc's. A profile fills every key that is not given; values of two
+//! columns are never mixed unless a user asks for one by name.
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
+
+/// Whose second version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Profile {
+    /// [draft-johansson-ccwg-rfc8298bis-screamv2], as adopted by the working group (revision 01, August
+    /// 2026).
+    #[serde(rename = "v2-draft")]
+    Draft,
+    /// The draft's logic with the constants of its authors' code.
+    #[serde(rename = "v2-ericsson")]
+    Ericsson,
+    /// What libwebrtc M150 does [libwebrtc-m150].
+    #[serde(rename = "v2-libwebrtc")]
+    Libwebrtc,
+}
+
+/// Parameters of `scream-v2`. Names are the draft's.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(remote = "Self", deny_unknown_fields)]
+pub struct Config {
+    /// Whose constants and, for libwebrtc, whose logic.
+    pub profile: Profile,
+    /// QDELAY_TARGET_LO: the queue delay aimed for; half of it begins to count as congestion.
+    pub qdelay_target_lo_ms: u32,
+    /// MIN_REF_WND.
+    pub min_ref_wnd_bytes: u32,
+    /// BYTES_IN_FLIGHT_HEAD_ROOM: the window over the most in flight in two round trips.
+    pub bytes_in_flight_head_room_ratio: f64,
+    /// BETA_LOSS: what loss leaves of the window.
+    pub beta_loss_ratio: f64,
+    /// MSS.
+    pub mss_bytes: u32,
+    /// POST_CONGESTION_DELAY_RTT: round trips after congestion until growth is free again.
+    pub post_congestion_round_trips: u32,
+    /// MUL_INCREASE_FACTOR: growth a round trip, as a part of the window.
+    pub mul_increase_ratio: f64,
+    /// VIRTUAL_RTT: congestion is reacted to no more often.
+    pub virtual_rtt_ms: u32,
+    /// L4S_AVG_G_UP and …
+    pub l4s_up_gain: f64,
+    /// … L4S_AVG_G_DOWN: of the share of marked packets.
+    pub l4s_down_gain: f64,
+    /// QDELAY_AVG_G: of a queue delay above its average.
+    pub qdelay_avg_gain: f64,
+    /// REF_WND_OVERHEAD_MIN and …
+    pub ref_wnd_overhead_min_ratio: f64,
+    /// … REF_WND_OVERHEAD_MAX: how far bytes in flight may exceed the window.
+    pub ref_wnd_overhead_max_ratio: f64,
+    /// How near the last maximum growth is slowed: 8 is within an eighth.
+    pub inflection_factor: f64,
+    /// PACKET_PACING_HEADROOM: the pacing rate over the target.
+    pub pacing_headroom_ratio: f64,
+    /// Halve window and target after so long without feedback (ours).
+    pub silence_ms: u32,
+    /// Read by the profiles v2-draft and v2-ericsson.
+    pub draft: DraftConfig,
+    /// Read by the profile v2-libwebrtc.
+    pub libwebrtc: LibwebrtcConfig,
+}
+
+/// What only the draft has.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DraftConfig {
+    /// QDELAY_TARGET_HI: the largest queue delay aimed for, with `competing_flows`.
+    pub qdelay_target_hi_ms: u32,
+    /// Adapt the queue delay aimed for (§4.5.4, optional).
+    pub competing_flows: bool,
+    /// BETA_ECN: what a classic mark leaves of the window.
+    pub beta_ecn_ratio: f64,
+    /// IS_L4S: marks are of L4S and count by their share.
+    pub l4s: bool,
+    /// REDUCE_JITTER (§4.2.1.4, optional): grow slower where the queue delay varies.
+    pub reduce_jitter: bool,
+    /// QDELAY_MIN_MAX_AVG_G.
+    pub qdelay_min_max_avg_gain: f64,
+    /// QDELAY_DEV_AVG_G.
+    pub qdelay_dev_avg_gain: f64,
+    /// QDELAY_DEV_THRESHOLD.
+    pub qdelay_dev_threshold_ms: f64,
+    /// RATE_PACE_MIN.
+    pub rate_pace_min_bps: u64,
+    /// MAX_RELAXED_PACING_FACTOR: pace so much faster at the largest target …
+    pub max_relaxed_pacing_ratio: f64,
+    /// RELAXED_PACING_LIMIT_LOW: … from this part of it on.
+    pub relaxed_pacing_limit_ratio: f64,
+    /// PACKET_OVERHEAD.
+    pub packet_overhead_bytes: u32,
+    /// RATE_ADJUST_GAIN: of the delay in the media queue.
+    pub rate_adjust_gain: f64,
+    /// FRAME_SIZE_DEV_ALPHA: of frames larger than asked for.
+    pub frame_size_dev_gain: f64,
+    /// Cut for loss only where it is frequent or a queue stands (§4.5.2).
+    pub conditional_loss: bool,
+    /// LOSS_RATE_THRESHOLD.
+    pub loss_rate_threshold_ratio: f64,
+    /// Bound the window where much is lost without a queue (§4.5.2, optional). Off: the loss of a queue that
+    /// overflowed is remembered beyond the queue, taken for a policer's, and the bound lifts by a thousandth a
+    /// round trip.
+    pub policer: bool,
+    /// LOSS_RATE_THRESHOLD_POLICER.
+    pub loss_rate_threshold_policer_ratio: f64,
+    /// BETA_LOSS_POLICER.
+    pub beta_loss_policer_ratio: f64,
+    /// Take the base of the queue delay anew where it never falls (§4.5.1).
+    pub drift_reset: bool,
+    /// QDELAY_MIN_AVG_ALPHA.
+    pub qdelay_min_avg_gain: f64,
+    /// ACKED_BITRATE_MARGIN: back off less with a target below this part of what is acknowledged (§4.5.3) …
+    pub acked_bitrate_margin_ratio: f64,
+    /// BACKOFF_SCALE_LOW_TARGET_RATE: … by this.
+    pub backoff_scale_low_ratio: f64,
+}
+
+/// What only libwebrtc has.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LibwebrtcConfig {
+    /// Of a round trip in its average …
+    pub rtt_gain: f64,
+    /// … and while the application limits itself.
+    pub rtt_alr_gain: f64,
+    /// Of the time feedback is held at the receiver.
+    pub feedback_hold_gain: f64,
+    /// Of the least queue delay and of the spread of delays in a feedback.
+    pub delay_spread_gain: f64,
+    /// Least queue delays from here on slow growth to a tenth.
+    pub qdelay_min_threshold_ms: f64,
+    /// Spreads from here on do the same.
+    pub latency_diff_threshold_ms: f64,
+    /// Cut for loss after so many round trips with it …
+    pub rtts_with_loss: u32,
+    /// … and forget it after so many without.
+    pub lossless_rtts: u32,
+    /// Marks after so many calm round trips bring the window back to what is in flight.
+    pub reset_after_round_trips: u32,
+    /// A queue above this …
+    pub drain_threshold_ms: f64,
+    /// … for so long is drained …
+    pub drain_after_ms: u32,
+    /// … by half the target for so many round trips.
+    pub drain_round_trips: u32,
+    /// Pad for so long (0: never) …
+    pub padding_ms: u32,
+    /// … so often …
+    pub padding_pause_ms: u32,
+    /// … but not so soon after the window shrank.
+    pub padding_calm_ms: u32,
+}
+
+impl Profile {
+    /// Its column. [draft-johansson-ccwg-rfc8298bis-screamv2] §4.2.2, §4.3 and §4.4 state the first,
+    /// ScreamV2Parameters [libwebrtc-m150] the third.
+    pub fn config(self) -> Config {
+        let draft = Config {
+            profile: self,
+            qdelay_target_lo_ms: 60,
+            min_ref_wnd_bytes: 3_000,
+            bytes_in_flight_head_room_ratio: 1.5,
+            beta_loss_ratio: 0.7,
+            mss_bytes: 1_000,
+            post_congestion_round_trips: 100,
+            mul_increase_ratio: 0.02,
+            virtual_rtt_ms: 25,
+            l4s_up_gain: 1.0 / 8.0,
+            l4s_down_gain: 1.0 / 128.0,
+            qdelay_avg_gain: 1.0 / 4.0,
+            ref_wnd_overhead_min_ratio: 1.5,
+            ref_wnd_overhead_max_ratio: 3.0,
+            inflection_factor: 8.0,
+            pacing_headroom_ratio: 1.5,
+            silence_ms: 1_000,
+            draft: DraftConfig::default(),
+            libwebrtc: LibwebrtcConfig::default(),
+        };
+        match self {
+            Self::Draft => draft,
+            Self::Ericsson => Config {
+                qdelay_target_lo_ms: 100,
+                bytes_in_flight_head_room_ratio: 2.0,
+                post_congestion_round_trips: 200,
+                mul_increase_ratio: 0.05,
+                draft: DraftConfig { qdelay_target_hi_ms: 300, beta_ecn_ratio: 0.9, ..DraftConfig::default() },
+                ..draft
+            },
+            Self::Libwebrtc => Config {
+                min_ref_wnd_bytes: 1_000,
+                bytes_in_flight_head_room_ratio: 1.1,
+                mss_bytes: 1_280,
+                inflection_factor: 2.0,
+                pacing_headroom_ratio: 1.1,
+                ..draft
+            },
+        }
+    }
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Profile::Draft.config()
+    }
+}
+
+impl Default for DraftConfig {
+    fn default() -> Self {
+        Self {
+            qdelay_target_hi_ms: 400,
+            competing_flows: false,
+            beta_ecn_ratio: 0.8,
+            l4s: false,
+            reduce_jitter: false,
+            qdelay_min_max_avg_gain: 1.0 / 16.0,
+            qdelay_dev_avg_gain: 1.0 / 32.0,
+            qdelay_dev_threshold_ms: 10.0,
+            rate_pace_min_bps: 50_000,
+            max_relaxed_pacing_ratio: 4.0,
+            relaxed_pacing_limit_ratio: 0.8,
+            packet_overhead_bytes: 20,
+            rate_adjust_gain: 1.0 / 16.0,
+            frame_size_dev_gain: 1.0 / 64.0,
+            conditional_loss: true,
+            loss_rate_threshold_ratio: 0.01,
+            policer: false,
+            loss_rate_threshold_policer_ratio: 0.1,
+            beta_loss_policer_ratio: 0.9,
+            drift_reset: true,
+            qdelay_min_avg_gain: 1.0 / 256.0,
+            acked_bitrate_margin_ratio: 0.8,
+            backoff_scale_low_ratio: 0.25,
+        }
+    }
+}
+
+impl Default for LibwebrtcConfig {
+    fn default() -> Self {
+        Self {
+            rtt_gain: 1.0 / 8.0,
+            rtt_alr_gain: 1.0 / 128.0,
+            feedback_hold_gain: 1.0 / 8.0,
+            delay_spread_gain: 1.0 / 32.0,
+            qdelay_min_threshold_ms: 10.0,
+            latency_diff_threshold_ms: 10.0,
+            rtts_with_loss: 3,
+            lossless_rtts: 2,
+            reset_after_round_trips: 100,
+            drain_threshold_ms: 5.0,
+            drain_after_ms: 20_000,
+            drain_round_trips: 5,
+            padding_ms: 3_000,
+            padding_pause_ms: 3_000,
+            padding_calm_ms: 1_000,
+        }
+    }
+}
+
+impl Serialize for Config {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Self::serialize(self, serializer)
+    }
+}
+
+/// Keys that are not given take the values of the profile that is.
+impl<'de> Deserialize<'de> for Config {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let given = toml::Table::deserialize(deserializer)?;
+        let profile = match given.get("profile") {
+            None => Profile::Draft,
+            Some(name) => name
+                .clone()
+                .try_into()
+                .map_err(|error: toml::de::Error| D::Error::custom(format!("profile = {name}: {}", error.message())))?,
+        };
+        let mut all = toml::Table::try_from(profile.config()).map_err(D::Error::custom)?;
+        merge(&mut all, given);
+        Self::deserialize(toml::Value::Table(all)).map_err(|error| D::Error::custom(error.message()))
+    }
+}
+
+fn merge(into: &mut toml::Table, given: toml::Table) {
+    for (key, value) in given {
+        match (into.get_mut(&key), value) {
+            (Some(toml::Value::Table(into)), toml::Value::Table(value)) => merge(into, value),
+            (_, value) => {
+                into.insert(key, value);
+            }
+        }
+    }
+}
+
+impl Config {
+    /// Name the first key whose value makes no sense.
+    pub fn check(&self) -> Result<(), String> {
+        within("qdelay_target_lo_ms", self.qdelay_target_lo_ms.into(), 1.0, 10_000.0)?;
+        within("min_ref_wnd_bytes", self.min_ref_wnd_bytes.into(), 100.0, 1e9)?;
+        within("bytes_in_flight_head_room_ratio", self.bytes_in_flight_head_room_ratio, 1.0, 100.0)?;
+        within("beta_loss_ratio", self.beta_loss_ratio, 0.01, 1.0)?;
+        within("mss_bytes", self.mss_bytes.into(), 100.0, 65_535.0)?;
+        within("post_congestion_round_trips", self.post_congestion_round_trips.into(), 1.0, 1e6)?;
+        within("mul_increase_ratio", self.mul_increase_ratio, 0.0, 1.0)?;
+        within("virtual_rtt_ms", self.virtual_rtt_ms.into(), 1.0, 10_000.0)?;
+        within("l4s_up_gain", self.l4s_up_gain, 1e-6, 1.0)?;
+        within("l4s_down_gain", self.l4s_down_gain, 1e-6, 1.0)?;
+        within("qdelay_avg_gain", self.qdelay_avg_gain, 1e-6, 1.0)?;
+        within("ref_wnd_overhead_min_ratio", self.ref_wnd_overhead_min_ratio, 1.0, 100.0)?;
+        within("ref_wnd_overhead_max_ratio", self.ref_wnd_overhead_max_ratio, self.ref_wnd_overhead_min_ratio, 100.0)?;
+        within("inflection_factor", self.inflection_factor, 0.0, 1e3)?;
+        within("pacing_headroom_ratio", self.pacing_headroom_ratio, 1.0, 100.0)?;
+        within("silence_ms", self.silence_ms.into(), 100.0, 1e6)?;
+        self.check_draft()?;
+        self.check_libwebrtc()
+    }
+
+    fn check_draft(&self) -> Result<(), String> {
+        let draft = &self.draft;
+        let low_ms = self.qdelay_target_lo_ms.into();
+        within("draft.qdelay_target_hi_ms", draft.qdelay_target_hi_ms.into(), low_ms, 60_000.0)?;
+        within("draft.beta_ecn_ratio", draft.beta_ecn_ratio, 0.01, 1.0)?;
+        within("draft.qdelay_min_max_avg_gain", draft.qdelay_min_max_avg_gain, 1e-6, 1.0)?;
+        within("draft.qdelay_dev_avg_gain", draft.qdelay_dev_avg_gain, 1e-6, 1.0)?;
+        within("draft.qdelay_dev_threshold_ms", draft.qdelay_dev_threshold_ms, 0.1, 1e4)?;
+        within("draft.max_relaxed_pacing_ratio", draft.max_relaxed_pacing_ratio, 1.0, 100.0)?;
+        within("draft.relaxed_pacing_limit_ratio", draft.relaxed_pacing_limit_ratio, 0.0, 0.999)?;
+        within("draft.packet_overhead_bytes", draft.packet_overhead_bytes.into(), 0.0, 1e3)?;
+        within("draft.rate_adjust_gain", draft.rate_adjust_gain, 0.0, 1.0)?;
+        within("draft.frame_size_dev_gain", draft.frame_size_dev_gain, 0.0, 1.0)?;
+        within("draft.loss_rate_threshold_ratio", draft.loss_rate_threshold_ratio, 1e-6, 1.0)?;
+        within("draft.loss_rate_threshold_policer_ratio", draft.loss_rate_threshold_policer_ratio, 0.0, 1.0)?;
+        within("draft.beta_loss_policer_ratio", draft.beta_loss_policer_ratio, 0.01, 1.0)?;
+        within("draft.qdelay_min_avg_gain", draft.qdelay_min_avg_gain, 1e-6, 1.0)?;
+        within("draft.acked_bitrate_margin_ratio", draft.acked_bitrate_margin_ratio, 0.0, 1.0)?;
+        within("draft.backoff_scale_low_ratio", draft.backoff_scale_low_ratio, 0.0, 1.0)
+    }
+
+    fn check_libwebrtc(&self) -> Result<(), String> {
+        let libwebrtc = &self.libwebrtc;
+        within("libwebrtc.rtt_gain", libwebrtc.rtt_gain, 1e-6, 1.0)?;
+        within("libwebrtc.rtt_alr_gain", libwebrtc.rtt_alr_gain, 1e-6, 1.0)?;
+        within("libwebrtc.feedback_hold_gain", libwebrtc.feedback_hold_gain, 0.0, 1.0)?;
+        within("libwebrtc.delay_spread_gain", libwebrtc.delay_spread_gain, 1e-6, 1.0)?;
+        within("libwebrtc.qdelay_min_threshold_ms", libwebrtc.qdelay_min_threshold_ms, 0.1, 1e4)?;
+        within("libwebrtc.latency_diff_threshold_ms", libwebrtc.latency_diff_threshold_ms, 0.1, 1e4)?;
+        within("libwebrtc.rtts_with_loss", libwebrtc.rtts_with_loss.into(), 1.0, 1e3)?;
+        within("libwebrtc.lossless_rtts", libwebrtc.lossless_rtts.into(), 1.0, 1e3)?;
+        within("libwebrtc.reset_after_round_trips", libwebrtc.reset_after_round_trips.into(), 0.0, 1e6)?;
+        within("libwebrtc.drain_threshold_ms", libwebrtc.drain_threshold_ms, 0.0, 1e4)?;
+        within("libwebrtc.drain_after_ms", libwebrtc.drain_after_ms.into(), 100.0, 1e9)?;
+        within("libwebrtc.drain_round_trips", libwebrtc.drain_round_trips.into(), 0.0, 1e3)?;
+        within("libwebrtc.padding_pause_ms", libwebrtc.padding_pause_ms.into(), 100.0, 1e9)
+    }
+}
+
+fn within(key: &str, value: f64, low: f64, high: f64) -> Result<(), String> {
+    match value >= low && value <= high {
+        true => Ok(()),
+        false => Err(format!("{key} = {value} is not within [{low}, {high}]")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// [draft-johansson-ccwg-rfc8298bis-screamv2] §4.2.2, §4.3, §4.4: three columns, one a profile.
+    #[test]
+    fn a_profile_fills_what_is_not_given() {
+        let config: Config = toml::toml! { profile = "v2-libwebrtc" }.try_into().expect("valid");
+        assert_eq!(config, Profile::Libwebrtc.config());
+        assert_eq!((config.mss_bytes, config.inflection_factor), (1_280, 2.0));
+        let config: Config = toml::toml! { profile = "v2-ericsson"
+        draft = { l4s = true } }
+        .try_into()
+        .expect("valid");
+        assert!(config.draft.l4s);
+        assert_eq!((config.draft.beta_ecn_ratio, config.mul_increase_ratio), (0.9, 0.05));
+        let config: Config = toml::Table::new().try_into().expect("valid");
+        assert_eq!(config, Config::default());
+    }
+
+    #[test]
+    fn a_profile_nobody_knows_is_refused_by_key_and_value() {
+        let refused = toml::toml! { profile = "v3" }.try_into::<Config>().expect_err("unknown");
+        assert!(refused.message().contains("profile") && refused.message().contains("v3"), "{refused}");
+        let refused = toml::toml! { draft = { no_such_key = 1 } }.try_into::<Config>().expect_err("unknown");
+        assert!(refused.message().contains("no_such_key"), "{refused}");
+    }
+}

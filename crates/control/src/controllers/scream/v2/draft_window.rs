@@ -1,0 +1,212 @@
+//! The reference window of the draft. Loss, marks and a queue delay above half its target cut it, at most
+//! once per virtual round trip; what is acknowledged lets it grow by a segment a round trip and, when no
+//! congestion was seen for long, by a part of itself; both less so near the size at which it was last cut.
+//! [draft-johansson-ccwg-rfc8298bis-screamv2] §4.2.2, §4.5.2 and §4.5.3.
+
+use super::config::Config;
+use super::in_flight::InFlight;
+use legato_units::{TimeDelta, Timestamp};
+
+/// ref_wnd.
+#[derive(Clone, Debug)]
+pub struct DraftWindow {
+    bytes: f64,
+    /// ref_wnd_i: where it was cut last.
+    inflection_bytes: f64,
+    inflection_update_allowed: bool,
+    last_congestion: Option<Timestamp>,
+    last_reaction: Option<Timestamp>,
+    loss_detected: bool,
+    marked: bool,
+    /// max_policed_ref_wnd.
+    policed_bytes: f64,
+}
+
+/// What a feedback tells the window.
+#[derive(Clone, Copy, Debug)]
+pub struct DraftInput {
+    /// Packets were lost.
+    pub lost: bool,
+    /// Packets were marked.
+    pub marked: bool,
+    /// bytes_newly_acked less those marked.
+    pub newly_acked_unmarked: u64,
+    /// s_rtt.
+    pub round_trip: TimeDelta,
+    /// qdelay, in seconds.
+    pub qdelay_s: f64,
+    /// qdelay_avg, in seconds.
+    pub qdelay_avg_s: f64,
+    /// qdelay_target, in seconds.
+    pub qdelay_target_s: f64,
+    /// ref_wnd_delay_scale.
+    pub delay_scale: f64,
+    /// l4s_alpha.
+    pub l4s_alpha: f64,
+    /// loss_rate.
+    pub loss_rate: f64,
+    /// Bytes in flight, this round trip and the last.
+    pub in_flight: InFlight,
+    /// target_bitrate in bit/s.
+    pub target_bps: f64,
+    /// TARGET_BITRATE_MAX in bit/s.
+    pub target_max_bps: f64,
+    /// acked_bitrate in bit/s.
+    pub acked_bps: f64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Reaction {
+    Loss,
+    Marks,
+    /// With l4s_alpha_v.
+    VirtualMarks(f64),
+}
+
+impl DraftWindow {
+    /// MIN_REF_WND.
+    pub fn new(config: &Config) -> Self {
+        Self {
+            bytes: config.min_ref_wnd_bytes.into(),
+            inflection_bytes: 1.0,
+            inflection_update_allowed: true,
+            last_congestion: None,
+            last_reaction: None,
+            loss_detected: false,
+            marked: false,
+            policed_bytes: f64::MAX,
+        }
+    }
+
+    /// ref_wnd in bytes.
+    #[inline]
+    pub fn bytes(&self) -> f64 {
+        self.bytes
+    }
+
+    /// Begin at `bytes`.
+    pub fn start_at(&mut self, bytes: f64, config: &Config) {
+        self.bytes = bytes.max(config.min_ref_wnd_bytes.into());
+    }
+
+    /// No word for long.
+    pub fn silence(&mut self, config: &Config) {
+        self.bytes = (self.bytes / 2.0).max(config.min_ref_wnd_bytes.into());
+    }
+
+    /// Take a feedback.
+    pub fn update(&mut self, now: Timestamp, input: &DraftInput, config: &Config) {
+        // [draft-johansson-ccwg-rfc8298bis-screamv2] §4.2.2.1:
+        // scl = max(0.1, min(1, (8 (ref_wnd - ref_wnd_i) / ref_wnd_i)^2)).
+        let distance = config.inflection_factor * (self.bytes - self.inflection_bytes) / self.inflection_bytes;
+        let near = (distance * distance).clamp(0.1, 1.0);
+        self.reduce(now, near, input, config);
+        self.increase(now, near, input, config);
+        // §4.5.2: a policer's limit is lifted by a thousandth a round trip.
+        if self.policed_bytes < f64::MAX {
+            let acked = input.newly_acked_unmarked as f64 / self.bytes;
+            self.policed_bytes *= 1.0 + 0.001 * acked.min(1.0);
+            self.bytes = self.bytes.min(self.policed_bytes).max(config.min_ref_wnd_bytes.into());
+        }
+    }
+
+    fn reduce(&mut self, now: Timestamp, near: f64, input: &DraftInput, config: &Config) {
+        self.loss_detected |= input.lost;
+        self.marked |= input.marked;
+        if input.lost || input.marked {
+            self.last_congestion = Some(now);
+        }
+        let virtual_rtt = TimeDelta::from_millis(config.virtual_rtt_ms.into());
+        let since = self.last_reaction.map(|last| now - last);
+        if since.is_some_and(|since| since < virtual_rtt.min(input.round_trip)) {
+            return;
+        }
+        let reaction = self.reaction(input, config);
+        (self.loss_detected, self.marked) = (false, false);
+        let Some(reaction) = reaction else { return };
+        self.last_reaction = Some(now);
+        if self.inflection_update_allowed {
+            self.inflection_bytes = self.bytes;
+            self.inflection_update_allowed = false;
+        }
+        // §4.2.2.1: with a round trip longer than the virtual one, each of the reactions it holds is so
+        // much smaller.
+        // Deviates from [draft-johansson-ccwg-rfc8298bis-screamv2] §4.2.2.1: feedback may come less often
+        // than every virtual round trip, and then there are fewer reactions; each stands for the time
+        // since the last.
+        let spacing = since.unwrap_or(virtual_rtt).min(input.round_trip).max(virtual_rtt);
+        let per_round_trip = (input.round_trip.as_secs_f64() / spacing.as_secs_f64()).max(1.0);
+        let low_target = input.target_bps < input.acked_bps * config.draft.acked_bitrate_margin_ratio;
+        let scale = if low_target { config.draft.backoff_scale_low_ratio } else { 1.0 } / per_round_trip;
+        match reaction {
+            Reaction::Loss => self.bytes *= config.beta_loss_ratio,
+            Reaction::Marks if !config.draft.l4s => self.bytes *= config.draft.beta_ecn_ratio,
+            Reaction::Marks => {
+                let mut backoff = input.l4s_alpha / 2.0 * scale;
+                if input.qdelay_s < input.qdelay_target_s * 0.25 {
+                    backoff *= near.max(0.25) * input.delay_scale.max(0.25);
+                }
+                let long = virtual_rtt.max(input.round_trip) * 100;
+                if since.is_none_or(|since| since > long) {
+                    self.bytes = self.bytes.min(input.in_flight.previous() as f64);
+                }
+                self.bytes *= 1.0 - backoff;
+            }
+            Reaction::VirtualMarks(alpha) => self.bytes *= 1.0 - alpha / 2.0 * scale,
+        }
+        self.bytes = self.bytes.max(config.min_ref_wnd_bytes.into());
+    }
+
+    fn reaction(&mut self, input: &DraftInput, config: &Config) -> Option<Reaction> {
+        let standing = input.qdelay_avg_s > input.qdelay_target_s / 4.0;
+        if self.loss_detected {
+            // §4.5.2: if (loss_rate > LOSS_RATE_THRESHOLD || qdelay_avg > qdelay_target / 4).
+            let draft = &config.draft;
+            if draft.policer && input.loss_rate > draft.loss_rate_threshold_policer_ratio && !standing {
+                self.policed_bytes = self.bytes * draft.beta_loss_policer_ratio;
+            }
+            if !draft.conditional_loss || standing || input.loss_rate > draft.loss_rate_threshold_ratio {
+                return Some(Reaction::Loss);
+            }
+        }
+        if self.marked {
+            return Some(Reaction::Marks);
+        }
+        // §4.2.2.1: l4s_alpha_v = (qdelay_avg - target / 2) / (target / 2), within [0, 1].
+        let half = input.qdelay_target_s / 2.0;
+        let excess = (input.qdelay_avg_s - half) / half;
+        (excess > 0.0).then(|| Reaction::VirtualMarks(excess.min(1.0)))
+    }
+
+    fn increase(&mut self, now: Timestamp, near: f64, input: &DraftInput, config: &Config) {
+        if input.newly_acked_unmarked == 0 {
+            return;
+        }
+        let mss = f64::from(config.mss_bytes);
+        let round_trip_s = input.round_trip.as_secs_f64();
+        let virtual_rtt_s = f64::from(config.virtual_rtt_ms) / 1e3;
+        // [draft-johansson-ccwg-rfc8298bis-screamv2] §4.2.2.2: post_congestion_scale = (now - last
+        // congestion) / (100 × max(VIRTUAL_RTT, s_rtt)), within [0, 1].
+        let recovery_s = f64::from(config.post_congestion_round_trips) * round_trip_s.max(virtual_rtt_s);
+        let post = self.last_congestion.map_or(1.0, |last| ((now - last).as_secs_f64() / recovery_s).clamp(0.0, 1.0));
+        // increment = acked × MSS / ref_wnd × min(1, s_rtt / VIRTUAL_RTT) × max(0.25, scl)
+        // × max(0.1, ref_wnd_delay_scale) × (1 + MUL_INCREASE_FACTOR × ref_wnd / MSS × post × scl).
+        let increment = input.newly_acked_unmarked as f64
+            * (mss / self.bytes).min(1.0)
+            * (round_trip_s / virtual_rtt_s).min(1.0)
+            * near.max(0.25)
+            * input.delay_scale.max(0.1)
+            * (1.0 + config.mul_increase_ratio * self.bytes / mss * post * near);
+        // ref_wnd + increment <= MSS + max in flight × BYTES_IN_FLIGHT_HEAD_ROOM, and not at the largest
+        // target.
+        let allowed = mss + input.in_flight.most() as f64 * config.bytes_in_flight_head_room_ratio;
+        if self.bytes + increment <= allowed && input.target_bps < input.target_max_bps {
+            self.bytes += increment;
+            self.inflection_update_allowed = true;
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "draft_window_tests.rs"]
+mod tests;

@@ -1,0 +1,62 @@
+//! Libwebrtc's periodic padding: for three seconds of every six the pacer is filled up to the target, so that
+//! a window that only use lets grow may grow; not within a second of its shrinking.
+//! ScreamNetworkController [libwebrtc-m150].
+
+use super::config::LibwebrtcConfig;
+use legato_units::{TimeDelta, Timestamp};
+
+/// Whether to pad.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Padding {
+    /// The interval of padding ends or ended then.
+    end: Option<Timestamp>,
+    on: bool,
+}
+
+impl Padding {
+    /// Look again at `now`; the window last shrank at `last_decrease`.
+    pub fn update(&mut self, now: Timestamp, last_decrease: Option<Timestamp>, config: &LibwebrtcConfig) {
+        let ms = |ms: u32| TimeDelta::from_millis(ms.into());
+        if config.padding_ms == 0 {
+            return;
+        }
+        let calm = last_decrease.is_none_or(|last| now - last > ms(config.padding_calm_ms));
+        self.on = false;
+        if !calm {
+            // An interval is over at once.
+            self.end = self.end.map(|end| end.min(now));
+        } else if self.end.is_some_and(|end| now < end) {
+            self.on = true;
+        } else if self.end.is_none_or(|end| now - end >= ms(config.padding_pause_ms)) {
+            self.end = Some(now + ms(config.padding_ms));
+            self.on = true;
+        }
+    }
+
+    /// Pad now.
+    pub fn is_on(&self) -> bool {
+        self.on
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::config::Profile;
+    use super::*;
+
+    /// [libwebrtc-m150]: 3 s on, 3 s off; over at once when the window shrinks.
+    #[test]
+    fn it_pads_for_three_seconds_of_six() {
+        let config = Profile::Libwebrtc.config().libwebrtc;
+        let mut padding = Padding::default();
+        let mut on = |ms, decrease: Option<i64>| {
+            padding.update(Timestamp::from_millis(ms), decrease.map(Timestamp::from_millis), &config);
+            padding.is_on()
+        };
+        let seen = [on(0, None), on(2_999, None), on(3_000, None), on(5_999, None), on(6_000, None)];
+        assert_eq!(seen, [true, true, false, false, true]);
+        assert!(!on(7_000, Some(6_900)));
+        assert!(!on(9_999, Some(6_900)), "the pause begins when the interval was cut short");
+        assert!(on(10_000, Some(6_900)));
+    }
+}
