@@ -1,7 +1,7 @@
 //! The table of controllers. Properties, fuzzing, scenarios, Python, the command line and the
 //! report find a controller through it and through nothing else.
 
-use crate::controllers::{fixed, gcc, jm_tfrc, nada, oracle, remote, scream, tfrc, ukf, vtfrc};
+use crate::controllers::{fixed, gcc, jm_tfrc, nada, oracle, remote, salsify, scream, tfrc, ukf, vtfrc};
 use crate::{BuildError, Construct, Context, RateController, Side};
 
 /// Every controller, one line each, by name.
@@ -12,6 +12,7 @@ pub const REGISTRY: &[Entry] = &[
     Entry::of::<nada::Nada>(),
     Entry::of::<oracle::Oracle>(),
     Entry::of::<remote::Remote>(),
+    Entry::of::<salsify::Salsify>(),
     Entry::of::<scream::Scream>(),
     Entry::of::<scream::ScreamV2>(),
     Entry::of::<tfrc::Tfrc>(),

@@ -6,6 +6,7 @@ pub mod jm_tfrc;
 pub mod nada;
 pub mod oracle;
 pub mod remote;
+pub mod salsify;
 pub mod scream;
 pub mod tfrc;
 pub mod ukf;

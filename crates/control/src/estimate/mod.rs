@@ -6,6 +6,7 @@ pub mod link_capacity;
 pub mod loss_events;
 pub mod loss_intervals;
 pub mod robust_throughput;
+pub mod silence;
 pub mod tcp_equation;
 pub mod trendline;
 pub mod unscented_kalman;
