@@ -1,11 +1,12 @@
 //! The table of controllers. Properties, fuzzing, scenarios, Python, the command line and the
 //! report find a controller through it and through nothing else.
 
-use crate::controllers::{fixed, gcc, jm_tfrc, nada, oracle, remote, salsify, scream, tfrc, ukf, vtfrc};
+use crate::controllers::{fbra, fixed, gcc, jm_tfrc, nada, oracle, remote, salsify, scream, tfrc, ukf, vtfrc};
 use crate::{BuildError, Construct, Context, RateController, Side};
 
 /// Every controller, one line each, by name.
 pub const REGISTRY: &[Entry] = &[
+    Entry::of::<fbra::Fbra>(),
     Entry::of::<fixed::Fixed>(),
     Entry::of::<gcc::Gcc>(),
     Entry::of::<jm_tfrc::JmTfrc>(),

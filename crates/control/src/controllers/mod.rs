@@ -1,5 +1,6 @@
 //! One file a controller; `registry.rs` has a line for each.
 
+pub mod fbra;
 pub mod fixed;
 pub mod gcc;
 pub mod jm_tfrc;
