@@ -1,7 +1,7 @@
 //! The table of controllers. Properties, fuzzing, scenarios, Python, the command line and the
 //! report find a controller through it and through nothing else.
 
-use crate::controllers::{fbra, fixed, gcc, jm_tfrc, nada, oracle, remote, salsify, scream, tfrc, ukf, vtfrc};
+use crate::controllers::{fbra, fixed, gcc, jm_tfrc, nada, oracle, remote, salsify, scream, sqp, tfrc, ukf, vtfrc};
 use crate::{BuildError, Construct, Context, RateController, Side};
 
 /// Every controller, one line each, by name.
@@ -16,6 +16,7 @@ pub const REGISTRY: &[Entry] = &[
     Entry::of::<salsify::Salsify>(),
     Entry::of::<scream::Scream>(),
     Entry::of::<scream::ScreamV2>(),
+    Entry::of::<sqp::Sqp>(),
     Entry::of::<tfrc::Tfrc>(),
     Entry::of::<ukf::Ukf>(),
     Entry::of::<vtfrc::Vtfrc>(),

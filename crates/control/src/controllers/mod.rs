@@ -9,6 +9,7 @@ pub mod oracle;
 pub mod remote;
 pub mod salsify;
 pub mod scream;
+pub mod sqp;
 pub mod tfrc;
 pub mod ukf;
 pub mod vtfrc;
