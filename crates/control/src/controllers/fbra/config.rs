@@ -12,6 +12,8 @@ use serde::{Deserialize, Serialize};
 pub struct Config {
     /// Feedback is judged each so often, or once a round trip if that is longer; 20 to 5,000.
     pub report_interval_ms: u32,
+    /// The one-way delay is compared with its percentiles over so long, 500 to 10,000.
+    pub history_ms: u32,
     /// Media packets to one of parity in the first probe, 2 to 14.
     pub start_fec_interval_packets: u8,
     /// alpha_stay: STAY while the delay is above this of its 80th percentile, at least 1.
@@ -30,6 +32,8 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             report_interval_ms: 200,
+            // Ours: the simulator of [nvc-cc] has 2 s, in which a deep queue is learned for the path.
+            history_ms: 5_000,
             start_fec_interval_packets: 8,
             // The simulator of [nvc-cc]; alpha_down is 1.4 to 1.6 there.
             stay_above_ratio: 1.1,
@@ -46,6 +50,9 @@ impl Config {
         let bad = |message: String| Err(BuildError::Config { controller: Fbra::NAME, message });
         if !(20..=5_000).contains(&self.report_interval_ms) {
             return bad(format!("report_interval_ms = {}: not from 20 to 5000", self.report_interval_ms));
+        }
+        if !(500..=10_000).contains(&self.history_ms) {
+            return bad(format!("history_ms = {}: not from 500 to 10000", self.history_ms));
         }
         let n = self.start_fec_interval_packets;
         if !(LEAST_FEC_INTERVAL..=MOST_FEC_INTERVAL).contains(&n) {
@@ -75,6 +82,10 @@ impl Config {
             down_above: self.down_above_ratio,
             undershoot_above: self.undershoot_above_ratio,
         }
+    }
+
+    pub(super) fn history(&self) -> TimeDelta {
+        TimeDelta::from_millis(i64::from(self.history_ms))
     }
 
     pub(super) fn report_interval(&self) -> TimeDelta {

@@ -162,7 +162,11 @@ fn three_seconds_of_silence_leave_an_eighth_of_the_rate() {
 fn parameters_that_make_no_sense_are_refused_by_name() {
     let refused = |config: Config| config.check().unwrap_err().to_string();
     assert!(refused(Config { report_interval_ms: 1, ..Config::default() }).contains("report_interval_ms = 1"));
-    assert!(refused(Config { start_fec_interval_packets: 15, ..Config::default() }).contains("start_fec_interval_packets = 15"));
+    assert!(refused(Config { history_ms: 0, ..Config::default() }).contains("history_ms = 0"));
+    assert!(
+        refused(Config { start_fec_interval_packets: 15, ..Config::default() })
+            .contains("start_fec_interval_packets = 15")
+    );
     assert!(refused(Config { stay_above_ratio: 0.5, ..Config::default() }).contains("stay_above_ratio = 0.5"));
     assert!(refused(Config { down_above_ratio: 1.0, ..Config::default() }).contains("down_above_ratio = 1"));
 }

@@ -148,7 +148,7 @@ impl Fbra {
         let percentiles = self.history.percentiles();
         // [nvc-cc]: the simulator's history takes delays of intervals without loss only.
         if loss == Loss::None || self.history.is_empty() {
-            self.history.push(now, delay_ms);
+            self.history.push(now, delay_ms, self.config.history());
         }
         percentiles.map_or((1.0, 1.0), |(low_ms, high_ms)| (delay_ms / low_ms, delay_ms / high_ms))
     }

@@ -160,12 +160,13 @@ impl DelayHistory {
         self.len == 0
     }
 
-    pub(super) fn push(&mut self, now: Timestamp, delay_ms: f64) {
+    /// Take the delay of a report; those older than `span` are forgotten.
+    pub(super) fn push(&mut self, now: Timestamp, delay_ms: f64, span: TimeDelta) {
         self.entries[self.next] = (now, delay_ms);
         self.next = (self.next + 1) % HISTORY;
         self.len = (self.len + 1).min(HISTORY);
         // The newest stays however old the others are.
-        while self.len > 1 && now - self.entries[(self.next + HISTORY - self.len) % HISTORY].0 > HISTORY_SPAN {
+        while self.len > 1 && now - self.entries[(self.next + HISTORY - self.len) % HISTORY].0 > span {
             self.len -= 1;
         }
     }
@@ -183,10 +184,8 @@ impl DelayHistory {
     }
 }
 
-/// As many reports as 2 s can hold at one each 50 ms.
-const HISTORY: usize = 40;
-/// [nagy2014] keeps delays of the last few reports; two seconds of them in the simulator of [nvc-cc].
-const HISTORY_SPAN: TimeDelta = TimeDelta::from_secs(2);
+/// As many reports as 10 s hold at one each 160 ms, or 2 s at one each 30.
+const HISTORY: usize = 64;
 /// Ratios of delays need one: a link of less has a queue worth nothing.
 const SHORTEST_ROUND_TRIP: TimeDelta = TimeDelta::from_millis(2);
 
@@ -257,11 +256,11 @@ mod tests {
         let mut history = DelayHistory::default();
         assert_eq!(history.percentiles(), None);
         for n in 1..=10 {
-            history.push(Timestamp::from_millis(n * 100), n as f64);
+            history.push(Timestamp::from_millis(n * 100), n as f64, TimeDelta::from_secs(2));
         }
         assert_eq!(history.percentiles(), Some((4.0, 8.0)));
         for n in 11..=20 {
-            history.push(Timestamp::from_millis(2_000 + n * 100), n as f64);
+            history.push(Timestamp::from_millis(2_000 + n * 100), n as f64, TimeDelta::from_secs(2));
         }
         assert_eq!(history.percentiles(), Some((14.0, 18.0)));
     }
