@@ -17,7 +17,7 @@ Errors are :class:`legato.Error` and its subclasses; each names the file, the ke
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -101,6 +101,13 @@ def replay(folder: str | Path, call: int, *, out: str | Path) -> Replay:
     return make_again(folder, call, out)
 
 
+def rtp_log(folder: str | Path, call: int, *, side: str = "sender") -> Iterator[str]:
+    """The lines of one call's RTP log (RFC 8868, section 3.1); ``side`` is ``"sender"`` or ``"receiver"``."""
+    from legato.rtp_lines import rtp_lines as lines
+
+    return lines(folder, call, side)
+
+
 def write_report(
     folders: Iterable[str | Path],
     out: str | Path,
@@ -161,6 +168,7 @@ __all__ = [
     "controllers",
     "load_trace",
     "replay",
+    "rtp_log",
     "run",
     "write_report",
 ]

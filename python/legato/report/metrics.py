@@ -71,6 +71,8 @@ METRICS: dict[str, Metric] = {
         _share("loss_ratio", "Packet loss", "Packets of the forward path that never arrived, over packets sent."),
         _share("residual_loss_ratio", "Residual loss",
                "Video packets missing after retransmission and FEC, over video packets sent."),
+        _share("ce_ratio", "CE marks",
+               "Packets that arrived marked (ECN: congestion experienced), over packets received."),
         _share("stall_ratio", "Time stalled",
                "Time in gaps between rendered frames above 200 ms, over the call's length."),
         Metric("stalls_per_s", "Stalls", "1/s", 1.0, 3, "lower", "Gaps between rendered frames above 200 ms."),

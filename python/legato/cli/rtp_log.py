@@ -1,0 +1,39 @@
+"""``legato rtp-log``: one call's packets as an RTP log of RFC 8868."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+HELP = """
+Write the packets of one call as an RTP log of RFC 8868, a line a packet: time, payload type, SSRC, sequence
+number, timestamp, marker, payload bytes.
+
+The run must have logged packets; legato replay makes a call again with them.
+
+Examples:
+
+```sh
+legato rtp-log runs/replay-demo-17 0 > sender.log
+legato rtp-log runs/replay-demo-17 0 --side receiver --out receiver.log
+```
+"""
+
+
+def rtp_log(
+    run: Annotated[Path, typer.Argument(help="A run folder with packets.", show_default=False)],
+    call: Annotated[int, typer.Argument(help="The call's number in it.")] = 0,
+    side: Annotated[str, typer.Option(help="Whose log: sender or receiver.")] = "sender",
+    out: Annotated[Path | None, typer.Option(help="The file. [default: standard output]")] = None,
+) -> None:
+    import legato
+
+    lines = legato.rtp_log(run, call, side=side)
+    if out is None:
+        for line in lines:
+            print(line)
+        return
+    with out.open("w", encoding="ascii", newline="\n") as file:
+        file.writelines(f"{line}\n" for line in lines)
