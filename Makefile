@@ -21,11 +21,12 @@ endif
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 unexport CONDA_PREFIX
 
-.PHONY: help setup build demo test test-rust test-python bench dist lint format lock clean
+.PHONY: help setup build demo test test-rust test-python fuzz bench dist lint format lock clean
 
 help:
 	@echo "make demo     compare controllers on the shipped traces and clips; writes $(DEMO_OUT)/report.html"
 	@echo "make test     all tests, quickest first"
+	@echo "make fuzz     a minute of mutated inputs for each parser of foreign bytes"
 	@echo "make build    the Python package in $(VENV), native part in release mode"
 	@echo "make setup    $(VENV) with everything development needs"
 	@echo "make bench    measure speed; writes bench.json"
@@ -82,6 +83,11 @@ test-rust:
 test-python: $(VENV)/.dev build test-rust
 	@tools/find_browser.sh
 	$(BIN)/python -m pytest
+
+# A minute of mutations a target; `make test` tries a few thousand of each.
+fuzz:
+	LEGATO_FUZZ_S=$${LEGATO_FUZZ_S:-60} cargo test --quiet $(CARGO_FLAGS) --package legato-wire --package legato-path \
+	  --test mutation_fuzz -- --nocapture
 
 # --- the wheel -----------------------------------------------------------------------------------
 

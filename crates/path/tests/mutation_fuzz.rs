@@ -1,0 +1,20 @@
+//! Holds the check of `fuzz/checks/trace_file.rs` against mutations of the corpus: a few thousand at
+//! every test run, a minute of them with `make fuzz`.
+
+use legato_path::trace_file::parse;
+
+#[path = "../../../fuzz/checks/trace_file.rs"]
+mod checks;
+#[path = "../../../fuzz/mutation.rs"]
+mod mutation;
+
+use mutation::{Target, run, without_numbers};
+
+#[test]
+fn trace_file() {
+    let outline = |bytes: &[u8]| match parse(bytes, "x", None) {
+        Ok(traces) => format!("{} {}", traces.len(), traces[0].family.as_str()),
+        Err(error) => without_numbers(&error.to_string()),
+    };
+    run(&Target { name: "trace_file", check: checks::trace_file, outline });
+}

@@ -1,0 +1,92 @@
+//! Holds the checks of `fuzz/checks/wire.rs` against mutations of the corpus: a few thousand at every
+//! test run, a minute of them each with `make fuzz`.
+
+use legato_wire::{ccfb, remb, rtcp, rtp, twcc};
+
+#[path = "../../../fuzz/checks/wire.rs"]
+#[allow(dead_code, reason = "the list of targets is for another test")]
+mod checks;
+#[path = "../../../fuzz/mutation.rs"]
+mod mutation;
+
+use mutation::{Target, run, without_numbers};
+
+/// How large, in powers of two.
+fn scale(count: usize) -> u32 {
+    usize::BITS - count.leading_zeros()
+}
+
+fn of<T>(parsed: Result<T, legato_wire::Error>, shape: impl FnOnce(T) -> String) -> String {
+    parsed.map_or_else(|error| without_numbers(&format!("{error:?}")), shape)
+}
+
+fn twcc_shape(feedback: twcc::Feedback<'_>) -> String {
+    let arrived = feedback.statuses().filter(|(_, status)| *status != twcc::Status::Missing).count();
+    let scales = (scale(feedback.statuses().count()), scale(arrived));
+    format!("{scales:?} {} {}", feedback.has_timestamps(), feedback.reference() < 0)
+}
+
+fn ccfb_shape(feedback: ccfb::Feedback<'_>) -> String {
+    let metrics = || feedback.blocks().flat_map(|block| block.metrics().map(|(_, metric)| metric));
+    let told = metrics().flatten().fold([false; 6], |mut told, metric| {
+        told[match metric.offset {
+            ccfb::ArrivalOffset::Units(_) => 0,
+            ccfb::ArrivalOffset::OverRange => 1,
+            ccfb::ArrivalOffset::Unavailable => 2,
+        }] = true;
+        told[3 + usize::from(metric.ecn.is_capable()) + usize::from(metric.ecn.is_ce())] = true;
+        told
+    });
+    format!("{:?} {told:?}", (scale(feedback.blocks().count()), scale(metrics().count())))
+}
+
+fn name(message: &rtcp::Message<'_>) -> String {
+    format!("{message:?}").chars().take_while(|letter| letter.is_alphanumeric()).collect()
+}
+
+#[test]
+fn ccfb_decode() {
+    let outline = |bytes: &[u8]| of(ccfb::Feedback::parse(bytes), ccfb_shape);
+    run(&Target { name: "ccfb_decode", check: checks::ccfb_decode, outline });
+}
+
+#[test]
+fn remb() {
+    let outline = |bytes: &[u8]| {
+        let shape = |remb: remb::Remb<'_>| (scale(remb.ssrcs().count()), remb.bitrate.as_bps().leading_zeros());
+        of(remb::Remb::parse(bytes), |remb| format!("{:?}", shape(remb)))
+    };
+    run(&Target { name: "remb", check: checks::remb, outline });
+}
+
+#[test]
+fn rtcp_compound() {
+    let outline = |bytes: &[u8]| {
+        of(rtcp::Compound::parse_recorded(bytes), |packets| {
+            let messages = packets.take(4).map(|packet| packet.and_then(|packet| packet.message()));
+            messages.map(|message| of(message, |message| name(&message))).collect()
+        })
+    };
+    run(&Target { name: "rtcp_compound", check: checks::rtcp_compound, outline });
+}
+
+#[test]
+fn rtp() {
+    const IDS: rtp::ExtensionIds = rtp::ExtensionIds { transport_seq: Some(5), absolute_send_time: Some(3) };
+    let outline = |bytes: &[u8]| {
+        of(rtp::Packet::parse(bytes, &IDS), |packet| {
+            let extensions = (packet.header.transport_seq.is_some(), packet.header.absolute_send_time.is_some());
+            format!("{extensions:?} {} {}", packet.padding > 0, scale(packet.payload.len()))
+        })
+    };
+    run(&Target { name: "rtp", check: checks::rtp, outline });
+}
+
+#[test]
+fn twcc_decode() {
+    let outline = |bytes: &[u8]| {
+        let strict = of(twcc::Feedback::parse(bytes), twcc_shape);
+        format!("{strict} {}", of(twcc::Feedback::parse_interop(bytes), twcc_shape))
+    };
+    run(&Target { name: "twcc_decode", check: checks::twcc_decode, outline });
+}
