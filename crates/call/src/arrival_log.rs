@@ -46,12 +46,6 @@ impl ArrivalLog {
         self.arrivals.push_back(Some(now));
     }
 
-    /// Whether feedback has something to tell.
-    #[inline]
-    pub fn has_untold(&self) -> bool {
-        self.unreported < self.base + self.arrivals.len() as u64
-    }
-
     #[cold]
     fn push_out_of_turn(&mut self, now: Timestamp, seq: u64, next: u64) {
         if self.arrivals.is_empty() || seq.saturating_sub(next) > MAX_GAP {

@@ -11,14 +11,18 @@
 mod arrival_log;
 mod best_of_two;
 mod datagram;
+mod feedback_format;
 mod nack_list;
 mod receiver;
 mod rtx_allowance;
 mod rtx_store;
 mod send_history;
 mod sender;
+mod stream_index;
+mod stream_log;
 
 pub use datagram::rtcp_wire_size;
+pub use feedback_format::FeedbackFormat;
 pub use receiver::{Receiver, ReceiverConfig, ReceiverInput, ReceiverOutput, RenderedFrame};
 pub use send_history::SendHistory;
 pub use sender::{AudioConfig, Sender, SenderConfig, SenderInput, SenderOutput};

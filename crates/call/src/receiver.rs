@@ -1,8 +1,10 @@
 //! The receiving end: feedback, repair, frame assembly, decoding, playout, and a receiver-side
 //! rate controller where there is one. All its times are of its own clock.
 
+use crate::FeedbackFormat;
 use crate::arrival_log::ArrivalLog;
 use crate::nack_list::NackList;
+use crate::stream_log::StreamLog;
 use legato_control::{Event, FrameReport, PacketKind, RateController, ReceivedPacket};
 use legato_media::frame_buffer::{BufferedFrame, FrameBuffer, Inserted};
 use legato_media::packet::{MediaPacket, Train, VIDEO_SSRC};
@@ -28,6 +30,8 @@ pub struct ReceiverConfig {
     pub partial_wait: TimeDelta,
     /// When frames are shown.
     pub playout: PlayoutConfig,
+    /// What feedback is sent in.
+    pub feedback: FeedbackFormat,
 }
 
 /// What a driver tells a receiver.
@@ -76,6 +80,8 @@ pub struct Receiver {
     accepts_partial: bool,
     now: Timestamp,
     arrivals: ArrivalLog,
+    /// In its place with [`FeedbackFormat::Ccfb`].
+    streams: Option<StreamLog>,
     nacks: NackList,
     frames: FrameBuffer,
     playout: Playout,
@@ -138,6 +144,7 @@ impl Receiver {
             decoder,
             now: config.start,
             arrivals: ArrivalLog::default(),
+            streams: (config.feedback == FeedbackFormat::Ccfb).then(StreamLog::default),
             nacks: NackList::default(),
             frames: FrameBuffer::default(),
             playout: Playout::new(config.playout, config.start),
@@ -289,7 +296,10 @@ impl Receiver {
     /// Most packets are the next of a frame under way: nothing becomes due sooner by them.
     #[inline(always)]
     fn take_media(&mut self, packet: &MediaPacket, sink: &mut impl TraceSink) {
-        self.arrivals.push(self.now, packet.transport_seq);
+        match &mut self.streams {
+            None => self.arrivals.push(self.now, packet.transport_seq),
+            Some(streams) => streams.push(self.now, packet.ssrc, packet.stream_seq(), packet.ecn),
+        }
         self.bytes_since_feedback += u64::from(packet.size_bytes);
         if !self.unreported {
             self.unreported = true;
@@ -492,14 +502,22 @@ impl Receiver {
     }
 
     fn send_feedback(&mut self) {
-        while self.arrivals.has_untold() {
+        loop {
             let mut bytes = std::mem::take(&mut self.spare);
-            if !self.arrivals.write_feedback(&mut bytes, RECEIVER_SSRC, VIDEO_SSRC) {
+            let told = match &mut self.streams {
+                None => self.arrivals.write_feedback(&mut bytes, RECEIVER_SSRC, VIDEO_SSRC),
+                Some(streams) => streams.write_feedback(&mut bytes, self.now, RECEIVER_SSRC),
+            };
+            if !told {
+                self.spare = bytes;
                 break;
             }
             self.outbox.push_back(bytes);
         }
-        self.arrivals.forget(self.now);
+        match &mut self.streams {
+            None => self.arrivals.forget(self.now),
+            Some(streams) => streams.forget(self.now),
+        }
         self.unreported = false;
         let (least, most) = self.config.feedback_interval;
         let rate = DataSize::from_bytes(self.bytes_since_feedback) / (self.now - self.last_feedback);
@@ -538,7 +556,7 @@ impl Receiver {
             size: DataSize::from_bytes(u64::from(packet.size_bytes)),
             kind: packet.kind,
             departure: Some(PeerTimestamp::from_nanos(packet.departure.as_nanos())),
-            ce: false,
+            ce: packet.ecn.is_ce(),
         });
         self.tell(&event, &mut ());
         // Most arrivals make nothing due sooner.

@@ -2,7 +2,7 @@
 
 use legato_control::PacketKind;
 use legato_media::packet::{MediaPacket, RTX_SSRC, Train};
-use legato_units::{TimeDelta, Timestamp};
+use legato_units::{Ecn, TimeDelta, Timestamp};
 use std::collections::VecDeque;
 
 /// The last packets of the video stream.
@@ -79,6 +79,7 @@ impl RtxStore {
             ssrc: RTX_SSRC,
             size_bytes: packet.size_bytes + OSN_BYTES,
             kind: PacketKind::Retransmission,
+            ecn: Ecn::NotEct,
             probe_cluster: None,
             ..packet
         })
@@ -104,6 +105,7 @@ mod tests {
                 enqueued: Timestamp::ZERO,
                 departure: Timestamp::ZERO,
                 rtp_seq,
+                rtx_seq: 0,
                 ssrc: VIDEO_SSRC,
                 frame: rtp_seq / 3,
                 index: 0,
@@ -111,6 +113,7 @@ mod tests {
                 size_bytes: 1_000,
                 payload_bytes: 900,
                 kind: PacketKind::Video,
+                ecn: Ecn::NotEct,
                 probe_cluster: None,
             }));
         }

@@ -1,8 +1,12 @@
 //! What was sent and not yet reported: joins feedback with departures.
 
+use crate::FeedbackFormat;
+use crate::stream_index::StreamIndex;
 use legato_control::{Fate, PacketKind, PacketReport};
 use legato_media::packet::Train;
 use legato_units::{DataSize, PeerTimestamp, TimeDelta, Timestamp};
+use legato_wire::ccfb;
+use legato_wire::ntp::CompactNtp;
 use legato_wire::twcc::{self, Feedback, Status};
 use std::collections::VecDeque;
 
@@ -17,6 +21,18 @@ pub struct SendHistory {
     reported: u64,
     /// The last reference time, unwrapped, in units of 64 ms.
     reference: Option<i64>,
+    /// With [`FeedbackFormat::Ccfb`].
+    by_stream: Option<ByStream>,
+}
+
+/// What feedback by stream needs beside the departures.
+#[derive(Clone, Debug, Default)]
+struct ByStream {
+    index: StreamIndex,
+    /// The last report timestamp, and what it stands for.
+    reference: Option<(CompactNtp, PeerTimestamp)>,
+    /// The latest departure of a packet that arrived.
+    latest: Option<Timestamp>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -40,8 +56,17 @@ enum State {
 const CORRECTION_TIME: TimeDelta = TimeDelta::from_secs(2);
 /// Entries are kept no longer, whatever the feedback does (libwebrtc's send-time history: 60 s).
 const HISTORY_TIME: TimeDelta = TimeDelta::from_secs(60);
+/// Feedback by stream never tells of the last packets of a stream that has fallen silent, where they
+/// were lost. They are no longer in flight once packets that left so much later have arrived.
+const SILENT_STREAM_TIME: TimeDelta = TimeDelta::from_secs(1);
 
 impl SendHistory {
+    /// An empty history for feedback of this format.
+    pub fn new(format: FeedbackFormat) -> Self {
+        let by_stream = (format == FeedbackFormat::Ccfb).then(ByStream::default);
+        Self { by_stream, ..Self::default() }
+    }
+
     /// The number the next packet gets.
     #[inline]
     pub fn next_seq(&self) -> u64 {
@@ -54,6 +79,9 @@ impl SendHistory {
         let first = &train.first;
         debug_assert_eq!(first.transport_seq, self.next_seq(), "departures are numbered without gaps");
         self.in_flight += DataSize::from_bytes(train.bytes());
+        if let Some(by_stream) = &mut self.by_stream {
+            by_stream.index.push(train);
+        }
         self.sent.extend((0..train.packets).map(|place| Sent {
             departure: first.departure,
             ssrc: first.ssrc,
@@ -101,46 +129,71 @@ impl SendHistory {
                 Status::Arrived(offset) => Fate::Arrived(offset.map(|offset| origin + offset)),
                 Status::Missing => Fate::Missing,
             };
-            match (sent.state, fate) {
-                (State::Arrived, _) | (State::Missing, Fate::Missing) => return,
-                (State::InFlight, _) => landed += u64::from(sent.size_bytes),
-                (State::Missing, Fate::Arrived(_)) => {}
-            }
-            sent.state = if fate == Fate::Missing { State::Missing } else { State::Arrived };
-            reports.push(PacketReport {
-                transport_seq,
-                ssrc: sent.ssrc,
-                size: DataSize::from_bytes(u64::from(sent.size_bytes)),
-                departure: sent.departure,
-                fate,
-                ce: false,
-                kind: sent.kind,
-                probe_cluster: sent.probe_cluster,
-            });
+            reports.extend(sent.settle(transport_seq, fate, false, &mut landed));
         });
         self.in_flight -= DataSize::from_bytes(landed);
         self.reported = self.reported.max((first + count).min(next_seq));
         self.forget(now);
     }
 
-    fn abandon_below(&mut self, first: u64) {
-        for seq in self.reported.max(self.base)..first.min(self.next_seq()) {
-            let sent = &mut self.sent[(seq - self.base) as usize];
-            if sent.state == State::InFlight {
-                sent.state = State::Missing;
-                self.in_flight -= DataSize::from_bytes(u64::from(sent.size_bytes));
+    /// As [`SendHistory::join`], of feedback by stream. A mark that comes only with a second copy of a packet
+    /// already reported is not told: a packet is reported once.
+    pub fn join_streams(&mut self, now: Timestamp, feedback: &ccfb::Feedback<'_>, reports: &mut Vec<PacketReport>) {
+        let Some(by_stream) = &mut self.by_stream else { return };
+        let origin = by_stream.unwrap_timestamp(feedback.report_timestamp);
+        let mut landed = 0;
+        for block in feedback.blocks() {
+            let metrics = block.metrics();
+            let Some(stream) = by_stream.index.stream(block.ssrc) else { continue };
+            let Some(first) = stream.unwrap(block.begin_seq) else { continue };
+            if metrics.len() == 0 {
+                continue;
+            }
+            for departure in stream.report(first, first + metrics.len() as u64) {
+                if let Some(sent) = entry(&mut self.sent, self.base, departure) {
+                    sent.abandon(&mut landed);
+                }
+            }
+            for (number, (_, metric)) in (first..).zip(metrics) {
+                let Some(departure) = stream.departure(number) else { continue };
+                let Some(sent) = entry(&mut self.sent, self.base, departure) else { continue };
+                let fate = metric.map_or(Fate::Missing, |metric| {
+                    // [rfc8888] §3.1: arrival = report timestamp - arrival time offset
+                    Fate::Arrived(metric.offset.to_delta().map(|offset| origin - offset))
+                });
+                let ce = metric.is_some_and(|metric| metric.ecn.is_ce());
+                if let Some(report) = sent.settle(departure, fate, ce, &mut landed) {
+                    if report.arrived() {
+                        by_stream.latest = by_stream.latest.max(Some(report.departure));
+                    }
+                    reports.push(report);
+                }
             }
         }
+        // Each stream is in order by itself.
+        reports.sort_unstable_by_key(|report| report.transport_seq);
+        self.in_flight -= DataSize::from_bytes(landed);
+        self.forget(now);
+    }
+
+    fn abandon_below(&mut self, first: u64) {
+        let mut landed = 0;
+        for seq in self.reported.max(self.base)..first.min(self.next_seq()) {
+            self.sent[(seq - self.base) as usize].abandon(&mut landed);
+        }
+        self.in_flight -= DataSize::from_bytes(landed);
     }
 
     fn forget(&mut self, now: Timestamp) {
+        let latest = self.by_stream.as_ref().and_then(|by_stream| by_stream.latest);
+        let passed = |sent: &Sent| latest.is_some_and(|latest| latest - sent.departure > SILENT_STREAM_TIME);
         let mut done = 0;
         for sent in &self.sent {
             let age = now - sent.departure;
             match sent.state {
                 State::Arrived => {}
                 State::Missing if age > CORRECTION_TIME => {}
-                State::InFlight if age > HISTORY_TIME => {
+                State::InFlight if age > HISTORY_TIME || passed(sent) => {
                     self.in_flight -= DataSize::from_bytes(u64::from(sent.size_bytes));
                 }
                 State::Missing | State::InFlight => break,
@@ -149,104 +202,59 @@ impl SendHistory {
         }
         self.sent.drain(..done);
         self.base += done as u64;
+        if let Some(by_stream) = &mut self.by_stream {
+            by_stream.index.forget_below(self.base);
+        }
+    }
+}
+
+fn entry(sent: &mut VecDeque<Sent>, base: u64, transport_seq: u64) -> Option<&mut Sent> {
+    sent.get_mut(usize::try_from(transport_seq.checked_sub(base)?).ok()?)
+}
+
+impl Sent {
+    /// What feedback newly says of it; its bytes are added to `landed` where they were in flight.
+    #[inline]
+    fn settle(&mut self, transport_seq: u64, fate: Fate, ce: bool, landed: &mut u64) -> Option<PacketReport> {
+        match (self.state, fate) {
+            (State::Arrived, _) | (State::Missing, Fate::Missing) => return None,
+            (State::InFlight, _) => *landed += u64::from(self.size_bytes),
+            (State::Missing, Fate::Arrived(_)) => {}
+        }
+        self.state = if fate == Fate::Missing { State::Missing } else { State::Arrived };
+        Some(PacketReport {
+            transport_seq,
+            ssrc: self.ssrc,
+            size: DataSize::from_bytes(u64::from(self.size_bytes)),
+            departure: self.departure,
+            fate,
+            ce,
+            kind: self.kind,
+            probe_cluster: self.probe_cluster,
+        })
+    }
+
+    /// No feedback will tell of it: it is no longer in flight, and not reported.
+    fn abandon(&mut self, landed: &mut u64) {
+        if self.state == State::InFlight {
+            self.state = State::Missing;
+            *landed += u64::from(self.size_bytes);
+        }
+    }
+}
+
+impl ByStream {
+    /// Report timestamps wrap after 18 hours.
+    fn unwrap_timestamp(&mut self, timestamp: CompactNtp) -> PeerTimestamp {
+        let at = match self.reference {
+            Some((last, at)) => at + timestamp.since(last),
+            None => PeerTimestamp::from_nanos(0) + timestamp.since(CompactNtp(0)),
+        };
+        self.reference = Some((timestamp, at));
+        at
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use legato_media::packet::{MediaPacket, VIDEO_SSRC};
-    use legato_wire::twcc::{Encoder, Header};
-
-    fn sent(history: &mut SendHistory, packets: u64) {
-        for _ in 0..packets {
-            let transport_seq = history.next_seq();
-            let departure = Timestamp::from_millis(transport_seq as i64);
-            history.push(&Train::single(MediaPacket {
-                transport_seq,
-                enqueued: departure,
-                departure,
-                rtp_seq: transport_seq as u32,
-                ssrc: VIDEO_SSRC,
-                frame: 0,
-                index: 0,
-                count: 1,
-                size_bytes: 1_000,
-                payload_bytes: 900,
-                kind: PacketKind::Video,
-                probe_cluster: None,
-            }));
-        }
-    }
-
-    /// Feedback from `base` on; arrivals in ms.
-    fn feedback(history: &mut SendHistory, base: u64, arrivals_ms: &[Option<i64>]) -> Vec<PacketReport> {
-        let mut bytes = Vec::new();
-        let header = Header { sender_ssrc: 1, media_ssrc: 2, base_seq: base as u16, feedback_count: 0 };
-        let arrivals = arrivals_ms.iter().map(|ms| ms.map(Timestamp::from_millis));
-        assert_eq!(usize::from(Encoder::default().encode(&mut bytes, &header, arrivals)), arrivals_ms.len());
-        let mut reports = Vec::new();
-        history.join(Timestamp::from_millis(500), &Feedback::parse(&bytes).unwrap(), &mut reports);
-        reports
-    }
-
-    #[test]
-    fn each_packet_is_reported_once_and_a_missing_one_may_turn_up() {
-        let mut history = SendHistory::default();
-        sent(&mut history, 4);
-        assert_eq!(history.in_flight(), DataSize::from_bytes(4_000));
-        let first = feedback(&mut history, 0, &[Some(100), None, Some(102)]);
-        assert_eq!(first.iter().map(PacketReport::arrived).collect::<Vec<_>>(), [true, false, true]);
-        assert_eq!(history.in_flight(), DataSize::from_bytes(1_000));
-        let again = feedback(&mut history, 0, &[Some(100), Some(110), Some(102), Some(103)]);
-        assert_eq!(again.iter().map(|report| report.transport_seq).collect::<Vec<_>>(), [1, 3]);
-        assert!(again.iter().all(PacketReport::arrived));
-        assert_eq!(history.in_flight(), DataSize::ZERO);
-    }
-
-    #[test]
-    fn packets_whose_feedback_was_lost_are_neither_in_flight_nor_missing() {
-        let mut history = SendHistory::default();
-        sent(&mut history, 6);
-        let reports = feedback(&mut history, 4, &[Some(100), Some(101)]);
-        assert_eq!(reports.len(), 2);
-        assert_eq!(history.in_flight(), DataSize::ZERO);
-    }
-
-    #[test]
-    fn arrivals_differ_as_they_do_across_the_wrap_of_numbers() {
-        let mut history = SendHistory::default();
-        sent(&mut history, 65_530);
-        // All but the last are reported away so that the history is short.
-        for base in (0..65_530u64).step_by(500) {
-            let count = 500.min(65_530 - base) as usize;
-            let arrivals: Vec<_> = (0..count).map(|n| Some(base as i64 + n as i64)).collect();
-            assert_eq!(feedback(&mut history, base, &arrivals).len(), count);
-        }
-        sent(&mut history, 10);
-        let reports = feedback(&mut history, 65_530, &[Some(70_000); 10]);
-        assert_eq!(reports.last().unwrap().transport_seq, 65_539);
-        assert_eq!(reports[9].arrival().unwrap() - reports[0].arrival().unwrap(), TimeDelta::ZERO);
-    }
-
-    #[test]
-    fn feedback_about_packets_never_sent_says_nothing() {
-        let mut history = SendHistory::default();
-        sent(&mut history, 2);
-        assert_eq!(feedback(&mut history, 1, &[Some(1), Some(2), Some(3)]).len(), 1);
-        assert_eq!(history.next_seq(), 2);
-        sent(&mut history, 1);
-        assert_eq!(feedback(&mut history, 2, &[Some(9)]).len(), 1);
-    }
-
-    #[test]
-    fn feedback_after_a_long_silence_is_about_the_latest_packets() {
-        let mut history = SendHistory::default();
-        sent(&mut history, 10);
-        assert_eq!(feedback(&mut history, 0, &[Some(1)]).len(), 1);
-        // 50,000 packets without a word: more than half the range of numbers.
-        sent(&mut history, 50_000);
-        let reports = feedback(&mut history, 50_005, &[Some(60_000)]);
-        assert_eq!(reports.last().map(|report| report.transport_seq), Some(50_005));
-    }
-}
+#[path = "send_history_tests.rs"]
+mod tests;

@@ -1,17 +1,20 @@
 //! The sending end: camera, encoder, packetizer, pacer, retransmission, parity, and the rate
 //! controller that steers them.
 
+use crate::FeedbackFormat;
 use crate::best_of_two::BestOfTwo;
 use crate::rtx_allowance::RtxAllowance;
 use crate::rtx_store::RtxStore;
 use crate::send_history::SendHistory;
-use legato_control::{Decision, Event, PacerQueue, PacketKind, RateController, SentPacket, TransportFeedback};
+use legato_control::{
+    Decision, Event, PacerQueue, PacketKind, PacketReport, RateController, SentPacket, TransportFeedback,
+};
 use legato_media::pacer::{Pacer, PacerConfig};
-use legato_media::packet::{AUDIO_SSRC, FEC_SSRC, MediaPacket, Train, VIDEO_SSRC};
+use legato_media::packet::{AUDIO_SSRC, FEC_SSRC, MediaPacket, RTX_SSRC, Train, VIDEO_SSRC};
 use legato_media::packetizer::{self, PACKET_OVERHEAD_BYTES};
 use legato_media::{EncodedFrame, Encoder, EncoderBudget, Source, SourceFrame, Version};
 use legato_trace::{FrameEncoded, PacketSent, Record, TraceSink, TrainSent};
-use legato_units::{DataRate, DataSize, PeerTimestamp, TimeDelta, Timestamp};
+use legato_units::{DataRate, DataSize, Ecn, PeerTimestamp, TimeDelta, Timestamp};
 use legato_wire::ntp::{self, CompactNtp, Ntp};
 use legato_wire::rtcp::{self, Compound, Message};
 
@@ -30,6 +33,10 @@ pub struct SenderConfig {
     pub max_pacer_queue: TimeDelta,
     /// An audio stream beside the video.
     pub audio: Option<AudioConfig>,
+    /// What the receiver's feedback comes in; any other is ignored.
+    pub feedback: FeedbackFormat,
+    /// How media packets leave: `NotEct`, or capable of being marked. RTCP is never capable.
+    pub ecn: Ecn,
 }
 
 /// A constant-rate audio stream.
@@ -95,6 +102,7 @@ pub struct Sender {
     keyframe_wanted: bool,
     last_keyframe: Timestamp,
     rtp_seq: u32,
+    rtx_seq: u16,
     fec_seq: u32,
     fec_credit_bytes: u64,
     rtx_bytes: u64,
@@ -132,7 +140,7 @@ impl Sender {
             encoder,
             source,
             pacer,
-            history: SendHistory::default(),
+            history: SendHistory::new(config.feedback),
             rtx_store: RtxStore::default(),
             rtx_allowance: RtxAllowance::default(),
             now: config.start,
@@ -147,6 +155,7 @@ impl Sender {
             keyframe_wanted: false,
             last_keyframe: config.start,
             rtp_seq: 0,
+            rtx_seq: 0,
             fec_seq: 0,
             fec_credit_bytes: 0,
             rtx_bytes: 0,
@@ -397,6 +406,7 @@ impl Sender {
             enqueued: self.now,
             departure: self.now,
             rtp_seq: self.rtp_seq,
+            rtx_seq: 0,
             ssrc: VIDEO_SSRC,
             frame: frame.sequence as u32,
             index,
@@ -404,6 +414,7 @@ impl Sender {
             size_bytes: payload_bytes + PACKET_OVERHEAD_BYTES,
             payload_bytes,
             kind: PacketKind::Video,
+            ecn: Ecn::NotEct,
             probe_cluster: None,
         }
     }
@@ -417,6 +428,7 @@ impl Sender {
             enqueued: self.now,
             departure: self.now,
             rtp_seq: self.audio_seq,
+            rtx_seq: 0,
             ssrc: AUDIO_SSRC,
             frame: 0,
             index: 0,
@@ -424,6 +436,7 @@ impl Sender {
             size_bytes,
             payload_bytes: size_bytes - PACKET_OVERHEAD_BYTES,
             kind: PacketKind::Audio,
+            ecn: Ecn::NotEct,
             probe_cluster: None,
         });
         self.audio_seq += 1;
@@ -443,6 +456,11 @@ impl Sender {
     #[inline]
     fn depart(&mut self, mut train: Train, sink: &mut impl TraceSink) -> Train {
         train.first.transport_seq = self.history.next_seq();
+        train.first.ecn = self.config.ecn;
+        if train.first.ssrc == RTX_SSRC {
+            train.first.rtx_seq = self.rtx_seq;
+            self.rtx_seq = self.rtx_seq.wrapping_add(train.packets);
+        }
         let mut in_flight = self.history.in_flight();
         self.history.push(&train);
         let first = &train.first;
@@ -497,7 +515,12 @@ impl Sender {
         for packet in compound {
             let Ok(message) = packet.and_then(|packet| packet.message()) else { return };
             match message {
-                Message::Twcc(feedback) => self.take_feedback(&feedback, sink),
+                Message::Ccfb(feedback) if self.config.feedback == FeedbackFormat::Ccfb => {
+                    self.take_feedback(sink, |history, now, reports| history.join_streams(now, &feedback, reports));
+                }
+                Message::Twcc(feedback) if self.config.feedback == FeedbackFormat::Twcc => {
+                    self.take_feedback(sink, |history, now, reports| history.join(now, &feedback, reports));
+                }
                 Message::Nack(nack) if self.config.retransmit && nack.media_ssrc == VIDEO_SSRC => {
                     for seq in nack.seqs() {
                         // Repair that may not be sent now is asked for again.
@@ -523,11 +546,15 @@ impl Sender {
         }
     }
 
-    fn take_feedback(&mut self, feedback: &legato_wire::twcc::Feedback<'_>, sink: &mut impl TraceSink) {
+    fn take_feedback(
+        &mut self,
+        sink: &mut impl TraceSink,
+        join: impl FnOnce(&mut SendHistory, Timestamp, &mut Vec<PacketReport>),
+    ) {
         let mut event = std::mem::replace(&mut self.feedback, Event::Deadline);
         if let Event::TransportFeedback(told) = &mut event {
             told.reports.clear();
-            self.history.join(self.now, feedback, &mut told.reports);
+            join(&mut self.history, self.now, &mut told.reports);
             told.in_flight = self.history.in_flight();
             sink.record(self.now, &Record::Feedback { reports: &told.reports });
             if !told.reports.is_empty() {

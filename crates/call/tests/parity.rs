@@ -4,7 +4,8 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use legato_call::{
-    Receiver, ReceiverConfig, ReceiverInput, ReceiverOutput, Sender, SenderConfig, SenderInput, SenderOutput,
+    FeedbackFormat, Receiver, ReceiverConfig, ReceiverInput, ReceiverOutput, Sender, SenderConfig, SenderInput,
+    SenderOutput,
 };
 use legato_control::{Decision, Event, PacketKind, RateController};
 use legato_media::decoder::strict::Strict;
@@ -12,7 +13,7 @@ use legato_media::encoder::statistical::{Config, Statistical};
 use legato_media::pacer::PacerConfig;
 use legato_media::playout::PlayoutConfig;
 use legato_media::{Content, FrameRate, Source};
-use legato_units::{DataRate, TimeDelta, Timestamp};
+use legato_units::{DataRate, Ecn, TimeDelta, Timestamp};
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
 
@@ -41,6 +42,8 @@ fn call(fec_kbps: u64, frames: u64) -> (u64, u64, f64) {
         retransmit: false,
         max_pacer_queue: TimeDelta::from_secs(2),
         audio: None,
+        feedback: FeedbackFormat::default(),
+        ecn: Ecn::NotEct,
     };
     let controller = Box::new(WithParity(DataRate::from_kbps(fec_kbps)));
     let mut sender = Sender::new(config, controller, Box::new(encoder), source);
@@ -50,6 +53,7 @@ fn call(fec_kbps: u64, frames: u64) -> (u64, u64, f64) {
         nack: false,
         partial_wait: TimeDelta::ZERO,
         playout: PlayoutConfig::default(),
+        feedback: FeedbackFormat::default(),
     };
     let mut receiver = Receiver::new(config, None, Box::new(Strict::new()));
     let (mut now, mut coded, mut shown, mut parity, mut sent) = (start, 0, 0, 0, 0);

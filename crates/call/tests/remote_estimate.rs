@@ -1,7 +1,7 @@
 //! A receiver-side controller's target travels back as REMB: at once where it falls by 3 % or more, else
 //! each 200 ms, as libwebrtc does.
 
-use legato_call::{Receiver, ReceiverConfig, ReceiverInput, ReceiverOutput};
+use legato_call::{FeedbackFormat, Receiver, ReceiverConfig, ReceiverInput, ReceiverOutput};
 use legato_control::{Decision, Event, RateController};
 use legato_media::decoder::strict::Strict;
 use legato_media::playout::PlayoutConfig;
@@ -39,6 +39,7 @@ fn estimates(table: &'static [(i64, u64)], until_ms: i64) -> Vec<(i64, u64)> {
         nack: false,
         partial_wait: TimeDelta::ZERO,
         playout: PlayoutConfig::default(),
+        feedback: FeedbackFormat::default(),
     };
     let mut receiver = Receiver::new(config, Some(Box::new(Scripted { now_ms: 0, table })), Box::new(Strict::new()));
     let (mut now, mut told) = (Timestamp::ZERO, Vec::new());

@@ -213,7 +213,7 @@ impl Slot {
 mod tests {
     use super::*;
     use crate::packet::VIDEO_SSRC;
-    use legato_units::{DataRate, DataSize};
+    use legato_units::{DataRate, DataSize, Ecn};
 
     fn encoded(sequence: u64, keyframe: bool) -> EncodedFrame {
         EncodedFrame {
@@ -238,6 +238,7 @@ mod tests {
             enqueued: Timestamp::ZERO,
             departure: Timestamp::ZERO,
             rtp_seq: 0,
+            rtx_seq: 0,
             ssrc: VIDEO_SSRC,
             frame,
             index,
@@ -245,6 +246,7 @@ mod tests {
             size_bytes: 1_000,
             payload_bytes: 900,
             kind,
+            ecn: Ecn::NotEct,
             probe_cluster: None,
         }
     }

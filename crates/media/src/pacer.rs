@@ -8,7 +8,7 @@
 use crate::packet::{MediaPacket, RTX_SSRC, Train};
 use crate::packetizer::{IP_UDP_BYTES, MAX_UDP_PAYLOAD_BYTES, Pieces};
 use legato_control::{Decision, PacketKind, ProbeCluster};
-use legato_units::{DataRate, DataSize, TimeDelta, Timestamp};
+use legato_units::{DataRate, DataSize, Ecn, TimeDelta, Timestamp};
 use std::collections::VecDeque;
 
 /// Parameters of [`Pacer`].
@@ -395,6 +395,7 @@ impl Pacer {
             enqueued: now,
             departure: now,
             rtp_seq: self.padding_seq,
+            rtx_seq: 0,
             ssrc: RTX_SSRC,
             frame: 0,
             index: 0,
@@ -402,6 +403,7 @@ impl Pacer {
             size_bytes,
             payload_bytes: 0,
             kind: PacketKind::Padding,
+            ecn: Ecn::NotEct,
             probe_cluster: None,
         }
     }
@@ -476,6 +478,7 @@ mod tests {
             enqueued: Timestamp::from_millis(at_ms),
             departure: Timestamp::ZERO,
             rtp_seq: 0,
+            rtx_seq: 0,
             ssrc: VIDEO_SSRC,
             frame: 0,
             index: 0,
@@ -483,6 +486,7 @@ mod tests {
             size_bytes: 1_250,
             payload_bytes: 1_184,
             kind,
+            ecn: Ecn::NotEct,
             probe_cluster: None,
         }
     }

@@ -2,7 +2,7 @@
 //! the simulator it travels as it is.
 
 use legato_control::PacketKind;
-use legato_units::Timestamp;
+use legato_units::{Ecn, Timestamp};
 
 /// One packet of a media stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,6 +16,9 @@ pub struct MediaPacket {
     /// Sequence number within its stream, unwrapped. A retransmission carries that of the packet it
     /// repeats (RFC 4588's original sequence number).
     pub rtp_seq: u32,
+    /// Sequence number within the retransmission stream, for packets of that one, which have another
+    /// above. Given when the packet leaves.
+    pub rtx_seq: u16,
     /// The stream.
     pub ssrc: u32,
     /// The captured frame it belongs to; meaningless for padding and audio.
@@ -30,8 +33,18 @@ pub struct MediaPacket {
     pub payload_bytes: u16,
     /// What it carries.
     pub kind: PacketKind,
+    /// The ECN field of its IP header: as it left, and at the receiver as it came.
+    pub ecn: Ecn,
     /// The probe cluster it was sent in. Given when the packet leaves the pacer.
     pub probe_cluster: Option<u32>,
+}
+
+impl MediaPacket {
+    /// The sequence number of its RTP header.
+    #[inline]
+    pub const fn stream_seq(&self) -> u16 {
+        if self.ssrc == RTX_SSRC { self.rtx_seq } else { self.rtp_seq as u16 }
+    }
 }
 
 /// Packets of one frame that follow each other: the index, the number within the stream and the
@@ -130,6 +143,7 @@ mod tests {
             enqueued: Timestamp::ZERO,
             departure: Timestamp::ZERO,
             rtp_seq: 20,
+            rtx_seq: 0,
             ssrc: VIDEO_SSRC,
             frame: 1,
             index: 0,
@@ -137,6 +151,7 @@ mod tests {
             size_bytes: 1_066,
             payload_bytes: 1_000,
             kind: PacketKind::Video,
+            ecn: Ecn::NotEct,
             probe_cluster: None,
         };
         Train { first, packets, larger }
@@ -162,5 +177,13 @@ mod tests {
                 assert_eq!(front.bytes() + rest.bytes(), train(5, larger).bytes());
             }
         }
+    }
+
+    #[test]
+    fn a_packet_is_no_larger_than_it_was_without_its_mark_and_its_second_number() {
+        assert_eq!(size_of::<MediaPacket>(), 56);
+        let packet = train(1, 0).get(0);
+        let repeated = MediaPacket { ssrc: RTX_SSRC, rtx_seq: 7, ..packet };
+        assert_eq!((packet.stream_seq(), repeated.stream_seq()), (20, 7));
     }
 }

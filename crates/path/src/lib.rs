@@ -26,6 +26,7 @@ mod random;
 pub mod stage;
 pub mod trace_file;
 
-pub use packet::{Ecn, Packet};
+pub use legato_units::Ecn;
+pub use packet::Packet;
 pub use path::{Backlog, Delivered, DropCounts, DropNotice, Path, PathStage};
 pub use stage::{DropReason, Eager, Passage, Stage, Transit};

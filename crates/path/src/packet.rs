@@ -1,6 +1,6 @@
 //! What travels on a path.
 
-use legato_units::DataSize;
+use legato_units::{DataSize, Ecn};
 
 /// One packet on a path. The path reads its size, flow and ECN mark and carries the payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,18 +13,4 @@ pub struct Packet<P> {
     pub ecn: Ecn,
     /// What it carries; the path never looks.
     pub payload: P,
-}
-
-/// The ECN field (RFC 3168, RFC 9331).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Ecn {
-    /// Not capable.
-    #[default]
-    NotEct,
-    /// Capable, L4S.
-    Ect1,
-    /// Capable.
-    Ect0,
-    /// Congestion experienced.
-    Ce,
 }

@@ -8,12 +8,12 @@
 use crate::clock::ReceiverClock;
 use crate::in_transit::{InTransit, Load, Ticket, tickets};
 use legato_call::{Receiver, ReceiverInput, ReceiverOutput, Sender, SenderInput, SenderOutput, rtcp_wire_size};
-use legato_media::packet::Train;
-use legato_path::{DropReason, Ecn, Packet, Path};
+use legato_media::packet::{MediaPacket, Train};
+use legato_path::{Delivered, DropReason, Packet, Path};
 use legato_trace::{
     AgedPicture, At, CallFacts, LogLevel, Record, Recorder, SERIES_INTERVAL, Sample, Summary, TraceSink,
 };
-use legato_units::{DataSize, TimeDelta, Timestamp};
+use legato_units::{DataSize, Ecn, TimeDelta, Timestamp};
 
 /// RTCP from the receiver, with when it left.
 #[derive(Clone, Debug)]
@@ -113,16 +113,19 @@ impl Engine {
     }
 
     /// Packets of one train that come by `until`, the one behind the other, and change nothing
-    /// that is due: most packets do. False where the next packet is none of these.
+    /// that is due, and that came unmarked: most packets do. False where the next packet is none of these.
     #[inline]
     fn arrive_in_line(&mut self, until: Timestamp, recorder: &mut Recorder) -> bool {
         let decided = self.forward.decided();
         let Some(first) = decided.first().map(|delivered| delivered.packet.payload) else { return false };
         let Load::Media(train) = self.in_transit.get(first) else { return false };
-        let (departure, clock) = (train.first.departure, &self.clock);
+        let (departure, ecn, clock) = (train.first.departure, train.first.ecn, &self.clock);
         let (mut arrivals, mut expected) = (decided.iter(), first);
         let taken = self.receiver.take_run(train, first.place(), || {
-            let at = arrivals.next().filter(|next| next.at <= until && next.packet.payload == expected)?.at;
+            let in_line = |next: &&Delivered<Ticket>| {
+                next.at <= until && next.packet.payload == expected && next.packet.ecn == ecn
+            };
+            let at = arrivals.next().filter(in_line)?.at;
             let (transport_seq, size_bytes) =
                 (train.first.transport_seq + u64::from(expected.place()), train.size_bytes(expected.place()));
             recorder.record(at, &Record::PacketArrived { transport_seq, size_bytes, departure });
@@ -144,10 +147,13 @@ impl Engine {
             let local = self.clock.local(now);
             match self.in_transit.get(ticket) {
                 Load::Media(train) => {
-                    let packet = train.get(ticket.place());
+                    let packet = MediaPacket { ecn: delivered.packet.ecn, ..train.get(ticket.place()) };
                     let (transport_seq, size_bytes, departure) =
                         (packet.transport_seq, packet.size_bytes, packet.departure);
                     recorder.record(now, &Record::PacketArrived { transport_seq, size_bytes, departure });
+                    if packet.ecn.is_ce() {
+                        recorder.record(now, &Record::PacketMarked { transport_seq });
+                    }
                     self.receiver.handle(local, ReceiverInput::Media(&packet), &mut At(recorder, now));
                 }
                 Load::Rtcp(bytes) => {
@@ -175,7 +181,7 @@ impl Engine {
             match self.receiver.poll(&mut At(recorder, now)) {
                 ReceiverOutput::Send(bytes) => {
                     let size = rtcp_wire_size(bytes.len());
-                    self.reverse.push(now, packet(size, Reply { left: now, bytes }));
+                    self.reverse.push(now, packet(size, Ecn::NotEct, Reply { left: now, bytes }));
                 }
                 ReceiverOutput::Render(_) => {}
                 ReceiverOutput::Deadline(local) => return local,
@@ -192,7 +198,7 @@ impl Engine {
                 SenderOutput::Rtcp(bytes) => {
                     let size = rtcp_wire_size(bytes.len());
                     let ticket = self.in_transit.insert(Load::Rtcp(bytes), 1);
-                    self.forward.push(now, packet(size, ticket));
+                    self.forward.push(now, packet(size, Ecn::NotEct, ticket));
                 }
                 SenderOutput::Coded(frame, captured) => {
                     let local = self.clock.local(now);
@@ -210,7 +216,7 @@ impl Engine {
         let first = self.in_transit.insert(Load::Media(train), train.packets);
         let packets = tickets(first, train.packets).map(|ticket| {
             let size = DataSize::from_bytes(u64::from(train.size_bytes(ticket.place())));
-            packet(size, ticket)
+            packet(size, train.first.ecn, ticket)
         });
         self.forward.push_all(now, packets);
     }
@@ -263,6 +269,6 @@ struct Wake {
 }
 
 #[inline]
-fn packet<P>(size: DataSize, payload: P) -> Packet<P> {
-    Packet { size, flow: 0, ecn: Ecn::NotEct, payload }
+fn packet<P>(size: DataSize, ecn: Ecn, payload: P) -> Packet<P> {
+    Packet { size, flow: 0, ecn, payload }
 }

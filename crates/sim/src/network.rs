@@ -227,17 +227,18 @@ fn bottleneck<P: Send + 'static>(
     match spec.kind.as_str() {
         "codel" => {
             let defaults = CoDelConfig::default();
-            let config = CoDelConfig { limit: given.unwrap_or(defaults.limit), ..defaults };
+            let config = CoDelConfig { limit: given.unwrap_or(defaults.limit), ecn: spec.ecn, ..defaults };
             QueuedBottleneck::new(capacity, Box::new(CoDel::new(config))).into()
         }
         "pie" => {
             let defaults = PieConfig::default();
-            let config = PieConfig { limit: given.unwrap_or(defaults.limit), ..defaults };
+            let config = PieConfig { limit: given.unwrap_or(defaults.limit), ecn: spec.ecn, ..defaults };
             QueuedBottleneck::new(capacity, Box::new(Pie::new(config, stream()))).into()
         }
         _ => {
             let limit = given.unwrap_or(QueueLimit::Time { span: DEFAULT_QUEUE, reference, rescale: spec.rescale });
-            Bottleneck::new(capacity, limit).into()
+            let mark_above = spec.mark_above_ms.map_or(TimeDelta::MAX, TimeDelta::from_millis_f64);
+            Bottleneck::new(capacity, limit).with_step_mark(mark_above).into()
         }
     }
 }

@@ -9,14 +9,14 @@ use crate::pauses;
 use crate::scenario::{ControllerSpec, LimitsSpec, Scenario};
 use crate::seed::Seed;
 use crate::video::{self, LoadedClip};
-use legato_call::{AudioConfig, Receiver, ReceiverConfig, Sender, SenderConfig};
+use legato_call::{AudioConfig, FeedbackFormat, Receiver, ReceiverConfig, Sender, SenderConfig};
 use legato_control::controllers::remote::Remote;
 use legato_control::{Assets, CapacityStep, Construct, Context, RateController, RateLimits, Side, entry};
 use legato_media::pacer::PacerConfig;
 use legato_media::playout::PlayoutConfig;
 use legato_path::capacity::{Capacity, LinkCapacity};
 use legato_trace::{LogLevel, Recorder, Summary};
-use legato_units::{DataRate, TimeDelta, Timestamp};
+use legato_units::{DataRate, Ecn, TimeDelta, Timestamp};
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -169,6 +169,12 @@ fn sender_config(scenario: &Scenario, start: Timestamp) -> SenderConfig {
             bitrate: DataRate::from_bps(audio.bitrate_bps),
             interval: TimeDelta::from_millis(i64::from(audio.interval_ms)),
         }),
+        feedback: feedback_format(scenario),
+        ecn: match spec.ecn.as_str() {
+            "ect0" => Ecn::Ect0,
+            "ect1" => Ecn::Ect1,
+            _ => Ecn::NotEct,
+        },
     }
 }
 
@@ -188,7 +194,13 @@ fn receiver_config(scenario: &Scenario, start: Timestamp) -> ReceiverConfig {
             min_delay: TimeDelta::from_millis_f64(spec.min_playout_delay_ms),
             max_delay: TimeDelta::from_millis_f64(spec.max_playout_delay_ms),
         },
+        feedback: feedback_format(scenario),
     }
+}
+
+/// Both ends run on the same one; the scenario was checked for its name.
+fn feedback_format(scenario: &Scenario) -> FeedbackFormat {
+    FeedbackFormat::by_name(&scenario.receiver.feedback).unwrap_or_default()
 }
 
 /// The future of the forward bottleneck, made only where a controller asks for it.

@@ -4,6 +4,7 @@
 use crate::error::SimError;
 use crate::flows::{CallSpec, Flows, LinkSpec, TcpSpec, UdpSpec};
 use crate::pauses::{self, PauseSpec};
+use legato_call::FeedbackFormat;
 use serde::{Deserialize, Serialize};
 
 /// A scenario file.
@@ -136,6 +137,8 @@ pub struct SenderSpec {
     pub max_pacer_queue_ms: f64,
     /// Answer requests for lost packets.
     pub retransmit: bool,
+    /// The ECN field media packets leave with: `off`, `ect0` or `ect1`.
+    pub ecn: String,
 }
 
 /// The receiving end.
@@ -157,6 +160,8 @@ pub struct ReceiverSpec {
     pub min_playout_delay_ms: f64,
     /// Largest delay kept against jitter.
     pub max_playout_delay_ms: f64,
+    /// How the sender is told what arrived: `twcc` or `ccfb`; the one excludes the other.
+    pub feedback: String,
 }
 
 /// One direction of the network.
@@ -233,6 +238,11 @@ pub struct QueueSpec {
     pub reference_bps: Option<u64>,
     /// A limit in ms follows the capacity as it varies.
     pub rescale: bool,
+    /// `codel` and `pie` mark packets that are capable of it in place of dropping them.
+    pub ecn: bool,
+    /// `drop_tail` marks capable packets that wait longer; absent: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mark_above_ms: Option<f64>,
 }
 
 /// Loss in bursts.
@@ -333,7 +343,13 @@ impl Default for AudioSpec {
 
 impl Default for SenderSpec {
     fn default() -> Self {
-        Self { burst_ms: 40.0, queue_time_limit_ms: 2_000.0, max_pacer_queue_ms: 2_000.0, retransmit: true }
+        Self {
+            burst_ms: 40.0,
+            queue_time_limit_ms: 2_000.0,
+            max_pacer_queue_ms: 2_000.0,
+            retransmit: true,
+            ecn: "off".to_owned(),
+        }
     }
 }
 
@@ -346,6 +362,7 @@ impl Default for ReceiverSpec {
             partial_wait_ms: None,
             min_playout_delay_ms: 0.0,
             max_playout_delay_ms: 10_000.0,
+            feedback: "twcc".to_owned(),
         }
     }
 }
@@ -373,6 +390,8 @@ impl Default for QueueSpec {
             limit_packets: None,
             reference_bps: None,
             rescale: false,
+            ecn: true,
+            mark_above_ms: None,
         }
     }
 }
@@ -403,6 +422,8 @@ impl Default for ClockSpec {
 
 /// No scenario text is larger.
 const MAX_TEXT_BYTES: usize = 1 << 20;
+/// What `sender.ecn` may say.
+const ECN_NAMES: [&str; 3] = ["ect0", "ect1", "off"];
 /// A day.
 pub(crate) const MAX_DURATION_S: f64 = 86_400.0;
 
@@ -449,7 +470,9 @@ impl Scenario {
         within("sender.burst_ms", self.sender.burst_ms, 0.1, 1_000.0)?;
         within("sender.queue_time_limit_ms", self.sender.queue_time_limit_ms, 1.0, 60_000.0)?;
         within("sender.max_pacer_queue_ms", self.sender.max_pacer_queue_ms, 1.0, 60_000.0)?;
+        one_of("sender.ecn", &self.sender.ecn, &ECN_NAMES)?;
         let receiver = &self.receiver;
+        one_of("receiver.feedback", &receiver.feedback, &FeedbackFormat::NAMES)?;
         within("receiver.min_feedback_interval_ms", receiver.min_feedback_interval_ms, 1.0, 10_000.0)?;
         let least = receiver.min_feedback_interval_ms;
         within("receiver.max_feedback_interval_ms", receiver.max_feedback_interval_ms, least, 10_000.0)?;
@@ -516,6 +539,10 @@ impl QueueSpec {
     fn check(&self, path: &str) -> Result<(), (String, String)> {
         one_of(&format!("{path}.queue.kind"), &self.kind, &["codel", "drop_tail", "pie"])?;
         within(&format!("{path}.queue.limit_ms"), self.limit_ms.unwrap_or(1.0), 0.0, 3_600_000.0)?;
+        within(&format!("{path}.queue.mark_above_ms"), self.mark_above_ms.unwrap_or(0.0), 0.0, 3_600_000.0)?;
+        if self.mark_above_ms.is_some() && self.kind != "drop_tail" {
+            return Err((format!("{path}.queue.mark_above_ms"), "only drop_tail has it".to_owned()));
+        }
         let limits = [self.limit_ms.is_some(), self.limit_bytes.is_some(), self.limit_packets.is_some()];
         if limits.iter().filter(|&&given| given).count() > 1 {
             let message = "limit_ms, limit_bytes and limit_packets exclude one another".to_owned();
@@ -610,6 +637,10 @@ mod tests {
         assert!(refused("[forward.capacity]\nconstant_bps = 1\ntrace = \"x\"").contains("exactly one of"));
         assert!(refused("[limits]\nmin_bps = 9\nstart_bps = 5").contains("limits: min_bps = 9, start_bps = 5"));
         assert!(refused("[forward.queue]\nlimit_ms = 1.0\nlimit_packets = 2").contains("exclude one another"));
+        assert_eq!(refused("[sender]\necn = \"on\""), "a.toml: sender.ecn: \"on\" is not one of ect0, ect1, off");
+        assert!(refused("[receiver]\nfeedback = \"both\"").contains("is not one of ccfb, twcc"));
+        let misplaced = refused("[forward.queue]\nkind = \"pie\"\nmark_above_ms = 1.0");
+        assert_eq!(misplaced, "a.toml: forward.queue.mark_above_ms: only drop_tail has it");
         let overlapping = "[[pauses]]\nstart_s = 1.0\nend_s = 5.0\n[[pauses]]\nstart_s = 4.0\nend_s = 6.0";
         assert_eq!(refused(overlapping), "a.toml: pauses[1].start_s: 4 is not within 5 to 86400");
         assert!(refused(&"#".repeat(1 << 21)).contains("more than 1 MiB"));

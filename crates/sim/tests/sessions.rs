@@ -41,6 +41,8 @@ fn a_call_alone_in_a_session_is_the_call_of_the_engine_for_one() {
          [forward.jitter]\nstd_ms = 3.0\n[forward.reorder]\n",
         "[forward]\nqueue = { kind = \"codel\" }\ncapacity = { constant_bps = 900000 }\n[reverse]\nloss_ratio = 0.02\n",
         "[forward]\ncapacity = { generator = \"nvc-cc\" }\n[audio]\n",
+        "[forward]\nqueue = { mark_above_ms = 10.0 }\ncapacity = { constant_bps = 900000 }\n[sender]\necn = \"ect1\"\n\
+         [receiver]\nfeedback = \"ccfb\"\n",
     ];
     for network in networks {
         let text = format!(
@@ -54,6 +56,7 @@ fn a_call_alone_in_a_session_is_the_call_of_the_engine_for_one() {
         let (summaries, _) = run_session(&among, &calls, &shared, 7, LogLevel::Packets, &mut many).unwrap();
         assert_eq!(summaries[0], expected, "{network}");
         assert_eq!(many[0].packets(), one.packets(), "{network}");
+        assert_eq!(network.contains("ect1"), expected.ce_ratio > Some(0.0), "{network}");
         assert_eq!(many[0].frames(), one.frames(), "{network}");
         assert_eq!(many[0].series(), one.series(), "{network}");
     }

@@ -65,6 +65,7 @@ impl Recorder {
         summary.packets_received = totals.packets_received;
         // What is still on its way at the end is neither lost nor received.
         summary.loss_ratio = share(totals.packets_dropped, totals.packets_dropped + totals.packets_received);
+        summary.ce_ratio = share(totals.packets_marked, totals.packets_received);
         let missing: u64 =
             self.frames.iter().filter_map(|row| row.decoded).map(|(_, decoded)| u64::from(decoded.lost_packets)).sum();
         let decoded: u64 = self
@@ -285,6 +286,9 @@ mod tests {
             }
             let arrival = sent + TimeDelta::from_millis(10 + 10 * n as i64);
             recorder.record(arrival, &Record::PacketArrived { transport_seq: n, size_bytes: 1_000, departure: sent });
+            if n == 1 {
+                recorder.record(arrival, &Record::PacketMarked { transport_seq: n });
+            }
             let decoded = FrameDecoded { frame: n, lost_packets: 0, decodable: true, quality_db: Some((12.0, 34.0)) };
             recorder.record(arrival, &Record::FrameDecoded(decoded));
             recorder.record(arrival + TimeDelta::from_millis(5), &Record::FrameRendered { frame: n });
@@ -311,7 +315,7 @@ mod tests {
         assert_eq!(summary.sending_rate_bps, 24_000.0);
         assert_eq!(summary.receiver_rate_bps, 16_000.0);
         assert_eq!(summary.goodput_bps, 14_400.0);
-        assert_eq!(summary.utilisation_ratio, Some(0.5));
+        assert_eq!((summary.utilisation_ratio, summary.ce_ratio), (Some(0.5), Some(0.5)));
         assert_eq!(summary.target_bitrate_mean_bps, 100_000.0);
         assert_eq!(summary.loss_ratio, Some(1.0 / 3.0));
         assert_eq!((summary.one_way_delay_mean_ms, summary.one_way_delay_p50_ms), (Some(15.0), Some(10.0)));

@@ -144,6 +144,7 @@ impl Part {
                 "sequence": U32 = row.packet.sequence,
                 "arrived_ns": I64 = row.arrived.map(|at| (at - start).as_nanos()),
                 "drop": Text = row.dropped.map(Arc::from),
+                "ce": Bool = row.ce,
             );
         }
     }

@@ -43,6 +43,11 @@ pub enum Record<'a> {
         /// When it left, true time.
         departure: Timestamp,
     },
+    /// The packet that just came out of the forward path was marked on it: congestion experienced (driver).
+    PacketMarked {
+        /// Transport-wide sequence number.
+        transport_seq: u64,
+    },
     /// A packet was lost on the forward path (driver).
     PacketDropped {
         /// Transport-wide sequence number.

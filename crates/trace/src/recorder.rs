@@ -50,6 +50,8 @@ pub struct PacketRow {
     pub arrived: Option<Timestamp>,
     /// Why it never will.
     pub dropped: Option<&'static str>,
+    /// It came marked: congestion experienced.
+    pub ce: bool,
 }
 
 /// 100 ms of a call.
@@ -135,6 +137,7 @@ pub(crate) struct Totals {
     pub fec_bytes: u64,
     pub feedback_bytes: u64,
     pub packets_received: u64,
+    pub packets_marked: u64,
     pub packets_dropped: u64,
     pub video_packets: u64,
     pub rendered_bytes: u64,
@@ -274,7 +277,7 @@ impl Recorder {
             bin.sent_packets += u32::from(train.packets);
             // Which departure a later drop belongs to is known by its number.
             if self.level == LogLevel::Packets {
-                let row = |packet| PacketRow { sent: now, packet, arrived: None, dropped: None };
+                let row = |packet| PacketRow { sent: now, packet, arrived: None, dropped: None, ce: false };
                 self.packets.extend(train.iter().map(row));
             }
         }
@@ -296,6 +299,14 @@ impl Recorder {
             if let Some(row) = self.packets.get_mut(seq as usize) {
                 row.arrived = Some(now);
             }
+        }
+    }
+
+    #[cold]
+    fn packet_marked(&mut self, seq: u64) {
+        self.totals.packets_marked += 1;
+        if let Some(row) = self.packets.get_mut(seq as usize) {
+            row.ce = true;
         }
     }
 
@@ -364,6 +375,7 @@ impl TraceSink for Recorder {
             Record::PacketArrived { transport_seq, size_bytes, departure } => {
                 self.packet_arrived(now, transport_seq, size_bytes, departure);
             }
+            Record::PacketMarked { transport_seq } => self.packet_marked(transport_seq),
             Record::PacketDropped { transport_seq, departure, reason } => {
                 self.packet_dropped(departure, transport_seq, reason);
             }

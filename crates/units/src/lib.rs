@@ -1,5 +1,6 @@
 //! Units as types. Every time, rate and size in Legato is an integer: nanoseconds, bits per
-//! second, bytes. Floats live inside an estimator and are rounded where they leave it.
+//! second, bytes. Floats live inside an estimator and are rounded where they leave it. The ECN field
+//! is here too, since all crates may name what is here.
 //!
 //! ```
 //! use legato_units::{DataRate, DataSize, TimeDelta, Timestamp};
@@ -9,10 +10,12 @@
 //! assert_eq!(DataRate::from_mbps(2) * TimeDelta::from_millis(100), DataSize::from_bytes(25_000));
 //! ```
 
+mod ecn;
 mod rate;
 mod size;
 mod time;
 
+pub use ecn::Ecn;
 pub use rate::DataRate;
 pub use size::DataSize;
 pub use time::{PeerTimestamp, TimeDelta, Timestamp};

@@ -15,7 +15,7 @@ use crate::Error;
 use crate::ntp::CompactNtp;
 use crate::reader::Reader;
 use crate::rtcp::{Packet, TRANSPORT_FEEDBACK, write_packet};
-use legato_units::TimeDelta;
+use legato_units::{Ecn, TimeDelta};
 
 /// The FMT of this feedback, within packet type 205.
 pub const FORMAT: u8 = 11;
@@ -23,20 +23,6 @@ pub const FORMAT: u8 = 11;
 pub const MAX_METRICS: usize = 16_384;
 /// The most blocks read from or written into one packet.
 pub const MAX_BLOCKS: usize = 64;
-
-/// The ECN field of an IP header, as the receiver saw it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Ecn {
-    /// Not capable.
-    #[default]
-    NotEct,
-    /// Capable, L4S.
-    Ect1,
-    /// Capable.
-    Ect0,
-    /// Congestion experienced.
-    Ce,
-}
 
 /// How long before the report timestamp a packet arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -38,12 +38,12 @@ impl Sender {
 
 #[cfg(test)]
 mod tests {
-    use crate::{AudioConfig, Sender, SenderConfig, SenderInput, SenderOutput};
+    use crate::{AudioConfig, FeedbackFormat, Sender, SenderConfig, SenderInput, SenderOutput};
     use legato_control::{Decision, Event, PacketKind, ProbeCluster, RateController};
     use legato_media::encoder::statistical::{Config, Statistical};
     use legato_media::pacer::PacerConfig;
     use legato_media::{Content, FrameRate, Source};
-    use legato_units::{DataRate, TimeDelta, Timestamp};
+    use legato_units::{DataRate, Ecn, TimeDelta, Timestamp};
     use rand_chacha::ChaCha8Rng;
     use rand_core::SeedableRng;
 
@@ -91,6 +91,8 @@ mod tests {
             retransmit: true,
             max_pacer_queue: TimeDelta::from_secs(2),
             audio: Some(AudioConfig { bitrate: DataRate::from_kbps(20), interval: TimeDelta::from_millis(20) }),
+            feedback: FeedbackFormat::default(),
+            ecn: Ecn::NotEct,
         };
         let controller = Pushy { next_probe: start, due: false };
         let source = Source::new(Content::unmeasured(rate), start, 0);

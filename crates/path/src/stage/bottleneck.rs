@@ -2,14 +2,15 @@
 //!
 //! A packet leaves when the link has sent everything before it and then itself:
 //! `departure = transmit_end(max(now, last departure), size)`. That needs no event, only a ring of
-//! what still waits. [`super::QueuedBottleneck`] with a [`crate::queue::DropTail`] does the same
+//! what still waits. How long it waits is known at once too, so a step mark ([`Bottleneck::with_step_mark`])
+//! falls on the packet that has waited too long, as it would at the queue's end. [`super::QueuedBottleneck`] with a [`crate::queue::DropTail`] does the same
 //! step by step; a test holds the two equal packet by packet.
 
 use super::{DropReason, Eager, Transit};
 use crate::Ecn;
 use crate::capacity::{Capacity, LinkCapacity};
 use crate::queue::QueueLimit;
-use legato_units::{DataRate, DataSize, Timestamp};
+use legato_units::{DataRate, DataSize, TimeDelta, Timestamp};
 use std::collections::VecDeque;
 
 /// An eager bottleneck with a drop-tail queue.
@@ -26,6 +27,8 @@ pub struct Bottleneck {
     waiting: VecDeque<(Timestamp, u64)>,
     waiting_bytes: u64,
     last_departure: Timestamp,
+    /// Mark what waits longer.
+    mark_above: TimeDelta,
 }
 
 impl Bottleneck {
@@ -40,7 +43,16 @@ impl Bottleneck {
             waiting: VecDeque::with_capacity(64),
             waiting_bytes: 0,
             last_departure: Timestamp::ZERO,
+            mark_above: TimeDelta::MAX,
         }
+    }
+
+    /// Mark capable packets that wait longer than this, as the step of a queue for L4S does (RFC 9332
+    /// section 2.5.1.1 gives it as an example); the others wait unmarked.
+    #[must_use]
+    pub fn with_step_mark(mut self, mark_above: TimeDelta) -> Self {
+        self.mark_above = mark_above;
+        self
     }
 
     /// Whether there is no room for so many bytes, if nothing has left since the last
@@ -60,7 +72,7 @@ impl Bottleneck {
 
 impl Eager for Bottleneck {
     #[inline(always)]
-    fn transit(&mut self, now: Timestamp, size: DataSize, _ecn: &mut Ecn) -> Transit {
+    fn transit(&mut self, now: Timestamp, size: DataSize, ecn: &mut Ecn) -> Transit {
         if self.rescales {
             self.limit_bytes = self.limit.bytes_at(self.capacity.rate_at(now));
         }
@@ -73,6 +85,9 @@ impl Eager for Bottleneck {
             }
         }
         let start = now.max(self.last_departure);
+        if start - now > self.mark_above && ecn.is_capable() {
+            *ecn = Ecn::Ce;
+        }
         self.last_departure = self.capacity.transmit_end(start, size);
         if start > now {
             self.waiting.push_back((start, bytes));
@@ -122,6 +137,24 @@ mod tests {
         assert_eq!(send(&mut stage, 10, 1), None);
         assert_eq!(backlog(&mut stage, 30), 0);
         assert_eq!(send(&mut stage, 55, 125), Some(56.0));
+    }
+
+    /// 1 Mbit/s, 1,250 bytes = 10 ms each: the fourth of a burst waits 30 ms.
+    #[test]
+    fn who_waits_longer_than_the_step_is_marked_where_it_is_capable() {
+        let link = LinkCapacity::constant(DataRate::from_mbps(1));
+        let mut stage = Bottleneck::new(link, QueueLimit::Unlimited).with_step_mark(TimeDelta::from_millis(20));
+        let mut burst = |ecn: Ecn| {
+            [ecn; 4].map(|mut ecn| {
+                assert!(matches!(
+                    stage.transit(Timestamp::ZERO, DataSize::from_bytes(1_250), &mut ecn),
+                    Transit::Exit(_)
+                ));
+                ecn
+            })
+        };
+        assert_eq!(burst(Ecn::Ect1), [Ecn::Ect1, Ecn::Ect1, Ecn::Ect1, Ecn::Ce]);
+        assert_eq!(burst(Ecn::NotEct), [Ecn::NotEct; 4]);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use crate::run::Ends;
 use crate::seed::Seed;
 use crate::video::{LoadedClip, aged_picture};
 use legato_call::{ReceiverInput, ReceiverOutput, SenderInput, SenderOutput, rtcp_wire_size};
-use legato_media::packet::Train;
+use legato_media::packet::{MediaPacket, Train};
 use legato_path::{DropNotice, DropReason, Ecn, Packet, Path};
 use legato_trace::{At, CallFacts, LogLevel, Record, Recorder, SERIES_INTERVAL, Sample, Summary, TraceSink};
 use legato_units::{DataSize, Timestamp};
@@ -100,10 +100,13 @@ impl CallFlow {
         let (receiver, recorder) = (&mut self.setup.ends.receiver, &mut self.recorder);
         match self.in_transit.get(ticket) {
             Load::Media(train) => {
-                let packet = train.get(ticket.place());
+                let packet = MediaPacket { ecn: delivered.packet.ecn, ..train.get(ticket.place()) };
                 let (transport_seq, size_bytes, departure) =
                     (packet.transport_seq, packet.size_bytes, packet.departure);
                 recorder.record(now, &Record::PacketArrived { transport_seq, size_bytes, departure });
+                if packet.ecn.is_ce() {
+                    recorder.record(now, &Record::PacketMarked { transport_seq });
+                }
                 receiver.handle(local, ReceiverInput::Media(&packet), &mut At(recorder, now));
             }
             Load::Rtcp(bytes) => receiver.handle(local, ReceiverInput::Rtcp(bytes), &mut At(recorder, now)),
@@ -166,7 +169,7 @@ impl CallFlow {
         let flow = self.setup.flow;
         outbox.extend(tickets(first, train.packets).map(|ticket| {
             let size = DataSize::from_bytes(u64::from(train.size_bytes(ticket.place())));
-            Parcel::Media(ticket).packet(flow, size, Ecn::NotEct)
+            Parcel::Media(ticket).packet(flow, size, train.first.ecn)
         }));
     }
 
