@@ -31,7 +31,7 @@ pub struct Config {
 impl Default for Config {
     fn default() -> Self {
         Self {
-            report_interval_ms: 200,
+            report_interval_ms: 100,
             // Ours: the simulator of [nvc-cc] has 2 s, in which a deep queue is learned for the path.
             history_ms: 5_000,
             start_fec_interval_packets: 8,

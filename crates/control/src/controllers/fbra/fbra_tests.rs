@@ -37,7 +37,7 @@ impl Path {
         for n in 0..media + parity {
             self.seq += 1;
             let kind = if n < media { PacketKind::Video } else { PacketKind::Fec };
-            let lost = self.lose_one_in > 0 && self.seq % self.lose_one_in == 0 && kind == PacketKind::Video;
+            let lost = self.lose_one_in > 0 && self.seq.is_multiple_of(self.lose_one_in) && kind == PacketKind::Video;
             let fate = if lost { Fate::Missing } else { Fate::Arrived(Some(arrival)) };
             let size = DataSize::from_bytes(1_000);
             let transport_seq = self.seq;
@@ -111,7 +111,7 @@ fn undershooting_goes_below_the_goodput() {
 #[test]
 fn losses_are_answered_by_parity_in_every_frame() {
     let protected = |protect| {
-        let mut path = Path::new(Config { protect, ..Config::default() });
+        let mut path = Path::new(Config { protect, report_interval_ms: 200, ..Config::default() });
         for _ in 0..4 {
             path.feedback();
             for n in 0..4 {

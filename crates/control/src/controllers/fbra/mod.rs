@@ -190,8 +190,8 @@ fn undershoot(rate: DataRate, goodput: DataRate) -> DataRate {
 
 impl MediaPackets {
     fn end_interval(&mut self) {
-        if self.frames > 0 {
-            self.per_frame = (self.packets / self.frames).clamp(1, u32::from(u8::MAX)) as u8;
+        if let Some(per_frame) = self.packets.checked_div(self.frames) {
+            self.per_frame = per_frame.clamp(1, u32::from(u8::MAX)) as u8;
         }
         (self.packets, self.frames) = (0, 0);
     }
