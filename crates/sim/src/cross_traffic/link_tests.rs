@@ -3,8 +3,8 @@
 use super::{Ack, Algorithm, OnOff, Once, Segment, TcpConfig, TcpReceiver, TcpSender, Workload};
 use crate::Seed;
 use legato_path::capacity::LinkCapacity;
-use legato_path::queue::QueueLimit;
-use legato_path::stage::{Bottleneck, Propagation};
+use legato_path::queue::{CoDel, CoDelConfig, QueueLimit};
+use legato_path::stage::{Bottleneck, Loss, Propagation, QueuedBottleneck, Reorder};
 use legato_path::{Ecn, Packet, Path, PathStage};
 use legato_units::{DataRate, DataSize, TimeDelta, Timestamp};
 use rand_core::RngCore;
@@ -251,19 +251,26 @@ fn several_losses_of_a_window_take_a_round_trip_and_no_timeout() {
 
 /// Whatever is lost, and however often: what is written arrives, in order, once, and no more.
 #[test]
-fn every_byte_is_delivered_once_under_heavy_loss_both_ways() {
+fn every_byte_is_delivered_once_under_heavy_loss_both_ways_and_reordering() {
     for algorithm in ALL {
         for seed in 0..20 {
             let workload = Workload::OnOff(OnOff { idle_mean_s: 0.5, starts_on: true, ..OnOff::default() });
             let config = TcpConfig { workload, ..config(algorithm) };
             let one_way = TimeDelta::from_millis(20);
-            let mut link = Link::new(vec![Propagation::fixed(one_way).into()], one_way, &[(config, 0.0)], seed);
-            let mut rng = Seed(seed).stream("loss");
-            link.lose = Box::new(move |_, _| rng.next_u64() < u64::MAX / 5);
+            let stream = |name| Seed(seed).stream(name);
+            let reorder = Reorder::new(0.1, TimeDelta::from_millis(15), stream("reorder")).expect("a ratio");
+            let stages = vec![
+                Loss::new(0.2, stream("loss")).expect("a ratio").into(),
+                Propagation::fixed(one_way).into(),
+                PathStage::from(reorder),
+            ];
+            let mut link = Link::new(stages, one_way, &[(config, 0.0)], seed);
+            let loss_of_acks = Loss::new(0.2, stream("loss of acknowledgments")).expect("a ratio");
+            link.reverse = Path::new([loss_of_acks.into(), Propagation::fixed(one_way).into()]);
             link.run_to(Timestamp::from_secs(200));
             let (sender, receiver) = &link.flows[0];
             let (begun, completed) = sender.connections();
-            assert!(begun - completed <= 1 && completed >= 5, "{algorithm:?} {seed}: {begun} {completed}");
+            assert!(begun - completed <= 1 && completed >= 2, "{algorithm:?} {seed}: {begun} {completed}");
             assert!(receiver.delivered() >= sender.acked());
             let unacked = receiver.delivered().as_bytes() - sender.acked().as_bytes();
             assert!(unacked <= 50_000, "{algorithm:?} {seed}: {unacked}");
@@ -328,5 +335,29 @@ fn bbr_starves_others_in_a_short_queue_and_not_in_a_long_one() {
         };
         let (short, long) = (share(0.5), share(8.0));
         assert!(short > 0.75 && (0.25..0.55).contains(&long), "{other:?}: {short} {long}");
+    }
+}
+
+/// [rfc3168] §6.1: where the queue can mark, loss-based flows lose nothing after slow start and fill the link as without.
+#[test]
+fn marks_take_the_place_of_losses() {
+    for algorithm in [Algorithm::Cubic, Algorithm::Reno] {
+        let counts = |ecn| {
+            let config = TcpConfig { ecn, ..config(algorithm) };
+            let queue = CoDel::new(CoDelConfig { ecn: true, ..CoDelConfig::default() });
+            let capacity = LinkCapacity::constant(DataRate::from_mbps(10));
+            let stages = vec![
+                PathStage::from(QueuedBottleneck::new(capacity, Box::new(queue))),
+                Propagation::fixed(RTT / 2).into(),
+            ];
+            let mut link = Link::new(stages, RTT / 2, &[(config, 0.0)], 1);
+            let rate = link.rates(5, 65)[0];
+            (rate, *link.flows[0].0.counts())
+        };
+        let ((lossy_rate, lossy), (marked_rate, marked)) = (counts(false), counts(true));
+        assert!(lossy.retransmissions > 20 && lossy.marks == 0, "{algorithm:?}: {lossy:?}");
+        assert!(marked.marks > 20 && marked.retransmissions == 0 && marked.timeouts == 0, "{algorithm:?}: {marked:?}");
+        // Half a window and next to no queue: three quarters are sure.
+        assert!(marked_rate > 0.75e7 && marked_rate > 0.98 * lossy_rate, "{algorithm:?}: {marked_rate}, {lossy_rate}");
     }
 }
