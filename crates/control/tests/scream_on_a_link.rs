@@ -117,8 +117,8 @@ const PROFILES: [Profile; 5] = [
         name: "scream-v2",
         config: "profile = \"v2-draft\"",
         used: 0.8,
-        delay_ms: 120.0,
-        delay_after_drop_ms: 120.0,
+        delay_ms: 150.0,
+        delay_after_drop_ms: 150.0,
     },
     Profile {
         name: "scream-v2",

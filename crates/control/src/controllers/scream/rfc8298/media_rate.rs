@@ -30,7 +30,7 @@ pub struct RateInput<'a> {
     pub trend_peak: f64,
     /// Feedback came since the last adjustment; without, nothing goes up.
     pub heard: bool,
-    /// Seconds since the last adjustment.
+    /// RATE_ADJUST_INTERVAL in seconds.
     pub interval_s: f64,
 }
 

@@ -233,7 +233,7 @@ impl Scream {
     }
 
     fn adjust(&mut self, now: Timestamp, heard: bool) {
-        let elapsed = (now - self.last_adjustment).min(self.interval() * 2);
+        let interval = self.interval();
         self.rates.update(now);
         let input = RateInput {
             rates: &self.rates,
@@ -242,10 +242,11 @@ impl Scream {
             trend: self.trend.get(),
             trend_peak: self.trend.peak(),
             heard,
-            interval_s: elapsed.as_secs_f64(),
+            interval_s: interval.as_secs_f64(),
         };
         self.media_rate.adjust(&input, &self.config);
-        self.last_adjustment = now;
+        // Keeps to the interval on average, but does not make up for a longer silence.
+        self.last_adjustment = (self.last_adjustment + interval).max(now - interval);
     }
 
     fn change_route(&mut self, now: Timestamp) {

@@ -16,6 +16,8 @@ pub struct DraftWindow {
     inflection_update_allowed: bool,
     last_congestion: Option<Timestamp>,
     last_reaction: Option<Timestamp>,
+    /// The last cut for loss or a classic mark.
+    last_deep_cut: Option<Timestamp>,
     loss_detected: bool,
     marked: bool,
     /// max_policed_ref_wnd.
@@ -72,6 +74,7 @@ impl DraftWindow {
             inflection_update_allowed: true,
             last_congestion: None,
             last_reaction: None,
+            last_deep_cut: None,
             loss_detected: false,
             marked: false,
             policed_bytes: f64::MAX,
@@ -100,8 +103,15 @@ impl DraftWindow {
         // scl = max(0.1, min(1, (8 (ref_wnd - ref_wnd_i) / ref_wnd_i)^2)).
         let distance = config.inflection_factor * (self.bytes - self.inflection_bytes) / self.inflection_bytes;
         let near = (distance * distance).clamp(0.1, 1.0);
+        let before = self.bytes;
         self.reduce(now, near, input, config);
         self.increase(now, near, input, config);
+        if self.bytes > before {
+            // Deviates from [draft-johansson-ccwg-rfc8298bis-screamv2] §4.2.2.2: there growth within the
+            // feedback of a cut counts, and a cut of several steps would leave its last as "the last known
+            // max value before congestion". libwebrtc does as we do.
+            self.inflection_update_allowed = true;
+        }
         // §4.5.2: a policer's limit is lifted by a thousandth a round trip.
         if self.policed_bytes < f64::MAX {
             let acked = input.newly_acked_unmarked as f64 / self.bytes;
@@ -121,10 +131,13 @@ impl DraftWindow {
         if since.is_some_and(|since| since < virtual_rtt.min(input.round_trip)) {
             return;
         }
-        let reaction = self.reaction(input, config);
+        let reaction = self.reaction(now, input, config);
         (self.loss_detected, self.marked) = (false, false);
         let Some(reaction) = reaction else { return };
         self.last_reaction = Some(now);
+        if reaction == Reaction::Loss || (reaction == Reaction::Marks && !config.draft.l4s) {
+            self.last_deep_cut = Some(now);
+        }
         if self.inflection_update_allowed {
             self.inflection_bytes = self.bytes;
             self.inflection_update_allowed = false;
@@ -157,9 +170,12 @@ impl DraftWindow {
         self.bytes = self.bytes.max(config.min_ref_wnd_bytes.into());
     }
 
-    fn reaction(&mut self, input: &DraftInput, config: &Config) -> Option<Reaction> {
+    fn reaction(&mut self, now: Timestamp, input: &DraftInput, config: &Config) -> Option<Reaction> {
         let standing = input.qdelay_avg_s > input.qdelay_target_s / 4.0;
-        if self.loss_detected {
+        // §3.1: "in each RTT ref_wnd will be reduced at most once". The pseudocode of §4.2.2.1 reacts every
+        // VIRTUAL_RTT, and makes up for it where the cut is by degree, but not for loss and classic marks.
+        let deep = self.last_deep_cut.is_none_or(|last| now - last >= input.round_trip);
+        if self.loss_detected && deep {
             // §4.5.2: if (loss_rate > LOSS_RATE_THRESHOLD || qdelay_avg > qdelay_target / 4).
             let draft = &config.draft;
             if draft.policer && input.loss_rate > draft.loss_rate_threshold_policer_ratio && !standing {
@@ -169,7 +185,7 @@ impl DraftWindow {
                 return Some(Reaction::Loss);
             }
         }
-        if self.marked {
+        if self.marked && (deep || config.draft.l4s) {
             return Some(Reaction::Marks);
         }
         // §4.2.2.1: l4s_alpha_v = (qdelay_avg - target / 2) / (target / 2), within [0, 1].
@@ -202,7 +218,6 @@ impl DraftWindow {
         let allowed = mss + input.in_flight.most() as f64 * config.bytes_in_flight_head_room_ratio;
         if self.bytes + increment <= allowed && input.target_bps < input.target_max_bps {
             self.bytes += increment;
-            self.inflection_update_allowed = true;
         }
     }
 }

@@ -82,6 +82,20 @@ fn reactions_are_a_virtual_round_trip_apart() {
     assert_close(window.bytes(), 9_800.0);
 }
 
+/// [draft-johansson-ccwg-rfc8298bis-screamv2] §3.1: once a round trip for loss, however short the virtual one.
+#[test]
+fn loss_cuts_once_a_round_trip() {
+    let config = Config::default();
+    let mut window = window(20_000.0);
+    let round_trip = TimeDelta::from_millis(100);
+    let lost = DraftInput { lost: true, loss_rate: 0.02, round_trip, ..quiet() };
+    window.update(Timestamp::from_millis(1_000), &lost, &config);
+    window.update(Timestamp::from_millis(1_099), &lost, &config);
+    assert_close(window.bytes(), 14_000.0);
+    window.update(Timestamp::from_millis(1_100), &lost, &config);
+    assert_close(window.bytes(), 9_800.0);
+}
+
 /// With feedback every 50 ms and a round trip of 100 ms there are two reactions in it, not four: after
 /// 50 ms each is 0.25 / 2. Our deviation from §4.2.2.1.
 #[test]
