@@ -14,7 +14,7 @@ use legato_units::{DataRate, DataSize, PeerTimestamp, TimeDelta, Timestamp};
 pub(super) struct Interval {
     pub(super) began: Timestamp,
     /// Losses of packets that left before this are known already.
-    news_since: Timestamp,
+    news_since: Option<Timestamp>,
     arrived: DataSize,
     /// Media and parity packets, lost ones included.
     packets: u32,
@@ -35,7 +35,7 @@ struct Block {
 }
 
 impl Interval {
-    pub(super) fn new(began: Timestamp, news_since: Timestamp) -> Self {
+    pub(super) fn new(began: Timestamp, news_since: Option<Timestamp>) -> Self {
         Self {
             began,
             news_since,
@@ -69,7 +69,7 @@ impl Interval {
         self.block.parity_seen |= parity;
         match report.fate {
             Fate::Arrived(_) => self.block.parity_arrived += u32::from(parity),
-            Fate::Missing if report.departure < self.news_since => {}
+            Fate::Missing if self.news_since.is_some_and(|since| report.departure < since) => {}
             // Lost parity is no lost media, but it is a loss: it ends a probe.
             Fate::Missing if parity => self.lost += 1,
             Fate::Missing => {
@@ -209,7 +209,7 @@ mod tests {
 
     /// `v` media, `f` parity, lost ones in capitals.
     fn interval(packets: &str) -> Interval {
-        let mut interval = Interval::new(Timestamp::ZERO, Timestamp::ZERO);
+        let mut interval = Interval::new(Timestamp::ZERO, None);
         for (seq, packet) in packets.chars().enumerate() {
             let kind = if packet.eq_ignore_ascii_case(&'f') { PacketKind::Fec } else { PacketKind::Video };
             interval.on_report(&report(seq as u64, kind, packet.is_ascii_lowercase()), None);
@@ -239,7 +239,7 @@ mod tests {
 
     #[test]
     fn losses_from_before_the_undershoot_are_no_news() {
-        let mut interval = Interval::new(Timestamp::ZERO, Timestamp::from_millis(101));
+        let mut interval = Interval::new(Timestamp::ZERO, Some(Timestamp::from_millis(101)));
         interval.on_report(&report(0, PacketKind::Video, false), None);
         assert_eq!(interval.loss(), Loss::None);
     }
