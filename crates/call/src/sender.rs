@@ -7,7 +7,8 @@ use crate::rtx_allowance::RtxAllowance;
 use crate::rtx_store::RtxStore;
 use crate::send_history::SendHistory;
 use legato_control::{
-    Decision, Event, PacerQueue, PacketKind, PacketReport, RateController, SentPacket, TransportFeedback,
+    Decision, Event, PacerQueue, PacketKind, PacketReport, RateController, ReceptionReport, SentPacket,
+    TransportFeedback,
 };
 use legato_media::pacer::{Pacer, PacerConfig};
 use legato_media::packet::{AUDIO_SSRC, FEC_SSRC, MediaPacket, RTX_SSRC, Train, VIDEO_SSRC};
@@ -228,7 +229,9 @@ impl Sender {
 
     fn deadline(&self) -> Timestamp {
         let mut due = self.source.next_capture().min(self.next_report);
-        for other in [self.pacer.next_deadline(self.now), self.controller.next_deadline(), self.next_audio] {
+        // What the pacer holds when a breaker has tripped it holds for good.
+        let departure = if self.decision.cease { None } else { self.pacer.next_deadline(self.now) };
+        for other in [departure, self.controller.next_deadline(), self.next_audio] {
             due = other.map_or(due, |other| due.min(other));
         }
         due.max(self.now)
@@ -256,6 +259,10 @@ impl Sender {
         let decision = self.controller.decision();
         if decision == self.decision && self.told_decision {
             self.pacer.set_in_flight(&decision, self.history.in_flight());
+        } else if decision.cease {
+            self.told_decision = true;
+            self.decision = decision;
+            sink.record(self.now, &Record::Decision(&self.decision));
         } else {
             self.told_decision = true;
             self.decision = decision;
@@ -276,7 +283,8 @@ impl Sender {
         sink.record(self.now, &Record::FrameCaptured { frame: picture.frame });
         self.tell(&Event::FrameCaptured(picture.info()));
         self.refresh(sink);
-        if self.pacer.drain_time() > self.config.max_pacer_queue || self.leaves_out() {
+        let held = self.decision.cease || self.pacer.drain_time() > self.config.max_pacer_queue;
+        if held || self.leaves_out() {
             return;
         }
         let budget = self.budget();
@@ -422,6 +430,9 @@ impl Sender {
     fn push_audio(&mut self) {
         let (Some(audio), Some(due)) = (self.config.audio, self.next_audio) else { return };
         self.next_audio = Some(due + audio.interval);
+        if self.decision.cease {
+            return;
+        }
         let size_bytes = audio_packet_bytes(audio);
         self.pacer.push(MediaPacket {
             transport_seq: 0,
@@ -442,9 +453,12 @@ impl Sender {
         self.audio_seq += 1;
     }
 
-    /// What may leave now.
+    /// What may leave now. After a circuit breaker nothing may; reports go on ([rfc8083] section 4.5).
     #[inline]
     fn pop(&mut self) -> Option<Train> {
+        if self.decision.cease {
+            return None;
+        }
         if self.decision.congestion_window.is_some() {
             // A window may be full after any packet.
             return self.pacer.pop(self.now).map(Train::single);
@@ -521,7 +535,9 @@ impl Sender {
                 Message::Twcc(feedback) if self.config.feedback == FeedbackFormat::Twcc => {
                     self.take_feedback(sink, |history, now, reports| history.join(now, &feedback, reports));
                 }
-                Message::Nack(nack) if self.config.retransmit && nack.media_ssrc == VIDEO_SSRC => {
+                Message::Nack(nack)
+                    if self.config.retransmit && !self.decision.cease && nack.media_ssrc == VIDEO_SSRC =>
+                {
                     for seq in nack.seqs() {
                         // Repair that may not be sent now is asked for again.
                         if !self.rtx_allowance.permits(self.now, self.decision.target_bitrate) {
@@ -539,6 +555,11 @@ impl Sender {
                 Message::ReceiverReport(report) => {
                     for block in report.blocks() {
                         self.learn_round_trip_time(&block);
+                        self.tell(&Event::ReceiverReport(ReceptionReport {
+                            ssrc: block.ssrc,
+                            fraction_lost: block.fraction_lost,
+                            highest_seq: block.highest_seq,
+                        }));
                     }
                 }
                 _ => {}

@@ -34,6 +34,13 @@ pub trait RateController: Send {
     fn clone_box(&self) -> Box<dyn RateController>;
 }
 
+/// Wrappers clone what they hold.
+impl Clone for Box<dyn RateController> {
+    fn clone(&self) -> Self {
+        self.as_ref().clone_box()
+    }
+}
+
 /// Which end of the call a controller sits at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {

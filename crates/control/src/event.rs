@@ -23,6 +23,8 @@ pub enum Event {
     PacketReceived(ReceivedPacket),
     /// A packet left the pacer (sender). Stamped when it leaves, not when it queues.
     PacketSent(SentPacket),
+    /// What a receiver report says of the video (sender); its round-trip time came just before.
+    ReceiverReport(ReceptionReport),
     /// The receiver's estimate, carried by REMB (sender).
     RemoteEstimate(DataRate),
     /// A round-trip time measured from a receiver report (sender).
@@ -153,6 +155,17 @@ pub struct ReceivedPacket {
     pub departure: Option<PeerTimestamp>,
     /// Congestion experienced.
     pub ce: bool,
+}
+
+/// What a receiver report (RTCP) says of one stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReceptionReport {
+    /// The stream.
+    pub ssrc: u32,
+    /// Lost of what was due since the last report, in 1/256.
+    pub fraction_lost: u8,
+    /// Highest sequence number received, wraps above its 16 bits.
+    pub highest_seq: u32,
 }
 
 /// Feedback of many packets, in send order, each reported once unless a later report corrects it.

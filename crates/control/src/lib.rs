@@ -14,6 +14,7 @@
 //! assert_eq!(controller.decision().target_bitrate, DataRate::from_kbps(800));
 //! ```
 
+pub mod circuit_breaker;
 mod controller;
 pub mod controllers;
 mod decision;
@@ -25,6 +26,6 @@ pub use controller::{Assets, BuildError, CapacityStep, Construct, Context, NoAss
 pub use decision::{Decision, ProbeCluster};
 pub use event::{
     EncodedFrameInfo, Event, Fate, FrameReport, PacerQueue, PacketKind, PacketReport, RateLimits, ReceivedPacket,
-    SentPacket, SourceFrameInfo, TransportFeedback,
+    ReceptionReport, SentPacket, SourceFrameInfo, TransportFeedback,
 };
 pub use registry::{Entry, REGISTRY, entry};

@@ -1,7 +1,9 @@
 //! The table of controllers. Properties, fuzzing, scenarios, Python, the command line and the
 //! report find a controller through it and through nothing else.
 
-use crate::controllers::{fbra, fixed, gcc, jm_tfrc, nada, oracle, remote, salsify, scream, sqp, tfrc, ukf, vtfrc};
+use crate::controllers::{
+    fbra, fixed, gcc, jm_tfrc, nada, oracle, remote, safeguard, salsify, scream, sqp, tfrc, ukf, vtfrc,
+};
 use crate::{BuildError, Construct, Context, RateController, Side};
 
 /// Every controller, one line each, by name.
@@ -13,6 +15,7 @@ pub const REGISTRY: &[Entry] = &[
     Entry::of::<nada::Nada>(),
     Entry::of::<oracle::Oracle>(),
     Entry::of::<remote::Remote>(),
+    Entry::of::<safeguard::Safeguard>(),
     Entry::of::<salsify::Salsify>(),
     Entry::of::<scream::Scream>(),
     Entry::of::<scream::ScreamV2>(),

@@ -4,7 +4,8 @@
 
 use legato_control::{
     Assets, CapacityStep, Context, Decision, EncodedFrameInfo, Entry, Event, Fate, FrameReport, PacerQueue, PacketKind,
-    PacketReport, REGISTRY, RateController, RateLimits, ReceivedPacket, SentPacket, SourceFrameInfo, TransportFeedback,
+    PacketReport, REGISTRY, RateController, RateLimits, ReceivedPacket, ReceptionReport, SentPacket, SourceFrameInfo,
+    TransportFeedback,
 };
 use legato_units::{DataRate, DataSize, PeerTimestamp, TimeDelta, Timestamp};
 use proptest::collection::vec;
@@ -128,6 +129,9 @@ fn event() -> impl Strategy<Value = Kind> {
         frame,
         frame_report,
         rate().prop_map(Event::RemoteEstimate),
+        any::<(u8, u32)>().prop_map(|(fraction_lost, highest_seq)| {
+            Event::ReceiverReport(ReceptionReport { ssrc: 1, fraction_lost, highest_seq })
+        }),
         (0_i64..5_000).prop_map(|ms| Event::RoundTripTime(TimeDelta::from_millis(ms))),
         size().prop_map(|size| Event::PacerQueue(PacerQueue { size, drain: TimeDelta::from_millis(5) })),
     ];

@@ -10,6 +10,7 @@ use crate::scenario::{ControllerSpec, LimitsSpec, Scenario};
 use crate::seed::Seed;
 use crate::video::{self, LoadedClip};
 use legato_call::{AudioConfig, FeedbackFormat, Receiver, ReceiverConfig, Sender, SenderConfig};
+use legato_control::circuit_breaker::{CircuitBreakerConfig, CircuitBreakers};
 use legato_control::controllers::remote::Remote;
 use legato_control::{Assets, CapacityStep, Construct, Context, RateController, RateLimits, Side, entry};
 use legato_media::pacer::PacerConfig;
@@ -98,7 +99,10 @@ pub(crate) fn build_ends(
     };
     let context = |name: &str, start| Context { limits: rates, start, seed: seed.derived(name), assets: &future };
     let (at_sender, at_receiver) = sides(&parts.controller, scenario.receiver_controller.as_ref())?;
-    let controller = build_controller(&at_sender, Side::Sender, context("controller", start))?;
+    let mut controller = build_controller(&at_sender, Side::Sender, context("controller", start))?;
+    if scenario.sender.circuit_breakers {
+        controller = Box::new(CircuitBreakers::around(controller, CircuitBreakerConfig::default(), start));
+    }
     let receiver_controller = match at_receiver {
         Some(spec) => {
             let context = context("receiver_controller", clock.local(start));

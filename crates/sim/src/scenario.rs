@@ -139,6 +139,8 @@ pub struct SenderSpec {
     pub retransmit: bool,
     /// The ECN field media packets leave with: `off`, `ect0` or `ect1`.
     pub ecn: String,
+    /// End the sending where RFC 8083 wants it ended.
+    pub circuit_breakers: bool,
 }
 
 /// The receiving end.
@@ -349,6 +351,7 @@ impl Default for SenderSpec {
             max_pacer_queue_ms: 2_000.0,
             retransmit: true,
             ecn: "off".to_owned(),
+            circuit_breakers: true,
         }
     }
 }

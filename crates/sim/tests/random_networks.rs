@@ -108,6 +108,8 @@ impl Networks {
         let (range, share) = (&self.range, &self.share);
         let mut draw = Draw(seed, 0);
         let mut scenario = Scenario { duration_s: self.duration_s, ..Scenario::default() };
+        // The controllers themselves, not the fuse behind them.
+        scenario.sender.circuit_breakers = false;
         let mut steps = vec![(0.0, draw.of(range.first_capacity_bps) as u64)];
         let rescue_at = self.duration_s - self.rescue.rescue_s;
         let mut at = draw.of(range.change_s);

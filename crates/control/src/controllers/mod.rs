@@ -7,6 +7,7 @@ pub mod jm_tfrc;
 pub mod nada;
 pub mod oracle;
 pub mod remote;
+pub mod safeguard;
 pub mod salsify;
 pub mod scream;
 pub mod sqp;

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// PRIO: the weight of this flow among others.
-    pub priority_weight: f64,
+    pub priority: f64,
     /// XREF: the congestion that a flow at its highest rate puts up with.
     pub reference_signal_ms: f64,
     /// KAPPA: gain of the gradual update.
@@ -62,7 +62,7 @@ pub struct Config {
 impl Default for Config {
     fn default() -> Self {
         Self {
-            priority_weight: 1.0,
+            priority: 1.0,
             reference_signal_ms: 10.0,
             kappa_gain: 0.5,
             eta_gain: 2.0,
@@ -102,7 +102,7 @@ impl Config {
             true => Ok(()),
             false => Err(format!("{key} = {value} is not within [{low}, {high}]")),
         };
-        within("priority_weight", self.priority_weight, 1e-3, 1e3)?;
+        within("priority", self.priority, 1e-3, 1e3)?;
         within("reference_signal_ms", self.reference_signal_ms, 0.01, 1e4)?;
         within("kappa_gain", self.kappa_gain, 0.0, 10.0)?;
         within("eta_gain", self.eta_gain, 0.0, 100.0)?;

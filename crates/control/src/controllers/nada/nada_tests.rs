@@ -155,6 +155,6 @@ fn silence_halves_the_rate_every_two_seconds_while_packets_leave() {
 #[test]
 fn a_parameter_out_of_range_is_refused_by_name_and_value() {
     let context = Context { limits: LIMITS, start: Timestamp::ZERO, seed: 0, assets: &NoAssets };
-    let error = Nada::new(Config { priority_weight: 0.0, ..Config::default() }, context).err().expect("refused");
-    assert_eq!(error.to_string(), "controller nada: priority_weight = 0 is not within [0.001, 1000]");
+    let error = Nada::new(Config { priority: 0.0, ..Config::default() }, context).err().expect("refused");
+    assert_eq!(error.to_string(), "controller nada: priority = 0 is not within [0.001, 1000]");
 }

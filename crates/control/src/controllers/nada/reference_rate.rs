@@ -38,7 +38,7 @@ pub struct GradualInput {
 pub fn gradual(config: &Config, rate_bps: f64, input: GradualInput) -> f64 {
     let tau_ms = config.tau_ms;
     // x_offset r_ref: written so that a rate of zero has a way up.
-    let offset = input.signal_ms * rate_bps - config.priority_weight * config.reference_signal_ms * input.max_rate_bps;
+    let offset = input.signal_ms * rate_bps - config.priority * config.reference_signal_ms * input.max_rate_bps;
     let difference = (input.signal_ms - input.previous_ms) * rate_bps;
     rate_bps
         - config.kappa_gain * (input.elapsed_ms / tau_ms) * (offset / tau_ms)

@@ -1,0 +1,149 @@
+//! How much one-way delay varies, and how much is much on this path: a threshold that follows the
+//! path's own variation.
+
+use super::Config;
+use crate::TransportFeedback;
+use legato_units::{PeerTimestamp, TimeDelta, Timestamp};
+
+/// Jitter by interval: the difference of the mean one-way delays of two intervals in a row.
+#[derive(Clone, Debug)]
+pub struct Jitter {
+    /// Departure and arrival of the first packet: delays are relative to its.
+    first: Option<(Timestamp, PeerTimestamp)>,
+    /// Delays of the running interval.
+    sum: TimeDelta,
+    packets: i64,
+    begun: Option<Timestamp>,
+    /// Mean delay of the interval before.
+    previous: Option<TimeDelta>,
+    window: Window,
+}
+
+/// A jitter, and the threshold that held when it was measured.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Sample {
+    /// Of one interval.
+    pub jitter_ms: f64,
+    /// More than this is too much.
+    pub threshold_ms: f64,
+}
+
+impl Jitter {
+    /// Nothing seen; the threshold looks back over `intervals`.
+    pub fn new(intervals: usize) -> Self {
+        Self {
+            first: None,
+            sum: TimeDelta::ZERO,
+            packets: 0,
+            begun: None,
+            previous: None,
+            window: Window::new(intervals),
+        }
+    }
+
+    /// Take a feedback; answers a sample where an interval with arrivals is over.
+    pub fn push(&mut self, config: &Config, now: Timestamp, feedback: &TransportFeedback) -> Option<Sample> {
+        for packet in &feedback.reports {
+            let Some(arrival) = packet.arrival() else { continue };
+            let (departure, first_arrival) = *self.first.get_or_insert((packet.departure, arrival));
+            self.sum += (arrival - first_arrival) - (packet.departure - departure);
+            self.packets += 1;
+        }
+        let begun = *self.begun.get_or_insert(now);
+        if now - begun < TimeDelta::from_millis(i64::from(config.interval_ms)) || self.packets == 0 {
+            return None;
+        }
+        let mean = self.sum / self.packets;
+        (self.sum, self.packets, self.begun) = (TimeDelta::ZERO, 0, Some(now));
+        let jitter = (mean - self.previous.replace(mean)?).abs();
+        let threshold_ms = self.window.threshold_ms(config);
+        self.window.push(jitter);
+        threshold_ms.map(|threshold_ms| Sample { jitter_ms: jitter.as_millis_f64(), threshold_ms })
+    }
+}
+
+/// The last jitters, with their sums in whole microseconds so that they stay exact.
+#[derive(Clone, Debug)]
+struct Window {
+    jitters_us: Box<[u32]>,
+    known: usize,
+    next: usize,
+    sum: u64,
+    squares: u64,
+}
+
+/// Longer is no jitter but an outage.
+const MAX_JITTER_US: i64 = 1_000_000;
+
+impl Window {
+    fn new(intervals: usize) -> Self {
+        Self { jitters_us: vec![0; intervals].into(), known: 0, next: 0, sum: 0, squares: 0 }
+    }
+
+    fn push(&mut self, jitter: TimeDelta) {
+        let old = u64::from(self.jitters_us[self.next]);
+        let new = jitter.as_micros().clamp(0, MAX_JITTER_US) as u32;
+        self.jitters_us[self.next] = new;
+        self.sum = self.sum - old + u64::from(new);
+        self.squares = self.squares - old * old + u64::from(new) * u64::from(new);
+        self.next = (self.next + 1) % self.jitters_us.len();
+        self.known = (self.known + 1).min(self.jitters_us.len());
+    }
+
+    /// Mean and `deviations` standard deviations more; none before a tenth of the window is known.
+    fn threshold_ms(&self, config: &Config) -> Option<f64> {
+        if self.known * 10 < self.jitters_us.len() || self.known < 2 {
+            return None;
+        }
+        let count = self.known as f64;
+        let mean_us = self.sum as f64 / count;
+        let variance = (self.squares as f64 / count - mean_us * mean_us).max(0.0);
+        Some(((mean_us + config.n_std * variance.sqrt()) / 1e3).max(config.min_threshold_ms))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Fate, PacketKind, PacketReport};
+    use legato_units::DataSize;
+
+    /// Worked by hand: 2, 4, 4, 4, 5, 5, 7, 9 ms have mean 5 and deviation 2.
+    #[test]
+    fn the_threshold_is_the_mean_and_some_deviations() {
+        let mut window = Window::new(8);
+        for ms in [99, 2, 4, 4, 4, 5, 5, 7, 9] {
+            window.push(TimeDelta::from_millis(ms));
+        }
+        let config = Config { n_std: 2.0, min_threshold_ms: 1.0, ..Config::default() };
+        assert_eq!(window.threshold_ms(&config), Some(9.0), "the 99 is forgotten");
+        assert_eq!(window.threshold_ms(&Config { min_threshold_ms: 10.0, ..config }), Some(10.0));
+    }
+
+    #[test]
+    fn jitter_is_between_the_means_of_two_intervals() {
+        let config = Config { min_threshold_ms: 1.0, ..Config::default() };
+        let mut jitter = Jitter::new(4);
+        let mut samples = Vec::new();
+        for (n, delay_ms) in [30_i64, 30, 34, 34, 20].into_iter().enumerate() {
+            let departure = Timestamp::from_millis(50 * n as i64);
+            let report = |delay_ms: i64| PacketReport {
+                transport_seq: 0,
+                ssrc: 1,
+                size: DataSize::from_bytes(1_000),
+                departure,
+                fate: Fate::Arrived(Some(PeerTimestamp::from_nanos(departure.as_nanos() + delay_ms * 1_000_000))),
+                ce: false,
+                kind: PacketKind::Video,
+                probe_cluster: None,
+            };
+            let feedback = TransportFeedback {
+                reports: vec![report(delay_ms - 1), report(delay_ms + 1)],
+                in_flight: DataSize::ZERO,
+            };
+            samples.push(jitter.push(&config, departure, &feedback).map(|sample| sample.jitter_ms));
+        }
+        // The first begins an interval, the second ends it (it holds both), two jitters make a threshold.
+        assert_eq!(samples, [None, None, None, None, Some(14.0)]);
+    }
+}

@@ -1,0 +1,217 @@
+//! `safeguard` wraps one controller with another: OnRL's net under a learned controller that still tries
+//! things out. It believes that a bad action shows as jitter before it hurts: while one-way delay varies by
+//! more than the path's own variation, the fallback decides; afterwards the wrapped controller does again.
+//!
+//! Both see every event all the time, so that each is up to date when its turn comes. Missing of the
+//! paper: the penalty that training takes for a switch (it can be made from the gauges), and the threshold's own formula, which the
+//! paper does not print: ours is the mean and some standard deviations of the last seconds.
+
+mod jitter;
+
+use crate::{
+    BuildError, Construct, Context, Decision, Event, ProbeCluster, RateController, Side, TransportFeedback, entry,
+};
+use jitter::{Jitter, Sample};
+use legato_units::{TimeDelta, Timestamp};
+use serde::{Deserialize, Serialize};
+
+/// Parameters of [`Safeguard`].
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// The controller that decides while all is calm.
+    pub inner: String,
+    /// Its parameters.
+    pub inner_config: toml::Table,
+    /// The controller that decides otherwise.
+    pub fallback: String,
+    /// Its parameters.
+    pub fallback_config: toml::Table,
+    /// Jitter is between the mean delays of two such intervals.
+    pub interval_ms: u32,
+    /// The threshold looks back this far …
+    pub window_s: f64,
+    /// … and lies so many standard deviations above the mean: the smaller, the sooner it falls back.
+    pub n_std: f64,
+    /// The threshold is never less.
+    pub min_threshold_ms: f64,
+    /// Stay with the fallback for at least this long.
+    pub hold_ms: u32,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            inner: "nada".to_owned(),
+            inner_config: toml::Table::new(),
+            fallback: "gcc".to_owned(),
+            fallback_config: toml::Table::new(),
+            interval_ms: 50,
+            window_s: 10.0,
+            n_std: 2.0,
+            min_threshold_ms: 5.0,
+            hold_ms: 0,
+        }
+    }
+}
+
+/// One controller under the eye of another.
+#[derive(Clone)]
+pub struct Safeguard {
+    config: Config,
+    inner: Box<dyn RateController>,
+    fallback: Box<dyn RateController>,
+    jitter: Jitter,
+    sample: Sample,
+    /// Since when the fallback decides.
+    fallen_back: Option<Timestamp>,
+    /// Times the fallback took over, and how long it had decided before the present time.
+    switches: u32,
+    before: TimeDelta,
+    now: Timestamp,
+}
+
+impl Construct for Safeguard {
+    const NAME: &'static str = "safeguard";
+    const SIDE: Side = Side::Sender;
+    const SUMMARY: &'static str = "another controller, with a fallback while delay jitters";
+    const CITES: &'static [&'static str] = &["zhang2020", "nvc-cc"];
+    type Config = Config;
+
+    fn new(config: Config, context: Context<'_>) -> Result<Self, BuildError> {
+        config.check().map_err(refused)?;
+        Ok(Self {
+            inner: wrapped("inner", &config.inner, &config.inner_config, context)?,
+            fallback: wrapped("fallback", &config.fallback, &config.fallback_config, context)?,
+            jitter: config.jitter(),
+            sample: Sample::default(),
+            fallen_back: None,
+            switches: 0,
+            before: TimeDelta::ZERO,
+            now: context.start,
+            config,
+        })
+    }
+}
+
+fn refused(message: String) -> BuildError {
+    BuildError::Config { controller: Safeguard::NAME, message }
+}
+
+/// The controller that `key` names.
+fn wrapped(
+    key: &str,
+    name: &str,
+    config: &toml::Table,
+    context: Context<'_>,
+) -> Result<Box<dyn RateController>, BuildError> {
+    let Some(entry) = entry(name) else { return Err(refused(format!("{key} = {name:?}: no such controller"))) };
+    if entry.side != Side::Sender {
+        return Err(refused(format!("{key} = {name:?} belongs at the {}", entry.side.name())));
+    }
+    entry.build(config, context)
+}
+
+impl Config {
+    fn check(&self) -> Result<(), String> {
+        // Written so that NaN is refused.
+        let within = |key: &str, value: f64, low: f64, high: f64| match value >= low && value <= high {
+            true => Ok(()),
+            false => Err(format!("{key} = {value} is not within [{low}, {high}]")),
+        };
+        within("interval_ms", self.interval_ms.into(), 1.0, 1e4)?;
+        within("window_s", self.window_s, 0.1, 600.0)?;
+        within("n_std", self.n_std, 0.0, 100.0)?;
+        within("min_threshold_ms", self.min_threshold_ms, 0.0, 1e4)?;
+        within("hold_ms", self.hold_ms.into(), 0.0, 1e5)
+    }
+
+    fn jitter(&self) -> Jitter {
+        Jitter::new((self.window_s * 1e3 / f64::from(self.interval_ms)).clamp(2.0, 10_000.0) as usize)
+    }
+}
+
+impl Safeguard {
+    fn active(&self) -> &dyn RateController {
+        if self.fallen_back.is_some() { self.fallback.as_ref() } else { self.inner.as_ref() }
+    }
+
+    // [zhang2020] falls back while jitter exceeds a threshold that is adjusted all the time.
+    fn take_feedback(&mut self, now: Timestamp, feedback: &TransportFeedback) {
+        let Some(sample) = self.jitter.push(&self.config, now, feedback) else { return };
+        self.sample = sample;
+        let risky = sample.jitter_ms > sample.threshold_ms;
+        match self.fallen_back {
+            None if risky => {
+                self.fallen_back = Some(now);
+                self.switches += 1;
+            }
+            Some(since) if !risky && now - since >= TimeDelta::from_millis(i64::from(self.config.hold_ms)) => {
+                self.before += now - since;
+                self.fallen_back = None;
+            }
+            _ => {}
+        }
+    }
+}
+
+impl RateController for Safeguard {
+    fn on_event(&mut self, now: Timestamp, event: &Event) {
+        self.now = now;
+        match event {
+            Event::Deadline => {
+                // Each gets those it asked for.
+                for controller in [&mut self.inner, &mut self.fallback] {
+                    if controller.next_deadline().is_some_and(|due| due <= now) {
+                        controller.on_event(now, event);
+                    }
+                }
+                return;
+            }
+            Event::TransportFeedback(feedback) => self.take_feedback(now, feedback),
+            Event::RouteChange => self.jitter = self.config.jitter(),
+            _ => {}
+        }
+        self.inner.on_event(now, event);
+        self.fallback.on_event(now, event);
+    }
+
+    fn decision(&self) -> Decision {
+        self.active().decision()
+    }
+
+    fn next_deadline(&self) -> Option<Timestamp> {
+        match (self.inner.next_deadline(), self.fallback.next_deadline()) {
+            (Some(inner), Some(fallback)) => Some(inner.min(fallback)),
+            (inner, fallback) => inner.or(fallback),
+        }
+    }
+
+    fn poll_probe(&mut self) -> Option<ProbeCluster> {
+        let (active, idle) = match self.fallen_back {
+            Some(_) => (&mut self.fallback, &mut self.inner),
+            None => (&mut self.inner, &mut self.fallback),
+        };
+        // Who does not decide does not probe either.
+        while idle.poll_probe().is_some() {}
+        active.poll_probe()
+    }
+
+    fn observe(&self, gauge: &mut dyn FnMut(&'static str, f64)) {
+        self.inner.observe(gauge);
+        let lasting = self.fallen_back.map_or(TimeDelta::ZERO, |since| self.now - since);
+        gauge("safeguard_active", f64::from(u8::from(self.fallen_back.is_some())));
+        gauge("safeguard_switches", f64::from(self.switches));
+        gauge("safeguard_fallback_s", (self.before + lasting).as_secs_f64());
+        gauge("safeguard_jitter_ms", self.sample.jitter_ms);
+        gauge("safeguard_threshold_ms", self.sample.threshold_ms);
+    }
+
+    fn clone_box(&self) -> Box<dyn RateController> {
+        Box::new(self.clone())
+    }
+}
+
+#[cfg(test)]
+#[path = "safeguard_tests.rs"]
+mod tests;
