@@ -4,9 +4,11 @@
 
 Figures are per CPU-second of one core, the best of three, so that a busy machine says nearly the same:
 
-sim_realtime_x            seconds of call simulated: benches/call_2500kbps.toml, GCC, 2.5 Mbit/s, 30 fps from a measured clip
+sim_realtime_x            seconds of call simulated: benches/call_2500kbps.toml, GCC, 2.5 Mbit/s, 30 fps, measured clip
 sim_packets_per_cpu_s     packets of the forward path in the same
 sim_instructions_per_sim_s  callgrind's count for one second of it; null without valgrind
+sim_with_tcp_realtime_x   seconds of benches/call_and_tcp.toml: a call and a TCP flow on one link
+sim_with_tcp_instructions_per_sim_s  callgrind's count for one second of that
 calls_per_cpu_s           one-minute calls of a sweep, written to Parquet (log = summary)
 sweep_peak_memory_mb      of the process that made them
 report_*                  a report's tables over a million rows, as benches/report_million.py says
@@ -26,7 +28,8 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-SCENARIO = ROOT / "benches" / "call_2500kbps.toml"
+CALL = ROOT / "benches" / "call_2500kbps.toml"
+CALL_AND_TCP = ROOT / "benches" / "call_and_tcp.toml"
 CLIP = ROOT / "profiles" / "foreman.safetensors"
 REPEATS = 3
 
@@ -39,9 +42,14 @@ def main() -> None:
     parser.add_argument("--sweep-calls", type=int, default=3000)
     parser.add_argument("--rows", type=int, default=1_000_000)
     options = parser.parse_args()
+    alone, packets = realtime_x(options.speed, CALL, options.calls)
+    with_tcp, _ = realtime_x(options.speed, CALL_AND_TCP, options.calls)
     figures = {
-        **one_call(options.speed, options.calls),
-        "sim_instructions_per_sim_s": instructions(options.speed),
+        "sim_realtime_x": alone,
+        "sim_packets_per_cpu_s": packets,
+        "sim_instructions_per_sim_s": instructions(options.speed, CALL),
+        "sim_with_tcp_realtime_x": with_tcp,
+        "sim_with_tcp_instructions_per_sim_s": instructions(options.speed, CALL_AND_TCP),
         **sweep(options.sweep_calls),
         **report(options.rows),
     }
@@ -50,28 +58,25 @@ def main() -> None:
     print(text)
 
 
-def one_call(speed: Path, calls: int) -> dict[str, float]:
+def realtime_x(speed: Path, scenario: Path, runs: int) -> tuple[int, int]:
+    """How many seconds of a scenario, and how many packets, a CPU-second makes."""
     best_cpu_s, packets = float("inf"), 0
     for _ in range(REPEATS):
         before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
-        said = run([speed, SCENARIO, str(calls), CLIP])
+        said = run([speed, scenario, str(runs), CLIP])
         best_cpu_s = min(best_cpu_s, resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before)
         packets = int(re.search(r"(\d+) packets", said)[1])
-    simulated_s = calls * 60.0
-    return {
-        "sim_realtime_x": round(simulated_s / best_cpu_s),
-        "sim_packets_per_cpu_s": round(packets / best_cpu_s),
-    }
+    return round(runs * 60.0 / best_cpu_s), round(packets / best_cpu_s)
 
 
-def instructions(speed: Path) -> int | None:
+def instructions(speed: Path, scenario: Path) -> int | None:
     """The difference of a longer and a shorter run, so that loading counts for nothing."""
     if shutil.which("valgrind") is None:
         return None
     counts = []
     for calls in (1, 3):
         with tempfile.TemporaryDirectory() as scratch:
-            command = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={scratch}/out", speed, SCENARIO]
+            command = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={scratch}/out", speed, scenario]
             said = run([*command, str(calls), CLIP], both=True)
         counts.append(int(re.search(r"Collected : (\d+)", said)[1]))
     return round((counts[1] - counts[0]) / (2 * 60))

@@ -1,13 +1,13 @@
 //! Runs one scenario many times and nothing else: for profilers and instruction counters.
-//! `cargo run --release -p legato-sim --example speed -- SCENARIO.toml CALLS [PROFILE]`
+//! `cargo run --release -p legato-sim --example speed -- SCENARIO.toml RUNS [PROFILE]`
 
-use legato_sim::{CallParts, LoadedCapacity, LoadedClip, Scenario, run_call};
+use legato_sim::{CallParts, LoadedCapacity, LoadedClip, Scenario, SessionParts, run_call, run_session};
 use legato_trace::{LogLevel, Recorder};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
     let file = arguments.next().ok_or("which scenario?")?;
-    let calls: u64 = arguments.next().map_or(Ok(1), |calls| calls.parse())?;
+    let runs: u64 = arguments.next().map_or(Ok(1), |runs| runs.parse())?;
     let clip = arguments.next().map_or_else(|| Ok(LoadedClip::statistical()), |path| LoadedClip::load(&path))?;
     let scenario = Scenario::parse(&std::fs::read_to_string(&file)?, &file)?;
     let folder = std::path::Path::new(&file).parent().unwrap_or("".as_ref());
@@ -18,15 +18,24 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         clip,
         controller: scenario.controller.clone(),
     };
-    let mut recorder = Recorder::default();
+    let session_parts = SessionParts::load(&scenario, folder)?;
+    let mut recorders = vec![Recorder::default()];
     let mut packets = 0;
     let mut last = None;
-    for seed in 0..calls {
-        let summary = run_call(&scenario, &parts, seed, LogLevel::Summary, &mut recorder)?;
-        packets += summary.packets_sent;
-        last = Some(summary);
+    for seed in 0..runs {
+        if scenario.is_shared() {
+            let (calls, traffic) =
+                run_session(&scenario, &parts, &session_parts, seed, LogLevel::Summary, &mut recorders)?;
+            packets += calls.iter().map(|call| call.packets_sent).sum::<u64>();
+            packets += traffic.iter().map(|flow| flow.packets_sent).sum::<u64>();
+            last = calls.into_iter().next();
+        } else {
+            let summary = run_call(&scenario, &parts, seed, LogLevel::Summary, &mut recorders[0])?;
+            packets += summary.packets_sent;
+            last = Some(summary);
+        }
     }
-    println!("{calls} calls of {} s, {packets} packets", scenario.duration_s);
+    println!("{runs} runs of {} s, {packets} packets", scenario.duration_s);
     println!("{last:#?}");
     Ok(())
 }

@@ -203,15 +203,21 @@ impl<'a> Layout<'a> {
             (self.reverse.clone(), self.parts.reverse.as_ref(), "reverse"),
         ];
         let mut links = Vec::new();
+        let mut routes = self.routes;
         for (n, (spec, loaded, name)) in own.into_iter().chain(further).enumerate() {
             let name = if n < FURTHER { name.to_owned() } else { format!("link.{name}") };
-            let path = Path::new(link_stages(&spec, loaded, self.seed, &name)?);
+            let stages = link_stages(&spec, loaded, self.seed, &name)?;
+            if stages.is_empty() {
+                // Nothing happens there: packets need not pass it.
+                routes.iter_mut().flatten().for_each(|route| route.retain(|&passed| passed != n));
+            }
+            let path = Path::new(stages);
             let knows_exits = loaded.is_none() || spec.queue.kind == "drop_tail";
-            let passed = self.routes.iter().flatten().filter(|route| route.contains(&n));
+            let passed = routes.iter().flatten().filter(|route| route.contains(&n));
             let is_last = passed.clone().all(|route| route.last() == Some(&n));
             links.push(Link::new(path, knows_exits, is_last));
         }
-        Ok(Links { links, routes: self.routes })
+        Ok(Links { links, routes })
     }
 }
 

@@ -10,12 +10,18 @@ pub struct Link {
     /// What leaves is known when it comes, and nobody has another link behind this one: packets are
     /// handed on at once, with the time they will leave.
     hands_on_at_once: bool,
+    is_last: bool,
 }
 
 impl Link {
     /// `knows_exits`: every stage decides on a packet when it comes. `is_last`: of every route.
     pub fn new(path: Path<Parcel>, knows_exits: bool, is_last: bool) -> Self {
-        Self { path: path.with_drop_notices(), hands_on_at_once: knows_exits && is_last }
+        Self { path: path.with_drop_notices(), hands_on_at_once: knows_exits && is_last, is_last }
+    }
+
+    /// Whether no flow has another link behind this one.
+    pub fn is_last(&self) -> bool {
+        self.is_last
     }
 
     /// Send a packet in.

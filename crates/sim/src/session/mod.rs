@@ -92,7 +92,8 @@ impl Session {
     /// Take what a link lets go by `now`, and what it lost.
     fn hand_on(&mut self, link: usize, now: Timestamp) {
         while let Some(delivered) = self.links.links[link].pop(now) {
-            match self.links.next(link, &delivered.packet) {
+            let last = self.links.links[link].is_last();
+            match if last { None } else { self.links.next(link, &delivered.packet) } {
                 Some(next) => {
                     self.links.links[next].push(delivered.at, delivered.packet);
                     self.hand_on(next, delivered.at);
