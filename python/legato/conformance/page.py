@@ -9,6 +9,7 @@ from pathlib import Path
 from . import criteria
 from .case import Case
 from .judge import Check, Verdict
+from .notes import Note, notes_on
 from .plots import legend, plot
 from .shapes import SHAPES
 from .suite import Suite
@@ -92,11 +93,17 @@ def _figure(suite: Suite, case: Case, name: str, judged: bool) -> str:
         badge = '<b class="pass">pass</b>' if verdict.passed else '<b class="fail">fail</b>'
     failing = "".join(_check(check) for check in verdict.failed) if judged else ""
     passing = "".join(_check(check) for check in verdict.checks if check.passed or not judged)
+    explained = "".join(_note(note) for note in notes_on(name, case, verdict)) if judged else ""
     more = f"<details><summary>{len(verdict.checks)} figures</summary><ul>{passing}</ul></details>"
     return (
         f'<figure id="{_place(case, name)}"><figcaption>{escape(name)} {badge}</figcaption>'
-        f"{plot(case, suite.sessions[name, case.key])}<ul>{failing}</ul>{more}</figure>"
+        f"{plot(case, suite.sessions[name, case.key])}<ul>{failing}</ul>{explained}{more}</figure>"
     )
+
+
+def _note(note: Note) -> str:
+    seen = f" <i>Seen by {escape(note.seen_by)}.</i>" if note.seen_by else ""
+    return f'<p class="note">{escape(note.text)}{seen}</p>'
 
 
 def _check(check: Check) -> str:
