@@ -46,10 +46,8 @@ pub fn run_call(
     let end = start + TimeDelta::from_secs_f64(scenario.duration_s);
     let engine = build(scenario, parts, Seed(seed), start, end)?;
     recorder.begin(level, start);
-    match video::aged_picture(&parts.clip, Seed(seed)) {
-        Some(aged) => Ok(engine.run(start, end, Some(&aged), recorder)),
-        None => Ok(engine.run(start, end, None, recorder)),
-    }
+    let aged = video::aged_picture(&parts.clip, Seed(seed));
+    Ok(engine.run(start, end, aged.as_deref(), recorder))
 }
 
 fn build(

@@ -8,6 +8,7 @@ use legato_media::encoder::frame_trace::{self, FrameTraces};
 use legato_media::encoder::resolution::{self, Model, Switching};
 use legato_media::encoder::{loss_tolerant, statistical, x264};
 use legato_media::{Content, Decoder, Encoder, FrameRate, Profile, Quality, Source, decoder};
+use legato_trace::AgedPicture;
 use legato_units::Timestamp;
 use std::path::Path;
 use std::sync::Arc;
@@ -84,14 +85,14 @@ pub fn source_offset(clip: &LoadedClip, seed: Seed) -> u32 {
 }
 
 /// What a picture that stays on the screen is worth later, where pixels were measured.
-pub fn aged_picture(clip: &LoadedClip, seed: Seed) -> Option<impl Fn(u64, (f32, f32), u64) -> (f32, f32) + use<>> {
+pub fn aged_picture(clip: &LoadedClip, seed: Seed) -> Option<Box<AgedPicture<'static>>> {
     let profile = clip.profile.clone()?;
     let offset = u64::from(source_offset(clip, seed));
-    Some(move |shown: u64, (ssim_db, psnr_db): (f32, f32), frame: u64| {
+    Some(Box::new(move |shown: u64, (ssim_db, psnr_db): (f32, f32), frame: u64| {
         let content = profile.content.picture_at(offset + frame);
         let worth = profile.freeze.aged(Quality { ssim_db, psnr_db }, content, frame - shown);
         (worth.ssim_db, worth.psnr_db)
-    })
+    }))
 }
 
 fn content(fps: u32, clip: &LoadedClip) -> Content {

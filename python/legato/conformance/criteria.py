@@ -50,6 +50,8 @@ PAUSE_REACH_SHARE = 0.9
 RESUME_FAIR_S = 30.0
 PRIORITY_RATIO = (1.6, 2.4)
 ECN_QUEUE_SLACK_MS = 5.0
+ECN_RATE_SHARE = 0.8
+"""Marks come earlier than drops, so a controller that heeds them may give up some rate for its shorter queue."""
 BOTTLENECK_UTILISATION = 0.7
 WIRELESS_UTILISATION = 0.6
 CELL_UTILISATION = 0.5

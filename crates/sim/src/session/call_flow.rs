@@ -86,11 +86,7 @@ impl CallFlow {
         }
         let capacity_mean = links.capacity(flow, start, end);
         let aged = aged_picture(&self.setup.clip, self.setup.seed);
-        let facts = match &aged {
-            Some(aged) => CallFacts { end, capacity_mean, aged: Some(aged) },
-            None => CallFacts { end, capacity_mean, aged: None },
-        };
-        self.summary = Some(self.recorder.finish(facts));
+        self.summary = Some(self.recorder.finish(CallFacts { end, capacity_mean, aged: aged.as_deref() }));
     }
 
     fn arrive(&mut self, now: Timestamp, outbox: &mut Vec<Packet<Parcel>>) {
