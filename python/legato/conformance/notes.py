@@ -17,7 +17,7 @@ class Note:
 
     controller: str
     sections: tuple[str, ...]
-    """Of the RFC; a key stands for one way of running a case."""
+    """How the keys of the cases begin."""
     check: str
     """How the name of the check begins."""
     text: str
@@ -25,16 +25,92 @@ class Note:
     """Who has observed the like; empty: nobody we know of."""
 
 
-NOTES: tuple[Note, ...] = ()
+_STANDING = (
+    "After the fall the link's queue is full, and UDP that never yields keeps most of the link: what the call backs "
+    "off "
+    "by drains next to nothing of 150 kB. A queue that stands has no gradient to see, and 1 to 5 % of loss are below"
+    " what "
+    "the loss-based estimate answers: the target settles 10 to 25 % above what is free until the UDP leaves."
+)
+_AFTER_THE_FALL = (
+    "Both calls back off at the same fall and then climb additively near the rate at which each last met the limit. "
+    "The one "
+    "that fell further stays behind: 0.6 of its share 25 s later."
+)
+_SLOW_TO_CONVERGE = "Zhang et al. 2019: fair, but slow to converge where the link changes"
+_JITTER_IS_DELAY = (
+    "NADA's rate is inverse to the delay it measures: r = priority × 10 ms × r_max / x. Of 30 ms of jitter the least"
+    " of 15 packets "
+    "still leaves x at about 14 ms while the queue is empty: 1 Mbit/s at r_max = 1.5, whatever the capacity; and "
+    "above 10 ms "
+    "there is no accelerated ramp-up."
+)
+_EQUILIBRIUM = "RFC 8698 section 4 itself: the equilibrium r x is constant"
+_LOSS_BASED = (
+    "TFRC answers loss and nothing else: on a tail-drop queue it fills the queue until a packet is lost, as TCP "
+    "does, and "
+    "smoothly, so that the queue stays full."
+)
+_EQUATION_RTT = "The rate is inverse to the round trip (the equation has it in the denominator), as TCP's is."
+_NO_PRIORITY = "The algorithm has no notion of priority; all flows run as equals."
+
+NOTES: tuple[Note, ...] = (
+    Note(
+        "gcc",
+        ("5.1b", "5.2b"),
+        "queue p95",
+        _STANDING,
+        "Carlucci et al. 2016, whose threshold adapts so as to hold against loss-based flows, which lets the queue "
+        "stand",
+    ),
+    Note("gcc", ("5.1b",), "settled", _STANDING, ""),
+    Note("gcc", ("5.2",), "use of the share", _AFTER_THE_FALL, _SLOW_TO_CONVERGE),
+    Note("gcc", ("5.2",), "settled", _AFTER_THE_FALL, _SLOW_TO_CONVERGE),
+    Note("gcc", ("5.2",), "ratio of rates", _AFTER_THE_FALL, _SLOW_TO_CONVERGE),
+    Note(
+        "gcc",
+        ("5.5",),
+        "largest rate",
+        "Near its last limit GCC climbs by half a packet per response time, which is the round trip and 100 ms: who "
+        "is near "
+        "climbs faster.",
+        "draft-ietf-rmcat-gcc-02, whose increase is so by construction",
+    ),
+    Note(
+        "gcc",
+        ("6.2",),
+        "mean queue more",
+        "GCC heeds delay and loss, not marks: where CoDel drops it sees loss, where CoDel marks it sees nothing.",
+        "libwebrtc, whose GCC has no answer to CE",
+    ),
+    *(Note("nada", ("5.1", "5.2"), check, _JITTER_IS_DELAY, _EQUILIBRIUM) for check in ("use of the share", "settled")),
+    Note("nada", ("5.8",), "third flow", _JITTER_IS_DELAY, _EQUILIBRIUM),
+    *(
+        Note(name, ("5.", "6.3"), check, _LOSS_BASED, "RFC 5348 section 1: TFRC is meant to compete fairly with TCP")
+        for name in ("tfrc", "jm-tfrc", "vtfrc")
+        for check in ("queue p95", "loss")
+    ),
+    *(
+        Note(name, ("5.5",), check, _EQUATION_RTT, "RFC 5348 section 3.1")
+        for name in ("tfrc", "jm-tfrc", "vtfrc")
+        for check in ("Jain", "largest rate")
+    ),
+    *(
+        Note(name, ("6.1",), "first flow's rate", _NO_PRIORITY, "")
+        for name in ("fbra", "gcc", "jm-tfrc", "salsify", "scream", "scream-v2", "sqp", "tfrc", "ukf", "vtfrc")
+    ),
+)
 
 
 def notes_on(controller: str, case: Case, verdict: Verdict) -> list[Note]:
     """The notes on what a controller misses in a case, each once."""
     base = controller.split("(")[0]
-    return [
-        note
-        for note in NOTES
-        if note.controller == base
-        and (case.section in note.sections or case.key in note.sections)
-        and any(check.name.startswith(note.check) for check in verdict.failed)
-    ]
+    found: dict[str, Note] = {}
+    for note in NOTES:
+        if (
+            note.controller == base
+            and case.key.startswith(note.sections)
+            and any(check.name.startswith(note.check) for check in verdict.failed)
+        ):
+            found.setdefault(note.text, note)
+    return list(found.values())
