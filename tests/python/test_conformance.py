@@ -14,6 +14,7 @@ from legato.conformance.cases import chosen
 from legato.conformance.flows import BIN_S, Flow, Session, jain, read, rolling
 from legato.conformance.judge import (
     Segment,
+    Verdict,
     at_most,
     never_starved,
     ratios,
@@ -24,6 +25,7 @@ from legato.conformance.judge import (
     variable_capacity,
     worst,
 )
+from legato.conformance.notes import notes_on
 from legato.conformance.plots import plot
 from legato.errors import Error
 
@@ -191,3 +193,12 @@ def test_the_marks_are_documented() -> None:
     text = (Path(__file__).parents[2] / "docs" / "conformance.md").read_text()
     missing = [name for name in vars(criteria) if name.isupper() and name not in text]
     assert not missing
+
+
+def test_a_note_stands_where_its_check_fails_and_nowhere_else() -> None:
+    case = next(case for case in CASES if case.key == "5.1b-50")
+    missed = Verdict((at_most("queue p95 outside falls (ms)", 297.0, 150.0),))
+    assert len(notes_on("gcc", case, missed)) == 1
+    assert not notes_on("gcc", case, Verdict((at_most("queue p95 outside falls (ms)", 97.0, 150.0),)))
+    assert not notes_on("sqp", case, missed)
+    assert notes_on("gcc(aimd.beta=0.9)", case, missed)

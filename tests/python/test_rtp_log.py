@@ -18,7 +18,9 @@ VIDEO, RTX, AUDIO = 0x1E6A0001, 0x1E6A0002, 0x1E6A0004
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """One call: two frames, audio, padding, and the lost packet of the first frame repeated."""
-    folder = write_run(tmp_path / "run", ("gcc",), ("lte/a",), ("anna",), duration_s=2.0, log="packets", calls_per_part=1)
+    folder = write_run(
+        tmp_path / "run", ("gcc",), ("lte/a",), ("anna",), duration_s=2.0, log="packets", calls_per_part=1
+    )
     sent_ms = [0, 0, 1, 34, 50, 51]
     arrived_ms = [25, np.nan, 26, 60, 75, 77]
     write_table(folder / "packets/00000.parquet", {

@@ -46,6 +46,21 @@ _JITTER_IS_DELAY = (
     "there is no accelerated ramp-up."
 )
 _EQUILIBRIUM = "RFC 8698 section 4 itself: the equilibrium r x is constant"
+_OWN_QUEUE = (
+    "SCReAM raises its queue target, up to 400 ms, where the delay looks like that of a competing flow. Its own steady queue, "
+    "and jitter, look so too; it then fills what it allows itself. With competing_flows = false the queue stays "
+    "at 100 to 130 ms in steady state."
+)
+_OWN_QUEUE_SEEN = "RFC 8298 itself and the draft of its second version, which warn of it"
+_WINDOW_FALLS_SLOWLY = (
+    "Above its target the window falls by at most a few packets a round trip, and frames wait in the pacer meanwhile: "
+    "seconds pass until queue and rate have followed a fall."
+)
+_TARGETS_DIFFER = "Each flow raises a queue target of its own; on one queue the one with the higher target keeps what the other gives up."
+_BESIDE_TCP = (
+    "Reno keeps the queue near its end. Where that is above the target the compensation has reached (never more than 400 ms) the window "
+    "shrinks to its least, and the pacer sends less than the target asks."
+)
 _LOSS_BASED = (
     "TFRC answers loss and nothing else: on a tail-drop queue it fills the queue until a packet is lost, as TCP "
     "does, and "
@@ -85,6 +100,17 @@ NOTES: tuple[Note, ...] = (
     ),
     *(Note("nada", ("5.1", "5.2"), check, _JITTER_IS_DELAY, _EQUILIBRIUM) for check in ("use of the share", "settled")),
     Note("nada", ("5.8",), "third flow", _JITTER_IS_DELAY, _EQUILIBRIUM),
+    Note("nada", ("6.1",), "first flow's rate", _JITTER_IS_DELAY, _EQUILIBRIUM),
+    Note("gcc", ("5.2b",), "loss", _STANDING, ""),
+    Note("scream", ("5.1", "5.2", "5.4", "5.5"), "queue p95", _OWN_QUEUE, _OWN_QUEUE_SEEN),
+    Note("scream", ("6.2",), "mean queue more", _OWN_QUEUE, _OWN_QUEUE_SEEN),
+    *(Note("scream", ("5.1", "5.2"), check, _WINDOW_FALLS_SLOWLY, "") for check in ("settled", "use of the share")),
+    *(Note("scream", ("5.4", "5.7"), check, _TARGETS_DIFFER, _OWN_QUEUE_SEEN) for check in ("ratio of rates",)),
+    *(
+        Note(name, ("5.6",), check, _BESIDE_TCP, "RFC 8298, whose compensation ends at 400 ms")
+        for name in ("scream", "scream-v2")
+        for check in ("seconds with", "the call's rate")
+    ),
     *(
         Note(name, ("5.", "6.3"), check, _LOSS_BASED, "RFC 5348 section 1: TFRC is meant to compete fairly with TCP")
         for name in ("tfrc", "jm-tfrc", "vtfrc")
