@@ -47,7 +47,8 @@ _JITTER_IS_DELAY = (
 )
 _EQUILIBRIUM = "RFC 8698 section 4 itself: the equilibrium r x is constant"
 _OWN_QUEUE = (
-    "SCReAM raises its queue target, up to 400 ms, where the delay looks like that of a competing flow. Its own steady queue, "
+    "SCReAM raises its queue target, up to 400 ms, where the delay looks like that of a competing flow. Its own "
+    "steady queue, "
     "and jitter, look so too; it then fills what it allows itself. With competing_flows = false the queue stays "
     "at 100 to 130 ms in steady state."
 )
@@ -56,9 +57,13 @@ _WINDOW_FALLS_SLOWLY = (
     "Above its target the window falls by at most a few packets a round trip, and frames wait in the pacer meanwhile: "
     "seconds pass until queue and rate have followed a fall."
 )
-_TARGETS_DIFFER = "Each flow raises a queue target of its own; on one queue the one with the higher target keeps what the other gives up."
+_TARGETS_DIFFER = (
+    "Each flow raises a queue target of its own; on one queue the one with the higher target keeps what the other "
+    "gives up."
+)
 _BESIDE_TCP = (
-    "Reno keeps the queue near its end. Where that is above the target the compensation has reached (never more than 400 ms) the window "
+    "Reno keeps the queue near its end. Where that is above the target the compensation has reached (never more than"
+    " 400 ms) the window "
     "shrinks to its least, and the pacer sends less than the target asks."
 )
 _LOSS_BASED = (
