@@ -28,7 +28,8 @@ QUANTITY = re.compile(
 PURE_BY_KIND = {
     "a codec's own scale": "high_qp level low_qp qp qp_mae qp_mean",
     "a correlation": "overshoot_corr_1s overshoot_corr_200ms",
-    "a factor, gain, share or power": "alpha beta bias_smoothing exponent factor gain newton_step priority q scale weight",
+    "a factor, gain, share or power": "alpha beta bias_smoothing exponent factor gain newton_step q scale weight",
+    "a weight against other flows": "priority",
     "a place in a drawing": "x y",
     "a number of standard deviations": "n_std",
     "a score": "mmsys21_score qoe_d qoe_p",
