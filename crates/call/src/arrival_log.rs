@@ -2,13 +2,14 @@
 
 use legato_units::{TimeDelta, Timestamp};
 use legato_wire::twcc::{Encoder, Header};
-use std::collections::VecDeque;
 
 /// Arrivals by transport-wide sequence number.
 #[derive(Clone, Debug, Default)]
 pub struct ArrivalLog {
-    arrivals: VecDeque<Option<Timestamp>>,
-    /// Sequence number of the first entry.
+    /// [`NOT_ARRIVED`] where it has not; those before `first` are forgotten.
+    arrivals: Vec<Timestamp>,
+    first: usize,
+    /// Sequence number of the entry at `first`.
     base: u64,
     /// First sequence number the next feedback tells of.
     unreported: u64,
@@ -18,6 +19,10 @@ pub struct ArrivalLog {
 
 /// [libwebrtc-m150] a packet that comes late makes feedback go back so far at most.
 const BACK_WINDOW: TimeDelta = TimeDelta::from_millis(500);
+/// Stands for a packet that has not arrived: before any time there is.
+const NOT_ARRIVED: Timestamp = Timestamp::from_nanos(i64::MIN);
+/// What is forgotten is taken out of the list once it is so much.
+const FORGOTTEN_KEPT: usize = 1_024;
 /// A jump in numbers beyond this is another stream, not loss.
 const MAX_GAP: u64 = 1 << 14;
 
@@ -26,43 +31,56 @@ impl ArrivalLog {
     /// same of its own format).
     #[inline]
     pub fn push(&mut self, now: Timestamp, seq: u64) {
-        let next = self.base + self.arrivals.len() as u64;
-        if seq == next && !self.arrivals.is_empty() {
-            self.arrivals.push_back(Some(now));
+        let next = self.end();
+        if seq == next && !self.is_empty() {
+            self.arrivals.push(now);
         } else {
             self.push_out_of_turn(now, seq, next);
         }
     }
 
+    /// One past the last number remembered.
+    #[inline]
+    fn end(&self) -> u64 {
+        self.base + (self.arrivals.len() - self.first) as u64
+    }
+
+    #[inline]
+    fn is_empty(&self) -> bool {
+        self.arrivals.len() == self.first
+    }
+
     /// The number that comes next in turn; none where nothing is remembered.
     #[inline]
     pub fn next_seq(&self) -> Option<u64> {
-        (!self.arrivals.is_empty()).then(|| self.base + self.arrivals.len() as u64)
+        (!self.is_empty()).then(|| self.end())
     }
 
-    /// The packet of [`ArrivalLog::next_seq`] arrived.
+    /// The packets from [`ArrivalLog::next_seq`] on arrived at these times; the last of them.
     #[inline]
-    pub fn push_next(&mut self, now: Timestamp) {
-        self.arrivals.push_back(Some(now));
+    pub fn push_run(&mut self, arrivals: impl ExactSizeIterator<Item = Timestamp>) -> Timestamp {
+        self.arrivals.extend(arrivals);
+        self.arrivals.last().copied().unwrap_or(NOT_ARRIVED)
     }
 
     #[cold]
     fn push_out_of_turn(&mut self, now: Timestamp, seq: u64, next: u64) {
-        if self.arrivals.is_empty() || seq.saturating_sub(next) > MAX_GAP {
+        if self.is_empty() || seq.saturating_sub(next) > MAX_GAP {
             // After a report everything before `unreported` is told; a gap up to here is loss.
             let from = if seq.saturating_sub(self.unreported) > MAX_GAP { seq } else { self.unreported.min(seq) };
             self.arrivals.clear();
+            self.first = 0;
             self.base = from;
             self.unreported = from;
-            self.arrivals.resize((seq - from) as usize, None);
-            self.arrivals.push_back(Some(now));
+            self.arrivals.resize((seq - from) as usize, NOT_ARRIVED);
+            self.arrivals.push(now);
         } else if seq >= next {
-            self.arrivals.resize((seq - self.base) as usize, None);
-            self.arrivals.push_back(Some(now));
+            self.arrivals.resize(self.first + (seq - self.base) as usize, NOT_ARRIVED);
+            self.arrivals.push(now);
         } else if let Some(place) = seq.checked_sub(self.base) {
-            let arrival = &mut self.arrivals[place as usize];
-            if arrival.is_none() {
-                *arrival = Some(now);
+            let arrival = &mut self.arrivals[self.first + place as usize];
+            if *arrival == NOT_ARRIVED {
+                *arrival = now;
                 self.unreported = self.unreported.min(seq);
             }
         }
@@ -71,23 +89,16 @@ impl ArrivalLog {
     /// Append one feedback packet of what is not told yet; false where there is nothing to tell.
     /// Call again until false: not everything may fit one packet.
     pub fn write_feedback(&mut self, out: &mut Vec<u8>, sender_ssrc: u32, media_ssrc: u32) -> bool {
-        let place = (self.unreported - self.base) as usize;
-        if place >= self.arrivals.len() {
+        let untold = &self.arrivals[self.first + (self.unreported - self.base) as usize..];
+        if untold.is_empty() {
             return false;
         }
         let header =
             Header { sender_ssrc, media_ssrc, base_seq: self.unreported as u16, feedback_count: self.feedback_count };
-        let (head, tail) = self.arrivals.as_slices();
-        let (head, tail) =
-            if place < head.len() { (&head[place..], tail) } else { (&tail[place - head.len()..], &[][..]) };
-        let told = if tail.is_empty() {
-            self.encoder.encode(out, &header, head.iter().copied())
-        } else {
-            self.encoder.encode(out, &header, head.iter().chain(tail).copied())
-        };
+        let told = self.encoder.encode(out, &header, untold.iter().map(|&at| (at != NOT_ARRIVED).then_some(at)));
         if told == 0 {
             // Only losses, more than a packet can tell: the sender need not know of each.
-            self.unreported = self.base + self.arrivals.len() as u64;
+            self.unreported = self.end();
             return false;
         }
         self.feedback_count = self.feedback_count.wrapping_add(1);
@@ -99,15 +110,21 @@ impl ArrivalLog {
     pub fn forget(&mut self, now: Timestamp) {
         let mut done = 0;
         let told = (self.unreported - self.base) as usize;
-        for (place, arrival) in self.arrivals.iter().take(told).enumerate() {
-            match arrival {
-                Some(at) if now - *at > BACK_WINDOW => done = place + 1,
-                Some(_) => break,
-                None => {}
+        for (place, &arrival) in self.arrivals[self.first..].iter().take(told).enumerate() {
+            if arrival == NOT_ARRIVED {
+                continue;
             }
+            if now - arrival <= BACK_WINDOW {
+                break;
+            }
+            done = place + 1;
         }
-        self.arrivals.drain(..done);
         self.base += done as u64;
+        self.first += done;
+        if self.first >= FORGOTTEN_KEPT {
+            self.arrivals.drain(..self.first);
+            self.first = 0;
+        }
     }
 }
 
@@ -154,7 +171,7 @@ mod tests {
         push(&mut log, 1, &[0, 1, 2]);
         told(&mut log);
         log.forget(Timestamp::from_millis(600));
-        assert!(log.arrivals.is_empty());
+        assert!(log.is_empty());
         push(&mut log, 700, &[5]);
         assert_eq!(told(&mut log), [(3, false), (4, false), (5, true)]);
     }

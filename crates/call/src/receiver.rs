@@ -195,36 +195,29 @@ impl Receiver {
         }
     }
 
-    /// Take packets of `train` from `place` on that come one after the other and of which none makes
-    /// anything due: in order, of a frame that has begun and that they do not complete. `next` gives
-    /// the arrival of the next one as long as there is one before the receiver's deadline. How many were taken; where none, and
-    /// after them, [`Receiver::handle`] goes on. The outcome is the same as by that alone.
-    #[inline(always)]
-    pub fn take_run(&mut self, train: &Train, place: u16, mut next: impl FnMut() -> Option<Timestamp>) -> u16 {
-        let most = self.plain_ahead(train, place);
-        let mut taken = 0;
-        while taken < most {
-            let Some(at) = next() else { break };
-            debug_assert!(at >= self.now, "time never goes back");
-            self.now = at;
-            self.arrivals.push_next(at);
-            taken += 1;
-        }
-        if taken > 0 {
-            let smaller = train.smaller_among(place + taken) - train.smaller_among(place);
-            let bytes = u64::from(taken) * u64::from(train.first.size_bytes) - u64::from(smaller);
-            self.bytes_since_feedback += bytes;
-            self.loss.received += u32::from(taken);
-            self.nacks.insert_next(u32::from(taken));
-            self.loss.highest = self.loss.highest.max(self.nacks.next_seq());
-            self.frames.insert_plain(self.now, &train.get(place), taken);
-        }
-        taken
+    /// Take packets of `train` from `place` on that came one after the other at `arrivals`: no more
+    /// than [`Receiver::plain_ahead`] of them, all before the receiver is due. The outcome is the
+    /// same as by [`Receiver::handle`] of each.
+    #[inline]
+    pub fn take_run(&mut self, train: &Train, place: u16, arrivals: impl ExactSizeIterator<Item = Timestamp>) {
+        let taken = arrivals.len() as u16;
+        debug_assert!(taken <= self.plain_ahead(train, place), "the others make something due");
+        let last = self.arrivals.push_run(arrivals);
+        debug_assert!(last >= self.now, "time never goes back");
+        self.now = last;
+        let smaller = train.smaller_among(place + taken) - train.smaller_among(place);
+        let bytes = u64::from(taken) * u64::from(train.first.size_bytes) - u64::from(smaller);
+        self.bytes_since_feedback += bytes;
+        self.loss.received += u32::from(taken);
+        self.nacks.insert_next(u32::from(taken));
+        self.loss.highest = self.loss.highest.max(self.nacks.next_seq());
+        self.frames.insert_plain(self.now, &train.get(place), taken);
     }
 
-    /// How many packets of `train` from `place` on may come in a row without making anything due.
+    /// How many packets of `train` from `place` on may come in a row without making anything due:
+    /// in order, of a frame that has begun and that they do not complete.
     #[inline]
-    fn plain_ahead(&self, train: &Train, place: u16) -> u16 {
+    pub fn plain_ahead(&self, train: &Train, place: u16) -> u16 {
         let first = &train.first;
         let plain = self.settled
             && self.unreported

@@ -17,6 +17,7 @@
 //! assert_eq!(path.pop(Timestamp::from_millis(60)).unwrap().packet.payload, "hello");
 //! ```
 
+mod burst;
 pub mod capacity;
 pub mod generate;
 mod packet;
@@ -26,6 +27,7 @@ mod random;
 pub mod stage;
 pub mod trace_file;
 
+pub use burst::{Burst, Lost};
 pub use legato_units::Ecn;
 pub use packet::Packet;
 pub use path::{Backlog, Delivered, DropCounts, DropNotice, Path, PathStage};

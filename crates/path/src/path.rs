@@ -1,5 +1,6 @@
 //! A path: a list of stages, and the packets whose exit is decided.
 
+use crate::burst::Lost;
 use crate::stage::{
     Bottleneck, DropReason, Eager, GilbertElliott, Jitter, Loss, Passage, Propagation, QueuedBottleneck, Reorder,
     Stage, Transit,
@@ -162,29 +163,20 @@ impl<P: Send> PathStage<P> {
 
 /// A path; packets of any number of flows go in at one end and come out at the other or not at all.
 pub struct Path<P> {
-    stages: Vec<PathStage<P>>,
+    pub(crate) stages: Vec<PathStage<P>>,
     /// Decided exits, in their order.
     exits: VecDeque<Delivered<P>>,
     /// The earliest exit or deadline of a stage.
     next: Timestamp,
     /// The stages that may hold packets and so have deadlines; mostly none.
-    lazy: Vec<usize>,
+    pub(crate) lazy: Vec<usize>,
     counts: DropCounts,
     /// Packets on a link that never sends again.
-    stuck: u64,
+    pub(crate) stuck: u64,
     notices: VecDeque<DropNotice<P>>,
     keeps_notices: bool,
-    /// Scratch of [`Path::push_all`].
-    lost: Vec<Lost>,
-    batch: Vec<Delivered<P>>,
-}
-
-/// A packet of a batch that does not come out: its place, when and why.
-#[derive(Clone, Copy, Debug)]
-struct Lost {
-    place: usize,
-    at: Timestamp,
-    reason: DropReason,
+    /// Scratch of [`Path::pass`].
+    pub(crate) lost: Vec<Lost>,
 }
 
 impl<P: Send> Path<P> {
@@ -201,7 +193,6 @@ impl<P: Send> Path<P> {
             notices: VecDeque::new(),
             keeps_notices: false,
             lost: Vec::new(),
-            batch: Vec::new(),
         }
     }
 
@@ -222,77 +213,11 @@ impl<P: Send> Path<P> {
         }
     }
 
-    /// Send packets in, one after the other at one instant. The same as to [`Path::push`] each, but
-    /// where all stages are eager the packets pass one stage after the other: each stage decides on
-    /// them in the same order, and its state stays in registers meanwhile.
-    #[inline]
-    pub fn push_all(&mut self, now: Timestamp, packets: impl Iterator<Item = Packet<P>>) {
-        if !self.lazy.is_empty() {
-            packets.for_each(|packet| self.push(now, packet));
-            return;
-        }
-        let first = self.exits.len();
-        self.exits.extend(packets.map(|packet| Delivered { at: now, packet }));
-        let mut gone = false;
-        for stage in &mut self.stages {
-            let (exits, lost) = (&mut self.exits, &mut self.lost);
-            gone |= match stage {
-                PathStage::Bottleneck(stage) => pass(stage, exits, first, lost),
-                PathStage::GilbertElliott(stage) => pass(stage, exits, first, lost),
-                PathStage::Jitter(stage) => pass(stage, exits, first, lost),
-                PathStage::Loss(stage) => pass(stage, exits, first, lost),
-                PathStage::Propagation(stage) => pass(stage, exits, first, lost),
-                PathStage::Custom(_) | PathStage::QueuedBottleneck(_) | PathStage::Reorder(_) => false,
-            };
-        }
-        if gone {
-            self.take_out_gone(first);
-        }
-        if let Some(exit) = self.exits.get(first) {
-            self.next = self.next.min(exit.at);
-        }
-    }
-
-    /// Take those out of the exits from `first` on that never come out.
-    #[inline(never)]
-    fn take_out_gone(&mut self, first: usize) {
-        let (mut batch, mut lost) = (std::mem::take(&mut self.batch), std::mem::take(&mut self.lost));
-        // Each stage told of its own.
-        lost.sort_by_key(|lost| lost.place);
-        batch.extend(self.exits.drain(first..));
-        let mut next_lost = lost.drain(..).peekable();
-        for (place, delivered) in batch.drain(..).enumerate() {
-            if let Some(Lost { at, reason, .. }) = next_lost.next_if(|lost| lost.place == place) {
-                self.note(DropNotice { at, packet: delivered.packet, reason });
-            } else if delivered.at == Timestamp::MAX {
-                self.stuck += 1;
-            } else {
-                self.exits.push_back(delivered);
-            }
-        }
-        drop(next_lost);
-        (self.batch, self.lost) = (batch, lost);
-    }
-
     /// When to call [`Path::pop`] next: the earliest exit, or a stage's deadline, at which `pop` may
     /// have nothing yet. `None` while nothing is due ever.
     #[inline]
     pub fn next_arrival(&self) -> Option<Timestamp> {
         (self.next != Timestamp::MAX).then_some(self.next)
-    }
-
-    /// The next packets to come out, as far as no stage may yet put another between them; there may
-    /// be more. [`Path::pop`] fetches the first, [`Path::skip`] drops any number.
-    #[inline]
-    pub fn decided(&self) -> &[Delivered<P>] {
-        if self.lazy.is_empty() { self.exits.as_slices().0 } else { &[] }
-    }
-
-    /// Forget the first `packets` of [`Path::decided`].
-    #[inline]
-    pub fn skip(&mut self, packets: usize) {
-        self.exits.drain(..packets);
-        self.next = self.exits.front().map_or(Timestamp::MAX, |exit| exit.at);
     }
 
     /// The next packet that came out at or before `now`, in the order of their exits.
@@ -410,13 +335,17 @@ impl<P: Send> Path<P> {
 
     #[inline(never)]
     fn note(&mut self, notice: DropNotice<P>) {
-        match notice.reason {
+        self.count_drop(notice.reason);
+        if self.keeps_notices {
+            self.notices.push_back(notice);
+        }
+    }
+
+    pub(crate) fn count_drop(&mut self, reason: DropReason) {
+        match reason {
             DropReason::Aqm => self.counts.aqm += 1,
             DropReason::QueueFull => self.counts.queue_full += 1,
             DropReason::Random => self.counts.random += 1,
-        }
-        if self.keeps_notices {
-            self.notices.push_back(notice);
         }
     }
 
@@ -454,30 +383,6 @@ impl<P: Send> Path<P> {
         }
         earliest
     }
-}
-
-/// Pass the exits from `first` on through a stage. Those that never come out are left at
-/// [`Timestamp::MAX`]; true where there are any.
-#[inline]
-fn pass<P>(stage: &mut impl Eager, exits: &mut VecDeque<Delivered<P>>, first: usize, lost: &mut Vec<Lost>) -> bool {
-    let mut gone = false;
-    for (place, exit) in exits.range_mut(first..).enumerate() {
-        if exit.at == Timestamp::MAX {
-            continue;
-        }
-        match stage.transit(exit.at, exit.packet.size, &mut exit.packet.ecn) {
-            Transit::Exit(at) => {
-                debug_assert!(at >= exit.at, "a stage let a packet out before it came in");
-                exit.at = at;
-            }
-            Transit::Dropped(reason) => {
-                lost.push(Lost { place, at: exit.at, reason });
-                exit.at = Timestamp::MAX;
-            }
-        }
-        gone |= exit.at == Timestamp::MAX;
-    }
-    gone
 }
 
 #[cfg(test)]

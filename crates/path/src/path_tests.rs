@@ -1,6 +1,7 @@
 //! Whole paths: hand-worked cases, and the speed of the common one.
 
 use super::*;
+use crate::Burst;
 use crate::capacity::{AfterLast, LinkCapacity, Mahimahi, Opportunities, RateSteps, Steps};
 use crate::queue::{DropTail, QueueLimit};
 use std::sync::Arc;
@@ -122,32 +123,57 @@ fn packets_that_never_leave_are_never_due() {
 fn packets_of_one_instant_fare_alike_together_and_one_by_one() {
     use crate::stage::JitterConfig;
     use rand_core::SeedableRng;
-    let path = || {
+    let changes: Arc<[_]> = [(ms(800), TimeDelta::from_millis(90)), (ms(2_000), TimeDelta::from_millis(10))].into();
+    let path = |loss: f64, limit: QueueLimit| {
         let rng = rand_chacha::ChaCha8Rng::seed_from_u64;
-        Path::new([
-            Loss::new(0.1, rng(1)).expect("a ratio").into(),
-            Bottleneck::new(megabit(), QueueLimit::Packets(20)).into(),
-            Propagation::fixed(TimeDelta::from_millis(50)).into(),
-            Jitter::new(JitterConfig::default(), rng(2)).into(),
+        let serial = Some(DataRate::from_mbps(10));
+        Path::<u64>::new([
+            Loss::new(loss, rng(1)).expect("a ratio").into(),
+            Bottleneck::new(megabit(), limit).into(),
+            Propagation::scheduled(TimeDelta::from_millis(50), changes.clone()).expect("valid").into(),
+            Jitter::new(JitterConfig { serial, ..JitterConfig::default() }, rng(2)).into(),
         ])
         .with_drop_notices()
     };
-    let (mut one_by_one, mut together) = (path(), path());
-    for burst in 0..500 {
-        let packets = || (0..burst % 7).map(|n| packet((burst * 7 + n) as u64, 500 + 10 * n as u64));
-        packets().for_each(|packet| one_by_one.push(ms(burst * 10), packet));
-        together.push_all(ms(burst * 10), packets());
-        assert_eq!(together.next_arrival(), one_by_one.next_arrival());
-        while let Some(delivered) = one_by_one.pop(ms(burst * 10)) {
-            assert_eq!(together.pop(ms(burst * 10)), Some(delivered));
+    let rescaled =
+        QueueLimit::Time { span: TimeDelta::from_millis(90), reference: DataRate::from_kbps(1), rescale: true };
+    let limits =
+        [QueueLimit::Packets(20), QueueLimit::Bytes(DataSize::from_bytes(9_000)), rescaled, QueueLimit::Unlimited];
+    for (loss, limit) in [0.1, 0.003].into_iter().flat_map(|loss| limits.map(|limit| (loss, limit))) {
+        let (mut one_by_one, mut together, mut exits) = (path(loss, limit), path(loss, limit), Vec::new());
+        for round in 0..500_u64 {
+            let (now, packets) = (ms(round as i64 * 10), (round % 7 + 1) as u16);
+            let burst = Burst {
+                packets,
+                size: DataSize::from_bytes(400 + 10 * (round % 11)),
+                smaller: (round % u64::from(packets)) as u16,
+            };
+            exits.clear();
+            let lost = together.pass(now, burst, &mut exits).to_vec();
+            for place in 0..usize::from(packets) {
+                one_by_one.push(now, packet(place as u64, burst.size(place).as_bytes()));
+            }
+            let drops = std::iter::from_fn(|| one_by_one.pop_drop());
+            let drops: Vec<_> =
+                drops.map(|d| Lost { place: d.packet.payload as u16, at: d.at, reason: d.reason }).collect();
+            assert_eq!(lost, drops, "{limit:?} {round}");
+            let came: Vec<_> = std::iter::from_fn(|| one_by_one.pop(Timestamp::MAX)).map(|d| d.at).collect();
+            let out: Vec<_> = exits.iter().copied().filter(|&at| at < Timestamp::MAX).collect();
+            assert_eq!(out, came, "{limit:?} {round}");
         }
-        while let Some(notice) = one_by_one.pop_drop() {
-            assert_eq!(together.pop_drop(), Some(notice));
-        }
+        assert_eq!(together.drops(), one_by_one.drops());
+        assert_eq!(together.backlog(ms(5_001)), one_by_one.backlog(ms(5_001)));
+        assert!(together.drops().random > 0);
     }
-    assert_eq!((together.drops(), together.in_flight()), (one_by_one.drops(), one_by_one.in_flight()));
-    assert!(together.drops().random > 0 && together.drops().queue_full > 0);
-    let mut dead = Path::new([Bottleneck::new(LinkCapacity::constant(DataRate::ZERO), QueueLimit::Packets(1)).into()]);
-    dead.push_all(ms(0), (0..3).map(|n| packet(n, 100)));
+}
+
+#[test]
+fn a_burst_on_a_dead_link_is_stuck_as_far_as_it_is_not_dropped() {
+    let mut dead =
+        Path::<()>::new([Bottleneck::new(LinkCapacity::constant(DataRate::ZERO), QueueLimit::Packets(1)).into()]);
+    let mut exits = Vec::new();
+    let lost = dead.pass(ms(0), Burst { packets: 3, size: DataSize::from_bytes(100), smaller: 0 }, &mut exits);
+    assert_eq!(lost.iter().map(|lost| lost.place).collect::<Vec<_>>(), [2]);
+    assert_eq!(exits, [Timestamp::MAX; 3]);
     assert_eq!((dead.next_arrival(), dead.stuck(), dead.drops().queue_full), (None, 2, 1));
 }

@@ -6,12 +6,11 @@
 //! receiver's deadline, that before the sender's.
 
 use crate::clock::ReceiverClock;
-use crate::in_transit::{InTransit, Load, Ticket, tickets};
+use crate::forward::{Arrival, Forward};
 use legato_call::{Receiver, ReceiverInput, ReceiverOutput, Sender, SenderInput, SenderOutput, rtcp_wire_size};
-use legato_media::packet::{MediaPacket, Train};
-use legato_path::{Delivered, DropReason, Packet, Path};
+use legato_path::{DropReason, Packet, Path};
 use legato_trace::{
-    AgedPicture, At, CallFacts, LogLevel, Record, Recorder, SERIES_INTERVAL, Sample, Summary, TraceSink,
+    AgedPicture, At, CallFacts, LogLevel, Record, Recorder, RunArrived, SERIES_INTERVAL, Sample, Summary, TraceSink,
 };
 use legato_units::{DataSize, Ecn, TimeDelta, Timestamp};
 
@@ -29,9 +28,7 @@ pub struct Engine {
     /// The receiving end.
     pub receiver: Receiver,
     /// From sender to receiver.
-    pub forward: Path<Ticket>,
-    /// What is on it.
-    pub in_transit: InTransit,
+    pub forward: Forward,
     /// From receiver to sender.
     pub reverse: Path<Reply>,
     /// What the receiver's clock shows.
@@ -57,7 +54,7 @@ impl Engine {
         let mut sample_due = if sampling { start + SERIES_INTERVAL } else { Timestamp::MAX };
         let mut turn_due = self.next_turn();
         loop {
-            let arrival = self.forward.next_arrival().unwrap_or(Timestamp::MAX);
+            let arrival = self.forward.next_arrival();
             let feedback = self.reverse.next_arrival().unwrap_or(Timestamp::MAX);
             let others = feedback.min(sender_due).min(sample_due.min(turn_due));
             let other = others.min(receiver_due);
@@ -104,7 +101,7 @@ impl Engine {
         if sampling && sample_due - SERIES_INTERVAL < end {
             self.sample(end, recorder);
         }
-        let capacity_mean = self.forward.capacity(start, end);
+        let capacity_mean = self.forward.path().capacity(start, end);
         recorder.finish(CallFacts { end, capacity_mean, aged })
     }
 
@@ -116,51 +113,49 @@ impl Engine {
     /// that is due, and that came unmarked: most packets do. False where the next packet is none of these.
     #[inline]
     fn arrive_in_line(&mut self, until: Timestamp, recorder: &mut Recorder) -> bool {
-        let decided = self.forward.decided();
-        let Some(first) = decided.first().map(|delivered| delivered.packet.payload) else { return false };
-        let Load::Media(train) = self.in_transit.get(first) else { return false };
-        let (departure, ecn, clock) = (train.first.departure, train.first.ecn, &self.clock);
-        let (mut arrivals, mut expected) = (decided.iter(), first);
-        let taken = self.receiver.take_run(train, first.place(), || {
-            let in_line = |next: &&Delivered<Ticket>| {
-                next.at <= until && next.packet.payload == expected && next.packet.ecn == ecn
-            };
-            let at = arrivals.next().filter(in_line)?.at;
-            let (transport_seq, size_bytes) =
-                (train.first.transport_seq + u64::from(expected.place()), train.size_bytes(expected.place()));
-            recorder.record(at, &Record::PacketArrived { transport_seq, size_bytes, departure });
-            expected = expected.next();
-            Some(clock.local(at))
-        });
-        if taken > 0 {
-            self.forward.skip(usize::from(taken));
-            self.in_transit.remove(first, taken);
-        }
-        taken > 0
+        let Some((train, place, exits)) = self.forward.line() else { return false };
+        let most = usize::from(self.receiver.plain_ahead(train, place)).min(exits.len());
+        let exits = &exits[..most];
+        let packets = match exits.last() {
+            Some(&last) if last <= until => most,
+            _ => exits.iter().take_while(|&&at| at <= until).count(),
+        };
+        let Some(&first) = exits[..packets].first() else { return false };
+        let smaller = train.smaller_among(place + packets as u16) - train.smaller_among(place);
+        let size_bytes = train.size_bytes(place);
+        let run = RunArrived {
+            transport_seq: train.first.transport_seq + u64::from(place),
+            size_bytes,
+            // Smaller than the first of the run: where that is one of the smaller ones, none is.
+            smaller: if size_bytes == train.first.size_bytes { smaller } else { 0 },
+            departure: train.first.departure,
+            arrivals: &exits[..packets],
+        };
+        recorder.record(first, &Record::RunArrived(run));
+        let clock = &self.clock;
+        self.receiver.take_run(train, place, run.arrivals.iter().map(|&at| clock.local(at)));
+        self.forward.skip(packets as u16);
+        true
     }
 
     /// The forward path has something for the receiver, or work to do.
     #[inline(never)]
     fn arrive(&mut self, now: Timestamp, recorder: &mut Recorder) {
-        if let Some(delivered) = self.forward.pop(now) {
-            let ticket = delivered.packet.payload;
-            let local = self.clock.local(now);
-            match self.in_transit.get(ticket) {
-                Load::Media(train) => {
-                    let packet = MediaPacket { ecn: delivered.packet.ecn, ..train.get(ticket.place()) };
-                    let (transport_seq, size_bytes, departure) =
-                        (packet.transport_seq, packet.size_bytes, packet.departure);
-                    recorder.record(now, &Record::PacketArrived { transport_seq, size_bytes, departure });
-                    if packet.ecn.is_ce() {
-                        recorder.record(now, &Record::PacketMarked { transport_seq });
-                    }
-                    self.receiver.handle(local, ReceiverInput::Media(&packet), &mut At(recorder, now));
+        let local = self.clock.local(now);
+        match self.forward.pop(now) {
+            Some(Arrival::Media(packet)) => {
+                let (transport_seq, size_bytes, departure) =
+                    (packet.transport_seq, packet.size_bytes, packet.departure);
+                recorder.record(now, &Record::PacketArrived { transport_seq, size_bytes, departure });
+                if packet.ecn.is_ce() {
+                    recorder.record(now, &Record::PacketMarked { transport_seq });
                 }
-                Load::Rtcp(bytes) => {
-                    self.receiver.handle(local, ReceiverInput::Rtcp(bytes), &mut At(recorder, now));
-                }
+                self.receiver.handle(local, ReceiverInput::Media(&packet), &mut At(recorder, now));
             }
-            self.in_transit.remove(ticket, 1);
+            Some(Arrival::Rtcp(bytes)) => {
+                self.receiver.handle(local, ReceiverInput::Rtcp(&bytes), &mut At(recorder, now));
+            }
+            None => {}
         }
         self.note_drops(now, recorder);
     }
@@ -194,12 +189,8 @@ impl Engine {
     fn drain_sender(&mut self, now: Timestamp, recorder: &mut Recorder) -> Timestamp {
         let due = loop {
             match self.sender.poll(recorder) {
-                SenderOutput::Media(train) => self.send(now, train),
-                SenderOutput::Rtcp(bytes) => {
-                    let size = rtcp_wire_size(bytes.len());
-                    let ticket = self.in_transit.insert(Load::Rtcp(bytes), 1);
-                    self.forward.push(now, packet(size, Ecn::NotEct, ticket));
-                }
+                SenderOutput::Media(train) => self.forward.send(now, train),
+                SenderOutput::Rtcp(bytes) => self.forward.send_rtcp(now, rtcp_wire_size(bytes.len()), bytes),
                 SenderOutput::Coded(frame, captured) => {
                     let local = self.clock.local(now);
                     self.receiver.handle(local, ReceiverInput::Coded(frame, captured), &mut At(recorder, now));
@@ -212,16 +203,6 @@ impl Engine {
     }
 
     #[inline]
-    fn send(&mut self, now: Timestamp, train: Train) {
-        let first = self.in_transit.insert(Load::Media(train), train.packets);
-        let packets = tickets(first, train.packets).map(|ticket| {
-            let size = DataSize::from_bytes(u64::from(train.size_bytes(ticket.place())));
-            packet(size, train.first.ecn, ticket)
-        });
-        self.forward.push_all(now, packets);
-    }
-
-    #[inline]
     fn note_drops(&mut self, now: Timestamp, recorder: &mut Recorder) {
         if self.forward.has_drops() {
             self.take_drops(now, recorder);
@@ -230,27 +211,22 @@ impl Engine {
 
     #[inline(never)]
     fn take_drops(&mut self, now: Timestamp, recorder: &mut Recorder) {
-        while let Some(notice) = self.forward.pop_drop() {
-            let ticket = notice.packet.payload;
-            if let Load::Media(train) = self.in_transit.get(ticket) {
-                let reason = match notice.reason {
-                    DropReason::Aqm => "aqm",
-                    DropReason::QueueFull => "queue_full",
-                    DropReason::Random => "random",
-                };
-                let (transport_seq, departure) =
-                    (train.first.transport_seq + u64::from(ticket.place()), train.first.departure);
-                recorder.record(now, &Record::PacketDropped { transport_seq, departure, reason });
-            }
-            self.in_transit.remove(ticket, 1);
+        while let Some(dropped) = self.forward.pop_drop() {
+            let reason = match dropped.reason {
+                DropReason::Aqm => "aqm",
+                DropReason::QueueFull => "queue_full",
+                DropReason::Random => "random",
+            };
+            let (transport_seq, departure) = (dropped.transport_seq, dropped.departure);
+            recorder.record(now, &Record::PacketDropped { transport_seq, departure, reason });
         }
     }
 
     fn sample(&mut self, now: Timestamp, recorder: &mut Recorder) {
-        let backlog = self.forward.backlog(now);
+        let backlog = self.forward.path().backlog(now);
         let decision = self.sender.decision();
         let sample = Sample {
-            capacity: self.forward.capacity(now - SERIES_INTERVAL, now),
+            capacity: self.forward.path().capacity(now - SERIES_INTERVAL, now),
             target_bitrate: decision.target_bitrate,
             encoder_bitrate: recorder.encoder_bitrate(),
             pacing_rate: decision.pacing_rate,

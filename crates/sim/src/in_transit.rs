@@ -43,12 +43,6 @@ impl Ticket {
     pub fn place(self) -> u16 {
         self.place
     }
-
-    /// That of the packet behind it in its load.
-    #[inline]
-    pub fn next(self) -> Self {
-        Self { place: self.place.wrapping_add(1), ..self }
-    }
 }
 
 impl InTransit {

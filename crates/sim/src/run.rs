@@ -3,7 +3,7 @@
 use crate::clock::ReceiverClock;
 use crate::engine::Engine;
 use crate::error::SimError;
-use crate::in_transit::InTransit;
+use crate::forward::Forward;
 use crate::network::{LoadedCapacity, build_path};
 use crate::pauses;
 use crate::scenario::{ControllerSpec, LimitsSpec, Scenario};
@@ -65,9 +65,8 @@ fn build(
     Ok(Engine {
         sender,
         receiver,
-        forward: build_path(&forward, bottleneck.as_ref(), seed, "forward")?.with_drop_notices(),
+        forward: Forward::new(build_path(&forward, bottleneck.as_ref(), seed, "forward")?),
         reverse: build_path(&reverse, parts.reverse.as_ref(), seed, "reverse")?,
-        in_transit: InTransit::default(),
         clock,
         turns: pauses::turns(&scenario.pauses, start),
     })

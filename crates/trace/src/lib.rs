@@ -18,7 +18,7 @@ pub use figures::{AgedPicture, CallFacts};
 pub use freeze::{Freeze, GapWatch, STALL_GAP};
 pub use part::{CallLabels, Part};
 pub use quantile::Quantiles;
-pub use record::{FrameDecoded, FrameEncoded, PacketSent, Record, TrainSent};
+pub use record::{FrameDecoded, FrameEncoded, PacketSent, Record, RunArrived, TrainSent};
 pub use recorder::{FrameRow, GaugeRow, LogLevel, PacketRow, Recorder, SERIES_INTERVAL, Sample, SeriesRow};
 pub use sink::{At, TraceSink};
 pub use summary::{Summary, Value};

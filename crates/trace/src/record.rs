@@ -48,6 +48,8 @@ pub enum Record<'a> {
         /// Transport-wide sequence number.
         transport_seq: u64,
     },
+    /// Packets of one train came out of the forward path, one after the other (driver).
+    RunArrived(RunArrived<'a>),
     /// A packet was lost on the forward path (driver).
     PacketDropped {
         /// Transport-wide sequence number.
@@ -141,6 +143,29 @@ impl TrainSent {
             size_bytes: self.first.size_bytes - u16::from(place >= larger),
             ..self.first
         })
+    }
+}
+
+/// Arrivals of packets that left at one instant. Transport-wide numbers count on from the first.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RunArrived<'a> {
+    /// Transport-wide sequence number of the first.
+    pub transport_seq: u64,
+    /// Bytes on the wire of the first.
+    pub size_bytes: u16,
+    /// How many, the last ones, are one byte smaller than the first.
+    pub smaller: u16,
+    /// When they left, true time.
+    pub departure: Timestamp,
+    /// When each came, true time.
+    pub arrivals: &'a [Timestamp],
+}
+
+impl RunArrived<'_> {
+    /// Bytes on the wire of all of them.
+    #[inline]
+    pub fn bytes(&self) -> u64 {
+        self.arrivals.len() as u64 * u64::from(self.size_bytes) - u64::from(self.smaller)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::freeze::{Freeze, GapWatch};
 use crate::quantile::Quantiles;
-use crate::record::{FrameDecoded, FrameEncoded, PacketSent, Record, TrainSent};
+use crate::record::{FrameDecoded, FrameEncoded, PacketSent, Record, RunArrived, TrainSent};
 use crate::sink::TraceSink;
 use legato_control::PacketKind;
 use legato_units::{DataRate, DataSize, TimeDelta, Timestamp};
@@ -310,6 +310,35 @@ impl Recorder {
         }
     }
 
+    #[inline]
+    fn run_arrived(&mut self, run: &RunArrived<'_>) {
+        let first = run.transport_seq as usize;
+        if let Some(slots) = self.one_way_delay_us.get_mut(first..first + run.arrivals.len()) {
+            for (slot, &at) in slots.iter_mut().zip(run.arrivals) {
+                *slot = micros(at - run.departure);
+            }
+        }
+        self.totals.packets_received += run.arrivals.len() as u64;
+        self.totals.received_bytes += run.bytes();
+        if self.wants_series() {
+            self.run_in_series(run);
+        }
+    }
+
+    #[inline(never)]
+    fn run_in_series(&mut self, run: &RunArrived<'_>) {
+        let larger = run.arrivals.len() - usize::from(run.smaller);
+        for (place, &at) in run.arrivals.iter().enumerate() {
+            let bin = self.bin(at);
+            bin.received_bytes += u64::from(run.size_bytes) - u64::from(place >= larger);
+            bin.delay_sum_us += u64::from(micros(at - run.departure));
+            bin.arrivals += 1;
+            if let Some(row) = self.packets.get_mut(run.transport_seq as usize + place) {
+                row.arrived = Some(at);
+            }
+        }
+    }
+
     fn packet_dropped(&mut self, departure: Timestamp, seq: u64, reason: &'static str) {
         self.totals.packets_dropped += 1;
         if self.wants_series() {
@@ -376,6 +405,7 @@ impl TraceSink for Recorder {
                 self.packet_arrived(now, transport_seq, size_bytes, departure);
             }
             Record::PacketMarked { transport_seq } => self.packet_marked(transport_seq),
+            Record::RunArrived(ref run) => self.run_arrived(run),
             Record::PacketDropped { transport_seq, departure, reason } => {
                 self.packet_dropped(departure, transport_seq, reason);
             }

@@ -7,11 +7,11 @@
 //! step by step; a test holds the two equal packet by packet.
 
 use super::{DropReason, Eager, Transit};
-use crate::Ecn;
+use crate::burst::{is_whole, pass_each};
 use crate::capacity::{Capacity, LinkCapacity};
 use crate::queue::QueueLimit;
+use crate::{Burst, Ecn, Lost};
 use legato_units::{DataRate, DataSize, TimeDelta, Timestamp};
-use std::collections::VecDeque;
 
 /// An eager bottleneck with a drop-tail queue.
 #[derive(Clone, Debug)]
@@ -22,13 +22,21 @@ pub struct Bottleneck {
     limit_packets: usize,
     /// The limit follows the capacity.
     rescales: bool,
-    /// Packets that wait: when their transmission begins, and their size. That is also when they
-    /// leave the queue; the packet on the wire fills no buffer. Some may have left already.
-    waiting: VecDeque<(Timestamp, u64)>,
-    waiting_bytes: u64,
+    waiting: Waiting,
     last_departure: Timestamp,
     /// Mark what waits longer.
     mark_above: TimeDelta,
+}
+
+/// Packets that wait: when their transmission begins, and their size. That is also when they leave
+/// the queue; the packet on the wire fills no buffer. Some may have left already.
+#[derive(Clone, Debug)]
+struct Waiting {
+    /// Those before `first` have left.
+    packets: Vec<(Timestamp, u64)>,
+    first: usize,
+    /// Of those from `first` on.
+    bytes: u64,
 }
 
 impl Bottleneck {
@@ -40,8 +48,7 @@ impl Bottleneck {
             limit_bytes: limit.bytes(),
             limit_packets: limit.packets(),
             rescales: limit.rescales(),
-            waiting: VecDeque::with_capacity(64),
-            waiting_bytes: 0,
+            waiting: Waiting { packets: Vec::with_capacity(64), first: 0, bytes: 0 },
             last_departure: Timestamp::ZERO,
             mark_above: TimeDelta::MAX,
         }
@@ -55,19 +62,67 @@ impl Bottleneck {
         self
     }
 
-    /// Whether there is no room for so many bytes, if nothing has left since the last
-    /// [`Bottleneck::serve`].
+    /// Whether it marks packets.
+    pub(crate) fn marks(&self) -> bool {
+        self.mark_above < TimeDelta::MAX
+    }
+
+    /// Whether there is no room for so many packets of so many bytes together, if nothing has left
+    /// since the last [`Waiting::serve`].
     #[inline]
-    fn is_full(&self, bytes: u64) -> bool {
-        self.waiting_bytes.saturating_add(bytes) > self.limit_bytes || self.waiting.len() >= self.limit_packets
+    fn is_full(&self, packets: usize, bytes: u64) -> bool {
+        self.waiting.bytes.saturating_add(bytes) > self.limit_bytes
+            || self.waiting.len().saturating_add(packets) > self.limit_packets
+    }
+}
+
+impl Waiting {
+    #[inline]
+    fn len(&self) -> usize {
+        self.packets.len() - self.first
+    }
+
+    #[inline]
+    fn push(&mut self, start: Timestamp, bytes: u64) {
+        self.packets.push((start, bytes));
+        self.bytes += bytes;
     }
 
     /// Take out what has left by `now`.
     #[inline(never)]
     fn serve(&mut self, now: Timestamp) {
-        let served = self.waiting.partition_point(|&(start, _)| start <= now);
-        self.waiting_bytes -= self.waiting.drain(..served).map(|(_, bytes)| bytes).sum::<u64>();
+        let waiting = &self.packets[self.first..];
+        let served = waiting.partition_point(|&(start, _)| start <= now);
+        self.bytes -= waiting[..served].iter().map(|&(_, bytes)| bytes).sum::<u64>();
+        self.first += served;
+        // Move up what is left only where that is less than what has gone.
+        if 2 * self.first >= self.packets.len() {
+            self.packets.drain(..self.first);
+            self.first = 0;
+        }
     }
+}
+
+/// Send packets of one size one after the other; `at` says when each comes and is left saying when
+/// it has left.
+#[inline(always)]
+fn line_up(
+    capacity: &mut (impl Capacity + ?Sized),
+    waiting: &mut Waiting,
+    last_departure: Timestamp,
+    size: DataSize,
+    at: &mut [Timestamp],
+) -> Timestamp {
+    let mut last = last_departure;
+    for at in at {
+        let start = last.max(*at);
+        last = capacity.transmit_end(start, size);
+        if start > *at {
+            waiting.push(start, size.as_bytes());
+        }
+        *at = last;
+    }
+    last
 }
 
 impl Eager for Bottleneck {
@@ -78,9 +133,9 @@ impl Eager for Bottleneck {
         }
         let bytes = size.as_bytes();
         // What has left meanwhile matters only once the queue looks full.
-        if self.is_full(bytes) || self.waiting.len() == self.waiting.capacity() {
-            self.serve(now);
-            if self.is_full(bytes) {
+        if self.is_full(1, bytes) || self.waiting.packets.len() == self.waiting.packets.capacity() {
+            self.waiting.serve(now);
+            if self.is_full(1, bytes) {
                 return Transit::Dropped(DropReason::QueueFull);
             }
         }
@@ -90,15 +145,42 @@ impl Eager for Bottleneck {
         }
         self.last_departure = self.capacity.transmit_end(start, size);
         if start > now {
-            self.waiting.push_back((start, bytes));
-            self.waiting_bytes += bytes;
+            self.waiting.push(start, bytes);
         }
         Transit::Exit(self.last_departure)
     }
 
+    #[inline]
+    fn pass(&mut self, burst: &Burst, at: &mut [Timestamp], lost: &mut Vec<Lost>) {
+        let (packets, bytes) = (usize::from(burst.packets), burst.bytes());
+        let Some(&first) = at.first().filter(|_| is_whole(at, lost) && !self.rescales) else {
+            return pass_each(self, burst, at, lost);
+        };
+        let spare = self.waiting.packets.capacity() - self.waiting.packets.len();
+        if spare < packets || self.is_full(packets, bytes) {
+            self.waiting.serve(first);
+            if self.is_full(packets, bytes) {
+                return pass_each(self, burst, at, lost);
+            }
+        }
+        // All find room whatever leaves meanwhile.
+        let mut rest = at;
+        for (packets, size) in burst.runs() {
+            let (run, behind) = rest.split_at_mut(packets);
+            let (waiting, last) = (&mut self.waiting, self.last_departure);
+            self.last_departure = match &mut self.capacity {
+                LinkCapacity::Constant(link) => line_up(link, waiting, last, size, run),
+                LinkCapacity::Custom(link) => line_up(link.as_mut(), waiting, last, size, run),
+                LinkCapacity::Mahimahi(link) => line_up(link, waiting, last, size, run),
+                LinkCapacity::Steps(link) => line_up(link, waiting, last, size, run),
+            };
+            rest = behind;
+        }
+    }
+
     fn backlog(&mut self, now: Timestamp) -> DataSize {
-        self.serve(now);
-        DataSize::from_bytes(self.waiting_bytes)
+        self.waiting.serve(now);
+        DataSize::from_bytes(self.waiting.bytes)
     }
 
     fn capacity(&self, from: Timestamp, to: Timestamp) -> Option<DataRate> {

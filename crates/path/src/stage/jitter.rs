@@ -5,7 +5,8 @@
 //! of the packet before on the slowest link.
 
 use super::{Eager, Transit};
-use crate::Ecn;
+use crate::burst::{is_whole, pass_each};
+use crate::{Burst, Ecn, Lost};
 use legato_units::{DataRate, DataSize, TimeDelta, Timestamp};
 use rand_chacha::ChaCha8Rng;
 use rand_core::RngCore;
@@ -75,6 +76,40 @@ impl Jitter {
         }
         self.used = 0;
     }
+
+    /// The serialization of a packet.
+    #[inline]
+    fn serial_of(&mut self, size: DataSize) -> TimeDelta {
+        let Some(rate) = self.config.serial else { return TimeDelta::ZERO };
+        // Neighbours mostly are of one size, and a division costs more than all the rest.
+        if size != self.serial.0 {
+            self.serial = (size, size / rate);
+        }
+        self.serial.1
+    }
+
+    /// Delay packets of one size.
+    #[inline]
+    fn delay(&mut self, at: &mut [Timestamp], serial: TimeDelta) {
+        let mut rest = at;
+        let mut free_at = self.free_at;
+        while !rest.is_empty() {
+            if self.used == BLOCK {
+                self.draw();
+            }
+            let ahead = &self.ahead[self.used.min(BLOCK)..];
+            let drawn = ahead.len().min(rest.len());
+            let (run, behind) = rest.split_at_mut(drawn);
+            for (at, &z) in run.iter_mut().zip(ahead) {
+                // [rfc8868] §2.3: j(n) = max(j(n), j(n−1) + serial(n−1))
+                *at = at.saturating_add(TimeDelta::from_nanos(z)).max(free_at);
+                free_at = at.saturating_add(serial);
+            }
+            self.used += drawn;
+            rest = behind;
+        }
+        self.free_at = free_at;
+    }
 }
 
 impl Eager for Jitter {
@@ -87,17 +122,25 @@ impl Eager for Jitter {
         self.used += 1;
         // [rfc8868] §2.3: j(n) = max(j(n), j(n−1) + serial(n−1))
         let exit = now.saturating_add(z).max(self.free_at);
-        self.free_at = match self.config.serial {
-            Some(rate) => {
-                // Neighbours mostly are of one size, and a division costs more than all the rest.
-                if size != self.serial.0 {
-                    self.serial = (size, size / rate);
-                }
-                exit.saturating_add(self.serial.1)
-            }
-            None => exit,
-        };
+        self.free_at = exit.saturating_add(self.serial_of(size));
         Transit::Exit(exit)
+    }
+
+    #[inline]
+    fn pass(&mut self, burst: &Burst, at: &mut [Timestamp], lost: &mut Vec<Lost>) {
+        if !is_whole(at, lost) {
+            return pass_each(self, burst, at, lost);
+        }
+        let mut rest = at;
+        for (packets, size) in burst.runs() {
+            if packets == 0 {
+                continue;
+            }
+            let serial = self.serial_of(size);
+            let (run, behind) = rest.split_at_mut(packets);
+            self.delay(run, serial);
+            rest = behind;
+        }
     }
 }
 

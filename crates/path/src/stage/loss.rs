@@ -4,8 +4,9 @@
 //! geometric, so one draw is good for 1/p packets on average; the law is the same.
 
 use super::{DropReason, Eager, Transit};
-use crate::Ecn;
+use crate::burst::{is_whole, pass_each};
 use crate::random::unit;
+use crate::{Burst, Ecn, Lost};
 use core::fmt;
 use legato_units::{DataSize, Timestamp};
 use rand_chacha::ChaCha8Rng;
@@ -48,6 +49,14 @@ impl Eager for Loss {
     #[inline(always)]
     fn transit(&mut self, now: Timestamp, _size: DataSize, _ecn: &mut Ecn) -> Transit {
         if self.wait.is_over(&mut self.rng) { Transit::Dropped(DropReason::Random) } else { Transit::Exit(now) }
+    }
+
+    #[inline]
+    fn pass(&mut self, burst: &Burst, at: &mut [Timestamp], lost: &mut Vec<Lost>) {
+        // The next loss is known ahead: most bursts are in front of it.
+        if !is_whole(at, lost) || !self.wait.skip(u64::from(burst.packets)) {
+            pass_each(self, burst, at, lost);
+        }
     }
 }
 
@@ -123,6 +132,16 @@ impl Wait {
     fn draw(&mut self, rng: &mut ChaCha8Rng) {
         // 1 − u is in (0, 1] where u is in [0, 1).
         self.remaining = (libm::log(1.0 - unit(rng)) * self.scale) as u64;
+    }
+
+    /// Let so many trials fail, where that many do; nothing happens where not.
+    #[inline]
+    fn skip(&mut self, trials: u64) -> bool {
+        let fail = self.remaining >= trials;
+        if fail {
+            self.remaining -= trials;
+        }
+        fail
     }
 
     #[inline]

@@ -14,7 +14,8 @@ pub use propagation::{Propagation, PropagationError};
 pub use queued_bottleneck::QueuedBottleneck;
 pub use reorder::Reorder;
 
-use crate::{Ecn, Packet};
+use crate::burst::pass_each;
+use crate::{Burst, Ecn, Lost, Packet};
 use legato_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
 /// One stage of a path.
@@ -68,6 +69,13 @@ pub trait Stage<P>: Send {
 pub trait Eager: Send {
     /// What becomes of a packet that enters at `now`.
     fn transit(&mut self, now: Timestamp, size: DataSize, ecn: &mut Ecn) -> Transit;
+
+    /// The same for a burst: `at` says when each packet enters and is left saying when it leaves,
+    /// [`Timestamp::MAX`] for those that do not. Those that did not enter stay so. ECN fields are not
+    /// looked at: a path with a stage that marks does not use this.
+    fn pass(&mut self, burst: &Burst, at: &mut [Timestamp], lost: &mut Vec<Lost>) {
+        pass_each(self, burst, at, lost);
+    }
 
     /// As [`Stage::backlog`].
     fn backlog(&mut self, now: Timestamp) -> DataSize {

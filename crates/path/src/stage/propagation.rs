@@ -1,7 +1,8 @@
 //! Propagation: the same time for every packet, fixed or changing over the call.
 
 use super::{Eager, Transit};
-use crate::Ecn;
+use crate::burst::{is_whole, pass_each};
+use crate::{Burst, Ecn, Lost};
 use core::fmt;
 use legato_units::{DataSize, TimeDelta, Timestamp};
 use std::sync::Arc;
@@ -88,6 +89,22 @@ impl Eager for Propagation {
         }
         self.last_exit = self.last_exit.max(now.saturating_add(self.delay));
         Transit::Exit(self.last_exit)
+    }
+
+    #[inline]
+    fn pass(&mut self, burst: &Burst, at: &mut [Timestamp], lost: &mut Vec<Lost>) {
+        let (Some(&first), Some(&last)) = (at.first(), at.last()) else { return };
+        let plain = is_whole(at, lost)
+            && last < self.next_at
+            && first.saturating_add(self.delay) >= self.last_exit
+            && last.saturating_add(self.delay) < Timestamp::MAX;
+        if !plain {
+            return pass_each(self, burst, at, lost);
+        }
+        for at in at.iter_mut() {
+            *at += self.delay;
+        }
+        self.last_exit = last + self.delay;
     }
 
     fn min_delay(&self) -> TimeDelta {

@@ -1,0 +1,303 @@
+//! The forward path with what is on it.
+//!
+//! Where every stage decides about a packet when it enters and none marks, a train stays together: when
+//! its packets come out is one run in a line of times, and the path itself keeps nothing. Where a stage
+//! holds packets back or marks them, each is on the path by itself, as a ticket.
+
+use crate::in_transit::{InTransit, Load, Ticket, tickets};
+use legato_media::packet::{MediaPacket, Train};
+use legato_path::{Burst, DropReason, Packet, Path};
+use legato_units::{DataSize, Ecn, Timestamp};
+use std::collections::VecDeque;
+
+/// The forward path of a call.
+pub struct Forward {
+    path: Path<Ticket>,
+    eager: bool,
+    /// Loads of which a packet has yet to arrive, where the path is eager.
+    flights: VecDeque<Flight>,
+    /// When their packets arrive; those before `first` have.
+    exits: Vec<Timestamp>,
+    first: usize,
+    /// What the tickets stand for, where it is not.
+    in_transit: InTransit,
+    /// [`Timestamp::MAX`] where nothing is due.
+    next: Timestamp,
+    drops: VecDeque<Dropped>,
+}
+
+/// Neighbours of one load that all arrive.
+struct Flight {
+    load: Load,
+    /// The next of them, and how many there are from it on.
+    place: u16,
+    packets: u16,
+}
+
+/// What came out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Arrival {
+    /// A media packet.
+    Media(MediaPacket),
+    /// A compound RTCP packet.
+    Rtcp(Vec<u8>),
+}
+
+/// A media packet that was lost on the way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Dropped {
+    /// Its transport-wide sequence number.
+    pub transport_seq: u64,
+    /// When it left.
+    pub departure: Timestamp,
+    /// Why.
+    pub reason: DropReason,
+}
+
+/// What has arrived is taken out of the line once it is so much.
+const ARRIVED_KEPT: usize = 1_024;
+
+impl Forward {
+    /// An empty path.
+    pub fn new(path: Path<Ticket>) -> Self {
+        Self {
+            eager: path.is_eager(),
+            path: path.with_drop_notices(),
+            flights: VecDeque::new(),
+            exits: Vec::new(),
+            first: 0,
+            in_transit: InTransit::default(),
+            next: Timestamp::MAX,
+            drops: VecDeque::new(),
+        }
+    }
+
+    /// The path, for its capacity and backlog.
+    pub fn path(&mut self) -> &mut Path<Ticket> {
+        &mut self.path
+    }
+
+    /// When to call [`Forward::pop`] next; [`Timestamp::MAX`] while nothing is due.
+    #[inline]
+    pub fn next_arrival(&self) -> Timestamp {
+        self.next
+    }
+
+    /// Packets leave the sender.
+    #[inline]
+    pub fn send(&mut self, now: Timestamp, train: Train) {
+        if self.eager {
+            let smaller = train.smaller_among(train.packets);
+            let size = DataSize::from_bytes(u64::from(train.first.size_bytes));
+            self.pass(now, Burst { packets: train.packets, size, smaller }, Load::Media(train));
+        } else {
+            let first = self.in_transit.insert(Load::Media(train), train.packets);
+            for ticket in tickets(first, train.packets) {
+                let size = DataSize::from_bytes(u64::from(train.size_bytes(ticket.place())));
+                self.push(now, size, train.first.ecn, ticket);
+            }
+        }
+    }
+
+    /// A compound RTCP packet of `size` on the wire leaves the sender.
+    pub fn send_rtcp(&mut self, now: Timestamp, size: DataSize, bytes: Vec<u8>) {
+        if self.eager {
+            self.pass(now, Burst { packets: 1, size, smaller: 0 }, Load::Rtcp(bytes));
+        } else {
+            let ticket = self.in_transit.insert(Load::Rtcp(bytes), 1);
+            self.push(now, size, Ecn::NotEct, ticket);
+        }
+    }
+
+    /// The train that arrives next, its next packet, and when that and those behind it do, as far as
+    /// that is certain.
+    #[inline]
+    pub fn line(&self) -> Option<(&Train, u16, &[Timestamp])> {
+        let Flight { load: Load::Media(train), place, packets } = self.flights.front()? else { return None };
+        Some((train, *place, &self.exits[self.first..][..usize::from(*packets)]))
+    }
+
+    /// The first `packets` of [`Forward::line`] are taken.
+    #[inline]
+    pub fn skip(&mut self, packets: u16) {
+        if let Some(flight) = self.flights.front_mut() {
+            flight.place += packets;
+            flight.packets -= packets;
+            if flight.packets == 0 {
+                self.flights.pop_front();
+            }
+        }
+        self.first += usize::from(packets);
+        if self.first >= ARRIVED_KEPT {
+            self.exits.drain(..self.first);
+            self.first = 0;
+        }
+        self.next = self.exits.get(self.first).copied().unwrap_or(Timestamp::MAX);
+    }
+
+    /// The next packet that came out at or before `now`; there may be none yet.
+    pub fn pop(&mut self, now: Timestamp) -> Option<Arrival> {
+        if !self.eager {
+            return self.pop_ticket(now);
+        }
+        if self.next > now {
+            return None;
+        }
+        let flight = self.flights.front_mut()?;
+        let arrival = match &mut flight.load {
+            Load::Media(train) => Arrival::Media(train.get(flight.place)),
+            Load::Rtcp(bytes) => Arrival::Rtcp(std::mem::take(bytes)),
+        };
+        self.skip(1);
+        Some(arrival)
+    }
+
+    /// Whether [`Forward::pop_drop`] has something.
+    #[inline]
+    pub fn has_drops(&self) -> bool {
+        !self.drops.is_empty() || self.path.has_drops()
+    }
+
+    /// The next media packet that was lost, in the order of decisions.
+    pub fn pop_drop(&mut self) -> Option<Dropped> {
+        while let Some(notice) = self.path.pop_drop() {
+            let ticket = notice.packet.payload;
+            if let Load::Media(train) = self.in_transit.get(ticket) {
+                self.drops.push_back(dropped(train, ticket.place(), notice.reason));
+            }
+            self.in_transit.remove(ticket, 1);
+        }
+        self.drops.pop_front()
+    }
+
+    /// Each packet of a load through an eager path.
+    #[inline]
+    fn pass(&mut self, now: Timestamp, burst: Burst, load: Load) {
+        let entered = self.exits.len();
+        let lost = self.path.pass(now, burst, &mut self.exits);
+        if lost.is_empty() && self.exits.last().is_some_and(|&last| last < Timestamp::MAX) {
+            self.flights.push_back(Flight { load, place: 0, packets: burst.packets });
+        } else {
+            if let Load::Media(train) = &load {
+                self.drops.extend(lost.iter().map(|lost| dropped(train, lost.place, lost.reason)));
+            }
+            self.part(entered, load);
+        }
+        self.next = self.exits.get(self.first).copied().unwrap_or(Timestamp::MAX);
+    }
+
+    /// A load of which not all arrives: what is left between the gaps, if anything, flies on.
+    #[cold]
+    fn part(&mut self, entered: usize, load: Load) {
+        let (mut place, mut kept) = (0, entered);
+        for run in self.exits[entered..].to_vec().chunk_by(|a, b| (*a == Timestamp::MAX) == (*b == Timestamp::MAX)) {
+            let packets = run.len() as u16;
+            if run[0] < Timestamp::MAX {
+                self.flights.push_back(Flight { load: load.clone(), place, packets });
+                self.exits[kept..][..run.len()].copy_from_slice(run);
+                kept += run.len();
+            }
+            place += packets;
+        }
+        self.exits.truncate(kept);
+    }
+
+    #[inline(never)]
+    fn push(&mut self, now: Timestamp, size: DataSize, ecn: Ecn, ticket: Ticket) {
+        self.path.push(now, Packet { size, flow: 0, ecn, payload: ticket });
+        self.next = self.path.next_arrival().unwrap_or(Timestamp::MAX);
+    }
+
+    #[inline(never)]
+    fn pop_ticket(&mut self, now: Timestamp) -> Option<Arrival> {
+        let delivered = self.path.pop(now);
+        self.next = self.path.next_arrival().unwrap_or(Timestamp::MAX);
+        let Packet { payload: ticket, ecn, .. } = delivered?.packet;
+        let arrival = match self.in_transit.get(ticket) {
+            Load::Media(train) => Arrival::Media(MediaPacket { ecn, ..train.get(ticket.place()) }),
+            Load::Rtcp(bytes) => Arrival::Rtcp(bytes.clone()),
+        };
+        self.in_transit.remove(ticket, 1);
+        Some(arrival)
+    }
+}
+
+fn dropped(train: &Train, place: u16, reason: DropReason) -> Dropped {
+    Dropped { transport_seq: train.first.transport_seq + u64::from(place), departure: train.first.departure, reason }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use legato_control::PacketKind;
+    use legato_path::stage::{Loss, Propagation, Reorder};
+    use legato_units::TimeDelta;
+    use rand_chacha::ChaCha8Rng;
+    use rand_core::SeedableRng;
+
+    fn train(first: u64, packets: u16) -> Train {
+        let packet = MediaPacket {
+            transport_seq: first,
+            enqueued: Timestamp::ZERO,
+            departure: Timestamp::ZERO,
+            rtp_seq: first as u32,
+            ssrc: 1,
+            frame: 0,
+            index: 0,
+            count: packets,
+            size_bytes: 1_000,
+            payload_bytes: 900,
+            kind: PacketKind::Video,
+            probe_cluster: None,
+        };
+        Train { first: packet, packets, larger: packets / 2 }
+    }
+
+    /// Arrivals and drops of the same packets over 30 % loss, with and without a stage that holds
+    /// packets back (and reorders none).
+    fn outcome(lazy: bool) -> (Vec<(Timestamp, Arrival)>, Vec<Dropped>) {
+        let rng = ChaCha8Rng::seed_from_u64;
+        let mut stages =
+            vec![Loss::new(0.3, rng(5)).expect("a ratio").into(), Propagation::fixed(TimeDelta::from_millis(7)).into()];
+        if lazy {
+            stages.push(Reorder::new(0.0, TimeDelta::ZERO, rng(6)).expect("a ratio").into());
+        }
+        let mut forward = Forward::new(Path::new(stages));
+        let (mut arrivals, mut drops, mut seq) = (Vec::new(), Vec::new(), 0);
+        for ms in 0..2_000 {
+            let now = Timestamp::from_millis(ms);
+            if ms % 3 == 0 {
+                let packets = (ms % 8 + 1) as u16;
+                forward.send(now, train(seq, packets));
+                seq += u64::from(packets);
+            }
+            if ms % 50 == 0 {
+                forward.send_rtcp(now, DataSize::from_bytes(60), vec![ms as u8]);
+            }
+            while forward.next_arrival() <= now {
+                arrivals.extend(forward.pop(now).map(|arrival| (now, arrival)));
+            }
+            drops.extend(std::iter::from_fn(|| forward.pop_drop()));
+        }
+        (arrivals, drops)
+    }
+
+    #[test]
+    fn trains_and_tickets_have_the_same_outcome() {
+        let (trains, tickets) = (outcome(false), outcome(true));
+        assert_eq!(trains, tickets);
+        assert!(trains.0.len() > 1_000 && trains.1.len() > 500);
+    }
+
+    #[test]
+    fn what_is_in_line_may_be_taken_at_once() {
+        let mut forward = Forward::new(Path::new([Propagation::fixed(TimeDelta::from_millis(7)).into()]));
+        forward.send(Timestamp::ZERO, train(0, 4));
+        let (_, place, exits) = forward.line().expect("a train is on its way");
+        assert_eq!((place, exits), (0, &[Timestamp::from_millis(7); 4][..]));
+        forward.skip(3);
+        assert_eq!(forward.line().map(|(_, place, exits)| (place, exits.len())), Some((3, 1)));
+        forward.skip(1);
+        assert!(forward.line().is_none() && forward.next_arrival() == Timestamp::MAX);
+    }
+}
