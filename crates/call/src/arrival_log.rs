@@ -56,11 +56,12 @@ impl ArrivalLog {
         (!self.is_empty()).then(|| self.end())
     }
 
-    /// The packets from [`ArrivalLog::next_seq`] on arrived at these times; the last of them.
+    /// The packets from [`ArrivalLog::next_seq`] on arrived at these times; the first and the last.
     #[inline]
-    pub fn push_run(&mut self, arrivals: impl ExactSizeIterator<Item = Timestamp>) -> Timestamp {
+    pub fn push_run(&mut self, arrivals: impl ExactSizeIterator<Item = Timestamp>) -> Option<(Timestamp, Timestamp)> {
+        let first = self.arrivals.len();
         self.arrivals.extend(arrivals);
-        self.arrivals.last().copied().unwrap_or(NOT_ARRIVED)
+        Some((*self.arrivals.get(first)?, *self.arrivals.last()?))
     }
 
     #[cold]

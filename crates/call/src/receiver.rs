@@ -173,6 +173,11 @@ impl Receiver {
     /// Take one input.
     #[inline(always)]
     pub fn handle(&mut self, now: Timestamp, input: ReceiverInput<'_>, sink: &mut impl TraceSink) {
+        // Neither makes anything due nor passes the time, so it may come while packets are taken ahead:
+        // a coded frame is not waited for before a packet of it came.
+        if let ReceiverInput::Coded(frame, captured) = input {
+            return self.frames.expect(frame, captured);
+        }
         debug_assert!(now >= self.now, "time never goes back");
         self.now = now;
         match input {
@@ -189,7 +194,6 @@ impl Receiver {
                 self.settled = false;
                 self.meet_deadlines(sink);
             }
-            // Neither makes anything due: a coded frame is not waited for before a packet of it came.
             ReceiverInput::Coded(frame, captured) => self.frames.expect(frame, captured),
             ReceiverInput::Rtcp(bytes) => self.take_rtcp(bytes),
         }
@@ -199,11 +203,17 @@ impl Receiver {
     /// than [`Receiver::plain_ahead`] of them, all before the receiver is due. The outcome is the
     /// same as by [`Receiver::handle`] of each.
     #[inline]
-    pub fn take_run(&mut self, train: &Train, place: u16, arrivals: impl ExactSizeIterator<Item = Timestamp>) {
+    pub fn take_run(
+        &mut self,
+        train: &Train,
+        place: u16,
+        arrivals: impl ExactSizeIterator<Item = Timestamp>,
+        sink: &mut impl TraceSink,
+    ) {
         let taken = arrivals.len() as u16;
         debug_assert!(taken <= self.plain_ahead(train, place), "the others make something due");
-        let last = self.arrivals.push_run(arrivals);
-        debug_assert!(last >= self.now, "time never goes back");
+        let Some((first, last)) = self.arrivals.push_run(arrivals) else { return };
+        debug_assert!(first >= self.now, "time never goes back");
         self.now = last;
         let smaller = train.smaller_among(place + taken) - train.smaller_among(place);
         let bytes = u64::from(taken) * u64::from(train.first.size_bytes) - u64::from(smaller);
@@ -211,11 +221,16 @@ impl Receiver {
         self.loss.received += u32::from(taken);
         self.nacks.insert_next(u32::from(taken));
         self.loss.highest = self.loss.highest.max(self.nacks.next_seq());
-        self.frames.insert_plain(self.now, &train.get(place), taken);
+        if self.frames.insert_plain((first, last), &train.get(place), taken) == Inserted::Completes {
+            let missing_before = self.nacks.missing();
+            self.hand_over(sink);
+            self.look_for_gaps(missing_before, sink);
+        }
     }
 
-    /// How many packets of `train` from `place` on may come in a row without making anything due:
-    /// in order, of a frame that has begun and that they do not complete.
+    /// How many packets of `train` from `place` on may come in a row of which none but the last makes
+    /// anything due: in order, of a frame that has begun, or begins behind a whole one. The last may
+    /// complete the frame.
     #[inline]
     pub fn plain_ahead(&self, train: &Train, place: u16) -> u16 {
         let first = &train.first;
@@ -225,7 +240,15 @@ impl Receiver {
             && first.kind == PacketKind::Video
             && self.nacks.next_seq() == first.rtp_seq + u32::from(place)
             && self.arrivals.next_seq() == Some(first.transport_seq + u64::from(place));
-        if plain { self.frames.room(first).min(train.packets - place) } else { 0 }
+        if !plain {
+            return 0;
+        }
+        // A decoder that takes frames in part waits for none until a later one has begun.
+        let may_begin = self.accepts_partial
+            && !self.keyframe_wanted
+            && !self.nacks.has_gaps()
+            && self.frames.len() <= MAX_BUFFERED_FRAMES;
+        self.frames.room(first, may_begin).min(train.packets - place)
     }
 
     /// A buffer that `Send` gave and the driver needs no more.
@@ -321,7 +344,12 @@ impl Receiver {
                 Inserted::Adds | Inserted::Refused => {}
             }
         }
-        // A gap that stays becomes due with time, and `due` knows when.
+        self.look_for_gaps(missing_before, sink);
+    }
+
+    /// A gap that stays becomes due with time, and `due` knows when.
+    #[inline(always)]
+    fn look_for_gaps(&mut self, missing_before: usize, sink: &mut impl TraceSink) {
         if self.nacks.missing() != missing_before || (self.nacks.has_gaps() && (!self.settled || self.now >= self.due))
         {
             self.settled = false;

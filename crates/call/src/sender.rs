@@ -7,7 +7,7 @@ use crate::rtx_allowance::RtxAllowance;
 use crate::rtx_store::RtxStore;
 use crate::send_history::SendHistory;
 use legato_control::{
-    Decision, Event, PacerQueue, PacketKind, PacketReport, RateController, ReceptionReport, SentPacket,
+    Decision, Event, PacerQueue, PacketKind, PacketReport, RateController, ReceptionReport, SentPacket, SentTrain,
     TransportFeedback,
 };
 use legato_media::pacer::{Pacer, PacerConfig};
@@ -456,7 +456,7 @@ impl Sender {
     /// What may leave now. After a circuit breaker nothing may; reports go on ([rfc8083] section 4.5).
     #[inline]
     fn pop(&mut self) -> Option<Train> {
-        if self.decision.cease {
+        if self.decision.cease || self.pacer.is_idle() {
             return None;
         }
         if self.decision.congestion_window.is_some() {
@@ -475,7 +475,7 @@ impl Sender {
             train.first.rtx_seq = self.rtx_seq;
             self.rtx_seq = self.rtx_seq.wrapping_add(train.packets);
         }
-        let mut in_flight = self.history.in_flight();
+        let in_flight = self.history.in_flight();
         self.history.push(&train);
         let first = &train.first;
         let media = match first.kind {
@@ -494,23 +494,18 @@ impl Sender {
         self.packets_sent = self.packets_sent.wrapping_add(packets);
         let payload_bytes = packets * u32::from(first.payload_bytes) - u32::from(smaller);
         self.octets_sent = self.octets_sent.wrapping_add(payload_bytes);
-        for place in 0..train.packets {
-            let size = DataSize::from_bytes(u64::from(train.size_bytes(place)));
-            in_flight += size;
-            self.controller.on_event(
-                self.now,
-                &Event::PacketSent(SentPacket {
-                    transport_seq: first.transport_seq + u64::from(place),
-                    ssrc: first.ssrc,
-                    size,
-                    kind: first.kind,
-                    probe_cluster: first.probe_cluster,
-                    in_flight,
-                }),
-            );
-        }
+        let size = DataSize::from_bytes(u64::from(first.size_bytes));
+        let sent = SentPacket {
+            transport_seq: first.transport_seq,
+            ssrc: first.ssrc,
+            size,
+            kind: first.kind,
+            probe_cluster: first.probe_cluster,
+            in_flight: in_flight + size,
+        };
+        self.controller.on_train_sent(self.now, &SentTrain { first: sent, packets: train.packets, smaller });
         self.stale = true;
-        self.pacer.set_in_flight(&self.decision, in_flight);
+        self.pacer.set_in_flight(&self.decision, self.history.in_flight());
         let sent = PacketSent {
             transport_seq: first.transport_seq,
             ssrc: first.ssrc,

@@ -140,6 +140,39 @@ pub struct SentPacket {
     pub in_flight: DataSize,
 }
 
+/// Packets that left the pacer at one instant, one behind the other: what an [`Event::PacketSent`]
+/// each would tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SentTrain {
+    /// The first of them.
+    pub first: SentPacket,
+    /// How many; at least one.
+    pub packets: u16,
+    /// How many, the last ones, are one byte smaller than the first.
+    pub smaller: u16,
+}
+
+impl SentTrain {
+    /// Each packet: numbers count on, and what is in flight grows.
+    pub fn iter(&self) -> impl Iterator<Item = SentPacket> + '_ {
+        let larger = self.packets - self.smaller;
+        let before = self.first.in_flight.saturating_sub(self.first.size);
+        (0..self.packets).scan(before, move |in_flight, place| {
+            let size = DataSize::from_bytes(self.first.size.as_bytes() - u64::from(place >= larger));
+            *in_flight += size;
+            let transport_seq = self.first.transport_seq + u64::from(place);
+            Some(SentPacket { transport_seq, size, in_flight: *in_flight, ..self.first })
+        })
+    }
+
+    /// Bytes on the wire of all but the first.
+    #[inline]
+    pub fn rest(&self) -> DataSize {
+        let others = u64::from(self.packets - 1);
+        DataSize::from_bytes(others * self.first.size.as_bytes() - u64::from(self.smaller.min(self.packets - 1)))
+    }
+}
+
 /// A packet that arrived, as a receiver-side controller sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReceivedPacket {

@@ -108,25 +108,38 @@ impl FrameBuffer {
         }
     }
 
-    /// How many more packets the frame of `packet` takes without being whole; none where it has not
-    /// begun.
+    /// How many packets the frame of `packet` lacks. None where it has not begun, unless `may_begin`
+    /// and no other frame has: then nobody waits for it any longer.
     #[inline]
-    pub fn room(&self, packet: &MediaPacket) -> u16 {
+    pub fn room(&self, packet: &MediaPacket, may_begin: bool) -> u16 {
         let place = u64::from(packet.frame).checked_sub(self.base);
-        let slot = place.and_then(|place| self.slots.get(place as usize)).filter(|slot| slot.has_packets());
-        slot.map_or(0, |slot| packet.count.saturating_sub(slot.received + slot.parity + 1))
+        let Some((place, slot)) = place.and_then(|place| Some((place, self.slots.get(place as usize)?))) else {
+            return 0;
+        };
+        let begins = may_begin && place == 0 && self.begun == 0;
+        if begins || slot.has_packets() { packet.count.saturating_sub(slot.received + slot.parity) } else { 0 }
     }
 
-    /// Take `packets` video packets from `first` on, no more than [`FrameBuffer::room`] has; the last
-    /// came at `now`.
+    /// Take `packets` video packets from `first` on, no more than [`FrameBuffer::room`] has; the first
+    /// and the last came then.
     #[inline]
-    pub fn insert_plain(&mut self, now: Timestamp, first: &MediaPacket, packets: u16) {
+    pub fn insert_plain(&mut self, arrivals: (Timestamp, Timestamp), first: &MediaPacket, packets: u16) -> Inserted {
         let place = u64::from(first.frame).wrapping_sub(self.base) as usize;
-        let Some(slot) = self.slots.get_mut(place) else { return };
-        slot.last_arrival = now;
+        let Some(slot) = self.slots.get_mut(place) else { return Inserted::Refused };
+        let begins = !slot.has_packets();
+        if begins {
+            slot.first_arrival = arrivals.0;
+            self.begun = self.begun.max(place + 1);
+        }
+        slot.last_arrival = arrivals.1;
         slot.count = first.count;
         slot.received += packets;
         slot.next_rtp_seq = Some(first.rtp_seq + u32::from(first.count) - u32::from(first.index));
+        match (slot.is_complete(), begins) {
+            (true, _) => Inserted::Completes,
+            (false, true) => Inserted::Begins,
+            (false, false) => Inserted::Adds,
+        }
     }
 
     /// Frames between the one wanted next and the newest coded one, both included.
@@ -287,6 +300,25 @@ mod tests {
         assert_eq!((buffer.waiting_since(), buffer.overtaken_since()), (Some(Timestamp::from_millis(5)), None));
         buffer.insert(Timestamp::from_millis(9), &packet(1, 0, PacketKind::Video));
         assert_eq!(buffer.overtaken_since(), Some(Timestamp::from_millis(9)));
+    }
+
+    #[test]
+    fn packets_in_a_row_may_begin_a_frame_that_no_other_is_begun_beside() {
+        let of_three = |frame, index: u16| {
+            let packet = packet(frame, index, PacketKind::Video);
+            MediaPacket { count: 3, rtp_seq: index.into(), ..packet }
+        };
+        let (mut rows, mut singles) = (buffer(2), buffer(2));
+        assert_eq!((rows.room(&of_three(0, 0), false), rows.room(&of_three(0, 0), true)), (0, 3));
+        assert_eq!(rows.room(&of_three(1, 0), true), 0, "the frame before it has not come");
+        let came = (Timestamp::from_millis(1), Timestamp::from_millis(2));
+        assert_eq!(rows.insert_plain(came, &of_three(0, 0), 2), Inserted::Begins);
+        for index in 0..2 {
+            singles.insert(Timestamp::from_millis(1 + i64::from(index)), &of_three(0, index));
+        }
+        assert_eq!(rows.room(&of_three(0, 2), true), 1);
+        assert_eq!(rows.room(&of_three(1, 0), true), 0);
+        assert_eq!((rows.begun, rows.pop()), (singles.begun, singles.pop()));
     }
 
     #[test]

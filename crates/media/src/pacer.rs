@@ -242,6 +242,13 @@ impl Pacer {
         self.queued
     }
 
+    /// Nothing waits and nothing is to be filled up or probed: there is nothing to pop before something
+    /// changes.
+    #[inline]
+    pub fn is_idle(&self) -> bool {
+        self.packets == 0 && self.padding.rate == DataRate::ZERO && self.clusters.is_empty() && !self.congested
+    }
+
     /// Time to drain them at the pacing rate; zero where nothing waits.
     pub fn drain_time(&self) -> TimeDelta {
         match (self.queued, self.pacing.rate) {

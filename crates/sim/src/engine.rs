@@ -53,19 +53,21 @@ impl Engine {
         let sampling = recorder.level() >= LogLevel::Series;
         let mut sample_due = if sampling { start + SERIES_INTERVAL } else { Timestamp::MAX };
         let mut turn_due = self.next_turn();
+        let ahead = self.reverse.is_eager();
         loop {
             let arrival = self.forward.next_arrival();
             let feedback = self.reverse.next_arrival().unwrap_or(Timestamp::MAX);
-            let others = feedback.min(sender_due).min(sample_due.min(turn_due));
-            let other = others.min(receiver_due);
+            let other = feedback.min(sender_due).min(sample_due.min(turn_due)).min(receiver_due);
             // Most of what happens is arrivals.
             if arrival <= other && arrival < end {
-                if self.arrive_in_line(others.min(receiver_due.min(end) - TimeDelta::from_nanos(1)), recorder) {
-                    continue;
-                }
-                self.arrive(arrival, recorder);
+                // What the sender does meanwhile cannot overtake what is in line, nor learn of its arrival
+                // before word of it is back, so the receiver may be ahead of it; unless a stage of the way
+                // back holds packets and must see pushes and pops in the order of time.
+                let until = receiver_due.min(end) - TimeDelta::from_nanos(1);
+                let until = if ahead { until } else { until.min(other) };
+                let last = self.arrive_in_line(until, recorder).unwrap_or_else(|| self.arrive(arrival, recorder));
                 if !self.receiver.is_settled() {
-                    receiver_due = self.turn_receiver(arrival, &mut wake, recorder);
+                    receiver_due = self.turn_receiver(last, &mut wake, recorder);
                 }
                 continue;
             }
@@ -110,17 +112,18 @@ impl Engine {
     }
 
     /// Packets of one train that come by `until`, the one behind the other, and change nothing
-    /// that is due, and that came unmarked: most packets do. False where the next packet is none of these.
+    /// that is due, but that the last may complete a frame: most packets do. When it came; `None` where
+    /// the next packet is none of these.
     #[inline]
-    fn arrive_in_line(&mut self, until: Timestamp, recorder: &mut Recorder) -> bool {
-        let Some((train, place, exits)) = self.forward.line() else { return false };
+    fn arrive_in_line(&mut self, until: Timestamp, recorder: &mut Recorder) -> Option<Timestamp> {
+        let (train, place, exits) = self.forward.line()?;
         let most = usize::from(self.receiver.plain_ahead(train, place)).min(exits.len());
         let exits = &exits[..most];
         let packets = match exits.last() {
             Some(&last) if last <= until => most,
             _ => exits.iter().take_while(|&&at| at <= until).count(),
         };
-        let Some(&first) = exits[..packets].first() else { return false };
+        let (&first, &last) = (exits[..packets].first()?, exits[..packets].last()?);
         let smaller = train.smaller_among(place + packets as u16) - train.smaller_among(place);
         let size_bytes = train.size_bytes(place);
         let run = RunArrived {
@@ -133,14 +136,15 @@ impl Engine {
         };
         recorder.record(first, &Record::RunArrived(run));
         let clock = &self.clock;
-        self.receiver.take_run(train, place, run.arrivals.iter().map(|&at| clock.local(at)));
+        let arrivals = run.arrivals.iter().map(|&at| clock.local(at));
+        self.receiver.take_run(train, place, arrivals, &mut At(recorder, last));
         self.forward.skip(packets as u16);
-        true
+        Some(last)
     }
 
-    /// The forward path has something for the receiver, or work to do.
+    /// The forward path has something for the receiver, or work to do; `now`.
     #[inline(never)]
-    fn arrive(&mut self, now: Timestamp, recorder: &mut Recorder) {
+    fn arrive(&mut self, now: Timestamp, recorder: &mut Recorder) -> Timestamp {
         let local = self.clock.local(now);
         match self.forward.pop(now) {
             Some(Arrival::Media(packet)) => {
@@ -158,6 +162,7 @@ impl Engine {
             None => {}
         }
         self.note_drops(now, recorder);
+        now
     }
 
     /// Do what the receiver wants; when it is due again, true time.

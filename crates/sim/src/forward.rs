@@ -241,6 +241,7 @@ mod tests {
             enqueued: Timestamp::ZERO,
             departure: Timestamp::ZERO,
             rtp_seq: first as u32,
+            rtx_seq: 0,
             ssrc: 1,
             frame: 0,
             index: 0,
@@ -248,6 +249,7 @@ mod tests {
             size_bytes: 1_000,
             payload_bytes: 900,
             kind: PacketKind::Video,
+            ecn: Ecn::NotEct,
             probe_cluster: None,
         };
         Train { first: packet, packets, larger: packets / 2 }

@@ -1,5 +1,6 @@
 //! From what was recorded to the summary row: the definitions of docs/run-folder.md as code.
 
+use crate::quantile::Spread;
 use crate::recorder::{Recorder, has_arrived};
 use crate::summary::Summary;
 use legato_units::{DataRate, TimeDelta, Timestamp};
@@ -82,11 +83,17 @@ impl Recorder {
     }
 
     fn delays(&mut self, summary: &mut Summary) {
-        let arrived = self.one_way_delay_us.iter().copied().filter(|&us| has_arrived(us));
         self.scratch.clear();
-        self.scratch.extend(arrived);
-        if let Some([p50, p95, p98]) = self.quantiles.of(&self.scratch, [0.5, 0.95, 0.98]) {
-            let (mean, least) = (mean_ms(&self.scratch), ms(self.scratch.iter().copied().min().unwrap_or(0)));
+        self.scratch.resize(self.one_way_delay_us.len(), 0);
+        let mut spread = Spread::NONE;
+        for &us in self.one_way_delay_us.iter().filter(|&&us| has_arrived(us)) {
+            self.scratch[spread.count] = us;
+            spread.add(us);
+        }
+        self.scratch.truncate(spread.count);
+        if let Some(spread) = spread.known() {
+            let [p50, p95, p98] = self.quantiles.within(&self.scratch, &spread, [0.5, 0.95, 0.98]);
+            let (mean, least) = (spread.mean_ms(), ms(spread.least));
             summary.one_way_delay_mean_ms = Some(mean);
             summary.one_way_delay_p50_ms = Some(ms(p50));
             summary.one_way_delay_p95_ms = Some(ms(p95));
@@ -94,14 +101,16 @@ impl Recorder {
             summary.queue_delay_mean_ms = Some(mean - least);
             summary.queue_delay_p95_ms = Some(ms(p95) - least);
         }
-        if let Some([p50, p95, p98]) = self.quantiles.of(&self.rtt_us, [0.5, 0.95, 0.98]) {
-            summary.rtt_mean_ms = Some(mean_ms(&self.rtt_us));
+        if let Some(spread) = Spread::of(&self.rtt_us) {
+            let [p50, p95, p98] = self.quantiles.within(&self.rtt_us, &spread, [0.5, 0.95, 0.98]);
+            summary.rtt_mean_ms = Some(spread.mean_ms());
             summary.rtt_p50_ms = Some(ms(p50));
             summary.rtt_p95_ms = Some(ms(p95));
             summary.rtt_p98_ms = Some(ms(p98));
         }
-        if let Some([p95]) = self.quantiles.of(&self.pacer_delay_us, [0.95]) {
-            summary.pacer_delay_mean_ms = Some(mean_ms(&self.pacer_delay_us));
+        if let Some(p95) = self.pacer_delay_us.quantile(0.95) {
+            let (sum, count) = self.pacer_delay_us.sum();
+            summary.pacer_delay_mean_ms = Some(sum as f64 / count as f64 / 1e3);
             summary.pacer_delay_p95_ms = Some(ms(p95));
         }
     }
@@ -168,15 +177,17 @@ impl Recorder {
             &self.frames,
             &mut self.scratch,
         );
-        if let Some([p50, p95, p98]) = self.quantiles.of(&self.scratch, [0.5, 0.95, 0.98]) {
-            summary.frame_delay_mean_ms = Some(mean_ms(&self.scratch));
+        if let Some(spread) = Spread::of(&self.scratch) {
+            let [p50, p95, p98] = self.quantiles.within(&self.scratch, &spread, [0.5, 0.95, 0.98]);
+            summary.frame_delay_mean_ms = Some(spread.mean_ms());
             summary.frame_delay_p50_ms = Some(ms(p50));
             summary.frame_delay_p95_ms = Some(ms(p95));
             summary.frame_delay_p98_ms = Some(ms(p98));
         }
         delays(|row| row.rendered, &self.frames, &mut self.scratch);
-        if let Some([p95, p98]) = self.quantiles.of(&self.scratch, [0.95, 0.98]) {
-            summary.render_delay_mean_ms = Some(mean_ms(&self.scratch));
+        if let Some(spread) = Spread::of(&self.scratch) {
+            let [p95, p98] = self.quantiles.within(&self.scratch, &spread, [0.95, 0.98]);
+            summary.render_delay_mean_ms = Some(spread.mean_ms());
             summary.render_delay_p95_ms = Some(ms(p95));
             summary.render_delay_p98_ms = Some(ms(p98));
         }
@@ -242,8 +253,11 @@ fn ms(us: u32) -> f64 {
     f64::from(us) / 1e3
 }
 
-fn mean_ms(us: &[u32]) -> f64 {
-    us.iter().map(|&us| u64::from(us)).sum::<u64>() as f64 / us.len() as f64 / 1e3
+impl Spread {
+    /// Of microseconds.
+    fn mean_ms(&self) -> f64 {
+        self.sum as f64 / self.count as f64 / 1e3
+    }
 }
 
 #[cfg(test)]

@@ -21,8 +21,12 @@ impl Default for Quantiles {
 impl Quantiles {
     /// The quantiles `ranks` (each in (0, 1], ascending) of `values`; `None` of nothing.
     pub fn of<const N: usize>(&mut self, values: &[u32], ranks: [f64; N]) -> Option<[u32; N]> {
-        let (&first, rest) = values.split_first()?;
-        let (least, most) = rest.iter().fold((first, first), |(least, most), &v| (least.min(v), most.max(v)));
+        Some(self.within(values, &Spread::of(values)?, ranks))
+    }
+
+    /// The same where the spread of `values` is known.
+    pub(crate) fn within<const N: usize>(&mut self, values: &[u32], spread: &Spread, ranks: [f64; N]) -> [u32; N] {
+        let (least, most) = (spread.least, spread.most);
         // Buckets of equal width, a power of two.
         let shift = (32 - (most - least).leading_zeros()).saturating_sub(BUCKETS_LOG2);
         self.counts.fill(0);
@@ -39,7 +43,7 @@ impl Quantiles {
             (place, (wanted - below - 1) as usize)
         });
         if shift == 0 {
-            return Some(places.map(|(place, _)| least + place as u32));
+            return places.map(|(place, _)| least + place as u32);
         }
         // One more pass for all ranks: what is in their buckets.
         let mut is_wanted = [false; 1 << BUCKETS_LOG2];
@@ -49,14 +53,92 @@ impl Quantiles {
         self.bucket.extend(values.iter().filter(inside));
         let mut before = 0;
         let mut last = places[0].0;
-        Some(places.map(|(place, within)| {
+        places.map(|(place, within)| {
             if place != last {
                 // Buckets ascend, so all of the one before are smaller.
                 before += self.counts[last] as usize;
                 last = place;
             }
             *self.bucket.select_nth_unstable(before + within).1
-        }))
+        })
+    }
+}
+
+/// What one walk over values tells of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Spread {
+    pub least: u32,
+    pub most: u32,
+    pub sum: u64,
+    pub count: usize,
+}
+
+impl Spread {
+    /// Of nothing yet.
+    pub const NONE: Self = Self { least: u32::MAX, most: 0, sum: 0, count: 0 };
+
+    /// Of `values`; `None` of nothing.
+    pub fn of(values: &[u32]) -> Option<Self> {
+        let mut spread = Self::NONE;
+        values.iter().for_each(|&value| spread.add(value));
+        spread.known()
+    }
+
+    /// One more value.
+    #[inline]
+    pub fn add(&mut self, value: u32) {
+        self.least = self.least.min(value);
+        self.most = self.most.max(value);
+        self.sum += u64::from(value);
+        self.count += 1;
+    }
+
+    /// Itself, unless it is of nothing.
+    pub fn known(self) -> Option<Self> {
+        (self.count > 0).then_some(self)
+    }
+}
+
+/// Values that come in runs of equal ones: each with how often.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Runs {
+    runs: Vec<(u32, u32)>,
+}
+
+impl Runs {
+    pub fn clear(&mut self) {
+        self.runs.clear();
+    }
+
+    /// `count` more of `value`.
+    #[inline]
+    pub fn push(&mut self, value: u32, count: u32) {
+        match self.runs.last_mut() {
+            Some((last, counted)) if *last == value => *counted += count,
+            _ => self.runs.push((value, count)),
+        }
+    }
+
+    /// Sum and number of all of them.
+    pub fn sum(&self) -> (u64, u64) {
+        let add = |(sum, count), &(value, times): &(u32, u32)| {
+            (sum + u64::from(value) * u64::from(times), count + u64::from(times))
+        };
+        self.runs.iter().fold((0, 0), add)
+    }
+
+    /// The `rank`-quantile, `None` of nothing. Sorts the runs: nothing may be pushed behind it.
+    pub fn quantile(&mut self, rank: f64) -> Option<u32> {
+        let count = self.sum().1;
+        self.runs.sort_unstable();
+        let mut wanted = ((rank * count as f64).ceil() as u64).clamp(1, count.max(1));
+        for &(value, times) in &self.runs {
+            if wanted <= u64::from(times) {
+                return Some(value);
+            }
+            wanted -= u64::from(times);
+        }
+        None
     }
 }
 
@@ -83,6 +165,22 @@ mod tests {
                 assert_eq!(quantiles.of(&values, [0.05, 0.5, 0.95, 0.98, 1.0]), Some(expected), "{length} {scale}");
             }
         }
+    }
+
+    #[test]
+    fn runs_have_the_quantiles_of_what_they_stand_for() {
+        let (mut runs, mut values) = (Runs::default(), Vec::new());
+        for n in 0..300_u32 {
+            let (value, times) = (n * 7 % 13 * (n % 3), n % 5 + 1);
+            runs.push(value, times);
+            values.extend(std::iter::repeat_n(value, times as usize));
+        }
+        let spread = Spread::of(&values).unwrap();
+        assert_eq!(runs.sum(), (spread.sum, spread.count as u64));
+        for rank in [0.05, 0.5, 0.95, 1.0] {
+            assert_eq!(runs.quantile(rank), Quantiles::default().of(&values, [rank]).map(|[value]| value), "{rank}");
+        }
+        assert_eq!(Runs::default().quantile(0.5), None);
     }
 
     #[test]

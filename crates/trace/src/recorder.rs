@@ -1,7 +1,7 @@
 //! Keeps what a call's figures and tables need. One a thread, reused from call to call.
 
 use crate::freeze::{Freeze, GapWatch};
-use crate::quantile::Quantiles;
+use crate::quantile::{Quantiles, Runs};
 use crate::record::{FrameDecoded, FrameEncoded, PacketSent, Record, RunArrived, TrainSent};
 use crate::sink::TraceSink;
 use legato_control::PacketKind;
@@ -111,7 +111,7 @@ pub struct Recorder {
     /// By transport-wide sequence number, in microseconds.
     pub(crate) one_way_delay_us: Vec<u32>,
     pub(crate) rtt_us: Vec<u32>,
-    pub(crate) pacer_delay_us: Vec<u32>,
+    pub(crate) pacer_delay_us: Runs,
     pub(crate) frames: Vec<FrameRow>,
     pub(crate) freezes: Vec<Freeze>,
     pub(crate) series: Vec<SeriesRow>,
@@ -181,9 +181,9 @@ impl Recorder {
     pub fn begin(&mut self, level: LogLevel, start: Timestamp) {
         self.level = level;
         self.start = start;
-        for values in [&mut self.one_way_delay_us, &mut self.rtt_us, &mut self.pacer_delay_us] {
-            values.clear();
-        }
+        self.one_way_delay_us.clear();
+        self.rtt_us.clear();
+        self.pacer_delay_us.clear();
         self.frames.clear();
         self.freezes.clear();
         self.series.clear();
@@ -258,7 +258,7 @@ impl Recorder {
     fn train_sent(&mut self, now: Timestamp, train: &TrainSent) {
         let (packets, kind) = (u64::from(train.packets), train.first.kind);
         let bytes = packets * u64::from(train.first.size_bytes) - u64::from(train.smaller);
-        self.one_way_delay_us.extend((0..train.packets).map(|_| NOT_ARRIVED));
+        self.one_way_delay_us.resize(self.one_way_delay_us.len() + usize::from(train.packets), NOT_ARRIVED);
         self.totals.sent_bytes += bytes;
         match kind {
             PacketKind::Padding => self.totals.padding_bytes += bytes,
@@ -268,8 +268,7 @@ impl Recorder {
             PacketKind::Audio => {}
         }
         if kind != PacketKind::Padding {
-            let queued = micros(train.first.queued);
-            self.pacer_delay_us.extend((0..train.packets).map(|_| queued));
+            self.pacer_delay_us.push(micros(train.first.queued), u32::from(train.packets));
         }
         if self.wants_series() {
             let bin = self.bin(now);
@@ -353,12 +352,16 @@ impl Recorder {
     fn feedback(&mut self, now: Timestamp, reports: &[legato_control::PacketReport]) {
         let back = micros(self.feedback_delay);
         let before = self.rtt_us.len();
+        self.rtt_us.resize(before + reports.len(), 0);
+        let mut told = before;
         for report in reports {
             if report.arrived() {
                 let forth = self.one_way_delay_us[report.transport_seq as usize];
-                self.rtt_us.push(forth.saturating_add(back));
+                self.rtt_us[told] = forth.saturating_add(back);
+                told += 1;
             }
         }
+        self.rtt_us.truncate(told);
         if self.wants_series() {
             let told = self.rtt_us.len() - before;
             let sum: u64 = self.rtt_us[before..].iter().map(|&us| u64::from(us)).sum();
@@ -494,5 +497,39 @@ impl SeriesRow {
     /// Of the last frame shown in the bin.
     pub fn height(&self) -> Option<u16> {
         (self.rendered > 0).then_some(self.height)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_of_arrivals_is_recorded_as_its_packets_are() {
+        let ms = Timestamp::from_millis;
+        let (mut runs, mut singles) = (Recorder::default(), Recorder::default());
+        let arrivals = [ms(95), ms(99), ms(101), ms(230)];
+        for recorder in [&mut runs, &mut singles] {
+            recorder.begin(LogLevel::Packets, ms(0));
+            let first = PacketSent {
+                transport_seq: 0,
+                ssrc: 1,
+                kind: PacketKind::Video,
+                size_bytes: 900,
+                sequence: Some(0),
+                queued: TimeDelta::ZERO,
+            };
+            let train = TrainSent { first, packets: 4, smaller: 1 };
+            recorder.record(ms(50), &Record::TrainSent(train));
+        }
+        let run = RunArrived { transport_seq: 0, size_bytes: 900, smaller: 1, departure: ms(50), arrivals: &arrivals };
+        runs.record(ms(95), &Record::RunArrived(run));
+        for (transport_seq, (&at, size_bytes)) in (0..).zip(arrivals.iter().zip([900, 900, 900, 899])) {
+            singles.record(at, &Record::PacketArrived { transport_seq, size_bytes, departure: ms(50) });
+        }
+        assert_eq!(runs.one_way_delay_us, singles.one_way_delay_us);
+        assert_eq!((runs.series(), runs.packets()), (singles.series(), singles.packets()));
+        assert_eq!(runs.totals.received_bytes, singles.totals.received_bytes);
+        assert_eq!(runs.totals.packets_received, 4);
     }
 }

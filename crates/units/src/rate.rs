@@ -34,7 +34,11 @@ impl DataRate {
     /// A rate in bit/s, rounded to the nearest; negative and NaN become zero, too large saturates.
     #[inline]
     pub fn from_bps_f64(bps: f64) -> Self {
-        Self(bps.round_ties_even() as u64)
+        // Above 2^52 a double has no fraction, so adding that much rounds and taking it away again keeps
+        // the rest. What is negative stays so, and the cast makes zero of it. The processor's own
+        // instruction is not in every 64-bit one, and without it rounding is a call.
+        const WHOLE: f64 = (1u64 << 52) as f64;
+        Self(if bps < WHOLE { (bps + WHOLE) - WHOLE } else { bps } as u64)
     }
     /// Bits per second.
     #[inline]
@@ -120,6 +124,13 @@ mod tests {
     fn kilo_and_mega_are_powers_of_ten() {
         assert_eq!(DataRate::from_mbps(1), DataRate::from_kbps(1_000));
         assert_eq!(DataRate::from_kbps(1).to_string(), "1.0 kbit/s");
+    }
+
+    #[test]
+    fn floats_round_to_the_nearest_and_halves_to_even() {
+        for bps in [0.0, 0.5, 1.5, 2.5, 0.499_999_999_999_999_94, 1e6 + 0.5, 4.5e15, 1e16, 9.9e18, -0.5, -7.0, -1e300] {
+            assert_eq!(DataRate::from_bps_f64(bps).as_bps(), bps.round_ties_even() as u64, "{bps}");
+        }
     }
 
     #[test]

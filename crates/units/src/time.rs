@@ -114,12 +114,12 @@ impl TimeDelta {
     /// A span of seconds, rounded to the nearest nanosecond; saturates, and NaN becomes zero.
     #[inline]
     pub fn from_secs_f64(s: f64) -> Self {
-        Self((s * 1e9).round_ties_even() as i64)
+        Self(to_nearest(s * 1e9))
     }
     /// A span of milliseconds, rounded to the nearest nanosecond; saturates, and NaN becomes zero.
     #[inline]
     pub fn from_millis_f64(ms: f64) -> Self {
-        Self((ms * 1e6).round_ties_even() as i64)
+        Self(to_nearest(ms * 1e6))
     }
     /// Nanoseconds.
     #[inline]
@@ -156,6 +156,16 @@ impl TimeDelta {
     pub const fn is_negative(self) -> bool {
         self.0 < 0
     }
+}
+
+/// To the nearest whole number, halves to even ones; saturates, and NaN becomes zero. Between 2^52 and
+/// 2^53 doubles are whole numbers, so adding that much rounds. The processor's own instruction is not
+/// in every 64-bit one, and without it rounding is a call.
+#[inline]
+fn to_nearest(value: f64) -> i64 {
+    const WHOLE: f64 = (3u64 << 51) as f64;
+    const MOST: f64 = (1u64 << 51) as f64;
+    if value.abs() < MOST { ((value + WHOLE) - WHOLE) as i64 } else { value.round_ties_even() as i64 }
 }
 
 macro_rules! instant_arithmetic {
@@ -273,6 +283,14 @@ mod tests {
         assert_eq!(TimeDelta::from_secs_f64(0.1), TimeDelta::from_millis(100));
         assert_eq!(TimeDelta::from_millis_f64(f64::NAN), TimeDelta::ZERO);
         assert_eq!(TimeDelta::from_secs_f64(f64::INFINITY), TimeDelta::MAX);
+    }
+
+    #[test]
+    fn rounding_is_to_the_nearest_and_halves_go_to_even() {
+        for ns in [0.0, 0.5, 1.5, 2.5, 0.499_999_999_999_999_94, 1e12 + 0.5, 2.3e15, 1e17] {
+            assert_eq!(to_nearest(ns), ns.round_ties_even() as i64);
+            assert_eq!(to_nearest(-ns), (-ns).round_ties_even() as i64);
+        }
     }
 
     #[test]

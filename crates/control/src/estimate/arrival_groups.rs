@@ -65,6 +65,21 @@ impl ArrivalGroups {
         self.open(departure, arrival, now, size)
     }
 
+    /// The first packet of a run, which left at `departure`, is taken; take the others,
+    /// of `size` together, the last of which came at `arrival`. False where they must be taken one by
+    /// one: they would not all join the group that the first is in.
+    #[inline]
+    pub fn join_run(&mut self, departure: Timestamp, arrival: PeerTimestamp, now: Timestamp, size: DataSize) -> bool {
+        // Nothing has left since: the gap between departures is none, and they join.
+        let Some(current) = self.current.as_mut().filter(|group| group.last_departure == departure) else {
+            return false;
+        };
+        current.last_arrival = arrival;
+        current.reported = now;
+        current.size_bytes = current.size_bytes.wrapping_add(size.as_bytes());
+        true
+    }
+
     /// The packet opens a group.
     #[inline(never)]
     fn open(
@@ -174,6 +189,37 @@ mod tests {
         assert_eq!(feed(&mut groups, &stalled), [delta(20_000, 20_000, 0)]);
         // 40, 60 and 80 ms arrived within 2 ms: together they end at departure 80, arrival 92.
         assert_eq!(feed(&mut groups, &[(100_000, 112_000, 1)]), [delta(60_000, 62_000, 2)]);
+    }
+
+    #[test]
+    fn a_run_that_left_at_one_instant_fares_as_its_packets_do() {
+        let [mut one_by_one, mut together] = [ArrivalGroups::default(), ArrivalGroups::default()];
+        let peer = |us: i64| PeerTimestamp::from_nanos(us * 1_000);
+        let mut state = 1_u32;
+        let mut arrival_us = 0;
+        for n in 0..2_000_i64 {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            // Some runs leave before those in front of them; some links stall.
+            let departure = Timestamp::from_millis(n * 4 - i64::from(state >> 28) * 2);
+            let packets = i64::from(state >> 24 & 7) + 1;
+            let arrivals: Vec<_> = (0..packets).map(|k| arrival_us + 900 * k).collect();
+            arrival_us += 900 * packets + i64::from(state >> 16 & 0xfff);
+            let now = Timestamp::from_millis(n * 5);
+            let size = DataSize::from_bytes(100);
+            let told: Vec<_> =
+                arrivals.iter().filter_map(|&us| one_by_one.on_packet(departure, peer(us), now, size)).collect();
+            let first = together.on_packet(departure, peer(arrivals[0]), now, size);
+            let last = arrivals[arrivals.len() - 1];
+            let rest = DataSize::from_bytes(100 * (packets as u64 - 1));
+            if together.join_run(departure, peer(last), now, rest) {
+                assert_eq!(told, Vec::from_iter(first));
+            } else {
+                let others = &arrivals[1..];
+                let others = others.iter().filter_map(|&us| together.on_packet(departure, peer(us), now, size));
+                assert_eq!(told, first.into_iter().chain(others).collect::<Vec<_>>());
+            }
+            assert_eq!(format!("{one_by_one:?}"), format!("{together:?}"));
+        }
     }
 
     #[test]

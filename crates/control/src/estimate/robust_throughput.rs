@@ -7,6 +7,7 @@
 //! The window is not walked at every feedback: sums run along, and so do the eight longest gaps. As
 //! long gaps leave, others as long come; only when fewer than two are left are they looked for anew.
 
+use crate::PacketReport;
 use legato_units::{DataRate, DataSize, PeerTimestamp, TimeDelta, Timestamp};
 
 /// The window over arrived packets, in order of arrival.
@@ -112,21 +113,57 @@ impl RobustThroughput {
         self.window.end = end + 1;
     }
 
+    /// Take packets that left at one instant and arrived in this order, all of them at known times.
+    #[inline]
+    pub fn on_run(&mut self, departure: Timestamp, run: &[PacketReport]) {
+        let (len, end) = (self.window.len(), self.window.end);
+        let arrivals = run.iter().filter_map(|report| Some((report.arrival()?, report.size)));
+        let newest = if len > 0 { Some(*self.window.get(end - 1)) } else { None };
+        let first = run.first().and_then(PacketReport::arrival);
+        let in_order = newest.is_some_and(|newest| first.is_some_and(|first| first >= newest.arrival));
+        let (Some(newest), true) = (newest, in_order && len + run.len() <= RING) else {
+            return arrivals.for_each(|(arrival, size)| self.on_packet(departure, arrival, size));
+        };
+        self.inversions += usize::from(departure < newest.departure);
+        let (mut at, mut before, mut bytes) = (end, newest.arrival, self.bytes);
+        for (arrival, size) in arrivals {
+            let packet = Packet { departure, arrival, size_bytes: size.as_bytes().min(MAX_SIZE_BYTES) };
+            self.gaps.push(Gap { span: arrival - before, at });
+            self.window.set(at, packet);
+            bytes += packet.size_bytes;
+            before = arrival;
+            at += 1;
+        }
+        self.bytes = bytes;
+        self.window.end = at;
+    }
+
     /// Drop what is too old. Call once after the packets of a feedback.
     #[inline]
     pub fn trim(&mut self) {
         if self.window.len() == 0 {
             return;
         }
-        let last = self.window.get(self.window.end - 1).arrival;
+        let end = self.window.end;
+        let last = self.window.get(end - 1).arrival;
+        let (mut at, mut bytes, mut discarded) = (self.window.first, self.bytes, self.discarded_departure);
+        let mut first = *self.window.get(at);
         loop {
-            let (len, span) = (self.window.len(), last - self.window.get(self.window.first).arrival);
+            let (len, span) = (end - at, last - first.arrival);
             let keep = span <= SPAN || (len <= MIN_PACKETS && span <= MAX_SPAN);
-            if keep && len <= MAX_PACKETS {
-                return;
+            // The last packet is no older than itself, so the window is never emptied here.
+            if (keep && len <= MAX_PACKETS) || len == 1 {
+                break;
             }
-            self.drop_first();
+            discarded = discarded.max(first.departure);
+            bytes -= first.size_bytes;
+            at += 1;
+            let next = *self.window.get(at);
+            self.inversions -= usize::from(next.departure < first.departure);
+            self.gaps.remove(Gap { span: next.arrival - first.arrival, at });
+            first = next;
         }
+        (self.window.first, self.bytes, self.discarded_departure) = (at, bytes, discarded);
     }
 
     #[inline(always)]

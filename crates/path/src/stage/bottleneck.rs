@@ -103,26 +103,30 @@ impl Waiting {
     }
 }
 
-/// Send packets of one size one after the other; `at` says when each comes and is left saying when
-/// it has left.
+/// Send packets of one size that came at `now` one after the other, behind the departure `last`; `at`
+/// is left saying when each has left. The last departure, this one's or the one before.
 #[inline(always)]
 fn line_up(
     capacity: &mut (impl Capacity + ?Sized),
     waiting: &mut Waiting,
-    last_departure: Timestamp,
+    (now, last): (Timestamp, Timestamp),
     size: DataSize,
     at: &mut [Timestamp],
 ) -> Timestamp {
-    let mut last = last_departure;
-    for at in at {
-        let start = last.max(*at);
-        last = capacity.transmit_end(start, size);
-        if start > *at {
-            waiting.push(start, size.as_bytes());
-        }
-        *at = last;
+    let begin = now.max(last);
+    let mut departure = begin;
+    for at in at.iter_mut() {
+        departure = capacity.transmit_end(departure, size);
+        *at = departure;
     }
-    last
+    // Each waits until the one before it is gone; only the first may find the link free.
+    let Some(before) = at.len().checked_sub(1) else { return last };
+    let first = if begin > now { Some(begin) } else { None };
+    let behind = at[..before].iter().copied();
+    waiting.bytes += size.as_bytes() * (before as u64 + u64::from(first.is_some()));
+    waiting.packets.extend(first.map(|start| (start, size.as_bytes())));
+    waiting.packets.extend(behind.map(|start| (start, size.as_bytes())));
+    departure
 }
 
 impl Eager for Bottleneck {
@@ -153,12 +157,11 @@ impl Eager for Bottleneck {
     #[inline]
     fn pass(&mut self, burst: &Burst, at: &mut [Timestamp], lost: &mut Vec<Lost>) {
         let (packets, bytes) = (usize::from(burst.packets), burst.bytes());
-        let Some(&first) = at.first().filter(|_| is_whole(at, lost) && !self.rescales) else {
-            return pass_each(self, burst, at, lost);
-        };
+        let together = is_whole(at, lost) && at.first() == at.last() && !self.rescales;
+        let Some(&now) = at.first().filter(|_| together) else { return pass_each(self, burst, at, lost) };
         let spare = self.waiting.packets.capacity() - self.waiting.packets.len();
         if spare < packets || self.is_full(packets, bytes) {
-            self.waiting.serve(first);
+            self.waiting.serve(now);
             if self.is_full(packets, bytes) {
                 return pass_each(self, burst, at, lost);
             }
@@ -167,7 +170,7 @@ impl Eager for Bottleneck {
         let mut rest = at;
         for (packets, size) in burst.runs() {
             let (run, behind) = rest.split_at_mut(packets);
-            let (waiting, last) = (&mut self.waiting, self.last_departure);
+            let (waiting, last) = (&mut self.waiting, (now, self.last_departure));
             self.last_departure = match &mut self.capacity {
                 LinkCapacity::Constant(link) => line_up(link, waiting, last, size, run),
                 LinkCapacity::Custom(link) => line_up(link.as_mut(), waiting, last, size, run),

@@ -34,11 +34,13 @@ pub struct Encoder {
     packet: [u8; MAX_ENCODED_BYTES],
     /// The deltas, until it is known where the chunks end.
     deltas: [u8; MAX_ENCODED_BYTES],
+    /// The arrivals in ticks, [`NO_TICKS`] where there is none.
+    ticks: Vec<i64>,
 }
 
 impl Default for Encoder {
     fn default() -> Self {
-        Self { packet: [0; MAX_ENCODED_BYTES], deltas: [0; MAX_ENCODED_BYTES] }
+        Self { packet: [0; MAX_ENCODED_BYTES], deltas: [0; MAX_ENCODED_BYTES], ticks: Vec::new() }
     }
 }
 
@@ -56,53 +58,77 @@ impl Encoder {
         header: &Header,
         arrivals: impl IntoIterator<Item = Option<Timestamp>>,
     ) -> u16 {
-        let mut arrivals = arrivals.into_iter();
+        let mut ticks = std::mem::take(&mut self.ticks);
+        ticks.clear();
+        // One more than a packet tells of at most: whether there are more is seen by that.
+        let arrivals = arrivals.into_iter().take(usize::from(u16::MAX) + 1);
+        ticks.extend(arrivals.map(|arrival| arrival.map_or(NO_TICKS, to_ticks)));
+        let count = self.encode_ticks(out, header, &ticks);
+        self.ticks = ticks;
+        count
+    }
+
+    fn encode_ticks(&mut self, out: &mut Vec<u8>, header: &Header, ticks: &[i64]) -> u16 {
         let mut pending = Pending::default();
-        let (mut at, mut delta_len, mut count) = (FIXED_BYTES, 0, 0u16);
+        let (mut at, mut delta_len) = (FIXED_BYTES, 0);
         // Up to the first arrival, which sets the reference.
-        let first_ticks = loop {
-            match arrivals.next() {
-                Some(Some(arrival)) => break to_ticks(arrival),
-                Some(None) if count < u16::MAX => {
-                    at = self.tell(&mut pending, at, MISSING);
-                    count += 1;
-                }
-                _ => return 0,
-            }
-        };
-        let reference = first_ticks.div_euclid(TICKS_PER_REFERENCE);
+        let Some(missing) = ticks.iter().position(|&ticks| ticks != NO_TICKS) else { return 0 };
+        if missing > usize::from(u16::MAX) {
+            return 0;
+        }
+        for _ in 0..missing {
+            at = self.tell(&mut pending, at, MISSING);
+        }
+        let reference = ticks[missing].div_euclid(TICKS_PER_REFERENCE);
         let mut last_ticks = reference * TICKS_PER_REFERENCE;
-        let mut next = Some(Some(first_ticks));
-        while let Some(arrival) = next {
+        let mut told = missing;
+        while told < ticks.len() {
             // The most that pending and this packet still become: 3 chunks, a delta, padding.
-            if count == u16::MAX || at + delta_len > MAX_ENCODED_BYTES - 3 * 2 - 2 - 3 {
+            if told == usize::from(u16::MAX) || at + delta_len > MOST_BEFORE_LAST {
                 break;
             }
-            let symbol = match arrival {
-                None => MISSING,
-                Some(ticks) => {
-                    let delta = ticks - last_ticks;
-                    last_ticks = ticks;
-                    if let Ok(small) = u8::try_from(delta) {
-                        self.deltas[delta_len] = small;
-                        delta_len += 1;
-                        SMALL
-                    } else if self.put_large(delta_len, delta) {
-                        delta_len += 2;
-                        LARGE
-                    } else {
-                        break;
-                    }
+            let symbol = if ticks[told] == NO_TICKS {
+                MISSING
+            } else {
+                let delta = ticks[told] - last_ticks;
+                if let Ok(small) = u8::try_from(delta) {
+                    self.deltas[delta_len] = small;
+                    delta_len += 1;
+                    last_ticks = ticks[told];
+                    SMALL
+                } else if self.put_large(delta_len, delta) {
+                    delta_len += 2;
+                    last_ticks = ticks[told];
+                    LARGE
+                } else {
+                    break;
                 }
             };
-            if pending.repeats(symbol) {
-                pending.len += 1;
-            } else {
+            told += 1;
+            if !pending.repeats(symbol) {
                 at = self.tell(&mut pending, at, symbol);
+                continue;
             }
-            count += 1;
-            next = arrivals.next().map(|arrival| arrival.map(to_ticks));
+            pending.len += 1;
+            if symbol == SMALL {
+                // Most packets: they come soon after one another.
+                let room = (MAX_RUN - pending.len) as usize;
+                let room =
+                    room.min(usize::from(u16::MAX) - told).min((MOST_BEFORE_LAST + 1).saturating_sub(at + delta_len));
+                let mut run = 0;
+                for (delta, &ticks) in self.deltas[delta_len..].iter_mut().zip(&ticks[told..]).take(room) {
+                    // What is not there is too far away.
+                    let Ok(small) = u8::try_from(ticks.wrapping_sub(last_ticks)) else { break };
+                    *delta = small;
+                    last_ticks = ticks;
+                    run += 1;
+                }
+                delta_len += run;
+                told += run;
+                pending.len += run as u32;
+            }
         }
+        let count = told as u16;
         self.packet[at..at + 2].copy_from_slice(&pending.emit_all().to_be_bytes());
         at += 2;
         self.packet[at..at + delta_len].copy_from_slice(&self.deltas[..delta_len]);
@@ -252,6 +278,10 @@ fn repeat_two_bit(symbol: u32, len: u32) -> u32 {
     (symbol * 0x0555_5555) & ((1 << (2 * len)) - 1)
 }
 
+/// Stands for no arrival: before any there is, and so not within a small delta of one.
+const NO_TICKS: i64 = i64::MIN;
+/// Chunks and deltas may be so long before the last packet is told of.
+const MOST_BEFORE_LAST: usize = MAX_ENCODED_BYTES - 3 * 2 - 2 - 3;
 /// Bytes before the chunks.
 const FIXED_BYTES: usize = 20;
 const TICKS_PER_REFERENCE: i64 = REFERENCE_UNIT.as_nanos() / TICK.as_nanos();

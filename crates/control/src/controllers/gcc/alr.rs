@@ -99,6 +99,22 @@ impl AlrDetector {
         }
     }
 
+    /// Whether the region that a packet ends is not begun again by one behind it.
+    #[inline]
+    pub fn takes_trains(&self) -> bool {
+        self.stop_bytes <= self.start_bytes
+    }
+
+    /// Packets left at one instant: the first, and the others of `rest` together.
+    #[inline]
+    pub fn on_train_sent(&mut self, first: DataSize, rest: DataSize, now: Timestamp) {
+        self.on_sent(first, now);
+        if rest > DataSize::ZERO {
+            // Nothing is gained in between, so the budget only falls and the levels are met in order.
+            self.on_sent(rest, now);
+        }
+    }
+
     /// Since when the application limits, if it does.
     #[inline]
     pub fn started(&self) -> Option<Timestamp> {
@@ -146,6 +162,24 @@ mod tests {
         // 0.65 − 0.2 of the estimate fills a budget of 0.65 · 0.5 s.
         assert!(sender.send(1_500, 0.20));
         assert!(!sender.send(4_000, 1.0));
+    }
+
+    #[test]
+    fn packets_of_one_instant_count_together_as_they_do_one_by_one() {
+        let mut one_by_one = AlrDetector::new(AlrConfig::default());
+        one_by_one.set_estimate(ESTIMATE);
+        let mut together = one_by_one.clone();
+        let mut started = 0;
+        for n in 0..400 {
+            let now = Timestamp::from_millis(n * 33);
+            // Little for a while, then much, then little again.
+            let size = DataSize::from_bytes(if (100..200).contains(&n) { 900 } else { 60 });
+            (0..5).for_each(|_| one_by_one.on_sent(size, now));
+            together.on_train_sent(size, size * 4, now);
+            assert_eq!(format!("{one_by_one:?}"), format!("{together:?}"));
+            started += u32::from(together.started().is_some());
+        }
+        assert!(together.takes_trains() && (100..300).contains(&started), "{started}");
     }
 
     #[test]

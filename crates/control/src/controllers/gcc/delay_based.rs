@@ -2,6 +2,7 @@
 //! libwebrtc's `DelayBasedBwe` [libwebrtc-m150].
 
 use super::aimd::{Aimd, AimdConfig};
+use crate::PacketReport;
 use crate::estimate::arrival_groups::{ArrivalGroups, GroupDelta};
 use crate::estimate::trendline::{BandwidthUsage, Trendline};
 use legato_units::{DataRate, DataSize, PeerTimestamp, TimeDelta, Timestamp};
@@ -94,6 +95,20 @@ impl DelayBased {
     pub fn on_packet(&mut self, departure: Timestamp, arrival: PeerTimestamp, now: Timestamp, size: DataSize) {
         if let Some(delta) = self.groups.on_packet(departure, arrival, now, size) {
             self.on_group(delta, arrival);
+        }
+    }
+
+    /// Packets that left at one instant, of `bytes` together, and arrived in this order.
+    #[inline]
+    pub fn on_run(&mut self, departure: Timestamp, now: Timestamp, run: &[PacketReport], bytes: u64) {
+        let mut arrived = run.iter().filter_map(|report| Some((report.arrival()?, report.size)));
+        let (Some((first, size)), Some(last)) = (arrived.next(), run.last().and_then(PacketReport::arrival)) else {
+            return;
+        };
+        self.on_packet(departure, first, now, size);
+        let rest = bytes.wrapping_sub(size.as_bytes());
+        if !self.groups.join_run(departure, last, now, DataSize::from_bytes(rest)) {
+            arrived.for_each(|(arrival, size)| self.on_packet(departure, arrival, now, size));
         }
     }
 

@@ -20,6 +20,17 @@ pub struct Feedback<'a> {
     pub arrivals: Option<Arrivals>,
 }
 
+/// Neighbours among the reports that left at one instant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Run {
+    /// How many.
+    pub packets: usize,
+    /// Bytes of all of them.
+    pub bytes: u64,
+    /// All arrived, at told times, and none belongs to a probe.
+    pub plain: bool,
+}
+
 /// Over the packets whose arrival is told.
 #[derive(Clone, Copy, Debug)]
 pub struct Arrivals {
@@ -36,28 +47,50 @@ pub struct Arrivals {
 
 impl<'a> Feedback<'a> {
     /// Walk over `reports`.
-    #[inline]
     pub fn of(reports: &'a [PacketReport]) -> Self {
+        Self::by_runs(reports, &mut Vec::new())
+    }
+
+    /// Walk over `reports`; `runs` is left holding what left together.
+    #[inline]
+    pub fn by_runs(reports: &'a [PacketReport], runs: &mut Vec<Run>) -> Self {
+        runs.clear();
         // Plain integers: this loop runs over every packet of the call.
         let (mut bytes, mut lost, mut in_order) = (0_u64, 0, true);
         let (mut first, mut last) = (i64::MAX, i64::MIN);
         let (mut arrived_first, mut last_arrival, mut least_transit_ns) = (i64::MAX, i64::MIN, i64::MAX);
-        for report in reports {
-            bytes = bytes.wrapping_add(report.size.as_bytes());
-            let departure = report.departure.as_nanos();
-            first = first.min(departure);
-            last = last.max(departure);
-            match report.fate {
-                Fate::Arrived(Some(arrival)) => {
-                    let arrival = arrival.as_nanos();
-                    in_order &= arrival >= last_arrival;
-                    last_arrival = last_arrival.max(arrival);
-                    arrived_first = arrived_first.min(departure);
-                    least_transit_ns = least_transit_ns.min(arrival.wrapping_sub(departure));
+        let mut rest = reports;
+        while let Some(head) = rest.first() {
+            let departure = head.departure;
+            let mut run = Run { packets: 0, bytes: 0, plain: true };
+            let mut earliest = None;
+            for report in rest.iter().take_while(|report| report.departure == departure) {
+                run.packets += 1;
+                run.bytes = run.bytes.wrapping_add(report.size.as_bytes());
+                run.plain &= report.probe_cluster.is_none();
+                let Fate::Arrived(Some(arrival)) = report.fate else {
+                    run.plain = false;
+                    lost += u64::from(report.fate == Fate::Missing);
+                    continue;
+                };
+                let arrival = arrival.as_nanos();
+                if arrival < last_arrival {
+                    in_order = false;
+                    earliest = earliest.map(|earliest: i64| earliest.min(arrival)).or(Some(arrival));
+                } else {
+                    last_arrival = arrival;
+                    earliest = earliest.or(Some(arrival));
                 }
-                Fate::Arrived(None) => {}
-                Fate::Missing => lost += 1,
             }
+            let departure = departure.as_nanos();
+            (first, last) = (first.min(departure), last.max(departure));
+            if let Some(earliest) = earliest {
+                arrived_first = arrived_first.min(departure);
+                least_transit_ns = least_transit_ns.min(earliest.wrapping_sub(departure));
+            }
+            bytes = bytes.wrapping_add(run.bytes);
+            rest = &rest[run.packets..];
+            runs.push(run);
         }
         let arrivals = Arrivals {
             in_order,
@@ -107,5 +140,22 @@ mod tests {
         assert_eq!(arrivals.last.as_nanos(), 95_000_000);
         assert_eq!(arrivals.least_transit_ns, 60_000_000);
         assert!(Feedback::of(&reports[..1]).arrivals.is_none());
+    }
+
+    #[test]
+    fn what_left_together_and_arrived_is_a_plain_run() {
+        let arrived = |ms: i64| Fate::Arrived(Some(PeerTimestamp::from_nanos(ms * 1_000_000)));
+        let probe = PacketReport { probe_cluster: Some(1), ..report(30, arrived(60)) };
+        let reports = [
+            report(10, arrived(40)),
+            report(10, arrived(41)),
+            report(20, arrived(50)),
+            report(20, Fate::Missing),
+            probe,
+        ];
+        let mut runs = Vec::new();
+        Feedback::by_runs(&reports, &mut runs);
+        let run = |packets: usize, plain| Run { packets, bytes: 100 * packets as u64, plain };
+        assert_eq!(runs, [run(2, true), run(2, false), run(1, false)]);
     }
 }

@@ -232,8 +232,10 @@ impl LossBased {
         let delay_based = self.delay_based.filter(|rate| self.config.delay_based_candidate && *rate > current);
         let in_window = self.increase_window.filter(|_| self.state != LossState::DelayBased);
         let most = current.max(in_window.map_or(self.max, |window| window.limit));
-        for bandwidth in [up, same, down, acknowledged, delay_based].into_iter().flatten() {
-            let bandwidth = bandwidth.min(most);
+        let candidates = [up, same, down, acknowledged, delay_based].map(|rate| rate.map(|rate| rate.min(most)));
+        for (place, bandwidth) in candidates.into_iter().enumerate() {
+            // Bounds make candidates alike, and what was looked at scores the same again.
+            let Some(bandwidth) = bandwidth.filter(|_| !candidates[..place].contains(&bandwidth)) else { continue };
             let mut candidate = Channel { inherent_loss: self.inherent_loss, bandwidth };
             candidate.inherent_loss = self.feasible(candidate);
             for _ in 0..self.config.newton_iterations {

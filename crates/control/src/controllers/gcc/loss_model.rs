@@ -153,7 +153,7 @@ impl LossModel {
         }
         if enough {
             let worst_rate = most_at.map_or(0.0, |age| self.sent_bps[age]);
-            if self.median_sent_bps() * spike_ratio > worst_rate {
+            if self.is_median_above(worst_rate, spike_ratio) {
                 for (bytes, lost_bytes) in [least_at, most_at].into_iter().flatten().map(weighted) {
                     total -= bytes;
                     lost -= lost_bytes;
@@ -161,6 +161,14 @@ impl LossModel {
             }
         }
         if total > 0.0 { (lost / total).clamp(0.0, 1.0) } else { 0.0 }
+    }
+
+    /// Whether `ratio` times the median of the rates is above `rate`.
+    fn is_median_above(&self, rate: f64, ratio: f64) -> bool {
+        let positive = self.sent_bps[..self.len].iter().copied().filter(|&sent| sent > 0.0);
+        let least = positive.fold(f64::INFINITY, f64::min);
+        // The median is no less than the least of them: mostly nothing need be sorted.
+        (least < f64::INFINITY && ratio >= 0.0 && least * ratio > rate) || self.median_sent_bps() * ratio > rate
     }
 
     fn median_sent_bps(&self) -> f64 {

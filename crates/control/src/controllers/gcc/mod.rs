@@ -32,7 +32,8 @@ use crate::estimate::feedback_rtt::FeedbackRtts;
 use crate::estimate::robust_throughput::RobustThroughput;
 use crate::estimate::trendline::BandwidthUsage;
 use crate::{
-    BuildError, Construct, Context, Decision, Event, PacketReport, ProbeCluster, RateController, RateLimits, Side,
+    BuildError, Construct, Context, Decision, Event, PacketReport, ProbeCluster, RateController, RateLimits, SentTrain,
+    Side,
 };
 use alr::AlrDetector;
 use delay_based::DelayBased;
@@ -75,6 +76,8 @@ pub struct Gcc {
     deadline: Option<Timestamp>,
     /// Arrived packets of a feedback whose order of arrival is not that of departure.
     sorted: Vec<PacketReport>,
+    /// What of a feedback left together.
+    runs: Vec<feedback::Run>,
 }
 
 impl Construct for Gcc {
@@ -110,6 +113,7 @@ impl Construct for Gcc {
             decision: Decision::of_target(context.limits.start),
             deadline: Some(start),
             sorted: Vec::new(),
+            runs: Vec::new(),
             limits: context.limits,
             config,
         };
@@ -128,6 +132,10 @@ impl RateController for Gcc {
             Event::PacketSent(packet) => self.on_sent(now, packet),
             other => self.on_rare(now, other),
         }
+    }
+
+    fn on_train_sent(&mut self, now: Timestamp, train: &SentTrain) {
+        self.take_train(now, train);
     }
 
     #[inline]

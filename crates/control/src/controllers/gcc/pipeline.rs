@@ -6,7 +6,7 @@ use super::pushback::TICK;
 use super::{Gcc, LossState, RobustThroughput};
 use super::{delay_based::DelayBased, probe_controller::LimitedBy, probe_estimator::ProbeEstimator};
 use crate::estimate::trendline::BandwidthUsage;
-use crate::{Decision, Event, PacketReport, RateLimits, SentPacket, TransportFeedback};
+use crate::{Decision, Event, PacketReport, RateLimits, SentPacket, SentTrain, TransportFeedback};
 use legato_units::{DataRate, TimeDelta, Timestamp};
 
 impl Gcc {
@@ -17,6 +17,19 @@ impl Gcc {
         self.pushback.set_in_flight(packet.in_flight);
         if self.pushback.is_pushing() || self.send_side.is_rtt_above_limit() {
             self.push_back(now);
+        }
+    }
+
+    /// Packets of one instant; together where none of them can make a difference to the others.
+    #[inline]
+    pub(super) fn take_train(&mut self, now: Timestamp, train: &SentTrain) {
+        let last_in_flight = train.first.in_flight + train.rest();
+        self.send_side.on_sent(now);
+        self.pushback.set_in_flight(last_in_flight);
+        if self.pushback.is_pushing() || self.send_side.is_rtt_above_limit() || !self.alr.takes_trains() {
+            train.iter().for_each(|packet| self.on_sent(now, &packet));
+        } else {
+            self.alr.on_train_sent(train.first.size, train.rest(), now);
         }
     }
 
@@ -59,7 +72,7 @@ impl Gcc {
         }
         self.feedback_seen = true;
         let in_flight = feedback.in_flight;
-        let feedback = Feedback::of(&feedback.reports);
+        let feedback = Feedback::by_runs(&feedback.reports, &mut self.runs);
         self.pushback.set_in_flight(in_flight);
         self.take_round_trips(now, feedback.arrivals);
         self.take_losses(now, &feedback);
@@ -227,9 +240,21 @@ impl Gcc {
     fn take_arrivals(&mut self, now: Timestamp, reports: &[PacketReport], in_order: bool) {
         self.delay_based.begin_feedback(now);
         if in_order {
-            for report in reports {
-                self.take_arrival(now, report);
+            let runs = std::mem::take(&mut self.runs);
+            let mut rest = reports;
+            for run in &runs {
+                // What left together is taken together; probes are looked at one by one.
+                let (packets, behind) = rest.split_at(run.packets);
+                match packets {
+                    [first, _, ..] if run.plain => {
+                        self.acknowledged.on_run(first.departure, packets);
+                        self.delay_based.on_run(first.departure, now, packets, run.bytes);
+                    }
+                    _ => packets.iter().for_each(|report| self.take_arrival(now, report)),
+                }
+                rest = behind;
             }
+            self.runs = runs;
         } else {
             let mut sorted = std::mem::take(&mut self.sorted);
             sorted.clear();
