@@ -173,3 +173,43 @@ fn a_parameter_out_of_range_is_refused_by_name_and_value() {
 fn the_defaults_are_valid() {
     Config::default().check().unwrap();
 }
+
+#[test]
+fn a_train_is_taken_as_its_packets_are() {
+    let mut unpushed = Config::default();
+    unpushed.pushback.enabled = false;
+    for config in [Config::default(), unpushed] {
+        let (mut together, mut one_by_one) = (gcc(config.clone()), gcc(config));
+        let (mut seq, mut in_flight_bytes) = (0, 0);
+        for n in 0..400_i64 {
+            // Word comes back but for a while in the middle, where packets gather on the way.
+            let (now, packets) = (at(n * 33), n.cast_unsigned() % 9 + 1);
+            let size = DataSize::from_bytes(1_000);
+            let first = SentPacket {
+                transport_seq: seq,
+                ssrc: 1,
+                size,
+                kind: PacketKind::Video,
+                probe_cluster: None,
+                in_flight: DataSize::from_bytes(in_flight_bytes + 1_000),
+            };
+            let train = SentTrain { first, packets: packets as u16, smaller: (packets / 2) as u16 };
+            together.on_train_sent(now, &train);
+            train.iter().for_each(|packet| one_by_one.on_event(now, &Event::PacketSent(packet)));
+            let reports: Vec<_> = (0..packets).map(|k| report(seq + k, n * 33, 1_000, k != 5)).collect();
+            seq += packets;
+            in_flight_bytes = if (150..300).contains(&n) { in_flight_bytes + 1_000 * packets } else { 0 };
+            for gcc in [&mut together, &mut one_by_one] {
+                if in_flight_bytes == 0 {
+                    gcc.on_event(now, &feedback(reports.clone()));
+                }
+                if gcc.next_deadline().is_some_and(|due| due <= now) {
+                    gcc.on_event(now, &Event::Deadline);
+                }
+                while gcc.poll_probe().is_some() {}
+            }
+            assert_eq!(together.decision(), one_by_one.decision(), "{n}");
+            assert_eq!(together.next_deadline(), one_by_one.next_deadline(), "{n}");
+        }
+    }
+}
