@@ -308,6 +308,7 @@ impl Sender {
                 qp: frame.qp,
                 height: frame.height,
                 keyframe: frame.keyframe,
+                psnr_db: frame.psnr_db,
             }),
         );
         // The RTP timestamp carries the capture time by this clock.

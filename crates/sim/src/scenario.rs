@@ -103,6 +103,9 @@ pub struct VideoSpec {
     pub max_height: Option<u16>,
     /// Pictures a second of the statistical source; clips have their own.
     pub fps: u32,
+    /// A key frame every so many frames and at no other time; absent: when one is asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gop_frames: Option<u32>,
 }
 
 /// A log of frame sizes.
@@ -332,6 +335,7 @@ impl Default for VideoSpec {
             adapt_resolution: true,
             max_height: None,
             fps: 30,
+            gop_frames: None,
         }
     }
 }
@@ -464,6 +468,7 @@ impl Scenario {
             return Err(("video".to_owned(), message));
         }
         within("video.fps", f64::from(self.video.fps), 1.0, 240.0)?;
+        within("video.gop_frames", f64::from(self.video.gop_frames.unwrap_or(1)), 1.0, 1e6)?;
         within("video.vbv_ms", f64::from(self.video.vbv_ms), 20.0, 10_000.0)?;
         one_of("video.decoder", &self.video.decoder, &legato_media::decoder::NAMES)?;
         if let Some(audio) = &self.audio {

@@ -5,6 +5,7 @@ use crate::network::resolve;
 use crate::scenario::{FrameSizesSpec, LimitsSpec, VideoSpec};
 use crate::seed::Seed;
 use legato_media::encoder::frame_trace::{self, FrameTraces};
+use legato_media::encoder::gop::Gop;
 use legato_media::encoder::resolution::{self, Model, Switching};
 use legato_media::encoder::{loss_tolerant, statistical, x264};
 use legato_media::{Content, Decoder, Encoder, FrameRate, Profile, Quality, Source, decoder};
@@ -107,6 +108,19 @@ pub const GRACE_STANDIN: &str = "grace_standin";
 
 /// The encoder of one call.
 pub fn build_encoder(
+    spec: &VideoSpec,
+    limits: &LimitsSpec,
+    clip: &LoadedClip,
+    seed: Seed,
+) -> Result<Box<dyn Encoder>, SimError> {
+    let encoder = build_model(spec, limits, clip, seed)?;
+    Ok(match spec.gop_frames {
+        Some(frames) => Box::new(Gop::new(encoder, frames)),
+        None => encoder,
+    })
+}
+
+fn build_model(
     spec: &VideoSpec,
     limits: &LimitsSpec,
     clip: &LoadedClip,

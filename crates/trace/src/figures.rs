@@ -118,13 +118,14 @@ impl Recorder {
     fn frames_and_quality(&mut self, summary: &mut Summary, span: TimeDelta) {
         summary.frames_captured = self.frames.len() as u64;
         let (mut qp, mut height, mut last_height) = (Mean::default(), Mean::default(), None);
-        let (mut ssim, mut psnr) = (Mean::default(), Mean::default());
+        let (mut ssim, mut psnr, mut coded) = (Mean::default(), Mean::default(), Mean::default());
         for row in &self.frames {
             if let Some(encoded) = row.encoded {
                 summary.frames_encoded += 1;
                 summary.keyframes += u64::from(encoded.keyframe);
                 qp.add(f64::from(encoded.qp));
                 height.add(f64::from(encoded.height));
+                encoded.psnr_db.iter().for_each(|psnr_db| coded.add(f64::from(*psnr_db)));
                 summary.resolution_switches += u64::from(last_height.is_some_and(|last| last != encoded.height));
                 last_height = Some(encoded.height);
             }
@@ -141,6 +142,7 @@ impl Recorder {
         summary.height_mean = height.value();
         summary.ssim_db_mean = ssim.value();
         summary.psnr_db_mean = psnr.value();
+        summary.coded_psnr_db_mean = coded.value();
         summary.rendered_fps = summary.frames_rendered as f64 / span.as_secs_f64();
         summary.frame_drop_ratio = (summary.frames_captured > 0)
             .then(|| 1.0 - summary.frames_rendered as f64 / summary.frames_captured as f64);
@@ -151,18 +153,23 @@ impl Recorder {
     fn viewed_quality(&self, summary: &mut Summary, facts: &CallFacts<'_>) {
         let Some(aged) = facts.aged else { return };
         let mut shown: Option<(u64, (f32, f32))> = None;
-        let mut viewed = Mean::default();
+        let (mut viewed, mut viewed_psnr) = (Mean::default(), Mean::default());
+        let mut add = |(ssim_db, psnr_db): (f32, f32)| {
+            viewed.add(f64::from(ssim_db));
+            viewed_psnr.add(f64::from(psnr_db));
+        };
         for (n, row) in (0..).zip(&self.frames) {
             if row.rendered.is_some() {
                 shown = row.decoded.and_then(|(_, decoded)| decoded.quality_db).map(|quality| (n, quality));
-                shown.iter().for_each(|(_, (ssim_db, _))| viewed.add(f64::from(*ssim_db)));
+                shown.iter().for_each(|(_, quality)| add(*quality));
             } else if let Some((last, quality)) = shown
                 && facts.end - row.captured > UNDECIDED_TIME
             {
-                viewed.add(f64::from(aged(last, quality, n).0));
+                add(aged(last, quality, n));
             }
         }
         summary.viewed_ssim_db_mean = viewed.value();
+        summary.viewed_psnr_db_mean = viewed_psnr.value();
     }
 
     fn frame_delays(&mut self, summary: &mut Summary) {
@@ -281,8 +288,10 @@ mod tests {
             let sent = at(n as i64 * 100);
             recorder.record(sent, &Record::FrameCaptured { frame: n });
             let (size_bytes, packets) = (900, 1);
+            let keyframe = n == 0;
+            let psnr_db = Some(38.0 + n as f32);
             let encoded =
-                FrameEncoded { frame: n, sequence: n, size_bytes, packets, qp: 30.0, height: 360, keyframe: n == 0 };
+                FrameEncoded { frame: n, sequence: n, size_bytes, packets, qp: 30.0, height: 360, keyframe, psnr_db };
             recorder.record(sent, &Record::FrameEncoded(encoded));
             let packet = PacketSent {
                 transport_seq: n,
@@ -368,6 +377,9 @@ mod tests {
         let summary = recorded().finish(facts);
         assert_eq!(summary.viewed_ssim_db_mean, Some((12.0 + 12.0 + 9.0) / 3.0));
         assert_eq!(summary.ssim_db_mean, Some(12.0));
+        // Coded at 38, 39 and 40 dB.
+        assert_eq!(summary.coded_psnr_db_mean, Some(39.0));
+        assert_eq!(summary.viewed_psnr_db_mean, summary.psnr_db_mean);
     }
 
     #[test]

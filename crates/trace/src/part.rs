@@ -116,6 +116,7 @@ impl Part {
                 "frame_delay_ms": F32 = decodable.map(|at| (at - row.captured).as_millis_f64() as f32),
                 "ssim_db": F32 = quality.map(|(ssim_db, _)| ssim_db),
                 "psnr_db": F32 = quality.map(|(_, psnr_db)| psnr_db),
+                "coded_psnr_db": F32 = encoded.and_then(|encoded| encoded.psnr_db),
             );
         }
         for freeze in recorder.freezes() {

@@ -102,6 +102,8 @@ pub struct FrameEncoded {
     pub height: u16,
     /// Decodable without any other frame.
     pub keyframe: bool,
+    /// Luma PSNR of what was coded, before the network; absent without measured pixels.
+    pub psnr_db: Option<f32>,
 }
 
 /// What came of a frame at the receiver.

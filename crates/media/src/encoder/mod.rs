@@ -2,6 +2,7 @@
 
 mod coder;
 pub mod frame_trace;
+pub mod gop;
 pub mod loss_tolerant;
 pub mod openh264;
 mod reference;
