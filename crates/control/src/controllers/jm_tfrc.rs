@@ -6,7 +6,7 @@
 use super::tfrc::config as tfrc_config;
 use super::tfrc::sender::TfrcSender;
 use super::vtfrc::tfrc_of_2003;
-use crate::{BuildError, Construct, Context, Decision, Event, RateController, RateLimits, Side};
+use crate::{BuildError, Construct, Context, Decision, Event, RateController, RateLimits, SentTrain, Side};
 use legato_units::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -76,6 +76,11 @@ impl RateController for JmTfrc {
             _ => return,
         }
         self.publish();
+    }
+
+    #[inline]
+    fn on_train_sent(&mut self, _now: Timestamp, train: &SentTrain) {
+        self.sender.on_sent((train.first.size + train.rest()).as_bytes());
     }
 
     #[inline]

@@ -134,6 +134,12 @@ impl LossIntervals {
         (count > 0).then(|| self.closed[..count].iter().map(|interval| interval.packets).sum::<f64>() / count as f64)
     }
 
+    /// The same by the rule of the long mean: the open interval takes part where that makes it longer.
+    pub fn mean_of_last_two_or_open(&self) -> Option<f64> {
+        let closed = self.mean_of_last_two()?;
+        Some(closed.max((self.open_packets() + self.closed[0].packets) / 2.0))
+    }
+
     /// Packets since the newest event began, that event's first included.
     pub fn open_packets(&self) -> f64 {
         (self.highest.saturating_sub(self.open_from) + 1) as f64
@@ -242,7 +248,11 @@ mod tests {
         intervals.on_reported(165);
         intervals.push(160);
         assert_eq!(intervals.mean_of_last_two(), Some(280.0));
+        // (6 + 60) / 2 is less; after 1000 packets (1000 + 60) / 2 is not.
+        assert_eq!(intervals.mean_of_last_two_or_open(), Some(280.0));
         assert!((intervals.open_packets() - 6.0).abs() < 1e-9);
+        intervals.on_reported(1_159);
+        assert_eq!(intervals.mean_of_last_two_or_open(), Some(530.0));
     }
 
     #[test]

@@ -14,7 +14,7 @@ pub mod sender;
 
 pub use config::Config;
 
-use crate::{BuildError, Construct, Context, Decision, Event, RateController, RateLimits, Side};
+use crate::{BuildError, Construct, Context, Decision, Event, RateController, RateLimits, SentTrain, Side};
 use legato_units::Timestamp;
 use sender::TfrcSender;
 
@@ -66,6 +66,11 @@ impl RateController for Tfrc {
             _ => return,
         }
         self.publish();
+    }
+
+    #[inline]
+    fn on_train_sent(&mut self, _now: Timestamp, train: &SentTrain) {
+        self.sender.on_sent((train.first.size + train.rest()).as_bytes());
     }
 
     #[inline]

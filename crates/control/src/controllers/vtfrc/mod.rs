@@ -11,7 +11,7 @@ pub mod rate_gap;
 
 use super::tfrc::config::{self as tfrc_config, Edition};
 use super::tfrc::sender::TfrcSender;
-use crate::{BuildError, Construct, Context, Decision, Event, RateController, RateLimits, Side};
+use crate::{BuildError, Construct, Context, Decision, Event, RateController, RateLimits, SentTrain, Side};
 use complexity::{Complexity, MAX_WINDOW};
 use legato_units::{DataRate, Timestamp};
 use rate_gap::{additional_bps, instantaneous_bps, negotiated_bps, target_bps};
@@ -27,13 +27,21 @@ pub struct Config {
     pub packet_size_bytes: Option<u32>,
     /// The equation's b, 1 or 2.
     pub packets_per_ack: u32,
+    /// The last two loss intervals of equation (2) may include the open one, by the rule of TFRC's own
+    /// mean, with n = 2 for 8; else they are the last two closed ones, as the equation is written.
+    pub count_open_interval: bool,
     /// Predict a frame's complexity from at most so many before it, 1 to 20.
     pub window_frames: u32,
 }
 
 impl Default for Config {
     fn default() -> Self {
-        Self { packet_size_bytes: None, packets_per_ack: 1, window_frames: MAX_WINDOW as u32 }
+        Self {
+            packet_size_bytes: None,
+            packets_per_ack: 1,
+            count_open_interval: true,
+            window_frames: MAX_WINDOW as u32,
+        }
     }
 }
 
@@ -106,7 +114,13 @@ impl Vtfrc {
     fn instant_bps(&self) -> Option<f64> {
         let rtts = self.sender.rtts_s()?;
         let per_ack = f64::from(self.config.packets_per_ack);
-        instantaneous_bps(self.sender.losses().intervals(), self.sender.packet_bytes(), rtts, per_ack)
+        instantaneous_bps(
+            self.sender.losses().intervals(),
+            self.sender.packet_bytes(),
+            rtts,
+            per_ack,
+            self.config.count_open_interval,
+        )
     }
 
     /// A frame begins: how complex it will be is predicted from those before it, and only then is its
@@ -152,6 +166,11 @@ impl RateController for Vtfrc {
             _ => return,
         }
         self.publish();
+    }
+
+    #[inline]
+    fn on_train_sent(&mut self, _now: Timestamp, train: &SentTrain) {
+        self.sender.on_sent((train.first.size + train.rest()).as_bytes());
     }
 
     #[inline]

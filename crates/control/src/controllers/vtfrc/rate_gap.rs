@@ -5,15 +5,17 @@ use crate::estimate::loss_intervals::LossIntervals;
 use crate::estimate::tcp_equation::TcpEquation;
 
 /// R_instant in bit/s: the equation at the last two loss intervals and the latest round trip.
-/// `None` before the first loss.
+/// `None` before the first loss. `count_open`: the open interval is one of the two where TFRC's own
+/// rule would have it so.
 pub fn instantaneous_bps(
     intervals: &LossIntervals,
     packet_bytes: f64,
     (smoothed_rtt_s, rtt_s): (f64, f64),
     packets_per_ack: f64,
+    count_open: bool,
 ) -> Option<f64> {
-    // [vtfrc] eq. (2): s_avg = (s_1 + s_2) / 2, the last two closed intervals.
-    let average = intervals.mean_of_last_two()?;
+    // [vtfrc] eq. (2): s_avg = (s_1 + s_2) / 2.
+    let average = if count_open { intervals.mean_of_last_two_or_open()? } else { intervals.mean_of_last_two()? };
     // [vtfrc] eq. (3): p = 1 / s_avg.
     let p = 1.0 / average.max(1.0);
     // [vtfrc] eq. (1): s / (RTT(t) sqrt(2p/3) + RTO (3 sqrt(3p/8)) p (1 + 32 p^2)), with the unsmoothed RTT(t).
@@ -26,7 +28,9 @@ pub fn additional_bps(complexity: f64, trans_bps: f64, instant_bps: Option<f64>)
     // [vtfrc] eq. (4): R_gap(t) = R_instant(t) - R_trans(t); none before there is R_instant.
     let gap = instant_bps.map_or(0.0, |instant| instant - trans_bps);
     // [vtfrc] eq. (7): R_add(k, t) = C(k) R_gap(t).
-    complexity * gap
+    // Deviates from [vtfrc] eq. (7): the whole gap at the most. A camera that repeats a picture has differences
+    // of nearly nothing, against which the next is a hundred times as complex.
+    complexity.min(1.0) * gap
 }
 
 /// R_target in bit/s, what the encoder would have for the frame.
@@ -60,9 +64,17 @@ mod tests {
     /// 0.08: 0.1 sqrt(0.0053333) = 0.0073030; 0.32 · 3 · sqrt(0.003) · 0.008 · 1.002048 = 0.00042151; 1000 / 0.0077245 = 129,458 B/s.
     #[test]
     fn the_instantaneous_rate_is_of_the_last_two_intervals_and_the_latest_round_trip() {
-        let rate = instantaneous_bps(&intervals(), 1_000.0, (0.08, 0.1), 1.0).unwrap();
+        let rate = instantaneous_bps(&intervals(), 1_000.0, (0.08, 0.1), 1.0, false).unwrap();
         assert!((rate - 8.0 * 129_458.0).abs() < 80.0, "{rate}");
-        assert_eq!(instantaneous_bps(&LossIntervals::new(0.5), 1_000.0, (0.08, 0.1), 1.0), None);
+        assert_eq!(instantaneous_bps(&LossIntervals::new(0.5), 1_000.0, (0.08, 0.1), 1.0, false), None);
+    }
+
+    /// [vtfrc] eq. (2), worked by hand with the open interval of 651 packets: (651 + 100) / 2 = 375.5.
+    #[test]
+    fn an_open_interval_that_has_become_long_is_one_of_the_two() {
+        let rate = instantaneous_bps(&intervals(), 1_000.0, (0.1, 0.1), 1.0, true).unwrap();
+        let equation = TcpEquation::new(1_000.0, 0.1, 1.0);
+        assert!((rate - 8.0 * equation.bytes_per_s(1.0 / 375.5)).abs() < 1e-6);
     }
 
     /// [vtfrc] eq. (4) and eq. (7), worked by hand: a gap of 200, a quarter more complex: 50.
@@ -72,6 +84,9 @@ mod tests {
         assert_eq!(additional_bps(-0.5, 300.0, Some(500.0)), -100.0);
         assert_eq!(additional_bps(0.25, 300.0, Some(100.0)), -50.0);
         assert_eq!(additional_bps(0.25, 300.0, None), 0.0);
+        // A hundred times as complex: the whole gap, down as well as up.
+        assert_eq!(additional_bps(99.0, 300.0, Some(500.0)), 200.0);
+        assert_eq!(additional_bps(99.0, 300.0, Some(100.0)), -200.0);
     }
 
     /// [vtfrc] eq. (8) and eq. (9), worked by hand.
