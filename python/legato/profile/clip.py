@@ -80,8 +80,10 @@ def _plane(plane) -> np.ndarray:
     return rows[: plane.height, : plane.width].copy()
 
 
-def read_clip(path: str | Path, *, longest_frames: int = LONGEST_FRAMES) -> Clip:
-    """Decode a video file; at most `longest_frames` of it."""
+def read_clip(path: str | Path, *, longest_frames: int = LONGEST_FRAMES, fps: int | None = None) -> Clip:
+    """Decode a video file; at most `longest_frames` of it, played at the file's own rate or at `fps`."""
+    if fps is not None and not 1 <= fps <= 240:
+        raise ProfileError(f"fps = {fps}: must be 1 to 240")
     try:
         import av
     except ImportError:
@@ -100,7 +102,7 @@ def read_clip(path: str | Path, *, longest_frames: int = LONGEST_FRAMES) -> Clip
             if not 32 <= stream.codec_context.height <= LARGEST_SIDE or stream.codec_context.width > LARGEST_SIDE:
                 size = f"{stream.codec_context.width}x{stream.codec_context.height}"
                 raise ProfileError(f"{path}: pictures of {size} are outside 32 ... {LARGEST_SIDE}")
-            fps = Fraction(stream.average_rate or stream.guessed_rate or 30).limit_denominator(1001)
+            rate = Fraction(fps or stream.average_rate or stream.guessed_rate or 30).limit_denominator(1001)
             frames = []
             for frame in container.decode(stream):
                 frames.append(frame)
@@ -110,13 +112,13 @@ def read_clip(path: str | Path, *, longest_frames: int = LONGEST_FRAMES) -> Clip
         raise ProfileError(f"{path}: not a video that can be decoded ({error})") from error
     if len(frames) < SHORTEST_FRAMES:
         raise ProfileError(f"{path}: {len(frames)} frames, a profile needs at least {SHORTEST_FRAMES}")
-    if not 1 <= fps <= 240:
-        fps = Fraction(30)
+    if not 1 <= rate <= 240:
+        rate = Fraction(30)
     count = len(frames)
     loop = count < LOOP_BELOW_FRAMES
     return Clip(
         name=path.stem,
-        fps=fps,
+        fps=rate,
         source_width=frames[0].width,
         source_height=frames[0].height,
         frames=frames,

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from legato.errors import Error
 from legato.profile.clip import LONGEST_FRAMES
-from legato.profile.measure import profile_clip
+from legato.profile.measure import ENCODERS, profile_clip
 
 
 def measure_collection(table: Path, sources: Path, out: Path, only: set[str]) -> None:
@@ -20,11 +20,13 @@ def measure_collection(table: Path, sources: Path, out: Path, only: set[str]) ->
         path = profile_clip(
             sources / entry["file"],
             out / f"{name}.safetensors",
+            encoders=entry.get("encoders", ENCODERS),
             heights=entry["heights"],
             name=name,
             licence=entry["licence"],
             origin=entry["origin"],
             longest_frames=entry.get("frames", LONGEST_FRAMES),
+            fps=entry.get("fps"),
         )
         print(f"{path}: {path.stat().st_size} bytes", flush=True)
 
