@@ -35,7 +35,7 @@ PURE_BY_KIND = {
     "a score": "mmsys21_score qoe_d qoe_p",
     "pairs of s and bit/s": "steps",
     "luma rows or columns": "height height_mean width",
-    "of any unit, as what it is taken from": "band high least low mean most value values",
+    "of any unit, as what it is taken from": "band high least low mean most published value values",
 }
 PURE = {name for names in PURE_BY_KIND.values() for name in names.split()}
 

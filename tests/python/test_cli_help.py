@@ -9,7 +9,7 @@ import pytest
 
 from conftest import Legato
 
-VERBS = ("demo", "run", "compare", "report", "replay", "rtp-log", "profile", "traces", "controllers")
+VERBS = ("demo", "run", "compare", "report", "replay", "reproduce", "rtp-log", "profile", "traces", "controllers")
 SUBVERBS = (
     ("traces", "list"),
     ("traces", "show"),

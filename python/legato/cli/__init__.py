@@ -12,7 +12,20 @@ from typing import Annotated, Any
 
 import typer
 
-from legato.cli import compare, conformance, controllers, demo, profile, replay, report, rtp_log, run, terminal, traces
+from legato.cli import (
+    compare,
+    conformance,
+    controllers,
+    demo,
+    profile,
+    replay,
+    report,
+    reproduce,
+    rtp_log,
+    run,
+    terminal,
+    traces,
+)
 from legato.errors import Error
 
 _EPILOG = "Start with: legato demo. One verb in detail: legato compare --help."
@@ -34,6 +47,7 @@ app.command("conformance", help=conformance.HELP)(conformance.conformance)
 app.command("report", help=report.HELP)(report.report)
 app.command("replay", help=replay.HELP)(replay.replay)
 app.command("rtp-log", help=rtp_log.HELP)(rtp_log.rtp_log)
+app.command("reproduce", help=reproduce.HELP)(reproduce.reproduce)
 app.command("profile", help=profile.HELP)(profile.profile)
 app.add_typer(traces.app, name="traces")
 app.add_typer(controllers.app, name="controllers")

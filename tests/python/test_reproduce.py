@@ -1,0 +1,145 @@
+"""``legato reproduce``: verdicts by hand-made calls, and a small matrix for real."""
+
+from __future__ import annotations
+
+import json
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+from conftest import Legato
+from legato import shipped
+from legato.errors import Error
+from legato.published import vtfrc, vtfrc_page
+
+
+def call(controller: str, clip: str, seed: int, f: float, coded_db: float, viewed_db: float) -> vtfrc.Call:
+    return vtfrc.Call(controller, clip, seed, 30.0 * f, 30.0, 250e3 * f, 360e3, coded_db, viewed_db, 0.01)
+
+
+def made(video_f: float = 1.0, plain_f: float = 0.8, gain_db: float = 1.5) -> list[vtfrc.Call]:
+    """Three clips and two seeds, a little apart."""
+    calls = []
+    for (n, clip), seed in product(enumerate(("qcif-foreman", "a", "b")), (1, 2)):
+        off = 0.01 * n + 0.001 * seed
+        calls.append(call("vtfrc", clip, seed, video_f + off, 40.0 + gain_db + off, 38.0 + gain_db + off))
+        calls.append(call("jm-tfrc", clip, seed, plain_f - off, 40.0, 38.0))
+    return calls
+
+
+def by_name(calls: list[vtfrc.Call]) -> dict[str, vtfrc.Row]:
+    return {row.name: row for row in vtfrc.judge(calls)}
+
+
+def test_the_means_are_those_of_the_printed_tables():
+    rows = by_name(made())
+    # (0.92 + 1.07 + 0.78 + 1.02 + 1.02) / 5 and (0.52 + 0.58 + 0.98 + 1.15 + 0.72) / 5.
+    assert rows["F of vtfrc, mean"].published == pytest.approx(0.962)
+    assert rows["sender-end gain, mean (dB)"].published == pytest.approx(0.79)
+    assert rows["receiver-end gain, mean (dB)"].published == pytest.approx(1.272)
+    # |F - 1|: (0.2 + 0.03 + 0.43 + 0.2 + 0.07 - 0.08 - 0.07 - 0.22 - 0.02 - 0.02) / 5.
+    assert rows["F closer to 1 than jm-tfrc's by"].published == pytest.approx(0.104)
+
+
+def test_what_the_paper_claims_is_met_or_not_and_the_rest_not_comparable():
+    rows = by_name(made())
+    assert rows["F of vtfrc, qcif-foreman"].verdict == "met"
+    assert rows["F of vtfrc, qcif-foreman"].published == 1.07
+    assert rows["F of jm-tfrc, a"].verdict == "not comparable"
+    assert rows["F closer to 1 than jm-tfrc's by"].verdict == "met"
+    assert rows["sender-end gain, qcif-foreman (dB)"].verdict == "met"
+    assert rows["sender-end gain, a (dB)"].verdict == "not comparable"
+    assert rows["receiver-end gain, mean (dB)"].verdict == "met"
+    assert rows["receiver-end gain, mean (dB)"].mean == pytest.approx(1.5115)
+
+
+def test_a_claim_that_does_not_come_out_is_not_met():
+    rows = by_name(made(video_f=0.3, plain_f=0.9, gain_db=-0.2))
+    assert rows["F of vtfrc, a"].verdict == "not met"
+    assert rows["F closer to 1 than jm-tfrc's by"].verdict == "not met"
+    assert rows["receiver-end gain, mean (dB)"].verdict == "not met"
+    assert rows["receiver-end gain, qcif-foreman (dB)"].verdict == "not met"
+
+
+def test_the_interval_of_a_mean_is_over_clips():
+    (low, high) = (
+        by_name(made())["sender-end gain, mean (dB)"].low,
+        by_name(made())["sender-end gain, mean (dB)"].high,
+    )
+    # The clips' gains are 1.5015, 1.5115 and 1.5215: no resample leaves that range.
+    assert low is not None and high is not None
+    assert 1.5015 - 1e-9 <= low < high <= 1.5215 + 1e-9
+
+
+def test_the_scenario_is_the_papers_testbed():
+    text = shipped.scenario("vtfrc").read_text(encoding="utf-8")
+    for value in ("1500000", "limit_packets = 100", "propagation_ms = 80.0", "gop_frames = 50", "start_s = 5.0"):
+        assert value in text
+    assert text.count("[[tcp]]") == 3
+    assert len([clip for clip in vtfrc.CLIPS if shipped.profile(clip)]) >= 5
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> vtfrc.Reproduction:
+    out = tmp_path_factory.mktemp("vtfrc") / "out"
+    return vtfrc.reproduce(out, clips=["qcif-foreman", "qcif-asl-night"], seeds=2, duration_s=12.0)
+
+
+def test_a_small_matrix_gives_every_row_and_curve(small: vtfrc.Reproduction):
+    assert len(small.calls) == 8
+    assert small.clips == ("qcif-foreman", "qcif-asl-night")
+    for made_call in small.calls:
+        assert made_call.packets_per_s > 0
+        assert made_call.tcp_packets_per_s > 0
+        # Coding alone loses less than coding and the network.
+        assert made_call.coded_psnr_db >= made_call.viewed_psnr_db > 15.0
+    document = json.loads((small.folder / "reproduction.json").read_text(encoding="utf-8"))
+    assert document["format"] == 1
+    assert set(document["figures"]) == {"qcif-foreman", "qcif-asl-night"}
+    for curves in document["figures"].values():
+        assert set(curves["sending"]) == set(vtfrc.CONTROLLERS)
+        assert len(curves["coded_psnr_db"]["vtfrc"]) == 240
+        # TCP flows have nothing to show before they begin.
+        assert curves["sending"]["vtfrc"]["tcp_mean_bps"][0][0] == vtfrc.TCP_START_S
+
+
+def test_the_page_shows_both_tables_and_four_figures(small: vtfrc.Reproduction):
+    text = vtfrc_page.write(small, small.folder / "page.html").read_text(encoding="utf-8")
+    assert "Table II" in text and "Table III" in text
+    assert text.count("<svg") == 4
+    assert "http" not in text.replace("http-equiv", "")
+
+
+def test_the_same_matrix_comes_out_the_same(small: vtfrc.Reproduction, tmp_path: Path):
+    again = vtfrc.reproduce(
+        tmp_path / "again", clips=["qcif-foreman", "qcif-asl-night"], seeds=2, duration_s=12.0, threads=1
+    )
+    assert again.rows == small.rows
+
+
+def test_a_folder_in_use_and_a_call_too_short_are_refused(tmp_path: Path):
+    (tmp_path / "there").mkdir()
+    (tmp_path / "there" / "file").write_text("x")
+    with pytest.raises(Error, match="not empty"):
+        vtfrc.reproduce(tmp_path / "there")
+    with pytest.raises(Error, match=r"duration_s = 5\.0"):
+        vtfrc.reproduce(tmp_path / "new", duration_s=5.0)
+
+
+def test_the_verb_prints_published_beside_ours(legato: Legato, tmp_path: Path):
+    shown = legato(
+        "reproduce",
+        "vtfrc",
+        "--clips",
+        "qcif-foreman",
+        "--seeds",
+        "1",
+        "--duration-s",
+        "8",
+        "--out",
+        str(tmp_path / "o"),
+    )
+    assert shown.returncode == 0, shown.stderr
+    assert "Table II" in shown.stdout and "published" in shown.stdout
+    assert (tmp_path / "o" / "reproduction.html").is_file()
