@@ -9,8 +9,8 @@
 //! of the video they report on. The RFC's intervals Td and Tdr are parameters: a call here knows how often its receiver
 //! reports and does not compute it from group size and bandwidth.
 
-use crate::{Decision, Event, PacketKind, ProbeCluster, RateController, ReceptionReport, SentPacket};
-use legato_units::{DataRate, TimeDelta, Timestamp};
+use crate::{Decision, Event, PacketKind, ProbeCluster, RateController, ReceptionReport, SentTrain};
+use legato_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
 /// The intervals the breakers count in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -173,11 +173,11 @@ impl CircuitBreakers {
     }
 
     #[inline]
-    fn count(&mut self, now: Timestamp, packet: &SentPacket) {
+    fn count(&mut self, now: Timestamp, kind: PacketKind, size: DataSize, packets: u16) {
         // Reports are of the video's stream; what goes beside it has streams of its own.
-        if packet.kind == PacketKind::Video {
-            self.sent_bytes += packet.size.as_bytes();
-            self.sent_packets += 1;
+        if kind == PacketKind::Video {
+            self.sent_bytes += size.as_bytes();
+            self.sent_packets += u64::from(packets);
         }
         if self.unanswered_since.is_none() {
             self.unanswered_since = Some(now);
@@ -250,7 +250,7 @@ fn ceil(reports: f64) -> u32 {
 impl RateController for CircuitBreakers {
     fn on_event(&mut self, now: Timestamp, event: &Event) {
         match event {
-            Event::PacketSent(packet) => self.count(now, packet),
+            Event::PacketSent(packet) => self.count(now, packet.kind, packet.size, 1),
             Event::Deadline => {
                 if self.rtcp_deadline().is_some_and(|due| due <= now) {
                     self.trip(Breaker::RtcpTimeout, now);
@@ -277,6 +277,11 @@ impl RateController for CircuitBreakers {
             _ => {}
         }
         self.inner.on_event(now, event);
+    }
+
+    fn on_train_sent(&mut self, now: Timestamp, train: &SentTrain) {
+        self.count(now, train.first.kind, train.first.size + train.rest(), train.packets);
+        self.inner.on_train_sent(now, train);
     }
 
     fn decision(&self) -> Decision {

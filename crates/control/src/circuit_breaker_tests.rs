@@ -2,8 +2,7 @@
 
 use super::*;
 use crate::controllers::fixed;
-use crate::{Construct, Context, NoAssets, RateLimits, SourceFrameInfo, TransportFeedback};
-use legato_units::DataSize;
+use crate::{Construct, Context, NoAssets, RateLimits, SentPacket, SourceFrameInfo, TransportFeedback};
 
 fn at(ms: i64) -> Timestamp {
     Timestamp::from_millis(ms)
@@ -230,4 +229,26 @@ fn a_trip_is_told_by_number_and_time() {
     let mut told = Vec::new();
     call.breakers.observe(&mut |name, value| told.push((name, value)));
     assert_eq!(told, [("circuit_breaker", 2.0), ("circuit_breaker_s", 6.0)]);
+}
+
+/// A train is what its packets are, for the breakers as for the controller inside.
+#[test]
+fn a_train_counts_as_its_packets_do() {
+    let first = SentPacket {
+        transport_seq: 7,
+        ssrc: 1,
+        size: DataSize::from_bytes(1_200),
+        kind: PacketKind::Video,
+        probe_cluster: None,
+        in_flight: DataSize::from_bytes(9_000),
+    };
+    let train = SentTrain { first, packets: 5, smaller: 2 };
+    let (mut together, mut apart) = (Call::new(), Call::new());
+    together.breakers.on_train_sent(at(10), &train);
+    for packet in train.iter() {
+        apart.breakers.on_event(at(10), &Event::PacketSent(packet));
+    }
+    let counted = |call: &Call| (call.breakers.sent_bytes, call.breakers.sent_packets, call.breakers.unanswered_since);
+    assert_eq!(counted(&together), (5_998, 5, Some(at(10))));
+    assert_eq!(counted(&together), counted(&apart));
 }

@@ -138,7 +138,8 @@ impl<'a> Layout<'a> {
         let flow = self.next_flow();
         let seed = self.flow_seed(flow, &format!("call.{n}"));
         let (start, stop) = self.life(call.start_s, call.stop_s);
-        let tails = self.tails(call.direction.as_deref(), call.propagation_ms, [&call.route, &call.return_route], seed)?;
+        let tails =
+            self.tails(call.direction.as_deref(), call.propagation_ms, [&call.route, &call.return_route], seed)?;
         let mut parts = self.parts.clone().into_owned();
         if let Some(own) = &call.controller {
             parts.controller = own.clone();
