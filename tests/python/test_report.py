@@ -62,7 +62,7 @@ def test_every_figure_of_the_run_folder_can_be_shown() -> None:
         for name in re.findall(r"`([^`]+)`", row):
             kinds = re.search(r"\{(.+?)\}", name)
             documented |= {name.replace(kinds[0], k) for k in kinds[1].split(",")} if kinds else {name}
-    names = "call scenario controller trace trace_family clip encoder decoder seed duration_s"
+    names = "call session flow start_s scenario controller trace trace_family clip encoder decoder seed duration_s"
     assert documented - set(names.split()) == set(report.METRICS)
 
 
