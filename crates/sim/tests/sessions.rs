@@ -62,7 +62,7 @@ fn a_call_alone_in_a_session_is_the_call_of_the_engine_for_one() {
     }
 }
 
-const TWO_MBPS: &str = "duration_s = 60.0\n[forward]\npropagation_ms = 50.0\ncapacity = { constant_bps = 2000000 }\n[reverse]\npropagation_ms = 50.0\n";
+const TWO_MBPS: &str = "duration_s = 60.0\nsender = { circuit_breakers = false }\n[forward]\npropagation_ms = 50.0\ncapacity = { constant_bps = 2000000 }\n[reverse]\npropagation_ms = 50.0\n";
 
 #[test]
 fn two_constant_calls_share_what_there_is_and_queue_behind_one_another() {
