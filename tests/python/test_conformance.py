@@ -125,6 +125,8 @@ def test_every_case_has_its_scenario_and_what_it_needs_comes_before_it() -> None
         assert set(case.needs) <= seen
         seen.add(case.key)
     assert {case.section for case in CASES} >= {f"5.{n}" for n in range(1, 9)} | {"6.1", "6.2", "6.3", "8869"}
+    with_ecn = {case.key.removeprefix("6.2-")[:3] for case in CASES if case.section == "6.2"}
+    assert with_ecn == {f"5.{n}" for n in range(1, 9)}
 
 
 def test_a_case_brings_what_it_is_compared_with() -> None:

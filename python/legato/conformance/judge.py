@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
 
 from . import criteria as c
-from .flows import BIN_S, Array, Flow, Session, jain, mean, rolling, window
+from .flows import BIN_S, Array, Flow, rolling, window
 
 
 @dataclass(frozen=True)
@@ -206,8 +206,3 @@ def worst(per_seed: Sequence[Sequence[Check]]) -> Verdict:
         least = pool[0].mark.startswith(">=")
         chosen.append((min if least else max)(pool, key=lambda check: check.value))
     return Verdict(tuple(chosen))
-
-
-Judge = Callable[[Session, "Session | None"], list[Check]]
-
-__all__ = ["Check", "Judge", "Segment", "Verdict", "jain", "mean"]
