@@ -1,7 +1,7 @@
 //! Runs one scenario many times and nothing else: for profilers and instruction counters.
 //! `cargo run --release -p legato-sim --example speed -- SCENARIO.toml RUNS [PROFILE]`
 
-use legato_sim::{CallParts, LoadedCapacity, LoadedClip, Scenario, SessionParts, run_call, run_session};
+use legato_sim::{CallParts, LoadedClip, Scenario, SessionParts, run_call, run_session};
 use legato_trace::{LogLevel, Recorder};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -11,13 +11,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let clip = arguments.next().map_or_else(|| Ok(LoadedClip::statistical()), |path| LoadedClip::load(&path))?;
     let scenario = Scenario::parse(&std::fs::read_to_string(&file)?, &file)?;
     let folder = std::path::Path::new(&file).parent().unwrap_or("".as_ref());
-    let load = |spec: &Option<legato_sim::CapacitySpec>| spec.as_ref().map(|spec| LoadedCapacity::load(spec, folder));
-    let parts = CallParts {
-        forward: load(&scenario.forward.capacity).transpose()?,
-        reverse: load(&scenario.reverse.capacity).transpose()?,
-        clip,
-        controller: scenario.controller.clone(),
-    };
+    let parts = CallParts { clip, ..CallParts::load(&scenario, folder)? };
     let session_parts = SessionParts::load(&scenario, folder)?;
     let mut recorders = vec![Recorder::default()];
     let mut packets = 0;

@@ -8,7 +8,7 @@
 use crate::clock::ReceiverClock;
 use crate::forward::{Arrival, Forward};
 use legato_call::{Receiver, ReceiverInput, ReceiverOutput, Sender, SenderInput, SenderOutput, rtcp_wire_size};
-use legato_path::{DropReason, Packet, Path};
+use legato_path::{Packet, Path};
 use legato_trace::{
     AgedPicture, At, CallFacts, LogLevel, Record, Recorder, RunArrived, SERIES_INTERVAL, Sample, Summary, TraceSink,
 };
@@ -217,12 +217,8 @@ impl Engine {
     #[inline(never)]
     fn take_drops(&mut self, now: Timestamp, recorder: &mut Recorder) {
         while let Some(dropped) = self.forward.pop_drop() {
-            let reason = match dropped.reason {
-                DropReason::Aqm => "aqm",
-                DropReason::QueueFull => "queue_full",
-                DropReason::Random => "random",
-            };
             let (transport_seq, departure) = (dropped.transport_seq, dropped.departure);
+            let reason = dropped.reason.name();
             recorder.record(now, &Record::PacketDropped { transport_seq, departure, reason });
         }
     }

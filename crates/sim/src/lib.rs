@@ -1,17 +1,11 @@
 //! Simulated calls: a scenario file and a seed in, a run folder out.
 //!
 //! ```
-//! use legato_sim::{LoadedClip, CallParts, Scenario, run_call};
+//! use legato_sim::{CallParts, Scenario, run_call};
 //! use legato_trace::{LogLevel, Recorder};
 //! let text = "duration_s = 2.0\n[controller]\nname = \"fixed\"\n[forward.capacity]\nconstant_bps = 1_000_000";
 //! let scenario = Scenario::parse(text, "example.toml")?;
-//! let forward = scenario.forward.capacity.as_ref().map(|spec| legato_sim::LoadedCapacity::load(spec, ".".as_ref()));
-//! let parts = CallParts {
-//!     forward: forward.transpose()?,
-//!     reverse: None,
-//!     clip: LoadedClip::statistical(),
-//!     controller: scenario.controller.clone(),
-//! };
+//! let parts = CallParts::load(&scenario, ".".as_ref())?;
 //! let summary = run_call(&scenario, &parts, 1, LogLevel::Summary, &mut Recorder::default())?;
 //! assert!(summary.frames_rendered > 50);
 //! # Ok::<(), legato_sim::SimError>(())

@@ -145,6 +145,11 @@ impl LoadedCapacity {
     }
 }
 
+/// Load what a path's bottleneck names, where it has one.
+pub fn load_capacity(spec: Option<&CapacitySpec>, folder: &FilePath) -> Result<Option<LoadedCapacity>, SimError> {
+    spec.map(|spec| LoadedCapacity::load(spec, folder)).transpose()
+}
+
 /// Build the path of one call. `name` is `"forward"` or `"reverse"`.
 pub fn build_path<P: Send + 'static>(
     spec: &PathSpec,

@@ -1,7 +1,7 @@
 //! What a sweep runs: one scenario crossed with controllers, traces, clips and seeds.
 
 use crate::error::SimError;
-use crate::network::{LoadedCapacity, resolve};
+use crate::network::{LoadedCapacity, load_capacity};
 use crate::run::CallParts;
 use crate::scenario::{CapacitySpec, ControllerSpec, PathSpec, Scenario};
 use crate::session::SessionParts;
@@ -207,11 +207,7 @@ impl Plan {
 
     fn load_clips(&self, scenario: &Scenario, folder: &Path) -> Result<Vec<LoadedClip>, SimError> {
         if self.clips.is_empty() {
-            return Ok(vec![match &scenario.video.clip {
-                Some(clip) => LoadedClip::load(&resolve(clip, folder))?,
-                None if scenario.video.frame_sizes.is_empty() => LoadedClip::statistical(),
-                None => LoadedClip::load_frame_sizes(&scenario.video.frame_sizes, folder)?,
-            }]);
+            return Ok(vec![LoadedClip::of(&scenario.video, folder)?]);
         }
         let mut seen: BTreeMap<&str, LoadedClip> = BTreeMap::new();
         let mut loaded = Vec::with_capacity(self.clips.len());
@@ -264,10 +260,6 @@ impl LoadedPlan {
             seed: self.seeds[seed as usize],
         }
     }
-}
-
-fn load_capacity(spec: Option<&CapacitySpec>, folder: &Path) -> Result<Option<LoadedCapacity>, SimError> {
-    spec.map(|spec| LoadedCapacity::load(spec, folder)).transpose()
 }
 
 /// A part of tables is a few MB whatever the level; and parts are many enough to keep cores busy and

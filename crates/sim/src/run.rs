@@ -4,7 +4,7 @@ use crate::clock::ReceiverClock;
 use crate::engine::Engine;
 use crate::error::SimError;
 use crate::forward::Forward;
-use crate::network::{LoadedCapacity, build_path};
+use crate::network::{LoadedCapacity, build_path, load_capacity};
 use crate::pauses;
 use crate::scenario::{ControllerSpec, LimitsSpec, Scenario};
 use crate::seed::Seed;
@@ -19,6 +19,7 @@ use legato_path::capacity::{Capacity, LinkCapacity};
 use legato_trace::{LogLevel, Recorder, Summary};
 use legato_units::{DataRate, Ecn, TimeDelta, Timestamp};
 use std::borrow::Cow;
+use std::path::Path;
 use std::sync::Arc;
 
 /// What a call is made of besides its scenario and seed; loaded once, shared by many calls.
@@ -32,6 +33,18 @@ pub struct CallParts {
     pub clip: LoadedClip,
     /// The call's controller: the sender's, or the receiver's with `remote` at the sender.
     pub controller: ControllerSpec,
+}
+
+impl CallParts {
+    /// Those a scenario itself names; files are relative to `folder`.
+    pub fn load(scenario: &Scenario, folder: &Path) -> Result<Self, SimError> {
+        Ok(Self {
+            forward: load_capacity(scenario.forward.capacity.as_ref(), folder)?,
+            reverse: load_capacity(scenario.reverse.capacity.as_ref(), folder)?,
+            clip: LoadedClip::of(&scenario.video, folder)?,
+            controller: scenario.controller.clone(),
+        })
+    }
 }
 
 /// Simulate one call; its tables stay in `recorder` until the next.

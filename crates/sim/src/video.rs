@@ -35,6 +35,15 @@ impl LoadedClip {
         Ok(Self { label: profile.name.as_str().into(), profile: Some(Arc::new(profile)), frame_sizes: None })
     }
 
+    /// What a scenario itself names; files are relative to `folder`.
+    pub fn of(spec: &VideoSpec, folder: &Path) -> Result<Self, SimError> {
+        match &spec.clip {
+            Some(clip) => Self::load(&resolve(clip, folder)),
+            None if spec.frame_sizes.is_empty() => Ok(Self::statistical()),
+            None => Self::load_frame_sizes(&spec.frame_sizes, folder),
+        }
+    }
+
     /// No pixels.
     pub fn statistical() -> Self {
         Self { label: "statistical".into(), profile: None, frame_sizes: None }

@@ -3,18 +3,12 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-use legato_sim::{CallParts, LoadedCapacity, LoadedClip, Scenario, run_call};
+use legato_sim::{CallParts, Scenario, run_call};
 use legato_trace::{LogLevel, Recorder, SeriesRow, Summary};
 
 fn call(text: &str) -> (Summary, Vec<SeriesRow>) {
     let scenario = Scenario::parse(text, "test.toml").unwrap();
-    let load = |spec: &legato_sim::CapacitySpec| LoadedCapacity::load(spec, "".as_ref()).unwrap();
-    let parts = CallParts {
-        forward: scenario.forward.capacity.as_ref().map(load),
-        reverse: scenario.reverse.capacity.as_ref().map(load),
-        clip: LoadedClip::statistical(),
-        controller: scenario.controller.clone(),
-    };
+    let parts = CallParts::load(&scenario, "".as_ref()).unwrap();
     let mut recorder = Recorder::default();
     let summary = run_call(&scenario, &parts, 1, LogLevel::Series, &mut recorder).unwrap();
     (summary, recorder.series().to_vec())

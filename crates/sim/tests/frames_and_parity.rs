@@ -3,7 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-use legato_sim::{CallParts, LoadedCapacity, LoadedClip, Scenario, run_call};
+use legato_sim::{CallParts, Scenario, run_call};
 use legato_trace::{FrameRow, GaugeRow, LogLevel, PacketRow, Recorder, SeriesRow, Summary};
 use legato_units::{TimeDelta, Timestamp};
 
@@ -43,13 +43,7 @@ fn call(controller: &str, duration_s: f64, forward: &str, more: &str) -> Outcome
         "duration_s = {duration_s:?}\ncontroller = {controller}\n{more}\n[forward]\npropagation_ms = 25.0\n{forward}\n"
     );
     let scenario = Scenario::parse(&text, "test.toml").unwrap();
-    let load = |spec: &legato_sim::CapacitySpec| LoadedCapacity::load(spec, "".as_ref()).unwrap();
-    let parts = CallParts {
-        forward: scenario.forward.capacity.as_ref().map(load),
-        reverse: None,
-        clip: LoadedClip::statistical(),
-        controller: scenario.controller.clone(),
-    };
+    let parts = CallParts::load(&scenario, "".as_ref()).unwrap();
     let mut recorder = Recorder::default();
     let summary = run_call(&scenario, &parts, 1, LogLevel::Packets, &mut recorder).unwrap();
     let (series, frames, packets) =

@@ -6,7 +6,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-use legato_sim::{CallParts, LoadedCapacity, LoadedClip, Scenario, run_call};
+use legato_sim::{CallParts, Scenario, run_call};
 use legato_trace::{LogLevel, Recorder, SeriesRow, Summary};
 
 struct Outcome {
@@ -29,13 +29,7 @@ fn call(duration_s: f64, max_kbps: u64, forward: &str, more: &str) -> Outcome {
          limits = {{ min_bps = 5000, start_bps = 300000, max_bps = {max_kbps}000 }}\n{more}\n[forward]\n{forward}\n"
     );
     let scenario = Scenario::parse(&text, "test.toml").unwrap();
-    let load = |spec: &legato_sim::CapacitySpec| LoadedCapacity::load(spec, "".as_ref()).unwrap();
-    let parts = CallParts {
-        forward: scenario.forward.capacity.as_ref().map(load),
-        reverse: None,
-        clip: LoadedClip::statistical(),
-        controller: scenario.controller.clone(),
-    };
+    let parts = CallParts::load(&scenario, "".as_ref()).unwrap();
     let mut recorder = Recorder::default();
     let summary = run_call(&scenario, &parts, 1, LogLevel::Series, &mut recorder).unwrap();
     Outcome { summary, series: recorder.series().to_vec() }

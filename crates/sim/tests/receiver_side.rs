@@ -3,7 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-use legato_sim::{CallParts, LoadedCapacity, LoadedClip, Scenario, run_call};
+use legato_sim::{CallParts, LoadedClip, Scenario, run_call};
 use legato_trace::{LogLevel, Recorder, SeriesRow, Summary};
 
 struct Outcome {
@@ -31,13 +31,7 @@ impl Outcome {
 fn call(duration_s: f64, controller: &str, forward: &str, more: &str) -> Outcome {
     let text = format!("duration_s = {duration_s:?}\ncontroller = {controller}\n{more}\n[forward]\n{forward}\n");
     let scenario = Scenario::parse(&text, "test.toml").unwrap();
-    let load = |spec: &legato_sim::CapacitySpec| LoadedCapacity::load(spec, "".as_ref()).unwrap();
-    let parts = CallParts {
-        forward: scenario.forward.capacity.as_ref().map(load),
-        reverse: scenario.reverse.capacity.as_ref().map(load),
-        clip: LoadedClip::statistical(),
-        controller: scenario.controller.clone(),
-    };
+    let parts = CallParts::load(&scenario, "".as_ref()).unwrap();
     let mut recorder = Recorder::default();
     let summary = run_call(&scenario, &parts, 1, LogLevel::Series, &mut recorder).unwrap();
     Outcome { summary, series: recorder.series().to_vec() }

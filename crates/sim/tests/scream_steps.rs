@@ -4,7 +4,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-use legato_sim::{CallParts, LoadedCapacity, LoadedClip, Scenario, run_call};
+use legato_sim::{CallParts, Scenario, run_call};
 use legato_trace::{LogLevel, Recorder};
 
 /// One segment of constant capacity.
@@ -30,13 +30,7 @@ fn segments(controller: &str, propagation_ms: f64) -> Vec<Segment> {
          [reverse]\npropagation_ms = {propagation_ms:?}\n"
     );
     let scenario = Scenario::parse(&text, "test.toml").unwrap();
-    let load = |spec: &legato_sim::CapacitySpec| LoadedCapacity::load(spec, "".as_ref()).unwrap();
-    let parts = CallParts {
-        forward: scenario.forward.capacity.as_ref().map(load),
-        reverse: None,
-        clip: LoadedClip::statistical(),
-        controller: scenario.controller.clone(),
-    };
+    let parts = CallParts::load(&scenario, "".as_ref()).unwrap();
     let mut recorder = Recorder::default();
     run_call(&scenario, &parts, 1, LogLevel::Packets, &mut recorder).unwrap();
     if std::env::var_os("SHOW").is_some() {

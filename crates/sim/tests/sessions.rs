@@ -1,24 +1,12 @@
 //! Several flows on shared links, over whole sessions.
 
-use legato_sim::{CallParts, LoadedCapacity, LoadedClip, Scenario, SessionParts, run_call, run_session};
+use legato_sim::{CallParts, Scenario, SessionParts, run_call, run_session};
 use legato_trace::{LogLevel, Recorder, Summary, TrafficFigures};
 use std::path::Path;
 
 fn parts(scenario: &Scenario) -> (CallParts, SessionParts) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let load = |path: &legato_sim::PathSpec| {
-        path.capacity.as_ref().map(|spec| LoadedCapacity::load(spec, folder).expect("the capacity is plain"))
-    };
-    let clip = match &scenario.video.clip {
-        Some(clip) => LoadedClip::load(folder.join(clip).to_str().expect("utf-8")).expect("the profile is shipped"),
-        None => LoadedClip::statistical(),
-    };
-    let calls = CallParts {
-        forward: load(&scenario.forward),
-        reverse: load(&scenario.reverse),
-        clip,
-        controller: scenario.controller.clone(),
-    };
+    let calls = CallParts::load(scenario, folder).expect("the capacities are plain, the profile shipped");
     (calls, SessionParts::load(scenario, folder).expect("links are plain"))
 }
 

@@ -1,6 +1,6 @@
 //! Calls beside TCP: RFC 8867 sections 5.6 and 5.7, and who gets what.
 
-use legato_sim::{CallParts, LoadedCapacity, LoadedClip, Scenario, SessionParts, run_session};
+use legato_sim::{CallParts, Scenario, SessionParts, run_session};
 use legato_trace::{LogLevel, TrafficFigures};
 use std::path::Path;
 
@@ -13,15 +13,7 @@ struct Rates {
 fn run(text: &str, seed: u64) -> Rates {
     let scenario = Scenario::parse(text, "tcp.toml").unwrap_or_else(|error| panic!("{error}"));
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let load = |path: &legato_sim::PathSpec| {
-        path.capacity.as_ref().map(|spec| LoadedCapacity::load(spec, folder).expect("the capacity is plain"))
-    };
-    let calls = CallParts {
-        forward: load(&scenario.forward),
-        reverse: load(&scenario.reverse),
-        clip: LoadedClip::statistical(),
-        controller: scenario.controller.clone(),
-    };
+    let calls = CallParts::load(&scenario, folder).expect("everything is plain");
     let shared = SessionParts::load(&scenario, folder).expect("links are plain");
     let mut recorders = Vec::new();
     let (_, traffic) =

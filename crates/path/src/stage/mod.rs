@@ -143,3 +143,14 @@ pub enum DropReason {
     /// Random loss of the medium.
     Random,
 }
+
+impl DropReason {
+    /// What tables call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Aqm => "aqm",
+            Self::QueueFull => "queue_full",
+            Self::Random => "random",
+        }
+    }
+}

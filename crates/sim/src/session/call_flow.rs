@@ -10,7 +10,7 @@ use crate::seed::Seed;
 use crate::video::{LoadedClip, aged_picture};
 use legato_call::{ReceiverInput, ReceiverOutput, SenderInput, SenderOutput, rtcp_wire_size};
 use legato_media::packet::{MediaPacket, Train};
-use legato_path::{DropNotice, DropReason, Ecn, Packet, Path};
+use legato_path::{DropNotice, Ecn, Packet, Path};
 use legato_trace::{At, CallFacts, LogLevel, Record, Recorder, SERIES_INTERVAL, Sample, Summary, TraceSink};
 use legato_units::{DataSize, Timestamp};
 
@@ -228,11 +228,7 @@ impl Flow for CallFlow {
     fn dropped(&mut self, notice: DropNotice<Parcel>) {
         let Parcel::Media(ticket) = notice.packet.payload else { return };
         if let Load::Media(train) = self.in_transit.get(ticket) {
-            let reason = match notice.reason {
-                DropReason::Aqm => "aqm",
-                DropReason::QueueFull => "queue_full",
-                DropReason::Random => "random",
-            };
+            let reason = notice.reason.name();
             let transport_seq = train.first.transport_seq + u64::from(ticket.place());
             let departure = train.first.departure;
             // A link may lose what a call sent shortly before it ended.
