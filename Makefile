@@ -51,6 +51,11 @@ $(VENV)/.dev: requirements/dev.lock $(VENV)/.base
 	@$(PIP) install --require-hashes -r $<
 	@touch $@
 
+$(VENV)/.train: requirements/train.lock $(VENV)/.dev
+	@echo "installing $<: torch is 6 GB with its libraries"
+	@$(PIP) install --require-hashes -r $<
+	@touch $@
+
 $(VENV)/.built: $(RUST_SOURCES) pyproject.toml $(VENV)/.base
 	@tools/check_machine.sh > /dev/null
 	@echo "building the native module in release mode: minutes the first time, seconds later"
@@ -80,7 +85,7 @@ test-rust:
 	cargo test --quiet --workspace $(CARGO_FLAGS) $(TEST_FLAGS)
 
 # After the Rust ones, so that the last line is pytest's count.
-test-python: $(VENV)/.dev build test-rust
+test-python: $(VENV)/.train build test-rust
 	@tools/find_browser.sh
 	$(BIN)/python -m pytest
 
@@ -120,6 +125,8 @@ lock:
 	@command -v uv > /dev/null || { echo "error: make lock needs uv: pip install uv" >&2; exit 1; }
 	$(LOCK) --output-file requirements/base.lock
 	$(LOCK) --extra dev --extra profile --constraints requirements/base.lock --output-file requirements/dev.lock
+	$(LOCK) --extra dev --extra profile --extra train --extra dev-train --constraints requirements/dev.lock \
+	  --output-file requirements/train.lock
 
 clean:
 	rm -rf $(VENV) target $(DIST_OUT) build python/legato/_core*.so python/legato/packed .pytest_cache .ruff_cache
