@@ -74,6 +74,7 @@ demo: build
 
 bench: build
 	@cargo build --quiet --release $(CARGO_FLAGS) --package legato-sim --example speed
+	@cargo build --quiet --release $(CARGO_FLAGS) --package legato-control --example decision_speed
 	@$(BIN)/python benches/bench.py $${CARGO_TARGET_DIR:-target}/release/examples/speed bench.json
 
 # --- tests ---------------------------------------------------------------------------------------
@@ -91,8 +92,8 @@ test-python: $(VENV)/.train build test-rust
 
 # A minute of mutations a target; `make test` tries a few thousand of each.
 fuzz:
-	LEGATO_FUZZ_S=$${LEGATO_FUZZ_S:-60} cargo test --quiet $(CARGO_FLAGS) --package legato-wire --package legato-path \
-	  --test mutation_fuzz -- --nocapture
+	LEGATO_FUZZ_S=$${LEGATO_FUZZ_S:-60} cargo test --quiet $(CARGO_FLAGS) --package legato-control --package legato-wire \
+	  --package legato-path --test mutation_fuzz -- --nocapture
 
 # --- the wheel -----------------------------------------------------------------------------------
 

@@ -11,6 +11,8 @@ sim_with_tcp_realtime_x   seconds of benches/call_and_tcp.toml: a call and a TCP
 sim_with_tcp_instructions_per_sim_s  callgrind's count for one second of that
 calls_per_cpu_s           one-minute calls of a sweep, written to Parquet (log = summary)
 sweep_peak_memory_mb      of the process that made them
+decision_us_*             microseconds of one decision of a learned controller, half of them took no longer: the
+                          networks of crates/control/examples/decision_speed.rs
 report_*                  a report's tables over a million rows, as benches/report_million.py says
 """
 
@@ -51,6 +53,7 @@ def main() -> None:
         "sim_with_tcp_realtime_x": with_tcp,
         "sim_with_tcp_instructions_per_sim_s": instructions(options.speed, CALL_AND_TCP),
         **sweep(options.sweep_calls),
+        **decisions(options.speed.with_name("decision_speed")),
         **report(options.rows),
     }
     text = json.dumps(figures, indent=2)
@@ -96,6 +99,12 @@ def sweep(calls: int) -> dict[str, float]:
     with tempfile.TemporaryDirectory() as scratch:
         cpu_s, memory_mb = json.loads(run([sys.executable, "-c", program, str(calls), f"{scratch}/run", CLIP]))
     return {"calls_per_cpu_s": round(calls / cpu_s), "sweep_peak_memory_mb": round(memory_mb)}
+
+
+def decisions(program: Path) -> dict[str, float]:
+    """Of the best of three, as everything here."""
+    runs = [json.loads(run([program])) for _ in range(REPEATS)]
+    return {f"decision_us_{name}": min(run[name]["p50_us"] for run in runs) for name in runs[0]}
 
 
 def report(rows: int) -> dict[str, Any]:

@@ -20,6 +20,7 @@ pub mod controllers;
 mod decision;
 pub mod estimate;
 mod event;
+pub mod policy;
 mod registry;
 
 pub use controller::{Assets, BuildError, CapacityStep, Construct, Context, NoAssets, RateController, Side};

@@ -1,0 +1,64 @@
+//! Which vectors the processor has. The same code is compiled for each kind; no bit depends on it.
+
+use super::network::{Memory, Model};
+
+/// How wide a vector of f32 is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Lanes {
+    /// 16: x86-64 with AVX-512.
+    #[cfg(target_arch = "x86_64")]
+    Sixteen,
+    /// 8: x86-64 with AVX2.
+    #[cfg(target_arch = "x86_64")]
+    Eight,
+    /// 4, as every machine has that we build for.
+    Four,
+}
+
+impl Lanes {
+    /// The widest there are here.
+    pub(super) fn of_this_machine() -> Self {
+        *Self::all().first().unwrap_or(&Self::Four)
+    }
+
+    /// All that run here, the widest first.
+    pub(super) fn all() -> Vec<Self> {
+        let mut all = Vec::new();
+        #[cfg(target_arch = "x86_64")]
+        {
+            if is_x86_feature_detected!("avx512f") {
+                all.push(Self::Sixteen);
+            }
+            if is_x86_feature_detected!("avx2") {
+                all.push(Self::Eight);
+            }
+        }
+        all.push(Self::Four);
+        all
+    }
+
+    /// [`Model::run`], with as many panels together as there are registers for.
+    pub(super) fn run(self, model: &Model, memory: &mut Memory) {
+        match self {
+            // SAFETY: `all` names it where the processor has AVX-512 only.
+            #[cfg(target_arch = "x86_64")]
+            Self::Sixteen => unsafe { run_sixteen(model, memory) },
+            // SAFETY: `all` names it where the processor has AVX2 only.
+            #[cfg(target_arch = "x86_64")]
+            Self::Eight => unsafe { run_eight(model, memory) },
+            Self::Four => model.run::<2>(memory),
+        }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f")]
+fn run_sixteen(model: &Model, memory: &mut Memory) {
+    model.run::<4>(memory);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn run_eight(model: &Model, memory: &mut Memory) {
+    model.run::<4>(memory);
+}

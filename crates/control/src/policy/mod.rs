@@ -1,0 +1,66 @@
+//! Policies: what a learned controller asks for its decision.
+//!
+//! A policy takes an observation, a row of f32, and answers with one number; what the number means for
+//! the rate is the controller's action map. A trained one is a folder: `policy.toml` lists what is
+//! observed, the layers of the network and how its output is read, and a safetensors file has the
+//! weights. Both are read from bytes, checked whole, and run by the small engine of this folder: dense,
+//! gated recurrent and convolutional layers, without an allocation after the first, the same bits on every
+//! machine.
+//!
+//! ```
+//! use legato_control::policy::{Manifest, NetworkPolicy, Policy};
+//! let toml = r#"
+//!     format = 1
+//!     controller = "example"
+//!     observation = { features = ["loss_ratio", "rtt_ratio"], history = 1 }
+//!     action = { map = "example", decide = "value" }
+//!     [network]
+//!     weights = "weights.safetensors"
+//!     layers = [{ name = "only", kind = "dense", from = ["observation"], inputs = 2, outputs = 1, activation = "tanh" }]
+//! "#;
+//! let manifest = Manifest::parse(toml, "policy.toml").unwrap();
+//! assert_eq!(manifest.inputs(), 2);
+//! # let header = br#"{"only.weight":{"dtype":"F32","shape":[1,2],"data_offsets":[0,8]},"only.bias":{"dtype":"F32","shape":[1],"data_offsets":[8,12]}}"#;
+//! # let values = [-1.0_f32, 0.0, 0.0].map(f32::to_le_bytes).concat();
+//! # let weights = [&(header.len() as u64).to_le_bytes()[..], header, &values].concat();
+//! let mut policy = NetworkPolicy::new(manifest.load(&weights).unwrap());
+//! assert!((policy.act(&[0.5, 1.0]) + 0.462_117_16).abs() < 1e-6); // tanh(-0.5)
+//! ```
+
+mod activation;
+mod convolution;
+mod error;
+mod exponential;
+mod gru;
+mod keys;
+mod lanes;
+mod layer_table;
+mod manifest;
+mod network;
+mod panels;
+mod tensors;
+#[cfg(test)]
+mod trial;
+
+pub use error::PolicyError;
+pub use manifest::{Decide, Manifest};
+pub use network::{Model, NetworkPolicy};
+
+/// Takes observations, answers with a number each.
+pub trait Policy: Send {
+    /// Decide. NaN says that no decision could be made: the caller falls back.
+    fn act(&mut self, observation: &[f32]) -> f32;
+
+    /// Forget all that came before: a new call begins.
+    fn reset(&mut self) {}
+
+    /// A copy that goes on the same.
+    fn clone_box(&self) -> Box<dyn Policy>;
+}
+
+/// Controllers that hold one are cloned.
+impl Clone for Box<dyn Policy> {
+    fn clone(&self) -> Self {
+        self.as_ref().clone_box()
+    }
+}

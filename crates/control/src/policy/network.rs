@@ -1,0 +1,220 @@
+//! The network itself: layers over one row of values, and a policy that decides with them.
+
+use super::convolution::Convolution;
+use super::gru::Gru;
+use super::lanes::Lanes;
+use super::layer_table::{self, Kind};
+use super::manifest::{Decide, Manifest};
+use super::panels::Panels;
+use super::tensors::Tensors;
+use super::{Policy, activation::Activation};
+use std::collections::BTreeSet;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// A network with its weights, laid out for this machine. Shared by all policies that use it.
+#[derive(Debug)]
+pub struct Model {
+    manifest: Manifest,
+    lanes: Lanes,
+    layers: Box<[Layer]>,
+    sizes: Sizes,
+}
+
+/// One layer, ready to run.
+#[derive(Debug)]
+struct Layer {
+    work: Work,
+    from: Box<[Range<usize>]>,
+    out: Range<usize>,
+    activation: Activation,
+}
+
+#[derive(Debug)]
+enum Work {
+    Convolution(Convolution),
+    Dense(Panels),
+    /// With the place of its state among the states of all units.
+    Gru(Gru, Range<usize>),
+}
+
+/// What a policy needs of memory, in values.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sizes {
+    values: usize,
+    state: usize,
+    gathered: usize,
+    scratch: usize,
+}
+
+impl Model {
+    pub(super) fn new(manifest: Manifest, tensors: &Tensors<'_>) -> Result<Self, String> {
+        let mut expected = BTreeSet::new();
+        let mut sizes = Sizes { values: manifest.inputs(), ..Sizes::default() };
+        let mut layers = Vec::with_capacity(manifest.layers().len());
+        for line in manifest.layers() {
+            let mut values = Vec::new();
+            for (tensor, shape) in line.kind.tensors() {
+                let name = format!("{}.{tensor}", line.name);
+                values.push(tensors.values(&name, &shape)?);
+                expected.insert(name);
+            }
+            layers.push(Layer::new(line, &values, &mut sizes));
+        }
+        tensors.none_besides(&expected)?;
+        Ok(Self { manifest, lanes: Lanes::of_this_machine(), layers: layers.into(), sizes })
+    }
+
+    /// What was read of its policy.toml.
+    pub fn manifest(&self) -> &Manifest {
+        &self.manifest
+    }
+
+    /// Run the layers over `memory`, whose row begins with the observation. `PANELS` of a
+    /// matrix are worked on together; how many changes the speed and no bit of the outcome.
+    #[inline(always)]
+    pub(super) fn run<const PANELS: usize>(&self, memory: &mut Memory) {
+        for layer in &self.layers {
+            let (before, out) = memory.values.split_at_mut(layer.out.start);
+            let out = &mut out[..layer.out.len()];
+            let input = match &*layer.from {
+                [one] => &before[one.clone()],
+                several => gather(before, several, &mut memory.gathered),
+            };
+            match &layer.work {
+                Work::Convolution(convolution) => convolution.apply(input, out, &mut memory.scratch),
+                Work::Dense(panels) => panels.times::<PANELS>(input, out),
+                Work::Gru(unit, place) => {
+                    let state = &mut memory.state[place.clone()];
+                    unit.step::<PANELS>(input, state, &mut memory.scratch);
+                    out.copy_from_slice(state);
+                }
+            }
+            layer.activation.apply(out);
+        }
+    }
+}
+
+impl Layer {
+    /// From a line of the table and its tensors, in the line's order.
+    fn new(line: &layer_table::Layer, tensors: &[Vec<f32>], sizes: &mut Sizes) -> Self {
+        let work = match line.kind {
+            Kind::Convolution { shape, .. } => {
+                Work::Convolution(Convolution::new(shape, Panels::new(&tensors[0], &tensors[1])))
+            }
+            Kind::Dense { .. } => Work::Dense(Panels::new(&tensors[0], &tensors[1])),
+            Kind::Gru { outputs, .. } => {
+                let unit = Gru::new(Panels::new(&tensors[0], &tensors[2]), Panels::new(&tensors[1], &tensors[3]));
+                sizes.state += outputs;
+                Work::Gru(unit, sizes.state - outputs..sizes.state)
+            }
+        };
+        let scratch = match &work {
+            Work::Convolution(convolution) => convolution.scratch(),
+            Work::Dense(_) => 0,
+            Work::Gru(unit, _) => unit.scratch(),
+        };
+        if line.from.len() > 1 {
+            sizes.gathered = sizes.gathered.max(line.kind.inputs());
+        }
+        sizes.scratch = sizes.scratch.max(scratch);
+        sizes.values += line.kind.outputs();
+        Self { work, from: line.from.clone().into(), out: line.out.clone(), activation: line.activation }
+    }
+}
+
+/// Ranges of the row behind each other.
+#[inline(always)]
+fn gather<'a>(values: &[f32], from: &[Range<usize>], gathered: &'a mut [f32]) -> &'a [f32] {
+    let mut end = 0;
+    for range in from {
+        gathered[end..end + range.len()].copy_from_slice(&values[range.clone()]);
+        end += range.len();
+    }
+    &gathered[..end]
+}
+
+/// What one policy works in. Allocated once.
+#[derive(Clone, Debug)]
+pub(super) struct Memory {
+    /// The observation and the outputs of all layers.
+    values: Vec<f32>,
+    /// What recurrent layers remember.
+    state: Vec<f32>,
+    gathered: Vec<f32>,
+    scratch: Vec<f32>,
+}
+
+/// A policy that is a network: shares the weights, remembers its own past.
+#[derive(Clone, Debug)]
+pub struct NetworkPolicy {
+    model: Arc<Model>,
+    memory: Memory,
+}
+
+impl NetworkPolicy {
+    /// One that has seen nothing yet.
+    pub fn new(model: Arc<Model>) -> Self {
+        let Sizes { values, state, gathered, scratch } = model.sizes;
+        let zeros = |size| vec![0.0; size];
+        let memory =
+            Memory { values: zeros(values), state: zeros(state), gathered: zeros(gathered), scratch: zeros(scratch) };
+        Self { model, memory }
+    }
+
+    /// The network it decides with.
+    pub fn model(&self) -> &Arc<Model> {
+        &self.model
+    }
+
+    /// Take an observation of [`Manifest::inputs`] values; the outputs of the last layer. A recurrent
+    /// network goes one step on.
+    ///
+    /// # Panics
+    /// Where the observation has another length: whoever pairs policy and controller compares their
+    /// layouts first.
+    pub fn outputs(&mut self, observation: &[f32]) -> &[f32] {
+        let inputs = self.model.manifest.inputs();
+        assert_eq!(observation.len(), inputs, "an observation of {}", self.model.manifest.file());
+        self.memory.values[..inputs].copy_from_slice(observation);
+        self.model.lanes.run(&self.model, &mut self.memory);
+        let outputs = self.model.manifest.outputs();
+        &self.memory.values[self.memory.values.len() - outputs..]
+    }
+}
+
+impl Policy for NetworkPolicy {
+    fn act(&mut self, observation: &[f32]) -> f32 {
+        let decide = self.model.manifest.decide();
+        let action = decided(decide, self.outputs(observation));
+        // A state that is no number would never be one again.
+        if action.is_nan() {
+            self.reset();
+        }
+        action
+    }
+
+    fn reset(&mut self) {
+        self.memory.state.fill(0.0);
+    }
+
+    fn clone_box(&self) -> Box<dyn Policy> {
+        Box::new(self.clone())
+    }
+}
+
+/// The number the outputs stand for; NaN where one of them is.
+fn decided(decide: Decide, outputs: &[f32]) -> f32 {
+    match decide {
+        Decide::Value { low, high } => outputs[0].clamp(low, high),
+        Decide::Argmax if outputs.iter().any(|output| output.is_nan()) => f32::NAN,
+        Decide::Argmax => {
+            let largest = (1..outputs.len()).fold(0, |best, i| if outputs[i] > outputs[best] { i } else { best });
+            largest as f32
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "network_tests.rs"]
+mod tests;
