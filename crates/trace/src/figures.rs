@@ -95,6 +95,7 @@ impl Recorder {
             let [p50, p95, p98] = self.quantiles.within(&self.scratch, &spread, [0.5, 0.95, 0.98]);
             let (mean, least) = (spread.mean_ms(), ms(spread.least));
             summary.one_way_delay_mean_ms = Some(mean);
+            summary.one_way_delay_std_ms = Some(spread.deviation(&self.scratch) / 1e3);
             summary.one_way_delay_p50_ms = Some(ms(p50));
             summary.one_way_delay_p95_ms = Some(ms(p95));
             summary.one_way_delay_p98_ms = Some(ms(p98));
@@ -342,6 +343,7 @@ mod tests {
         assert_eq!(summary.target_bitrate_mean_bps, 100_000.0);
         assert_eq!(summary.loss_ratio, Some(1.0 / 3.0));
         assert_eq!((summary.one_way_delay_mean_ms, summary.one_way_delay_p50_ms), (Some(15.0), Some(10.0)));
+        assert_eq!(summary.one_way_delay_std_ms, Some(5.0));
         assert_eq!((summary.one_way_delay_p98_ms, summary.queue_delay_p95_ms), (Some(20.0), Some(10.0)));
         assert_eq!((summary.rtt_mean_ms, summary.rtt_p50_ms), (Some(22.0), Some(17.0)));
         assert_eq!(summary.pacer_delay_mean_ms, Some(1.0));

@@ -165,7 +165,9 @@ impl Part {
             "packets_sent": U64 = flow.packets_sent,
             "packets_received": U64 = flow.packets_received,
             "packets_lost": U64 = flow.packets_lost,
+            "retransmissions": U32 = flow.retransmissions.map(|count| u32::try_from(count).unwrap_or(u32::MAX)),
             "one_way_delay_mean_ms": F64 = flow.one_way_delay_mean_ms(),
+            "one_way_delay_std_ms": F64 = flow.one_way_delay_std_ms(),
         );
         if self.level < LogLevel::Series {
             return;

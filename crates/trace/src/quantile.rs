@@ -93,6 +93,16 @@ impl Spread {
         self.count += 1;
     }
 
+    /// The standard deviation of `values`, which are those of this spread: exact until the root.
+    pub fn deviation(&self, values: &[u32]) -> f64 {
+        // n Σx² − (Σx)², of what is above the least so that the squares stay small.
+        let above = |value: u32| u64::from(value - self.least);
+        let squares: u128 = values.iter().map(|&value| u128::from(above(value) * above(value))).sum();
+        let count = self.count as u128;
+        let sum = u128::from(self.sum) - count * u128::from(self.least);
+        ((count * squares - sum * sum) as f64).sqrt() / self.count as f64
+    }
+
     /// Itself, unless it is of nothing.
     pub fn known(self) -> Option<Self> {
         (self.count > 0).then_some(self)
@@ -165,6 +175,18 @@ mod tests {
                 assert_eq!(quantiles.of(&values, [0.05, 0.5, 0.95, 0.98, 1.0]), Some(expected), "{length} {scale}");
             }
         }
+    }
+
+    /// 10, 20, 30 and 60: mean 30, squares of the differences 400, 100, 0 and 900, a quarter of which is 350.
+    #[test]
+    fn a_deviation_worked_by_hand() {
+        let values = [10, 20, 30, 60];
+        assert_eq!(Spread::of(&values).unwrap().deviation(&values), 350.0_f64.sqrt());
+        let far = values.map(|value| value + 4_000_000_000);
+        assert_eq!(Spread::of(&far).unwrap().deviation(&far), 350.0_f64.sqrt());
+        assert_eq!(Spread::of(&[7]).unwrap().deviation(&[7]), 0.0);
+        let ends = [0, u32::MAX];
+        assert_eq!(Spread::of(&ends).unwrap().deviation(&ends), f64::from(u32::MAX) / 2.0);
     }
 
     #[test]

@@ -21,9 +21,12 @@ pub struct TrafficFigures {
     pub packets_received: u64,
     /// Packets lost on the way.
     pub packets_lost: u64,
+    /// Packets that left a second time; absent where nothing is sent again.
+    pub retransmissions: Option<u64>,
     sent_bytes: u64,
     received_bytes: u64,
     delay_sum_us: u64,
+    delay_squares_us2: u128,
     bins: Vec<Bin>,
     start: Timestamp,
     stop: Timestamp,
@@ -63,9 +66,11 @@ impl TrafficFigures {
             packets_sent: 0,
             packets_received: 0,
             packets_lost: 0,
+            retransmissions: None,
             sent_bytes: 0,
             received_bytes: 0,
             delay_sum_us: 0,
+            delay_squares_us2: 0,
             bins: vec![Bin::default(); bins as usize],
             start,
             stop,
@@ -92,7 +97,9 @@ impl TrafficFigures {
         }
         self.received_bytes += bytes;
         self.packets_received += 1;
-        self.delay_sum_us += ((now - departure).as_nanos() / 1_000) as u64;
+        let delay_us = ((now - departure).as_nanos() / 1_000) as u64;
+        self.delay_sum_us += delay_us;
+        self.delay_squares_us2 += u128::from(delay_us) * u128::from(delay_us);
         self.bin(now).received_bytes += bytes;
     }
 
@@ -110,6 +117,14 @@ impl TrafficFigures {
     /// Mean one-way delay of what arrived.
     pub fn one_way_delay_mean_ms(&self) -> Option<f64> {
         (self.packets_received > 0).then(|| self.delay_sum_us as f64 / 1e3 / self.packets_received as f64)
+    }
+
+    /// Standard deviation of the one-way delay of what arrived.
+    pub fn one_way_delay_std_ms(&self) -> Option<f64> {
+        let count = u128::from(self.packets_received);
+        let sum = u128::from(self.delay_sum_us);
+        let spread = count * self.delay_squares_us2 - sum * sum;
+        (count > 0).then(|| (spread as f64).sqrt() / 1e3 / self.packets_received as f64)
     }
 
     /// Bits that left, over the flow's life.
@@ -165,7 +180,10 @@ mod tests {
         assert_eq!(sent, [100_000.0, 0.0, 200_000.0]);
         assert_eq!(rows[1].receiver_rate_bps, 100_000.0);
         assert_eq!((rows[2].packets_lost, figures.packets_received), (1, 1));
-        assert_eq!(figures.one_way_delay_mean_ms(), Some(110.0));
+        assert_eq!((figures.one_way_delay_mean_ms(), figures.one_way_delay_std_ms()), (Some(110.0), Some(0.0)));
         assert_eq!(figures.receiver_rate_bps(), 40_000.0);
+        figures.received(ms(1_240), 1_250, ms(1_100));
+        // 110 and 140 ms.
+        assert_eq!((figures.one_way_delay_mean_ms(), figures.one_way_delay_std_ms()), (Some(125.0), Some(15.0)));
     }
 }

@@ -18,6 +18,8 @@ pub struct TcpFlow {
     start: Timestamp,
     stop: Timestamp,
     figures: TrafficFigures,
+    /// Over all connections.
+    retransmissions: u64,
     /// Cached: asked for far more often than it changes.
     ends_due: Timestamp,
     done: bool,
@@ -42,6 +44,7 @@ impl TcpFlow {
             start,
             stop,
             figures,
+            retransmissions: 0,
             ends_due: start,
             done: false,
         }
@@ -57,6 +60,7 @@ impl TcpFlow {
         while let Some(segment) = self.sender.poll(now) {
             let size = segment.wire_size();
             self.figures.sent(now, size.as_bytes());
+            self.retransmissions += u64::from(segment.retransmission);
             outbox.push(Parcel::Segment(segment).packet(self.flow, size, segment.ecn()));
         }
         while let Some(ack) = self.receiver.poll_ack(now) {
@@ -78,6 +82,7 @@ impl Flow for TcpFlow {
     fn turn(&mut self, now: Timestamp, _links: &mut Links, outbox: &mut Vec<Packet<Parcel>>) {
         if now >= self.stop {
             self.figures.goodput_bytes = self.receiver.delivered().as_bytes();
+            self.figures.retransmissions = Some(self.retransmissions);
             self.done = true;
             return;
         }
