@@ -101,11 +101,11 @@ def replay(folder: str | Path, call: int, *, out: str | Path) -> Replay:
     return make_again(folder, call, out)
 
 
-def rtp_log(folder: str | Path, call: int, *, side: str = "sender") -> Iterator[str]:
+def rtp_log(folder: str | Path, call: int, *, side: str = "sender", rtcp: bool = True) -> Iterator[str]:
     """The lines of one call's RTP log (RFC 8868, section 3.1); ``side`` is ``"sender"`` or ``"receiver"``."""
     from legato.rtp_lines import rtp_lines as lines
 
-    return lines(folder, call, side)
+    return lines(folder, call, side, rtcp)
 
 
 def write_report(

@@ -8,12 +8,17 @@ Time is the simulation's, from the call's start, at either end: the receiver's c
 scenario, is not in it. What a run folder does not hold follows from what it does: packets of a stream are
 numbered in the order they left, from 0 (retransmissions and padding share one stream); the timestamp of
 pictures and their repair is the capture time on a 90 kHz clock, that of audio the departure on a 48 kHz one;
-the marker is on the last packet of a frame. RTCP, which the RFC wants kept too, is not in the tables.
+the marker is on the last packet of a frame.
+
+RTCP, which the RFC wants kept too without a format for it, has a line for each packet of a compound, both those that
+left this end and those that came to it (table ``rtcp``). Its packet type, 200 or above, stands where the payload type
+does, numbers, timestamp and marker are 0, and the bytes are all of the packet: RTCP has no payload of its own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from heapq import merge
 from pathlib import Path
 
 from legato.errors import Error, RunFolderError
@@ -42,13 +47,21 @@ ORDER BY at_ns, transport_seq
 """
 
 
-def rtp_lines(folder: str | Path, call: int, side: str = "sender") -> Iterator[str]:
+_RTCP_QUERY = """
+SELECT CASE WHEN "by" = ? THEN sent_ns ELSE arrived_ns END AS at_ns, bytes
+FROM read_parquet(?) WHERE call = ? AND at_ns IS NOT NULL
+ORDER BY at_ns, sent_ns
+"""
+
+
+def rtp_lines(folder: str | Path, call: int, side: str = "sender", rtcp: bool = True) -> Iterator[str]:
     """The lines of one call's log, without line ends.
 
     Args:
         folder: a run folder with ``log = "packets"``.
         call: the call's number in it.
         side: ``"sender"`` or ``"receiver"``.
+        rtcp: with RTCP of both directions, as this end saw it.
     """
     import duckdb
 
@@ -67,7 +80,22 @@ def rtp_lines(folder: str | Path, call: int, side: str = "sender") -> Iterator[s
     query = _QUERY.format(time="sent_ns" if side == "sender" else "arrived_ns")
     with duckdb.connect() as database:
         rows = database.execute(query, [str(packets), call, str(frames), call]).fetchall()
-    return (_line(*row) for row in rows)
+        control = run.part("rtcp", call) if rtcp else None
+        compounds = database.execute(_RTCP_QUERY, [side, str(control), call]).fetchall() if control is not None else []
+    media = ((row[0], _line(*row)) for row in rows)
+    return (line for _, line in merge(media, _rtcp_lines(compounds), key=lambda timed: timed[0]))
+
+
+def _rtcp_lines(compounds: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, str]]:
+    """Times and lines of the packets of compounds."""
+    for at_ns, compound in compounds:
+        rest = compound
+        while len(rest) >= 8:
+            # [rfc3550] §6.4.1: type, length in words less one, SSRC of who sends it.
+            length = 4 * (int.from_bytes(rest[2:4], "big") + 1)
+            ssrc = int.from_bytes(rest[4:8], "big")
+            yield at_ns, f"{_time(at_ns)} {rest[1]} {ssrc:x} 0 0 0 {length}"
+            rest = rest[length:]
 
 
 def _line(
@@ -80,8 +108,13 @@ def _line(
     else:  # padding is of no picture
         timestamp = sent_ns * 90_000 // 1_000_000_000
     payload_bytes = 0 if kind == "padding" else max(size_bytes - OVERHEAD_BYTES, 0)
-    seconds, micros = divmod(at_ns // 1_000, 1_000_000)
     return (
-        f"{seconds}.{micros:06} {PAYLOAD_TYPES[kind]} {ssrc:x} {number % 65_536} {timestamp % (1 << 32)} "
+        f"{_time(at_ns)} {PAYLOAD_TYPES[kind]} {ssrc:x} {number % 65_536} {timestamp % (1 << 32)} "
         f"{int(last)} {payload_bytes}"
     )
+
+
+def _time(at_ns: int) -> str:
+    """Seconds and microseconds."""
+    seconds, micros = divmod(at_ns // 1_000, 1_000_000)
+    return f"{seconds}.{micros:06}"

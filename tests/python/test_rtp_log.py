@@ -57,6 +57,32 @@ def test_the_receiver_logs_what_came_when_it_came(folder: Path):
     assert [line[3] for line in received] == ["0", "0", "2", "0", "1"]
 
 
+def test_rtcp_stands_where_it_left_or_came_with_a_line_for_each_packet_of_a_compound(folder: Path):
+    # [rfc3550] §6.4.1: a receiver report of one block has 8 words, a PLI of RFC 4585 three, a sender report seven.
+    report = bytes([0x81, 201, 0, 7]) + (0x2E6A0001).to_bytes(4, "big") + bytes(24)
+    pli = bytes([0x81, 206, 0, 2]) + (0x2E6A0001).to_bytes(4, "big") + VIDEO.to_bytes(4, "big")
+    sender_report = bytes([0x80, 200, 0, 6]) + VIDEO.to_bytes(4, "big") + bytes(20)
+    write_table(folder / "rtcp/00000.parquet", {
+        "call": np.zeros(3, np.uint64), "sent_ns": np.array([20, 40, 30], np.int64) * MS,
+        "by": np.array(["receiver", "receiver", "sender"], object),
+        "bytes": np.array([report + pli, report, sender_report], object),
+        "arrived_ns": np.array([45 * MS, None, 55 * MS], object),
+    })  # fmt: skip
+    sender = list(legato.rtp_log(folder, 0))
+    assert [line for line in sender if int(line.split()[1]) >= 200] == [
+        "0.030000 200 1e6a0001 0 0 0 28",
+        "0.045000 201 2e6a0001 0 0 0 32",
+        "0.045000 206 2e6a0001 0 0 0 12",
+    ]
+    times = [float(line.split()[0]) for line in sender]
+    assert times == sorted(times)
+    receiver = [line.split()[:2] for line in legato.rtp_log(folder, 0, side="receiver")]
+    assert [line for line in receiver if int(line[1]) >= 200] == [
+        ["0.020000", "201"], ["0.020000", "206"], ["0.040000", "201"], ["0.055000", "200"],
+    ]  # fmt: skip
+    assert len(list(legato.rtp_log(folder, 0, rtcp=False))) == 6
+
+
 def test_the_verb_writes_the_file_and_says_what_is_missing(folder: Path, legato: Legato, tmp_path: Path):
     written = legato("rtp-log", folder, "--out", tmp_path / "a.log")
     assert (written.returncode, written.stdout) == (0, "")

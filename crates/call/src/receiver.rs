@@ -10,7 +10,7 @@ use legato_media::frame_buffer::{BufferedFrame, FrameBuffer, Inserted};
 use legato_media::packet::{MediaPacket, Train, VIDEO_SSRC};
 use legato_media::playout::{Playout, PlayoutConfig, Repair};
 use legato_media::{Decoder, EncodedFrame, Quality, SourceFrame};
-use legato_trace::{FrameDecoded, Record, TraceSink};
+use legato_trace::{End, FrameDecoded, Record, TraceSink};
 use legato_units::{DataRate, DataSize, PeerTimestamp, TimeDelta, Timestamp};
 use legato_wire::ntp::{self, CompactNtp};
 use legato_wire::rtcp::{self, Compound, Message};
@@ -195,7 +195,10 @@ impl Receiver {
                 self.meet_deadlines(sink);
             }
             ReceiverInput::Coded(frame, captured) => self.frames.expect(frame, captured),
-            ReceiverInput::Rtcp(bytes) => self.take_rtcp(bytes),
+            ReceiverInput::Rtcp(bytes) => {
+                sink.record(self.now, &Record::RtcpArrived { by: End::Sender, bytes });
+                self.take_rtcp(bytes);
+            }
         }
     }
 
@@ -274,6 +277,7 @@ impl Receiver {
         if let Some(bytes) = self.outbox.pop_front() {
             let size_bytes = crate::rtcp_wire_size(bytes.len()).as_bytes() as u32;
             sink.record(self.now, &Record::FeedbackSent { size_bytes });
+            sink.record(self.now, &Record::RtcpSent { by: End::Receiver, bytes: &bytes });
             return ReceiverOutput::Send(bytes);
         }
         if self.to_render.front().is_some_and(|(due, _)| *due <= self.now) {

@@ -14,7 +14,7 @@ use legato_media::pacer::{Pacer, PacerConfig};
 use legato_media::packet::{AUDIO_SSRC, FEC_SSRC, MediaPacket, RTX_SSRC, Train, VIDEO_SSRC};
 use legato_media::packetizer::{self, PACKET_OVERHEAD_BYTES};
 use legato_media::{EncodedFrame, Encoder, EncoderBudget, Source, SourceFrame, Version};
-use legato_trace::{FrameEncoded, PacketSent, Record, TraceSink, TrainSent};
+use legato_trace::{End, FrameEncoded, PacketSent, Record, TraceSink, TrainSent};
 use legato_units::{DataRate, DataSize, Ecn, PeerTimestamp, TimeDelta, Timestamp};
 use legato_wire::ntp::{self, CompactNtp, Ntp};
 use legato_wire::rtcp::{self, Compound, Message};
@@ -181,7 +181,10 @@ impl Sender {
             SenderInput::Deadline => {}
             SenderInput::Event(event) => self.tell(event),
             SenderInput::Pause(paused) => self.pause(paused, sink),
-            SenderInput::Rtcp(bytes) => self.take_rtcp(bytes, sink),
+            SenderInput::Rtcp(bytes) => {
+                sink.record(now, &Record::RtcpArrived { by: End::Receiver, bytes });
+                self.take_rtcp(bytes, sink);
+            }
         }
         if self.controller.next_deadline().is_some_and(|due| due <= now) {
             self.tell(&Event::Deadline);
@@ -212,7 +215,9 @@ impl Sender {
             }
         }
         if self.next_report <= self.now {
-            return SenderOutput::Rtcp(self.report());
+            let bytes = self.report();
+            sink.record(self.now, &Record::RtcpSent { by: End::Sender, bytes: &bytes });
+            return SenderOutput::Rtcp(bytes);
         }
         SenderOutput::Deadline(self.deadline())
     }

@@ -37,6 +37,7 @@ pub struct Part {
     freezes: Table,
     gauges: Table,
     packets: Table,
+    rtcp: Table,
     traffic: Table,
     traffic_series: Table,
 }
@@ -148,6 +149,15 @@ impl Part {
                 "ce": Bool = row.ce,
             );
         }
+        for row in recorder.rtcp() {
+            push!(self.rtcp,
+                "call": U64 = call,
+                "sent_ns": I64 = Some((row.sent - start).as_nanos()),
+                "by": Text = Some(Arc::from(row.by.name())),
+                "bytes": Bytes = row.bytes.clone(),
+                "arrived_ns": I64 = row.arrived.map(|at| (at - start).as_nanos()),
+            );
+        }
     }
 
     /// Append a flow of a session that is no call.
@@ -197,6 +207,7 @@ impl Part {
             ("freezes", &self.freezes),
             ("gauges", &self.gauges),
             ("packets", &self.packets),
+            ("rtcp", &self.rtcp),
             ("traffic", &self.traffic),
             ("traffic_series", &self.traffic_series),
         ];

@@ -1,5 +1,6 @@
 //! The schema of what happens in a call. Sender, receiver and driver say it; sinks keep it.
 
+use crate::rtcp_log::End;
 use legato_control::{Decision, PacketKind, PacketReport};
 use legato_units::{DataRate, TimeDelta, Timestamp};
 
@@ -63,6 +64,20 @@ pub enum Record<'a> {
     Feedback {
         /// What it says, joined with what was sent.
         reports: &'a [PacketReport],
+    },
+    /// A compound RTCP packet left one end for the other.
+    RtcpSent {
+        /// The end it left.
+        by: End,
+        /// Without IP and UDP headers.
+        bytes: &'a [u8],
+    },
+    /// A compound RTCP packet came to the other end.
+    RtcpArrived {
+        /// The end it had left.
+        by: End,
+        /// Without IP and UDP headers.
+        bytes: &'a [u8],
     },
     /// RTCP left the receiver.
     FeedbackSent {

@@ -3,6 +3,7 @@
 use crate::freeze::{Freeze, GapWatch};
 use crate::quantile::{Quantiles, Runs};
 use crate::record::{FrameDecoded, FrameEncoded, PacketSent, Record, RunArrived, TrainSent};
+use crate::rtcp_log::{RtcpLog, RtcpRow};
 use crate::sink::TraceSink;
 use legato_control::PacketKind;
 use legato_units::{DataRate, DataSize, TimeDelta, Timestamp};
@@ -117,6 +118,7 @@ pub struct Recorder {
     pub(crate) series: Vec<SeriesRow>,
     pub(crate) gauges: Vec<GaugeRow>,
     pub(crate) packets: Vec<PacketRow>,
+    rtcp: RtcpLog,
     pub(crate) totals: Totals,
     pub(crate) gaps: Option<GapWatch>,
     pub(crate) target: TargetMean,
@@ -189,6 +191,7 @@ impl Recorder {
         self.series.clear();
         self.gauges.clear();
         self.packets.clear();
+        self.rtcp.clear();
         self.totals = Totals::default();
         self.gaps = Some(GapWatch::new(start));
         self.target.begin(start);
@@ -240,6 +243,10 @@ impl Recorder {
     /// The rows of the packets table; only at [`LogLevel::Packets`].
     pub fn packets(&self) -> &[PacketRow] {
         &self.packets
+    }
+    /// The rows of the rtcp table; only at [`LogLevel::Packets`].
+    pub fn rtcp(&self) -> &[RtcpRow] {
+        self.rtcp.rows()
     }
 
     fn bin(&mut self, at: Timestamp) -> &mut SeriesRow {
@@ -431,6 +438,16 @@ impl TraceSink for Recorder {
             }
             Record::EncoderBitrate(rate) => self.encoder_bitrate = rate,
             Record::Gauge { name, value } => self.gauges.push(GaugeRow { at: now, name, value }),
+            Record::RtcpSent { by, bytes } => {
+                if self.level == LogLevel::Packets {
+                    self.rtcp.sent(now, by, bytes);
+                }
+            }
+            Record::RtcpArrived { by, bytes } => {
+                if self.level == LogLevel::Packets {
+                    self.rtcp.arrived(now, by, bytes);
+                }
+            }
             Record::FeedbackSent { size_bytes } => self.totals.feedback_bytes += u64::from(size_bytes),
             Record::Nack { packets } => self.totals.nacks += u64::from(packets),
             Record::Pli => self.totals.plis += 1,

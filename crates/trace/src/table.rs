@@ -17,6 +17,8 @@ use std::sync::Arc;
 pub enum Column {
     /// Yes or no.
     Bool(Vec<bool>),
+    /// Packets as they were on the wire.
+    Bytes(Vec<Vec<u8>>),
     /// Figures, absent where not defined.
     F32(Vec<Option<f32>>),
     /// Figures, absent where not defined.
@@ -35,6 +37,7 @@ impl Column {
     fn len(&self) -> usize {
         match self {
             Self::Bool(values) => values.len(),
+            Self::Bytes(values) => values.len(),
             Self::F32(values) => values.len(),
             Self::F64(values) => values.len(),
             Self::I64(values) => values.len(),
@@ -47,6 +50,7 @@ impl Column {
     fn field(&self, name: &str) -> Result<Type, ParquetError> {
         let (physical, logical, required) = match self {
             Self::Bool(_) => (Physical::BOOLEAN, None, true),
+            Self::Bytes(_) => (Physical::BYTE_ARRAY, None, true),
             Self::F32(_) => (Physical::FLOAT, None, false),
             Self::F64(_) => (Physical::DOUBLE, None, false),
             Self::I64(_) => (Physical::INT64, None, false),
@@ -115,6 +119,10 @@ fn write_column(writer: &mut ColumnWriter<'_>, column: &Column) -> Result<(), Pa
             let (levels, present) = split(values, |&value: &u32| value.cast_signed());
             writer.write_batch(&present, Some(&levels), None)
         }
+        (ColumnWriter::ByteArrayColumnWriter(writer), Column::Bytes(values)) => {
+            let values: Vec<ByteArray> = values.iter().map(|bytes| ByteArray::from(bytes.clone())).collect();
+            writer.write_batch(&values, None, None)
+        }
         (ColumnWriter::ByteArrayColumnWriter(writer), Column::Text(values)) => {
             let (levels, present) = split(values, |text: &Arc<str>| ByteArray::from(text.as_bytes().to_vec()));
             writer.write_batch(&present, Some(&levels), None)
@@ -146,6 +154,7 @@ mod tests {
             ("rate_bps", Column::F64(vec![None, Some(1.5)])),
             ("size_bytes", Column::U32(vec![Some(u32::MAX), None])),
             ("keyframe", Column::Bool(vec![true, false])),
+            ("bytes", Column::Bytes(vec![vec![], vec![0, 255]])),
         ];
         let (first, second) = (folder.join("a.parquet"), folder.join("b.parquet"));
         write_table(&first, &columns).unwrap();
@@ -157,6 +166,7 @@ mod tests {
         assert_eq!(rows[0].get_string(1).unwrap(), "gcc");
         assert_eq!(rows[1].get_double(2).unwrap(), 1.5);
         assert_eq!(rows[0].get_uint(3).unwrap(), u32::MAX);
+        assert_eq!(rows[1].get_bytes(5).unwrap().data(), [0, 255]);
         assert!(rows[0].get_double(2).is_err(), "absent");
         std::fs::remove_dir_all(&folder).unwrap();
     }

@@ -11,6 +11,7 @@ HELP = """
 Write the packets of one call as an RTP log of RFC 8868, a line a packet: time, payload type, SSRC, sequence
 number, timestamp, marker, payload bytes.
 
+RTCP stands between them, as this end sent it or got it, with its packet type (200 and above) as payload type.
 The run must have logged packets; legato replay makes a call again with them.
 
 Examples:
@@ -26,11 +27,12 @@ def rtp_log(
     run: Annotated[Path, typer.Argument(help="A run folder with packets.", show_default=False)],
     call: Annotated[int, typer.Argument(help="The call's number in it.")] = 0,
     side: Annotated[str, typer.Option(help="Whose log: sender or receiver.")] = "sender",
+    rtcp: Annotated[bool, typer.Option(help="With RTCP, both ways.")] = True,
     out: Annotated[Path | None, typer.Option(help="The file. [default: standard output]")] = None,
 ) -> None:
     import legato
 
-    lines = legato.rtp_log(run, call, side=side)
+    lines = legato.rtp_log(run, call, side=side, rtcp=rtcp)
     if out is None:
         for line in lines:
             print(line)
