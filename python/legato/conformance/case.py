@@ -32,6 +32,8 @@ class Case:
     """(time s, bit/s) of what is available to the calls, for the plot."""
     options: Mapping[str, Any] = field(default_factory=dict)
     """Values of the scenario that are changed."""
+    link_is_known: bool = False
+    """Each call has a link to itself, so that who is told the link's capacity is told its own."""
     needs: tuple[str, ...] = ()
     """Keys of other cases its judge looks at."""
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 
 from . import criteria as c
-from .case import MIN_BPS, Case, Sessions
+from .case import MAX_BPS, MIN_BPS, Case, Sessions
 from .flows import Session, jain
 from .judge import Check, at_least, at_most, never_starved
 
@@ -90,7 +90,7 @@ def _wifi(key: str, what: str, judge: Callable[[Session, Sessions], list[Check]]
         f"8869-{key}",
         f"Wi-Fi, approximated: {what}",
         "A fair share each; react to what comes and goes.",
-        f"rfc8869/{key[:3].replace('.', '_')}_{key[3:]}",
+        f"rfc8869/{key[:3].replace('.', '_')}_{key[3:].replace('-', '_')}",
         judge,
         ((0.0, available),),
     )
@@ -109,6 +109,7 @@ CASES: tuple[Case, ...] = (
             f"rfc8869/{section.replace('.', '_')}_{rtt}ms",
             _cell,
             (),
+            link_is_known=True,
         )
         for section, what in (("2.1", "varying load"), ("2.2", "bad coverage"))
         for rtt in (40, 150)
@@ -124,4 +125,14 @@ CASES: tuple[Case, ...] = (
     _wifi("3.2d", "UDP until 60 s", _air([(30.0, 60.0, AIR_BPS - _FIVE_UDP), (85.0, 119.0, AIR_BPS)]), AIR_BPS / 16),
     _wifi("3.2e", "UDP from 60 s", _air([(30.0, 60.0, AIR_BPS), (85.0, 119.0, AIR_BPS - _FIVE_UDP)]), AIR_BPS / 16),
     _wifi("3.2f", "TCP from 40 to 80 s", _air([(20.0, 40.0, AIR_BPS), (100.0, 119.0, AIR_BPS)]), AIR_BPS / 16),
+    # Nobody has begun to leave at 109 s; four calls cannot fill the air.
+    *(
+        _wifi(
+            f"3.2g-{calls}",
+            f"{calls} come and go",
+            _air([(40.0, 109.0, AIR_BPS)]),
+            min(AIR_BPS / calls, MAX_BPS),
+        )
+        for calls in (4, 8, 12, 16, 20)
+    ),
 )
