@@ -87,3 +87,5 @@ def _show(done) -> None:
         rows.append((case.key, *cells))
     rows.append(("passes", *(f"{done.passes(name)}/{len(done.judged)}" for name in done.controllers)))
     terminal.table(["case", *done.controllers], rows)
+    for name, why in done.left_out:
+        terminal.say(f"left out: {name}: {why}")

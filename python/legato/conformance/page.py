@@ -8,6 +8,9 @@ from pathlib import Path
 
 from . import criteria
 from .case import Case
+from .contestants import FIXED_BPS
+from .figures import told
+from .flow_tables import tables
 from .judge import Check, Verdict
 from .notes import Note, notes_on
 from .plots import legend, plot
@@ -53,12 +56,40 @@ def _table(suite: Suite) -> str:
         + "".join(_cell(suite.verdicts[name, case.key], case, name) for case in suite.judged)
         + "</tr>"
         for name in suite.controllers
+    ) + "".join(
+        f'<tr class="reference"><th scope="row">{escape(name)}</th><td class="count">—</td>'
+        + "".join(_reference_cell(suite, case, name) for case in suite.judged)
+        + "</tr>"
+        for name in suite.references
     )
     return (
         '<table class="verdicts"><thead><tr><th scope="col">controller</th><th scope="col">passes</th>'
         f"{head}</tr></thead>"
-        f"<tbody>{rows}</tbody></table>"
+        f"<tbody>{rows}</tbody></table>{_below(suite)}"
     )
+
+
+def _reference_cell(suite: Suite, case: Case, name: str) -> str:
+    """How many figures miss their marks, without a verdict."""
+    verdict = suite.verdicts.get((name, case.key))
+    if verdict is None:
+        return "<td>—</td>"
+    words = "none" if verdict.passed else f"{len(verdict.failed)} of {len(verdict.checks)}"
+    return f'<td><a href="#{_place(case, name)}">{words}</a></td>'
+
+
+def _below(suite: Suite) -> str:
+    """What the rows without verdicts are, and who is missing."""
+    words = []
+    if suite.references:
+        words.append(
+            "Rows without verdicts are there for reference, with how many figures miss their marks: <b>fixed</b> never "
+            f"adapts and asks for {FIXED_BPS / 1e6:g} Mbit/s; <b>oracle</b> is told the capacity of the link, and runs "
+            "where a call has one to itself. <b>remote</b>, the sender's half of controllers at the receiver, is in "
+            "their rows."
+        )
+    words += [f"<b>{escape(name)}</b> could not run: {escape(why)}." for name, why in suite.left_out]
+    return f'<p class="caption">{" ".join(words)}</p>' if words else ""
 
 
 def _cell(verdict: Verdict, case: Case, name: str) -> str:
@@ -75,20 +106,22 @@ def _cell(verdict: Verdict, case: Case, name: str) -> str:
 def _case(suite: Suite, case: Case) -> str:
     judged = case in suite.judged
     first = suite.sessions[suite.controllers[0], case.key]
-    figures = "".join(_figure(suite, case, name, judged) for name in suite.controllers)
+    figures = "".join(_figure(suite, case, name, judged) for name in suite.shown(case))
     names = legend([call.name for call in first.calls])
+    every = tables({name: told(suite.sessions[name, case.key]) for name in suite.shown(case)})
     tcp = '<span class="tcp">TCP</span>' if any(flow.kind != "udp" for flow in first.traffic) else ""
     return (
         f'<section id="case-{escape(case.key)}"><h2><small>{escape(case.key)}</small> {escape(case.title)}</h2>'
         f'<p class="caption">{escape(case.asks)} <code>scenarios/{escape(case.scenario)}.toml</code></p>'
         f'<p class="legend">{names}{tcp}<span class="available">available</span><span class="queued">queue</span></p>'
-        f'<div class="multiples">{figures}</div></section>'
+        f'<div class="multiples">{figures}</div>{every}</section>'
     )
 
 
 def _figure(suite: Suite, case: Case, name: str, judged: bool) -> str:
     verdict = suite.verdicts[name, case.key]
-    badge = ""
+    badge = '<b class="reference">reference</b>' if name in suite.references else ""
+    judged = judged and name not in suite.references
     if judged:
         badge = '<b class="pass">pass</b>' if verdict.passed else '<b class="fail">fail</b>'
     failing = "".join(_check(check) for check in verdict.failed) if judged else ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from .. import plan as plans
@@ -13,6 +13,8 @@ from ..errors import Error
 from ..sweep import Progress, sweep
 from .case import Case
 from .cases import CASES, chosen
+from .contestants import Contestants, everyone
+from .figures import told
 from .flows import Session, read
 from .judge import Verdict, worst
 from .shapes import SHAPES, Figures, read_all
@@ -26,6 +28,7 @@ class Suite:
 
     folder: Path
     controllers: tuple[str, ...]
+    """Those who are judged."""
     cases: tuple[Case, ...]
     verdicts: dict[tuple[str, str], Verdict]
     sessions: dict[tuple[str, str], Session]
@@ -34,10 +37,18 @@ class Suite:
     seeds: int
     shapes: dict[tuple[str, str], Figures]
     """By controller and shape; none unless all cases were run."""
+    references: tuple[str, ...] = ()
+    """Those who run beside them, some in some cases only."""
+    left_out: tuple[tuple[str, str], ...] = ()
+    """(name, why) of controllers that could not run."""
 
     def passes(self, controller: str) -> int:
         """How many of its judged cases a controller passes."""
         return sum(self.verdicts[controller, case.key].passed for case in self.judged)
+
+    def shown(self, case: Case) -> list[str]:
+        """Who ran in a case, the judged ones first."""
+        return [name for name in (*self.controllers, *self.references) if (name, case.key) in self.sessions]
 
     @property
     def judged(self) -> tuple[Case, ...]:
@@ -59,7 +70,8 @@ def conformance(
     """Run cases of RFC 8867 for controllers and judge them.
 
     Args:
-        controllers: names, with parameters as for :func:`legato.compare`; none: every controller.
+        controllers: names, with parameters as for :func:`legato.compare`; none: every one that adapts,
+            with `fixed` and `oracle` beside them for reference.
         out: the folder; each case is a run folder below ``out/runs``, verdicts are ``out/verdicts.json``.
         cases: keys or sections (``5.1``); none: all.
         seeds: how many; the worst seed is the verdict.
@@ -75,12 +87,13 @@ def conformance(
         raise Error(
             f"{out}: is there and not empty", hint="give --resume to go on with it, or another folder with --out"
         )
-    named = list(controllers) or _all_controllers()
+    named = tuple(controllers)
+    who = Contestants(named) if named else everyone()
     for case in picked:
         made = plans.make(
             shipped.scenario(case.scenario),
             options=case.options,
-            controller_specs=named,
+            controller_specs=who.of(case),
             seed_spec=seeds,
             log="series",
         )
@@ -88,19 +101,21 @@ def conformance(
         sweep(made, out / "runs" / case.key, threads=threads, resume=resume, on_progress=watch)
     if not cases:
         for shape in SHAPES:
-            made = plans.make(shipped.scenario(f"shapes/{shape.key}"), controller_specs=named, log="series")
+            made = plans.make(shipped.scenario(f"shapes/{shape.key}"), controller_specs=who.judged, log="series")
             sweep(made, out / "runs" / f"shape-{shape.key}", threads=threads, resume=resume)
-    suite = judge(out, picked, with_shapes=not cases)
+    suite = judge(out, picked, who, with_shapes=not cases)
     write_verdicts(suite)
+    write_figures(suite)
     return suite
 
 
-def judge(out: Path, picked: Sequence[Case], *, with_shapes: bool = False) -> Suite:
+def judge(out: Path, picked: Sequence[Case], who: Contestants, *, with_shapes: bool = False) -> Suite:
     """The verdicts on cases that have been run."""
     sessions: dict[str, dict[str, list[Session]]] = {}
     for case in picked:
         for session in read(out / "runs" / case.key):
             sessions.setdefault(case.key, {}).setdefault(session.controller, []).append(session)
+    ran = dict.fromkeys(controller for case in picked for controller in sessions[case.key])
     first = sessions[picked[0].key]
     verdicts, shown = {}, {}
     for case in picked:
@@ -114,7 +129,9 @@ def judge(out: Path, picked: Sequence[Case], *, with_shapes: bool = False) -> Su
     manifest = json.loads((out / "runs" / picked[0].key / "manifest.json").read_text(encoding="utf-8"))
     return Suite(
         folder=out,
-        controllers=tuple(first),
+        controllers=tuple(name for name in ran if name not in who.references),
+        references=tuple(name for name in who.references if name in ran),
+        left_out=who.left_out,
         cases=tuple(picked),
         verdicts=verdicts,
         sessions=shown,
@@ -134,6 +151,7 @@ def write_verdicts(suite: Suite) -> Path:
             {
                 "controller": controller,
                 "case": key,
+                "reference": controller in suite.references,
                 "passed": verdict.passed,
                 "checks": [
                     {
@@ -158,18 +176,21 @@ def write_verdicts(suite: Suite) -> Path:
             for (controller, key), made in suite.shapes.items()
         ],
     }
-    path = suite.folder / "verdicts.json"
+    return _write_json(suite.folder / "verdicts.json", document)
+
+
+def write_figures(suite: Suite) -> Path:
+    """``figures.json``: what RFC 8868 wants told of each flow and of how they share, of the first seed."""
+    rows = [
+        {"controller": controller, "case": key, **asdict(told(session))}
+        for (controller, key), session in suite.sessions.items()
+    ]
+    return _write_json(suite.folder / "figures.json", {"format": FORMAT, "version": suite.version, "sessions": rows})
+
+
+def _write_json(path: Path, document: dict) -> Path:
+    """The file appears whole or not at all."""
     partial = path.with_suffix(".partial")
     partial.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
     partial.replace(path)
     return path
-
-
-# They adapt to nothing, or are told the link's capacity, which is nobody's alone here.
-_NOT_RUN = ("fixed", "oracle", "remote")
-
-
-def _all_controllers() -> list[str]:
-    from legato import _core
-
-    return [entry["name"] for entry in _core.controllers() if entry["name"] not in _NOT_RUN]

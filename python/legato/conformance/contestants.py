@@ -1,0 +1,69 @@
+"""Who takes part: every controller that adapts is judged; two others run beside them for reference.
+
+``fixed`` shows what not adapting costs, ``oracle`` what the marks leave to reach: it is told the link's capacity, so it
+runs where one call has the link to itself. ``remote`` takes no part under its name: it is the sender's half of every
+receiver-side controller, which repeats what the receiver said, and so is in the rows of those. A controller that
+cannot be built without more than its name (a learned one that comes without a policy) is left out, and said to be.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from .. import plan as plans
+from .. import shipped
+from ..errors import Error
+from ..sweep import sweep
+from .case import Case
+
+FIXED = "fixed"
+FIXED_BPS = 1_000_000
+"""The RFC's reference capacity."""
+ORACLE = "oracle"
+_NOT_JUDGED = ("fixed", "oracle", "remote")
+
+
+@dataclass(frozen=True)
+class Contestants:
+    """Who takes part in a run of cases, as people type it."""
+
+    judged: tuple[str, ...]
+    references: tuple[str, ...] = ()
+    """Shown, not judged."""
+    left_out: tuple[tuple[str, str], ...] = ()
+    """(name, why) of those that cannot run."""
+
+    def of(self, case: Case) -> list[str]:
+        """Those who run in a case."""
+        beside = [name for name in self.references if name != ORACLE or case.link_is_known]
+        return [*self.judged, *(_typed(name) for name in beside)]
+
+
+def _typed(reference: str) -> str:
+    return f"{FIXED}@target_bitrate_bps={FIXED_BPS},label={FIXED}" if reference == FIXED else reference
+
+
+def everyone() -> Contestants:
+    """All of the registry."""
+    from legato import _core
+
+    names = [entry["name"] for entry in _core.controllers() if entry["name"] not in _NOT_JUDGED]
+    refusals = {name: _refusal(name) for name in names}
+    return Contestants(
+        judged=tuple(name for name in names if refusals[name] is None),
+        references=(FIXED, ORACLE),
+        left_out=tuple((name, why) for name, why in refusals.items() if why is not None),
+    )
+
+
+def _refusal(name: str) -> str | None:
+    """Why a controller cannot be made from its name alone; None where it can."""
+    plan = plans.make(shipped.scenario("steady"), options={"duration_s": 0.1}, controller_specs=[name], log="summary")
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            sweep(plan, Path(folder) / "run")
+        except Error as refused:
+            return str(refused)
+    return None
