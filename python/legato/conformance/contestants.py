@@ -50,7 +50,7 @@ def everyone() -> Contestants:
     from legato import _core
 
     names = [entry["name"] for entry in _core.controllers() if entry["name"] not in _NOT_JUDGED]
-    refusals = {name: _refusal(name) for name in names}
+    refusals = {name: refusal(name) for name in names}
     return Contestants(
         judged=tuple(name for name in names if refusals[name] is None),
         references=(FIXED, ORACLE),
@@ -58,7 +58,7 @@ def everyone() -> Contestants:
     )
 
 
-def _refusal(name: str) -> str | None:
+def refusal(name: str) -> str | None:
     """Why a controller cannot be made from its name alone; None where it can."""
     plan = plans.make(shipped.scenario("steady"), options={"duration_s": 0.1}, controller_specs=[name], log="summary")
     with tempfile.TemporaryDirectory() as folder:
