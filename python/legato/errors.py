@@ -44,6 +44,10 @@ class RunFolderError(Error):
     """A run folder: missing, incomplete, written by another format or for another plan."""
 
 
+class TrainingError(Error):
+    """A training: no such recipe, settings that cannot be, a reward that is no number, a damaged checkpoint."""
+
+
 __all__ = [
     "ControllerError",
     "Error",
@@ -51,4 +55,5 @@ __all__ = [
     "RunFolderError",
     "ScenarioError",
     "TraceError",
+    "TrainingError",
 ]

@@ -25,6 +25,7 @@ from legato.cli import (
     run,
     terminal,
     traces,
+    train,
 )
 from legato.errors import Error
 
@@ -48,6 +49,7 @@ app.command("report", help=report.HELP)(report.report)
 app.command("replay", help=replay.HELP)(replay.replay)
 app.command("rtp-log", help=rtp_log.HELP)(rtp_log.rtp_log)
 app.command("reproduce", help=reproduce.HELP)(reproduce.reproduce)
+app.command("train", help=train.HELP)(train.train)
 app.command("profile", help=profile.HELP)(profile.profile)
 app.add_typer(traces.app, name="traces")
 app.add_typer(controllers.app, name="controllers")

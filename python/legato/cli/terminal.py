@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.markup import escape
@@ -18,6 +18,10 @@ from rich.table import Table
 
 from legato.sweep import Interrupted
 from legato.sweep import Progress as SweepProgress
+
+if TYPE_CHECKING:
+    from legato.train.run import Progress as TrainingProgress
+    from legato.train.seeds import SeedProgress
 
 debug = False
 """Whether errors also show where they came from (``--debug``)."""
@@ -80,6 +84,19 @@ class Watch:
     def clip(self, doing: str, share_ratio: float) -> None:
         """A clip being profiled: what is done, and how much of it, 0 to 1."""
         self._show(f"{self._what}: {doing}", round(share_ratio * 100), 100, "%")
+
+    def training(self, progress: TrainingProgress) -> None:
+        """A training: steps, how fast, the rewards of the last round and of held-out networks."""
+        rest = f"steps, {progress.steps_per_s:,.0f}/s, reward {progress.reward:.3f}"
+        if progress.evaluation_reward == progress.evaluation_reward:  # NaN before the first
+            rest += f", held out {progress.evaluation_reward:.3f} (best {progress.best_reward:.3f})"
+        self._show(self._what, progress.steps_done, progress.steps, rest)
+
+    def training_seeds(self, seeds: Sequence[SeedProgress]) -> None:
+        """Trainings side by side: the share done of all, and each seed's reward."""
+        rewards = ", ".join(f"{s.seed}: {s.row['reward']:.3f}" for s in seeds if "reward" in s.row)
+        done = sum(s.share_done for s in seeds) / len(seeds)
+        self._show(f"{self._what}, {len(seeds)} seeds", round(done * 100), 100, f"%, rewards {rewards or 'to come'}")
 
     def close(self) -> None:
         """Take the bar away."""

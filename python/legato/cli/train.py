@@ -1,0 +1,81 @@
+"""``legato train``: a paper's policy, trained from nothing."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from legato.cli import terminal
+
+HELP = """
+Train the policy of a learned controller.
+
+Writes a run folder: config.toml, progress.jsonl, TensorBoard events, a checkpoint to go on from, and under policy/
+what can be deployed. The same seed gives the same weights on one machine, stopped in between or not. With several
+seeds there is a folder for each, and the best of them is copied to policy/. Needs `pip install legato-rtc[train]`.
+
+Examples:
+
+```sh
+legato train                            # the recipes there are
+legato train nvc-cc --out runs/nvc-cc
+legato train nvc-cc --seeds 5 --out runs/nvc-cc-5
+legato train nvc-cc --out runs/nvc-cc --resume
+```
+"""
+
+
+def train(
+    name: Annotated[str | None, typer.Argument(help="The recipe; none lists them.", show_default=False)] = None,
+    out: Annotated[Path | None, typer.Option(help="The run folder. [default: runs/NAME]", show_default=False)] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Of weights, exploration and calls.")] = 1,
+    seeds: Annotated[int | None, typer.Option(min=1, help="How many, side by side: seeds 1 to N.")] = None,
+    steps: Annotated[int | None, typer.Option(min=1, help="Decisions, instead of the recipe's.")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the folder.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+) -> None:
+    from legato.train import recipe as recipes
+
+    if name is None:
+        rows = [(known, recipes.load(known).summary) for known in recipes.names()]
+        terminal.table(["recipe", "what it trains"], rows)
+        return
+    recipe = recipes.load(name)
+    folder = out or Path("runs") / name
+    result = _several(name, folder, seeds, steps, resume) if seeds else _one(recipe, folder, seed, steps, resume)
+    if as_json:
+        typer.echo(json.dumps(result))
+        return
+    terminal.table(["", ""], [(key, str(value)) for key, value in result.items() if key != "seeds"])
+
+
+def _one(recipe: Any, folder: Path, seed: int, steps: int | None, resume: bool) -> dict[str, Any]:
+    from legato.train import run
+
+    with terminal.watch(f"train {recipe.name}") as watch:
+        trained = run.train(recipe, folder, seed=seed, steps=steps, resume=resume, on_progress=watch.training)
+    return {
+        "policy": str(folder / "policy" / "best"),
+        "steps": trained.steps,
+        "wall_s": round(trained.wall_s, 1),
+        "best_reward": trained.best_reward,
+        "last_reward": trained.last_reward,
+    }
+
+
+def _several(name: str, folder: Path, seeds: int, steps: int | None, resume: bool) -> dict[str, Any]:
+    from legato.train.seeds import train_seeds
+
+    with terminal.watch(f"train {name}") as watch:
+        summary = train_seeds(
+            name, folder, range(1, seeds + 1), steps=steps, resume=resume, on_progress=watch.training_seeds
+        )
+    rows = [
+        (r["seed"], f"{r['best_reward']:.4f}", r["best_steps"], f"{r['last_reward']:.4f}", f"{r['wall_s']:.1f}")
+        for r in summary["seeds"]
+    ]
+    terminal.table(["seed", "best reward", "at step", "last reward", "seconds"], rows)
+    return {**summary, "policy": str(folder / "policy")}

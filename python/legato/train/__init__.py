@@ -1,0 +1,15 @@
+"""Training: one readable file an algorithm, a folder a run. Needs the extra: ``pip install legato-rtc[train]``.
+
+Begin with :mod:`legato.train.ppo` for the algorithm, :mod:`legato.train.run` for what happens around it, and
+:mod:`legato.train.recipes` for what is trained.
+"""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+from legato.errors import TrainingError
+
+for _module in ("torch", "gymnasium", "safetensors", "tensorboard", "onnx"):
+    if find_spec(_module) is None:
+        raise TrainingError(f"training needs {_module}, which is not installed", "pip install legato-rtc[train]")

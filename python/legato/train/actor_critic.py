@@ -1,0 +1,220 @@
+"""Actor and critic: what acts, and what says how well it will go on.
+
+The actor is the network of ``policy.toml``'s layer table, which is what is deployed. The critic has the same layers
+and one linear output; or (``shared_until``) both stand on the first layers of one network, as R3Net's do. A hidden
+state is a tuple, one tensor ``(N, H)`` or ``None`` for each network here.
+
+Continuous actions are brought into range only where they meet the environment: what is learned from is what was
+drawn. A last layer that is a softmax is left out while training, as it changes no order.
+
+The critic speaks in units of the returns seen so far: its output is ``(value - mean) / std``, and when mean and
+standard deviation move, its last layer is adjusted so that every value stays what it was ([hasselt2016], "PopArt").
+A reward in thousands of kbit/s and one in thousandths are learned alike.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from gymnasium.spaces import Box, Discrete
+from torch import Tensor, nn
+
+from legato.errors import TrainingError
+from legato.train.distributions import Categorical, Distribution, Gaussian
+from legato.train.network import Network
+
+Hidden = tuple[Tensor | None, ...]
+NO_STATE: Hidden = (None, None, None)
+"""Of networks that do not remember, however many."""
+
+_RETURNS_WEIGHT = 0.3
+"""How far the critic's mean and variance move to those of a round's returns."""
+
+
+class ActorCritic(nn.Module):
+    """The networks of a training.
+
+    Args:
+        layers: the actor's layer table.
+        actions: the environment's ``single_action_space``: ``Box`` of one number, or ``Discrete``.
+        shared_until: name of the last layer both share.
+        action_std: where the standard deviation of a continuous action begins.
+        learn_std: whether training moves it.
+        random: what the first weights are drawn from.
+    """
+
+    def __init__(
+        self,
+        layers: Sequence[Mapping[str, Any]],
+        actions: Box | Discrete,
+        *,
+        shared_until: str | None = None,
+        action_std: float = 0.5,
+        learn_std: bool = True,
+        random: torch.Generator,
+    ) -> None:
+        super().__init__()
+        self.discrete = isinstance(actions, Discrete)
+        _check_output(layers, actions)
+        acting = [dict(layer) for layer in layers]
+        if acting[-1]["activation"] == "softmax":
+            acting[-1]["activation"] = "linear"
+        judging = [*acting[:-1], {**acting[-1], "outputs": 1, "activation": "linear"}]
+        shared = _index_of(shared_until, acting) + 1 if shared_until else 0
+        self.trunk = Network(acting[:shared]) if shared else None
+        self.actor = Network(_standing_on(acting, shared))
+        self.critic = Network(_standing_on(judging, shared))
+        _draw_weights(self.trunk, math.sqrt(2), random)
+        _draw_weights(self.actor, 0.01, random)  # the first actions hardly depend on what is seen
+        _draw_weights(self.critic, 1.0, random)
+        self.distribution: Distribution
+        if self.discrete:
+            self.distribution = Categorical()
+        else:
+            self.distribution = Gaussian(action_std, learned=learn_std)
+            self._low, self._high = float(actions.low.min()), float(actions.high.max())
+        self.register_buffer("return_mean", torch.zeros(()))
+        self.register_buffer("return_std", torch.ones(()))
+        self.register_buffer("returns_seen", torch.zeros(()))
+
+    @property
+    def recurrent(self) -> bool:
+        """Whether any network remembers."""
+        return any(network.recurrent for network in self._networks())
+
+    def initial(self, envs: int) -> Hidden:
+        """The hidden state that episodes begin with."""
+        return tuple(network.initial(envs) for network in self._networks())
+
+    def restart(self, hidden: Hidden, starts: Tensor) -> Hidden:
+        """The hidden state, begun anew where an episode starts."""
+        if not self.recurrent or not bool(starts.any()):
+            return hidden
+        going_on = (~starts).float().unsqueeze(-1)
+        return tuple(None if h is None else h * going_on for h in hidden)
+
+    def forward(self, obs: Tensor, hidden: Hidden, starts: Tensor | None = None) -> tuple[Tensor, Tensor, Hidden]:
+        """The actor's output, the critic's, the state afterwards. ``(N, F)``, or ``(T, N, F)`` with ``starts``."""
+        first: Hidden = ()
+        if self.trunk is not None:
+            obs, after = self.trunk(obs, hidden[0], starts)
+            first, hidden = (after,), hidden[1:]
+        out, actor_after = self.actor(obs, hidden[0], starts)
+        judgement, critic_after = self.critic(obs, hidden[1], starts)
+        return out, judgement.squeeze(-1), (*first, actor_after, critic_after)
+
+    def act(
+        self, obs: Tensor, hidden: Hidden, starts: Tensor, random: torch.Generator
+    ) -> tuple[Tensor, Tensor, Tensor, Hidden]:
+        """One action for each environment: the action, its log-probability, the value, the state afterwards."""
+        out, judgement, hidden = self(obs, self.restart(hidden, starts))
+        action = self.distribution.draw(out, random)
+        return action, self.distribution.log_prob(out, action), self.to_value(judgement), hidden
+
+    def value(self, obs: Tensor, hidden: Hidden) -> Tensor:
+        """What is left to gain, ``(N,)``."""
+        return self.to_value(self(obs, hidden)[1])
+
+    def best(self, obs: Tensor, hidden: Hidden) -> tuple[Tensor, Hidden]:
+        """The action without exploration, as a deployed policy takes it, and the state afterwards."""
+        out, _, hidden = self(obs, hidden)
+        return self.distribution.best(out), hidden
+
+    def to_value(self, judgement: Tensor) -> Tensor:
+        """From the critic's units to the reward's."""
+        return judgement * self.return_std + self.return_mean
+
+    def to_judgement(self, value: Tensor) -> Tensor:
+        """From the reward's units to the critic's."""
+        return (value - self.return_mean) / self.return_std
+
+    @torch.no_grad()
+    def take_returns(self, returns: Tensor) -> None:
+        """Move the critic's units to the returns of a round; its values stay what they were."""
+        # [hasselt2016], proposition 1: W' = W s / s', b' = (s b + m - m') / s'
+        weight = max(_RETURNS_WEIGHT, 1 / (1 + float(self.returns_seen)))
+        self.returns_seen += 1
+        mean, variance = returns.mean(), returns.var()
+        new_mean = self.return_mean + weight * (mean - self.return_mean)
+        new_variance = self.return_std.square() * (1 - weight) + weight * variance
+        new_std = new_variance.sqrt().clamp(min=1e-4)
+        tensors = self.critic.tensors()
+        tensors[f"{self.critic.last}.weight"].mul_(self.return_std / new_std)
+        bias = tensors[f"{self.critic.last}.bias"]
+        bias.mul_(self.return_std).add_(self.return_mean - new_mean).div_(new_std)
+        self.return_mean.copy_(new_mean)
+        self.return_std.copy_(new_std)
+
+    def to_env(self, action: Tensor) -> np.ndarray:
+        """An action as the environment takes it."""
+        return (action if self.discrete else action.clamp(self._low, self._high)).numpy()
+
+    def action_std(self) -> float:
+        """Standard deviation of a continuous action; NaN if actions are discrete."""
+        return math.nan if self.discrete else float(self.distribution.log_std.detach().exp())
+
+    def actor_tensors(self) -> dict[str, Tensor]:
+        """The deployed network's weights by ``layer.tensor``: the shared layers' and the actor's."""
+        networks = (self.actor,) if self.trunk is None else (self.trunk, self.actor)
+        return {name: tensor for network in networks for name, tensor in network.tensors().items()}
+
+    def _networks(self) -> tuple[Network, ...]:
+        return (self.actor, self.critic) if self.trunk is None else (self.trunk, self.actor, self.critic)
+
+
+def _check_output(layers: Sequence[Mapping[str, Any]], actions: Any) -> None:
+    outputs = layers[-1]["outputs"]
+    if isinstance(actions, Discrete):
+        wanted = int(actions.n)
+    elif isinstance(actions, Box) and actions.shape == (1,):
+        wanted = 1
+    else:
+        raise TrainingError(f"actions are {actions}", "one number, Box(shape=(1,)), or one choice, Discrete(n)")
+    if outputs != wanted:
+        raise TrainingError(
+            f"layer {layers[-1]['name']}: outputs is {outputs}, the environment's actions take {wanted}"
+        )
+
+
+def _index_of(name: str, layers: Sequence[Mapping[str, Any]]) -> int:
+    for index, layer in enumerate(layers[:-1]):
+        if layer["name"] == name:
+            return index
+    names = ", ".join(layer["name"] for layer in layers[:-1])
+    raise TrainingError(f"shared_until is {name!r}; the layers before the last are {names}")
+
+
+def _standing_on(layers: list[dict[str, Any]], shared: int) -> list[dict[str, Any]]:
+    """The layers after the shared ones, whose last takes the observation's place."""
+    if not shared:
+        return layers
+    below = layers[shared - 1]["name"]
+    hidden_names = {layer["name"] for layer in layers[: shared - 1]} | {"observation"}
+    rest = []
+    for layer in layers[shared:]:
+        for source in layer["from"]:
+            if source.split("[")[0] in hidden_names:
+                raise TrainingError(f"layer {layer['name']}: from names {source}, which lies below the shared {below}")
+        sources = [("observation" + s[len(below) :]) if s.split("[")[0] == below else s for s in layer["from"]]
+        rest.append({**layer, "from": sources})
+    return rest
+
+
+def _draw_weights(network: Network | None, output_gain: float, random: torch.Generator) -> None:
+    """Orthogonal weights and no biases: what policy gradients are usually begun with."""
+    if network is None:
+        return
+    for name, parameter in network.tensors().items():
+        with torch.no_grad():
+            if parameter.dim() < 2:
+                parameter.zero_()
+            else:
+                last = name.split(".")[0] == network.last
+                nn.init.orthogonal_(parameter.flatten(1), output_gain if last else math.sqrt(2), generator=random)
+
+
+__all__ = ["NO_STATE", "ActorCritic", "Hidden"]

@@ -1,0 +1,61 @@
+"""How good a policy is on networks it is not trained on: the reward of whole calls, without exploration."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+
+MOST_DECISIONS = 100_000
+"""Of one call: who never ends an episode is told so."""
+
+
+class Actor(Protocol):
+    """What can be evaluated."""
+
+    def initial(self, envs: int) -> Any: ...
+
+    def best(self, obs: Tensor, hidden: Any) -> tuple[Tensor, Any]: ...
+
+    def to_env(self, action: Tensor) -> np.ndarray: ...
+
+
+@torch.no_grad()
+def evaluate(actor: Actor, env: Any, seed: int) -> dict[str, float]:
+    """Play each environment's first episode after ``reset(seed)``, the same networks at every evaluation.
+
+    Returns:
+        ``reward``: per decision, the mean over calls; ``reward_p10``: that of the call below which a tenth lie;
+        ``calls``: how many.
+    """
+    from legato.errors import TrainingError
+
+    obs, _ = env.reset(seed=seed)
+    hidden = actor.initial(env.num_envs)
+    total = np.zeros(env.num_envs)
+    decisions = np.zeros(env.num_envs)
+    playing = np.ones(env.num_envs, dtype=bool)
+    for _ in range(MOST_DECISIONS):
+        action, hidden = actor.best(torch.from_numpy(np.array(obs, dtype=np.float32)), hidden)
+        obs, reward, terminated, truncated, _ = env.step(actor.to_env(action))
+        total += np.where(playing, reward, 0.0)
+        decisions += playing
+        playing &= ~(terminated | truncated)
+        if not playing.any():
+            break
+    else:
+        raise TrainingError(f"an episode of evaluation has not ended after {MOST_DECISIONS} decisions")
+    rewards = total / decisions
+    return {
+        "reward": float(rewards.mean()),
+        "reward_p10": float(np.percentile(rewards, 10)),
+        "calls": float(env.num_envs),
+    }
+
+
+Evaluate = Callable[[Actor], dict[str, float]]
+
+__all__ = ["Actor", "Evaluate", "evaluate"]

@@ -1,0 +1,313 @@
+"""Interactive imitation: Concerto's training. Play, ask the expert what it would have done, learn that, play again.
+
+The expert is the simulator, which knows what the network can carry. Each of ``loops`` rounds of supervision plays all
+environments with a mixture: the expert decides with probability ``beta``, the learner else; the first loop, whose
+learner has learned nothing, is the expert's. All states seen are labelled with the expert's choice and added to those
+of earlier loops, and the network is trained on them for some epochs.
+
+An environment says what the expert would do about the observation it returns: ``info["expert_action"]``, ``(N,)``
+indices, from ``reset`` and from every ``step``.
+
+Readings we had to choose, of [concerto] section 3.3:
+
+- eq. (6) prints the weights 2^-k, all alike; the text wants nearer decisions to weigh more, so 2^-i. A "weighted
+  average" has weights that sum to one; where an episode has fewer predecessors, those it has are averaged.
+- eq. (7) needs a slope, which an argmax has not: there the policy is the mean rate of its distribution. Predecessors
+  are computed with the weights of the moment and held fixed. In eq. (4) the policy is the argmax, as printed.
+- Rates are in Mbit/s, in which C = 8 sits well between what the paper calls none and heavy.
+- The rate of learning falls by 0.6 each loop, and the 20 epochs are all loops' together.
+- "L2 normalization" of the last layer is a penalty on its weights.
+
+What is missing: the mixture of policies that SMILE keeps when it plays; only the newest learner plays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from gymnasium.spaces import Discrete
+from torch import Tensor, nn
+from torch.nn import functional
+
+from legato.errors import TrainingError
+from legato.train.network import Network
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Every number of a training."""
+
+    rates_mbps: tuple[float, ...] = tuple(k / 10 for k in range(26))
+    """The rate of each choice."""
+    envs: int = 64
+    rollout: int = 300
+    """Decisions of each environment in a loop."""
+    loops: int = 4
+    epochs: int = 5
+    """Of each loop."""
+    beta: float = 0.5
+    """Share of decisions the expert takes."""
+    aggregate: bool = True
+    """Whether a loop also learns from what earlier ones saw."""
+    minibatch: int = 32
+    learning_rate: float = 1e-3
+    learning_rate_decay_ratio: float = 0.6
+    """By which the learning rate falls from loop to loop."""
+    weighted: bool = True
+    """Whether errors weigh by their size, eq. (4); otherwise plain cross-entropy, eq. (3)."""
+    overshoot_weight: float = 8.0
+    """C: what a rate above the expert's weighs more."""
+    smooth_weight: float = 0.5
+    """lambda of eq. (7)."""
+    smooth_decisions: int = 3
+    """k of eq. (6)."""
+    l2_weight: float = 1e-4
+    """Of the last layer's weights."""
+
+    @property
+    def rounds(self) -> int:
+        """Epochs of the whole training."""
+        return self.loops * self.epochs
+
+    @property
+    def round_steps(self) -> int:
+        """Decisions played for an epoch."""
+        return self.envs * self.rollout // self.epochs
+
+
+class Classifier(nn.Module):
+    """The network as one that chooses; what is evaluated and exported."""
+
+    def __init__(self, layers: Sequence[Mapping[str, Any]], actions: Discrete) -> None:
+        super().__init__()
+        table = [dict(layer) for layer in layers]
+        if table[-1]["outputs"] != actions.n:
+            raise TrainingError(
+                f"layer {table[-1]['name']}: outputs is {table[-1]['outputs']}, choices are {actions.n}"
+            )
+        if table[-1]["activation"] == "softmax":  # the loss takes its logarithm, which is exact only before
+            table[-1]["activation"] = "linear"
+        self.actor = Network(table)
+        if self.actor.recurrent:
+            raise TrainingError("imitation trains networks without memory", "put the past into the observation")
+
+    def forward(self, obs: Tensor) -> Tensor:
+        """Logits, ``(B, choices)``."""
+        return self.actor(obs, self.actor.initial(len(obs)))[0]
+
+    def initial(self, envs: int) -> None:
+        """No state."""
+
+    def best(self, obs: Tensor, hidden: None) -> tuple[Tensor, None]:
+        """The likeliest choice."""
+        return self(obs).argmax(-1), hidden
+
+    def to_env(self, action: Tensor) -> np.ndarray:
+        """As the environment takes it."""
+        return action.numpy()
+
+    def actor_tensors(self) -> dict[str, Tensor]:
+        """The weights by ``layer.tensor``."""
+        return self.actor.tensors()
+
+
+class Imitation:
+    """A training under way; a round is an epoch, a leg must be a loop.
+
+    Args:
+        env: a ``gymnasium.vector.VectorEnv`` with choices, ``SAME_STEP``, and ``info["expert_action"]``.
+        layers: the network's layer table, as in ``policy.toml``.
+        seed: of weights, the mixture and the order of minibatches.
+    """
+
+    def __init__(self, env: Any, layers: Sequence[Mapping[str, Any]], settings: Settings, seed: int) -> None:
+        if not isinstance(env.single_action_space, Discrete) or env.single_action_space.n != len(settings.rates_mbps):
+            raise TrainingError(f"actions are {env.single_action_space}, rates_mbps names {len(settings.rates_mbps)}")
+        self.env, self.settings = env, settings
+        self.random = torch.Generator().manual_seed(seed)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)  # torch's own first weights
+            self.agent = Classifier(layers, env.single_action_space)
+        last = f"{self.agent.actor.last}.weight"
+        tensors = self.agent.actor.tensors()
+        groups = [
+            {"params": [t for name, t in tensors.items() if name != last]},
+            {"params": [tensors[last]], "weight_decay": 2 * settings.l2_weight},
+        ]
+        self.optimiser = torch.optim.Adam(groups, lr=settings.learning_rate, fused=True)
+        self.rates = torch.tensor(settings.rates_mbps, dtype=torch.float32)
+        self.seen: list[dict[str, Tensor]] = []
+        """What each loop saw: ``obs (T, N, F)``, ``labels (T, N)``, ``age (T, N)`` decisions since an episode began."""
+        self.rounds_done = 0
+        self._reward = 0.0
+
+    def begin(self, seed: int, options: Mapping[str, Any] | None = None) -> None:
+        """Reset the environments and play a loop's decisions in them."""
+        s = self.settings
+        if self.rounds_done % s.epochs:
+            raise TrainingError(f"round {self.rounds_done} lies within a loop", "leg_rounds must be settings.epochs")
+        beta = 1.0 if self.rounds_done == 0 else s.beta
+        if not s.aggregate:
+            self.seen.clear()
+        self.seen.append(self._play(seed, options, beta))
+
+    def iterate(self) -> dict[str, float]:
+        """One epoch; its figures by name."""
+        s = self.settings
+        rate = s.learning_rate * s.learning_rate_decay_ratio ** (self.rounds_done // s.epochs)
+        for group in self.optimiser.param_groups:
+            group["lr"] = rate
+        places = [
+            torch.stack((torch.full((x["labels"].numel(),), k), torch.arange(x["labels"].numel())), 1)
+            for k, x in enumerate(self.seen)
+        ]
+        every = torch.cat(places)
+        order = torch.randperm(len(every), generator=self.random)
+        totals = torch.zeros(4)
+        for some in order.split(s.minibatch):
+            obs, labels, before, has_before = self._gather(every[some])
+            logits = self.agent(obs)
+            loss, smooth = self._loss(logits, labels, before, has_before)
+            self.optimiser.zero_grad(set_to_none=True)
+            (loss + s.smooth_weight * smooth).backward()
+            self.optimiser.step()
+            chosen = logits.detach().argmax(-1)
+            figures = torch.stack(
+                (loss.detach(), smooth.detach(), (chosen == labels).float().mean(), (chosen > labels).float().mean())
+            )
+            totals += figures * len(some)
+        imitation_loss, smoothness, correct, over = (totals / len(every)).tolist()
+        if not np.isfinite(imitation_loss):
+            raise TrainingError(f"loss is {imitation_loss} in epoch {self.rounds_done + 1}", "a smaller learning_rate")
+        self.rounds_done += 1
+        return {
+            "reward": self._reward,
+            "imitation_loss": imitation_loss,
+            "smoothness_mbps": smoothness,
+            "correct_ratio": correct,
+            "overshoot_ratio": over,
+            "learning_rate": rate,
+            "states": float(len(every)),
+        }
+
+    @torch.no_grad()
+    def _play(self, seed: int, options: Mapping[str, Any] | None, beta: float) -> dict[str, Tensor]:
+        s = self.settings
+        obs, info = self.env.reset(seed=seed, options=dict(options) if options else None)
+        shape = (s.rollout, s.envs)
+        seen = {
+            "obs": torch.zeros(*shape, int(np.prod(self.env.single_observation_space.shape))),
+            "labels": torch.zeros(shape, dtype=torch.int64),
+            "age": torch.zeros(shape, dtype=torch.int64),
+        }
+        age = torch.zeros(s.envs, dtype=torch.int64)
+        total = 0.0
+        for t in range(s.rollout):
+            seen["obs"][t] = torch.from_numpy(obs)
+            seen["labels"][t] = torch.from_numpy(_expert(info))
+            seen["age"][t] = age
+            experts = torch.rand(s.envs, generator=self.random) < beta
+            action = torch.where(experts, seen["labels"][t], self.agent(seen["obs"][t]).argmax(-1))
+            obs, reward, terminated, truncated, info = self.env.step(action.numpy())
+            total += float(np.mean(reward))
+            age = torch.where(torch.from_numpy(terminated | truncated), 0, age + 1)
+        self._reward = total / s.rollout
+        if not np.isfinite(self._reward):
+            raise TrainingError(f"reward is {self._reward} in loop {self.rounds_done // s.epochs + 1}")
+        return seen
+
+    def _gather(self, places: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Observations, labels, the rates chosen in the k decisions before (B, k), and whether there were any."""
+        s = self.settings
+        obs = torch.empty(len(places), self.seen[0]["obs"].shape[-1])
+        earlier = torch.zeros(len(places), s.smooth_decisions, obs.shape[-1])
+        labels = torch.empty(len(places), dtype=torch.int64)
+        age = torch.empty(len(places), dtype=torch.int64)
+        back = torch.arange(1, s.smooth_decisions + 1) * s.envs  # a decision earlier lies one row of envs before
+        for k, seen in enumerate(self.seen):
+            here = places[:, 0] == k
+            at = places[here, 1]
+            flat = seen["obs"].flatten(0, 1)
+            obs[here], labels[here], age[here] = flat[at], seen["labels"].flatten()[at], seen["age"].flatten()[at]
+            earlier[here] = flat[(at.unsqueeze(1) - back).clamp(min=0)]
+        has_before = age.unsqueeze(1) >= torch.arange(1, s.smooth_decisions + 1)
+        with torch.no_grad():
+            before = self.mean_rate(self.agent(earlier.flatten(0, 1))).view(len(places), -1)
+        return obs, labels, before, has_before
+
+    def mean_rate(self, logits: Tensor) -> Tensor:
+        """The mean rate of the policy's distribution, Mbit/s."""
+        return logits.softmax(-1) @ self.rates
+
+    def _loss(self, logits: Tensor, labels: Tensor, before: Tensor, has_before: Tensor) -> tuple[Tensor, Tensor]:
+        s = self.settings
+        # [concerto] eq. (5): l = w H(p, q), where p is all on the expert's choice
+        losses = functional.cross_entropy(logits, labels, reduction="none")
+        if s.weighted:
+            losses = losses * error_weight(self.rates[logits.argmax(-1)], self.rates[labels], s.overshoot_weight)
+        smooth = unsmoothness(self.mean_rate(logits), before, has_before)
+        return losses.mean(), smooth
+
+    # --- to go on later -------------------------------------------------------------------------------------------
+
+    def tensors(self) -> dict[str, Tensor]:
+        """All there is to save between two loops, with :meth:`facts`."""
+        tensors = {f"agent.{name}": tensor for name, tensor in self.agent.state_dict().items()}
+        tensors["random"] = self.random.get_state()
+        for index, state in self.optimiser.state_dict()["state"].items():
+            tensors |= {f"adam.{index}.{name}": tensor for name, tensor in state.items()}
+        for k, seen in enumerate(self.seen):
+            tensors |= {f"seen.{k}.{name}": tensor for name, tensor in seen.items()}
+        return tensors
+
+    def facts(self) -> dict[str, Any]:
+        """What to save that is no tensor."""
+        return {"rounds_done": self.rounds_done, "loops_seen": len(self.seen)}
+
+    def restore(self, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> None:
+        """Become what was saved; the next call must be :meth:`begin`."""
+        below: dict[str, dict[str, Tensor]] = {}
+        for name, tensor in tensors.items():
+            place, _, rest = name.rpartition(".") if not name.startswith("agent.") else ("agent", "", name[6:])
+            below.setdefault(place, {})[rest] = tensor
+        self.agent.load_state_dict(below["agent"])
+        self.random.set_state(tensors["random"])
+        state = {int(place.split(".")[1]): values for place, values in below.items() if place.startswith("adam.")}
+        groups = self.optimiser.state_dict()["param_groups"]
+        self.optimiser.load_state_dict({"state": state, "param_groups": groups})
+        self.seen = [below[f"seen.{k}"] for k in range(facts["loops_seen"])]
+        self.rounds_done = int(facts["rounds_done"])
+
+
+def error_weight(chosen_mbps: Tensor, expert_mbps: Tensor, overshoot_weight: float) -> Tensor:
+    """What each state's error weighs: the square of it, and more if the choice was too high."""
+    # [concerto] eq. (4): w = |pi - pi*|^2 if pi <= pi*, |pi - pi*|^2 + C else
+    return (chosen_mbps - expert_mbps).square() + overshoot_weight * (chosen_mbps > expert_mbps)
+
+
+def unsmoothness(rate_mbps: Tensor, before_mbps: Tensor, has_before: Tensor) -> Tensor:
+    """How far each rate is from the weighted average of those before it, Mbit/s; the mean over all states.
+
+    Args:
+        rate_mbps: ``(B,)``.
+        before_mbps: ``(B, k)``, the nearest first.
+        has_before: ``(B, k)``, whether the episode had begun by then.
+    """
+    # [concerto] eq. (6): phi = sum over i of 2^-i pi(s_{t-i}); eq. (7) adds lambda |pi(s_t) - phi|
+    weights = torch.pow(2.0, -torch.arange(1.0, before_mbps.shape[1] + 1)) * has_before
+    total = weights.sum(1)
+    average = (before_mbps * weights).sum(1) / total.clamp(min=1e-9)
+    return torch.where(total > 0, (rate_mbps - average).abs(), 0.0).mean()
+
+
+def _expert(info: Mapping[str, Any]) -> np.ndarray:
+    if "expert_action" not in info:
+        raise TrainingError("info has no expert_action", "imitation needs an environment that labels observations")
+    return np.asarray(info["expert_action"], dtype=np.int64)
+
+
+__all__ = ["Classifier", "Imitation", "Settings", "error_weight", "unsmoothness"]

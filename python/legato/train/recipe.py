@@ -1,0 +1,103 @@
+"""A recipe: everything that makes one paper's policy again, but the seed."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from torch import Tensor
+
+from legato.errors import TrainingError
+from legato.train import a2c, imitation, ppo
+
+Curriculum = Callable[["Situation"], Mapping[str, Any] | None]
+"""Chooses the networks of the next leg: options of the environment's ``reset``, or ``None`` for its own choice."""
+
+
+class Learner(Protocol):
+    """A training under way, whatever the algorithm."""
+
+    rounds_done: int
+    settings: Any
+    agent: Any
+
+    def begin(self, seed: int, options: Mapping[str, Any] | None = None) -> None: ...
+
+    def iterate(self) -> dict[str, float]: ...
+
+    def tensors(self) -> dict[str, Tensor]: ...
+
+    def facts(self) -> dict[str, Any]: ...
+
+    def restore(self, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> None: ...
+
+
+@dataclass(frozen=True)
+class Situation:
+    """What a curriculum may go by."""
+
+    share_done: float
+    """Of the training, 0 to 1."""
+    leg: int
+    """How many times environments were reset."""
+    seed: int
+    """Of this leg."""
+    actor: Any
+    """The policy as it is: see :class:`legato.train.evaluation.Actor`."""
+
+
+ALGORITHMS: dict[type, Callable[..., Learner]] = {
+    ppo.Settings: ppo.Ppo,
+    a2c.Settings: a2c.A2c,
+    imitation.Settings: imitation.Imitation,
+}
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a policy is trained. The algorithm is that of its ``settings``."""
+
+    name: str
+    summary: str
+    """One line: what is trained, on what, with which reward."""
+    cites: Sequence[str]
+    manifest: Mapping[str, Any]
+    """What policy.toml says of the controller: ``controller``, ``[observation]`` and ``[action]``."""
+    layers: Sequence[Mapping[str, Any]]
+    """The actor's layer table, as in policy.toml."""
+    settings: Any
+    make_env: Callable[[int], Any]
+    """The environment that is trained in, for a number of calls at once."""
+    make_evaluation: Callable[[], Any]
+    """Held-out networks: the first episode of each environment is one call of an evaluation."""
+    evaluation_seed: int = 1
+    evaluate_every: int = 5
+    """Rounds between two evaluations; the last round is always followed by one."""
+    leg_rounds: int = 20
+    """Rounds between two resets of the environments, which is where a run can be taken up again."""
+    curriculum: Curriculum | None = None
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    """Anything more for the policy's card."""
+
+    def learner(self, env: Any, settings: Any, seed: int) -> Learner:
+        """A training of this recipe, at its beginning."""
+        return ALGORITHMS[type(settings)](env, self.layers, settings, seed)
+
+
+def names() -> list[str]:
+    """Every recipe there is: a file each in train/recipes."""
+    folder = Path(__file__).with_name("recipes")
+    return sorted(path.stem.replace("_", "-") for path in folder.glob("*.py") if path.stem != "__init__")
+
+
+def load(name: str) -> Recipe:
+    """The recipe of this name."""
+    if name not in names():
+        raise TrainingError(f"no recipe is named {name}", f"there are {', '.join(names()) or 'none'}")
+    return importlib.import_module(f"legato.train.recipes.{name.replace('-', '_')}").RECIPE
+
+
+__all__ = ["ALGORITHMS", "Curriculum", "Learner", "Recipe", "Situation", "load", "names"]

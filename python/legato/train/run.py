@@ -1,0 +1,252 @@
+"""A training run: a folder that can be read while it grows, and gone on with after a kill.
+
+::
+
+    config.toml              the recipe, its seed and every setting
+    progress.jsonl           a line a round: steps, seconds, figures, evaluations
+    tensorboard/             the same for TensorBoard
+    checkpoint.safetensors   the last finished leg: weights, optimiser, random state
+    best.safetensors         the weights of the best evaluation
+    policy/best  policy/last what can be deployed: policy.toml, weights.safetensors, policy.onnx
+
+A run is cut into legs of some rounds. Environments are reset at the beginning of each, seeded by the run's seed and
+the leg's number, and everything is saved at its end: whoever goes on from there meets the same calls in the same
+order, and ends with the same weights as a run that was never stopped.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tomli_w
+import torch
+
+from legato.errors import TrainingError
+from legato.train import checkpoint, export
+from legato.train.evaluation import evaluate
+from legato.train.recipe import Learner, Recipe, Situation
+
+CONFIG = "config.toml"
+PROGRESS = "progress.jsonl"
+CHECKPOINT = "checkpoint.safetensors"
+BEST = "best.safetensors"
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a training is."""
+
+    steps_done: int
+    steps: int
+    wall_s: float
+    """Of this process, beginning with its first round."""
+    steps_per_s: float
+    reward: float
+    """Per decision, of the last round, with exploration."""
+    evaluation_reward: float
+    """Per decision on held-out networks, without exploration; NaN before the first evaluation."""
+    best_reward: float
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A run that ended."""
+
+    folder: Path
+    steps: int
+    wall_s: float
+    best_reward: float
+    last_reward: float
+
+
+def train(
+    recipe: Recipe,
+    folder: str | Path,
+    *,
+    seed: int = 1,
+    steps: int | None = None,
+    resume: bool = False,
+    on_progress: Callable[[Progress], None] | None = None,
+) -> Trained:
+    """Train a recipe's policy.
+
+    Args:
+        recipe: what to train.
+        folder: the run folder; it must not hold another run.
+        seed: of weights, exploration and calls.
+        steps: decisions, instead of the recipe's.
+        resume: go on with the folder's run, which must be of the same recipe, seed and settings.
+        on_progress: called after each round.
+    """
+    settings = recipe.settings if steps is None else dataclasses.replace(recipe.settings, steps=steps)
+    folder = Path(folder)
+    _open_folder(folder, _config(recipe, settings, seed), resume=resume)
+    # One thread: networks of this size gain nothing by a second, and sums keep their order.
+    torch.set_num_threads(1)
+    torch.use_deterministic_algorithms(True)
+    return _Run(recipe, settings, seed, folder).to_the_end(on_progress or (lambda _: None))
+
+
+class _Run:
+    def __init__(self, recipe: Recipe, settings: Any, seed: int, folder: Path) -> None:
+        from torch.utils.tensorboard import SummaryWriter
+
+        self.recipe, self.seed, self.folder = recipe, seed, folder
+        self.env = recipe.make_env(settings.envs)
+        self.held_out = recipe.make_evaluation()
+        self.learner: Learner = recipe.learner(self.env, settings, seed)
+        self.best_reward = self.last_reward = math.nan
+        if (folder / CHECKPOINT).is_file():
+            tensors, facts = checkpoint.load(folder / CHECKPOINT)
+            self.learner.restore(tensors, facts["learner"])
+            self.best_reward, self.last_reward = facts["best_reward"], facts["last_reward"]
+        _keep_lines(folder / PROGRESS, self.learner.rounds_done)
+        self.lines = (folder / PROGRESS).open("a", encoding="utf-8")
+        self.board = SummaryWriter(str(folder / "tensorboard"), purge_step=self.steps_done() or None)
+
+    def to_the_end(self, on_progress: Callable[[Progress], None]) -> Trained:
+        learner, rounds = self.learner, self.learner.settings.rounds
+        started, steps_before = time.monotonic(), self.steps_done()
+        try:
+            while learner.rounds_done < rounds:
+                self.begin_leg()
+                for _ in range(min(self.recipe.leg_rounds, rounds - learner.rounds_done)):
+                    figures = learner.iterate()
+                    if learner.rounds_done % self.recipe.evaluate_every == 0 or learner.rounds_done == rounds:
+                        figures |= self.evaluate()
+                    wall_s = time.monotonic() - started
+                    self.log(figures, wall_s)
+                    speed = (self.steps_done() - steps_before) / max(wall_s, 1e-9)
+                    on_progress(
+                        Progress(
+                            self.steps_done(),
+                            rounds * learner.settings.round_steps,
+                            wall_s,
+                            speed,
+                            figures["reward"],
+                            self.last_reward,
+                            self.best_reward,
+                        )
+                    )
+                self.save()
+            self.export()
+        finally:
+            self.lines.close()
+            self.board.close()
+            self.env.close()
+            self.held_out.close()
+        return Trained(self.folder, self.steps_done(), time.monotonic() - started, self.best_reward, self.last_reward)
+
+    def steps_done(self) -> int:
+        return self.learner.rounds_done * self.learner.settings.round_steps
+
+    def begin_leg(self) -> None:
+        leg = self.learner.rounds_done // self.recipe.leg_rounds
+        seed = int(np.random.SeedSequence([self.seed, leg]).generate_state(1)[0])
+        options = None
+        if self.recipe.curriculum is not None:
+            share_done = self.learner.rounds_done / self.learner.settings.rounds
+            options = self.recipe.curriculum(Situation(share_done, leg, seed, self.learner.agent))
+        self.learner.begin(seed, options)
+
+    def evaluate(self) -> dict[str, float]:
+        scores = evaluate(self.learner.agent, self.held_out, self.recipe.evaluation_seed)
+        self.last_reward = scores["reward"]
+        if not self.best_reward >= self.last_reward:  # NaN before the first
+            self.best_reward = self.last_reward
+            tensors = {name: t for name, t in self.learner.tensors().items() if name.startswith("agent.")}
+            checkpoint.save(self.folder / BEST, tensors, {"steps": self.steps_done(), **scores})
+        return {f"evaluation_{name}": value for name, value in scores.items()}
+
+    def log(self, figures: Mapping[str, float], wall_s: float) -> None:
+        steps = self.steps_done()
+        in_all = self.learner.settings.rounds * self.learner.settings.round_steps
+        row = {"round": self.learner.rounds_done, "steps": steps, "steps_in_all": in_all, "wall_s": round(wall_s, 3)}
+        row |= figures
+        # JSON has no NaN: what does not apply is left out.
+        self.lines.write(json.dumps({key: value for key, value in row.items() if math.isfinite(value)}) + "\n")
+        self.lines.flush()
+        for name, value in figures.items():
+            if math.isfinite(value):
+                self.board.add_scalar(name, value, steps)
+
+    def save(self) -> None:
+        facts = {
+            "learner": self.learner.facts(),
+            "best_reward": self.best_reward,
+            "last_reward": self.last_reward,
+        }
+        checkpoint.save(self.folder / CHECKPOINT, self.learner.tensors(), facts)
+
+    def export(self) -> None:
+        """Write policy/last and policy/best."""
+        agent = self.learner.agent
+        self.write_policy("last", self.steps_done(), self.last_reward)
+        tensors, facts = checkpoint.load(self.folder / BEST)
+        now = {name: t.clone() for name, t in agent.state_dict().items()}
+        agent.load_state_dict({name.removeprefix("agent."): t for name, t in tensors.items()})
+        self.write_policy("best", facts["steps"], facts["reward"])
+        agent.load_state_dict(now)
+
+    def write_policy(self, which: str, steps: int, reward: float) -> None:
+        trained = {
+            "recipe": self.recipe.name,
+            "command": f"legato train {self.recipe.name} --seed {self.seed}",
+            "seed": self.seed,
+            "steps": steps,
+            "evaluation_reward": reward,
+            **self.recipe.facts,
+        }
+        manifest = {**self.recipe.manifest, "trained": trained}
+        export.write(self.folder / "policy" / which, manifest, self.recipe.layers, self.learner.agent.actor_tensors())
+
+
+def _config(recipe: Recipe, settings: Any, seed: int) -> dict[str, Any]:
+    numbers = {
+        name: list(map(list, value)) if isinstance(value, tuple) and isinstance(value[0], tuple) else value
+        for name, value in dataclasses.asdict(settings).items()
+        if value is not None
+    }
+    return {
+        "recipe": recipe.name,
+        "algorithm": type(settings).__module__.rpartition(".")[2],
+        "seed": seed,
+        "evaluate_every": recipe.evaluate_every,
+        "leg_rounds": recipe.leg_rounds,
+        "settings": numbers,
+    }
+
+
+def _open_folder(folder: Path, config: Mapping[str, Any], *, resume: bool) -> None:
+    text = tomli_w.dumps(config)
+    path = folder / CONFIG
+    if path.exists():
+        if not resume:
+            raise TrainingError(
+                f"{folder}: holds a training already", "--resume goes on with it; or name another folder"
+            )
+        if path.read_text(encoding="utf-8") != text:
+            raise TrainingError(f"{path}: is of another recipe, seed or setting", "--resume with the same ones")
+    elif folder.exists() and any(folder.iterdir()):
+        raise TrainingError(f"{folder}: is not empty and holds no training", "name another folder")
+    folder.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+
+
+def _keep_lines(path: Path, rounds: int) -> None:
+    """Drop the lines of rounds that will be played again, and a line cut off in the middle."""
+    if not path.exists():
+        return
+    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    path.write_text("".join(lines[:rounds]), encoding="utf-8")
+
+
+__all__ = ["Progress", "Trained", "train"]
