@@ -164,6 +164,7 @@ def simulate(
         "fec_ratio": 0.0, "feedback_rate_bps": 21e3, "packets_sent": np.uint64(sending.sum()),
         "packets_received": np.uint64(sending.sum() * (1 - mean(lost))), "loss_ratio": mean(lost),
         "residual_loss_ratio": mean(lost) / 3, "ce_ratio": 0.0, "one_way_delay_mean_ms": mean(one_way),
+        "one_way_delay_std_ms": float(np.nanstd(one_way)),
         **{f"one_way_delay_p{p}_ms": at_p(one_way, p) for p in (50, 95, 98)},
         "queue_delay_mean_ms": mean(queue_ms), "queue_delay_p95_ms": at_p(queue_ms, 95),
         "rtt_mean_ms": mean(one_way) + 25, **{f"rtt_p{p}_ms": at_p(one_way, p) + 25 for p in (50, 95, 98)},

@@ -47,7 +47,13 @@ def _count(column: str, label: str, definition: str, better: Better = "neither")
 
 
 def _delays(stem: str, label: str, definition: str, kinds: str) -> list[Metric]:
-    names = {"mean": "mean", "p50": "median", "p95": "95th percentile", "p98": "98th percentile"}
+    names = {
+        "mean": "mean",
+        "std": "standard deviation",
+        "p50": "median",
+        "p95": "95th percentile",
+        "p98": "98th percentile",
+    }
     return [
         _delay(f"{stem}_{kind}_ms", f"{label} {kind}", f"{definition}; {names[kind]} of the call.")
         for kind in kinds.split()
@@ -84,7 +90,8 @@ METRICS: dict[str, Metric] = {
                "Time in freezes by libwebrtc's rule (a gap above max(3 × mean gap, mean gap + 150 ms), mean over the "
                "last 30 gaps), over the call's length."),
         _count("freezes", "Freezes", "Number of freezes by libwebrtc's rule.", "lower"),
-        *_delays("one_way_delay", "One-way delay", "Departure from the pacer to arrival, a packet", "p95 mean p50 p98"),
+        *_delays("one_way_delay", "One-way delay", "Departure from the pacer to arrival, a packet",
+                 "p95 mean std p50 p98"),
         *_delays("queue_delay", "Queue delay", "One-way delay less the smallest of the call", "mean p95"),
         *_delays("rtt", "RTT", "One-way delay of a packet and of the feedback that reported it", "mean p50 p95 p98"),
         *_delays("pacer_delay", "Pacer delay", "Enqueued to departed, media packets", "mean p95"),
