@@ -253,3 +253,31 @@ def contrast(one: str, other: str) -> float:
     """WCAG 2.2 contrast ratio."""
     light, dark = sorted((luminance(one), luminance(other)), reverse=True)
     return (light + 0.05) / (dark + 0.05)
+
+
+@pytest.fixture(scope="module")
+def shared_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("shared")
+    scenario = Path(__file__).parents[1] / "golden" / "beside_tcp.toml"
+    legato.run(scenario, out=folder / "run", controllers=["gcc", "nada"])
+    return report.write(folder / "run", folder / "report.html")
+
+
+def test_flows_that_share_a_link_are_stacked_and_read_out(browser: object, shared_page: Path, page_file: Path) -> None:
+    with Opened(browser, page_file) as it:
+        assert it.page.locator("#sharing").is_hidden()
+    with Opened(browser, shared_page) as it:
+        assert it.page.locator("#sharing").is_visible()
+        assert it.count("#sharing-figure svg") == 2
+        # A call and a TCP flow for each controller, as layers and as rows.
+        assert (it.count("#sharing-figure .share"), it.count("#sharing-figure tbody tr")) == (4, 4)
+        row = it.page.locator("#sharing-figure tbody tr").nth(1).inner_text()
+        assert "tcp 1" in row and "6–16" in row
+        stack = it.page.locator("#sharing-figure svg").first
+        stack.scroll_into_view_if_needed()
+        box = stack.bounding_box()
+        it.page.mouse.move(box["x"] + box["width"] * 0.45, box["y"] + 60)
+        read = it.page.locator("#tooltip").inner_text()
+        assert "capacity" in read and "tcp 1" in read and "2.50" in read
+        assert "call 1" in it.page.locator("#calls-figure .condition").first.inner_text()
+        assert it.said == []

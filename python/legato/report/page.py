@@ -17,6 +17,7 @@ from .metrics import CDF_METRICS, KEY_METRICS, METRICS, TRADE_OFF_METRICS
 from .reading import NAMED, reading
 from .repeat import command
 from .run_folder import RunFolder
+from .sharing import sharing
 from .store import Store
 from .tables import Summary, summarise_store
 
@@ -25,7 +26,7 @@ MAX_TIMELINES = 60
 
 _D3_VERSION = "7.9.0"
 _SCRIPTS = (
-    "d3/d3.min.js", "chart.js", "trade_off.js", "distributions.js", "by_trace.js", "calls.js",
+    "d3/d3.min.js", "chart.js", "trade_off.js", "distributions.js", "by_trace.js", "sharing.js", "calls.js",
     "gauges.js", "table.js", "main.js",
 )  # fmt: skip
 _MAX_LISTED = 200
@@ -88,9 +89,10 @@ def _page(store: Store, summary: Summary, max_timelines: int) -> dict[str, str]:
         "calls": [
             {"variant": store.variants.index(call.variant), "trace": call.trace, "family": call.family,
              "clip": call.clip, "seed": call.seed, "run": call.run, "call": call.call,
-             "duration_s": call.duration_s, "line": line}
+             "duration_s": call.duration_s, "flow": call.flow, "line": line}
             for call, line in zip(calls, lines, strict=True)
         ],
+        "sharing": sharing(store) if max_timelines > 0 else [],
         "gauges": gauges,
     }  # fmt: skip
     scenarios = list(dict.fromkeys(run.scenario for run in store.runs))

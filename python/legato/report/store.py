@@ -4,7 +4,8 @@ A *variant* is what a report calls a controller. It is the controller's name, ex
 appears in several folders that are not shards of one sweep (another scenario or version, or a call of the same
 trace, clip and seed in both): then the folder's name goes with it, and the two are compared instead of mixed.
 
-A *condition* is one trace, clip and seed: what differs between two variants in the same condition is the variant.
+A *condition* is one trace, clip and seed, and where calls share a session one of its flows: what differs between two
+variants in the same condition is the variant.
 """
 
 from __future__ import annotations
@@ -45,10 +46,10 @@ class Store:
         self.columns: frozenset[str] = self._create_summary()
         self.variants: list[str] = self._create_variants()
 
-    def rows(self, sql: str) -> list[tuple]:
-        """Runs one query; a Parquet file that cannot be read is named."""
+    def rows(self, sql: str, *values: object) -> list[tuple]:
+        """Runs one query, with values for its ``?``; a Parquet file that cannot be read is named."""
         try:
-            return self._database.execute(sql).fetchall()
+            return self._database.execute(sql, values or None).fetchall()
         except duckdb.Error as error:
             raise self._blame(error) from error
 
@@ -77,10 +78,10 @@ class Store:
                 raise RunFolderError(f"{first}: has no column `{missing[0]}`: not a summary of calls")
             columns |= names
             parts.append(f"SELECT {at} AS run, * FROM {parquet(run.summary)}")
+        several = "WHEN flow IS NOT NULL THEN hash(trace, clip, seed, flow) " if "flow" in columns else ""
+        condition = f"CASE {several}ELSE hash(trace, clip, seed) END" if several else "hash(trace, clip, seed)"
         self.rows(
-            "CREATE VIEW found AS SELECT *, hash(trace, clip, seed) AS condition FROM ("
-            + " UNION ALL BY NAME ".join(parts)
-            + ")"
+            f"CREATE VIEW found AS SELECT *, {condition} AS condition FROM (" + " UNION ALL BY NAME ".join(parts) + ")"
         )
         return frozenset(columns)
 

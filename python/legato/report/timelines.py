@@ -52,6 +52,8 @@ class Call:
     clip: str
     seed: int
     duration_s: float
+    flow: str = ""
+    """Its name among the flows of its session; empty where it is alone."""
 
 
 def choose_calls(store: Store, limit: int) -> list[Call]:
@@ -59,6 +61,7 @@ def choose_calls(store: Store, limit: int) -> list[Call]:
     if limit < 1:
         return []
     family = "trace_family" if "trace_family" in store.columns else "NULL"
+    flow = "flow" if "flow" in store.columns else "NULL"
     duration = store.column("duration_s")
     conditions = max(1, limit // max(len(store.variants), 1))
     rows = store.rows(
@@ -69,11 +72,11 @@ def choose_calls(store: Store, limit: int) -> list[Call]:
         ), turns AS (
             SELECT *, row_number() OVER (PARTITION BY trace ORDER BY hash(condition)) AS turn FROM conditions
         ), chosen AS (SELECT condition, first FROM turns ORDER BY turn, first LIMIT {conditions})
-        SELECT run, call, variant, trace, {family}, clip, seed, {duration}
+        SELECT run, call, variant, trace, {family}, clip, seed, {duration}, {flow}
         FROM summary JOIN chosen USING (condition) ORDER BY first, run, call
         """
     )
-    return [Call(*row[:4], row[4] or "", row[5], row[6], row[7] or 0.0) for row in rows]
+    return [Call(*row[:4], row[4] or "", row[5], row[6], row[7] or 0.0, row[8] or "") for row in rows]
 
 
 def timelines(store: Store, calls: Sequence[Call]) -> list[dict[str, Any] | None]:

@@ -8,7 +8,7 @@ Legato.calls = (() => {
   // Time, in order, as the series are packed: differences, null where nothing is known.
   const undelta = (packed) => { let last = 0; return packed ? packed.map((step) => (step === null ? null : (last += step))) : null; };
   const SERIES = { capacity: 1e-3, target: 1e-3, sending: 1e-3, receiver: 1e-3, queue: 1, loss: 0.1, ssim: 0.01, height: 1, frame_delay: 1 };
-  const conditions = [...d3.group(data.calls.map((call, at) => ({ ...call, at })), (call) => `${call.trace}\u0000${call.clip}\u0000${call.seed}`).values()];
+  const conditions = [...d3.group(data.calls.map((call, at) => ({ ...call, at })), (call) => [call.trace, call.clip, call.seed, call.flow].join("\u0000")).values()];
   const unpacked = new Map();
   let condition = 0, chosen = new Set(), range = null, redraw = () => {}, cards = [];
 
@@ -79,7 +79,7 @@ Legato.calls = (() => {
     const element = document.createElement("article");
     element.className = `call ${classOf(call.variant)}`;
     element.dataset.call = call.call;
-    element.innerHTML = `<header><h3>${escape(data.controllers[call.variant].name)}</h3><span class="condition">${escape(call.trace)} · ${escape(call.clip)} · seed ${call.seed}<b class="time"></b></span><span class="outcome">${escape(outcome(call))}</span></header><div class="key"></div>`;
+    element.innerHTML = `<header><h3>${escape(data.controllers[call.variant].name)}</h3><span class="condition">${escape(call.trace)} · ${escape(call.clip)} · seed ${call.seed}${call.flow ? ` · ${escape(call.flow)}` : ""}<b class="time"></b></span><span class="outcome">${escape(outcome(call))}</span></header><div class="key"></div>`;
     figure.append(element);
     const margin = { left: 46, right: 12 };
     const x = d3.scaleLinear().domain(shared.time).range([margin.left, width - margin.right]);
@@ -242,7 +242,7 @@ Legato.calls = (() => {
     for (const [trace, members] of d3.group(conditions.map((calls, at) => ({ call: calls[0], at })), ({ call }) => call.trace)) {
       const group = document.createElement("optgroup");
       group.label = trace;
-      for (const { call, at } of members) group.append(new Option(`${trace} · ${call.clip} · seed ${call.seed}`, String(at)));
+      for (const { call, at } of members) group.append(new Option(`${trace} · ${call.clip} · seed ${call.seed}${call.flow ? ` · ${call.flow}` : ""}`, String(at)));
       select.append(group);
     }
     select.addEventListener("change", () => choose(Number(select.value)));

@@ -40,7 +40,7 @@ Legato.gauges = (() => {
     document.getElementById("gauges").hidden = false;
     data.gauges.forEach(({ call }, at) => {
       const of = data.calls[call];
-      select.add(new Option(`${data.controllers[of.variant].name} · ${of.trace} · ${of.clip} · seed ${of.seed}`, String(at)));
+      select.add(new Option(`${data.controllers[of.variant].name} · ${of.trace} · ${of.clip} · seed ${of.seed}${of.flow ? ` · ${of.flow}` : ""}`, String(at)));
     });
     select.addEventListener("change", draw);
     Legato.responsive(parent, draw);

@@ -34,6 +34,7 @@
   Legato.distributions.start();
   Legato.byTrace.start();
   Legato.table.start();
+  Legato.sharing.start();
   Legato.calls.start();
   Legato.gauges.start();
 })();
