@@ -1,7 +1,7 @@
 """A link small enough to know the best policy of: what tests of training train on.
 
 The capacity of a link wanders; each decision moves the rate, and earns 1 less the distance between the two. Whoever
-looks moves by exactly the distance that is observed.
+looks moves by exactly the distance that is observed. ``reset``'s option ``wander`` says how far the capacity goes.
 """
 
 from __future__ import annotations
@@ -48,6 +48,7 @@ class ToyLink(VectorEnv):
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict]:
         self.resets.append((seed, options))
         self._random = np.random.default_rng(seed)
+        self._wander = 0.2 if options is None else options.get("wander", 0.2)
         self._capacity = self._random.uniform(-1, 1, self.num_envs)
         self._rate = np.zeros(self.num_envs)
         self._age = self._random.integers(0, self.length, self.num_envs)
@@ -60,7 +61,7 @@ class ToyLink(VectorEnv):
         self._rate = np.clip(self._rate + np.where(still, 0.0, move), -1.5, 1.5)
         reward = 1 - np.abs(self._rate - self._capacity)
         self._capacity = np.where(
-            still, self._capacity, np.clip(self._capacity + self._random.normal(0, 0.2, self.num_envs), -1, 1)
+            still, self._capacity, np.clip(self._capacity + self._random.normal(0, self._wander, self.num_envs), -1, 1)
         )
         self._age += 1
         self._steps += 1

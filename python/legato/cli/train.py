@@ -29,7 +29,9 @@ legato train nvc-cc --out runs/nvc-cc --resume
 
 
 def train(
-    name: Annotated[str | None, typer.Argument(help="The recipe; none lists them.", show_default=False)] = None,
+    name: Annotated[
+        str | None, typer.Argument(help="The recipe, or a Python file with one; none lists them.", show_default=False)
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="The run folder. [default: runs/NAME]", show_default=False)] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of weights, exploration and calls.")] = 1,
     seeds: Annotated[int | None, typer.Option(min=1, help="How many, side by side: seeds 1 to N.")] = None,
@@ -44,12 +46,17 @@ def train(
         terminal.table(["recipe", "what it trains"], rows)
         return
     recipe = recipes.load(name)
-    folder = out or Path("runs") / name
+    folder = out or Path("runs") / recipe.name
     result = _several(name, folder, seeds, steps, resume) if seeds else _one(recipe, folder, seed, steps, resume)
     if as_json:
         typer.echo(json.dumps(result))
         return
-    terminal.table(["", ""], [(key, str(value)) for key, value in result.items() if key != "seeds"])
+    if seeds:
+        columns = ("seed", "best_reward", "best_steps", "last_reward", "wall_s")
+        rows = [[f"{each[column]:.6g}" for column in columns] for each in result["seeds"]]
+        terminal.table([column.replace("_", " ") for column in columns], rows, right=columns)
+    terminal.out().print(f"policy: {result['policy']}")
+    terminal.out().print(f"best reward on held-out networks: {result['best_reward']:.4f}")
 
 
 def _one(recipe: Any, folder: Path, seed: int, steps: int | None, resume: bool) -> dict[str, Any]:
@@ -73,9 +80,5 @@ def _several(name: str, folder: Path, seeds: int, steps: int | None, resume: boo
         summary = train_seeds(
             name, folder, range(1, seeds + 1), steps=steps, resume=resume, on_progress=watch.training_seeds
         )
-    rows = [
-        (r["seed"], f"{r['best_reward']:.4f}", r["best_steps"], f"{r['last_reward']:.4f}", f"{r['wall_s']:.1f}")
-        for r in summary["seeds"]
-    ]
-    terminal.table(["seed", "best reward", "at step", "last reward", "seconds"], rows)
-    return {**summary, "policy": str(folder / "policy")}
+    best = max(each["best_reward"] for each in summary["seeds"])
+    return {**summary, "policy": str(folder / "policy"), "best_reward": best}

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from typing import Any, Protocol
 
 import numpy as np
 import torch
 from torch import Tensor
+
+from legato.errors import TrainingError
 
 MOST_DECISIONS = 100_000
 """Of one call: who never ends an episode is told so."""
@@ -24,16 +26,14 @@ class Actor(Protocol):
 
 
 @torch.no_grad()
-def evaluate(actor: Actor, env: Any, seed: int) -> dict[str, float]:
-    """Play each environment's first episode after ``reset(seed)``, the same networks at every evaluation.
+def evaluate(actor: Actor, env: Any, seed: int, options: Mapping[str, Any] | None = None) -> dict[str, float]:
+    """Play each environment's first episode after ``reset(seed, options)``: the same networks at every evaluation.
 
     Returns:
         ``reward``: per decision, the mean over calls; ``reward_p10``: that of the call below which a tenth lie;
         ``calls``: how many.
     """
-    from legato.errors import TrainingError
-
-    obs, _ = env.reset(seed=seed)
+    obs, _ = env.reset(seed=seed, options=dict(options) if options else None)
     hidden = actor.initial(env.num_envs)
     total = np.zeros(env.num_envs)
     decisions = np.zeros(env.num_envs)
@@ -56,6 +56,4 @@ def evaluate(actor: Actor, env: Any, seed: int) -> dict[str, float]:
     }
 
 
-Evaluate = Callable[[Actor], dict[str, float]]
-
-__all__ = ["Actor", "Evaluate", "evaluate"]
+__all__ = ["Actor", "evaluate"]

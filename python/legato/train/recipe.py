@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,7 +15,10 @@ from legato.errors import TrainingError
 from legato.train import a2c, imitation, ppo
 
 Curriculum = Callable[["Situation"], Mapping[str, Any] | None]
-"""Chooses the networks of the next leg: options of the environment's ``reset``, or ``None`` for its own choice."""
+"""Chooses the networks of the next leg: options of the environment's ``reset``, or ``None`` for its own choice.
+
+One that remembers has ``facts()`` and ``restore(facts)``, as a learner has: a run that goes on restores it.
+"""
 
 
 class Learner(Protocol):
@@ -94,9 +98,23 @@ def names() -> list[str]:
 
 
 def load(name: str) -> Recipe:
-    """The recipe of this name."""
+    """The recipe of this name, or ``RECIPE`` of a Python file, which is run."""
+    path = Path(name)
+    if path.suffix == ".py":
+        if not path.is_file():
+            raise TrainingError(f"{path}: no such file")
+        spec = importlib.util.spec_from_file_location(path.stem, path)
+        assert spec is not None and spec.loader is not None  # a name that ends in .py has one
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        recipe = getattr(module, "RECIPE", None)
+        if not isinstance(recipe, Recipe):
+            raise TrainingError(f"{path}: has no RECIPE", "RECIPE = legato.train.recipe.Recipe(...)")
+        return recipe
     if name not in names():
-        raise TrainingError(f"no recipe is named {name}", f"there are {', '.join(names()) or 'none'}")
+        raise TrainingError(
+            f"no recipe is named {name}", f"there are {', '.join(names()) or 'none'}; or name a .py file"
+        )
     return importlib.import_module(f"legato.train.recipes.{name.replace('-', '_')}").RECIPE
 
 

@@ -92,6 +92,7 @@ def train(
     # One thread: networks of this size gain nothing by a second, and sums keep their order.
     torch.set_num_threads(1)
     torch.use_deterministic_algorithms(True)
+    torch.utils.deterministic.fill_uninitialized_memory = False  # a tenth of the time, to find what tests have found
     return _Run(recipe, settings, seed, folder).to_the_end(on_progress or (lambda _: None))
 
 
@@ -107,6 +108,8 @@ class _Run:
         if (folder / CHECKPOINT).is_file():
             tensors, facts = checkpoint.load(folder / CHECKPOINT)
             self.learner.restore(tensors, facts["learner"])
+            if hasattr(recipe.curriculum, "restore"):
+                recipe.curriculum.restore(facts["curriculum"])
             self.best_reward, self.last_reward = facts["best_reward"], facts["last_reward"]
         _keep_lines(folder / PROGRESS, self.learner.rounds_done)
         self.lines = (folder / PROGRESS).open("a", encoding="utf-8")
@@ -179,8 +182,10 @@ class _Run:
                 self.board.add_scalar(name, value, steps)
 
     def save(self) -> None:
+        curriculum = self.recipe.curriculum
         facts = {
             "learner": self.learner.facts(),
+            "curriculum": curriculum.facts() if hasattr(curriculum, "facts") else None,
             "best_reward": self.best_reward,
             "last_reward": self.last_reward,
         }
