@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from legato.conformance.figures import Told, fairness, flow_figures, passages, told
+from legato.conformance.figures import Told, fairness, flow_figures, passages, rtt_growth, told
 from legato.conformance.flow_tables import tables
 from legato.conformance.flows import BIN_S, Flow, Session
 
@@ -81,6 +81,18 @@ def test_who_pauses_shares_nothing_meanwhile_nor_as_it_comes_back() -> None:
     assert [row.worst_ratio for row in rows] == [pytest.approx(1.0)] * 3
 
 
+# [rfc8868] §3: round trips of flows that are there, as another joins.
+def test_the_growth_of_round_trips_is_the_worst_of_any_join() -> None:
+    first = replace(flow(constant(1e6, 60)), rtt_ms=np.concatenate([np.full(200, 100.0), np.full(400, 250.0)]))
+    second = replace(flow(constant(1e6, 60), start_s=20.0), rtt_ms=np.full(600, 250.0))
+    assert rtt_growth(session(first, second)) == pytest.approx(2.5)
+    # Who joins with the first, or when nobody is left to see it, makes nothing grow.
+    assert rtt_growth(session(first, replace(second, start_s=0.0))) is None
+    assert rtt_growth(session(first, replace(second, start_s=55.0))) is None
+    udp = replace(flow(constant(1e6, 60), kind="udp"), start_s=40.0)
+    assert rtt_growth(session(first, beside=(udp,))) == pytest.approx(1.0)
+
+
 def test_a_call_alone_shares_with_nobody_and_one_beside_tcp_with_that() -> None:
     call = flow(constant(0.5e6, 60))
     assert fairness(session(call)) == []
@@ -103,7 +115,7 @@ def test_the_figures_of_a_flow_are_those_of_its_row() -> None:
 def test_the_tables_have_a_row_a_flow_and_say_what_they_leave_out() -> None:
     calls = [flow(constant(1e6, 60), name=f"call {n}") for n in range(1, 17)]
     figures = told(session(*calls))
-    drawn = tables({"gcc": figures, "nada": Told(figures.flows[:2], ())})
+    drawn = tables({"gcc": figures, "nada": Told(figures.flows[:2], (), None)})
     # One line of headings, six flows and two; two lines of headings, and a controller each.
     assert drawn.count("<tr>") == 1 + 6 + 2 + 2 + 2
     assert "The first 6 of 16 flows" in drawn and "over 20 s" in drawn and "nan" not in drawn

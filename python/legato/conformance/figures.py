@@ -1,8 +1,7 @@
 """What RFC 8868 wants told of every flow and of all together: shown beside the verdicts, judged by none.
 
 Rates and their swings come from the time series, delays and losses from the summary, which has them packet by packet.
-Missing: the growth of older flows' round trips when a flow joins, and the distribution of delay between the
-percentiles (a run with ``log = "packets"`` holds every delay).
+Missing: the distribution of delay between the percentiles (a run with ``log = "packets"`` holds every delay).
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from itertools import combinations
 
 import numpy as np
 
-from .flows import BIN_S, Array, Flow, Session, jain, rolling
+from .flows import BIN_S, Array, Flow, Session, jain, mean, rolling
 
 # [rfc8868] §3: rates are told over 200 ms.
 RATE_WINDOW_S = 0.2
@@ -22,6 +21,9 @@ FAIRNESS_WINDOWS_S = (1.0, 5.0, 20.0)
 FAIR_RATIO = 3.0
 FAIR_AFTER_S = 10.0
 """Fairness counts from so long after a flow began, or went on: its way up is convergence, which is judged elsewhere."""
+# [rfc8868] §3: the round trips of flows that are there do not grow by a factor of 3 when one joins. It does not say
+# over what time: ours are means of so long before and after.
+JOIN_WINDOW_S = 10.0
 # [rfc8868] §3: its example are watermarks 4 apart, 500 kbit/s and 2 Mbit/s, and 500 ms. Deviates: ours are a half and
 # twice the mean sending rate of the 10 s around, or calls that never have 2 Mbit/s would never swing.
 WATERMARKS = (0.5, 2.0)
@@ -133,8 +135,8 @@ def fairness(session: Session) -> list[Fairness]:
             furthest = np.max([_ratio(one, other) for one, other in combinations(shares, 2)], axis=0)
             jains = [jain(list(column)) for column in shares.T]
             among = (furthest.max(), (furthest <= FAIR_RATIO).mean(), np.mean(jains), np.min(jains))
-        worst, within, mean, least = (None,) * 4 if among is None else (float(value) for value in among)
-        found.append(Fairness(window_s, int(live.sum()), worst, within, mean, least, against))
+        worst, within, typical, least = (None,) * 4 if among is None else (float(value) for value in among)
+        found.append(Fairness(window_s, int(live.sum()), worst, within, typical, least, against))
     return found
 
 
@@ -184,9 +186,23 @@ class Told:
     flows: tuple[FlowFigures, ...]
     """Calls first, then what was beside them."""
     fairness: tuple[Fairness, ...]
+    rtt_growth_ratio: float | None
+    """The largest growth of a call's round trip as another flow joined; None where none did."""
 
 
 def told(session: Session) -> Told:
     """A session's figures."""
     flows = tuple(flow_figures(flow) for flow in (*session.calls, *session.traffic))
-    return Told(flows, tuple(fairness(session)))
+    return Told(flows, tuple(fairness(session)), rtt_growth(session))
+
+
+def rtt_growth(session: Session) -> float | None:
+    """The largest factor by which the mean round trip of a call grew as another flow joined."""
+    grown = []
+    for joined_s in {flow.start_s for flow in (*session.calls, *session.traffic) if flow.start_s > 0}:
+        for call in session.calls:
+            if call.start_s + JOIN_WINDOW_S <= joined_s and joined_s + JOIN_WINDOW_S <= call.stop_s:
+                before = mean(call.rtt_ms, joined_s - JOIN_WINDOW_S, joined_s)
+                grown.append(mean(call.rtt_ms, joined_s, joined_s + JOIN_WINDOW_S) / before)
+    known = [ratio for ratio in grown if np.isfinite(ratio)]
+    return max(known, default=None)

@@ -68,17 +68,25 @@ def _shares(told: Mapping[str, Told]) -> str:
     every = [row for figures in told.values() for row in figures.fairness]
     if not every:
         return ""
+    joins = any(figures.rtt_growth_ratio is not None for figures in told.values())
+    growth = (
+        '<th scope="col" rowspan="2" title="how a call\'s RTT grew as a flow joined, 10 s means">RTT ×</th>'
+        if joins
+        else ""
+    )
     columns = _share_columns(every)
     windows = "".join(
         f'<th scope="colgroup" colspan="{len(columns)}">over {window_s:g} s</th>' for window_s in FAIRNESS_WINDOWS_S
     )
     head = "".join(f'<th scope="col" title="{escape(title, quote=True)}">{name}</th>' for name, title, _ in columns)
     rows = "".join(
-        f'<tr><th scope="row">{escape(controller)}</th>{_share_cells(figures.fairness, columns)}</tr>'
+        f'<tr><th scope="row">{escape(controller)}</th>{_share_cells(figures.fairness, columns)}'
+        f"{f'<td>{_ratio(figures.rtt_growth_ratio)}</td>' if joins else ''}</tr>"
         for controller, figures in told.items()
     )
     return (
-        f'<div class="scroll"><table class="flows"><thead><tr><th scope="col" rowspan="2">sharing</th>{windows}</tr>'
+        '<div class="scroll"><table class="flows"><thead><tr><th scope="col" rowspan="2">sharing</th>'
+        f"{windows}{growth}</tr>"
         f"<tr>{head * len(FAIRNESS_WINDOWS_S)}</tr></thead><tbody>{rows}</tbody></table></div>"
     )
 

@@ -34,6 +34,8 @@ class Flow:
     target_bps: Array
     figures: dict[str, Any] = field(default_factory=dict)
     """Its row of the summary or traffic table."""
+    rtt_ms: Array = field(default_factory=lambda: np.empty(0))
+    """Empty where nobody measures it."""
 
     def mean_bps(self, from_s: float, to_s: float) -> float:
         """Mean rate at the receiver over part of the session."""
@@ -153,6 +155,7 @@ def _call(call: dict, columns: dict, end_s: float) -> Flow:
         loss_ratio=column("loss_ratio"),
         target_bps=column("target_bitrate_bps"),
         figures=call,
+        rtt_ms=column("rtt_ms"),
     )
 
 
