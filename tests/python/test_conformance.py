@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from legato import shipped
-from legato.conformance import CASES, conformance, criteria, page
+from legato.conformance import CASES, conformance, contestants, criteria, page
 from legato.conformance.cases import chosen
 from legato.conformance.flows import BIN_S, Flow, Session, jain, read, rolling
 from legato.conformance.judge import (
@@ -189,6 +189,31 @@ def test_a_flow_that_comes_late_is_drawn_from_when_it_comes() -> None:
     session = Session("x", 1, 20.0, (late,), ())
     drawn = plot(CASES[0], session)
     assert drawn.count("<path") >= 4 and "nan" not in drawn
+
+
+def test_everyone_takes_part_and_two_stand_beside_without_a_verdict(tmp_path: Path) -> None:
+    suite = conformance(out=tmp_path / "all", cases=["5.1a-50", "5.1b-50"])
+    assert {"gcc", "nada", "scream", "ukf"} <= set(suite.controllers)
+    assert not {"fixed", "oracle", "remote"} & set(suite.controllers)
+    assert suite.references == ("fixed", "oracle")
+    first, second = suite.cases
+    # The link's capacity is not the call's where UDP has most of it.
+    assert suite.shown(first)[-2:] == ["fixed", "oracle"] and suite.shown(second)[-1] == "fixed"
+    # The marks can be met, and not by asking for the same always.
+    assert suite.verdicts["oracle", first.key].passed
+    assert not suite.verdicts["fixed", first.key].passed
+    written = page.write(suite, tmp_path / "page.html").read_text()
+    assert written.count('<tr class="reference">') == 2 and '<b class="reference">reference</b>' in written
+    figures = json.loads((tmp_path / "all" / "figures.json").read_text())["sessions"]
+    assert len(figures) == 2 * len(suite.controllers) + 3
+    assert all(flow["delay_std_ms"] > 0 for row in figures for flow in row["flows"])
+
+
+def test_who_cannot_be_made_from_a_name_alone_is_left_out_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(contestants, "refusal", lambda name: "there is no policy" if name == "gcc" else None)
+    who = contestants.everyone()
+    assert "gcc" not in who.judged and "nada" in who.judged
+    assert who.left_out == (("gcc", "there is no policy"),)
 
 
 def test_the_marks_are_documented() -> None:
