@@ -5,6 +5,7 @@ use crate::FeedbackFormat;
 use crate::arrival_log::ArrivalLog;
 use crate::nack_list::NackList;
 use crate::stream_log::StreamLog;
+use legato_control::controllers::learned::Steered;
 use legato_control::{Event, FrameReport, PacketKind, RateController, ReceivedPacket};
 use legato_media::frame_buffer::{BufferedFrame, FrameBuffer, Inserted};
 use legato_media::packet::{MediaPacket, Train, VIDEO_SSRC};
@@ -252,6 +253,11 @@ impl Receiver {
             && !self.nacks.has_gaps()
             && self.frames.len() <= MAX_BUFFERED_FRAMES;
         self.frames.room(first, may_begin).min(train.packets - place)
+    }
+
+    /// The controller, where it is steered from outside.
+    pub fn steered(&mut self) -> Option<&mut dyn Steered> {
+        self.controller.as_mut()?.steered()
     }
 
     /// A buffer that `Send` gave and the driver needs no more.
@@ -598,6 +604,10 @@ impl Receiver {
             size: encoded.size,
             assembly: frame.arrivals.1 - frame.arrivals.0,
             interval: self.last_rendered.map_or(TimeDelta::ZERO, |last| self.now - last),
+            height: encoded.height,
+            psnr_db: encoded.psnr_db,
+            // Frames are coded and queued at the instant of their capture.
+            queued: Some(frame.captured),
         });
         self.tell(&event, sink);
     }

@@ -6,6 +6,7 @@ use crate::best_of_two::BestOfTwo;
 use crate::rtx_allowance::RtxAllowance;
 use crate::rtx_store::RtxStore;
 use crate::send_history::SendHistory;
+use legato_control::controllers::learned::Steered;
 use legato_control::{
     Decision, Event, PacerQueue, PacketKind, PacketReport, RateController, ReceptionReport, SentPacket, SentTrain,
     TransportFeedback,
@@ -186,6 +187,15 @@ impl Sender {
                 self.take_rtcp(bytes, sink);
             }
         }
+        // What is due is done in its own turn: word from the other end comes first at equal times.
+        if !matches!(input, SenderInput::Rtcp(_)) {
+            self.meet_deadlines(sink);
+        }
+        self.refresh(sink);
+    }
+
+    fn meet_deadlines(&mut self, sink: &mut impl TraceSink) {
+        let now = self.now;
         if self.controller.next_deadline().is_some_and(|due| due <= now) {
             self.tell(&Event::Deadline);
         }
@@ -195,7 +205,6 @@ impl Sender {
         if self.next_audio.is_some_and(|due| due <= now) {
             self.push_audio();
         }
-        self.refresh(sink);
     }
 
     /// The next thing to do.
@@ -225,6 +234,11 @@ impl Sender {
     /// The decision in force.
     pub fn decision(&self) -> &Decision {
         &self.decision
+    }
+
+    /// The controller, where it is steered from outside.
+    pub fn steered(&mut self) -> Option<&mut dyn Steered> {
+        self.controller.steered()
     }
 
     /// Time to drain what waits in the pacer.

@@ -9,6 +9,7 @@
 //! of the video they report on. The RFC's intervals Td and Tdr are parameters: a call here knows how often its receiver
 //! reports and does not compute it from group size and bandwidth.
 
+use crate::controllers::learned::Steered;
 use crate::{Decision, Event, PacketKind, ProbeCluster, RateController, ReceptionReport, SentTrain};
 use legato_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
@@ -320,6 +321,10 @@ impl RateController for CircuitBreakers {
         } else if let Some(most) = self.reduced {
             gauge("circuit_breaker_reduced_bps", most.as_bps_f64());
         }
+    }
+
+    fn steered(&mut self) -> Option<&mut dyn Steered> {
+        self.inner.steered()
     }
 
     fn clone_box(&self) -> Box<dyn RateController> {

@@ -1,5 +1,6 @@
 //! The interface every controller has, and how one is built.
 
+use crate::controllers::learned::Steered;
 use crate::{Decision, Event, ProbeCluster, RateLimits, SentTrain};
 use legato_units::{DataRate, Timestamp};
 use serde::{Serialize, de::DeserializeOwned};
@@ -36,6 +37,11 @@ pub trait RateController: Send {
     /// Name the inner state worth drawing, for trace and dashboard.
     fn observe(&self, gauge: &mut dyn FnMut(&'static str, f64)) {
         let _ = gauge;
+    }
+
+    /// Where a policy answers: what an environment steers it by.
+    fn steered(&mut self) -> Option<&mut dyn Steered> {
+        None
     }
 
     /// A copy that goes on the same.

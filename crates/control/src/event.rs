@@ -97,6 +97,12 @@ pub struct FrameReport {
     pub assembly: TimeDelta,
     /// Since the previous rendered frame.
     pub interval: TimeDelta,
+    /// Picture height in luma rows.
+    pub height: u16,
+    /// The encoder's own luma PSNR in dB, where it tells.
+    pub psnr_db: Option<f32>,
+    /// When it was handed to the pacer, by the sender's clock, where the stream tells.
+    pub queued: Option<PeerTimestamp>,
 }
 
 /// The pacer's queue.

@@ -14,14 +14,17 @@
 //! assert_eq!(controller.decision().target_bitrate, DataRate::from_kbps(800));
 //! ```
 
+pub mod action;
 pub mod circuit_breaker;
 mod controller;
 pub mod controllers;
 mod decision;
 pub mod estimate;
 mod event;
+pub mod observation;
 pub mod policy;
 mod registry;
+pub mod window;
 
 pub use controller::{Assets, BuildError, CapacityStep, Construct, Context, NoAssets, RateController, Side};
 pub use decision::{Decision, ProbeCluster};

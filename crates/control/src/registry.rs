@@ -2,18 +2,22 @@
 //! report find a controller through it and through nothing else.
 
 use crate::controllers::{
-    fbra, fixed, gcc, jm_tfrc, nada, oracle, remote, safeguard, salsify, scream, sqp, tfrc, ukf, vtfrc,
+    fbra, fixed, gcc, jm_tfrc, learned, nada, oracle, remote, safeguard, salsify, scream, sqp, tfrc, ukf, vtfrc,
 };
 use crate::{BuildError, Construct, Context, RateController, Side};
 
 /// Every controller, one line each, by name.
 pub const REGISTRY: &[Entry] = &[
+    Entry::of::<learned::aurora::Aurora>(),
     Entry::of::<fbra::Fbra>(),
     Entry::of::<fixed::Fixed>(),
     Entry::of::<gcc::Gcc>(),
     Entry::of::<jm_tfrc::JmTfrc>(),
     Entry::of::<nada::Nada>(),
+    Entry::of::<learned::nvc_cc::NvcCc>(),
+    Entry::of::<learned::onrl::Onrl>(),
     Entry::of::<oracle::Oracle>(),
+    Entry::of::<learned::r3net::R3Net>(),
     Entry::of::<remote::Remote>(),
     Entry::of::<safeguard::Safeguard>(),
     Entry::of::<salsify::Salsify>(),

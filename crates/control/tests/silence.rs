@@ -51,7 +51,14 @@ fn three_seconds_without_feedback_at_least_halve_the_rate() {
     let senders = REGISTRY.iter().filter(|entry| entry.side == Side::Sender);
     for entry in senders.filter(|entry| !LISTENS_TO_NO_FEEDBACK.contains(&entry.name)) {
         let context = Context { limits: LIMITS, start: Timestamp::ZERO, seed: 1, assets: &NoAssets };
-        let mut controller = entry.build(&toml::Table::new(), context).expect("the defaults are valid");
+        // A policy that was trained is a file; what holds of the road holds for any answer.
+        let learned = entry.default_config().contains_key("policy");
+        let config = if learned {
+            toml::toml! { policy = "hand" }
+        } else {
+            toml::Table::new()
+        };
+        let mut controller = entry.build(&config, context).expect("the defaults are valid");
         let link = Link { feedback_gap: (GAP_BEGINS, Timestamp::MAX), ..Link::default() };
         let lasts_ms = SLOWER.iter().find(|(name, _)| *name == entry.name).map_or(3_000, |&(_, ms)| ms);
         let lasts = TimeDelta::from_millis(lasts_ms);

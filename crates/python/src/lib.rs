@@ -2,6 +2,7 @@
 //! let go of the interpreter. The types are written down in python/legato/_core.pyi, and a test holds
 //! that file to this one.
 
+mod batch;
 #[cfg(feature = "encoders")]
 mod codec;
 mod controllers;
@@ -14,6 +15,8 @@ use pyo3::prelude::*;
 /// The native half of Legato.
 #[pymodule]
 mod _core {
+    #[pymodule_export]
+    use super::batch::CallBatch;
     #[cfg(feature = "encoders")]
     #[pymodule_export]
     use super::codec::{EncoderModel, OpenH264Stream, picture_quality, profile_mean_size};

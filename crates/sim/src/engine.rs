@@ -8,11 +8,12 @@
 use crate::clock::ReceiverClock;
 use crate::forward::{Arrival, Forward};
 use legato_call::{Receiver, ReceiverInput, ReceiverOutput, Sender, SenderInput, SenderOutput, rtcp_wire_size};
+use legato_control::Side;
 use legato_path::{Packet, Path};
 use legato_trace::{
-    AgedPicture, At, CallFacts, LogLevel, Record, Recorder, RunArrived, SERIES_INTERVAL, Sample, Summary, TraceSink,
+    AgedPicture, At, CallFacts, Record, Recorder, RunArrived, SERIES_INTERVAL, Sample, Summary, TraceSink,
 };
-use legato_units::{DataSize, Ecn, TimeDelta, Timestamp};
+use legato_units::{DataRate, DataSize, Ecn, TimeDelta, Timestamp};
 
 /// RTCP from the receiver, with when it left.
 #[derive(Clone, Debug)]
@@ -37,6 +38,25 @@ pub struct Engine {
     pub turns: Vec<(Timestamp, bool)>,
 }
 
+/// When each is due, between two calls of [`Engine::advance`].
+#[derive(Clone, Copy, Debug)]
+pub struct Due {
+    sender: Timestamp,
+    receiver: Timestamp,
+    sample: Timestamp,
+    turn: Timestamp,
+    wake: Wake,
+}
+
+/// Why [`Engine::advance`] came back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pause {
+    /// The time to run to has come.
+    Ended,
+    /// The end that was to be held is due, at this true time; all that comes before is done.
+    Held(Timestamp),
+}
+
 impl Engine {
     /// Run from `start` to `end` and make the call's figures; `aged` tells what a picture that stays
     /// on the screen is worth later.
@@ -47,64 +67,95 @@ impl Engine {
         aged: Option<&AgedPicture<'_>>,
         recorder: &mut Recorder,
     ) -> Summary {
-        let mut sender_due = start;
+        let mut due = self.begin(start, recorder);
+        self.advance(&mut due, end, None, recorder);
+        if recorder.wants_samples() && due.sample - SERIES_INTERVAL < end {
+            self.sample(end, recorder);
+        }
+        let capacity_mean = self.forward.path().capacity(start, end);
+        recorder.finish(CallFacts { end, capacity_mean, aged })
+    }
+
+    /// Begin at `start`.
+    pub fn begin(&mut self, start: Timestamp, sink: &mut impl TraceSink) -> Due {
         let mut wake = Wake::default();
-        let mut receiver_due = self.turn_receiver(start, &mut wake, recorder);
-        let sampling = recorder.level() >= LogLevel::Series;
-        let mut sample_due = if sampling { start + SERIES_INTERVAL } else { Timestamp::MAX };
-        let mut turn_due = self.next_turn();
+        Due {
+            sender: start,
+            receiver: self.turn_receiver(start, &mut wake, sink),
+            sample: if sink.wants_samples() { start + SERIES_INTERVAL } else { Timestamp::MAX },
+            turn: self.next_turn(),
+            wake,
+        }
+    }
+
+    /// Go on to `end`; with `hold`, only until that side is due at that true time or later, and before its
+    /// turn.
+    pub fn advance(
+        &mut self,
+        due: &mut Due,
+        end: Timestamp,
+        hold: Option<(Side, Timestamp)>,
+        sink: &mut impl TraceSink,
+    ) -> Pause {
+        let (hold_sender, hold_receiver) = match hold {
+            Some((Side::Sender, at)) => (at, Timestamp::MAX),
+            Some((Side::Receiver, at)) => (Timestamp::MAX, at),
+            None => (Timestamp::MAX, Timestamp::MAX),
+        };
+        let horizon = end.min(hold_sender).min(hold_receiver);
         let ahead = self.reverse.is_eager();
         loop {
             let arrival = self.forward.next_arrival();
             let feedback = self.reverse.next_arrival().unwrap_or(Timestamp::MAX);
-            let other = feedback.min(sender_due).min(sample_due.min(turn_due)).min(receiver_due);
+            let other = feedback.min(due.sender).min(due.sample.min(due.turn)).min(due.receiver);
             // Most of what happens is arrivals.
             if arrival <= other && arrival < end {
                 // What the sender does meanwhile cannot overtake what is in line, nor learn of its arrival
                 // before word of it is back, so the receiver may be ahead of it; unless a stage of the way
                 // back holds packets and must see pushes and pops in the order of time.
-                let until = receiver_due.min(end) - TimeDelta::from_nanos(1);
+                let until = due.receiver.min(horizon) - TimeDelta::from_nanos(1);
                 let until = if ahead { until } else { until.min(other) };
-                let last = self.arrive_in_line(until, recorder).unwrap_or_else(|| self.arrive(arrival, recorder));
+                let last = self.arrive_in_line(until, sink).unwrap_or_else(|| self.arrive(arrival, sink));
                 if !self.receiver.is_settled() {
-                    receiver_due = self.turn_receiver(last, &mut wake, recorder);
+                    due.receiver = self.turn_receiver(last, &mut due.wake, sink);
                 }
                 continue;
             }
             let now = other;
             if now >= end {
-                break;
+                return Pause::Ended;
             }
             if feedback == now {
                 if let Some(delivered) = self.reverse.pop(now) {
                     let reply = delivered.packet.payload;
-                    recorder.feedback_took(now - reply.left);
-                    self.sender.handle(now, SenderInput::Rtcp(&reply.bytes), recorder);
+                    sink.feedback_took(now - reply.left);
+                    self.sender.handle(now, SenderInput::Rtcp(&reply.bytes), sink);
                     self.receiver.recycle(reply.bytes);
-                    sender_due = self.drain_sender(now, recorder);
+                    due.sender = self.drain_sender(now, sink);
                 }
-            } else if receiver_due == now {
+            } else if due.receiver == now {
+                if now >= hold_receiver {
+                    return Pause::Held(now);
+                }
                 let local = self.clock.local(now);
-                self.receiver.handle(local, ReceiverInput::Deadline, &mut At(recorder, now));
-                receiver_due = self.turn_receiver(now, &mut wake, recorder);
-            } else if turn_due == now {
+                self.receiver.handle(local, ReceiverInput::Deadline, &mut At(sink, now));
+                due.receiver = self.turn_receiver(now, &mut due.wake, sink);
+            } else if due.turn == now {
                 let paused = self.turns.pop().is_some_and(|(_, paused)| paused);
-                self.sender.handle(now, SenderInput::Pause(paused), recorder);
-                sender_due = self.drain_sender(now, recorder);
-                turn_due = self.next_turn();
-            } else if sender_due == now {
-                self.sender.handle(now, SenderInput::Deadline, recorder);
-                sender_due = self.drain_sender(now, recorder);
+                self.sender.handle(now, SenderInput::Pause(paused), sink);
+                due.sender = self.drain_sender(now, sink);
+                due.turn = self.next_turn();
+            } else if due.sender == now {
+                if now >= hold_sender {
+                    return Pause::Held(now);
+                }
+                self.sender.handle(now, SenderInput::Deadline, sink);
+                due.sender = self.drain_sender(now, sink);
             } else {
-                self.sample(now, recorder);
-                sample_due += SERIES_INTERVAL;
+                self.sample(now, sink);
+                due.sample += SERIES_INTERVAL;
             }
         }
-        if sampling && sample_due - SERIES_INTERVAL < end {
-            self.sample(end, recorder);
-        }
-        let capacity_mean = self.forward.path().capacity(start, end);
-        recorder.finish(CallFacts { end, capacity_mean, aged })
     }
 
     fn next_turn(&self) -> Timestamp {
@@ -115,7 +166,7 @@ impl Engine {
     /// that is due, but that the last may complete a frame: most packets do. When it came; `None` where
     /// the next packet is none of these.
     #[inline]
-    fn arrive_in_line(&mut self, until: Timestamp, recorder: &mut Recorder) -> Option<Timestamp> {
+    fn arrive_in_line(&mut self, until: Timestamp, sink: &mut impl TraceSink) -> Option<Timestamp> {
         let (train, place, exits) = self.forward.line()?;
         let most = usize::from(self.receiver.plain_ahead(train, place)).min(exits.len());
         let exits = &exits[..most];
@@ -134,41 +185,41 @@ impl Engine {
             departure: train.first.departure,
             arrivals: &exits[..packets],
         };
-        recorder.record(first, &Record::RunArrived(run));
+        sink.record(first, &Record::RunArrived(run));
         let clock = &self.clock;
         let arrivals = run.arrivals.iter().map(|&at| clock.local(at));
-        self.receiver.take_run(train, place, arrivals, &mut At(recorder, last));
+        self.receiver.take_run(train, place, arrivals, &mut At(sink, last));
         self.forward.skip(packets as u16);
         Some(last)
     }
 
     /// The forward path has something for the receiver, or work to do; `now`.
     #[inline(never)]
-    fn arrive(&mut self, now: Timestamp, recorder: &mut Recorder) -> Timestamp {
+    fn arrive(&mut self, now: Timestamp, sink: &mut impl TraceSink) -> Timestamp {
         let local = self.clock.local(now);
         match self.forward.pop(now) {
             Some(Arrival::Media(packet)) => {
                 let (transport_seq, size_bytes, departure) =
                     (packet.transport_seq, packet.size_bytes, packet.departure);
-                recorder.record(now, &Record::PacketArrived { transport_seq, size_bytes, departure });
+                sink.record(now, &Record::PacketArrived { transport_seq, size_bytes, departure });
                 if packet.ecn.is_ce() {
-                    recorder.record(now, &Record::PacketMarked { transport_seq });
+                    sink.record(now, &Record::PacketMarked { transport_seq });
                 }
-                self.receiver.handle(local, ReceiverInput::Media(&packet), &mut At(recorder, now));
+                self.receiver.handle(local, ReceiverInput::Media(&packet), &mut At(sink, now));
             }
             Some(Arrival::Rtcp(bytes)) => {
-                self.receiver.handle(local, ReceiverInput::Rtcp(&bytes), &mut At(recorder, now));
+                self.receiver.handle(local, ReceiverInput::Rtcp(&bytes), &mut At(sink, now));
             }
             None => {}
         }
-        self.note_drops(now, recorder);
+        self.note_drops(now, sink);
         now
     }
 
     /// Do what the receiver wants; when it is due again, true time.
     #[inline(never)]
-    fn turn_receiver(&mut self, now: Timestamp, wake: &mut Wake, recorder: &mut Recorder) -> Timestamp {
-        let local = self.drain_receiver(now, recorder);
+    fn turn_receiver(&mut self, now: Timestamp, wake: &mut Wake, sink: &mut impl TraceSink) -> Timestamp {
+        let local = self.drain_receiver(now, sink);
         if local != wake.local {
             *wake = Wake { local, at: self.clock.true_time(local) };
         }
@@ -176,9 +227,9 @@ impl Engine {
     }
 
     #[inline]
-    fn drain_receiver(&mut self, now: Timestamp, recorder: &mut Recorder) -> Timestamp {
+    fn drain_receiver(&mut self, now: Timestamp, sink: &mut impl TraceSink) -> Timestamp {
         loop {
-            match self.receiver.poll(&mut At(recorder, now)) {
+            match self.receiver.poll(&mut At(sink, now)) {
                 ReceiverOutput::Send(bytes) => {
                     let size = rtcp_wire_size(bytes.len());
                     self.reverse.push(now, packet(size, Ecn::NotEct, Reply { left: now, bytes }));
@@ -191,55 +242,55 @@ impl Engine {
 
     /// Do what the sender wants; when it is due again.
     #[inline]
-    fn drain_sender(&mut self, now: Timestamp, recorder: &mut Recorder) -> Timestamp {
+    fn drain_sender(&mut self, now: Timestamp, sink: &mut impl TraceSink) -> Timestamp {
         let due = loop {
-            match self.sender.poll(recorder) {
+            match self.sender.poll(sink) {
                 SenderOutput::Media(train) => self.forward.send(now, train),
                 SenderOutput::Rtcp(bytes) => self.forward.send_rtcp(now, rtcp_wire_size(bytes.len()), bytes),
                 SenderOutput::Coded(frame, captured) => {
                     let local = self.clock.local(now);
-                    self.receiver.handle(local, ReceiverInput::Coded(frame, captured), &mut At(recorder, now));
+                    self.receiver.handle(local, ReceiverInput::Coded(frame, captured), &mut At(sink, now));
                 }
                 SenderOutput::Deadline(due) => break due,
             }
         };
-        self.note_drops(now, recorder);
+        self.note_drops(now, sink);
         due
     }
 
     #[inline]
-    fn note_drops(&mut self, now: Timestamp, recorder: &mut Recorder) {
+    fn note_drops(&mut self, now: Timestamp, sink: &mut impl TraceSink) {
         if self.forward.has_drops() {
-            self.take_drops(now, recorder);
+            self.take_drops(now, sink);
         }
     }
 
     #[inline(never)]
-    fn take_drops(&mut self, now: Timestamp, recorder: &mut Recorder) {
+    fn take_drops(&mut self, now: Timestamp, sink: &mut impl TraceSink) {
         while let Some(dropped) = self.forward.pop_drop() {
             let (transport_seq, departure) = (dropped.transport_seq, dropped.departure);
             let reason = dropped.reason.name();
-            recorder.record(now, &Record::PacketDropped { transport_seq, departure, reason });
+            sink.record(now, &Record::PacketDropped { transport_seq, departure, reason });
         }
     }
 
-    fn sample(&mut self, now: Timestamp, recorder: &mut Recorder) {
+    fn sample(&mut self, now: Timestamp, sink: &mut impl TraceSink) {
         let backlog = self.forward.path().backlog(now);
         let decision = self.sender.decision();
         let sample = Sample {
             capacity: self.forward.path().capacity(now - SERIES_INTERVAL, now),
             target_bitrate: decision.target_bitrate,
-            encoder_bitrate: recorder.encoder_bitrate(),
+            encoder_bitrate: DataRate::ZERO,
             pacing_rate: decision.pacing_rate,
             queue: (backlog.delay != TimeDelta::MAX).then_some(backlog.delay),
             pacer_queue: self.sender.pacer_queue(),
         };
-        recorder.sample(now, sample);
+        sink.sample(now, sample);
     }
 }
 
 /// When the receiver is due, by its clock and in true time; most packets do not change it.
-#[derive(Default)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Wake {
     local: Timestamp,
     at: Timestamp,

@@ -16,6 +16,7 @@
 mod clock;
 pub mod cross_traffic;
 mod engine;
+pub mod episode;
 mod error;
 mod flows;
 mod forward;

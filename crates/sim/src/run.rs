@@ -57,32 +57,34 @@ pub fn run_call(
 ) -> Result<Summary, SimError> {
     let start = Timestamp::ZERO;
     let end = start + TimeDelta::from_secs_f64(scenario.duration_s);
-    let engine = build(scenario, parts, Seed(seed), start, end)?;
+    let (engine, _) = build(scenario, parts, Seed(seed), start, end)?;
     recorder.begin(level, start);
     let aged = video::aged_picture(&parts.clip, Seed(seed));
     Ok(engine.run(start, end, aged.as_deref(), recorder))
 }
 
-fn build(
+/// The engine of a call, and the capacity of its forward bottleneck.
+pub(crate) fn build(
     scenario: &Scenario,
     parts: &CallParts,
     seed: Seed,
     start: Timestamp,
     end: Timestamp,
-) -> Result<Engine, SimError> {
+) -> Result<(Engine, Option<LinkCapacity>), SimError> {
     let (mut forward, mut reverse) = (scenario.forward.clone(), scenario.reverse.clone());
     let bottleneck = parts.forward.as_ref().map(|loaded| loaded.draw(seed, &mut forward, &mut reverse));
     let capacity = bottleneck.as_ref().map(|loaded| &loaded.capacity);
     let Ends { sender, receiver, clock } =
         build_ends(scenario, parts, &scenario.limits, seed, FutureOf { capacity, start, end })?;
-    Ok(Engine {
+    let engine = Engine {
         sender,
         receiver,
         forward: Forward::new(build_path(&forward, bottleneck.as_ref(), seed, "forward")?),
         reverse: build_path(&reverse, parts.reverse.as_ref(), seed, "reverse")?,
         clock,
         turns: pauses::turns(&scenario.pauses, start),
-    })
+    };
+    Ok((engine, bottleneck.map(|loaded| loaded.capacity)))
 }
 
 /// The two ends of a call and the receiver's clock.

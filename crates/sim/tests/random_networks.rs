@@ -5,7 +5,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-use legato_control::REGISTRY;
+use legato_control::{REGISTRY, entry};
 use legato_sim::{
     CallParts, CapacitySpec, ControllerSpec, GilbertElliottSpec, JitterSpec, LoadedCapacity, LoadedClip, ReorderSpec,
     Scenario, Seed, run_call,
@@ -166,7 +166,14 @@ fn call(
     level: LogLevel,
     recorder: &mut Recorder,
 ) -> Summary {
-    scenario.controller = ControllerSpec { name: controller.to_owned(), config: Default::default() };
+    // What the road of learned controllers promises holds for any answer, a constant one among them.
+    let learned = entry(controller).unwrap().default_config().contains_key("policy");
+    let config = if learned {
+        toml::toml! { policy = "hand" }
+    } else {
+        Default::default()
+    };
+    scenario.controller = ControllerSpec { name: controller.to_owned(), config };
     let load = |spec: &CapacitySpec| LoadedCapacity::load(spec, "".as_ref()).unwrap();
     let parts = CallParts {
         forward: scenario.forward.capacity.as_ref().map(load),

@@ -83,7 +83,7 @@ pub struct Sample {
     pub capacity: Option<DataRate>,
     /// The controller's target.
     pub target_bitrate: DataRate,
-    /// What the encoder is asked for.
+    /// What the encoder is asked for; a recorder knows it by itself.
     pub encoder_bitrate: DataRate,
     /// The pacer's rate.
     pub pacing_rate: DataRate,
@@ -202,26 +202,6 @@ impl Recorder {
     /// How much is kept.
     pub fn level(&self) -> LogLevel {
         self.level
-    }
-
-    /// The feedback handed to the sender next took so long from the receiver.
-    #[inline]
-    pub fn feedback_took(&mut self, delay: TimeDelta) {
-        self.feedback_delay = delay;
-    }
-
-    /// The bin that ends at `end` is complete.
-    pub fn sample(&mut self, end: Timestamp, sample: Sample) {
-        let into_call = end - TimeDelta::from_nanos(1) - self.start;
-        let bin_start = self.start + SERIES_INTERVAL * (into_call.as_nanos() / SERIES_INTERVAL.as_nanos());
-        let bin = self.bin(bin_start);
-        bin.sample = sample;
-        bin.length = Some(end - bin_start);
-    }
-
-    /// What the encoder was last asked for.
-    pub fn encoder_bitrate(&self) -> DataRate {
-        self.encoder_bitrate
     }
 
     /// The rows of the frames table.
@@ -454,6 +434,24 @@ impl TraceSink for Recorder {
             Record::Paused(paused) => self.gaps.iter_mut().for_each(|gaps| gaps.paused(now, paused)),
             Record::Probe { .. } => self.totals.probes += 1,
         }
+    }
+
+    fn wants_samples(&self) -> bool {
+        self.wants_series()
+    }
+
+    fn sample(&mut self, end: Timestamp, sample: Sample) {
+        let into_call = end - TimeDelta::from_nanos(1) - self.start;
+        let bin_start = self.start + SERIES_INTERVAL * (into_call.as_nanos() / SERIES_INTERVAL.as_nanos());
+        let encoder_bitrate = self.encoder_bitrate;
+        let bin = self.bin(bin_start);
+        bin.sample = Sample { encoder_bitrate, ..sample };
+        bin.length = Some(end - bin_start);
+    }
+
+    #[inline]
+    fn feedback_took(&mut self, delay: TimeDelta) {
+        self.feedback_delay = delay;
     }
 
     fn wants_gauges(&mut self, now: Timestamp) -> bool {

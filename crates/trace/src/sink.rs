@@ -1,7 +1,7 @@
 //! Where records go.
 
-use crate::Record;
-use legato_units::Timestamp;
+use crate::{Record, Sample};
+use legato_units::{TimeDelta, Timestamp};
 
 /// Takes records. `()` is one: tracing that is off costs nothing.
 pub trait TraceSink {
@@ -12,6 +12,21 @@ pub trait TraceSink {
     fn wants_gauges(&mut self, now: Timestamp) -> bool {
         let _ = now;
         false
+    }
+
+    /// Whether the driver shall tell a [`Sample`] every [`crate::SERIES_INTERVAL`].
+    fn wants_samples(&self) -> bool {
+        false
+    }
+
+    /// What only the driver can see of the time up to `end`.
+    fn sample(&mut self, end: Timestamp, sample: Sample) {
+        let _ = (end, sample);
+    }
+
+    /// The feedback handed to the sender next took so long from the receiver.
+    fn feedback_took(&mut self, delay: TimeDelta) {
+        let _ = delay;
     }
 }
 

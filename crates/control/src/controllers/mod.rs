@@ -4,6 +4,7 @@ pub mod fbra;
 pub mod fixed;
 pub mod gcc;
 pub mod jm_tfrc;
+pub mod learned;
 pub mod nada;
 pub mod oracle;
 pub mod remote;

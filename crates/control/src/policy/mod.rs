@@ -32,6 +32,7 @@ mod convolution;
 mod error;
 mod exponential;
 mod gru;
+mod hand;
 mod keys;
 mod lanes;
 mod layer_table;
@@ -43,6 +44,7 @@ mod tensors;
 mod trial;
 
 pub use error::PolicyError;
+pub use hand::Hand;
 pub use manifest::{Decide, Manifest};
 pub use network::{Model, NetworkPolicy};
 
@@ -53,6 +55,11 @@ pub trait Policy: Send {
 
     /// Forget all that came before: a new call begins.
     fn reset(&mut self) {}
+
+    /// Give this answer from now on. Only a [`Hand`] can be told.
+    fn hold(&mut self, answer: f32) {
+        let _ = answer;
+    }
 
     /// A copy that goes on the same.
     fn clone_box(&self) -> Box<dyn Policy>;

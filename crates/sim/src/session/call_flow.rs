@@ -12,7 +12,7 @@ use legato_call::{ReceiverInput, ReceiverOutput, SenderInput, SenderOutput, rtcp
 use legato_media::packet::{MediaPacket, Train};
 use legato_path::{DropNotice, Ecn, Packet, Path};
 use legato_trace::{At, CallFacts, LogLevel, Record, Recorder, SERIES_INTERVAL, Sample, Summary, TraceSink};
-use legato_units::{DataSize, Timestamp};
+use legato_units::{DataRate, DataSize, Timestamp};
 
 /// What a call is made of before it runs.
 pub struct CallSetup {
@@ -175,7 +175,7 @@ impl CallFlow {
         let sample = Sample {
             capacity: links.capacity(flow, now - SERIES_INTERVAL, now),
             target_bitrate: decision.target_bitrate,
-            encoder_bitrate: self.recorder.encoder_bitrate(),
+            encoder_bitrate: DataRate::ZERO,
             pacing_rate: decision.pacing_rate,
             queue: links.queue(flow, now),
             pacer_queue,

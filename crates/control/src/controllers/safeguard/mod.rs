@@ -8,6 +8,7 @@
 
 mod jitter;
 
+use crate::controllers::learned::Steered;
 use crate::{
     BuildError, Construct, Context, Decision, Event, ProbeCluster, RateController, Side, TransportFeedback, entry,
 };
@@ -205,6 +206,10 @@ impl RateController for Safeguard {
         gauge("safeguard_fallback_s", (self.before + lasting).as_secs_f64());
         gauge("safeguard_jitter_ms", self.sample.jitter_ms);
         gauge("safeguard_threshold_ms", self.sample.threshold_ms);
+    }
+
+    fn steered(&mut self) -> Option<&mut dyn Steered> {
+        self.inner.steered()
     }
 
     fn clone_box(&self) -> Box<dyn RateController> {

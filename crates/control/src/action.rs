@@ -1,0 +1,159 @@
+//! What a network's answer means: from one number to the next target bitrate, one map a paper. A map
+//! gives what the paper says; bounds, silence and numbers that are none are the road's business.
+
+use legato_units::DataRate;
+
+/// What answers a network may give.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum ActionSpace {
+    /// A number within `[low, high]`.
+    Continuous {
+        /// The least.
+        low: f32,
+        /// The greatest.
+        high: f32,
+    },
+    /// One of so many, counted from 0.
+    Discrete(u32),
+}
+
+impl ActionSpace {
+    /// The nearest answer there is.
+    pub fn clamp(&self, action: f32) -> f32 {
+        match *self {
+            Self::Continuous { low, high } => action.clamp(low, high),
+            Self::Discrete(choices) => libm::rintf(action).clamp(0.0, (choices - 1) as f32),
+        }
+    }
+
+    /// Changes nothing, or as little as any answer: what an end does until it is told otherwise.
+    pub fn neutral(&self) -> f32 {
+        match *self {
+            Self::Continuous { low, high } => low + (high - low) / 2.0,
+            Self::Discrete(choices) => (choices / 2) as f32,
+        }
+    }
+}
+
+/// NVC-CC: up from where it is, down from what came through.
+///
+/// Deviates from [nvc-cc] eq. (1), which multiplies by `a` above zero and divides by `a` below it, so that
+/// every action would lower the rate or turn it negative: read as the authors' public code does, with
+/// `1 + a` and `1 − a`; what a decrease begins from, the receiver rate of the last 200 ms, is the paper's.
+// [nvc-cc] eq. (1): x_t = x_{t−1} (1 + a_t), a_t ≥ 0; γ / (1 − a_t), a_t < 0
+pub fn nvc_cc(action: f32, target: DataRate, receiver_rate_200ms: DataRate) -> DataRate {
+    let action = f64::from(action);
+    if action >= 0.0 {
+        return target.scale(1.0 + action);
+    }
+    // A queue that drains passes more than is sent: a decrease never raises.
+    let from = if receiver_rate_200ms == DataRate::ZERO { target } else { receiver_rate_200ms.min(target) };
+    from.scale(1.0 / (1.0 - action))
+}
+
+/// Aurora: the same both ways, in small steps.
+// [jay2019] eq. (1): x_t = x_{t−1} (1 + α a_t), a_t ≥ 0; x_{t−1} / (1 − α a_t), a_t < 0; α = 0.025
+pub fn aurora(action: f32, target: DataRate) -> DataRate {
+    const ALPHA: f64 = 0.025;
+    let action = f64::from(action);
+    target.scale(if action >= 0.0 { 1.0 + ALPHA * action } else { 1.0 / (1.0 - ALPHA * action) })
+}
+
+/// OnRL: one of ten factors.
+pub fn onrl(action: f32, target: DataRate) -> DataRate {
+    let place = (action.max(0.0) as usize).min(ONRL_FACTORS.len() - 1);
+    target.scale(ONRL_FACTORS[place])
+}
+
+/// Ours: the paper's text was not at hand. Finer near one, which is in the middle.
+pub const ONRL_FACTORS: [f64; 10] = [0.5, 0.7, 0.85, 0.92, 0.97, 1.0, 1.03, 1.08, 1.2, 1.5];
+
+/// R3Net: the answer is the bitrate, of 8 Mbit/s.
+// [r3net] §2.2: sigmoid output in (0, 1) mapped to (0, 8) Mbit/s
+pub fn r3net(action: f32) -> DataRate {
+    DataRate::from_bps_f64(8e6 * f64::from(action))
+}
+
+/// CLCC: a gain between 0.7 and 1.1 that is one at 0.4.
+// [clcc] eq. (5), (6): g = a / mid (1 − dec) + dec, a < mid; (a − mid) / (1 − mid) (inc − 1) + 1, else
+pub fn clcc(action: f32, target: DataRate) -> DataRate {
+    const INC_MAX: f64 = 1.1;
+    const DEC_MAX: f64 = 0.7;
+    const MID: f64 = 0.4;
+    let action = f64::from(action);
+    let gain = if action < MID {
+        action / MID * (1.0 - DEC_MAX) + DEC_MAX
+    } else {
+        (action - MID) / (1.0 - MID) * (INC_MAX - 1.0) + 1.0
+    };
+    target.scale(gain)
+}
+
+/// Concerto and RL-V: one of 26 bitrates, 0 to 2.5 Mbit/s.
+// [concerto] §3.3: x ranges from 0 to 2.5 Mbit/s in steps of 0.1 Mbit/s
+pub fn concerto(action: f32) -> DataRate {
+    DataRate::from_bps(100_000 * (action.max(0.0) as u64).min(25))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn kbps(kbps: u64) -> DataRate {
+        DataRate::from_kbps(kbps)
+    }
+
+    /// [nvc-cc] eq. (1), worked by hand.
+    #[test]
+    fn nvc_cc_rises_from_its_target_and_falls_from_what_came_through() {
+        assert_eq!(nvc_cc(0.5, kbps(1_000), kbps(300)), kbps(1_500));
+        assert_eq!(nvc_cc(-1.0, kbps(1_000), kbps(300)), kbps(150));
+        assert_eq!(nvc_cc(-0.25, kbps(1_000), kbps(4_000)), kbps(800));
+        assert_eq!(nvc_cc(-1.0, kbps(1_000), DataRate::ZERO), kbps(500));
+    }
+
+    /// [jay2019] eq. (1), worked by hand.
+    #[test]
+    fn aurora_takes_small_steps_that_undo_each_other() {
+        assert_eq!(aurora(1.0, kbps(1_000)), kbps(1_025));
+        assert_eq!(aurora(-1.0, kbps(1_025)), kbps(1_000));
+    }
+
+    #[test]
+    fn onrl_has_ten_factors() {
+        assert_eq!(onrl(0.0, kbps(1_000)), kbps(500));
+        assert_eq!(onrl(ActionSpace::Discrete(10).neutral(), kbps(1_000)), kbps(1_000));
+        assert_eq!(onrl(99.0, kbps(1_000)), kbps(1_500));
+    }
+
+    /// [r3net] §2.2.
+    #[test]
+    fn r3net_answers_a_share_of_eight_megabits() {
+        assert_eq!(r3net(0.25), DataRate::from_mbps(2));
+    }
+
+    /// [clcc] eq. (5) and eq. (6), worked by hand.
+    #[test]
+    fn clcc_keeps_the_rate_at_four_tenths() {
+        assert_eq!(clcc(0.4, kbps(1_000)), kbps(1_000));
+        assert_eq!(clcc(0.0, kbps(1_000)), kbps(700));
+        assert_eq!(clcc(0.2, kbps(1_000)), kbps(850));
+        assert_eq!(clcc(1.0, kbps(1_000)), kbps(1_100));
+        assert_eq!(clcc(0.7, kbps(1_000)), kbps(1_050));
+    }
+
+    /// [concerto] §3.3.
+    #[test]
+    fn concerto_has_steps_of_a_hundred_kilobits() {
+        assert_eq!(concerto(0.0), DataRate::ZERO);
+        assert_eq!(concerto(25.0), kbps(2_500));
+        assert_eq!(concerto(300.0), kbps(2_500));
+    }
+
+    #[test]
+    fn answers_outside_the_space_become_the_nearest() {
+        assert_eq!(ActionSpace::Discrete(10).clamp(42.0), 9.0);
+        assert_eq!(ActionSpace::Discrete(10).clamp(3.6), 4.0);
+        assert_eq!(ActionSpace::Continuous { low: -1.0, high: 1.0 }.clamp(-7.0), -1.0);
+    }
+}

@@ -1,0 +1,121 @@
+use super::nvc_cc::NvcCc;
+use super::*;
+use crate::entry;
+use crate::{Fate, PacketKind, PacketReport, SentPacket, TransportFeedback};
+use legato_units::{DataSize, PeerTimestamp};
+
+const LIMITS: RateLimits =
+    RateLimits { min: DataRate::from_kbps(100), start: DataRate::from_kbps(1_000), max: DataRate::from_mbps(6) };
+const MS: fn(i64) -> Timestamp = Timestamp::from_millis;
+
+fn context() -> Context<'static> {
+    Context { limits: LIMITS, start: Timestamp::ZERO, seed: 1, assets: &NoAssets }
+}
+
+fn by_hand() -> NvcCc {
+    NvcCc::new(Config { policy: "hand".to_owned(), ..Config::default() }, context()).unwrap()
+}
+
+fn feedback() -> Event {
+    let report = PacketReport {
+        transport_seq: 0,
+        ssrc: 1,
+        size: DataSize::from_bytes(1_200),
+        departure: Timestamp::ZERO,
+        fate: Fate::Arrived(Some(PeerTimestamp::from_nanos(5_000_000))),
+        ce: false,
+        kind: PacketKind::Video,
+        probe_cluster: None,
+    };
+    Event::TransportFeedback(TransportFeedback { reports: vec![report], in_flight: DataSize::ZERO })
+}
+
+fn sent() -> Event {
+    Event::PacketSent(SentPacket {
+        transport_seq: 0,
+        ssrc: 1,
+        size: DataSize::from_bytes(1_200),
+        kind: PacketKind::Video,
+        probe_cluster: None,
+        in_flight: DataSize::from_bytes(1_200),
+    })
+}
+
+#[test]
+fn an_answer_acts_from_its_deadline_on_and_not_before() {
+    let mut controller = by_hand();
+    controller.steer(0.5);
+    controller.on_event(MS(20), &feedback());
+    assert_eq!(controller.decision().target_bitrate, LIMITS.start);
+    assert_eq!(controller.next_deadline(), Some(MS(50)));
+    controller.on_event(MS(50), &Event::Deadline);
+    assert_eq!(controller.decision().target_bitrate, DataRate::from_kbps(1_500));
+    assert_eq!(controller.decision().padding_rate, DataRate::from_kbps(1_500));
+    assert_eq!(controller.next_decision(), MS(100));
+}
+
+/// What the environment sees is what the policy is given.
+#[test]
+fn the_observation_is_what_the_policy_gets_at_the_deadline() {
+    #[derive(Clone)]
+    struct Spy(std::sync::Arc<std::sync::Mutex<Vec<f32>>>);
+    impl Policy for Spy {
+        fn act(&mut self, observation: &[f32]) -> f32 {
+            *self.0.lock().unwrap() = observation.to_vec();
+            0.0
+        }
+        fn clone_box(&self) -> Box<dyn Policy> {
+            Box::new(self.clone())
+        }
+    }
+    let seen = std::sync::Arc::default();
+    let mut controller = NvcCc { policy: Box::new(Spy(std::sync::Arc::clone(&seen))), ..by_hand() };
+    for turn in 1..=15 {
+        controller.on_event(MS(50 * turn - 40), &sent());
+        controller.on_event(MS(50 * turn - 10 + turn % 3), &feedback());
+        let mut observed = vec![0.0; controller.layout().len()];
+        controller.observe_into(MS(50 * turn), &mut observed);
+        controller.on_event(MS(50 * turn), &Event::Deadline);
+        assert_eq!(*seen.lock().unwrap(), observed);
+    }
+}
+
+#[test]
+fn an_answer_that_is_no_number_is_decided_by_another_controller() {
+    let mut controller = by_hand();
+    controller.steer(f32::NAN);
+    controller.on_event(MS(50), &Event::Deadline);
+    let mut fallbacks = 0.0;
+    controller.observe(&mut |name, value| {
+        if name == "fallbacks" {
+            fallbacks = value;
+        }
+    });
+    assert_eq!(fallbacks, 1.0);
+    // GCC, fresh: it holds the start rate it was given.
+    assert_eq!(controller.decision().target_bitrate, LIMITS.start);
+}
+
+#[test]
+fn silence_halves_the_target_each_second_whatever_the_policy_answers() {
+    let mut controller = by_hand();
+    controller.steer(1.0);
+    controller.on_event(MS(10), &sent());
+    let mut now = MS(10);
+    while now < MS(3_100) {
+        now = controller.next_deadline().unwrap();
+        controller.on_event(now, &Event::Deadline);
+    }
+    let silent = controller.decision().target_bitrate;
+    // Nothing was ever heard, so nothing was raised.
+    assert_eq!(silent, DataRate::from_kbps(125));
+    controller.on_event(now, &feedback());
+    controller.on_event(controller.next, &Event::Deadline);
+    assert!(controller.decision().target_bitrate > silent);
+}
+
+#[test]
+fn a_policy_that_is_not_there_is_named() {
+    let error = entry("nvc-cc").unwrap().build(&toml::toml! { policy = "no-such" }, context()).err().unwrap();
+    assert!(error.to_string().contains("no-such"), "{error}");
+}

@@ -1,0 +1,257 @@
+//! Learned controllers: window, observation, policy, action map, the same for training, simulated
+//! calls and real ones. A paper's own part is a [`Scheme`], one file each.
+//!
+//! Every interval the road closes the window, hands the observation to the policy and the answer to the
+//! paper's map. What the road adds for all: the target stays within its bounds; each second without word from
+//! the other end takes half of it, and no answer raises it after half a second without; an answer that is no
+//! number counts, and a hand-written controller decides that interval.
+
+pub mod aurora;
+pub mod nvc_cc;
+pub mod onrl;
+pub mod r3net;
+mod scheme;
+
+pub use scheme::Scheme;
+
+use crate::action::ActionSpace;
+use crate::estimate::silence::Silence;
+use crate::observation::{History, Layout};
+use crate::policy::{Hand, Policy};
+use crate::window::{Window, WindowStats};
+use crate::{BuildError, Construct, Context, Decision, Event, NoAssets, RateController, RateLimits, SentTrain, Side};
+use legato_units::{DataRate, TimeDelta, Timestamp};
+use serde::{Deserialize, Serialize};
+
+/// Parameters of every learned controller.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// Who answers: a policy by name or folder, or `hand`, whose answers are set from outside. Empty: the
+    /// policy that is shipped under the controller's own name.
+    pub policy: String,
+    /// How fast the pacer sends, in targets.
+    pub pacing_factor: f64,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self { policy: String::new(), pacing_factor: 2.5 }
+    }
+}
+
+/// A controller that is steered from outside, as an environment sees it.
+pub trait Steered {
+    /// When it decides next.
+    fn next_decision(&self) -> Timestamp;
+    /// What its network takes.
+    fn layout(&self) -> Layout;
+    /// What its network answers.
+    fn actions(&self) -> ActionSpace;
+    /// What the network would be given if the interval ended now. `out` is as long as the layout.
+    fn observe_into(&self, now: Timestamp, out: &mut [f32]);
+    /// What the interval shows if it ends now.
+    fn stats(&self, now: Timestamp) -> WindowStats;
+    /// The answer to give at the next decision.
+    fn steer(&mut self, action: f32);
+}
+
+/// A paper's scheme on the common road.
+#[derive(Clone)]
+pub struct Learned<S> {
+    scheme: S,
+    config: Config,
+    window: Window,
+    history: History,
+    policy: Box<dyn Policy>,
+    limits: RateLimits,
+    target: DataRate,
+    last_action: f32,
+    next: Timestamp,
+    silence: Silence,
+    /// When the other end was last heard.
+    last_heard: Option<Timestamp>,
+    /// Decides where the policy's answer is no number; built when that first happens.
+    fallback: Option<Box<dyn RateController>>,
+    no_numbers: u32,
+}
+
+impl<S: Scheme> Construct for Learned<S> {
+    const NAME: &'static str = S::NAME;
+    const SIDE: Side = S::SIDE;
+    const SUMMARY: &'static str = S::SUMMARY;
+    const CITES: &'static [&'static str] = S::CITES;
+    type Config = Config;
+
+    fn new(config: Config, context: Context<'_>) -> Result<Self, BuildError> {
+        if !(0.5..=10.0).contains(&config.pacing_factor) {
+            let message = format!("pacing_factor = {} is not within [0.5, 10]", config.pacing_factor);
+            return Err(BuildError::Config { controller: S::NAME, message });
+        }
+        Ok(Self {
+            scheme: S::new(context)?,
+            window: Window::new(context.start),
+            history: History::new(&S::LAYOUT),
+            policy: policy_of::<S>(&config, context)?,
+            config,
+            limits: context.limits,
+            target: context.limits.start,
+            last_action: S::ACTIONS.neutral(),
+            next: context.start + S::INTERVAL,
+            silence: Silence::default(),
+            last_heard: None,
+            fallback: None,
+            no_numbers: 0,
+        })
+    }
+}
+
+fn policy_of<S: Scheme>(config: &Config, _context: Context<'_>) -> Result<Box<dyn Policy>, BuildError> {
+    if config.policy == "hand" {
+        return Ok(Box::new(Hand::new(S::ACTIONS.neutral())));
+    }
+    let name = if config.policy.is_empty() { S::NAME } else { &config.policy };
+    Err(BuildError::Missing {
+        controller: S::NAME,
+        what: format!("policy {name:?}: train it with legato train {}", S::NAME),
+    })
+}
+
+impl<S: Scheme> Learned<S> {
+    /// The interval is over: look, ask, obey.
+    fn decide(&mut self, now: Timestamp) {
+        let stats = self.window.close(now, self.target);
+        let (scheme, last_action) = (&self.scheme, self.last_action);
+        self.history.push(|row| scheme.features(&stats, last_action, row));
+        let answer = self.policy.act(self.history.as_slice());
+        let wanted = if answer.is_finite() {
+            self.last_action = S::ACTIONS.clamp(answer);
+            self.scheme.target(self.last_action, &stats, self.target)
+        } else {
+            self.no_numbers += 1;
+            self.fall_back(now)
+        };
+        // The other end may be gone: more is never the answer to that.
+        let heard = self.last_heard.is_some_and(|at| now - at <= HEARD_LATELY);
+        let wanted = if heard { wanted } else { wanted.min(self.target) };
+        self.target = self.limits.clamp(wanted);
+        self.scheme.close();
+        self.next = (self.next + S::INTERVAL).max(now + TimeDelta::from_millis(1));
+    }
+
+    #[cold]
+    fn fall_back(&mut self, now: Timestamp) -> DataRate {
+        if self.fallback.is_none() {
+            let limits = RateLimits { start: self.target, ..self.limits };
+            let context = Context { limits, start: now, seed: 0, assets: &NoAssets };
+            self.fallback = crate::entry(S::FALLBACK).and_then(|entry| entry.build(&toml::Table::new(), context).ok());
+        }
+        self.fallback.as_ref().map_or(self.target, |fallback| fallback.decision().target_bitrate)
+    }
+
+    fn heard(&mut self, now: Timestamp) {
+        self.silence.on_feedback();
+        self.last_heard = Some(now);
+    }
+
+    fn mind_silence(&mut self, now: Timestamp) {
+        if self.silence.is_over(now) {
+            self.target = self.limits.clamp(self.target.scale(0.5));
+        }
+    }
+}
+
+impl<S: Scheme> RateController for Learned<S> {
+    fn on_event(&mut self, now: Timestamp, event: &Event) {
+        match event {
+            Event::PacketSent(_) => self.silence.on_packet_sent(now),
+            Event::TransportFeedback(feedback) if feedback.reports.iter().any(|report| report.arrived()) => {
+                self.heard(now)
+            }
+            // A receiver hears by what arrives, and expects more of it.
+            Event::PacketReceived(_) => {
+                self.heard(now);
+                self.silence.on_packet_sent(now);
+            }
+            Event::Limits(limits) => {
+                self.limits = *limits;
+                self.target = limits.clamp(self.target);
+            }
+            _ => {}
+        }
+        self.mind_silence(now);
+        self.window.on_event(now, event);
+        self.scheme.on_event(now, event);
+        if let Some(fallback) = &mut self.fallback {
+            fallback.on_event(now, event);
+        }
+        if now >= self.next && matches!(event, Event::Deadline) {
+            self.decide(now);
+        }
+    }
+
+    fn on_train_sent(&mut self, now: Timestamp, train: &SentTrain) {
+        self.silence.on_packet_sent(now);
+        self.mind_silence(now);
+        self.window.on_train_sent(train);
+        if let Some(fallback) = &mut self.fallback {
+            fallback.on_train_sent(now, train);
+        }
+    }
+
+    fn decision(&self) -> Decision {
+        let pacing_rate = self.target.scale(self.config.pacing_factor);
+        Decision { pacing_rate, ..self.scheme.decision(self.target) }
+    }
+
+    fn next_deadline(&self) -> Option<Timestamp> {
+        Some(self.silence.next_deadline().map_or(self.next, |silence| silence.min(self.next)))
+    }
+
+    fn observe(&self, gauge: &mut dyn FnMut(&'static str, f64)) {
+        gauge("action", f64::from(self.last_action));
+        gauge("fallbacks", f64::from(self.no_numbers));
+    }
+
+    fn steered(&mut self) -> Option<&mut dyn Steered> {
+        Some(self)
+    }
+
+    fn clone_box(&self) -> Box<dyn RateController> {
+        Box::new(self.clone())
+    }
+}
+
+impl<S: Scheme> Steered for Learned<S> {
+    fn next_decision(&self) -> Timestamp {
+        self.next
+    }
+
+    fn layout(&self) -> Layout {
+        S::LAYOUT
+    }
+
+    fn actions(&self) -> ActionSpace {
+        S::ACTIONS
+    }
+
+    fn observe_into(&self, now: Timestamp, out: &mut [f32]) {
+        let stats = self.window.stats(now, self.target);
+        self.history.preview(out, |row| self.scheme.features(&stats, self.last_action, row));
+    }
+
+    fn stats(&self, now: Timestamp) -> WindowStats {
+        self.window.stats(now, self.target)
+    }
+
+    fn steer(&mut self, action: f32) {
+        self.policy.hold(action);
+    }
+}
+
+/// Ours: two feedbacks at their rarest, 250 ms.
+const HEARD_LATELY: TimeDelta = TimeDelta::from_millis(500);
+
+#[cfg(test)]
+#[path = "learned_tests.rs"]
+mod tests;

@@ -1,0 +1,412 @@
+//! What a controller could know of one decision interval: the one place where learned controllers
+//! get their numbers from, in training, in simulated and in real calls.
+//!
+//! The same struct serves both ends. At the sender, arrivals and losses are those that feedback told
+//! of in the interval; at the receiver they are those it saw itself. Delays are differences of two
+//! clocks: only their change means something, so they are told above the least one of the call.
+
+use crate::{EncodedFrameInfo, Event, Fate, FrameReport, ReceivedPacket, SentTrain, TransportFeedback};
+use legato_units::{DataRate, DataSize, TimeDelta, Timestamp};
+
+/// What one interval showed.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct WindowStats {
+    /// The interval's length.
+    pub span: TimeDelta,
+    /// Packets that left the pacer, and their bytes (sender).
+    pub sent_packets: u32,
+    /// See `sent_packets`.
+    pub sent: DataSize,
+    /// Packets that arrived, and their bytes.
+    pub arrived_packets: u32,
+    /// See `arrived_packets`.
+    pub arrived: DataSize,
+    /// Packets told or seen to be missing.
+    pub lost_packets: u32,
+    /// The longest run of packets missing one behind the other.
+    pub longest_loss: u32,
+    /// Mean one-way delay of the arrivals above the least of the call; of the last interval that had
+    /// any, where this one has none (`None`: nothing has arrived yet).
+    pub delay: Option<TimeDelta>,
+    /// The same of the interval before.
+    pub delay_before: Option<TimeDelta>,
+    /// Mean round-trip time: the least known one and `delay` above it (`None`: none known yet).
+    pub rtt: Option<TimeDelta>,
+    /// Least round-trip time of the call.
+    pub min_rtt: Option<TimeDelta>,
+    /// Least mean round-trip time of any interval of the call.
+    pub min_mean_rtt: Option<TimeDelta>,
+    /// Mean time between arrivals (`None`: fewer than two in the call).
+    pub packet_interval: Option<TimeDelta>,
+    /// Arrived bytes over the last 200 ms.
+    pub receiver_rate_200ms: DataRate,
+    /// Frames of the interval: coded ones at the sender, decoded ones at the receiver.
+    pub frames: FrameStats,
+    /// The target in force during the interval.
+    pub target_bitrate: DataRate,
+}
+
+/// Frames of one interval.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct FrameStats {
+    /// How many.
+    pub count: u32,
+    /// Coded bytes of them.
+    pub size: DataSize,
+    /// How many were given up (receiver).
+    pub given_up: u32,
+    /// Mean of the encoder's own PSNR in dB, where it tells.
+    pub psnr_db: Option<f32>,
+    /// Largest picture height in luma rows, 0 without a frame.
+    pub height: u16,
+    /// Mean time from the pacer to the decoder, above the least of the call (receiver).
+    pub delay: Option<TimeDelta>,
+    /// The same of the last interval before that had a frame.
+    pub delay_before: Option<TimeDelta>,
+}
+
+impl WindowStats {
+    /// Bytes that left over the interval (sender).
+    pub fn sending_rate(&self) -> DataRate {
+        self.sent / self.span
+    }
+
+    /// Bytes that arrived over the interval.
+    pub fn receiver_rate(&self) -> DataRate {
+        self.arrived / self.span
+    }
+
+    /// Of the packets that were told of, those missing; 0 without any.
+    pub fn loss_ratio(&self) -> f64 {
+        let told = self.arrived_packets + self.lost_packets;
+        if told == 0 { 0.0 } else { f64::from(self.lost_packets) / f64::from(told) }
+    }
+
+    /// How fast delay grew since the interval before, in seconds a second.
+    pub fn delay_gradient(&self) -> f64 {
+        match (self.delay, self.delay_before) {
+            (Some(delay), Some(before)) if self.span > TimeDelta::ZERO => {
+                (delay - before).as_secs_f64() / self.span.as_secs_f64()
+            }
+            _ => 0.0,
+        }
+    }
+}
+
+/// Gathers the events of an interval.
+#[derive(Clone, Debug)]
+pub struct Window {
+    opened: Timestamp,
+    now: Tally,
+    /// Raw one-way delays (ns of two clocks); the least of the call.
+    least_delay_ns: Option<i64>,
+    /// Raw mean delays of the last two intervals that had arrivals.
+    mean_delays_ns: [Option<i64>; 2],
+    /// At the sender: least time from a departure to the word of its arrival.
+    min_rtt: Option<TimeDelta>,
+    min_mean_rtt: Option<TimeDelta>,
+    /// A round-trip time that was measured elsewhere, for ends that see none.
+    told_rtt: Option<TimeDelta>,
+    last_arrival: Option<i64>,
+    packet_interval: Option<TimeDelta>,
+    highest_seq: Option<u64>,
+    /// Missing packets in a row up to the last one told of.
+    loss_run: u32,
+    least_frame_delay_ns: Option<i64>,
+    frame_delays_ns: [Option<i64>; 2],
+    recent: Recent,
+}
+
+/// What is summed up and begins anew with each interval.
+#[derive(Clone, Copy, Debug, Default)]
+struct Tally {
+    sent_packets: u32,
+    sent_bytes: u64,
+    arrived_packets: u32,
+    arrived_bytes: u64,
+    lost_packets: u32,
+    longest_loss: u32,
+    delay_sum_ns: i64,
+    delays: u32,
+    interval_sum_ns: i64,
+    intervals: u32,
+    frames: u32,
+    frame_bytes: u64,
+    given_up: u32,
+    psnr_sum: f32,
+    psnrs: u32,
+    height: u16,
+    frame_delay_sum_ns: i64,
+    frame_delays: u32,
+}
+
+impl Window {
+    /// The first interval begins at `start`.
+    pub fn new(start: Timestamp) -> Self {
+        Self {
+            opened: start,
+            now: Tally::default(),
+            least_delay_ns: None,
+            mean_delays_ns: [None; 2],
+            min_rtt: None,
+            min_mean_rtt: None,
+            told_rtt: None,
+            last_arrival: None,
+            packet_interval: None,
+            highest_seq: None,
+            loss_run: 0,
+            least_frame_delay_ns: None,
+            frame_delays_ns: [None; 2],
+            recent: Recent::default(),
+        }
+    }
+
+    /// Take an event; those that say nothing of packets or frames change nothing.
+    pub fn on_event(&mut self, now: Timestamp, event: &Event) {
+        match event {
+            Event::PacketSent(packet) => {
+                self.now.sent_packets += 1;
+                self.now.sent_bytes += packet.size.as_bytes();
+            }
+            Event::TransportFeedback(feedback) => self.take_feedback(now, feedback),
+            Event::PacketReceived(packet) => self.take_packet(now, packet),
+            Event::FrameEncoded(frame) => self.take_encoded(frame),
+            Event::FrameReport(report) => self.take_frame(now, report),
+            Event::RoundTripTime(rtt) => self.told_rtt = Some(*rtt),
+            Event::RouteChange => {
+                // Delays of another path compare with nothing.
+                (self.least_delay_ns, self.mean_delays_ns) = (None, [None; 2]);
+                (self.min_rtt, self.min_mean_rtt, self.told_rtt) = (None, None, None);
+                (self.least_frame_delay_ns, self.frame_delays_ns) = (None, [None; 2]);
+            }
+            _ => {}
+        }
+    }
+
+    /// Take a train's departures at once.
+    #[inline]
+    pub fn on_train_sent(&mut self, train: &SentTrain) {
+        self.now.sent_packets += u32::from(train.packets);
+        self.now.sent_bytes += (train.first.size + train.rest()).as_bytes();
+    }
+
+    fn take_feedback(&mut self, now: Timestamp, feedback: &TransportFeedback) {
+        let mut bytes = 0;
+        let tally = &mut self.now;
+        let mut last_departure = None;
+        for report in &feedback.reports {
+            match report.fate {
+                Fate::Arrived(at) => {
+                    tally.arrived_packets += 1;
+                    bytes += report.size.as_bytes();
+                    self.loss_run = 0;
+                    let Some(at) = at else { continue };
+                    let delay_ns = at.as_nanos() - report.departure.as_nanos();
+                    tally.delay_sum_ns += delay_ns;
+                    tally.delays += 1;
+                    self.least_delay_ns = Some(self.least_delay_ns.map_or(delay_ns, |least| least.min(delay_ns)));
+                    if let Some(last) = self.last_arrival {
+                        tally.interval_sum_ns += (at.as_nanos() - last).max(0);
+                        tally.intervals += 1;
+                    }
+                    self.last_arrival = Some(self.last_arrival.map_or(at.as_nanos(), |last| last.max(at.as_nanos())));
+                    last_departure = Some(report.departure);
+                }
+                Fate::Missing => {
+                    tally.lost_packets += 1;
+                    self.loss_run += 1;
+                    tally.longest_loss = tally.longest_loss.max(self.loss_run);
+                }
+            }
+        }
+        tally.arrived_bytes += bytes;
+        // The last packet of a report waited for it least.
+        if let Some(departure) = last_departure {
+            let rtt = (now - departure).max(TimeDelta::ZERO);
+            self.min_rtt = Some(self.min_rtt.map_or(rtt, |least| least.min(rtt)));
+        }
+        self.recent.push(now, bytes);
+    }
+
+    fn take_packet(&mut self, now: Timestamp, packet: &ReceivedPacket) {
+        let tally = &mut self.now;
+        let bytes = packet.size.as_bytes();
+        tally.arrived_packets += 1;
+        tally.arrived_bytes += bytes;
+        if let Some(departure) = packet.departure {
+            let delay_ns = now.as_nanos() - departure.as_nanos();
+            tally.delay_sum_ns += delay_ns;
+            tally.delays += 1;
+            self.least_delay_ns = Some(self.least_delay_ns.map_or(delay_ns, |least| least.min(delay_ns)));
+        }
+        if let Some(last) = self.last_arrival {
+            tally.interval_sum_ns += (now.as_nanos() - last).max(0);
+            tally.intervals += 1;
+        }
+        self.last_arrival = Some(now.as_nanos());
+        // A gap is a loss until the missing one comes late.
+        match self.highest_seq {
+            Some(highest) if packet.transport_seq > highest => {
+                let missing = u32::try_from(packet.transport_seq - highest - 1).unwrap_or(u32::MAX).min(MAX_GAP);
+                tally.lost_packets += missing;
+                tally.longest_loss = tally.longest_loss.max(missing);
+                self.highest_seq = Some(packet.transport_seq);
+            }
+            Some(_) => tally.lost_packets = tally.lost_packets.saturating_sub(1),
+            None => self.highest_seq = Some(packet.transport_seq),
+        }
+        self.recent.push(now, bytes);
+    }
+
+    fn take_encoded(&mut self, frame: &EncodedFrameInfo) {
+        let tally = &mut self.now;
+        tally.frames += 1;
+        tally.frame_bytes += frame.size.as_bytes();
+        tally.height = tally.height.max(frame.height);
+        if let Some(psnr_db) = frame.psnr_db {
+            tally.psnr_sum += psnr_db;
+            tally.psnrs += 1;
+        }
+    }
+
+    fn take_frame(&mut self, now: Timestamp, report: &FrameReport) {
+        let tally = &mut self.now;
+        if !report.rendered {
+            tally.given_up += 1;
+            return;
+        }
+        tally.frames += 1;
+        tally.frame_bytes += report.size.as_bytes();
+        tally.height = tally.height.max(report.height);
+        if let Some(psnr_db) = report.psnr_db {
+            tally.psnr_sum += psnr_db;
+            tally.psnrs += 1;
+        }
+        if let Some(queued) = report.queued {
+            let delay_ns = now.as_nanos() - queued.as_nanos();
+            tally.frame_delay_sum_ns += delay_ns;
+            tally.frame_delays += 1;
+            let least = self.least_frame_delay_ns.map_or(delay_ns, |least| least.min(delay_ns));
+            self.least_frame_delay_ns = Some(least);
+        }
+    }
+
+    /// What the interval shows if it ends `now`; `target_bitrate` was in force during it.
+    pub fn stats(&self, now: Timestamp, target_bitrate: DataRate) -> WindowStats {
+        let tally = &self.now;
+        let mean = |sum_ns: i64, count: u32| (count > 0).then(|| sum_ns / i64::from(count));
+        let above = |mean: Option<i64>, least: Option<i64>| Some(TimeDelta::from_nanos(mean? - least?));
+        let latest = mean(tally.delay_sum_ns, tally.delays);
+        let (delay_ns, before_ns) = match latest {
+            Some(_) => (latest, self.mean_delays_ns[0]),
+            None => (self.mean_delays_ns[0], self.mean_delays_ns[0]),
+        };
+        let delay = above(delay_ns, self.least_delay_ns);
+        let min_rtt = self.min_rtt.or(self.told_rtt);
+        let rtt = min_rtt.map(|min_rtt| min_rtt + delay.unwrap_or(TimeDelta::ZERO));
+        let frame_delay = mean(tally.frame_delay_sum_ns, tally.frame_delays);
+        WindowStats {
+            span: now - self.opened,
+            sent_packets: tally.sent_packets,
+            sent: DataSize::from_bytes(tally.sent_bytes),
+            arrived_packets: tally.arrived_packets,
+            arrived: DataSize::from_bytes(tally.arrived_bytes),
+            lost_packets: tally.lost_packets,
+            longest_loss: tally.longest_loss,
+            delay,
+            delay_before: above(before_ns, self.least_delay_ns),
+            rtt,
+            min_rtt,
+            min_mean_rtt: match (rtt, self.min_mean_rtt) {
+                (Some(rtt), Some(least)) => Some(rtt.min(least)),
+                (rtt, least) => rtt.or(least),
+            },
+            packet_interval: mean(tally.interval_sum_ns, tally.intervals)
+                .map(TimeDelta::from_nanos)
+                .or(self.packet_interval),
+            receiver_rate_200ms: self.recent.rate(now),
+            frames: FrameStats {
+                count: tally.frames,
+                size: DataSize::from_bytes(tally.frame_bytes),
+                given_up: tally.given_up,
+                psnr_db: (tally.psnrs > 0).then(|| tally.psnr_sum / tally.psnrs as f32),
+                height: tally.height,
+                delay: above(frame_delay.or(self.frame_delays_ns[0]), self.least_frame_delay_ns),
+                delay_before: above(self.frame_delays_ns[0], self.least_frame_delay_ns),
+            },
+            target_bitrate,
+        }
+    }
+
+    /// End the interval `now` and begin the next.
+    pub fn close(&mut self, now: Timestamp, target_bitrate: DataRate) -> WindowStats {
+        let stats = self.stats(now, target_bitrate);
+        let tally = &self.now;
+        if tally.delays > 0 {
+            self.mean_delays_ns = [Some(tally.delay_sum_ns / i64::from(tally.delays)), self.mean_delays_ns[0]];
+        }
+        if tally.frame_delays > 0 {
+            let mean = tally.frame_delay_sum_ns / i64::from(tally.frame_delays);
+            self.frame_delays_ns = [Some(mean), self.frame_delays_ns[0]];
+        }
+        self.min_mean_rtt = stats.min_mean_rtt;
+        self.packet_interval = stats.packet_interval;
+        self.now = Tally::default();
+        self.opened = now;
+        stats
+    }
+}
+
+/// A number that jumps further is another stream's or a broken sender's: not all of it is loss.
+const MAX_GAP: u32 = 1_000;
+
+/// Arrived bytes of the last 200 ms, in bins of 10 ms.
+#[derive(Clone, Debug)]
+struct Recent {
+    bins: [u32; BINS as usize],
+    /// Number of the newest bin since time zero.
+    newest: i64,
+    sum: u64,
+    /// When the first arrival was known.
+    first: Option<Timestamp>,
+}
+
+const BIN: TimeDelta = TimeDelta::from_millis(10);
+const BINS: i64 = 20;
+
+impl Default for Recent {
+    fn default() -> Self {
+        Self { bins: [0; BINS as usize], newest: i64::MIN / 2, sum: 0, first: None }
+    }
+}
+
+impl Recent {
+    fn push(&mut self, now: Timestamp, bytes: u64) {
+        let number = now.as_nanos().div_euclid(BIN.as_nanos());
+        let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
+        for number in self.newest.max(number - BINS) + 1..=number {
+            let bin = &mut self.bins[number.rem_euclid(BINS) as usize];
+            self.sum -= u64::from(*bin);
+            *bin = 0;
+        }
+        self.newest = self.newest.max(number);
+        let bin = &mut self.bins[number.rem_euclid(BINS) as usize];
+        let held = *bin;
+        *bin = held.saturating_add(bytes);
+        self.sum += u64::from(*bin - held);
+        self.first.get_or_insert(now);
+    }
+
+    fn rate(&self, now: Timestamp) -> DataRate {
+        let number = now.as_nanos().div_euclid(BIN.as_nanos());
+        let gone = (number - self.newest).clamp(0, BINS);
+        let old: u64 = (1..=gone).map(|age| u64::from(self.bins[(self.newest + age).rem_euclid(BINS) as usize])).sum();
+        // Shorter at the beginning of a call, but no shorter than one report covers.
+        let known = self.first.map_or(TimeDelta::ZERO, |first| now - first).max(BIN * 5).min(BIN * BINS);
+        DataSize::from_bytes(self.sum - old) / known
+    }
+}
+
+#[cfg(test)]
+#[path = "window_tests.rs"]
+mod tests;

@@ -1,0 +1,168 @@
+//! Many steered calls at once: a vector environment's inside. Each slot plays one call after the
+//! other; which network, clip and seed a slot's next call has depends on the batch's seed, the slot and how
+//! many calls it has played, so the outcome is the same for any number of threads.
+
+use super::{COLUMNS, Episode, columns};
+use crate::error::SimError;
+use crate::plan::LoadedPlan;
+use crate::run::CallParts;
+use crate::seed::Seed;
+use legato_control::action::ActionSpace;
+use legato_control::observation::Layout;
+use rayon::prelude::*;
+
+/// Steered calls side by side.
+pub struct Batch {
+    plan: LoadedPlan,
+    seed: u64,
+    episodes: Vec<Episode>,
+    /// Calls begun by each slot.
+    begun: Vec<u64>,
+    pool: rayon::ThreadPool,
+    width: usize,
+    layout: Layout,
+    actions: ActionSpace,
+}
+
+/// Where a slot's step is written.
+pub struct Slot<'a> {
+    /// What its network is given next.
+    pub observation: &'a mut [f32],
+    /// What it would be given if the call went on; only where it was cut off.
+    pub last_observation: &'a mut [f32],
+    /// The interval, by [`COLUMNS`].
+    pub row: &'a mut [f32],
+    /// Whether the call ran out of time and another has begun.
+    pub truncated: &'a mut bool,
+}
+
+impl Batch {
+    /// `slots` calls of a plan's scenario: its first controller, any of its traces and clips.
+    pub fn new(plan: LoadedPlan, slots: usize, seed: u64, threads: usize) -> Result<Self, SimError> {
+        if slots == 0 || slots > MAX_SLOTS {
+            return Err(SimError::Plan(format!("num_envs = {slots} is not within [1, {MAX_SLOTS}]")));
+        }
+        if plan.scenario.calls.is_some() || !plan.scenario.tcp.is_empty() || !plan.scenario.udp.is_empty() {
+            return Err(SimError::Plan("an environment has one call and no cross traffic".to_owned()));
+        }
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+        let pool = pool.map_err(|error| SimError::Io(format!("threads: {error}")))?;
+        let mut first = begin(&plan, seed, 0, 0)?;
+        let (layout, actions) = (first.layout(), first.actions());
+        let mut batch = Self {
+            plan,
+            seed,
+            episodes: Vec::with_capacity(slots),
+            begun: vec![0; slots],
+            pool,
+            width: layout.len(),
+            layout,
+            actions,
+        };
+        batch.reset(seed)?;
+        Ok(batch)
+    }
+
+    /// Begin all calls anew.
+    pub fn reset(&mut self, seed: u64) -> Result<(), SimError> {
+        self.seed = seed;
+        self.begun.fill(1);
+        let (plan, slots) = (&self.plan, self.begun.len());
+        let episodes: Result<Vec<_>, _> =
+            self.pool.install(|| (0..slots).into_par_iter().map(|slot| begin(plan, seed, slot, 0)).collect());
+        self.episodes = episodes?;
+        Ok(())
+    }
+
+    /// How many calls there are.
+    pub fn slots(&self) -> usize {
+        self.begun.len()
+    }
+
+    /// What a network takes.
+    pub fn layout(&self) -> Layout {
+        self.layout
+    }
+
+    /// What it may answer.
+    pub fn actions(&self) -> ActionSpace {
+        self.actions
+    }
+
+    /// What each network would be given now: slots × layout.
+    pub fn observe_into(&mut self, observations: &mut [f32]) {
+        let rows = observations.par_chunks_mut(self.width);
+        self.pool
+            .install(|| self.episodes.par_iter_mut().zip(rows).for_each(|(episode, row)| episode.observe_into(row)));
+    }
+
+    /// Answer each and go on to its next decision. The arrays are slots × layout, slots × layout, slots ×
+    /// columns and slots. A call that is over is followed by the slot's next.
+    pub fn step(
+        &mut self,
+        actions: &[f32],
+        observations: &mut [f32],
+        last_observations: &mut [f32],
+        rows: &mut [f32],
+        truncated: &mut [bool],
+    ) -> Result<(), SimError> {
+        let (plan, seed, width) = (&self.plan, self.seed, self.width);
+        let slots = self
+            .episodes
+            .par_iter_mut()
+            .zip(self.begun.par_iter_mut())
+            .zip(actions.par_iter())
+            .zip(observations.par_chunks_mut(width))
+            .zip(last_observations.par_chunks_mut(width))
+            .zip(rows.par_chunks_mut(COLUMNS.len()))
+            .zip(truncated.par_iter_mut())
+            .enumerate()
+            .with_min_len(SLOTS_A_TASK);
+        self.pool.install(|| {
+            slots.try_for_each(
+                |(number, ((((((episode, begun), &action), observation), last_observation), row), truncated))| {
+                    let slot = Slot { observation, last_observation, row, truncated };
+                    step_one(plan, seed, number, episode, begun, action, slot)
+                },
+            )
+        })
+    }
+}
+
+fn step_one(
+    plan: &LoadedPlan,
+    seed: u64,
+    number: usize,
+    episode: &mut Episode,
+    begun: &mut u64,
+    action: f32,
+    slot: Slot<'_>,
+) -> Result<(), SimError> {
+    let outcome = episode.step(action);
+    columns(&outcome, slot.row);
+    *slot.truncated = outcome.truncated;
+    if outcome.truncated {
+        episode.observe_into(slot.last_observation);
+        *episode = begin(plan, seed, number, *begun)?;
+        *begun += 1;
+    }
+    episode.observe_into(slot.observation);
+    Ok(())
+}
+
+/// Call number `call` of a slot.
+fn begin(plan: &LoadedPlan, seed: u64, slot: usize, call: u64) -> Result<Episode, SimError> {
+    let own = Seed(Seed(seed).derived(&format!("episode.{slot}.{call}")));
+    let pick = |name: &str, among: usize| (own.derived(name) % among as u64) as usize;
+    let parts = CallParts {
+        forward: plan.traces[pick("episode.trace", plan.traces.len())].clone(),
+        clip: plan.clips[pick("episode.clip", plan.clips.len())].clone(),
+        ..plan.session(0).parts
+    };
+    Episode::new(&plan.scenario, &parts, own.0)
+}
+
+/// More would not fit into memory anywhere.
+const MAX_SLOTS: usize = 1 << 16;
+/// A thread takes no fewer at a time: a step is a few microseconds.
+const SLOTS_A_TASK: usize = 16;

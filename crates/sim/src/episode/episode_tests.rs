@@ -1,0 +1,140 @@
+use super::*;
+use crate::plan::Plan;
+use legato_units::DataSize;
+
+const SCENARIO: &str = r#"
+duration_s = 3.0
+controller = { name = "nvc-cc", config = { policy = "hand" } }
+[receiver]
+max_feedback_interval_ms = 50.0
+[forward]
+propagation_ms = 20.0
+capacity = { steps = [[0.0, 1_000_000], [1.5, 400_000]] }
+[reverse]
+propagation_ms = 20.0
+"#;
+
+fn plan(scenario: &str) -> crate::plan::LoadedPlan {
+    let plan = Plan { scenario: scenario.to_owned(), ..Plan::parse(r#"{"scenario": "", "seeds": [1]}"#).unwrap() };
+    plan.load().unwrap()
+}
+
+fn episode(scenario: &str, seed: u64) -> Episode {
+    let plan = plan(scenario);
+    Episode::new(&plan.scenario, &plan.session(0).parts, seed).unwrap()
+}
+
+fn observed(episode: &mut Episode) -> Vec<f32> {
+    let mut row = vec![0.0; episode.layout().len()];
+    episode.observe_into(&mut row);
+    row
+}
+
+#[test]
+fn a_call_of_three_seconds_has_sixty_intervals_and_is_cut_off_at_the_last() {
+    let mut episode = episode(SCENARIO, 1);
+    let mut steps = 0;
+    loop {
+        let outcome = episode.step(0.0);
+        steps += 1;
+        assert_eq!(outcome.stats.span, TimeDelta::from_millis(50));
+        if outcome.truncated {
+            break;
+        }
+    }
+    // The first decision is made at 50 ms, so 59 answers act and the last interval ends the call.
+    assert_eq!(steps, 59);
+}
+
+#[test]
+fn an_answer_acts_on_the_interval_that_follows_it() {
+    let mut episode = episode(SCENARIO, 1);
+    for _ in 0..10 {
+        episode.step(0.0);
+    }
+    let before = episode.step(0.0).stats.target_bitrate;
+    assert_eq!(episode.step(0.5).stats.target_bitrate, before.scale(1.5));
+}
+
+#[test]
+fn capacity_is_told_as_it_was_and_as_it_will_be() {
+    let mut episode = episode(SCENARIO, 1);
+    let outcomes: Vec<Outcome> = (0..30).map(|_| episode.step(0.0)).collect();
+    let kbps = |rate: Option<DataRate>| rate.unwrap().as_kbps_f64();
+    assert_eq!(kbps(outcomes[5].capacity), 1_000.0);
+    assert_eq!(kbps(outcomes[29].capacity), 400.0);
+    // From 1 s on, the second to come is half one and half the other.
+    assert_eq!(kbps(outcomes[18].capacity_ahead), 700.0);
+}
+
+#[test]
+fn an_overload_shows_in_what_is_seen_and_in_what_is_true() {
+    let mut episode = episode(SCENARIO, 1);
+    let mut last = episode.step(0.0);
+    for _ in 0..25 {
+        last = episode.step(0.3);
+    }
+    assert!(last.stats.delay.unwrap() > TimeDelta::from_millis(100), "{last:?}");
+    assert!(last.truth.one_way_delay.unwrap() > TimeDelta::from_millis(100), "{last:?}");
+    assert!(last.stats.arrived > DataSize::ZERO);
+    // Latency ratio of the newest interval.
+    assert!(observed(&mut episode)[28] > 1.0);
+}
+
+/// Only what the controller could know is in the observation: the same packets on a link whose
+/// capacity is another in the future, where nobody has sent yet.
+#[test]
+fn truth_alone_changes_no_observation() {
+    let other =
+        SCENARIO.replace("[1.5, 400_000]", "[1.5, 900_000]").replace("capacity = {", "loss_ratio = 0.0\ncapacity = {");
+    let (mut one, mut two) = (episode(SCENARIO, 1), episode(&other, 1));
+    for step in 0..28 {
+        let (a, b) = (one.step(0.01), two.step(0.01));
+        assert_eq!(observed(&mut one), observed(&mut two), "step {step}");
+        assert_eq!(a.stats, b.stats);
+        if step > 20 {
+            assert_ne!(a.capacity_ahead, b.capacity_ahead);
+        }
+    }
+}
+
+/// A steered call whose hand repeats what a policy answered makes the same call.
+#[test]
+fn a_receivers_controller_is_steered_by_its_own_clock() {
+    let scenario = SCENARIO.replace("nvc-cc", "r3net") + "[clock]\noffset_ms = 1234.5\ndrift_ppm = 50.0\n";
+    let mut episode = episode(&scenario, 1);
+    let mut last = episode.step(0.1);
+    for _ in 0..20 {
+        last = episode.step(0.1);
+    }
+    assert_eq!(last.stats.target_bitrate, DataRate::from_kbps(800));
+    let rate = last.stats.receiver_rate_200ms.as_kbps_f64();
+    assert!((500.0..1_000.0).contains(&rate), "{rate}");
+}
+
+#[test]
+fn a_batch_is_the_same_for_any_number_of_threads() {
+    let play = |threads| {
+        let mut batch = Batch::new(plan(SCENARIO), 20, 7, threads).unwrap();
+        let width = batch.layout().len();
+        let (mut seen, mut last) = (vec![0.0; 20 * width], vec![0.0; 20 * width]);
+        let (mut rows, mut truncated) = (vec![0.0; 20 * COLUMNS.len()], vec![false; 20]);
+        let (mut all, mut over) = (Vec::new(), 0);
+        for step in 0..70 {
+            let actions: Vec<f32> = (0..20).map(|slot| ((slot * 7 + step * 3) % 11) as f32 / 10.0 - 0.5).collect();
+            batch.step(&actions, &mut seen, &mut last, &mut rows, &mut truncated).unwrap();
+            all.extend(seen.iter().chain(&rows).map(|value| value.to_bits()));
+            over += truncated.iter().filter(|&&over| over).count();
+        }
+        assert_eq!(over, 20);
+        all
+    };
+    assert_eq!(play(1), play(2));
+}
+
+#[test]
+fn a_controller_that_decides_for_itself_is_refused() {
+    let plan = plan(&SCENARIO.replace("nvc-cc", "gcc").replace(", config = { policy = \"hand\" }", ""));
+    let error = Episode::new(&plan.scenario, &plan.session(0).parts, 1).err().unwrap();
+    assert!(error.to_string().contains("gcc is not learned"), "{error}");
+}

@@ -1,0 +1,146 @@
+//! A call that is steered from outside: it stops before each decision of its learned controller,
+//! shows what the controller sees, takes an answer and goes on. What the controller sees and what
+//! really happened are kept apart: [`Episode::observe_into`] never tells of the latter.
+
+mod batch;
+mod columns;
+mod truth;
+
+pub use batch::{Batch, Slot};
+pub use columns::{COLUMNS, columns};
+pub use truth::{Truth, TruthLog};
+
+use crate::engine::{Due, Engine, Pause};
+use crate::error::SimError;
+use crate::run::{CallParts, build};
+use crate::scenario::Scenario;
+use crate::seed::Seed;
+use legato_control::action::ActionSpace;
+use legato_control::controllers::learned::Steered;
+use legato_control::observation::Layout;
+use legato_control::window::WindowStats;
+use legato_control::{Side, entry};
+use legato_path::capacity::{Capacity, LinkCapacity};
+use legato_units::{DataRate, TimeDelta, Timestamp};
+
+/// A steered call.
+pub struct Episode {
+    engine: Engine,
+    due: Due,
+    log: TruthLog,
+    side: Side,
+    end: Timestamp,
+    now: Timestamp,
+    capacity: Option<LinkCapacity>,
+}
+
+/// What one interval came to.
+#[derive(Clone, Copy, Debug)]
+pub struct Outcome {
+    /// What the controller could know.
+    pub stats: WindowStats,
+    /// What really happened.
+    pub truth: Truth,
+    /// Mean capacity of the forward bottleneck over the interval.
+    pub capacity: Option<DataRate>,
+    /// Mean capacity over the second to come.
+    pub capacity_ahead: Option<DataRate>,
+    /// Whether the call is over: it ran out of time, it did not end by itself.
+    pub truncated: bool,
+}
+
+impl Episode {
+    /// Begin a call and run it to its first decision. Its controller must be a learned one.
+    pub fn new(scenario: &Scenario, parts: &CallParts, seed: u64) -> Result<Self, SimError> {
+        let start = Timestamp::ZERO;
+        let end = start + TimeDelta::from_secs_f64(scenario.duration_s);
+        let side = entry(&parts.controller.name).map_or(Side::Sender, |entry| entry.side);
+        let (mut engine, capacity) = build(scenario, parts, Seed(seed), start, end)?;
+        let mut log = TruthLog::new(start);
+        let due = engine.begin(start, &mut log);
+        let mut episode = Self { engine, due, log, side, end, now: start, capacity };
+        if episode.steered().is_none() {
+            let message = format!("controller {} is not learned: nobody can steer it", parts.controller.name);
+            return Err(SimError::Controller(message));
+        }
+        episode.advance();
+        episode.log.close(episode.now);
+        Ok(episode)
+    }
+
+    fn steered(&mut self) -> Option<&mut dyn Steered> {
+        match self.side {
+            Side::Sender => self.engine.sender.steered(),
+            Side::Receiver => self.engine.receiver.steered(),
+        }
+    }
+
+    fn controller(&mut self) -> &mut dyn Steered {
+        self.steered().expect("checked when the episode began")
+    }
+
+    /// What the controller's network takes.
+    pub fn layout(&mut self) -> Layout {
+        self.controller().layout()
+    }
+
+    /// What it may answer.
+    pub fn actions(&mut self) -> ActionSpace {
+        self.controller().actions()
+    }
+
+    /// What the network would be given now. `out` is as long as the layout.
+    pub fn observe_into(&mut self, out: &mut [f32]) {
+        let now = self.local_now();
+        self.controller().observe_into(now, out);
+    }
+
+    /// Answer, and run to the next decision or to the end.
+    pub fn step(&mut self, action: f32) -> Outcome {
+        let from = self.now;
+        self.controller().steer(action);
+        let truncated = self.advance() == Pause::Ended;
+        let now = self.local_now();
+        let stats = self.controller().stats(now);
+        let mean = |from: Timestamp, to: Timestamp| match (&self.capacity, to > from) {
+            (Some(link), true) => Some(link.mean_rate(from, to)),
+            _ => None,
+        };
+        let capacity = mean(from, self.now);
+        let capacity_ahead = mean(self.now, self.now + TimeDelta::from_secs(1));
+        Outcome { stats, truth: self.log.close(self.now), capacity, capacity_ahead, truncated }
+    }
+
+    /// Run until the controller is about to decide.
+    fn advance(&mut self) -> Pause {
+        // First the turn that was held, and the decision in it.
+        let just_after = (self.now + TimeDelta::from_nanos(1)).min(self.end);
+        self.engine.advance(&mut self.due, just_after, None, &mut self.log);
+        let next = self.controller().next_decision();
+        let hold = Some((self.side, self.true_time(next)));
+        let pause = self.engine.advance(&mut self.due, self.end, hold, &mut self.log);
+        self.now = match pause {
+            Pause::Held(at) => at,
+            Pause::Ended => self.end,
+        };
+        pause
+    }
+
+    fn true_time(&self, at: Timestamp) -> Timestamp {
+        match self.side {
+            Side::Sender => at,
+            Side::Receiver => self.engine.clock.true_time(at),
+        }
+    }
+
+    fn local_now(&self) -> Timestamp {
+        match self.side {
+            Side::Sender => self.now,
+            Side::Receiver => self.engine.clock.local(self.now),
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "episode_tests.rs"]
+mod tests;
