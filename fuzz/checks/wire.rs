@@ -33,6 +33,7 @@ pub fn rtcp_compound(bytes: &[u8]) {
         let Ok(message) = packet.and_then(|packet| packet.message()) else { continue };
         match message {
             Message::Bye(bye) => assert!(bye.ssrcs().count() <= 31 && bye.reason().len() <= 255),
+            Message::ExtendedReport(report) => assert!(report.blocks().count() * 8 <= bytes.len()),
             Message::Fir(fir) => assert!(fir.requests().count() * 8 <= bytes.len()),
             Message::Nack(nack) => assert!(nack.seqs().count() <= 17 * (bytes.len() / 4)),
             Message::ReceiverReport(report) => assert!(report.blocks().count() <= 31),

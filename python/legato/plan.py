@@ -34,6 +34,7 @@ class Plan:
     seeds: list[int] = field(default_factory=lambda: [1])
     log: str = "series"
     calls_per_part: int | None = None
+    policies: list[str] = field(default_factory=list)
 
     def to_json(self) -> str:
         """As the native module reads it, and as plan.json of the run folder holds it."""
@@ -46,6 +47,8 @@ class Plan:
             "seeds": self.seeds,
             "log": self.log,
         }
+        if self.policies:
+            document["policies"] = self.policies
         if self.calls_per_part is not None:
             document["calls_per_part"] = self.calls_per_part
         return json.dumps(document, indent=2, ensure_ascii=False)
@@ -84,6 +87,7 @@ def make(
         seeds=chosen_seeds,
         log=log,
         calls_per_part=calls_per_part,
+        policies=policy_folders(chosen_controllers),
     )
 
 
@@ -114,6 +118,16 @@ def controllers(specs: Iterable[str]) -> list[str | dict[str, Any]]:
         label = {"label": str(config.pop("label"))} if "label" in config else {}
         chosen.append({"name": name, "config": overrides.nested(config), **label} if config or label else name)
     return chosen
+
+
+def policy_folders(chosen: Sequence[str | dict[str, Any]]) -> list[str]:
+    """Where trained policies are found by name; none where no controller has one."""
+    from legato import _core
+
+    learned = {entry["name"] for entry in _core.controllers() if "policy = " in entry["defaults_toml"]}
+    named = {name if isinstance(name, str) else name["name"] for name in chosen}
+    wrapped = {"safeguard"} & named
+    return [from_here(shipped.policies_folder())] if learned & named or wrapped else []
 
 
 def traces(specs: Iterable[str | Path]) -> list[str | dict[str, Any]]:

@@ -59,6 +59,11 @@ def profiles() -> list[Path]:
     return sorted((_ROOT / "profiles").rglob("*.safetensors"))
 
 
+def policies_folder() -> Path:
+    """The folder of trained policies, a folder each."""
+    return _ROOT / "policies"
+
+
 def scenario(name: str | Path) -> Path:
     """A scenario by file, or by the name of one that comes with Legato (``"cellular"``, ``"rfc8867/5_4"``)."""
     folder = _ROOT / "scenarios"

@@ -13,8 +13,8 @@ use legato_media::playout::{Playout, PlayoutConfig, Repair};
 use legato_media::{Decoder, EncodedFrame, Quality, SourceFrame};
 use legato_trace::{End, FrameDecoded, Record, TraceSink};
 use legato_units::{DataRate, DataSize, PeerTimestamp, TimeDelta, Timestamp};
-use legato_wire::ntp::{self, CompactNtp};
-use legato_wire::rtcp::{self, Compound, Message};
+use legato_wire::ntp::{self, CompactNtp, Ntp};
+use legato_wire::rtcp::{self, Compound, ExtendedBlock, Message};
 use std::collections::VecDeque;
 
 /// Parameters of a [`Receiver`].
@@ -393,9 +393,21 @@ impl Receiver {
         let Ok(compound) = Compound::parse(bytes) else { return };
         for packet in compound {
             let Ok(message) = packet.and_then(|packet| packet.message()) else { return };
-            if let Message::SenderReport(report) = message {
-                self.last_sr = Some((report.info.ntp.compact(), self.now));
+            match message {
+                Message::SenderReport(report) => self.last_sr = Some((report.info.ntp.compact(), self.now)),
+                Message::ExtendedReport(report) => report.blocks().for_each(|block| self.learn_round_trip_time(block)),
+                _ => {}
             }
+        }
+    }
+
+    // [rfc3611] §4.5: as of a reception report, with the receiver's own reference time.
+    fn learn_round_trip_time(&mut self, block: ExtendedBlock) {
+        let ExtendedBlock::DelaySinceLast { ssrc: RECEIVER_SSRC, last_rr, delay_since_last_rr } = block else { return };
+        let arrival = CompactNtp::from_timestamp(self.now);
+        if let Some(rtt) = ntp::round_trip_time(arrival, last_rr, delay_since_last_rr) {
+            self.settled = false;
+            self.tell(&Event::RoundTripTime(rtt), &mut ());
         }
     }
 
@@ -576,6 +588,11 @@ impl Receiver {
         self.loss.received_before = self.loss.received;
         let mut bytes = Vec::with_capacity(64);
         rtcp::write_receiver_report(&mut bytes, RECEIVER_SSRC, &[block]);
+        // Only a controller here has a use for the round-trip time.
+        if self.controller.is_some() {
+            let now = ExtendedBlock::ReferenceTime(Ntp::from_timestamp(self.now));
+            rtcp::write_extended_report(&mut bytes, RECEIVER_SSRC, &now);
+        }
         self.outbox.push_back(bytes);
     }
 

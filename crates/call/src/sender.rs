@@ -18,7 +18,7 @@ use legato_media::{EncodedFrame, Encoder, EncoderBudget, Source, SourceFrame, Ve
 use legato_trace::{End, FrameEncoded, PacketSent, Record, TraceSink, TrainSent};
 use legato_units::{DataRate, DataSize, Ecn, PeerTimestamp, TimeDelta, Timestamp};
 use legato_wire::ntp::{self, CompactNtp, Ntp};
-use legato_wire::rtcp::{self, Compound, Message};
+use legato_wire::rtcp::{self, Compound, ExtendedBlock, Message};
 
 mod pause;
 
@@ -115,6 +115,8 @@ pub struct Sender {
     next_audio: Option<Timestamp>,
     audio_seq: u32,
     next_report: Timestamp,
+    /// Who told its time last, which, and when it came.
+    reference_time: Option<(u32, CompactNtp, Timestamp)>,
     packets_sent: u32,
     octets_sent: u32,
 }
@@ -168,6 +170,7 @@ impl Sender {
             next_audio: config.audio.map(|_| config.start),
             audio_seq: 0,
             next_report: config.start + REPORT_INTERVAL,
+            reference_time: None,
             packets_sent: 0,
             octets_sent: 0,
             config,
@@ -567,6 +570,13 @@ impl Sender {
                 Message::Pli { media_ssrc, .. } => self.keyframe_wanted |= media_ssrc == VIDEO_SSRC,
                 Message::Fir(fir) => self.keyframe_wanted |= fir.requests().any(|(ssrc, _)| ssrc == VIDEO_SSRC),
                 Message::Remb(remb) => self.tell(&Event::RemoteEstimate(remb.bitrate)),
+                Message::ExtendedReport(report) => {
+                    for block in report.blocks() {
+                        if let ExtendedBlock::ReferenceTime(ntp) = block {
+                            self.reference_time = Some((report.ssrc, ntp.compact(), self.now));
+                        }
+                    }
+                }
                 Message::ReceiverReport(report) => {
                     for block in report.blocks() {
                         self.learn_round_trip_time(&block);
@@ -611,7 +621,7 @@ impl Sender {
 
     fn report(&mut self) -> Vec<u8> {
         self.next_report += REPORT_INTERVAL;
-        let mut bytes = Vec::with_capacity(32);
+        let mut bytes = Vec::with_capacity(64);
         let info = rtcp::SenderInfo {
             ssrc: VIDEO_SSRC,
             ntp: Ntp::from_timestamp(self.now),
@@ -621,6 +631,11 @@ impl Sender {
             octet_count: self.octets_sent,
         };
         rtcp::write_sender_report(&mut bytes, &info, &[]);
+        if let Some((ssrc, last_rr, at)) = self.reference_time {
+            let delay_since_last_rr = ntp::compact_span(self.now - at);
+            let answer = ExtendedBlock::DelaySinceLast { ssrc, last_rr, delay_since_last_rr };
+            rtcp::write_extended_report(&mut bytes, VIDEO_SSRC, &answer);
+        }
         bytes
     }
 }

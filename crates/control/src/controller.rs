@@ -1,6 +1,7 @@
 //! The interface every controller has, and how one is built.
 
 use crate::controllers::learned::Steered;
+use crate::policy::{self, Model};
 use crate::{Decision, Event, ProbeCluster, RateLimits, SentTrain};
 use legato_units::{DataRate, Timestamp};
 use serde::{Serialize, de::DeserializeOwned};
@@ -108,6 +109,12 @@ pub struct Context<'a> {
 pub trait Assets {
     /// A file by name, `None` where there is none.
     fn file(&self, name: &str) -> Option<Cow<'_, [u8]>>;
+
+    /// A trained policy by name: that of the file `NAME/policy.toml`. Who builds many controllers keeps
+    /// what was loaded.
+    fn model(&self, name: &str) -> Result<Arc<Model>, String> {
+        policy::load(name, |file| self.file(file))
+    }
 
     /// The bottleneck's capacity over the whole call, ascending in time; granted to `oracle` alone.
     fn future_capacity(&self) -> Option<Arc<[CapacityStep]>> {

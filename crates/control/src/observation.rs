@@ -4,33 +4,29 @@
 /// What a network takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
-    /// One interval's features in order; `name[60]` stands for 60 numbers.
+    /// One interval's features in order.
     pub features: &'static [&'static str],
+    /// Numbers a feature.
+    pub width: usize,
     /// How many intervals.
     pub history: usize,
 }
 
 impl Layout {
     /// Numbers an interval.
-    pub fn width(&self) -> usize {
-        self.features.iter().map(|feature| width(feature)).sum()
+    pub fn row(&self) -> usize {
+        self.features.len() * self.width
     }
 
     /// Numbers in all.
     pub fn len(&self) -> usize {
-        self.width() * self.history
+        self.row() * self.history
     }
 
     /// Whether it is empty, which no network can be.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
-}
-
-/// How many numbers a feature is.
-pub fn width(feature: &str) -> usize {
-    let Some((_, rest)) = feature.split_once('[') else { return 1 };
-    rest.strip_suffix(']').and_then(|digits| digits.parse().ok()).unwrap_or(1)
 }
 
 /// The last intervals, zeros before the first.
@@ -43,7 +39,7 @@ pub struct History {
 impl History {
     /// Nothing has been seen.
     pub fn new(layout: &Layout) -> Self {
-        Self { width: layout.width(), rows: vec![0.0; layout.len()] }
+        Self { width: layout.row(), rows: vec![0.0; layout.len()] }
     }
 
     /// Another interval; `fill` writes its features.
@@ -81,11 +77,11 @@ const LARGEST: f32 = 1e4;
 mod tests {
     use super::*;
 
-    const LAYOUT: Layout = Layout { features: &["a", "b[2]"], history: 2 };
+    const LAYOUT: Layout = Layout { features: &["a", "b", "c"], width: 1, history: 2 };
 
     #[test]
     fn the_newest_interval_comes_last_and_numbers_stay_finite() {
-        assert_eq!((LAYOUT.width(), LAYOUT.len()), (3, 6));
+        assert_eq!((LAYOUT.row(), LAYOUT.len()), (3, 6));
         let mut history = History::new(&LAYOUT);
         history.push(|row| row.copy_from_slice(&[1.0, 2.0, f32::NAN]));
         history.push(|row| row.copy_from_slice(&[4.0, f32::INFINITY, 6.0]));

@@ -28,10 +28,16 @@ impl CallBatch {
         COLUMNS.to_vec()
     }
 
-    /// One interval's features by name; `name[60]` stands for 60 numbers.
+    /// One interval's features by name.
     #[getter]
     fn features(&self) -> Vec<&'static str> {
         self.0.layout().features.to_vec()
+    }
+
+    /// Numbers a feature.
+    #[getter]
+    fn feature_width(&self) -> usize {
+        self.0.layout().width
     }
 
     /// How many intervals an observation holds.

@@ -2,6 +2,7 @@
 
 use crate::error::SimError;
 use crate::network::{LoadedCapacity, load_capacity};
+use crate::policies::Policies;
 use crate::run::CallParts;
 use crate::scenario::{CapacitySpec, ControllerSpec, PathSpec, Scenario};
 use crate::session::SessionParts;
@@ -32,6 +33,9 @@ pub struct Plan {
     pub clips: Vec<String>,
     /// Seeds; at least one.
     pub seeds: Vec<u64>,
+    /// Folders in which trained policies are found by name; the scenario's own comes first.
+    #[serde(default)]
+    pub policies: Vec<String>,
     /// `"summary"`, `"series"` or `"packets"`.
     #[serde(default = "default_log")]
     pub log: String,
@@ -107,6 +111,7 @@ pub struct LoadedPlan {
     /// What sessions of several flows share.
     pub session_parts: SessionParts,
     reverse: Option<LoadedCapacity>,
+    policies: Policies,
 }
 
 /// One session of a plan.
@@ -148,6 +153,7 @@ impl Plan {
             seeds: self.seeds.clone(),
             reverse: load_capacity(scenario.reverse.capacity.as_ref(), &folder)?,
             session_parts: SessionParts::load(&scenario, &folder)?,
+            policies: Policies::of([folder.clone()].into_iter().chain(self.policies.iter().map(PathBuf::from))),
             scenario,
         };
         let calls_per_part = self.calls_per_part.unwrap_or(default_calls_per_part(level, loaded.calls()));
@@ -255,6 +261,7 @@ impl LoadedPlan {
                 reverse: self.reverse.clone(),
                 clip: self.clips[clip as usize].clone(),
                 controller: spec.clone(),
+                policies: self.policies.clone(),
             },
             controller: label,
             seed: self.seeds[seed as usize],

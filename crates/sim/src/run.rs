@@ -6,12 +6,14 @@ use crate::error::SimError;
 use crate::forward::Forward;
 use crate::network::{LoadedCapacity, build_path, load_capacity};
 use crate::pauses;
+use crate::policies::Policies;
 use crate::scenario::{ControllerSpec, LimitsSpec, Scenario};
 use crate::seed::Seed;
 use crate::video::{self, LoadedClip};
 use legato_call::{AudioConfig, FeedbackFormat, Receiver, ReceiverConfig, Sender, SenderConfig};
 use legato_control::circuit_breaker::{CircuitBreakerConfig, CircuitBreakers};
 use legato_control::controllers::remote::Remote;
+use legato_control::policy::Model;
 use legato_control::{Assets, CapacityStep, Construct, Context, RateController, RateLimits, Side, entry};
 use legato_media::pacer::PacerConfig;
 use legato_media::playout::PlayoutConfig;
@@ -33,6 +35,8 @@ pub struct CallParts {
     pub clip: LoadedClip,
     /// The call's controller: the sender's, or the receiver's with `remote` at the sender.
     pub controller: ControllerSpec,
+    /// Where trained policies are found.
+    pub policies: Policies,
 }
 
 impl CallParts {
@@ -43,6 +47,7 @@ impl CallParts {
             reverse: load_capacity(scenario.reverse.capacity.as_ref(), folder)?,
             clip: LoadedClip::of(&scenario.video, folder)?,
             controller: scenario.controller.clone(),
+            policies: Policies::beside(folder),
         })
     }
 }
@@ -74,8 +79,13 @@ pub(crate) fn build(
     let (mut forward, mut reverse) = (scenario.forward.clone(), scenario.reverse.clone());
     let bottleneck = parts.forward.as_ref().map(|loaded| loaded.draw(seed, &mut forward, &mut reverse));
     let capacity = bottleneck.as_ref().map(|loaded| &loaded.capacity);
-    let Ends { sender, receiver, clock } =
-        build_ends(scenario, parts, &scenario.limits, seed, FutureOf { capacity, start, end })?;
+    let Ends { sender, receiver, clock } = build_ends(
+        scenario,
+        parts,
+        &scenario.limits,
+        seed,
+        FutureOf { capacity, start, end, policies: &parts.policies },
+    )?;
     let engine = Engine {
         sender,
         receiver,
@@ -227,14 +237,20 @@ pub(crate) struct FutureOf<'a> {
     pub start: Timestamp,
     /// … and ends.
     pub end: Timestamp,
+    /// Trained policies.
+    pub policies: &'a Policies,
 }
 
 /// The future is told in means over this.
 const FUTURE_STEP: TimeDelta = TimeDelta::from_millis(100);
 
 impl Assets for FutureOf<'_> {
-    fn file(&self, _name: &str) -> Option<Cow<'_, [u8]>> {
-        None
+    fn file(&self, name: &str) -> Option<Cow<'_, [u8]>> {
+        self.policies.file(name).map(Cow::Owned)
+    }
+
+    fn model(&self, name: &str) -> Result<Arc<Model>, String> {
+        self.policies.model(name)
     }
 
     fn future_capacity(&self) -> Option<Arc<[CapacityStep]>> {

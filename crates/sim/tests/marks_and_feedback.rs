@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-use legato_sim::{CallParts, LoadedCapacity, LoadedClip, Scenario, run_call};
+use legato_sim::{CallParts, LoadedCapacity, LoadedClip, Policies, Scenario, run_call};
 use legato_trace::{LogLevel, Recorder, Summary};
 
 /// A call of 20 s over 1 Mbit/s, unless `more` has it otherwise.
@@ -17,7 +17,13 @@ fn seeded(controller: &str, more: &str, seed: u64) -> (Summary, Recorder) {
     let scenario = Scenario::parse(&text, "marks.toml").unwrap();
     let forward = LoadedCapacity::load(scenario.forward.capacity.as_ref().unwrap(), ".".as_ref()).unwrap();
     let clip = LoadedClip::statistical();
-    let parts = CallParts { forward: Some(forward), reverse: None, clip, controller: scenario.controller.clone() };
+    let parts = CallParts {
+        forward: Some(forward),
+        reverse: None,
+        clip,
+        controller: scenario.controller.clone(),
+        policies: Policies::default(),
+    };
     let mut recorder = Recorder::default();
     let summary = run_call(&scenario, &parts, seed, LogLevel::Packets, &mut recorder).unwrap();
     (summary, recorder)

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-use legato_sim::{CallParts, LoadedCapacity, LoadedClip, Scenario, run_call};
+use legato_sim::{CallParts, LoadedCapacity, LoadedClip, Policies, Scenario, run_call};
 use legato_trace::{LogLevel, Recorder, Summary};
 use legato_units::{TimeDelta, Timestamp};
 
@@ -12,7 +12,13 @@ fn call(pauses: &str) -> (Summary, Recorder) {
     let scenario = Scenario::parse(&text, "pauses.toml").unwrap();
     let forward = LoadedCapacity::load(scenario.forward.capacity.as_ref().unwrap(), ".".as_ref()).unwrap();
     let clip = LoadedClip::statistical();
-    let parts = CallParts { forward: Some(forward), reverse: None, clip, controller: scenario.controller.clone() };
+    let parts = CallParts {
+        forward: Some(forward),
+        reverse: None,
+        clip,
+        controller: scenario.controller.clone(),
+        policies: Policies::default(),
+    };
     let mut recorder = Recorder::default();
     let summary = run_call(&scenario, &parts, 1, LogLevel::Packets, &mut recorder).unwrap();
     (summary, recorder)

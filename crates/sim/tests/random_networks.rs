@@ -7,8 +7,8 @@
 
 use legato_control::{REGISTRY, entry};
 use legato_sim::{
-    CallParts, CapacitySpec, ControllerSpec, GilbertElliottSpec, JitterSpec, LoadedCapacity, LoadedClip, ReorderSpec,
-    Scenario, Seed, run_call,
+    CallParts, CapacitySpec, ControllerSpec, GilbertElliottSpec, JitterSpec, LoadedCapacity, LoadedClip, Policies,
+    ReorderSpec, Scenario, Seed, run_call,
 };
 use legato_trace::{LogLevel, Recorder, Summary, Value};
 use serde::Deserialize;
@@ -180,6 +180,7 @@ fn call(
         reverse: scenario.reverse.capacity.as_ref().map(load),
         clip: clip.clone(),
         controller: scenario.controller.clone(),
+        policies: Policies::default(),
     };
     run_call(scenario, &parts, seed, level, recorder).unwrap()
 }

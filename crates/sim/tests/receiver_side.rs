@@ -3,7 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-use legato_sim::{CallParts, LoadedClip, Scenario, run_call};
+use legato_sim::{CallParts, LoadedClip, Policies, Scenario, run_call};
 use legato_trace::{LogLevel, Recorder, SeriesRow, Summary};
 
 struct Outcome {
@@ -81,7 +81,13 @@ fn two_controllers_at_the_receiver_are_refused() {
     let text = "controller = { name = \"ukf\" }\nreceiver_controller = { name = \"ukf\" }";
     let scenario = Scenario::parse(text, "test.toml").unwrap();
     let controller = scenario.controller.clone();
-    let parts = CallParts { forward: None, reverse: None, clip: LoadedClip::statistical(), controller };
+    let parts = CallParts {
+        forward: None,
+        reverse: None,
+        clip: LoadedClip::statistical(),
+        controller,
+        policies: Policies::default(),
+    };
     let error = run_call(&scenario, &parts, 1, LogLevel::Summary, &mut Recorder::default()).unwrap_err();
     assert!(error.to_string().contains("name one of them"), "{error}");
 }

@@ -48,6 +48,9 @@ pub use hand::Hand;
 pub use manifest::{Decide, Manifest};
 pub use network::{Model, NetworkPolicy};
 
+use std::borrow::Cow;
+use std::sync::Arc;
+
 /// Takes observations, answers with a number each.
 pub trait Policy: Send {
     /// Decide. NaN says that no decision could be made: the caller falls back.
@@ -70,4 +73,16 @@ impl Clone for Box<dyn Policy> {
     fn clone(&self) -> Self {
         self.as_ref().clone_box()
     }
+}
+
+/// The policy `NAME/policy.toml` and the weights beside it, by way of `file`. What is wrong with it is
+/// one line.
+pub fn load<'a>(name: &str, file: impl Fn(&str) -> Option<Cow<'a, [u8]>>) -> Result<Arc<Model>, String> {
+    let read = |file_name: &str| file(file_name).ok_or_else(|| format!("policy = {name:?}: there is no {file_name}"));
+    let manifest_file = format!("{name}/policy.toml");
+    let text = read(&manifest_file)?;
+    let Ok(text) = std::str::from_utf8(&text) else { return Err(format!("{manifest_file}: it is no text")) };
+    let manifest = Manifest::parse(text, &manifest_file).map_err(|error| error.to_string())?;
+    let weights = read(&format!("{name}/{}", manifest.weights_file()))?;
+    manifest.load(&weights).map_err(|error| error.to_string())
 }

@@ -26,9 +26,11 @@ pub const COLUMNS: &[&str] = &[
     "true_receiver_rate_bps",
     "true_loss_ratio",
     "true_one_way_delay_ms",
+    "true_rtt_ms",
     "true_decoded_frames",
     "true_undecodable_frames",
     "true_ssim_db",
+    "true_shown_ssim_db",
     "true_frame_delay_ms",
     "true_since_frame_ms",
 ];
@@ -61,9 +63,11 @@ pub fn columns(outcome: &Outcome, row: &mut [f32]) {
         if span_s > 0.0 { (truth.arrived_bytes as f64 * 8.0 / span_s) as f32 } else { 0.0 },
         if told == 0 { 0.0 } else { truth.lost_packets as f32 / told as f32 },
         ms(truth.one_way_delay),
+        ms(truth.rtt),
         truth.decoded_frames as f32,
         truth.undecodable_frames as f32,
         truth.ssim_db.unwrap_or(f32::NAN),
+        truth.shown_ssim_db.unwrap_or(f32::NAN),
         ms(truth.frame_delay),
         ms(Some(truth.since_frame)),
     ];

@@ -21,6 +21,10 @@ pub struct Truth {
     pub undecodable_frames: u32,
     /// Mean SSIM of what was decoded; absent without a picture or without measured pixels.
     pub ssim_db: Option<f32>,
+    /// The same, or of the last picture before, where none was decoded.
+    pub shown_ssim_db: Option<f32>,
+    /// `one_way_delay` and what the last feedback took back.
+    pub rtt: Option<TimeDelta>,
     /// Mean delay from capture to decodable.
     pub frame_delay: Option<TimeDelta>,
     /// How long no picture had come by the interval's end.
@@ -36,6 +40,8 @@ pub struct TruthLog {
     scored: u32,
     frame_delay_sum_ns: i64,
     last_frame: Timestamp,
+    last_ssim_db: Option<f32>,
+    way_back: TimeDelta,
     /// When the latest pictures were captured, by number.
     captured: Box<[Timestamp; CAPTURES]>,
     next_capture: u64,
@@ -54,6 +60,8 @@ impl TruthLog {
             scored: 0,
             frame_delay_sum_ns: 0,
             last_frame: start,
+            last_ssim_db: None,
+            way_back: TimeDelta::ZERO,
             captured: Box::new([start; CAPTURES]),
             next_capture: 0,
         }
@@ -62,9 +70,13 @@ impl TruthLog {
     /// End the interval `now` and begin the next.
     pub fn close(&mut self, now: Timestamp) -> Truth {
         let mean = |sum_ns: i64, count: u32| (count > 0).then(|| TimeDelta::from_nanos(sum_ns / i64::from(count)));
+        let one_way_delay = mean(self.delay_sum_ns, self.now.arrived_packets);
+        let ssim_db = (self.scored > 0).then(|| self.ssim_sum_db / self.scored as f32);
         let truth = Truth {
-            one_way_delay: mean(self.delay_sum_ns, self.now.arrived_packets),
-            ssim_db: (self.scored > 0).then(|| self.ssim_sum_db / self.scored as f32),
+            one_way_delay,
+            rtt: one_way_delay.map(|forth| forth + self.way_back),
+            ssim_db,
+            shown_ssim_db: ssim_db.or(self.last_ssim_db),
             frame_delay: mean(self.frame_delay_sum_ns, self.now.decoded_frames),
             since_frame: now - self.last_frame,
             ..self.now
@@ -107,11 +119,17 @@ impl TraceSink for TruthLog {
                 }
                 if let Some((ssim_db, _)) = decoded.quality_db {
                     self.ssim_sum_db += ssim_db;
+                    self.last_ssim_db = Some(ssim_db);
                     self.scored += 1;
                 }
             }
             _ => {}
         }
+    }
+
+    #[inline]
+    fn feedback_took(&mut self, delay: TimeDelta) {
+        self.way_back = delay;
     }
 }
 
@@ -124,6 +142,7 @@ mod tests {
     fn an_interval_holds_what_happened_in_it_and_the_next_begins_empty() {
         let ms = Timestamp::from_millis;
         let mut log = TruthLog::new(ms(0));
+        log.feedback_took(TimeDelta::from_millis(20));
         log.record(ms(10), &Record::FrameCaptured { frame: 0 });
         log.record(ms(30), &Record::PacketArrived { transport_seq: 0, size_bytes: 100, departure: ms(10) });
         let arrivals = [ms(35), ms(40)];
@@ -135,9 +154,11 @@ mod tests {
         let truth = log.close(ms(50));
         assert_eq!((truth.arrived_packets, truth.arrived_bytes, truth.lost_packets), (3, 299, 1));
         assert_eq!(truth.one_way_delay, Some(TimeDelta::from_millis(25)));
+        assert_eq!(truth.rtt, Some(TimeDelta::from_millis(45)));
         assert_eq!((truth.ssim_db, truth.frame_delay), (Some(15.0), Some(TimeDelta::from_millis(32))));
         assert_eq!(truth.since_frame, TimeDelta::from_millis(8));
-        let empty = Truth { since_frame: TimeDelta::from_millis(58), ..Truth::default() };
+        let since_frame = TimeDelta::from_millis(58);
+        let empty = Truth { since_frame, shown_ssim_db: Some(15.0), ..Truth::default() };
         assert_eq!(log.close(ms(100)), empty);
     }
 }

@@ -149,7 +149,7 @@ impl<'a> Layout<'a> {
         }
         let limits = call.limits.as_ref().unwrap_or(&self.scenario.limits);
         let capacity = self.bottleneck(&self.routes[usize::from(flow)][0]);
-        let future = FutureOf { capacity, start, end: stop };
+        let future = FutureOf { capacity, start, end: stop, policies: &self.parts.policies };
         let ends = build_ends(self.scenario, &parts, limits, seed, future)?;
         let pauses = if self.scenario.calls.is_some() { &call.pauses } else { &self.scenario.pauses };
         let turns = pauses::turns(pauses, Timestamp::ZERO);

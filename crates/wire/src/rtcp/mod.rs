@@ -15,10 +15,12 @@
 //! ```
 
 mod bye;
+mod extended_report;
 mod feedback;
 mod report;
 
 pub use bye::Bye;
+pub use extended_report::{ExtendedBlock, ExtendedReport, write_extended_report};
 pub use feedback::{Fir, MAX_NACK_ITEMS, Nack, write_fir, write_nack, write_pli};
 pub use report::{
     MAX_REPORT_BLOCKS, ReceiverReport, ReportBlock, SenderInfo, SenderReport, write_receiver_report,
@@ -37,6 +39,8 @@ pub const BYE: u8 = 203;
 pub const TRANSPORT_FEEDBACK: u8 = 205;
 /// Packet type of payload-specific feedback (PSFB): PLI, FIR, REMB.
 pub const PAYLOAD_FEEDBACK: u8 = 206;
+/// Packet type of an extended report (XR).
+pub const EXTENDED_REPORT: u8 = 207;
 /// The longest compound taken from a network; only recordings may hold longer ones.
 pub const MAX_LIVE_COMPOUND_BYTES: usize = 1_500;
 /// The longest compound at all: what a UDP datagram holds.
@@ -107,6 +111,7 @@ impl<'a> Packet<'a> {
             (PAYLOAD_FEEDBACK, feedback::PLI_FORMAT) => feedback::read_pli(self)?,
             (PAYLOAD_FEEDBACK, feedback::FIR_FORMAT) => Message::Fir(Fir::from_packet(self)?),
             (PAYLOAD_FEEDBACK, remb::FORMAT) if remb::is_remb(self)? => Message::Remb(remb::Remb::from_packet(self)?),
+            (EXTENDED_REPORT, _) => Message::ExtendedReport(ExtendedReport::from_packet(self)?),
             _ => Message::Other(*self),
         })
     }
@@ -132,6 +137,8 @@ pub enum Message<'a> {
     Bye(Bye<'a>),
     /// RFC 8888 feedback.
     Ccfb(ccfb::Feedback<'a>),
+    /// An extended report.
+    ExtendedReport(ExtendedReport<'a>),
     /// Full intra request.
     Fir(Fir<'a>),
     /// Packets asked for again.

@@ -17,7 +17,7 @@ pub use scheme::Scheme;
 use crate::action::ActionSpace;
 use crate::estimate::silence::Silence;
 use crate::observation::{History, Layout};
-use crate::policy::{Hand, Policy};
+use crate::policy::{Hand, Manifest, NetworkPolicy, Policy};
 use crate::window::{Window, WindowStats};
 use crate::{BuildError, Construct, Context, Decision, Event, NoAssets, RateController, RateLimits, SentTrain, Side};
 use legato_units::{DataRate, TimeDelta, Timestamp};
@@ -106,15 +106,43 @@ impl<S: Scheme> Construct for Learned<S> {
     }
 }
 
-fn policy_of<S: Scheme>(config: &Config, _context: Context<'_>) -> Result<Box<dyn Policy>, BuildError> {
+fn policy_of<S: Scheme>(config: &Config, context: Context<'_>) -> Result<Box<dyn Policy>, BuildError> {
     if config.policy == "hand" {
         return Ok(Box::new(Hand::new(S::ACTIONS.neutral())));
     }
     let name = if config.policy.is_empty() { S::NAME } else { &config.policy };
-    Err(BuildError::Missing {
-        controller: S::NAME,
-        what: format!("policy {name:?}: train it with legato train {}", S::NAME),
-    })
+    let refused = |message| BuildError::Config { controller: S::NAME, message };
+    let model = context.assets.model(name).map_err(refused)?;
+    check_manifest::<S>(model.manifest()).map_err(refused)?;
+    Ok(Box::new(NetworkPolicy::new(model)))
+}
+
+/// A policy that was made for another controller would be fed other numbers than it learned from.
+fn check_manifest<S: Scheme>(manifest: &Manifest) -> Result<(), String> {
+    let file = manifest.file();
+    let layout = S::LAYOUT;
+    let choices = match S::ACTIONS {
+        ActionSpace::Continuous { .. } => 1,
+        ActionSpace::Discrete(choices) => choices as usize,
+    };
+    if manifest.action_map() != S::NAME {
+        return Err(format!("{file}: action.map = {:?} is not {:?}", manifest.action_map(), S::NAME));
+    }
+    if !manifest.features().iter().map(String::as_str).eq(layout.features.iter().copied()) {
+        let (given, wanted) = (manifest.features().join(", "), layout.features.join(", "));
+        return Err(format!("{file}: observation.features = [{given}] are not [{wanted}]"));
+    }
+    if (manifest.width(), manifest.history()) != (layout.width, layout.history) {
+        let (width, history) = (manifest.width(), manifest.history());
+        return Err(format!(
+            "{file}: observation.width = {width}, history = {history} are not {} and {}",
+            layout.width, layout.history
+        ));
+    }
+    if manifest.outputs() != choices {
+        return Err(format!("{file}: {} outputs are not the {choices} of {}", manifest.outputs(), S::NAME));
+    }
+    Ok(())
 }
 
 impl<S: Scheme> Learned<S> {

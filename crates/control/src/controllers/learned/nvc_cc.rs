@@ -45,7 +45,7 @@ impl Scheme for NvcCcScheme {
 
 /// The state of Aurora, which NVC-CC took over.
 pub(super) const LATENCY_AND_RATIO: Layout =
-    Layout { features: &["latency_gradient", "latency_ratio", "sending_ratio"], history: 10 };
+    Layout { features: &["latency_gradient", "latency_ratio", "sending_ratio"], width: 1, history: 10 };
 
 /// [nvc-cc] §4 (i)–(iii). Ratios are told less one, so that an idle path is zero.
 pub(super) fn latency_and_ratio(stats: &WindowStats, out: &mut [f32]) {

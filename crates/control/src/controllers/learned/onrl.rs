@@ -24,7 +24,7 @@ impl Scheme for OnrlScheme {
     const CITES: &'static [&'static str] = &["zhang2020", "nvc-cc"];
     const INTERVAL: TimeDelta = TimeDelta::from_millis(50);
     const LAYOUT: Layout =
-        Layout { features: &["loss_ratio", "delay", "delay_gradient", "receiver_rate"], history: 10 };
+        Layout { features: &["loss_ratio", "delay", "delay_gradient", "receiver_rate"], width: 1, history: 10 };
     const ACTIONS: ActionSpace = ActionSpace::Discrete(ONRL_FACTORS.len() as u32);
     const PADDING: bool = true;
     const FALLBACK: &'static str = "gcc";

@@ -23,7 +23,8 @@ impl Scheme for R3NetScheme {
     const CITES: &'static [&'static str] = &["r3net"];
     // [r3net] §2.2: windows of 50 ms; four features; the network's memory is its history.
     const INTERVAL: TimeDelta = TimeDelta::from_millis(50);
-    const LAYOUT: Layout = Layout { features: &["receiver_rate", "packet_interval", "loss_ratio", "rtt"], history: 1 };
+    const LAYOUT: Layout =
+        Layout { features: &["receiver_rate", "packet_interval", "loss_ratio", "rtt"], width: 1, history: 1 };
     const ACTIONS: ActionSpace = ActionSpace::Continuous { low: 0.0, high: 1.0 };
     const FALLBACK: &'static str = "ukf";
 

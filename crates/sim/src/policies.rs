@@ -1,0 +1,49 @@
+//! Where trained policies are found: by name in folders, or as a path. What was loaded is kept, so that
+//! many calls read a policy once.
+
+use legato_control::policy::{self, Model};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+/// Folders of policies, `NAME/policy.toml` each. Clones share what was loaded.
+#[derive(Clone, Default)]
+pub struct Policies {
+    folders: Arc<[PathBuf]>,
+    loaded: Arc<Mutex<BTreeMap<String, Arc<Model>>>>,
+}
+
+/// No policy.toml or weights are larger.
+const MAX_BYTES: u64 = 64 << 20;
+
+impl Policies {
+    /// Policies of these folders; where two have one of the same name, the first folder's.
+    pub fn of(folders: impl IntoIterator<Item = PathBuf>) -> Self {
+        Self { folders: folders.into_iter().collect(), loaded: Arc::default() }
+    }
+
+    /// Policies named by their path from `folder`, that of a scenario.
+    pub fn beside(folder: &Path) -> Self {
+        Self::of([folder.to_owned()])
+    }
+
+    /// A file by its path from one of the folders, or by a path of its own; no larger than a policy may be.
+    pub fn file(&self, name: &str) -> Option<Vec<u8>> {
+        let places = self.folders.iter().map(|folder| folder.join(name)).chain([PathBuf::from(name)]);
+        places.into_iter().find_map(|path| {
+            let size = std::fs::metadata(&path).ok().filter(std::fs::Metadata::is_file)?.len();
+            if size > MAX_BYTES { None } else { std::fs::read(path).ok() }
+        })
+    }
+
+    /// A policy by name or path.
+    pub fn model(&self, name: &str) -> Result<Arc<Model>, String> {
+        let mut loaded = self.loaded.lock().expect("nobody panics while loading a policy");
+        if let Some(model) = loaded.get(name) {
+            return Ok(Arc::clone(model));
+        }
+        let model = policy::load(name, |file| self.file(file).map(Into::into))?;
+        loaded.insert(name.to_owned(), Arc::clone(&model));
+        Ok(model)
+    }
+}

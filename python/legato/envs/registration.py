@@ -1,0 +1,25 @@
+"""Gymnasium finds ``legato/Call-v0`` once ``legato.envs`` is imported."""
+
+from __future__ import annotations
+
+from legato.errors import Error
+
+
+def require_gymnasium() -> None:
+    """Say in one line what is missing."""
+    try:
+        import gymnasium  # noqa: F401
+    except ImportError:
+        raise Error("environments need gymnasium", hint="pip install 'legato-rtc[gym]'") from None
+
+
+def register() -> None:
+    """Make the environments known by name; a second time changes nothing."""
+    import gymnasium
+
+    if "legato/Call-v0" not in gymnasium.registry:
+        gymnasium.register(
+            id="legato/Call-v0",
+            entry_point="legato.envs.call_env:CallEnv",
+            vector_entry_point="legato.envs.vector_env:CallVectorEnv",
+        )

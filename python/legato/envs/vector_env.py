@@ -1,0 +1,127 @@
+"""Many calls at once, stepped in Rust with the interpreter released."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium.vector import AutoresetMode, VectorEnv
+from numpy.typing import NDArray
+
+from legato import _core, plan
+from legato.envs import rewards
+from legato.envs.intervals import Intervals
+from legato.errors import Error
+
+Array = NDArray[np.float32]
+
+
+class CallVectorEnv(VectorEnv):
+    """``num_envs`` calls of one scenario, each with a network, clip and seed of its own.
+
+    A step answers each call's next decision and runs to the one after; what is given by it may be overwritten by the next
+    step. A call ends by running out of time: it is truncated, never terminated, and ``info["final_obs"]`` has what
+    its controller would have seen, for bootstrapping; another call begins in its place in the same step.
+
+    ``scenario`` is a file or the name of a shipped one, ``options`` changes keys of it; ``controller`` names the learned
+    controller whose observation and action these are; ``reward`` is a name of :mod:`legato.envs.rewards` or a
+    function of :class:`Intervals`. ``info["intervals"]`` is the ground truth of the step: rewards and labels may use it,
+    observations never hold any of it.
+    """
+
+    def __init__(
+        self,
+        num_envs: int = 64,
+        scenario: str | Path = "drawn",
+        controller: str = "nvc-cc",
+        reward: str | rewards.Reward = "nvc-cc",
+        *,
+        options: Mapping[str, Any] | None = None,
+        traces: Iterable[str | Path] = (),
+        clips: Iterable[str | Path] = (),
+        duration_s: float | None = None,
+        threads: int = 0,
+        seed: int = 0,
+        **_ignored: Any,
+    ) -> None:
+        changes = dict(options or {})
+        if duration_s is not None:
+            changes["duration_s"] = duration_s
+        made = plan.make(scenario, options=changes, trace_specs=traces, clip_specs=clips)
+        made.controllers[:] = [{"name": controller, "config": {"policy": "hand"}}]
+        self._batch = _core.CallBatch(made.to_json(), num_envs, seed, threads)
+        self.num_envs = num_envs
+        self.metadata = {"autoreset_mode": AutoresetMode.SAME_STEP, "render_modes": []}
+        self.render_mode = None
+        self.controller = controller
+        self._reward = rewards.named(reward)
+        self._set_spaces()
+        width = self._batch.width
+        self._observations: Array = np.zeros((num_envs, width), np.float32)
+        self._final: Array = np.zeros((num_envs, width), np.float32)
+        self._rows: Array = np.zeros((num_envs, len(_core.CallBatch.columns())), np.float32)
+        self._truncated = np.zeros(num_envs, np.bool_)
+        self._terminated = np.zeros(num_envs, np.bool_)
+        self._next_seed = seed
+        self.intervals = Intervals(self._rows)
+
+    def _set_spaces(self) -> None:
+        spaces = gymnasium.spaces
+        batch = self._batch
+        self.single_observation_space = spaces.Box(-1e4, 1e4, (batch.width,), np.float32)
+        if batch.choices is not None:
+            self.single_action_space: gymnasium.Space = spaces.Discrete(batch.choices)
+        else:
+            low, high = batch.action_range
+            self.single_action_space = spaces.Box(low, high, (1,), np.float32)
+        self.observation_space = gymnasium.vector.utils.batch_space(self.single_observation_space, self.num_envs)
+        self.action_space = gymnasium.vector.utils.batch_space(self.single_action_space, self.num_envs)
+
+    @property
+    def features(self) -> list[str]:
+        """One interval's features by name; an observation is :attr:`history` of them, the oldest first."""
+        return self._batch.features
+
+    @property
+    def history(self) -> int:
+        """How many intervals an observation holds."""
+        return self._batch.history
+
+    @property
+    def feature_width(self) -> int:
+        """How many numbers a feature is."""
+        return self._batch.feature_width
+
+    def reset(
+        self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Array, dict[str, Any]]:
+        """Begin all calls anew. The same seed gives the same calls; none gives other ones than before."""
+        if isinstance(seed, list):
+            seed = seed[0]
+        super().reset(seed=seed, options=options)
+        self._next_seed = self._next_seed + 1 if seed is None else seed
+        self._batch.reset(self._next_seed, self._observations)
+        if hasattr(self._reward, "reset"):
+            self._reward.reset(np.ones(self.num_envs, np.bool_))
+        return self._observations, {}
+
+    def step(self, actions: Any) -> tuple[Array, Array, NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]:
+        """Answer each call; (observations, rewards, terminated, truncated, info)."""
+        answers = np.ascontiguousarray(actions, np.float32).reshape(-1)
+        if len(answers) != self.num_envs:
+            raise Error(f"actions: {len(answers)} for {self.num_envs} calls")
+        self._batch.step(answers, self._observations, self._final, self._rows, self._truncated)
+        reward = self._reward(self.intervals)
+        info: dict[str, Any] = {"intervals": self.intervals}
+        if self._truncated.any():
+            info["final_obs"] = self._final
+            info["_final_obs"] = self._truncated
+            if hasattr(self._reward, "reset"):
+                self._reward.reset(self._truncated)
+        return self._observations, reward, self._terminated, self._truncated, info
+
+    def close_extras(self, **kwargs: Any) -> None:
+        """There is nothing to close."""
