@@ -35,7 +35,7 @@ PARTS: dict[str, set[str]] = {
     "chart": set(),
     "report": {"eval.stats"},  # reads run folders and nothing else
     "train": {"envs"},
-    "envs": {"_core"},
+    "envs": {"_core", "plan"},
     "eval": {"_core"},
     "eval.stats": set(),  # arithmetic on what a report read
 }

@@ -57,8 +57,8 @@ def nvc_cc_seconds(intervals: Intervals) -> Array:
 def aurora(intervals: Intervals) -> Array:
     """[nvc-cc] eq. (2): 120 throughput - 1000 latency - 2000 loss, over 300.
 
-    Throughput "in kbps" would drown the rest three hundredfold; in Mbit/s the three weigh alike. The divisor is ours: it
-    makes a good interval about one, and changes no optimum.
+    Throughput "in kbps" would drown the rest three hundredfold; in Mbit/s the three weigh alike. The divisor is
+    ours: it makes a good interval about one, and changes no optimum.
     """
     throughput = intervals.mbps("receiver_rate")
     value = 120.0 * throughput - 1000.0 * intervals.seconds("rtt") - 2000.0 * intervals["loss_ratio"]

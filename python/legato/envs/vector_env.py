@@ -22,14 +22,14 @@ Array = NDArray[np.float32]
 class CallVectorEnv(VectorEnv):
     """``num_envs`` calls of one scenario, each with a network, clip and seed of its own.
 
-    A step answers each call's next decision and runs to the one after; what is given by it may be overwritten by the next
-    step. A call ends by running out of time: it is truncated, never terminated, and ``info["final_obs"]`` has what
-    its controller would have seen, for bootstrapping; another call begins in its place in the same step.
+    A step answers each call's next decision and runs to the one after; the next step overwrites what it gave. A
+    call ends by running out of time: it is truncated, never terminated, and ``info["final_obs"]`` has what its controller
+    would have seen, for bootstrapping; another call begins in its place in the same step.
 
-    ``scenario`` is a file or the name of a shipped one, ``options`` changes keys of it; ``controller`` names the learned
-    controller whose observation and action these are; ``reward`` is a name of :mod:`legato.envs.rewards` or a
-    function of :class:`Intervals`. ``info["intervals"]`` is the ground truth of the step: rewards and labels may use it,
-    observations never hold any of it.
+    ``scenario`` is a file or the name of a shipped one, ``options`` changes keys of it; ``controller`` names the
+    learned controller whose observation and action these are; ``reward`` is a name of :mod:`legato.envs.rewards`
+    or a function of :class:`Intervals`. ``info["intervals"]`` is the ground truth of the step: rewards and labels
+    may use it, observations never hold any of it.
     """
 
     def __init__(
