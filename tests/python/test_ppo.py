@@ -15,6 +15,7 @@ from legato.train import a2c, ppo  # noqa: E402
 from legato.train.actor_critic import NO_STATE, ActorCritic  # noqa: E402
 from legato.train.distributions import Categorical, Gaussian  # noqa: E402
 from legato.train.evaluation import evaluate  # noqa: E402
+from legato.train.flat import FlatAdam  # noqa: E402
 from legato.train.schedule import at  # noqa: E402
 from toy_link import MOVES, ToyLink, dense, remembering_network, small_network  # noqa: E402
 
@@ -33,7 +34,7 @@ def trained(env: ToyLink, layers: Any, settings: Any = SMALL, seed: int = 1, lea
 
 
 def weights_of(one: Any) -> np.ndarray:
-    return one.weights.detach().numpy().copy()
+    return one.adam.weights.numpy().copy()
 
 
 # --- arithmetic -------------------------------------------------------------------------------------------------------
@@ -144,8 +145,8 @@ def test_the_gradient_is_what_autograd_finds(choices: bool, clip_value: float | 
         *torch.randn(3, r.obs.shape[0] * 16),
     )
     one._gradient(batch, 0.2, 0.03)
-    by_hand = one.weights.grad.clone()
-    one.weights.grad.zero_()
+    by_hand = one.adam.gradient.clone()
+    one.adam.gradient.zero_()
     out, judged, _ = one.agent(batch.obs, NO_STATE)
     distribution = one.agent.distribution
     ratio = (distribution.log_prob(out, batch.actions) - batch.log_probs).exp()
@@ -156,7 +157,7 @@ def test_the_gradient_is_what_autograd_finds(choices: bool, clip_value: float | 
         error = torch.max(error, (held - batch.targets).square())
     (policy + 0.5 * 0.5 * error.mean() - 0.03 * distribution.entropy(out)).sum().backward()
     assert by_hand.abs().max() > 1e-3
-    torch.testing.assert_close(by_hand, one.weights.grad, rtol=1e-4, atol=1e-6)
+    torch.testing.assert_close(by_hand, one.adam.gradient, rtol=1e-4, atol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -173,6 +174,26 @@ def test_probabilities_are_those_of_torchs_distributions(distribution: Any, outp
         expected = reference.log_prob(action)
     torch.testing.assert_close(distribution.log_prob(out, action), expected)
     torch.testing.assert_close(distribution.entropy(out).detach().squeeze(), reference.entropy().mean())
+
+
+def test_a_step_of_adam_is_torchs() -> None:
+    # [kingma2015]
+    torch.manual_seed(1)
+    ours, theirs = torch.nn.Linear(3, 2), torch.nn.Linear(3, 2)
+    theirs.load_state_dict(ours.state_dict())
+    adam = FlatAdam(ours, adam_betas=(0.8, 0.99), adam_epsilon=1e-5)
+    reference = torch.optim.Adam(theirs.parameters(), lr=0.01, betas=(0.8, 0.99), eps=1e-5)
+    for _ in range(5):
+        obs = torch.randn(7, 3)
+        ours(obs).square().mean().backward()
+        adam.clip(0.1)
+        adam.step(0.01)
+        reference.zero_grad()
+        theirs(obs).square().mean().backward()
+        torch.nn.utils.clip_grad_norm_(theirs.parameters(), 0.1)
+        reference.step()
+    torch.testing.assert_close(ours.weight, theirs.weight)
+    torch.testing.assert_close(ours.bias, theirs.bias)
 
 
 def test_the_critics_units_change_and_its_values_do_not() -> None:
@@ -262,6 +283,7 @@ def test_actor_critic_learns_the_toy_link_too() -> None:
     assert evaluate(one.agent, ToyLink(100, choices=True), 9)["reward"] > 0.85
 
 
+@pytest.mark.slow
 def test_what_must_be_remembered_is_learned_by_a_network_that_remembers() -> None:
     """The decisions that move see nothing; how far to move was shown to the one before."""
     scores = {}

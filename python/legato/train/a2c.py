@@ -15,8 +15,7 @@ from math import nan
 import torch
 from torch import Tensor
 
-from legato.train.flat import clip_norm_
-from legato.train.ppo import Ppo, explained_variance, generalized_advantages, squared_value_loss
+from legato.train.ppo import Ppo, backward, explained_variance, generalized_advantages, squared_value_loss
 from legato.train.schedule import Schedule, at
 
 
@@ -34,7 +33,6 @@ class Settings:
     value_weight: float = 0.5
     entropy_weight: Schedule = 0.01
     max_gradient_norm: float = 0.5
-    reward_scale: float = 1.0
     action_std: Schedule | None = None
     initial_action_std: float = 0.5
     adam_betas: tuple[float, float] = (0.9, 0.999)
@@ -67,7 +65,6 @@ class A2c(Ppo):
         self.agent.take_returns(returns)
         advantages = advantages / self.agent.return_std  # in the critic's units: rewards of any size are alike
         distribution = self.agent.distribution
-        self.weights.grad.zero_()
         out, judged, _ = self.agent(r.obs, r.hidden, r.starts)
         with torch.no_grad():
             # Loss: -mean(A log p), so that a log-probability's slope is -A / count.
@@ -78,9 +75,10 @@ class A2c(Ppo):
             )
             targets = self.agent.to_judgement(returns)
             value_loss, value_slope = squared_value_loss(judged, targets, judged, None)
-        torch.autograd.backward((out, judged), (slope, value_slope * s.value_weight))
-        clip_norm_(self.weights, s.max_gradient_norm)
-        self.optimiser.step()
+        backward(out, slope, judged, value_slope * s.value_weight)
+        learning_rate = at(s.learning_rate, share_done)
+        self.adam.clip(s.max_gradient_norm)
+        self.adam.step(learning_rate)
         self.check_finite("loss", torch.stack((policy_loss, value_loss)))
         return {
             "policy_loss": float(policy_loss),
@@ -89,7 +87,7 @@ class A2c(Ppo):
             "kl": nan,
             "explained_variance_ratio": explained_variance(r.values, returns),
             "action_std": self.agent.action_std(),
-            "learning_rate": self.optimiser.param_groups[0]["lr"],
+            "learning_rate": learning_rate,
         }
 
 

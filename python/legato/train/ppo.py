@@ -9,8 +9,8 @@ Two readings that training controllers hangs on:
 
 - A call that ran out of time is *truncated*: the next value is that of ``info["final_obs"]``. Only a *terminated*
   episode is worth nothing afterwards.
-- Observations and rewards are never normalised by running statistics: what is deployed would lack them. Rewards take
-  a fixed factor, ``reward_scale``; observations are scaled where they are defined, in Rust.
+- Observations are never normalised by running statistics, which a deployed policy would lack: they are scaled where
+  they are defined, in Rust. The size of rewards is the critic's business (actor_critic.py).
 
 Of [schulman2017] what is missing: the KL-penalty variant, and parallel actors that share nothing (ours step at once).
 """
@@ -29,7 +29,7 @@ from torch import Tensor
 
 from legato.errors import TrainingError
 from legato.train.actor_critic import NO_STATE, ActorCritic, Hidden
-from legato.train.flat import clip_norm_, flatten
+from legato.train.flat import FlatAdam
 from legato.train.schedule import Schedule, at
 
 
@@ -62,7 +62,6 @@ class Settings:
     normalise_advantages: bool = True
     target_kl: float | None = None
     """A round's epochs end early once the policy has moved by this much."""
-    reward_scale: float = 1.0
     action_std: Schedule | None = None
     """Standard deviation of a continuous action; ``None``: learned, the same in every state."""
     initial_action_std: float = 0.5
@@ -145,10 +144,7 @@ class Ppo:
             learn_std=settings.action_std is None,
             random=self.random,
         )
-        self.weights = flatten(self.agent)
-        self.optimiser = torch.optim.Adam(
-            [self.weights], lr=0.0, betas=settings.adam_betas, eps=settings.adam_epsilon, fused=True
-        )
+        self.adam = FlatAdam(self.agent, adam_betas=settings.adam_betas, adam_epsilon=settings.adam_epsilon)
         self.discrete = isinstance(env.single_action_space, Discrete)
         features = int(np.prod(env.single_observation_space.shape))
         self.rollout = Rollout(settings.rollout, settings.envs, features, discrete=self.discrete)
@@ -166,15 +162,13 @@ class Ppo:
     def iterate(self) -> dict[str, float]:
         """Play one round and learn from it; the round's figures by name."""
         share_done = self.rounds_done / self.settings.rounds
-        for group in self.optimiser.param_groups:
-            group["lr"] = at(self.settings.learning_rate, share_done)
         if self.settings.action_std is not None:
             self.agent.distribution.fix(at(self.settings.action_std, share_done))
         last_value = self.play()
         self.check_finite("reward", self.rollout.rewards)
         figures = self.learn(last_value, share_done)
         self.rounds_done += 1
-        figures["reward"] = float(self.rollout.rewards.mean()) / self.settings.reward_scale
+        figures["reward"] = float(self.rollout.rewards.mean())
         return figures
 
     @torch.no_grad()
@@ -192,7 +186,6 @@ class Ppo:
             obs, reward, terminated, truncated, info = self.env.step(self.agent.to_env(action))
             self._obs.copy_(torch.from_numpy(obs))
             r.rewards[t] = torch.from_numpy(np.asarray(reward, dtype=np.float32))
-            r.rewards[t] *= self.settings.reward_scale
             ended = terminated | truncated
             self._starts = r.done[t] = torch.from_numpy(ended)
             r.final_values[t] = 0.0
@@ -218,13 +211,14 @@ class Ppo:
         judged, targets = self.agent.to_judgement(r.values), self.agent.to_judgement(returns)
         whole = Batch(r.obs, r.actions, r.log_probs, judged, advantages, targets, r.hidden, r.starts)
         clip, entropy_weight = at(s.clip, share_done), at(s.entropy_weight, share_done)
+        learning_rate = at(s.learning_rate, share_done)
         losses: list[Tensor] = []
         epochs = 0
         while epochs < s.epochs:
             for batch in self._minibatches(whole):
                 losses.append(self._gradient(batch, clip, entropy_weight))
-                clip_norm_(self.weights, s.max_gradient_norm)
-                self.optimiser.step()
+                self.adam.clip(s.max_gradient_norm)
+                self.adam.step(learning_rate)
             epochs += 1
             if s.target_kl is not None and self._moved(whole, clip)[0] > s.target_kl:
                 break
@@ -239,7 +233,7 @@ class Ppo:
             "clipped_ratio": clipped,
             "explained_variance_ratio": explained_variance(r.values, returns),
             "action_std": self.agent.action_std(),
-            "learning_rate": self.optimiser.param_groups[0]["lr"],
+            "learning_rate": learning_rate,
             "epochs": float(epochs),
         }
 
@@ -248,8 +242,7 @@ class Ppo:
     def tensors(self) -> dict[str, Tensor]:
         """All there is to save between two calls of :meth:`begin`, with :meth:`facts`."""
         tensors = {f"agent.{name}": tensor for name, tensor in self.agent.state_dict().items()}
-        for name, tensor in self.optimiser.state.get(self.weights, {}).items():
-            tensors[f"adam.{name}"] = tensor
+        tensors |= {f"adam.{name}": tensor for name, tensor in self.adam.tensors().items()}
         return {**tensors, "random": self.random.get_state()}
 
     def facts(self) -> dict[str, Any]:
@@ -258,31 +251,30 @@ class Ppo:
 
     def restore(self, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> None:
         """Become what was saved; the next call must be :meth:`begin`."""
-        below = {"agent": {}, "adam": {}}
+        below: dict[str, dict[str, Tensor]] = {"agent": {}, "adam": {}}
         for name, tensor in tensors.items():
             kind, _, rest = name.partition(".")
             if kind in below:
                 below[kind][rest] = tensor
         self.agent.load_state_dict(below["agent"])
-        if below["adam"]:
-            self.optimiser.state[self.weights] = {name: tensor.clone() for name, tensor in below["adam"].items()}
+        self.adam.restore(below["adam"])
         self.random.set_state(tensors["random"])
         self.rounds_done = int(facts["rounds_done"])
 
     # --- its parts --------------------------------------------------------------------------------------------------
 
     def _gradient(self, batch: Batch, clip: float, entropy_weight: float) -> Tensor:
-        """Put the loss's gradient into ``self.weights.grad``; the policy's loss, the critic's, the entropy."""
-        self.weights.grad.zero_()
+        """Put the loss's gradient into ``self.adam.gradient``; the policy's loss, the critic's, the entropy."""
+        s = self.settings
         out, judged, _ = self.agent(batch.obs, batch.hidden, batch.starts)
         distribution = self.agent.distribution
         with torch.no_grad():  # by hand as far as the networks' outputs, by torch from there
             log_ratio = distribution.log_prob(out, batch.actions) - batch.log_probs
             policy_loss, log_prob_slope = clipped_policy_loss(log_ratio, batch.advantages, clip)
             out_slope = distribution.slope(out, batch.actions, log_prob_slope, -entropy_weight)
-            value_loss, value_slope = squared_value_loss(judged, batch.targets, batch.judged, self.settings.clip_value)
+            value_loss, value_slope = squared_value_loss(judged, batch.targets, batch.judged, s.clip_value)
             parts = torch.stack((policy_loss, value_loss, distribution.entropy(out)))
-        torch.autograd.backward((out, judged), (out_slope, value_slope * self.settings.value_weight))
+        backward(out, out_slope, judged, value_slope * s.value_weight)
         return parts
 
     def _minibatches(self, whole: Batch) -> Iterator[Batch]:
@@ -323,9 +315,7 @@ class Ppo:
         value = float(values[~finite][0])
         raise TrainingError(
             f"{what} is {value} in {where}",
-            "the reward function divides by something that was zero"
-            if what == "reward"
-            else "a smaller learning_rate, or a reward_scale that brings returns near 1",
+            "the reward function divides by something that was zero" if what == "reward" else "a smaller learning_rate",
         )
 
 
@@ -394,6 +384,14 @@ def squared_value_loss(
     return 0.5 * error.square().mean(), error / error.numel()
 
 
+def backward(out: Tensor, out_slope: Tensor, judged: Tensor, value_slope: Tensor) -> None:
+    """Take a loss's slopes at the networks' outputs to their weights.
+
+    As the slope of a sum of products: to hand them to torch.autograd as they are loads sympy, a second's work.
+    """
+    (out.flatten() @ out_slope.flatten() + judged.flatten() @ value_slope.flatten()).backward()
+
+
 def explained_variance(values: Tensor, returns: Tensor) -> float:
     """1: the critic foresaw every return; 0: no better than their mean."""
     variance = float(returns.var())
@@ -405,6 +403,7 @@ __all__ = [
     "Ppo",
     "Rollout",
     "Settings",
+    "backward",
     "clipped_policy_loss",
     "explained_variance",
     "generalized_advantages",

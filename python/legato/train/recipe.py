@@ -91,6 +91,12 @@ class Recipe:
         return ALGORITHMS[type(settings)](env, self.layers, settings, seed)
 
 
+def dense(name: str, source: str, inputs: int, outputs: int, activation: str) -> dict[str, Any]:
+    """A line of a layer table: a dense layer that takes all of one other."""
+    sizes = {"inputs": inputs, "outputs": outputs}
+    return {"name": name, "kind": "dense", "from": [source], **sizes, "activation": activation}
+
+
 def names() -> list[str]:
     """Every recipe there is: a file each in train/recipes."""
     folder = Path(__file__).with_name("recipes")
@@ -118,4 +124,4 @@ def load(name: str) -> Recipe:
     return importlib.import_module(f"legato.train.recipes.{name.replace('-', '_')}").RECIPE
 
 
-__all__ = ["ALGORITHMS", "Curriculum", "Learner", "Recipe", "Situation", "load", "names"]
+__all__ = ["ALGORITHMS", "Curriculum", "Learner", "Recipe", "Situation", "dense", "load", "names"]
