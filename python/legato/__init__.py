@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from legato.errors import ControllerError, Error, ProfileError, RunFolderError, ScenarioError, TraceError
+from legato.errors import ControllerError, Error, PolicyError, ProfileError, RunFolderError, ScenarioError, TraceError
 
 if TYPE_CHECKING:
     from legato._core import Trace
@@ -160,6 +160,7 @@ def __getattr__(name: str) -> Any:
 __all__ = [
     "ControllerError",
     "Error",
+    "PolicyError",
     "ProfileError",
     "RunFolderError",
     "ScenarioError",

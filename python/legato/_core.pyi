@@ -46,6 +46,24 @@ def resolve_scenario(text: str, path: str) -> str:
     """A scenario with every default written out, as TOML. `path` is where `text` comes from, for messages."""
 
 @final
+class Policy:
+    """A trained policy on the engine that calls use: one observation at a time."""
+
+    def __new__(cls, toml: str, weights: bytes, file: str = "policy.toml") -> Policy: ...
+    def act(self, observation: npt.NDArray[np.float32]) -> float:
+        """The decision on an observation of float32, NaN where none could be made."""
+    def outputs(self, observation: npt.NDArray[np.float32]) -> list[float]:
+        """The outputs of the last layer for an observation of float32; a network that remembers goes on a step."""
+    def reset(self) -> None:
+        """Forget all that came before: a new call begins."""
+    @property
+    def inputs(self) -> int:
+        """Values of an observation."""
+    @property
+    def parameters(self) -> int:
+        """Weights of all layers together."""
+
+@final
 class Sweep:
     """The calls of a plan, made into a run folder on threads of its own."""
 

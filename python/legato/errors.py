@@ -40,6 +40,10 @@ class ControllerError(Error):
     """A controller: no such name, an unknown or impossible parameter."""
 
 
+class PolicyError(Error):
+    """A trained policy: an unknown key, another layout, weights that do not fit or are no numbers."""
+
+
 class RunFolderError(Error):
     """A run folder: missing, incomplete, written by another format or for another plan."""
 
@@ -51,6 +55,7 @@ class TrainingError(Error):
 __all__ = [
     "ControllerError",
     "Error",
+    "PolicyError",
     "ProfileError",
     "RunFolderError",
     "ScenarioError",

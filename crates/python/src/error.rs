@@ -8,6 +8,7 @@ mod classes {
     use pyo3::import_exception;
     import_exception!(legato.errors, ControllerError);
     import_exception!(legato.errors, Error);
+    import_exception!(legato.errors, PolicyError);
     import_exception!(legato.errors, ProfileError);
     import_exception!(legato.errors, RunFolderError);
     import_exception!(legato.errors, ScenarioError);
@@ -31,6 +32,11 @@ pub(crate) fn sim_error(error: SimError) -> PyErr {
 #[cfg(feature = "encoders")]
 pub(crate) fn profile_error(message: impl Into<String>) -> PyErr {
     classes::ProfileError::new_err(message.into())
+}
+
+/// A `legato.PolicyError`: a trained policy.
+pub(crate) fn policy_error(problem: impl ToString) -> PyErr {
+    classes::PolicyError::new_err(problem.to_string())
 }
 
 /// A `legato.TraceError`: a trace of capacity.

@@ -7,6 +7,7 @@ mod batch;
 mod codec;
 mod controllers;
 mod error;
+mod policy;
 mod sweep;
 mod traces;
 
@@ -22,6 +23,8 @@ mod _core {
     use super::codec::{EncoderModel, OpenH264Stream, picture_quality, profile_mean_size};
     #[pymodule_export]
     use super::controllers::controllers;
+    #[pymodule_export]
+    use super::policy::Policy;
     #[pymodule_export]
     use super::sweep::{Sweep, resolve_scenario};
     #[pymodule_export]

@@ -1,34 +1,91 @@
-"""A trained policy as files: policy.toml and weights.safetensors. Missing: ONNX."""
+"""A trained policy as files: policy.toml, weights.safetensors and policy.onnx. Never pickle.
+
+The first two are what Legato runs; the third says the same to everyone else. What is written is read back by the
+native engine before it counts as written, so a policy folder that exists can be loaded.
+"""
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import tomli_w
-from safetensors.torch import save_file
-from torch import Tensor
+from safetensors import SafetensorError
+from safetensors.numpy import load, save
+
+from legato import _core
+from legato.errors import PolicyError
+from legato.train import onnx_graph
+from legato.train.network import Layer
+
+FORMAT = 1
+MANIFEST, WEIGHTS, ONNX = "policy.toml", "weights.safetensors", "policy.onnx"
 
 
 def write(
-    folder: Path, manifest: Mapping[str, Any], layers: Sequence[Mapping[str, Any]], tensors: Mapping[str, Tensor]
+    folder: Path,
+    manifest: Mapping[str, Any],
+    layers: Sequence[Layer],
+    tensors: Mapping[str, Any],
+    *,
+    onnx: bool = True,
 ) -> None:
     """Write a policy.
 
     Args:
-        folder: made if absent.
+        folder: made if absent; files of a policy there before are replaced.
         manifest: ``controller``, ``observation``, ``action``, and ``trained``, as in policy.toml.
         layers: the layer table.
-        tensors: the weights by ``layer.tensor``.
+        tensors: the weights by ``layer.tensor``, torch's or numpy's.
+        onnx: write policy.onnx too.
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    save_file({n: t.detach().clone().contiguous() for n, t in tensors.items()}, folder / "weights.safetensors")
-    whole = {"format": 1, **{k: v for k, v in manifest.items() if k != "trained"}}
-    whole["network"] = {"weights": "weights.safetensors", "layers": [dict(layer) for layer in layers]}
+    arrays = {name: _array(tensor) for name, tensor in tensors.items()}
+    whole = {"format": FORMAT, **{key: value for key, value in manifest.items() if key != "trained"}}
+    whole["network"] = {"weights": WEIGHTS, "layers": [dict(layer) for layer in layers]}
     if "trained" in manifest:
         whole["trained"] = dict(manifest["trained"])
-    (folder / "policy.toml").write_text(tomli_w.dumps(whole), encoding="utf-8")
+    text, weights = tomli_w.dumps(whole), save(arrays)
+    loaded = _core.Policy(text, weights, str(folder / MANIFEST))
+    files = {MANIFEST: text.encode(), WEIGHTS: weights}
+    if onnx:
+        files[ONNX] = onnx_graph.model(layers, loaded.inputs, arrays).SerializeToString()
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, content in files.items():
+        # Whoever reads meanwhile finds the old file or the new one.
+        unfinished = folder / f"{name}.part"
+        unfinished.write_bytes(content)
+        unfinished.replace(folder / name)
 
 
-__all__ = ["write"]
+def read(folder: Path) -> tuple[dict[str, Any], list[dict[str, Any]], dict[str, npt.NDArray[np.float32]]]:
+    """Manifest (without ``network``), layer table and weights of a policy folder, checked by the native engine.
+
+    Args:
+        folder: with policy.toml and the weights it names.
+    """
+    path = folder / MANIFEST
+    try:
+        text = path.read_text(encoding="utf-8")
+        manifest = tomllib.loads(text)
+        weights = (folder / Path(str(manifest["network"]["weights"])).name).read_bytes()
+        _core.Policy(text, weights, str(path))
+        tensors = load(weights)
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, SafetensorError) as error:
+        raise PolicyError(f"{path}: {error}") from None
+    except (KeyError, TypeError):
+        raise PolicyError(f"{path}: network.weights: missing") from None
+    layers = manifest.pop("network")["layers"]
+    return manifest, layers, tensors
+
+
+def _array(tensor: Any) -> npt.NDArray[np.float32]:
+    if hasattr(tensor, "detach"):
+        tensor = tensor.detach().cpu().numpy()
+    return np.ascontiguousarray(tensor, dtype=np.float32)
+
+
+__all__ = ["FORMAT", "MANIFEST", "ONNX", "WEIGHTS", "read", "write"]

@@ -1,11 +1,14 @@
 """The networks of ``policy.toml``, in torch: built from the same layer table that the native engine reads.
 
-Tensors have the names and layouts of the weights file (``hidden1.weight``, ``memory.weight_ih``), so that what was
-trained is what is deployed. Missing here: convolutions, slices of the observation, and several sources of a layer.
+Every kind of layer the engine has: dense, GRU and convolutions of one and two dimensions, over slices of the
+observation and of earlier layers. Tensors have the names and layouts of the weights file (``hidden1.weight``,
+``memory.weight_ih``), so that what was trained is what is deployed.
 """
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -13,15 +16,22 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from legato.errors import TrainingError
+from legato.errors import PolicyError
 
-_ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
-    "leaky_relu": lambda x: functional.leaky_relu(x, 0.01),
-    "linear": lambda x: x,
-    "relu": functional.relu,
-    "sigmoid": torch.sigmoid,
-    "softmax": lambda x: x.softmax(-1),
-    "tanh": torch.tanh,
+Layer = Mapping[str, Any]
+
+LEAKY_SLOPE = 0.01
+"""Of ``leaky_relu`` where the table names none."""
+
+_SOURCE = re.compile(r"(?P<name>\w+)(?:\[(?P<start>\d+):(?P<end>\d+)\])?")
+
+_ACTIVATIONS: dict[str, Callable[[Tensor, float], Tensor]] = {
+    "leaky_relu": lambda x, slope: functional.leaky_relu(x, slope),
+    "linear": lambda x, _: x,
+    "relu": lambda x, _: functional.relu(x),
+    "sigmoid": lambda x, _: torch.sigmoid(x),
+    "softmax": lambda x, _: x.softmax(-1),
+    "tanh": lambda x, _: torch.tanh(x),
 }
 
 
@@ -29,21 +39,14 @@ class Network(nn.Module):
     """A network of a layer table; its last layer is the output.
 
     Args:
-        layers: tables with ``name``, ``kind``, ``from``, ``inputs``, ``outputs`` and ``activation``.
+        layers: tables as ``[[network.layers]]`` of policy.toml has them; no ``activation`` is ``linear``.
     """
 
-    def __init__(self, layers: Sequence[Mapping[str, Any]]) -> None:
+    def __init__(self, layers: Sequence[Layer]) -> None:
         super().__init__()
         self.layers = [dict(layer) for layer in layers]
         self.last: str = self.layers[-1]["name"]
-        self.by_name = nn.ModuleDict()
-        for layer in self.layers:
-            if layer["kind"] not in ("dense", "gru") or len(layer["from"]) != 1 or "[" in layer["from"][0]:
-                raise TrainingError(
-                    f"layer {layer['name']}: kind {layer['kind']} from {layer['from']} cannot be trained"
-                )
-            kind = nn.Linear if layer["kind"] == "dense" else nn.GRU
-            self.by_name[layer["name"]] = kind(layer["inputs"], layer["outputs"])
+        self.parts = nn.ModuleList(_part(layer) for layer in self.layers)
         self._state = sum(layer["outputs"] for layer in self.layers if layer["kind"] == "gru")
 
     @property
@@ -53,37 +56,125 @@ class Network(nn.Module):
 
     def tensors(self) -> dict[str, Tensor]:
         """The weights, by ``layer.tensor`` as in the weights file."""
-        return {name.removesuffix("_l0"): tensor for name, tensor in self.by_name.named_parameters()}
+        return {
+            f"{layer['name']}.{name.removesuffix('_l0')}": tensor
+            for layer, part in zip(self.layers, self.parts, strict=True)
+            for name, tensor in part.named_parameters()
+        }
+
+    @torch.no_grad()
+    def load(self, tensors: Mapping[str, Any]) -> None:
+        """Take the weights of a file, all of them or an error.
+
+        Args:
+            tensors: by ``layer.tensor``; arrays or tensors.
+        """
+        own = self.tensors()
+        if strays := sorted(own.keys() ^ tensors.keys()):
+            raise PolicyError(f"weights: {strays[0]}: a layer lacks it or no layer has it")
+        for name, tensor in own.items():
+            given = torch.as_tensor(tensors[name])
+            if given.shape != tensor.shape:
+                raise PolicyError(f"weights: {name}: shape {tuple(given.shape)}, {tuple(tensor.shape)} is needed")
+            tensor.copy_(given)
 
     def initial(self, sequences: int) -> Tensor | None:
         """The state that episodes begin with, ``(N, H)``; ``None`` for a network that does not remember."""
-        return torch.zeros(sequences, self._state) if self._state else None
+        if not self._state:
+            return None
+        return torch.zeros(sequences, self._state, device=next(self.parameters()).device)
 
-    def forward(self, obs: Tensor, hidden: Tensor | None, starts: Tensor | None = None) -> tuple[Tensor, Tensor | None]:
+    def forward(
+        self, obs: Tensor, hidden: Tensor | None = None, starts: Tensor | None = None
+    ) -> tuple[Tensor, Tensor | None]:
         """Outputs and the state afterwards.
 
         Args:
             obs: ``(N, F)``, one step; or ``(T, N, F)``, sequences.
-            hidden: the state before, ``(N, H)``.
+            hidden: the state before, ``(N, H)``; ``None`` begins anew.
             starts: ``(T, N)``, where episodes begin: from an empty state. For sequences only.
         """
+        if hidden is None and self._state:
+            hidden = self.initial(obs.shape[-2])
         known = {"observation": obs}
         begin, after = 0, []
-        for layer in self.layers:
-            x, module = known[layer["from"][0]], self.by_name[layer["name"]]
+        for layer, part in zip(self.layers, self.parts, strict=True):
+            x = _gathered(layer["from"], known)
             if layer["kind"] == "gru":
                 before = hidden[:, begin : begin + layer["outputs"]]
                 begin += layer["outputs"]
                 if obs.dim() == 2:
-                    x, last = through(module, x.unsqueeze(0), before, None)
+                    x, last = through(part, x.unsqueeze(0), before, None)
                     x = x[0]
                 else:
-                    x, last = through(module, x, before, starts)
+                    x, last = through(part, x, before, starts)
                 after.append(last)
+            elif layer["kind"] == "dense":
+                x = part(x)
             else:
-                x = module(x)
-            known[layer["name"]] = _ACTIVATIONS[layer["activation"]](x)
+                lead = x.shape[:-1]
+                x = part(x.reshape(-1, *_picture(layer))).reshape(*lead, -1)
+            activation = _ACTIVATIONS[layer.get("activation", "linear")]
+            known[layer["name"]] = activation(x, layer.get("slope", LEAKY_SLOPE))
         return known[self.last], torch.cat(after, -1) if after else None
+
+
+def sources(layer: Layer) -> list[tuple[str, slice]]:
+    """Where a layer takes its input: names, and which of the values."""
+    found = []
+    for text in layer["from"]:
+        match = _SOURCE.fullmatch(text)
+        if match is None:
+            raise PolicyError(f"layer {layer['name']}: from {text!r}: NAME or NAME[START:END] is needed")
+        start, end = match["start"], match["end"]
+        found.append((match["name"], slice(None) if start is None else slice(int(start), int(end))))
+    return found
+
+
+def outputs(layer: Layer) -> int:
+    """How many values a layer gives."""
+    if layer["kind"] in ("dense", "gru"):
+        return layer["outputs"]
+    _, *sides = _picture(layer)
+    kernel, padding = _pairs(layer)
+    places = (side + 2 * pad - size + 1 for side, pad, size in zip(sides, padding, kernel, strict=True))
+    return layer["filters"] * math.prod(places)
+
+
+def _part(layer: Layer) -> nn.Module:
+    name, kind, activation = layer["name"], layer["kind"], layer.get("activation", "linear")
+    sources(layer)
+    if activation not in _ACTIVATIONS:
+        raise PolicyError(f"layer {name}: activation {activation!r}: one of {', '.join(_ACTIVATIONS)} is needed")
+    if kind == "dense":
+        return nn.Linear(layer["inputs"], layer["outputs"])
+    if kind == "gru":
+        return nn.GRU(layer["inputs"], layer["outputs"])
+    if kind not in ("conv1d", "conv2d"):
+        raise PolicyError(f"layer {name}: kind {kind!r}: dense, gru, conv1d or conv2d is needed")
+    kernel, padding = _pairs(layer)
+    convolution = nn.Conv1d if kind == "conv1d" else nn.Conv2d
+    return convolution(layer["channels"], layer["filters"], kernel, padding=padding)
+
+
+def _gathered(texts: Sequence[str], known: Mapping[str, Tensor]) -> Tensor:
+    if len(texts) == 1 and texts[0] in known:  # the usual case, at no cost
+        return known[texts[0]]
+    pieces = [known[name][..., piece] for name, piece in sources({"name": "", "from": texts})]
+    return pieces[0] if len(pieces) == 1 else torch.cat(pieces, -1)
+
+
+def _picture(layer: Layer) -> tuple[int, ...]:
+    """Channels and sides of a convolution's input."""
+    sides = ("length",) if layer["kind"] == "conv1d" else ("height", "width")
+    return (layer["channels"], *(layer[side] for side in sides))
+
+
+def _pairs(layer: Layer) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Kernel and padding, a number for each side."""
+    if layer["kind"] == "conv1d":
+        return (layer["kernel"],), (layer.get("padding", 0),)
+    return tuple(layer["kernel"]), tuple(layer.get("padding", (0, 0)))
 
 
 def through(gru: nn.GRU, x: Tensor, hidden: Tensor, starts: Tensor | None) -> tuple[Tensor, Tensor]:
@@ -103,17 +194,17 @@ def through(gru: nn.GRU, x: Tensor, hidden: Tensor, starts: Tensor | None) -> tu
         return out, last[0]
     steps, sequences = starts.shape
     time, sequence = starts.nonzero().unbind(1)
-    row = torch.arange(steps).unsqueeze(1)
+    row = torch.arange(steps, device=x.device).unsqueeze(1)
     begun = x[(time + row).clamp(max=steps - 1), sequence]
     states = torch.cat((hidden, hidden.new_zeros(len(time), hidden.shape[1])))
     out, _ = gru(torch.cat((x, begun), 1), states.unsqueeze(0))
     # Which start each step follows; starts are numbered from 1 in order of time, 0 is none.
     follows = torch.zeros_like(starts, dtype=torch.int64)
-    follows[time, sequence] = torch.arange(1, len(time) + 1)
+    follows[time, sequence] = torch.arange(1, len(time) + 1, device=x.device)
     follows = follows.cummax(0).values
-    column = torch.where(follows > 0, sequences + follows - 1, torch.arange(sequences))
+    column = torch.where(follows > 0, sequences + follows - 1, torch.arange(sequences, device=x.device))
     out = out[row - torch.cat((time.new_zeros(1), time))[follows], column]
     return out, out[-1]
 
 
-__all__ = ["Network"]
+__all__ = ["LEAKY_SLOPE", "Layer", "Network", "outputs", "sources", "through"]

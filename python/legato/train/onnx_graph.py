@@ -1,0 +1,168 @@
+"""A policy as ONNX, written node by node from its layer table: nothing is traced, no name is made up.
+
+Inputs are ``observation`` (batch, F) and, for networks that remember, ``hidden`` (batch, H): the states of all
+GRUs behind each other. Outputs are ``outputs`` (batch, O) and ``hidden_after``. Weights keep the names they have in
+the weights file, except a GRU's: ONNX orders its gates differently and has a dimension for directions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from legato.train.network import LEAKY_SLOPE, Layer, sources
+
+if TYPE_CHECKING:
+    import onnx
+
+OPSET = 17
+_IR_VERSION = 9  # of that opset's time: runtimes of the last years read it
+_ACTIVATIONS = {"leaky_relu": "LeakyRelu", "relu": "Relu", "sigmoid": "Sigmoid", "softmax": "Softmax", "tanh": "Tanh"}
+
+Array = npt.NDArray[np.float32]
+
+
+def model(layers: Sequence[Layer], inputs: int, tensors: Mapping[str, Array]) -> onnx.ModelProto:
+    """The network of a layer table with its weights.
+
+    Args:
+        layers: as ``[[network.layers]]`` of policy.toml has them.
+        inputs: values of an observation.
+        tensors: the weights by ``layer.tensor``.
+    """
+    import onnx
+    from onnx import TensorProto, helper
+
+    graph = _Graph(tensors)
+    state = sum(layer["outputs"] for layer in layers if layer["kind"] == "gru")
+    begin, after = 0, []
+    for layer in layers:
+        x = graph.gathered(layer)
+        if layer["kind"] == "dense":
+            y = graph.node("Gemm", [x, *graph.weights(layer)], layer["name"], transB=1)
+        elif layer["kind"] == "gru":
+            before = graph.piece("hidden", slice(begin, begin + layer["outputs"]), layer["name"])
+            begin += layer["outputs"]
+            y = graph.gru(layer, x, before)
+            after.append(y)
+        else:
+            y = graph.convolution(layer, x)
+        graph.values[layer["name"]] = graph.activated(layer, y)
+    graph.node("Identity", [graph.values[layers[-1]["name"]]], "", output="outputs")
+    take = [("observation", inputs)]
+    give = [("outputs", _outputs(layers))]
+    if state:
+        graph.node("Concat", after, "", output="hidden_after", axis=1)
+        take.append(("hidden", state))
+        give.append(("hidden_after", state))
+    infos = [
+        [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["batch", size]) for name, size in side]
+        for side in (take, give)
+    ]
+    whole = helper.make_graph(graph.nodes, "policy", *infos, initializer=graph.initializers)
+    made = helper.make_model(whole, producer_name="legato", opset_imports=[helper.make_opsetid("", OPSET)])
+    made.ir_version = _IR_VERSION
+    onnx.checker.check_model(made, full_check=True)
+    return made
+
+
+def _outputs(layers: Sequence[Layer]) -> int:
+    from legato.train.network import outputs
+
+    return outputs(layers[-1])
+
+
+class _Graph:
+    """Nodes as they come, and which value each layer ends in."""
+
+    def __init__(self, tensors: Mapping[str, Array]) -> None:
+        self.tensors = tensors
+        self.nodes: list[Any] = []
+        self.initializers: list[Any] = []
+        self.values = {"observation": "observation"}
+
+    def node(
+        self, kind: str, inputs: Sequence[str], place: str, *, output: str | None = None, **attributes: Any
+    ) -> str:
+        from onnx import helper
+
+        name = output or f"{place}/{kind.lower()}_{len(self.nodes)}"
+        self.nodes.append(helper.make_node(kind, list(inputs), [name], name=name, **attributes))
+        return name
+
+    def constant(self, name: str, values: npt.NDArray[Any]) -> str:
+        from onnx import numpy_helper
+
+        self.initializers.append(numpy_helper.from_array(np.ascontiguousarray(values), name))
+        return name
+
+    def weights(self, layer: Layer) -> list[str]:
+        names = [f"{layer['name']}.weight", f"{layer['name']}.bias"]
+        return [self.constant(name, self.tensors[name]) for name in names]
+
+    def piece(self, value: str, which: slice, place: str) -> str:
+        if which == slice(None):
+            return value
+        ends = [
+            self.constant(f"{place}/{what}_{len(self.nodes)}", np.array([end], np.int64))
+            for what, end in (("start", which.start), ("end", which.stop), ("axis", 1))
+        ]
+        return self.node("Slice", [value, *ends], place)
+
+    def gathered(self, layer: Layer) -> str:
+        name = layer["name"]
+        pieces = [self.piece(self.values[source], which, name) for source, which in sources(layer)]
+        return pieces[0] if len(pieces) == 1 else self.node("Concat", pieces, name, axis=1)
+
+    def shaped(self, value: str, shape: Sequence[int], place: str) -> str:
+        """0 keeps a side as it is, the batch's here; -1 is what is left."""
+        to = self.constant(f"{place}/shape_{len(self.nodes)}", np.array(shape, np.int64))
+        return self.node("Reshape", [value, to], place)
+
+    def gru(self, layer: Layer, x: str, before: str) -> str:
+        """One step of a sequence of one. torch's gates r, z, n are ONNX's z, r, h."""
+        name, size = layer["name"], layer["outputs"]
+
+        def reordered(tensor: str) -> Array:
+            reset, update, new = np.split(self.tensors[f"{name}.{tensor}"], 3)
+            return np.concatenate((update, reset, new))[np.newaxis]
+
+        weights = self.constant(f"{name}/W", reordered("weight_ih"))
+        of_state = self.constant(f"{name}/R", reordered("weight_hh"))
+        bias = np.concatenate((reordered("bias_ih"), reordered("bias_hh")), axis=1)
+        biases = self.constant(f"{name}/B", bias)
+        first = self.constant(f"{name}/first", np.array([0], np.int64))
+        sequence = self.node("Unsqueeze", [x, first], name)
+        state = self.node("Unsqueeze", [before, first], name)
+        inputs = [sequence, weights, of_state, biases, "", state]
+        steps = self.node("GRU", inputs, name, hidden_size=size, linear_before_reset=1)
+        # (steps, directions, batch, size), of which the first two are one.
+        both = self.constant(f"{name}/first_two", np.array([0, 1], np.int64))
+        return self.node("Squeeze", [steps, both], name)
+
+    def convolution(self, layer: Layer, x: str) -> str:
+        name = layer["name"]
+        if layer["kind"] == "conv1d":
+            picture, padding = [layer["length"]], [layer.get("padding", 0)]
+        else:
+            picture, padding = [layer["height"], layer["width"]], list(layer.get("padding", (0, 0)))
+        x = self.shaped(x, [0, layer["channels"], *picture], name)
+        y = self.node("Conv", [x, *self.weights(layer)], name, pads=padding * 2)
+        return self.shaped(y, [0, -1], name)
+
+    def activated(self, layer: Layer, value: str) -> str:
+        activation = layer.get("activation", "linear")
+        if activation == "linear":
+            return value
+        attributes: dict[str, Any] = {}
+        if activation == "leaky_relu":
+            attributes["alpha"] = float(layer.get("slope", LEAKY_SLOPE))
+        elif activation == "softmax":
+            attributes["axis"] = 1
+        return self.node(_ACTIVATIONS[activation], [value], layer["name"], **attributes)
+
+
+__all__ = ["OPSET", "model"]
