@@ -9,13 +9,26 @@ import pytest
 
 from conftest import Legato
 
-VERBS = ("demo", "run", "compare", "report", "replay", "reproduce", "rtp-log", "profile", "traces", "controllers")
+VERBS = (
+    "demo",
+    "run",
+    "compare",
+    "report",
+    "replay",
+    "reproduce",
+    "rtp-log",
+    "profile",
+    "traces",
+    "controllers",
+    "policy",
+)
 SUBVERBS = (
     ("traces", "list"),
     ("traces", "show"),
     ("traces", "import"),
     ("controllers", "list"),
     ("controllers", "show"),
+    ("policy", "import"),
 )
 
 
@@ -27,7 +40,9 @@ def test_legato_alone_prints_its_help_and_is_content(legato: Legato):
         assert re.search(rf"^│ {verb} ", alone.stdout, re.MULTILINE), verb
 
 
-@pytest.mark.parametrize("verb", [(verb,) for verb in VERBS if verb not in ("traces", "controllers")] + [*SUBVERBS])
+@pytest.mark.parametrize(
+    "verb", [(verb,) for verb in VERBS if verb not in ("traces", "controllers", "policy")] + [*SUBVERBS]
+)
 def test_every_verb_explains_itself_with_an_example(legato: Legato, verb: tuple[str, ...]):
     shown = legato(*verb, "--help", env=None)
     assert shown.returncode == 0

@@ -17,6 +17,7 @@ from legato.cli import (
     conformance,
     controllers,
     demo,
+    policy,
     profile,
     replay,
     report,
@@ -53,6 +54,7 @@ app.command("train", help=train.HELP)(train.train)
 app.command("profile", help=profile.HELP)(profile.profile)
 app.add_typer(traces.app, name="traces")
 app.add_typer(controllers.app, name="controllers")
+app.add_typer(policy.app, name="policy")
 
 
 def _print_version(wanted: bool) -> None:

@@ -44,11 +44,7 @@ def write(
         onnx: write policy.onnx too.
     """
     arrays = {name: _array(tensor) for name, tensor in tensors.items()}
-    whole = {"format": FORMAT, **{key: value for key, value in manifest.items() if key != "trained"}}
-    whole["network"] = {"weights": WEIGHTS, "layers": [dict(layer) for layer in layers]}
-    if "trained" in manifest:
-        whole["trained"] = dict(manifest["trained"])
-    text, weights = tomli_w.dumps(whole), save(arrays)
+    text, weights = packed(manifest, layers, arrays)
     loaded = _core.Policy(text, weights, str(folder / MANIFEST))
     files = {MANIFEST: text.encode(), WEIGHTS: weights}
     if onnx:
@@ -59,6 +55,23 @@ def write(
         unfinished = folder / f"{name}.part"
         unfinished.write_bytes(content)
         unfinished.replace(folder / name)
+
+
+def packed(
+    manifest: Mapping[str, Any], layers: Sequence[Layer], tensors: Mapping[str, npt.NDArray[np.float32]]
+) -> tuple[str, bytes]:
+    """The text of policy.toml and the bytes of its weights.
+
+    Args:
+        manifest: ``controller``, ``observation``, ``action``, and ``trained``, as in policy.toml.
+        layers: the layer table.
+        tensors: the weights by ``layer.tensor``.
+    """
+    whole = {"format": FORMAT, **{key: value for key, value in manifest.items() if key not in ("format", "trained")}}
+    whole["network"] = {"weights": WEIGHTS, "layers": [dict(layer) for layer in layers]}
+    if "trained" in manifest:
+        whole["trained"] = dict(manifest["trained"])
+    return tomli_w.dumps(whole), save(dict(tensors))
 
 
 def read(folder: Path) -> tuple[dict[str, Any], list[dict[str, Any]], dict[str, npt.NDArray[np.float32]]]:
@@ -88,4 +101,4 @@ def _array(tensor: Any) -> npt.NDArray[np.float32]:
     return np.ascontiguousarray(tensor, dtype=np.float32)
 
 
-__all__ = ["FORMAT", "MANIFEST", "ONNX", "WEIGHTS", "read", "write"]
+__all__ = ["FORMAT", "MANIFEST", "ONNX", "WEIGHTS", "packed", "read", "write"]

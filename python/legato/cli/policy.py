@@ -1,0 +1,43 @@
+"""``legato policy``: trained policies from elsewhere."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from legato.cli import terminal
+
+app = typer.Typer(help="Trained policies: import an ONNX model.", no_args_is_help=True, rich_markup_mode="markdown")
+
+
+@app.command("import")
+def import_model(
+    model: Annotated[
+        Path, typer.Argument(metavar="MODEL.onnx", help="Takes (batch, F) and, if it remembers, a state.")
+    ],
+    like: Annotated[
+        Path, typer.Option("--like", metavar="FOLDER", help="A policy for the same controller: policy.toml is in it.")
+    ],
+    out: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="The policy to write.")],
+) -> int:
+    """Make a policy of an ONNX model: what it observes and what its output means are as in another policy.
+
+    The native engine runs it from then on; it is held against onnxruntime before anything is written.
+
+    Examples:
+
+    ```sh
+    legato policy import model.onnx --like policies/nvc-cc --out policies/mine
+    ```
+    """
+    from legato.train import export, onnx_import
+
+    manifest, _, _ = export.read(like)
+    layers = onnx_import.convert(model, manifest, out)
+    terminal.say(f"{out}: {len(layers)} layers, the same as {model} to {onnx_import.TOLERANCE:g}")
+    return 0
+
+
+__all__ = ["app"]
