@@ -13,12 +13,16 @@ calls_per_cpu_s           one-minute calls of a sweep, written to Parquet (log =
 sweep_peak_memory_mb      of the process that made them
 decision_us_*             microseconds of one decision of a learned controller, half of them took no longer: the
                           networks of crates/control/examples/decision_speed.rs
+env_steps_per_cpu_s       decisions of 50 ms that 256 calls of legato.envs.CallVectorEnv make, from Python and with its
+                          reward: NVC-CC's networks, its stand-in codec at 720 rows, answers that track the capacity
+train_nvc_cc_s            wall seconds of `legato train nvc-cc`, 720,000 steps from the command line to the policy
 report_*                  a report's tables over a million rows, as benches/report_million.py says
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
 import re
 import resource
@@ -26,6 +30,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +58,8 @@ def main() -> None:
         "sim_with_tcp_realtime_x": with_tcp,
         "sim_with_tcp_instructions_per_sim_s": instructions(options.speed, CALL_AND_TCP),
         **sweep(options.sweep_calls),
+        "env_steps_per_cpu_s": environment(),
+        "train_nvc_cc_s": training(),
         **decisions(options.speed.with_name("decision_speed")),
         **report(options.rows),
     }
@@ -99,6 +106,39 @@ def sweep(calls: int) -> dict[str, float]:
     with tempfile.TemporaryDirectory() as scratch:
         cpu_s, memory_mb = json.loads(run([sys.executable, "-c", program, str(calls), f"{scratch}/run", CLIP]))
     return {"calls_per_cpu_s": round(calls / cpu_s), "sweep_peak_memory_mb": round(memory_mb)}
+
+
+def environment(calls: int = 256, steps: int = 400) -> int:
+    """Answers that hold the rate near the capacity: what a trained policy's calls cost, not idle ones."""
+    program = (
+        "import resource, sys, numpy as np\n"
+        "from legato.envs import CallVectorEnv\n"
+        "n, steps = int(sys.argv[1]), int(sys.argv[2])\n"
+        "options = {'video.encoder': 'grace_standin', 'video.decoder': 'loss_tolerant', 'video.standin_height': 720,\n"
+        "  'receiver.min_feedback_interval_ms': 50, 'receiver.max_feedback_interval_ms': 50}\n"
+        "calls = CallVectorEnv(n, 'drawn', 'nvc-cc', 'nvc-cc', options=options, duration_s=30, threads=1)\n"
+        "calls.reset(seed=1)\n"
+        "answers = np.zeros(n, np.float32)\n"
+        "before = resource.getrusage(resource.RUSAGE_SELF)\n"
+        "for _ in range(steps):\n"
+        "    calls.step(answers)\n"
+        "    wanted = calls.intervals['true_capacity_bps'] * np.float32(0.9)\n"
+        "    answers = np.clip(wanted / calls.intervals['target_bitrate_bps'] - 1, -0.1, 0.1)\n"
+        "after = resource.getrusage(resource.RUSAGE_SELF)\n"
+        "print(n * steps / (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime))\n"
+    )
+    return round(max(float(run([sys.executable, "-c", program, str(calls), str(steps)])) for _ in range(REPEATS)))
+
+
+def training() -> float | None:
+    """End to end; absent without torch."""
+    if importlib.util.find_spec("torch") is None:
+        return None
+    with tempfile.TemporaryDirectory() as scratch:
+        begun = time.monotonic()
+        program = "from legato.cli import main; main()"
+        run([sys.executable, "-c", program, "train", "nvc-cc", "--out", f"{scratch}/run"])
+        return round(time.monotonic() - begun, 1)
 
 
 def decisions(program: Path) -> dict[str, float]:

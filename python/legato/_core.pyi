@@ -110,3 +110,41 @@ class EncoderModel:
     def __new__(cls, path: str, encoder: str, height: int, *, vbv_ms: int = 1_000, offset: int = 0) -> EncoderModel: ...
     def encode(self, bitrate_bps: int, keyframe: bool = False) -> tuple[int, float, float | None, float | None]:
         """The next frame: size in bytes, QP, SSIM in dB as shown, PSNR in dB at the coded size."""
+
+@final
+class CallBatch:
+    """Calls side by side, each stopped before its learned controller's next decision."""
+
+    def __new__(cls, plan_json: str, num_envs: int, seed: int, threads: int) -> CallBatch: ...
+    @staticmethod
+    def columns() -> list[str]:
+        """The names of an interval's numbers."""
+    @property
+    def features(self) -> list[str]:
+        """One interval's features by name."""
+    @property
+    def feature_width(self) -> int:
+        """Numbers a feature."""
+    @property
+    def history(self) -> int:
+        """How many intervals an observation holds."""
+    @property
+    def width(self) -> int:
+        """Numbers of an observation."""
+    @property
+    def action_range(self) -> tuple[float, float] | None:
+        """Least and greatest of a continuous answer, `None` for a choice."""
+    @property
+    def choices(self) -> int | None:
+        """How many answers there are to choose from, `None` where the answer is continuous."""
+    def reset(self, seed: int, observations: npt.NDArray[np.float32]) -> None:
+        """Begin all calls anew and observe."""
+    def step(
+        self,
+        actions: npt.NDArray[np.float32],
+        observations: npt.NDArray[np.float32],
+        last_observations: npt.NDArray[np.float32],
+        rows: npt.NDArray[np.float32],
+        truncated: npt.NDArray[np.bool_],
+    ) -> None:
+        """Answer each and run to its next decision; every array is written."""

@@ -9,6 +9,8 @@ use crate::{BuildError, Construct, Context, RateController, Side};
 /// Every controller, one line each, by name.
 pub const REGISTRY: &[Entry] = &[
     Entry::of::<learned::aurora::Aurora>(),
+    Entry::of::<learned::clcc::Clcc>(),
+    Entry::of::<learned::concerto::Concerto>(),
     Entry::of::<fbra::Fbra>(),
     Entry::of::<fixed::Fixed>(),
     Entry::of::<gcc::Gcc>(),
@@ -19,6 +21,7 @@ pub const REGISTRY: &[Entry] = &[
     Entry::of::<oracle::Oracle>(),
     Entry::of::<learned::r3net::R3Net>(),
     Entry::of::<remote::Remote>(),
+    Entry::of::<learned::concerto::RlV>(),
     Entry::of::<safeguard::Safeguard>(),
     Entry::of::<salsify::Salsify>(),
     Entry::of::<scream::Scream>(),

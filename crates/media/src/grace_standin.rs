@@ -47,10 +47,10 @@ pub(crate) struct Standin {
 }
 
 impl Standin {
-    /// For the largest size of a clip's ladder.
-    pub(crate) fn of_clip(profile: &Profile) -> Self {
-        let rung = &profile.rungs[profile.rungs.len() - 1];
-        let size = f32::from(rung.width) * f32::from(rung.height) / PIXELS;
+    /// For a clip at so many rows; absent: the largest size of its ladder.
+    pub(crate) fn of_clip(profile: &Profile, rows: Option<u16>) -> Self {
+        let (width, height) = size_of(profile, rows);
+        let size = f32::from(width) * f32::from(height) / PIXELS;
         let (psnr_at_zero, psnr_slope) = psnr_line(profile);
         Self {
             log2_bits: KBPS.map(|kbps| curve::log2(kbps * 1e3 / FRAMES_PER_S * size)),
@@ -100,6 +100,14 @@ impl Standin {
     fn of_ssim_db(&self, ssim_db: f32) -> Quality {
         Quality { ssim_db: ssim_db.min(SSIM_DB_MAX), psnr_db: self.psnr_at_zero + self.psnr_slope * ssim_db }
     }
+}
+
+/// A clip's width and height at so many rows: the figures are of pixels, not of pictures, so any size will do.
+pub(crate) fn size_of(profile: &Profile, rows: Option<u16>) -> (u16, u16) {
+    let rung = &profile.rungs[profile.rungs.len() - 1];
+    let Some(rows) = rows else { return (rung.width, rung.height) };
+    let width = u32::from(rung.width) * u32::from(rows) / u32::from(rung.height.max(1));
+    (u16::try_from(width.next_multiple_of(2)).unwrap_or(u16::MAX), rows)
 }
 
 const LOG2_10: f32 = core::f32::consts::LOG2_10;

@@ -102,7 +102,7 @@ fn the_ladder_is_walked_down_and_up_with_a_key_frame_each() {
 fn damage_stays_until_a_key_frame_and_more_loss_is_more_damage() {
     let coded = run(&mut x264(1_000), &mut source(), &[(60, 300)]);
     let seen = |lost: u16| {
-        let mut decoder = decoder::build("sliced", Some(profile())).unwrap();
+        let mut decoder = decoder::build("sliced", Some(profile()), None).unwrap();
         coded
             .iter()
             .enumerate()
@@ -122,10 +122,10 @@ fn damage_stays_until_a_key_frame_and_more_loss_is_more_damage() {
 
 #[test]
 fn a_loss_tolerant_stream_has_no_cliff() {
-    let coded = run(&mut LossTolerant::new(&profile()), &mut source(), &[(60, 300)]);
+    let coded = run(&mut LossTolerant::new(&profile(), None), &mut source(), &[(60, 300)]);
     let mut last = f32::MAX;
     for lost in 0..9 {
-        let mut decoder = decoder::build("loss_tolerant", Some(profile())).unwrap();
+        let mut decoder = decoder::build("loss_tolerant", Some(profile()), None).unwrap();
         let mut total = 0.0;
         for (n, &encoded) in coded.iter().enumerate() {
             let received = if n == 0 { 10 } else { 10 - lost };
@@ -142,7 +142,7 @@ fn a_loss_tolerant_stream_has_no_cliff() {
 #[test]
 fn a_freeze_is_worth_less_the_longer_it_lasts() {
     let coded = run(&mut x264(1_000), &mut source(), &[(20, 300)]);
-    let mut decoder = decoder::build("strict", Some(profile())).unwrap();
+    let mut decoder = decoder::build("strict", Some(profile()), None).unwrap();
     for encoded in coded {
         assert!(decoder.decode(Timestamp::ZERO, &AssembledFrame::complete(encoded, 3)).decodable);
     }
@@ -183,7 +183,7 @@ fn a_version_that_is_tried_is_the_one_that_is_coded_and_leaves_no_trace() {
     let encoders: [fn() -> Box<dyn Encoder>; 4] = [
         || Box::new(x264(1_000)),
         || Box::new(OpenH264::new(profile(), 1).unwrap()),
-        || Box::new(LossTolerant::new(&profile())),
+        || Box::new(LossTolerant::new(&profile(), None)),
         || Box::new(Switching::new(profile(), Model::OpenH264, resolution::Config::default()).unwrap()),
     ];
     for new in encoders {
@@ -212,7 +212,7 @@ fn versions_lie_around_the_last_frame() {
     let encoders: [Box<dyn Encoder>; 3] = [
         Box::new(x264(1_000)),
         Box::new(OpenH264::new(profile(), 1).unwrap()),
-        Box::new(LossTolerant::new(&profile())),
+        Box::new(LossTolerant::new(&profile(), None)),
     ];
     for mut encoder in encoders {
         let mut source = source();

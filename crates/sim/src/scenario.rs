@@ -101,6 +101,10 @@ pub struct VideoSpec {
     /// Code no more rows than this.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_height: Option<u16>,
+    /// Rows of what `grace_standin` codes: its figures are of pixels, so they hold for any size. Absent: the
+    /// largest that the clip was measured at.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub standin_height: Option<u16>,
     /// Pictures a second of the statistical source; clips have their own.
     pub fps: u32,
     /// A key frame every so many frames and at no other time; absent: when one is asked for.
@@ -334,6 +338,7 @@ impl Default for VideoSpec {
             vbv_ms: 500,
             adapt_resolution: true,
             max_height: None,
+            standin_height: None,
             fps: 30,
             gop_frames: None,
         }
@@ -470,6 +475,7 @@ impl Scenario {
         within("video.fps", f64::from(self.video.fps), 1.0, 240.0)?;
         within("video.gop_frames", f64::from(self.video.gop_frames.unwrap_or(1)), 1.0, 1e6)?;
         within("video.vbv_ms", f64::from(self.video.vbv_ms), 20.0, 10_000.0)?;
+        within("video.standin_height", f64::from(self.video.standin_height.unwrap_or(360)), 16.0, 4_320.0)?;
         one_of("video.decoder", &self.video.decoder, &legato_media::decoder::NAMES)?;
         if let Some(audio) = &self.audio {
             within("audio.bitrate_bps", audio.bitrate_bps as f64, 0.0, 1e6)?;

@@ -154,7 +154,7 @@ fn build_model(
     let model = match spec.encoder.as_str() {
         "openh264" => Model::OpenH264,
         "x264" => Model::X264(x264::Config { vbv_ms: spec.vbv_ms }),
-        GRACE_STANDIN => return Ok(Box::new(loss_tolerant::LossTolerant::new(profile))),
+        GRACE_STANDIN => return Ok(Box::new(loss_tolerant::LossTolerant::new(profile, spec.standin_height))),
         other => {
             let message = format!("video.encoder = {other:?} is not one of {GRACE_STANDIN}, openh264, x264");
             return Err(SimError::Plan(message));
@@ -190,6 +190,6 @@ pub fn build_decoder(spec: &VideoSpec, clip: &LoadedClip) -> Result<Box<dyn Deco
         return Err(SimError::Plan(message));
     }
     let name = clip.decoder_name(spec);
-    let built = decoder::build(name, clip.profile.clone());
+    let built = decoder::build(name, clip.profile.clone(), spec.standin_height);
     built.ok_or_else(|| SimError::Plan(format!("video.decoder = {name:?} is not one of {}", decoder::NAMES.join(", "))))
 }

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
+from legato.envs.intervals import COLUMNS
 from legato.envs.vector_env import CallVectorEnv
 
 
@@ -15,7 +17,7 @@ class CallEnv(gymnasium.Env):
     """A call that stops before each decision of its controller. Arguments as of :class:`CallVectorEnv`.
 
     The call ends by running out of time: it is truncated, never terminated. ``info["intervals"]`` is what the
-    step came to, ground truth included.
+    step came to, ground truth included; what is not known is not in it.
     """
 
     metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012
@@ -43,11 +45,6 @@ class CallEnv(gymnasium.Env):
         over = bool(truncated[0])
         # The vector environment has begun another call; this one's last observation is the one to tell.
         shown = info["final_obs"][0] if over else observation[0]
-        interval = {name: float(info["intervals"][name][0]) for name in _columns()}
+        numbers = ((name, float(info["intervals"][name][0])) for name in COLUMNS)
+        interval = {name: number for name, number in numbers if not math.isnan(number)}
         return shown.copy(), float(reward[0]), False, over, {"intervals": interval}
-
-
-def _columns() -> tuple[str, ...]:
-    from legato.envs.intervals import COLUMNS
-
-    return COLUMNS

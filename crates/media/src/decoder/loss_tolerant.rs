@@ -25,9 +25,9 @@ pub struct LossTolerant {
 }
 
 impl LossTolerant {
-    /// A decoder of `grace-standin` streams of a clip.
-    pub fn new(profile: Arc<Profile>) -> Self {
-        let standin = Standin::of_clip(&profile);
+    /// A decoder of `grace-standin` streams of a clip at so many rows; absent: the largest size of its ladder.
+    pub fn new(profile: Arc<Profile>, rows: Option<u16>) -> Self {
+        let standin = Standin::of_clip(&profile, rows);
         Self {
             standin,
             started: false,

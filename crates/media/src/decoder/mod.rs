@@ -72,10 +72,11 @@ pub struct DecodedFrame {
 /// The decoders, by the names users type.
 pub const NAMES: [&str; 3] = ["loss_tolerant", "sliced", "strict"];
 
-/// A decoder by name; without a profile there is only `"strict"`, the others need its tables.
-pub fn build(name: &str, profile: Option<Arc<Profile>>) -> Option<Box<dyn Decoder>> {
+/// A decoder by name; without a profile there is only `"strict"`, the others need its tables. `standin_rows` is
+/// the size that `"loss_tolerant"` was coded at, where it is not the clip's own.
+pub fn build(name: &str, profile: Option<Arc<Profile>>, standin_rows: Option<u16>) -> Option<Box<dyn Decoder>> {
     Some(match (name, profile) {
-        ("loss_tolerant", Some(profile)) => Box::new(loss_tolerant::LossTolerant::new(profile)),
+        ("loss_tolerant", Some(profile)) => Box::new(loss_tolerant::LossTolerant::new(profile, standin_rows)),
         ("sliced", Some(profile)) => Box::new(sliced::Sliced::new(profile)),
         ("strict", Some(profile)) => Box::new(strict::Strict::of_clip(profile)),
         ("strict", None) => Box::new(strict::Strict::new()),

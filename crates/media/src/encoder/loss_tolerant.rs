@@ -2,7 +2,7 @@
 //! the budget, at once and exactly, as a codec that codes each frame at several levels can.
 
 use super::{EncodedFrame, Encoder, EncoderBudget};
-use crate::grace_standin::Standin;
+use crate::grace_standin::{Standin, size_of};
 use crate::{Profile, SourceFrame, curve};
 use legato_units::{DataSize, Timestamp};
 use std::sync::Arc;
@@ -21,15 +21,15 @@ pub struct LossTolerant {
 }
 
 impl LossTolerant {
-    /// A stream of a clip.
-    pub fn new(profile: &Arc<Profile>) -> Self {
-        let rung = &profile.rungs[profile.rungs.len() - 1];
+    /// A stream of a clip at so many rows; absent: the largest size of its ladder.
+    pub fn new(profile: &Arc<Profile>, rows: Option<u16>) -> Self {
+        let (width, height) = size_of(profile, rows);
         Self {
-            standin: Standin::of_clip(profile),
+            standin: Standin::of_clip(profile, rows),
             fps: profile.content.frame_rate.as_f64() as f32,
             rung: (profile.rungs.len() - 1) as u8,
-            width: rung.width,
-            height: rung.height,
+            width,
+            height,
             sequence: 0,
             last_level: 0.0,
         }

@@ -7,6 +7,8 @@
 //! number counts, and a hand-written controller decides that interval.
 
 pub mod aurora;
+pub mod clcc;
+pub mod concerto;
 pub mod nvc_cc;
 pub mod onrl;
 pub mod r3net;
@@ -163,7 +165,7 @@ impl<S: Scheme> Learned<S> {
         let heard = self.last_heard.is_some_and(|at| now - at <= HEARD_LATELY);
         let wanted = if heard { wanted } else { wanted.min(self.target) };
         self.target = self.limits.clamp(wanted);
-        self.scheme.close();
+        self.scheme.close(&stats);
         self.next = (self.next + S::INTERVAL).max(now + TimeDelta::from_millis(1));
     }
 

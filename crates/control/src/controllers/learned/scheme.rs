@@ -43,8 +43,10 @@ pub trait Scheme: Clone + Send + Sized + 'static {
     /// The target that an answer means, before bounds.
     fn target(&self, action: f32, stats: &WindowStats, target: DataRate) -> DataRate;
 
-    /// An interval is over.
-    fn close(&mut self) {}
+    /// An interval is over, and the answer to it given.
+    fn close(&mut self, stats: &WindowStats) {
+        let _ = stats;
+    }
 
     /// What the sender shall do at a target within bounds.
     fn decision(&self, target: DataRate) -> Decision {

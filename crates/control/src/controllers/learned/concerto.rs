@@ -1,0 +1,221 @@
+//! `concerto` believes that codec and transport fight because neither sees the other: a network that sees
+//! the losses, inter-packet delays and rates of both, in detail, can imitate an expert who knows
+//! the future ([concerto]). Each second it sees 15 reports of 4 packets of each kind, three seconds back, and picks
+//! one of 26 bitrates. `rl-v` sees and does the same and is trained by reward instead ([concerto] §5.1).
+
+use super::{Learned, Scheme};
+use crate::action::{self, ActionSpace};
+use crate::observation::Layout;
+use crate::window::WindowStats;
+use crate::{BuildError, Context, Event, Fate, Side, TransportFeedback};
+use legato_units::{DataRate, TimeDelta, Timestamp};
+
+/// Concerto.
+pub type Concerto = Learned<ConcertoScheme>;
+/// Concerto's input and output, trained by reinforcement.
+pub type RlV = Learned<RlVScheme>;
+
+/// Reports a second and packets a report that are looked at.
+const REPORTS: usize = 15;
+const PACKETS: usize = 4;
+const PLACES: usize = REPORTS * PACKETS;
+/// [concerto] §3.2: a decision a second, of the last k = 3 of them.
+const INTERVAL: TimeDelta = TimeDelta::from_secs(1);
+const LAYOUT: Layout =
+    Layout { features: &["loss_ratio", "packet_interval", "encoder_rate", "receiver_rate"], width: PLACES, history: 3 };
+/// 0 to 2.5 Mbit/s in steps of 0.1.
+const ACTIONS: ActionSpace = ActionSpace::Discrete(26);
+/// What makes each kind about one.
+const INTERVAL_S: f64 = 0.1;
+const RATE_BPS: f64 = 2.5e6;
+
+/// The second in hand, report by report. Places that no packet filled stay zero, as the paper pads.
+#[derive(Clone)]
+struct Second {
+    opened: Timestamp,
+    rows: Box<[[f32; PLACES]; 4]>,
+    /// Reports taken so far.
+    reports: usize,
+    last_arrival_ns: Option<i64>,
+    last_frame: Option<Timestamp>,
+    /// Frames in the place in hand: which, and how many.
+    frames: (usize, usize),
+}
+
+impl Second {
+    fn new(start: Timestamp) -> Self {
+        Self {
+            opened: start,
+            rows: Box::new([[0.0; PLACES]; 4]),
+            reports: 0,
+            last_arrival_ns: None,
+            last_frame: None,
+            frames: (0, 0),
+        }
+    }
+
+    fn on_event(&mut self, now: Timestamp, event: &Event) {
+        match event {
+            Event::TransportFeedback(feedback) => self.take_report(now, feedback),
+            Event::FrameEncoded(frame) => {
+                // Where in the second, in fifteenths; up to four frames of each are told apart.
+                let place = self.place(now);
+                self.frames = if self.frames.0 == place { (place, self.frames.1 + 1) } else { (place, 1) };
+                let slot = (self.frames.1 - 1).min(PACKETS - 1);
+                // The rate it makes of the time since the frame before; the first is taken for a 30th of a second's.
+                let since_s = self.last_frame.map_or(1.0 / 30.0, |last| (now - last).as_secs_f64()).max(1e-3);
+                self.last_frame = Some(now);
+                let rate = frame.size.as_bytes_f64() * 8.0 / since_s / RATE_BPS;
+                self.rows[2][place * PACKETS + slot] = (rate as f32).min(10.0);
+            }
+            _ => {}
+        }
+    }
+
+    fn place(&self, now: Timestamp) -> usize {
+        let into = (now - self.opened).as_nanos().clamp(0, INTERVAL.as_nanos() - 1);
+        (into * REPORTS as i64 / INTERVAL.as_nanos()) as usize
+    }
+
+    /// A report's packets are four groups in order, a group a number.
+    fn take_report(&mut self, now: Timestamp, feedback: &TransportFeedback) {
+        let reports = &feedback.reports;
+        if reports.is_empty() {
+            return;
+        }
+        let place = self.place(now);
+        self.reports += 1;
+        for group in 0..PACKETS {
+            let (from, to) = (reports.len() * group / PACKETS, reports.len() * (group + 1) / PACKETS);
+            let packets = &reports[from..to];
+            if packets.is_empty() {
+                continue;
+            }
+            let (mut lost, mut bytes, mut gaps_ns, mut gaps) = (0, 0, 0, 0);
+            for packet in packets {
+                match packet.fate {
+                    Fate::Missing => lost += 1,
+                    Fate::Arrived(at) => {
+                        bytes += packet.size.as_bytes();
+                        if let Some(at) = at.map(legato_units::PeerTimestamp::as_nanos) {
+                            if let Some(last) = self.last_arrival_ns {
+                                gaps_ns += (at - last).max(0);
+                                gaps += 1;
+                            }
+                            self.last_arrival_ns = Some(at);
+                        }
+                    }
+                }
+            }
+            let at = place * PACKETS + group;
+            self.rows[0][at] = lost as f32 / packets.len() as f32;
+            if gaps > 0 {
+                self.rows[1][at] = ((gaps_ns as f64 / f64::from(gaps) / 1e9 / INTERVAL_S) as f32).min(10.0);
+                let rate = bytes as f64 * 8.0 / (gaps_ns.max(1) as f64 / 1e9) / RATE_BPS;
+                self.rows[3][at] = (rate as f32).min(10.0);
+            }
+        }
+    }
+
+    fn write(&self, out: &mut [f32]) {
+        for (row, kind) in out.chunks_exact_mut(PLACES).zip(self.rows.iter()) {
+            row.copy_from_slice(kind);
+        }
+    }
+
+    fn close(&mut self, now: Timestamp) {
+        (self.opened, self.reports, self.frames) = (now, 0, (0, 0));
+        *self.rows = [[0.0; PLACES]; 4];
+    }
+}
+
+macro_rules! scheme {
+    ($scheme:ident, $name:literal, $summary:literal, $cites:expr) => {
+        #[doc = concat!("What `", $name, "` sees and does.")]
+        #[derive(Clone)]
+        pub struct $scheme(Second);
+
+        impl Scheme for $scheme {
+            const NAME: &'static str = $name;
+            const SIDE: Side = Side::Sender;
+            const SUMMARY: &'static str = $summary;
+            const CITES: &'static [&'static str] = $cites;
+            const INTERVAL: TimeDelta = INTERVAL;
+            const LAYOUT: Layout = LAYOUT;
+            const ACTIONS: ActionSpace = ACTIONS;
+            const FALLBACK: &'static str = "gcc";
+
+            fn new(context: Context<'_>) -> Result<Self, BuildError> {
+                Ok(Self(Second::new(context.start)))
+            }
+
+            fn on_event(&mut self, now: Timestamp, event: &Event) {
+                self.0.on_event(now, event);
+            }
+
+            fn features(&self, _stats: &WindowStats, _last_action: f32, out: &mut [f32]) {
+                self.0.write(out);
+            }
+
+            fn target(&self, action: f32, _stats: &WindowStats, _target: DataRate) -> DataRate {
+                action::concerto(action)
+            }
+
+            fn close(&mut self, stats: &WindowStats) {
+                let now = self.0.opened + stats.span;
+                self.0.close(now);
+            }
+        }
+    };
+}
+
+scheme!(ConcertoScheme, "concerto", "imitates one who knows the future", &["concerto"]);
+scheme!(RlVScheme, "rl-v", "Pensieve's learner on video calls", &["concerto"]);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{EncodedFrameInfo, PacketKind, PacketReport};
+    use legato_units::{DataSize, PeerTimestamp};
+
+    /// [concerto] §3.2: fifteen reports of four packets a second, four kinds, three seconds.
+    #[test]
+    fn a_report_fills_four_places_of_its_fifteenth() {
+        assert_eq!((LAYOUT.row(), LAYOUT.len()), (240, 720));
+        let mut second = Second::new(Timestamp::ZERO);
+        let report = |n: i64, arrived: bool| PacketReport {
+            transport_seq: n as u64,
+            ssrc: 1,
+            size: DataSize::from_bytes(1_250),
+            departure: Timestamp::ZERO,
+            fate: if arrived { Fate::Arrived(Some(PeerTimestamp::from_nanos(n * 10_000_000))) } else { Fate::Missing },
+            ce: false,
+            kind: PacketKind::Video,
+            probe_cluster: None,
+        };
+        // 100 ms into the second: the second fifteenth. Eight packets, two a group, 10 ms apart.
+        let reports = (0..8).map(|n| report(n, n != 7)).collect();
+        let feedback = TransportFeedback { reports, in_flight: DataSize::ZERO };
+        second.on_event(Timestamp::from_millis(100), &Event::TransportFeedback(feedback));
+        let frame = EncodedFrameInfo {
+            frame: 0,
+            size: DataSize::from_bytes(6_250),
+            keyframe: false,
+            height: 360,
+            qp: 30.0,
+            psnr_db: None,
+            encoder_bitrate: DataRate::ZERO,
+        };
+        second.on_event(Timestamp::from_millis(999), &Event::FrameEncoded(frame));
+        let mut row = [0.0; 240];
+        second.write(&mut row);
+        assert_eq!(row[4..8], [0.0, 0.0, 0.0, 0.5]);
+        // 10 ms of 100; 1,250 bytes in 10 ms are 1 Mbit/s of 2.5, the first group has two of them a gap.
+        assert_eq!(row[60 + 4..60 + 8], [0.1, 0.1, 0.1, 0.1]);
+        assert_eq!(row[180 + 4..180 + 8], [0.8, 0.4, 0.4, 0.4]);
+        assert_eq!(row[120 + 14 * 4], 0.6);
+        second.close(Timestamp::from_secs(1));
+        second.write(&mut row);
+        assert_eq!(row, [0.0; 240]);
+    }
+}
