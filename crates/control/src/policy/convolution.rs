@@ -3,9 +3,12 @@
 //! not turned over.
 //!
 //! Several places of the picture are worked on together: what the kernel sees at each becomes a column,
-//! and the filters are a matrix times those columns.
+//! and the filters are a matrix times those columns. Places go down the picture's columns and the matrix
+//! by the kernel's, so that at the left and right edge what falls on zeros is left out: a sixth of all
+//! work on a picture four wide.
 
 use super::panels::{COLUMNS, Panels};
+use std::ops::Range;
 
 /// Sizes of a convolution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,12 +62,21 @@ impl Shape {
 #[derive(Debug)]
 pub(super) struct Convolution {
     shape: Shape,
+    /// The kernel's columns are the slowest index of what is summed, its rows the fastest.
     filters: Panels,
 }
 
 impl Convolution {
-    pub(super) fn new(shape: Shape, filters: Panels) -> Self {
-        Self { shape, filters }
+    /// From a kernel of [filter][channel][row][column].
+    pub(super) fn new(shape: Shape, weights: &[f32], bias: &[f32]) -> Self {
+        let [rows, columns] = shape.kernel;
+        let mut matrix = Vec::with_capacity(weights.len());
+        for filter in weights.chunks_exact(shape.window()) {
+            for column in 0..columns {
+                matrix.extend((0..shape.channels * rows).map(|row| filter[row * columns + column]));
+            }
+        }
+        Self { shape, filters: Panels::new(&matrix, bias) }
     }
 
     /// Values [`Convolution::apply`] needs to work in.
@@ -81,19 +93,34 @@ impl Convolution {
         let (padded, windows) = scratch.split_at_mut(shape.channels * rows * columns);
         self.pad(input, padded);
         let (windows, _) = windows[..shape.window() * COLUMNS].as_chunks_mut();
-        let (places, width) = (shape.places(), shape.output()[1]);
+        let (places, [height, width]) = (shape.places(), shape.output());
+        let of_column = shape.channels * shape.kernel[0];
         for first in (0..places).step_by(COLUMNS) {
-            // Past the last place the last is seen again and not kept.
-            let starts: [usize; COLUMNS] = std::array::from_fn(|column| {
-                let place = (first + column).min(places - 1);
-                place / width * columns + place % width
+            // Row and column of each place. Past the last the last is seen again and not kept.
+            let at: [[usize; 2]; COLUMNS] = std::array::from_fn(|i| {
+                let place = (first + i).min(places - 1);
+                [place % height, place / height]
             });
-            see(&shape, padded, &starts, windows);
+            let kernel = self.kernel_columns(at[0][1], at[COLUMNS - 1][1]);
+            let windows = &mut windows[..of_column * kernel.len()];
+            see(&shape, padded, &at.map(|[row, column]| row * columns + column), kernel.start, windows);
             let kept = COLUMNS.min(places - first);
-            self.filters.times_columns(windows, |filter, sums| {
-                out[filter * places + first..][..kept].copy_from_slice(&sums[..kept]);
+            let targets = at.map(|[row, column]| row * width + column);
+            self.filters.times_columns(windows, of_column * kernel.start, |filter, sums| {
+                let out = &mut out[filter * places..][..places];
+                for (target, sum) in targets.iter().zip(sums).take(kept) {
+                    out[*target] = *sum;
+                }
             });
         }
+    }
+
+    /// Columns of the kernel that see anything but zeros from places in the columns `left` to `right`.
+    #[inline(always)]
+    fn kernel_columns(&self, left: usize, right: usize) -> Range<usize> {
+        let (padding, width) = (self.shape.padding[1], self.shape.picture[1]);
+        let start = padding.saturating_sub(right).min(self.shape.kernel[1]);
+        start..(width + padding).saturating_sub(left).clamp(start, self.shape.kernel[1])
     }
 
     /// The input with zeros around it. The zeros are written each time: the scratch is shared.
@@ -114,14 +141,14 @@ impl Convolution {
     }
 }
 
-/// What the kernel sees at the places that begin at `starts`, channel, row and column of the kernel.
+/// What the kernel sees at the places that begin at `starts`: from its column `first` on, of each column
+/// all channels, of each channel all rows.
 #[inline(always)]
-fn see(shape: &Shape, padded: &[f32], starts: &[usize; COLUMNS], windows: &mut [[f32; COLUMNS]]) {
+fn see(shape: &Shape, padded: &[f32], starts: &[usize; COLUMNS], first: usize, windows: &mut [[f32; COLUMNS]]) {
     let [rows, columns] = shape.padded();
-    let mut windows = windows.iter_mut();
-    for channel in padded.chunks_exact(rows * columns) {
-        for row in 0..shape.kernel[0] {
-            for (column, window) in (0..shape.kernel[1]).zip(&mut windows) {
+    for (windows, column) in windows.chunks_exact_mut(shape.channels * shape.kernel[0]).zip(first..) {
+        for (windows, channel) in windows.chunks_exact_mut(shape.kernel[0]).zip(padded.chunks_exact(rows * columns)) {
+            for (window, row) in windows.iter_mut().zip(0..) {
                 let seen = &channel[row * columns + column..];
                 *window = starts.map(|start| seen[start]);
             }
@@ -134,7 +161,7 @@ mod tests {
     use super::*;
 
     fn applied(shape: Shape, weights: &[f32], bias: &[f32], input: &[f32]) -> Vec<f32> {
-        let convolution = Convolution::new(shape, Panels::new(weights, bias));
+        let convolution = Convolution::new(shape, weights, bias);
         let mut scratch = vec![f32::NAN; convolution.scratch()];
         let mut out = vec![f32::NAN; shape.outputs()];
         convolution.apply(input, &mut out, &mut scratch);

@@ -99,9 +99,7 @@ impl Layer {
     /// From a line of the table and its tensors, in the line's order.
     fn new(line: &layer_table::Layer, tensors: &[Vec<f32>], sizes: &mut Sizes) -> Self {
         let work = match line.kind {
-            Kind::Convolution { shape, .. } => {
-                Work::Convolution(Convolution::new(shape, Panels::new(&tensors[0], &tensors[1])))
-            }
+            Kind::Convolution { shape, .. } => Work::Convolution(Convolution::new(shape, &tensors[0], &tensors[1])),
             Kind::Dense { .. } => Work::Dense(Panels::new(&tensors[0], &tensors[1])),
             Kind::Gru { outputs, .. } => {
                 let unit = Gru::new(Panels::new(&tensors[0], &tensors[2]), Panels::new(&tensors[1], &tensors[3]));
