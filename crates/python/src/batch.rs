@@ -70,12 +70,19 @@ impl CallBatch {
         }
     }
 
-    /// Begin all calls anew and observe.
-    fn reset(&mut self, py: Python<'_>, seed: u64, mut observations: PyReadwriteArray2<'_, f32>) -> PyResult<()> {
+    /// Begin all calls anew and observe; `staggered` cuts the first ones off at random ages.
+    #[pyo3(signature = (seed, observations, staggered=false))]
+    fn reset(
+        &mut self,
+        py: Python<'_>,
+        seed: u64,
+        mut observations: PyReadwriteArray2<'_, f32>,
+        staggered: bool,
+    ) -> PyResult<()> {
         let observations = whole(observations.as_slice_mut(), "observations", self.0.slots() * self.0.layout().len())?;
         let batch = &mut self.0;
         py.detach(|| {
-            batch.reset(seed)?;
+            batch.reset(seed, staggered)?;
             batch.observe_into(observations);
             Ok(())
         })

@@ -23,13 +23,14 @@ class CallVectorEnv(VectorEnv):
     """``num_envs`` calls of one scenario, each with a network, clip and seed of its own.
 
     A step answers each call's next decision and runs to the one after; the next step overwrites what it gave. A
-    call ends by running out of time: it is truncated, never terminated, and ``info["final_obs"]`` has what its controller
-    would have seen, for bootstrapping; another call begins in its place in the same step.
+    call ends by running out of time: it is truncated, never terminated, and ``info["final_obs"]`` has what its
+    controller would have seen, for bootstrapping; another call begins in its place in the same step.
 
     ``scenario`` is a file or the name of a shipped one, ``options`` changes keys of it; ``controller`` names the
     learned controller whose observation and action these are; ``reward`` is a name of :mod:`legato.envs.rewards`
     or a function of :class:`Intervals`. ``info["intervals"]`` is the ground truth of the step: rewards and labels
-    may use it, observations never hold any of it.
+    may use it, observations never hold any of it. ``staggered`` cuts the first call of each place off at a random age:
+    from then on calls of every age are under way at once.
     """
 
     def __init__(
@@ -45,6 +46,7 @@ class CallVectorEnv(VectorEnv):
         duration_s: float | None = None,
         threads: int = 0,
         seed: int = 0,
+        staggered: bool = False,
         **_ignored: Any,
     ) -> None:
         changes = dict(options or {})
@@ -66,6 +68,7 @@ class CallVectorEnv(VectorEnv):
         self._truncated = np.zeros(num_envs, np.bool_)
         self._terminated = np.zeros(num_envs, np.bool_)
         self._next_seed = seed
+        self._staggered = staggered
         self.intervals = Intervals(self._rows)
 
     def _set_spaces(self) -> None:
@@ -103,7 +106,7 @@ class CallVectorEnv(VectorEnv):
             seed = seed[0]
         super().reset(seed=seed, options=options)
         self._next_seed = self._next_seed + 1 if seed is None else seed
-        self._batch.reset(self._next_seed, self._observations)
+        self._batch.reset(self._next_seed, self._observations, self._staggered)
         if hasattr(self._reward, "reset"):
             self._reward.reset(np.ones(self.num_envs, np.bool_))
         return self._observations, {}

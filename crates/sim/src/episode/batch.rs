@@ -59,17 +59,26 @@ impl Batch {
             layout,
             actions,
         };
-        batch.reset(seed)?;
+        batch.reset(seed, false)?;
         Ok(batch)
     }
 
-    /// Begin all calls anew.
-    pub fn reset(&mut self, seed: u64) -> Result<(), SimError> {
+    /// Begin all calls anew. `staggered` cuts the first call of each slot off after a random share of its
+    /// time, so that from then on calls of every age are under way at once: learning from a few seconds
+    /// of all calls does not see only their beginnings, then only their ends.
+    pub fn reset(&mut self, seed: u64, staggered: bool) -> Result<(), SimError> {
         self.seed = seed;
         self.begun.fill(1);
         let (plan, slots) = (&self.plan, self.begun.len());
-        let episodes: Result<Vec<_>, _> =
-            self.pool.install(|| (0..slots).into_par_iter().map(|slot| begin(plan, seed, slot, 0)).collect());
+        let first = |slot: usize| -> Result<Episode, SimError> {
+            let mut episode = begin(plan, seed, slot, 0)?;
+            if staggered {
+                let drawn = Seed(seed).derived(&format!("episode.{slot}.cut"));
+                episode.cut_off_after((drawn >> 11) as f64 / (1u64 << 53) as f64);
+            }
+            Ok(episode)
+        };
+        let episodes: Result<Vec<_>, _> = self.pool.install(|| (0..slots).into_par_iter().map(first).collect());
         self.episodes = episodes?;
         Ok(())
     }

@@ -138,3 +138,44 @@ fn a_controller_that_decides_for_itself_is_refused() {
     let error = Episode::new(&plan.scenario, &plan.session(0).parts, 1).err().unwrap();
     assert!(error.to_string().contains("gcc is not learned"), "{error}");
 }
+
+#[test]
+fn a_call_cut_off_early_is_the_same_until_then() {
+    let (mut whole, mut cut) = (episode(SCENARIO, 1), episode(SCENARIO, 1));
+    cut.cut_off_after(0.5);
+    for _ in 0..28 {
+        assert!(!cut.step(0.1).truncated && !whole.step(0.1).truncated);
+        assert_eq!(observed(&mut cut), observed(&mut whole));
+    }
+    assert!(cut.step(0.1).truncated);
+    let mut at_once = episode(SCENARIO, 1);
+    at_once.cut_off_after(0.0);
+    assert!(at_once.step(0.0).truncated);
+}
+
+#[test]
+fn staggered_calls_end_at_different_ages_and_those_after_them_are_whole() {
+    let mut batch = Batch::new(plan(SCENARIO), 20, 1, 1).unwrap();
+    let width = batch.layout().len();
+    let ends = |batch: &mut Batch| {
+        let mut ends = vec![Vec::new(); 20];
+        let (mut seen, mut last) = (vec![0.0; 20 * width], vec![0.0; 20 * width]);
+        let (mut rows, mut truncated) = (vec![0.0; 20 * COLUMNS.len()], [false; 20]);
+        for step in 1..=118 {
+            batch.step(&[0.0; 20], &mut seen, &mut last, &mut rows, &mut truncated).unwrap();
+            for (ends, _) in ends.iter_mut().zip(truncated).filter(|(_, truncated)| *truncated) {
+                ends.push(step);
+            }
+        }
+        ends
+    };
+    assert_eq!(ends(&mut batch), vec![vec![59, 118]; 20]);
+    batch.reset(1, true).unwrap();
+    let staggered = ends(&mut batch);
+    assert!(staggered.iter().all(|ends| ends[0] <= 59 && ends[1] == ends[0] + 59), "{staggered:?}");
+    let mut ages: Vec<_> = staggered.iter().map(|ends| ends[0]).collect();
+    ages.sort_unstable();
+    assert!(ages[3] < 20 && ages[16] > 40, "{ages:?}");
+    batch.reset(1, true).unwrap();
+    assert_eq!(ends(&mut batch), staggered);
+}

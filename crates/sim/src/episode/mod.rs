@@ -68,6 +68,13 @@ impl Episode {
         Ok(episode)
     }
 
+    /// Cut the call off when this share of its time is over, but not before the next decision.
+    pub fn cut_off_after(&mut self, share: f64) {
+        let span_s = (self.end - Timestamp::ZERO).as_secs_f64();
+        let cut = Timestamp::ZERO + TimeDelta::from_secs_f64(span_s * share);
+        self.end = cut.max(self.now + TimeDelta::from_nanos(1)).min(self.end);
+    }
+
     fn steered(&mut self) -> Option<&mut dyn Steered> {
         match self.side {
             Side::Sender => self.engine.sender.steered(),
