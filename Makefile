@@ -72,7 +72,7 @@ build: $(VENV)/.built
 demo: build
 	@$(BIN)/legato demo --out $(DEMO_OUT)
 
-bench: build
+bench: $(VENV)/.train build
 	@cargo build --quiet --release $(CARGO_FLAGS) --package legato-sim --example speed
 	@cargo build --quiet --release $(CARGO_FLAGS) --package legato-control --example decision_speed
 	@$(BIN)/python benches/bench.py $${CARGO_TARGET_DIR:-target}/release/examples/speed bench.json

@@ -47,7 +47,11 @@ def train(
         return
     recipe = recipes.load(name)
     folder = out or Path("runs") / recipe.name
-    result = _several(name, folder, seeds, steps, resume) if seeds else _one(recipe, folder, seed, steps, resume)
+    try:
+        result = _several(name, folder, seeds, steps, resume) if seeds else _one(recipe, folder, seed, steps, resume)
+    except KeyboardInterrupt:
+        terminal.say("to go on from the last finished leg: the same command with --resume")
+        raise
     if as_json:
         typer.echo(json.dumps(result))
         return

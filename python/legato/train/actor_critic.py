@@ -61,7 +61,7 @@ class ActorCritic(nn.Module):
         self.discrete = isinstance(actions, Discrete)
         _check_output(layers, actions)
         acting = [dict(layer) for layer in layers]
-        if acting[-1]["activation"] == "softmax":
+        if acting[-1].get("activation") == "softmax":
             acting[-1]["activation"] = "linear"
         judging = [*acting[:-1], {**acting[-1], "outputs": 1, "activation": "linear"}]
         shared = _index_of(shared_until, acting) + 1 if shared_until else 0

@@ -89,7 +89,7 @@ class Classifier(nn.Module):
             raise TrainingError(
                 f"layer {table[-1]['name']}: outputs is {table[-1]['outputs']}, choices are {actions.n}"
             )
-        if table[-1]["activation"] == "softmax":  # the loss takes its logarithm, which is exact only before
+        if table[-1].get("activation") == "softmax":  # the loss takes its logarithm, which is exact only before
             table[-1]["activation"] = "linear"
         self.actor = Network(table)
         if self.actor.recurrent:

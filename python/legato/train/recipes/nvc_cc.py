@@ -10,10 +10,12 @@ from legato.train.recipe import Recipe, dense
 CONTROLLER = "nvc-cc"
 
 
-def _calls(envs: int) -> Any:
+def _calls(envs: int, *, staggered: bool = False) -> Any:
     from legato.envs import CallVectorEnv
 
-    return CallVectorEnv(envs, scenario="drawn", controller=CONTROLLER, reward="nvc-cc", duration_s=30.0)
+    return CallVectorEnv(
+        envs, scenario="drawn", controller=CONTROLLER, reward="nvc-cc", duration_s=30.0, staggered=staggered
+    )
 
 
 RECIPE = Recipe(
@@ -32,6 +34,7 @@ RECIPE = Recipe(
     ),
     # What the paper states: 720,000 decisions of 50 ms in calls of 30 s, the network. Algorithm and numbers are ours.
     # A round is whole calls of 600 decisions: rounds of 60 in 240 calls, all of one age, ended 0.02 to 0.04 lower.
+    # Calls of every age at once (staggered): 0.88 became 0.90 on held-out networks, one seed.
     settings=Settings(
         steps=720_000,
         envs=24,
@@ -41,7 +44,7 @@ RECIPE = Recipe(
         learning_rate=((0, 3e-3), (1, 0)),
         discount=0.97,
     ),
-    make_env=_calls,
+    make_env=lambda envs: _calls(envs, staggered=True),
     make_evaluation=lambda: _calls(50),
     evaluate_every=5,
 )
