@@ -4,11 +4,12 @@
 //! what the scenario says.
 
 use super::tfrc::config as tfrc_config;
-use super::tfrc::sender::TfrcSender;
+use super::tfrc::plain::{Flavour, Plain};
 use super::vtfrc::tfrc_of_2003;
-use crate::{BuildError, Construct, Context, Decision, Event, RateController, RateLimits, SentTrain, Side};
-use legato_units::Timestamp;
 use serde::{Deserialize, Serialize};
+
+/// Plain TFRC under a video encoder.
+pub type JmTfrc = Plain<Of2003>;
 
 /// Parameters of [`JmTfrc`].
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -28,85 +29,28 @@ impl Default for Config {
     }
 }
 
-/// Plain TFRC under a video encoder.
-#[derive(Clone)]
-pub struct JmTfrc {
-    sender: TfrcSender,
-    limits: RateLimits,
-    decision: Decision,
-}
+/// TFRC of 2003, as [vtfrc] compares with it.
+#[derive(Clone, Copy, Debug)]
+pub struct Of2003;
 
-impl Construct for JmTfrc {
+impl Flavour for Of2003 {
     const NAME: &'static str = "jm-tfrc";
-    const SIDE: Side = Side::Sender;
     const SUMMARY: &'static str = "the encoder at plain TFRC's rate of 2003, what Video TFRC is compared with";
     const CITES: &'static [&'static str] = &["vtfrc", "rfc3448"];
     type Config = Config;
 
-    fn new(config: Config, context: Context<'_>) -> Result<Self, BuildError> {
-        tfrc_config::check_packet_size(config.packet_size_bytes)
-            .and_then(|()| tfrc_config::check_packets_per_ack(config.packets_per_ack))
-            .map_err(|message| BuildError::Config { controller: Self::NAME, message })?;
-        let Context { limits, start, .. } = context;
-        let tfrc = tfrc_of_2003(config.packet_size_bytes, config.packets_per_ack);
-        let sender = TfrcSender::new(tfrc, limits.start, start);
-        let mut jm_tfrc = Self { sender, limits, decision: Decision::of_target(limits.start) };
-        jm_tfrc.publish();
-        Ok(jm_tfrc)
-    }
-}
-
-impl JmTfrc {
-    fn publish(&mut self) {
-        let rate = self.limits.clamp(self.sender.allowed());
-        self.decision = Decision { pacing_rate: rate, ..Decision::of_target(rate) };
-    }
-}
-
-impl RateController for JmTfrc {
-    #[inline]
-    fn on_event(&mut self, now: Timestamp, event: &Event) {
-        match event {
-            Event::PacketSent(packet) => return self.sender.on_sent(packet.size.as_bytes()),
-            Event::PacerQueue(queue) => return self.sender.on_pacer_queue(queue.drain),
-            Event::TransportFeedback(feedback) => self.sender.on_feedback(now, feedback),
-            Event::Deadline => self.sender.on_deadline(now),
-            Event::Limits(limits) => self.limits = *limits,
-            Event::RouteChange => self.sender.reset(self.limits.start, now),
-            _ => return,
-        }
-        self.publish();
-    }
-
-    #[inline]
-    fn on_train_sent(&mut self, _now: Timestamp, train: &SentTrain) {
-        self.sender.on_sent((train.first.size + train.rest()).as_bytes());
-    }
-
-    #[inline]
-    fn decision(&self) -> Decision {
-        self.decision
-    }
-
-    #[inline]
-    fn next_deadline(&self) -> Option<Timestamp> {
-        Some(self.sender.next_deadline())
-    }
-
-    fn observe(&self, gauge: &mut dyn FnMut(&'static str, f64)) {
-        self.sender.observe(gauge);
-    }
-
-    fn clone_box(&self) -> Box<dyn RateController> {
-        Box::new(self.clone())
+    fn parameters(config: Config) -> Result<tfrc_config::Config, String> {
+        tfrc_config::check_packet_size(config.packet_size_bytes)?;
+        tfrc_config::check_packets_per_ack(config.packets_per_ack)?;
+        Ok(tfrc_of_2003(config.packet_size_bytes, config.packets_per_ack))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::NoAssets;
-    use legato_units::DataRate;
+    use crate::{Construct, Context, Event, NoAssets, RateController, RateLimits};
+    use legato_units::{DataRate, Timestamp};
 
     #[test]
     fn it_starts_as_told_and_halves_when_nothing_comes_back() {

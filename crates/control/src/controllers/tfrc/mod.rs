@@ -9,94 +9,38 @@
 pub mod config;
 pub mod data_limit;
 pub mod packet_size;
+pub mod plain;
 pub mod receive_rate;
 pub mod sender;
 
 pub use config::Config;
 
-use crate::{BuildError, Construct, Context, Decision, Event, RateController, RateLimits, SentTrain, Side};
-use legato_units::Timestamp;
-use sender::TfrcSender;
+use plain::{Flavour, Plain};
 
 /// TCP-friendly rate control.
-#[derive(Clone)]
-pub struct Tfrc {
-    sender: TfrcSender,
-    limits: RateLimits,
-    /// What `decision` answers; formed when something changed, as drivers ask after every packet.
-    decision: Decision,
-}
+pub type Tfrc = Plain<Rfc5348>;
 
-impl Construct for Tfrc {
+/// TFRC of 2008, in full.
+#[derive(Clone, Copy, Debug)]
+pub struct Rfc5348;
+
+impl Flavour for Rfc5348 {
     const NAME: &'static str = "tfrc";
-    const SIDE: Side = Side::Sender;
     const SUMMARY: &'static str = "TCP-friendly rate control, the throughput equation at the loss event rate";
     const CITES: &'static [&'static str] = &["rfc5348", "rfc3448"];
     type Config = Config;
 
-    fn new(config: Config, context: Context<'_>) -> Result<Self, BuildError> {
-        config.check().map_err(|message| BuildError::Config { controller: Self::NAME, message })?;
-        let Context { limits, start, .. } = context;
-        let sender = TfrcSender::new(config, limits.start, start);
-        let mut tfrc = Self { sender, limits, decision: Decision::of_target(limits.start) };
-        tfrc.publish();
-        Ok(tfrc)
-    }
-}
-
-impl Tfrc {
-    /// [rfc5348] §4.6: packets leave at X_inst. The encoder is asked for the same, so that the pacer
-    /// need not hold what it cannot send.
-    fn publish(&mut self) {
-        let rate = self.limits.clamp(self.sender.instantaneous());
-        self.decision = Decision { pacing_rate: rate, ..Decision::of_target(rate) };
-    }
-}
-
-impl RateController for Tfrc {
-    #[inline]
-    fn on_event(&mut self, now: Timestamp, event: &Event) {
-        match event {
-            Event::PacketSent(packet) => return self.sender.on_sent(packet.size.as_bytes()),
-            Event::PacerQueue(queue) => return self.sender.on_pacer_queue(queue.drain),
-            Event::TransportFeedback(feedback) => self.sender.on_feedback(now, feedback),
-            Event::Deadline => self.sender.on_deadline(now),
-            Event::Limits(limits) => self.limits = *limits,
-            Event::RouteChange => self.sender.reset(self.limits.start, now),
-            _ => return,
-        }
-        self.publish();
-    }
-
-    #[inline]
-    fn on_train_sent(&mut self, _now: Timestamp, train: &SentTrain) {
-        self.sender.on_sent((train.first.size + train.rest()).as_bytes());
-    }
-
-    #[inline]
-    fn decision(&self) -> Decision {
-        self.decision
-    }
-
-    #[inline]
-    fn next_deadline(&self) -> Option<Timestamp> {
-        Some(self.sender.next_deadline())
-    }
-
-    fn observe(&self, gauge: &mut dyn FnMut(&'static str, f64)) {
-        self.sender.observe(gauge);
-    }
-
-    fn clone_box(&self) -> Box<dyn RateController> {
-        Box::new(self.clone())
+    fn parameters(config: Config) -> Result<Config, String> {
+        config.check()?;
+        Ok(config)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::NoAssets;
-    use legato_units::DataRate;
+    use crate::{BuildError, Construct, Context, Event, NoAssets, RateController, RateLimits};
+    use legato_units::{DataRate, Timestamp};
 
     fn build(config: Config) -> Result<Tfrc, BuildError> {
         let limits =
