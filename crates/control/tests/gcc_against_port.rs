@@ -166,14 +166,9 @@ impl Observer for Port {
         self.clusters.push(*cluster);
     }
 
-    fn on_decision(&mut self, now: Timestamp, decision: &Decision, controller: &dyn RateController) {
+    fn on_decision(&mut self, now: Timestamp, decision: &Decision, _controller: &dyn RateController) {
         self.process(now);
         let ours = decision.target_bitrate.as_bps();
-        if std::env::var_os("SHOW").is_some() {
-            let mut line = format!("{:>6.2} s {ours:>9} {:>9}", now.as_secs_f64(), self.target);
-            controller.observe(&mut |name, value| line += &format!(" {name}={value:.3}"));
-            println!("{line}");
-        }
         self.targets.push((now, ours, self.target));
     }
 }

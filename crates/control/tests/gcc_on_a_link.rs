@@ -14,11 +14,6 @@ struct Targets(Vec<(Timestamp, u64)>);
 impl Observer for Targets {
     fn on_event(&mut self, _now: Timestamp, _event: &Event) {}
     fn on_decision(&mut self, now: Timestamp, decision: &Decision, _controller: &dyn RateController) {
-        if std::env::var_os("SHOW").is_some() && now.as_nanos() % 500_000_000 == 0 {
-            let mut line = format!("{:>6.1} s {:>9}", now.as_secs_f64(), decision.target_bitrate.as_bps());
-            _controller.observe(&mut |name, value| line += &format!(" {name}={value:.4}"));
-            println!("{line}");
-        }
         self.0.push((now, decision.target_bitrate.as_bps()));
     }
 }

@@ -29,11 +29,6 @@ impl Observer for Log {
         }
     }
     fn on_decision(&mut self, now: Timestamp, decision: &Decision, controller: &dyn RateController) {
-        if std::env::var_os("SHOW").is_some() && now.as_nanos() % 500_000_000 == 0 {
-            let mut line = format!("{:>6.1} s {:>9}", now.as_secs_f64(), decision.target_bitrate.as_bps());
-            controller.observe(&mut |name, value| line += &format!(" {name}={value:.3}"));
-            println!("{line}");
-        }
         self.targets.push((now, decision.target_bitrate.as_bps()));
         controller.observe(&mut |name, value| {
             if name == "signal_ms" {

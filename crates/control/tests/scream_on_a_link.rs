@@ -30,12 +30,7 @@ impl Observer for Log {
             self.packets.push((packet.departure, delay_ms, packet.size.as_bytes()));
         }
     }
-    fn on_decision(&mut self, now: Timestamp, decision: &Decision, controller: &dyn RateController) {
-        if std::env::var_os("SHOW").is_some() && now.as_nanos() % 250_000_000 == 0 {
-            let mut line = format!("{:>6.2} s {:>9}", now.as_secs_f64(), decision.target_bitrate.as_bps());
-            controller.observe(&mut |name, value| line += &format!(" {name}={value:.2}"));
-            println!("{line}");
-        }
+    fn on_decision(&mut self, now: Timestamp, decision: &Decision, _controller: &dyn RateController) {
         self.targets.push((now, decision.target_bitrate.as_bps()));
     }
 }
