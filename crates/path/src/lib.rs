@@ -19,6 +19,7 @@
 
 mod burst;
 pub mod capacity;
+mod decided;
 pub mod generate;
 mod packet;
 mod path;
@@ -28,6 +29,7 @@ pub mod stage;
 pub mod trace_file;
 
 pub use burst::{Burst, Lost};
+pub use decided::Decided;
 pub use legato_units::Ecn;
 pub use packet::Packet;
 pub use path::{Backlog, Delivered, DropCounts, DropNotice, Path, PathStage};

@@ -99,7 +99,7 @@ impl<P: Send> PathStage<P> {
     /// What becomes of a packet in an eager stage; `None` where the stage may keep it. The packet
     /// itself does not move: its copies from stage to stage would cost more than the stages.
     #[inline(always)]
-    fn transit(&mut self, now: Timestamp, size: DataSize, ecn: &mut Ecn) -> Option<Transit> {
+    pub(crate) fn transit(&mut self, now: Timestamp, size: DataSize, ecn: &mut Ecn) -> Option<Transit> {
         Some(match self {
             Self::Bottleneck(stage) => stage.transit(now, size, ecn),
             Self::GilbertElliott(stage) => stage.transit(now, size, ecn),

@@ -1,9 +1,9 @@
 //! From a scenario's flows to a session, run, and what came of it.
 
 use super::call_flow::{CallFlow, CallSetup};
-use super::flow::Tails;
+use super::lane::Lane;
 use super::link::{Link, Links};
-use super::parcel::Parcel;
+use super::parcel::{Parcel, Way};
 use super::tcp_flow::TcpFlow;
 use super::udp_flow::UdpFlow;
 use super::{AnyFlow, Session};
@@ -60,22 +60,26 @@ pub fn run_session(
         let flow = plan.next_flow();
         let own = plan.flow_seed(flow, &format!("tcp.{n}"));
         let life = plan.life(tcp.start_s, tcp.stop_s);
-        let tails = plan.tails(tcp.direction.as_deref(), tcp.propagation_ms, [&tcp.route, &tcp.return_route], own)?;
+        let way = FlowWay { direction: tcp.direction.as_deref(), propagation_ms: tcp.propagation_ms, seed: own };
+        plan.note_routes(&way, [&tcp.route, &tcp.return_route]);
+        let lanes = (plan.lane(flow, Way::Out, &way)?, plan.lane(flow, Way::Back, &way)?);
         let name = tcp.name.clone().unwrap_or_else(|| format!("tcp {}", n + 1));
         let figures = TrafficFigures::new(name, tcp_kind(tcp.config.congestion_control), life.0, life.1);
         let rng = own.stream("tcp");
-        flows.push(AnyFlow::Tcp(Box::new(TcpFlow::new(flow, &tcp.config, life, tails, figures, rng))));
+        flows.push(AnyFlow::Tcp(Box::new(TcpFlow::new(&tcp.config, life, lanes, figures, rng))));
     }
     for (n, udp) in scenario.udp.iter().enumerate() {
         let flow = plan.next_flow();
         let own = plan.flow_seed(flow, &format!("udp.{n}"));
         let life = plan.life(udp.start_s, udp.stop_s);
-        let tails = plan.tails(udp.direction.as_deref(), udp.propagation_ms, [&udp.route, &[]], own)?;
+        let way = FlowWay { direction: udp.direction.as_deref(), propagation_ms: udp.propagation_ms, seed: own };
+        plan.note_routes(&way, [&udp.route, &[]]);
+        let out = plan.lane(flow, Way::Out, &way)?;
         let name = udp.name.clone().unwrap_or_else(|| format!("udp {}", n + 1));
         let figures = TrafficFigures::new(name, "udp", life.0, life.1);
         let refused = |error| SimError::Plan(format!("udp[{n}].config: {error}"));
         let sender = UdpSender::new(&udp.config, life.0).map_err(refused)?;
-        flows.push(AnyFlow::Udp(Box::new(UdpFlow::new(flow, sender, life.1, tails, figures))));
+        flows.push(AnyFlow::Udp(Box::new(UdpFlow::new(sender, life.1, out, figures))));
     }
     let links = plan.links()?;
     let (mut summaries, mut traffic) = (Vec::new(), Vec::new());
@@ -138,8 +142,9 @@ impl<'a> Layout<'a> {
         let flow = self.next_flow();
         let seed = self.flow_seed(flow, &format!("call.{n}"));
         let (start, stop) = self.life(call.start_s, call.stop_s);
-        let tails =
-            self.tails(call.direction.as_deref(), call.propagation_ms, [&call.route, &call.return_route], seed)?;
+        let way = FlowWay { direction: call.direction.as_deref(), propagation_ms: call.propagation_ms, seed };
+        self.note_routes(&way, [&call.route, &call.return_route]);
+        let (media, replies) = (self.lane(flow, Way::Out, &way)?, self.lane(flow, Way::Back, &way)?);
         let mut parts = self.parts.clone().into_owned();
         if let Some(own) = &call.controller {
             parts.controller = own.clone();
@@ -153,7 +158,7 @@ impl<'a> Layout<'a> {
         let ends = build_ends(self.scenario, &parts, limits, seed, future)?;
         let pauses = if self.scenario.calls.is_some() { &call.pauses } else { &self.scenario.pauses };
         let turns = pauses::turns(pauses, Timestamp::ZERO);
-        Ok(CallSetup { flow, ends, tails, start, stop, clip: parts.clip, seed, turns })
+        Ok(CallSetup { flow, ends, media, replies, start, stop, clip: parts.clip, seed, turns })
     }
 
     /// What an oracle is told: the capacity of the only link on its way, whoever shares it.
@@ -167,16 +172,8 @@ impl<'a> Layout<'a> {
         loaded.map(|loaded| &loaded.capacity)
     }
 
-    /// A flow's own parts of the ways; also notes its routes.
-    fn tails(
-        &mut self,
-        direction: Option<&str>,
-        propagation_ms: Option<f64>,
-        [route, return_route]: [&[String]; 2],
-        seed: Seed,
-    ) -> Result<Tails, SimError> {
-        let reversed = direction == Some("reverse");
-        let (out, back) = if reversed { (REVERSE, FORWARD) } else { (FORWARD, REVERSE) };
+    /// Note the links the next flow's packets pass, out and back.
+    fn note_routes(&mut self, way: &FlowWay<'_>, [route, return_route]: [&[String]; 2]) {
         let named = |name: &String| {
             let place = self.scenario.links.iter().position(|link| link.name == *name);
             FURTHER + place.expect("routes were checked with the scenario")
@@ -184,15 +181,24 @@ impl<'a> Layout<'a> {
         let links = |route: &[String], own: usize| {
             if route.is_empty() { vec![own] } else { route.iter().map(named).collect() }
         };
+        let (out, back) = if way.is_reversed() { (REVERSE, FORWARD) } else { (FORWARD, REVERSE) };
         self.routes.push([links(route, out), links(return_route, back)]);
-        let tail = |spec: &PathSpec, loaded: &Option<LoadedCapacity>, name: &str| -> Result<Path<Parcel>, SimError> {
-            let own = PathSpec { propagation_ms: propagation_ms.unwrap_or(spec.propagation_ms), ..spec.clone() };
-            let serial = loaded.as_ref().map(|loaded| loaded.reference);
-            Ok(Path::new(tail_stages(&own, serial, seed, name)?))
+    }
+
+    /// One of a flow's ways, with its own part behind the links.
+    fn lane<T: Send + Into<Parcel> + 'static>(
+        &self,
+        flow: u16,
+        direction: Way,
+        way: &FlowWay<'_>,
+    ) -> Result<Lane<T>, SimError> {
+        let (spec, loaded, name) = match (direction, way.is_reversed()) {
+            (Way::Out, false) | (Way::Back, true) => (&self.forward, &self.parts.forward, "forward"),
+            (Way::Back, false) | (Way::Out, true) => (&self.reverse, &self.parts.reverse, "reverse"),
         };
-        let forward = tail(&self.forward, &self.parts.forward, "forward")?;
-        let reverse = tail(&self.reverse, &self.parts.reverse, "reverse")?;
-        Ok(if reversed { Tails { out: reverse, back: forward } } else { Tails { out: forward, back: reverse } })
+        let own = PathSpec { propagation_ms: way.propagation_ms.unwrap_or(spec.propagation_ms), ..spec.clone() };
+        let serial = loaded.as_ref().map(|loaded| loaded.reference);
+        Ok(Lane::new(flow, direction, Path::new(tail_stages(&own, serial, way.seed, name)?)))
     }
 
     /// The links, once every route is known.
@@ -213,12 +219,24 @@ impl<'a> Layout<'a> {
                 routes.iter_mut().flatten().for_each(|route| route.retain(|&passed| passed != n));
             }
             let path = Path::new(stages);
-            let knows_exits = loaded.is_none() || spec.queue.kind == "drop_tail";
             let passed = routes.iter().flatten().filter(|route| route.contains(&n));
             let is_last = passed.clone().all(|route| route.last() == Some(&n));
-            links.push(Link::new(path, knows_exits, is_last));
+            links.push(Link::new(path, is_last));
         }
         Ok(Links { links, routes })
+    }
+}
+
+/// What a flow says of its own ways.
+struct FlowWay<'a> {
+    direction: Option<&'a str>,
+    propagation_ms: Option<f64>,
+    seed: Seed,
+}
+
+impl FlowWay<'_> {
+    fn is_reversed(&self) -> bool {
+        self.direction == Some("reverse")
     }
 }
 

@@ -1,16 +1,16 @@
 //! A call among other flows. Alone on its link it comes out the same, byte for byte, as the engine
 //! for one call makes it: a test holds the two together.
 
-use super::flow::{Flow, Tails, arrival};
-use super::link::Links;
-use super::parcel::{Parcel, Way};
-use crate::in_transit::{InTransit, Load, tickets};
+use super::flow::Flow;
+use super::lane::{Lane, LostAtOnce, Network};
+use super::parcel::{Parcel, Reply};
+use crate::in_transit::{InTransit, Load, Ticket, tickets};
 use crate::run::Ends;
 use crate::seed::Seed;
 use crate::video::{LoadedClip, aged_picture};
 use legato_call::{ReceiverInput, ReceiverOutput, SenderInput, SenderOutput, rtcp_wire_size};
 use legato_media::packet::{MediaPacket, Train};
-use legato_path::{DropNotice, Ecn, Packet, Path};
+use legato_path::{DropNotice, DropReason, Ecn, Packet};
 use legato_trace::{At, CallFacts, LogLevel, Record, Recorder, SERIES_INTERVAL, Sample, Summary, TraceSink};
 use legato_units::{DataRate, DataSize, Timestamp};
 
@@ -20,8 +20,10 @@ pub struct CallSetup {
     pub flow: u16,
     /// Its two ends.
     pub ends: Ends,
-    /// Its own parts of the ways.
-    pub tails: Tails,
+    /// The way to the receiver …
+    pub media: Lane<Ticket>,
+    /// … and back.
+    pub replies: Lane<Reply>,
     /// It begins …
     pub start: Timestamp,
     /// … and ends then.
@@ -74,24 +76,24 @@ impl CallFlow {
         self.setup.turns.last().map_or(Timestamp::MAX, |turn| turn.0)
     }
 
-    fn begin(&mut self, outbox: &mut Vec<Packet<Parcel>>) {
+    fn begin(&mut self, network: &mut Network) {
         self.begun = true;
-        self.turn_receiver(self.setup.start, outbox);
+        self.turn_receiver(self.setup.start, network);
     }
 
-    fn finish(&mut self, links: &mut Links) {
+    fn finish(&mut self, network: &mut Network) {
         let (flow, start, end) = (self.setup.flow, self.setup.start, self.setup.stop);
         if self.sample_due != Timestamp::MAX && self.sample_due - SERIES_INTERVAL < end {
-            self.sample(end, links);
+            self.sample(end, network);
         }
-        let capacity_mean = links.capacity(flow, start, end);
+        let capacity_mean = network.links.capacity(flow, start, end);
         let aged = aged_picture(&self.setup.clip, self.setup.seed);
         self.summary = Some(self.recorder.finish(CallFacts { end, capacity_mean, aged: aged.as_deref() }));
     }
 
-    fn arrive(&mut self, now: Timestamp, outbox: &mut Vec<Packet<Parcel>>) {
-        let Some(delivered) = self.setup.tails.out.pop(now) else { return };
-        let Parcel::Media(ticket) = delivered.packet.payload else { return };
+    fn arrive(&mut self, now: Timestamp, network: &mut Network) {
+        let Some(delivered) = self.setup.media.pop(now) else { return };
+        let ticket = delivered.packet.payload;
         let local = self.setup.ends.clock.local(now);
         let (receiver, recorder) = (&mut self.setup.ends.receiver, &mut self.recorder);
         match self.in_transit.get(ticket) {
@@ -109,26 +111,26 @@ impl CallFlow {
         }
         self.in_transit.remove(ticket, 1);
         if !self.setup.ends.receiver.is_settled() {
-            self.turn_receiver(now, outbox);
+            self.turn_receiver(now, network);
         }
     }
 
-    fn take_feedback(&mut self, now: Timestamp, outbox: &mut Vec<Packet<Parcel>>) {
-        let Some(delivered) = self.setup.tails.back.pop(now) else { return };
-        let Parcel::Reply(left, bytes) = delivered.packet.payload else { return };
+    fn take_feedback(&mut self, now: Timestamp, network: &mut Network) {
+        let Some(delivered) = self.setup.replies.pop(now) else { return };
+        let Reply { left, bytes } = delivered.packet.payload;
         self.recorder.feedback_took(now - left);
         self.setup.ends.sender.handle(now, SenderInput::Rtcp(&bytes), &mut self.recorder);
         self.setup.ends.receiver.recycle(bytes);
-        self.drain_sender(now, outbox);
+        self.drain_sender(now, network);
     }
 
     /// Do what the receiver wants.
-    fn turn_receiver(&mut self, now: Timestamp, outbox: &mut Vec<Packet<Parcel>>) {
+    fn turn_receiver(&mut self, now: Timestamp, network: &mut Network) {
         let local = loop {
             match self.setup.ends.receiver.poll(&mut At(&mut self.recorder, now)) {
                 ReceiverOutput::Send(bytes) => {
                     let size = rtcp_wire_size(bytes.len());
-                    outbox.push(Parcel::Reply(now, bytes).packet(self.setup.flow, size, Ecn::NotEct));
+                    self.setup.replies.send(now, network, size, Ecn::NotEct, Reply { left: now, bytes });
                 }
                 ReceiverOutput::Render(_) => {}
                 ReceiverOutput::Deadline(local) => break local,
@@ -141,14 +143,14 @@ impl CallFlow {
     }
 
     /// Do what the sender wants.
-    fn drain_sender(&mut self, now: Timestamp, outbox: &mut Vec<Packet<Parcel>>) {
+    fn drain_sender(&mut self, now: Timestamp, network: &mut Network) {
         self.sender_due = loop {
             match self.setup.ends.sender.poll(&mut self.recorder) {
-                SenderOutput::Media(train) => self.send(train, outbox),
+                SenderOutput::Media(train) => self.send(now, train, network),
                 SenderOutput::Rtcp(bytes) => {
                     let size = rtcp_wire_size(bytes.len());
                     let ticket = self.in_transit.insert(Load::Rtcp(bytes), 1);
-                    outbox.push(Parcel::Media(ticket).packet(self.setup.flow, size, Ecn::NotEct));
+                    self.put_out(now, network, size, Ecn::NotEct, ticket);
                 }
                 SenderOutput::Coded(frame, captured) => {
                     let local = self.setup.ends.clock.local(now);
@@ -160,24 +162,43 @@ impl CallFlow {
         };
     }
 
-    fn send(&mut self, train: Train, outbox: &mut Vec<Packet<Parcel>>) {
+    fn send(&mut self, now: Timestamp, train: Train, network: &mut Network) {
         let first = self.in_transit.insert(Load::Media(train), train.packets);
-        let flow = self.setup.flow;
-        outbox.extend(tickets(first, train.packets).map(|ticket| {
+        for ticket in tickets(first, train.packets) {
             let size = DataSize::from_bytes(u64::from(train.size_bytes(ticket.place())));
-            Parcel::Media(ticket).packet(flow, size, train.first.ecn)
-        }));
+            self.put_out(now, network, size, train.first.ecn, ticket);
+        }
     }
 
-    fn sample(&mut self, now: Timestamp, links: &mut Links) {
+    #[inline]
+    fn put_out(&mut self, now: Timestamp, network: &mut Network, size: DataSize, ecn: Ecn, ticket: Ticket) {
+        if let Some(LostAtOnce(at, reason, ticket)) = self.setup.media.send(now, network, size, ecn, ticket) {
+            self.lose(at, reason, ticket);
+        }
+    }
+
+    fn lose(&mut self, at: Timestamp, reason: DropReason, ticket: Ticket) {
+        if let Load::Media(train) = self.in_transit.get(ticket) {
+            let transport_seq = train.first.transport_seq + u64::from(ticket.place());
+            let departure = train.first.departure;
+            // A link may lose what a call sent shortly before it ended.
+            if self.summary.is_none() {
+                let reason = reason.name();
+                self.recorder.record(at, &Record::PacketDropped { transport_seq, departure, reason });
+            }
+        }
+        self.in_transit.remove(ticket, 1);
+    }
+
+    fn sample(&mut self, now: Timestamp, network: &mut Network) {
         let flow = self.setup.flow;
         let (decision, pacer_queue) = (*self.setup.ends.sender.decision(), self.setup.ends.sender.pacer_queue());
         let sample = Sample {
-            capacity: links.capacity(flow, now - SERIES_INTERVAL, now),
+            capacity: network.links.capacity(flow, now - SERIES_INTERVAL, now),
             target_bitrate: decision.target_bitrate,
             encoder_bitrate: DataRate::ZERO,
             pacing_rate: decision.pacing_rate,
-            queue: links.queue(flow, now),
+            queue: network.links.queue(flow, now),
             pacer_queue,
         };
         self.recorder.sample(now, sample);
@@ -190,52 +211,49 @@ impl Flow for CallFlow {
             return Timestamp::MAX;
         }
         let own = self.receiver_due.min(self.sender_due).min(self.sample_due).min(self.turn_due());
-        self.setup.tails.due().min(own).min(self.setup.stop)
+        self.setup.media.due().min(self.setup.replies.due()).min(own).min(self.setup.stop)
     }
 
-    fn turn(&mut self, now: Timestamp, links: &mut Links, outbox: &mut Vec<Packet<Parcel>>) {
+    fn turn(&mut self, now: Timestamp, network: &mut Network) {
         if now >= self.setup.stop {
-            return self.finish(links);
+            return self.finish(network);
         }
         if !self.begun {
-            self.begin(outbox);
+            self.begin(network);
         }
-        if arrival(&self.setup.tails.out) <= now {
-            self.arrive(now, outbox);
-        } else if arrival(&self.setup.tails.back) <= now {
-            self.take_feedback(now, outbox);
+        if self.setup.media.due() <= now {
+            self.arrive(now, network);
+        } else if self.setup.replies.due() <= now {
+            self.take_feedback(now, network);
         } else if self.receiver_due <= now {
             let local = self.setup.ends.clock.local(now);
             self.setup.ends.receiver.handle(local, ReceiverInput::Deadline, &mut At(&mut self.recorder, now));
-            self.turn_receiver(now, outbox);
+            self.turn_receiver(now, network);
         } else if self.turn_due() <= now {
             let paused = self.setup.turns.pop().is_some_and(|(_, paused)| paused);
             self.setup.ends.sender.handle(now, SenderInput::Pause(paused), &mut self.recorder);
-            self.drain_sender(now, outbox);
+            self.drain_sender(now, network);
         } else if self.sender_due <= now {
             self.setup.ends.sender.handle(now, SenderInput::Deadline, &mut self.recorder);
-            self.drain_sender(now, outbox);
+            self.drain_sender(now, network);
         } else if self.sample_due <= now {
-            self.sample(now, links);
+            self.sample(now, network);
             self.sample_due += SERIES_INTERVAL;
         }
     }
 
-    fn tail(&mut self, way: Way) -> &mut Path<Parcel> {
-        self.setup.tails.of(way)
+    fn enter(&mut self, at: Timestamp, packet: Packet<Parcel>) -> Timestamp {
+        let Packet { size, ecn, payload, .. } = packet;
+        match payload {
+            Parcel::Media(ticket) => self.setup.media.enter(at, size, ecn, ticket),
+            Parcel::Reply(reply) => self.setup.replies.enter(at, size, ecn, reply),
+            _ => Timestamp::MAX,
+        }
     }
 
     fn dropped(&mut self, notice: DropNotice<Parcel>) {
-        let Parcel::Media(ticket) = notice.packet.payload else { return };
-        if let Load::Media(train) = self.in_transit.get(ticket) {
-            let reason = notice.reason.name();
-            let transport_seq = train.first.transport_seq + u64::from(ticket.place());
-            let departure = train.first.departure;
-            // A link may lose what a call sent shortly before it ended.
-            if self.summary.is_none() {
-                self.recorder.record(notice.at, &Record::PacketDropped { transport_seq, departure, reason });
-            }
+        if let Parcel::Media(ticket) = notice.packet.payload {
+            self.lose(notice.at, notice.reason, ticket);
         }
-        self.in_transit.remove(ticket, 1);
     }
 }

@@ -1,27 +1,27 @@
 //! A link that flows share, and the routes over several of them.
 
 use super::parcel::{Parcel, Way};
-use legato_path::{Delivered, DropNotice, Packet, Path};
-use legato_units::{DataRate, TimeDelta, Timestamp};
+use legato_path::{Decided, Delivered, DropNotice, Ecn, Packet, Path};
+use legato_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
 /// One link: loss, queue and capacity; no propagation, which each flow has of its own.
 pub struct Link {
     path: Path<Parcel>,
-    /// What leaves is known when it comes, and nobody has another link behind this one: packets are
-    /// handed on at once, with the time they will leave.
-    hands_on_at_once: bool,
-    is_last: bool,
+    /// What leaves is known when it comes, and nobody has another link behind this one: a packet passes at once, with
+    /// the time it will leave, and is never kept here.
+    passes_at_once: bool,
 }
 
 impl Link {
-    /// `knows_exits`: every stage decides on a packet when it comes. `is_last`: of every route.
-    pub fn new(path: Path<Parcel>, knows_exits: bool, is_last: bool) -> Self {
-        Self { path: path.with_drop_notices(), hands_on_at_once: knows_exits && is_last, is_last }
+    /// `is_last`: of every route.
+    pub fn new(path: Path<Parcel>, is_last: bool) -> Self {
+        let path = path.with_drop_notices();
+        Self { passes_at_once: path.decides_at_once() && is_last, path }
     }
 
-    /// Whether no flow has another link behind this one.
-    pub fn is_last(&self) -> bool {
-        self.is_last
+    /// Whether packets pass at once and none is ever kept here.
+    pub fn passes_at_once(&self) -> bool {
+        self.passes_at_once
     }
 
     /// Send a packet in.
@@ -29,14 +29,20 @@ impl Link {
         self.path.push(now, packet);
     }
 
-    /// The next packet that is handed on by `now`.
-    pub fn pop(&mut self, now: Timestamp) -> Option<Delivered<Parcel>> {
-        self.path.pop(if self.hands_on_at_once { Timestamp::MAX } else { now })
+    /// What becomes of a packet that comes at `now`, where that is known: `None` where it must be pushed.
+    #[inline]
+    pub fn pass(&mut self, now: Timestamp, size: DataSize, ecn: &mut Ecn) -> Option<Decided> {
+        self.passes_at_once.then(|| self.path.decide(now, size, ecn))
     }
 
-    /// When [`Link::pop`] is next worth a call, for links that do not hand on at once.
+    /// The next packet that is handed on by `now`.
+    pub fn pop(&mut self, now: Timestamp) -> Option<Delivered<Parcel>> {
+        self.path.pop(now)
+    }
+
+    /// When [`Link::pop`] is next worth a call.
     pub fn due(&self) -> Timestamp {
-        if self.hands_on_at_once { Timestamp::MAX } else { self.path.next_arrival().unwrap_or(Timestamp::MAX) }
+        self.path.next_arrival().unwrap_or(Timestamp::MAX)
     }
 
     /// The next packet it lost.
@@ -54,6 +60,17 @@ pub struct Links {
 }
 
 impl Links {
+    /// What becomes of a packet that leaves at `now`, where every link on its route tells: `None` where one may keep it.
+    #[inline]
+    pub fn pass(&mut self, flow: u16, way: Way, now: Timestamp, size: DataSize, ecn: &mut Ecn) -> Option<Decided> {
+        match *self.route(flow, way) {
+            [] => Some(Decided::Exit(now)),
+            // Only the last of a route passes packets at once.
+            [link] => self.links[link].pass(now, size, ecn),
+            _ => None,
+        }
+    }
+
     /// The links of a flow's packets.
     pub fn route(&self, flow: u16, way: Way) -> &[usize] {
         let [out, back] = &self.routes[usize::from(flow)];

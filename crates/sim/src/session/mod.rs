@@ -2,12 +2,14 @@
 //!
 //! Each flow has its own propagation and jitter behind the last link it passes, and its own two
 //! ends; links have queue, capacity and loss. Who is due next is the least of the links' and flows'
-//! own times; at equal times links come before flows, and flows in their order. A single call alone
+//! own times; at equal times links come before flows, and flows in their order. Where all links of a route tell a
+//! packet's fate as it is sent, it goes straight on its flow's own part of the way ([`lane`]). A single call alone
 //! on its path is the [`crate::Engine`]'s, which knows its packets' fate in fewer steps.
 
 mod assemble;
 mod call_flow;
 mod flow;
+mod lane;
 mod link;
 mod parcel;
 mod tcp_flow;
@@ -17,7 +19,8 @@ pub use assemble::{SessionParts, run_session};
 
 use call_flow::CallFlow;
 use flow::Flow;
-use legato_path::Packet;
+use lane::Network;
+use legato_path::{Decided, DropNotice, Packet};
 use legato_units::Timestamp;
 use link::Links;
 use parcel::Parcel;
@@ -43,77 +46,88 @@ impl AnyFlow {
 
 /// The flows and the links between their ends.
 struct Session {
-    links: Links,
+    network: Network,
     flows: Vec<AnyFlow>,
     /// When each flow is next due.
     due: Vec<Timestamp>,
-    outbox: Vec<Packet<Parcel>>,
+    /// The links that may keep packets.
+    keeping: Vec<usize>,
 }
 
 impl Session {
     fn new(links: Links, mut flows: Vec<AnyFlow>) -> Self {
         let due = flows.iter_mut().map(|flow| flow.as_flow().due()).collect();
-        Self { links, flows, due, outbox: Vec::new() }
+        let keeping = (0..links.links.len()).filter(|&link| !links.links[link].passes_at_once()).collect();
+        Self { network: Network { links, outbox: Vec::new() }, flows, due, keeping }
     }
 
     /// Run until every flow has ended.
     fn run(mut self) -> Vec<AnyFlow> {
         loop {
             let (flow, flow_due) = earliest(self.due.iter().copied());
-            let (link, link_due) = earliest(self.links.links.iter().map(link::Link::due));
             if flow_due == Timestamp::MAX {
                 return self.flows;
             }
-            if link_due <= flow_due {
-                self.hand_on(link, link_due);
+            let (place, link_due) = earliest(self.keeping.iter().map(|&link| self.network.links.links[link].due()));
+            if link_due <= flow_due && link_due < Timestamp::MAX {
+                self.hand_on(self.keeping[place], link_due);
                 continue;
             }
-            let mut outbox = std::mem::take(&mut self.outbox);
-            self.flows[flow].as_flow().turn(flow_due, &mut self.links, &mut outbox);
-            for packet in outbox.drain(..) {
-                self.send(flow_due, packet);
+            let flow_turns = self.flows[flow].as_flow();
+            flow_turns.turn(flow_due, &mut self.network);
+            self.due[flow] = flow_turns.due();
+            if !self.network.outbox.is_empty() {
+                self.send_outbox(flow_due);
+                self.due[flow] = self.flows[flow].as_flow().due();
             }
-            self.outbox = outbox;
-            self.due[flow] = self.flows[flow].as_flow().due();
         }
     }
 
-    /// Put a packet on the first link of its route, or straight on its flow's own part of the way.
-    fn send(&mut self, now: Timestamp, packet: Packet<Parcel>) {
-        match self.links.route(packet.flow, packet.payload.way()).first().copied() {
-            Some(link) => {
-                self.links.links[link].push(now, packet);
+    /// Put each packet of the outbox on the first link of its route.
+    fn send_outbox(&mut self, now: Timestamp) {
+        let mut outbox = std::mem::take(&mut self.network.outbox);
+        for packet in outbox.drain(..) {
+            let first = self.network.links.route(packet.flow, packet.payload.way()).first().copied();
+            self.put_on(first, now, packet);
+        }
+        self.network.outbox = outbox;
+    }
+
+    /// Put a packet on a link, or behind the last.
+    fn put_on(&mut self, link: Option<usize>, now: Timestamp, mut packet: Packet<Parcel>) {
+        let Some(link) = link else { return self.leave_links(now, packet) };
+        match self.network.links.links[link].pass(now, packet.size, &mut packet.ecn) {
+            Some(Decided::Exit(at)) => self.leave_links(at, packet),
+            Some(Decided::Dropped(at, reason)) => self.drop_packet(DropNotice { at, packet, reason }),
+            Some(Decided::Stuck) => {}
+            None => {
+                self.network.links.links[link].push(now, packet);
                 self.hand_on(link, now);
             }
-            None => self.leave_links(now, packet),
         }
     }
 
     /// Take what a link lets go by `now`, and what it lost.
     fn hand_on(&mut self, link: usize, now: Timestamp) {
-        while let Some(delivered) = self.links.links[link].pop(now) {
-            let last = self.links.links[link].is_last();
-            match if last { None } else { self.links.next(link, &delivered.packet) } {
-                Some(next) => {
-                    self.links.links[next].push(delivered.at, delivered.packet);
-                    self.hand_on(next, delivered.at);
-                }
-                None => self.leave_links(delivered.at, delivered.packet),
-            }
+        while let Some(delivered) = self.network.links.links[link].pop(now) {
+            let next = self.network.links.next(link, &delivered.packet);
+            self.put_on(next, delivered.at, delivered.packet);
         }
-        while let Some(notice) = self.links.links[link].pop_drop() {
-            let flow = usize::from(notice.packet.flow);
-            self.flows[flow].as_flow().dropped(notice);
+        while let Some(notice) = self.network.links.links[link].pop_drop() {
+            self.drop_packet(notice);
         }
+    }
+
+    fn drop_packet(&mut self, notice: DropNotice<Parcel>) {
+        let flow = usize::from(notice.packet.flow);
+        self.flows[flow].as_flow().dropped(notice);
     }
 
     /// A packet is past the last link.
     fn leave_links(&mut self, at: Timestamp, packet: Packet<Parcel>) {
         let flow = usize::from(packet.flow);
-        let way = packet.payload.way();
-        let tail = self.flows[flow].as_flow().tail(way);
-        tail.push(at, packet);
-        self.due[flow] = self.due[flow].min(flow::arrival(tail));
+        let due = self.flows[flow].as_flow().enter(at, packet);
+        self.due[flow] = self.due[flow].min(due);
     }
 }
 

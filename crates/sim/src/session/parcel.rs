@@ -2,8 +2,7 @@
 
 use crate::cross_traffic::{Ack, Segment};
 use crate::in_transit::Ticket;
-use legato_path::{Ecn, Packet};
-use legato_units::{DataSize, Timestamp};
+use legato_units::Timestamp;
 
 /// The two ways between a flow's ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,14 +18,27 @@ pub enum Way {
 pub enum Parcel {
     /// An acknowledgement of TCP.
     Ack(Ack),
-    /// Nothing anybody reads, and when it left: constant-rate UDP.
-    Filler(Timestamp),
+    /// Constant-rate UDP.
+    Filler(Filler),
     /// A call's media, or its sender's RTCP.
     Media(Ticket),
-    /// A call's RTCP from its receiver, and when it left.
-    Reply(Timestamp, Vec<u8>),
+    /// A call's RTCP from its receiver.
+    Reply(Reply),
     /// Data of TCP.
     Segment(Segment),
+}
+
+/// Nothing anybody reads, and when it left.
+#[derive(Clone, Copy, Debug)]
+pub struct Filler(pub Timestamp);
+
+/// A call's RTCP from its receiver.
+#[derive(Clone, Debug)]
+pub struct Reply {
+    /// When it left.
+    pub left: Timestamp,
+    /// A compound packet.
+    pub bytes: Vec<u8>,
 }
 
 impl Parcel {
@@ -34,12 +46,18 @@ impl Parcel {
     pub fn way(&self) -> Way {
         match self {
             Self::Filler(_) | Self::Media(_) | Self::Segment(_) => Way::Out,
-            Self::Ack(_) | Self::Reply(..) => Way::Back,
+            Self::Ack(_) | Self::Reply(_) => Way::Back,
         }
     }
-
-    /// As a packet of flow `flow`.
-    pub fn packet(self, flow: u16, size: DataSize, ecn: Ecn) -> Packet<Self> {
-        Packet { size, flow, ecn, payload: self }
-    }
 }
+
+macro_rules! from_payload {
+    ($($payload:ident $variant:ident),*) => { $(
+        impl From<$payload> for Parcel {
+            fn from(payload: $payload) -> Self {
+                Self::$variant(payload)
+            }
+        }
+    )* };
+}
+from_payload!(Ack Ack, Filler Filler, Reply Reply, Segment Segment, Ticket Media);

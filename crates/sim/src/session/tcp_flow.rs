@@ -1,20 +1,20 @@
 //! A TCP flow among others.
 
-use super::flow::{Flow, Tails, arrival};
-use super::link::Links;
-use super::parcel::{Parcel, Way};
-use crate::cross_traffic::{TcpConfig, TcpReceiver, TcpSender};
-use legato_path::{DropNotice, Ecn, Packet, Path};
+use super::flow::Flow;
+use super::lane::{Lane, LostAtOnce, Network};
+use super::parcel::Parcel;
+use crate::cross_traffic::{Ack, Segment, TcpConfig, TcpReceiver, TcpSender};
+use legato_path::{DropNotice, Ecn, Packet};
 use legato_trace::TrafficFigures;
 use legato_units::Timestamp;
 use rand_chacha::ChaCha8Rng;
 
 /// Both ends of a TCP flow, its ways, and what it did.
 pub struct TcpFlow {
-    flow: u16,
     sender: TcpSender,
     receiver: TcpReceiver,
-    tails: Tails,
+    data: Lane<Segment>,
+    acks: Lane<Ack>,
     start: Timestamp,
     stop: Timestamp,
     figures: TrafficFigures,
@@ -28,19 +28,18 @@ pub struct TcpFlow {
 impl TcpFlow {
     /// A flow that lives as long as its figures say; `rng` is for its workload and algorithm.
     pub fn new(
-        flow: u16,
         config: &TcpConfig,
         (start, stop): (Timestamp, Timestamp),
-        tails: Tails,
+        (data, acks): (Lane<Segment>, Lane<Ack>),
         figures: TrafficFigures,
         rng: ChaCha8Rng,
     ) -> Self {
         let sender = TcpSender::new(config, start, rng);
         Self {
-            flow,
             sender,
             receiver: TcpReceiver::new(config),
-            tails,
+            data,
+            acks,
             start,
             stop,
             figures,
@@ -55,19 +54,23 @@ impl TcpFlow {
         self.figures
     }
 
-    /// Send what may be sent and acknowledge what should be.
-    fn drain(&mut self, now: Timestamp, outbox: &mut Vec<Packet<Parcel>>) {
+    /// Send what may be sent.
+    fn send(&mut self, now: Timestamp, network: &mut Network) {
         while let Some(segment) = self.sender.poll(now) {
             let size = segment.wire_size();
             self.figures.sent(now, size.as_bytes());
             self.retransmissions += u64::from(segment.retransmission);
-            outbox.push(Parcel::Segment(segment).packet(self.flow, size, segment.ecn()));
+            if let Some(LostAtOnce(at, ..)) = self.data.send(now, network, size, segment.ecn(), segment) {
+                self.figures.lost(at);
+            }
         }
+    }
+
+    /// Acknowledge what should be.
+    fn acknowledge(&mut self, now: Timestamp, network: &mut Network) {
         while let Some(ack) = self.receiver.poll_ack(now) {
-            outbox.push(Parcel::Ack(ack).packet(self.flow, ack.wire_size(), Ecn::NotEct));
+            self.acks.send(now, network, ack.wire_size(), Ecn::NotEct, ack);
         }
-        let due = |deadline: Option<Timestamp>| deadline.unwrap_or(Timestamp::MAX);
-        self.ends_due = due(self.sender.next_deadline()).min(due(self.receiver.next_deadline())).max(now);
     }
 }
 
@@ -76,10 +79,10 @@ impl Flow for TcpFlow {
         if self.done {
             return Timestamp::MAX;
         }
-        self.tails.due().min(self.ends_due).min(self.stop)
+        self.data.due().min(self.acks.due()).min(self.ends_due).min(self.stop)
     }
 
-    fn turn(&mut self, now: Timestamp, _links: &mut Links, outbox: &mut Vec<Packet<Parcel>>) {
+    fn turn(&mut self, now: Timestamp, network: &mut Network) {
         if now >= self.stop {
             self.figures.goodput_bytes = self.receiver.delivered().as_bytes();
             self.figures.retransmissions = Some(self.retransmissions);
@@ -87,27 +90,35 @@ impl Flow for TcpFlow {
             return;
         }
         debug_assert!(now >= self.start, "nothing is due before the start");
-        if arrival(&self.tails.out) <= now {
-            if let Some(delivered) = self.tails.out.pop(now)
-                && let Parcel::Segment(segment) = delivered.packet.payload
-            {
+        // What arrives at one end changes nothing at the other.
+        if self.data.due() <= now {
+            if let Some(delivered) = self.data.pop(now) {
+                let segment = delivered.packet.payload;
                 self.figures.received(now, delivered.packet.size.as_bytes(), segment.sent);
                 self.receiver.on_segment(now, &segment, delivered.packet.ecn == Ecn::Ce);
             }
-        } else if arrival(&self.tails.back) <= now {
-            if let Some(delivered) = self.tails.back.pop(now)
-                && let Parcel::Ack(ack) = delivered.packet.payload
-            {
-                self.sender.on_ack(now, &ack);
+            self.acknowledge(now, network);
+        } else if self.acks.due() <= now {
+            if let Some(delivered) = self.acks.pop(now) {
+                self.sender.on_ack(now, &delivered.packet.payload);
             }
+            self.send(now, network);
         } else {
             self.sender.on_deadline(now);
+            self.send(now, network);
+            self.acknowledge(now, network);
         }
-        self.drain(now, outbox);
+        let due = |deadline: Option<Timestamp>| deadline.unwrap_or(Timestamp::MAX);
+        self.ends_due = due(self.sender.next_deadline()).min(due(self.receiver.next_deadline())).max(now);
     }
 
-    fn tail(&mut self, way: Way) -> &mut Path<Parcel> {
-        self.tails.of(way)
+    fn enter(&mut self, at: Timestamp, packet: Packet<Parcel>) -> Timestamp {
+        let Packet { size, ecn, payload, .. } = packet;
+        match payload {
+            Parcel::Ack(ack) => self.acks.enter(at, size, ecn, ack),
+            Parcel::Segment(segment) => self.data.enter(at, size, ecn, segment),
+            _ => Timestamp::MAX,
+        }
     }
 
     fn dropped(&mut self, notice: DropNotice<Parcel>) {

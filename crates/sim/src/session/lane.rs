@@ -1,0 +1,71 @@
+//! One way between a flow's ends: the links it shares with others, and behind them its own propagation and jitter.
+//!
+//! Where the links tell a packet's fate when it is sent, it goes straight on its flow's own part of the way, as
+//! what it is; where one may keep it, it waits among those of all flows, as a parcel.
+
+use super::link::Links;
+use super::parcel::{Parcel, Way};
+use legato_path::{Decided, Delivered, DropReason, Ecn, Packet, Path};
+use legato_units::{DataSize, Timestamp};
+
+/// What a flow sends into.
+pub struct Network {
+    /// The links.
+    pub links: Links,
+    /// What goes over links that keep packets, to be sent at the end of the turn.
+    pub outbox: Vec<Packet<Parcel>>,
+}
+
+/// One way of one flow; it carries `T`.
+pub struct Lane<T> {
+    flow: u16,
+    way: Way,
+    tail: Path<T>,
+}
+
+/// A packet was lost as it was sent: at that time, for that reason, this.
+pub struct LostAtOnce<T>(pub Timestamp, pub DropReason, pub T);
+
+impl<T: Send + Into<Parcel>> Lane<T> {
+    /// `tail`: the flow's own part.
+    pub fn new(flow: u16, way: Way, tail: Path<T>) -> Self {
+        Self { flow, way, tail }
+    }
+
+    /// Send a packet; answers what is already known to be lost.
+    #[inline]
+    pub fn send(
+        &mut self,
+        now: Timestamp,
+        network: &mut Network,
+        size: DataSize,
+        mut ecn: Ecn,
+        payload: T,
+    ) -> Option<LostAtOnce<T>> {
+        match network.links.pass(self.flow, self.way, now, size, &mut ecn) {
+            Some(Decided::Exit(at)) => self.tail.push(at, Packet { size, flow: self.flow, ecn, payload }),
+            Some(Decided::Dropped(at, reason)) => return Some(LostAtOnce(at, reason, payload)),
+            Some(Decided::Stuck) => {}
+            None => network.outbox.push(Packet { size, flow: self.flow, ecn, payload: payload.into() }),
+        }
+        None
+    }
+
+    /// A packet is behind the last link at `at`; answers when one is due at the end.
+    pub fn enter(&mut self, at: Timestamp, size: DataSize, ecn: Ecn, payload: T) -> Timestamp {
+        self.tail.push(at, Packet { size, flow: self.flow, ecn, payload });
+        self.due()
+    }
+
+    /// When a packet is next due at the end; [`Timestamp::MAX`] where none is.
+    #[inline]
+    pub fn due(&self) -> Timestamp {
+        self.tail.next_arrival().unwrap_or(Timestamp::MAX)
+    }
+
+    /// The next packet that is at the end by `now`.
+    #[inline]
+    pub fn pop(&mut self, now: Timestamp) -> Option<Delivered<T>> {
+        self.tail.pop(now)
+    }
+}
