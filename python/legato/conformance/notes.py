@@ -49,13 +49,13 @@ _EQUILIBRIUM = "RFC 8698 section 4 itself: the equilibrium r x is constant"
 _OWN_QUEUE = (
     "SCReAM raises its queue target, up to 400 ms, where the delay looks like that of a competing flow. Its own "
     "steady queue, "
-    "and jitter, look so too; it then fills what it allows itself. With competing_flows = false the queue stays "
-    "at 100 to 130 ms in steady state."
+    "and jitter, look so too; it then fills what it allows itself. With competing_flows = false the queue is up to a "
+    "third shorter."
 )
 _OWN_QUEUE_SEEN = "RFC 8298 itself and the draft of its second version, which warn of it"
-_WINDOW_FALLS_SLOWLY = (
-    "Above its target the window falls by at most a few packets a round trip, and frames wait in the pacer meanwhile: "
-    "seconds pass until queue and rate have followed a fall."
+_WHO_FELL_FURTHER = (
+    "Beyond fast increase the target goes to what gets through and up again by a ramp that is a fifth near the last "
+    "maximum: the flow that fell further at a common fall climbs no faster than the other, on a queue the other keeps."
 )
 _TARGETS_DIFFER = (
     "Each flow raises a queue target of its own; on one queue the one with the higher target keeps what the other "
@@ -109,8 +109,11 @@ NOTES: tuple[Note, ...] = (
     Note("gcc", ("5.2b",), "loss", _STANDING, ""),
     Note("scream", ("5.1", "5.2", "5.4", "5.5"), "queue p95", _OWN_QUEUE, _OWN_QUEUE_SEEN),
     Note("scream", ("6.2",), "mean queue more", _OWN_QUEUE, _OWN_QUEUE_SEEN),
-    *(Note("scream", ("5.1", "5.2"), check, _WINDOW_FALLS_SLOWLY, "") for check in ("settled", "use of the share")),
-    *(Note("scream", ("5.4", "5.7"), check, _TARGETS_DIFFER, _OWN_QUEUE_SEEN) for check in ("ratio of rates",)),
+    *(Note("scream", ("5.2",), check, _WHO_FELL_FURTHER, "") for check in ("settled", "use of the share")),
+    *(
+        Note("scream", ("5.4", "5.5", "5.7"), check, _TARGETS_DIFFER, _OWN_QUEUE_SEEN)
+        for check in ("ratio of rates", "largest rate", "Jain")
+    ),
     *(
         Note(name, ("5.6",), check, _BESIDE_TCP, "RFC 8298, whose compensation ends at 400 ms")
         for name in ("scream", "scream-v2")

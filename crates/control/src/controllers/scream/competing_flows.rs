@@ -4,8 +4,14 @@
 //!
 //! It cannot tell its own standing queue from another's: a steady queue raises the target, which
 //! lengthens the queue. The draft says so itself (its §6).
+//!
+//! Its 50 and 200 samples are acknowledgements. They must stand for less time than a loss-based flow takes from
+//! one loss to the next (10 s and more beside Reno in a long queue), or the rise of the queue in between is
+//! itself the variance that forbids to go along. The RFC has acknowledgements come every 20 ms where there is
+//! bandwidth for them; ours come every 50 to 250 ms, so a delay is taken again for every 20 ms.
 
-use legato_units::TimeDelta;
+use super::sample_grid::SampleGrid;
+use legato_units::{TimeDelta, Timestamp};
 
 /// Parameters of [`QueueTarget`].
 #[derive(Clone, Copy, Debug)]
@@ -26,6 +32,7 @@ pub struct QueueTarget {
     norms: [f64; HISTORY],
     len: usize,
     next: usize,
+    grid: SampleGrid,
     target: TimeDelta,
     loss_event_rate: f64,
 }
@@ -33,7 +40,15 @@ pub struct QueueTarget {
 impl QueueTarget {
     /// Begins at the least.
     pub fn new(config: QueueTargetConfig) -> Self {
-        Self { config, norms: [0.0; HISTORY], len: 0, next: 0, target: config.low, loss_event_rate: 0.0 }
+        Self {
+            config,
+            norms: [0.0; HISTORY],
+            len: 0,
+            next: 0,
+            grid: SampleGrid::new(SAMPLING),
+            target: config.low,
+            loss_event_rate: 0.0,
+        }
     }
 
     /// The queue delay to aim for.
@@ -50,11 +65,17 @@ impl QueueTarget {
         self.loss_event_rate += (lost - self.loss_event_rate) / 100.0;
     }
 
-    /// A feedback told this queue delay.
-    pub fn update(&mut self, queue_delay: TimeDelta) {
+    /// A feedback that came at `now` told this queue delay.
+    pub fn update(&mut self, now: Timestamp, queue_delay: TimeDelta) {
         if !self.config.adapt {
             return;
         }
+        for _ in 0..self.grid.due(now, HISTORY) {
+            self.sample(queue_delay);
+        }
+    }
+
+    fn sample(&mut self, queue_delay: TimeDelta) {
         let low_s = self.config.low.as_secs_f64();
         self.norms[self.next] = queue_delay.as_secs_f64() / low_s;
         self.next = (self.next + 1) % HISTORY;
@@ -94,6 +115,8 @@ impl QueueTarget {
 /// the vector with 100 entries in §4.1.1.2; 200 are needed.)
 const HISTORY: usize = 200;
 const RECENT: usize = 50;
+/// [rfc8298] §4.2.2: a feedback interval of roughly 20 ms is preferred; its 200 samples are 4 s, its 50 are one.
+const SAMPLING: TimeDelta = TimeDelta::from_millis(20);
 const LOSS_EVENT_RATE_LIMIT: f64 = 0.002;
 const VARIANCE_LIMIT: f64 = 0.2;
 
@@ -107,7 +130,7 @@ mod tests {
     }
 
     fn told(target: &mut QueueTarget, ms: i64, times: usize) -> i64 {
-        (0..times).for_each(|_| target.update(TimeDelta::from_millis(ms)));
+        (0..times).for_each(|_| target.sample(TimeDelta::from_millis(ms)));
         target.get().as_millis()
     }
 
@@ -117,7 +140,9 @@ mod tests {
         assert_eq!(told(&mut target(true), 250, 1), 250);
         assert_eq!(told(&mut target(true), 900, 1), 400, "never beyond the largest");
         assert_eq!(told(&mut target(true), 20, 1), 100, "never below the least");
-        assert_eq!(told(&mut target(false), 250, 300), 100);
+        let mut fixed = target(false);
+        (0..300).for_each(|n| fixed.update(Timestamp::from_millis(n * 20), TimeDelta::from_millis(250)));
+        assert_eq!(fixed.get().as_millis(), 100);
     }
 
     /// [rfc8298] §4.1.2.3, worked by hand: after 100 samples each of 0 and 300 ms the variance is 2.25;
@@ -129,6 +154,21 @@ mod tests {
         told(&mut queue, 300, 99);
         queue.target = TimeDelta::from_millis(200);
         assert_eq!(told(&mut queue, 300, 1), 180);
+    }
+
+    /// [rfc8298] §4.2.2, worked by hand: what is told every 100 ms counts five times, and 200 samples are 4 s. A queue
+    /// that fills from 100 to 300 ms in 13 s, as Reno fills it, rises by 0.61 × LO in that time: variance 0.61² / 12
+    /// = 0.03, so the target goes along; told every 100 ms and counted once, all 13 s would be 2² / 12 = 0.33.
+    #[test]
+    fn beside_a_queue_that_fills_slowly_the_target_goes_along() {
+        let mut queue = target(true);
+        for n in 0..130i64 {
+            queue.update(Timestamp::from_millis(n * 100), TimeDelta::from_micros(100_000 + n * 1_538));
+        }
+        assert_eq!(queue.len, HISTORY);
+        assert!((queue.variance() - 0.0315).abs() < 0.001, "{}", queue.variance());
+        // The mean of the last second is half a second old: 290.7 ms, and a deviation of 17.7.
+        assert!((queue.get().as_millis() - 308).abs() <= 1, "{:?}", queue.get());
     }
 
     /// [rfc8298] §4.1.2.3: with losses, half as much again: 1.5 × (2 + 0) × 100 ms.

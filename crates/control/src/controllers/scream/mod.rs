@@ -10,6 +10,7 @@ pub mod media_queue;
 pub mod queue_delay;
 pub mod rfc8298;
 pub mod round_trip;
+pub mod sample_grid;
 pub mod silence;
 pub mod v2;
 

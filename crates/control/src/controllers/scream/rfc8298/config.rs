@@ -48,6 +48,8 @@ pub struct Config {
     pub rtp_qdelay_th_ms: u32,
     /// TARGET_RATE_SCALE_RTP_QDELAY: … leaves so much of the target.
     pub target_rate_scale_rtp_qdelay_ratio: f64,
+    /// Leave out pictures while media have waited longer than this (§4.1.3: "excessively delayed").
+    pub max_rtp_qdelay_ms: u32,
     /// RATE_PACE_MIN.
     pub rate_pace_min_bps: u64,
     /// Halve window and target after so long without feedback (ours; the RFC names none).
@@ -81,6 +83,7 @@ impl Default for Config {
             tx_queue_size_factor: 1.0,
             rtp_qdelay_th_ms: 20,
             target_rate_scale_rtp_qdelay_ratio: 0.95,
+            max_rtp_qdelay_ms: 200,
             rate_pace_min_bps: 50_000,
             silence_ms: 1_000,
         }
@@ -117,6 +120,7 @@ impl Config {
         within("pre_congestion_guard_ratio", self.pre_congestion_guard_ratio, 0.0, 1.0)?;
         within("tx_queue_size_factor", self.tx_queue_size_factor, 0.0, 100.0)?;
         within("target_rate_scale_rtp_qdelay_ratio", self.target_rate_scale_rtp_qdelay_ratio, 0.01, 1.0)?;
+        within("max_rtp_qdelay_ms", self.max_rtp_qdelay_ms.into(), 1.0, 60_000.0)?;
         within("silence_ms", self.silence_ms.into(), 100.0, 1e6)
     }
 }

@@ -1,41 +1,34 @@
 //! Whether the queue is about to grow: the autocorrelation of the last second of queue delays, times
 //! how large they are. [rfc8298] §4.1.2.
 
+use crate::controllers::scream::sample_grid::SampleGrid;
 use legato_units::{TimeDelta, Timestamp};
 
 /// qdelay_trend and its peak hold.
 #[derive(Clone, Debug)]
 pub struct DelayTrend {
-    /// The last averages of the queue delay over its target.
+    /// The last queue delays, each over the target of its time.
     history: [f64; HISTORY],
     next: usize,
     average: f64,
     trend: f64,
     peak: f64,
-    next_sample: Option<Timestamp>,
+    grid: SampleGrid,
 }
 
 impl Default for DelayTrend {
     fn default() -> Self {
-        Self { history: [0.0; HISTORY], next: 0, average: 0.0, trend: 0.0, peak: 0.0, next_sample: None }
+        Self { history: [0.0; HISTORY], next: 0, average: 0.0, trend: 0.0, peak: 0.0, grid: SampleGrid::new(SAMPLING) }
     }
 }
 
 impl DelayTrend {
     /// The queue delay over its target is `fraction` at `now`; a sample is taken of it for every 50 ms
-    /// since the last. ("The same qdelay may be sampled several times; this does not pose any problem.")
+    /// since the last.
     pub fn update(&mut self, now: Timestamp, fraction: f64, weight: f64) {
-        let due = self.next_sample.unwrap_or(now);
-        if now < due {
-            return;
-        }
-        let samples = ((now - due).as_nanos() / SAMPLING.as_nanos() + 1).min(HISTORY as i64);
-        for _ in 0..samples {
+        for _ in 0..self.grid.due(now, HISTORY) {
             self.sample(fraction, weight);
         }
-        // Keeps to the grid of 50 ms unless a second or more was silent.
-        let next = due + SAMPLING * samples;
-        self.next_sample = Some(if next > now { next } else { now + SAMPLING });
     }
 
     /// 0 (no congestion) to 1.
@@ -52,8 +45,9 @@ impl DelayTrend {
 
     fn sample(&mut self, fraction: f64, weight: f64) {
         self.average = (1.0 - weight) * self.average + weight * fraction;
-        self.history[self.next] = self.average;
+        self.history[self.next] = fraction;
         self.next = (self.next + 1) % HISTORY;
+        // [rfc8298] §4.1.1.2: qdelay_fraction_hist has "the last 20 fractional qdelay samples"; the average is apart.
         // [rfc8298] §4.1.2: a = R(x - mean, 1) / R(x - mean, 0); trend = min(1, max(0, a × average));
         // memory = max(0.99 memory, trend).
         let mean = self.history.iter().sum::<f64>() / HISTORY as f64;
@@ -103,6 +97,16 @@ mod tests {
         trend.update(ms(1_050), 1.0, 1.0);
         assert!((trend.get() - 0.89 / 1.8).abs() < 1e-12, "{}", trend.get());
         assert!((trend.peak() - 0.89 / 1.8).abs() < 1e-12);
+    }
+
+    /// [rfc8298] §4.1.1.2, worked by hand: of samples that alternate, 0 and 1, neighbours are opposite (R(1) is
+    /// negative), so there is no trend; their averages hardly move and would correlate.
+    #[test]
+    fn jitter_is_no_trend() {
+        let mut trend = DelayTrend::default();
+        (0..200).for_each(|n| trend.update(ms(n * 50), (n % 2) as f64, 0.1));
+        assert_eq!(trend.get(), 0.0);
+        assert!((trend.average - 0.5).abs() < 0.03, "{}", trend.average);
     }
 
     #[test]

@@ -105,7 +105,7 @@ impl RateController for Scream {
             Event::PacketSent(packet) => return self.sent(now, packet),
             Event::TransportFeedback(feedback) if !feedback.reports.is_empty() => heard = self.take(now, feedback),
             Event::FrameEncoded(frame) => return self.rates.coded(frame.size.as_bytes()),
-            Event::FrameCaptured(_) => return self.media_queue.picture(now),
+            Event::FrameCaptured(_) => self.media_queue.picture(now),
             Event::PacerQueue(queue) => return self.media_queue.told(now, queue.size),
             Event::Limits(limits) => self.limits = *limits,
             Event::RouteChange => self.change_route(now),
@@ -187,7 +187,7 @@ impl Scream {
         if !self.congestion_event(now, &said) && heard {
             self.acknowledge(now, &said);
         }
-        self.target_delay.update(self.queue.get());
+        self.target_delay.update(now, self.queue.get());
         heard
     }
 
@@ -264,10 +264,15 @@ impl Scream {
         // would make it the bottleneck.
         let pace_bps = self.window.bytes() * 8.0 / self.rtt.get().as_secs_f64();
         let pacing_rate = DataRate::from_bps_f64(pace_bps.max(self.config.rate_pace_min_bps as f64)).max(target);
+        // [rfc8298] §4.1.3: "The sender SHOULD also be equipped with a mechanism that discards RTP packets when the
+        // network throughput becomes very low and RTP packets are excessively delayed". Deviates from [rfc8298]
+        // §4.1.3: pictures are left out before they are coded, so that no later one misses what it was coded from.
+        let longest = TimeDelta::from_millis(i64::from(self.config.max_rtp_qdelay_ms));
         let limit = self.window.in_flight_limit(self.queue.get(), self.target_delay.get(), &self.config);
         self.decision = Decision {
             pacing_rate,
             congestion_window: Some(DataSize::from_bytes(limit as u64)),
+            drop_one_frame_in: (self.media_queue.age() > longest).then_some(1),
             ..Decision::of_target(target)
         };
     }

@@ -93,6 +93,23 @@ fn a_growing_media_queue_lowers_the_target_without_feedback() {
     assert!(scream.decision().target_bitrate < before.scale(0.95));
 }
 
+/// [rfc8298] §4.1.3: packets that are "excessively delayed" are discarded; here the pictures behind them are left out.
+#[test]
+fn pictures_are_left_out_while_media_wait_longer_than_a_fifth_of_a_second() {
+    let mut scream = scream();
+    let size = DataSize::from_bytes(2_000);
+    scream.on_event(ms(0), &Event::PacerQueue(PacerQueue { size, ..PacerQueue::default() }));
+    let left_out = |scream: &mut Scream, at: i64| {
+        scream.on_event(ms(at), &Event::FrameCaptured(SourceFrameInfo { frame: 1, complexity: None }));
+        scream.decision().drop_one_frame_in
+    };
+    assert_eq!([100, 200, 201].map(|at| left_out(&mut scream, at)), [None, None, Some(1)]);
+    send(&mut scream, ms(210), 0, 1_000);
+    assert_eq!(left_out(&mut scream, 233), Some(1));
+    send(&mut scream, ms(240), 1, 2_000);
+    assert_eq!(left_out(&mut scream, 266), None, "nothing waits any more");
+}
+
 #[test]
 fn three_seconds_without_feedback_leave_an_eighth() {
     let mut scream = scream();
