@@ -305,7 +305,8 @@ impl Sender {
         sink.record(self.now, &Record::FrameCaptured { frame: picture.frame });
         self.tell(&Event::FrameCaptured(picture.info()));
         self.refresh(sink);
-        let held = self.decision.cease || self.pacer.drain_time() > self.config.max_pacer_queue;
+        let waiting = self.pacer.drain_time().max(self.pacer.held_for(self.now));
+        let held = self.decision.cease || waiting > self.config.max_pacer_queue;
         if held || self.leaves_out() {
             return;
         }

@@ -259,6 +259,13 @@ impl Pacer {
         }
     }
 
+    /// How long the media in front have waited while a full congestion window holds them; zero where none does.
+    /// Beyond the limit on the queue's time the pacing rate rises, and [`Pacer::drain_time`] says nothing of such media.
+    pub fn held_for(&self, now: Timestamp) -> TimeDelta {
+        let front = self.media.front().filter(|_| self.congested);
+        front.map_or(TimeDelta::ZERO, |train| now - train.first.enqueued)
+    }
+
     /// The next packet that may leave at `now`, stamped, or `None` until [`Pacer::next_deadline`].
     pub fn pop(&mut self, now: Timestamp) -> Option<MediaPacket> {
         if self.probing_allowed
