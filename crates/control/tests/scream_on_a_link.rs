@@ -100,12 +100,12 @@ struct Profile {
 }
 
 const PROFILES: [Profile; 5] = [
-    Profile { name: "scream", config: "", used: 0.9, delay_ms: 320.0, delay_after_drop_ms: 320.0 },
+    Profile { name: "scream", config: "", used: 0.75, delay_ms: 320.0, delay_after_drop_ms: 320.0 },
     Profile {
         name: "scream",
         config: "competing_flows = false",
-        used: 0.9,
-        delay_ms: 150.0,
+        used: 0.75,
+        delay_ms: 170.0,
         delay_after_drop_ms: 320.0,
     },
     Profile {
