@@ -28,11 +28,11 @@ QUANTITY = re.compile(
 PURE_BY_KIND = {
     "a codec's own scale": "high_qp level low_qp qp qp_mae qp_mean",
     "a correlation": "overshoot_corr_1s overshoot_corr_200ms",
-    "a factor, gain, share or power": "alpha beta bias_smoothing exponent factor gain newton_step q scale weight",
+    "a factor, gain, share or power": "alpha beta bias_smoothing exponent factor gain newton_step q scale slope weight",
     "a weight against other flows": "priority",
     "a place in a drawing": "x y",
     "a number of standard deviations": "n_std",
-    "a score": "best_reward evaluation_reward last_reward mmsys21_score qoe_d qoe_p reward",
+    "a score": "base_qoe best_reward evaluation_reward last_reward mmsys21_score qoe_d qoe_p reward",
     "a number of a learning algorithm's": "action_std adam_betas adam_epsilon clip clip_value discount entropy_slope "
     "gae_lambda initial_action_std learning_rate max_gradient_norm share_done std target_kl",
     "pairs of s and bit/s": "steps",

@@ -13,8 +13,10 @@ Readings we had to choose, of [concerto] section 3.3:
 - eq. (6) prints the weights 2^-k, all alike; the text wants nearer decisions to weigh more, so 2^-i. A "weighted
   average" has weights that sum to one; where an episode has fewer predecessors, those it has are averaged.
 - eq. (7) needs a slope, which an argmax has not: there the policy is the mean rate of its distribution. Predecessors
-  are computed with the weights of the moment and held fixed. In eq. (4) the policy is the argmax, as printed.
-- Rates are in Mbit/s, in which C = 8 sits well between what the paper calls none and heavy.
+  are computed with the weights of the moment (or of the epoch's beginning, ``smooth_refresh``) and held fixed. In
+  eq. (4) the policy is the argmax, as printed.
+- Rates are in units of ``unit_mbps``. In Mbit/s, where no squared error exceeds 6.25, C = 8 drowns it as C = 100 does;
+  in steps of 0.1 Mbit/s C = 8 is an error of 3 steps and C = 100 one of 10, which is what the paper's Table 3 compares.
 - The rate of learning falls by 0.6 each loop, and the 20 epochs are all loops' together.
 - "L2 normalization" of the last layer is a penalty on its weights.
 
@@ -25,7 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -63,8 +65,12 @@ class Settings:
     """C: what a rate above the expert's weighs more."""
     smooth_weight: float = 0.5
     """lambda of eq. (7)."""
+    unit_mbps: float = 1.0
+    """In what errors and steps of the rate are counted, eq. (4) and (7)."""
     smooth_decisions: int = 3
     """k of eq. (6)."""
+    smooth_refresh: Literal["step", "epoch"] = "step"
+    """When the rates of the decisions before, eq. (6), are computed anew. Once an epoch costs a third."""
     l2_weight: float = 1e-4
     """Of the last layer's weights."""
 
@@ -144,6 +150,8 @@ class Imitation:
         """What each loop saw: ``obs (T, N, F)``, ``labels (T, N)``, ``age (T, N)`` decisions since an episode began."""
         self.rounds_done = 0
         self._reward = 0.0
+        self._rates_seen: list[Tensor] | None = None
+        """Mean rates of all states seen, as of this epoch's beginning, if they are computed once an epoch."""
 
     def begin(self, seed: int, options: Mapping[str, Any] | None = None) -> None:
         """Reset the environments and play a loop's decisions in them."""
@@ -166,6 +174,8 @@ class Imitation:
             for k, x in enumerate(self.seen)
         ]
         every = torch.cat(places)
+        if s.smooth_refresh == "epoch":
+            self._rates_seen = [self._rates_of(x["obs"].flatten(0, 1)) for x in self.seen]
         order = torch.randperm(len(every), generator=self.random)
         totals = torch.zeros(4)
         for some in order.split(s.minibatch):
@@ -173,7 +183,7 @@ class Imitation:
             logits = self.agent(obs)
             loss, smooth = self._loss(logits, labels, before, has_before)
             self.optimiser.zero_grad(set_to_none=True)
-            (loss + s.smooth_weight * smooth).backward()
+            (loss + s.smooth_weight / s.unit_mbps * smooth).backward()
             self.optimiser.step()
             chosen = logits.detach().argmax(-1)
             figures = torch.stack(
@@ -224,7 +234,8 @@ class Imitation:
         """Observations, labels, the rates chosen in the k decisions before (B, k), and whether there were any."""
         s = self.settings
         obs = torch.empty(len(places), self.seen[0]["obs"].shape[-1])
-        earlier = torch.zeros(len(places), s.smooth_decisions, obs.shape[-1])
+        wanted = 1 if self._rates_seen is not None else obs.shape[-1]
+        earlier = torch.zeros(len(places), s.smooth_decisions, wanted)
         labels = torch.empty(len(places), dtype=torch.int64)
         age = torch.empty(len(places), dtype=torch.int64)
         back = torch.arange(1, s.smooth_decisions + 1) * s.envs  # a decision earlier lies one row of envs before
@@ -233,11 +244,18 @@ class Imitation:
             at = places[here, 1]
             flat = seen["obs"].flatten(0, 1)
             obs[here], labels[here], age[here] = flat[at], seen["labels"].flatten()[at], seen["age"].flatten()[at]
-            earlier[here] = flat[(at.unsqueeze(1) - back).clamp(min=0)]
+            known = flat if self._rates_seen is None else self._rates_seen[k].unsqueeze(-1)
+            earlier[here] = known[(at.unsqueeze(1) - back).clamp(min=0)]
         has_before = age.unsqueeze(1) >= torch.arange(1, s.smooth_decisions + 1)
+        if self._rates_seen is not None:
+            return obs, labels, earlier.squeeze(-1), has_before
         with torch.no_grad():
             before = self.mean_rate(self.agent(earlier.flatten(0, 1))).view(len(places), -1)
         return obs, labels, before, has_before
+
+    @torch.no_grad()
+    def _rates_of(self, obs: Tensor) -> Tensor:
+        return torch.cat([self.mean_rate(self.agent(some)) for some in obs.split(1024)])
 
     def mean_rate(self, logits: Tensor) -> Tensor:
         """The mean rate of the policy's distribution, Mbit/s."""
@@ -248,7 +266,8 @@ class Imitation:
         # [concerto] eq. (5): l = w H(p, q), where p is all on the expert's choice
         losses = functional.cross_entropy(logits, labels, reduction="none")
         if s.weighted:
-            losses = losses * error_weight(self.rates[logits.argmax(-1)], self.rates[labels], s.overshoot_weight)
+            units = self.rates / s.unit_mbps
+            losses = losses * error_weight(units[logits.argmax(-1)], units[labels], s.overshoot_weight)
         smooth = unsmoothness(self.mean_rate(logits), before, has_before)
         return losses.mean(), smooth
 
@@ -283,10 +302,10 @@ class Imitation:
         self.rounds_done = int(facts["rounds_done"])
 
 
-def error_weight(chosen_mbps: Tensor, expert_mbps: Tensor, overshoot_weight: float) -> Tensor:
+def error_weight(chosen: Tensor, expert: Tensor, overshoot_weight: float) -> Tensor:
     """What each state's error weighs: the square of it, and more if the choice was too high."""
     # [concerto] eq. (4): w = |pi - pi*|^2 if pi <= pi*, |pi - pi*|^2 + C else
-    return (chosen_mbps - expert_mbps).square() + overshoot_weight * (chosen_mbps > expert_mbps)
+    return (chosen - expert).square() + overshoot_weight * (chosen > expert)
 
 
 def unsmoothness(rate_mbps: Tensor, before_mbps: Tensor, has_before: Tensor) -> Tensor:

@@ -1,0 +1,107 @@
+"""The calls that Concerto and RL-V train in, and the expert that Concerto imitates.
+
+Networks are windows of recorded 3G, 4G and Wi-Fi links (:mod:`legato.access_networks`), the scenario is ``mobile``.
+The expert of [concerto] section 3.1 "follows the bandwidth but remains slightly lower": it knows what the bottleneck
+will pass in the second to come and chooses the highest bitrate, in steps of 0.1 Mbit/s, that is no more than a share of
+it. What it would choose about an observation is that of the interval to come: it stands in the row of the step that
+ended with the observation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from legato import access_networks
+from legato.envs import CallVectorEnv
+from legato.errors import TrainingError
+
+STEP_MBPS = 0.1
+CHOICES = 26
+SHARE_RATIO = 0.65
+"""Of the bottleneck's capacity. The expert's own reward on windows for validation is 4.202 at 0.6, 4.224 at 0.7, 4.227
+at 0.8, 4.216 at 0.9; but who cannot see the future errs, and learns more from one who leaves room: trained alike,
+4.078 with 0.65, 4.052 with 0.8."""
+DECISIONS = 59
+"""Of a call of 60 s: after each second but the last."""
+WINDOWS = {"train": 36, "validate": 9}
+"""Most of one kind of access."""
+
+
+def calls(
+    envs: int,
+    controller: str,
+    part: access_networks.Part = "train",
+    accesses: Sequence[str] = access_networks.ACCESSES,
+    reward: str = "qoe-p",
+) -> CallVectorEnv:
+    """Steered calls over windows of ``part`` with the training clips."""
+    return CallVectorEnv(
+        envs,
+        scenario="mobile",
+        controller=controller,
+        reward=reward,
+        traces=access_networks.of_all(accesses, part, WINDOWS[part]),
+        clips=access_networks.TRAINING_CLIPS,
+        threads=1,
+    )
+
+
+def expert_choice(capacity_bps: NDArray[np.float32], share_ratio: float) -> NDArray[np.int64]:
+    """The index of the highest bitrate that is no more than ``share_ratio`` of the capacity; never the lowest, 0."""
+    steps = np.floor(capacity_bps.astype(np.float64) * share_ratio / (STEP_MBPS * 1e6) + 1e-6)
+    return np.clip(steps, 1, CHOICES - 1).astype(np.int64)
+
+
+class ExpertCalls:
+    """Calls that say what the expert would do: ``info["expert_action"]`` beside every observation.
+
+    The first observation of a call has no row before it. The capacity does not depend on what is decided, so a call is
+    begun, a second of it is played to see what the bottleneck passes in it, and the same call is begun again. A play
+    may be no longer than a call: what the expert would do about the one that follows is not known.
+    """
+
+    def __init__(self, env: CallVectorEnv, share_ratio: float = SHARE_RATIO) -> None:
+        self.env, self.share_ratio = env, share_ratio
+        self.num_envs = env.num_envs
+        self.single_observation_space = env.single_observation_space
+        self.single_action_space = env.single_action_space
+        self._over = False
+        self._seed = 0
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[NDArray[np.float32], dict[str, Any]]:
+        """Begin all calls anew."""
+        self._seed = self._seed + 1 if seed is None else seed
+        self.env.reset(seed=self._seed, options=options)
+        _, _, _, _, info = self.env.step(np.zeros(self.num_envs, np.float32))
+        first = expert_choice(info["intervals"]["true_capacity_bps"], self.share_ratio)
+        observations, info = self.env.reset(seed=self._seed, options=options)
+        self._over = False
+        return observations, {**info, "expert_action": first}
+
+    def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+        """Answer each call."""
+        if self._over:
+            raise TrainingError("a play is longer than a call", f"settings.rollout = {DECISIONS} or fewer")
+        observations, reward, terminated, truncated, info = self.env.step(actions)
+        self._over = bool(truncated.any())
+        ahead = info["intervals"]["true_capacity_ahead_bps"]
+        return (
+            observations,
+            reward,
+            terminated,
+            truncated,
+            {**info, "expert_action": expert_choice(ahead, self.share_ratio)},
+        )
+
+    def close(self) -> None:
+        """Close the calls."""
+        self.env.close()
+
+
+__all__ = ["CHOICES", "DECISIONS", "SHARE_RATIO", "ExpertCalls", "calls", "expert_choice"]

@@ -1,0 +1,63 @@
+"""RL-V: Concerto's input and output, Pensieve's network, learned by reward ([concerto] section 5.1)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from legato.train.a2c import Settings
+from legato.train.recipe import Recipe, dense
+from legato.train.recipes.concerto import KINDS, MANIFEST, SECONDS, slices
+
+CONTROLLER = "rl-v"
+_LENGTH = 60
+_KERNEL = 4
+FILTERS = 16
+"""Pensieve has 128; an eighth trains in an eighth of the time."""
+_HIDDEN = 128
+
+
+def _layers() -> tuple[dict[str, Any], ...]:
+    """Pensieve's: a convolution in one dimension for each kind, all of them into 128, a softmax."""
+    first = [
+        {
+            "name": kind,
+            "kind": "conv1d",
+            "from": slices(place),
+            "channels": SECONDS,
+            "length": _LENGTH,
+            "filters": FILTERS,
+            "kernel": _KERNEL,
+            "activation": "relu",
+        }
+        for place, kind in enumerate(KINDS)
+    ]
+    outputs = len(KINDS) * FILTERS * (_LENGTH - _KERNEL + 1)
+    hidden = {**dense("hidden", KINDS[0], outputs, _HIDDEN, "relu"), "from": list(KINDS)}
+    return (*first, hidden, dense("rates", "hidden", _HIDDEN, 26, "softmax"))
+
+
+def _calls(envs: int, part: Any) -> Any:
+    from legato.train import mobile_calls
+
+    return mobile_calls.calls(envs, CONTROLLER, part)
+
+
+RECIPE = Recipe(
+    name=CONTROLLER,
+    summary="RL-V on the same calls as Concerto, with the reward QoE_p",
+    cites=("concerto", "mao2017", "mnih2016"),
+    manifest={**MANIFEST, "controller": CONTROLLER, "action": {"map": CONTROLLER, "decide": "argmax"}},
+    layers=_layers(),
+    settings=Settings(
+        steps=150_000,
+        envs=24,
+        rollout=10,
+        learning_rate=((0.0, 1e-3), (1.0, 1e-4)),
+        discount=0.9,
+        entropy_weight=((0.0, 0.02), (1.0, 0.001)),
+    ),
+    make_env=lambda envs: _calls(envs, "train"),
+    make_evaluation=lambda: _calls(96, "validate"),
+    evaluate_every=60,
+    leg_rounds=120,
+)
