@@ -4,25 +4,28 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from legato.cli import terminal
+from legato.errors import Error
 
 HELP = """
 Make a published table again: the figure as printed, ours with an interval, and met, not met or not comparable.
 
-Writes reproduction.json, reproduction.html and the run folder they were made of. Leaves with status 0 whatever
+Writes reproduction.json, reproduction.html and the run folders they were made of. Leaves with status 0 whatever
 comes out: a figure that is not met is a result.
 
-Papers: `vtfrc` (Video TFRC, ICC 2008: Tables II and III, Figures 5 to 8).
+Papers: `vtfrc` (Video TFRC, ICC 2008: Tables II and III, Figures 5 to 8); `concerto` (MobiCom 2019: Figures 19 to 21,
+Tables 3 and 4, whose variants it trains; needs `pip install legato-rtc[train]` unless `--quick`).
 
 Examples:
 
 ```sh
 legato reproduce vtfrc --out runs/vtfrc
 legato reproduce vtfrc --clips qcif-foreman --seeds 2 --out runs/foreman
+legato reproduce concerto --quick --out runs/concerto
 ```
 """
 
@@ -30,6 +33,7 @@ legato reproduce vtfrc --clips qcif-foreman --seeds 2 --out runs/foreman
 class Paper(StrEnum):
     """The papers there are."""
 
+    CONCERTO = "concerto"
     VTFRC = "vtfrc"
 
 
@@ -37,44 +41,59 @@ def reproduce(
     paper: Annotated[Paper, typer.Argument(help="Whose tables.", show_default=False)],
     out: Annotated[Path, typer.Option(help="The folder for run, figures and page.", show_default=False)],
     clips: Annotated[
-        list[str] | None, typer.Option(metavar="GLOB", help="Clips instead of the paper's kind. [default: all of it]")
+        list[str] | None,
+        typer.Option(metavar="GLOB", help="vtfrc: clips instead of the paper's kind. [default: all of it]"),
     ] = None,
     seeds: Annotated[int, typer.Option(min=1, help="How many: seeds 1 to N.")] = 5,
-    duration_s: Annotated[float | None, typer.Option(help="Length of a call, instead of the scenario's.")] = None,
+    duration_s: Annotated[
+        float | None, typer.Option(help="vtfrc: length of a call, instead of the scenario's.")
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="concerto: a small part of it, for a first look.")] = False,
+    trainings: Annotated[
+        bool, typer.Option(help="concerto: train and test the variants of Tables 3 and 4.", show_default=False)
+    ] = True,
     threads: Annotated[int, typer.Option(min=0, help="Threads to use; 0 is one a core.")] = 0,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the folder.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print reproduction.json.")] = False,
 ) -> None:
-    from legato.published import vtfrc, vtfrc_page
+    import importlib
 
-    assert paper is Paper.VTFRC  # the only one yet
+    module = importlib.import_module(f"legato.published.{paper}")
+    page_module = importlib.import_module(f"legato.published.{paper}_page")
+    given: dict[str, Any] = {"clips": clips or (), "duration_s": duration_s} if paper is Paper.VTFRC else {}
+    if paper is Paper.CONCERTO:
+        given |= {"quick": quick, "trainings": trainings}
+    _refuse_others(paper, clips=clips, duration_s=duration_s, quick=quick, no_trainings=not trainings)
     with terminal.watch(f"reproduce {paper}") as watch:
-        done = vtfrc.reproduce(
-            out,
-            clips=clips or (),
-            seeds=seeds,
-            duration_s=duration_s,
-            threads=threads,
-            resume=resume,
-            on_progress=watch.calls,
-        )
-    page = vtfrc_page.write(done, out / "reproduction.html")
+        done = module.reproduce(out, seeds=seeds, threads=threads, resume=resume, on_progress=watch.calls, **given)
+    page = page_module.write(done, out / "reproduction.html")
     if as_json:
         typer.echo((out / "reproduction.json").read_text(encoding="utf-8"), nl=False)
         return
-    for table, title in (("II", "Table II: friendliness F"), ("III", "Table III: gain over jm-tfrc")):
-        terminal.out().print(f"\n{title}")
+    for table, title in page_module.TITLES.items():
         rows = [
             (
                 row.name,
-                "–" if row.published is None else f"{row.published:.2f}",
-                f"{row.mean:.2f}",
-                vtfrc_page.interval(row),
+                page_module.number(row.published),
+                page_module.number(row.mean),
+                page_module.interval(row),
                 row.verdict,
             )
             for row in done.rows
             if row.table == table
         ]
-        terminal.table(["figure", "published", "ours", "interval", "verdict"], rows)
+        if rows:
+            terminal.out().print(f"\n{title}")
+            terminal.table(["figure", "published", "ours", "interval", "verdict"], rows)
     terminal.out().print(f"\nfigures: {out / 'reproduction.json'}")
     terminal.out().print(f"page: {page}")
+
+
+_ONLY_OF = {"clips": Paper.VTFRC, "duration_s": Paper.VTFRC, "quick": Paper.CONCERTO, "no_trainings": Paper.CONCERTO}
+
+
+def _refuse_others(paper: Paper, **options: Any) -> None:
+    for name, value in options.items():
+        if value and _ONLY_OF[name] is not paper:
+            option = name.replace("_", "-")
+            raise Error(f"--{option}: {paper} has no such option", hint=f"it is for {_ONLY_OF[name]}")

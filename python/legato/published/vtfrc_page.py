@@ -11,6 +11,7 @@ from typing import Any
 
 from .vtfrc import BIN_S, CONTROLLERS, TCP_START_S, Reproduction, Row
 
+TITLES = {"II": "Table II: friendliness F", "III": "Table III: gain over jm-tfrc"}
 _WIDTH, _HEIGHT, _LEFT, _BOTTOM = 560, 180, 40, 22
 
 
@@ -39,7 +40,7 @@ def write(done: Reproduction, path: Path) -> Path:
 
 def _table(title: str, rows: Sequence[Row], table: str) -> str:
     body = "".join(
-        f"<tr><td>{escape(row.name)}</td><td>{_number(row.published)}</td><td>{_number(row.mean)}</td>"
+        f"<tr><td>{escape(row.name)}</td><td>{number(row.published)}</td><td>{number(row.mean)}</td>"
         f"<td>{interval(row)}</td>"
         f"<td class='{row.verdict.replace(' ', '-')}' title='{escape(row.why, quote=True)}'>{row.verdict}</td></tr>"
         for row in rows
@@ -51,10 +52,11 @@ def _table(title: str, rows: Sequence[Row], table: str) -> str:
 
 def interval(row: Row) -> str:
     """The interval as a reader sees it."""
-    return "–" if row.low is None or row.high is None else f"{_number(row.low)} … {_number(row.high)}"
+    return "–" if row.low is None or row.high is None else f"{number(row.low)} … {number(row.high)}"
 
 
-def _number(value: float | None) -> str:
+def number(value: float | None) -> str:
+    """A figure as a reader sees it."""
     return "–" if value is None or value != value else f"{value:.2f}".replace("-", "−")
 
 
