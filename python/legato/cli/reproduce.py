@@ -18,7 +18,8 @@ Writes reproduction.json, reproduction.html and the run folders they were made o
 comes out: a figure that is not met is a result.
 
 Papers: `vtfrc` (Video TFRC, ICC 2008: Tables II and III, Figures 5 to 8); `concerto` (MobiCom 2019: Figures 19 to 21,
-Tables 3 and 4, whose variants it trains; needs `pip install legato-rtc[train]` unless `--quick`).
+Tables 3 and 4, whose variants it trains; needs `pip install legato-rtc[train]` unless `--quick`); `r3net` (2019: Table 1
+and Figure 2 on 1,150 networks).
 
 Examples:
 
@@ -26,6 +27,7 @@ Examples:
 legato reproduce vtfrc --out runs/vtfrc
 legato reproduce vtfrc --clips qcif-foreman --seeds 2 --out runs/foreman
 legato reproduce concerto --quick --out runs/concerto
+legato reproduce r3net --seeds 1 --out runs/r3net
 ```
 """
 
@@ -34,6 +36,7 @@ class Paper(StrEnum):
     """The papers there are."""
 
     CONCERTO = "concerto"
+    R3NET = "r3net"
     VTFRC = "vtfrc"
 
 
@@ -48,7 +51,7 @@ def reproduce(
     duration_s: Annotated[
         float | None, typer.Option(help="vtfrc: length of a call, instead of the scenario's.")
     ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="concerto: a small part of it, for a first look.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="concerto, r3net: a small part of it, for a first look.")] = False,
     trainings: Annotated[
         bool, typer.Option(help="concerto: train and test the variants of Tables 3 and 4.", show_default=False)
     ] = True,
@@ -63,6 +66,8 @@ def reproduce(
     given: dict[str, Any] = {"clips": clips or (), "duration_s": duration_s} if paper is Paper.VTFRC else {}
     if paper is Paper.CONCERTO:
         given |= {"quick": quick, "trainings": trainings}
+    if paper is Paper.R3NET:
+        given |= {"quick": quick}
     _refuse_others(paper, clips=clips, duration_s=duration_s, quick=quick, no_trainings=not trainings)
     with terminal.watch(f"reproduce {paper}") as watch:
         done = module.reproduce(out, seeds=seeds, threads=threads, resume=resume, on_progress=watch.calls, **given)
@@ -89,11 +94,16 @@ def reproduce(
     terminal.out().print(f"page: {page}")
 
 
-_ONLY_OF = {"clips": Paper.VTFRC, "duration_s": Paper.VTFRC, "quick": Paper.CONCERTO, "no_trainings": Paper.CONCERTO}
+_ONLY_OF = {
+    "clips": (Paper.VTFRC,),
+    "duration_s": (Paper.VTFRC,),
+    "quick": (Paper.CONCERTO, Paper.R3NET),
+    "no_trainings": (Paper.CONCERTO,),
+}
 
 
 def _refuse_others(paper: Paper, **options: Any) -> None:
     for name, value in options.items():
-        if value and _ONLY_OF[name] is not paper:
+        if value and paper not in _ONLY_OF[name]:
             option = name.replace("_", "-")
-            raise Error(f"--{option}: {paper} has no such option", hint=f"it is for {_ONLY_OF[name]}")
+            raise Error(f"--{option}: {paper} has no such option", hint=f"it is for {' and '.join(_ONLY_OF[name])}")
