@@ -18,8 +18,8 @@ Writes reproduction.json, reproduction.html and the run folders they were made o
 comes out: a figure that is not met is a result.
 
 Papers: `vtfrc` (Video TFRC, ICC 2008: Tables II and III, Figures 5 to 8); `concerto` (MobiCom 2019: Figures 19 to 21,
-Tables 3 and 4, whose variants it trains; needs `pip install legato-rtc[train]` unless `--quick`); `r3net` (2019: Table 1
-and Figure 2 on 1,150 networks).
+Tables 3 and 4, whose variants it trains; needs `pip install legato-rtc[train]` unless `--quick`); `r3net` (2019:
+Table 1 and Figure 2, on 1,150 networks).
 
 Examples:
 
@@ -51,7 +51,9 @@ def reproduce(
     duration_s: Annotated[
         float | None, typer.Option(help="vtfrc: length of a call, instead of the scenario's.")
     ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="concerto, r3net: a small part of it, for a first look.")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="concerto, r3net: a small part of it, for a first look.")
+    ] = False,
     trainings: Annotated[
         bool, typer.Option(help="concerto: train and test the variants of Tables 3 and 4.", show_default=False)
     ] = True,
