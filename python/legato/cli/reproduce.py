@@ -18,8 +18,8 @@ Writes reproduction.json, reproduction.html and the run folders they were made o
 comes out: a figure that is not met is a result.
 
 Papers: `vtfrc` (Video TFRC, ICC 2008: Tables II and III, Figures 5 to 8); `concerto` (MobiCom 2019: Figures 19 to 21,
-Tables 3 and 4, whose variants it trains; needs `pip install legato-rtc[train]` unless `--quick`); `r3net` (2019:
-Table 1 and Figure 2, on 1,150 networks).
+Tables 3 and 4, whose variants it trains; needs `pip install legato-rtc[train]` unless `--quick`); `nvc-cc` (2024:
+Table 3, Figures 4 to 6 and 8 to 12; its trainings are those of the shipped policies).
 
 Examples:
 
@@ -27,7 +27,7 @@ Examples:
 legato reproduce vtfrc --out runs/vtfrc
 legato reproduce vtfrc --clips qcif-foreman --seeds 2 --out runs/foreman
 legato reproduce concerto --quick --out runs/concerto
-legato reproduce r3net --seeds 1 --out runs/r3net
+legato reproduce nvc-cc --out runs/nvc-cc
 ```
 """
 
@@ -36,7 +36,7 @@ class Paper(StrEnum):
     """The papers there are."""
 
     CONCERTO = "concerto"
-    R3NET = "r3net"
+    NVC_CC = "nvc-cc"
     VTFRC = "vtfrc"
 
 
@@ -47,12 +47,12 @@ def reproduce(
         list[str] | None,
         typer.Option(metavar="GLOB", help="vtfrc: clips instead of the paper's kind. [default: all of it]"),
     ] = None,
-    seeds: Annotated[int, typer.Option(min=1, help="How many: seeds 1 to N.")] = 5,
+    seeds: Annotated[int, typer.Option(min=1, help="vtfrc, concerto: how many, seeds 1 to N.")] = 5,
     duration_s: Annotated[
         float | None, typer.Option(help="vtfrc: length of a call, instead of the scenario's.")
     ] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="concerto, r3net: a small part of it, for a first look.")
+        bool, typer.Option("--quick", help="concerto, nvc-cc: a small part of it, for a first look.")
     ] = False,
     trainings: Annotated[
         bool, typer.Option(help="concerto: train and test the variants of Tables 3 and 4.", show_default=False)
@@ -63,16 +63,18 @@ def reproduce(
 ) -> None:
     import importlib
 
-    module = importlib.import_module(f"legato.published.{paper}")
-    page_module = importlib.import_module(f"legato.published.{paper}_page")
+    module = importlib.import_module(f"legato.published.{paper.replace('-', '_')}")
+    page_module = importlib.import_module(f"legato.published.{paper.replace('-', '_')}_page")
     given: dict[str, Any] = {"clips": clips or (), "duration_s": duration_s} if paper is Paper.VTFRC else {}
     if paper is Paper.CONCERTO:
         given |= {"quick": quick, "trainings": trainings}
-    if paper is Paper.R3NET:
+    if paper is Paper.NVC_CC:
         given |= {"quick": quick}
+    else:
+        given |= {"seeds": seeds}
     _refuse_others(paper, clips=clips, duration_s=duration_s, quick=quick, no_trainings=not trainings)
     with terminal.watch(f"reproduce {paper}") as watch:
-        done = module.reproduce(out, seeds=seeds, threads=threads, resume=resume, on_progress=watch.calls, **given)
+        done = module.reproduce(out, threads=threads, resume=resume, on_progress=watch.calls, **given)
     page = page_module.write(done, out / "reproduction.html")
     if as_json:
         typer.echo((out / "reproduction.json").read_text(encoding="utf-8"), nl=False)
@@ -99,7 +101,7 @@ def reproduce(
 _ONLY_OF = {
     "clips": (Paper.VTFRC,),
     "duration_s": (Paper.VTFRC,),
-    "quick": (Paper.CONCERTO, Paper.R3NET),
+    "quick": (Paper.CONCERTO, Paper.NVC_CC),
     "no_trainings": (Paper.CONCERTO,),
 }
 
@@ -108,4 +110,4 @@ def _refuse_others(paper: Paper, **options: Any) -> None:
     for name, value in options.items():
         if value and paper not in _ONLY_OF[name]:
             option = name.replace("_", "-")
-            raise Error(f"--{option}: {paper} has no such option", hint=f"it is for {' and '.join(_ONLY_OF[name])}")
+            raise Error(f"--{option}: {paper} has no such option", hint=f"it is for {', '.join(_ONLY_OF[name])}")

@@ -30,7 +30,8 @@ class CallVectorEnv(VectorEnv):
     learned controller whose observation and action these are; ``reward`` is a name of :mod:`legato.envs.rewards`
     or a function of :class:`Intervals`. ``info["intervals"]`` is the ground truth of the step: rewards and labels
     may use it, observations never hold any of it. ``staggered`` cuts the first call of each place off at a random age:
-    from then on calls of every age are under way at once.
+    from then on calls of every age are under way at once. With ``safeguard``, parameters of the controller of that name
+    (``{}``: its own), the steered one has it around it: while it holds, answers are taken and not obeyed.
     """
 
     def __init__(
@@ -44,6 +45,7 @@ class CallVectorEnv(VectorEnv):
         traces: Iterable[str | Path] = (),
         clips: Iterable[str | Path] = (),
         duration_s: float | None = None,
+        safeguard: Mapping[str, Any] | None = None,
         threads: int = 0,
         seed: int = 0,
         staggered: bool = False,
@@ -53,7 +55,11 @@ class CallVectorEnv(VectorEnv):
         if duration_s is not None:
             changes["duration_s"] = duration_s
         made = plan.make(scenario, options=changes, trace_specs=traces, clip_specs=clips)
-        made.controllers[:] = [{"name": controller, "config": {"policy": "hand"}}]
+        hand = {"policy": "hand"}
+        made.controllers[:] = [{"name": controller, "config": hand}]
+        if safeguard is not None:
+            around = {**safeguard, "inner": controller, "inner_config": hand}
+            made.controllers[:] = [{"name": "safeguard", "config": around}]
         self._batch = _core.CallBatch(made.to_json(), num_envs, seed, threads)
         self.num_envs = num_envs
         self.metadata = {"autoreset_mode": AutoresetMode.SAME_STEP, "render_modes": []}

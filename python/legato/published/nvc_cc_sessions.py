@@ -1,0 +1,141 @@
+"""Figures of many sessions, by setting, controller and network: means, differences and their intervals.
+
+Sessions on one network are not independent of each other: intervals are bootstrap intervals over networks, each with
+all its clip profiles. All controllers meet the same networks, so that differences are paired.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..eval.stats import CONFIDENCE, Estimate, mean_intervals, paired_differences, resampling_weights
+
+FIGURES = (
+    "ssim_db_mean",
+    "viewed_ssim_db_mean",
+    "frame_delay_p98_ms",
+    "stalls_per_s",
+    "stall_ratio",
+    "receiver_rate_bps",
+    "one_way_delay_p98_ms",
+    "loss_ratio",
+    "utilisation_ratio",
+    "qoe_p",
+    "qoe_d",
+)
+"""Columns of a run's summary."""
+
+Array = NDArray[np.float64]
+
+
+class Sessions:
+    """Totals and counts of every figure, (networks, figures), by setting and controller."""
+
+    def __init__(self, tables: Mapping[str, Mapping[str, tuple[Array, Array]]]) -> None:
+        self._tables = tables
+
+    @classmethod
+    def read(cls, folders: Sequence[tuple[str, Path]]) -> Sessions:
+        """Of run folders, each part of a setting."""
+        parts: dict[str, list[str]] = {}
+        for setting, folder in folders:
+            parts.setdefault(setting, []).extend(str(path) for path in sorted((folder / "summary").glob("*.parquet")))
+        return cls({setting: _totals(paths) for setting, paths in parts.items()})
+
+    @property
+    def settings(self) -> list[str]:
+        return list(self._tables)
+
+    def controllers(self, setting: str) -> list[str]:
+        """Who was run in a setting."""
+        return list(self._tables.get(setting, {}))
+
+    def networks(self, setting: str) -> int:
+        """How many networks a setting has."""
+        tables = self._tables.get(setting, {})
+        return len(next(iter(tables.values()))[0]) if tables else 0
+
+    def count(self, setting: str) -> int:
+        """Sessions of one controller."""
+        tables = self._tables.get(setting, {})
+        return int(next(iter(tables.values()))[1][:, FIGURES.index("receiver_rate_bps")].sum()) if tables else 0
+
+    def mean(self, setting: str, controller: str, figure: str) -> Estimate:
+        """Over sessions."""
+        totals, counts = self._column(setting, controller, figure)
+        return mean_intervals(totals, counts, _weights(len(totals)))[0]
+
+    def difference(self, setting: str, controller: str, other: str, figure: str) -> Estimate:
+        """What ``controller`` has more than ``other``."""
+        own, others = self._column(setting, controller, figure), self._column(setting, other, figure)
+        return paired_differences(*own, *others, _weights(len(own[0])))[0]
+
+    def fewer(self, setting: str, controller: str, other: str, figure: str) -> Estimate:
+        """By what share of the other's ``controller`` has less: 0.2 is a fifth less."""
+        own, others = self._column(setting, controller, figure), self._column(setting, other, figure)
+
+        def share(weights: Array) -> Array:
+            with np.errstate(invalid="ignore", divide="ignore"):
+                mine = (weights @ own[0]) / (weights @ own[1])
+                theirs = (weights @ others[0]) / (weights @ others[1])
+                return 1.0 - (mine / theirs).ravel()
+
+        return resampled(share, len(own[0]))
+
+    def means(self) -> dict[str, Any]:
+        """Every mean with its interval, for reproduction.json."""
+        return {
+            setting: {
+                controller: {
+                    figure: [estimate.mean, estimate.low, estimate.high]
+                    for figure in FIGURES
+                    for estimate in (self.mean(setting, controller, figure),)
+                }
+                for controller in self.controllers(setting)
+            }
+            for setting in self.settings
+        }
+
+    def _column(self, setting: str, controller: str, figure: str) -> tuple[Array, Array]:
+        totals, counts = self._tables[setting][controller]
+        at = FIGURES.index(figure)
+        return totals[:, at : at + 1], counts[:, at : at + 1]
+
+
+def resampled(of: Callable[[Array], Array], groups: int) -> Estimate:
+    """A figure of resampled groups, with its interval; ``of`` takes weights (resamples, groups)."""
+    mean = of(np.ones((1, groups)))[0]
+    drawn = of(_weights(groups))
+    drawn = drawn[np.isfinite(drawn)]
+    if not np.isfinite(mean):
+        return Estimate(None, None, None, 0)
+    if groups < 2 or drawn.size == 0:
+        return Estimate(float(mean), None, None, groups)
+    tail = (1 - CONFIDENCE) / 2
+    low, high = np.quantile(drawn, [tail, 1 - tail])
+    return Estimate(float(mean), float(low), float(high), groups)
+
+
+_weights = functools.lru_cache(maxsize=8)(resampling_weights)
+"""The same draws serve every figure: making them takes longer than using them."""
+
+
+def _totals(paths: Sequence[str]) -> dict[str, tuple[Array, Array]]:
+    import duckdb
+
+    sums = ", ".join(f"coalesce(sum({figure}), 0), count({figure})" for figure in FIGURES)
+    rows = duckdb.sql(
+        f"select controller, coalesce(trace, '') t, seed, {sums} from read_parquet({list(paths)}) "
+        "group by controller, t, seed order by controller, t, seed"
+    ).fetchall()
+    tables: dict[str, tuple[Array, Array]] = {}
+    for controller in dict.fromkeys(row[0] for row in rows):
+        figures = np.array([row[3:] for row in rows if row[0] == controller], dtype=np.float64)
+        tables[controller] = (figures[:, 0::2], figures[:, 1::2])
+    return tables

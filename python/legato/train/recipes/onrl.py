@@ -1,0 +1,37 @@
+"""OnRL as [nvc-cc] runs it: one of ten factors, learned with GCC taking over whenever delay jitters ([zhang2020]).
+
+What the agent answers while GCC decides is learned from as if it had been obeyed, which is what makes learning under
+a safeguard slow. Not here: the penalty on a switch, which an environment cannot see yet.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from legato.train.recipe import Recipe, dense
+from legato.train.recipes import nvc_cc
+
+CONTROLLER = "onrl"
+ACTIONS = 10
+
+RECIPE = Recipe(
+    name="onrl",
+    summary="OnRL on NVC-CC's networks under its safeguard, with reward eq. (2): 720,000 decisions",
+    cites=("zhang2020", "nvc-cc"),
+    manifest={
+        "controller": CONTROLLER,
+        "observation": {"features": ["loss_ratio", "delay", "delay_gradient", "receiver_rate"], "history": 10},
+        "action": {"map": CONTROLLER, "decide": "argmax"},
+    },
+    layers=(
+        dense("hidden1", "observation", 40, 32, "tanh"),
+        dense("hidden2", "hidden1", 32, 16, "tanh"),
+        dense("out", "hidden2", 16, ACTIONS, "linear"),
+    ),
+    settings=replace(nvc_cc.RECIPE.settings, entropy_weight=((0, 0.01), (1, 0))),
+    # As the paper has it: the methodology of OnRL, with the reward of eq. (2).
+    make_env=lambda envs: nvc_cc.calls(envs, CONTROLLER, "aurora", safeguard={}),
+    # It runs as it learns: with the safeguard. Judged by eq. (3), as all in Fig. 10.
+    make_evaluation=lambda: nvc_cc.calls(50, CONTROLLER, "nvc-cc", safeguard={}),
+    evaluate_every=3,
+)
