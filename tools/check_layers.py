@@ -36,7 +36,7 @@ PARTS: dict[str, set[str]] = {
     "report": {"eval.stats"},  # reads run folders and nothing else
     "train": {"access_networks", "envs"},
     "access_networks": {"_core", "shipped"},  # which recorded links are for training and which for tests
-    "envs": {"_core", "plan"},
+    "envs": {"_core", "plan", "shipped"},
     "eval": {"_core"},
     "eval.stats": set(),  # arithmetic on what a report read
 }

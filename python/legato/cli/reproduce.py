@@ -19,7 +19,8 @@ comes out: a figure that is not met is a result.
 
 Papers: `vtfrc` (Video TFRC, ICC 2008: Tables II and III, Figures 5 to 8); `concerto` (MobiCom 2019: Figures 19 to 21,
 Tables 3 and 4, whose variants it trains; needs `pip install legato-rtc[train]` unless `--quick`); `nvc-cc` (2024:
-Table 3, Figures 4 to 6 and 8 to 12; its trainings are those of the shipped policies).
+Table 3, Figures 4 to 6 and 8 to 12; its trainings are those of the shipped policies); `r3net` (2019: Table 1 and Figure 2, on
+1,150 networks).
 
 Examples:
 
@@ -28,6 +29,7 @@ legato reproduce vtfrc --out runs/vtfrc
 legato reproduce vtfrc --clips qcif-foreman --seeds 2 --out runs/foreman
 legato reproduce concerto --quick --out runs/concerto
 legato reproduce nvc-cc --out runs/nvc-cc
+legato reproduce r3net --seeds 1 --out runs/r3net
 ```
 """
 
@@ -37,6 +39,7 @@ class Paper(StrEnum):
 
     CONCERTO = "concerto"
     NVC_CC = "nvc-cc"
+    R3NET = "r3net"
     VTFRC = "vtfrc"
 
 
@@ -47,12 +50,12 @@ def reproduce(
         list[str] | None,
         typer.Option(metavar="GLOB", help="vtfrc: clips instead of the paper's kind. [default: all of it]"),
     ] = None,
-    seeds: Annotated[int, typer.Option(min=1, help="vtfrc, concerto: how many, seeds 1 to N.")] = 5,
+    seeds: Annotated[int, typer.Option(min=1, help="How many, seeds 1 to N; not of nvc-cc.")] = 5,
     duration_s: Annotated[
         float | None, typer.Option(help="vtfrc: length of a call, instead of the scenario's.")
     ] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="concerto, nvc-cc: a small part of it, for a first look.")
+        bool, typer.Option("--quick", help="concerto, nvc-cc, r3net: a small part of it, for a first look.")
     ] = False,
     trainings: Annotated[
         bool, typer.Option(help="concerto: train and test the variants of Tables 3 and 4.", show_default=False)
@@ -68,9 +71,9 @@ def reproduce(
     given: dict[str, Any] = {"clips": clips or (), "duration_s": duration_s} if paper is Paper.VTFRC else {}
     if paper is Paper.CONCERTO:
         given |= {"quick": quick, "trainings": trainings}
-    if paper is Paper.NVC_CC:
+    if paper in (Paper.NVC_CC, Paper.R3NET):
         given |= {"quick": quick}
-    else:
+    if paper is not Paper.NVC_CC:
         given |= {"seeds": seeds}
     _refuse_others(paper, clips=clips, duration_s=duration_s, quick=quick, no_trainings=not trainings)
     with terminal.watch(f"reproduce {paper}") as watch:
@@ -101,7 +104,7 @@ def reproduce(
 _ONLY_OF = {
     "clips": (Paper.VTFRC,),
     "duration_s": (Paper.VTFRC,),
-    "quick": (Paper.CONCERTO, Paper.NVC_CC),
+    "quick": (Paper.CONCERTO, Paper.NVC_CC, Paper.R3NET),
     "no_trainings": (Paper.CONCERTO,),
 }
 
@@ -110,4 +113,4 @@ def _refuse_others(paper: Paper, **options: Any) -> None:
     for name, value in options.items():
         if value and paper not in _ONLY_OF[name]:
             option = name.replace("_", "-")
-            raise Error(f"--{option}: {paper} has no such option", hint=f"it is for {', '.join(_ONLY_OF[name])}")
+            raise Error(f"--{option}: {paper} has no such option", hint=f"it is for {' and '.join(_ONLY_OF[name])}")

@@ -5,7 +5,8 @@ and one linear output; or (``shared_until``) both stand on the first layers of o
 state is a tuple, one tensor ``(N, H)`` or ``None`` for each network here.
 
 Continuous actions are brought into range only where they meet the environment: what is learned from is what was
-drawn. A last layer that is a softmax is left out while training, as it changes no order.
+drawn. A last layer that is a softmax is left out while training, as it changes no order. So is a sigmoid, if asked for
+(``explore_in_logits``): noise is then a factor on small actions and not a term, and no draw is out of range.
 
 The critic speaks in units of the returns seen so far: its output is ``(value - mean) / std``, and when mean and
 standard deviation move, its last layer is adjusted so that every value stays what it was ([hasselt2016], "PopArt").
@@ -44,6 +45,8 @@ class ActorCritic(nn.Module):
         shared_until: name of the last layer both share.
         action_std: where the standard deviation of a continuous action begins.
         learn_std: whether training moves it.
+        explore_in_logits: draw continuous actions before the last layer's sigmoid.
+        initial_output: where the actor's output begins, before its last activation.
         random: what the first weights are drawn from.
     """
 
@@ -55,6 +58,8 @@ class ActorCritic(nn.Module):
         shared_until: str | None = None,
         action_std: float = 0.5,
         learn_std: bool = True,
+        explore_in_logits: bool = False,
+        initial_output: float = 0.0,
         random: torch.Generator,
     ) -> None:
         super().__init__()
@@ -62,6 +67,11 @@ class ActorCritic(nn.Module):
         _check_output(layers, actions)
         acting = [dict(layer) for layer in layers]
         if acting[-1].get("activation") == "softmax":
+            acting[-1]["activation"] = "linear"
+        if explore_in_logits and (self.discrete or acting[-1]["activation"] != "sigmoid"):
+            raise TrainingError("explore_in_logits: the last layer's activation is no sigmoid")
+        self._in_logits = explore_in_logits
+        if explore_in_logits:
             acting[-1]["activation"] = "linear"
         judging = [*acting[:-1], {**acting[-1], "outputs": 1, "activation": "linear"}]
         shared = _index_of(shared_until, acting) + 1 if shared_until else 0
@@ -71,6 +81,8 @@ class ActorCritic(nn.Module):
         _draw_weights(self.trunk, math.sqrt(2), random)
         _draw_weights(self.actor, 0.01, random)  # the first actions hardly depend on what is seen
         _draw_weights(self.critic, 1.0, random)
+        with torch.no_grad():
+            self.actor.tensors()[f"{self.actor.last}.bias"].fill_(initial_output)
         self.distribution: Distribution
         if self.discrete:
             self.distribution = Categorical()
@@ -151,7 +163,9 @@ class ActorCritic(nn.Module):
 
     def to_env(self, action: Tensor) -> np.ndarray:
         """An action as the environment takes it."""
-        return (action if self.discrete else action.clamp(self._low, self._high)).numpy()
+        if self.discrete:
+            return action.numpy()
+        return (torch.sigmoid(action) if self._in_logits else action).clamp(self._low, self._high).numpy()
 
     def action_std(self) -> float:
         """Standard deviation of a continuous action; NaN if actions are discrete."""

@@ -66,6 +66,10 @@ class Settings:
     """Standard deviation of a continuous action; ``None``: learned, the same in every state."""
     initial_action_std: float = 0.5
     """Where a learned one begins."""
+    explore_in_logits: bool = False
+    """Draw an action that a sigmoid gives before the sigmoid: exploration then scales with small actions."""
+    initial_output: float = 0.0
+    """Where the actor's output begins, before its last activation."""
     adam_betas: tuple[float, float] = (0.9, 0.999)
     adam_epsilon: float = 1e-5
     shared_until: str | None = None
@@ -142,6 +146,8 @@ class Ppo:
             shared_until=settings.shared_until,
             action_std=settings.initial_action_std,
             learn_std=settings.action_std is None,
+            explore_in_logits=settings.explore_in_logits,
+            initial_output=settings.initial_output,
             random=self.random,
         )
         self.adam = FlatAdam(self.agent, adam_betas=settings.adam_betas, adam_epsilon=settings.adam_epsilon)
@@ -273,9 +279,15 @@ class Ppo:
             policy_loss, log_prob_slope = clipped_policy_loss(log_ratio, batch.advantages, clip)
             out_slope = distribution.slope(out, batch.actions, log_prob_slope, -entropy_weight)
             value_loss, value_slope = squared_value_loss(judged, batch.targets, batch.judged, s.clip_value)
+            if (further := self.further_slope(out)) is not None:
+                out_slope = out_slope + further
             parts = torch.stack((policy_loss, value_loss, distribution.entropy(out)))
         backward(out, out_slope, judged, value_slope * s.value_weight)
         return parts
+
+    def further_slope(self, out: Tensor) -> Tensor | None:
+        """The slope by the actor's output of a term that a learner adds to the loss; ``None``: it adds none."""
+        return None
 
     def _minibatches(self, whole: Batch) -> Iterator[Batch]:
         """A round's decisions in a new order, in parts. Shuffled as a whole: parts are views of it."""

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from torch import Tensor
 
 from legato.errors import TrainingError
-from legato.train import a2c, imitation, ppo
+from legato.train import a2c, guided, imitation, ppo
 
 Curriculum = Callable[["Situation"], Mapping[str, Any] | None]
 """Chooses the networks of the next leg: options of the environment's ``reset``, or ``None`` for its own choice.
@@ -55,6 +55,7 @@ class Situation:
 
 ALGORITHMS: dict[type, Callable[..., Learner]] = {
     ppo.Settings: ppo.Ppo,
+    guided.GuidedSettings: guided.GuidedPpo,
     a2c.Settings: a2c.A2c,
     imitation.Settings: imitation.Imitation,
 }

@@ -1,0 +1,116 @@
+"""PPO with a hand on its back: early on, the actor is also drawn towards what the simulator knows to be right.
+
+A recurrent policy that answers a bitrate outright has to find, from the reward alone, that its answer should follow
+what arrives; that takes far more calls than a coffee lasts. Here the loss begins with a second term, the squared
+distance (in the actor's output) to a share of the capacity to come, on the states that the policy itself visits. The
+term fades to nothing: the end of the training is the reward's alone. The observation never holds the label, and nothing
+of this is deployed.
+
+It is interactive imitation (as of [concerto]) and PPO in one loop; [r3net] has PPO alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from legato.errors import TrainingError
+from legato.train.ppo import Batch, Ppo, Settings
+from legato.train.schedule import Schedule, at
+
+
+@dataclass(frozen=True)
+class GuidedSettings(Settings):
+    """Those of PPO, and of the guidance."""
+
+    guide_weight: Schedule = ((0.0, 20.0), (0.6, 20.0), (0.8, 0.0))
+    """Of half the squared distance to the label, beside the policy's loss."""
+    over_weight: float = 4.0
+    """How much more a bitrate above the label counts than one below: too much fills queues, too little only waits."""
+    guide_ratio: float = 0.9
+    """The label: this share of the mean capacity over the second to come."""
+    full_scale_bps: float = 8e6
+    """The rate that an action of 1 means."""
+
+
+class GuidedPpo(Ppo):
+    """A training under way. For recurrent policies whose action is a rate as a share of ``full_scale_bps``."""
+
+    settings: GuidedSettings
+
+    def __init__(self, env: Any, layers: Sequence[Mapping[str, Any]], settings: GuidedSettings, seed: int) -> None:
+        super().__init__(_Watched(env), layers, settings, seed)
+        if not (self.agent.recurrent and settings.explore_in_logits):
+            raise TrainingError("guided: a recurrent network and explore_in_logits are needed")
+        self._guides: Tensor | None = None
+        self._weight = 0.0
+
+    def learn(self, last_value: Tensor, share_done: float) -> dict[str, float]:
+        """As PPO's, with labels at hand."""
+        self._weight = at(self.settings.guide_weight, share_done)
+        self._labels = self.labels(self.env.taken(self.settings.rollout))
+        return super().learn(last_value, share_done)
+
+    def labels(self, capacity_ahead_bps: Tensor) -> Tensor:
+        """What the actor's output should be; NaN where the capacity is not known."""
+        share = self.settings.guide_ratio / self.settings.full_scale_bps * capacity_ahead_bps
+        return torch.logit(share.clamp(0.005, 0.95))
+
+    def further_slope(self, out: Tensor) -> Tensor | None:
+        """The second term's slope by the actor's output."""
+        if self._guides is None or self._weight == 0.0:
+            return None
+        distance = (out.squeeze(-1) - self._guides).nan_to_num(0.0)
+        # [newey1987]: an expectile, where squares count differently above and below.
+        distance = torch.where(distance > 0, self.settings.over_weight * distance, distance)
+        return (self._weight / distance.numel() * distance).unsqueeze(-1)
+
+    def _minibatches(self, whole: Batch) -> Iterator[Batch]:
+        # The order is drawn once more by the generator below: take it first, and put the state back.
+        state = self.random.get_state()
+        order = torch.randperm(self.settings.envs, generator=self.random)
+        self.random.set_state(state)
+        labels, begin = self._labels[:, order], 0
+        for batch in super()._minibatches(whole):
+            end = begin + batch.obs.shape[1]
+            self._guides, begin = labels[:, begin:end], end
+            yield batch
+        self._guides = None
+
+
+class _Watched:
+    """An environment, and what capacity was ahead when each action was taken."""
+
+    def __init__(self, env: Any) -> None:
+        self._env = env
+        self._ahead: list[np.ndarray] = []
+        self._next = np.full(env.num_envs, np.nan, np.float32)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._env, name)
+
+    def reset(self, **kwargs: Any) -> Any:
+        self._ahead.clear()
+        self._next = np.full(self._env.num_envs, np.nan, np.float32)
+        return self._env.reset(**kwargs)
+
+    def step(self, actions: Any) -> Any:
+        self._ahead.append(self._next)
+        stepped = self._env.step(actions)
+        _, _, _, truncated, info = stepped
+        # Another call's first capacity is not in the last one's interval.
+        self._next = np.where(truncated, np.nan, info["intervals"]["true_capacity_ahead_bps"]).astype(np.float32)
+        return stepped
+
+    def taken(self, steps: int) -> Tensor:
+        """Of the last ``steps`` actions: (T, N), in bit/s."""
+        last, self._ahead = self._ahead[-steps:], []
+        return torch.from_numpy(np.stack(last))
+
+
+__all__ = ["GuidedPpo", "GuidedSettings"]

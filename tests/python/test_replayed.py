@@ -1,0 +1,54 @@
+"""Recorded networks: who may see which file, and environments over them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from legato.envs import ReplayedVectorEnv, replayed
+from legato.errors import TraceError
+
+
+@pytest.mark.parametrize("family", replayed.FAMILIES)
+def test_no_file_is_in_two_splits_and_each_is_in_one(family: str):
+    splits = [set(replayed.files(family, split)) for split in replayed.SPLITS]
+    train, evaluation, test = splits
+    assert not (train & evaluation or train & test or evaluation & test)
+    in_all = len(train | evaluation | test)
+    assert len(test) == round(0.2 * in_all) and len(evaluation) == round(0.1 * in_all)
+
+
+def test_a_split_that_is_not_there_is_named():
+    with pytest.raises(TraceError, match="split = holdout"):
+        replayed.files("fcc", "holdout")
+
+
+def test_one_seed_draws_the_same_networks_and_another_draws_others():
+    assert replayed.draw("test", 1, 6, 2) == replayed.draw("test", 1, 6, 2)
+    assert replayed.draw("test", 1, 6, 2) != replayed.draw("test", 2, 6, 2)
+    for network in replayed.draw("train", 3, 30, 1):
+        low, high = replayed.PROPAGATION_MS
+        assert low <= network.options["forward.propagation_ms"] <= high
+        assert replayed.QUEUE_MS[0] <= network.options["forward.queue.limit_ms"] <= replayed.QUEUE_MS[1]
+        assert 0.0 <= network.options["forward.loss_ratio"] <= replayed.LOSS_RATIO[1]
+
+
+def test_calls_over_recorded_networks_end_at_their_own_times_and_come_again_by_seed():
+    def play(env: ReplayedVectorEnv) -> tuple[list[np.ndarray], np.ndarray]:
+        env.reset(seed=5)
+        seen, ended = [], np.zeros(env.num_envs, int)
+        for step in range(30):
+            obs, reward, terminated, truncated, info = env.step(np.full(env.num_envs, 0.1, np.float32))
+            assert not terminated.any() and np.isfinite(reward).all()
+            assert len(info["intervals"]) == env.num_envs
+            seen.append(obs.copy())
+            ended = np.where(truncated & (ended == 0), step, ended)
+        return seen, ended
+
+    env = ReplayedVectorEnv(6, "train", paths=3, traces_each=2, lte_traces_each=1, duration_s=(0.5, 1.2))
+    seen, ended = play(env)
+    # Two calls a path: those of one path end together, those of three do not.
+    assert (ended > 0).all() and (ended[::2] == ended[1::2]).all() and len(set(ended)) > 1
+    env.reset(seed=6)
+    again, _ = play(env)
+    assert all(np.array_equal(a, b) for a, b in zip(seen, again, strict=True))
