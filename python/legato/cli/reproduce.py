@@ -19,8 +19,8 @@ comes out: a figure that is not met is a result.
 
 Papers: `vtfrc` (Video TFRC, ICC 2008: Tables II and III, Figures 5 to 8); `concerto` (MobiCom 2019: Figures 19 to 21,
 Tables 3 and 4, whose variants it trains; needs `pip install legato-rtc[train]` unless `--quick`); `nvc-cc` (2024:
-Table 3, Figures 4 to 6 and 8 to 12; its trainings are those of the shipped policies); `r3net` (2019: Table 1 and Figure 2, on
-1,150 networks).
+Table 3, Figures 4 to 6 and 8 to 12; its trainings are those of the shipped policies);
+`r3net` (2019: Table 1 and Figure 2, on 1,150 networks).
 
 Examples:
 
