@@ -74,7 +74,7 @@ mod tests {
     fn a_packet_has_the_fate_it_has_when_pushed() {
         let (mut keeps, mut decides) = (path(), path());
         for n in 0..500u64 {
-            let (now, size) = (Timestamp::from_millis(n as i64 * 8), DataSize::from_bytes(1_250));
+            let (now, size) = (Timestamp::from_millis(n as i64 * 6), DataSize::from_bytes(1_250));
             keeps.push(now, Packet { size, flow: 0, ecn: Ecn::NotEct, payload: n });
             match decides.decide(now, size, &mut Ecn::NotEct) {
                 Decided::Exit(at) => {
