@@ -69,8 +69,8 @@ def tables(scenario: Path, names: list[str]) -> dict[str, str]:
     with tempfile.TemporaryDirectory() as place, duckdb.connect() as database:
         folder = Path(place) / "run"
         sweep(plan, folder)
-        traffic = sorted(folder.glob("traffic/*.parquet"))
-        beside = database.execute("SELECT * FROM read_parquet(?)", [str(traffic[0])]).fetchall() if traffic else []
+        traffic = [str(part) for part in sorted(folder.glob("traffic/*.parquet"))]
+        beside = database.execute("SELECT * FROM read_parquet(?)", [traffic]).fetchall() if traffic else []
         columns = [column[0] for column in database.description] if traffic else []
         found = {}
         for call in summary_rows(folder):
