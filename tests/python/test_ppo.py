@@ -309,3 +309,20 @@ def test_equal_seeds_give_equal_weights_and_others_do_not(layers: Any) -> None:
 def test_a_reward_that_is_no_number_is_named() -> None:
     with pytest.raises(TrainingError, match="reward is nan in round 2, step 7, environment 1"):
         trained(ToyLink(64, nan_at=40), small_network())
+
+
+def test_first_weights_and_output_begin_where_they_are_asked_to() -> None:
+    layers = [dense("hidden1", "observation", 2, 4, "tanh"), dense("out", "hidden1", 4, 1, "sigmoid")]
+    space = ToyLink(1, choices=False).single_action_space
+
+    def first(**changes: Any) -> tuple[np.ndarray, float]:
+        agent = ActorCritic(layers, space, random=torch.Generator().manual_seed(1), **changes)
+        tensors = agent.actor_tensors()
+        return tensors["hidden1.weight"].detach().numpy(), float(tensors["out.bias"].detach())
+
+    plain, _ = first()
+    scaled, bias = first(input_gain=(10.0, 1.0), initial_output=-0.5)
+    assert scaled == pytest.approx(plain * np.array([10.0, 1.0]))
+    assert bias == -0.5
+    with pytest.raises(TrainingError, match="input_gain has 3 numbers, layer hidden1 takes 2"):
+        first(input_gain=(1.0, 1.0, 1.0))

@@ -20,7 +20,8 @@ comes out: a figure that is not met is a result.
 Papers: `vtfrc` (Video TFRC, ICC 2008: Tables II and III, Figures 5 to 8); `concerto` (MobiCom 2019: Figures 19 to 21,
 Tables 3 and 4, whose variants it trains; needs `pip install legato-rtc[train]` unless `--quick`); `nvc-cc` (2024:
 Table 3, Figures 4 to 6 and 8 to 12; its trainings are those of the shipped policies);
-`r3net` (2019: Table 1 and Figure 2, on 1,150 networks).
+`r3net` (2019: Table 1 and Figure 2, on 1,150 networks);
+`clcc` (2022: Figures 3 to 7).
 
 Examples:
 
@@ -30,6 +31,7 @@ legato reproduce vtfrc --clips qcif-foreman --seeds 2 --out runs/foreman
 legato reproduce concerto --quick --out runs/concerto
 legato reproduce nvc-cc --out runs/nvc-cc
 legato reproduce r3net --seeds 1 --out runs/r3net
+legato reproduce clcc --out runs/clcc
 ```
 """
 
@@ -37,6 +39,7 @@ legato reproduce r3net --seeds 1 --out runs/r3net
 class Paper(StrEnum):
     """The papers there are."""
 
+    CLCC = "clcc"
     CONCERTO = "concerto"
     NVC_CC = "nvc-cc"
     R3NET = "r3net"
@@ -54,9 +57,7 @@ def reproduce(
     duration_s: Annotated[
         float | None, typer.Option(help="vtfrc: length of a call, instead of the scenario's.")
     ] = None,
-    quick: Annotated[
-        bool, typer.Option("--quick", help="concerto, nvc-cc, r3net: a small part of it, for a first look.")
-    ] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Not vtfrc: a small part of it, for a first look.")] = False,
     trainings: Annotated[
         bool, typer.Option(help="concerto: train and test the variants of Tables 3 and 4.", show_default=False)
     ] = True,
@@ -71,7 +72,7 @@ def reproduce(
     given: dict[str, Any] = {"clips": clips or (), "duration_s": duration_s} if paper is Paper.VTFRC else {}
     if paper is Paper.CONCERTO:
         given |= {"quick": quick, "trainings": trainings}
-    if paper in (Paper.NVC_CC, Paper.R3NET):
+    if paper in (Paper.CLCC, Paper.NVC_CC, Paper.R3NET):
         given |= {"quick": quick}
     if paper is not Paper.NVC_CC:
         given |= {"seeds": seeds}
@@ -104,7 +105,7 @@ def reproduce(
 _ONLY_OF = {
     "clips": (Paper.VTFRC,),
     "duration_s": (Paper.VTFRC,),
-    "quick": (Paper.CONCERTO, Paper.NVC_CC, Paper.R3NET),
+    "quick": (Paper.CLCC, Paper.CONCERTO, Paper.NVC_CC, Paper.R3NET),
     "no_trainings": (Paper.CONCERTO,),
 }
 

@@ -12,6 +12,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from legato.envs.clcc_reward import ClccReward
 from legato.envs.intervals import Intervals
 from legato.errors import Error
 
@@ -99,11 +100,18 @@ REWARDS: dict[str, Callable[[Intervals], Array]] = {
 }
 """Rewards by name."""
 
+REMEMBERING: dict[str, Callable[[], Reward]] = {
+    "clcc": ClccReward,
+}
+"""Rewards that remember something of each call, by name: every environment has one of its own."""
+
 
 def named(reward: str | Reward) -> Reward:
     """A reward by name; anything else is one already."""
     if not isinstance(reward, str):
         return reward
+    if reward in REMEMBERING:
+        return REMEMBERING[reward]()
     if reward not in REWARDS:
-        raise Error(f"no reward is called '{reward}'", hint=f"there are: {', '.join(REWARDS)}")
+        raise Error(f"no reward is called '{reward}'", hint=f"there are: {', '.join(sorted({*REWARDS, *REMEMBERING}))}")
     return REWARDS[reward]

@@ -47,6 +47,7 @@ class ActorCritic(nn.Module):
         learn_std: whether training moves it.
         explore_in_logits: draw continuous actions before the last layer's sigmoid.
         initial_output: where the actor's output begins, before its last activation.
+        input_gain: what the first weights of each observed number are drawn times; none: one.
         random: what the first weights are drawn from.
     """
 
@@ -60,6 +61,7 @@ class ActorCritic(nn.Module):
         learn_std: bool = True,
         explore_in_logits: bool = False,
         initial_output: float = 0.0,
+        input_gain: Sequence[float] | None = None,
         random: torch.Generator,
     ) -> None:
         super().__init__()
@@ -83,6 +85,8 @@ class ActorCritic(nn.Module):
         _draw_weights(self.critic, 1.0, random)
         with torch.no_grad():
             self.actor.tensors()[f"{self.actor.last}.bias"].fill_(initial_output)
+        for network in (self.trunk,) if self.trunk is not None else (self.actor, self.critic):
+            _scale_inputs(network, input_gain)
         self.distribution: Distribution
         if self.discrete:
             self.distribution = Categorical()
@@ -229,6 +233,20 @@ def _draw_weights(network: Network | None, output_gain: float, random: torch.Gen
             else:
                 last = name.split(".")[0] == network.last
                 nn.init.orthogonal_(parameter.flatten(1), output_gain if last else math.sqrt(2), generator=random)
+
+
+def _scale_inputs(network: Network, gain: Sequence[float] | None) -> None:
+    """Multiply the columns of every dense layer that takes the whole observation."""
+    if gain is None:
+        return
+    for layer in network.layers:
+        if layer["kind"] == "dense" and list(layer["from"]) == ["observation"]:
+            if layer["inputs"] != len(gain):
+                raise TrainingError(
+                    f"input_gain has {len(gain)} numbers, layer {layer['name']} takes {layer['inputs']}"
+                )
+            with torch.no_grad():
+                network.tensors()[f"{layer['name']}.weight"].mul_(torch.tensor(gain, dtype=torch.float32))
 
 
 __all__ = ["NO_STATE", "ActorCritic", "Hidden"]

@@ -189,10 +189,14 @@ def through(gru: nn.GRU, x: Tensor, hidden: Tensor, starts: Tensor | None) -> tu
         hidden: ``(N, H)``, before the first step.
         starts: ``(T, N)``, whether an episode begins there.
     """
-    if starts is None or not bool(starts.any()):
+    if starts is not None:  # one that begins with the first step is its sequence already
+        hidden = hidden.masked_fill(starts[0].unsqueeze(1), 0.0)
+    if starts is None or not bool(starts[1:].any()):
         out, last = gru(x, hidden.unsqueeze(0).contiguous())
         return out, last[0]
     steps, sequences = starts.shape
+    starts = starts.clone()
+    starts[0] = False
     time, sequence = starts.nonzero().unbind(1)
     row = torch.arange(steps, device=x.device).unsqueeze(1)
     begun = x[(time + row).clamp(max=steps - 1), sequence]

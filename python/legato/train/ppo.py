@@ -70,6 +70,8 @@ class Settings:
     """Draw an action that a sigmoid gives before the sigmoid: exploration then scales with small actions."""
     initial_output: float = 0.0
     """Where the actor's output begins, before its last activation."""
+    input_gain: tuple[float, ...] | None = None
+    """What the first weights of each observed number are drawn times, where they are not all about one in size."""
     adam_betas: tuple[float, float] = (0.9, 0.999)
     adam_epsilon: float = 1e-5
     shared_until: str | None = None
@@ -148,6 +150,7 @@ class Ppo:
             learn_std=settings.action_std is None,
             explore_in_logits=settings.explore_in_logits,
             initial_output=settings.initial_output,
+            input_gain=settings.input_gain,
             random=self.random,
         )
         self.adam = FlatAdam(self.agent, adam_betas=settings.adam_betas, adam_epsilon=settings.adam_epsilon)
