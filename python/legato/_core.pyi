@@ -137,7 +137,7 @@ class CallBatch:
     @property
     def choices(self) -> int | None:
         """How many answers there are to choose from, `None` where the answer is continuous."""
-    def reset(self, seed: int, observations: npt.NDArray[np.float32]) -> None:
+    def reset(self, seed: int, observations: npt.NDArray[np.float32], staggered: bool) -> None:
         """Begin all calls anew and observe."""
     def step(
         self,
