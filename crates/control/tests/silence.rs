@@ -67,7 +67,8 @@ fn three_seconds_without_feedback_at_least_halve_the_rate() {
         run(&link, controller.as_mut(), TimeDelta::from_secs(40), &mut silence);
         let Silence { before, after, .. } = silence;
         println!("{}: {before} before, {after} after {lasts_ms} ms", entry.name);
-        assert!(before > LIMITS.start, "{}: {before} before the silence is no call", entry.name);
+        // A hand that always answers the same may hold its start.
+        assert!(learned || before > LIMITS.start, "{}: {before} before the silence is no call", entry.name);
         assert!(
             after <= before.scale(0.5).max(LIMITS.min),
             "{}: {before} before, {after} after {lasts_ms} ms",
