@@ -54,8 +54,8 @@ impl<'a> ExtendedReport<'a> {
             Some(block)
         });
         bodies.flat_map(|(kind, body)| {
-            let reference = match (kind, body.as_array()) {
-                (REFERENCE_TIME, Some(ntp)) => Some(ExtendedBlock::ReferenceTime(Ntp(u64::from_be_bytes(*ntp)))),
+            let reference = match (kind, <[u8; 8]>::try_from(body)) {
+                (REFERENCE_TIME, Ok(ntp)) => Some(ExtendedBlock::ReferenceTime(Ntp(u64::from_be_bytes(ntp)))),
                 _ => None,
             };
             let answers = if kind == DELAY_SINCE_LAST { body.as_chunks::<12>().0 } else { &[] };
@@ -71,8 +71,11 @@ impl<'a> ExtendedReport<'a> {
     }
 }
 
+/// A block's type and body.
+type Block<'a> = (u8, &'a [u8]);
+
 // [rfc3611] §3: a block type, a byte of its own, and the length in words without that first one.
-fn split_block(bytes: &[u8]) -> Result<((u8, &[u8]), &[u8]), Error> {
+fn split_block(bytes: &[u8]) -> Result<(Block<'_>, &[u8]), Error> {
     let mut reader = Reader::new(bytes);
     let [kind, _, l0, l1] = reader.array("xr.block")?;
     let body = reader.bytes(4 * usize::from(u16::from_be_bytes([l0, l1])), "xr.block")?;
