@@ -30,9 +30,9 @@ class GuidedSettings(Settings):
 
     guide_weight: Schedule = ((0.0, 20.0), (0.6, 20.0), (0.8, 0.0))
     """Of half the squared distance to the label, beside the policy's loss."""
-    over_weight: float = 4.0
+    over_weight: float = 10.0
     """How much more a bitrate above the label counts than one below: too much fills queues, too little only waits."""
-    guide_ratio: float = 0.9
+    guide_ratio: float = 0.85
     """The label: this share of the mean capacity over the second to come."""
     full_scale_bps: float = 8e6
     """The rate that an action of 1 means."""

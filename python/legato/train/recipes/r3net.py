@@ -18,7 +18,7 @@ def _calls(envs: int, split: str, duration_s: tuple[float, float]) -> Any:
 
 RECIPE = Recipe(
     name="r3net",
-    summary="R3Net's recurrent network on recorded capacities over random paths, with its reward: 172,800 decisions",
+    summary="R3Net's recurrent network on recorded capacities over random paths, with its reward: 345,600 decisions",
     cites=("r3net",),
     manifest={
         "controller": CONTROLLER,
@@ -37,7 +37,7 @@ RECIPE = Recipe(
     # networks of evaluation after 288,000 decisions: hence the guidance, which fades. A receiver's word travels at
     # once where it falls and five times a second where it rises, so noise about an action makes it less: it ends small.
     settings=GuidedSettings(
-        steps=172_800,
+        steps=345_600,
         envs=144,
         rollout=50,
         minibatch=2_400,
@@ -52,6 +52,6 @@ RECIPE = Recipe(
     # Calls of several lengths, lest all be of one age.
     make_env=lambda envs: _calls(envs, "train", (15.0, 45.0)),
     make_evaluation=lambda: _calls(48, "evaluation", (30.0, 30.0)),
-    evaluate_every=6,
+    evaluate_every=8,
     leg_rounds=12,
 )
