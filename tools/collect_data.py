@@ -1,4 +1,4 @@
-"""Copy what travels in the wheel to python/legato/data/: scenarios, clip profiles, traces.
+"""Copy what travels in the wheel to python/legato/data/: scenarios, clip profiles, trained policies, traces.
 
 The folders of the checkout stay the only place these files are edited; `make dist` calls this before
 maturin and removes the copy afterwards. Traces under a copyleft licence (data/traces/copyleft/) are left
@@ -13,7 +13,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 TARGET = ROOT / "python" / "legato" / "packed"
-FOLDERS = ("scenarios", "profiles", "data/traces")
+FOLDERS = ("scenarios", "profiles", "policies", "data/traces")
 NOT_IN_A_WHEEL = {"copyleft", "test-only"}
 
 
