@@ -244,6 +244,11 @@ impl Sender {
         self.controller.steered()
     }
 
+    /// How often another controller has taken the decision from the one that is steered.
+    pub fn takeovers(&self) -> u32 {
+        self.controller.takeovers()
+    }
+
     /// Time to drain what waits in the pacer.
     pub fn pacer_queue(&self) -> TimeDelta {
         self.pacer.drain_time()

@@ -59,14 +59,14 @@ pub fn aurora(action: f32, target: DataRate) -> DataRate {
     target.scale(if action >= 0.0 { 1.0 + ALPHA * action } else { 1.0 / (1.0 - ALPHA * action) })
 }
 
-/// OnRL: one of ten factors.
-pub fn onrl(action: f32, target: DataRate) -> DataRate {
-    let place = (action.max(0.0) as usize).min(ONRL_FACTORS.len() - 1);
-    target.scale(ONRL_FACTORS[place])
+/// OnRL: the answer is the bitrate, 0.1 to 6 Mbit/s in steps of 0.1.
+// [zhang2020] picks a bitrate outright; the steps are those of [nvc-cc]'s authors, whose networks carry up to 6 Mbit/s.
+pub fn onrl(action: f32) -> DataRate {
+    DataRate::from_bps_f64(1e5 * f64::from((action + 1.0).clamp(1.0, ONRL_BITRATES as f32)))
 }
 
-/// Ours: the paper's text was not at hand. Finer near one, which is in the middle.
-pub const ONRL_FACTORS: [f64; 10] = [0.5, 0.7, 0.85, 0.92, 0.97, 1.0, 1.03, 1.08, 1.2, 1.5];
+/// How many bitrates OnRL picks from.
+pub const ONRL_BITRATES: u32 = 60;
 
 /// R3Net: the answer is the bitrate, of 8 Mbit/s.
 // [r3net] §2.2: sigmoid output in (0, 1) mapped to (0, 8) Mbit/s
@@ -120,10 +120,10 @@ mod tests {
     }
 
     #[test]
-    fn onrl_has_ten_factors() {
-        assert_eq!(onrl(0.0, kbps(1_000)), kbps(500));
-        assert_eq!(onrl(ActionSpace::Discrete(10).neutral(), kbps(1_000)), kbps(1_000));
-        assert_eq!(onrl(99.0, kbps(1_000)), kbps(1_500));
+    fn onrl_picks_one_of_sixty_bitrates() {
+        assert_eq!(onrl(0.0), kbps(100));
+        assert_eq!(onrl(11.0), kbps(1_200));
+        assert_eq!(onrl(99.0), kbps(6_000));
     }
 
     /// [r3net] §2.2.

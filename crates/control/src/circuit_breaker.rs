@@ -327,6 +327,10 @@ impl RateController for CircuitBreakers {
         self.inner.steered()
     }
 
+    fn takeovers(&self) -> u32 {
+        self.inner.takeovers()
+    }
+
     fn clone_box(&self) -> Box<dyn RateController> {
         Box::new(self.clone())
     }

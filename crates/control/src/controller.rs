@@ -45,6 +45,11 @@ pub trait RateController: Send {
         None
     }
 
+    /// How often another controller has taken the decision from the one that is steered.
+    fn takeovers(&self) -> u32 {
+        0
+    }
+
     /// A copy that goes on the same.
     fn clone_box(&self) -> Box<dyn RateController>;
 }

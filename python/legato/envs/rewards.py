@@ -26,44 +26,80 @@ class Reward(Protocol):
 
 
 SSIM_DB_RANGE = (8.93, 18.54)
-"""Least and greatest quality of the loss-tolerant codec's published table: SSIM 0.872 and 0.986."""
+"""Least and greatest quality of the loss-tolerant codec's published table, in dB."""
+SSIM_RANGE = (0.872, 0.986)
+"""The same as SSIM."""
 
 _STALL_MS = 200.0
 
 
 def frame_quality(intervals: Intervals) -> Array:
-    """Quality of what is shown, 0 to 1: 0 while no picture has come for 200 ms."""
+    """Quality of what is shown, 0 to 1 within :data:`SSIM_RANGE`: 0 while no picture has come for 200 ms."""
+    low, high = SSIM_RANGE
+    ssim = 1.0 - np.power(10.0, -0.1 * _shown_ssim_db(intervals))
+    return _unless_frozen(intervals, (ssim - low) / (high - low))
+
+
+def frame_quality_db(intervals: Intervals) -> Array:
+    """The same within :data:`SSIM_DB_RANGE`: what a doubling of the bitrate is worth falls less."""
     low, high = SSIM_DB_RANGE
-    quality = np.clip((np.nan_to_num(intervals["true_shown_ssim_db"], nan=low) - low) / (high - low), 0.0, 1.0)
-    return np.where(intervals["true_since_frame_ms"] > _STALL_MS, 0.0, quality).astype(np.float32)
+    return _unless_frozen(intervals, (_shown_ssim_db(intervals) - low) / (high - low))
+
+
+def _shown_ssim_db(intervals: Intervals) -> Array:
+    shown = intervals["true_shown_ssim_db"]
+    return np.where(np.isnan(shown), np.float32(SSIM_DB_RANGE[0]), shown)
+
+
+def _unless_frozen(intervals: Intervals, quality: Array) -> Array:
+    frozen = intervals["true_since_frame_ms"] > _STALL_MS
+    return np.where(frozen, np.float32(0), np.minimum(np.maximum(quality, 0), 1))
+
+
+def latency_growth(intervals: Intervals) -> Array:
+    """Round-trip time above its least, in units of the least (no less than 10 ms), 0 to 10."""
+    base_ms, rtt_ms = intervals["min_rtt_ms"], intervals["rtt_ms"]
+    base_ms = np.where(np.isnan(base_ms), np.float32(100), np.maximum(base_ms, 10))
+    rtt_ms = np.where(np.isnan(rtt_ms), base_ms, rtt_ms)
+    return np.minimum(np.maximum((rtt_ms - base_ms) / base_ms, 0), 10)
 
 
 def nvc_cc(intervals: Intervals) -> Array:
     """[nvc-cc] eq. (3), as the authors' public code has it: quality less a tenth of how much latency grew.
 
-    The paper adds 0.1 of the latency "in ms", which would reward queues and drown the quality. Read so: latency is
-    the round-trip time above its least, in units of the least (no less than 10 ms, and 10 at most).
+    The paper adds 0.1 of the latency "in ms", which would reward queues and drown the quality. Quality is SSIM, which
+    [nvc-cc] §5.1 measures and only reports in dB.
     """
-    base_ms = np.maximum(np.nan_to_num(intervals["min_rtt_ms"], nan=100.0), 10.0)
-    rtt_ms = np.nan_to_num(intervals["rtt_ms"], nan=0.0)
-    growth = np.clip((rtt_ms - base_ms) / base_ms, 0.0, 10.0)
-    return (frame_quality(intervals) - 0.1 * growth).astype(np.float32)
+    return frame_quality(intervals) - np.float32(0.1) * latency_growth(intervals)
+
+
+def nvc_cc_db(intervals: Intervals) -> Array:
+    """[nvc-cc] eq. (3), with quality normalised in dB."""
+    return frame_quality_db(intervals) - np.float32(0.1) * latency_growth(intervals)
 
 
 def nvc_cc_seconds(intervals: Intervals) -> Array:
-    """[nvc-cc] eq. (3), the other reading: quality less a tenth of the round-trip time in seconds."""
-    return (frame_quality(intervals) - 0.1 * intervals.seconds("rtt")).astype(np.float32)
+    """[nvc-cc] eq. (3), with the latency as it is, in seconds: quality less a tenth of the round-trip time."""
+    return frame_quality(intervals) - np.float32(0.1) * intervals.seconds("rtt")
 
 
 def aurora(intervals: Intervals) -> Array:
-    """[nvc-cc] eq. (2): 120 throughput - 1000 latency - 2000 loss, over 300.
+    """[nvc-cc] eq. (2): a throughput - 1000 latency - 2000 loss, over 1000; a is [jay2019]'s 10 a packet of 1,500 bytes.
 
-    Throughput "in kbps" would drown the rest three hundredfold; in Mbit/s the three weigh alike. The divisor is
-    ours: it makes a good interval about one, and changes no optimum.
+    That is 833 a Mbit/s. "120" a kbit/s, as printed, leaves nothing of latency and loss: it is 10 times the 12 kbit of a
+    packet, which should divide. The divisor is ours: it makes a good interval about one, and changes no optimum.
     """
     throughput = intervals.mbps("receiver_rate")
-    value = 120.0 * throughput - 1000.0 * intervals.seconds("rtt") - 2000.0 * intervals["loss_ratio"]
-    return (value / 300.0).astype(np.float32)
+    value = 10.0 / 0.012 * throughput - 1000.0 * intervals.seconds("rtt") - 2000.0 * intervals["loss_ratio"]
+    return value * np.float32(1e-3)
+
+
+def onrl(intervals: Intervals) -> Array:
+    """[nvc-cc] eq. (2) for who learns under a safeguard: each time that it takes over costs a penalty of one.
+
+    [zhang2020] penalises a switch "heavily" and [nvc-cc] repeats it, without a number: one is a good interval's worth.
+    """
+    return aurora(intervals) - intervals["takeovers"]
 
 
 def r3net(intervals: Intervals) -> Array:
@@ -93,7 +129,9 @@ def _qoe(intervals: Intervals, a: float, b: float, c: float) -> Array:
 REWARDS: dict[str, Callable[[Intervals], Array]] = {
     "aurora": aurora,
     "nvc-cc": nvc_cc,
+    "nvc-cc-db": nvc_cc_db,
     "nvc-cc-seconds": nvc_cc_seconds,
+    "onrl": onrl,
     "qoe-d": qoe_d,
     "qoe-p": qoe_p,
     "r3net": r3net,

@@ -32,6 +32,8 @@ pub struct Episode {
     end: Timestamp,
     now: Timestamp,
     capacity: Option<LinkCapacity>,
+    /// Takeovers before the interval in hand.
+    takeovers: u32,
 }
 
 /// What one interval came to.
@@ -45,6 +47,8 @@ pub struct Outcome {
     pub capacity: Option<DataRate>,
     /// Mean capacity over the second to come.
     pub capacity_ahead: Option<DataRate>,
+    /// How often a safeguard took the decision from the steered controller.
+    pub takeovers: u32,
     /// Whether the call is over: it ran out of time, it did not end by itself.
     pub truncated: bool,
 }
@@ -58,7 +62,7 @@ impl Episode {
         let (mut engine, capacity) = build(scenario, parts, Seed(seed), start, end)?;
         let mut log = TruthLog::new(start);
         let due = engine.begin(start, &mut log);
-        let mut episode = Self { engine, due, log, side, end, now: start, capacity };
+        let mut episode = Self { engine, due, log, side, end, now: start, capacity, takeovers: 0 };
         if episode.steered().is_none() {
             let message = format!("controller {} is not learned: nobody can steer it", parts.controller.name);
             return Err(SimError::Controller(message));
@@ -115,7 +119,9 @@ impl Episode {
         };
         let capacity = mean(from, self.now);
         let capacity_ahead = mean(self.now, self.now + TimeDelta::from_secs(1));
-        Outcome { stats, truth: self.log.close(self.now), capacity, capacity_ahead, truncated }
+        let takeovers = self.engine.sender.takeovers();
+        let taken = takeovers - std::mem::replace(&mut self.takeovers, takeovers);
+        Outcome { stats, truth: self.log.close(self.now), capacity, capacity_ahead, takeovers: taken, truncated }
     }
 
     /// Run until the controller is about to decide.

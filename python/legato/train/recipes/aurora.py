@@ -16,14 +16,19 @@ RECIPE = Recipe(
     manifest={
         "controller": CONTROLLER,
         "observation": nvc_cc.RECIPE.manifest["observation"],
-        "action": {"map": CONTROLLER, "decide": "value", "range": [-1.0, 1.0]},
+        "action": {"map": CONTROLLER, "decide": "value", "range": [-20.0, 20.0]},
     },
     # Aurora's own two hidden layers are of this size too.
     layers=nvc_cc.RECIPE.layers,
-    # Aurora's rate moves by at most 2.5 % a decision, so that what an answer is worth shows later.
-    settings=replace(nvc_cc.RECIPE.settings, discount=0.99),
+    # Exploration and discount are Aurora's own ([jay2019] §4); an answer of 1 moves the rate by 2.5 %.
+    settings=replace(
+        nvc_cc.RECIPE.settings,
+        initial_action_std=1.0,
+        discount=0.99,
+        gae_lambda=0.95,
+        learning_rate=((0, 3e-3), (1, 0)),
+    ),
     make_env=lambda envs: nvc_cc.calls(envs, CONTROLLER, "aurora"),
-    # [nvc-cc] Fig. 10 judges all by eq. (3), and so the best of a training is chosen by it.
-    make_evaluation=lambda: nvc_cc.calls(50, CONTROLLER, "nvc-cc"),
+    make_evaluation=lambda: nvc_cc.held_out(CONTROLLER),
     evaluate_every=3,
 )

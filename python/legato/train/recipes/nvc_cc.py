@@ -18,13 +18,26 @@ TRAINING_CLIPS = ("asl-again",)
 shape, not its pictures."""
 
 
-def calls(envs: int, controller: str, reward: str, safeguard: Mapping[str, Any] | None = None) -> Any:
-    """The networks of [nvc-cc] Table 2, each call on one of its own."""
+def calls(
+    envs: int, controller: str, reward: str, safeguard: Mapping[str, Any] | None = None, *, staggered: bool = True
+) -> Any:
+    """The networks of [nvc-cc] Table 2, each call on one of its own. ``staggered``: of every age, for training."""
     from legato.envs import CallVectorEnv
 
     return CallVectorEnv(
-        envs, scenario=SCENARIO, controller=controller, reward=reward, clips=TRAINING_CLIPS, safeguard=safeguard
+        envs,
+        scenario=SCENARIO,
+        controller=controller,
+        reward=reward,
+        clips=TRAINING_CLIPS,
+        safeguard=safeguard,
+        staggered=staggered,
     )
+
+
+def held_out(controller: str, safeguard: Mapping[str, Any] | None = None) -> Any:
+    """Fifty networks that are not trained on. [nvc-cc] Fig. 10 judges all by eq. (3), and so the best is chosen by it."""
+    return calls(50, controller, "nvc-cc", safeguard, staggered=False)
 
 
 RECIPE = Recipe(
@@ -41,18 +54,21 @@ RECIPE = Recipe(
         dense("hidden2", "hidden1", 32, 16, "tanh"),
         dense("out", "hidden2", 16, 1, "linear"),
     ),
-    # What the paper states: 720,000 decisions of 50 ms in calls of 30 s, the network. Algorithm and numbers are ours.
-    # A round is whole calls of 600 decisions: rounds of 60 in 240 calls, all of one age, ended 0.02 to 0.04 lower.
+    # What the paper states: 720,000 decisions of 50 ms in calls of 30 s, the network. Algorithm and numbers are ours;
+    # docs/papers/nvc-cc.md has what else was tried.
     settings=Settings(
         steps=720_000,
-        envs=24,
-        rollout=600,
+        envs=240,
+        rollout=60,
         minibatch=1440,
         epochs=8,
-        learning_rate=((0, 3e-3), (1, 0)),
-        discount=0.97,
+        learning_rate=((0, 1e-2), (1, 0)),
+        discount=0.95,
+        gae_lambda=0.9,
+        initial_action_std=0.25,
     ),
-    make_env=lambda envs: calls(envs, CONTROLLER, "nvc-cc"),
-    make_evaluation=lambda: calls(50, CONTROLLER, "nvc-cc"),
+    # In dB quality goes on rising where SSIM is nearly one: learned from so, a policy ends higher by either.
+    make_env=lambda envs: calls(envs, CONTROLLER, "nvc-cc-db"),
+    make_evaluation=lambda: held_out(CONTROLLER),
     evaluate_every=3,
 )

@@ -11,5 +11,5 @@ RECIPE = replace(
     name="onrl-free",
     summary="OnRL on NVC-CC's networks without its safeguard, with reward eq. (2): 720,000 decisions",
     make_env=lambda envs: nvc_cc.calls(envs, onrl.CONTROLLER, "aurora"),
-    make_evaluation=lambda: nvc_cc.calls(50, onrl.CONTROLLER, "nvc-cc"),
+    make_evaluation=lambda: nvc_cc.held_out(onrl.CONTROLLER),
 )

@@ -25,7 +25,8 @@ impl Scheme for AuroraScheme {
     const CITES: &'static [&'static str] = &["jay2019", "nvc-cc"];
     const INTERVAL: TimeDelta = TimeDelta::from_millis(50);
     const LAYOUT: Layout = LATENCY_AND_RATIO;
-    const ACTIONS: ActionSpace = ActionSpace::Continuous { low: -1.0, high: 1.0 };
+    // [jay2019]'s answers have no bounds: these are half as much again, or a third less, a decision.
+    const ACTIONS: ActionSpace = ActionSpace::Continuous { low: -20.0, high: 20.0 };
     const PADDING: bool = true;
     const FALLBACK: &'static str = "gcc";
 

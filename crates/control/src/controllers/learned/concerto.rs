@@ -25,9 +25,16 @@ const LAYOUT: Layout =
     Layout { features: &["loss_ratio", "packet_interval", "encoder_rate", "receiver_rate"], width: PLACES, history: 3 };
 /// 0 to 2.5 Mbit/s in steps of 0.1.
 const ACTIONS: ActionSpace = ActionSpace::Discrete(26);
-/// What makes each kind about one.
+/// What makes packet intervals about one.
 const INTERVAL_S: f64 = 0.1;
-const RATE_BPS: f64 = 2.5e6;
+
+/// A rate as it is told: its logarithm above 0.1 Mbit/s, 0 for none, 1 at 2.5 Mbit/s, 2 at 67 Mbit/s.
+///
+/// Packets that arrive together read as tens of Mbit/s: the mean of such rates is unrelated to what the link
+/// carries, the mean of their logarithms is not.
+fn logarithm(rate_bps: f64) -> f32 {
+    (libm::log2(1.0 + rate_bps / 0.1e6) / libm::log2(26.0)).min(3.0) as f32
+}
 
 /// The second in hand, report by report. Places that no packet filled stay zero, as the paper pads.
 #[derive(Clone)]
@@ -65,8 +72,7 @@ impl Second {
                 // The rate it makes of the time since the frame before; the first is taken for a 30th of a second's.
                 let since_s = self.last_frame.map_or(1.0 / 30.0, |last| (now - last).as_secs_f64()).max(1e-3);
                 self.last_frame = Some(now);
-                let rate = frame.size.as_bytes_f64() * 8.0 / since_s / RATE_BPS;
-                self.rows[2][place * PACKETS + slot] = (rate as f32).min(10.0);
+                self.rows[2][place * PACKETS + slot] = logarithm(frame.size.as_bytes_f64() * 8.0 / since_s);
             }
             _ => {}
         }
@@ -111,8 +117,7 @@ impl Second {
             self.rows[0][at] = lost as f32 / packets.len() as f32;
             if gaps > 0 {
                 self.rows[1][at] = ((gaps_ns as f64 / f64::from(gaps) / 1e9 / INTERVAL_S) as f32).min(10.0);
-                let rate = bytes as f64 * 8.0 / (gaps_ns.max(1) as f64 / 1e9) / RATE_BPS;
-                self.rows[3][at] = (rate as f32).min(10.0);
+                self.rows[3][at] = logarithm(bytes as f64 * 8.0 / (gaps_ns.max(1) as f64 / 1e9));
             }
         }
     }
@@ -210,10 +215,12 @@ mod tests {
         let mut row = [0.0; 240];
         second.write(&mut row);
         assert_eq!(row[4..8], [0.0, 0.0, 0.0, 0.5]);
-        // 10 ms of 100; 1,250 bytes in 10 ms are 1 Mbit/s of 2.5, the first group has two of them a gap.
+        // 10 ms of 100; 1,250 bytes in 10 ms are 1 Mbit/s: log 11 / log 26, and the first group has two of them a gap.
         assert_eq!(row[60 + 4..60 + 8], [0.1, 0.1, 0.1, 0.1]);
-        assert_eq!(row[180 + 4..180 + 8], [0.8, 0.4, 0.4, 0.4]);
-        assert_eq!(row[120 + 14 * 4], 0.6);
+        let told = [0.9345, 0.7360, 0.7360, 0.7360];
+        assert!(row[180 + 4..180 + 8].iter().zip(told).all(|(a, b)| (a - b).abs() < 1e-4), "{row:?}");
+        // 1.5 Mbit/s: log 16 / log 26.
+        assert!((row[120 + 14 * 4] - 0.8510).abs() < 1e-4);
         second.close(Timestamp::from_secs(1));
         second.write(&mut row);
         assert_eq!(row, [0.0; 240]);

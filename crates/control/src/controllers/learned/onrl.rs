@@ -1,10 +1,11 @@
 //! `onrl` believes that a controller should go on learning where it runs, with a rule that takes over
 //! when what it tries goes wrong ([zhang2020]; as [nvc-cc] runs it). This is the learner; the rule is
 //! `safeguard` around it. It sees loss, delay, its gradient and the receiver rate of ten intervals, and
-//! picks one of ten factors. The paper's text was not at hand: features and factors are ours.
+//! picks a bitrate outright. The paper's text was not at hand: scales, and the gradient for its "delay interval",
+//! are ours; the sixty bitrates are those of [nvc-cc]'s authors.
 
 use super::{Learned, Scheme};
-use crate::action::{self, ActionSpace, ONRL_FACTORS};
+use crate::action::{self, ActionSpace, ONRL_BITRATES};
 use crate::observation::Layout;
 use crate::window::WindowStats;
 use crate::{BuildError, Context, Side};
@@ -25,7 +26,7 @@ impl Scheme for OnrlScheme {
     const INTERVAL: TimeDelta = TimeDelta::from_millis(50);
     const LAYOUT: Layout =
         Layout { features: &["loss_ratio", "delay", "delay_gradient", "receiver_rate"], width: 1, history: 10 };
-    const ACTIONS: ActionSpace = ActionSpace::Discrete(ONRL_FACTORS.len() as u32);
+    const ACTIONS: ActionSpace = ActionSpace::Discrete(ONRL_BITRATES);
     const PADDING: bool = true;
     const FALLBACK: &'static str = "gcc";
 
@@ -37,12 +38,11 @@ impl Scheme for OnrlScheme {
         out[0] = stats.loss_ratio() as f32;
         out[1] = stats.delay.map_or(0.0, |delay| delay.as_secs_f64() as f32).min(5.0);
         out[2] = (stats.delay_gradient() as f32).clamp(-2.0, 2.0);
-        // Of what was asked for.
-        let target = stats.target_bitrate.as_bps_f64().max(1.0);
-        out[3] = ((stats.receiver_rate().as_bps_f64() / target) as f32).min(5.0);
+        // In Mbit/s: who answers bitrates has to see one.
+        out[3] = ((stats.receiver_rate().as_bps_f64() / 1e6) as f32).min(20.0);
     }
 
-    fn target(&self, action: f32, _stats: &WindowStats, target: DataRate) -> DataRate {
-        action::onrl(action, target)
+    fn target(&self, action: f32, _stats: &WindowStats, _target: DataRate) -> DataRate {
+        action::onrl(action)
     }
 }

@@ -3,8 +3,8 @@
 //! more than the path's own variation, the fallback decides; afterwards the wrapped controller does again.
 //!
 //! Both see every event all the time, so that each is up to date when its turn comes. Missing of the
-//! paper: the penalty that training takes for a switch (it can be made from the gauges), and the threshold's own formula, which the
-//! paper does not print: ours is the mean and some standard deviations of the last seconds.
+//! paper: the threshold's own formula, which it does not print: ours is the mean and some standard deviations of the last
+//! seconds. The penalty that training takes for a switch is a reward's business (`legato.envs.rewards`).
 
 mod jitter;
 
@@ -210,6 +210,10 @@ impl RateController for Safeguard {
 
     fn steered(&mut self) -> Option<&mut dyn Steered> {
         self.inner.steered()
+    }
+
+    fn takeovers(&self) -> u32 {
+        self.switches
     }
 
     fn clone_box(&self) -> Box<dyn RateController> {
