@@ -91,14 +91,19 @@ def test_rewards_are_what_their_papers_say() -> None:
     # [r3net] §2.2: 0.6 ln(4 · 1 + 1) - 0.1 - 10 · 0.02
     given = interval(receiver_rate_bps=1e6, true_rtt_ms=100.0, true_loss_ratio=0.02)
     assert rewards.r3net(given)[0] == pytest.approx(0.6 * np.log(5.0) - 0.3, abs=1e-6)
-    # [nvc-cc] eq. (2): 120 · 2 - 1000 · 0.1 - 2000 · 0.01 = 120, over 300
-    given = interval(receiver_rate_bps=2e6, rtt_ms=100.0, loss_ratio=0.01)
-    assert rewards.aurora(given)[0] == pytest.approx(0.4, abs=1e-6)
+    # [nvc-cc] eq. (2): 2.4 Mbit/s are 200 packets of 1,500 bytes: 10 · 200 - 1000 · 0.1 - 2000 · 0.01, over 1000
+    given = interval(receiver_rate_bps=2.4e6, rtt_ms=100.0, loss_ratio=0.01, takeovers=1.0)
+    assert rewards.aurora(given)[0] == pytest.approx(1.88, abs=1e-5)
+    assert rewards.onrl(given)[0] == pytest.approx(0.88, abs=1e-5)
     # [nvc-cc] eq. (3): best picture, round trip doubled
     given = interval(true_shown_ssim_db=18.54, true_since_frame_ms=10.0, rtt_ms=80.0, min_rtt_ms=40.0)
     assert rewards.nvc_cc(given)[0] == pytest.approx(0.9, abs=1e-6)
     frozen = interval(true_shown_ssim_db=18.54, true_since_frame_ms=300.0, rtt_ms=40.0, min_rtt_ms=40.0)
     assert rewards.nvc_cc(frozen)[0] == 0.0
+    # Half of what the least and the best SSIM leave between them: 0.929, and 11.487 dB of 8.93 to 18.54.
+    given = interval(true_shown_ssim_db=11.487, true_since_frame_ms=10.0, rtt_ms=40.0, min_rtt_ms=40.0)
+    assert rewards.nvc_cc(given)[0] == pytest.approx(0.5, abs=1e-3)
+    assert rewards.nvc_cc_db(given)[0] == pytest.approx(0.266, abs=1e-3)
     # [concerto] eq. (8): 100 ms and 15 dB
     given = interval(true_frame_delay_ms=100.0, true_shown_ssim_db=15.0, true_since_frame_ms=5.0)
     assert rewards.qoe_p(given)[0] == pytest.approx(-0.0639 + 0.933 + 3.30, abs=1e-5)
