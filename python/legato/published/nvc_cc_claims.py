@@ -272,14 +272,15 @@ def _small(sessions: Sessions, folders: Sequence[Path]) -> Iterator[Row]:
 
 
 def _rising(folder: Path) -> dict[str, Estimate]:
-    """The share of OnRL's answers whose factor is above one (places 6 to 9 of ten), by controller."""
+    """The share of OnRL's answers that are above the one before, of those that differ from it, by controller."""
     import duckdb
 
     gauges, summary = ([str(p) for p in sorted((folder / t).glob("*.parquet"))] for t in ("gauges", "summary"))
     rows = duckdb.sql(
-        "select controller, seed, avg(case when value > 5.5 then 1.0 else 0.0 end) "
-        f"from read_parquet({gauges}) g join read_parquet({summary}) s using (call) "
-        "where name = 'action' group by controller, seed"
+        "with answers as (select call, value, lag(value) over (partition by call order by time_ms) as before "
+        f"from read_parquet({gauges}) where name = 'action') "
+        "select controller, seed, avg(case when value > before then 1.0 else 0.0 end) "
+        f"from answers join read_parquet({summary}) using (call) where value != before group by controller, seed"
     ).fetchall()
     return {
         name: _over_seeds([[share for controller, _, share in rows if controller == name]], lambda m: m[0])
