@@ -36,7 +36,7 @@ def calls(
 
 
 def held_out(controller: str, safeguard: Mapping[str, Any] | None = None) -> Any:
-    """Fifty networks that are not trained on. [nvc-cc] Fig. 10 judges all by eq. (3), and so the best is chosen by it."""
+    """Fifty networks that are not trained on. [nvc-cc] Fig. 10 judges all by eq. (3): so do we."""
     return calls(50, controller, "nvc-cc", safeguard, staggered=False)
 
 
