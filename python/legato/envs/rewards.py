@@ -87,7 +87,8 @@ def aurora(intervals: Intervals) -> Array:
     """[nvc-cc] eq. (2): a throughput - 1000 latency - 2000 loss, over 1000; a is 10 a packet of 1,500 bytes.
 
     That is 833 a Mbit/s, as [jay2019] has it. "120" a kbit/s, as printed, leaves nothing of latency and loss: it is 10
-    times the 12 kbit of a packet, which should divide. The divisor is ours: it makes a good interval about one, and changes no optimum.
+    times the 12 kbit of a packet, which should divide. The divisor is ours: it makes a good interval about one, and
+    changes no optimum.
     """
     throughput = intervals.mbps("receiver_rate")
     value = 10.0 / 0.012 * throughput - 1000.0 * intervals.seconds("rtt") - 2000.0 * intervals["loss_ratio"]
