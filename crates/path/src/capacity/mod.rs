@@ -22,6 +22,16 @@ pub trait Capacity: Send + Sync {
     /// more count as 2 GiB.
     fn transmit_end(&mut self, start: Timestamp, size: DataSize) -> Timestamp;
 
+    /// Packets of one size one behind the other, the first from `start` on: leaves in `at` when each has
+    /// left, the same as [`Capacity::transmit_end`] of each, and answers when the last has.
+    #[inline]
+    fn transmit_run(&mut self, start: Timestamp, size: DataSize, at: &mut [Timestamp]) -> Timestamp {
+        at.iter_mut().fold(start, |start, at| {
+            *at = self.transmit_end(start, size);
+            *at
+        })
+    }
+
     /// The capacity at an instant; any instant may be asked for.
     fn rate_at(&self, at: Timestamp) -> DataRate;
 

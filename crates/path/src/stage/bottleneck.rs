@@ -114,11 +114,7 @@ fn line_up(
     at: &mut [Timestamp],
 ) -> Timestamp {
     let begin = now.max(last);
-    let mut departure = begin;
-    for at in at.iter_mut() {
-        departure = capacity.transmit_end(departure, size);
-        *at = departure;
-    }
+    let departure = capacity.transmit_run(begin, size, at);
     // Each waits until the one before it is gone; only the first may find the link free.
     let Some(before) = at.len().checked_sub(1) else { return last };
     let first = if begin > now { Some(begin) } else { None };
