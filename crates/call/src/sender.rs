@@ -92,6 +92,8 @@ pub struct Sender {
     decision: Decision,
     /// The controller took an event since the decision was read.
     stale: bool,
+    /// The controller's [`RateController::revision`] when it was.
+    revision: Option<u64>,
     /// The decision was recorded at all.
     told_decision: bool,
     /// Reused, so that feedback costs no allocation.
@@ -150,6 +152,7 @@ impl Sender {
             now: config.start,
             decision,
             stale: true,
+            revision: None,
             told_decision: false,
             feedback: Event::TransportFeedback(TransportFeedback::default()),
             coded: None,
@@ -219,12 +222,11 @@ impl Sender {
         if let Some(train) = self.pop() {
             return SenderOutput::Media(self.depart(train, sink));
         }
-        if self.stale {
-            self.refresh(sink);
-            // A new decision may let more go.
-            if let Some(train) = self.pop() {
-                return SenderOutput::Media(self.depart(train, sink));
-            }
+        // A new decision may let more go; the old one has just been asked.
+        if self.refresh(sink)
+            && let Some(train) = self.pop()
+        {
+            return SenderOutput::Media(self.depart(train, sink));
         }
         if self.next_report <= self.now {
             let bytes = self.report();
@@ -270,13 +272,21 @@ impl Sender {
         self.stale = true;
     }
 
-    /// Read the decision after events; the pacer obeys at once, the encoder at its next frame.
-    fn refresh(&mut self, sink: &mut impl TraceSink) {
+    /// Read the decision after events; the pacer obeys at once, the encoder at its next frame. Whether
+    /// the pacer may let go what it held before.
+    fn refresh(&mut self, sink: &mut impl TraceSink) -> bool {
         if !self.stale {
-            return;
+            return false;
         }
         self.stale = false;
+        let revision = self.controller.revision();
+        if revision.is_some() && revision == self.revision && !sink.wants_gauges(self.now) {
+            return self.look_at_window();
+        }
+        self.revision = revision;
+        let mut changed = false;
         while let Some(cluster) = self.controller.poll_probe() {
+            changed = true;
             if self.paused {
                 continue;
             }
@@ -285,12 +295,14 @@ impl Sender {
         }
         let decision = self.controller.decision();
         if decision == self.decision && self.told_decision {
-            self.pacer.set_in_flight(&decision, self.history.in_flight());
+            changed |= self.look_at_window();
         } else if decision.cease {
+            changed = true;
             self.told_decision = true;
             self.decision = decision;
             sink.record(self.now, &Record::Decision(&self.decision));
         } else {
+            changed = true;
             self.told_decision = true;
             self.decision = decision;
             self.pacer.obey(self.now, &self.paced(), self.history.in_flight());
@@ -302,6 +314,14 @@ impl Sender {
             self.controller.observe(&mut gauge);
             self.encoder.observe(&mut gauge);
         }
+        changed
+    }
+
+    /// What is in flight may let packets go or hold them, where there is a window. Whether there is.
+    #[inline]
+    fn look_at_window(&mut self) -> bool {
+        self.pacer.set_in_flight(&self.decision, self.history.in_flight());
+        self.decision.congestion_window.is_some()
     }
 
     /// Take a picture, code it, cut it up and queue it.
@@ -377,10 +397,13 @@ impl Sender {
         // Pictures may have been left out since the last budget.
         let since = (self.now - self.last_budget).max(interval);
         self.last_budget = self.now;
-        let latest = DataSize::from_bytes(self.rtx_bytes) / since;
-        self.rtx_bytes = 0;
-        let weight = since.as_secs_f64().min(1.0);
-        self.rtx_rate = self.rtx_rate.scale(1.0 - weight) + latest.scale(weight);
+        // Most calls lose nothing for a long time.
+        if self.rtx_bytes > 0 || self.rtx_rate > DataRate::ZERO {
+            let latest = DataSize::from_bytes(self.rtx_bytes) / since;
+            self.rtx_bytes = 0;
+            let weight = since.as_secs_f64().min(1.0);
+            self.rtx_rate = self.rtx_rate.scale(1.0 - weight) + latest.scale(weight);
+        }
         let audio = self.config.audio.map_or(DataRate::ZERO, |audio| {
             DataSize::from_bytes(u64::from(audio_packet_bytes(audio))) / audio.interval
         });

@@ -61,6 +61,8 @@ pub struct CircuitBreakers {
     inner: Box<dyn RateController>,
     config: CircuitBreakerConfig,
     tripped: Option<Trip>,
+    /// Counts what the breakers changed of the decision.
+    changes: u64,
     /// A packet left at this time and no RTCP came since.
     unanswered_since: Option<Timestamp>,
     /// Video sent since the last report.
@@ -128,6 +130,7 @@ impl CircuitBreakers {
             inner,
             config,
             tripped: None,
+            changes: 0,
             unanswered_since: None,
             sent_bytes: 0,
             sent_packets: 0,
@@ -217,6 +220,7 @@ impl CircuitBreakers {
     /// Count a report for or against congestion.
     fn judge(&mut self, now: Timestamp, congested: bool, rate_bps: f64) {
         let enough = self.congestion_reports();
+        let before = self.reduced;
         self.congested_reports = if congested { self.congested_reports + 1 } else { 0 };
         self.calm_reports = if congested { 0 } else { self.calm_reports + 1 };
         if self.congested_reports >= enough {
@@ -229,10 +233,12 @@ impl CircuitBreakers {
             // The RFC does not say when a reduction ends: when as many reports say that it was enough.
             self.reduced = None;
         }
+        self.changes += u64::from(self.reduced != before);
     }
 
     fn trip(&mut self, breaker: Breaker, at: Timestamp) {
         self.tripped = Some(Trip { breaker, at });
+        self.changes += 1;
     }
 }
 
@@ -298,6 +304,11 @@ impl RateController for CircuitBreakers {
             fec_rate: decision.fec_rate.min(most),
             ..decision
         }
+    }
+
+    fn revision(&self) -> Option<u64> {
+        // Both only grow, so their sum stands still where both do.
+        Some(self.inner.revision()? + self.changes)
     }
 
     fn next_deadline(&self) -> Option<Timestamp> {

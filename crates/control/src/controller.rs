@@ -25,6 +25,12 @@ pub trait RateController: Send {
     /// What to do until the next event. Pure: changes only through `on_event`.
     fn decision(&self) -> Decision;
 
+    /// Moves on whenever the decision may have changed or a probe may wait: while it stands still the
+    /// driver need not ask for either. `None`: nobody counts, ask after each event.
+    fn revision(&self) -> Option<u64> {
+        None
+    }
+
     /// When the controller wants [`Event::Deadline`]; the driver sends it then, not before.
     fn next_deadline(&self) -> Option<Timestamp> {
         None

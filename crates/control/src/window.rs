@@ -192,34 +192,43 @@ impl Window {
 
     fn take_feedback(&mut self, now: Timestamp, feedback: &TransportFeedback) {
         let mut bytes = 0;
-        let tally = &mut self.now;
+        // Sums in registers, written once a report: a report tells of a dozen packets and more.
+        let mut tally = self.now;
+        let (mut loss_run, mut least_delay_ns) = (self.loss_run, self.least_delay_ns.unwrap_or(i64::MAX));
+        let mut last_arrival = self.last_arrival;
         let mut last_departure = None;
         for report in &feedback.reports {
             match report.fate {
                 Fate::Arrived(at) => {
                     tally.arrived_packets += 1;
                     bytes += report.size.as_bytes();
-                    self.loss_run = 0;
+                    loss_run = 0;
                     let Some(at) = at else { continue };
                     let delay_ns = at.as_nanos() - report.departure.as_nanos();
                     tally.delay_sum_ns += delay_ns;
                     tally.delays += 1;
-                    self.least_delay_ns = Some(self.least_delay_ns.map_or(delay_ns, |least| least.min(delay_ns)));
-                    if let Some(last) = self.last_arrival {
-                        tally.interval_sum_ns += (at.as_nanos() - last).max(0);
+                    least_delay_ns = least_delay_ns.min(delay_ns);
+                    let mut latest = at.as_nanos();
+                    if let Some(last) = last_arrival {
+                        tally.interval_sum_ns += (latest - last).max(0);
                         tally.intervals += 1;
+                        latest = latest.max(last);
                     }
-                    self.last_arrival = Some(self.last_arrival.map_or(at.as_nanos(), |last| last.max(at.as_nanos())));
+                    last_arrival = Some(latest);
                     last_departure = Some(report.departure);
                 }
                 Fate::Missing => {
                     tally.lost_packets += 1;
-                    self.loss_run += 1;
-                    tally.longest_loss = tally.longest_loss.max(self.loss_run);
+                    loss_run += 1;
+                    tally.longest_loss = tally.longest_loss.max(loss_run);
                 }
             }
         }
         tally.arrived_bytes += bytes;
+        (self.now, self.loss_run, self.last_arrival) = (tally, loss_run, last_arrival);
+        if last_departure.is_some() {
+            self.least_delay_ns = Some(least_delay_ns);
+        }
         // The last packet of a report waited for it least.
         if let Some(departure) = last_departure {
             let rtt = (now - departure).max(TimeDelta::ZERO);
@@ -364,8 +373,9 @@ const MAX_GAP: u32 = 1_000;
 #[derive(Clone, Debug)]
 struct Recent {
     bins: [u32; BINS as usize],
-    /// Number of the newest bin since time zero.
+    /// Number of the newest bin since time zero, and its place in the ring.
     newest: i64,
+    place: usize,
     sum: u64,
     /// When the first arrival was known.
     first: Option<Timestamp>,
@@ -376,21 +386,29 @@ const BINS: i64 = 20;
 
 impl Default for Recent {
     fn default() -> Self {
-        Self { bins: [0; BINS as usize], newest: i64::MIN / 2, sum: 0, first: None }
+        Self { bins: [0; BINS as usize], newest: i64::MIN / 2, place: 0, sum: 0, first: None }
     }
+}
+
+/// The next place of the ring.
+#[inline]
+fn after(place: usize) -> usize {
+    if place + 1 == BINS as usize { 0 } else { place + 1 }
 }
 
 impl Recent {
     fn push(&mut self, now: Timestamp, bytes: u64) {
         let number = now.as_nanos().div_euclid(BIN.as_nanos());
         let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
-        for number in self.newest.max(number - BINS) + 1..=number {
-            let bin = &mut self.bins[number.rem_euclid(BINS) as usize];
+        debug_assert!(number >= self.newest, "time never goes back");
+        for _ in 0..(number - self.newest).min(BINS) {
+            self.place = after(self.place);
+            let bin = &mut self.bins[self.place];
             self.sum -= u64::from(*bin);
             *bin = 0;
         }
-        self.newest = self.newest.max(number);
-        let bin = &mut self.bins[number.rem_euclid(BINS) as usize];
+        self.newest = number;
+        let bin = &mut self.bins[self.place];
         let held = *bin;
         *bin = held.saturating_add(bytes);
         self.sum += u64::from(*bin - held);
@@ -400,7 +418,12 @@ impl Recent {
     fn rate(&self, now: Timestamp) -> DataRate {
         let number = now.as_nanos().div_euclid(BIN.as_nanos());
         let gone = (number - self.newest).clamp(0, BINS);
-        let old: u64 = (1..=gone).map(|age| u64::from(self.bins[(self.newest + age).rem_euclid(BINS) as usize])).sum();
+        // The oldest stand behind the newest.
+        let (mut place, mut old) = (self.place, 0);
+        for _ in 0..gone {
+            place = after(place);
+            old += u64::from(self.bins[place]);
+        }
         // Shorter at the beginning of a call, but no shorter than one report covers.
         let known = self.first.map_or(TimeDelta::ZERO, |first| now - first).max(BIN * 5).min(BIN * BINS);
         DataSize::from_bytes(self.sum - old) / known

@@ -64,7 +64,11 @@ fn play(controller: &mut dyn RateController, from: Timestamp, steps: &[Step]) ->
             assert!(due <= 1 + step.wait.as_nanos() / 100_000, "deadlines must move on");
         }
         now = next;
+        let (revision, decision) = (controller.revision(), controller.decision());
         controller.on_event(now, &step.event);
+        if revision.is_some() && controller.revision() == revision {
+            assert_eq!((controller.decision(), controller.poll_probe()), (decision, None), "nobody would ask");
+        }
         while controller.poll_probe().is_some() {}
         decisions.push(controller.decision());
     }

@@ -74,7 +74,7 @@ fn the_observation_is_what_the_policy_gets_at_the_deadline() {
         controller.on_event(MS(50 * turn - 40), &sent());
         controller.on_event(MS(50 * turn - 10 + turn % 3), &feedback());
         let mut observed = vec![0.0; controller.layout().len()];
-        controller.observe_into(MS(50 * turn), &mut observed);
+        controller.observe_into(&controller.stats(MS(50 * turn)), &mut observed);
         controller.on_event(MS(50 * turn), &Event::Deadline);
         assert_eq!(*seen.lock().unwrap(), observed);
     }

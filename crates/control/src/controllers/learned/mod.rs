@@ -50,10 +50,10 @@ pub trait Steered {
     fn layout(&self) -> Layout;
     /// What its network answers.
     fn actions(&self) -> ActionSpace;
-    /// What the network would be given if the interval ended now. `out` is as long as the layout.
-    fn observe_into(&self, now: Timestamp, out: &mut [f32]);
     /// What the interval shows if it ends now.
     fn stats(&self, now: Timestamp) -> WindowStats;
+    /// What the network would be given if the interval ended with these. `out` is as long as the layout.
+    fn observe_into(&self, stats: &WindowStats, out: &mut [f32]);
     /// The answer to give at the next decision.
     fn steer(&mut self, action: f32);
 }
@@ -68,6 +68,8 @@ pub struct Learned<S> {
     policy: Box<dyn Policy>,
     limits: RateLimits,
     target: DataRate,
+    /// Counts changes of the target, which is all that the decision depends on.
+    revision: u64,
     last_action: f32,
     next: Timestamp,
     silence: Silence,
@@ -98,6 +100,7 @@ impl<S: Scheme> Construct for Learned<S> {
             config,
             limits: context.limits,
             target: context.limits.start,
+            revision: 0,
             last_action: S::ACTIONS.neutral(),
             next: context.start + S::INTERVAL,
             silence: Silence::default(),
@@ -164,7 +167,7 @@ impl<S: Scheme> Learned<S> {
         // The other end may be gone: more is never the answer to that.
         let heard = self.last_heard.is_some_and(|at| now - at <= HEARD_LATELY);
         let wanted = if heard { wanted } else { wanted.min(self.target) };
-        self.target = self.limits.clamp(wanted);
+        self.set_target(wanted);
         self.scheme.close(&stats);
         self.next = (self.next + S::INTERVAL).max(now + TimeDelta::from_millis(1));
     }
@@ -179,6 +182,11 @@ impl<S: Scheme> Learned<S> {
         self.fallback.as_ref().map_or(self.target, |fallback| fallback.decision().target_bitrate)
     }
 
+    fn set_target(&mut self, wanted: DataRate) {
+        self.target = self.limits.clamp(wanted);
+        self.revision += 1;
+    }
+
     fn heard(&mut self, now: Timestamp) {
         self.silence.on_feedback();
         self.last_heard = Some(now);
@@ -186,7 +194,7 @@ impl<S: Scheme> Learned<S> {
 
     fn mind_silence(&mut self, now: Timestamp) {
         if self.silence.is_over(now) {
-            self.target = self.limits.clamp(self.target.scale(0.5));
+            self.set_target(self.target.scale(0.5));
         }
     }
 }
@@ -205,7 +213,7 @@ impl<S: Scheme> RateController for Learned<S> {
             }
             Event::Limits(limits) => {
                 self.limits = *limits;
-                self.target = limits.clamp(self.target);
+                self.set_target(self.target);
             }
             _ => {}
         }
@@ -231,7 +239,11 @@ impl<S: Scheme> RateController for Learned<S> {
 
     fn decision(&self) -> Decision {
         let pacing_rate = self.target.scale(self.config.pacing_factor);
-        Decision { pacing_rate, ..self.scheme.decision(self.target) }
+        Decision { pacing_rate, ..S::decision(self.target) }
+    }
+
+    fn revision(&self) -> Option<u64> {
+        Some(self.revision)
     }
 
     fn next_deadline(&self) -> Option<Timestamp> {
@@ -265,13 +277,12 @@ impl<S: Scheme> Steered for Learned<S> {
         S::ACTIONS
     }
 
-    fn observe_into(&self, now: Timestamp, out: &mut [f32]) {
-        let stats = self.window.stats(now, self.target);
-        self.history.preview(out, |row| self.scheme.features(&stats, self.last_action, row));
-    }
-
     fn stats(&self, now: Timestamp) -> WindowStats {
         self.window.stats(now, self.target)
+    }
+
+    fn observe_into(&self, stats: &WindowStats, out: &mut [f32]) {
+        self.history.preview(out, |row| self.scheme.features(stats, self.last_action, row));
     }
 
     fn steer(&mut self, action: f32) {

@@ -48,8 +48,8 @@ pub trait Scheme: Clone + Send + Sized + 'static {
         let _ = stats;
     }
 
-    /// What the sender shall do at a target within bounds.
-    fn decision(&self, target: DataRate) -> Decision {
+    /// What the sender shall do at a target within bounds; depends on nothing else.
+    fn decision(target: DataRate) -> Decision {
         let padding_rate = if Self::PADDING { target } else { DataRate::ZERO };
         Decision { padding_rate, ..Decision::of_target(target) }
     }
