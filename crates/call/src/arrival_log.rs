@@ -22,7 +22,8 @@ const BACK_WINDOW: TimeDelta = TimeDelta::from_millis(500);
 /// Stands for a packet that has not arrived: before any time there is.
 const NOT_ARRIVED: Timestamp = Timestamp::from_nanos(i64::MIN);
 /// What is forgotten is taken out of the list once it is so much.
-const FORGOTTEN_KEPT: usize = 1_024;
+/// What many calls side by side keep of the past shall not push them out of a processor's cache.
+const FORGOTTEN_KEPT: usize = 64;
 /// A jump in numbers beyond this is another stream, not loss.
 const MAX_GAP: u64 = 1 << 14;
 

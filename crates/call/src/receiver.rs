@@ -219,6 +219,7 @@ impl Receiver {
         let Some((first, last)) = self.arrivals.push_run(arrivals) else { return };
         debug_assert!(first >= self.now, "time never goes back");
         self.now = last;
+        self.unreported = true;
         let smaller = train.smaller_among(place + taken) - train.smaller_among(place);
         let bytes = u64::from(taken) * u64::from(train.first.size_bytes) - u64::from(smaller);
         self.bytes_since_feedback += bytes;
@@ -239,7 +240,7 @@ impl Receiver {
     pub fn plain_ahead(&self, train: &Train, place: u16) -> u16 {
         let first = &train.first;
         let plain = self.settled
-            && self.unreported
+            && (self.unreported || self.due <= self.next_feedback)
             && self.controller.is_none()
             && first.kind == PacketKind::Video
             && self.nacks.next_seq() == first.rtp_seq + u32::from(place)
@@ -297,7 +298,9 @@ impl Receiver {
     #[inline]
     fn deadline(&self) -> Timestamp {
         let mut due = self.next_report;
-        if self.unreported {
+        // While nothing is to be told it is due all the same, in vain where nothing comes until then: so
+        // the first packet after a feedback makes nothing due, and is taken in line as the others are.
+        if self.unreported || self.next_feedback > self.now {
             due = due.min(self.next_feedback);
         }
         if let Some((render, _)) = self.to_render.front() {
@@ -498,7 +501,8 @@ impl Receiver {
                 quality_db: quality.map(|quality| (quality.ssim_db, quality.psnr_db)),
             }),
         );
-        if decoded.decodable {
+        // When a picture is shown matters to who looks at it, and to a controller that is told of frames.
+        if decoded.decodable && (self.controller.is_some() || sink.wants_renderings()) {
             let size = encoded.size.as_bytes() as u32;
             let repair = if frame.repaired { Repair::Took(self.nacks.round_trip_time()) } else { Repair::None };
             let due = self.playout.render_time(self.now, frame.captured, size, repair);

@@ -129,7 +129,9 @@ impl SendHistory {
                 Status::Arrived(offset) => Fate::Arrived(offset.map(|offset| origin + offset)),
                 Status::Missing => Fate::Missing,
             };
-            reports.extend(sent.settle(transport_seq, fate, false, &mut landed));
+            if let Some(report) = sent.settle(transport_seq, fate, false, &mut landed) {
+                reports.push(report);
+            }
         });
         self.in_flight -= DataSize::from_bytes(landed);
         self.reported = self.reported.max((first + count).min(next_seq));

@@ -51,7 +51,7 @@ impl Standin {
     pub(crate) fn of_clip(profile: &Profile, rows: Option<u16>) -> Self {
         let (width, height) = size_of(profile, rows);
         let size = f32::from(width) * f32::from(height) / PIXELS;
-        let (psnr_at_zero, psnr_slope) = psnr_line(profile);
+        let (psnr_at_zero, psnr_slope) = *profile.psnr_line.get_or_init(|| psnr_line(profile));
         Self {
             log2_bits: KBPS.map(|kbps| curve::log2(kbps * 1e3 / FRAMES_PER_S * size)),
             first_bits: FIRST_BYTES * 8.0 * size,

@@ -330,18 +330,25 @@ impl Pacer {
     /// How many packets of `train` may leave at `now`; they are added to the debts.
     #[inline]
     fn departing(&mut self, now: Timestamp, train: Train) -> u16 {
+        // Asked at every turn of the sender, and mostly for nothing.
+        if self.media_drained - now >= self.config.burst_interval {
+            return 0;
+        }
         let most = now + MAX_DEBT;
         let times = |rate: DrainRate| [0, 1].map(|less| rate.time_of(u64::from(train.first.size_bytes) - less));
         let (drain, fill) = (times(self.pacing), times(self.padding));
-        let pads = self.padding.rate > DataRate::ZERO;
-        let mut packets = 0;
-        while packets < train.packets && self.media_drained - now < self.config.burst_interval {
-            let smaller = usize::from(train.first.size_bytes - train.size_bytes(packets));
-            self.media_drained = (self.media_drained.max(now) + drain[smaller]).min(most);
-            if pads {
-                self.padding_drained = (self.padding_drained.max(now) + fill[smaller]).min(most);
-            }
+        // The first leaves whatever it costs; from then on the debt is not below zero.
+        let (mut packets, mut drained) = (1, (self.media_drained.max(now) + drain[0]).min(most));
+        while packets < train.packets && drained - now < self.config.burst_interval {
+            drained = (drained + drain[usize::from(train.smaller_among(packets + 1) > 0)]).min(most);
             packets += 1;
+        }
+        self.media_drained = drained;
+        if self.padding.rate > DataRate::ZERO {
+            // The debt only grows up to its most, so their sum comes to the same as each by itself.
+            let smaller = i64::from(train.smaller_among(packets));
+            let owed = fill[0] * (i64::from(packets) - smaller) + fill[1] * smaller;
+            self.padding_drained = (self.padding_drained.max(now) + owed).min(most);
         }
         packets
     }
@@ -555,6 +562,27 @@ mod tests {
         assert_eq!(left[..3], even);
         assert_eq!(left[3..], [(3, 0, 834, 900), (4, 1, 834, 900), (5, 2, 833, 899)]);
         assert_eq!(pacer.queued(), DataSize::ZERO);
+    }
+
+    #[test]
+    fn a_train_owes_what_its_packets_would_by_themselves() {
+        for (burst_ms, larger) in [(0, 0), (5, 3), (40, 4), (200, 9), (900, 70)] {
+            let mut trains = pacer(burst_ms);
+            let padded =
+                Decision { padding_rate: DataRate::from_kbps(700), ..Decision::of_target(DataRate::from_mbps(1)) };
+            trains.obey(Timestamp::ZERO, &padded, DataSize::ZERO);
+            let first = packet(0, PacketKind::Video);
+            trains.media.push_back(Train { first, packets: 80, larger });
+            trains.count_in(&first, 80, trains.media[0].bytes());
+            let mut singles = trains.clone();
+            for ms in [0, 3, 31, 32, 700, 2_000, 2_001] {
+                let now = Timestamp::from_millis(ms);
+                while trains.packets > 0 && trains.pop_train(now).is_some() {}
+                while singles.packets > 0 && singles.pop(now).is_some() {}
+                let owes = |pacer: &Pacer| (pacer.packets, pacer.media_drained, pacer.padding_drained, pacer.queued);
+                assert_eq!(owes(&trains), owes(&singles), "{burst_ms} {larger} {ms}");
+            }
+        }
     }
 
     #[test]

@@ -54,8 +54,9 @@ pub struct Dropped {
     pub reason: DropReason,
 }
 
-/// What has arrived is taken out of the line once it is so much.
-const ARRIVED_KEPT: usize = 1_024;
+/// What has arrived is taken out of the line once it is so much. What many calls side by side keep of
+/// the past shall not push them out of a processor's cache.
+const ARRIVED_KEPT: usize = 64;
 
 impl Forward {
     /// An empty path.
@@ -189,15 +190,16 @@ impl Forward {
     /// A load of which not all arrives: what is left between the gaps, if anything, flies on.
     #[cold]
     fn part(&mut self, entered: usize, load: Load) {
-        let (mut place, mut kept) = (0, entered);
-        for run in self.exits[entered..].to_vec().chunk_by(|a, b| (*a == Timestamp::MAX) == (*b == Timestamp::MAX)) {
-            let packets = run.len() as u16;
-            if run[0] < Timestamp::MAX {
-                self.flights.push_back(Flight { load: load.clone(), place, packets });
-                self.exits[kept..][..run.len()].copy_from_slice(run);
-                kept += run.len();
-            }
-            place += packets;
+        let arrives = |at: &Timestamp| *at < Timestamp::MAX;
+        let (mut begin, mut kept) = (entered, entered);
+        while let Some(gap) = self.exits[begin..].iter().position(arrives) {
+            begin += gap;
+            let rest = &self.exits[begin..];
+            let packets = rest.iter().position(|at| !arrives(at)).unwrap_or(rest.len());
+            let place = (begin - entered) as u16;
+            self.flights.push_back(Flight { load: load.clone(), place, packets: packets as u16 });
+            self.exits.copy_within(begin..begin + packets, kept);
+            (begin, kept) = (begin + packets, kept + packets);
         }
         self.exits.truncate(kept);
     }

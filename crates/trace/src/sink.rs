@@ -19,6 +19,12 @@ pub trait TraceSink {
         false
     }
 
+    /// Whether anybody looks at what is shown and when. Where nobody does, a receiver without a
+    /// controller of its own need not work it out.
+    fn wants_renderings(&self) -> bool {
+        true
+    }
+
     /// What only the driver can see of the time up to `end`.
     fn sample(&mut self, end: Timestamp, sample: Sample) {
         let _ = (end, sample);
@@ -47,5 +53,10 @@ impl<S: TraceSink> TraceSink for At<'_, S> {
 
     fn wants_gauges(&mut self, _now: Timestamp) -> bool {
         self.0.wants_gauges(self.1)
+    }
+
+    #[inline]
+    fn wants_renderings(&self) -> bool {
+        self.0.wants_renderings()
     }
 }

@@ -11,6 +11,7 @@ pub use table::{Cell, Damage, FreezeTable, LevelTable, LossTable};
 
 use crate::Content;
 use std::path::Path;
+use std::sync::OnceLock;
 
 /// A measured clip.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,6 +24,8 @@ pub struct Profile {
     pub rungs: Vec<Rung>,
     /// What a picture is worth that stays on display.
     pub freeze: FreezeTable,
+    /// PSNR over SSIM as `grace-standin` reads it from the tables, once for all calls that show the clip.
+    pub(crate) psnr_line: OnceLock<(f32, f32)>,
 }
 
 /// One size of the ladder.

@@ -8,6 +8,7 @@ use std::fmt;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
+use std::sync::OnceLock;
 
 /// A profile is refused above this many bytes; real ones have tens of thousands.
 const LARGEST_FILE: u64 = 64 << 20;
@@ -166,6 +167,7 @@ fn build(about: &About, arrays: &Arrays<'_>) -> Parsed<Profile> {
         content: Content { frame_rate, frames: about.frames, playback, complexity: complexity.into() },
         rungs,
         freeze: FreezeTable { lags: about.freeze_lags.clone(), stride: about.freeze_stride, values },
+        psnr_line: OnceLock::new(),
     })
 }
 

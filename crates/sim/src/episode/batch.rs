@@ -151,11 +151,13 @@ fn step_one(
     columns(&outcome, slot.row);
     *slot.truncated = outcome.truncated;
     if outcome.truncated {
-        episode.observe_into(slot.last_observation);
+        episode.observe_outcome_into(&outcome, slot.last_observation);
         *episode = begin(plan, seed, number, *begun)?;
         *begun += 1;
+        episode.observe_into(slot.observation);
+    } else {
+        episode.observe_outcome_into(&outcome, slot.observation);
     }
-    episode.observe_into(slot.observation);
     Ok(())
 }
 

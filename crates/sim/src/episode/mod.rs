@@ -103,7 +103,13 @@ impl Episode {
     /// What the network would be given now. `out` is as long as the layout.
     pub fn observe_into(&mut self, out: &mut [f32]) {
         let now = self.local_now();
-        self.controller().observe_into(now, out);
+        let controller = self.controller();
+        controller.observe_into(&controller.stats(now), out);
+    }
+
+    /// As [`Episode::observe_into`] after the step that came to this, which has the interval at hand.
+    pub fn observe_outcome_into(&mut self, outcome: &Outcome, out: &mut [f32]) {
+        self.controller().observe_into(&outcome.stats, out);
     }
 
     /// Answer, and run to the next decision or to the end.

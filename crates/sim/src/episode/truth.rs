@@ -127,6 +127,12 @@ impl TraceSink for TruthLog {
         }
     }
 
+    /// Pictures count as they are decoded; nobody looks.
+    #[inline]
+    fn wants_renderings(&self) -> bool {
+        false
+    }
+
     #[inline]
     fn feedback_took(&mut self, delay: TimeDelta) {
         self.way_back = delay;

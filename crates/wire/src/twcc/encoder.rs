@@ -56,13 +56,13 @@ impl Encoder {
         &mut self,
         out: &mut Vec<u8>,
         header: &Header,
-        arrivals: impl IntoIterator<Item = Option<Timestamp>>,
+        arrivals: impl IntoIterator<Item = Option<Timestamp>, IntoIter: ExactSizeIterator>,
     ) -> u16 {
         let mut ticks = std::mem::take(&mut self.ticks);
         ticks.clear();
         // One more than a packet tells of at most: whether there are more is seen by that.
-        let arrivals = arrivals.into_iter().take(usize::from(u16::MAX) + 1);
-        ticks.extend(arrivals.map(|arrival| arrival.map_or(NO_TICKS, to_ticks)));
+        ticks.extend(arrivals.into_iter().map(|arrival| arrival.map_or(NO_TICKS, to_ticks)));
+        ticks.truncate(usize::from(u16::MAX) + 1);
         let count = self.encode_ticks(out, header, &ticks);
         self.ticks = ticks;
         count
