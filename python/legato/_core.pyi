@@ -148,3 +148,41 @@ class CallBatch:
         truncated: npt.NDArray[np.bool_],
     ) -> None:
         """Answer each and run to its next decision; every array is written."""
+
+@final
+class SharedCalls:
+    """The calls of one session, all stopped before the decision that they take together."""
+
+    def __new__(cls, plan_json: str, seed: int) -> SharedCalls: ...
+    @property
+    def names(self) -> list[str]:
+        """What the steered calls are called, in order."""
+    @property
+    def features(self) -> list[str]:
+        """One interval's features by name."""
+    @property
+    def history(self) -> int:
+        """How many intervals an observation holds."""
+    @property
+    def width(self) -> int:
+        """Numbers of an observation."""
+    @property
+    def action_range(self) -> tuple[float, float] | None:
+        """Least and greatest of a continuous answer, `None` for a choice."""
+    @property
+    def choices(self) -> int | None:
+        """How many answers there are to choose from, `None` where the answer is continuous."""
+    def reset(self, seed: int, observations: npt.NDArray[np.float32], acting: npt.NDArray[np.bool_]) -> None:
+        """Begin anew; who acts is written, and what they see."""
+    def step(
+        self,
+        actions: npt.NDArray[np.float32],
+        observations: npt.NDArray[np.float32],
+        rows: npt.NDArray[np.float32],
+        truncated: npt.NDArray[np.bool_],
+        acting: npt.NDArray[np.bool_],
+    ) -> None:
+        """Answer each that acts and run to the next decision.
+
+        Written are the intervals and `truncated` of those that acted, who acts next, and what is seen of both.
+        """

@@ -55,19 +55,13 @@ impl CallBatch {
     /// `(low, high)` of a continuous answer, `None` for a choice.
     #[getter]
     fn action_range(&self) -> Option<(f32, f32)> {
-        match self.0.actions() {
-            ActionSpace::Continuous { low, high } => Some((low, high)),
-            ActionSpace::Discrete(_) => None,
-        }
+        action_range(self.0.actions())
     }
 
     /// How many answers there are to choose from, `None` where the answer is continuous.
     #[getter]
     fn choices(&self) -> Option<u32> {
-        match self.0.actions() {
-            ActionSpace::Continuous { .. } => None,
-            ActionSpace::Discrete(choices) => Some(choices),
-        }
+        choices(self.0.actions())
     }
 
     /// Begin all calls anew and observe; `staggered` cuts the first ones off at random ages.
@@ -115,8 +109,24 @@ impl CallBatch {
     }
 }
 
+/// `(low, high)` of a continuous answer.
+pub fn action_range(actions: ActionSpace) -> Option<(f32, f32)> {
+    match actions {
+        ActionSpace::Continuous { low, high } => Some((low, high)),
+        ActionSpace::Discrete(_) => None,
+    }
+}
+
+/// How many answers there are to choose from.
+pub fn choices(actions: ActionSpace) -> Option<u32> {
+    match actions {
+        ActionSpace::Continuous { .. } => None,
+        ActionSpace::Discrete(choices) => Some(choices),
+    }
+}
+
 /// An array that is contiguous and of the right size.
-fn whole<'a, T, E>(slice: Result<&'a mut [T], E>, name: &str, length: usize) -> PyResult<&'a mut [T]> {
+pub fn whole<'a, T, E>(slice: Result<&'a mut [T], E>, name: &str, length: usize) -> PyResult<&'a mut [T]> {
     match slice {
         Ok(slice) if slice.len() == length => Ok(slice),
         _ => Err(PyValueError::new_err(format!("{name}: a contiguous array of {length} numbers is wanted"))),

@@ -8,6 +8,7 @@ mod codec;
 mod controllers;
 mod error;
 mod policy;
+mod shared;
 mod sweep;
 mod traces;
 
@@ -25,6 +26,8 @@ mod _core {
     use super::controllers::controllers;
     #[pymodule_export]
     use super::policy::Policy;
+    #[pymodule_export]
+    use super::shared::SharedCalls;
     #[pymodule_export]
     use super::sweep::{Sweep, resolve_scenario};
     #[pymodule_export]

@@ -44,6 +44,6 @@ pub use policies::Policies;
 pub use run::{CallParts, build_controller, run_call};
 pub use scenario::*;
 pub use seed::Seed;
-pub use session::{SessionParts, run_session};
+pub use session::{SessionParts, SharedEpisode, Turn, run_session};
 pub use sweep::{FORMAT, Outcome, Sweep, run_planned};
 pub use video::LoadedClip;

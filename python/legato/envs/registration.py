@@ -13,6 +13,15 @@ def require_gymnasium() -> None:
         raise Error("environments need gymnasium", hint="pip install 'legato-rtc[gym]'") from None
 
 
+def require_pettingzoo() -> None:
+    """Say in one line what is missing."""
+    require_gymnasium()
+    try:
+        import pettingzoo  # noqa: F401
+    except ImportError:
+        raise Error("several agents need pettingzoo", hint="pip install 'legato-rtc[gym]'") from None
+
+
 def register() -> None:
     """Make the environments known by name; a second time changes nothing."""
     import gymnasium

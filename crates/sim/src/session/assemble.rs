@@ -47,9 +47,32 @@ pub fn run_session(
     level: LogLevel,
     recorders: &mut Vec<Recorder>,
 ) -> Result<(Vec<Summary>, Vec<TrafficFigures>), SimError> {
-    let seed = Seed(seed);
+    let (mut summaries, mut traffic) = (Vec::new(), Vec::new());
+    for flow in assemble(scenario, parts, session_parts, Seed(seed), level, recorders)?.run() {
+        match flow {
+            AnyFlow::Call(call) => {
+                let (summary, recorder) = call.finished();
+                recorders[summaries.len()] = recorder;
+                summaries.push(summary.expect("a session runs until every call has ended"));
+            }
+            AnyFlow::Tcp(tcp) => traffic.push(tcp.figures()),
+            AnyFlow::Udp(udp) => traffic.push(udp.figures()),
+        }
+    }
+    Ok((summaries, traffic))
+}
+
+/// Make the session that [`run_session`] runs; calls come first among its flows.
+pub(super) fn assemble(
+    scenario: &Scenario,
+    parts: &CallParts,
+    session_parts: &SessionParts,
+    seed: Seed,
+    level: LogLevel,
+    recorders: &mut Vec<Recorder>,
+) -> Result<Session, SimError> {
     let mut plan = Layout::new(scenario, parts, session_parts, seed);
-    let calls = scenario.calls.clone().unwrap_or_else(|| vec![CallSpec::default()]);
+    let calls = calls_of(scenario);
     recorders.resize_with(calls.len().max(recorders.len()), Recorder::default);
     let mut flows = Vec::new();
     for (n, call) in calls.iter().enumerate() {
@@ -81,20 +104,12 @@ pub fn run_session(
         let sender = UdpSender::new(&udp.config, life.0).map_err(refused)?;
         flows.push(AnyFlow::Udp(Box::new(UdpFlow::new(sender, life.1, out, figures))));
     }
-    let links = plan.links()?;
-    let (mut summaries, mut traffic) = (Vec::new(), Vec::new());
-    for flow in Session::new(links, flows).run() {
-        match flow {
-            AnyFlow::Call(call) => {
-                let (summary, recorder) = call.finished();
-                recorders[summaries.len()] = recorder;
-                summaries.push(summary.expect("a session runs until every call has ended"));
-            }
-            AnyFlow::Tcp(tcp) => traffic.push(tcp.figures()),
-            AnyFlow::Udp(udp) => traffic.push(udp.figures()),
-        }
-    }
-    Ok((summaries, traffic))
+    Ok(Session::new(plan.links()?, flows))
+}
+
+/// The calls of a scenario: those it names, or one alone.
+pub(super) fn calls_of(scenario: &Scenario) -> Vec<CallSpec> {
+    scenario.calls.clone().unwrap_or_else(|| vec![CallSpec::default()])
 }
 
 /// What flows are given of the network, while they are made.

@@ -1,14 +1,18 @@
 //! A call among other flows. Alone on its link it comes out the same, byte for byte, as the engine
 //! for one call makes it: a test holds the two together.
 
+use super::call_log::CallLog;
 use super::flow::Flow;
 use super::lane::{Lane, LostAtOnce, Network};
 use super::parcel::{Parcel, Reply};
+use crate::clock::ReceiverClock;
 use crate::in_transit::{InTransit, Load, Ticket, tickets};
 use crate::run::Ends;
 use crate::seed::Seed;
 use crate::video::{LoadedClip, aged_picture};
 use legato_call::{ReceiverInput, ReceiverOutput, SenderInput, SenderOutput, rtcp_wire_size};
+use legato_control::Side;
+use legato_control::controllers::learned::Steered;
 use legato_media::packet::{MediaPacket, Train};
 use legato_path::{DropNotice, DropReason, Ecn, Packet};
 use legato_trace::{At, CallFacts, LogLevel, Record, Recorder, SERIES_INTERVAL, Sample, Summary, TraceSink};
@@ -40,13 +44,27 @@ pub struct CallSetup {
 pub struct CallFlow {
     setup: CallSetup,
     in_transit: InTransit,
-    recorder: Recorder,
+    log: CallLog,
     begun: bool,
     wake: (Timestamp, Timestamp),
     receiver_due: Timestamp,
     sender_due: Timestamp,
     sample_due: Timestamp,
     summary: Option<Summary>,
+    /// This end waits for an answer from outside once it is due at that time or later.
+    hold: Option<(Side, Timestamp)>,
+}
+
+/// What a call does next; at equal times the first of these.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Next {
+    Stop,
+    Media,
+    Feedback,
+    Receiver,
+    Pause,
+    Sender,
+    Sample,
 }
 
 impl CallFlow {
@@ -56,20 +74,73 @@ impl CallFlow {
         let sample_due = if level >= LogLevel::Series { setup.start + SERIES_INTERVAL } else { Timestamp::MAX };
         Self {
             in_transit: InTransit::default(),
-            recorder,
+            log: CallLog { recorder, truth: None },
             begun: false,
             wake: (Timestamp::ZERO, Timestamp::ZERO),
             receiver_due: Timestamp::MAX,
             sender_due: setup.start,
             sample_due,
             summary: None,
+            hold: None,
             setup,
         }
     }
 
     /// The call's figures and tables, once it has ended.
     pub fn finished(self) -> (Option<Summary>, Recorder) {
-        (self.summary, self.recorder)
+        (self.summary, self.log.recorder)
+    }
+
+    /// Its own log, of figures and, where it is steered, of the truth.
+    pub fn log(&mut self) -> &mut CallLog {
+        &mut self.log
+    }
+
+    /// It begins and ends then.
+    pub fn life(&self) -> (Timestamp, Timestamp) {
+        (self.setup.start, self.setup.stop)
+    }
+
+    /// Whether it has ended.
+    pub fn is_over(&self) -> bool {
+        self.summary.is_some()
+    }
+
+    /// The controller of one end, where it is steered from outside.
+    pub fn steered(&mut self, side: Side) -> Option<&mut dyn Steered> {
+        match side {
+            Side::Sender => self.setup.ends.sender.steered(),
+            Side::Receiver => self.setup.ends.receiver.steered(),
+        }
+    }
+
+    /// How often a safeguard took the decision from the steered controller.
+    pub fn takeovers(&self) -> u32 {
+        self.setup.ends.sender.takeovers()
+    }
+
+    /// The receiver's clock.
+    pub fn clock(&self) -> &ReceiverClock {
+        &self.setup.ends.clock
+    }
+
+    /// Wait before that end's turn that is due at this true time or later; `None`: go on.
+    pub fn hold(&mut self, hold: Option<(Side, Timestamp)>) {
+        self.hold = hold;
+    }
+
+    /// What comes first, and when.
+    fn next(&self) -> (Timestamp, Next) {
+        let when = [
+            (self.setup.stop, Next::Stop),
+            (self.setup.media.due(), Next::Media),
+            (self.setup.replies.due(), Next::Feedback),
+            (self.receiver_due, Next::Receiver),
+            (self.turn_due(), Next::Pause),
+            (self.sender_due, Next::Sender),
+            (self.sample_due, Next::Sample),
+        ];
+        when.into_iter().fold(when[0], |first, other| if other.0 < first.0 { other } else { first })
     }
 
     fn turn_due(&self) -> Timestamp {
@@ -88,26 +159,26 @@ impl CallFlow {
         }
         let capacity_mean = network.links.capacity(flow, start, end);
         let aged = aged_picture(&self.setup.clip, self.setup.seed);
-        self.summary = Some(self.recorder.finish(CallFacts { end, capacity_mean, aged: aged.as_deref() }));
+        self.summary = Some(self.log.recorder.finish(CallFacts { end, capacity_mean, aged: aged.as_deref() }));
     }
 
     fn arrive(&mut self, now: Timestamp, network: &mut Network) {
         let Some(delivered) = self.setup.media.pop(now) else { return };
         let ticket = delivered.packet.payload;
         let local = self.setup.ends.clock.local(now);
-        let (receiver, recorder) = (&mut self.setup.ends.receiver, &mut self.recorder);
+        let (receiver, log) = (&mut self.setup.ends.receiver, &mut self.log);
         match self.in_transit.get(ticket) {
             Load::Media(train) => {
                 let packet = MediaPacket { ecn: delivered.packet.ecn, ..train.get(ticket.place()) };
                 let (transport_seq, size_bytes, departure) =
                     (packet.transport_seq, packet.size_bytes, packet.departure);
-                recorder.record(now, &Record::PacketArrived { transport_seq, size_bytes, departure });
+                log.record(now, &Record::PacketArrived { transport_seq, size_bytes, departure });
                 if packet.ecn.is_ce() {
-                    recorder.record(now, &Record::PacketMarked { transport_seq });
+                    log.record(now, &Record::PacketMarked { transport_seq });
                 }
-                receiver.handle(local, ReceiverInput::Media(&packet), &mut At(recorder, now));
+                receiver.handle(local, ReceiverInput::Media(&packet), &mut At(log, now));
             }
-            Load::Rtcp(bytes) => receiver.handle(local, ReceiverInput::Rtcp(bytes), &mut At(recorder, now)),
+            Load::Rtcp(bytes) => receiver.handle(local, ReceiverInput::Rtcp(bytes), &mut At(log, now)),
         }
         self.in_transit.remove(ticket, 1);
         if !self.setup.ends.receiver.is_settled() {
@@ -118,8 +189,8 @@ impl CallFlow {
     fn take_feedback(&mut self, now: Timestamp, network: &mut Network) {
         let Some(delivered) = self.setup.replies.pop(now) else { return };
         let Reply { left, bytes } = delivered.packet.payload;
-        self.recorder.feedback_took(now - left);
-        self.setup.ends.sender.handle(now, SenderInput::Rtcp(&bytes), &mut self.recorder);
+        self.log.feedback_took(now - left);
+        self.setup.ends.sender.handle(now, SenderInput::Rtcp(&bytes), &mut self.log);
         self.setup.ends.receiver.recycle(bytes);
         self.drain_sender(now, network);
     }
@@ -127,7 +198,7 @@ impl CallFlow {
     /// Do what the receiver wants.
     fn turn_receiver(&mut self, now: Timestamp, network: &mut Network) {
         let local = loop {
-            match self.setup.ends.receiver.poll(&mut At(&mut self.recorder, now)) {
+            match self.setup.ends.receiver.poll(&mut At(&mut self.log, now)) {
                 ReceiverOutput::Send(bytes) => {
                     let size = rtcp_wire_size(bytes.len());
                     self.setup.replies.send(now, network, size, Ecn::NotEct, Reply { left: now, bytes });
@@ -145,7 +216,7 @@ impl CallFlow {
     /// Do what the sender wants.
     fn drain_sender(&mut self, now: Timestamp, network: &mut Network) {
         self.sender_due = loop {
-            match self.setup.ends.sender.poll(&mut self.recorder) {
+            match self.setup.ends.sender.poll(&mut self.log) {
                 SenderOutput::Media(train) => self.send(now, train, network),
                 SenderOutput::Rtcp(bytes) => {
                     let size = rtcp_wire_size(bytes.len());
@@ -155,7 +226,7 @@ impl CallFlow {
                 SenderOutput::Coded(frame, captured) => {
                     let local = self.setup.ends.clock.local(now);
                     let input = ReceiverInput::Coded(frame, captured);
-                    self.setup.ends.receiver.handle(local, input, &mut At(&mut self.recorder, now));
+                    self.setup.ends.receiver.handle(local, input, &mut At(&mut self.log, now));
                 }
                 SenderOutput::Deadline(due) => break due,
             }
@@ -184,7 +255,7 @@ impl CallFlow {
             // A link may lose what a call sent shortly before it ended.
             if self.summary.is_none() {
                 let reason = reason.name();
-                self.recorder.record(at, &Record::PacketDropped { transport_seq, departure, reason });
+                self.log.record(at, &Record::PacketDropped { transport_seq, departure, reason });
             }
         }
         self.in_transit.remove(ticket, 1);
@@ -201,7 +272,7 @@ impl CallFlow {
             queue: network.links.queue(flow, now),
             pacer_queue,
         };
-        self.recorder.sample(now, sample);
+        self.log.sample(now, sample);
     }
 }
 
@@ -210,8 +281,15 @@ impl Flow for CallFlow {
         if self.summary.is_some() {
             return Timestamp::MAX;
         }
-        let own = self.receiver_due.min(self.sender_due).min(self.sample_due).min(self.turn_due());
-        self.setup.media.due().min(self.setup.replies.due()).min(own).min(self.setup.stop)
+        let (at, next) = self.next();
+        match (self.hold, next) {
+            (Some((Side::Sender, hold)), Next::Sender) | (Some((Side::Receiver, hold)), Next::Receiver)
+                if at >= hold =>
+            {
+                Timestamp::MAX
+            }
+            _ => at,
+        }
     }
 
     fn turn(&mut self, now: Timestamp, network: &mut Network) {
@@ -221,24 +299,32 @@ impl Flow for CallFlow {
         if !self.begun {
             self.begin(network);
         }
-        if self.setup.media.due() <= now {
-            self.arrive(now, network);
-        } else if self.setup.replies.due() <= now {
-            self.take_feedback(now, network);
-        } else if self.receiver_due <= now {
-            let local = self.setup.ends.clock.local(now);
-            self.setup.ends.receiver.handle(local, ReceiverInput::Deadline, &mut At(&mut self.recorder, now));
-            self.turn_receiver(now, network);
-        } else if self.turn_due() <= now {
-            let paused = self.setup.turns.pop().is_some_and(|(_, paused)| paused);
-            self.setup.ends.sender.handle(now, SenderInput::Pause(paused), &mut self.recorder);
-            self.drain_sender(now, network);
-        } else if self.sender_due <= now {
-            self.setup.ends.sender.handle(now, SenderInput::Deadline, &mut self.recorder);
-            self.drain_sender(now, network);
-        } else if self.sample_due <= now {
-            self.sample(now, network);
-            self.sample_due += SERIES_INTERVAL;
+        let (at, next) = self.next();
+        if at > now {
+            return;
+        }
+        match next {
+            Next::Stop => {}
+            Next::Media => self.arrive(now, network),
+            Next::Feedback => self.take_feedback(now, network),
+            Next::Receiver => {
+                let local = self.setup.ends.clock.local(now);
+                self.setup.ends.receiver.handle(local, ReceiverInput::Deadline, &mut At(&mut self.log, now));
+                self.turn_receiver(now, network);
+            }
+            Next::Pause => {
+                let paused = self.setup.turns.pop().is_some_and(|(_, paused)| paused);
+                self.setup.ends.sender.handle(now, SenderInput::Pause(paused), &mut self.log);
+                self.drain_sender(now, network);
+            }
+            Next::Sender => {
+                self.setup.ends.sender.handle(now, SenderInput::Deadline, &mut self.log);
+                self.drain_sender(now, network);
+            }
+            Next::Sample => {
+                self.sample(now, network);
+                self.sample_due += SERIES_INTERVAL;
+            }
         }
     }
 

@@ -8,18 +8,22 @@
 
 mod assemble;
 mod call_flow;
+mod call_log;
 mod flow;
 mod lane;
 mod link;
 mod parcel;
+mod steered;
 mod tcp_flow;
 mod udp_flow;
 
 pub use assemble::{SessionParts, run_session};
+pub use steered::{SharedEpisode, Turn};
 
 use call_flow::CallFlow;
 use flow::Flow;
 use lane::Network;
+use legato_control::Side;
 use legato_path::{Decided, DropNotice, Packet};
 use legato_units::Timestamp;
 use link::Links;
@@ -63,12 +67,19 @@ impl Session {
 
     /// Run until every flow has ended.
     fn run(mut self) -> Vec<AnyFlow> {
+        self.advance(Timestamp::MAX);
+        self.flows
+    }
+
+    /// Do all that is due by `until`, as far as no flow is held.
+    fn advance(&mut self, until: Timestamp) {
         loop {
             let (flow, flow_due) = earliest(self.due.iter().copied());
-            if flow_due == Timestamp::MAX {
-                return self.flows;
-            }
             let (place, link_due) = earliest(self.keeping.iter().map(|&link| self.network.links.links[link].due()));
+            // What links still keep when all flows have ended is nobody's.
+            if flow_due.min(link_due) > until || (flow_due == Timestamp::MAX && until == Timestamp::MAX) {
+                return;
+            }
             if link_due <= flow_due && link_due < Timestamp::MAX {
                 self.hand_on(self.keeping[place], link_due);
                 continue;
@@ -81,6 +92,21 @@ impl Session {
                 self.due[flow] = self.flows[flow].as_flow().due();
             }
         }
+    }
+
+    /// A call among the flows.
+    fn call(&mut self, flow: usize) -> &mut CallFlow {
+        match &mut self.flows[flow] {
+            AnyFlow::Call(call) => call,
+            AnyFlow::Tcp(_) | AnyFlow::Udp(_) => unreachable!("calls come first among a session's flows"),
+        }
+    }
+
+    /// Let a call wait before that turn of its, or go on.
+    fn hold(&mut self, flow: usize, hold: Option<(Side, Timestamp)>) {
+        let call = self.call(flow);
+        call.hold(hold);
+        self.due[flow] = call.due();
     }
 
     /// Put each packet of the outbox on the first link of its route.

@@ -46,6 +46,8 @@ impl Default for Config {
 pub trait Steered {
     /// When it decides next.
     fn next_decision(&self) -> Timestamp;
+    /// How long it is between two decisions.
+    fn interval(&self) -> TimeDelta;
     /// What its network takes.
     fn layout(&self) -> Layout;
     /// What its network answers.
@@ -267,6 +269,10 @@ impl<S: Scheme> RateController for Learned<S> {
 impl<S: Scheme> Steered for Learned<S> {
     fn next_decision(&self) -> Timestamp {
         self.next
+    }
+
+    fn interval(&self) -> TimeDelta {
+        S::INTERVAL
     }
 
     fn layout(&self) -> Layout {

@@ -1,0 +1,141 @@
+//! Several steered calls on shared links for a multi-agent environment: arrays of numpy in, filled in place.
+
+use crate::batch::{action_range, choices, whole};
+use crate::error::sim_error;
+use legato_sim::episode::{COLUMNS, columns};
+use legato_sim::{LoadedPlan, Plan, SharedEpisode, SimError, Turn};
+use numpy::{PyReadonlyArray1, PyReadwriteArray1, PyReadwriteArray2};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+/// The calls of one session, all stopped before the decision that they take together.
+#[pyclass(module = "legato._core", unsendable)]
+pub struct SharedCalls {
+    plan: LoadedPlan,
+    episode: SharedEpisode,
+}
+
+#[pymethods]
+impl SharedCalls {
+    /// `plan_json` is a sweep's; its first controller is steered in every call that names none of its own.
+    #[new]
+    fn new(py: Python<'_>, plan_json: &str, seed: u64) -> PyResult<Self> {
+        let made = py.detach(|| {
+            let plan = Plan::parse(plan_json)?.load()?;
+            let episode = begin(&plan, seed)?;
+            Ok(Self { plan, episode })
+        });
+        made.map_err(sim_error)
+    }
+
+    /// What the steered calls are called, in order.
+    #[getter]
+    fn names(&self) -> Vec<String> {
+        self.episode.names().map(str::to_owned).collect()
+    }
+
+    /// One interval's features by name.
+    #[getter]
+    fn features(&mut self) -> Vec<&'static str> {
+        self.episode.layout().features.to_vec()
+    }
+
+    /// How many intervals an observation holds.
+    #[getter]
+    fn history(&mut self) -> usize {
+        self.episode.layout().history
+    }
+
+    /// Numbers of an observation.
+    #[getter]
+    fn width(&mut self) -> usize {
+        self.episode.layout().len()
+    }
+
+    /// `(low, high)` of a continuous answer, `None` for a choice.
+    #[getter]
+    fn action_range(&mut self) -> Option<(f32, f32)> {
+        action_range(self.episode.actions())
+    }
+
+    /// How many answers there are to choose from, `None` where the answer is continuous.
+    #[getter]
+    fn choices(&mut self) -> Option<u32> {
+        choices(self.episode.actions())
+    }
+
+    /// Begin anew; who acts is written, and what they see.
+    fn reset(
+        &mut self,
+        py: Python<'_>,
+        seed: u64,
+        mut observations: PyReadwriteArray2<'_, f32>,
+        mut acting: PyReadwriteArray1<'_, bool>,
+    ) -> PyResult<()> {
+        let (agents, width) = self.sizes();
+        let observations = whole(observations.as_slice_mut(), "observations", agents * width)?;
+        let acting = whole(acting.as_slice_mut(), "acting", agents)?;
+        py.detach(|| {
+            self.episode = begin(&self.plan, seed)?;
+            self.show(observations, acting);
+            Ok(())
+        })
+        .map_err(sim_error)
+    }
+
+    /// Answer each that acts and run to the next decision. Written are the intervals and `truncated` of those that
+    /// acted, who acts next, and what is seen of both.
+    fn step(
+        &mut self,
+        py: Python<'_>,
+        actions: PyReadonlyArray1<'_, f32>,
+        mut observations: PyReadwriteArray2<'_, f32>,
+        mut rows: PyReadwriteArray2<'_, f32>,
+        mut truncated: PyReadwriteArray1<'_, bool>,
+        mut acting: PyReadwriteArray1<'_, bool>,
+    ) -> PyResult<()> {
+        let (agents, width) = self.sizes();
+        let actions = match actions.as_slice() {
+            Ok(actions) if actions.len() == agents => actions,
+            _ => return Err(PyValueError::new_err(format!("actions: {agents} numbers in a row are wanted"))),
+        };
+        let observations = whole(observations.as_slice_mut(), "observations", agents * width)?;
+        let rows = whole(rows.as_slice_mut(), "rows", agents * COLUMNS.len())?;
+        let truncated = whole(truncated.as_slice_mut(), "truncated", agents)?;
+        let acting = whole(acting.as_slice_mut(), "acting", agents)?;
+        py.detach(|| {
+            let outcomes = self.episode.step(actions);
+            self.show(observations, acting);
+            for (agent, outcome) in outcomes.iter().enumerate() {
+                truncated[agent] = outcome.is_some_and(|outcome| outcome.truncated);
+                let Some(outcome) = outcome else { continue };
+                columns(outcome, &mut rows[agent * COLUMNS.len()..][..COLUMNS.len()]);
+                if outcome.truncated {
+                    self.episode.observe_into(agent, &mut observations[agent * width..][..width]);
+                }
+            }
+        });
+        Ok(())
+    }
+}
+
+impl SharedCalls {
+    fn sizes(&mut self) -> (usize, usize) {
+        (self.episode.names().count(), self.episode.layout().len())
+    }
+
+    fn show(&mut self, observations: &mut [f32], acting: &mut [bool]) {
+        let width = self.episode.layout().len();
+        let turns: Vec<_> = self.episode.turns().collect();
+        for (agent, turn) in turns.into_iter().enumerate() {
+            acting[agent] = turn == Turn::Acting;
+            if acting[agent] {
+                self.episode.observe_into(agent, &mut observations[agent * width..][..width]);
+            }
+        }
+    }
+}
+
+fn begin(plan: &LoadedPlan, seed: u64) -> Result<SharedEpisode, SimError> {
+    SharedEpisode::new(&plan.scenario, &plan.session(0).parts, &plan.session_parts, seed)
+}
