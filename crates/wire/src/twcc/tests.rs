@@ -294,7 +294,7 @@ fn a_packet_stays_within_its_bytes_whatever_the_symbols() {
 #[test]
 fn rounding_to_ticks_does_not_add_up() {
     // 1.3 ms apart: 5.2 ticks each. Rounded deltas added up would be 20 ticks short after 100.
-    let arrivals = (0..101).map(|i| Some(Timestamp::from_nanos(i * 1_300_000)));
+    let arrivals = (0..101).map(|i: i32| Some(Timestamp::from_nanos(i64::from(i) * 1_300_000)));
     let mut bytes = Vec::new();
     let header = Header { sender_ssrc: 1, media_ssrc: 2, base_seq: 0, feedback_count: 0 };
     Encoder::default().encode(&mut bytes, &header, arrivals);
