@@ -18,7 +18,8 @@ pub struct BestOfTwo {
 }
 
 impl BestOfTwo {
-    /// The frame of `picture` to send, coded; `None`: none fits `budget.max_frame_size`.
+    /// The frame of `picture` to send, coded; `None`: none fits `budget.max_frame_size`, or
+    /// the encoder works beside the call.
     pub fn code(
         &mut self,
         encoder: &mut dyn Encoder,
@@ -30,7 +31,7 @@ impl BestOfTwo {
         let asked = |version| EncoderBudget { max_frame_size: None, version, ..budget };
         let Some(finer) = encoder.try_out(now, picture, asked(Version::Finer)) else {
             // An encoder that cannot be copied keeps the size by its own means.
-            return Some(encoder.encode(now, picture, budget));
+            return encoder.begin(now, picture, budget);
         };
         let fits = |frame: EncodedFrame| frame.size <= most;
         let version = if fits(finer) {
@@ -44,7 +45,7 @@ impl BestOfTwo {
             return None;
         };
         self.left_out = 0;
-        Some(encoder.encode(now, picture, asked(version)))
+        encoder.begin(now, picture, asked(version))
     }
 }
 

@@ -55,6 +55,8 @@ pub struct AudioConfig {
 pub enum SenderInput<'a> {
     /// The time of the last `Deadline` has come.
     Deadline,
+    /// The encoder, which works beside the call, is done with the picture captured then.
+    Encoded(EncodedFrame, Timestamp),
     /// The application or the network says so.
     Event(&'a Event),
     /// Media stops being captured (true) or goes on with a key frame (false); RTCP goes on either way.
@@ -186,6 +188,7 @@ impl Sender {
         self.now = now;
         match input {
             SenderInput::Deadline => {}
+            SenderInput::Encoded(frame, capture) => self.take_frame(frame, capture, sink),
             SenderInput::Event(event) => self.tell(event),
             SenderInput::Pause(paused) => self.pause(paused, sink),
             SenderInput::Rtcp(bytes) => {
@@ -324,7 +327,7 @@ impl Sender {
         self.decision.congestion_window.is_some()
     }
 
-    /// Take a picture, code it, cut it up and queue it.
+    /// Take a picture and have it coded.
     fn capture(&mut self, sink: &mut impl TraceSink) {
         let picture = self.source.capture();
         sink.record(self.now, &Record::FrameCaptured { frame: picture.frame });
@@ -340,7 +343,13 @@ impl Sender {
             self.encoder_bitrate = budget.bitrate;
             sink.record(self.now, &Record::EncoderBitrate(budget.bitrate));
         }
-        let Some(frame) = self.code(picture, budget) else { return };
+        if let Some(frame) = self.code(picture, budget) {
+            self.take_frame(frame, picture.capture, sink);
+        }
+    }
+
+    /// Cut a coded frame up and queue it.
+    fn take_frame(&mut self, frame: EncodedFrame, capture: Timestamp, sink: &mut impl TraceSink) {
         if frame.keyframe {
             self.keyframe_wanted = false;
             self.last_keyframe = self.now;
@@ -360,18 +369,18 @@ impl Sender {
             }),
         );
         // The RTP timestamp carries the capture time by this clock.
-        self.coded = Some((frame, PeerTimestamp::from_nanos(picture.capture.as_nanos())));
+        self.coded = Some((frame, PeerTimestamp::from_nanos(capture.as_nanos())));
         self.tell(&Event::FrameEncoded(frame.info()));
         self.tell(&Event::PacerQueue(PacerQueue { size: self.pacer.queued(), drain: self.pacer.drain_time() }));
     }
 
-    /// Code a picture; `None` where the controller's budget has no room for it.
+    /// Code a picture; `None` where the controller's budget has no room for it, or the frame comes later.
     #[inline]
     fn code(&mut self, picture: SourceFrame, budget: EncoderBudget) -> Option<EncodedFrame> {
         if self.decision.best_of_two {
             return self.best_of_two.code(self.encoder.as_mut(), self.now, picture, budget);
         }
-        Some(self.encoder.encode(self.now, picture, budget))
+        self.encoder.begin(self.now, picture, budget)
     }
 
     /// The controller wants one captured frame in so many left out.
@@ -426,11 +435,17 @@ impl Sender {
     }
 
     fn packetize(&mut self, frame: &EncodedFrame) -> u16 {
-        let pieces = packetizer::pieces(frame.size.as_bytes() as u32);
-        let count = pieces.packets();
+        let pieces = packetizer::pieces(frame.size.as_bytes() as u32 - u32::from(frame.head_bytes));
+        let head = u16::from(frame.head_bytes > 0);
+        let count = pieces.packets() + head;
         let largest = pieces.clone().next().unwrap_or(0);
-        let first = self.media_packet(frame, 0, count, largest);
-        self.rtp_seq += u32::from(count);
+        if head > 0 {
+            let first = self.media_packet(frame, 0, count, frame.head_bytes);
+            self.pacer.push(first);
+            self.rtp_seq += 1;
+        }
+        let first = self.media_packet(frame, head, count, largest);
+        self.rtp_seq += u32::from(pieces.packets());
         self.pacer.push_frame(first, &pieces);
         self.packetize_parity(frame, count, largest);
         count

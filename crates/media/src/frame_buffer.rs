@@ -236,6 +236,7 @@ mod tests {
             rung: 0,
             qp: 30.0,
             size: DataSize::from_bytes(2_000),
+            head_bytes: 0,
             keyframe,
             width: 640,
             height: 360,

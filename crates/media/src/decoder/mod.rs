@@ -98,6 +98,7 @@ pub(crate) mod tests {
             rung: 0,
             qp: 30.0,
             size: DataSize::from_bytes(3_000),
+            head_bytes: 0,
             keyframe,
             width: 320,
             height: 180,

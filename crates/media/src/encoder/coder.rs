@@ -83,6 +83,7 @@ impl Coder {
             rung: self.rung as u8,
             qp,
             size: DataSize::from_bytes((bits * 0.125).max(SMALLEST_BYTES) as u64),
+            head_bytes: 0,
             keyframe: picture.keyframe,
             width: rung.width,
             height: rung.height,

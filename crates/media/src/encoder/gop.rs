@@ -31,6 +31,14 @@ impl Encoder for Gop {
         coded
     }
 
+    fn begin(&mut self, now: Timestamp, frame: SourceFrame, budget: EncoderBudget) -> Option<EncodedFrame> {
+        let budget = self.within_group(budget);
+        let coded = self.encoder.begin(now, frame, budget);
+        // What is under way is taken for what was asked.
+        self.coded = if coded.map_or(budget.keyframe, |coded| coded.keyframe) { 1 } else { self.coded + 1 };
+        coded
+    }
+
     fn try_out(&self, now: Timestamp, frame: SourceFrame, budget: EncoderBudget) -> Option<EncodedFrame> {
         self.encoder.try_out(now, frame, self.within_group(budget))
     }

@@ -60,6 +60,7 @@ impl Encoder for LossTolerant {
             rung: self.rung,
             qp: level,
             size: DataSize::from_bytes((bits * 0.125) as u64),
+            head_bytes: 0,
             keyframe,
             width: self.width,
             height: self.height,

@@ -23,6 +23,12 @@ pub trait Encoder: Send {
     /// Code `frame` within `budget`. `now` never goes back.
     fn encode(&mut self, now: Timestamp, frame: SourceFrame, budget: EncoderBudget) -> EncodedFrame;
 
+    /// As [`Encoder::encode`], for an encoder that works beside the call, as real ones do: `None` says that the
+    /// frame comes later, by `SenderInput::Encoded`, or never, where the encoder is still busy with another.
+    fn begin(&mut self, now: Timestamp, frame: SourceFrame, budget: EncoderBudget) -> Option<EncodedFrame> {
+        Some(self.encode(now, frame, budget))
+    }
+
     /// What [`Encoder::encode`] would give: a copy of the encoder codes the frame, and the encoder
     /// itself stays as it is. `None`: it cannot be copied.
     fn try_out(&self, now: Timestamp, frame: SourceFrame, budget: EncoderBudget) -> Option<EncodedFrame> {
@@ -71,6 +77,8 @@ pub struct EncodedFrame {
     pub qp: f32,
     /// Coded size without packet headers.
     pub size: DataSize,
+    /// So many of these bytes come first and go in a packet of their own, as H.264's parameter sets do; 0: none.
+    pub head_bytes: u16,
     /// Decodable without any other frame.
     pub keyframe: bool,
     /// Picture width in luma columns.

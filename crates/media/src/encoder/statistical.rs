@@ -188,6 +188,7 @@ pub(super) fn without_pixels(
         rung: 0,
         qp: 0.0,
         size,
+        head_bytes: 0,
         keyframe,
         width: (u32::from(height) * 16 / 9) as u16 & !1,
         height,
