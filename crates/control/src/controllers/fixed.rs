@@ -1,8 +1,8 @@
-//! `fixed` believes the configuration: it always asks for one bitrate. The yardstick of what not
-//! adapting costs.
+//! `fixed` believes the configuration: it always asks for one bitrate, or for several in turn at set times. The
+//! yardstick of what not adapting costs; with steps, of how encoder and receiver follow a target.
 
 use crate::{BuildError, Construct, Context, Decision, Event, RateController, RateLimits, Side};
-use legato_units::{DataRate, Timestamp};
+use legato_units::{DataRate, TimeDelta, Timestamp};
 use serde::{Deserialize, Serialize};
 
 /// Parameters of [`Fixed`].
@@ -12,13 +12,18 @@ pub struct Config {
     /// Always ask for this; absent: the start rate of the call's limits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub target_bitrate_bps: Option<u64>,
+    /// `[[time_s, target_bitrate_bps], …]`: from each time on ask for that, in place of the above.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub steps: Vec<(f64, u64)>,
 }
 
-/// Always the same target.
+/// Always the same target, or one after the other.
 #[derive(Clone)]
 pub struct Fixed {
     target: DataRate,
     limits: RateLimits,
+    /// Those to come, the next one last.
+    steps: Vec<(Timestamp, DataRate)>,
 }
 
 impl Construct for Fixed {
@@ -29,16 +34,42 @@ impl Construct for Fixed {
     type Config = Config;
 
     fn new(config: Config, context: Context<'_>) -> Result<Self, BuildError> {
+        let refuse = |message: String| Err(BuildError::Config { controller: Self::NAME, message });
+        let mut steps = Vec::with_capacity(config.steps.len());
+        for &(time_s, bps) in config.steps.iter().rev() {
+            if !(0.0..=MOST_TIME_S).contains(&time_s) {
+                return refuse(format!("steps: {time_s} s is outside 0 … {MOST_TIME_S}"));
+            }
+            steps.push((context.start + TimeDelta::from_secs_f64(time_s), DataRate::from_bps(bps)));
+        }
+        if !steps.is_sorted_by(|later, earlier| earlier.0 < later.0) {
+            return refuse("steps: times do not rise".to_owned());
+        }
         let target = config.target_bitrate_bps.map_or(context.limits.start, DataRate::from_bps);
-        Ok(Self { target, limits: context.limits })
+        let mut fixed = Self { target, limits: context.limits, steps };
+        fixed.step(context.start);
+        Ok(fixed)
+    }
+}
+
+impl Fixed {
+    fn step(&mut self, now: Timestamp) {
+        while let Some((_, target)) = self.steps.pop_if(|step| step.0 <= now) {
+            self.target = target;
+        }
     }
 }
 
 impl RateController for Fixed {
-    fn on_event(&mut self, _now: Timestamp, event: &Event) {
+    fn on_event(&mut self, now: Timestamp, event: &Event) {
         if let Event::Limits(limits) = event {
             self.limits = *limits;
         }
+        self.step(now);
+    }
+
+    fn next_deadline(&self) -> Option<Timestamp> {
+        self.steps.last().map(|step| step.0)
     }
 
     fn decision(&self) -> Decision {
@@ -50,10 +81,40 @@ impl RateController for Fixed {
     }
 }
 
+/// No call is longer than a day.
+const MOST_TIME_S: f64 = 86_400.0;
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::NoAssets;
+
+    fn context(start: Timestamp) -> Context<'static> {
+        let [min, start_rate, max] = [50, 300, 6_000].map(DataRate::from_kbps);
+        Context { limits: RateLimits { min, start: start_rate, max }, start, seed: 0, assets: &NoAssets }
+    }
+
+    #[test]
+    fn steps_are_taken_at_their_times_from_the_start() {
+        let start = Timestamp::from_secs(7);
+        let steps = vec![(0.0, 2_000_000), (10.0, 400_000), (20.0, 1_200_000)];
+        let mut fixed = Fixed::new(Config { steps, ..Config::default() }, context(start)).unwrap();
+        let mut told = Vec::new();
+        while let Some(due) = fixed.next_deadline() {
+            told.push((due, fixed.decision().target_bitrate.as_bps()));
+            fixed.on_event(due, &Event::Deadline);
+        }
+        assert_eq!(told, [(Timestamp::from_secs(17), 2_000_000), (Timestamp::from_secs(27), 400_000)]);
+        assert_eq!(fixed.decision().target_bitrate, DataRate::from_bps(1_200_000));
+    }
+
+    #[test]
+    fn steps_that_do_not_rise_or_are_not_in_time_are_refused() {
+        for steps in [vec![(5.0, 1), (5.0, 2)], vec![(-1.0, 1)], vec![(f64::NAN, 1)]] {
+            let refused = Fixed::new(Config { steps, ..Config::default() }, context(Timestamp::ZERO)).err().unwrap();
+            assert!(refused.to_string().contains("steps"), "{refused}");
+        }
+    }
 
     #[test]
     fn the_target_stays_within_the_limits_even_when_they_change() {
@@ -63,7 +124,8 @@ mod tests {
             max: DataRate::from_kbps(max),
         };
         let context = Context { limits: limits(2_000), start: Timestamp::ZERO, seed: 0, assets: &NoAssets };
-        let mut fixed = Fixed::new(Config { target_bitrate_bps: Some(1_000_000) }, context).unwrap();
+        let mut fixed =
+            Fixed::new(Config { target_bitrate_bps: Some(1_000_000), ..Config::default() }, context).unwrap();
         assert_eq!(fixed.decision().target_bitrate, DataRate::from_mbps(1));
         fixed.on_event(Timestamp::ZERO, &Event::Limits(limits(400)));
         assert_eq!(fixed.decision().target_bitrate, DataRate::from_kbps(400));
