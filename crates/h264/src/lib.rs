@@ -1,6 +1,7 @@
-//! OpenH264, compiled from its source, for measuring: what frames cost at forced quantisers, and
-//! what its rate control does with a live bitrate. Set up as libwebrtc sets it up, but on one
-//! thread and without dropping frames.
+//! OpenH264, compiled from its source: for measuring what frames cost at forced quantisers and what
+//! its rate control does with a live bitrate ([`Stream`], which decodes what it codes), and for real
+//! calls ([`Live`], which does not). Set up as libwebrtc sets it up, but on one thread, and dropping
+//! frames in calls alone.
 //!
 //! ```
 //! use legato_h264::{Mode, Settings, Stream};
@@ -12,7 +13,10 @@
 //! assert!(!coded.keyframe && coded.luma.len() == 64 * 48);
 //! ```
 
+mod live;
 mod raw;
+
+pub use live::{Live, LiveFrame};
 
 use openh264::decoder::Decoder;
 use openh264::formats::YUVSource;
@@ -40,6 +44,24 @@ pub struct Settings {
     pub mode: Mode,
 }
 
+impl Settings {
+    fn check(&self) -> Result<(), Error> {
+        let even = |n: u16, max: u16| n.is_multiple_of(2) && (16..=max).contains(&n);
+        if !even(self.width, 3840) || !even(self.height, 2160) {
+            return Err(Error(format!("OpenH264: {}x{} cannot be coded", self.width, self.height)));
+        }
+        if !(self.frame_rate >= 1.0 && self.frame_rate <= 60.0) {
+            return Err(Error(format!("OpenH264: frame rate {} is outside 1 … 60", self.frame_rate)));
+        }
+        if let Mode::Quantiser(qp) = self.mode
+            && qp > 51
+        {
+            return Err(Error(format!("OpenH264: quantiser {qp} is outside 0 … 51")));
+        }
+        Ok(())
+    }
+}
+
 /// One coded frame.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Coded {
@@ -64,20 +86,9 @@ pub struct Stream {
 impl Stream {
     /// Open a stream.
     pub fn new(settings: Settings) -> Result<Self, Error> {
-        let even = |n: u16, max: u16| n.is_multiple_of(2) && (16..=max).contains(&n);
-        if !even(settings.width, 3840) || !even(settings.height, 2160) {
-            return Err(Error(format!("OpenH264: {}x{} cannot be coded", settings.width, settings.height)));
-        }
-        if !(settings.frame_rate >= 1.0 && settings.frame_rate <= 60.0) {
-            return Err(Error(format!("OpenH264: frame rate {} is outside 1 … 60", settings.frame_rate)));
-        }
-        if let Mode::Quantiser(qp) = settings.mode
-            && qp > 51
-        {
-            return Err(Error(format!("OpenH264: quantiser {qp} is outside 0 … 51")));
-        }
+        settings.check()?;
         let decoder = Decoder::new().map_err(|error| Error(format!("OpenH264 decoder: {error}")))?;
-        Ok(Self { settings, encoder: raw::Encoder::new(settings)?, decoder, frames: 0 })
+        Ok(Self { settings, encoder: raw::Encoder::new(settings, false)?, decoder, frames: 0 })
     }
 
     /// Code one picture of planar 4:2:0 (luma, then both chroma planes at half size).
@@ -88,7 +99,9 @@ impl Stream {
         }
         let time_ms = (self.frames as f64 * 1_000.0 / f64::from(self.settings.frame_rate)) as i64;
         self.frames += 1;
-        let (bytes, keyframe, qp) = self.encoder.encode(picture, time_ms, keyframe)?;
+        let coded = self.encoder.encode(picture, time_ms, keyframe, false)?;
+        let dropped = || Error("OpenH264: a frame was dropped although dropping is off".to_owned());
+        let raw::Frame { bytes, keyframe, qp, .. } = coded.ok_or_else(dropped)?;
         let decoded = self.decoder.decode(&bytes).map_err(|error| Error(format!("OpenH264 decoder: {error}")))?;
         let shown = decoded.ok_or_else(|| Error("OpenH264 decoder: a frame did not come out".to_owned()))?;
         let stride = shown.strides().0;

@@ -4,12 +4,22 @@ use crate::{Error, Mode, Settings};
 use openh264_sys2::source::APILoader;
 use openh264_sys2::{
     CAMERA_VIDEO_REAL_TIME, ENCODER_OPTION, ENCODER_OPTION_BITRATE, ENCODER_OPTION_DATAFORMAT,
-    ENCODER_OPTION_GET_STATISTICS, ENCODER_OPTION_TRACE_LEVEL, ISVCEncoder, ISVCEncoderVtbl, RC_BITRATE_MODE,
-    RC_OFF_MODE, SBitrateInfo, SEncParamExt, SEncoderStatistics, SFrameBSInfo, SM_SINGLE_SLICE, SPATIAL_LAYER_ALL,
-    SSourcePicture, WELS_LOG_QUIET, videoFormatI420, videoFrameTypeIDR, videoFrameTypeSkip,
+    ENCODER_OPTION_FRAME_RATE, ENCODER_OPTION_GET_STATISTICS, ENCODER_OPTION_TRACE_LEVEL, ISVCEncoder, ISVCEncoderVtbl,
+    RC_BITRATE_MODE, RC_OFF_MODE, SBitrateInfo, SEncParamExt, SEncoderStatistics, SFrameBSInfo, SM_SINGLE_SLICE,
+    SPATIAL_LAYER_ALL, SSourcePicture, WELS_LOG_QUIET, videoFormatI420, videoFrameTypeIDR, videoFrameTypeSkip,
 };
 use std::ffi::c_void;
 use std::ptr::{from_mut, null_mut};
+
+/// What the encoder made of a picture.
+pub(crate) struct Frame {
+    pub bytes: Vec<u8>,
+    pub keyframe: bool,
+    /// The mean quantiser, rounded.
+    pub qp: u8,
+    /// Luma PSNR, where it was asked for.
+    pub psnr_db: Option<f32>,
+}
 
 pub(crate) struct Encoder {
     api: Api,
@@ -24,7 +34,8 @@ unsafe impl Send for Encoder {}
 unsafe impl Sync for Encoder {}
 
 impl Encoder {
-    pub(crate) fn new(settings: Settings) -> Result<Self, Error> {
+    /// `drops`: a picture that there are no bits for is left out, as libwebrtc has it in calls.
+    pub(crate) fn new(settings: Settings, drops: bool) -> Result<Self, Error> {
         let api = Api::new()?;
         let mut params = SEncParamExt::default();
         // SAFETY: `params` outlives the call, which fills it.
@@ -36,7 +47,7 @@ impl Encoder {
         params.iTemporalLayerNum = 1;
         params.iSpatialLayerNum = 1;
         params.uiIntraPeriod = 0; // Key frames come when asked for.
-        params.bEnableFrameSkip = false;
+        params.bEnableFrameSkip = drops;
         params.iMultipleThreadIdc = 1;
         params.bEnableSceneChangeDetect = false;
         let layer = &mut params.sSpatialLayers[0];
@@ -76,8 +87,22 @@ impl Encoder {
         check(unsafe { self.api.set_option(ENCODER_OPTION_BITRATE, from_mut(&mut info).cast()) }, "bitrate")
     }
 
-    /// Bytes, whether a key frame, mean quantiser. `picture` is as long as the size needs.
-    pub(crate) fn encode(&mut self, picture: &[u8], time_ms: i64, key: bool) -> Result<(Vec<u8>, bool, u8), Error> {
+    /// Pictures come at so many a second from now on: the rate control shares the bitrate out among them.
+    pub(crate) fn set_frame_rate(&mut self, mut frames_per_second: f32) -> Result<(), Error> {
+        let pointer = from_mut(&mut frames_per_second).cast();
+        // SAFETY: the option takes a float and reads it during the call.
+        check(unsafe { self.api.set_option(ENCODER_OPTION_FRAME_RATE, pointer) }, "frame rate")
+    }
+
+    /// `picture` is as long as the size needs; `psnr` costs the encoder one look at the picture more. `None`: the
+    /// picture is left out.
+    pub(crate) fn encode(
+        &mut self,
+        picture: &[u8],
+        time_ms: i64,
+        key: bool,
+        psnr: bool,
+    ) -> Result<Option<Frame>, Error> {
         let luma = (self.width * self.height) as usize;
         let (y, chroma) = picture.split_at(luma);
         let (u, v) = chroma.split_at(luma / 4);
@@ -89,6 +114,7 @@ impl Encoder {
             iPicWidth: self.width,
             iPicHeight: self.height,
             uiTimeStamp: time_ms,
+            bPsnrY: psnr,
             ..Default::default()
         };
         let mut info = SFrameBSInfo::default();
@@ -100,13 +126,15 @@ impl Encoder {
             check(self.api.encode_frame(&raw const source, &raw mut info), "frame")?;
         }
         if info.eFrameType == videoFrameTypeSkip {
-            return Err(Error("OpenH264: a frame was dropped although dropping is off".to_owned()));
+            return Ok(None);
         }
         let qp = match self.quantiser {
             Some(qp) => qp,
             None => self.mean_quantiser()?,
         };
-        Ok((collect(&info), info.eFrameType == videoFrameTypeIDR, qp))
+        let layers = &info.sLayerInfo[..info.iLayerNum.max(0) as usize];
+        let psnr_db = layers.last().map(|layer| layer.rPsnr[0]).filter(|_| psnr);
+        Ok(Some(Frame { bytes: collect(&info), keyframe: info.eFrameType == videoFrameTypeIDR, qp, psnr_db }))
     }
 
     fn mean_quantiser(&mut self) -> Result<u8, Error> {

@@ -1,0 +1,131 @@
+//! The encoder of a real call: a live bitrate, pictures at their own times, no decoding alongside.
+//!
+//! The rate control shares the bitrate out among the pictures of a second, so it is told how many really come:
+//! a camera that leaves pictures out would get half its bitrate otherwise. libwebrtc tells it the same.
+
+use crate::{Error, Mode, Settings, raw};
+use std::collections::VecDeque;
+
+/// One coded frame of a [`Live`] stream.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LiveFrame {
+    /// All its NAL units, start codes included.
+    pub bytes: Vec<u8>,
+    /// Decodable without any other.
+    pub keyframe: bool,
+    /// The mean quantiser over macroblocks, rounded, as the encoder's statistics tell.
+    pub qp: u8,
+    /// Luma PSNR of what was coded, as the encoder tells.
+    pub psnr_db: Option<f32>,
+}
+
+/// A stream that is coded as it is captured.
+pub struct Live {
+    settings: Settings,
+    encoder: raw::Encoder,
+    bits_per_second: u32,
+    /// What the encoder takes the frame rate for.
+    frame_rate: f32,
+    /// When the pictures of the last second were captured, ms.
+    times: VecDeque<i64>,
+}
+
+/// The frame rate is measured over this long …
+const RATE_WINDOW_MS: i64 = 1_000;
+/// … once pictures span this much of it …
+const LEAST_SPAN_MS: i64 = 500;
+/// … and told when it is off by more than this share.
+const RATE_SLACK: f32 = 0.05;
+
+impl Live {
+    /// Open a stream at a bitrate in bit/s. [`Settings::mode`] is overwritten with it.
+    pub fn new(settings: Settings, bits_per_second: u32) -> Result<Self, Error> {
+        let settings = Settings { mode: Mode::Bitrate(bits_per_second), ..settings };
+        settings.check()?;
+        let encoder = raw::Encoder::new(settings, true)?;
+        Ok(Self { settings, encoder, bits_per_second, frame_rate: settings.frame_rate, times: VecDeque::new() })
+    }
+
+    /// Code one picture of planar 4:2:0, captured at `time_ms`, at a bitrate in bit/s. `None`: the rate control
+    /// leaves the picture out; a key frame that was wanted of it is still to be asked for.
+    pub fn encode(
+        &mut self,
+        picture: &[u8],
+        time_ms: i64,
+        bits_per_second: u32,
+        keyframe: bool,
+    ) -> Result<Option<LiveFrame>, Error> {
+        let (width, height) = (usize::from(self.settings.width), usize::from(self.settings.height));
+        if picture.len() != width * height * 3 / 2 {
+            return Err(Error(format!("OpenH264: {} bytes are no picture of {width}x{height}", picture.len())));
+        }
+        if bits_per_second != self.bits_per_second {
+            self.encoder.set_bitrate(bits_per_second)?;
+            self.bits_per_second = bits_per_second;
+        }
+        let frame_rate = self.measure_frame_rate(time_ms);
+        if (frame_rate - self.frame_rate).abs() > RATE_SLACK * self.frame_rate {
+            self.encoder.set_frame_rate(frame_rate)?;
+            self.frame_rate = frame_rate;
+        }
+        let coded = self.encoder.encode(picture, time_ms, keyframe, true)?;
+        Ok(coded.map(|raw::Frame { bytes, keyframe, qp, psnr_db }| LiveFrame { bytes, keyframe, qp, psnr_db }))
+    }
+
+    /// Pictures a second, up to the one captured at `time_ms`; the nominal rate while too few have come.
+    fn measure_frame_rate(&mut self, time_ms: i64) -> f32 {
+        self.times.push_back(time_ms);
+        while self.times.front().is_some_and(|&first| time_ms - first > RATE_WINDOW_MS) {
+            self.times.pop_front();
+        }
+        let span_ms = time_ms - self.times.front().copied().unwrap_or(time_ms);
+        if span_ms < LEAST_SPAN_MS {
+            return self.settings.frame_rate;
+        }
+        let measured = (self.times.len() - 1) as f32 * 1_000.0 / span_ms as f32;
+        measured.clamp(1.0, self.settings.frame_rate)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A texture that moves two columns a frame, with noise that takes whatever bits there are.
+    fn picture(n: usize) -> Vec<u8> {
+        let noise = move |i: usize| (i + 7 * n).wrapping_mul(2_654_435_761) >> 13 & 15;
+        let luma = (0..96 * 64).map(move |i| (((i % 96 + 2 * n) * (i / 96 + 3) * 5) % 200 + 20 + noise(i)) as u8);
+        luma.chain(std::iter::repeat_n(128, 96 * 64 / 2)).collect()
+    }
+
+    #[test]
+    fn a_live_stream_follows_its_bitrate_and_tells_its_quality() {
+        let settings = Settings { width: 96, height: 64, frame_rate: 30.0, mode: Mode::Quantiser(0) };
+        let mut live = Live::new(settings, 60_000).unwrap();
+        let mut figures = [(0, 0.0); 2];
+        for (second, figure) in figures.iter_mut().enumerate() {
+            for n in second * 30..(second + 1) * 30 {
+                let bps = [80_000, 400_000][second];
+                let Some(frame) = live.encode(&picture(n), n as i64 * 33, bps, n == 30).unwrap() else { continue };
+                assert_eq!(frame.keyframe, n % 30 == 0);
+                figure.0 += frame.bytes.len();
+                figure.1 = frame.psnr_db.unwrap();
+            }
+        }
+        assert!((8..12).contains(&(figures[0].0 / 1_000)) && (40..60).contains(&(figures[1].0 / 1_000)), "{figures:?}");
+        assert!(figures[1].1 > figures[0].1 + 1.0, "{figures:?}");
+        assert!(live.encode(&[0; 7], 0, 30_000, false).is_err());
+    }
+
+    #[test]
+    fn a_camera_that_leaves_every_other_picture_out_keeps_its_bitrate() {
+        let settings = Settings { width: 96, height: 64, frame_rate: 30.0, mode: Mode::Quantiser(0) };
+        let mut live = Live::new(settings, 100_000).unwrap();
+        let mut coded = |n: usize| live.encode(&picture(2 * n), n as i64 * 67, 100_000, n == 0).unwrap();
+        let sizes: Vec<_> = (0..75).map(|n| coded(n).map_or(0, |frame| frame.bytes.len())).collect();
+        assert!((14.0..16.0).contains(&live.frame_rate), "{}", live.frame_rate);
+        let last_three_seconds: usize = sizes[30..].iter().sum();
+        let bps = last_three_seconds as f64 * 8.0 / (45.0 * 0.067);
+        assert!((bps - 100e3).abs() < 20e3, "{bps}");
+    }
+}
