@@ -11,10 +11,10 @@ DIST_OUT ?= dist
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) \
                 Cargo.toml Cargo.lock
 
-# Measuring clips needs OpenH264, which is C++; a machine that has only a C compiler does all else.
+# Measuring clips and real calls need OpenH264, which is C++; a machine that has only a C compiler does all else.
 ifeq ($(shell command -v c++),)
 NATIVE_FLAGS := --no-default-features
-TEST_FLAGS := --exclude legato-h264
+TEST_FLAGS := --exclude legato-endpoint --exclude legato-h264
 endif
 
 # maturin finds the environment by these; whoever has another one active still builds into .venv.

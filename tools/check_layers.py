@@ -24,7 +24,7 @@ CRATES: dict[str, set[str]] = {
     "trace": {"control"},
     "call": {"media", "trace", "wire"},
     "sim": {"call", "path"},
-    "endpoint": {"call", "path"},
+    "endpoint": {"call", "h264", "path"},
     "capi": {"control"},
     "python": {"sim", "endpoint", "h264"},
 }

@@ -1,0 +1,203 @@
+//! A call, seen from outside: set up, offered, answered, watched, stopped, and turned into figures.
+
+use crate::camera::Camera;
+use crate::clock::Clock;
+use crate::driver::Driver;
+use crate::error::Error;
+use crate::lateness::LatenessFigures;
+use crate::link::{Datagram, Link};
+use crate::mail::Mail;
+use crate::peer::Peer;
+use crate::sdp::Answer;
+use legato_call::Sender;
+use legato_path::Path;
+use legato_trace::{CallFacts, FrameDecoded, LogLevel, Record, Recorder, Summary, TraceSink};
+use legato_units::{DataRate, TimeDelta, Timestamp};
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr, UdpSocket};
+use std::sync::mpsc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+
+/// What a call is made of.
+pub struct CallSetup {
+    /// Encoder and controller inside; its encoder is the camera's.
+    pub sender: Sender,
+    /// Pictures.
+    pub camera: Camera,
+    /// From us to the other end.
+    pub forward: Path<Datagram>,
+    /// And back.
+    pub reverse: Path<Datagram>,
+    /// How long media flow.
+    pub duration: TimeDelta,
+    /// When media pause (true) and go on (false), the next one last.
+    pub turns: Vec<(Timestamp, bool)>,
+    /// How much is recorded.
+    pub level: LogLevel,
+}
+
+/// How far a call is.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Progress {
+    /// Media flow.
+    pub connected: bool,
+    /// The thread is done: [`Call::finish`] does not wait.
+    pub over: bool,
+    /// Of the call's media.
+    pub time: TimeDelta,
+    /// The controller's.
+    pub target: DataRate,
+    /// Bytes that left the pacer.
+    pub sent_bytes: u64,
+    /// Bytes that came out of the forward path.
+    pub arrived_bytes: u64,
+}
+
+/// What the machine and the connection did, beside the summary.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct CallReport {
+    /// How late the emulated link was.
+    pub lateness: LatenessFigures,
+    /// From the answer to the first media.
+    pub connecting: TimeDelta,
+    /// Packets whose size on the wire was not what the sender counted.
+    pub odd_sizes: u64,
+    /// Packets that str0m numbered otherwise than the sender: none, or feedback means nothing.
+    pub misnumbered: u64,
+    /// The call was stopped before its time.
+    pub stopped: bool,
+    /// When media ended.
+    pub end: Timestamp,
+}
+
+/// A frame as the other end tells of it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ShownFrame {
+    /// Of its RTP packets.
+    pub rtp_timestamp: u32,
+    /// When its last packet came, by the call's clock.
+    pub received: Option<Timestamp>,
+    /// When it was put on the screen, by the call's clock.
+    pub shown: Timestamp,
+}
+
+/// What the driver leaves behind.
+pub(crate) struct Outcome {
+    pub recorder: Recorder,
+    pub report: CallReport,
+    pub capacity_mean: Option<DataRate>,
+    /// Captured frames by the RTP time of their packets.
+    pub numbers: BTreeMap<u32, u64>,
+}
+
+/// A call under way; it ends when this is dropped.
+pub struct Call {
+    offer: String,
+    mail: mpsc::Sender<Mail>,
+    progress: Arc<Mutex<Progress>>,
+    clock: Arc<Mutex<Clock>>,
+    thread: Option<JoinHandle<Result<Outcome, Error>>>,
+}
+
+impl Call {
+    /// Bind a socket on the loopback interface and make the offer. Nothing else listens.
+    pub fn open(setup: CallSetup) -> Result<Self, Error> {
+        Self::open_at(setup, IpAddr::V4(Ipv4Addr::LOCALHOST))
+    }
+
+    /// As [`Call::open`], on another interface.
+    pub fn open_at(setup: CallSetup, interface: IpAddr) -> Result<Self, Error> {
+        let refused = |error: std::io::Error| Error::System(format!("a socket on {interface}: {error}"));
+        let socket = UdpSocket::bind((interface, 0)).map_err(refused)?;
+        let local = socket.local_addr().map_err(refused)?;
+        let base = Clock::starting_now();
+        let mut peer = Peer::new(local, base)?;
+        let offer = peer.offer();
+        let (mail, inbox) = mpsc::channel();
+        let CallSetup { sender, camera, forward, reverse, duration, turns, level } = setup;
+        let (frames, camera) = camera.start(mail.clone())?;
+        let link = Link::start(socket, forward, reverse, mail.clone())?;
+        let progress = Arc::new(Mutex::new(Progress::default()));
+        let clock = Arc::new(Mutex::new(base));
+        let driver = Driver {
+            sender,
+            peer,
+            frames,
+            link,
+            clock: base,
+            end: Timestamp::ZERO + duration,
+            turns,
+            level,
+            progress: Arc::clone(&progress),
+            shared_clock: Arc::clone(&clock),
+        };
+        let work = move || {
+            let outcome = driver.run(&inbox);
+            // The sender, and with it the camera's encoder, is gone by now.
+            let _ = camera.join();
+            outcome
+        };
+        let started = thread::Builder::new().name("legato-call".to_owned()).spawn(work);
+        let thread = Some(started.map_err(|error| Error::System(format!("the call's thread: {error}")))?);
+        Ok(Self { offer, mail, progress, clock, thread })
+    }
+
+    /// The offer, for the other end.
+    pub fn offer(&self) -> &str {
+        &self.offer
+    }
+
+    /// The other end's answer: connect, and begin.
+    pub fn answer(&self, sdp: &str) -> Result<(), Error> {
+        let answer = Box::new(Answer::parse(sdp)?);
+        self.mail.send(Mail::Answer(answer)).map_err(|_| Error::Connection("the call is over".to_owned()))
+    }
+
+    /// How far it is.
+    pub fn progress(&self) -> Progress {
+        let progress = *self.progress.lock().unwrap_or_else(PoisonError::into_inner);
+        Progress { over: progress.over || self.thread.as_ref().is_none_or(JoinHandle::is_finished), ..progress }
+    }
+
+    /// The call's time; before its media began, time since it was set up.
+    pub fn now(&self) -> Timestamp {
+        self.clock.lock().unwrap_or_else(PoisonError::into_inner).now()
+    }
+
+    /// End it before its time.
+    pub fn stop(&self) {
+        let _ = self.mail.send(Mail::Stop);
+    }
+
+    /// Wait for the end and make the figures, with what the other end has told of the frames it showed.
+    pub fn finish(mut self, shown: &[ShownFrame]) -> Result<(Summary, Recorder, CallReport), Error> {
+        let thread = self.thread.take().ok_or_else(|| Error::System("the call was finished before".to_owned()))?;
+        let died = |_| Error::System("the call's thread died: this is a bug in Legato".to_owned());
+        let Outcome { mut recorder, report, capacity_mean, numbers } = thread.join().map_err(died)??;
+        record_shown(&mut recorder, &numbers, shown, report.end);
+        let summary = recorder.finish(CallFacts { end: report.end, capacity_mean, aged: None });
+        Ok((summary, recorder, report))
+    }
+}
+
+impl Drop for Call {
+    fn drop(&mut self) {
+        self.stop();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Record the frames in the order they were shown.
+fn record_shown(recorder: &mut Recorder, numbers: &BTreeMap<u32, u64>, shown: &[ShownFrame], end: Timestamp) {
+    let mut shown: Vec<_> = shown.iter().filter(|frame| frame.shown < end).collect();
+    shown.sort_by_key(|frame| frame.shown);
+    for frame in shown {
+        let Some(&number) = numbers.get(&frame.rtp_timestamp) else { continue };
+        let decoded = FrameDecoded { frame: number, lost_packets: 0, decodable: true, quality_db: None };
+        recorder.record(frame.received.unwrap_or(frame.shown), &Record::FrameDecoded(decoded));
+        recorder.record(frame.shown, &Record::FrameRendered { frame: number });
+    }
+}

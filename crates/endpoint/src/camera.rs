@@ -1,0 +1,233 @@
+//! Camera and encoder of a real call: pictures are drawn and coded on a thread of their own, so that the pacer
+//! keeps its times meanwhile. The sender sees a [`legato_media::Encoder`] whose frames come later.
+//!
+//! One picture is under way at a time: one that is captured before the last is coded is left out, as libwebrtc
+//! leaves it out, and so is one that the rate control has no bits for. The codec is OpenH264 at a bitrate that changes with each picture; the resolution stays.
+
+use crate::error::Error;
+use crate::h264_payload::H264Frame;
+use crate::mail::Mail;
+use crate::pictures::{PictureSource, Pictures};
+use legato_h264::{Live, LiveFrame, Mode, Settings};
+use legato_media::{Content, EncodedFrame, Encoder, EncoderBudget, SourceFrame};
+use legato_units::{DataSize, Timestamp};
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+
+/// The camera's side that a call drives.
+pub struct Camera {
+    pictures: Pictures,
+    jobs: Receiver<Job>,
+    busy: Arc<AtomicBool>,
+    frames: CodedFrames,
+}
+
+/// The encoder that the sender holds.
+struct Remote {
+    jobs: Sender<Job>,
+    busy: Arc<AtomicBool>,
+    /// A key frame was wanted of a picture that was left out.
+    keyframe_due: bool,
+    skipped: u64,
+}
+
+struct Job {
+    picture: SourceFrame,
+    budget: EncoderBudget,
+}
+
+/// Coded frames that packets may still be cut from.
+#[derive(Clone, Debug, Default)]
+pub struct CodedFrames(Arc<Mutex<VecDeque<CodedFrame>>>);
+
+#[derive(Debug)]
+struct CodedFrame {
+    sequence: u32,
+    capture: Timestamp,
+    frame: H264Frame,
+}
+
+/// Frames kept for retransmission: longer than the sender answers for.
+const FRAMES_KEPT: usize = 600;
+/// OpenH264 is opened at this and told the first budget with the first picture.
+const FIRST_BITRATE_BPS: u32 = 300_000;
+/// Below this OpenH264's rate control has nothing left to give.
+const LEAST_BITRATE_BPS: u64 = 20_000;
+
+impl Camera {
+    /// Open the pictures; the encoder is for the sender.
+    pub fn open(source: &PictureSource) -> Result<(Self, Box<dyn Encoder>), Error> {
+        let pictures = Pictures::open(source)?;
+        let (sender, jobs) = mpsc::channel();
+        let busy = Arc::new(AtomicBool::new(false));
+        let remote = Remote { jobs: sender, busy: Arc::clone(&busy), keyframe_due: false, skipped: 0 };
+        Ok((Self { pictures, jobs, busy, frames: CodedFrames::default() }, Box::new(remote)))
+    }
+
+    /// What the sender's source shows: so many pictures a second.
+    pub fn content(&self) -> Content {
+        Content::unmeasured(self.pictures.frame_rate)
+    }
+
+    /// What tables call the pictures.
+    pub fn label(&self) -> &str {
+        &self.pictures.label
+    }
+
+    /// Start the thread. It ends when the sender's encoder is gone.
+    pub(crate) fn start(self, mail: Sender<Mail>) -> Result<(CodedFrames, JoinHandle<()>), Error> {
+        let Self { mut pictures, jobs, busy, frames } = self;
+        let settings = Settings {
+            width: pictures.width,
+            height: pictures.height,
+            frame_rate: pictures.frame_rate.as_f64() as f32,
+            mode: Mode::Bitrate(FIRST_BITRATE_BPS),
+        };
+        let mut live = Live::new(settings, FIRST_BITRATE_BPS).map_err(|error| Error::Encoder(error.to_string()))?;
+        let kept = frames.clone();
+        let work = move || {
+            let (mut buffer, mut sequence, mut keyframe_due) = (Vec::new(), 0, false);
+            while let Ok(mut job) = jobs.recv() {
+                keyframe_due |= job.budget.keyframe;
+                job.budget.keyframe = keyframe_due;
+                let coded = code(&mut pictures, &mut live, &job, &mut buffer);
+                busy.store(false, Ordering::Release);
+                let word = match coded {
+                    // The rate control had no bits for it.
+                    Ok(None) => continue,
+                    Ok(Some((coded, frame))) => {
+                        keyframe_due &= !coded.keyframe;
+                        let encoded = describe(&job, sequence, &coded, &frame, pictures.width, pictures.height);
+                        kept.push(CodedFrame { sequence: sequence as u32, capture: job.picture.capture, frame });
+                        sequence += 1;
+                        Ok((encoded, job.picture.capture))
+                    }
+                    Err(error) => Err(error.to_string()),
+                };
+                if mail.send(Mail::Encoded(word)).is_err() {
+                    return;
+                }
+            }
+        };
+        let started = thread::Builder::new().name("legato-camera".to_owned()).spawn(work);
+        let thread = started.map_err(|error| Error::System(format!("the camera's thread: {error}")))?;
+        Ok((frames, thread))
+    }
+}
+
+fn code(
+    pictures: &mut Pictures,
+    live: &mut Live,
+    job: &Job,
+    buffer: &mut Vec<u8>,
+) -> Result<Option<(LiveFrame, H264Frame)>, Error> {
+    pictures.draw(job.picture.frame, buffer)?;
+    let time_ms = job.picture.capture.as_nanos() / 1_000_000;
+    let bps = job.budget.bitrate.as_bps().max(LEAST_BITRATE_BPS).min(u64::from(u32::MAX >> 1)) as u32;
+    let coded = live.encode(buffer, time_ms, bps, job.budget.keyframe);
+    let Some(coded) = coded.map_err(|error| Error::Encoder(error.to_string()))? else { return Ok(None) };
+    let frame = H264Frame::new(&coded.bytes)?;
+    Ok(Some((coded, frame)))
+}
+
+fn describe(job: &Job, sequence: u64, coded: &LiveFrame, frame: &H264Frame, width: u16, height: u16) -> EncodedFrame {
+    EncodedFrame {
+        frame: job.picture.frame,
+        sequence,
+        content: job.picture.content,
+        rung: 0,
+        qp: f32::from(coded.qp),
+        size: DataSize::from_bytes(u64::from(frame.size_bytes())),
+        head_bytes: frame.head_bytes(),
+        keyframe: coded.keyframe,
+        width,
+        height,
+        psnr_db: coded.psnr_db,
+        quality: None,
+        bitrate: job.budget.bitrate,
+    }
+}
+
+impl Encoder for Remote {
+    fn encode(&mut self, _now: Timestamp, _frame: SourceFrame, _budget: EncoderBudget) -> EncodedFrame {
+        unreachable!("a sender begins a frame and is told when it is done")
+    }
+
+    fn begin(&mut self, _now: Timestamp, picture: SourceFrame, budget: EncoderBudget) -> Option<EncodedFrame> {
+        if self.busy.swap(true, Ordering::Acquire) {
+            self.skipped += 1;
+            self.keyframe_due |= budget.keyframe;
+            return None;
+        }
+        let budget = EncoderBudget { keyframe: budget.keyframe || self.keyframe_due, ..budget };
+        self.keyframe_due = false;
+        // A camera that failed has said so by mail.
+        let _ = self.jobs.send(Job { picture, budget });
+        None
+    }
+
+    fn observe(&self, gauge: &mut dyn FnMut(&'static str, f64)) {
+        gauge("encoder.skipped_frames", self.skipped as f64);
+    }
+}
+
+impl CodedFrames {
+    fn push(&self, frame: CodedFrame) {
+        let mut frames = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        frames.push_back(frame);
+        if frames.len() > FRAMES_KEPT {
+            frames.pop_front();
+        }
+    }
+
+    /// Payload and capture time of packet `index` of coded frame `sequence`, where it is still known.
+    pub fn payload(&self, sequence: u32, index: u16) -> Option<(Vec<u8>, Timestamp)> {
+        let frames = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let place = sequence.checked_sub(frames.front()?.sequence)?;
+        let frame = frames.get(place as usize)?;
+        Some((frame.frame.payload(index)?, frame.capture))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use legato_media::FrameRate;
+    use legato_units::DataRate;
+
+    #[test]
+    fn frames_come_by_mail_with_their_payloads_and_a_busy_encoder_leaves_pictures_out() {
+        let source = PictureSource::Generated { width: 320, height: 180, frame_rate: FrameRate::THIRTY };
+        let (camera, mut encoder) = Camera::open(&source).unwrap();
+        let (mail, inbox) = mpsc::channel();
+        let picture = |frame: u64| SourceFrame {
+            frame,
+            capture: Timestamp::from_millis(33 * frame as i64),
+            content: 0,
+            complexity: None,
+        };
+        let budget = EncoderBudget::of_bitrate(DataRate::from_bps(400_000));
+        // The second picture comes before the first is coded, and a key frame was wanted of it.
+        assert!(encoder.begin(Timestamp::ZERO, picture(0), budget).is_none());
+        assert!(encoder.begin(Timestamp::ZERO, picture(1), EncoderBudget { keyframe: true, ..budget }).is_none());
+        let (frames, thread) = camera.start(mail).unwrap();
+        let next = |number| {
+            let Mail::Encoded(Ok((frame, capture))) = inbox.recv().unwrap() else { panic!("a frame was coded") };
+            assert_eq!(capture, picture(number).capture);
+            frame
+        };
+        let first = next(0);
+        assert!(first.keyframe && first.head_bytes > 0 && first.psnr_db.unwrap() > 20.0);
+        encoder.begin(Timestamp::ZERO, picture(2), budget);
+        let second = next(2);
+        assert_eq!((second.frame, second.sequence, second.keyframe), (2, 1, true));
+        let (payload, capture) = frames.payload(1, 0).unwrap();
+        assert_eq!((payload.len() as u16, capture), (second.head_bytes + 2, picture(2).capture));
+        assert!(frames.payload(2, 0).is_none());
+        drop(encoder);
+        thread.join().unwrap();
+    }
+}

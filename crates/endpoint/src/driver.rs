@@ -1,0 +1,352 @@
+//! The thread of a call: waits for mail or for what is due next, and does what sender and connection want.
+//!
+//! It is to `call::Sender` what the simulator's engine is: it hands it the time and what came, and polls it. A
+//! packet's departure is the time at which this thread lets it go to the link, encrypted in the same breath. The
+//! encoder works elsewhere, so nothing here takes long.
+
+use crate::call::{CallReport, Outcome, Progress};
+use crate::camera::CodedFrames;
+use crate::clock::{Clock, wait};
+use crate::error::Error;
+use crate::link::{Link, LinkSample};
+use crate::mail::{Mail, Media};
+use crate::peer::{Peer, PeerOutput, rtp_timestamp};
+use crate::rtcp_bytes::Received;
+use legato_call::{Sender, SenderInput, SenderOutput, rtcp_wire_size};
+use legato_control::PacketKind;
+use legato_media::packet::Train;
+use legato_trace::{End, LogLevel, Record, Recorder, SERIES_INTERVAL, Sample, TraceSink};
+use legato_units::{DataRate, TimeDelta, Timestamp};
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// What the thread starts with.
+pub(crate) struct Driver {
+    pub sender: Sender,
+    pub peer: Peer,
+    pub frames: CodedFrames,
+    pub link: Link,
+    /// Since the call was set up; since media began, once they have.
+    pub clock: Clock,
+    pub end: Timestamp,
+    pub turns: Vec<(Timestamp, bool)>,
+    pub level: LogLevel,
+    pub progress: Arc<Mutex<Progress>>,
+    pub shared_clock: Arc<Mutex<Clock>>,
+}
+
+/// The call once media flow.
+struct Running {
+    driver: Driver,
+    recorder: Recorder,
+    report: CallReport,
+    numbers: BTreeMap<u32, u64>,
+    /// When the sender is due next.
+    sender_due: Timestamp,
+    /// When the connection is.
+    peer_due: Timestamp,
+    /// Sum and number of the link's capacities, one a bin of the series.
+    capacity: (u128, u64),
+    arrived_bytes: u64,
+    sent_bytes: u64,
+    last_capture: Timestamp,
+}
+
+/// From the answer to media no connection takes longer.
+const CONNECT_TIMEOUT: TimeDelta = TimeDelta::from_secs(15);
+/// Mail is waited for no longer at a time.
+const MOST_WAIT: TimeDelta = TimeDelta::from_millis(200);
+
+impl Driver {
+    /// Connect, send, and say what came of it.
+    pub fn run(mut self, inbox: &Receiver<Mail>) -> Result<Outcome, Error> {
+        let connecting = self.connect(inbox)?;
+        self.clock = Clock::starting_now();
+        *self.shared_clock.lock().unwrap_or_else(PoisonError::into_inner) = self.clock;
+        self.link.begin(self.clock);
+        let mut recorder = Recorder::default();
+        recorder.begin(self.level, Timestamp::ZERO);
+        let running = Running {
+            driver: self,
+            recorder,
+            report: CallReport { connecting, ..CallReport::default() },
+            numbers: BTreeMap::new(),
+            sender_due: Timestamp::ZERO,
+            peer_due: Timestamp::ZERO,
+            capacity: (0, 0),
+            arrived_bytes: 0,
+            sent_bytes: 0,
+            last_capture: Timestamp::ZERO,
+        };
+        running.run(inbox)
+    }
+
+    /// Until the connection stands; how long that took from the answer.
+    fn connect(&mut self, inbox: &Receiver<Mail>) -> Result<TimeDelta, Error> {
+        let mut answered = None;
+        loop {
+            let now = self.clock.now();
+            if let Some(since) = answered
+                && now - since > CONNECT_TIMEOUT
+            {
+                let waited = CONNECT_TIMEOUT.as_millis() / 1_000;
+                return Err(Error::Connection(format!("the other end could not be reached in {waited} s")));
+            }
+            let due = loop {
+                match self.peer.poll(now)? {
+                    PeerOutput::Transmit(bytes, to) => self.link.send(now, bytes, to, None),
+                    PeerOutput::Connected => return Ok(answered.map_or(TimeDelta::ZERO, |since| now - since)),
+                    PeerOutput::Lost | PeerOutput::Rtcp(_) => {}
+                    PeerOutput::Deadline(at) => break self.clock.at(at),
+                }
+            };
+            let mail = inbox.recv_timeout(wait(now, due.min(now + MOST_WAIT)));
+            let now = self.clock.now();
+            match mail {
+                Ok(Mail::Answer(answer)) => {
+                    self.peer.answer(&answer)?;
+                    answered = Some(now);
+                }
+                Ok(Mail::Datagram { bytes, peer, .. }) => self.peer.receive(self.clock.instant(now), &bytes, peer)?,
+                Ok(Mail::Stop) | Err(RecvTimeoutError::Disconnected) => {
+                    return Err(Error::Connection("stopped before media began".to_owned()));
+                }
+                Ok(_) | Err(RecvTimeoutError::Timeout) => {}
+            }
+            self.peer.tick(self.clock.instant(now))?;
+        }
+    }
+}
+
+impl Running {
+    fn run(mut self, inbox: &Receiver<Mail>) -> Result<Outcome, Error> {
+        loop {
+            let now = self.driver.clock.now();
+            if now >= self.driver.end {
+                return Ok(self.finish(now));
+            }
+            self.turn(now)?;
+            self.tell_progress(now);
+            let due = self.next_due();
+            let mail = inbox.recv_timeout(wait(self.driver.clock.now(), due));
+            let mut next = mail.map_err(|error| error == RecvTimeoutError::Disconnected);
+            loop {
+                match next {
+                    Ok(Mail::Stop) | Err(true) => {
+                        self.report.stopped = true;
+                        return Ok(self.finish(now));
+                    }
+                    Ok(mail) => self.take(mail)?,
+                    Err(false) => break,
+                }
+                next = inbox.try_recv().map_err(|_| false);
+            }
+        }
+    }
+
+    fn next_due(&self) -> Timestamp {
+        let turn = self.driver.turns.last().map_or(Timestamp::MAX, |turn| turn.0);
+        self.sender_due.min(self.peer_due).min(turn).min(self.driver.end)
+    }
+
+    /// Let sender and connection do what is due.
+    fn turn(&mut self, now: Timestamp) -> Result<(), Error> {
+        if self.driver.turns.last().is_some_and(|turn| turn.0 <= now) {
+            let paused = self.driver.turns.pop().is_some_and(|(_, paused)| paused);
+            self.tell(now, SenderInput::Pause(paused))?;
+        }
+        if self.sender_due <= now {
+            self.tell(now, SenderInput::Deadline)?;
+        }
+        if self.peer_due <= now {
+            self.driver.peer.tick(self.driver.clock.instant(now))?;
+            self.drain_peer(None)?;
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, mail: Mail) -> Result<(), Error> {
+        let now = self.driver.clock.now();
+        match mail {
+            Mail::Datagram { bytes, peer, entered } => return self.take_datagram(now, &bytes, peer, entered),
+            Mail::Encoded(coded) => {
+                let (frame, capture) = coded.map_err(Error::Encoder)?;
+                self.numbers.insert(rtp_timestamp(capture), frame.frame);
+                return self.tell(now, SenderInput::Encoded(frame, capture));
+            }
+            Mail::Arrived(media, at) => {
+                let Media { transport_seq, size_bytes, departure } = media;
+                self.arrived_bytes += u64::from(size_bytes);
+                self.recorder.record(at, &Record::PacketArrived { transport_seq, size_bytes, departure });
+            }
+            Mail::Dropped(Media { transport_seq, departure, .. }, reason) => {
+                self.recorder.record(now, &Record::PacketDropped { transport_seq, departure, reason });
+            }
+            Mail::Sample(sample) => self.sample(sample),
+            Mail::Answer(_) | Mail::Stop => {}
+        }
+        Ok(())
+    }
+
+    fn take_datagram(
+        &mut self,
+        now: Timestamp,
+        bytes: &[u8],
+        peer: SocketAddr,
+        entered: Timestamp,
+    ) -> Result<(), Error> {
+        self.driver.peer.receive(self.driver.clock.instant(now), bytes, peer)?;
+        for received in self.drain_peer(None)? {
+            let Received { bytes, nacked, keyframe } = received;
+            let size_bytes = rtcp_wire_size(bytes.len()).as_bytes() as u32;
+            self.recorder.record(entered, &Record::RtcpSent { by: End::Receiver, bytes: &bytes });
+            self.recorder.record(entered, &Record::FeedbackSent { size_bytes });
+            if nacked > 0 {
+                self.recorder.record(entered, &Record::Nack { packets: nacked });
+            }
+            if keyframe {
+                self.recorder.record(entered, &Record::Pli);
+            }
+            self.recorder.feedback_took(now - entered);
+            self.tell(now, SenderInput::Rtcp(&bytes))?;
+        }
+        Ok(())
+    }
+
+    /// Hand the sender something and do what it wants.
+    fn tell(&mut self, now: Timestamp, input: SenderInput<'_>) -> Result<(), Error> {
+        self.driver.sender.handle(now, input, &mut Own(&mut self.recorder));
+        loop {
+            match self.driver.sender.poll(&mut Own(&mut self.recorder)) {
+                SenderOutput::Media(train) => self.send(&train)?,
+                // str0m writes the reports, the other end sees the frames.
+                SenderOutput::Rtcp(_) | SenderOutput::Coded(..) => {}
+                SenderOutput::Deadline(due) => {
+                    self.sender_due = due;
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    fn send(&mut self, train: &Train) -> Result<(), Error> {
+        for place in 0..train.packets {
+            let packet = train.get(place);
+            let coded = match packet.kind {
+                PacketKind::Video | PacketKind::Retransmission => {
+                    self.driver.frames.payload(packet.frame, packet.index)
+                }
+                _ => None,
+            };
+            let (payload, capture) = match coded {
+                Some((payload, capture)) => (Some(payload), capture),
+                None => (None, self.last_capture),
+            };
+            if packet.kind == PacketKind::Video {
+                self.last_capture = capture;
+            }
+            self.sent_bytes += u64::from(packet.size_bytes);
+            let media = Media {
+                transport_seq: packet.transport_seq,
+                size_bytes: packet.size_bytes,
+                departure: packet.departure,
+            };
+            let instant = self.driver.clock.instant(packet.departure);
+            self.driver.peer.write(instant, &packet, payload, capture);
+            self.driver.peer.tick(instant)?;
+            self.drain_peer(Some(media))?;
+        }
+        Ok(())
+    }
+
+    /// Do what the connection wants; the RTCP that came. `media`: the packet just written.
+    fn drain_peer(&mut self, mut media: Option<Media>) -> Result<Vec<Received>, Error> {
+        let mut received = Vec::new();
+        let now = media.map_or_else(|| self.driver.clock.now(), |media| media.departure);
+        loop {
+            match self.driver.peer.poll(now)? {
+                PeerOutput::Transmit(bytes, to) => {
+                    let own = media.take_if(|media| self.driver.peer.is_packet(&bytes, media));
+                    self.driver.link.send(now, bytes, to, own);
+                }
+                PeerOutput::Rtcp(rtcp) => received.push(rtcp),
+                PeerOutput::Lost => {
+                    let at = now.as_secs_f64();
+                    return Err(Error::Connection(format!("the other end no longer answers, {at:.1} s into the call")));
+                }
+                PeerOutput::Connected => {}
+                PeerOutput::Deadline(at) => {
+                    self.peer_due = self.driver.clock.at(at);
+                    break;
+                }
+            }
+        }
+        // Written, and yet it did not come out under its number.
+        self.report.misnumbered += u64::from(media.is_some());
+        Ok(received)
+    }
+
+    fn sample(&mut self, sample: LinkSample) {
+        if let Some(capacity) = sample.capacity {
+            self.capacity.0 += u128::from(capacity.as_bps());
+            self.capacity.1 += 1;
+        }
+        let decision = self.driver.sender.decision();
+        let sample_of = Sample {
+            capacity: sample.capacity,
+            target_bitrate: decision.target_bitrate,
+            encoder_bitrate: DataRate::ZERO,
+            pacing_rate: decision.pacing_rate,
+            queue: sample.queue,
+            pacer_queue: self.driver.sender.pacer_queue(),
+        };
+        if self.recorder.wants_samples() && sample.at <= self.driver.end {
+            self.recorder.sample(sample.at, sample_of);
+        }
+    }
+
+    fn tell_progress(&self, now: Timestamp) {
+        let progress = Progress {
+            connected: true,
+            over: false,
+            time: now - Timestamp::ZERO,
+            target: self.driver.sender.decision().target_bitrate,
+            sent_bytes: self.sent_bytes,
+            arrived_bytes: self.arrived_bytes,
+        };
+        *self.driver.progress.lock().unwrap_or_else(PoisonError::into_inner) = progress;
+    }
+
+    fn finish(self, now: Timestamp) -> Outcome {
+        let Self { driver, recorder, report, numbers, capacity: (sum, bins), .. } = self;
+        let end = now.min(driver.end).max(Timestamp::ZERO + SERIES_INTERVAL);
+        let odd_sizes = driver.peer.odd_sizes;
+        let lateness = driver.link.finish().figures();
+        Outcome {
+            recorder,
+            report: CallReport { lateness, odd_sizes, end, ..report },
+            capacity_mean: (bins > 0).then(|| DataRate::from_bps((sum / u128::from(bins)) as u64)),
+            numbers,
+        }
+    }
+}
+
+/// All records but the sender's own reports, which do not leave.
+struct Own<'a>(&'a mut Recorder);
+
+impl TraceSink for Own<'_> {
+    #[inline]
+    fn record(&mut self, now: Timestamp, record: &Record<'_>) {
+        if !matches!(record, Record::RtcpSent { by: End::Sender, .. }) {
+            self.0.record(now, record);
+        }
+    }
+    fn wants_gauges(&mut self, now: Timestamp) -> bool {
+        self.0.wants_gauges(now)
+    }
+    fn wants_samples(&self) -> bool {
+        self.0.wants_samples()
+    }
+}

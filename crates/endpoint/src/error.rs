@@ -1,0 +1,32 @@
+//! What can go wrong at the border of a real call, each in one line.
+
+use std::fmt;
+
+/// Why a call could not be made or ended early.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Error {
+    /// The other end could not be reached, or went away.
+    Connection(String),
+    /// The encoder failed.
+    Encoder(String),
+    /// Pictures could not be read.
+    Pictures(String),
+    /// A description of a session that cannot be used.
+    Sdp(String),
+    /// A socket or a thread could not be had.
+    System(String),
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (Self::Connection(text)
+        | Self::Encoder(text)
+        | Self::Pictures(text)
+        | Self::Sdp(text)
+        | Self::System(text)) = self;
+        f.write_str(text)
+    }
+}
+
+impl std::error::Error for Error {}

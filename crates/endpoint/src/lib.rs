@@ -1,0 +1,33 @@
+//! Real WebRTC calls: the sender and the path of the simulator, driven by the wall clock.
+//!
+//! `call::Sender` with its pacer, send history, retransmission and controller is the simulator's object, unchanged:
+//! what it decides here it would decide there. Beside it stand what a simulator models and a call really has: a
+//! camera with an encoder ([`Camera`]), a WebRTC connection ([`peer`]), the network, which is emulated between the
+//! socket and the endpoint by the simulator's own `path` ([`link`]), and the other end: a browser.
+//!
+//! This is the only crate that reads a clock (`clock.rs`) or opens a socket, on the loopback interface unless told
+//! otherwise. It knows nothing of the simulator, and the simulator nothing of it.
+
+#![forbid(unsafe_code)]
+
+mod call;
+mod camera;
+mod clock;
+mod driver;
+mod error;
+mod h264_payload;
+mod lateness;
+mod link;
+mod mail;
+mod peer;
+mod pictures;
+mod rtcp_bytes;
+mod sdp;
+
+pub use call::{Call, CallReport, CallSetup, Progress, ShownFrame};
+pub use camera::Camera;
+pub use clock::Clock;
+pub use error::Error;
+pub use lateness::{Lateness, LatenessFigures};
+pub use link::Datagram;
+pub use pictures::PictureSource;

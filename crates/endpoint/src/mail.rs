@@ -1,0 +1,44 @@
+//! What reaches the thread of a call from those beside it: one queue, so that one wait is enough.
+
+use crate::link::LinkSample;
+use crate::sdp::Answer;
+use legato_media::EncodedFrame;
+use legato_units::Timestamp;
+use std::net::SocketAddr;
+
+/// A media packet on the forward path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Media {
+    /// Its transport-wide sequence number, unwrapped.
+    pub transport_seq: u64,
+    /// Bytes on the wire, IP and UDP headers included.
+    pub size_bytes: u16,
+    /// When it left the pacer.
+    pub departure: Timestamp,
+}
+
+/// One message.
+#[derive(Debug)]
+pub enum Mail {
+    /// The other end's answer to the offer.
+    Answer(Box<Answer>),
+    /// A media packet came out of the forward path.
+    Arrived(Media, Timestamp),
+    /// A datagram came out of the reverse path.
+    Datagram {
+        /// Its bytes.
+        bytes: Vec<u8>,
+        /// Where it came from.
+        peer: SocketAddr,
+        /// When the socket had it, before the path.
+        entered: Timestamp,
+    },
+    /// A media packet was lost on the forward path.
+    Dropped(Media, &'static str),
+    /// The encoder is done with the picture captured then, or failed.
+    Encoded(Result<(EncodedFrame, Timestamp), String>),
+    /// Another 100 ms of the link have passed.
+    Sample(LinkSample),
+    /// End the call.
+    Stop,
+}

@@ -1,0 +1,366 @@
+//! What the camera sees: a generated scene, or a clip in a Y4M file. Pictures are planar 4:2:0, 8 bits, and carry
+//! their number as a row of black and white squares, so that the far end can tell which one it shows.
+//!
+//! The generated scene is head and shoulders that sway and turn before a background that stands. Both are "dead
+//! leaves", discs of all sizes that cover each other, whose edges are spread over sizes as those of natural pictures
+//! are; each picture has a little noise of its own, as cameras have. Smooth textures will not do: at high quantisers
+//! OpenH264 finds no motion in them, needs more bits the coarser it codes, and never leaves its coarsest quantiser
+//! again. The scene is the same in every run. Y4M is read a picture at a time and played in a loop.
+
+use crate::error::Error;
+use legato_media::FrameRate;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+/// Which pictures a call sends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PictureSource {
+    /// The generated scene, in this size and at this rate.
+    Generated {
+        /// Luma columns, even.
+        width: u16,
+        /// Luma rows, even.
+        height: u16,
+        /// Pictures a second.
+        frame_rate: FrameRate,
+    },
+    /// A Y4M file.
+    Y4m(PathBuf),
+}
+
+/// Makes pictures, one after the other.
+#[derive(Debug)]
+pub struct Pictures {
+    /// Luma columns.
+    pub width: u16,
+    /// Luma rows.
+    pub height: u16,
+    /// Pictures a second.
+    pub frame_rate: FrameRate,
+    /// What tables call it.
+    pub label: String,
+    kind: Kind,
+}
+
+#[derive(Debug)]
+enum Kind {
+    Generated(Scene),
+    Y4m(Y4m),
+}
+
+impl Pictures {
+    /// Open a source; refuses what no encoder here takes.
+    pub fn open(source: &PictureSource) -> Result<Self, Error> {
+        match source {
+            &PictureSource::Generated { width, height, frame_rate } => {
+                let kind = Kind::Generated(Scene::new(width, height));
+                Self { width, height, frame_rate, label: format!("generated {width}x{height}"), kind }
+                    .checked("the generated picture")
+            }
+            PictureSource::Y4m(path) => {
+                let y4m = Y4m::open(path)?;
+                let label = path.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
+                let (width, height, frame_rate) = (y4m.width, y4m.height, y4m.frame_rate);
+                Self { width, height, frame_rate, label, kind: Kind::Y4m(y4m) }.checked(&path.display().to_string())
+            }
+        }
+    }
+
+    fn checked(self, what: &str) -> Result<Self, Error> {
+        let even = |n: u16, most: u16| n.is_multiple_of(2) && (64..=most).contains(&n);
+        if even(self.width, 1_920) && even(self.height, 1_080) {
+            return Ok(self);
+        }
+        let size = format!("{}x{}", self.width, self.height);
+        Err(Error::Pictures(format!("{what}: {size} is not even, or not between 64x64 and 1920x1080")))
+    }
+
+    /// The picture of camera frame `frame` into `picture`. Y4M goes on by one picture a call.
+    pub fn draw(&mut self, frame: u64, picture: &mut Vec<u8>) -> Result<(), Error> {
+        match &mut self.kind {
+            Kind::Generated(scene) => scene.draw(frame, picture),
+            Kind::Y4m(y4m) => y4m.next(picture)?,
+        }
+        stamp(picture, usize::from(self.width), frame);
+        Ok(())
+    }
+}
+
+/// Squares of the stamp: 32 bits of frame number, most significant first …
+const STAMP_BITS: u64 = 32;
+/// … each so many luma samples wide and high; 64 columns are wide enough for 8 pixels, 2 rows of 16.
+const STAMP_SIDE: usize = 4;
+
+fn stamp(picture: &mut [u8], width: usize, frame: u64) {
+    for bit in 0..STAMP_BITS as usize {
+        let value = if frame >> (STAMP_BITS as usize - 1 - bit) & 1 == 1 { 235 } else { 16 };
+        let (left, top) = (bit % 16 * STAMP_SIDE, bit / 16 * STAMP_SIDE);
+        for row in top..top + STAMP_SIDE {
+            picture[row * width + left..][..STAMP_SIDE].fill(value);
+        }
+    }
+}
+
+/// The generated scene: a texture larger than the picture, parts of which are background and figure.
+#[derive(Debug)]
+struct Scene {
+    width: usize,
+    height: usize,
+    /// Luma, `SCENE_SCALE` times as wide and high as the picture; then both chromas, of half that size.
+    planes: [Vec<u8>; 3],
+}
+
+/// The texture's size in pictures, as a fraction.
+const SCENE_SCALE: (usize, usize) = (3, 2);
+/// Columns the figure moves over a picture …
+const SWAY_COLUMNS: usize = 1;
+/// … and its texture within it; even, for the sake of chroma.
+const TURN_COLUMNS: usize = 2;
+/// Radii of the leaves, in luma samples …
+const RADII: (f64, f64) = (6.0, 160.0);
+/// … of which there is one for so many samples: each point is covered five times over.
+const SAMPLES_A_LEAF: usize = 150;
+/// One sample in so many takes new noise in a picture.
+const NOISE_SHARE: u32 = 5;
+
+impl Scene {
+    fn new(width: u16, height: u16) -> Self {
+        let (width, height) = (usize::from(width), usize::from(height));
+        let (columns, rows) = Self::extent(width, height);
+        let mut planes = [vec![128; columns * rows], vec![128; columns * rows / 4], vec![128; columns * rows / 4]];
+        let mut random = Lcg(0x9e37_79b9);
+        for _ in 0..columns * rows / SAMPLES_A_LEAF {
+            // Radii as 1/r³: as many leaves' edges at each size, as in natural pictures.
+            let (least, most) = RADII;
+            let share = 1.0 - (least / most) * (least / most);
+            let radius = least / (1.0 - random.ratio() * share).sqrt();
+            let (x, y) = (random.ratio() * columns as f64, random.ratio() * rows as f64);
+            let values = [24 + random.below(200), 96 + random.below(64), 96 + random.below(64)];
+            for (plane, value) in planes.iter_mut().zip(values) {
+                let half = if plane.len() == columns * rows { 1.0 } else { 2.0 };
+                fill_disc(plane, columns / half as usize, x / half, y / half, radius / half, value as u8);
+            }
+        }
+        Self { width, height, planes }
+    }
+
+    /// Columns and rows of the luma texture.
+    fn extent(width: usize, height: usize) -> (usize, usize) {
+        let (times, over) = SCENE_SCALE;
+        ((width * times / over).next_multiple_of(2), (height * times / over).next_multiple_of(2))
+    }
+
+    fn draw(&self, frame: u64, picture: &mut Vec<u8>) {
+        let (width, height) = (self.width, self.height);
+        let (columns, rows) = Self::extent(width, height);
+        // Where the figure stands, swaying, and which part of the texture it shows, turning.
+        let frame = frame as usize;
+        let sway = there_and_back(frame * SWAY_COLUMNS, width / 8) & !1;
+        let (left, top) = (there_and_back(frame * TURN_COLUMNS, columns - width), rows - height);
+        picture.clear();
+        for (plane, half) in self.planes.iter().zip([1, 2, 2]) {
+            let (width, height, columns) = (width / half, height / half, columns / half);
+            for row in 0..height {
+                let start = picture.len();
+                picture.extend_from_slice(&plane[row * columns..][..width]);
+                if let Some(within) = figure(row, width, height) {
+                    let shift = sway / half;
+                    let seen = &plane[(row + top / half) * columns + left / half..][within.clone()];
+                    picture[start + within.start + shift..][..within.len()].copy_from_slice(seen);
+                }
+            }
+        }
+        let mut random = Lcg(frame as u32 ^ 0x9e37_79b9);
+        for sample in &mut picture[..width * height] {
+            let drawn = random.next();
+            if (drawn >> 16).is_multiple_of(NOISE_SHARE) {
+                *sample = sample.saturating_add_signed(((drawn >> 24) % 5) as i8 - 2);
+            }
+        }
+    }
+}
+
+/// The columns that head (a disc) or shoulders take in a row, before swaying.
+fn figure(row: usize, width: usize, height: usize) -> Option<std::ops::Range<usize>> {
+    let (x, y) = (width as f64 * 0.45, row as f64 / height as f64);
+    let half = if y < 0.6 {
+        let (above, radius) = (y - 0.38, 0.22);
+        (radius * radius - above * above).max(0.0).sqrt() * height as f64
+    } else {
+        (0.2 + 0.4 * (y - 0.6)) * width as f64
+    };
+    let (from, to) = ((x - half) as usize, (x + half) as usize);
+    (to > from).then_some(from..to)
+}
+
+/// A linear congruential generator: the scene needs no better, and it is the same everywhere.
+struct Lcg(u32);
+
+impl Lcg {
+    fn next(&mut self) -> u32 {
+        self.0 = self.0.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        self.0
+    }
+
+    /// 0 to less than 1.
+    fn ratio(&mut self) -> f64 {
+        f64::from(self.next() >> 8) / f64::from(1 << 24)
+    }
+
+    fn below(&mut self, most: u32) -> u32 {
+        (self.next() >> 16) % most
+    }
+}
+
+fn fill_disc(plane: &mut [u8], columns: usize, x: f64, y: f64, radius: f64, value: u8) {
+    let rows = plane.len() / columns;
+    let within = |at: f64, most: usize| (at.max(0.0) as usize).min(most);
+    for row in within(y - radius, rows)..within(y + radius + 1.0, rows) {
+        let dy = row as f64 - y;
+        let half = (radius * radius - dy * dy).max(0.0).sqrt();
+        let (from, to) = (within(x - half, columns), within(x + half, columns));
+        plane[row * columns + from..row * columns + to].fill(value);
+    }
+}
+
+/// 0, 1, …, `most`, …, 1, 0, 1, …
+fn there_and_back(step: usize, most: usize) -> usize {
+    let phase = step % (2 * most).max(1);
+    if phase <= most { phase } else { 2 * most - phase }
+}
+
+/// A Y4M file of 8-bit 4:2:0.
+#[derive(Debug)]
+struct Y4m {
+    path: PathBuf,
+    file: BufReader<File>,
+    width: u16,
+    height: u16,
+    frame_rate: FrameRate,
+    /// Where the first picture begins.
+    first: u64,
+}
+
+/// No header line is longer.
+const MAX_HEADER_BYTES: u64 = 1_024;
+
+impl Y4m {
+    fn open(path: &Path) -> Result<Self, Error> {
+        let failed = |why: &dyn std::fmt::Display| Error::Pictures(format!("{}: {why}", path.display()));
+        let mut file = BufReader::with_capacity(1 << 20, File::open(path).map_err(|error| failed(&error))?);
+        let header = read_line(&mut file).ok_or_else(|| failed(&"no Y4M file"))?;
+        let mut fields = header.split(' ');
+        if fields.next() != Some("YUV4MPEG2") {
+            return Err(failed(&"no Y4M file: it does not begin with YUV4MPEG2"));
+        }
+        let (mut width, mut height, mut rate) = (0, 0, None);
+        for field in fields {
+            let (key, value) = field.split_at(field.len().min(1));
+            match key {
+                "W" => width = value.parse().map_err(|_| failed(&format!("W{value} is no width")))?,
+                "H" => height = value.parse().map_err(|_| failed(&format!("H{value} is no height")))?,
+                "F" => {
+                    let parts = value.split_once(':').and_then(|(a, b)| Some((a.parse().ok()?, b.parse().ok()?)));
+                    rate = parts.and_then(|(frames, seconds)| FrameRate::new(frames, seconds));
+                    rate.ok_or_else(|| failed(&format!("F{value} is no frame rate up to 240")))?;
+                }
+                "C" if !matches!(value, "420" | "420jpeg" | "420mpeg2" | "420paldv") => {
+                    return Err(failed(&format!("C{value}: only 8-bit 4:2:0 can be sent")));
+                }
+                "I" if value != "p" && value != "?" => return Err(failed(&"interlaced pictures cannot be sent")),
+                _ => {}
+            }
+        }
+        let frame_rate = rate.unwrap_or(FrameRate::THIRTY);
+        let first = file.stream_position().map_err(|error| failed(&error))?;
+        let mut y4m = Self { path: path.to_owned(), file, width, height, frame_rate, first };
+        y4m.next(&mut Vec::new())?;
+        y4m.rewind()?;
+        Ok(y4m)
+    }
+
+    fn rewind(&mut self) -> Result<(), Error> {
+        let moved = self.file.seek(SeekFrom::Start(self.first));
+        moved.map(drop).map_err(|error| Error::Pictures(format!("{}: {error}", self.path.display())))
+    }
+
+    fn next(&mut self, picture: &mut Vec<u8>) -> Result<(), Error> {
+        if self.file.fill_buf().is_ok_and(<[u8]>::is_empty) {
+            self.rewind()?;
+        }
+        let cut_off = || Error::Pictures(format!("{}: a picture is cut off", self.path.display()));
+        if !read_line(&mut self.file).is_some_and(|line| line.starts_with("FRAME")) {
+            return Err(cut_off());
+        }
+        picture.resize(usize::from(self.width) * usize::from(self.height) * 3 / 2, 0);
+        self.file.read_exact(picture).map_err(|_| cut_off())
+    }
+}
+
+fn read_line(file: &mut impl BufRead) -> Option<String> {
+    let mut line = Vec::new();
+    file.take(MAX_HEADER_BYTES).read_until(b'\n', &mut line).ok()?;
+    if line.pop() != Some(b'\n') {
+        return None;
+    }
+    String::from_utf8(line).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn number(picture: &[u8], width: usize) -> u64 {
+        let bit = |n: usize| {
+            let (left, top) = (n % 16 * STAMP_SIDE, n / 16 * STAMP_SIDE);
+            u64::from(picture[(top + 2) * width + left + 2] > 128)
+        };
+        (0..32).fold(0, |number, n| number << 1 | bit(n))
+    }
+
+    #[test]
+    fn generated_pictures_move_carry_their_number_and_repeat() {
+        let source = PictureSource::Generated { width: 320, height: 180, frame_rate: FrameRate::THIRTY };
+        let (mut pictures, mut again) = (Pictures::open(&source).unwrap(), Pictures::open(&source).unwrap());
+        let (mut first, mut second, mut same) = (Vec::new(), Vec::new(), Vec::new());
+        pictures.draw(0, &mut first).unwrap();
+        pictures.draw(0xa5_0001, &mut second).unwrap();
+        again.draw(0xa5_0001, &mut same).unwrap();
+        assert_eq!((number(&first, 320), number(&second, 320)), (0, 0xa5_0001));
+        assert_eq!((first.len(), second == same, first == second), (320 * 180 * 3 / 2, true, false));
+    }
+
+    #[test]
+    fn a_clip_is_played_in_a_loop() {
+        let path = std::env::temp_dir().join(format!("legato-{}.y4m", std::process::id()));
+        let mut bytes = b"YUV4MPEG2 W64 H64 F25:1 Ip C420jpeg\n".to_vec();
+        for value in [50, 100] {
+            bytes.extend(b"FRAME\n");
+            bytes.extend([value; 64 * 64 * 3 / 2]);
+        }
+        std::fs::write(&path, &bytes).unwrap();
+        let mut pictures = Pictures::open(&PictureSource::Y4m(path.clone())).unwrap();
+        let mut shown = Vec::new();
+        for frame in 0..3 {
+            let mut picture = Vec::new();
+            pictures.draw(frame, &mut picture).unwrap();
+            shown.push(picture[64 * 64 - 1]);
+        }
+        assert_eq!(shown, [50, 100, 50]);
+        bytes.truncate(bytes.len() - 9);
+        std::fs::write(&path, &bytes).unwrap();
+        let mut cut = Pictures::open(&PictureSource::Y4m(path.clone())).unwrap();
+        cut.draw(0, &mut Vec::new()).unwrap();
+        assert!(cut.draw(1, &mut Vec::new()).unwrap_err().to_string().ends_with("a picture is cut off"));
+        std::fs::remove_file(&path).unwrap();
+    }
+
+    #[test]
+    fn files_that_are_no_clip_say_why() {
+        let missing = Pictures::open(&PictureSource::Y4m("nowhere.y4m".into())).unwrap_err().to_string();
+        assert!(missing.starts_with("nowhere.y4m: "), "{missing}");
+        let odd = PictureSource::Generated { width: 321, height: 180, frame_rate: FrameRate::THIRTY };
+        assert!(Pictures::open(&odd).unwrap_err().to_string().contains("321x180"));
+    }
+}

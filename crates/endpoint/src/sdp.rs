@@ -1,0 +1,180 @@
+//! The offer of a call and its answer (RFC 8866, RFC 8829): one video stream from us, H.264 with retransmission,
+//! transport-wide feedback, no simulcast, no audio. Written and read here rather than by the WebRTC library,
+//! because the retransmission and padding packets are ours too: the library must take them for streams of their own.
+
+use crate::error::Error;
+use legato_media::packet::{RTX_SSRC, VIDEO_SSRC};
+use std::fmt::Write;
+use std::net::SocketAddr;
+
+/// Payload type of the video.
+pub const VIDEO_PT: u8 = 102;
+/// Payload type of its retransmission (RFC 4588).
+pub const RTX_PT: u8 = 103;
+/// Payload type of padding. It is not in the offer: the other end counts such packets in its feedback and then
+/// throws them away, which is what padding is for.
+pub const PADDING_PT: u8 = 104;
+/// Identifier of the only header extension.
+pub const TRANSPORT_SEQ_ID: u8 = 1;
+/// The extension's name.
+pub const TRANSPORT_SEQ_URI: &str = "http://www.ietf.org/id/draft-holmer-rmcat-transport-wide-cc-extensions-01";
+
+/// What the offer tells of this end.
+#[derive(Clone, Debug)]
+pub struct Offer<'a> {
+    /// Where the socket listens.
+    pub address: SocketAddr,
+    /// ICE user name fragment …
+    pub ufrag: &'a str,
+    /// … and password.
+    pub password: &'a str,
+    /// Of the DTLS certificate: `sha-256 AB:CD:…`.
+    pub fingerprint: &'a str,
+}
+
+impl Offer<'_> {
+    /// The session description.
+    pub fn to_sdp(&self) -> String {
+        let (ip, port) = (self.address.ip(), self.address.port());
+        let mut sdp = String::new();
+        let mut line = |text: std::fmt::Arguments<'_>| {
+            // Writing to a string does not fail.
+            let _ = write!(sdp, "{text}\r\n");
+        };
+        line(format_args!("v=0"));
+        line(format_args!("o=- 1 1 IN IP4 {ip}"));
+        line(format_args!("s=-"));
+        line(format_args!("t=0 0"));
+        line(format_args!("a=group:BUNDLE 0"));
+        line(format_args!("m=video {port} UDP/TLS/RTP/SAVPF {VIDEO_PT} {RTX_PT}"));
+        line(format_args!("c=IN IP4 {ip}"));
+        line(format_args!("a=candidate:1 1 udp 2130706431 {ip} {port} typ host"));
+        line(format_args!("a=end-of-candidates"));
+        line(format_args!("a=ice-ufrag:{}", self.ufrag));
+        line(format_args!("a=ice-pwd:{}", self.password));
+        line(format_args!("a=fingerprint:{}", self.fingerprint));
+        // The other end chooses who begins the DTLS handshake.
+        line(format_args!("a=setup:actpass"));
+        line(format_args!("a=mid:0"));
+        line(format_args!("a=extmap:{TRANSPORT_SEQ_ID} {TRANSPORT_SEQ_URI}"));
+        line(format_args!("a=sendonly"));
+        line(format_args!("a=msid:legato video"));
+        line(format_args!("a=rtcp-mux"));
+        line(format_args!("a=rtcp-rsize"));
+        line(format_args!("a=rtpmap:{VIDEO_PT} H264/90000"));
+        for feedback in ["nack", "nack pli", "ccm fir", "transport-cc"] {
+            line(format_args!("a=rtcp-fb:{VIDEO_PT} {feedback}"));
+        }
+        line(format_args!("a=fmtp:{VIDEO_PT} level-asymmetry-allowed=1;packetization-mode=1;profile-level-id=42e01f"));
+        line(format_args!("a=rtpmap:{RTX_PT} rtx/90000"));
+        line(format_args!("a=fmtp:{RTX_PT} apt={VIDEO_PT}"));
+        line(format_args!("a=ssrc-group:FID {VIDEO_SSRC} {RTX_SSRC}"));
+        line(format_args!("a=ssrc:{VIDEO_SSRC} cname:legato"));
+        line(format_args!("a=ssrc:{RTX_SSRC} cname:legato"));
+        sdp
+    }
+}
+
+/// What the answer tells of the other end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// The DTLS handshake is begun by the other end, as browsers have it.
+    pub begins_dtls: bool,
+    /// ICE user name fragment.
+    pub ufrag: String,
+    /// ICE password.
+    pub password: String,
+    /// Of the DTLS certificate: `sha-256 AB:CD:…`.
+    pub fingerprint: String,
+    /// `candidate:…` lines, without the `a=`.
+    pub candidates: Vec<String>,
+}
+
+/// No answer of a browser is longer.
+const MAX_SDP_BYTES: usize = 64 << 10;
+
+impl Answer {
+    /// Read an answer to our offer; refuses one that does not take what was offered.
+    pub fn parse(sdp: &str) -> Result<Self, Error> {
+        let refused = |what: &str| Error::Sdp(format!("the answer of the other end: {what}"));
+        if sdp.len() > MAX_SDP_BYTES {
+            return Err(refused("more than 64 KiB"));
+        }
+        let lines = || sdp.lines().map(str::trim_end);
+        let value = |key: &str| lines().find_map(|line| line.strip_prefix(key)).map(str::to_owned);
+        let needed = |key: &str| value(key).ok_or_else(|| refused(&format!("no line {key}")));
+        let media = needed("m=video ")?;
+        if media.starts_with("0 ") {
+            return Err(refused("it takes no video"));
+        }
+        if !media.split(' ').skip(2).any(|format| format == VIDEO_PT.to_string()) {
+            return Err(refused("it cannot decode H.264: a build of the browser with that codec is needed"));
+        }
+        if !lines().any(|line| line == format!("a=extmap:{TRANSPORT_SEQ_ID} {TRANSPORT_SEQ_URI}")) {
+            return Err(refused("it gives no transport-wide feedback"));
+        }
+        let begins_dtls = match needed("a=setup:")?.as_str() {
+            "active" => true,
+            "passive" => false,
+            other => return Err(refused(&format!("a=setup:{other}, where active or passive is needed"))),
+        };
+        let answer = Self {
+            begins_dtls,
+            ufrag: needed("a=ice-ufrag:")?,
+            password: needed("a=ice-pwd:")?,
+            fingerprint: needed("a=fingerprint:")?,
+            candidates: lines()
+                .filter_map(|line| line.strip_prefix("a="))
+                .filter(|line| line.starts_with("candidate:"))
+                .map(str::to_owned)
+                .collect(),
+        };
+        if !answer.fingerprint.to_ascii_lowercase().starts_with("sha-256 ") {
+            return Err(refused(&format!("a=fingerprint:{}: not of SHA-256", answer.fingerprint)));
+        }
+        Ok(answer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answer(setup: &str, media: &str) -> String {
+        format!(
+            "v=0\r\n{media}\r\na=ice-ufrag:ab\r\na=ice-pwd:cd\r\na=fingerprint:sha-256 00:11\r\n{setup}\r\n\
+             a=extmap:1 {TRANSPORT_SEQ_URI}\r\na=candidate:1 1 udp 5 127.0.0.1 9 typ host\r\n"
+        )
+    }
+
+    #[test]
+    fn the_answer_to_an_offer_is_read() {
+        let read = Answer::parse(&answer("a=setup:active", "m=video 9 UDP/TLS/RTP/SAVPF 102 103")).unwrap();
+        assert_eq!((read.ufrag.as_str(), read.password.as_str()), ("ab", "cd"));
+        assert!(read.begins_dtls);
+        assert_eq!(read.candidates, ["candidate:1 1 udp 5 127.0.0.1 9 typ host"]);
+    }
+
+    #[test]
+    fn answers_that_cannot_be_used_say_why() {
+        let media = "m=video 9 UDP/TLS/RTP/SAVPF 102 103";
+        let cases = [
+            (answer("a=setup:holdconn", media), "a=setup:holdconn, where active or passive is needed"),
+            (answer("a=setup:active", "m=video 0 UDP/TLS/RTP/SAVPF 102"), "it takes no video"),
+            (answer("a=setup:active", "m=video 9 UDP/TLS/RTP/SAVPF 96"), "it cannot decode H.264"),
+            (String::new(), "no line m=video"),
+        ];
+        for (sdp, why) in cases {
+            let error = Answer::parse(&sdp).unwrap_err().to_string();
+            assert!(error.contains(why), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_offer_names_the_socket_and_both_streams() {
+        let address = "127.0.0.1:5004".parse().unwrap();
+        let sdp = Offer { address, ufrag: "u", password: "p", fingerprint: "sha-256 AA" }.to_sdp();
+        assert!(sdp.contains("a=candidate:1 1 udp 2130706431 127.0.0.1 5004 typ host\r\n"));
+        assert!(sdp.contains(&format!("a=ssrc-group:FID {VIDEO_SSRC} {RTX_SSRC}\r\n")));
+    }
+}

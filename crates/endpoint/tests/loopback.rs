@@ -1,0 +1,172 @@
+//! A call over a real socket with str0m at the other end: connection, numbering, sizes, link, repair and feedback,
+//! without a browser.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use legato_call::{FeedbackFormat, Sender, SenderConfig};
+use legato_control::controllers::fixed::{Config, Fixed};
+use legato_control::{Construct, Context, NoAssets, RateLimits};
+use legato_endpoint::{Call, CallReport, CallSetup, Camera, Clock, Datagram, PictureSource};
+use legato_media::pacer::PacerConfig;
+use legato_media::packet::{RTX_SSRC, VIDEO_SSRC};
+use legato_media::{FrameRate, Source};
+use legato_path::Path;
+use legato_path::capacity::LinkCapacity;
+use legato_path::queue::QueueLimit;
+use legato_path::stage::{Bottleneck, Propagation};
+use legato_trace::{LogLevel, Recorder, Summary};
+use legato_units::{DataRate, Ecn, TimeDelta, Timestamp};
+use std::net::UdpSocket;
+use std::time::Duration;
+use str0m::change::SdpOffer;
+use str0m::net::{Protocol, Receive};
+use str0m::{Candidate, Event, Input, Output, Rtc, RtcConfig};
+
+/// The other end: answers, takes packets, gives transport-wide feedback and asks for what is missing.
+struct Other {
+    rtc: Rtc,
+    socket: UdpSocket,
+    clock: Clock,
+    video: u32,
+    repeated: u32,
+    markers: u32,
+}
+
+impl Other {
+    fn answering(offer: &str) -> (Self, String) {
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let clock = Clock::starting_now();
+        let config = RtcConfig::new().clear_codecs().enable_h264(true).set_rtp_mode(true);
+        let mut rtc = config.build(clock.instant(clock.now()));
+        rtc.add_local_candidate(Candidate::host(socket.local_addr().unwrap(), "udp").unwrap());
+        let answer = rtc.sdp_api().accept_offer(SdpOffer::from_sdp_string(offer).unwrap()).unwrap();
+        (Self { rtc, socket, clock, video: 0, repeated: 0, markers: 0 }, answer.to_sdp_string())
+    }
+
+    /// Work until `over` says so.
+    fn run(&mut self, mut over: impl FnMut() -> bool) {
+        let mut buffer = [0; 2_000];
+        while !over() {
+            match self.rtc.poll_output().unwrap() {
+                Output::Transmit(transmit) => {
+                    self.socket.send_to(&transmit.contents, transmit.destination).unwrap();
+                }
+                Output::Event(Event::RtpPacket(packet)) => {
+                    self.video += u32::from(*packet.header.ssrc == VIDEO_SSRC);
+                    self.repeated += u32::from(*packet.header.ssrc == RTX_SSRC);
+                    self.markers += u32::from(packet.header.marker);
+                }
+                Output::Event(_) => {}
+                Output::Timeout(at) => {
+                    let now = self.clock.now();
+                    let wait = at.saturating_duration_since(self.clock.instant(now));
+                    let wait = wait.clamp(Duration::from_micros(100), Duration::from_millis(5));
+                    self.socket.set_read_timeout(Some(wait)).unwrap();
+                    let received = self.socket.recv_from(&mut buffer);
+                    let now = self.clock.instant(self.clock.now());
+                    let input = match &received {
+                        Ok((length, from)) => {
+                            let local = self.socket.local_addr().unwrap();
+                            Input::Receive(now, Receive::new(Protocol::Udp, *from, local, &buffer[..*length]).unwrap())
+                        }
+                        Err(_) => Input::Timeout(now),
+                    };
+                    self.rtc.handle_input(input).unwrap();
+                }
+            }
+        }
+    }
+}
+
+fn setup(forward: Path<Datagram>, target_bps: u64, duration: TimeDelta) -> CallSetup {
+    let source = PictureSource::Generated { width: 320, height: 180, frame_rate: FrameRate::THIRTY };
+    let (camera, encoder) = Camera::open(&source).unwrap();
+    let limits = RateLimits {
+        min: DataRate::from_kbps(50),
+        start: DataRate::from_bps(target_bps),
+        max: DataRate::from_bps(target_bps),
+    };
+    let context = Context { limits, start: Timestamp::ZERO, seed: 1, assets: &NoAssets };
+    let config = SenderConfig {
+        start: Timestamp::ZERO,
+        pacer: PacerConfig::default(),
+        retransmit: true,
+        max_pacer_queue: TimeDelta::from_secs(2),
+        audio: None,
+        feedback: FeedbackFormat::Twcc,
+        ecn: Ecn::NotEct,
+    };
+    let controller = Box::new(Fixed::new(Config::default(), context).unwrap());
+    let sender = Sender::new(config, controller, encoder, Source::new(camera.content(), Timestamp::ZERO, 0));
+    let reverse = Path::new([Propagation::fixed(TimeDelta::from_millis(10)).into()]);
+    CallSetup { sender, camera, forward, reverse, duration, turns: Vec::new(), level: LogLevel::Packets }
+}
+
+fn call(forward: Path<Datagram>, target_bps: u64) -> (Other, Summary, Recorder, CallReport) {
+    let call = Call::open(setup(forward, target_bps, TimeDelta::from_secs(3))).unwrap();
+    let (mut other, answer) = Other::answering(call.offer());
+    call.answer(&answer).unwrap();
+    other.run(|| call.progress().over);
+    let (summary, recorder, report) = call.finish(&[]).unwrap();
+    (other, summary, recorder, report)
+}
+
+#[test]
+fn packets_keep_their_numbers_and_sizes_and_feedback_comes_back() {
+    let link = LinkCapacity::constant(DataRate::from_mbps(4));
+    let forward = Path::new([
+        Bottleneck::new(link, QueueLimit::Packets(100)).into(),
+        Propagation::fixed(TimeDelta::from_millis(20)).into(),
+    ]);
+    let (other, summary, recorder, report) = call(forward, 600_000);
+    assert_eq!((report.misnumbered, report.odd_sizes, report.stopped), (0, 0, false));
+    assert!((summary.sending_rate_bps - 600e3).abs() < 120e3, "{}", summary.sending_rate_bps);
+    assert_eq!(summary.loss_ratio, Some(0.0));
+    // 20 ms, and a packet of some 1,200 bytes takes up to 2.4 ms at 4 Mbit/s; the rest is the machine's.
+    let delay = summary.one_way_delay_p50_ms.unwrap();
+    assert!((20.0..40.0).contains(&delay), "{delay}");
+    let rtt = summary.rtt_p50_ms.unwrap();
+    assert!((30.0..80.0).contains(&rtt), "{rtt}");
+    assert!(summary.feedback_rate_bps > 0.0 && summary.frames_encoded > 60);
+    let arrived = recorder.packets().iter().filter(|row| row.arrived.is_some()).count() as u32;
+    // The last ones are on their way when the call ends.
+    assert!(other.video <= arrived && other.video + 20 > arrived, "{} of {arrived}", other.video);
+    assert!(u64::from(other.markers) <= summary.frames_encoded && other.markers > 50);
+    assert_eq!(other.repeated, 0);
+}
+
+#[test]
+fn a_call_that_is_stopped_or_never_answered_ends_at_once() {
+    let direct = || Path::new([Propagation::fixed(TimeDelta::from_millis(1)).into()]);
+    let call = Call::open(setup(direct(), 300_000, TimeDelta::from_secs(60))).unwrap();
+    call.stop();
+    let error = call.finish(&[]).err().unwrap().to_string();
+    assert_eq!(error, "stopped before media began");
+    let call = Call::open(setup(direct(), 300_000, TimeDelta::from_secs(60))).unwrap();
+    let (mut other, answer) = Other::answering(call.offer());
+    call.answer(&answer).unwrap();
+    let mut seen = false;
+    other.run(|| {
+        let progress = call.progress();
+        if progress.time > TimeDelta::from_secs(1) && !seen {
+            seen = true;
+            call.stop();
+        }
+        progress.over
+    });
+    let (summary, _, report) = call.finish(&[]).unwrap();
+    assert!(report.stopped && summary.duration_s < 2.0, "{}", summary.duration_s);
+}
+
+#[test]
+fn an_end_with_another_certificate_is_refused() {
+    let call = Call::open(setup(Path::new([]), 300_000, TimeDelta::from_secs(5))).unwrap();
+    let (mut other, answer) = Other::answering(call.offer());
+    let line = answer.lines().find(|line| line.starts_with("a=fingerprint:")).unwrap();
+    let first = line.rfind(' ').unwrap() + 1;
+    let wrong = format!("{}{}", &line[..first], line[first..].replace('A', "B").replace('1', "2"));
+    call.answer(&answer.replace(line, &wrong)).unwrap();
+    other.run(|| call.progress().over);
+    let error = call.finish(&[]).err().unwrap().to_string();
+    assert!(error.contains("fingerprint"), "{error}");
+}
