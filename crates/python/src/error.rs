@@ -6,6 +6,7 @@ use pyo3::PyErr;
 mod classes {
     #![allow(missing_docs, reason = "documented in python/legato/errors.py")]
     use pyo3::import_exception;
+    import_exception!(legato.errors, CallError);
     import_exception!(legato.errors, ControllerError);
     import_exception!(legato.errors, Error);
     import_exception!(legato.errors, PolicyError);
@@ -42,4 +43,10 @@ pub(crate) fn policy_error(problem: impl ToString) -> PyErr {
 /// A `legato.TraceError`: a trace of capacity.
 pub(crate) fn trace_error(message: impl Into<String>) -> PyErr {
     classes::TraceError::new_err(message.into())
+}
+
+/// A `legato.CallError`: a real call.
+#[cfg(feature = "calls")]
+pub(crate) fn call_error(problem: impl ToString) -> PyErr {
+    classes::CallError::new_err(problem.to_string())
 }

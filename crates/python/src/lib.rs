@@ -3,6 +3,8 @@
 //! that file to this one.
 
 mod batch;
+#[cfg(feature = "calls")]
+mod call;
 #[cfg(feature = "encoders")]
 mod codec;
 mod controllers;
@@ -19,6 +21,9 @@ use pyo3::prelude::*;
 mod _core {
     #[pymodule_export]
     use super::batch::CallBatch;
+    #[cfg(feature = "calls")]
+    #[pymodule_export]
+    use super::call::{RealCall, open_call_folder};
     #[cfg(feature = "encoders")]
     #[pymodule_export]
     use super::codec::{EncoderModel, OpenH264Stream, picture_quality, profile_mean_size};

@@ -114,17 +114,9 @@ pub(crate) fn build_ends(
 ) -> Result<Ends, SimError> {
     let start = future.start;
     let clock = ReceiverClock::new(TimeDelta::from_millis_f64(scenario.clock.offset_ms), scenario.clock.drift_ppm);
-    let rates = RateLimits {
-        min: DataRate::from_bps(limits.min_bps),
-        start: DataRate::from_bps(limits.start_bps),
-        max: DataRate::from_bps(limits.max_bps),
-    };
-    let context = |name: &str, start| Context { limits: rates, start, seed: seed.derived(name), assets: &future };
     let (at_sender, at_receiver) = sides(&parts.controller, scenario.receiver_controller.as_ref())?;
-    let mut controller = build_controller(&at_sender, Side::Sender, context("controller", start))?;
-    if scenario.sender.circuit_breakers {
-        controller = Box::new(CircuitBreakers::around(controller, CircuitBreakerConfig::default(), start));
-    }
+    let controller = sender_controller(scenario, &at_sender, limits, seed, &future)?;
+    let context = |name: &str, start| context_of(limits, seed, name, start, &future);
     let receiver_controller = match at_receiver {
         Some(spec) => {
             let context = context("receiver_controller", clock.local(start));
@@ -140,6 +132,37 @@ pub(crate) fn build_ends(
         receiver: Receiver::new(receiver_config(scenario, clock.local(start)), receiver_controller, decoder),
         clock,
     })
+}
+
+/// The controller at the sender, within its circuit breakers where the scenario has them.
+pub(crate) fn sender_controller(
+    scenario: &Scenario,
+    spec: &ControllerSpec,
+    limits: &LimitsSpec,
+    seed: Seed,
+    future: &FutureOf<'_>,
+) -> Result<Box<dyn RateController>, SimError> {
+    let start = future.start;
+    let controller = build_controller(spec, Side::Sender, context_of(limits, seed, "controller", start, future))?;
+    if !scenario.sender.circuit_breakers {
+        return Ok(controller);
+    }
+    Ok(Box::new(CircuitBreakers::around(controller, CircuitBreakerConfig::default(), start)))
+}
+
+fn context_of<'a>(
+    limits: &LimitsSpec,
+    seed: Seed,
+    name: &str,
+    start: Timestamp,
+    assets: &'a FutureOf<'_>,
+) -> Context<'a> {
+    let limits = RateLimits {
+        min: DataRate::from_bps(limits.min_bps),
+        start: DataRate::from_bps(limits.start_bps),
+        max: DataRate::from_bps(limits.max_bps),
+    };
+    Context { limits, start, seed: seed.derived(name), assets }
 }
 
 /// Who sits where: a receiver-side controller named as the call's goes to the receiver, and `remote`,
@@ -181,7 +204,7 @@ pub fn build_controller(
     Ok(entry.build(&spec.config, context)?)
 }
 
-fn sender_config(scenario: &Scenario, start: Timestamp) -> SenderConfig {
+pub(crate) fn sender_config(scenario: &Scenario, start: Timestamp) -> SenderConfig {
     let spec = &scenario.sender;
     SenderConfig {
         start,

@@ -2,7 +2,7 @@
 //! threads: parts are fixed by the plan, and each is written by whoever took it.
 
 use crate::error::SimError;
-use crate::plan::{LoadedPlan, Plan};
+use crate::plan::{LoadedPlan, Plan, PlannedSession};
 use crate::run::{CallParts, run_call};
 use crate::scenario::Scenario;
 use crate::session::run_session;
@@ -40,7 +40,7 @@ impl Sweep {
     pub fn new(plan: &Plan, folder: &Path, threads: usize) -> Result<Self, SimError> {
         let loaded = plan.load()?;
         check_calls(&loaded)?;
-        open_folder(plan, &loaded, folder)?;
+        open_folder(plan, &loaded, folder, "sweep")?;
         let threads = if threads == 0 { thread::available_parallelism().map_or(1, usize::from) } else { threads };
         let shared = Shared {
             plan: loaded,
@@ -169,28 +169,32 @@ pub fn run_planned(
         recorders.resize_with(recorders.len().max(1), Recorder::default);
         (vec![run_call(scenario, &planned.parts, planned.seed, level, &mut recorders[0])?], Vec::new())
     };
-    let video = &scenario.video;
-    let forward = planned.parts.forward.as_ref();
-    let labels = |n: usize| {
-        let own = scenario.calls.as_ref().and_then(|calls| calls.get(n));
-        let controller = own.and_then(|call| call.controller.as_ref()).map(|spec| spec.name.as_str().into());
-        CallLabels {
-            call: session * plan.calls_per_session() + n as u64,
-            session,
-            flow: own.map(|call| call.name.clone().unwrap_or_else(|| format!("call {}", n + 1)).into()),
-            start_s: own.map_or(0.0, |call| call.start_s),
-            scenario: scenario.name.as_str().into(),
-            controller: controller.unwrap_or_else(|| planned.controller.clone()),
-            trace: forward.map_or_else(|| "unlimited".into(), |loaded| loaded.label.clone()),
-            trace_family: forward.and_then(|loaded| loaded.family.clone()),
-            clip: planned.parts.clip.label.clone(),
-            encoder: planned.parts.clip.encoder_name(video).into(),
-            decoder: planned.parts.clip.decoder_name(video).into(),
-            seed: planned.seed,
-        }
-    };
+    let labels = |n| labels_of(plan, &planned, session, n);
     let calls = summaries.into_iter().enumerate().map(|(n, summary)| (labels(n), summary)).collect();
     Ok(Outcome { calls, traffic })
+}
+
+/// What names call `n` of a session.
+pub(crate) fn labels_of(plan: &LoadedPlan, planned: &PlannedSession<'_>, session: u64, n: usize) -> CallLabels {
+    let scenario = &plan.scenario;
+    let video = &scenario.video;
+    let forward = planned.parts.forward.as_ref();
+    let own = scenario.calls.as_ref().and_then(|calls| calls.get(n));
+    let controller = own.and_then(|call| call.controller.as_ref()).map(|spec| spec.name.as_str().into());
+    CallLabels {
+        call: session * plan.calls_per_session() + n as u64,
+        session,
+        flow: own.map(|call| call.name.clone().unwrap_or_else(|| format!("call {}", n + 1)).into()),
+        start_s: own.map_or(0.0, |call| call.start_s),
+        scenario: scenario.name.as_str().into(),
+        controller: controller.unwrap_or_else(|| planned.controller.clone()),
+        trace: forward.map_or_else(|| "unlimited".into(), |loaded| loaded.label.clone()),
+        trace_family: forward.and_then(|loaded| loaded.family.clone()),
+        clip: planned.parts.clip.label.clone(),
+        encoder: planned.parts.clip.encoder_name(video).into(),
+        decoder: planned.parts.clip.decoder_name(video).into(),
+        seed: planned.seed,
+    }
 }
 
 /// Build each controller and each clip's encoder once, so that what cannot run is refused before
@@ -223,10 +227,11 @@ fn check_calls(plan: &LoadedPlan) -> Result<(), SimError> {
     Ok(())
 }
 
-fn open_folder(plan: &Plan, loaded: &LoadedPlan, folder: &Path) -> Result<(), SimError> {
+/// Open a run folder for the calls of a plan, `kind` being how they are made; see [`Sweep::new`].
+pub(crate) fn open_folder(plan: &Plan, loaded: &LoadedPlan, folder: &Path, kind: &str) -> Result<(), SimError> {
     let text = serde_json::to_string_pretty(plan).expect("a plan is plain values") + "\n";
     let place = folder.join("plan.json");
-    let manifest = serde_json::to_string_pretty(&manifest(plan, loaded)).expect("plain values") + "\n";
+    let manifest = serde_json::to_string_pretty(&manifest(plan, loaded, kind)).expect("plain values") + "\n";
     if place.exists() {
         for (name, wanted, what) in
             [("plan.json", &text, "holds another run"), ("manifest.json", &manifest, "was begun by another version")]
@@ -256,13 +261,13 @@ fn open_folder(plan: &Plan, loaded: &LoadedPlan, folder: &Path) -> Result<(), Si
     Ok(())
 }
 
-fn manifest(plan: &Plan, loaded: &LoadedPlan) -> serde_json::Value {
+fn manifest(plan: &Plan, loaded: &LoadedPlan, kind: &str) -> serde_json::Value {
     let labels = |list: Vec<&str>| json!(list);
     json!({
         "format": FORMAT,
         "legato": env!("CARGO_PKG_VERSION"),
         "commit": env!("LEGATO_COMMIT"),
-        "kind": "sweep",
+        "kind": kind,
         "log": plan.log,
         "calls": loaded.calls(),
         "calls_per_session": loaded.calls_per_session(),
@@ -276,6 +281,6 @@ fn manifest(plan: &Plan, loaded: &LoadedPlan) -> serde_json::Value {
     })
 }
 
-fn io_error(path: &Path, error: &std::io::Error) -> SimError {
+pub(crate) fn io_error(path: &Path, error: &std::io::Error) -> SimError {
     SimError::Io(format!("{}: {error}", path.display()))
 }
