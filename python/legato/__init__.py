@@ -21,10 +21,20 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from legato.errors import ControllerError, Error, PolicyError, ProfileError, RunFolderError, ScenarioError, TraceError
+from legato.errors import (
+    CallError,
+    ControllerError,
+    Error,
+    PolicyError,
+    ProfileError,
+    RunFolderError,
+    ScenarioError,
+    TraceError,
+)
 
 if TYPE_CHECKING:
     from legato._core import Trace
+    from legato.call import CallProgress, Pictures
     from legato.reproduce import Replay
     from legato.sweep import Progress, Run
 
@@ -94,6 +104,40 @@ def compare(
     return run(scenario, out=out, controllers=controllers, traces=traces, clips=clips, **how)
 
 
+def real_calls(
+    scenario: str | Path,
+    *,
+    out: str | Path,
+    options: Mapping[str, Any] | None = None,
+    controllers: Iterable[str] = (),
+    traces: Iterable[str | Path] = (),
+    seeds: int | Sequence[int] = 1,
+    pictures: Pictures | None = None,
+    log: str = "series",
+    resume: bool = False,
+    on_progress: Callable[[CallProgress], None] | None = None,
+) -> Run:
+    """Make the calls of one scenario for real, with a headless Chromium, and write them to a run folder.
+
+    Arguments as of :func:`run`; a scenario's clip is tables without pixels, so ``pictures`` says what is sent.
+    """
+    from legato import plan as plans
+    from legato.call import make
+    from legato.sweep import check_folder
+
+    check_folder(Path(out), resume=resume)
+    plan = plans.make(
+        scenario,
+        options=options,
+        controller_specs=controllers,
+        trace_specs=traces,
+        seed_spec=seeds,
+        log=log,
+        calls_per_part=1,
+    )
+    return make(plan, out, pictures=pictures, resume=resume, on_progress=on_progress)
+
+
 def replay(folder: str | Path, call: int, *, out: str | Path) -> Replay:
     """Make one call of a run again with every packet logged, and say whether it came out the same."""
     from legato.reproduce import replay as make_again
@@ -158,6 +202,7 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = [
+    "CallError",
     "ControllerError",
     "Error",
     "PolicyError",
@@ -168,6 +213,7 @@ __all__ = [
     "compare",
     "controllers",
     "load_trace",
+    "real_calls",
     "replay",
     "rtp_log",
     "run",

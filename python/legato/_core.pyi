@@ -186,3 +186,45 @@ class SharedCalls:
 
         Written are the intervals and `truncated` of those that acted, who acts next, and what is seen of both.
         """
+
+def open_call_folder(plan_json: str, out_dir: str | PathLike[str]) -> int:
+    """Open the run folder of a plan's real calls; how many there are."""
+
+@final
+class RealCall:
+    """One call with a peer that Python brings."""
+
+    def __new__(
+        cls,
+        plan_json: str,
+        session: int,
+        out_dir: str | PathLike[str],
+        *,
+        clip: str | PathLike[str] | None = None,
+        width: int = 1280,
+        height: int = 720,
+        fps: int = 30,
+    ) -> RealCall: ...
+    @property
+    def duration_s(self) -> float:
+        """How long media flow."""
+    @property
+    def labels(self) -> dict[str, Any]:
+        """What names the call in tables: `call`, `controller`, `trace`, `clip`, `seed`."""
+    @property
+    def offer(self) -> str:
+        """The offer, as a session description."""
+    def answer(self, sdp: str) -> None:
+        """Take the other end's answer and begin."""
+    def now_ms(self) -> float:
+        """The call's time in ms; before media began, since it was set up."""
+    def progress(self) -> dict[str, Any]:
+        """How far it is: `connected`, `over`, `time_s`, `target_bps`, `sent_bytes`, `arrived_bytes`."""
+    def stop(self) -> None:
+        """End it before its time."""
+    def finish(self, shown_ms: list[tuple[int, float | None, float]]) -> dict[str, Any]:
+        """Wait for the end, write the call's part of the folder, and tell how the machine did.
+
+        `shown_ms`: the frames as the other end tells of them: RTP time, when the last packet came and when it was
+        shown, in ms of the call's time.
+        """

@@ -36,6 +36,10 @@ class ProfileError(Error):
     """A clip or the profile made of it: not a video, not a profile, damaged."""
 
 
+class CallError(Error):
+    """A real call: no browser, no connection, an encoder or a clip that fails."""
+
+
 class ControllerError(Error):
     """A controller: no such name, an unknown or impossible parameter."""
 
@@ -53,6 +57,7 @@ class TrainingError(Error):
 
 
 __all__ = [
+    "CallError",
     "ControllerError",
     "Error",
     "PolicyError",

@@ -28,7 +28,13 @@ class Replay:
 def replay(folder: str | Path, call: int, out: str | Path) -> Replay:
     """Make call number ``call`` of the run in ``folder`` again, into ``out``, with its packets."""
     folder = Path(folder)
-    together = int(json.loads((folder / "manifest.json").read_text(encoding="utf-8")).get("calls_per_session", 1))
+    manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+    if manifest.get("kind") == "call":
+        raise RunFolderError(
+            f"{folder}: holds real calls, and no call is the same twice",
+            hint="legato gap compares real calls with simulated ones",
+        )
+    together = int(manifest.get("calls_per_session", 1))
     plan = one_session(read_plan(folder), call, together, folder)
     recorded = next((row for row in sweep.summary_rows(folder) if row["call"] == call), None)
     if recorded is None:

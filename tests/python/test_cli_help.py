@@ -12,7 +12,9 @@ from conftest import Legato
 VERBS = (
     "demo",
     "run",
+    "call",
     "compare",
+    "gap",
     "report",
     "replay",
     "reproduce",

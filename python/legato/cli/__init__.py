@@ -13,10 +13,12 @@ from typing import Annotated, Any
 import typer
 
 from legato.cli import (
+    call,
     compare,
     conformance,
     controllers,
     demo,
+    gap,
     policy,
     profile,
     replay,
@@ -45,7 +47,9 @@ app = typer.Typer(
 app.command("demo", help=demo.HELP)(demo.demo)
 app.command("run", help=run.HELP)(run.run)
 app.command("compare", help=compare.HELP)(compare.compare)
+app.command("call", help=call.HELP)(call.call)
 app.command("conformance", help=conformance.HELP)(conformance.conformance)
+app.command("gap", help=gap.HELP)(gap.gap)
 app.command("report", help=report.HELP)(report.report)
 app.command("replay", help=replay.HELP)(replay.replay)
 app.command("rtp-log", help=rtp_log.HELP)(rtp_log.rtp_log)

@@ -20,6 +20,7 @@ from legato.sweep import Interrupted
 from legato.sweep import Progress as SweepProgress
 
 if TYPE_CHECKING:
+    from legato.call import CallProgress
     from legato.train.run import Progress as TrainingProgress
     from legato.train.seeds import SeedProgress
 
@@ -80,6 +81,13 @@ class Watch:
         rates = f"{progress.calls_done / wall_s:.1f} calls/s, {progress.simulated_s / wall_s:,.0f}x real time"
         what = f"{self._what} {part}" if part else self._what
         self._show(what, progress.calls_done, progress.calls, f"calls, {rates}")
+
+    def real_call(self, progress: CallProgress) -> None:
+        """A real call: its second, what the controller wants and what arrives."""
+        what = f"{self._what} {progress.call + 1} of {progress.calls}" if progress.calls > 1 else self._what
+        rates = f"target {progress.target_bps / 1e6:.2f}, received {progress.receiver_rate_bps / 1e6:.2f} Mbit/s"
+        rest = f"s, {rates}, {progress.frames_decoded} frames"
+        self._show(what, round(progress.time_s), round(progress.duration_s), rest)
 
     def clip(self, doing: str, share_ratio: float) -> None:
         """A clip being profiled: what is done, and how much of it, 0 to 1."""

@@ -1,0 +1,97 @@
+"""``legato call --check``: what this machine can do, and what to install for the rest."""
+
+from __future__ import annotations
+
+import os
+import socket
+import time
+from dataclasses import dataclass
+
+from legato.call import browser
+from legato.errors import CallError
+
+_SLEEPS = 200
+_SLEEP_S = 0.002
+_FINE_LATENESS_MS = 2.0
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing a real call needs: whether it is there, what was found, what to do where it is not."""
+
+    name: str
+    ok: bool
+    found: str
+    remedy: str = ""
+
+
+def findings() -> list[Finding]:
+    """Everything a call needs, in the order it is needed."""
+    return [_native(), _playwright(), *_browser(), _loopback(), _timers(), _processors()]
+
+
+def _native() -> Finding:
+    from legato import _core
+
+    ok = hasattr(_core, "RealCall")
+    return Finding("endpoint", ok, "built in" if ok else "not in this build", "build with the feature `calls`")
+
+
+def _playwright() -> Finding:
+    try:
+        from importlib.metadata import version
+
+        return Finding("Playwright", True, version("playwright"))
+    except ImportError:
+        return Finding("Playwright", False, "missing", "pip install 'legato-rtc[call]'")
+
+
+def _browser() -> list[Finding]:
+    remedy = "apt install chromium, or playwright install chromium, or name one in LEGATO_CHROMIUM"
+    try:
+        with browser.launched() as chromium:
+            page = chromium.new_page()
+            codecs = page.evaluate("RTCRtpReceiver.getCapabilities('video').codecs.map(codec => codec.mimeType)")
+            page.close()
+            found = f"Chromium {chromium.version}, {browser.find() or 'of Playwright'}"
+    except CallError as error:
+        return [Finding("browser", False, str(error), remedy)]
+    h264 = "video/H264" in codecs
+    names = ", ".join(sorted({codec.removeprefix("video/") for codec in codecs}))
+    decodes = Finding("decodes H.264", h264, names, "a Chromium built with H.264; Debian's is")
+    return [Finding("browser", True, found), decodes]
+
+
+def _loopback() -> Finding:
+    try:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
+            one.bind(("127.0.0.1", 0))
+            return Finding("loopback UDP", True, "127.0.0.1")
+    except OSError as error:
+        return Finding("loopback UDP", False, error.strerror or "no socket", "allow UDP sockets on 127.0.0.1")
+
+
+def _timers() -> Finding:
+    """How late short sleeps end: what the emulated link cannot be better than."""
+    late_ms = []
+    for _ in range(_SLEEPS):
+        begun = time.perf_counter()
+        time.sleep(_SLEEP_S)
+        late_ms.append((time.perf_counter() - begun - _SLEEP_S) * 1e3)
+    late_ms.sort()
+    median_ms, high_ms = late_ms[_SLEEPS // 2], late_ms[_SLEEPS * 99 // 100]
+    found = f"{median_ms:.2f} ms late in the median, {high_ms:.2f} ms at the 99th percentile"
+    return Finding("timers", high_ms < _FINE_LATENESS_MS, found, "a call needs the machine to itself: stop other work")
+
+
+def _processors() -> Finding:
+    count = os.cpu_count() or 1
+    found = f"{count}"
+    busy = False
+    if hasattr(os, "getloadavg"):
+        load = os.getloadavg()[0]
+        found += f", load {load:.1f}"
+        busy = load > count / 2
+    return Finding(
+        "processors", count >= 2 and not busy, found, "two, mostly idle: encoder and browser take one and a half"
+    )

@@ -1,0 +1,119 @@
+"""What the browser tells of a call, kept and written beside the run folder's own tables.
+
+``RUN/receiver``: one row a second, out of getStats. ``RUN/shown``: one row a frame on the screen, out of
+requestVideoFrameCallback. ``RUN/calls``: one JSON file a call, what the machine did. docs/run-folder.md lists
+the columns. Times are the call's: ms since its media began.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+STATISTICS = (
+    ("bytes_received", "bytesReceived", int),
+    ("header_bytes_received", "headerBytesReceived", int),
+    ("packets_received", "packetsReceived", int),
+    ("packets_lost", "packetsLost", int),
+    ("retransmitted_packets_received", "retransmittedPacketsReceived", int),
+    ("frames_received", "framesReceived", int),
+    ("frames_decoded", "framesDecoded", int),
+    ("frames_dropped", "framesDropped", int),
+    ("keyframes_decoded", "keyFramesDecoded", int),
+    ("freezes", "freezeCount", int),
+    ("freeze_time_s", "totalFreezesDuration", float),
+    ("nacks", "nackCount", int),
+    ("plis", "pliCount", int),
+    ("decode_time_s", "totalDecodeTime", float),
+    ("jitter_buffer_delay_s", "jitterBufferDelay", float),
+    ("jitter_buffer_frames", "jitterBufferEmittedCount", int),
+    ("jitter_s", "jitter", float),
+    ("height", "frameHeight", int),
+)
+"""Column of ``receiver``, member of RTCInboundRtpStreamStats, type. Counts run from the call's begin."""
+
+
+@dataclass
+class BrowserLog:
+    """Collects one call's polls. The page's clock is set by the exchange that took least time."""
+
+    seconds: list[dict[str, Any]] = field(default_factory=list)
+    frames: list[list[float | None]] = field(default_factory=list)
+    offset_ms: float = 0.0
+    uncertainty_ms: float = float("inf")
+
+    def clocks(self, before_ms: float, page_ms: float, after_ms: float) -> None:
+        """The page's clock showed ``page_ms`` somewhere between two times of the call's."""
+        half_ms = (after_ms - before_ms) / 2
+        if half_ms < self.uncertainty_ms:
+            self.uncertainty_ms = half_ms
+            self.offset_ms = before_ms + half_ms - page_ms
+
+    def poll(self, told: dict[str, Any]) -> None:
+        """Keep what :meth:`legato.call.browser.Peer.poll` told."""
+        self.frames.extend(told["frames"])
+        inbound = told["inbound"]
+        if inbound is not None:
+            row = {name: kind(inbound[member]) if member in inbound else None for name, member, kind in STATISTICS}
+            self.seconds.append({"page_ms": told["now"], **row})
+
+    def shown(self) -> list[tuple[int, float | None, float]]:
+        """RTP time, arrival of the last packet and time on the screen of each frame, as the native module takes it."""
+        return [
+            (int(rtp), self._call_ms(received), shown + self.offset_ms)
+            for rtp, received, shown, *_ in self.frames
+            if rtp is not None and shown is not None
+        ]
+
+    def write(self, folder: Path, call: int, report: dict[str, Any]) -> None:
+        """Write the call's part of the three tables."""
+        name = f"{call:05}"
+        seconds = [{"call": call, "time_ms": row.pop("page_ms") + self.offset_ms, **row} for row in self.seconds]
+        shown = [
+            {
+                "call": call,
+                "rtp_timestamp": rtp,
+                "received_ms": self._call_ms(received),
+                "shown_ms": self._call_ms(shown),
+                "expected_display_ms": self._call_ms(expected),
+                "decode_ms": None if decode is None else decode * 1e3,
+                "width": width,
+                "height": height,
+                "presented_frames": presented,
+            }
+            for rtp, received, shown, expected, decode, width, height, presented in self.frames
+        ]
+        for table, rows in (("receiver", seconds), ("shown", shown)):
+            if rows:
+                write_rows(folder / table, name, rows)
+        (folder / "calls").mkdir(parents=True, exist_ok=True)
+        clock = {"page_clock_uncertainty_ms": self.uncertainty_ms}
+        text = json.dumps({**report, **clock}, indent=2) + "\n"
+        (folder / "calls" / f"{name}.json").write_text(text, encoding="utf-8")
+
+    def _call_ms(self, page_ms: float | None) -> float | None:
+        return None if page_ms is None else page_ms + self.offset_ms
+
+
+def write_rows(folder: Path, name: str, rows: list[dict[str, Any]]) -> None:
+    """Rows of equal keys as ``FOLDER/NAME.parquet``, under its name only when it is whole."""
+    import duckdb
+    import numpy as np
+
+    folder.mkdir(parents=True, exist_ok=True)
+    columns = {}
+    for key in rows[0]:
+        values = [row[key] for row in rows]
+        absent = np.array([value is None for value in values])
+        whole = all(isinstance(value, int) for value in values if value is not None)
+        kind = np.int64 if whole else np.float64
+        filled = np.array([0 if value is None else value for value in values], dtype=kind)
+        columns[key] = np.ma.masked_array(filled, absent)
+    partial = folder / f"{name}.parquet.partial"
+    with duckdb.connect() as connection:
+        connection.register("rows", columns)
+        target = str(partial).replace("'", "''")
+        connection.execute(f"COPY (SELECT * FROM rows) TO '{target}' (FORMAT parquet, COMPRESSION zstd)")
+    partial.rename(folder / f"{name}.parquet")

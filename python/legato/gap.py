@@ -1,0 +1,214 @@
+"""How far a simulation is from a call: the same scenario made both ways, several times, and their differences.
+
+Simulated calls differ by seed; real calls have those seeds too, and the machine's chance besides. Each figure's
+difference is that of the means over repeats, with a bootstrap interval (:mod:`legato.eval.stats`).
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from legato import chart
+from legato.eval.stats import Estimate, mean_intervals, resampling_weights
+from legato.sweep import summary_rows
+
+if TYPE_CHECKING:
+    from legato.call import CallProgress, Pictures
+
+FIGURES = (
+    ("target_bitrate_mean_bps", "target bitrate", "kbit/s", 1e-3, 1),
+    ("receiver_rate_bps", "receiver rate", "kbit/s", 1e-3, 1),
+    ("one_way_delay_p50_ms", "packet delay p50", "ms", 1.0, 1),
+    ("one_way_delay_p95_ms", "packet delay p95", "ms", 1.0, 1),
+    ("loss_ratio", "loss", "%", 100.0, 2),
+    ("frame_delay_p50_ms", "frame delay p50", "ms", 1.0, 1),
+    ("frame_delay_p95_ms", "frame delay p95", "ms", 1.0, 1),
+    ("rendered_fps", "frames shown", "1/s", 1.0, 1),
+    ("freezes", "freezes", "", 1.0, 1),
+    ("qp_mean", "quantiser", "", 1.0, 1),
+)
+"""Column of the summary, what it is called, in which unit, times what, with how many places."""
+
+LINES = (
+    ("target_bitrate_bps", "target bitrate", "Mbit/s", 1e-6),
+    ("receiver_rate_bps", "receiver rate", "Mbit/s", 1e-6),
+    ("one_way_delay_ms", "packet delay", "ms", 1.0),
+)
+"""Column of the series, what it is called, in which unit, times what."""
+
+
+@dataclass(frozen=True)
+class Gap:
+    """The two runs, and each figure simulated, called, and their difference (called less simulated)."""
+
+    simulated: Path
+    called: Path
+    rows: list[tuple[str, Estimate, Estimate, Estimate]]
+
+
+def measure(
+    scenario: str | Path,
+    out: str | Path,
+    *,
+    repeats: int = 3,
+    options: Mapping[str, Any] | None = None,
+    controllers: Iterable[str] = (),
+    pictures: Pictures | None = None,
+    on_progress: Callable[[CallProgress], None] | None = None,
+) -> Gap:
+    """Make a scenario's call ``repeats`` times each way, below ``out``, and write ``out/gap.html``."""
+    import legato
+
+    out = Path(out)
+    seeds = list(range(1, repeats + 1))
+    chosen = list(controllers)
+    simulated = legato.run(scenario, out=out / "simulated", options=options, controllers=chosen, seeds=seeds)
+    called = legato.real_calls(
+        scenario,
+        out=out / "called",
+        options=options,
+        controllers=chosen,
+        seeds=seeds,
+        pictures=pictures,
+        on_progress=on_progress,
+    )
+    gap = Gap(simulated.folder, called.folder, compare(simulated.folder, called.folder))
+    (out / "gap.html").write_text(page(gap, str(scenario)), encoding="utf-8")
+    return gap
+
+
+def compare(simulated: Path, called: Path) -> list[tuple[str, Estimate, Estimate, Estimate]]:
+    """Every figure of two run folders: its column, simulated, called, difference."""
+    columns = [column for column, *_ in FIGURES]
+    ours, theirs = (_table(summary_rows(folder), columns) for folder in (simulated, called))
+    estimates = []
+    for table in (ours, theirs):
+        present = ~np.isnan(table)
+        weights = resampling_weights(len(table))
+        estimates.append(mean_intervals(np.where(present, table, 0.0), present.astype(float), weights))
+    return [
+        (column, before, after, _difference(ours[:, at], theirs[:, at]))
+        for at, (column, before, after) in enumerate(zip(columns, *estimates, strict=True))
+    ]
+
+
+def _table(rows: list[dict[str, Any]], columns: list[str]) -> np.ndarray:
+    return np.array([[np.nan if row[column] is None else float(row[column]) for column in columns] for row in rows])
+
+
+def _difference(simulated: np.ndarray, called: np.ndarray) -> Estimate:
+    """Of the means: the two kinds of call are no pairs, so each is resampled by itself."""
+    simulated, called = simulated[~np.isnan(simulated)], called[~np.isnan(called)]
+    if not len(simulated) or not len(called):
+        return Estimate(None, None, None, 0)
+    mean = float(called.mean() - simulated.mean())
+    if len(simulated) < 2 or len(called) < 2:
+        return Estimate(mean, None, None, min(len(simulated), len(called)))
+    drawn = [
+        resampling_weights(len(values), seed=seed) @ values / len(values)
+        for seed, values in enumerate((simulated, called))
+    ]
+    low, high = np.quantile(drawn[1] - drawn[0], (0.025, 0.975))
+    return Estimate(mean, float(low), float(high), min(len(simulated), len(called)))
+
+
+def text_rows(gap: Gap) -> list[tuple[str, str, str, str]]:
+    """The table as text: figure, simulated, called, difference with its interval."""
+    told = []
+    for (_, name, unit, scale, places), (_, before, after, difference) in zip(FIGURES, gap.rows, strict=True):
+        label = f"{name} ({unit})" if unit else name
+        told.append(
+            (label, *(_number(e, scale, places) for e in (before, after)), _interval(difference, scale, places))
+        )
+    return told
+
+
+def _number(estimate: Estimate, scale: float, places: int) -> str:
+    return "–" if estimate.mean is None else f"{estimate.mean * scale:.{places}f}"
+
+
+def _interval(estimate: Estimate, scale: float, places: int) -> str:
+    if estimate.mean is None:
+        return "–"
+    text = f"{estimate.mean * scale:+.{places}f}"
+    if estimate.low is not None and estimate.high is not None:
+        text += f" [{estimate.low * scale:+.{places}f}, {estimate.high * scale:+.{places}f}]"
+    return text
+
+
+def page(gap: Gap, title: str) -> str:
+    """One self-contained HTML page: the table, and every call's lines over each other."""
+    head = "".join(f"<th>{name}</th>" for name in ("", "simulated", "called", "difference"))
+    body = "".join(
+        "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in text_rows(gap)
+    )
+    drawings = "".join(_drawing(gap, *line) for line in LINES)
+    return f"""<!doctype html>
+<html lang="en"><meta charset="utf-8"><title>gap: {html.escape(title)}</title>
+<style>
+:root {{ color-scheme: light dark; }}
+body {{ font: 15px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }}
+td, th {{ padding: .2rem .9rem .2rem 0; text-align: right; }}
+td:first-child, th:first-child {{ text-align: left; }}
+svg {{ width: 100%; height: auto; }} text {{ fill: currentColor; font-size: 12px; }}
+.simulated {{ stroke: #2a78d6; }} .called {{ stroke: #e07b39; }}
+polyline {{ fill: none; stroke-width: 1.4; opacity: .8; }} .grid {{ stroke: currentColor; opacity: .2; }}
+.simulated-name {{ color: #2a78d6; }} .called-name {{ color: #e07b39; }}
+</style>
+<h1>{html.escape(title)}: simulated and called</h1>
+<p>Means over repeats; the difference is called less simulated, with its 95 % interval.
+<b class="simulated-name">Simulated</b> and <b class="called-name">called</b>: one line a call.</p>
+<table><tr>{head}</tr>{body}</table>
+{drawings}
+"""
+
+
+_WIDTH, _HEIGHT, _LEFT, _FOOT, _HEAD = 900, 260, 48, 24, 12
+
+
+def _drawing(gap: Gap, column: str, name: str, unit: str, scale: float) -> str:
+    lines = [(kind, *line) for kind in ("simulated", "called") for line in _lines(getattr(gap, kind), column, scale)]
+    end_s = max((float(times[-1]) for _, times, _ in lines), default=1.0) or 1.0
+    most = max((float(np.nanmax(values)) for _, _, values in lines if not np.all(np.isnan(values))), default=1.0)
+    top = chart.nice_ceiling(most)
+
+    def x(time_s: float) -> float:
+        return _LEFT + time_s / end_s * (_WIDTH - _LEFT - 8)
+
+    def y(value: float) -> float:
+        return _HEIGHT - _FOOT - value / top * (_HEIGHT - _FOOT - _HEAD)
+
+    drawn = []
+    for share in (0.0, 0.5, 1.0):
+        at = y(top * share)
+        drawn.append(f'<line class="grid" x1="{_LEFT}" x2="{_WIDTH - 8}" y1="{at:.1f}" y2="{at:.1f}"/>')
+        drawn.append(f'<text x="{_LEFT - 6}" y="{at + 4:.1f}" text-anchor="end">{top * share:g}</text>')
+    for tick_s in chart.time_ticks(0.0, end_s):
+        drawn.append(f'<text x="{x(tick_s):.1f}" y="{_HEIGHT - 6}" text-anchor="middle">{tick_s:g} s</text>')
+    for kind, times_s, values in lines:
+        points = " ".join(f"{x(t):.1f},{y(v):.1f}" for t, v in zip(times_s, values, strict=True) if not np.isnan(v))
+        drawn.append(f'<polyline class="{kind}" points="{points}"/>')
+    return f'<h2>{name} in {unit}</h2><svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img">{"".join(drawn)}</svg>'
+
+
+def _lines(folder: Path, column: str, scale: float) -> list[tuple[np.ndarray, np.ndarray]]:
+    """A column of every call of a run, over seconds, in means of 500 ms: 100 ms of packets jump too much."""
+    import duckdb
+
+    parts = sorted(str(part) for part in (folder / "series").glob("*.parquet"))
+    if not parts:
+        return []
+    query = f"SELECT call, time_ms // 500 AS bin, avg({column}) FROM t GROUP BY call, bin ORDER BY call, bin"
+    with duckdb.connect() as connection:
+        connection.register("t", duckdb.read_parquet(parts, connection=connection))
+        found = connection.execute(query).fetchall()
+    lines: dict[int, list[tuple[float, float]]] = {}
+    for call, bin_, value in found:
+        lines.setdefault(call, []).append((bin_ / 2 + 0.25, np.nan if value is None else value * scale))
+    return [(np.array([t for t, _ in line]), np.array([v for _, v in line])) for line in lines.values()]

@@ -1,0 +1,158 @@
+"""Real calls with a headless Chromium on the loopback interface.
+
+They take as long as they last. On a machine that is busy with other things the emulated link is late; what must
+hold whatever the machine does is asked always, and the figures of the link only of a call that counts.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import socket
+import statistics
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import duckdb
+import pytest
+
+import legato
+from legato import _core
+from legato.call import browser, log
+
+pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+SCENARIO = """
+name = "loopback"
+duration_s = 15.0
+controller = { name = "fixed", config = { target_bitrate_bps = 1_000_000 } }
+[forward]
+propagation_ms = 20.0
+capacity = { constant_bps = 4_000_000 }
+[reverse]
+propagation_ms = 20.0
+"""
+
+
+@pytest.fixture(scope="module")
+def scenario(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    if browser.find() is None:
+        if os.environ.get("LEGATO_NEED_BROWSER") == "1":
+            pytest.fail(f"no browser: none of {', '.join(browser.NAMES)} is on the path")
+        pytest.skip(f"no browser: none of {', '.join(browser.NAMES)} is on the path (or name one in LEGATO_CHROMIUM)")
+    if not hasattr(_core, "RealCall"):
+        pytest.skip("this build makes no real calls: it lacks the feature `calls`")
+    file = tmp_path_factory.mktemp("scenario") / "loopback.toml"
+    file.write_text(SCENARIO, encoding="utf-8")
+    return file
+
+
+@pytest.fixture(scope="module")
+def called(scenario: Path) -> Iterator[Path]:
+    folder = scenario.parent / "run"
+    legato.real_calls(scenario, out=folder, log="packets")
+    yield folder
+
+
+def rows(folder: Path, table: str, columns: str) -> list[tuple]:
+    return duckdb.sql(f"SELECT {columns} FROM read_parquet('{folder}/{table}/*.parquet')").fetchall()
+
+
+def test_the_browser_gets_the_constant_rate_and_shows_the_frames(called: Path):
+    machine = json.loads((called / "calls" / "00000.json").read_text(encoding="utf-8"))
+    assert machine["misnumbered"] == 0
+    assert machine["odd_sizes"] == 0
+    [(sent, arrived, captured, rendered, freezes, rate_bps)] = rows(
+        called,
+        "summary",
+        "packets_sent, packets_received, frames_captured, frames_rendered, freezes, receiver_rate_bps",
+    )
+    assert (arrived / sent, captured) == (pytest.approx(1, abs=0.01), pytest.approx(450, abs=5))
+    if not machine["valid"]:
+        pytest.skip(f"the machine is too busy for the rest: {machine['lateness_p999_ms']} ms late")
+    assert rate_bps == pytest.approx(1e6, rel=0.1)
+    assert rendered > 0.95 * captured
+    assert freezes == 0
+    told = rows(called, "receiver", "time_ms, bytes_received + header_bytes_received, frames_decoded, packets_lost")
+    steps = [8e3 * (later[1] - before[1]) / (later[0] - before[0]) for before, later in itertools.pairwise(told[1:])]
+    # Chromium counts no IP, UDP or SRTP bytes: 44 of about 1,200.
+    assert statistics.median(steps) == pytest.approx(0.95e6, rel=0.1)
+    assert told[-1][3] == 0
+
+
+def test_the_link_of_the_scenario_is_the_link_of_the_call(called: Path):
+    [(delay_ms,)] = rows(called, "summary", "one_way_delay_p50_ms")
+    machine = json.loads((called / "calls" / "00000.json").read_text(encoding="utf-8"))
+    if not machine["valid"]:
+        pytest.skip(f"the machine is too busy: {machine['lateness_p999_ms']} ms late")
+    # 20 ms of propagation, 1,200 bytes at 4 Mbit/s are 2.4 ms, and some wait for each other.
+    assert 22 < delay_ms < 40
+
+
+def test_a_report_is_made_of_real_calls_and_simulated_ones(called: Path, scenario: Path):
+    simulated = scenario.parent / "simulated"
+    legato.run(scenario, out=simulated)
+    page = legato.write_report([called, simulated], scenario.parent / "report.html")
+    assert page.stat().st_size > 10_000
+
+
+def test_a_real_call_cannot_be_replayed(called: Path, tmp_path: Path):
+    with pytest.raises(legato.RunFolderError, match="no call is the same twice"):
+        legato.replay(called, 0, out=tmp_path / "again")
+
+
+def test_a_call_without_a_browser_says_what_to_install(scenario: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("LEGATO_CHROMIUM", str(tmp_path / "nothing"))
+    with pytest.raises(legato.CallError, match="no Chromium") as refused:
+        legato.real_calls(scenario, out=tmp_path / "run")
+    assert "install" in (refused.value.hint or "")
+    assert not (tmp_path / "run").exists()
+
+
+def test_stopping_a_call_leaves_no_process_and_no_port(scenario: Path, tmp_path: Path):
+    code = "from legato.cli import main; main()"
+    command = [sys.executable, "-c", code, "call", str(scenario), "--out", str(tmp_path / "run")]
+    running = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    try:
+        with pytest.raises(subprocess.TimeoutExpired):
+            running.wait(timeout=9)
+        group = os.getpgid(running.pid)
+        os.killpg(group, 2)
+        assert running.wait(timeout=20) == 130
+    finally:
+        if running.poll() is None:
+            running.kill()
+    assert "stopped" in (running.stderr.read() if running.stderr else "")
+    with pytest.raises(ProcessLookupError):
+        os.killpg(group, 0)
+
+
+def test_the_only_thing_that_listens_is_one_socket_on_loopback(scenario: Path, tmp_path: Path):
+    from legato import plan
+
+    call = _core.RealCall(plan.make(scenario).to_json(), 0, str(tmp_path))
+    try:
+        [port] = {int(line.split()[5]) for line in call.offer.splitlines() if line.startswith("a=candidate:")}
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as other, pytest.raises(OSError):
+            other.bind(("127.0.0.1", port))
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as outside:
+            # Anything that is no part of the call is dropped, whatever it is.
+            for byte in range(256):
+                outside.sendto(bytes([byte]) * (byte + 1), ("127.0.0.1", port))
+        assert not call.progress()["over"]
+        with pytest.raises(legato.CallError, match="no line m=video"):
+            call.answer("v=0\r\n")
+    finally:
+        call.stop()
+
+
+def test_the_clock_is_set_by_the_quickest_exchange():
+    kept = log.BrowserLog()
+    kept.clocks(100.0, 40.0, 110.0)
+    kept.clocks(200.0, 139.0, 202.0)
+    kept.clocks(300.0, 200.0, 320.0)
+    assert (kept.offset_ms, kept.uncertainty_ms) == (62.0, 1.0)

@@ -1,0 +1,43 @@
+"""Differences between simulated and real calls, on run folders whose figures are known."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from legato import gap
+from run_folders import write_run
+
+
+def folders(tmp_path: Path) -> tuple[Path, Path]:
+    same = {"traces": ("lte/a",), "clips": ("anna",), "seeds": (1, 2, 3), "duration_s": 10.0}
+    return (
+        write_run(tmp_path / "simulated", controllers=("fixed",), **same),
+        write_run(tmp_path / "called", controllers=("gcc",), **same),
+    )
+
+
+def test_the_difference_is_called_less_simulated_within_its_interval(tmp_path: Path):
+    simulated, called = folders(tmp_path)
+    for column, before, after, difference in gap.compare(simulated, called):
+        if before.mean is None or after.mean is None:
+            assert difference.mean is None, column
+            continue
+        assert difference.mean == pytest.approx(after.mean - before.mean, abs=1e-9 * max(1.0, abs(after.mean))), column
+        assert difference.low <= difference.mean <= difference.high, column
+
+
+def test_a_run_differs_from_itself_by_nothing(tmp_path: Path):
+    simulated, _ = folders(tmp_path)
+    for column, _, _, difference in gap.compare(simulated, simulated):
+        assert difference.mean in (0, None), column
+
+
+def test_the_page_has_the_table_and_a_line_of_every_call(tmp_path: Path):
+    simulated, called = folders(tmp_path)
+    found = gap.Gap(simulated, called, gap.compare(simulated, called))
+    text = gap.page(found, "a <scenario>")
+    assert "a &lt;scenario&gt;" in text
+    assert text.count("<polyline") == 2 * 3 * len(gap.LINES)
+    assert len(gap.text_rows(found)) == len(gap.FIGURES)
