@@ -5,7 +5,7 @@ use crate::clock::Clock;
 use crate::driver::Driver;
 use crate::error::Error;
 use crate::lateness::LatenessFigures;
-use crate::link::{Datagram, Link};
+use crate::link::{Datagram, Ends, Link};
 use crate::mail::Mail;
 use crate::peer::Peer;
 use crate::sdp::Answer;
@@ -14,7 +14,7 @@ use legato_path::Path;
 use legato_trace::{CallFacts, FrameDecoded, LogLevel, Record, Recorder, Summary, TraceSink};
 use legato_units::{DataRate, TimeDelta, Timestamp};
 use std::collections::BTreeMap;
-use std::net::{IpAddr, Ipv4Addr, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::mpsc;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -65,6 +65,8 @@ pub struct CallReport {
     pub odd_sizes: u64,
     /// Packets that str0m numbered otherwise than the sender: none, or feedback means nothing.
     pub misnumbered: u64,
+    /// Datagrams that came to the socket and were no part of the call.
+    pub unreadable: u64,
     /// The call was stopped before its time.
     pub stopped: bool,
     /// When media ended.
@@ -94,10 +96,7 @@ pub(crate) struct Outcome {
 /// A call under way; it ends when this is dropped.
 pub struct Call {
     offer: String,
-    mail: mpsc::Sender<Mail>,
-    progress: Arc<Mutex<Progress>>,
-    clock: Arc<Mutex<Clock>>,
-    thread: Option<JoinHandle<Result<Outcome, Error>>>,
+    thread: CallThread,
 }
 
 impl Call {
@@ -108,39 +107,24 @@ impl Call {
 
     /// As [`Call::open`], on another interface.
     pub fn open_at(setup: CallSetup, interface: IpAddr) -> Result<Self, Error> {
-        let refused = |error: std::io::Error| Error::System(format!("a socket on {interface}: {error}"));
-        let socket = UdpSocket::bind((interface, 0)).map_err(refused)?;
-        let local = socket.local_addr().map_err(refused)?;
+        let (socket, local) = bind(interface)?;
         let base = Clock::starting_now();
         let mut peer = Peer::new(local, base)?;
         let offer = peer.offer();
-        let (mail, inbox) = mpsc::channel();
         let CallSetup { sender, camera, forward, reverse, duration, turns, level } = setup;
-        let (frames, camera) = camera.start(mail.clone())?;
-        let link = Link::start(socket, forward, reverse, mail.clone())?;
-        let progress = Arc::new(Mutex::new(Progress::default()));
-        let clock = Arc::new(Mutex::new(base));
-        let driver = Driver {
-            sender,
-            peer,
-            frames,
-            link,
-            clock: base,
-            end: Timestamp::ZERO + duration,
-            turns,
-            level,
-            progress: Arc::clone(&progress),
-            shared_clock: Arc::clone(&clock),
-        };
-        let work = move || {
-            let outcome = driver.run(&inbox);
-            // The sender, and with it the camera's encoder, is gone by now.
-            let _ = camera.join();
-            outcome
-        };
-        let started = thread::Builder::new().name("legato-call".to_owned()).spawn(work);
-        let thread = Some(started.map_err(|error| Error::System(format!("the call's thread: {error}")))?);
-        Ok(Self { offer, mail, progress, clock, thread })
+        let thread = CallThread::start(base, |mail, inbox, progress, shared_clock| {
+            let (frames, camera) = camera.start(mail.clone())?;
+            let link = Link::start(Ends::Endpoint(socket), forward, reverse, mail)?;
+            let end = Timestamp::ZERO + duration;
+            let driver = Driver { sender, peer, frames, link, clock: base, end, turns, level, progress, shared_clock };
+            Ok(move || {
+                let outcome = driver.run(&inbox);
+                // The sender, and with it the camera's encoder, is gone by now.
+                let _ = camera.join();
+                outcome
+            })
+        })?;
+        Ok(Self { offer, thread })
     }
 
     /// The offer, for the other end.
@@ -150,27 +134,86 @@ impl Call {
 
     /// The other end's answer: connect, and begin.
     pub fn answer(&self, sdp: &str) -> Result<(), Error> {
-        let answer = Box::new(Answer::parse(sdp)?);
-        self.mail.send(Mail::Answer(answer)).map_err(|_| Error::Connection("the call is over".to_owned()))
+        self.thread.send(Mail::Answer(Box::new(Answer::parse(sdp)?)))
     }
 
     /// How far it is.
+    pub fn progress(&self) -> Progress {
+        self.thread.progress()
+    }
+
+    /// The call's time; before its media began, time since it was set up.
+    pub fn now(&self) -> Timestamp {
+        self.thread.now()
+    }
+
+    /// End it before its time.
+    pub fn stop(&self) {
+        self.thread.stop();
+    }
+
+    /// Wait for the end and make the figures, with what the other end has told of the frames it showed.
+    pub fn finish(self, shown: &[ShownFrame]) -> Result<(Summary, Recorder, CallReport), Error> {
+        self.thread.finish(shown)
+    }
+}
+
+/// A socket at any free port, and where it is.
+pub(crate) fn bind(interface: IpAddr) -> Result<(UdpSocket, SocketAddr), Error> {
+    let refused = |error: std::io::Error| Error::System(format!("a socket on {interface}: {error}"));
+    let socket = UdpSocket::bind((interface, 0)).map_err(refused)?;
+    let local = socket.local_addr().map_err(refused)?;
+    Ok((socket, local))
+}
+
+/// The thread that drives a call, as its owner sees it. It ends when this is dropped.
+pub(crate) struct CallThread {
+    mail: mpsc::Sender<Mail>,
+    progress: Arc<Mutex<Progress>>,
+    clock: Arc<Mutex<Clock>>,
+    thread: Option<JoinHandle<Result<Outcome, Error>>>,
+}
+
+impl CallThread {
+    /// `set_up` makes the thread's work out of where mail goes and comes from, and of what the thread tells.
+    pub fn start<Work>(
+        clock: Clock,
+        set_up: impl FnOnce(
+            mpsc::Sender<Mail>,
+            mpsc::Receiver<Mail>,
+            Arc<Mutex<Progress>>,
+            Arc<Mutex<Clock>>,
+        ) -> Result<Work, Error>,
+    ) -> Result<Self, Error>
+    where
+        Work: FnOnce() -> Result<Outcome, Error> + Send + 'static,
+    {
+        let (mail, inbox) = mpsc::channel();
+        let progress = Arc::new(Mutex::new(Progress::default()));
+        let clock = Arc::new(Mutex::new(clock));
+        let work = set_up(mail.clone(), inbox, Arc::clone(&progress), Arc::clone(&clock))?;
+        let started = thread::Builder::new().name("legato-call".to_owned()).spawn(work);
+        let thread = Some(started.map_err(|error| Error::System(format!("the call's thread: {error}")))?);
+        Ok(Self { mail, progress, clock, thread })
+    }
+
+    pub fn send(&self, mail: Mail) -> Result<(), Error> {
+        self.mail.send(mail).map_err(|_| Error::Connection("the call is over".to_owned()))
+    }
+
     pub fn progress(&self) -> Progress {
         let progress = *self.progress.lock().unwrap_or_else(PoisonError::into_inner);
         Progress { over: progress.over || self.thread.as_ref().is_none_or(JoinHandle::is_finished), ..progress }
     }
 
-    /// The call's time; before its media began, time since it was set up.
     pub fn now(&self) -> Timestamp {
         self.clock.lock().unwrap_or_else(PoisonError::into_inner).now()
     }
 
-    /// End it before its time.
     pub fn stop(&self) {
         let _ = self.mail.send(Mail::Stop);
     }
 
-    /// Wait for the end and make the figures, with what the other end has told of the frames it showed.
     pub fn finish(mut self, shown: &[ShownFrame]) -> Result<(Summary, Recorder, CallReport), Error> {
         let thread = self.thread.take().ok_or_else(|| Error::System("the call was finished before".to_owned()))?;
         let died = |_| Error::System("the call's thread died: this is a bug in Legato".to_owned());
@@ -181,7 +224,7 @@ impl Call {
     }
 }
 
-impl Drop for Call {
+impl Drop for CallThread {
     fn drop(&mut self) {
         self.stop();
         if let Some(thread) = self.thread.take() {

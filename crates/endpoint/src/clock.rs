@@ -20,6 +20,11 @@ impl Clock {
         Self { epoch: Instant::now() }
     }
 
+    /// A clock that shows zero at `instant`.
+    pub fn starting_at(instant: Instant) -> Self {
+        Self { epoch: instant }
+    }
+
     /// What it shows; negative before its epoch.
     #[expect(clippy::disallowed_methods, reason = "the one place that reads a clock")]
     pub fn now(&self) -> Timestamp {

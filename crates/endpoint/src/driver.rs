@@ -109,7 +109,7 @@ impl Driver {
                     self.peer.answer(&answer)?;
                     answered = Some(now);
                 }
-                Ok(Mail::Datagram { bytes, peer, .. }) => self.peer.receive(self.clock.instant(now), &bytes, peer)?,
+                Ok(Mail::Datagram { bytes, peer, .. }) => self.peer.receive(self.clock.instant(now), &bytes, peer),
                 Ok(Mail::Stop) | Err(RecvTimeoutError::Disconnected) => {
                     return Err(Error::Connection("stopped before media began".to_owned()));
                 }
@@ -185,7 +185,8 @@ impl Running {
                 self.recorder.record(now, &Record::PacketDropped { transport_seq, departure, reason });
             }
             Mail::Sample(sample) => self.sample(sample),
-            Mail::Answer(_) | Mail::Stop => {}
+            // The others are of calls between others.
+            _ => {}
         }
         Ok(())
     }
@@ -197,7 +198,7 @@ impl Running {
         peer: SocketAddr,
         entered: Timestamp,
     ) -> Result<(), Error> {
-        self.driver.peer.receive(self.driver.clock.instant(now), bytes, peer)?;
+        self.driver.peer.receive(self.driver.clock.instant(now), bytes, peer);
         for received in self.drain_peer(None)? {
             let Received { bytes, nacked, keyframe } = received;
             let size_bytes = rtcp_wire_size(bytes.len()).as_bytes() as u32;
@@ -322,11 +323,11 @@ impl Running {
     fn finish(self, now: Timestamp) -> Outcome {
         let Self { driver, recorder, report, numbers, capacity: (sum, bins), .. } = self;
         let end = now.min(driver.end).max(Timestamp::ZERO + SERIES_INTERVAL);
-        let odd_sizes = driver.peer.odd_sizes;
+        let (odd_sizes, unreadable) = (driver.peer.odd_sizes, driver.peer.unreadable);
         let lateness = driver.link.finish().figures();
         Outcome {
             recorder,
-            report: CallReport { lateness, odd_sizes, end, ..report },
+            report: CallReport { lateness, odd_sizes, unreadable, end, ..report },
             capacity_mean: (bins > 0).then(|| DataRate::from_bps((sum / u128::from(bins)) as u64)),
             numbers,
         }

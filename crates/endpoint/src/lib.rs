@@ -21,6 +21,7 @@ mod link;
 mod mail;
 mod peer;
 mod pictures;
+mod relay;
 mod rtcp_bytes;
 mod sdp;
 
@@ -30,4 +31,5 @@ pub use clock::Clock;
 pub use error::Error;
 pub use lateness::{Lateness, LatenessFigures};
 pub use link::Datagram;
-pub use pictures::PictureSource;
+pub use pictures::{PictureSource, write_y4m};
+pub use relay::{Relay, RelaySetup};

@@ -1,7 +1,8 @@
 //! The emulated network of a call: one thread with two paths of `legato_path`, forward and reverse, between the
-//! endpoint's socket and the endpoint itself. Needs no privilege and no support of the operating system.
+//! endpoint's socket and the endpoint itself, or between two sockets that others send to. Needs no privilege and no
+//! support of the operating system.
 //!
-//! A reader thread stamps what comes in. Until the call's media begin, datagrams pass as they come, so that
+//! Reader threads stamp what comes in. Until the call's media begin, datagrams pass as they come, so that
 //! setting the connection up takes nothing off a trace; from then on everything crosses the paths: media, RTCP,
 //! and what little STUN there is. What a path decides is the moment of release; how much later the thread really
 //! let go, and how late it put the packet on the path before that, is kept in [`Lateness`].
@@ -14,10 +15,11 @@ use legato_media::packetizer::IP_UDP_BYTES;
 use legato_path::{Packet, Path};
 use legato_trace::SERIES_INTERVAL;
 use legato_units::{DataRate, DataSize, Ecn, TimeDelta, Timestamp};
+use legato_wire::rtp::{self, ExtensionIds};
 use std::net::{SocketAddr, UdpSocket};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -35,19 +37,33 @@ pub struct Datagram {
     media: Option<Media>,
 }
 
+/// What is at the ends of the paths.
+pub enum Ends {
+    /// The endpoint itself sends and is sent to; who is at the other end is reached by this socket.
+    Endpoint(UdpSocket),
+    /// Others, each of whom takes one socket for the other. Media are what is RTP on its way from `near` to `far`,
+    /// numbered as it comes, and the first of it is the begin.
+    Others {
+        /// Media come in here.
+        near: UdpSocket,
+        /// And go out here.
+        far: UdpSocket,
+    },
+}
+
 /// The handle of the link's threads; they end when it is dropped.
 pub struct Link {
     orders: Sender<Order>,
     stop: Arc<AtomicBool>,
-    reader: Option<JoinHandle<()>>,
+    readers: Vec<JoinHandle<()>>,
     worker: Option<JoinHandle<Lateness>>,
 }
 
 enum Order {
     /// The endpoint sends.
-    Up(Datagram),
-    /// The socket received.
-    Down(Datagram, Clock),
+    Send(Datagram),
+    /// A socket received, at a time by this clock; forward (true) or back.
+    Received(Datagram, Clock, bool),
     /// Media begin: this clock is the call's.
     Start(Clock),
     Stop,
@@ -72,21 +88,36 @@ const MAX_DATAGRAM_BYTES: usize = 2_048;
 impl Link {
     /// Start the threads. Word of what passes goes to `mail`.
     pub fn start(
-        socket: UdpSocket,
+        ends: Ends,
         forward: Path<Datagram>,
         reverse: Path<Datagram>,
         mail: Sender<Mail>,
     ) -> Result<Self, Error> {
         let failed = |error: std::io::Error| Error::System(format!("the link's socket: {error}"));
-        socket.set_read_timeout(Some(READ_TIMEOUT)).map_err(failed)?;
-        let receiving = socket.try_clone().map_err(failed)?;
         let (orders, inbox) = channel();
         let stop = Arc::new(AtomicBool::new(false));
-        let (told, read) = (orders.clone(), Arc::clone(&stop));
-        let spawn = |name: &str| thread::Builder::new().name(name.to_owned());
-        let reader = spawn("legato-reader").spawn(move || read_socket(&receiving, &told, &read)).map_err(failed)?;
+        let mut readers = Vec::new();
+        // A socket both ways: who has spoken to it is spoken to.
+        let mut open = |socket: UdpSocket, forward: bool| {
+            socket.set_read_timeout(Some(READ_TIMEOUT)).map_err(failed)?;
+            let behind = Behind::default();
+            let (receiving, told) = (socket.try_clone().map_err(failed)?, orders.clone());
+            let (learned, stop) = (Arc::clone(&behind), Arc::clone(&stop));
+            let reader = thread::Builder::new().name("legato-reader".to_owned());
+            let work = move || read_socket(&receiving, &told, forward, &learned, &stop);
+            readers.push(reader.spawn(work).map_err(failed)?);
+            Ok::<_, Error>(Exit { socket, behind })
+        };
+        let (forward_exit, reverse_exit) = match ends {
+            Ends::Endpoint(socket) => (open(socket, false)?, None),
+            Ends::Others { near, far } => {
+                let near = open(near, true)?;
+                (open(far, false)?, Some(near))
+            }
+        };
         let worker = Worker {
-            socket,
+            forward_exit,
+            reverse_exit,
             forward: forward.with_drop_notices(),
             reverse,
             mail,
@@ -94,9 +125,11 @@ impl Link {
             clock: None,
             last: Timestamp::ZERO,
             next_sample: Timestamp::MAX,
+            next_seq: 0,
         };
-        let worker = spawn("legato-link").spawn(move || worker.run(&inbox)).map_err(failed)?;
-        Ok(Self { orders, stop, reader: Some(reader), worker: Some(worker) })
+        let thread = thread::Builder::new().name("legato-link".to_owned());
+        let worker = thread.spawn(move || worker.run(&inbox)).map_err(failed)?;
+        Ok(Self { orders, stop, readers, worker: Some(worker) })
     }
 
     /// Media begin; `clock` shows the call's time.
@@ -107,7 +140,7 @@ impl Link {
 
     /// Send a datagram at `now`.
     pub fn send(&self, now: Timestamp, bytes: Vec<u8>, peer: SocketAddr, media: Option<Media>) {
-        let _ = self.orders.send(Order::Up(Datagram { bytes, entered: now, late: TimeDelta::ZERO, peer, media }));
+        let _ = self.orders.send(Order::Send(Datagram { bytes, entered: now, late: TimeDelta::ZERO, peer, media }));
     }
 
     /// End the threads; how late the link was.
@@ -119,7 +152,7 @@ impl Link {
         self.stop.store(true, Ordering::Relaxed);
         let _ = self.orders.send(Order::Stop);
         let lateness = self.worker.take().and_then(|worker| worker.join().ok());
-        if let Some(reader) = self.reader.take() {
+        for reader in self.readers.drain(..) {
             let _ = reader.join();
         }
         lateness
@@ -132,22 +165,42 @@ impl Drop for Link {
     }
 }
 
-fn read_socket(socket: &UdpSocket, orders: &Sender<Order>, stop: &AtomicBool) {
+/// Who is behind a socket: whoever spoke STUN to it last. Junk moves no call elsewhere.
+type Behind = Arc<Mutex<Option<SocketAddr>>>;
+
+/// A way out of the link.
+struct Exit {
+    socket: UdpSocket,
+    behind: Behind,
+}
+
+fn read_socket(socket: &UdpSocket, orders: &Sender<Order>, forward: bool, behind: &Behind, stop: &AtomicBool) {
     let clock = Clock::starting_now();
     let mut buffer = [0; MAX_DATAGRAM_BYTES];
     while !stop.load(Ordering::Relaxed) {
         // A time-out, or word that the last datagram met a closed port: neither is the end.
         let Ok((length, peer)) = socket.recv_from(&mut buffer) else { continue };
         let (bytes, entered) = (buffer[..length].to_vec(), clock.now());
+        if is_stun(&bytes) {
+            *behind.lock().unwrap_or_else(PoisonError::into_inner) = Some(peer);
+        }
         let datagram = Datagram { bytes, entered, late: TimeDelta::ZERO, peer, media: None };
-        if orders.send(Order::Down(datagram, clock)).is_err() {
+        if orders.send(Order::Received(datagram, clock, forward)).is_err() {
             return;
         }
     }
 }
 
+/// RFC 8489 §5: two zero bits, and the magic cookie.
+fn is_stun(bytes: &[u8]) -> bool {
+    matches!(bytes, [0..=3, _, _, _, 0x21, 0x12, 0xa4, 0x42, ..])
+}
+
 struct Worker {
-    socket: UdpSocket,
+    /// Where what the forward path lets go leaves: to the datagram's peer, or, between others, to who is behind it.
+    forward_exit: Exit,
+    /// The same of the reverse path, between others; else the endpoint gets it by mail.
+    reverse_exit: Option<Exit>,
     forward: Path<Datagram>,
     reverse: Path<Datagram>,
     mail: Sender<Mail>,
@@ -157,6 +210,8 @@ struct Worker {
     /// Paths are never told an earlier time.
     last: Timestamp,
     next_sample: Timestamp,
+    /// Of media between others.
+    next_seq: u64,
 }
 
 impl Worker {
@@ -172,12 +227,9 @@ impl Worker {
             // All that wait go in before anything is let go: a path cannot be told of an earlier time any more.
             loop {
                 match order {
-                    Ok(Order::Up(datagram)) => self.enter(datagram, true),
-                    Ok(Order::Down(datagram, clock)) => self.come_in(datagram, clock),
-                    Ok(Order::Start(clock)) => {
-                        self.clock = Some(clock);
-                        self.next_sample = Timestamp::ZERO + SERIES_INTERVAL;
-                    }
+                    Ok(Order::Send(datagram)) => self.enter(datagram, true),
+                    Ok(Order::Received(datagram, clock, forward)) => self.come_in(datagram, clock, forward),
+                    Ok(Order::Start(clock)) => self.begin(clock),
                     Err(RecvTimeoutError::Timeout) => break,
                     Ok(Order::Stop) | Err(RecvTimeoutError::Disconnected) => return self.lateness,
                 }
@@ -194,11 +246,33 @@ impl Worker {
         arrivals.into_iter().flatten().fold(self.next_sample, Timestamp::min)
     }
 
-    fn come_in(&mut self, mut datagram: Datagram, clock: Clock) {
+    fn begin(&mut self, clock: Clock) {
+        self.clock = Some(clock);
+        self.next_sample = Timestamp::ZERO + SERIES_INTERVAL;
+    }
+
+    fn come_in(&mut self, mut datagram: Datagram, clock: Clock, forward: bool) {
+        let header = if forward && self.reverse_exit.is_some() { media_header(&datagram.bytes) } else { None };
+        if header.is_some() && self.clock.is_none() {
+            let own = Clock::starting_at(clock.instant(datagram.entered));
+            self.begin(own);
+            let _ = self.mail.send(Mail::Begun(own));
+        }
         if let Some(own) = self.clock {
             datagram.entered = own.at(clock.instant(datagram.entered));
         }
-        self.enter(datagram, false);
+        if let Some(header) = header {
+            let size_bytes = (datagram.bytes.len() + usize::from(IP_UDP_BYTES)) as u16;
+            let media = Media { transport_seq: self.next_seq, size_bytes, departure: datagram.entered };
+            self.next_seq += 1;
+            datagram.media = Some(media);
+            let _ = self.mail.send(Mail::Sent(media, header));
+        }
+        if self.reverse_exit.is_some() && !forward && matches!(datagram.bytes[..], [128..=191, 192..=223, ..]) {
+            let size_bytes = (datagram.bytes.len() + usize::from(IP_UDP_BYTES)) as u32;
+            let _ = self.mail.send(Mail::FeedbackSent(datagram.entered, size_bytes));
+        }
+        self.enter(datagram, forward);
     }
 
     fn enter(&mut self, mut datagram: Datagram, forward: bool) {
@@ -254,12 +328,37 @@ impl Worker {
     }
 
     fn put_out(&self, datagram: &Datagram) {
-        // What the network refuses is lost, as on any other.
-        let _ = self.socket.send_to(&datagram.bytes, datagram.peer);
+        if self.reverse_exit.is_some() {
+            self.forward_exit.put_out(&datagram.bytes);
+        } else {
+            // What the network refuses is lost, as on any other.
+            let _ = self.forward_exit.socket.send_to(&datagram.bytes, datagram.peer);
+        }
     }
 
     fn hand_in(&self, datagram: Datagram) {
         let Datagram { bytes, entered, peer, .. } = datagram;
-        let _ = self.mail.send(Mail::Datagram { bytes, peer, entered });
+        if let Some(exit) = &self.reverse_exit {
+            exit.put_out(&bytes);
+        } else {
+            let _ = self.mail.send(Mail::Datagram { bytes, peer, entered });
+        }
     }
+}
+
+impl Exit {
+    /// To who is behind it; before anyone has spoken from there, to nobody.
+    fn put_out(&self, bytes: &[u8]) {
+        if let Some(peer) = *self.behind.lock().unwrap_or_else(PoisonError::into_inner) {
+            let _ = self.socket.send_to(bytes, peer);
+        }
+    }
+}
+
+/// The clear header of a media packet; `None`: RTCP, STUN, DTLS or nothing known.
+fn media_header(bytes: &[u8]) -> Option<rtp::Header> {
+    // RFC 7983 and RFC 5761: what begins so is RTP or RTCP, and these payload types would be RTCP's.
+    let is_rtp = matches!(bytes, [128..=191, second, ..] if !(64..96).contains(&(second & 0x7f)));
+    let ids = ExtensionIds { transport_seq: None, absolute_send_time: None };
+    is_rtp.then(|| rtp::Packet::parse(bytes, &ids).ok()).flatten().map(|packet| packet.header)
 }

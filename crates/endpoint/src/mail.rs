@@ -1,9 +1,11 @@
 //! What reaches the thread of a call from those beside it: one queue, so that one wait is enough.
 
+use crate::clock::Clock;
 use crate::link::LinkSample;
 use crate::sdp::Answer;
 use legato_media::EncodedFrame;
-use legato_units::Timestamp;
+use legato_units::{DataRate, Timestamp};
+use legato_wire::rtp;
 use std::net::SocketAddr;
 
 /// A media packet on the forward path.
@@ -24,6 +26,8 @@ pub enum Mail {
     Answer(Box<Answer>),
     /// A media packet came out of the forward path.
     Arrived(Media, Timestamp),
+    /// Media between others have begun; the call's clock.
+    Begun(Clock),
     /// A datagram came out of the reverse path.
     Datagram {
         /// Its bytes.
@@ -37,8 +41,16 @@ pub enum Mail {
     Dropped(Media, &'static str),
     /// The encoder is done with the picture captured then, or failed.
     Encoded(Result<(EncodedFrame, Timestamp), String>),
+    /// RTCP between others went into the reverse path; bytes on the wire.
+    FeedbackSent(Timestamp, u32),
+    /// Payload types of retransmission between others.
+    RepairTypes(Vec<u8>),
     /// Another 100 ms of the link have passed.
     Sample(LinkSample),
+    /// A media packet between others went into the forward path.
+    Sent(Media, rtp::Header),
     /// End the call.
     Stop,
+    /// What the sender between others aims at.
+    Target(DataRate),
 }

@@ -34,6 +34,8 @@ pub struct Peer {
     rtcp: RtcpBytes,
     /// Packets whose size on the wire was not the one the sender counted.
     pub odd_sizes: u64,
+    /// Datagrams that were no part of the call.
+    pub unreadable: u64,
 }
 
 /// What a connection wants done, or says.
@@ -79,7 +81,7 @@ impl Peer {
             api.declare_stream_tx(Ssrc::from(ssrc), None, mid, None);
         }
         let rtcp = RtcpBytes::counting_from(clock.instant(clock.now()));
-        Ok(Self { rtc, local, rtx_seq: 0, rtcp, odd_sizes: 0 })
+        Ok(Self { rtc, local, rtx_seq: 0, rtcp, odd_sizes: 0, unreadable: 0 })
     }
 
     /// What to offer the other end.
@@ -115,14 +117,17 @@ impl Peer {
         self.rtc.handle_input(Input::Timeout(now)).map_err(|error| lost(&error))
     }
 
-    /// A datagram came. Foreign bytes: what cannot be read is ignored.
-    pub fn receive(&mut self, now: Instant, bytes: &[u8], from: SocketAddr) -> Result<(), Error> {
-        let Ok(received) = Receive::new(Protocol::Udp, from, self.local, bytes) else { return Ok(()) };
+    /// A datagram came. Anyone may have sent it, so nothing in it ends the call: what cannot be read is dropped
+    /// (RFC 6347 §4.1.2.7 has it so for DTLS), and a certificate that is not the answer's is told by the next poll.
+    pub fn receive(&mut self, now: Instant, bytes: &[u8], from: SocketAddr) {
+        let Ok(received) = Receive::new(Protocol::Udp, from, self.local, bytes) else {
+            self.unreadable += 1;
+            return;
+        };
         let input = Input::Receive(now, received);
-        if !self.rtc.accepts(&input) {
-            return Ok(());
+        if !self.rtc.accepts(&input) || self.rtc.handle_input(input).is_err() {
+            self.unreadable += 1;
         }
-        self.rtc.handle_input(input).map_err(|error| lost(&error))
     }
 
     /// Have a packet encrypted; it comes out of the next [`Peer::poll`]. `payload` is what it carries, its own

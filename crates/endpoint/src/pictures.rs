@@ -10,7 +10,7 @@
 use crate::error::Error;
 use legato_media::FrameRate;
 use std::fs::File;
-use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
+use std::io::{BufRead, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 /// Which pictures a call sends.
@@ -85,6 +85,22 @@ impl Pictures {
         stamp(picture, usize::from(self.width), frame);
         Ok(())
     }
+}
+
+/// Write the first `frames` pictures of a source as a Y4M file.
+pub fn write_y4m(source: &PictureSource, frames: u64, path: &Path) -> Result<(), Error> {
+    let failed = |error: std::io::Error| Error::Pictures(format!("{}: {error}", path.display()));
+    let mut pictures = Pictures::open(source)?;
+    let mut file = BufWriter::with_capacity(1 << 20, File::create(path).map_err(failed)?);
+    let Pictures { width, height, frame_rate, .. } = pictures;
+    let (per, seconds) = frame_rate.as_ratio();
+    writeln!(file, "YUV4MPEG2 W{width} H{height} F{per}:{seconds} Ip A1:1 C420jpeg").map_err(failed)?;
+    let mut picture = Vec::new();
+    for frame in 0..frames {
+        pictures.draw(frame, &mut picture)?;
+        file.write_all(b"FRAME\n").and_then(|()| file.write_all(&picture)).map_err(failed)?;
+    }
+    file.flush().map_err(failed)
 }
 
 /// Squares of the stamp: 32 bits of frame number, most significant first …
@@ -353,6 +369,22 @@ mod tests {
         let mut cut = Pictures::open(&PictureSource::Y4m(path.clone())).unwrap();
         cut.draw(0, &mut Vec::new()).unwrap();
         assert!(cut.draw(1, &mut Vec::new()).unwrap_err().to_string().ends_with("a picture is cut off"));
+        std::fs::remove_file(&path).unwrap();
+    }
+
+    #[test]
+    fn a_written_clip_is_the_source() {
+        let source = PictureSource::Generated { width: 320, height: 180, frame_rate: FrameRate::THIRTY };
+        let path = std::env::temp_dir().join(format!("legato-written-{}.y4m", std::process::id()));
+        write_y4m(&source, 3, &path).unwrap();
+        let mut written = Pictures::open(&PictureSource::Y4m(path.clone())).unwrap();
+        assert_eq!((written.width, written.height, written.frame_rate), (320, 180, FrameRate::THIRTY));
+        let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+        for frame in 0..3 {
+            written.draw(frame, &mut theirs).unwrap();
+        }
+        Pictures::open(&source).unwrap().draw(2, &mut ours).unwrap();
+        assert!(ours == theirs);
         std::fs::remove_file(&path).unwrap();
     }
 

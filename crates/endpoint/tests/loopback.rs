@@ -16,7 +16,7 @@ use legato_path::queue::QueueLimit;
 use legato_path::stage::{Bottleneck, Propagation};
 use legato_trace::{LogLevel, Recorder, Summary};
 use legato_units::{DataRate, Ecn, TimeDelta, Timestamp};
-use std::net::UdpSocket;
+use std::net::{SocketAddr, UdpSocket};
 use std::time::Duration;
 use str0m::change::SdpOffer;
 use str0m::net::{Protocol, Receive};
@@ -169,4 +169,84 @@ fn an_end_with_another_certificate_is_refused() {
     other.run(|| call.progress().over);
     let error = call.finish(&[]).err().unwrap().to_string();
     assert!(error.contains("fingerprint"), "{error}");
+}
+
+/// A link of 2 Mbit/s and 20 ms each way.
+fn plain_link() -> Path<Datagram> {
+    let link = LinkCapacity::constant(DataRate::from_mbps(2));
+    Path::new([
+        Bottleneck::new(link, QueueLimit::Packets(100)).into(),
+        Propagation::fixed(TimeDelta::from_millis(20)).into(),
+    ])
+}
+
+fn address_in(offer: &str) -> SocketAddr {
+    let line = offer.lines().find(|line| line.starts_with("a=candidate:")).unwrap();
+    let fields: Vec<_> = line.split(' ').collect();
+    format!("{}:{}", fields[4], fields[5]).parse().unwrap()
+}
+
+/// Datagrams that look like STUN, DTLS, RTP, RTCP or nothing, and are none.
+fn malformed(number: u32) -> Vec<u8> {
+    let mut state = number.wrapping_mul(2_654_435_761);
+    let mut next = || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (state >> 24) as u8
+    };
+    let length = [0, 1, 3, 4, 11, 12, 19, 20, 21, 60, 400, 1_500][number as usize % 12];
+    let mut bytes: Vec<u8> = (0..length).map(|_| next()).collect();
+    let heads: [&[u8]; 8] = [
+        &[0, 1, 0, 8, 0x21, 0x12, 0xa4, 0x42],
+        &[1, 1, 255, 255, 0x21, 0x12, 0xa4, 0x42],
+        &[22, 254, 253, 0, 0, 0, 0, 0, 0, 0, 0, 255, 255],
+        &[21, 254, 253, 0, 1, 0, 0, 0, 0, 0, 0, 0, 2, 2, 40],
+        &[0x90, 102, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1, 0xbe, 0xde, 255, 255],
+        &[0x8f, 205, 255, 255],
+        &[0xaf, 201, 0, 0],
+        &[77],
+    ];
+    let head = heads[number as usize % 8];
+    let shared = head.len().min(bytes.len());
+    bytes[..shared].copy_from_slice(&head[..shared]);
+    bytes
+}
+
+#[test]
+fn a_thousand_malformed_datagrams_from_peer_and_stranger_change_nothing() {
+    let call = Call::open(setup(plain_link(), 500_000, TimeDelta::from_secs(4))).unwrap();
+    let at = address_in(call.offer());
+    let (mut other, answer) = Other::answering(call.offer());
+    let (as_peer, stranger) = (other.socket.try_clone().unwrap(), UdpSocket::bind("127.0.0.1:0").unwrap());
+    // Before the answer nobody but strangers can send.
+    (0..50).for_each(|number| drop(stranger.send_to(&malformed(number), at)));
+    call.answer(&answer).unwrap();
+    let mut number = 50;
+    other.run(|| {
+        for _ in 0..2 {
+            if number < 1_050 {
+                let from = if number % 3 == 0 { &stranger } else { &as_peer };
+                let _ = from.send_to(&malformed(number), at);
+                number += 1;
+            }
+        }
+        call.progress().over
+    });
+    let (summary, _, report) = call.finish(&[]).unwrap();
+    assert_eq!((number, report.misnumbered, report.stopped), (1_050, 0, false));
+    assert!(report.unreadable > 500, "{}", report.unreadable);
+    assert!((summary.sending_rate_bps - 500e3).abs() < 100e3 && other.video > 150, "{}", summary.sending_rate_bps);
+    assert!(summary.feedback_rate_bps > 0.0);
+}
+
+#[test]
+fn a_peer_that_goes_away_ends_the_call_with_one_line_and_frees_the_port() {
+    let call = Call::open(setup(plain_link(), 300_000, TimeDelta::from_secs(120))).unwrap();
+    let at = address_in(call.offer());
+    let (mut other, answer) = Other::answering(call.offer());
+    call.answer(&answer).unwrap();
+    other.run(|| call.progress().time > TimeDelta::from_secs(1));
+    drop(other);
+    let error = call.finish(&[]).err().unwrap().to_string();
+    assert!(error.starts_with("the other end no longer answers") && !error.contains('\n'), "{error}");
+    UdpSocket::bind(at).unwrap();
 }

@@ -22,6 +22,11 @@ impl FrameRate {
     /// 30 frames per second.
     pub const THIRTY: Self = Self { frames: 30, seconds: 1 };
 
+    /// So many pictures in so many seconds.
+    pub const fn as_ratio(self) -> (u32, u32) {
+        (self.frames, self.seconds)
+    }
+
     /// Frames per second.
     pub fn as_f64(self) -> f64 {
         f64::from(self.frames) / f64::from(self.seconds)

@@ -2,14 +2,17 @@
 //! run folder. Python plays the signalling between the two ends, and brings what the other end tells of frames.
 
 use crate::error::{call_error, sim_error};
-use legato_endpoint::{Call, CallReport, CallSetup, Camera, Datagram, PictureSource, ShownFrame};
+use legato_control::RateLimits;
+use legato_endpoint::{
+    Call, CallReport, CallSetup, Camera, Datagram, PictureSource, Progress, Relay, RelaySetup, ShownFrame, write_y4m,
+};
 use legato_media::FrameRate;
-use legato_sim::{LiveCall, LiveVideo, Plan, open_live_folder, write_live};
-use legato_trace::CallLabels;
-use legato_units::{TimeDelta, Timestamp};
+use legato_sim::{LiveCall, LiveLink, LiveVideo, Plan, open_live_folder, write_live};
+use legato_trace::{CallLabels, Recorder, Summary};
+use legato_units::{DataRate, TimeDelta, Timestamp};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// One call with a peer that Python brings.
 #[pyclass(module = "legato._core")]
@@ -57,11 +60,7 @@ impl RealCall {
         py.detach(|| {
             let source = match clip {
                 Some(path) => PictureSource::Y4m(path),
-                None => {
-                    let refused = || call_error(format!("fps = {fps}: outside 1 to 60"));
-                    let frame_rate = FrameRate::new(fps, 1).filter(|_| fps <= 60).ok_or_else(refused)?;
-                    PictureSource::Generated { width, height, frame_rate }
-                }
+                None => generated(width, height, fps)?,
             };
             let (camera, encoder) = Camera::open(&source).map_err(call_error)?;
             let video = LiveVideo {
@@ -72,7 +71,8 @@ impl RealCall {
             };
             let loaded = Plan::parse(plan_json).and_then(|plan| plan.load()).map_err(sim_error)?;
             let live: LiveCall<Datagram> = loaded.live(session, video).map_err(sim_error)?;
-            let LiveCall { sender, forward, reverse, duration, turns, level, labels } = live;
+            let LiveCall { sender, turns, link } = live;
+            let LiveLink { forward, reverse, duration, level, labels, .. } = link;
             let setup = CallSetup { sender, camera, forward, reverse, duration, turns, level };
             let call = Some(Call::open(setup).map_err(call_error)?);
             Ok(Self { call, labels, duration, folder: out_dir })
@@ -88,13 +88,7 @@ impl RealCall {
     /// What names the call in tables: number, controller, trace, seed.
     #[getter]
     fn labels<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let labels = PyDict::new(py);
-        labels.set_item("call", self.labels.call)?;
-        labels.set_item("controller", &*self.labels.controller)?;
-        labels.set_item("trace", &*self.labels.trace)?;
-        labels.set_item("clip", &*self.labels.clip)?;
-        labels.set_item("seed", self.labels.seed)?;
-        Ok(labels)
+        describe_labels(py, &self.labels)
     }
 
     /// The offer, as a session description.
@@ -115,15 +109,7 @@ impl RealCall {
 
     /// How far it is: `connected`, `over`, `time_s`, `target_bps`, `sent_bytes`, `arrived_bytes`.
     fn progress<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let progress = self.call()?.progress();
-        let dict = PyDict::new(py);
-        dict.set_item("connected", progress.connected)?;
-        dict.set_item("over", progress.over)?;
-        dict.set_item("time_s", progress.time.as_secs_f64())?;
-        dict.set_item("target_bps", progress.target.as_bps())?;
-        dict.set_item("sent_bytes", progress.sent_bytes)?;
-        dict.set_item("arrived_bytes", progress.arrived_bytes)?;
-        Ok(dict)
+        describe_progress(py, self.call()?.progress())
     }
 
     /// End it before its time.
@@ -138,18 +124,8 @@ impl RealCall {
     fn finish<'py>(&mut self, py: Python<'py>, shown_ms: Vec<Shown>) -> PyResult<Bound<'py, PyDict>> {
         let call = self.call.take().ok_or_else(|| call_error("the call was finished before"))?;
         let report = py.detach(|| {
-            let at = |ms: f64| Timestamp::ZERO + TimeDelta::from_millis_f64(ms);
-            let shown: Vec<_> = shown_ms
-                .into_iter()
-                .map(|(rtp_timestamp, received_ms, shown_ms)| ShownFrame {
-                    rtp_timestamp,
-                    received: received_ms.map(at),
-                    shown: at(shown_ms),
-                })
-                .collect();
-            let (summary, recorder, report) = call.finish(&shown).map_err(call_error)?;
-            write_live(&self.folder, self.labels.clone(), summary, &recorder).map_err(sim_error)?;
-            Ok::<_, PyErr>(report)
+            let finished = call.finish(&shown_frames(shown_ms)).map_err(call_error)?;
+            write(&self.folder, &self.labels, finished)
         })?;
         describe(py, &report)
     }
@@ -159,6 +135,162 @@ impl RealCall {
     fn call(&self) -> PyResult<&Call> {
         self.call.as_ref().ok_or_else(|| call_error("the call is finished"))
     }
+}
+
+/// One call between two peers that Python brings, over a plan's link.
+#[pyclass(module = "legato._core")]
+pub struct RelayCall {
+    /// Until it is finished.
+    relay: Option<Relay>,
+    labels: CallLabels,
+    duration: TimeDelta,
+    limits: RateLimits,
+    folder: PathBuf,
+}
+
+#[pymethods]
+impl RelayCall {
+    /// Set up the link of call `session` of a plan between two sockets on the loopback interface. `clip`: what tables
+    /// call the pictures; `controller`, `encoder`: those of the sending peer.
+    #[new]
+    #[pyo3(signature = (plan_json, session, out_dir, *, clip, controller, encoder))]
+    fn new(
+        py: Python<'_>,
+        plan_json: &str,
+        session: u64,
+        out_dir: PathBuf,
+        clip: String,
+        controller: &str,
+        encoder: String,
+    ) -> PyResult<Self> {
+        py.detach(|| {
+            let loaded = Plan::parse(plan_json).and_then(|plan| plan.load()).map_err(sim_error)?;
+            let link: LiveLink<Datagram> = loaded.live_link(session, clip, encoder).map_err(sim_error)?;
+            let LiveLink { forward, reverse, duration, limits, level, labels } = link;
+            let relay = Relay::open(RelaySetup { forward, reverse, duration, level }).map_err(call_error)?;
+            let labels = CallLabels { controller: controller.into(), ..labels };
+            Ok(Self { relay: Some(relay), labels, duration, limits, folder: out_dir })
+        })
+    }
+
+    /// How long it is recorded, in s.
+    #[getter]
+    fn duration_s(&self) -> f64 {
+        self.duration.as_secs_f64()
+    }
+
+    /// Least, first and greatest target of the scenario, in bit/s.
+    #[getter]
+    fn limits_bps(&self) -> (u64, u64, u64) {
+        let RateLimits { min, start, max } = self.limits;
+        (min.as_bps(), start.as_bps(), max.as_bps())
+    }
+
+    /// What names the call in tables: number, controller, trace, seed.
+    #[getter]
+    fn labels<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        describe_labels(py, &self.labels)
+    }
+
+    /// The sending peer's offer, as the other is to see it.
+    fn pass_offer(&self, sdp: &str) -> PyResult<String> {
+        self.relay()?.pass_offer(sdp).map_err(call_error)
+    }
+
+    /// The other peer's answer, as the sending one is to see it.
+    fn pass_answer(&self, sdp: &str) -> PyResult<String> {
+        self.relay()?.pass_answer(sdp).map_err(call_error)
+    }
+
+    /// What the sending peer aims at from now on, in bit/s.
+    fn aims_at(&self, target_bps: u64) -> PyResult<()> {
+        self.relay()?.aims_at(DataRate::from_bps(target_bps));
+        Ok(())
+    }
+
+    /// The call's time in ms; before media began, since it was set up.
+    fn now_ms(&self) -> PyResult<f64> {
+        Ok(self.relay()?.now().as_millis_f64())
+    }
+
+    /// How far it is: `connected`, `over`, `time_s`, `target_bps`, `sent_bytes`, `arrived_bytes`.
+    fn progress<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        describe_progress(py, self.relay()?.progress())
+    }
+
+    /// End it before its time.
+    fn stop(&self) {
+        if let Some(relay) = &self.relay {
+            relay.stop();
+        }
+    }
+
+    /// As of `RealCall`.
+    fn finish<'py>(&mut self, py: Python<'py>, shown_ms: Vec<Shown>) -> PyResult<Bound<'py, PyDict>> {
+        let relay = self.relay.take().ok_or_else(|| call_error("the call was finished before"))?;
+        let report = py.detach(|| {
+            let finished = relay.finish(&shown_frames(shown_ms)).map_err(call_error)?;
+            write(&self.folder, &self.labels, finished)
+        })?;
+        describe(py, &report)
+    }
+}
+
+impl RelayCall {
+    fn relay(&self) -> PyResult<&Relay> {
+        self.relay.as_ref().ok_or_else(|| call_error("the call is finished"))
+    }
+}
+
+/// Write the first pictures of the generated scene as a Y4M file.
+#[pyfunction]
+pub fn write_scene(py: Python<'_>, path: PathBuf, width: u16, height: u16, fps: u32, frames: u64) -> PyResult<()> {
+    py.detach(|| write_y4m(&generated(width, height, fps)?, frames, &path).map_err(call_error))
+}
+
+fn generated(width: u16, height: u16, fps: u32) -> PyResult<PictureSource> {
+    let refused = || call_error(format!("fps = {fps}: outside 1 to 60"));
+    let frame_rate = FrameRate::new(fps, 1).filter(|_| fps <= 60).ok_or_else(refused)?;
+    Ok(PictureSource::Generated { width, height, frame_rate })
+}
+
+fn shown_frames(shown_ms: Vec<Shown>) -> Vec<ShownFrame> {
+    let at = |ms: f64| Timestamp::ZERO + TimeDelta::from_millis_f64(ms);
+    shown_ms
+        .into_iter()
+        .map(|(rtp_timestamp, received_ms, shown_ms)| ShownFrame {
+            rtp_timestamp,
+            received: received_ms.map(at),
+            shown: at(shown_ms),
+        })
+        .collect()
+}
+
+fn write(folder: &Path, labels: &CallLabels, finished: (Summary, Recorder, CallReport)) -> PyResult<CallReport> {
+    let (summary, recorder, report) = finished;
+    write_live(folder, labels.clone(), summary, &recorder).map_err(sim_error)?;
+    Ok(report)
+}
+
+fn describe_labels<'py>(py: Python<'py>, labels: &CallLabels) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    dict.set_item("call", labels.call)?;
+    dict.set_item("controller", &*labels.controller)?;
+    dict.set_item("trace", &*labels.trace)?;
+    dict.set_item("clip", &*labels.clip)?;
+    dict.set_item("seed", labels.seed)?;
+    Ok(dict)
+}
+
+fn describe_progress(py: Python<'_>, progress: Progress) -> PyResult<Bound<'_, PyDict>> {
+    let dict = PyDict::new(py);
+    dict.set_item("connected", progress.connected)?;
+    dict.set_item("over", progress.over)?;
+    dict.set_item("time_s", progress.time.as_secs_f64())?;
+    dict.set_item("target_bps", progress.target.as_bps())?;
+    dict.set_item("sent_bytes", progress.sent_bytes)?;
+    dict.set_item("arrived_bytes", progress.arrived_bytes)?;
+    Ok(dict)
 }
 
 fn describe<'py>(py: Python<'py>, report: &CallReport) -> PyResult<Bound<'py, PyDict>> {
@@ -175,5 +307,6 @@ fn describe<'py>(py: Python<'py>, report: &CallReport) -> PyResult<Bound<'py, Py
     dict.set_item("lateness_max_ms", lateness.max_ms)?;
     dict.set_item("odd_sizes", report.odd_sizes)?;
     dict.set_item("misnumbered", report.misnumbered)?;
+    dict.set_item("unreadable", report.unreadable)?;
     Ok(dict)
 }

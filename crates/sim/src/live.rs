@@ -7,11 +7,11 @@ use crate::error::SimError;
 use crate::network::build_path;
 use crate::pauses;
 use crate::plan::{LoadedPlan, Plan};
-use crate::run::{FutureOf, sender_config, sender_controller};
+use crate::run::{FutureOf, rate_limits, sender_config, sender_controller};
 use crate::seed::Seed;
 use crate::sweep::{io_error, labels_of, open_folder};
 use legato_call::Sender;
-use legato_control::{Side, entry};
+use legato_control::{RateLimits, Side, entry};
 use legato_media::encoder::gop::Gop;
 use legato_media::{Content, Encoder, Source};
 use legato_path::Path as NetworkPath;
@@ -31,22 +31,30 @@ pub struct LiveVideo {
     pub encoder_name: String,
 }
 
-/// One call, ready for a driver; its time begins at [`Timestamp::ZERO`].
-pub struct LiveCall<P> {
-    /// The sending end.
-    pub sender: Sender,
-    /// From us to the other end.
+/// The network of a call, ready for a driver; its time begins at [`Timestamp::ZERO`].
+pub struct LiveLink<P> {
+    /// From the sending end to the other.
     pub forward: NetworkPath<P>,
     /// And back.
     pub reverse: NetworkPath<P>,
     /// How long media flow.
     pub duration: TimeDelta,
-    /// When media pause (true) and go on (false), the next one last.
-    pub turns: Vec<(Timestamp, bool)>,
+    /// Least, first and greatest target.
+    pub limits: RateLimits,
     /// How much is recorded.
     pub level: LogLevel,
-    /// What names it in tables.
+    /// What names the call in tables.
     pub labels: CallLabels,
+}
+
+/// One call, ready for a driver.
+pub struct LiveCall<P> {
+    /// The sending end.
+    pub sender: Sender,
+    /// When media pause (true) and go on (false), the next one last.
+    pub turns: Vec<(Timestamp, bool)>,
+    /// The rest.
+    pub link: LiveLink<P>,
 }
 
 impl LoadedPlan {
@@ -54,36 +62,58 @@ impl LoadedPlan {
     pub fn live<P: Send + 'static>(&self, session: u64, video: LiveVideo) -> Result<LiveCall<P>, SimError> {
         let planned = self.session(session);
         let scenario = &self.scenario;
-        self.check_live(&planned.parts.controller.name)?;
-        let seed = Seed(planned.seed);
-        let start = Timestamp::ZERO;
-        let duration = TimeDelta::from_secs_f64(scenario.duration_s);
-        let (mut forward, mut reverse) = (scenario.forward.clone(), scenario.reverse.clone());
-        let bottleneck = planned.parts.forward.as_ref().map(|loaded| loaded.draw(seed, &mut forward, &mut reverse));
-        let capacity = bottleneck.as_ref().map(|loaded| &loaded.capacity);
-        let future = FutureOf { capacity, start, end: start + duration, policies: &planned.parts.policies };
-        let controller = sender_controller(scenario, &planned.parts.controller, &scenario.limits, seed, &future)?;
+        let parts = &planned.parts;
+        if entry(&parts.controller.name).is_some_and(|entry| entry.side != Side::Sender) {
+            return Err(self.not_live("controller", "the receiver is a browser, so the controller must be a sender's"));
+        }
         let LiveVideo { content, encoder, clip, encoder_name } = video;
+        let link = self.live_link(session, clip, encoder_name)?;
+        let (seed, start) = (Seed(planned.seed), Timestamp::ZERO);
+        let (mut forward, mut reverse) = (scenario.forward.clone(), scenario.reverse.clone());
+        let bottleneck = parts.forward.as_ref().map(|loaded| loaded.draw(seed, &mut forward, &mut reverse));
+        let capacity = bottleneck.as_ref().map(|loaded| &loaded.capacity);
+        let future = FutureOf { capacity, start, end: start + link.duration, policies: &parts.policies };
+        let controller = sender_controller(scenario, &parts.controller, &scenario.limits, seed, &future)?;
         let encoder = match scenario.video.gop_frames {
             Some(frames) => Box::new(Gop::new(encoder, frames)),
             None => encoder,
         };
         let source = Source::new(content, start, 0);
+        let sender = Sender::new(sender_config(scenario, start), controller, encoder, source);
+        Ok(LiveCall { sender, turns: pauses::turns(&scenario.pauses, start), link })
+    }
+
+    /// The network of session `session` alone, for ends that bring their own controller.
+    pub fn live_link<P: Send + 'static>(
+        &self,
+        session: u64,
+        clip: String,
+        encoder: String,
+    ) -> Result<LiveLink<P>, SimError> {
+        self.check_live()?;
+        let planned = self.session(session);
+        let scenario = &self.scenario;
+        let seed = Seed(planned.seed);
+        let (mut forward, mut reverse) = (scenario.forward.clone(), scenario.reverse.clone());
+        let bottleneck = planned.parts.forward.as_ref().map(|loaded| loaded.draw(seed, &mut forward, &mut reverse));
         let labels = labels_of(self, &planned, session, 0);
-        Ok(LiveCall {
-            sender: Sender::new(sender_config(scenario, start), controller, encoder, source),
+        Ok(LiveLink {
             forward: build_path(&forward, bottleneck.as_ref(), seed, "forward")?,
             reverse: build_path(&reverse, planned.parts.reverse.as_ref(), seed, "reverse")?,
-            duration,
-            turns: pauses::turns(&scenario.pauses, start),
+            duration: TimeDelta::from_secs_f64(scenario.duration_s),
+            limits: rate_limits(&scenario.limits),
             level: self.level,
-            labels: CallLabels { clip: clip.into(), encoder: encoder_name.into(), decoder: "browser".into(), ..labels },
+            labels: CallLabels { clip: clip.into(), encoder: encoder.into(), decoder: "browser".into(), ..labels },
         })
     }
 
-    fn check_live(&self, controller: &str) -> Result<(), SimError> {
+    fn not_live(&self, key: &str, why: &str) -> SimError {
+        SimError::Plan(format!("{}: {key}: {why}", self.scenario.name))
+    }
+
+    fn check_live(&self) -> Result<(), SimError> {
         let scenario = &self.scenario;
-        let refused = |key: &str, why: &str| Err(SimError::Plan(format!("{}: {key}: {why}", scenario.name)));
+        let refused = |key, why| Err(self.not_live(key, why));
         if scenario.is_shared() {
             return refused("calls, tcp, udp, links", "a real call has its links to itself");
         }
@@ -96,8 +126,8 @@ impl LoadedPlan {
         if scenario.receiver.feedback != "twcc" {
             return refused("receiver.feedback", "a browser gives twcc");
         }
-        if scenario.receiver_controller.is_some() || entry(controller).is_some_and(|entry| entry.side != Side::Sender) {
-            return refused("controller", "the receiver is a browser, so the controller must be a sender's");
+        if scenario.receiver_controller.is_some() {
+            return refused("receiver_controller", "the receiver is a browser");
         }
         Ok(())
     }

@@ -150,6 +150,12 @@ pub(crate) fn sender_controller(
     Ok(Box::new(CircuitBreakers::around(controller, CircuitBreakerConfig::default(), start)))
 }
 
+/// A scenario's limits as controllers take them.
+pub(crate) fn rate_limits(spec: &LimitsSpec) -> RateLimits {
+    let [min, start, max] = [spec.min_bps, spec.start_bps, spec.max_bps].map(DataRate::from_bps);
+    RateLimits { min, start, max }
+}
+
 fn context_of<'a>(
     limits: &LimitsSpec,
     seed: Seed,
@@ -157,12 +163,7 @@ fn context_of<'a>(
     start: Timestamp,
     assets: &'a FutureOf<'_>,
 ) -> Context<'a> {
-    let limits = RateLimits {
-        min: DataRate::from_bps(limits.min_bps),
-        start: DataRate::from_bps(limits.start_bps),
-        max: DataRate::from_bps(limits.max_bps),
-    };
-    Context { limits, start, seed: seed.derived(name), assets }
+    Context { limits: rate_limits(limits), start, seed: seed.derived(name), assets }
 }
 
 /// Who sits where: a receiver-side controller named as the call's goes to the receiver, and `remote`,
