@@ -34,7 +34,8 @@ from legato.errors import (
 
 if TYPE_CHECKING:
     from legato._core import Trace
-    from legato.call import CallProgress, Pictures
+    from legato.call import Pictures
+    from legato.call.session import CallProgress
     from legato.reproduce import Replay
     from legato.sweep import Progress, Run
 
@@ -113,6 +114,7 @@ def real_calls(
     traces: Iterable[str | Path] = (),
     seeds: int | Sequence[int] = 1,
     pictures: Pictures | None = None,
+    peers: str = "chromium",
     log: str = "series",
     resume: bool = False,
     on_progress: Callable[[CallProgress], None] | None = None,
@@ -120,6 +122,7 @@ def real_calls(
     """Make the calls of one scenario for real, with a headless Chromium, and write them to a run folder.
 
     Arguments as of :func:`run`; a scenario's clip is tables without pixels, so ``pictures`` says what is sent.
+    ``peers="chromium-chromium"``: not we send but another Chromium, steered by its own rate control.
     """
     from legato import plan as plans
     from legato.call import make
@@ -135,7 +138,7 @@ def real_calls(
         log=log,
         calls_per_part=1,
     )
-    return make(plan, out, pictures=pictures, resume=resume, on_progress=on_progress)
+    return make(plan, out, pictures=pictures, peers=peers, resume=resume, on_progress=on_progress)
 
 
 def replay(folder: str | Path, call: int, *, out: str | Path) -> Replay:

@@ -228,3 +228,44 @@ class RealCall:
         `shown_ms`: the frames as the other end tells of them: RTP time, when the last packet came and when it was
         shown, in ms of the call's time.
         """
+
+@final
+class RelayCall:
+    """One call between two peers that Python brings, over a plan's link."""
+
+    def __new__(
+        cls,
+        plan_json: str,
+        session: int,
+        out_dir: str | PathLike[str],
+        *,
+        clip: str,
+        controller: str,
+        encoder: str,
+    ) -> RelayCall: ...
+    @property
+    def duration_s(self) -> float:
+        """How long it is recorded."""
+    @property
+    def limits_bps(self) -> tuple[int, int, int]:
+        """Least, first and greatest target of the scenario."""
+    @property
+    def labels(self) -> dict[str, Any]:
+        """What names the call in tables."""
+    def pass_offer(self, sdp: str) -> str:
+        """The sending peer's offer, as the other is to see it."""
+    def pass_answer(self, sdp: str) -> str:
+        """The other peer's answer, as the sending one is to see it."""
+    def aims_at(self, target_bps: int) -> None:
+        """What the sending peer aims at from now on."""
+    def now_ms(self) -> float:
+        """The call's time in ms; before media began, since it was set up."""
+    def progress(self) -> dict[str, Any]:
+        """How far it is, as of `RealCall`."""
+    def stop(self) -> None:
+        """End it before its time."""
+    def finish(self, shown_ms: list[tuple[int, float | None, float]]) -> dict[str, Any]:
+        """As of `RealCall`."""
+
+def write_scene(path: str | PathLike[str], width: int, height: int, fps: int, frames: int) -> None:
+    """Write the first pictures of the generated scene as a Y4M file."""

@@ -19,7 +19,8 @@ from legato.eval.stats import Estimate, mean_intervals, resampling_weights
 from legato.sweep import summary_rows
 
 if TYPE_CHECKING:
-    from legato.call import CallProgress, Pictures
+    from legato.call import Pictures
+    from legato.call.session import CallProgress
 
 FIGURES = (
     ("target_bitrate_mean_bps", "target bitrate", "kbit/s", 1e-3, 1),

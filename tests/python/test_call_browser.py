@@ -21,7 +21,7 @@ import pytest
 
 import legato
 from legato import _core
-from legato.call import browser, log
+from legato.call import browser, log, reference
 
 pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -66,16 +66,17 @@ def test_the_browser_gets_the_constant_rate_and_shows_the_frames(called: Path):
     machine = json.loads((called / "calls" / "00000.json").read_text(encoding="utf-8"))
     assert machine["misnumbered"] == 0
     assert machine["odd_sizes"] == 0
-    [(sent, arrived, captured, rendered, freezes, rate_bps)] = rows(
+    [(sent, arrived, captured, encoded, rendered, freezes, rate_bps)] = rows(
         called,
         "summary",
-        "packets_sent, packets_received, frames_captured, frames_rendered, freezes, receiver_rate_bps",
+        "packets_sent, packets_received, frames_captured, frames_encoded, frames_rendered, freezes, receiver_rate_bps",
     )
     assert (arrived / sent, captured) == (pytest.approx(1, abs=0.01), pytest.approx(450, abs=5))
     if not machine["valid"]:
         pytest.skip(f"the machine is too busy for the rest: {machine['lateness_p999_ms']} ms late")
     assert rate_bps == pytest.approx(1e6, rel=0.1)
-    assert rendered > 0.95 * captured
+    # The encoder pays for its first frame, the key frame, with some of the first second's.
+    assert rendered > 0.95 * encoded > 0.8 * captured
     assert freezes == 0
     told = rows(called, "receiver", "time_ms, bytes_received + header_bytes_received, frames_decoded, packets_lost")
     steps = [8e3 * (later[1] - before[1]) / (later[0] - before[0]) for before, later in itertools.pairwise(told[1:])]
@@ -98,6 +99,48 @@ def test_a_report_is_made_of_real_calls_and_simulated_ones(called: Path, scenari
     legato.run(scenario, out=simulated)
     page = legato.write_report([called, simulated], scenario.parent / "report.html")
     assert page.stat().st_size > 10_000
+
+
+def test_two_browsers_call_each_other_over_the_scenarios_link(scenario: Path, tmp_path: Path):
+    folder = tmp_path / "reference"
+    options = {"duration_s": 15.0, "forward.capacity.constant_bps": 1_500_000}
+    legato.real_calls(scenario, out=folder, options=options, peers="chromium-chromium", log="packets")
+    machine = json.loads((folder / "calls" / "00000.json").read_text(encoding="utf-8"))
+    [(controller, sent, arrived, loss_ratio, delay_ms)] = rows(
+        folder,
+        "summary",
+        "controller, packets_sent, packets_received, loss_ratio, one_way_delay_p50_ms",
+    )
+    assert controller == "chromium"
+    assert sent > 500
+    # The last ones are on their way when the call ends.
+    assert arrived == pytest.approx(sent * (1 - loss_ratio), abs=40)
+    assert delay_ms > 20
+    [(frames, decoded)] = rows(folder, "receiver", "max(frames_received), max(frames_decoded)")
+    assert decoded > 0.9 * frames > 100
+    if not machine["valid"]:
+        pytest.skip(f"the machine is too busy for the rest: {machine['lateness_p999_ms']} ms late")
+    # Its own rate control keeps to the link, and is recorded as the target.
+    [(estimate_bps,)] = rows(folder, "outbound", "median(available_bitrate_bps) FILTER (time_ms > 8000)")
+    assert 0.5e6 < estimate_bps < 2.5e6
+    [(target_bps,)] = rows(folder, "series", "median(target_bitrate_bps) FILTER (time_ms > 8000)")
+    assert target_bps == pytest.approx(estimate_bps, rel=0.3)
+
+
+def test_the_limits_of_the_scenario_reach_the_browsers_rate_control():
+    answer = "a=fmtp:102 level-asymmetry-allowed=1;packetization-mode=1\r\na=fmtp:103 apt=102\r\n"
+    limited = reference.with_limits(answer, 50_000, 300_000, 2_000_000).splitlines()
+    assert limited[0].endswith("x-google-min-bitrate=50;x-google-start-bitrate=300;x-google-max-bitrate=2000")
+    assert limited[1] == "a=fmtp:103 apt=102"
+
+
+def test_a_clip_is_known_by_its_header(tmp_path: Path):
+    clip = tmp_path / "clip.y4m"
+    clip.write_bytes(b"YUV4MPEG2 W640 H360 F30000:1001 Ip\nFRAME\n")
+    assert reference.picture_format(clip) == (640, 360, 30)
+    clip.write_bytes(b"GIF89a")
+    with pytest.raises(legato.CallError, match="no Y4M file"):
+        reference.picture_format(clip)
 
 
 def test_a_real_call_cannot_be_replayed(called: Path, tmp_path: Path):

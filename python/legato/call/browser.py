@@ -11,6 +11,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.resources import files
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from legato.errors import CallError
@@ -36,6 +37,8 @@ ARGUMENTS = (
 )
 
 _HTML = "<!doctype html><title>legato call</title><video muted playsinline></video>"
+# Cameras are for secure origins, which this one is. Nothing is asked of the network: the page comes from here.
+_ADDRESS = "http://localhost/"
 _ANSWER_TIMEOUT_MS = 20_000
 
 
@@ -45,16 +48,23 @@ def find() -> str | None:
 
 
 @contextmanager
-def launched() -> Iterator[Browser]:
-    """A running browser, gone after the block whatever happens in it."""
+def launched(camera: Path | None = None) -> Iterator[Browser]:
+    """A running browser, gone after the block whatever happens in it. ``camera``: a Y4M file that it films."""
     try:
         from playwright.sync_api import Error as PlaywrightError
         from playwright.sync_api import sync_playwright
     except ImportError:
         raise CallError("a real call needs Playwright", hint="pip install 'legato-rtc[call]'") from None
-    with sync_playwright() as driver:
+    arguments = list(ARGUMENTS)
+    if camera is not None:
+        arguments += [
+            "--use-fake-ui-for-media-stream",
+            "--use-fake-device-for-media-stream",
+            f"--use-file-for-fake-video-capture={camera.resolve()}",
+        ]
+    with _driver(sync_playwright) as driver:
         try:
-            browser = driver.chromium.launch(executable_path=find(), args=list(ARGUMENTS))
+            browser = driver.chromium.launch(executable_path=find(), args=arguments)
         except PlaywrightError as error:
             first_line = str(error).strip().splitlines()[0]
             raise CallError(
@@ -67,21 +77,50 @@ def launched() -> Iterator[Browser]:
             browser.close()
 
 
+_running: list[Any] = []
+
+
+@contextmanager
+def _driver(start: Any) -> Iterator[Any]:
+    """Playwright's driver; one a process, for all browsers of it."""
+    if _running:
+        yield _running[0]
+        return
+    with start() as driver:
+        _running.append(driver)
+        try:
+            yield driver
+        finally:
+            _running.clear()
+
+
 class Peer:
     """One page: one end of one call."""
 
     def __init__(self, browser: Browser) -> None:
         self._page: Page = browser.new_page()
-        self._page.set_content(_HTML)
+        self._page.route("**/*", lambda route: route.fulfill(body=_HTML, content_type="text/html"))
+        self._page.goto(_ADDRESS)
         self._page.evaluate(files("legato.call").joinpath("page.js").read_text(encoding="utf-8"))
 
     def answer(self, offer: str) -> str:
         """The answer to an offer."""
+        return self._ask("offer => window.legato.answer(offer)", offer)
+
+    def offer(self, width: int, height: int, fps: int) -> str:
+        """An offer to send what the camera sees."""
+        return self._ask("([width, height, fps]) => window.legato.offer(width, height, fps)", [width, height, fps])
+
+    def answered(self, answer: str, most_bps: int) -> None:
+        """The answer to that offer, and the most that may be sent."""
+        self._ask("([answer, most]) => window.legato.answered(answer, most)", [answer, most_bps])
+
+    def _ask(self, expression: str, argument: Any) -> Any:
         from playwright.sync_api import Error as PlaywrightError
 
         self._page.set_default_timeout(_ANSWER_TIMEOUT_MS)
         try:
-            return self._page.evaluate("offer => window.legato.answer(offer)", offer)
+            return self._page.evaluate(expression, argument)
         except PlaywrightError as error:
             raise CallError(f"the browser refused the call: {str(error).splitlines()[0]}") from None
 
@@ -90,7 +129,8 @@ class Peer:
         return self._page.evaluate("performance.now()")
 
     def poll(self) -> dict[str, Any]:
-        """What has come since the last time: ``now``, ``state``, ``failure``, ``inbound`` statistics, ``frames``."""
+        """What has come since the last time: ``now``, ``state``, ``failure``, ``frames``, and statistics: ``inbound``,
+        ``outbound``, ``pair``."""
         from playwright.sync_api import Error as PlaywrightError
 
         try:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import socket
+import tempfile
 import time
 from dataclasses import dataclass
+from pathlib import Path
 
 from legato.call import browser
 from legato.errors import CallError
@@ -13,6 +15,7 @@ from legato.errors import CallError
 _SLEEPS = 200
 _SLEEP_S = 0.002
 _FINE_LATENESS_MS = 2.0
+_FINE_CODING_MS = 25.0
 
 
 @dataclass(frozen=True)
@@ -27,7 +30,7 @@ class Finding:
 
 def findings() -> list[Finding]:
     """Everything a call needs, in the order it is needed."""
-    return [_native(), _playwright(), *_browser(), _loopback(), _timers(), _processors()]
+    return [_native(), _playwright(), *_browser(), _loopback(), *_encoder(), _timers(), _realtime(), _processors()]
 
 
 def _native() -> Finding:
@@ -71,6 +74,32 @@ def _loopback() -> Finding:
         return Finding("loopback UDP", False, error.strerror or "no socket", "allow UDP sockets on 127.0.0.1")
 
 
+def _encoder() -> list[Finding]:
+    """How long a 1280x720 picture takes to code and decode again; the call's encoder needs two thirds of that."""
+    from legato import _core
+
+    if not hasattr(_core, "write_scene") or not hasattr(_core, "OpenH264Stream"):
+        return []
+    width, height, pictures = 1280, 720, 12
+    with tempfile.TemporaryDirectory(prefix="legato-") as scratch:
+        clip = Path(scratch) / "scene.y4m"
+        _core.write_scene(str(clip), width, height, 30, pictures)
+        stream = _core.OpenH264Stream(width, height, 30.0, bitrate_bps=1_500_000)
+        times_ms = []
+        with clip.open("rb") as file:
+            file.readline()
+            for _ in range(pictures):
+                file.readline()
+                picture = file.read(width * height * 3 // 2)
+                begun = time.perf_counter()
+                stream.encode(picture)
+                times_ms.append((time.perf_counter() - begun) * 1e3)
+    median_ms = sorted(times_ms)[pictures // 2]
+    found = f"{median_ms:.0f} ms a picture of {width}x{height}, decoded again"
+    remedy = "build with nasm installed, which makes OpenH264 twice as quick, or send a smaller --size"
+    return [Finding("encoder", median_ms < _FINE_CODING_MS, found, remedy)]
+
+
 def _timers() -> Finding:
     """How late short sleeps end: what the emulated link cannot be better than."""
     late_ms = []
@@ -82,6 +111,17 @@ def _timers() -> Finding:
     median_ms, high_ms = late_ms[_SLEEPS // 2], late_ms[_SLEEPS * 99 // 100]
     found = f"{median_ms:.2f} ms late in the median, {high_ms:.2f} ms at the 99th percentile"
     return Finding("timers", high_ms < _FINE_LATENESS_MS, found, "a call needs the machine to itself: stop other work")
+
+
+def _realtime() -> Finding:
+    """Nothing that a call must have: without it the link is late wherever something else runs."""
+    try:
+        os.sched_setscheduler(0, os.SCHED_FIFO | os.SCHED_RESET_ON_FORK, os.sched_param(1))
+        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+    except (AttributeError, OSError):
+        remedy = "not needed on an idle machine; else an rtprio limit of 40 (limits.conf), or the superuser"
+        return Finding("real-time priority", False, "not granted", remedy)
+    return Finding("real-time priority", True, "granted")
 
 
 def _processors() -> Finding:

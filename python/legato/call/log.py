@@ -1,8 +1,8 @@
 """What the browser tells of a call, kept and written beside the run folder's own tables.
 
-``RUN/receiver``: one row a second, out of getStats. ``RUN/shown``: one row a frame on the screen, out of
-requestVideoFrameCallback. ``RUN/calls``: one JSON file a call, what the machine did. docs/run-folder.md lists
-the columns. Times are the call's: ms since its media began.
+``RUN/receiver``: one row a second, out of getStats; ``RUN/outbound``: the same of a browser that sends.
+``RUN/shown``: one row a frame on the screen, out of requestVideoFrameCallback. ``RUN/calls``: one JSON file a
+call, what the machine did. docs/run-folder.md lists the columns. Times are the call's: ms since its media began.
 """
 
 from __future__ import annotations
@@ -34,12 +34,27 @@ STATISTICS = (
 )
 """Column of ``receiver``, member of RTCInboundRtpStreamStats, type. Counts run from the call's begin."""
 
+OUTBOUND = (
+    ("target_bitrate_bps", "targetBitrate", float),
+    ("bytes_sent", "bytesSent", int),
+    ("header_bytes_sent", "headerBytesSent", int),
+    ("retransmitted_bytes_sent", "retransmittedBytesSent", int),
+    ("packets_sent", "packetsSent", int),
+    ("frames_encoded", "framesEncoded", int),
+    ("keyframes_encoded", "keyFramesEncoded", int),
+    ("qp_sum", "qpSum", int),
+    ("encode_time_s", "totalEncodeTime", float),
+    ("height", "frameHeight", int),
+)
+"""Column of ``outbound``, member of RTCOutboundRtpStreamStats, type."""
+
 
 @dataclass
 class BrowserLog:
     """Collects one call's polls. The page's clock is set by the exchange that took least time."""
 
     seconds: list[dict[str, Any]] = field(default_factory=list)
+    outbound: list[dict[str, Any]] = field(default_factory=list)
     frames: list[list[float | None]] = field(default_factory=list)
     offset_ms: float = 0.0
     uncertainty_ms: float = float("inf")
@@ -56,8 +71,15 @@ class BrowserLog:
         self.frames.extend(told["frames"])
         inbound = told["inbound"]
         if inbound is not None:
-            row = {name: kind(inbound[member]) if member in inbound else None for name, member, kind in STATISTICS}
-            self.seconds.append({"page_ms": told["now"], **row})
+            self.seconds.append({"page_ms": told["now"], **_members(inbound, STATISTICS)})
+
+    def sent(self, told: dict[str, Any], time_ms: float) -> None:
+        """Keep what a sending browser told at a time of the call's."""
+        if told["outbound"] is not None and told["pair"] is not None:
+            estimate = {"available_bitrate_bps": float(told["pair"].get("availableOutgoingBitrate", 0.0))}
+            row = {"time_ms": time_ms, **estimate, **_members(told["outbound"], OUTBOUND)}
+            row["limited_by"] = told["outbound"].get("qualityLimitationReason")
+            self.outbound.append(row)
 
     def shown(self) -> list[tuple[int, float | None, float]]:
         """RTP time, arrival of the last packet and time on the screen of each frame, as the native module takes it."""
@@ -85,7 +107,8 @@ class BrowserLog:
             }
             for rtp, received, shown, expected, decode, width, height, presented in self.frames
         ]
-        for table, rows in (("receiver", seconds), ("shown", shown)):
+        outbound = [{"call": call, **row} for row in self.outbound]
+        for table, rows in (("receiver", seconds), ("outbound", outbound), ("shown", shown)):
             if rows:
                 write_rows(folder / table, name, rows)
         (folder / "calls").mkdir(parents=True, exist_ok=True)
@@ -97,6 +120,10 @@ class BrowserLog:
         return None if page_ms is None else page_ms + self.offset_ms
 
 
+def _members(report: dict[str, Any], columns: tuple[tuple[str, str, type], ...]) -> dict[str, Any]:
+    return {name: kind(report[member]) if member in report else None for name, member, kind in columns}
+
+
 def write_rows(folder: Path, name: str, rows: list[dict[str, Any]]) -> None:
     """Rows of equal keys as ``FOLDER/NAME.parquet``, under its name only when it is whole."""
     import duckdb
@@ -106,6 +133,9 @@ def write_rows(folder: Path, name: str, rows: list[dict[str, Any]]) -> None:
     columns = {}
     for key in rows[0]:
         values = [row[key] for row in rows]
+        if any(isinstance(value, str) for value in values):
+            columns[key] = np.array([value or "" for value in values], dtype=object)
+            continue
         absent = np.array([value is None for value in values])
         whole = all(isinstance(value, int) for value in values if value is not None)
         kind = np.int64 if whole else np.float64

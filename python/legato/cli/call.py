@@ -25,6 +25,7 @@ Examples:
 legato call --check
 legato call cellular --controller gcc -o duration_s=30
 legato call cellular --clip talk.y4m --seed 1 --seed 2 --out runs/real
+legato call cellular --clip talk.y4m --peers chromium-chromium
 ```
 """
 
@@ -50,6 +51,10 @@ def call(
     ] = None,
     size: Annotated[str, typer.Option(help="Of the generated scene.", metavar="WxH")] = "1280x720",
     fps: Annotated[int, typer.Option(help="Of the generated scene.", min=1, max=60)] = 30,
+    peers: Annotated[
+        str,
+        typer.Option(help="chromium: we call it. chromium-chromium: they call each other, as a reference."),
+    ] = "chromium",
     out: Annotated[
         Path | None,
         typer.Option(help="The run folder. [default: the next free of runs/NAME-real, runs/NAME-real-2, ...]"),
@@ -78,6 +83,7 @@ def call(
             traces=traces or [],
             seeds=seed or 1,
             pictures=Pictures(clip=clip, width=width, height=height, fps=fps),
+            peers=peers,
             log=log,
             resume=resume,
             on_progress=watch.real_call,

@@ -20,7 +20,7 @@ from legato.sweep import Interrupted
 from legato.sweep import Progress as SweepProgress
 
 if TYPE_CHECKING:
-    from legato.call import CallProgress
+    from legato.call.session import CallProgress
     from legato.train.run import Progress as TrainingProgress
     from legato.train.seeds import SeedProgress
 

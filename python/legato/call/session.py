@@ -1,0 +1,83 @@
+"""A real call from its first media to its end: what the browsers tell is kept each second, and progress is said."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from legato.errors import CallError
+
+if TYPE_CHECKING:
+    from legato.call.browser import Peer
+    from legato.call.log import BrowserLog
+
+_POLL_S = 1.0
+_CONNECT_S = 20.0
+
+
+@dataclass(frozen=True)
+class CallProgress:
+    """How far a real call is, after each of its seconds."""
+
+    call: int
+    calls: int
+    time_s: float
+    duration_s: float
+    target_bps: float
+    receiver_rate_bps: float
+    frames_decoded: int
+
+
+def wait_for_media(call: Any, peer: Peer) -> None:
+    """Until the first media; raises what stands in their way."""
+    until = time.monotonic() + _CONNECT_S
+    while not (progress := call.progress())["connected"]:
+        if progress["over"]:
+            call.finish([])  # says why
+        if time.monotonic() > until:
+            raise CallError(f"no media within {_CONNECT_S:.0f} s of the answer")
+        peer.wait(0.02)
+
+
+def follow(
+    call: Any,
+    receiver: Peer,
+    log: BrowserLog,
+    number: int,
+    calls: int,
+    on_progress: Callable[[CallProgress], None] | None,
+    each_second: Callable[[], None] = lambda: None,
+) -> None:
+    """Until the end. ``each_second`` is for what else is to be asked."""
+    received, at_s = 0, 0.0
+    while not (progress := call.progress())["over"]:
+        receiver.wait(max(0.0, _POLL_S - progress["time_s"] % _POLL_S))
+        before_ms = call.now_ms()
+        page_ms = receiver.now_ms()
+        log.clocks(before_ms, page_ms, call.now_ms())
+        told = receiver.poll()
+        log.poll(told)
+        if told["failure"]:
+            raise CallError(f"the browser does not play: {told['failure']}")
+        each_second()
+        inbound = told["inbound"] or {}
+        total = inbound.get("bytesReceived", 0) + inbound.get("headerBytesReceived", 0)
+        progress = call.progress()
+        if on_progress is not None:
+            rate_bps = 8 * (total - received) / max(progress["time_s"] - at_s, 1e-3)
+            on_progress(
+                CallProgress(
+                    number,
+                    calls,
+                    progress["time_s"],
+                    call.duration_s,
+                    progress["target_bps"],
+                    rate_bps,
+                    inbound.get("framesDecoded", 0),
+                )
+            )
+        received, at_s = total, progress["time_s"]
+    # Frames of the last moments.
+    log.poll(receiver.poll())
