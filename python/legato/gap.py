@@ -7,7 +7,8 @@ difference is that of the means over repeats, with a bootstrap interval (:mod:`l
 from __future__ import annotations
 
 import html
-from collections.abc import Callable, Iterable, Mapping
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -36,6 +37,13 @@ FIGURES = (
 )
 """Column of the summary, what it is called, in which unit, times what, with how many places."""
 
+WITHIN = (
+    ("receiver_rate_bps", "receiver rate", 0.10, True),
+    ("one_way_delay_p95_ms", "packet delay p95", 20.0, False),
+    ("loss_ratio", "loss", 0.01, False),
+)
+"""Column of the summary, what it is called, how far called may be from simulated, as a share of it or as it is."""
+
 LINES = (
     ("target_bitrate_bps", "target bitrate", "Mbit/s", 1e-6),
     ("receiver_rate_bps", "receiver rate", "Mbit/s", 1e-6),
@@ -52,6 +60,23 @@ class Gap:
     called: Path
     rows: list[tuple[str, Estimate, Estimate, Estimate]]
 
+    def misses(self) -> list[str]:
+        """The figures of :data:`WITHIN` whose means are too far apart."""
+        found = {column: (before.mean, after.mean) for column, before, after, _ in self.rows}
+        missed = []
+        for column, name, most, is_share in WITHIN:
+            before, after = found[column]
+            if before is None or after is None:
+                missed.append(name)
+            elif abs(after - before) > most * (abs(before) if is_share else 1.0):
+                missed.append(name)
+        return missed
+
+    def invalid_calls(self) -> int:
+        """Calls whose emulated link was late."""
+        files = (self.called / "calls").glob("*.json")
+        return sum(not json.loads(file.read_text(encoding="utf-8"))["valid"] for file in files)
+
 
 def measure(
     scenario: str | Path,
@@ -61,6 +86,7 @@ def measure(
     options: Mapping[str, Any] | None = None,
     controllers: Iterable[str] = (),
     pictures: Pictures | None = None,
+    resume: bool = False,
     on_progress: Callable[[CallProgress], None] | None = None,
 ) -> Gap:
     """Make a scenario's call ``repeats`` times each way, below ``out``, and write ``out/gap.html``."""
@@ -69,19 +95,59 @@ def measure(
     out = Path(out)
     seeds = list(range(1, repeats + 1))
     chosen = list(controllers)
-    simulated = legato.run(scenario, out=out / "simulated", options=options, controllers=chosen, seeds=seeds)
+    how = {"options": options, "controllers": chosen, "seeds": seeds, "resume": resume}
+    simulated = legato.run(scenario, out=out / "simulated", **how)
     called = legato.real_calls(
         scenario,
         out=out / "called",
-        options=options,
-        controllers=chosen,
-        seeds=seeds,
         pictures=pictures,
         on_progress=on_progress,
+        **how,
     )
     gap = Gap(simulated.folder, called.folder, compare(simulated.folder, called.folder))
     (out / "gap.html").write_text(page(gap, str(scenario)), encoding="utf-8")
     return gap
+
+
+def measure_pairs(
+    scenarios: Sequence[str | Path],
+    out: str | Path,
+    *,
+    controllers: Sequence[str] = (),
+    on_pair: Callable[[str, Gap], None] = lambda _name, _gap: None,
+    **how: Any,
+) -> dict[str, Gap]:
+    """:func:`measure` for each scenario with each controller (its own, where none is named), each below ``out`` in a
+    folder of its name."""
+    found: dict[str, Gap] = {}
+    for scenario in scenarios:
+        for controller in controllers or [""]:
+            name = "-".join(filter(None, (Path(scenario).stem, controller)))
+            chosen = [controller] if controller else []
+            found[name] = measure(scenario, Path(out) / name, controllers=chosen, **how)
+            on_pair(name, found[name])
+    return found
+
+
+def pair_rows(gaps: Mapping[str, Gap]) -> list[tuple[str, ...]]:
+    """One row a pair: name, differences of :data:`WITHIN` in means, what is too far, calls that do not count."""
+    scales = {column: (scale, places) for column, _, _, scale, places in FIGURES}
+    rows = []
+    for name, gap in gaps.items():
+        means = {column: (before.mean, after.mean) for column, before, after, _ in gap.rows}
+        cells = []
+        for column, _, _, is_share in WITHIN:
+            before, after = means[column]
+            scale, places = scales[column]
+            if before is None or after is None:
+                cells.append("–")
+            elif is_share:
+                cells.append(f"{100 * (after / before - 1):+.1f} %" if before else "–")
+            else:
+                cells.append(f"{(after - before) * scale:+.{places}f}")
+        invalid = gap.invalid_calls()
+        rows.append((name, *cells, ", ".join(gap.misses()) or "none", str(invalid) if invalid else ""))
+    return rows
 
 
 def compare(simulated: Path, called: Path) -> list[tuple[str, Estimate, Estimate, Estimate]]:

@@ -41,3 +41,22 @@ def test_the_page_has_the_table_and_a_line_of_every_call(tmp_path: Path):
     assert "a &lt;scenario&gt;" in text
     assert text.count("<polyline") == 2 * 3 * len(gap.LINES)
     assert len(gap.text_rows(found)) == len(gap.FIGURES)
+
+
+def test_pairs_that_are_too_far_apart_are_named(tmp_path: Path):
+    simulated, called = folders(tmp_path)
+    same = gap.Gap(simulated, simulated, gap.compare(simulated, simulated))
+    assert same.misses() == []
+    rows = []
+    for column, before, after, difference in gap.compare(simulated, called):
+        if column == "receiver_rate_bps":
+            after = type(after)(before.mean * 1.11, None, None, 3)
+        if column == "loss_ratio":
+            after = type(after)((before.mean or 0.0) + 0.011, None, None, 3)
+        if column == "one_way_delay_p95_ms":
+            after = before
+        rows.append((column, before, after, difference))
+    far = gap.Gap(simulated, called, rows)
+    assert far.misses() == ["receiver rate", "loss"]
+    [row] = gap.pair_rows({"steady-gcc": far})
+    assert row == ("steady-gcc", "+11.0 %", "+0.0", "+1.10", "receiver rate, loss", "")
