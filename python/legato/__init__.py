@@ -115,6 +115,7 @@ def real_calls(
     seeds: int | Sequence[int] = 1,
     pictures: Pictures | None = None,
     peers: str = "chromium",
+    direction: str = "send",
     log: str = "series",
     resume: bool = False,
     on_progress: Callable[[CallProgress], None] | None = None,
@@ -123,6 +124,7 @@ def real_calls(
 
     Arguments as of :func:`run`; a scenario's clip is tables without pixels, so ``pictures`` says what is sent.
     ``peers="chromium-chromium"``: not we send but another Chromium, steered by its own rate control.
+    ``direction="receive"``: Chromium sends to us, under a receiver-side controller or its own alone.
     """
     from legato import plan as plans
     from legato.call import make
@@ -138,7 +140,8 @@ def real_calls(
         log=log,
         calls_per_part=1,
     )
-    return make(plan, out, pictures=pictures, peers=peers, resume=resume, on_progress=on_progress)
+    how = {"pictures": pictures, "peers": peers, "direction": direction}
+    return make(plan, out, resume=resume, on_progress=on_progress, **how)
 
 
 def replay(folder: str | Path, call: int, *, out: str | Path) -> Replay:

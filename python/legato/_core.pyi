@@ -267,5 +267,42 @@ class RelayCall:
     def finish(self, shown_ms: list[tuple[int, float | None, float]]) -> dict[str, Any]:
         """As of `RealCall`."""
 
+@final
+class ReceivedCall:
+    """One call in which a peer that Python brings sends to us."""
+
+    def __new__(
+        cls,
+        plan_json: str,
+        session: int,
+        out_dir: str | PathLike[str],
+        offer: str,
+        *,
+        clip: str,
+        encoder: str,
+    ) -> ReceivedCall: ...
+    @property
+    def duration_s(self) -> float:
+        """How long it is recorded."""
+    @property
+    def limits_bps(self) -> tuple[int, int, int]:
+        """Least, first and greatest target of the scenario."""
+    @property
+    def labels(self) -> dict[str, Any]:
+        """What names the call in tables."""
+    @property
+    def answer(self) -> str:
+        """The answer to the peer's offer."""
+    def aims_at(self, target_bps: int) -> None:
+        """What the peer's rate control aims at from now on; of interest where none of ours decides."""
+    def now_ms(self) -> float:
+        """The call's time in ms; before media began, since it was set up."""
+    def progress(self) -> dict[str, Any]:
+        """How far it is, as of `RealCall`."""
+    def stop(self) -> None:
+        """End it before its time."""
+    def finish(self) -> dict[str, Any]:
+        """Wait for the end, write the call's part of the folder, and tell how the machine did."""
+
 def write_scene(path: str | PathLike[str], width: int, height: int, fps: int, frames: int) -> None:
     """Write the first pictures of the generated scene as a Y4M file."""

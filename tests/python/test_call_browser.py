@@ -127,6 +127,29 @@ def test_two_browsers_call_each_other_over_the_scenarios_link(scenario: Path, tm
     assert target_bps == pytest.approx(estimate_bps, rel=0.3)
 
 
+def test_a_browser_that_sends_to_us_keeps_to_the_receiver_side_controllers_target(scenario: Path, tmp_path: Path):
+    folder = tmp_path / "received"
+    options = {
+        "duration_s": 12.0,
+        "limits.start_bps": 1_000_000,
+        "limits.max_bps": 1_500_000,
+        "forward.capacity": {"steps": [[0.0, 4_000_000], [7.0, 500_000]]},
+    }
+    legato.real_calls(scenario, out=folder, options=options, controllers=["ukf"], direction="receive")
+    [(controller, received, feedback_bps)] = rows(folder, "summary", "controller, packets_received, feedback_rate_bps")
+    assert controller == "ukf"
+    assert received > 300
+    assert feedback_bps > 0
+    targets = rows(folder, "series", "time_ms, target_bitrate_bps")
+    said = rows(folder, "outbound", "time_ms, available_bitrate_bps")
+    for at_ms, estimate_bps in said[2:-1]:
+        # Of the last 1.5 s; REMB has 18 bits of mantissa.
+        allowed = [target_bps for time_ms, target_bps in targets if at_ms - 1_500 <= time_ms <= at_ms]
+        assert estimate_bps <= 1.02 * max(allowed), at_ms
+    late = [target_bps for time_ms, target_bps in targets if time_ms > 9_000]
+    assert 0 < statistics.median(late) < 1e6
+
+
 def test_the_limits_of_the_scenario_reach_the_browsers_rate_control():
     answer = "a=fmtp:102 level-asymmetry-allowed=1;packetization-mode=1\r\na=fmtp:103 apt=102\r\n"
     limited = reference.with_limits(answer, 50_000, 300_000, 2_000_000).splitlines()

@@ -170,7 +170,7 @@ impl Running {
     fn take(&mut self, mail: Mail) -> Result<(), Error> {
         let now = self.driver.clock.now();
         match mail {
-            Mail::Datagram { bytes, peer, entered } => return self.take_datagram(now, &bytes, peer, entered),
+            Mail::Datagram { bytes, peer, entered, .. } => return self.take_datagram(now, &bytes, peer, entered),
             Mail::Encoded(coded) => {
                 let (frame, capture) = coded.map_err(Error::Encoder)?;
                 self.numbers.insert(rtp_timestamp(capture), frame.frame);
@@ -185,7 +185,7 @@ impl Running {
                 self.recorder.record(now, &Record::PacketDropped { transport_seq, departure, reason });
             }
             Mail::Sample(sample) => self.sample(sample),
-            // The others are of calls between others.
+            // The rest is of calls whose media others send.
             _ => {}
         }
         Ok(())

@@ -49,6 +49,9 @@ pub enum Ends {
         /// And go out here.
         far: UdpSocket,
     },
+    /// The endpoint itself is sent media; who sends them is reached by this socket. They are numbered, and begin the
+    /// call, as between others.
+    Receiver(UdpSocket),
 }
 
 /// The handle of the link's threads; they end when it is dropped.
@@ -97,25 +100,28 @@ impl Link {
         let (orders, inbox) = channel();
         let stop = Arc::new(AtomicBool::new(false));
         let mut readers = Vec::new();
-        // A socket both ways: who has spoken to it is spoken to.
         let mut open = |socket: UdpSocket, forward: bool| {
             socket.set_read_timeout(Some(READ_TIMEOUT)).map_err(failed)?;
             let behind = Behind::default();
+            // One socket both ways.
             let (receiving, told) = (socket.try_clone().map_err(failed)?, orders.clone());
             let (learned, stop) = (Arc::clone(&behind), Arc::clone(&stop));
             let reader = thread::Builder::new().name("legato-reader".to_owned());
             let work = move || read_socket(&receiving, &told, forward, &learned, &stop);
             readers.push(reader.spawn(work).map_err(failed)?);
-            Ok::<_, Error>(Exit { socket, behind })
+            Ok::<_, Error>((socket, behind))
         };
-        let (forward_exit, reverse_exit) = match ends {
-            Ends::Endpoint(socket) => (open(socket, false)?, None),
+        let others = |(socket, behind)| Exit::Others(socket, behind);
+        let (sends_forward, forward_exit, reverse_exit) = match ends {
+            Ends::Endpoint(socket) => (true, Exit::Peer(open(socket, false)?.0), Exit::Endpoint),
             Ends::Others { near, far } => {
-                let near = open(near, true)?;
-                (open(far, false)?, Some(near))
+                let reverse_exit = others(open(near, true)?);
+                (true, others(open(far, false)?), reverse_exit)
             }
+            Ends::Receiver(socket) => (false, Exit::Endpoint, Exit::Peer(open(socket, true)?.0)),
         };
         let worker = Worker {
+            sends_forward,
             forward_exit,
             reverse_exit,
             forward: forward.with_drop_notices(),
@@ -169,9 +175,13 @@ impl Drop for Link {
 type Behind = Arc<Mutex<Option<SocketAddr>>>;
 
 /// A way out of the link.
-struct Exit {
-    socket: UdpSocket,
-    behind: Behind,
+enum Exit {
+    /// To the endpoint, by mail.
+    Endpoint,
+    /// To whoever is behind a socket.
+    Others(UdpSocket, Behind),
+    /// To the datagram's own address.
+    Peer(UdpSocket),
 }
 
 fn read_socket(socket: &UdpSocket, orders: &Sender<Order>, forward: bool, behind: &Behind, stop: &AtomicBool) {
@@ -197,10 +207,10 @@ fn is_stun(bytes: &[u8]) -> bool {
 }
 
 struct Worker {
-    /// Where what the forward path lets go leaves: to the datagram's peer, or, between others, to who is behind it.
+    /// What the endpoint sends goes forward, the way of the media.
+    sends_forward: bool,
     forward_exit: Exit,
-    /// The same of the reverse path, between others; else the endpoint gets it by mail.
-    reverse_exit: Option<Exit>,
+    reverse_exit: Exit,
     forward: Path<Datagram>,
     reverse: Path<Datagram>,
     mail: Sender<Mail>,
@@ -227,7 +237,7 @@ impl Worker {
             // All that wait go in before anything is let go: a path cannot be told of an earlier time any more.
             loop {
                 match order {
-                    Ok(Order::Send(datagram)) => self.enter(datagram, true),
+                    Ok(Order::Send(datagram)) => self.enter(datagram, self.sends_forward),
                     Ok(Order::Received(datagram, clock, forward)) => self.come_in(datagram, clock, forward),
                     Ok(Order::Start(clock)) => self.begin(clock),
                     Err(RecvTimeoutError::Timeout) => break,
@@ -252,7 +262,7 @@ impl Worker {
     }
 
     fn come_in(&mut self, mut datagram: Datagram, clock: Clock, forward: bool) {
-        let header = if forward && self.reverse_exit.is_some() { media_header(&datagram.bytes) } else { None };
+        let header = if forward { media_header(&datagram.bytes) } else { None };
         if header.is_some() && self.clock.is_none() {
             let own = Clock::starting_at(clock.instant(datagram.entered));
             self.begin(own);
@@ -268,7 +278,8 @@ impl Worker {
             datagram.media = Some(media);
             let _ = self.mail.send(Mail::Sent(media, header));
         }
-        if self.reverse_exit.is_some() && !forward && matches!(datagram.bytes[..], [128..=191, 192..=223, ..]) {
+        let others = matches!(self.reverse_exit, Exit::Others(..));
+        if others && !forward && matches!(datagram.bytes[..], [128..=191, 192..=223, ..]) {
             let size_bytes = (datagram.bytes.len() + usize::from(IP_UDP_BYTES)) as u32;
             let _ = self.mail.send(Mail::FeedbackSent(datagram.entered, size_bytes));
         }
@@ -277,11 +288,7 @@ impl Worker {
 
     fn enter(&mut self, mut datagram: Datagram, forward: bool) {
         if self.clock.is_none() {
-            if forward {
-                self.put_out(&datagram);
-            } else {
-                self.hand_in(datagram);
-            }
+            self.put_out(datagram, forward);
             return;
         }
         self.last = self.last.max(datagram.entered);
@@ -302,16 +309,17 @@ impl Worker {
             let now = clock.now().max(self.last);
             self.last = now;
             let Some(delivered) = self.forward.pop(now) else { break };
-            self.put_out(&delivered.packet.payload);
+            let (media, late) = (delivered.packet.payload.media, delivered.packet.payload.late);
+            self.put_out(delivered.packet.payload, true);
             let at = clock.now();
-            self.lateness.push(at - delivered.at + delivered.packet.payload.late);
-            if let Some(media) = delivered.packet.payload.media {
+            self.lateness.push(at - delivered.at + late);
+            if let Some(media) = media {
                 let _ = self.mail.send(Mail::Arrived(media, at));
             }
         }
         while let Some(delivered) = self.reverse.pop(self.last) {
             self.lateness.push(clock.now() - delivered.at + delivered.packet.payload.late);
-            self.hand_in(delivered.packet.payload);
+            self.put_out(delivered.packet.payload, false);
         }
         while let Some(dropped) = self.forward.pop_drop() {
             if let Some(media) = dropped.packet.payload.media {
@@ -327,30 +335,18 @@ impl Worker {
         }
     }
 
-    fn put_out(&self, datagram: &Datagram) {
-        if self.reverse_exit.is_some() {
-            self.forward_exit.put_out(&datagram.bytes);
-        } else {
-            // What the network refuses is lost, as on any other.
-            let _ = self.forward_exit.socket.send_to(&datagram.bytes, datagram.peer);
-        }
-    }
-
-    fn hand_in(&self, datagram: Datagram) {
-        let Datagram { bytes, entered, peer, .. } = datagram;
-        if let Some(exit) = &self.reverse_exit {
-            exit.put_out(&bytes);
-        } else {
-            let _ = self.mail.send(Mail::Datagram { bytes, peer, entered });
-        }
-    }
-}
-
-impl Exit {
-    /// To who is behind it; before anyone has spoken from there, to nobody.
-    fn put_out(&self, bytes: &[u8]) {
-        if let Some(peer) = *self.behind.lock().unwrap_or_else(PoisonError::into_inner) {
-            let _ = self.socket.send_to(bytes, peer);
+    fn put_out(&self, datagram: Datagram, forward: bool) {
+        let Datagram { bytes, entered, peer, media, .. } = datagram;
+        // What the network refuses is lost, as on any other.
+        match if forward { &self.forward_exit } else { &self.reverse_exit } {
+            Exit::Endpoint => drop(self.mail.send(Mail::Datagram { bytes, peer, entered, media })),
+            Exit::Peer(socket) => drop(socket.send_to(&bytes, peer)),
+            // Before anyone has spoken from there, to nobody.
+            Exit::Others(socket, behind) => {
+                if let Some(peer) = *behind.lock().unwrap_or_else(PoisonError::into_inner) {
+                    drop(socket.send_to(&bytes, peer));
+                }
+            }
         }
     }
 }

@@ -26,9 +26,9 @@ pub enum Mail {
     Answer(Box<Answer>),
     /// A media packet came out of the forward path.
     Arrived(Media, Timestamp),
-    /// Media between others have begun; the call's clock.
+    /// Media that others send have begun; the call's clock.
     Begun(Clock),
-    /// A datagram came out of the reverse path.
+    /// A datagram came out of a path to the endpoint.
     Datagram {
         /// Its bytes.
         bytes: Vec<u8>,
@@ -36,6 +36,8 @@ pub enum Mail {
         peer: SocketAddr,
         /// When the socket had it, before the path.
         entered: Timestamp,
+        /// The media packet it is.
+        media: Option<Media>,
     },
     /// A media packet was lost on the forward path.
     Dropped(Media, &'static str),
@@ -43,14 +45,14 @@ pub enum Mail {
     Encoded(Result<(EncodedFrame, Timestamp), String>),
     /// RTCP between others went into the reverse path; bytes on the wire.
     FeedbackSent(Timestamp, u32),
-    /// Payload types of retransmission between others.
+    /// Payload types of retransmission by others.
     RepairTypes(Vec<u8>),
     /// Another 100 ms of the link have passed.
     Sample(LinkSample),
-    /// A media packet between others went into the forward path.
+    /// A media packet of another's went into the forward path.
     Sent(Media, rtp::Header),
     /// End the call.
     Stop,
-    /// What the sender between others aims at.
+    /// What another who sends aims at.
     Target(DataRate),
 }

@@ -4,7 +4,8 @@
 use crate::error::{call_error, sim_error};
 use legato_control::RateLimits;
 use legato_endpoint::{
-    Call, CallReport, CallSetup, Camera, Datagram, PictureSource, Progress, Relay, RelaySetup, ShownFrame, write_y4m,
+    Call, CallReport, CallSetup, Camera, Datagram, PictureSource, Progress, ReceivingCall, ReceivingSetup, Relay,
+    RelaySetup, ShownFrame, write_y4m,
 };
 use legato_media::FrameRate;
 use legato_sim::{LiveCall, LiveLink, LiveVideo, Plan, open_live_folder, write_live};
@@ -239,6 +240,107 @@ impl RelayCall {
 impl RelayCall {
     fn relay(&self) -> PyResult<&Relay> {
         self.relay.as_ref().ok_or_else(|| call_error("the call is finished"))
+    }
+}
+
+/// One call in which a peer that Python brings sends to us.
+#[pyclass(module = "legato._core")]
+pub struct ReceivedCall {
+    /// Until it is finished.
+    call: Option<ReceivingCall>,
+    labels: CallLabels,
+    duration: TimeDelta,
+    limits: RateLimits,
+    folder: PathBuf,
+}
+
+#[pymethods]
+impl ReceivedCall {
+    /// Set up call `session` of a plan: a socket on the loopback interface, and the answer to the peer's offer. `clip`
+    /// and `encoder`: what tables call the peer's.
+    #[new]
+    #[pyo3(signature = (plan_json, session, out_dir, offer, *, clip, encoder))]
+    fn new(
+        py: Python<'_>,
+        plan_json: &str,
+        session: u64,
+        out_dir: PathBuf,
+        offer: &str,
+        clip: String,
+        encoder: String,
+    ) -> PyResult<Self> {
+        py.detach(|| {
+            let loaded = Plan::parse(plan_json).and_then(|plan| plan.load()).map_err(sim_error)?;
+            let (link, controller) = loaded.live_receiving(session, clip, encoder).map_err(sim_error)?;
+            let LiveLink { forward, reverse, duration, limits, level, mut labels } = link;
+            if controller.is_none() {
+                labels.controller = "chromium".into();
+            }
+            let setup = ReceivingSetup { controller, forward, reverse, duration, level };
+            let call = Some(ReceivingCall::open(setup, offer).map_err(call_error)?);
+            Ok(Self { call, labels, duration, limits, folder: out_dir })
+        })
+    }
+
+    /// How long it is recorded, in s.
+    #[getter]
+    fn duration_s(&self) -> f64 {
+        self.duration.as_secs_f64()
+    }
+
+    /// Least, first and greatest target of the scenario, in bit/s.
+    #[getter]
+    fn limits_bps(&self) -> (u64, u64, u64) {
+        let RateLimits { min, start, max } = self.limits;
+        (min.as_bps(), start.as_bps(), max.as_bps())
+    }
+
+    /// What names the call in tables: number, controller, trace, seed.
+    #[getter]
+    fn labels<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        describe_labels(py, &self.labels)
+    }
+
+    /// The answer, as a session description.
+    #[getter]
+    fn answer(&self) -> PyResult<&str> {
+        Ok(self.call()?.answer())
+    }
+
+    /// What the peer's rate control aims at from now on, in bit/s; of interest where none of ours decides.
+    fn aims_at(&self, target_bps: u64) -> PyResult<()> {
+        self.call()?.aims_at(DataRate::from_bps(target_bps));
+        Ok(())
+    }
+
+    /// The call's time in ms; before media began, since it was set up.
+    fn now_ms(&self) -> PyResult<f64> {
+        Ok(self.call()?.now().as_millis_f64())
+    }
+
+    /// How far it is: `connected`, `over`, `time_s`, `target_bps`, `sent_bytes`, `arrived_bytes`.
+    fn progress<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        describe_progress(py, self.call()?.progress())
+    }
+
+    /// End it before its time.
+    fn stop(&self) {
+        if let Some(call) = &self.call {
+            call.stop();
+        }
+    }
+
+    /// Wait for the end, write the call's part of the folder, and tell how the machine did.
+    fn finish<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let call = self.call.take().ok_or_else(|| call_error("the call was finished before"))?;
+        let report = py.detach(|| write(&self.folder, &self.labels, call.finish().map_err(call_error)?))?;
+        describe(py, &report)
+    }
+}
+
+impl ReceivedCall {
+    fn call(&self) -> PyResult<&ReceivingCall> {
+        self.call.as_ref().ok_or_else(|| call_error("the call is finished"))
     }
 }
 

@@ -7,11 +7,11 @@ use crate::error::SimError;
 use crate::network::build_path;
 use crate::pauses;
 use crate::plan::{LoadedPlan, Plan};
-use crate::run::{FutureOf, rate_limits, sender_config, sender_controller};
+use crate::run::{FutureOf, build_controller, context_of, rate_limits, sender_config, sender_controller, sides};
 use crate::seed::Seed;
 use crate::sweep::{io_error, labels_of, open_folder};
 use legato_call::Sender;
-use legato_control::{RateLimits, Side, entry};
+use legato_control::{RateController, RateLimits, Side, entry};
 use legato_media::encoder::gop::Gop;
 use legato_media::{Content, Encoder, Source};
 use legato_path::Path as NetworkPath;
@@ -57,6 +57,9 @@ pub struct LiveCall<P> {
     pub link: LiveLink<P>,
 }
 
+/// The network of a call whose media come from elsewhere, and the controller of the receiving end.
+pub type LiveReceiving<P> = (LiveLink<P>, Option<Box<dyn RateController>>);
+
 impl LoadedPlan {
     /// The call of session `session`, for a driver of its own.
     pub fn live<P: Send + 'static>(&self, session: u64, video: LiveVideo) -> Result<LiveCall<P>, SimError> {
@@ -65,6 +68,9 @@ impl LoadedPlan {
         let parts = &planned.parts;
         if entry(&parts.controller.name).is_some_and(|entry| entry.side != Side::Sender) {
             return Err(self.not_live("controller", "the receiver is a browser, so the controller must be a sender's"));
+        }
+        if scenario.receiver_controller.is_some() {
+            return Err(self.not_live("receiver_controller", "the receiver is a browser"));
         }
         let LiveVideo { content, encoder, clip, encoder_name } = video;
         let link = self.live_link(session, clip, encoder_name)?;
@@ -81,6 +87,28 @@ impl LoadedPlan {
         let source = Source::new(content, start, 0);
         let sender = Sender::new(sender_config(scenario, start), controller, encoder, source);
         Ok(LiveCall { sender, turns: pauses::turns(&scenario.pauses, start), link })
+    }
+
+    /// The network of session `session`, and the controller of the receiving end where the plan has one there.
+    pub fn live_receiving<P: Send + 'static>(
+        &self,
+        session: u64,
+        clip: String,
+        encoder: String,
+    ) -> Result<LiveReceiving<P>, SimError> {
+        let planned = self.session(session);
+        let (scenario, parts) = (&self.scenario, &planned.parts);
+        let link = self.live_link(session, clip, encoder)?;
+        let (_, spec) = sides(&parts.controller, scenario.receiver_controller.as_ref())?;
+        let Some(spec) = spec else { return Ok((link, None)) };
+        let (seed, start) = (Seed(planned.seed), Timestamp::ZERO);
+        let (mut forward, mut reverse) = (scenario.forward.clone(), scenario.reverse.clone());
+        let bottleneck = parts.forward.as_ref().map(|loaded| loaded.draw(seed, &mut forward, &mut reverse));
+        let capacity = bottleneck.as_ref().map(|loaded| &loaded.capacity);
+        let future = FutureOf { capacity, start, end: start + link.duration, policies: &parts.policies };
+        let context = context_of(&scenario.limits, seed, "receiver_controller", start, &future);
+        let controller = build_controller(spec, Side::Receiver, context)?;
+        Ok((link, Some(controller)))
     }
 
     /// The network of session `session` alone, for ends that bring their own controller.
@@ -125,9 +153,6 @@ impl LoadedPlan {
         }
         if scenario.receiver.feedback != "twcc" {
             return refused("receiver.feedback", "a browser gives twcc");
-        }
-        if scenario.receiver_controller.is_some() {
-            return refused("receiver_controller", "the receiver is a browser");
         }
         Ok(())
     }

@@ -156,7 +156,8 @@ pub(crate) fn rate_limits(spec: &LimitsSpec) -> RateLimits {
     RateLimits { min, start, max }
 }
 
-fn context_of<'a>(
+/// What a controller is built in; its randomness is the stream `name`.
+pub(crate) fn context_of<'a>(
     limits: &LimitsSpec,
     seed: Seed,
     name: &str,
@@ -168,7 +169,7 @@ fn context_of<'a>(
 
 /// Who sits where: a receiver-side controller named as the call's goes to the receiver, and `remote`,
 /// which obeys it, to the sender.
-fn sides<'a>(
+pub(crate) fn sides<'a>(
     controller: &'a ControllerSpec,
     at_receiver: Option<&'a ControllerSpec>,
 ) -> Result<(Cow<'a, ControllerSpec>, Option<&'a ControllerSpec>), SimError> {

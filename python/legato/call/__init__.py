@@ -3,13 +3,14 @@
 :func:`make` is what ``legato call`` and :func:`legato.real_calls` do. The native module sends, emulates the
 network and records; here is the other end (:mod:`legato.call.browser`), and what it tells
 (:mod:`legato.call.log`). With two browsers the native module is the network alone
-(:mod:`legato.call.reference`).
+(:mod:`legato.call.reference`); in the other direction it receives (:mod:`legato.call.receiving`).
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
 
 PEERS = ("chromium", "chromium-chromium")
 """Who is called: by us, or by each other."""
+
+DIRECTIONS = ("send", "receive")
+"""Who sends the video in a call of ours: we, or the other end."""
 
 
 @dataclass(frozen=True)
@@ -42,19 +46,20 @@ def make(
     *,
     pictures: Pictures | None = None,
     peers: str = "chromium",
+    direction: str = "send",
     resume: bool = False,
     on_progress: Callable[[CallProgress], None] | None = None,
 ) -> Run:
     """Make the plan's calls with a headless Chromium and write them to ``folder``.
 
     ``peers``: ``chromium``, whom we call, or ``chromium-chromium``, whose calls with each other under Chromium's own
-    rate control are a reference.
+    rate control are a reference. ``direction``: whether we send, or Chromium does.
 
     Raises:
         CallError: no browser, no connection, or one that broke. Calls made before stay in the folder.
     """
     from legato import _core
-    from legato.call import browser, reference
+    from legato.call import browser, receiving, reference
 
     folder = Path(folder)
     pictures = pictures or Pictures()
@@ -63,14 +68,22 @@ def make(
         raise CallError("this build of Legato makes no real calls", hint="build it with the feature `calls`")
     if peers not in PEERS:
         raise CallError(f"peers {peers}: one of {', '.join(PEERS)} is needed")
+    if direction not in DIRECTIONS:
+        raise CallError(f"direction {direction}: one of {', '.join(DIRECTIONS)} is needed")
     started = time.monotonic()
-    with reference.camera(pictures, peers) as camera, browser.launched() as chromium:
+    ours = peers == "chromium"
+    receive = ours and direction == "receive"
+    with ExitStack() as browsers:
+        camera = browsers.enter_context(reference.camera(pictures, receive or not ours))
+        chromium = None if receive else browsers.enter_context(browser.launched())
         calls = _core.open_call_folder(plan.to_json(), str(folder))
         called_s = 0.0
         for number in range(calls):
             if (folder / "summary" / f"{number:05}.parquet").exists():
                 continue
-            if camera is None:
+            if chromium is None:
+                called_s += receiving.make_one(camera, plan, folder, number, calls, on_progress)
+            elif camera is None:
                 called_s += _make_one(chromium, plan, folder, number, calls, pictures, on_progress)
             else:
                 called_s += reference.make_one(chromium, camera, plan, folder, number, calls, on_progress)

@@ -1,6 +1,6 @@
 """What the browser tells of a call, kept and written beside the run folder's own tables.
 
-``RUN/receiver``: one row a second, out of getStats; ``RUN/outbound``: the same of a browser that sends.
+``RUN/receiver``: one row a second, out of getStats; ``RUN/outbound``: the same of one that sends.
 ``RUN/shown``: one row a frame on the screen, out of requestVideoFrameCallback. ``RUN/calls``: one JSON file a
 call, what the machine did. docs/run-folder.md lists the columns. Times are the call's: ms since its media began.
 """

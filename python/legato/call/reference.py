@@ -44,9 +44,9 @@ class Camera:
 
 
 @contextmanager
-def camera(pictures: Pictures, peers: str) -> Iterator[Camera | None]:
-    """A browser with the pictures as its camera, where the peers are two; else ``None``."""
-    if peers == "chromium":
+def camera(pictures: Pictures, needed: bool) -> Iterator[Camera | None]:
+    """A browser with the pictures as its camera, where one is needed; else ``None``."""
+    if not needed:
         yield None
         return
     from legato import _core

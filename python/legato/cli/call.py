@@ -26,6 +26,7 @@ legato call --check
 legato call cellular --controller gcc -o duration_s=30
 legato call cellular --clip talk.y4m --seed 1 --seed 2 --out runs/real
 legato call cellular --clip talk.y4m --peers chromium-chromium
+legato call steady --controller ukf --direction receive
 ```
 """
 
@@ -55,6 +56,10 @@ def call(
         str,
         typer.Option(help="chromium: we call it. chromium-chromium: they call each other, as a reference."),
     ] = "chromium",
+    direction: Annotated[
+        str,
+        typer.Option(help="send: we send video. receive: Chromium does, and a receiver-side controller caps it."),
+    ] = "send",
     out: Annotated[
         Path | None,
         typer.Option(help="The run folder. [default: the next free of runs/NAME-real, runs/NAME-real-2, ...]"),
@@ -84,6 +89,7 @@ def call(
             seeds=seed or 1,
             pictures=Pictures(clip=clip, width=width, height=height, fps=fps),
             peers=peers,
+            direction=direction,
             log=log,
             resume=resume,
             on_progress=watch.real_call,

@@ -1,0 +1,194 @@
+//! What can be recorded of media that others send: packets by their clear headers, and what the link tells.
+//!
+//! There are no frame or encoder records; a frame counts as captured when its first packet leaves. What the sender
+//! aims at is what it says.
+
+use crate::call::{CallReport, Outcome, Progress};
+use crate::clock::Clock;
+use crate::error::Error;
+use crate::link::Link;
+use crate::mail::{Mail, Media};
+use legato_control::{Decision, PacketKind};
+use legato_trace::{LogLevel, PacketSent, Record, Recorder, SERIES_INTERVAL, Sample, TraceSink, TrainSent};
+use legato_units::{DataRate, TimeDelta, Timestamp};
+use legato_wire::rtp;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Records a call from its first media packet on.
+pub struct Listener {
+    clock: Clock,
+    begun: bool,
+    end: Timestamp,
+    /// Everything recorded goes here.
+    pub recorder: Recorder,
+    progress: Arc<Mutex<Progress>>,
+    shared_clock: Arc<Mutex<Clock>>,
+    repair_types: Vec<u8>,
+    /// Frames by their RTP time, numbered as they come.
+    numbers: BTreeMap<u32, u64>,
+    target: DataRate,
+    /// Sum and number of the link's capacities, one a bin of the series.
+    capacity: (u128, u64),
+    told: Progress,
+}
+
+/// Media come within this time, or not at all.
+const BEGIN_TIMEOUT: TimeDelta = TimeDelta::from_secs(20);
+
+impl Listener {
+    /// `clock` counts until media begin; then the link's is told.
+    pub fn new(
+        clock: Clock,
+        duration: TimeDelta,
+        level: LogLevel,
+        progress: Arc<Mutex<Progress>>,
+        shared_clock: Arc<Mutex<Clock>>,
+    ) -> Self {
+        let mut recorder = Recorder::default();
+        recorder.begin(level, Timestamp::ZERO);
+        Self {
+            clock,
+            begun: false,
+            end: Timestamp::ZERO + duration,
+            recorder,
+            progress,
+            shared_clock,
+            repair_types: Vec::new(),
+            numbers: BTreeMap::new(),
+            target: DataRate::ZERO,
+            capacity: (0, 0),
+            told: Progress::default(),
+        }
+    }
+
+    /// The call's time.
+    pub fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    /// The call's clock.
+    pub fn clock(&self) -> Clock {
+        self.clock
+    }
+
+    /// Media have begun.
+    pub fn has_begun(&self) -> bool {
+        self.begun
+    }
+
+    /// When it ends, or has waited long enough.
+    pub fn due(&self) -> Timestamp {
+        if self.begun { self.end } else { Timestamp::ZERO + BEGIN_TIMEOUT }
+    }
+
+    /// Its time is up. An error: no media came.
+    pub fn is_over(&self) -> Result<bool, Error> {
+        let over = self.now() >= self.due();
+        if over && !self.begun {
+            let waited = BEGIN_TIMEOUT.as_millis() / 1_000;
+            return Err(Error::Connection(format!("no media came in {waited} s")));
+        }
+        Ok(over)
+    }
+
+    /// It ends now. An error: before it began.
+    pub fn stop(&mut self) -> Result<(), Error> {
+        if self.begun { Ok(()) } else { Err(Error::Connection("stopped before media began".to_owned())) }
+    }
+
+    /// The controller's target, from now on.
+    pub fn aim(&mut self, target: DataRate) {
+        if target != self.target {
+            self.target = target;
+            if self.begun {
+                self.recorder.record(self.clock.now(), &Record::Decision(&Decision::of_target(target)));
+            }
+        }
+    }
+
+    /// Record what mail tells.
+    pub fn take(&mut self, mail: &Mail) {
+        match *mail {
+            Mail::Begun(clock) => {
+                (self.clock, self.begun) = (clock, true);
+                *self.shared_clock.lock().unwrap_or_else(PoisonError::into_inner) = clock;
+                self.recorder.record(Timestamp::ZERO, &Record::Decision(&Decision::of_target(self.target)));
+            }
+            Mail::RepairTypes(ref types) => self.repair_types.clone_from(types),
+            Mail::Target(target) => self.aim(target),
+            Mail::Sent(media, ref header) => self.sent(media, header),
+            Mail::Arrived(Media { transport_seq, size_bytes, departure }, at) => {
+                self.told.arrived_bytes += u64::from(size_bytes);
+                self.recorder.record(at, &Record::PacketArrived { transport_seq, size_bytes, departure });
+            }
+            Mail::Dropped(Media { transport_seq, departure, .. }, reason) => {
+                self.recorder.record(departure, &Record::PacketDropped { transport_seq, departure, reason });
+            }
+            Mail::FeedbackSent(at, size_bytes) => self.recorder.record(at, &Record::FeedbackSent { size_bytes }),
+            Mail::Sample(sample) => {
+                if let Some(capacity) = sample.capacity {
+                    self.capacity.0 += u128::from(capacity.as_bps());
+                    self.capacity.1 += 1;
+                }
+                let (capacity, queue) = (sample.capacity, sample.queue);
+                if self.recorder.wants_samples() && sample.at <= self.end {
+                    let sample_of = Sample { capacity, queue, target_bitrate: self.target, ..Sample::default() };
+                    self.recorder.sample(sample.at, sample_of);
+                }
+            }
+            Mail::Answer(_) | Mail::Datagram { .. } | Mail::Encoded(_) | Mail::Stop => {}
+        }
+        let time = self.clock.now() - Timestamp::ZERO;
+        self.told = Progress { connected: self.begun, time, target: self.target, ..self.told };
+        *self.progress.lock().unwrap_or_else(PoisonError::into_inner) = self.told;
+    }
+
+    fn sent(&mut self, Media { transport_seq, size_bytes, departure }: Media, header: &rtp::Header) {
+        let kind = self.kind(header.payload_type);
+        if kind == PacketKind::Video && !self.numbers.contains_key(&header.timestamp) {
+            let frame = self.numbers.len() as u64;
+            self.numbers.insert(header.timestamp, frame);
+            self.recorder.record(departure, &Record::FrameCaptured { frame });
+        }
+        self.told.sent_bytes += u64::from(size_bytes);
+        let (ssrc, queued) = (header.ssrc, TimeDelta::ZERO);
+        let packet = PacketSent { transport_seq, ssrc, kind, size_bytes, sequence: None, queued };
+        self.recorder.record(departure, &Record::TrainSent(TrainSent::single(packet)));
+    }
+
+    /// What a packet carries: padding cannot be told from retransmission.
+    pub fn kind(&self, payload_type: u8) -> PacketKind {
+        if self.repair_types.contains(&payload_type) { PacketKind::Retransmission } else { PacketKind::Video }
+    }
+
+    /// The end, with what is in `report` already.
+    pub fn finish(self, link: Link, report: CallReport) -> Outcome {
+        let Self { recorder, numbers, capacity: (sum, bins), .. } = self;
+        let end = self.clock.now().min(self.end).max(Timestamp::ZERO + SERIES_INTERVAL);
+        let lateness = link.finish().figures();
+        Outcome {
+            recorder,
+            report: CallReport { lateness, end, ..report },
+            capacity_mean: (bins > 0).then(|| DataRate::from_bps((sum / u128::from(bins)) as u64)),
+            numbers,
+        }
+    }
+}
+
+/// Payload types of retransmission.
+pub fn repair_types(sdp: &str) -> Vec<u8> {
+    let maps = sdp.lines().filter_map(|line| line.trim_end().strip_prefix("a=rtpmap:")?.split_once(' '));
+    maps.filter(|(_, name)| name.starts_with("rtx/")).filter_map(|(number, _)| number.parse().ok()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn retransmission_is_known_by_its_payload_type() {
+        let sdp = "a=rtpmap:96 H264/90000\r\na=rtpmap:97 rtx/90000\r\na=rtpmap:110 rtx/90000\r\n";
+        assert_eq!(repair_types(sdp), [97, 110]);
+    }
+}
