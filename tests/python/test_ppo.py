@@ -176,6 +176,17 @@ def test_probabilities_are_those_of_torchs_distributions(distribution: Any, outp
     torch.testing.assert_close(distribution.entropy(out).detach().squeeze(), reference.entropy().mean())
 
 
+def test_held_noise_is_the_same_for_so_many_draws_and_new_when_calls_begin() -> None:
+    held = Gaussian(0.5, learned=False, hold=3)
+    random = torch.Generator().manual_seed(1)
+    out = torch.zeros(4, 1)
+    draws = [held.draw(out + step, random) - step for step in range(4)]
+    assert torch.allclose(draws[0], draws[1]) and torch.allclose(draws[0], draws[2])
+    assert not torch.allclose(draws[0], draws[3])
+    held.renew()
+    assert not torch.allclose(held.draw(out, random), draws[3])
+
+
 def test_a_step_of_adam_is_torchs() -> None:
     # [kingma2015]
     torch.manual_seed(1)

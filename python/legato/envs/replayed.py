@@ -36,7 +36,7 @@ LOSS_RATIO = (0.0, 0.02)
 """Uniform, on half of the paths; the others lose what the queue drops."""
 
 _SPLIT_SEED = 2020
-_LTE_RATIO = 1 / 6
+LTE_RATIO = 1 / 6
 """Of the paths; the others have broadband."""
 
 
@@ -87,7 +87,14 @@ def recordings(family: str, split: str) -> tuple[Recording, ...]:
 
 
 def draw(
-    split: str, seed: int, paths: int, traces_each: int, *, lte_traces_each: int | None = None, duration_s: float = 30.0
+    split: str,
+    seed: int,
+    paths: int,
+    traces_each: int,
+    *,
+    lte_traces_each: int | None = None,
+    lte_ratio: float = LTE_RATIO,
+    duration_s: float = 30.0,
 ) -> list[Network]:
     """Random networks; the same arguments give the same ones.
 
@@ -97,10 +104,11 @@ def draw(
         paths: how many delays, loss ratios and queues.
         traces_each: how many windows of recordings are played over each.
         lte_traces_each: the same of cellular paths, whose recordings are long and slow to read.
+        lte_ratio: share of the paths that are cellular.
         duration_s: of a window.
     """
     random = np.random.default_rng([SPLITS.index(split), seed])
-    lte = round(_LTE_RATIO * paths)
+    lte = round(lte_ratio * paths)
     made = []
     for number in range(paths):
         family = FAMILIES[1] if number < lte else FAMILIES[0]

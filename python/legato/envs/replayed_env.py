@@ -21,9 +21,10 @@ Array = NDArray[np.float32]
 class ReplayedVectorEnv(VectorEnv):
     """``num_envs`` calls over ``paths`` paths of :mod:`legato.envs.replayed`, side by side.
 
-    A call meets one of its path's ``traces_each`` windows of recordings, and the next call in its place another. A
-    reset draws all of them anew from its seed, so a training that is reset at each leg sees as many networks as it has
-    legs times paths times windows. Steps, ends of calls and ``info`` are as of :class:`~legato.envs.CallVectorEnv`.
+    Of the paths ``lte_ratio`` are cellular. A call meets one of its path's ``traces_each`` windows of recordings, and
+    the next call in its place another. A reset draws all of them anew from its seed, so a training that is reset at
+    each leg sees as many networks as it has legs times paths times windows. Steps, ends of calls and ``info`` are as of
+    :class:`~legato.envs.CallVectorEnv`.
     """
 
     def __init__(
@@ -34,6 +35,7 @@ class ReplayedVectorEnv(VectorEnv):
         paths: int = 12,
         traces_each: int = 32,
         lte_traces_each: int = 4,
+        lte_ratio: float = replayed.LTE_RATIO,
         duration_s: tuple[float, float] = (30.0, 30.0),
         scenario: str | Path = "r3net",
         controller: str = "r3net",
@@ -47,7 +49,7 @@ class ReplayedVectorEnv(VectorEnv):
         self.metadata = {"autoreset_mode": AutoresetMode.SAME_STEP, "render_modes": []}
         self.render_mode = None
         self.controller = controller
-        self._split, self._paths, self._windows = split, paths, (traces_each, lte_traces_each)
+        self._split, self._paths, self._windows = split, paths, (traces_each, lte_traces_each, lte_ratio)
         self._scenario, self._threads, self._duration_s = scenario, threads, duration_s
         self._reward = rewards.named(reward)
         self._drawn_seed: int | None = None
@@ -74,10 +76,12 @@ class ReplayedVectorEnv(VectorEnv):
         each = self.num_envs // self._paths
         self._batches = []
         self._slots = [slice(k * each, (k + 1) * each) for k in range(self._paths)]
-        windows, lte_windows = self._windows
+        windows, lte_windows, lte_ratio = self._windows
         # Calls of one length would all be of one age, and each round of a training would see one age alone.
         lengths_s = np.random.default_rng(seed).uniform(*self._duration_s, self._paths)
-        networks = replayed.draw(self._split, seed, self._paths, windows, lte_traces_each=lte_windows)
+        networks = replayed.draw(
+            self._split, seed, self._paths, windows, lte_traces_each=lte_windows, lte_ratio=lte_ratio
+        )
         for network, length_s in zip(networks, lengths_s, strict=True):
             options = {**network.options, "duration_s": round(float(length_s), 2)}
             made = plan.make(self._scenario, options=options, trace_specs=network.traces)

@@ -45,6 +45,7 @@ class ActorCritic(nn.Module):
         shared_until: name of the last layer both share.
         action_std: where the standard deviation of a continuous action begins.
         learn_std: whether training moves it.
+        hold_noise: for how many decisions in a row the same noise is added.
         explore_in_logits: draw continuous actions before the last layer's sigmoid.
         initial_output: where the actor's output begins, before its last activation.
         input_gain: what the first weights of each observed number are drawn times; none: one.
@@ -59,6 +60,7 @@ class ActorCritic(nn.Module):
         shared_until: str | None = None,
         action_std: float = 0.5,
         learn_std: bool = True,
+        hold_noise: int = 1,
         explore_in_logits: bool = False,
         initial_output: float = 0.0,
         input_gain: Sequence[float] | None = None,
@@ -91,7 +93,7 @@ class ActorCritic(nn.Module):
         if self.discrete:
             self.distribution = Categorical()
         else:
-            self.distribution = Gaussian(action_std, learned=learn_std)
+            self.distribution = Gaussian(action_std, learned=learn_std, hold=hold_noise)
             self._low, self._high = float(actions.low.min()), float(actions.high.max())
         self.register_buffer("return_mean", torch.zeros(()))
         self.register_buffer("return_std", torch.ones(()))

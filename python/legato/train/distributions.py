@@ -37,6 +37,9 @@ class Distribution(Protocol):
     def best(self, out: Tensor) -> Tensor:
         """The likeliest action."""
 
+    def renew(self) -> None:
+        """Calls begin anew: forget what was drawn."""
+
 
 class Gaussian(nn.Module):
     """One number, normally distributed around the output; its standard deviation is the same in every state.
@@ -44,10 +47,14 @@ class Gaussian(nn.Module):
     Args:
         std: the standard deviation to begin with.
         learned: whether training moves it; otherwise :meth:`fix` does.
+        hold: for how many draws in a row the same noise is added, as [raffin2022] holds its own: where an actuator
+            follows slowly, noise that changes at each decision shows as something else than what was drawn.
     """
 
-    def __init__(self, std: float, *, learned: bool) -> None:
+    def __init__(self, std: float, *, learned: bool, hold: int = 1) -> None:
         super().__init__()
+        self._hold, self._draws = hold, 0
+        self._noise: Tensor | None = None
         log_std = torch.full((1,), math.log(std))
         if learned:
             self.log_std = nn.Parameter(log_std)
@@ -56,7 +63,14 @@ class Gaussian(nn.Module):
         self._learned = learned
 
     def draw(self, out: Tensor, random: torch.Generator) -> Tensor:
-        return out + self.log_std.exp() * torch.empty_like(out).normal_(generator=random)
+        if self._draws % self._hold == 0:
+            self._noise = torch.empty_like(out).normal_(generator=random)
+        self._draws += 1
+        return out + self.log_std.exp() * self._noise
+
+    def renew(self) -> None:
+        """Draw new noise next."""
+        self._draws = 0
 
     def log_prob(self, out: Tensor, action: Tensor) -> Tensor:
         z = (action - out) * torch.exp(-self.log_std)
@@ -108,6 +122,9 @@ class Categorical(nn.Module):
 
     def best(self, out: Tensor) -> Tensor:
         return out.argmax(-1)
+
+    def renew(self) -> None:
+        """Nothing is held."""
 
 
 __all__ = ["Categorical", "Distribution", "Gaussian"]

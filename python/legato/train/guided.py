@@ -1,10 +1,11 @@
 """PPO with a hand on its back: early on, the actor is also drawn towards what the simulator knows to be right.
 
 A recurrent policy that answers a bitrate outright has to find, from the reward alone, that its answer should follow
-what arrives; that takes far more calls than a coffee lasts. Here the loss begins with a second term, the squared
-distance (in the actor's output) to a share of the capacity to come, on the states that the policy itself visits. The
-term fades to nothing: the end of the training is the reward's alone. The observation never holds the label, and nothing
-of this is deployed.
+what arrives; that takes far more calls than a coffee lasts. Here the loss begins with a second term, the distance (in
+the actor's output) to a share of the capacity to come, on the states that the policy itself visits. Distances above
+count more than those below, so what is learned is a low quantile: near the capacity where it can be foreseen, well
+below it where it cannot. The term fades to nothing: the end of the training is the reward's alone. The observation
+never holds the label, and nothing of this is deployed.
 
 It is interactive imitation (as of [concerto]) and PPO in one loop; [r3net] has PPO alone.
 """
@@ -28,14 +29,20 @@ from legato.train.schedule import Schedule, at
 class GuidedSettings(Settings):
     """Those of PPO, and of the guidance."""
 
-    guide_weight: Schedule = ((0.0, 20.0), (0.6, 20.0), (0.8, 0.0))
-    """Of half the squared distance to the label, beside the policy's loss."""
-    over_weight: float = 10.0
+    guide_weight: Schedule = ((0.0, 10.0), (0.5, 10.0), (0.7, 0.0))
+    """Of the distance to the label, beside the policy's loss."""
+    over_weight: float = 12.0
     """How much more a bitrate above the label counts than one below: too much fills queues, too little only waits."""
-    guide_ratio: float = 0.85
-    """The label: this share of the mean capacity over the second to come."""
+    guide_ratio: float = 1.0
+    """The label: this share of the capacity to come …"""
+    drain_per_s: float = 2.0
+    """… less this much of it for each second that packets wait in queues: what stands there takes its share too."""
     full_scale_bps: float = 8e6
     """The rate that an action of 1 means."""
+
+
+_SMOOTH = 0.1
+"""Of an output in logits: a tenth of a small rate."""
 
 
 class GuidedPpo(Ppo):
@@ -53,12 +60,14 @@ class GuidedPpo(Ppo):
     def learn(self, last_value: Tensor, share_done: float) -> dict[str, float]:
         """As PPO's, with labels at hand."""
         self._weight = at(self.settings.guide_weight, share_done)
-        self._labels = self.labels(self.env.taken(self.settings.rollout))
+        self._labels = self.labels(*self.env.taken(self.settings.rollout))
         return super().learn(last_value, share_done)
 
-    def labels(self, capacity_ahead_bps: Tensor) -> Tensor:
+    def labels(self, capacity_ahead_bps: Tensor, queue_delay_s: Tensor) -> Tensor:
         """What the actor's output should be; NaN where the capacity is not known."""
-        share = self.settings.guide_ratio / self.settings.full_scale_bps * capacity_ahead_bps
+        s = self.settings
+        ratio = (s.guide_ratio - s.drain_per_s * queue_delay_s).clamp(min=0.1)
+        share = ratio * capacity_ahead_bps / s.full_scale_bps
         return torch.logit(share.clamp(0.005, 0.95))
 
     def further_slope(self, out: Tensor) -> Tensor | None:
@@ -66,9 +75,11 @@ class GuidedPpo(Ppo):
         if self._guides is None or self._weight == 0.0:
             return None
         distance = (out.squeeze(-1) - self._guides).nan_to_num(0.0)
-        # [newey1987]: an expectile, where squares count differently above and below.
-        distance = torch.where(distance > 0, self.settings.over_weight * distance, distance)
-        return (self._weight / distance.numel() * distance).unsqueeze(-1)
+        # [koenker1978]: a quantile, where what is above counts more than what is below, and size hardly: its slope is a
+        # step, here a smooth one.
+        slope = distance / (distance.abs() + _SMOOTH)
+        slope = torch.where(slope > 0, self.settings.over_weight * slope, slope)
+        return (self._weight / slope.numel() * slope).unsqueeze(-1)
 
     def _minibatches(self, whole: Batch) -> Iterator[Batch]:
         # The order is drawn once more by the generator below: take it first, and put the state back.
@@ -84,33 +95,43 @@ class GuidedPpo(Ppo):
 
 
 class _Watched:
-    """An environment, and what capacity was ahead when each action was taken."""
+    """An environment, and what capacity was ahead and what delay behind when each action was taken."""
 
     def __init__(self, env: Any) -> None:
         self._env = env
-        self._ahead: list[np.ndarray] = []
-        self._next = np.full(env.num_envs, np.nan, np.float32)
+        self._seen: list[tuple[np.ndarray, np.ndarray]] = []
+        self._next = self._nothing()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._env, name)
 
     def reset(self, **kwargs: Any) -> Any:
-        self._ahead.clear()
-        self._next = np.full(self._env.num_envs, np.nan, np.float32)
+        self._seen.clear()
+        self._next = self._nothing()
         return self._env.reset(**kwargs)
 
     def step(self, actions: Any) -> Any:
-        self._ahead.append(self._next)
+        self._seen.append(self._next)
         stepped = self._env.step(actions)
         _, _, _, truncated, info = stepped
         # Another call's first capacity is not in the last one's interval.
-        self._next = np.where(truncated, np.nan, info["intervals"]["true_capacity_ahead_bps"]).astype(np.float32)
+        ahead_bps = np.where(truncated, np.nan, info["intervals"]["true_capacity_ahead_bps"])
+        # Where nothing arrived, what waits has waited on.
+        intervals = info["intervals"]
+        delay_s = np.where(
+            np.isnan(intervals["delay_ms"]), self._next[1] + intervals["interval_s"], intervals.seconds("delay")
+        )
+        self._next = (ahead_bps.astype(np.float32), np.where(truncated, 0.0, delay_s).astype(np.float32))
         return stepped
 
-    def taken(self, steps: int) -> Tensor:
-        """Of the last ``steps`` actions: (T, N), in bit/s."""
-        last, self._ahead = self._ahead[-steps:], []
-        return torch.from_numpy(np.stack(last))
+    def taken(self, steps: int) -> tuple[Tensor, Tensor]:
+        """Of the last ``steps`` actions, (T, N) each: the capacity ahead in bit/s, how long packets wait in s."""
+        last, self._seen = self._seen[-steps:], []
+        ahead_bps, delay_s = (torch.from_numpy(np.stack(one)) for one in zip(*last, strict=True))
+        return ahead_bps, delay_s
+
+    def _nothing(self) -> tuple[np.ndarray, np.ndarray]:
+        return np.full(self._env.num_envs, np.nan, np.float32), np.zeros(self._env.num_envs, np.float32)
 
 
 __all__ = ["GuidedPpo", "GuidedSettings"]

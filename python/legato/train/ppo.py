@@ -66,6 +66,8 @@ class Settings:
     """Standard deviation of a continuous action; ``None``: learned, the same in every state."""
     initial_action_std: float = 0.5
     """Where a learned one begins."""
+    hold_noise: int = 1
+    """For how many decisions a continuous action's noise is held."""
     explore_in_logits: bool = False
     """Draw an action that a sigmoid gives before the sigmoid: exploration then scales with small actions."""
     initial_output: float = 0.0
@@ -148,6 +150,7 @@ class Ppo:
             shared_until=settings.shared_until,
             action_std=settings.initial_action_std,
             learn_std=settings.action_std is None,
+            hold_noise=settings.hold_noise,
             explore_in_logits=settings.explore_in_logits,
             initial_output=settings.initial_output,
             input_gain=settings.input_gain,
@@ -167,6 +170,7 @@ class Ppo:
         self._obs = torch.from_numpy(np.array(obs, dtype=np.float32))
         self._starts = torch.ones(self.settings.envs, dtype=torch.bool)
         self._hidden = self.agent.initial(self.settings.envs)
+        self.agent.distribution.renew()
 
     def iterate(self) -> dict[str, float]:
         """Play one round and learn from it; the round's figures by name."""
