@@ -38,6 +38,7 @@ class Settings:
     adam_betas: tuple[float, float] = (0.9, 0.999)
     adam_epsilon: float = 1e-5
     shared_until: str | None = None
+    hold_noise: int = 1
     explore_in_logits: bool = False
     initial_output: float = 0.0
     input_gain: tuple[float, ...] | None = None
