@@ -63,6 +63,6 @@ def test_a_few_networks_are_played_for_real_and_the_page_says_so(tmp_path: Path,
     document = json.loads((out / "reproduction.json").read_text(encoding="utf-8"))
     assert {call["controller"] for call in document["calls"]} == {"ukf", "gcc", "r3net"}
     assert len({call["network"] for call in document["calls"]}) == r3net.QUICK_PATHS * r3net.QUICK_WINDOWS
-    assert all(0.0 <= call["loss"] <= 100.0 for call in document["calls"])
+    assert all(0.0 <= call["loss_percent"] <= 100.0 for call in document["calls"])
     assert {"capacity", "r3net", "ukf", "gcc"} <= document["figures"]["one_run"].keys()
     assert "Table 1" in (out / "reproduction.html").read_text(encoding="utf-8")
