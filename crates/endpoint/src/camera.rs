@@ -2,14 +2,14 @@
 //! keeps its times meanwhile. The sender sees a [`legato_media::Encoder`] whose frames come later.
 //!
 //! One picture is under way at a time: one that is captured before the last is coded is left out, as libwebrtc
-//! leaves it out, and so is one that the rate control has no bits for. The codec is OpenH264 at a bitrate that changes with each picture; the resolution stays.
+//! leaves it out, and so is one that the rate control has no bits for. [`PictureSource::Filling`] does without both. The codec is OpenH264 at a bitrate that changes with each picture; the resolution stays.
 
 use crate::error::Error;
 use crate::h264_payload::H264Frame;
 use crate::mail::Mail;
 use crate::pictures::{PictureSource, Pictures};
 use legato_h264::{Live, LiveFrame, Mode, Settings};
-use legato_media::{Content, EncodedFrame, Encoder, EncoderBudget, SourceFrame};
+use legato_media::{Content, EncodedFrame, Encoder, EncoderBudget, FrameRate, SourceFrame};
 use legato_units::{DataSize, Timestamp};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,10 +19,16 @@ use std::thread::{self, JoinHandle};
 
 /// The camera's side that a call drives.
 pub struct Camera {
-    pictures: Pictures,
+    source: CodedSource,
     jobs: Receiver<Job>,
     busy: Arc<AtomicBool>,
     frames: CodedFrames,
+}
+
+/// Where coded frames come from.
+enum CodedSource {
+    Filling(FrameRate),
+    Pictures(Pictures),
 }
 
 /// The encoder that the sender holds.
@@ -60,47 +66,50 @@ const LEAST_BITRATE_BPS: u64 = 20_000;
 impl Camera {
     /// Open the pictures; the encoder is for the sender.
     pub fn open(source: &PictureSource) -> Result<(Self, Box<dyn Encoder>), Error> {
-        let pictures = Pictures::open(source)?;
+        let source = match *source {
+            PictureSource::Filling { frame_rate } => CodedSource::Filling(frame_rate),
+            _ => CodedSource::Pictures(Pictures::open(source)?),
+        };
         let (sender, jobs) = mpsc::channel();
         let busy = Arc::new(AtomicBool::new(false));
         let remote = Remote { jobs: sender, busy: Arc::clone(&busy), keyframe_due: false, skipped: 0 };
-        Ok((Self { pictures, jobs, busy, frames: CodedFrames::default() }, Box::new(remote)))
+        Ok((Self { source, jobs, busy, frames: CodedFrames::default() }, Box::new(remote)))
     }
 
     /// What the sender's source shows: so many pictures a second.
     pub fn content(&self) -> Content {
-        Content::unmeasured(self.pictures.frame_rate)
+        Content::unmeasured(match &self.source {
+            CodedSource::Filling(frame_rate) => *frame_rate,
+            CodedSource::Pictures(pictures) => pictures.frame_rate,
+        })
     }
 
     /// What tables call the pictures.
     pub fn label(&self) -> &str {
-        &self.pictures.label
+        match &self.source {
+            CodedSource::Filling(_) => "filling",
+            CodedSource::Pictures(pictures) => &pictures.label,
+        }
     }
 
     /// Start the thread. It ends when the sender's encoder is gone.
     pub(crate) fn start(self, mail: Sender<Mail>) -> Result<(CodedFrames, JoinHandle<()>), Error> {
-        let Self { mut pictures, jobs, busy, frames } = self;
-        let settings = Settings {
-            width: pictures.width,
-            height: pictures.height,
-            frame_rate: pictures.frame_rate.as_f64() as f32,
-            mode: Mode::Bitrate(FIRST_BITRATE_BPS),
-        };
-        let mut live = Live::new(settings, FIRST_BITRATE_BPS).map_err(|error| Error::Encoder(error.to_string()))?;
+        let Self { source, jobs, busy, frames } = self;
+        let mut coder = Coder::new(source)?;
         let kept = frames.clone();
         let work = move || {
-            let (mut buffer, mut sequence, mut keyframe_due) = (Vec::new(), 0, false);
+            let (mut sequence, mut keyframe_due) = (0, false);
             while let Ok(mut job) = jobs.recv() {
                 keyframe_due |= job.budget.keyframe;
                 job.budget.keyframe = keyframe_due;
-                let coded = code(&mut pictures, &mut live, &job, &mut buffer);
+                let coded = coder.code(&job);
                 busy.store(false, Ordering::Release);
                 let word = match coded {
                     // The rate control had no bits for it.
                     Ok(None) => continue,
                     Ok(Some((coded, frame))) => {
                         keyframe_due &= !coded.keyframe;
-                        let encoded = describe(&job, sequence, &coded, &frame, pictures.width, pictures.height);
+                        let encoded = describe(&job, sequence, &coded, &frame, coder.size());
                         kept.push(CodedFrame { sequence: sequence as u32, capture: job.picture.capture, frame });
                         sequence += 1;
                         Ok((encoded, job.picture.capture))
@@ -118,22 +127,68 @@ impl Camera {
     }
 }
 
-fn code(
-    pictures: &mut Pictures,
-    live: &mut Live,
-    job: &Job,
-    buffer: &mut Vec<u8>,
-) -> Result<Option<(LiveFrame, H264Frame)>, Error> {
-    pictures.draw(job.picture.frame, buffer)?;
-    let time_ms = job.picture.capture.as_nanos() / 1_000_000;
-    let bps = job.budget.bitrate.as_bps().max(LEAST_BITRATE_BPS).min(u64::from(u32::MAX >> 1)) as u32;
-    let coded = live.encode(buffer, time_ms, bps, job.budget.keyframe);
-    let Some(coded) = coded.map_err(|error| Error::Encoder(error.to_string()))? else { return Ok(None) };
-    let frame = H264Frame::new(&coded.bytes)?;
-    Ok(Some((coded, frame)))
+/// Makes coded frames.
+enum Coder {
+    Filling(FrameRate),
+    Live(Box<RealCoder>),
 }
 
-fn describe(job: &Job, sequence: u64, coded: &LiveFrame, frame: &H264Frame, width: u16, height: u16) -> EncodedFrame {
+struct RealCoder {
+    pictures: Pictures,
+    live: Live,
+    buffer: Vec<u8>,
+}
+
+impl Coder {
+    fn new(source: CodedSource) -> Result<Self, Error> {
+        let pictures = match source {
+            CodedSource::Filling(frame_rate) => return Ok(Self::Filling(frame_rate)),
+            CodedSource::Pictures(pictures) => pictures,
+        };
+        let settings = Settings {
+            width: pictures.width,
+            height: pictures.height,
+            frame_rate: pictures.frame_rate.as_f64() as f32,
+            mode: Mode::Bitrate(FIRST_BITRATE_BPS),
+        };
+        let live = Live::new(settings, FIRST_BITRATE_BPS).map_err(|error| Error::Encoder(error.to_string()))?;
+        Ok(Self::Live(Box::new(RealCoder { pictures, live, buffer: Vec::new() })))
+    }
+
+    fn size(&self) -> (u16, u16) {
+        match self {
+            Self::Filling(_) => (1_280, 720),
+            Self::Live(real) => (real.pictures.width, real.pictures.height),
+        }
+    }
+
+    /// `None`: no bits for this picture.
+    fn code(&mut self, job: &Job) -> Result<Option<(LiveFrame, H264Frame)>, Error> {
+        let bps = job.budget.bitrate.as_bps().max(LEAST_BITRATE_BPS).min(u64::from(u32::MAX >> 1)) as u32;
+        let coded = match self {
+            Self::Filling(frame_rate) => {
+                let size_bytes = f64::from(bps) / 8.0 / frame_rate.as_f64();
+                let keyframe = job.budget.keyframe;
+                let mut bytes = vec![0, 0, 1, if keyframe { 0x65 } else { 0x41 }];
+                bytes.resize(4 + size_bytes as usize, 0x55);
+                LiveFrame { bytes, keyframe, qp: 30, psnr_db: None }
+            }
+            Self::Live(real) => {
+                let RealCoder { pictures, live, buffer } = &mut **real;
+                pictures.draw(job.picture.frame, buffer)?;
+                let time_ms = job.picture.capture.as_nanos() / 1_000_000;
+                let coded = live.encode(buffer, time_ms, bps, job.budget.keyframe);
+                let Some(coded) = coded.map_err(|error| Error::Encoder(error.to_string()))? else { return Ok(None) };
+                coded
+            }
+        };
+        let frame = H264Frame::new(&coded.bytes)?;
+        Ok(Some((coded, frame)))
+    }
+}
+
+fn describe(job: &Job, sequence: u64, coded: &LiveFrame, frame: &H264Frame, size: (u16, u16)) -> EncodedFrame {
+    let (width, height) = size;
     EncodedFrame {
         frame: job.picture.frame,
         sequence,
@@ -195,7 +250,6 @@ impl CodedFrames {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use legato_media::FrameRate;
     use legato_units::DataRate;
 
     #[test]

@@ -25,6 +25,12 @@ pub enum PictureSource {
         /// Pictures a second.
         frame_rate: FrameRate,
     },
+    /// No pictures: frames of filling, as large as an encoder would make them, that no decoder takes. For asking what
+    /// calls take of a machine apart from their codec.
+    Filling {
+        /// Frames a second.
+        frame_rate: FrameRate,
+    },
     /// A Y4M file.
     Y4m(PathBuf),
 }
@@ -58,6 +64,7 @@ impl Pictures {
                 Self { width, height, frame_rate, label: format!("generated {width}x{height}"), kind }
                     .checked("the generated picture")
             }
+            PictureSource::Filling { .. } => Err(Error::Pictures("filling has no pictures".to_owned())),
             PictureSource::Y4m(path) => {
                 let y4m = Y4m::open(path)?;
                 let label = path.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
