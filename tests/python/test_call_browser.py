@@ -75,7 +75,7 @@ def test_the_browser_gets_the_constant_rate_and_shows_the_frames(called: Path):
     if not machine["valid"]:
         pytest.skip(f"the machine is too busy for the rest: {machine['lateness_p999_ms']} ms late")
     assert rate_bps == pytest.approx(1e6, rel=0.1)
-    # The encoder pays for its first frame, the key frame, with some of the first second's.
+    # A picture is left out where the one before is not coded yet.
     assert rendered > 0.95 * encoded > 0.8 * captured
     assert freezes == 0
     told = rows(called, "receiver", "time_ms, bytes_received + header_bytes_received, frames_decoded, packets_lost")

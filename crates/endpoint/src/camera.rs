@@ -2,7 +2,7 @@
 //! keeps its times meanwhile. The sender sees a [`legato_media::Encoder`] whose frames come later.
 //!
 //! One picture is under way at a time: one that is captured before the last is coded is left out, as libwebrtc
-//! leaves it out, and so is one that the rate control has no bits for. [`PictureSource::Filling`] does without both. The codec is OpenH264 at a bitrate that changes with each picture; the resolution stays.
+//! leaves it out. [`PictureSource::Filling`] does without pictures and codec. The codec is OpenH264 at a bitrate that changes with each picture; the resolution stays.
 
 use crate::error::Error;
 use crate::h264_payload::H264Frame;
@@ -98,24 +98,16 @@ impl Camera {
         let mut coder = Coder::new(source)?;
         let kept = frames.clone();
         let work = move || {
-            let (mut sequence, mut keyframe_due) = (0, false);
-            while let Ok(mut job) = jobs.recv() {
-                keyframe_due |= job.budget.keyframe;
-                job.budget.keyframe = keyframe_due;
+            let mut sequence = 0;
+            while let Ok(job) = jobs.recv() {
                 let coded = coder.code(&job);
                 busy.store(false, Ordering::Release);
-                let word = match coded {
-                    // The rate control had no bits for it.
-                    Ok(None) => continue,
-                    Ok(Some((coded, frame))) => {
-                        keyframe_due &= !coded.keyframe;
-                        let encoded = describe(&job, sequence, &coded, &frame, coder.size());
-                        kept.push(CodedFrame { sequence: sequence as u32, capture: job.picture.capture, frame });
-                        sequence += 1;
-                        Ok((encoded, job.picture.capture))
-                    }
-                    Err(error) => Err(error.to_string()),
-                };
+                let word = coded.map_err(|error| error.to_string()).map(|(coded, frame)| {
+                    let encoded = describe(&job, sequence, &coded, &frame, coder.size());
+                    kept.push(CodedFrame { sequence: sequence as u32, capture: job.picture.capture, frame });
+                    sequence += 1;
+                    (encoded, job.picture.capture)
+                });
                 if mail.send(Mail::Encoded(word)).is_err() {
                     return;
                 }
@@ -162,8 +154,7 @@ impl Coder {
         }
     }
 
-    /// `None`: no bits for this picture.
-    fn code(&mut self, job: &Job) -> Result<Option<(LiveFrame, H264Frame)>, Error> {
+    fn code(&mut self, job: &Job) -> Result<(LiveFrame, H264Frame), Error> {
         let bps = job.budget.bitrate.as_bps().max(LEAST_BITRATE_BPS).min(u64::from(u32::MAX >> 1)) as u32;
         let coded = match self {
             Self::Filling(frame_rate) => {
@@ -178,12 +169,11 @@ impl Coder {
                 pictures.draw(job.picture.frame, buffer)?;
                 let time_ms = job.picture.capture.as_nanos() / 1_000_000;
                 let coded = live.encode(buffer, time_ms, bps, job.budget.keyframe);
-                let Some(coded) = coded.map_err(|error| Error::Encoder(error.to_string()))? else { return Ok(None) };
-                coded
+                coded.map_err(|error| Error::Encoder(error.to_string()))?
             }
         };
         let frame = H264Frame::new(&coded.bytes)?;
-        Ok(Some((coded, frame)))
+        Ok((coded, frame))
     }
 }
 

@@ -1,7 +1,7 @@
 //! OpenH264, compiled from its source: for measuring what frames cost at forced quantisers and what
 //! its rate control does with a live bitrate ([`Stream`], which decodes what it codes), and for real
-//! calls ([`Live`], which does not). Set up as libwebrtc sets it up, but on one thread, and dropping
-//! frames in calls alone.
+//! calls ([`Live`], which does not). Set up as libwebrtc sets it up, but on one thread and without
+//! dropping frames.
 //!
 //! ```
 //! use legato_h264::{Mode, Settings, Stream};
@@ -88,7 +88,7 @@ impl Stream {
     pub fn new(settings: Settings) -> Result<Self, Error> {
         settings.check()?;
         let decoder = Decoder::new().map_err(|error| Error(format!("OpenH264 decoder: {error}")))?;
-        Ok(Self { settings, encoder: raw::Encoder::new(settings, false)?, decoder, frames: 0 })
+        Ok(Self { settings, encoder: raw::Encoder::new(settings)?, decoder, frames: 0 })
     }
 
     /// Code one picture of planar 4:2:0 (luma, then both chroma planes at half size).
@@ -99,9 +99,7 @@ impl Stream {
         }
         let time_ms = (self.frames as f64 * 1_000.0 / f64::from(self.settings.frame_rate)) as i64;
         self.frames += 1;
-        let coded = self.encoder.encode(picture, time_ms, keyframe, false)?;
-        let dropped = || Error("OpenH264: a frame was dropped although dropping is off".to_owned());
-        let raw::Frame { bytes, keyframe, qp, .. } = coded.ok_or_else(dropped)?;
+        let raw::Frame { bytes, keyframe, qp, .. } = self.encoder.encode(picture, time_ms, keyframe, false)?;
         let decoded = self.decoder.decode(&bytes).map_err(|error| Error(format!("OpenH264 decoder: {error}")))?;
         let shown = decoded.ok_or_else(|| Error("OpenH264 decoder: a frame did not come out".to_owned()))?;
         let stride = shown.strides().0;

@@ -34,8 +34,7 @@ unsafe impl Send for Encoder {}
 unsafe impl Sync for Encoder {}
 
 impl Encoder {
-    /// `drops`: a picture that there are no bits for is left out, as libwebrtc has it in calls.
-    pub(crate) fn new(settings: Settings, drops: bool) -> Result<Self, Error> {
+    pub(crate) fn new(settings: Settings) -> Result<Self, Error> {
         let api = Api::new()?;
         let mut params = SEncParamExt::default();
         // SAFETY: `params` outlives the call, which fills it.
@@ -47,7 +46,7 @@ impl Encoder {
         params.iTemporalLayerNum = 1;
         params.iSpatialLayerNum = 1;
         params.uiIntraPeriod = 0; // Key frames come when asked for.
-        params.bEnableFrameSkip = drops;
+        params.bEnableFrameSkip = false;
         params.iMultipleThreadIdc = 1;
         params.bEnableSceneChangeDetect = false;
         let layer = &mut params.sSpatialLayers[0];
@@ -94,15 +93,8 @@ impl Encoder {
         check(unsafe { self.api.set_option(ENCODER_OPTION_FRAME_RATE, pointer) }, "frame rate")
     }
 
-    /// `picture` is as long as the size needs; `psnr` costs the encoder one look at the picture more. `None`: the
-    /// picture is left out.
-    pub(crate) fn encode(
-        &mut self,
-        picture: &[u8],
-        time_ms: i64,
-        key: bool,
-        psnr: bool,
-    ) -> Result<Option<Frame>, Error> {
+    /// `picture` is as long as the size needs; `psnr` costs the encoder one look at the picture more.
+    pub(crate) fn encode(&mut self, picture: &[u8], time_ms: i64, key: bool, psnr: bool) -> Result<Frame, Error> {
         let luma = (self.width * self.height) as usize;
         let (y, chroma) = picture.split_at(luma);
         let (u, v) = chroma.split_at(luma / 4);
@@ -126,7 +118,7 @@ impl Encoder {
             check(self.api.encode_frame(&raw const source, &raw mut info), "frame")?;
         }
         if info.eFrameType == videoFrameTypeSkip {
-            return Ok(None);
+            return Err(Error("OpenH264: a frame was dropped although dropping is off".to_owned()));
         }
         let qp = match self.quantiser {
             Some(qp) => qp,
@@ -134,7 +126,7 @@ impl Encoder {
         };
         let layers = &info.sLayerInfo[..info.iLayerNum.max(0) as usize];
         let psnr_db = layers.last().map(|layer| layer.rPsnr[0]).filter(|_| psnr);
-        Ok(Some(Frame { bytes: collect(&info), keyframe: info.eFrameType == videoFrameTypeIDR, qp, psnr_db }))
+        Ok(Frame { bytes: collect(&info), keyframe: info.eFrameType == videoFrameTypeIDR, qp, psnr_db })
     }
 
     fn mean_quantiser(&mut self) -> Result<u8, Error> {
