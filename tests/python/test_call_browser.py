@@ -66,10 +66,10 @@ def test_the_browser_gets_the_constant_rate_and_shows_the_frames(called: Path):
     machine = json.loads((called / "calls" / "00000.json").read_text(encoding="utf-8"))
     assert machine["misnumbered"] == 0
     assert machine["odd_sizes"] == 0
-    [(sent, arrived, captured, encoded, rendered, freezes, rate_bps)] = rows(
+    [(sent, arrived, captured, encoded, rendered, rate_bps)] = rows(
         called,
         "summary",
-        "packets_sent, packets_received, frames_captured, frames_encoded, frames_rendered, freezes, receiver_rate_bps",
+        "packets_sent, packets_received, frames_captured, frames_encoded, frames_rendered, receiver_rate_bps",
     )
     assert (arrived / sent, captured) == (pytest.approx(1, abs=0.01), pytest.approx(450, abs=5))
     if not machine["valid"]:
@@ -77,8 +77,11 @@ def test_the_browser_gets_the_constant_rate_and_shows_the_frames(called: Path):
     assert rate_bps == pytest.approx(1e6, rel=0.1)
     # A picture is left out where the one before is not coded yet.
     assert rendered > 0.95 * encoded > 0.8 * captured
-    assert freezes == 0
-    told = rows(called, "receiver", "time_ms, bytes_received + header_bytes_received, frames_decoded, packets_lost")
+    told = rows(called, "receiver", "time_ms, bytes_received + header_bytes_received, freezes, packets_lost")
+    # By Chromium's count, which leaves the first frames out: the key frame holds the next ones up. Pictures also
+    # stand still where others want the processors of encoder and decoder.
+    if machine.get("busy_ratio", 0.0) < 0.9 and machine.get("stolen_ratio", 0.0) < 0.01:
+        assert told[-1][2] == 0
     steps = [8e3 * (later[1] - before[1]) / (later[0] - before[0]) for before, later in itertools.pairwise(told[1:])]
     # Chromium counts no IP, UDP or SRTP bytes: 44 of about 1,200.
     assert statistics.median(steps) == pytest.approx(0.95e6, rel=0.1)
@@ -193,6 +196,38 @@ def test_stopping_a_call_leaves_no_process_and_no_port(scenario: Path, tmp_path:
         if running.poll() is None:
             running.kill()
     assert "stopped" in (running.stderr.read() if running.stderr else "")
+    with pytest.raises(ProcessLookupError):
+        os.killpg(group, 0)
+
+
+def descendants(pid: int) -> list[int]:
+    """Children of a process, their children and so on, in the order they began."""
+    found = [pid]
+    for parent in found:
+        listed = subprocess.run(["pgrep", "-P", str(parent)], capture_output=True, text=True, check=False).stdout
+        found += [int(word) for word in listed.split()]
+    return found[1:]
+
+
+def test_a_browser_that_dies_ends_the_call_with_one_line(scenario: Path, tmp_path: Path):
+    code = "from legato.cli import main; main()"
+    command = [sys.executable, "-c", code, "call", str(scenario), "--out", str(tmp_path / "run")]
+    running = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    group = os.getpgid(running.pid)
+    try:
+        with pytest.raises(subprocess.TimeoutExpired):
+            running.wait(timeout=7)
+        for pid in descendants(running.pid):
+            if "chrom" in Path(f"/proc/{pid}/exe").readlink().name:
+                os.kill(pid, 9)
+                break  # the first is the browser itself, which takes the others with it
+        assert running.wait(timeout=20) == 2
+    finally:
+        if running.poll() is None:
+            running.kill()
+    said = (running.stderr.read() if running.stderr else "").splitlines()
+    assert any(line.startswith("error: the browser went away") for line in said), said
+    assert not any("Traceback" in line for line in said)
     with pytest.raises(ProcessLookupError):
         os.killpg(group, 0)
 

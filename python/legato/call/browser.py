@@ -94,6 +94,17 @@ def _driver(start: Any) -> Iterator[Any]:
             _running.clear()
 
 
+@contextmanager
+def _gone() -> Iterator[None]:
+    """Says in one line that the browser, or its page, is no longer there."""
+    from playwright.sync_api import Error as PlaywrightError
+
+    try:
+        yield
+    except PlaywrightError as error:
+        raise CallError(f"the browser went away: {str(error).splitlines()[0]}") from None
+
+
 class Peer:
     """One page: one end of one call."""
 
@@ -126,21 +137,19 @@ class Peer:
 
     def now_ms(self) -> float:
         """The page's clock."""
-        return self._page.evaluate("performance.now()")
+        with _gone():
+            return self._page.evaluate("performance.now()")
 
     def poll(self) -> dict[str, Any]:
         """What has come since the last time: ``now``, ``state``, ``failure``, ``frames``, and statistics: ``inbound``,
         ``outbound``, ``pair``."""
-        from playwright.sync_api import Error as PlaywrightError
-
-        try:
+        with _gone():
             return self._page.evaluate("window.legato.poll()")
-        except PlaywrightError as error:
-            raise CallError(f"the browser went away: {str(error).splitlines()[0]}") from None
 
     def wait(self, wait_s: float) -> None:
         """Let the browser work for a while."""
-        self._page.wait_for_timeout(wait_s * 1e3)
+        with _gone():
+            self._page.wait_for_timeout(wait_s * 1e3)
 
     def close(self) -> None:
         """Close the connection and the page; a page that is gone already is closed."""
