@@ -141,7 +141,7 @@ def test_a_browser_that_sends_to_us_keeps_to_the_receiver_side_controllers_targe
     legato.real_calls(scenario, out=folder, options=options, controllers=["ukf"], direction="receive")
     [(controller, received, feedback_bps)] = rows(folder, "summary", "controller, packets_received, feedback_rate_bps")
     assert controller == "ukf"
-    assert received > 300
+    assert received > 100
     assert feedback_bps > 0
     targets = rows(folder, "series", "time_ms, target_bitrate_bps")
     said = rows(folder, "outbound", "time_ms, available_bitrate_bps")
