@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.resources import files
@@ -64,7 +66,7 @@ def launched(camera: Path | None = None) -> Iterator[Browser]:
         ]
     with _driver(sync_playwright) as driver:
         try:
-            browser = driver.chromium.launch(executable_path=find(), args=arguments)
+            browser = driver.chromium.launch(executable_path=find(), args=arguments, handle_sigint=False)
         except PlaywrightError as error:
             first_line = str(error).strip().splitlines()[0]
             raise CallError(
@@ -86,12 +88,32 @@ def _driver(start: Any) -> Iterator[Any]:
     if _running:
         yield _running[0]
         return
-    with start() as driver:
+    with _deaf_to_ctrl_c():
+        begun = start()
+        driver = begun.__enter__()
+    try:
         _running.append(driver)
-        try:
-            yield driver
-        finally:
-            _running.clear()
+        yield driver
+    finally:
+        _running.clear()
+        begun.__exit__(None, None, None)
+
+
+@contextmanager
+def _deaf_to_ctrl_c() -> Iterator[None]:
+    """What is started here does not hear Ctrl-C, which a terminal sends to all that runs in it.
+
+    The driver and its browsers would die of it while they are asked to close, and a question to a dead driver may wait
+    forever. They are closed by this process, which hears it.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 @contextmanager
