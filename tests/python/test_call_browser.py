@@ -20,8 +20,8 @@ import duckdb
 import pytest
 
 import legato
-from legato import _core
-from legato.call import browser, log, reference
+from legato import _core, plan
+from legato.call import Pictures, browser, log, reference, session
 
 pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -180,6 +180,24 @@ def test_a_call_without_a_browser_says_what_to_install(scenario: Path, tmp_path:
         legato.real_calls(scenario, out=tmp_path / "run")
     assert "install" in (refused.value.hint or "")
     assert not (tmp_path / "run").exists()
+
+
+def test_a_call_that_ends_before_any_media_says_why_in_both_directions(scenario: Path, tmp_path: Path):
+    made = plan.make(scenario, options={"limits.max_bps": 1_500_000}).to_json()
+    pictures = Pictures(width=320, height=180, fps=15)
+    with reference.camera(pictures, True) as camera:
+        assert camera is not None
+        peer = browser.Peer(camera.browser)
+        _core.open_call_folder(made, str(tmp_path))
+        offer = peer.offer(camera.width, camera.height, camera.fps)
+        receiving = _core.ReceivedCall(made, 0, str(tmp_path), offer, clip="c", encoder="e")
+        sending = _core.RealCall(made, 0, str(tmp_path), width=320, height=180, fps=15)
+        for call, finish in ((receiving, receiving.finish), (sending, lambda: sending.finish([]))):
+            call.stop()
+            session.wait_for_media(call, peer)
+            with pytest.raises(legato.CallError, match="stopped before media began"):
+                finish()
+        peer.close()
 
 
 def test_stopping_a_call_leaves_no_process_and_no_port(scenario: Path, tmp_path: Path):
