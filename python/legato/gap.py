@@ -114,7 +114,6 @@ def measure_pairs(
     out: str | Path,
     *,
     controllers: Sequence[str] = (),
-    on_pair: Callable[[str, Gap], None] = lambda _name, _gap: None,
     **how: Any,
 ) -> dict[str, Gap]:
     """:func:`measure` for each scenario with each controller (its own, where none is named), each below ``out`` in a
@@ -125,7 +124,6 @@ def measure_pairs(
             name = "-".join(filter(None, (Path(scenario).stem, controller)))
             chosen = [controller] if controller else []
             found[name] = measure(scenario, Path(out) / name, controllers=chosen, **how)
-            on_pair(name, found[name])
     return found
 
 
