@@ -13,13 +13,12 @@ import argparse
 import tempfile
 from pathlib import Path
 
-import duckdb
 import numpy as np
 
 from legato import plan, shipped
-from legato.eval.stats import Estimate, mean_intervals, resampling_weights
+from legato.eval.stats import Estimate, paired_differences, resampling_weights
 from legato.published.nvc_cc import FAMILIES, recorded_links
-from legato.sweep import sweep
+from legato.sweep import summary_rows, sweep
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "generalisation.md"
 RIVAL = "gcc"
@@ -85,19 +84,17 @@ def play(
     )
     with tempfile.TemporaryDirectory() as folder:
         run = sweep(made, Path(folder) / "run")
-        parts = [str(part) for part in sorted((run.folder / "summary").glob("*.parquet"))]
-        rows = duckdb.sql(f"select controller, trace, clip, {', '.join(SCORES)} from read_parquet({parts})").fetchall()
-    by_call = {(controller, trace, clip): scores for controller, trace, clip, *scores in rows}
-    traces = sorted({trace for _, trace, _, *_ in rows})
-    clips = sorted({clip for _, _, clip, *_ in rows})
+        rows = summary_rows(run.folder)
+    traces = sorted({row["trace"] for row in rows})
+    totals = {name: np.zeros((len(traces), len(SCORES))) for name in (RIVAL, *policies)}
+    for row in rows:
+        totals[row["controller"]][traces.index(row["trace"])] += [row[score] for score in SCORES]
+    calls = np.full((len(traces), len(SCORES)), float(len(CLIPS)))
     weights = resampling_weights(len(traces))
-    found: dict[str, dict[str, Estimate]] = {}
+    found = {}
     for name in policies:
-        less = np.array(
-            [np.sum([np.subtract(by_call[name, t, c], by_call[RIVAL, t, c]) for c in clips], axis=0) for t in traces]
-        )
-        counts = np.full_like(less, len(clips))
-        found[name] = dict(zip(SCORES, mean_intervals(less, counts, weights), strict=True))
+        less = paired_differences(totals[name], calls, totals[RIVAL], calls, weights)
+        found[name] = dict(zip(SCORES, less, strict=True))
     return found
 
 
