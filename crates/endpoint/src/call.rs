@@ -14,7 +14,7 @@ use legato_path::Path;
 use legato_trace::{CallFacts, FrameDecoded, LogLevel, Record, Recorder, Summary, TraceSink};
 use legato_units::{DataRate, TimeDelta, Timestamp};
 use std::collections::BTreeMap;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::mpsc;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -102,12 +102,7 @@ pub struct Call {
 impl Call {
     /// Bind a socket on the loopback interface and make the offer. Nothing else listens.
     pub fn open(setup: CallSetup) -> Result<Self, Error> {
-        Self::open_at(setup, IpAddr::V4(Ipv4Addr::LOCALHOST))
-    }
-
-    /// As [`Call::open`], on another interface.
-    pub fn open_at(setup: CallSetup, interface: IpAddr) -> Result<Self, Error> {
-        let (socket, local) = bind(interface)?;
+        let (socket, local) = bind()?;
         let base = Clock::starting_now();
         let mut peer = Peer::new(local, base)?;
         let offer = peer.offer();
@@ -158,10 +153,10 @@ impl Call {
     }
 }
 
-/// A socket at any free port, and where it is.
-pub(crate) fn bind(interface: IpAddr) -> Result<(UdpSocket, SocketAddr), Error> {
-    let refused = |error: std::io::Error| Error::System(format!("a socket on {interface}: {error}"));
-    let socket = UdpSocket::bind((interface, 0)).map_err(refused)?;
+/// A socket at any free port of the loopback interface, and where it is.
+pub(crate) fn bind() -> Result<(UdpSocket, SocketAddr), Error> {
+    let refused = |error: std::io::Error| Error::System(format!("a socket on the loopback interface: {error}"));
+    let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).map_err(refused)?;
     let local = socket.local_addr().map_err(refused)?;
     Ok((socket, local))
 }

@@ -8,7 +8,7 @@ use crate::call::{CallReport, Outcome, Progress};
 use crate::camera::CodedFrames;
 use crate::clock::{Clock, wait};
 use crate::error::Error;
-use crate::link::{Link, LinkSample};
+use crate::link::{CapacityMean, Link, LinkSample};
 use crate::mail::{Mail, Media};
 use crate::peer::{Peer, PeerOutput, rtp_timestamp};
 use crate::rtcp_bytes::Received;
@@ -47,8 +47,7 @@ struct Running {
     sender_due: Timestamp,
     /// When the connection is.
     peer_due: Timestamp,
-    /// Sum and number of the link's capacities, one a bin of the series.
-    capacity: (u128, u64),
+    capacity: CapacityMean,
     arrived_bytes: u64,
     sent_bytes: u64,
     last_capture: Timestamp,
@@ -75,7 +74,7 @@ impl Driver {
             numbers: BTreeMap::new(),
             sender_due: Timestamp::ZERO,
             peer_due: Timestamp::ZERO,
-            capacity: (0, 0),
+            capacity: CapacityMean::default(),
             arrived_bytes: 0,
             sent_bytes: 0,
             last_capture: Timestamp::ZERO,
@@ -290,10 +289,7 @@ impl Running {
     }
 
     fn sample(&mut self, sample: LinkSample) {
-        if let Some(capacity) = sample.capacity {
-            self.capacity.0 += u128::from(capacity.as_bps());
-            self.capacity.1 += 1;
-        }
+        self.capacity.take(sample.capacity);
         let decision = self.driver.sender.decision();
         let sample_of = Sample {
             capacity: sample.capacity,
@@ -321,14 +317,14 @@ impl Running {
     }
 
     fn finish(self, now: Timestamp) -> Outcome {
-        let Self { driver, recorder, report, numbers, capacity: (sum, bins), .. } = self;
+        let Self { driver, recorder, report, numbers, capacity, .. } = self;
         let end = now.min(driver.end).max(Timestamp::ZERO + SERIES_INTERVAL);
         let (odd_sizes, unreadable) = (driver.peer.odd_sizes, driver.peer.unreadable);
         let lateness = driver.link.finish().figures();
         Outcome {
             recorder,
             report: CallReport { lateness, odd_sizes, unreadable, end, ..report },
-            capacity_mean: (bins > 0).then(|| DataRate::from_bps((sum / u128::from(bins)) as u64)),
+            capacity_mean: capacity.mean(),
             numbers,
         }
     }

@@ -83,6 +83,28 @@ pub struct LinkSample {
     pub queue: Option<TimeDelta>,
 }
 
+/// Mean of the link's capacity over the bins of a call's series.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct CapacityMean {
+    sum_bps: u128,
+    bins: u64,
+}
+
+impl CapacityMean {
+    /// One bin more, where its capacity is known.
+    pub fn take(&mut self, capacity: Option<DataRate>) {
+        if let Some(capacity) = capacity {
+            self.sum_bps += u128::from(capacity.as_bps());
+            self.bins += 1;
+        }
+    }
+
+    /// Over all of them; `None` without any.
+    pub fn mean(self) -> Option<DataRate> {
+        (self.bins > 0).then(|| DataRate::from_bps((self.sum_bps / u128::from(self.bins)) as u64))
+    }
+}
+
 /// A blocked read looks this often whether it is over.
 const READ_TIMEOUT: Duration = Duration::from_millis(50);
 /// No datagram of a call is longer.

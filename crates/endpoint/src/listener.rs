@@ -6,7 +6,7 @@
 use crate::call::{CallReport, Outcome, Progress};
 use crate::clock::Clock;
 use crate::error::Error;
-use crate::link::Link;
+use crate::link::{CapacityMean, Link};
 use crate::mail::{Mail, Media};
 use legato_control::{Decision, PacketKind};
 use legato_trace::{LogLevel, PacketSent, Record, Recorder, SERIES_INTERVAL, Sample, TraceSink, TrainSent};
@@ -28,8 +28,7 @@ pub struct Listener {
     /// Frames by their RTP time, numbered as they come.
     numbers: BTreeMap<u32, u64>,
     target: DataRate,
-    /// Sum and number of the link's capacities, one a bin of the series.
-    capacity: (u128, u64),
+    capacity: CapacityMean,
     told: Progress,
 }
 
@@ -57,7 +56,7 @@ impl Listener {
             repair_types: Vec::new(),
             numbers: BTreeMap::new(),
             target: DataRate::ZERO,
-            capacity: (0, 0),
+            capacity: CapacityMean::default(),
             told: Progress::default(),
         }
     }
@@ -127,10 +126,7 @@ impl Listener {
             }
             Mail::FeedbackSent(at, size_bytes) => self.recorder.record(at, &Record::FeedbackSent { size_bytes }),
             Mail::Sample(sample) => {
-                if let Some(capacity) = sample.capacity {
-                    self.capacity.0 += u128::from(capacity.as_bps());
-                    self.capacity.1 += 1;
-                }
+                self.capacity.take(sample.capacity);
                 let (capacity, queue) = (sample.capacity, sample.queue);
                 if self.recorder.wants_samples() && sample.at <= self.end {
                     let sample_of = Sample { capacity, queue, target_bitrate: self.target, ..Sample::default() };
@@ -164,13 +160,13 @@ impl Listener {
 
     /// The end, with what is in `report` already.
     pub fn finish(self, link: Link, report: CallReport) -> Outcome {
-        let Self { recorder, numbers, capacity: (sum, bins), .. } = self;
+        let Self { recorder, numbers, capacity, .. } = self;
         let end = self.clock.now().min(self.end).max(Timestamp::ZERO + SERIES_INTERVAL);
         let lateness = link.finish().figures();
         Outcome {
             recorder,
             report: CallReport { lateness, end, ..report },
-            capacity_mean: (bins > 0).then(|| DataRate::from_bps((sum / u128::from(bins)) as u64)),
+            capacity_mean: capacity.mean(),
             numbers,
         }
     }

@@ -18,7 +18,7 @@ use legato_control::{Event as ControllerEvent, PacketKind, RateController, Recei
 use legato_path::Path;
 use legato_trace::{LogLevel, Record, Recorder, Summary, TraceSink};
 use legato_units::{DataRate, DataSize, PeerTimestamp, TimeDelta, Timestamp};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Instant;
 use str0m::bwe::Bitrate;
@@ -50,7 +50,7 @@ pub struct ReceivingCall {
 impl ReceivingCall {
     /// Bind a socket on the loopback interface and answer the other end's offer.
     pub fn open(setup: ReceivingSetup, offer: &str) -> Result<Self, Error> {
-        let (socket, local) = bind(IpAddr::V4(Ipv4Addr::LOCALHOST))?;
+        let (socket, local) = bind()?;
         let base = Clock::starting_now();
         let refused = |error: &dyn std::fmt::Display| Error::Sdp(format!("the offer of the other end: {error}"));
         let config = RtcConfig::new().clear_codecs().enable_h264(true).set_rtp_mode(true);

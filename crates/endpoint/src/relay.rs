@@ -15,7 +15,7 @@ use crate::mail::Mail;
 use legato_path::Path;
 use legato_trace::{LogLevel, Recorder, Summary};
 use legato_units::{DataRate, TimeDelta, Timestamp};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 
 /// What a call between others is made of.
@@ -40,8 +40,7 @@ pub struct Relay {
 impl Relay {
     /// Bind both sockets on the loopback interface.
     pub fn open(setup: RelaySetup) -> Result<Self, Error> {
-        let loopback = IpAddr::V4(Ipv4Addr::LOCALHOST);
-        let ((near_socket, near), (far_socket, far)) = (bind(loopback)?, bind(loopback)?);
+        let ((near_socket, near), (far_socket, far)) = (bind()?, bind()?);
         let RelaySetup { forward, reverse, duration, level } = setup;
         let base = Clock::starting_now();
         let thread = CallThread::start(base, |mail, inbox, progress, shared_clock| {
