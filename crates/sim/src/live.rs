@@ -7,7 +7,7 @@ use crate::error::SimError;
 use crate::network::build_path;
 use crate::pauses;
 use crate::plan::{LoadedPlan, Plan};
-use crate::run::{FutureOf, build_controller, context_of, rate_limits, sender_config, sender_controller, sides};
+use crate::run::{DrawnNetwork, FutureOf, build_controller, context_of, rate_limits, sender_config, sender_controller, sides};
 use crate::seed::Seed;
 use crate::sweep::{io_error, labels_of, open_folder};
 use legato_call::Sender;
@@ -75,9 +75,8 @@ impl LoadedPlan {
         let LiveVideo { content, encoder, clip, encoder_name } = video;
         let link = self.live_link(session, clip, encoder_name)?;
         let (seed, start) = (Seed(planned.seed), Timestamp::ZERO);
-        let (mut forward, mut reverse) = (scenario.forward.clone(), scenario.reverse.clone());
-        let bottleneck = parts.forward.as_ref().map(|loaded| loaded.draw(seed, &mut forward, &mut reverse));
-        let capacity = bottleneck.as_ref().map(|loaded| &loaded.capacity);
+        let drawn = DrawnNetwork::of(scenario, parts, seed);
+        let capacity = drawn.bottleneck.as_ref().map(|loaded| &loaded.capacity);
         let future = FutureOf { capacity, start, end: start + link.duration, policies: &parts.policies };
         let controller = sender_controller(scenario, &parts.controller, &scenario.limits, seed, &future)?;
         let encoder = match scenario.video.gop_frames {
@@ -102,9 +101,8 @@ impl LoadedPlan {
         let (_, spec) = sides(&parts.controller, scenario.receiver_controller.as_ref())?;
         let Some(spec) = spec else { return Ok((link, None)) };
         let (seed, start) = (Seed(planned.seed), Timestamp::ZERO);
-        let (mut forward, mut reverse) = (scenario.forward.clone(), scenario.reverse.clone());
-        let bottleneck = parts.forward.as_ref().map(|loaded| loaded.draw(seed, &mut forward, &mut reverse));
-        let capacity = bottleneck.as_ref().map(|loaded| &loaded.capacity);
+        let drawn = DrawnNetwork::of(scenario, parts, seed);
+        let capacity = drawn.bottleneck.as_ref().map(|loaded| &loaded.capacity);
         let future = FutureOf { capacity, start, end: start + link.duration, policies: &parts.policies };
         let context = context_of(&scenario.limits, seed, "receiver_controller", start, &future);
         let controller = build_controller(spec, Side::Receiver, context)?;
@@ -122,8 +120,7 @@ impl LoadedPlan {
         let planned = self.session(session);
         let scenario = &self.scenario;
         let seed = Seed(planned.seed);
-        let (mut forward, mut reverse) = (scenario.forward.clone(), scenario.reverse.clone());
-        let bottleneck = planned.parts.forward.as_ref().map(|loaded| loaded.draw(seed, &mut forward, &mut reverse));
+        let DrawnNetwork { forward, reverse, bottleneck } = DrawnNetwork::of(scenario, &planned.parts, seed);
         let labels = labels_of(self, &planned, session, 0);
         Ok(LiveLink {
             forward: build_path(&forward, bottleneck.as_ref(), seed, "forward")?,

@@ -7,7 +7,7 @@ use crate::forward::Forward;
 use crate::network::{LoadedCapacity, build_path, load_capacity};
 use crate::pauses;
 use crate::policies::Policies;
-use crate::scenario::{ControllerSpec, LimitsSpec, Scenario};
+use crate::scenario::{ControllerSpec, LimitsSpec, PathSpec, Scenario};
 use crate::seed::Seed;
 use crate::video::{self, LoadedClip};
 use legato_call::{AudioConfig, FeedbackFormat, Receiver, ReceiverConfig, Sender, SenderConfig};
@@ -76,8 +76,7 @@ pub(crate) fn build(
     start: Timestamp,
     end: Timestamp,
 ) -> Result<(Engine, Option<LinkCapacity>), SimError> {
-    let (mut forward, mut reverse) = (scenario.forward.clone(), scenario.reverse.clone());
-    let bottleneck = parts.forward.as_ref().map(|loaded| loaded.draw(seed, &mut forward, &mut reverse));
+    let DrawnNetwork { forward, reverse, bottleneck } = DrawnNetwork::of(scenario, parts, seed);
     let capacity = bottleneck.as_ref().map(|loaded| &loaded.capacity);
     let Ends { sender, receiver, clock } = build_ends(
         scenario,
@@ -95,6 +94,22 @@ pub(crate) fn build(
         turns: pauses::turns(&scenario.pauses, start),
     };
     Ok((engine, bottleneck.map(|loaded| loaded.capacity)))
+}
+
+/// What a seed makes of a call's two paths and of the forward bottleneck.
+pub(crate) struct DrawnNetwork {
+    pub forward: PathSpec,
+    pub reverse: PathSpec,
+    pub bottleneck: Option<LoadedCapacity>,
+}
+
+impl DrawnNetwork {
+    /// Only a generator leaves anything to the seed.
+    pub fn of(scenario: &Scenario, parts: &CallParts, seed: Seed) -> Self {
+        let (mut forward, mut reverse) = (scenario.forward.clone(), scenario.reverse.clone());
+        let bottleneck = parts.forward.as_ref().map(|loaded| loaded.draw(seed, &mut forward, &mut reverse));
+        Self { forward, reverse, bottleneck }
+    }
 }
 
 /// The two ends of a call and the receiver's clock.
