@@ -96,10 +96,7 @@ impl CallBatch {
         mut truncated: PyReadwriteArray1<'_, bool>,
     ) -> PyResult<()> {
         let (slots, width) = (self.0.slots(), self.0.layout().len());
-        let actions = match actions.as_slice() {
-            Ok(actions) if actions.len() == slots => actions,
-            _ => return Err(PyValueError::new_err(format!("actions: {slots} numbers in a row are wanted"))),
-        };
+        let actions = answers(&actions, slots)?;
         let observations = whole(observations.as_slice_mut(), "observations", slots * width)?;
         let last_observations = whole(last_observations.as_slice_mut(), "last_observations", slots * width)?;
         let rows = whole(rows.as_slice_mut(), "rows", slots * COLUMNS.len())?;
@@ -122,6 +119,14 @@ pub fn choices(actions: ActionSpace) -> Option<u32> {
     match actions {
         ActionSpace::Continuous { .. } => None,
         ActionSpace::Discrete(choices) => Some(choices),
+    }
+}
+
+/// One answer for each.
+pub fn answers<'a>(actions: &'a PyReadonlyArray1<'_, f32>, number: usize) -> PyResult<&'a [f32]> {
+    match actions.as_slice() {
+        Ok(actions) if actions.len() == number => Ok(actions),
+        _ => Err(PyValueError::new_err(format!("actions: {number} numbers in a row are wanted"))),
     }
 }
 

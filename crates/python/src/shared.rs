@@ -1,11 +1,10 @@
 //! Several steered calls on shared links for a multi-agent environment: arrays of numpy in, filled in place.
 
-use crate::batch::{action_range, choices, whole};
+use crate::batch::{action_range, answers, choices, whole};
 use crate::error::sim_error;
 use legato_sim::episode::{COLUMNS, columns};
 use legato_sim::{LoadedPlan, Plan, SharedEpisode, SimError, Turn};
 use numpy::{PyReadonlyArray1, PyReadwriteArray1, PyReadwriteArray2};
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 /// The calls of one session, all stopped before the decision that they take together.
@@ -95,10 +94,7 @@ impl SharedCalls {
         mut acting: PyReadwriteArray1<'_, bool>,
     ) -> PyResult<()> {
         let (agents, width) = self.sizes();
-        let actions = match actions.as_slice() {
-            Ok(actions) if actions.len() == agents => actions,
-            _ => return Err(PyValueError::new_err(format!("actions: {agents} numbers in a row are wanted"))),
-        };
+        let actions = answers(&actions, agents)?;
         let observations = whole(observations.as_slice_mut(), "observations", agents * width)?;
         let rows = whole(rows.as_slice_mut(), "rows", agents * COLUMNS.len())?;
         let truncated = whole(truncated.as_slice_mut(), "truncated", agents)?;
