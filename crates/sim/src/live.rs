@@ -7,7 +7,9 @@ use crate::error::SimError;
 use crate::network::build_path;
 use crate::pauses;
 use crate::plan::{LoadedPlan, Plan};
-use crate::run::{DrawnNetwork, FutureOf, build_controller, context_of, rate_limits, sender_config, sender_controller, sides};
+use crate::run::{
+    DrawnNetwork, FutureOf, build_controller, context_of, rate_limits, sender_config, sender_controller, sides,
+};
 use crate::seed::Seed;
 use crate::sweep::{io_error, labels_of, open_folder};
 use legato_call::Sender;
