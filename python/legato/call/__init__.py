@@ -59,7 +59,7 @@ def make(
         CallError: no browser, no connection, or one that broke. Calls made before stay in the folder.
     """
     from legato import _core
-    from legato.call import browser, receiving, reference
+    from legato.call import awake, browser, receiving, reference
 
     folder = Path(folder)
     pictures = pictures or Pictures()
@@ -74,6 +74,7 @@ def make(
     ours = peers == "chromium"
     receive = ours and direction == "receive"
     with ExitStack() as browsers:
+        browsers.enter_context(awake.kept())
         camera = browsers.enter_context(reference.camera(pictures, receive or not ours))
         chromium = None if receive else browsers.enter_context(browser.launched())
         calls = _core.open_call_folder(plan.to_json(), str(folder))

@@ -6,6 +6,8 @@ import os
 from pathlib import Path
 from typing import Any
 
+from legato.call import awake
+
 _STAT = Path("/proc/stat")
 _IDLE, _WAITING, _STOLEN = 3, 4, 7
 
@@ -14,18 +16,19 @@ class Processor:
     """Counts from when it was made. Shares of all processors' time are Linux's; elsewhere they are missing."""
 
     def __init__(self) -> None:
-        self._before = _ticks()
+        self._before, self._counted_s = _ticks(), awake.counted_s()
         self._load = _load()
 
     def since(self) -> dict[str, Any]:
-        """``cpus``; ``load_before`` and ``load_after``; ``busy_ratio`` of all processors' time, by whomever; and
-        ``stolen_ratio``, which the host of a virtual machine gave to others."""
+        """``cpus``; ``load_before`` and ``load_after``; ``busy_ratio`` of all processors' time, by whomever but what
+        keeps them awake; and ``stolen_ratio``, which the host of a virtual machine gave to others."""
         told: dict[str, Any] = {"cpus": os.cpu_count(), "load_before": self._load, "load_after": _load()}
         now = _ticks()
         if self._before and now:
             spent = [after - before for before, after in zip(self._before, now, strict=True)]
             total = max(sum(spent), 1)
-            told["busy_ratio"] = round(1 - (spent[_IDLE] + spent[_WAITING]) / total, 3)
+            counted = (awake.counted_s() - self._counted_s) * os.sysconf("SC_CLK_TCK")
+            told["busy_ratio"] = round(max(0.0, 1 - (spent[_IDLE] + spent[_WAITING] + counted) / total), 3)
             told["stolen_ratio"] = round(spent[_STOLEN] / total, 3)
         return told
 
