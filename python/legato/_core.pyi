@@ -304,5 +304,5 @@ class ReceivedCall:
     def finish(self) -> dict[str, Any]:
         """Wait for the end, write the call's part of the folder, and tell how the machine did."""
 
-def write_scene(path: str | PathLike[str], width: int, height: int, fps: int, frames: int) -> None:
-    """Write the first pictures of the generated scene as a Y4M file."""
+def write_scene(path: str | PathLike[str], width: int, height: int, fps: int, frames: int | None = None) -> None:
+    """Write the generated scene as a Y4M file: until it comes again, or its first pictures."""

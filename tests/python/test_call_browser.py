@@ -6,6 +6,7 @@ hold whatever the machine does is asked always, and the figures of the link only
 
 from __future__ import annotations
 
+import base64
 import itertools
 import json
 import os
@@ -17,6 +18,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import duckdb
+import numpy as np
 import pytest
 
 import legato
@@ -76,11 +78,13 @@ def test_the_browser_gets_the_constant_rate_and_shows_the_frames(called: Path):
         pytest.skip(f"the machine is too busy for the rest: {machine['lateness_p999_ms']} ms late")
     assert rate_bps == pytest.approx(1e6, rel=0.1)
     # A picture is left out where the one before is not coded yet.
-    assert rendered > 0.95 * encoded > 0.8 * captured
+    assert rendered > 0.8 * encoded > 0.64 * captured
     told = rows(called, "receiver", "time_ms, bytes_received + header_bytes_received, freezes, packets_lost")
-    # By Chromium's count, which leaves the first frames out: the key frame holds the next ones up. Pictures also
-    # stand still where others want the processors of encoder and decoder.
+    # Where others want the processors of encoder and decoder, pictures stand still, and of two that are decoded
+    # together the screen gets one. Freezes are by Chromium's count, which leaves the first frames out: the key frame
+    # holds the next ones up.
     if machine.get("busy_ratio", 0.0) < 0.9 and machine.get("stolen_ratio", 0.0) < 0.01:
+        assert rendered > 0.95 * encoded
         assert told[-1][2] == 0
     steps = [8e3 * (later[1] - before[1]) / (later[0] - before[0]) for before, later in itertools.pairwise(told[1:])]
     # Chromium counts no IP, UDP or SRTP bytes: 44 of about 1,200.
@@ -95,6 +99,57 @@ def test_the_link_of_the_scenario_is_the_link_of_the_call(called: Path):
         pytest.skip(f"the machine is too busy: {machine['lateness_p999_ms']} ms late")
     # 20 ms of propagation, 1,200 bytes at 4 Mbit/s are 2.4 ms, and some wait for each other.
     assert 22 < delay_ms < 40
+
+
+# What the page's video shows now, as the decoder made it: luma in base64.
+SCREEN = """async () => {
+  const frame = new VideoFrame(document.querySelector("video"));
+  const samples = new Uint8Array(frame.allocationSize());
+  const [luma] = await frame.copyTo(samples);
+  const { width, height } = frame.visibleRect;
+  const format = frame.format;
+  frame.close();
+  let text = "";
+  for (let row = 0; row < height; row++) {
+    text += String.fromCharCode(...samples.subarray(luma.offset + row * luma.stride).subarray(0, width));
+  }
+  return { format, width, height, text: btoa(text) };
+}"""
+
+
+def test_the_viewed_quality_is_that_of_the_pixels_on_the_screen(scenario: Path, tmp_path: Path):
+    width, height, fps = 640, 360, 15
+    clip, folder = tmp_path / "scene.y4m", tmp_path / "run"
+    _core.write_scene(str(clip), width, height, fps, 8 * fps)
+    made = plan.make(scenario, options={"duration_s": 6.0, "controller.config.target_bitrate_bps": 250_000}).to_json()
+    screens: list[dict] = []
+    with browser.launched() as chromium:
+        _core.open_call_folder(made, str(folder))
+        call = _core.RealCall(made, 0, str(folder), width=width, height=height, fps=fps)
+        peer, told = browser.Peer(chromium), log.BrowserLog()
+        call.answer(peer.answer(call.offer))
+        session.wait_for_media(call, peer)
+        look = lambda: screens.append(peer._page.evaluate(SCREEN))  # noqa: E731
+        session.follow(call, peer, told, 0, 1, None, each_second=look)
+        report = call.finish(told.shown())
+        peer.close()
+    assert report["compared"]
+    psnr_db = dict(rows(folder, "frames", "frame, psnr_db"))
+    raw = np.frombuffer(clip.read_bytes().split(b"\n", 1)[1], np.uint8).reshape(-1, 6 + width * height * 3 // 2)
+    seen = {}
+    for screen in screens:
+        assert (screen["format"], screen["width"], screen["height"]) == ("I420", width, height)
+        luma = np.frombuffer(base64.b64decode(screen["text"]), np.uint8).reshape(height, width)
+        bits = luma[2:8:4, 2:64:4].ravel() > 128
+        number = int("".join(str(int(bit)) for bit in bits), 2)
+        source = raw[number, 6 : 6 + width * height].reshape(height, width)
+        error = np.mean((luma.astype(float) - source) ** 2)
+        if psnr_db.get(number) is not None:
+            seen[number] = (10 * np.log10(255**2 / error), psnr_db[number])
+    assert len(seen) >= 3
+    assert all(pixels == pytest.approx(told_db, abs=0.02) for pixels, told_db in seen.values()), seen
+    [(viewed_db, mean_db)] = rows(folder, "summary", "viewed_psnr_db_mean, psnr_db_mean")
+    assert 20 < viewed_db <= mean_db + 0.5
 
 
 def test_a_report_is_made_of_real_calls_and_simulated_ones(called: Path, scenario: Path):

@@ -9,7 +9,9 @@ use crate::link::{Datagram, Ends, Link};
 use crate::mail::Mail;
 use crate::peer::Peer;
 use crate::sdp::Answer;
+use crate::viewed::{CodedCall, Viewed};
 use legato_call::Sender;
+use legato_media::Quality;
 use legato_path::Path;
 use legato_trace::{CallFacts, FrameDecoded, LogLevel, Record, Recorder, Summary, TraceSink};
 use legato_units::{DataRate, TimeDelta, Timestamp};
@@ -69,6 +71,8 @@ pub struct CallReport {
     pub unreadable: u64,
     /// The call was stopped before its time.
     pub stopped: bool,
+    /// What was shown was compared with what was captured.
+    pub compared: bool,
     /// When media ended.
     pub end: Timestamp,
 }
@@ -91,6 +95,8 @@ pub(crate) struct Outcome {
     pub capacity_mean: Option<DataRate>,
     /// Captured frames by the RTP time of their packets.
     pub numbers: BTreeMap<u32, u64>,
+    /// Where the pictures were ours.
+    pub coded: Option<CodedCall>,
 }
 
 /// A call under way; it ends when this is dropped.
@@ -115,8 +121,8 @@ impl Call {
             Ok(move || {
                 let outcome = driver.run(&inbox);
                 // The sender, and with it the camera's encoder, is gone by now.
-                let _ = camera.join();
-                outcome
+                let coded = camera.join().ok().flatten();
+                outcome.map(|outcome| Outcome { coded, ..outcome })
             })
         })?;
         Ok(Self { offer, thread })
@@ -212,10 +218,18 @@ impl CallThread {
     pub fn finish(mut self, shown: &[ShownFrame]) -> Result<(Summary, Recorder, CallReport), Error> {
         let thread = self.thread.take().ok_or_else(|| Error::System("the call was finished before".to_owned()))?;
         let died = |_| Error::System("the call's thread died: this is a bug in Legato".to_owned());
-        let Outcome { mut recorder, report, capacity_mean, numbers } = thread.join().map_err(died)??;
-        record_shown(&mut recorder, &numbers, shown, report.end);
-        let summary = recorder.finish(CallFacts { end: report.end, capacity_mean, aged: None });
-        Ok((summary, recorder, report))
+        let Outcome { mut recorder, report, capacity_mean, numbers, coded } = thread.join().map_err(died)??;
+        let shown = in_order(shown, &numbers, report.end);
+        let frames = shown.iter().map(|&(number, _)| number).collect();
+        // A call that was made is not lost for a clip that can no longer be read.
+        let viewed = coded.and_then(|coded| coded.viewed(recorder.frames().len() as u64, &frames).ok().flatten());
+        record_shown(&mut recorder, &shown, viewed.as_ref());
+        let aged = viewed
+            .as_ref()
+            .map(|viewed| |_: u64, quality: (f32, f32), frame: u64| seen(viewed, frame).unwrap_or(quality));
+        let facts = CallFacts { end: report.end, capacity_mean, aged: aged.as_ref().map(|aged| aged as _) };
+        let summary = recorder.finish(facts);
+        Ok((summary, recorder, CallReport { compared: viewed.is_some(), ..report }))
     }
 }
 
@@ -228,13 +242,24 @@ impl Drop for CallThread {
     }
 }
 
-/// Record the frames in the order they were shown.
-fn record_shown(recorder: &mut Recorder, numbers: &BTreeMap<u32, u64>, shown: &[ShownFrame], end: Timestamp) {
-    let mut shown: Vec<_> = shown.iter().filter(|frame| frame.shown < end).collect();
-    shown.sort_by_key(|frame| frame.shown);
-    for frame in shown {
-        let Some(&number) = numbers.get(&frame.rtp_timestamp) else { continue };
-        let decoded = FrameDecoded { frame: number, lost_packets: 0, decodable: true, quality_db: None };
+/// What was shown of the frames we know, by their numbers, in the order it was shown.
+fn in_order<'a>(shown: &'a [ShownFrame], numbers: &BTreeMap<u32, u64>, end: Timestamp) -> Vec<(u64, &'a ShownFrame)> {
+    let within = shown.iter().filter(|frame| frame.shown < end);
+    let mut shown: Vec<_> = within.filter_map(|frame| Some((*numbers.get(&frame.rtp_timestamp)?, frame))).collect();
+    shown.sort_by_key(|(_, frame)| frame.shown);
+    shown
+}
+
+/// SSIM and PSNR of what stood on the screen in place of a frame.
+fn seen(viewed: &Viewed, frame: u64) -> Option<(f32, f32)> {
+    let Quality { ssim_db, psnr_db } = (*viewed.get(frame as usize)?)?;
+    Some((ssim_db, psnr_db))
+}
+
+fn record_shown(recorder: &mut Recorder, shown: &[(u64, &ShownFrame)], viewed: Option<&Viewed>) {
+    for &(number, frame) in shown {
+        let quality_db = viewed.and_then(|viewed| seen(viewed, number));
+        let decoded = FrameDecoded { frame: number, lost_packets: 0, decodable: true, quality_db };
         recorder.record(frame.received.unwrap_or(frame.shown), &Record::FrameDecoded(decoded));
         recorder.record(frame.shown, &Record::FrameRendered { frame: number });
     }

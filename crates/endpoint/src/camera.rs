@@ -8,6 +8,7 @@ use crate::error::Error;
 use crate::h264_payload::H264Frame;
 use crate::mail::Mail;
 use crate::pictures::{PictureSource, Pictures};
+use crate::viewed::CodedCall;
 use legato_h264::{Live, LiveFrame, Mode, Settings};
 use legato_media::{Content, EncodedFrame, Encoder, EncoderBudget, FrameRate, SourceFrame};
 use legato_units::{DataSize, Timestamp};
@@ -20,6 +21,7 @@ use std::thread::{self, JoinHandle};
 /// The camera's side that a call drives.
 pub struct Camera {
     source: CodedSource,
+    coded: Option<CodedCall>,
     jobs: Receiver<Job>,
     busy: Arc<AtomicBool>,
     frames: CodedFrames,
@@ -66,14 +68,14 @@ const LEAST_BITRATE_BPS: u64 = 20_000;
 impl Camera {
     /// Open the pictures; the encoder is for the sender.
     pub fn open(source: &PictureSource) -> Result<(Self, Box<dyn Encoder>), Error> {
-        let source = match *source {
-            PictureSource::Filling { frame_rate } => CodedSource::Filling(frame_rate),
-            _ => CodedSource::Pictures(Pictures::open(source)?),
+        let (source, coded) = match *source {
+            PictureSource::Filling { frame_rate } => (CodedSource::Filling(frame_rate), None),
+            _ => (CodedSource::Pictures(Pictures::open(source)?), Some(CodedCall::new(source.clone()))),
         };
         let (sender, jobs) = mpsc::channel();
         let busy = Arc::new(AtomicBool::new(false));
         let remote = Remote { jobs: sender, busy: Arc::clone(&busy), keyframe_due: false, skipped: 0 };
-        Ok((Self { source, jobs, busy, frames: CodedFrames::default() }, Box::new(remote)))
+        Ok((Self { source, coded, jobs, busy, frames: CodedFrames::default() }, Box::new(remote)))
     }
 
     /// What the sender's source shows: so many pictures a second.
@@ -92,9 +94,9 @@ impl Camera {
         }
     }
 
-    /// Start the thread. It ends when the sender's encoder is gone.
-    pub(crate) fn start(self, mail: Sender<Mail>) -> Result<(CodedFrames, JoinHandle<()>), Error> {
-        let Self { source, jobs, busy, frames } = self;
+    /// Start the thread. It ends when the sender's encoder is gone, with all that was coded of pictures.
+    pub(crate) fn start(self, mail: Sender<Mail>) -> Result<(CodedFrames, JoinHandle<Option<CodedCall>>), Error> {
+        let Self { source, coded: mut whole, jobs, busy, frames } = self;
         let mut coder = Coder::new(source)?;
         let kept = frames.clone();
         let work = move || {
@@ -103,15 +105,19 @@ impl Camera {
                 let coded = coder.code(&job);
                 busy.store(false, Ordering::Release);
                 let word = coded.map_err(|error| error.to_string()).map(|(coded, frame)| {
+                    if let Some(whole) = &mut whole {
+                        whole.push(job.picture.frame, &coded.bytes);
+                    }
                     let encoded = describe(&job, sequence, &coded, &frame, coder.size());
                     kept.push(CodedFrame { sequence: sequence as u32, capture: job.picture.capture, frame });
                     sequence += 1;
                     (encoded, job.picture.capture)
                 });
                 if mail.send(Mail::Encoded(word)).is_err() {
-                    return;
+                    break;
                 }
             }
+            whole
         };
         let started = thread::Builder::new().name("legato-camera".to_owned()).spawn(work);
         let thread = started.map_err(|error| Error::System(format!("the camera's thread: {error}")))?;

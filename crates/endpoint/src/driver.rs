@@ -326,6 +326,7 @@ impl Running {
             report: CallReport { lateness, odd_sizes, unreadable, end, ..report },
             capacity_mean: capacity.mean(),
             numbers,
+            coded: None,
         }
     }
 }

@@ -26,6 +26,7 @@ mod receiving;
 mod relay;
 mod rtcp_bytes;
 mod sdp;
+mod viewed;
 
 pub use call::{Call, CallReport, CallSetup, Progress, ShownFrame};
 pub use camera::Camera;
@@ -33,6 +34,6 @@ pub use clock::Clock;
 pub use error::Error;
 pub use lateness::{Lateness, LatenessFigures};
 pub use link::Datagram;
-pub use pictures::{PictureSource, write_y4m};
+pub use pictures::{PictureSource, scene_period, write_y4m};
 pub use receiving::{ReceivingCall, ReceivingSetup};
 pub use relay::{Relay, RelaySetup};

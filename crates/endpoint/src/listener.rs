@@ -168,6 +168,7 @@ impl Listener {
             report: CallReport { lateness, end, ..report },
             capacity_mean: capacity.mean(),
             numbers,
+            coded: None,
         }
     }
 }

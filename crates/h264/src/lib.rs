@@ -1,6 +1,6 @@
 //! OpenH264, compiled from its source: for measuring what frames cost at forced quantisers and what
 //! its rate control does with a live bitrate ([`Stream`], which decodes what it codes), and for real
-//! calls ([`Live`], which does not). Set up as libwebrtc sets it up, but on one thread and without
+//! calls ([`Live`], which does not; [`Playback`] decodes on its own). Set up as libwebrtc sets it up, but on one thread and without
 //! dropping frames.
 //!
 //! ```
@@ -14,12 +14,12 @@
 //! ```
 
 mod live;
+mod playback;
 mod raw;
 
 pub use live::{Live, LiveFrame};
+pub use playback::{DecodedLuma, Playback};
 
-use openh264::decoder::Decoder;
-use openh264::formats::YUVSource;
 use std::fmt;
 
 /// How a stream chooses its quantisers.
@@ -79,7 +79,7 @@ pub struct Coded {
 pub struct Stream {
     settings: Settings,
     encoder: raw::Encoder,
-    decoder: Decoder,
+    playback: Playback,
     frames: u64,
 }
 
@@ -87,8 +87,7 @@ impl Stream {
     /// Open a stream.
     pub fn new(settings: Settings) -> Result<Self, Error> {
         settings.check()?;
-        let decoder = Decoder::new().map_err(|error| Error(format!("OpenH264 decoder: {error}")))?;
-        Ok(Self { settings, encoder: raw::Encoder::new(settings)?, decoder, frames: 0 })
+        Ok(Self { settings, encoder: raw::Encoder::new(settings)?, playback: Playback::new()?, frames: 0 })
     }
 
     /// Code one picture of planar 4:2:0 (luma, then both chroma planes at half size).
@@ -100,11 +99,9 @@ impl Stream {
         let time_ms = (self.frames as f64 * 1_000.0 / f64::from(self.settings.frame_rate)) as i64;
         self.frames += 1;
         let raw::Frame { bytes, keyframe, qp, .. } = self.encoder.encode(picture, time_ms, keyframe, false)?;
-        let decoded = self.decoder.decode(&bytes).map_err(|error| Error(format!("OpenH264 decoder: {error}")))?;
-        let shown = decoded.ok_or_else(|| Error("OpenH264 decoder: a frame did not come out".to_owned()))?;
-        let stride = shown.strides().0;
-        let luma = shown.y().chunks(stride).take(height).flat_map(|row| &row[..width]).copied().collect();
-        Ok(Coded { bytes, keyframe, qp, luma })
+        let shown = self.playback.decode(&bytes)?;
+        let shown = shown.ok_or_else(|| Error("OpenH264 decoder: a frame did not come out".to_owned()))?;
+        Ok(Coded { bytes, keyframe, qp, luma: shown.samples })
     }
 
     /// A new target, from the next frame on; for [`Mode::Bitrate`].

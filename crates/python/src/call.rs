@@ -5,7 +5,7 @@ use crate::error::{call_error, sim_error};
 use legato_control::RateLimits;
 use legato_endpoint::{
     Call, CallReport, CallSetup, Camera, Datagram, PictureSource, Progress, ReceivingCall, ReceivingSetup, Relay,
-    RelaySetup, ShownFrame, write_y4m,
+    RelaySetup, ShownFrame, scene_period, write_y4m,
 };
 use legato_media::FrameRate;
 use legato_sim::{LiveCall, LiveLink, LiveVideo, Plan, open_live_folder, write_live};
@@ -344,9 +344,19 @@ impl ReceivedCall {
     }
 }
 
-/// Write the first pictures of the generated scene as a Y4M file.
+/// Write the first pictures of the generated scene as a Y4M file; all of them, so that it can be played in a loop without
+/// a cut, unless told how many.
 #[pyfunction]
-pub fn write_scene(py: Python<'_>, path: PathBuf, width: u16, height: u16, fps: u32, frames: u64) -> PyResult<()> {
+#[pyo3(signature = (path, width, height, fps, frames = None))]
+pub fn write_scene(
+    py: Python<'_>,
+    path: PathBuf,
+    width: u16,
+    height: u16,
+    fps: u32,
+    frames: Option<u64>,
+) -> PyResult<()> {
+    let frames = frames.unwrap_or_else(|| scene_period(width, height));
     py.detach(|| write_y4m(&generated(width, height, fps)?, frames, &path).map_err(call_error))
 }
 
@@ -400,6 +410,7 @@ fn describe<'py>(py: Python<'py>, report: &CallReport) -> PyResult<Bound<'py, Py
     let lateness = &report.lateness;
     dict.set_item("valid", lateness.valid() && report.misnumbered == 0)?;
     dict.set_item("stopped", report.stopped)?;
+    dict.set_item("compared", report.compared)?;
     dict.set_item("end_s", report.end.as_secs_f64())?;
     dict.set_item("connecting_s", report.connecting.as_secs_f64())?;
     dict.set_item("link_packets", lateness.packets)?;

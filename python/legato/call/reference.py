@@ -1,6 +1,7 @@
 """Calls of one Chromium with another over a scenario's link: what our own controllers are held against.
 
-The sending browser's camera is a file, the clip or as much of the generated scene as fits one. It codes H.264 as we
+The sending browser's camera is a file, played in a loop: the clip, or the generated scene until it comes again (0.9 GB
+at 1280x720, gone with the browser). It codes H.264 as we
 do, within the scenario's limits, steered by its own rate control. The native module is the network between the two
 and sees packets from outside; what the sending browser aims at and does is in its statistics, which are kept beside
 the run folder's own tables as ``RUN/outbound``.
@@ -28,9 +29,6 @@ if TYPE_CHECKING:
 CONTROLLER = "chromium"
 """What tables call the browser's rate control."""
 
-_SCENE_S = 5
-"""The scene is as long in the file, which is played in a loop: 1280x720 takes 41 MB a second."""
-
 
 @dataclass(frozen=True)
 class Camera:
@@ -54,10 +52,10 @@ def camera(pictures: Pictures, needed: bool) -> Iterator[Camera | None]:
 
     with tempfile.TemporaryDirectory(prefix="legato-") as scratch:
         clip, width, height, fps = pictures.clip, pictures.width, pictures.height, pictures.fps
-        label = f"generated {width}x{height}, {_SCENE_S} s"
+        label = f"generated {width}x{height}"
         if clip is None:
             clip = Path(scratch) / "scene.y4m"
-            _core.write_scene(str(clip), width, height, fps, fps * _SCENE_S)
+            _core.write_scene(str(clip), width, height, fps)
         else:
             width, height, fps = picture_format(clip)
             label = clip.stem

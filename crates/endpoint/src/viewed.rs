@@ -1,0 +1,181 @@
+//! What the viewer saw, from pixels, once the call is over: during it there is no time for that.
+//!
+//! The other end shows a frame only where it and all it refers to came whole, and H.264 comes out of every decoder with
+//! the same samples. So what was shown of a frame is what a decoder makes of what was coded, and each captured picture
+//! is drawn once more and compared with the one on the screen in its place: its own where it was shown, else the last
+//! that was. Missing: an other end that conceals what it lacks.
+
+use crate::error::Error;
+use crate::pictures::{PictureSource, Pictures};
+use legato_h264::Playback;
+use legato_media::Quality;
+use legato_media::quality::{self, Luma};
+use std::collections::BTreeSet;
+use std::num::NonZero;
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+
+/// All frames of a call as they were coded.
+#[derive(Debug)]
+pub struct CodedCall {
+    source: PictureSource,
+    /// With the camera's number, in order.
+    frames: Vec<(u64, Vec<u8>)>,
+    bytes: usize,
+}
+
+/// What each captured picture was to the viewer; `None` before the first was shown.
+pub type Viewed = Vec<Option<Quality>>;
+
+/// Half an hour at 2 Mbit/s; of a longer call nothing is compared.
+const MOST_BYTES: usize = 512 << 20;
+/// Pictures drawn and not compared yet.
+const AHEAD: usize = 4;
+
+impl CodedCall {
+    /// Nothing coded yet of a source.
+    pub fn new(source: PictureSource) -> Self {
+        Self { source, frames: Vec::new(), bytes: 0 }
+    }
+
+    /// Keep a frame.
+    pub fn push(&mut self, frame: u64, bytes: &[u8]) {
+        self.bytes += bytes.len();
+        if self.bytes <= MOST_BYTES {
+            self.frames.push((frame, bytes.to_vec()));
+        } else {
+            self.frames = Vec::new();
+        }
+    }
+
+    /// Compare all pictures captured with what was on the screen, where frames `shown` were shown; `None` of a call
+    /// too long to keep.
+    pub fn viewed(&self, captured: u64, shown: &BTreeSet<u64>) -> Result<Option<Viewed>, Error> {
+        if self.bytes > MOST_BYTES {
+            return Ok(None);
+        }
+        let mut pictures = Pictures::open(&self.source)?;
+        let (width, height) = (usize::from(pictures.width), usize::from(pictures.height));
+        let viewed = Mutex::new(vec![None; captured as usize]);
+        let (pairs, drawn) = sync_channel::<Pair>(AHEAD);
+        let drawn = Mutex::new(drawn);
+        thread::scope(|scope| {
+            for _ in 0..thread::available_parallelism().map_or(1, NonZero::get) {
+                scope.spawn(|| compare_all(&drawn, (width, height), &viewed));
+            }
+            let walked = self.walk(captured, shown, &mut pictures, &mut |pair| pairs.send(pair).is_ok());
+            drop(pairs);
+            walked
+        })?;
+        Ok(Some(viewed.into_inner().unwrap_or_else(PoisonError::into_inner)))
+    }
+
+    /// Draw and decode everything in order.
+    fn walk(
+        &self,
+        captured: u64,
+        shown: &BTreeSet<u64>,
+        pictures: &mut Pictures,
+        compare: &mut dyn FnMut(Pair) -> bool,
+    ) -> Result<(), Error> {
+        let undecoded = |error: legato_h264::Error| Error::Encoder(error.to_string());
+        let mut playback = Playback::new().map_err(undecoded)?;
+        let mut coded = self.frames.iter().peekable();
+        let mut on_screen = None;
+        for frame in 0..captured {
+            let mut source = Vec::new();
+            pictures.draw(frame, &mut source)?;
+            while let Some((number, bytes)) = coded.next_if(|(number, _)| *number <= frame) {
+                let decoded = playback.decode(bytes).map_err(undecoded)?;
+                if shown.contains(number) {
+                    on_screen = decoded.map(|luma| Arc::new(luma.samples)).or(on_screen);
+                }
+            }
+            if let Some(screen) = &on_screen
+                && !compare(Pair { frame, source, screen: Arc::clone(screen) })
+            {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A captured picture, and the luma that stood on the screen in its place.
+struct Pair {
+    frame: u64,
+    source: Vec<u8>,
+    screen: Arc<Vec<u8>>,
+}
+
+/// A worker: takes pairs until there are no more.
+fn compare_all(drawn: &Mutex<Receiver<Pair>>, (width, height): (usize, usize), viewed: &Mutex<Viewed>) {
+    loop {
+        let next = drawn.lock().unwrap_or_else(PoisonError::into_inner).recv();
+        let Ok(pair) = next else { return };
+        let luma = &pair.source[..width * height];
+        let quality = Luma::new(width, height, luma).zip(Luma::new(width, height, &pair.screen));
+        let quality = quality.and_then(|(source, screen)| compare(source, screen));
+        viewed.lock().unwrap_or_else(PoisonError::into_inner)[pair.frame as usize] = quality;
+    }
+}
+
+fn compare(source: Luma<'_>, screen: Luma<'_>) -> Option<Quality> {
+    let ssim_db = quality::ssim_to_db(quality::ssim(source, screen)?) as f32;
+    let psnr_db = quality::psnr_db(quality::mean_squared_error(source, screen)?) as f32;
+    Some(Quality { ssim_db, psnr_db })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use legato_h264::{Live, Mode, Settings};
+    use legato_media::FrameRate;
+
+    /// Ten pictures, of which the camera left out number 4; of whole macroblocks, because OpenH264's own figures count
+    /// what it pads them with.
+    fn coded() -> (CodedCall, Vec<f32>) {
+        let source = PictureSource::Generated { width: 320, height: 176, frame_rate: FrameRate::THIRTY };
+        let settings = Settings { width: 320, height: 176, frame_rate: 30.0, mode: Mode::Quantiser(0) };
+        let mut live = Live::new(settings, 600_000).unwrap();
+        let (mut pictures, mut call) = (Pictures::open(&source).unwrap(), CodedCall::new(source));
+        let (mut picture, mut told) = (Vec::new(), Vec::new());
+        for frame in (0..10).filter(|&frame| frame != 4) {
+            pictures.draw(frame, &mut picture).unwrap();
+            let coded = live.encode(&picture, 33 * frame as i64, 600_000, frame == 0).unwrap();
+            call.push(frame, &coded.bytes);
+            told.push(coded.psnr_db.unwrap());
+        }
+        (call, told)
+    }
+
+    #[test]
+    fn frames_that_were_shown_are_worth_what_the_encoder_tells() {
+        let (call, told) = coded();
+        let viewed = call.viewed(10, &(0..10).collect()).unwrap().unwrap();
+        let shown: Vec<_> = (0..10).filter(|&frame| frame != 4).map(|frame| viewed[frame].unwrap().psnr_db).collect();
+        for (seen, coded) in shown.iter().zip(&told) {
+            assert!((seen - coded).abs() < 0.1, "{shown:?} {told:?}");
+        }
+    }
+
+    #[test]
+    fn a_picture_that_stays_is_compared_with_those_it_stands_for() {
+        let (call, _) = coded();
+        // Nothing before 2; 3 to 6 are looked at 2, then 7.
+        let viewed = call.viewed(10, &[2, 7, 8, 9].into()).unwrap().unwrap();
+        let ssim: Vec<_> = viewed.iter().map(|quality| quality.map(|quality| quality.ssim_db)).collect();
+        assert_eq!(ssim[..2], [None, None]);
+        let stays: Vec<_> = ssim[2..7].iter().map(|ssim_db| ssim_db.unwrap()).collect();
+        assert!(stays.is_sorted_by(|a, b| a > b) && ssim[7].unwrap() > stays[1], "{ssim:?}");
+    }
+
+    #[test]
+    fn a_call_too_long_to_keep_is_not_compared() {
+        let (mut call, _) = coded();
+        call.bytes = MOST_BYTES;
+        call.push(10, &[0]);
+        assert_eq!((call.viewed(11, &BTreeSet::new()).unwrap(), call.frames.len()), (None, 0));
+    }
+}

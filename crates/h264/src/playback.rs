@@ -1,0 +1,39 @@
+//! A decoder on its own: what another has coded, as every decoder shows it.
+
+use crate::Error;
+use openh264::decoder::Decoder;
+use openh264::formats::YUVSource;
+
+/// A stream being decoded, in decoding order.
+pub struct Playback {
+    decoder: Decoder,
+}
+
+/// The luma plane of a decoded picture.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DecodedLuma {
+    /// Columns.
+    pub width: usize,
+    /// Rows.
+    pub height: usize,
+    /// Row by row, `width` x `height`.
+    pub samples: Vec<u8>,
+}
+
+impl Playback {
+    /// A decoder that has seen nothing.
+    pub fn new() -> Result<Self, Error> {
+        let decoder = Decoder::new().map_err(|error| Error(format!("OpenH264 decoder: {error}")))?;
+        Ok(Self { decoder })
+    }
+
+    /// Decode one frame's NAL units, start codes included; `None`: nothing can be shown of it.
+    pub fn decode(&mut self, frame: &[u8]) -> Result<Option<DecodedLuma>, Error> {
+        let decoded = self.decoder.decode(frame).map_err(|error| Error(format!("OpenH264 decoder: {error}")))?;
+        Ok(decoded.map(|shown| {
+            let ((width, height), stride) = (shown.dimensions(), shown.strides().0);
+            let rows = shown.y().chunks(stride).take(height);
+            DecodedLuma { width, height, samples: rows.flat_map(|row| &row[..width]).copied().collect() }
+        }))
+    }
+}
