@@ -4,19 +4,30 @@
 use legato_units::{TimeDelta, Timestamp};
 use legato_wire::rtcp::{Compound, MAX_COMPOUND_PACKETS, Message};
 use legato_wire::rtp::{self, ExtensionIds};
-use legato_wire::{ccfb, remb, twcc};
+use legato_wire::{ccfb, h264, remb, twcc};
 
 /// One fuzz target: its name and what it checks of one input.
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All of them, by the names of their corpus folders.
-pub const TARGETS: [Target; 5] = [
+pub const TARGETS: [Target; 6] = [
     ("ccfb_decode", ccfb_decode),
+    ("h264_payload", h264_payload),
     ("remb", remb),
     ("rtcp_compound", rtcp_compound),
     ("rtp", rtp),
     ("twcc_decode", twcc_decode),
 ];
+
+pub fn h264_payload(bytes: &[u8]) {
+    let Ok(payload) = h264::Payload::parse(bytes) else { return };
+    let told = match payload {
+        h264::Payload::Aggregate(units) => 1 + units.map(|unit| 2 + unit.len()).sum::<usize>(),
+        h264::Payload::Fragment(fragment) => 2 + fragment.bytes.len(),
+        h264::Payload::Single(unit) => unit.len(),
+    };
+    assert_eq!(told, bytes.len(), "every byte is somewhere");
+}
 
 pub fn rtp(bytes: &[u8]) {
     let ids = ExtensionIds { transport_seq: Some(5), absolute_send_time: Some(3) };

@@ -1,4 +1,4 @@
-//! Bytes to structs and back: RTP headers, RTCP compounds, and the three feedback formats of
+//! Bytes to structs and back: RTP headers, H.264 payloads, RTCP compounds, and the three feedback formats of
 //! congestion control (transport-wide, RFC 8888, REMB). Stateless: whoever needs to remember a
 //! sequence number or a reference time across packets does so himself. Parsers borrow from the
 //! packet, never allocate, and answer every byte string with a value or an [`Error`].
@@ -27,6 +27,7 @@
 
 pub mod ccfb;
 mod error;
+pub mod h264;
 pub mod ntp;
 mod reader;
 pub mod remb;

@@ -1,7 +1,7 @@
 //! Holds the checks of `fuzz/checks/wire.rs` against mutations of the corpus: a few thousand at every
 //! test run, a minute of them each with `make fuzz`.
 
-use legato_wire::{ccfb, remb, rtcp, rtp, twcc};
+use legato_wire::{ccfb, h264, remb, rtcp, rtp, twcc};
 
 #[path = "../../../fuzz/checks/wire.rs"]
 #[allow(dead_code, reason = "the list of targets is for another test")]
@@ -48,6 +48,20 @@ fn name(message: &rtcp::Message<'_>) -> String {
 fn ccfb_decode() {
     let outline = |bytes: &[u8]| of(ccfb::Feedback::parse(bytes), ccfb_shape);
     run(&Target { name: "ccfb_decode", check: checks::ccfb_decode, outline });
+}
+
+#[test]
+fn h264_payload() {
+    let outline = |bytes: &[u8]| {
+        of(h264::Payload::parse(bytes), |payload| match payload {
+            h264::Payload::Aggregate(units) => format!("{} {}", scale(units.count()), payload.begins(h264::IDR_SLICE)),
+            h264::Payload::Fragment(h264::Fragment { first, last, bytes, .. }) => {
+                format!("{first} {last} {}", scale(bytes.len()))
+            }
+            h264::Payload::Single(unit) => format!("{} {}", h264::unit_type(unit[0]), scale(unit.len())),
+        })
+    };
+    run(&Target { name: "h264_payload", check: checks::h264_payload, outline });
 }
 
 #[test]
