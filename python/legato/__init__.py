@@ -120,10 +120,11 @@ def real_calls(
     resume: bool = False,
     on_progress: Callable[[CallProgress], None] | None = None,
 ) -> Run:
-    """Make the calls of one scenario for real, with a headless Chromium, and write them to a run folder.
+    """Make the calls of one scenario for real and write them to a run folder: with a headless Chromium, or without.
 
     Arguments as of :func:`run`; a scenario's clip is tables without pixels, so ``pictures`` says what is sent.
     ``peers="chromium-chromium"``: not we send but another Chromium, steered by its own rate control.
+    ``peers="legato"``: the other end is ours too, and no browser is needed.
     ``direction="receive"``: Chromium sends to us, under a receiver-side controller or its own alone.
     """
     from legato import plan as plans

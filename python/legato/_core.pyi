@@ -219,7 +219,7 @@ class RealCall:
     def now_ms(self) -> float:
         """The call's time in ms; before media began, since it was set up."""
     def progress(self) -> dict[str, Any]:
-        """How far it is: `connected`, `over`, `time_s`, `target_bps`, `sent_bytes`, `arrived_bytes`."""
+        """How far it is: `connected`, `over`, `time_s`, `target_bps`, `sent_bytes`, `arrived_bytes`, `shown_frames`."""
     def stop(self) -> None:
         """End it before its time."""
     def finish(self, shown_ms: list[tuple[int, float | None, float]]) -> dict[str, Any]:
@@ -280,6 +280,7 @@ class ReceivedCall:
         *,
         clip: str,
         encoder: str,
+        width: int,
     ) -> ReceivedCall: ...
     @property
     def duration_s(self) -> float:
@@ -301,8 +302,42 @@ class ReceivedCall:
         """How far it is, as of `RealCall`."""
     def stop(self) -> None:
         """End it before its time."""
-    def finish(self) -> dict[str, Any]:
-        """Wait for the end, write the call's part of the folder, and tell how the machine did."""
+    def finish(self) -> tuple[dict[str, Any], list[_Seen]]:
+        """Wait for the end, write the call's part of the folder, and tell how the machine did, and of each picture."""
+
+_Seen = tuple[int, float, float | None, float, float | None, int | None, int | None, int | None]
+"""RTP time; when the picture was whole, was shown and was to be shown, in ms of the call's time; ms to decode it,
+columns, rows, and the number in it."""
+
+@final
+class OwnCall:
+    """One call of ours with us."""
+
+    def __new__(
+        cls,
+        plan_json: str,
+        session: int,
+        out_dir: str | PathLike[str],
+        *,
+        clip: str | PathLike[str] | None = None,
+        width: int = 1280,
+        height: int = 720,
+        fps: int = 30,
+    ) -> OwnCall: ...
+    @property
+    def duration_s(self) -> float:
+        """How long media flow."""
+    @property
+    def labels(self) -> dict[str, Any]:
+        """What names the call in tables."""
+    def now_ms(self) -> float:
+        """The call's time in ms; before media began, since it was set up."""
+    def progress(self) -> dict[str, Any]:
+        """How far it is, as of `RealCall`, and `shown_frames`."""
+    def stop(self) -> None:
+        """End it before its time."""
+    def finish(self) -> tuple[dict[str, Any], list[_Seen]]:
+        """As of `ReceivedCall`."""
 
 def write_scene(path: str | PathLike[str], width: int, height: int, fps: int, frames: int | None = None) -> None:
     """Write the generated scene as a Y4M file: until it comes again, or its first pictures."""

@@ -245,7 +245,7 @@ def test_a_call_that_ends_before_any_media_says_why_in_both_directions(scenario:
         peer = browser.Peer(camera.browser)
         _core.open_call_folder(made, str(tmp_path))
         offer = peer.offer(camera.width, camera.height, camera.fps)
-        receiving = _core.ReceivedCall(made, 0, str(tmp_path), offer, clip="c", encoder="e")
+        receiving = _core.ReceivedCall(made, 0, str(tmp_path), offer, clip="c", encoder="e", width=320)
         sending = _core.RealCall(made, 0, str(tmp_path), width=320, height=180, fps=15)
         for call, finish in ((receiving, receiving.finish), (sending, lambda: sending.finish([]))):
             call.stop()

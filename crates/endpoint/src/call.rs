@@ -7,9 +7,10 @@ use crate::error::Error;
 use crate::lateness::LatenessFigures;
 use crate::link::{Datagram, Ends, Link};
 use crate::mail::Mail;
-use crate::peer::Peer;
+use crate::peer::{OtherEnd, Peer};
 use crate::sdp::Answer;
 use crate::viewed::{CodedCall, Viewed};
+use crate::viewer::SeenPicture;
 use legato_call::Sender;
 use legato_media::Quality;
 use legato_path::Path;
@@ -54,6 +55,8 @@ pub struct Progress {
     pub sent_bytes: u64,
     /// Bytes that came out of the forward path.
     pub arrived_bytes: u64,
+    /// Pictures shown, where the receiving end is ours.
+    pub shown_frames: u64,
 }
 
 /// What the machine and the connection did, beside the summary.
@@ -73,6 +76,8 @@ pub struct CallReport {
     pub stopped: bool,
     /// What was shown was compared with what was captured.
     pub compared: bool,
+    /// Pictures that came with another number in them than that of the frame they were sent as: none.
+    pub misread: u64,
     /// When media ended.
     pub end: Timestamp,
 }
@@ -93,11 +98,18 @@ pub(crate) struct Outcome {
     pub recorder: Recorder,
     pub report: CallReport,
     pub capacity_mean: Option<DataRate>,
+    /// It counts since the call's media began.
+    pub clock: Clock,
     /// Captured frames by the RTP time of their packets.
     pub numbers: BTreeMap<u32, u64>,
     /// Where the pictures were ours.
     pub coded: Option<CodedCall>,
+    /// Pictures that our own receiving end had, in decoding order.
+    pub seen: Vec<SeenPicture>,
 }
+
+/// Figures of a call, what they are of, and how the machine did.
+pub type Finished = (Summary, Recorder, CallReport);
 
 /// A call under way; it ends when this is dropped.
 pub struct Call {
@@ -106,13 +118,19 @@ pub struct Call {
 }
 
 impl Call {
-    /// Bind a socket on the loopback interface and make the offer. Nothing else listens.
+    /// Bind a socket on the loopback interface and make the offer, for a browser. Nothing else listens.
     pub fn open(setup: CallSetup) -> Result<Self, Error> {
+        Self::open_to(setup, OtherEnd::Browser)
+    }
+
+    /// The same for another end.
+    pub(crate) fn open_to(setup: CallSetup, other: OtherEnd) -> Result<Self, Error> {
         let (socket, local) = bind()?;
         let base = Clock::starting_now();
-        let mut peer = Peer::new(local, base)?;
+        let mut peer = Peer::new(local, base, other)?;
         let offer = peer.offer();
-        let CallSetup { sender, camera, forward, reverse, duration, turns, level } = setup;
+        let CallSetup { sender, mut camera, forward, reverse, duration, turns, level } = setup;
+        camera.leave_room(other.further_extension_bytes());
         let thread = CallThread::start(base, |mail, inbox, progress, shared_clock| {
             let (frames, camera) = camera.start(mail.clone())?;
             let link = Link::start(Ends::Endpoint(socket), forward, reverse, mail)?;
@@ -154,8 +172,13 @@ impl Call {
     }
 
     /// Wait for the end and make the figures, with what the other end has told of the frames it showed.
-    pub fn finish(self, shown: &[ShownFrame]) -> Result<(Summary, Recorder, CallReport), Error> {
+    pub fn finish(self, shown: &[ShownFrame]) -> Result<Finished, Error> {
         self.thread.finish(shown)
+    }
+
+    /// The work of its thread, for who makes the figures otherwise.
+    pub(crate) fn into_thread(self) -> CallThread {
+        self.thread
     }
 }
 
@@ -215,21 +238,39 @@ impl CallThread {
         let _ = self.mail.send(Mail::Stop);
     }
 
-    pub fn finish(mut self, shown: &[ShownFrame]) -> Result<(Summary, Recorder, CallReport), Error> {
+    /// Wait for the end.
+    pub fn join(mut self) -> Result<Outcome, Error> {
         let thread = self.thread.take().ok_or_else(|| Error::System("the call was finished before".to_owned()))?;
-        let died = |_| Error::System("the call's thread died: this is a bug in Legato".to_owned());
-        let Outcome { mut recorder, report, capacity_mean, numbers, coded } = thread.join().map_err(died)??;
-        let shown = in_order(shown, &numbers, report.end);
-        let frames = shown.iter().map(|&(number, _)| number).collect();
+        thread.join().map_err(|_| Error::System("the call's thread died: this is a bug in Legato".to_owned()))?
+    }
+
+    pub fn finish(self, shown: &[ShownFrame]) -> Result<Finished, Error> {
+        let seen: Vec<_> = shown.iter().map(SeenPicture::of_browser).collect();
+        Ok(self.join()?.figures(&seen))
+    }
+}
+
+impl Outcome {
+    /// Make the figures, with what the other end has told of the pictures it had.
+    pub fn figures(self, seen: &[SeenPicture]) -> Finished {
+        let Self { mut recorder, mut report, capacity_mean, numbers, coded, .. } = self;
+        let seen = known(seen, &numbers, report.end);
+        let frames = seen.iter().filter(|(_, picture)| picture.shown.is_some()).map(|&(number, _)| number).collect();
+        if coded.is_some() {
+            let stamp = |picture: &SeenPicture| picture.image.and_then(|image| image.stamp);
+            let misread =
+                |&(number, picture): &(u64, SeenPicture)| stamp(&picture).is_some_and(|stamp| stamp != number as u32);
+            report.misread = seen.iter().filter(|told| misread(told)).count() as u64;
+        }
         // A call that was made is not lost for a clip that can no longer be read.
         let viewed = coded.and_then(|coded| coded.viewed(recorder.frames().len() as u64, &frames).ok().flatten());
-        record_shown(&mut recorder, &shown, viewed.as_ref());
+        record_seen(&mut recorder, &seen, viewed.as_ref());
         let aged = viewed
             .as_ref()
-            .map(|viewed| |_: u64, quality: (f32, f32), frame: u64| seen(viewed, frame).unwrap_or(quality));
+            .map(|viewed| |_: u64, quality: (f32, f32), frame: u64| quality_of(viewed, frame).unwrap_or(quality));
         let facts = CallFacts { end: report.end, capacity_mean, aged: aged.as_ref().map(|aged| aged as _) };
         let summary = recorder.finish(facts);
-        Ok((summary, recorder, CallReport { compared: viewed.is_some(), ..report }))
+        (summary, recorder, CallReport { compared: viewed.is_some(), ..report })
     }
 }
 
@@ -242,25 +283,31 @@ impl Drop for CallThread {
     }
 }
 
-/// What was shown of the frames we know, by their numbers, in the order it was shown.
-fn in_order<'a>(shown: &'a [ShownFrame], numbers: &BTreeMap<u32, u64>, end: Timestamp) -> Vec<(u64, &'a ShownFrame)> {
-    let within = shown.iter().filter(|frame| frame.shown < end);
-    let mut shown: Vec<_> = within.filter_map(|frame| Some((*numbers.get(&frame.rtp_timestamp)?, frame))).collect();
-    shown.sort_by_key(|(_, frame)| frame.shown);
-    shown
+/// What came before `end` of the frames we know, by their numbers; what was shown later was not shown.
+fn known(seen: &[SeenPicture], numbers: &BTreeMap<u32, u64>, end: Timestamp) -> Vec<(u64, SeenPicture)> {
+    let within = seen.iter().filter(|picture| picture.decodable_at < end);
+    let shown = |picture: &SeenPicture| picture.shown.filter(|&at| at < end);
+    let told = |picture| SeenPicture { shown: shown(picture), ..*picture };
+    within.filter_map(|picture| Some((*numbers.get(&picture.rtp_timestamp)?, told(picture)))).collect()
 }
 
 /// SSIM and PSNR of what stood on the screen in place of a frame.
-fn seen(viewed: &Viewed, frame: u64) -> Option<(f32, f32)> {
+fn quality_of(viewed: &Viewed, frame: u64) -> Option<(f32, f32)> {
     let Quality { ssim_db, psnr_db } = (*viewed.get(frame as usize)?)?;
     Some((ssim_db, psnr_db))
 }
 
-fn record_shown(recorder: &mut Recorder, shown: &[(u64, &ShownFrame)], viewed: Option<&Viewed>) {
-    for &(number, frame) in shown {
-        let quality_db = viewed.and_then(|viewed| seen(viewed, number));
-        let decoded = FrameDecoded { frame: number, lost_packets: 0, decodable: true, quality_db };
-        recorder.record(frame.received.unwrap_or(frame.shown), &Record::FrameDecoded(decoded));
-        recorder.record(frame.shown, &Record::FrameRendered { frame: number });
+/// Record what became of frames, and then the pictures in the order they were shown.
+fn record_seen(recorder: &mut Recorder, seen: &[(u64, SeenPicture)], viewed: Option<&Viewed>) {
+    for &(frame, picture) in seen {
+        let quality_db = viewed.and_then(|viewed| quality_of(viewed, frame));
+        let SeenPicture { lost_packets, decodable_at: at, .. } = picture;
+        let decodable = picture.decoded;
+        recorder.record(at, &Record::FrameDecoded(FrameDecoded { frame, lost_packets, decodable, quality_db }));
+    }
+    let mut shown: Vec<_> = seen.iter().filter_map(|&(frame, picture)| Some((picture.shown?, frame))).collect();
+    shown.sort_unstable();
+    for (at, frame) in shown {
+        recorder.record(at, &Record::FrameRendered { frame });
     }
 }

@@ -21,6 +21,8 @@ use std::thread::{self, JoinHandle};
 /// The camera's side that a call drives.
 pub struct Camera {
     source: CodedSource,
+    /// Bytes of each packet's piece that frames leave empty.
+    room: u16,
     coded: Option<CodedCall>,
     jobs: Receiver<Job>,
     busy: Arc<AtomicBool>,
@@ -75,7 +77,7 @@ impl Camera {
         let (sender, jobs) = mpsc::channel();
         let busy = Arc::new(AtomicBool::new(false));
         let remote = Remote { jobs: sender, busy: Arc::clone(&busy), keyframe_due: false, skipped: 0 };
-        Ok((Self { source, coded, jobs, busy, frames: CodedFrames::default() }, Box::new(remote)))
+        Ok((Self { source, room: 0, coded, jobs, busy, frames: CodedFrames::default() }, Box::new(remote)))
     }
 
     /// What the sender's source shows: so many pictures a second.
@@ -94,15 +96,20 @@ impl Camera {
         }
     }
 
+    /// Leave so many bytes of each packet empty, for header extensions.
+    pub(crate) fn leave_room(&mut self, bytes: u16) {
+        self.room = bytes;
+    }
+
     /// Start the thread. It ends when the sender's encoder is gone, with all that was coded of pictures.
     pub(crate) fn start(self, mail: Sender<Mail>) -> Result<(CodedFrames, JoinHandle<Option<CodedCall>>), Error> {
-        let Self { source, coded: mut whole, jobs, busy, frames } = self;
+        let Self { source, room, coded: mut whole, jobs, busy, frames } = self;
         let mut coder = Coder::new(source)?;
         let kept = frames.clone();
         let work = move || {
             let mut sequence = 0;
             while let Ok(job) = jobs.recv() {
-                let coded = coder.code(&job);
+                let coded = coder.code(&job, room);
                 busy.store(false, Ordering::Release);
                 let word = coded.map_err(|error| error.to_string()).map(|(coded, frame)| {
                     if let Some(whole) = &mut whole {
@@ -160,7 +167,7 @@ impl Coder {
         }
     }
 
-    fn code(&mut self, job: &Job) -> Result<(LiveFrame, H264Frame), Error> {
+    fn code(&mut self, job: &Job, room: u16) -> Result<(LiveFrame, H264Frame), Error> {
         let bps = job.budget.bitrate.as_bps().max(LEAST_BITRATE_BPS).min(u64::from(u32::MAX >> 1)) as u32;
         let coded = match self {
             Self::Filling(frame_rate) => {
@@ -178,7 +185,7 @@ impl Coder {
                 coded.map_err(|error| Error::Encoder(error.to_string()))?
             }
         };
-        let frame = H264Frame::new(&coded.bytes)?;
+        let frame = H264Frame::new(&coded.bytes, room)?;
         Ok((coded, frame))
     }
 }

@@ -312,6 +312,7 @@ impl Running {
             target: self.driver.sender.decision().target_bitrate,
             sent_bytes: self.sent_bytes,
             arrived_bytes: self.arrived_bytes,
+            shown_frames: 0,
         };
         *self.driver.progress.lock().unwrap_or_else(PoisonError::into_inner) = progress;
     }
@@ -325,8 +326,10 @@ impl Running {
             recorder,
             report: CallReport { lateness, odd_sizes, unreadable, end, ..report },
             capacity_mean: capacity.mean(),
+            clock: driver.clock,
             numbers,
             coded: None,
+            seen: Vec::new(),
         }
     }
 }

@@ -4,7 +4,8 @@
 //! RTP a packet. On the wire those are 12 of RTP header, 8 of header extension, 16 of SRTP's tag, and the two
 //! bytes by which every payload here is longer than its piece: the header of a fragment (FU-A). A frame that fits
 //! one packet goes as an aggregation (STAP-A) of one unit, so that the same two bytes are over and above. The
-//! parameter sets of a key frame go ahead in an aggregation of their own, the frame's head.
+//! parameter sets of a key frame go ahead in an aggregation of their own, the frame's head. Where a packet carries more
+//! header extensions than those 8 bytes, each piece leaves so many bytes empty for them, which count as the frame's.
 
 use crate::error::Error;
 use legato_media::packetizer::{self, MAX_PAYLOAD_BYTES};
@@ -18,6 +19,8 @@ pub struct H264Frame {
     /// Payload of the packet with the parameter sets.
     head: Option<Vec<u8>>,
     body: Body,
+    /// Bytes of each piece that are not filled.
+    room: u16,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,8 +41,9 @@ const FIRST_FRAGMENT: u8 = 0x80;
 const LAST_FRAGMENT: u8 = 0x40;
 
 impl H264Frame {
-    /// From NAL units with start codes (Annex B): at most one slice, as the encoder is set up to make.
-    pub fn new(annex_b: &[u8]) -> Result<Self, Error> {
+    /// From NAL units with start codes (Annex B): at most one slice, as the encoder is set up to make. Each piece leaves
+    /// `room` bytes empty.
+    pub fn new(annex_b: &[u8], room: u16) -> Result<Self, Error> {
         let (mut parameters, mut slice) = (Vec::new(), None);
         for unit in units(annex_b) {
             match unit.first().map(|header| header & TYPE_BITS) {
@@ -54,16 +58,16 @@ impl H264Frame {
         }
         let slice = slice.ok_or_else(|| Error::Encoder("the encoder made a picture without a slice".to_owned()))?;
         let head = (!parameters.is_empty()).then(|| aggregate(&parameters));
-        let whole = slice.len() + 1;
-        let body = if whole <= usize::from(MAX_PAYLOAD_BYTES) {
+        let (whole, most) = (slice.len() + 1, usize::from(MAX_PAYLOAD_BYTES - room));
+        let body = if whole <= most {
             Body::Whole(aggregate(&[slice]))
         } else {
             let mut bytes = slice[1..].to_vec();
             // One byte too long for an aggregation and too short for two fragments: H.264 lets zeros trail.
-            bytes.resize(bytes.len().max(usize::from(MAX_PAYLOAD_BYTES) + 1), 0);
+            bytes.resize(bytes.len().max(most + 1), 0);
             Body::Slice { header: slice[0], bytes }
         };
-        Ok(Self { head, body })
+        Ok(Self { head, body, room })
     }
 
     /// Bytes that the packetizer shares out.
@@ -73,13 +77,16 @@ impl H264Frame {
 
     /// Of these the ones in the head.
     pub fn head_bytes(&self) -> u16 {
-        self.head.as_ref().map_or(0, |head| head.len() as u16 - FRAMING_BYTES)
+        self.head.as_ref().map_or(0, |head| head.len() as u16 - FRAMING_BYTES + self.room)
     }
 
     fn rest_bytes(&self) -> u32 {
         match &self.body {
-            Body::Whole(payload) => payload.len() as u32 - u32::from(FRAMING_BYTES),
-            Body::Slice { bytes, .. } => bytes.len() as u32,
+            Body::Whole(payload) => payload.len() as u32 - u32::from(FRAMING_BYTES) + u32::from(self.room),
+            Body::Slice { bytes, .. } => {
+                let bytes = bytes.len() as u32;
+                bytes + bytes.div_ceil(u32::from(MAX_PAYLOAD_BYTES - self.room)) * u32::from(self.room)
+            }
         }
     }
 
@@ -93,10 +100,11 @@ impl H264Frame {
         match &self.body {
             Body::Whole(payload) => (index == 0).then(|| payload.clone()),
             Body::Slice { header, bytes } => {
-                let pieces = packetizer::pieces(bytes.len() as u32);
+                let pieces = packetizer::pieces(self.rest_bytes());
                 let last = pieces.packets() - 1;
-                let start: usize = pieces.clone().take(usize::from(index)).map(usize::from).sum();
-                let length = usize::from(pieces.clone().nth(usize::from(index))?);
+                let filled = |piece: u16| usize::from(piece - self.room);
+                let start: usize = pieces.clone().take(usize::from(index)).map(filled).sum();
+                let length = filled(pieces.clone().nth(usize::from(index))?);
                 let place = match index {
                     0 => FIRST_FRAGMENT,
                     index if index == last => LAST_FRAGMENT,
@@ -162,12 +170,15 @@ mod tests {
     }
 
     #[test]
-    fn payloads_are_the_packetizers_pieces_and_two_bytes() {
-        for length in [2, 500, 1_161, 1_162, 1_163, 1_164, 5_000, 40_000] {
-            let frame = H264Frame::new(&annex_b(&[&slice(0x41, length)])).unwrap();
-            let sizes: Vec<_> = payloads(&frame).iter().map(|payload| payload.len() as u16 - 2).collect();
+    fn payloads_are_the_packetizers_pieces_and_two_bytes_less_the_room_left() {
+        for (length, room) in [2, 500, 1_157, 1_158, 1_161, 1_162, 1_163, 1_164, 5_000, 40_000]
+            .into_iter()
+            .flat_map(|length| [(length, 0), (length, 4)])
+        {
+            let frame = H264Frame::new(&annex_b(&[&slice(0x41, length)]), room).unwrap();
+            let sizes: Vec<_> = payloads(&frame).iter().map(|payload| payload.len() as u16 - 2 + room).collect();
             let pieces: Vec<_> = packetizer::pieces(frame.size_bytes()).collect();
-            assert_eq!(sizes, pieces, "a slice of {length} bytes");
+            assert_eq!(sizes, pieces, "a slice of {length} bytes, {room} left");
             assert_eq!(frame.head_bytes(), 0);
         }
     }
@@ -176,7 +187,7 @@ mod tests {
     #[test]
     fn fragments_put_together_are_the_slice() {
         let unit = slice(0x65, 3_000);
-        let frame = H264Frame::new(&annex_b(&[&unit])).unwrap();
+        let frame = H264Frame::new(&annex_b(&[&unit]), 0).unwrap();
         let all = payloads(&frame);
         assert_eq!(all.len(), 3);
         assert_eq!(all.iter().map(|payload| payload[0]).collect::<Vec<_>>(), [0x7c; 3]);
@@ -189,19 +200,21 @@ mod tests {
     #[test]
     fn parameter_sets_go_ahead_in_a_packet_of_their_own() {
         let (sps, pps) = ([0x67, 1, 2, 3], [0x68, 9]);
-        let frame = H264Frame::new(&annex_b(&[&sps, &pps, &slice(0x65, 2_000)])).unwrap();
+        let frame = H264Frame::new(&annex_b(&[&sps, &pps, &slice(0x65, 2_000)]), 0).unwrap();
         let all = payloads(&frame);
         assert_eq!(all[0], [0x78, 0, 4, 0x67, 1, 2, 3, 0, 2, 0x68, 9]);
         assert_eq!(frame.head_bytes(), 9);
         assert_eq!(all.len(), 3);
         assert_eq!(frame.size_bytes(), 9 + 1_999);
-        let small = H264Frame::new(&annex_b(&[&slice(0x41, 10)])).unwrap();
+        let small = H264Frame::new(&annex_b(&[&slice(0x41, 10)]), 0).unwrap();
         assert_eq!(small.payload(0).unwrap()[..3], [0x58, 0, 10]);
+        let roomy = H264Frame::new(&annex_b(&[&sps, &pps, &slice(0x65, 2_000)]), 4).unwrap();
+        assert_eq!((roomy.head_bytes(), roomy.payload(0).unwrap().len()), (13, 11));
     }
 
     #[test]
     fn what_is_no_single_slice_is_refused() {
-        assert!(H264Frame::new(&annex_b(&[&slice(0x41, 9), &slice(0x41, 9)])).is_err());
-        assert!(H264Frame::new(&annex_b(&[&[0x67, 1]])).is_err());
+        assert!(H264Frame::new(&annex_b(&[&slice(0x41, 9), &slice(0x41, 9)]), 0).is_err());
+        assert!(H264Frame::new(&annex_b(&[&[0x67, 1]]), 0).is_err());
     }
 }

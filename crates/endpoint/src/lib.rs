@@ -10,9 +10,11 @@
 
 #![forbid(unsafe_code)]
 
+mod assembly;
 mod call;
 mod camera;
 mod clock;
+mod decoder;
 mod driver;
 mod error;
 mod h264_payload;
@@ -20,20 +22,28 @@ mod lateness;
 mod link;
 mod listener;
 mod mail;
+mod offered;
+mod pair;
 mod peer;
 mod pictures;
 mod receiving;
 mod relay;
 mod rtcp_bytes;
 mod sdp;
+mod stamp;
 mod viewed;
+mod viewer;
 
-pub use call::{Call, CallReport, CallSetup, Progress, ShownFrame};
+pub use assembly::{Assembled, Assembly, CodedPicture, VideoPacket};
+pub use call::{Call, CallReport, CallSetup, Finished, Progress, ShownFrame};
 pub use camera::Camera;
 pub use clock::Clock;
+pub use decoder::Image;
 pub use error::Error;
 pub use lateness::{Lateness, LatenessFigures};
 pub use link::Datagram;
+pub use pair::{PairCall, PairSetup};
 pub use pictures::{PictureSource, scene_period, write_y4m};
 pub use receiving::{ReceivingCall, ReceivingSetup};
 pub use relay::{Relay, RelaySetup};
+pub use viewer::SeenPicture;

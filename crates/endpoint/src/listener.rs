@@ -133,11 +133,16 @@ impl Listener {
                     self.recorder.sample(sample.at, sample_of);
                 }
             }
-            Mail::Answer(_) | Mail::Datagram { .. } | Mail::Encoded(_) | Mail::Stop => {}
+            Mail::Answer(_) | Mail::Datagram { .. } | Mail::Decoded(_) | Mail::Encoded(_) | Mail::Stop => {}
         }
         let time = self.clock.now() - Timestamp::ZERO;
         self.told = Progress { connected: self.begun, time, target: self.target, ..self.told };
         *self.progress.lock().unwrap_or_else(PoisonError::into_inner) = self.told;
+    }
+
+    /// Pictures on the screen so far.
+    pub fn shown_frames(&mut self, shown: u64) {
+        self.told.shown_frames = shown;
     }
 
     fn sent(&mut self, Media { transport_seq, size_bytes, departure }: Media, header: &rtp::Header) {
@@ -160,32 +165,17 @@ impl Listener {
 
     /// The end, with what is in `report` already.
     pub fn finish(self, link: Link, report: CallReport) -> Outcome {
-        let Self { recorder, numbers, capacity, .. } = self;
-        let end = self.clock.now().min(self.end).max(Timestamp::ZERO + SERIES_INTERVAL);
+        let Self { recorder, clock, numbers, capacity, .. } = self;
+        let end = clock.now().min(self.end).max(Timestamp::ZERO + SERIES_INTERVAL);
         let lateness = link.finish().figures();
         Outcome {
             recorder,
             report: CallReport { lateness, end, ..report },
             capacity_mean: capacity.mean(),
+            clock,
             numbers,
             coded: None,
+            seen: Vec::new(),
         }
-    }
-}
-
-/// Payload types of retransmission.
-pub fn repair_types(sdp: &str) -> Vec<u8> {
-    let maps = sdp.lines().filter_map(|line| line.trim_end().strip_prefix("a=rtpmap:")?.split_once(' '));
-    maps.filter(|(_, name)| name.starts_with("rtx/")).filter_map(|(number, _)| number.parse().ok()).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn retransmission_is_known_by_its_payload_type() {
-        let sdp = "a=rtpmap:96 H264/90000\r\na=rtpmap:97 rtx/90000\r\na=rtpmap:110 rtx/90000\r\n";
-        assert_eq!(repair_types(sdp), [97, 110]);
     }
 }

@@ -1,6 +1,7 @@
 //! What reaches the thread of a call from those beside it: one queue, so that one wait is enough.
 
 use crate::clock::Clock;
+use crate::decoder::Decoded;
 use crate::link::LinkSample;
 use crate::sdp::Answer;
 use legato_media::EncodedFrame;
@@ -39,6 +40,8 @@ pub enum Mail {
         /// The media packet it is.
         media: Option<Media>,
     },
+    /// Our own decoder is done with a picture.
+    Decoded(Decoded),
     /// A media packet was lost on the forward path.
     Dropped(Media, &'static str),
     /// The encoder is done with the picture captured then, or failed.

@@ -13,7 +13,7 @@ use crate::clock::Clock;
 use crate::error::Error;
 use crate::mail::Media;
 use crate::rtcp_bytes::{Received, RtcpBytes};
-use crate::sdp::{Answer, Offer, PADDING_PT, RTX_PT, TRANSPORT_SEQ_ID, VIDEO_PT};
+use crate::sdp::{Answer, Offer, PADDING_PT, PADDING_SSRC, RTX_PT, SEND_TIME_ID, TRANSPORT_SEQ_ID, VIDEO_PT};
 use legato_control::PacketKind;
 use legato_media::packet::{MediaPacket, RTX_SSRC, VIDEO_SSRC};
 use legato_media::packetizer::IP_UDP_BYTES;
@@ -26,11 +26,37 @@ use str0m::net::{Protocol, Receive};
 use str0m::rtp::{Extension, RawPacket, RtpWrite, Ssrc};
 use str0m::{Candidate, Event, IceConnectionState, IceCreds, Input, Output, Rtc, RtcConfig};
 
+/// Who is at the other end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OtherEnd {
+    /// It counts whatever is on its way in its feedback, known to it or not.
+    Browser,
+    /// str0m again: it counts what belongs to a stream that it was told of, so padding is one.
+    Ours {
+        /// Its controller wants to know when packets left.
+        send_times: bool,
+    },
+}
+
+impl OtherEnd {
+    /// It is told when packets left.
+    pub fn wants_send_times(self) -> bool {
+        self == Self::Ours { send_times: true }
+    }
+
+    /// Bytes of header extensions beyond the transport-wide number: a time takes four.
+    pub fn further_extension_bytes(self) -> u16 {
+        if self.wants_send_times() { 4 } else { 0 }
+    }
+}
+
 /// One end of a connection.
 pub struct Peer {
     rtc: Rtc,
     local: SocketAddr,
+    other: OtherEnd,
     rtx_seq: u64,
+    padding_seq: u64,
     rtcp: RtcpBytes,
     /// Packets whose size on the wire was not the one the sender counted.
     pub odd_sizes: u64,
@@ -62,13 +88,16 @@ const CLOCK_HZ: i128 = 90_000;
 
 impl Peer {
     /// A connection at `local`, a bound address.
-    pub fn new(local: SocketAddr, clock: Clock) -> Result<Self, Error> {
+    pub fn new(local: SocketAddr, clock: Clock, other: OtherEnd) -> Result<Self, Error> {
         let mut config = RtcConfig::new()
             .clear_codecs()
             .clear_extension_map()
             .set_extension(TRANSPORT_SEQ_ID, Extension::TransportSequenceNumber)
             .set_rtp_mode(true)
             .enable_raw_packets(true);
+        if other.wants_send_times() {
+            config = config.set_extension(SEND_TIME_ID, Extension::AbsoluteSendTime);
+        }
         for payload_type in [VIDEO_PT, RTX_PT, PADDING_PT] {
             config.codec_config().add_h264(payload_type.into(), None, true, 0x42_e01f);
         }
@@ -76,12 +105,12 @@ impl Peer {
         let candidate = Candidate::host(local, "udp").map_err(|error| Error::System(format!("{local}: {error}")))?;
         rtc.add_local_candidate(candidate);
         let mut api = rtc.direct_api();
-        for (mid, ssrc) in [(video_mid(), VIDEO_SSRC), (rtx_mid(), RTX_SSRC)] {
+        for (mid, ssrc) in [(video_mid(), VIDEO_SSRC), (rtx_mid(), RTX_SSRC), (padding_mid(), PADDING_SSRC)] {
             api.declare_media(mid, MediaKind::Video);
             api.declare_stream_tx(Ssrc::from(ssrc), None, mid, None);
         }
         let rtcp = RtcpBytes::counting_from(clock.instant(clock.now()));
-        Ok(Self { rtc, local, rtx_seq: 0, rtcp, odd_sizes: 0, unreadable: 0 })
+        Ok(Self { rtc, local, other, rtx_seq: 0, padding_seq: 0, rtcp, odd_sizes: 0, unreadable: 0 })
     }
 
     /// What to offer the other end.
@@ -89,7 +118,8 @@ impl Peer {
         let api = self.rtc.direct_api();
         let IceCreds { ufrag, pass } = api.local_ice_credentials();
         let fingerprint = api.local_dtls_fingerprint().to_string();
-        Offer { address: self.local, ufrag: &ufrag, password: &pass, fingerprint: &fingerprint }.to_sdp()
+        let (address, other) = (self.local, self.other);
+        Offer { address, other, ufrag: &ufrag, password: &pass, fingerprint: &fingerprint }.to_sdp()
     }
 
     /// Take the other end's answer; ICE begins. The certificate must be the one that the answer names.
@@ -136,13 +166,14 @@ impl Peer {
         let (ssrc, payload_type, sequence) = match packet.kind {
             PacketKind::Video if payload.is_some() => (VIDEO_SSRC, VIDEO_PT, u64::from(packet.rtp_seq)),
             PacketKind::Retransmission if payload.is_some() => (RTX_SSRC, RTX_PT, self.next_rtx()),
+            _ if self.other != OtherEnd::Browser => (PADDING_SSRC, PADDING_PT, self.next_padding()),
             _ => (RTX_SSRC, PADDING_PT, self.next_rtx()),
         };
         let bytes = match payload {
             Some(payload) if payload_type == RTX_PT => again(packet.rtp_seq, &payload),
             Some(payload) => payload,
             None => {
-                let framing = IP_UDP_BYTES + RTP_BYTES + SRTP_TAG_BYTES;
+                let framing = IP_UDP_BYTES + RTP_BYTES + SRTP_TAG_BYTES + self.other.further_extension_bytes();
                 vec![0; usize::from(packet.size_bytes.saturating_sub(framing).max(1))]
             }
         };
@@ -157,6 +188,11 @@ impl Peer {
     fn next_rtx(&mut self) -> u64 {
         self.rtx_seq += 1;
         self.rtx_seq - 1
+    }
+
+    fn next_padding(&mut self) -> u64 {
+        self.padding_seq += 1;
+        self.padding_seq - 1
     }
 
     /// The next thing it wants.
@@ -219,6 +255,10 @@ fn rtx_mid() -> Mid {
     Mid::from("rtx")
 }
 
+fn padding_mid() -> Mid {
+    Mid::from("pad")
+}
+
 fn lost(error: &dyn std::fmt::Display) -> Error {
     Error::Connection(format!("the connection failed: {error}"))
 }
@@ -242,7 +282,7 @@ mod tests {
     #[test]
     fn an_offer_names_the_socket() {
         let address = "127.0.0.1:4321".parse().unwrap();
-        let mut peer = Peer::new(address, Clock::starting_now()).unwrap();
+        let mut peer = Peer::new(address, Clock::starting_now(), OtherEnd::Browser).unwrap();
         let sdp = peer.offer();
         assert!(sdp.contains("127.0.0.1 4321 typ host") && sdp.contains("a=fingerprint:sha-256 "), "{sdp}");
     }

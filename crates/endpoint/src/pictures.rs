@@ -1,5 +1,5 @@
 //! What the camera sees: a generated scene, or a clip in a Y4M file. Pictures are planar 4:2:0, 8 bits, and carry
-//! their number as a row of black and white squares, so that the far end can tell which one it shows.
+//! their number (`stamp.rs`), so that the far end can tell which one it shows.
 //!
 //! The generated scene is head and shoulders that sway and turn before a background that stands. Both are "dead
 //! leaves", discs of all sizes that cover each other, whose edges are spread over sizes as those of natural pictures
@@ -8,6 +8,7 @@
 //! again. The scene is the same in every run. Y4M is read a picture at a time and played in a loop.
 
 use crate::error::Error;
+use crate::stamp;
 use legato_media::FrameRate;
 use std::fs::File;
 use std::io::{BufRead, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
@@ -94,7 +95,7 @@ impl Pictures {
                 y4m.next(picture)?;
             }
         }
-        stamp(picture, usize::from(self.width), frame);
+        stamp::write(picture, usize::from(self.width), frame);
         Ok(())
     }
 }
@@ -122,21 +123,6 @@ pub fn write_y4m(source: &PictureSource, frames: u64, path: &Path) -> Result<(),
         file.write_all(b"FRAME\n").and_then(|()| file.write_all(&picture)).map_err(failed)?;
     }
     file.flush().map_err(failed)
-}
-
-/// Squares of the stamp: 32 bits of frame number, most significant first …
-const STAMP_BITS: u64 = 32;
-/// … each so many luma samples wide and high; 64 columns are wide enough for 8 pixels, 2 rows of 16.
-const STAMP_SIDE: usize = 4;
-
-fn stamp(picture: &mut [u8], width: usize, frame: u64) {
-    for bit in 0..STAMP_BITS as usize {
-        let value = if frame >> (STAMP_BITS as usize - 1 - bit) & 1 == 1 { 235 } else { 16 };
-        let (left, top) = (bit % 16 * STAMP_SIDE, bit / 16 * STAMP_SIDE);
-        for row in top..top + STAMP_SIDE {
-            picture[row * width + left..][..STAMP_SIDE].fill(value);
-        }
-    }
 }
 
 /// The generated scene: a texture larger than the picture, parts of which are background and figure.
@@ -366,12 +352,8 @@ fn read_line(file: &mut impl BufRead) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn number(picture: &[u8], width: usize) -> u64 {
-        let bit = |n: usize| {
-            let (left, top) = (n % 16 * STAMP_SIDE, n / 16 * STAMP_SIDE);
-            u64::from(picture[(top + 2) * width + left + 2] > 128)
-        };
-        (0..32).fold(0, |number, n| number << 1 | bit(n))
+    fn number(picture: &[u8], width: usize) -> u32 {
+        stamp::read(picture, width, 1.0).unwrap()
     }
 
     #[test]
@@ -442,7 +424,7 @@ mod tests {
         // Round again, and past one: 3, 4 and 5 are 0, 1 and 2.
         let mut sixth = Vec::new();
         written.draw(5, &mut sixth).unwrap();
-        stamp(&mut ours, 320, 5);
+        stamp::write(&mut ours, 320, 5);
         assert!(sixth == ours);
         std::fs::remove_file(&path).unwrap();
     }

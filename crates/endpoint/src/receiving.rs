@@ -1,30 +1,38 @@
 //! The other direction: a browser sends to us, and a receiver-side controller's target goes back as REMB.
 //!
-//! The controller is the simulator's object, told of each packet as `call::Receiver` tells it, and its target is sent
-//! as often: at once when it falls by 3 %, else each 200 ms. What else a receiver says is str0m's: transport-wide
-//! feedback each 50 ms, NACK, receiver reports. So the browser's own rate control works, and REMB is a cap on it;
-//! without a controller it works alone.
+//! The controller is the simulator's object, told of packets and frames as `call::Receiver` tells it, and its target is
+//! sent as often: at once when it falls by 3 %, else each 200 ms. What else a receiver says is str0m's: transport-wide
+//! feedback each 50 ms, NACK, receiver reports. So a browser's own rate control works, and REMB is a cap on it;
+//! without a controller it works alone. H.264 is put together, decoded and shown (`viewer.rs`); key frames are asked
+//! for by the rules of `call::Receiver`.
 //!
-//! Missing: nothing is put together to frames or decoded, so a controller is told of no frames, and there is no
-//! picture to judge. RFC 8888 feedback: str0m has none.
+//! Missing: other codecs are received and not decoded. RFC 8888 feedback: str0m has none.
 
-use crate::call::{CallReport, CallThread, Outcome, Progress, bind};
+use crate::assembly::VideoPacket;
+use crate::call::{CallReport, CallThread, Finished, Outcome, Progress, bind};
 use crate::clock::{Clock, wait};
+use crate::decoder::Decoder;
 use crate::error::Error;
 use crate::link::{Datagram, Ends, Link};
-use crate::listener::{Listener, repair_types};
+use crate::listener::Listener;
 use crate::mail::{Mail, Media};
+use crate::offered::OfferedVideo;
+use crate::viewer::{SeenPicture, Viewer};
 use legato_control::{Event as ControllerEvent, PacketKind, RateController, ReceivedPacket};
+use legato_media::packetizer::IP_UDP_BYTES;
+use legato_media::playout::PlayoutConfig;
 use legato_path::Path;
-use legato_trace::{LogLevel, Record, Recorder, Summary, TraceSink};
+use legato_trace::{LogLevel, Record, TraceSink};
 use legato_units::{DataRate, DataSize, PeerTimestamp, TimeDelta, Timestamp};
 use std::net::SocketAddr;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use str0m::bwe::Bitrate;
 use str0m::change::SdpOffer;
+use str0m::media::KeyframeRequestKind;
 use str0m::net::{Protocol, Receive};
-use str0m::rtp::{RtpPacket, Ssrc};
+use str0m::rtp::rtcp::Rtcp;
+use str0m::rtp::{RawPacket, RtpHeader, RtpPacket, Ssrc};
 use str0m::{Candidate, Event, IceConnectionState, Input, Output, Rtc, RtcConfig};
 
 /// What a call is made of in which the other end sends.
@@ -39,6 +47,12 @@ pub struct ReceivingSetup {
     pub duration: TimeDelta,
     /// How much is recorded.
     pub level: LogLevel,
+    /// When pictures are shown.
+    pub playout: PlayoutConfig,
+    /// Ask for missing packets again.
+    pub nack: bool,
+    /// Luma columns of what the other end's camera sees, where it may send smaller pictures.
+    pub sent_width: Option<u16>,
 }
 
 /// A call under way in which the other end sends; it ends when this is dropped.
@@ -53,23 +67,30 @@ impl ReceivingCall {
         let (socket, local) = bind()?;
         let base = Clock::starting_now();
         let refused = |error: &dyn std::fmt::Display| Error::Sdp(format!("the offer of the other end: {error}"));
-        let config = RtcConfig::new().clear_codecs().enable_h264(true).set_rtp_mode(true);
+        let config = RtcConfig::new().clear_codecs().enable_h264(true).set_rtp_mode(true).enable_raw_packets(true);
+        let config = config.set_stats_interval(Some(STATISTICS_INTERVAL));
         let mut rtc = config.build(base.instant(base.now()));
         let candidate = Candidate::host(local, "udp").map_err(|error| Error::System(format!("{local}: {error}")))?;
         rtc.add_local_candidate(candidate);
         let parsed = SdpOffer::from_sdp_string(offer).map_err(|error| refused(&error))?;
         let answer = rtc.sdp_api().accept_offer(parsed).map_err(|error| refused(&error))?.to_sdp_string();
-        let ReceivingSetup { controller, forward, reverse, duration, level } = setup;
-        let repair = Mail::RepairTypes(repair_types(offer));
+        let ReceivingSetup { controller, forward, reverse, duration, level, playout, nack, sent_width } = setup;
+        let video = OfferedVideo::of(offer);
         let thread = CallThread::start(base, |mail, inbox, progress, shared_clock| {
+            let decoder = Decoder::start(sent_width, mail.clone())?;
             let link = Link::start(Ends::Receiver(socket), forward, reverse, mail)?;
             let mut listener = Listener::new(base, duration, level, progress, shared_clock);
-            listener.take(&repair);
+            listener.take(&Mail::RepairTypes(video.repair.clone()));
             let end = ReceivingEnd {
                 rtc,
                 local,
                 link,
                 listener,
+                viewer: Viewer::new(decoder, playout, Timestamp::ZERO),
+                video,
+                nack,
+                stream: None,
+                transport_seq: None,
                 controller,
                 last_remb: None,
                 due: Timestamp::ZERO,
@@ -106,10 +127,25 @@ impl ReceivingCall {
         self.thread.stop();
     }
 
-    /// Wait for the end and make the figures.
-    pub fn finish(self) -> Result<(Summary, Recorder, CallReport), Error> {
-        self.thread.finish(&[])
+    /// Wait for the end and make the figures; and all pictures, in decoding order.
+    pub fn finish(self) -> Result<(Finished, Vec<SeenPicture>), Error> {
+        let mut outcome = self.thread.join()?;
+        let seen = std::mem::take(&mut outcome.seen);
+        Ok((outcome.figures(&seen), seen))
     }
+
+    /// The work of its thread, for who makes the figures otherwise.
+    pub(crate) fn into_thread(self) -> CallThread {
+        self.thread
+    }
+}
+
+/// A packet that just came.
+#[derive(Clone, Copy)]
+struct Came {
+    media: Media,
+    /// It was sent again.
+    repeated: bool,
 }
 
 /// The work of the call's thread.
@@ -118,6 +154,13 @@ struct ReceivingEnd {
     local: SocketAddr,
     link: Link,
     listener: Listener,
+    viewer: Viewer,
+    video: OfferedVideo,
+    nack: bool,
+    /// The video's.
+    stream: Option<Ssrc>,
+    /// Transport-wide number of the newest packet, unwrapped.
+    transport_seq: Option<u64>,
     controller: Option<Box<dyn RateController>>,
     last_remb: Option<(DataRate, Timestamp)>,
     /// When the connection is due next.
@@ -125,6 +168,8 @@ struct ReceivingEnd {
     report: CallReport,
 }
 
+/// The connection tells the round-trip time so often, as the reports that it is measured by come.
+const STATISTICS_INTERVAL: Duration = Duration::from_secs(1);
 /// As of `call::Receiver`: at once on a fall of 3 %, else each so often.
 const REMB_INTERVAL: TimeDelta = TimeDelta::from_millis(200);
 
@@ -133,13 +178,14 @@ impl ReceivingEnd {
         self.drain()?;
         while !self.report.stopped && !self.listener.is_over()? {
             let deadline = self.deadline().unwrap_or(Timestamp::MAX);
-            let due = self.listener.due().min(self.due).min(deadline);
+            let due = self.listener.due().min(self.due).min(deadline).min(self.viewer.due());
             match inbox.recv_timeout(wait(self.listener.now(), due)) {
                 Ok(Mail::Stop) | Err(RecvTimeoutError::Disconnected) => {
                     self.listener.stop()?;
                     self.report.stopped = true;
                 }
                 Ok(Mail::Datagram { bytes, peer, media, .. }) => self.receive(&bytes, peer, media)?,
+                Ok(Mail::Decoded(decoded)) => self.viewer.decoded(self.listener.now(), decoded),
                 // What the browser aims at is of interest where nobody else decides.
                 Ok(Mail::Target(_)) if self.controller.is_some() => {}
                 Ok(mail) => {
@@ -157,11 +203,30 @@ impl ReceivingEnd {
             if self.deadline().is_some_and(|deadline| deadline <= now) {
                 self.tell(now, &ControllerEvent::Deadline);
             }
+            self.look_on(now);
             if self.due <= now {
                 self.tick(now)?;
             }
         }
-        Ok(self.listener.finish(self.link, self.report))
+        let seen = self.viewer.finish();
+        Ok(Outcome { seen, ..self.listener.finish(self.link, self.report) })
+    }
+
+    /// Show what is due, ask for key frames, and tell the controller of frames.
+    fn look_on(&mut self, now: Timestamp) {
+        self.viewer.show(now);
+        self.listener.shown_frames(self.viewer.shown());
+        while let Some(report) = self.viewer.next_report() {
+            self.tell(now, &ControllerEvent::FrameReport(report));
+        }
+        if self.stream.is_some() && self.viewer.asks_for_keyframe(now) {
+            let mut api = self.rtc.direct_api();
+            if let Some(stream) = self.stream.and_then(|ssrc| api.stream_rx(&ssrc)) {
+                stream.request_keyframe(KeyframeRequestKind::Pli);
+                // It leaves with the next tick.
+                self.due = now;
+            }
+        }
     }
 
     /// The controller's; before media there is nothing to decide.
@@ -184,15 +249,17 @@ impl ReceivingEnd {
             self.rtc.accepts(&input) && self.rtc.handle_input(input).is_ok()
         });
         self.report.unreadable += u64::from(!taken);
-        self.drain_with(media)
+        // The connection hides which packets were sent again; the clear header tells.
+        let repeated = bytes.get(1).is_some_and(|second| self.video.repair.contains(&(second & 0x7f)));
+        self.drain_with(media.map(|media| Came { media, repeated }))
     }
 
     fn drain(&mut self) -> Result<(), Error> {
         self.drain_with(None)
     }
 
-    /// Do what the connection wants; `media`: the packet it was just given.
-    fn drain_with(&mut self, media: Option<Media>) -> Result<(), Error> {
+    /// Do what the connection wants; `came`: the packet it was just given.
+    fn drain_with(&mut self, came: Option<Came>) -> Result<(), Error> {
         loop {
             match self.rtc.poll_output().map_err(|error| failed(&error))? {
                 Output::Timeout(at) => {
@@ -202,7 +269,7 @@ impl ReceivingEnd {
                 Output::Transmit(transmit) => {
                     let (now, bytes) = (self.listener.now(), transmit.contents.to_vec());
                     if matches!(bytes[..], [128..=191, 192..=223, ..]) && self.listener.has_begun() {
-                        let size_bytes = bytes.len() as u32 + u32::from(legato_media::packetizer::IP_UDP_BYTES);
+                        let size_bytes = bytes.len() as u32 + u32::from(IP_UDP_BYTES);
                         self.listener.take(&Mail::FeedbackSent(now, size_bytes));
                     }
                     self.link.send(now, bytes, transmit.destination, None);
@@ -212,8 +279,23 @@ impl ReceivingEnd {
                     return Err(Error::Connection(format!("the other end no longer answers, {at:.1} s into the call")));
                 }
                 Output::Event(Event::RtpPacket(packet)) => {
-                    if let Some(media) = media {
-                        self.take_packet(&packet, media);
+                    if let Some(came) = came {
+                        self.take_video(&packet, came);
+                    }
+                }
+                Output::Event(Event::RawPacket(raw)) => match *raw {
+                    RawPacket::RtpRx(header, payload) => {
+                        if let Some(came) = came {
+                            self.take_packet(&header, payload.len(), came.media);
+                        }
+                    }
+                    RawPacket::RtcpTx(rtcp) => self.note_request(&rtcp),
+                    _ => {}
+                },
+                Output::Event(Event::MediaIngressStats(statistics)) => {
+                    if let Some(rtt) = statistics.rtt.filter(|_| self.listener.has_begun()) {
+                        let rtt = TimeDelta::from_nanos(rtt.as_nanos() as i64);
+                        self.tell(self.listener.now(), &ControllerEvent::RoundTripTime(rtt));
                     }
                 }
                 Output::Event(_) => {}
@@ -221,22 +303,68 @@ impl ReceivingEnd {
         }
     }
 
-    fn take_packet(&mut self, packet: &RtpPacket, media: Media) {
-        let extensions = &packet.header.ext_vals;
-        let kind = self.listener.kind(*packet.header.payload_type);
-        let since = |at: Instant| PeerTimestamp::from_nanos(self.listener.clock().at(at).as_nanos());
-        let received = ReceivedPacket {
-            transport_seq: media.transport_seq,
-            ssrc: *packet.header.ssrc,
-            size: DataSize::from_bytes(u64::from(media.size_bytes)),
-            kind,
-            departure: extensions.abs_send_time.map(since),
-            ce: false,
+    /// Any packet of the other end, as it was on the wire, for the controller.
+    fn take_packet(&mut self, header: &RtpHeader, payload_bytes: usize, media: Media) {
+        let extensions = &header.ext_vals;
+        let kind = match self.listener.kind(*header.payload_type) {
+            PacketKind::Retransmission if payload_bytes > 0 => PacketKind::Retransmission,
+            PacketKind::Video if self.is_video(header) => PacketKind::Video,
+            _ => PacketKind::Padding,
         };
+        let since = |at: Instant| PeerTimestamp::from_nanos(self.listener.clock().at(at).as_nanos());
+        let departure = extensions.abs_send_time.map(since);
+        let transport_seq = extensions.transport_cc.map_or(media.transport_seq, |seq| self.unwrap(seq));
+        let (ssrc, size) = (*header.ssrc, DataSize::from_bytes(u64::from(media.size_bytes)));
+        let received = ReceivedPacket { transport_seq, ssrc, size, kind, departure, ce: false };
+        self.tell(self.listener.now(), &ControllerEvent::PacketReceived(received));
+    }
+
+    /// A transport-wide number among those that came.
+    fn unwrap(&mut self, seq: u16) -> u64 {
+        let last = self.transport_seq.unwrap_or(u64::from(seq));
+        let step = i64::from(seq.wrapping_sub(last as u16).cast_signed());
+        // One of before the first is one of the round before: numbers begin at zero.
+        let unwrapped = last.checked_add_signed(step).unwrap_or(u64::from(seq));
+        self.transport_seq = Some(last.max(unwrapped));
+        unwrapped
+    }
+
+    fn is_video(&self, header: &RtpHeader) -> bool {
+        self.video.ssrc.is_none_or(|ssrc| ssrc == *header.ssrc)
+    }
+
+    /// A packet that was not there before, sent again or not; one sent again in the place of its first.
+    fn take_video(&mut self, packet: &RtpPacket, came: Came) {
+        let header = &packet.header;
+        if !self.is_video(header) {
+            return;
+        }
+        if self.stream.is_none() {
+            self.stream = Some(header.ssrc);
+            if let Some(stream) = self.rtc.direct_api().stream_rx(&header.ssrc).filter(|_| !self.nack) {
+                stream.suppress_nack(true);
+            }
+        }
+        let (now, seq) = (self.listener.now(), *packet.seq_no);
+        if self.video.h264.contains(&header.payload_type) {
+            let (timestamp, marker, payload) = (header.timestamp, header.marker, &packet.payload[..]);
+            self.viewer.take(now, &VideoPacket { seq, timestamp, marker, repeated: came.repeated, payload });
+        }
+        self.send_remb(now, header.ssrc);
+    }
+
+    fn note_request(&mut self, rtcp: &Rtcp) {
+        if !self.listener.has_begun() {
+            return;
+        }
         let now = self.listener.now();
-        self.tell(now, &ControllerEvent::PacketReceived(received));
-        if kind == PacketKind::Video {
-            self.send_remb(now, packet.header.ssrc);
+        match rtcp {
+            Rtcp::Nack(nack) => {
+                let packets = nack.reports.iter().map(|entry| 1 + entry.blp.count_ones()).sum();
+                self.listener.recorder.record(now, &Record::Nack { packets });
+            }
+            Rtcp::Pli(_) => self.listener.recorder.record(now, &Record::Pli),
+            _ => {}
         }
     }
 

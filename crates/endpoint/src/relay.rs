@@ -6,14 +6,15 @@
 //! clear headers tell. So there are no feedback, frame or encoder records, frames count as captured when their
 //! first packet leaves, and what the sender aims at is what its browser says.
 
-use crate::call::{CallReport, CallThread, Outcome, Progress, ShownFrame, bind};
+use crate::call::{CallReport, CallThread, Finished, Outcome, Progress, ShownFrame, bind};
 use crate::clock::{Clock, wait};
 use crate::error::Error;
 use crate::link::{Datagram, Ends, Link};
-use crate::listener::{Listener, repair_types};
+use crate::listener::Listener;
 use crate::mail::Mail;
+use crate::offered::OfferedVideo;
 use legato_path::Path;
-use legato_trace::{LogLevel, Recorder, Summary};
+use legato_trace::LogLevel;
 use legato_units::{DataRate, TimeDelta, Timestamp};
 use std::net::SocketAddr;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -53,7 +54,7 @@ impl Relay {
 
     /// The sending end's offer, as the receiving end is to see it.
     pub fn pass_offer(&self, sdp: &str) -> Result<String, Error> {
-        self.thread.send(Mail::RepairTypes(repair_types(sdp)))?;
+        self.thread.send(Mail::RepairTypes(OfferedVideo::of(sdp).repair))?;
         readdressed(sdp, self.far)
     }
 
@@ -84,7 +85,7 @@ impl Relay {
     }
 
     /// Wait for the end and make the figures, with what the receiving end has told of the frames it showed.
-    pub fn finish(self, shown: &[ShownFrame]) -> Result<(Summary, Recorder, CallReport), Error> {
+    pub fn finish(self, shown: &[ShownFrame]) -> Result<Finished, Error> {
         self.thread.finish(shown)
     }
 }

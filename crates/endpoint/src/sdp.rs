@@ -3,6 +3,7 @@
 //! because the retransmission and padding packets are ours too: the library must take them for streams of their own.
 
 use crate::error::Error;
+use crate::peer::OtherEnd;
 use legato_media::packet::{RTX_SSRC, VIDEO_SSRC};
 use std::fmt::Write;
 use std::net::SocketAddr;
@@ -11,19 +12,28 @@ use std::net::SocketAddr;
 pub const VIDEO_PT: u8 = 102;
 /// Payload type of its retransmission (RFC 4588).
 pub const RTX_PT: u8 = 103;
-/// Payload type of padding. It is not in the offer: the other end counts such packets in its feedback and then
-/// throws them away, which is what padding is for.
+/// Payload type of padding. It is not in an offer to browsers: they count such packets in their feedback and then
+/// throw them away, which is what padding is for.
 pub const PADDING_PT: u8 = 104;
-/// Identifier of the only header extension.
+/// Stream of padding, towards an end of ours.
+pub const PADDING_SSRC: u32 = 0x1e6a_0005;
+/// Identifier of the header extension with the transport-wide number …
 pub const TRANSPORT_SEQ_ID: u8 = 1;
-/// The extension's name.
+/// … and of that with the time of departure, for those who want it.
+pub const SEND_TIME_ID: u8 = 2;
+/// Name of the one.
 pub const TRANSPORT_SEQ_URI: &str = "http://www.ietf.org/id/draft-holmer-rmcat-transport-wide-cc-extensions-01";
+
+/// Name of the other one.
+const SEND_TIME_URI: &str = "http://www.webrtc.org/experiments/rtp-hdrext/abs-send-time";
 
 /// What the offer tells of this end.
 #[derive(Clone, Debug)]
 pub struct Offer<'a> {
     /// Where the socket listens.
     pub address: SocketAddr,
+    /// Whom it is for.
+    pub other: OtherEnd,
     /// ICE user name fragment …
     pub ufrag: &'a str,
     /// … and password.
@@ -46,7 +56,9 @@ impl Offer<'_> {
         line(format_args!("s=-"));
         line(format_args!("t=0 0"));
         line(format_args!("a=group:BUNDLE 0"));
-        line(format_args!("m=video {port} UDP/TLS/RTP/SAVPF {VIDEO_PT} {RTX_PT}"));
+        let ours = self.other != OtherEnd::Browser;
+        let padding = if ours { format!(" {PADDING_PT}") } else { String::new() };
+        line(format_args!("m=video {port} UDP/TLS/RTP/SAVPF {VIDEO_PT} {RTX_PT}{padding}"));
         line(format_args!("c=IN IP4 {ip}"));
         line(format_args!("a=candidate:1 1 udp 2130706431 {ip} {port} typ host"));
         line(format_args!("a=end-of-candidates"));
@@ -57,6 +69,9 @@ impl Offer<'_> {
         line(format_args!("a=setup:actpass"));
         line(format_args!("a=mid:0"));
         line(format_args!("a=extmap:{TRANSPORT_SEQ_ID} {TRANSPORT_SEQ_URI}"));
+        if self.other.wants_send_times() {
+            line(format_args!("a=extmap:{SEND_TIME_ID} {SEND_TIME_URI}"));
+        }
         line(format_args!("a=sendonly"));
         line(format_args!("a=msid:legato video"));
         line(format_args!("a=rtcp-mux"));
@@ -65,12 +80,22 @@ impl Offer<'_> {
         for feedback in ["nack", "nack pli", "ccm fir", "transport-cc"] {
             line(format_args!("a=rtcp-fb:{VIDEO_PT} {feedback}"));
         }
+        if self.other.wants_send_times() {
+            line(format_args!("a=rtcp-fb:{VIDEO_PT} goog-remb"));
+        }
         line(format_args!("a=fmtp:{VIDEO_PT} level-asymmetry-allowed=1;packetization-mode=1;profile-level-id=42e01f"));
         line(format_args!("a=rtpmap:{RTX_PT} rtx/90000"));
         line(format_args!("a=fmtp:{RTX_PT} apt={VIDEO_PT}"));
         line(format_args!("a=ssrc-group:FID {VIDEO_SSRC} {RTX_SSRC}"));
         line(format_args!("a=ssrc:{VIDEO_SSRC} cname:legato"));
         line(format_args!("a=ssrc:{RTX_SSRC} cname:legato"));
+        if ours {
+            // Another mode, so that nobody takes the one for the other.
+            line(format_args!("a=rtpmap:{PADDING_PT} H264/90000"));
+            line(format_args!("a=rtcp-fb:{PADDING_PT} transport-cc"));
+            line(format_args!("a=fmtp:{PADDING_PT} packetization-mode=0;profile-level-id=42e01f"));
+            line(format_args!("a=ssrc:{PADDING_SSRC} cname:legato"));
+        }
         sdp
     }
 }
@@ -173,8 +198,13 @@ mod tests {
     #[test]
     fn the_offer_names_the_socket_and_both_streams() {
         let address = "127.0.0.1:5004".parse().unwrap();
-        let sdp = Offer { address, ufrag: "u", password: "p", fingerprint: "sha-256 AA" }.to_sdp();
+        let sdp =
+            Offer { address, other: OtherEnd::Browser, ufrag: "u", password: "p", fingerprint: "sha-256 AA" }.to_sdp();
         assert!(sdp.contains("a=candidate:1 1 udp 2130706431 127.0.0.1 5004 typ host\r\n"));
         assert!(sdp.contains(&format!("a=ssrc-group:FID {VIDEO_SSRC} {RTX_SSRC}\r\n")));
+        assert!(!sdp.contains(SEND_TIME_URI) && !sdp.contains(&format!("a=ssrc:{PADDING_SSRC}")));
+        let other = OtherEnd::Ours { send_times: true };
+        let sdp = Offer { address, other, ufrag: "u", password: "p", fingerprint: "sha-256 AA" }.to_sdp();
+        assert!(sdp.contains(SEND_TIME_URI) && sdp.contains(&format!("a=ssrc:{PADDING_SSRC}")));
     }
 }

@@ -5,10 +5,10 @@ use crate::error::{call_error, sim_error};
 use legato_control::RateLimits;
 use legato_endpoint::{
     Call, CallReport, CallSetup, Camera, Datagram, PictureSource, Progress, ReceivingCall, ReceivingSetup, Relay,
-    RelaySetup, ShownFrame, scene_period, write_y4m,
+    RelaySetup, SeenPicture, ShownFrame, scene_period, write_y4m,
 };
 use legato_media::FrameRate;
-use legato_sim::{LiveCall, LiveLink, LiveVideo, Plan, open_live_folder, write_live};
+use legato_sim::{LiveCall, LiveLink, LiveReceiver, LiveVideo, Plan, open_live_folder, write_live};
 use legato_trace::{CallLabels, Recorder, Summary};
 use legato_units::{DataRate, TimeDelta, Timestamp};
 use pyo3::prelude::*;
@@ -28,6 +28,24 @@ pub struct RealCall {
 /// A frame as the other end tells of it: RTP time, when its last packet came and when it was shown, in ms of the
 /// call's time.
 type Shown = (u32, Option<f64>, f64);
+
+/// A picture as our own receiving end saw it: RTP time, when it was whole, when it was shown and when it was to be, in ms
+/// of the call's time; how long it took to decode in ms, columns, rows, and the number in it.
+pub(crate) type Seen = (u32, f64, Option<f64>, f64, Option<f64>, Option<u16>, Option<u16>, Option<u32>);
+
+pub(crate) fn seen_row(picture: &SeenPicture) -> Seen {
+    let (at, image) = (Timestamp::as_millis_f64, picture.image.as_ref());
+    (
+        picture.rtp_timestamp,
+        at(picture.decodable_at),
+        picture.shown.map(at),
+        at(picture.due),
+        image.map(|image| image.took.as_millis_f64()),
+        image.map(|image| image.width),
+        image.map(|image| image.height),
+        image.and_then(|image| image.stamp),
+    )
+}
 
 /// Open the run folder of a plan's real calls; how many there are.
 #[pyfunction]
@@ -108,7 +126,7 @@ impl RealCall {
         Ok(self.call()?.now().as_millis_f64())
     }
 
-    /// How far it is: `connected`, `over`, `time_s`, `target_bps`, `sent_bytes`, `arrived_bytes`.
+    /// How far it is: `connected`, `over`, `time_s`, `target_bps`, `sent_bytes`, `arrived_bytes`, `shown_frames`.
     fn progress<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         describe_progress(py, self.call()?.progress())
     }
@@ -214,7 +232,7 @@ impl RelayCall {
         Ok(self.relay()?.now().as_millis_f64())
     }
 
-    /// How far it is: `connected`, `over`, `time_s`, `target_bps`, `sent_bytes`, `arrived_bytes`.
+    /// How far it is: `connected`, `over`, `time_s`, `target_bps`, `sent_bytes`, `arrived_bytes`, `shown_frames`.
     fn progress<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         describe_progress(py, self.relay()?.progress())
     }
@@ -257,9 +275,10 @@ pub struct ReceivedCall {
 #[pymethods]
 impl ReceivedCall {
     /// Set up call `session` of a plan: a socket on the loopback interface, and the answer to the peer's offer. `clip`
-    /// and `encoder`: what tables call the peer's.
+    /// and `encoder`: what tables call the peer's; `width`: columns of its camera's pictures.
     #[new]
-    #[pyo3(signature = (plan_json, session, out_dir, offer, *, clip, encoder))]
+    #[pyo3(signature = (plan_json, session, out_dir, offer, *, clip, encoder, width))]
+    #[expect(clippy::too_many_arguments, reason = "Python names them")]
     fn new(
         py: Python<'_>,
         plan_json: &str,
@@ -268,15 +287,18 @@ impl ReceivedCall {
         offer: &str,
         clip: String,
         encoder: String,
+        width: u16,
     ) -> PyResult<Self> {
         py.detach(|| {
             let loaded = Plan::parse(plan_json).and_then(|plan| plan.load()).map_err(sim_error)?;
-            let (link, controller) = loaded.live_receiving(session, clip, encoder).map_err(sim_error)?;
+            let (link, receiver) = loaded.live_receiving(session, clip, encoder).map_err(sim_error)?;
             let LiveLink { forward, reverse, duration, limits, level, mut labels } = link;
+            let LiveReceiver { controller, playout, nack } = receiver;
             if controller.is_none() {
                 labels.controller = "chromium".into();
             }
-            let setup = ReceivingSetup { controller, forward, reverse, duration, level };
+            let sent_width = Some(width);
+            let setup = ReceivingSetup { controller, forward, reverse, duration, level, playout, nack, sent_width };
             let call = Some(ReceivingCall::open(setup, offer).map_err(call_error)?);
             Ok(Self { call, labels, duration, limits, folder: out_dir })
         })
@@ -318,7 +340,7 @@ impl ReceivedCall {
         Ok(self.call()?.now().as_millis_f64())
     }
 
-    /// How far it is: `connected`, `over`, `time_s`, `target_bps`, `sent_bytes`, `arrived_bytes`.
+    /// How far it is: `connected`, `over`, `time_s`, `target_bps`, `sent_bytes`, `arrived_bytes`, `shown_frames`.
     fn progress<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         describe_progress(py, self.call()?.progress())
     }
@@ -330,11 +352,15 @@ impl ReceivedCall {
         }
     }
 
-    /// Wait for the end, write the call's part of the folder, and tell how the machine did.
-    fn finish<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+    /// Wait for the end, write the call's part of the folder, and tell how the machine did, and of each picture that
+    /// came.
+    fn finish<'py>(&mut self, py: Python<'py>) -> PyResult<(Bound<'py, PyDict>, Vec<Seen>)> {
         let call = self.call.take().ok_or_else(|| call_error("the call was finished before"))?;
-        let report = py.detach(|| write(&self.folder, &self.labels, call.finish().map_err(call_error)?))?;
-        describe(py, &report)
+        let (report, seen) = py.detach(|| {
+            let (finished, seen) = call.finish().map_err(call_error)?;
+            Ok::<_, PyErr>((write(&self.folder, &self.labels, finished)?, seen))
+        })?;
+        Ok((describe(py, &report)?, seen.iter().map(seen_row).collect()))
     }
 }
 
@@ -360,7 +386,7 @@ pub fn write_scene(
     py.detach(|| write_y4m(&generated(width, height, fps)?, frames, &path).map_err(call_error))
 }
 
-fn generated(width: u16, height: u16, fps: u32) -> PyResult<PictureSource> {
+pub(crate) fn generated(width: u16, height: u16, fps: u32) -> PyResult<PictureSource> {
     let refused = || call_error(format!("fps = {fps}: outside 1 to 60"));
     let frame_rate = FrameRate::new(fps, 1).filter(|_| fps <= 60).ok_or_else(refused)?;
     Ok(PictureSource::Generated { width, height, frame_rate })
@@ -378,13 +404,17 @@ fn shown_frames(shown_ms: Vec<Shown>) -> Vec<ShownFrame> {
         .collect()
 }
 
-fn write(folder: &Path, labels: &CallLabels, finished: (Summary, Recorder, CallReport)) -> PyResult<CallReport> {
+pub(crate) fn write(
+    folder: &Path,
+    labels: &CallLabels,
+    finished: (Summary, Recorder, CallReport),
+) -> PyResult<CallReport> {
     let (summary, recorder, report) = finished;
     write_live(folder, labels.clone(), summary, &recorder).map_err(sim_error)?;
     Ok(report)
 }
 
-fn describe_labels<'py>(py: Python<'py>, labels: &CallLabels) -> PyResult<Bound<'py, PyDict>> {
+pub(crate) fn describe_labels<'py>(py: Python<'py>, labels: &CallLabels) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
     dict.set_item("call", labels.call)?;
     dict.set_item("controller", &*labels.controller)?;
@@ -394,7 +424,7 @@ fn describe_labels<'py>(py: Python<'py>, labels: &CallLabels) -> PyResult<Bound<
     Ok(dict)
 }
 
-fn describe_progress(py: Python<'_>, progress: Progress) -> PyResult<Bound<'_, PyDict>> {
+pub(crate) fn describe_progress(py: Python<'_>, progress: Progress) -> PyResult<Bound<'_, PyDict>> {
     let dict = PyDict::new(py);
     dict.set_item("connected", progress.connected)?;
     dict.set_item("over", progress.over)?;
@@ -402,10 +432,11 @@ fn describe_progress(py: Python<'_>, progress: Progress) -> PyResult<Bound<'_, P
     dict.set_item("target_bps", progress.target.as_bps())?;
     dict.set_item("sent_bytes", progress.sent_bytes)?;
     dict.set_item("arrived_bytes", progress.arrived_bytes)?;
+    dict.set_item("shown_frames", progress.shown_frames)?;
     Ok(dict)
 }
 
-fn describe<'py>(py: Python<'py>, report: &CallReport) -> PyResult<Bound<'py, PyDict>> {
+pub(crate) fn describe<'py>(py: Python<'py>, report: &CallReport) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
     let lateness = &report.lateness;
     dict.set_item("valid", lateness.valid() && report.misnumbered == 0)?;
@@ -420,6 +451,7 @@ fn describe<'py>(py: Python<'py>, report: &CallReport) -> PyResult<Bound<'py, Py
     dict.set_item("lateness_max_ms", lateness.max_ms)?;
     dict.set_item("odd_sizes", report.odd_sizes)?;
     dict.set_item("misnumbered", report.misnumbered)?;
+    dict.set_item("misread", report.misread)?;
     dict.set_item("unreadable", report.unreadable)?;
     Ok(dict)
 }

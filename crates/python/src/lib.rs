@@ -9,6 +9,8 @@ mod call;
 mod codec;
 mod controllers;
 mod error;
+#[cfg(feature = "calls")]
+mod pair;
 mod policy;
 mod shared;
 mod sweep;
@@ -29,6 +31,9 @@ mod _core {
     use super::codec::{EncoderModel, OpenH264Stream, picture_quality, profile_mean_size};
     #[pymodule_export]
     use super::controllers::controllers;
+    #[cfg(feature = "calls")]
+    #[pymodule_export]
+    use super::pair::OwnCall;
     #[pymodule_export]
     use super::policy::Policy;
     #[pymodule_export]

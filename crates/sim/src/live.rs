@@ -1,20 +1,22 @@
-//! What a real call takes from a plan: the same scenario file, controller, seed and link as a simulated one, put
+//! What a real call takes from a plan: the same scenario file, controllers, seed and link as a simulated one, put
 //! together for another driver, with a camera in place of the clip's tables. And its run folder.
 //!
-//! A scenario may describe what a call with one browser has not: then it is refused, with the key.
+//! A scenario may describe what a real call, or one with a browser, has not: then it is refused, with the key.
 
 use crate::error::SimError;
 use crate::network::build_path;
 use crate::pauses;
 use crate::plan::{LoadedPlan, Plan};
 use crate::run::{
-    DrawnNetwork, FutureOf, build_controller, context_of, rate_limits, sender_config, sender_controller, sides,
+    DrawnNetwork, FutureOf, build_controller, context_of, rate_limits, receiver_config, sender_config,
+    sender_controller, sides,
 };
 use crate::seed::Seed;
 use crate::sweep::{io_error, labels_of, open_folder};
-use legato_call::Sender;
+use legato_call::{ReceiverConfig, Sender};
 use legato_control::{RateController, RateLimits, Side, entry};
 use legato_media::encoder::gop::Gop;
+use legato_media::playout::PlayoutConfig;
 use legato_media::{Content, Encoder, Source};
 use legato_path::Path as NetworkPath;
 use legato_trace::{CallLabels, LogLevel, Part, Recorder, Summary};
@@ -49,6 +51,16 @@ pub struct LiveLink<P> {
     pub labels: CallLabels,
 }
 
+/// What the scenario says of a receiving end of ours.
+pub struct LiveReceiver {
+    /// The receiver-side controller, where there is one.
+    pub controller: Option<Box<dyn RateController>>,
+    /// When pictures are shown.
+    pub playout: PlayoutConfig,
+    /// Ask for missing packets again.
+    pub nack: bool,
+}
+
 /// One call, ready for a driver.
 pub struct LiveCall<P> {
     /// The sending end.
@@ -59,28 +71,56 @@ pub struct LiveCall<P> {
     pub link: LiveLink<P>,
 }
 
-/// The network of a call whose media come from elsewhere, and the controller of the receiving end.
-pub type LiveReceiving<P> = (LiveLink<P>, Option<Box<dyn RateController>>);
+/// What tables call our own decoder.
+const DECODER: &str = "openh264 (real)";
 
 impl LoadedPlan {
-    /// The call of session `session`, for a driver of its own.
+    /// The call of session `session` with a browser, for a driver of its own.
     pub fn live<P: Send + 'static>(&self, session: u64, video: LiveVideo) -> Result<LiveCall<P>, SimError> {
-        let planned = self.session(session);
-        let scenario = &self.scenario;
-        let parts = &planned.parts;
-        if entry(&parts.controller.name).is_some_and(|entry| entry.side != Side::Sender) {
+        let controller = &self.session(session).parts.controller;
+        if entry(&controller.name).is_some_and(|entry| entry.side != Side::Sender) {
             return Err(self.not_live("controller", "the receiver is a browser, so the controller must be a sender's"));
         }
-        if scenario.receiver_controller.is_some() {
+        if self.scenario.receiver_controller.is_some() {
             return Err(self.not_live("receiver_controller", "the receiver is a browser"));
         }
+        self.live_sender(session, video)
+    }
+
+    /// The call of session `session` between two of ours.
+    pub fn live_pair<P: Send + 'static>(
+        &self,
+        session: u64,
+        video: LiveVideo,
+    ) -> Result<(LiveCall<P>, LiveReceiver), SimError> {
+        let mut call = self.live_sender(session, video)?;
+        call.link.labels.decoder = DECODER.into();
+        Ok((call, self.live_receiver(session)?))
+    }
+
+    /// The network of session `session` and our receiving end; who sends is another.
+    pub fn live_receiving<P: Send + 'static>(
+        &self,
+        session: u64,
+        clip: String,
+        encoder: String,
+    ) -> Result<(LiveLink<P>, LiveReceiver), SimError> {
+        let mut link = self.live_link(session, clip, encoder)?;
+        link.labels.decoder = DECODER.into();
+        Ok((link, self.live_receiver(session)?))
+    }
+
+    fn live_sender<P: Send + 'static>(&self, session: u64, video: LiveVideo) -> Result<LiveCall<P>, SimError> {
+        let planned = self.session(session);
+        let (scenario, parts) = (&self.scenario, &planned.parts);
         let LiveVideo { content, encoder, clip, encoder_name } = video;
         let link = self.live_link(session, clip, encoder_name)?;
+        let (spec, _) = sides(&parts.controller, scenario.receiver_controller.as_ref())?;
         let (seed, start) = (Seed(planned.seed), Timestamp::ZERO);
         let drawn = DrawnNetwork::of(scenario, parts, seed);
         let capacity = drawn.bottleneck.as_ref().map(|loaded| &loaded.capacity);
         let future = FutureOf { capacity, start, end: start + link.duration, policies: &parts.policies };
-        let controller = sender_controller(scenario, &parts.controller, &scenario.limits, seed, &future)?;
+        let controller = sender_controller(scenario, &spec, &scenario.limits, seed, &future)?;
         let encoder = match scenario.video.gop_frames {
             Some(frames) => Box::new(Gop::new(encoder, frames)),
             None => encoder,
@@ -90,25 +130,20 @@ impl LoadedPlan {
         Ok(LiveCall { sender, turns: pauses::turns(&scenario.pauses, start), link })
     }
 
-    /// The network of session `session`, and the controller of the receiving end where the plan has one there.
-    pub fn live_receiving<P: Send + 'static>(
-        &self,
-        session: u64,
-        clip: String,
-        encoder: String,
-    ) -> Result<LiveReceiving<P>, SimError> {
+    fn live_receiver(&self, session: u64) -> Result<LiveReceiver, SimError> {
         let planned = self.session(session);
         let (scenario, parts) = (&self.scenario, &planned.parts);
-        let link = self.live_link(session, clip, encoder)?;
-        let (_, spec) = sides(&parts.controller, scenario.receiver_controller.as_ref())?;
-        let Some(spec) = spec else { return Ok((link, None)) };
         let (seed, start) = (Seed(planned.seed), Timestamp::ZERO);
+        let ReceiverConfig { playout, nack, .. } = receiver_config(scenario, start);
+        let (_, spec) = sides(&parts.controller, scenario.receiver_controller.as_ref())?;
+        let Some(spec) = spec else { return Ok(LiveReceiver { controller: None, playout, nack }) };
         let drawn = DrawnNetwork::of(scenario, parts, seed);
         let capacity = drawn.bottleneck.as_ref().map(|loaded| &loaded.capacity);
-        let future = FutureOf { capacity, start, end: start + link.duration, policies: &parts.policies };
+        let end = start + TimeDelta::from_secs_f64(scenario.duration_s);
+        let future = FutureOf { capacity, start, end, policies: &parts.policies };
         let context = context_of(&scenario.limits, seed, "receiver_controller", start, &future);
         let controller = build_controller(spec, Side::Receiver, context)?;
-        Ok((link, Some(controller)))
+        Ok(LiveReceiver { controller: Some(controller), playout, nack })
     }
 
     /// The network of session `session` alone, for ends that bring their own controller.
@@ -151,7 +186,7 @@ impl LoadedPlan {
             return refused("sender.ecn", "a socket of a real call sends no marks");
         }
         if scenario.receiver.feedback != "twcc" {
-            return refused("receiver.feedback", "a browser gives twcc");
+            return refused("receiver.feedback", "a real call's receiver gives twcc");
         }
         Ok(())
     }

@@ -244,7 +244,7 @@ pub(crate) fn sender_config(scenario: &Scenario, start: Timestamp) -> SenderConf
     }
 }
 
-fn receiver_config(scenario: &Scenario, start: Timestamp) -> ReceiverConfig {
+pub(crate) fn receiver_config(scenario: &Scenario, start: Timestamp) -> ReceiverConfig {
     let spec = &scenario.receiver;
     let nack = spec.nack.unwrap_or(scenario.video.decoder != "loss_tolerant");
     let partial_wait_ms = spec.partial_wait_ms.unwrap_or(if nack { 150.0 } else { 0.0 });

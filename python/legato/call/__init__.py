@@ -3,7 +3,8 @@
 :func:`make` is what ``legato call`` and :func:`legato.real_calls` do. The native module sends, emulates the
 network and records; here is the other end (:mod:`legato.call.browser`), and what it tells
 (:mod:`legato.call.log`). With two browsers the native module is the network alone
-(:mod:`legato.call.reference`); in the other direction it receives (:mod:`legato.call.receiving`).
+(:mod:`legato.call.reference`); in the other direction it receives (:mod:`legato.call.receiving`). Without any it is
+both ends (:mod:`legato.call.own`).
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ from legato.sweep import Run, check_folder
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
-PEERS = ("chromium", "chromium-chromium")
-"""Who is called: by us, or by each other."""
+PEERS = ("chromium", "chromium-chromium", "legato")
+"""Who is called: by us, or by each other; ``legato`` is called by us and is another end of ours."""
 
 DIRECTIONS = ("send", "receive")
 """Who sends the video in a call of ours: we, or the other end."""
@@ -50,16 +51,17 @@ def make(
     resume: bool = False,
     on_progress: Callable[[CallProgress], None] | None = None,
 ) -> Run:
-    """Make the plan's calls with a headless Chromium and write them to ``folder``.
+    """Make the plan's calls for real and write them to ``folder``.
 
-    ``peers``: ``chromium``, whom we call, or ``chromium-chromium``, whose calls with each other under Chromium's own
-    rate control are a reference. ``direction``: whether we send, or Chromium does.
+    ``peers``: ``chromium``, whom we call; ``chromium-chromium``, whose calls with each other under Chromium's own
+    rate control are a reference; or ``legato``, an end of ours, for which no browser is needed. ``direction``: whether
+    we send, or Chromium does.
 
     Raises:
         CallError: no browser, no connection, or one that broke. Calls made before stay in the folder.
     """
     from legato import _core
-    from legato.call import awake, browser, receiving, reference
+    from legato.call import awake, browser, own, receiving, reference
 
     folder = Path(folder)
     pictures = pictures or Pictures()
@@ -70,19 +72,23 @@ def make(
         raise CallError(f"peers {peers}: one of {', '.join(PEERS)} is needed")
     if direction not in DIRECTIONS:
         raise CallError(f"direction {direction}: one of {', '.join(DIRECTIONS)} is needed")
+    if peers == "legato" and direction != "send":
+        raise CallError("direction receive: with peers legato both ends are ours, and one of them receives anyway")
     started = time.monotonic()
-    ours = peers == "chromium"
-    receive = ours and direction == "receive"
+    alone = peers == "legato"
+    receive = peers == "chromium" and direction == "receive"
     with ExitStack() as browsers:
         browsers.enter_context(awake.kept())
-        camera = browsers.enter_context(reference.camera(pictures, receive or not ours))
-        chromium = None if receive else browsers.enter_context(browser.launched())
+        camera = browsers.enter_context(reference.camera(pictures, receive or peers == "chromium-chromium"))
+        chromium = None if receive or alone else browsers.enter_context(browser.launched())
         calls = _core.open_call_folder(plan.to_json(), str(folder))
         called_s = 0.0
         for number in range(calls):
             if (folder / "summary" / f"{number:05}.parquet").exists():
                 continue
-            if chromium is None:
+            if alone:
+                called_s += own.make_one(plan, folder, number, calls, pictures, on_progress)
+            elif chromium is None:
                 called_s += receiving.make_one(camera, plan, folder, number, calls, on_progress)
             elif camera is None:
                 called_s += _make_one(chromium, plan, folder, number, calls, pictures, on_progress)

@@ -16,6 +16,7 @@ _SLEEPS = 200
 _SLEEP_S = 0.002
 _FINE_LATENESS_MS = 2.0
 _FINE_CODING_MS = 25.0
+_WITHOUT = "--peers legato needs none"
 
 
 @dataclass(frozen=True)
@@ -28,9 +29,10 @@ class Finding:
     remedy: str = ""
 
 
-def findings() -> list[Finding]:
-    """Everything a call needs, in the order it is needed."""
-    return [_native(), _playwright(), *_browser(), _loopback(), *_encoder(), _timers(), _realtime(), _processors()]
+def findings(*, browser_needed: bool = True) -> list[Finding]:
+    """Everything a call needs, in the order it is needed; one between two ends of ours needs no browser."""
+    others = [_playwright(), *_browser()] if browser_needed else []
+    return [_native(), *others, _loopback(), *_encoder(), _timers(), _realtime(), _processors()]
 
 
 def _native() -> Finding:
@@ -46,11 +48,12 @@ def _playwright() -> Finding:
 
         return Finding("Playwright", True, version("playwright"))
     except ImportError:
-        return Finding("Playwright", False, "missing", "pip install 'legato-rtc[call]'")
+        remedy = f"pip install 'legato-rtc[call]'; {_WITHOUT}"
+        return Finding("Playwright", False, "missing", remedy)
 
 
 def _browser() -> list[Finding]:
-    remedy = "apt install chromium, or playwright install chromium, or name one in LEGATO_CHROMIUM"
+    remedy = f"apt install chromium, or playwright install chromium, or name one in LEGATO_CHROMIUM; {_WITHOUT}"
     try:
         with browser.launched() as chromium:
             page = chromium.new_page()

@@ -1,8 +1,9 @@
-"""What the browser tells of a call, kept and written beside the run folder's own tables.
+"""What the other end tells of a call, kept and written beside the run folder's own tables.
 
 ``RUN/receiver``: one row a second, out of getStats; ``RUN/outbound``: the same of one that sends.
-``RUN/shown``: one row a frame on the screen, out of requestVideoFrameCallback. ``RUN/calls``: one JSON file a
-call, what the machine did. docs/run-folder.md lists the columns. Times are the call's: ms since its media began.
+``RUN/shown``: one row a frame on the screen, out of requestVideoFrameCallback, or what our own receiving end saw.
+``RUN/calls``: one JSON file a call, what the machine did. docs/run-folder.md lists the columns. Times are the call's:
+ms since its media began.
 """
 
 from __future__ import annotations
@@ -56,6 +57,8 @@ class BrowserLog:
     seconds: list[dict[str, Any]] = field(default_factory=list)
     outbound: list[dict[str, Any]] = field(default_factory=list)
     frames: list[list[float | None]] = field(default_factory=list)
+    seen: list[tuple[Any, ...]] = field(default_factory=list)
+    """Pictures of our own receiving end, as the native module gives them: by the call's time."""
     offset_ms: float = 0.0
     uncertainty_ms: float = float("inf")
 
@@ -104,17 +107,39 @@ class BrowserLog:
                 "width": width,
                 "height": height,
                 "presented_frames": presented,
+                "picture": None,
             }
             for rtp, received, shown, expected, decode, width, height, presented in self.frames
         ]
+        shown += self._seen_rows(call)
         outbound = [{"call": call, **row} for row in self.outbound]
         for table, rows in (("receiver", seconds), ("outbound", outbound), ("shown", shown)):
             if rows:
                 write_rows(folder / table, name, rows)
         (folder / "calls").mkdir(parents=True, exist_ok=True)
-        clock = {"page_clock_uncertainty_ms": self.uncertainty_ms}
+        known = self.uncertainty_ms < float("inf")
+        clock = {"page_clock_uncertainty_ms": self.uncertainty_ms if known else None}
         text = json.dumps({**report, **clock}, indent=2) + "\n"
         (folder / "calls" / f"{name}.json").write_text(text, encoding="utf-8")
+
+    def _seen_rows(self, call: int) -> list[dict[str, Any]]:
+        """Those that were shown, in that order."""
+        shown = sorted((row for row in self.seen if row[2] is not None), key=lambda row: row[2])
+        return [
+            {
+                "call": call,
+                "rtp_timestamp": rtp,
+                "received_ms": whole_ms,
+                "shown_ms": shown_ms,
+                "expected_display_ms": due_ms,
+                "decode_ms": decode_ms,
+                "width": width,
+                "height": height,
+                "presented_frames": presented + 1,
+                "picture": picture,
+            }
+            for presented, (rtp, whole_ms, shown_ms, due_ms, decode_ms, width, height, picture) in enumerate(shown)
+        ]
 
     def _call_ms(self, page_ms: float | None) -> float | None:
         return None if page_ms is None else page_ms + self.offset_ms

@@ -2,7 +2,8 @@
 
 The controller's target goes back as REMB, which the browser takes for a cap on what its own rate control finds;
 where the scenario has no receiver-side controller, that works alone, on our transport-wide feedback. The browser's
-camera is a file, as in :mod:`legato.call.reference`, and what it says is kept as ``RUN/outbound``.
+camera is a file, as in :mod:`legato.call.reference`, and what it says is kept as ``RUN/outbound``. Our end decodes
+what comes; what it saw is kept as ``RUN/shown``.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ def make_one(
     call = None
     try:
         offer = sender.offer(camera.width, camera.height, camera.fps)
-        names = {"clip": camera.label, "encoder": "chromium's"}
+        names = {"clip": camera.label, "encoder": "chromium's", "width": camera.width}
         call = _core.ReceivedCall(plan.to_json(), number, str(folder), offer, **names)
         realtime = priority.raised()
         least, first, most = call.limits_bps
@@ -56,10 +57,10 @@ def make_one(
             if on_progress is not None and time.monotonic() - said >= 1.0:
                 rate_bps = 8 * (progress["arrived_bytes"] - arrived) / max(progress["time_s"] - at_s, 1e-3)
                 arrived, at_s, said = progress["arrived_bytes"], progress["time_s"], time.monotonic()
-                frames = int((told["outbound"] or {}).get("framesEncoded", 0))
+                frames = progress["shown_frames"]
                 times = (progress["time_s"], call.duration_s)
                 on_progress(CallProgress(number, calls, *times, progress["target_bps"], rate_bps, frames))
-        report = call.finish()
+        report, log.seen = call.finish()
     finally:
         if call is not None:
             call.stop()

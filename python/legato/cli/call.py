@@ -1,4 +1,4 @@
-"""``legato call``: a scenario's call with a real browser."""
+"""``legato call``: a scenario's call for real."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ Make the call of a scenario for real: WebRTC to a headless Chromium on this mach
 scenario describes, steered by the controller that a simulation would run. Writes the run folder that
 `legato run` writes.
 
-Needs Chromium and Playwright; `legato call --check` says what is missing. A call takes as long as it lasts,
-and its figures mean little on a busy machine.
+Needs Chromium and Playwright, except with `--peers legato`; `legato call --check` says what is missing. A call
+takes as long as it lasts, and its figures mean little on a busy machine.
 
 Examples:
 
@@ -27,6 +27,7 @@ legato call cellular --controller gcc -o duration_s=30
 legato call cellular --clip talk.y4m --seed 1 --seed 2 --out runs/real
 legato call cellular --clip talk.y4m --peers chromium-chromium
 legato call steady --controller ukf --direction receive
+legato call steady --controller gcc --peers legato
 ```
 """
 
@@ -54,7 +55,10 @@ def call(
     fps: Annotated[int, typer.Option(help="Of the generated scene.", min=1, max=60)] = 30,
     peers: Annotated[
         str,
-        typer.Option(help="chromium: we call it. chromium-chromium: they call each other, as a reference."),
+        typer.Option(
+            help="chromium: we call it. chromium-chromium: they call each other, as a reference. "
+            "legato: we call an end of our own, without a browser."
+        ),
     ] = "chromium",
     direction: Annotated[
         str,
@@ -70,7 +74,7 @@ def call(
     as_json: Annotated[bool, typer.Option("--json", help="Print the folder and the summary as JSON.")] = False,
 ) -> int:
     if check:
-        return _check()
+        return _check(peers)
     if scenario is None:
         raise typer.BadParameter("name a scenario, or give --check")
     import legato
@@ -104,10 +108,10 @@ def call(
     return 1 if invalid else 0
 
 
-def _check() -> int:
+def _check(peers: str) -> int:
     from legato.call import check
 
-    found = check.findings()
+    found = check.findings(browser_needed=peers != "legato")
     rows = [("yes" if one.ok else "no", one.name, one.found, "" if one.ok else one.remedy) for one in found]
     terminal.table(("", "what", "found", "what to do"), rows)
     return 0 if all(one.ok for one in found) else 1

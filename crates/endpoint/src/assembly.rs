@@ -1,0 +1,381 @@
+//! Packets of a foreign sender in, coded pictures out in decoding order: what `legato_media::frame_buffer` is to a
+//! simulated receiver.
+//!
+//! That one is told beforehand which frames there are, and packets tell it their frame, their place in it and how
+//! many it has. RTP tells none of this: a picture is a run of consecutive packets of one RTP time, which ends with
+//! the marker or where another time begins ([rfc6184] §5.1). So one is whole when the run from the end of the last to
+//! its own end has no gap, and whether anything was lost before it is known by the numbers alone. As there, the next
+//! picture is waited for, unless a whole key frame further on makes it needless.
+//!
+//! The sender is not trusted: so many packets are kept and no more, and whatever their numbers, times and payloads
+//! are, each costs little.
+//!
+//! ```
+//! use legato_endpoint::{Assembled, Assembly, VideoPacket};
+//! use legato_units::Timestamp;
+//!
+//! let mut assembly = Assembly::default();
+//! let payload = &[0x78, 0, 2, 0x67, 66, 0, 3, 0x65, 1, 2];
+//! let packet = VideoPacket { seq: 7, timestamp: 90, marker: true, repeated: false, payload };
+//! assembly.insert(Timestamp::ZERO, &packet);
+//! let Some(Assembled::Picture(picture)) = assembly.pop() else { panic!("one whole key frame came") };
+//! assert_eq!(picture.annex_b, [0, 0, 0, 1, 0x67, 66, 0, 0, 0, 1, 0x65, 1, 2]);
+//! ```
+
+use legato_units::{TimeDelta, Timestamp};
+use legato_wire::h264::{self, Payload};
+use std::collections::VecDeque;
+
+/// A packet of the video, decrypted; one sent again in the place of its first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct VideoPacket<'a> {
+    /// RTP sequence number, unwrapped.
+    pub seq: u64,
+    /// RTP time.
+    pub timestamp: u32,
+    /// The last of its picture.
+    pub marker: bool,
+    /// It was sent again.
+    pub repeated: bool,
+    /// RFC 6184.
+    pub payload: &'a [u8],
+}
+
+/// A whole picture.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CodedPicture {
+    /// Its NAL units behind start codes.
+    pub annex_b: Vec<u8>,
+    /// RTP time.
+    pub timestamp: u32,
+    /// Decodable without any other.
+    pub keyframe: bool,
+    /// Bytes of its payloads.
+    pub size_bytes: u32,
+    /// First and last arrival.
+    pub arrivals: (Timestamp, Timestamp),
+    /// Something of it was sent again: the longest time from when it was missed until it came.
+    pub repair: Option<TimeDelta>,
+}
+
+/// What leaves the buffer, in decoding order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Assembled {
+    /// A picture that will not come whole.
+    GivenUp {
+        /// RTP time.
+        timestamp: u32,
+        /// Packets missing before and in it.
+        lost_packets: u16,
+    },
+    /// A whole one.
+    Picture(CodedPicture),
+}
+
+/// The buffer.
+#[derive(Debug)]
+pub struct Assembly {
+    /// By sequence number modulo their count.
+    slots: Vec<Slot>,
+    /// First packet of the next picture; unknown until a key frame is whole.
+    next: Option<u64>,
+    /// The oldest and one past the newest number in `slots`.
+    window: Option<(u64, u64)>,
+    /// Packets from `next` to here are there, of one picture without an end.
+    looked: u64,
+    /// Where key frames may begin, beyond `next`; with parameter sets they do (true), with a slice alone only if the
+    /// picture before ends there.
+    key_starts: VecDeque<(u64, bool)>,
+    /// First arrival of what waits here.
+    waiting_since: Option<Timestamp>,
+    /// Packets were thrown away unread: what follows cannot be decoded.
+    torn: bool,
+    ready: VecDeque<Assembled>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+enum Slot {
+    #[default]
+    Empty,
+    /// Later ones came before it, the first of them then.
+    Missing(Timestamp),
+    Here(Piece),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Piece {
+    timestamp: u32,
+    marker: bool,
+    arrival: Timestamp,
+    repair: Option<TimeDelta>,
+    payload: Vec<u8>,
+}
+
+/// Packets kept: two seconds of 10 Mbit/s.
+const SLOTS: usize = 2_048;
+/// Key frames under way at a time; more are of no use.
+const MAX_KEY_STARTS: usize = 16;
+/// str0m asks for none again that is further behind the newest.
+const REPAIR_REACH: u64 = 100;
+const START_CODE: [u8; 4] = [0, 0, 0, 1];
+
+impl Default for Assembly {
+    fn default() -> Self {
+        Self {
+            slots: vec![Slot::Empty; SLOTS],
+            next: None,
+            window: None,
+            looked: 0,
+            key_starts: VecDeque::new(),
+            waiting_since: None,
+            torn: false,
+            ready: VecDeque::new(),
+        }
+    }
+}
+
+impl Assembly {
+    /// Take a packet.
+    pub fn insert(&mut self, now: Timestamp, packet: &VideoPacket<'_>) {
+        let seq = packet.seq;
+        // Late: it was handed over or given up.
+        if self.next.is_some_and(|next| seq < next) || !self.make_room(now, seq) {
+            return;
+        }
+        let slot = &mut self.slots[seq as usize % SLOTS];
+        let repair = match *slot {
+            Slot::Here(_) => return,
+            Slot::Missing(since) if packet.repeated => Some(now - since),
+            Slot::Missing(_) | Slot::Empty => None,
+        };
+        let begins = Payload::parse(packet.payload)
+            .map(|payload| (payload.begins(h264::SEQUENCE_PARAMETERS), payload.begins(h264::IDR_SLICE)));
+        let (timestamp, marker) = (packet.timestamp, packet.marker);
+        *slot = Slot::Here(Piece { timestamp, marker, arrival: now, repair, payload: packet.payload.to_vec() });
+        self.waiting_since.get_or_insert(now);
+        if let Ok((parameters, slice)) = begins
+            && (parameters || slice)
+        {
+            if self.key_starts.len() == MAX_KEY_STARTS {
+                self.key_starts.pop_front();
+            }
+            self.key_starts.push_back((seq, parameters));
+        }
+        self.advance();
+    }
+
+    /// The next picture, whole or given up.
+    pub fn pop(&mut self) -> Option<Assembled> {
+        self.ready.pop_front()
+    }
+
+    /// The first arrival of what waits for others.
+    pub fn waiting_since(&self) -> Option<Timestamp> {
+        self.waiting_since
+    }
+
+    /// What the next picture lacks will not come any more.
+    pub fn is_hopeless(&self) -> bool {
+        let Some((first, end)) = self.window else { return self.torn };
+        let looked = match self.next {
+            Some(_) => self.looked,
+            None if self.key_starts.iter().any(|&(start, _)| self.end_of_run(start, start) == Err(end)) => end,
+            None => first,
+        };
+        self.torn || (looked + REPAIR_REACH < end && self.waiting_since.is_some())
+    }
+
+    /// Slots for everything up to `seq`; false: it is older than all of them.
+    fn make_room(&mut self, now: Timestamp, seq: u64) -> bool {
+        let (first, end) = self.window.unwrap_or((seq, seq));
+        if seq < first {
+            // At the begin of a call packets may come in any order.
+            let fits = self.next.is_none() && end - seq <= SLOTS as u64;
+            if fits {
+                (seq + 1..first).for_each(|seq| self.slots[seq as usize % SLOTS] = Slot::Missing(now));
+                self.window = Some((seq, end));
+            }
+            return fits;
+        }
+        if seq - self.next.unwrap_or(first) >= SLOTS as u64 {
+            self.tear();
+            self.window = Some((seq, seq + 1));
+            return true;
+        }
+        if seq >= end {
+            (end..seq).for_each(|seq| self.slots[seq as usize % SLOTS] = Slot::Missing(now));
+            self.slots[seq as usize % SLOTS] = Slot::Empty;
+            self.window = Some((first, seq + 1));
+        }
+        true
+    }
+
+    /// More waits than can be kept: begin again with the next key frame.
+    fn tear(&mut self) {
+        self.slots.fill(Slot::Empty);
+        self.key_starts.clear();
+        (self.next, self.window, self.waiting_since, self.torn) = (None, None, None, true);
+    }
+
+    fn advance(&mut self) {
+        loop {
+            if let Some(next) = self.next {
+                let end = self.end_of_run(next, self.looked.max(next));
+                self.looked = end.unwrap_or_else(|looked| looked);
+                if let Ok(end) = end {
+                    self.hand_over(next, end);
+                    continue;
+                }
+            }
+            let Some((start, end)) = self.whole_key_frame() else { return };
+            self.give_up_to(start);
+            self.hand_over(start, end);
+        }
+    }
+
+    /// One past the last packet of the picture that begins at `start`, of which all before `from` were looked at; or
+    /// how far it is there.
+    fn end_of_run(&self, start: u64, from: u64) -> Result<u64, u64> {
+        let (_, end) = self.window.unwrap_or((start, start));
+        let Some(Slot::Here(first)) = (start < end).then(|| &self.slots[start as usize % SLOTS]) else {
+            return Err(start);
+        };
+        for seq in from..end {
+            match &self.slots[seq as usize % SLOTS] {
+                Slot::Here(piece) if piece.timestamp != first.timestamp => return Ok(seq),
+                Slot::Here(piece) if piece.marker => return Ok(seq + 1),
+                Slot::Here(_) => {}
+                Slot::Empty | Slot::Missing(_) => return Err(seq),
+            }
+        }
+        Err(end)
+    }
+
+    /// The bounds of the first whole key frame beyond the next picture.
+    fn whole_key_frame(&mut self) -> Option<(u64, u64)> {
+        let (first, end) = self.window?;
+        let least = self.next.map_or(first, |next| next + 1);
+        self.key_starts.retain(|(start, _)| (least..end).contains(start));
+        let found = self.key_starts.iter().filter_map(|&(start, certain)| {
+            let run_end = self.end_of_run(start, start).ok()?;
+            let begin = self.begin_of_run(least, start);
+            let ends_before = begin > least && matches!(self.slots[(begin - 1) as usize % SLOTS], Slot::Here(_));
+            (certain || ends_before).then_some((begin, run_end))
+        });
+        found.min()
+    }
+
+    /// The first packet of a picture of which `start` is one: what comes before its parameter sets is part of it.
+    fn begin_of_run(&self, least: u64, start: u64) -> u64 {
+        let time = |seq: u64| match &self.slots[seq as usize % SLOTS] {
+            Slot::Here(piece) => Some(piece.timestamp),
+            Slot::Empty | Slot::Missing(_) => None,
+        };
+        (least..start).rev().take_while(|&seq| time(seq) == time(start)).last().unwrap_or(start)
+    }
+
+    /// Give up what is before `start`.
+    fn give_up_to(&mut self, start: u64) {
+        let Some((first, _)) = self.window else { return };
+        let mut lost_packets = 0;
+        let mut current: Option<(u32, u16)> = None;
+        for seq in self.next.unwrap_or(first)..start {
+            let Slot::Here(piece) = std::mem::take(&mut self.slots[seq as usize % SLOTS]) else {
+                lost_packets += 1;
+                continue;
+            };
+            match &mut current {
+                Some((timestamp, lost)) if *timestamp == piece.timestamp => *lost += lost_packets,
+                _ => {
+                    self.push_given_up(current);
+                    current = Some((piece.timestamp, lost_packets));
+                }
+            }
+            lost_packets = 0;
+        }
+        // Those before the key frame are of the last one that is known of.
+        self.push_given_up(current.map(|(timestamp, lost)| (timestamp, lost + lost_packets)));
+    }
+
+    fn push_given_up(&mut self, given_up: Option<(u32, u16)>) {
+        self.ready.extend(given_up.map(|(timestamp, lost_packets)| Assembled::GivenUp { timestamp, lost_packets }));
+    }
+
+    /// Packets `start` to `end`, all here, are a picture.
+    fn hand_over(&mut self, start: u64, end: u64) {
+        let mut joined = Joined::default();
+        let mut timestamp = 0;
+        let (mut repair, mut arrivals, mut size_bytes) = (None, None, 0);
+        for seq in start..end {
+            let Slot::Here(piece) = std::mem::take(&mut self.slots[seq as usize % SLOTS]) else { continue };
+            joined.push(&piece.payload);
+            timestamp = piece.timestamp;
+            size_bytes += piece.payload.len() as u32;
+            repair = repair.max(piece.repair);
+            let (first, last) = arrivals.unwrap_or((piece.arrival, piece.arrival));
+            arrivals = Some((first.min(piece.arrival), last.max(piece.arrival)));
+        }
+        (self.next, self.looked, self.torn) = (Some(end), end, false);
+        let newest = self.window.map_or(end, |(_, newest)| newest.max(end));
+        self.window = Some((end, newest));
+        let left = (end..newest).filter_map(|seq| match &self.slots[seq as usize % SLOTS] {
+            Slot::Here(piece) => Some(piece.arrival),
+            _ => None,
+        });
+        self.waiting_since = left.min();
+        let Some(arrivals) = arrivals else { return };
+        let picture = joined.finish().map(|(annex_b, keyframe)| {
+            Assembled::Picture(CodedPicture { annex_b, timestamp, keyframe, size_bytes, arrivals, repair })
+        });
+        self.ready.push_back(picture.unwrap_or(Assembled::GivenUp { timestamp, lost_packets: 0 }));
+    }
+}
+
+/// NAL units of consecutive payloads, joined.
+#[derive(Debug, Default)]
+struct Joined {
+    annex_b: Vec<u8>,
+    keyframe: bool,
+    /// In the middle of a unit.
+    open: bool,
+    /// What came is no picture.
+    broken: bool,
+}
+
+impl Joined {
+    fn push(&mut self, payload: &[u8]) {
+        let Ok(payload) = Payload::parse(payload) else {
+            self.broken = true;
+            return;
+        };
+        // Pieces follow each other from the first to the last, with nothing between.
+        let continues = matches!(payload, Payload::Fragment(fragment) if !fragment.first);
+        self.broken |= continues != self.open;
+        match payload {
+            Payload::Aggregate(units) => units.for_each(|unit| self.unit(unit[0], &unit[1..])),
+            Payload::Single(unit) => self.unit(unit[0], &unit[1..]),
+            Payload::Fragment(fragment) => {
+                if fragment.first {
+                    self.unit(fragment.header, &[]);
+                }
+                self.annex_b.extend_from_slice(fragment.bytes);
+                self.open = !fragment.last;
+            }
+        }
+    }
+
+    fn unit(&mut self, header: u8, rest: &[u8]) {
+        self.keyframe |= h264::unit_type(header) == h264::IDR_SLICE;
+        self.annex_b.extend_from_slice(&START_CODE);
+        self.annex_b.push(header);
+        self.annex_b.extend_from_slice(rest);
+    }
+
+    fn finish(self) -> Option<(Vec<u8>, bool)> {
+        (!self.broken && !self.open && !self.annex_b.is_empty()).then_some((self.annex_b, self.keyframe))
+    }
+}
+
+#[cfg(test)]
+#[path = "assembly_tests.rs"]
+mod tests;

@@ -1,0 +1,310 @@
+//! What stands between packets and eyes at our own receiving end: assembly, decoder, playout, and key frame requests.
+//!
+//! The rules are those of `call::Receiver` with a decoder that takes whole frames, and playout is the simulator's own
+//! ([`Playout`]). Decoding takes time here: a picture that is not decoded when it is due is shown when it is; the
+//! renderer's 10 ms in the playout delay are room enough for it on a machine that is not busy. A stream that jumps in
+//! time, or a decoder that falls behind, costs pictures, and no memory.
+
+use crate::assembly::{Assembled, Assembly, CodedPicture, VideoPacket};
+use crate::call::ShownFrame;
+use crate::clock::Clock;
+use crate::decoder::{Decoded, Decoder, Image, Job};
+use legato_control::FrameReport;
+use legato_media::playout::{Playout, PlayoutConfig, Repair};
+use legato_units::{DataSize, PeerTimestamp, TimeDelta, Timestamp};
+use std::collections::VecDeque;
+
+/// Watches the video.
+pub struct Viewer {
+    assembly: Assembly,
+    decoder: Decoder,
+    config: PlayoutConfig,
+    playout: Playout,
+    times: RtpTimes,
+    /// Something is missing before the next picture.
+    torn: bool,
+    undecoded: usize,
+    pictures: Vec<Picture>,
+    /// To be shown, places in `pictures`.
+    waiting: VecDeque<usize>,
+    keyframe_wanted: bool,
+    last_request: Option<Timestamp>,
+    last_shown: Option<Timestamp>,
+    shown: u64,
+    reports: VecDeque<FrameReport>,
+}
+
+/// A picture as it was received.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SeenPicture {
+    /// Of its RTP packets.
+    pub rtp_timestamp: u32,
+    /// When it was whole and its turn had come, or when it was given up.
+    pub decodable_at: Timestamp,
+    /// Packets of it that never came.
+    pub lost_packets: u16,
+    /// It was decoded.
+    pub decoded: bool,
+    /// What came out, where we decoded it.
+    pub image: Option<Image>,
+    /// When it was to be shown.
+    pub due: Timestamp,
+    /// When it was.
+    pub shown: Option<Timestamp>,
+}
+
+impl SeenPicture {
+    /// A picture that a browser tells of: it tells of those it showed.
+    pub fn of_browser(frame: &ShownFrame) -> Self {
+        let &ShownFrame { rtp_timestamp, received, shown } = frame;
+        Self {
+            rtp_timestamp,
+            decodable_at: received.unwrap_or(shown),
+            lost_packets: 0,
+            decoded: true,
+            image: None,
+            due: shown,
+            shown: Some(shown),
+        }
+    }
+
+    /// The same by another clock.
+    pub fn by(&self, own: Clock, other: Clock) -> Self {
+        let at = |time: Timestamp| other.at(own.instant(time));
+        Self { decodable_at: at(self.decodable_at), due: at(self.due), shown: self.shown.map(at), ..*self }
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Picture {
+    seen: SeenPicture,
+    fate: Fate,
+    captured: PeerTimestamp,
+    keyframe: bool,
+    size: DataSize,
+    assembly: TimeDelta,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fate {
+    Decoded,
+    Pending,
+    Undecodable,
+}
+
+/// As of `call::Receiver`: no whole picture for so long asks for a key frame …
+const MAX_WAIT_FOR_FRAME: TimeDelta = TimeDelta::from_secs(3);
+/// … and again after so long.
+const MAX_WAIT_FOR_KEYFRAME: TimeDelta = TimeDelta::from_millis(200);
+/// Two seconds of pictures; a decoder further behind skips to the next key frame.
+const MAX_UNDECODED: usize = 60;
+
+impl Viewer {
+    /// Nothing seen at `start`.
+    pub fn new(decoder: Decoder, config: PlayoutConfig, start: Timestamp) -> Self {
+        Self {
+            assembly: Assembly::default(),
+            decoder,
+            config,
+            playout: Playout::new(config, start),
+            times: RtpTimes::default(),
+            torn: false,
+            undecoded: 0,
+            pictures: Vec::new(),
+            waiting: VecDeque::new(),
+            keyframe_wanted: false,
+            last_request: None,
+            last_shown: None,
+            shown: 0,
+            reports: VecDeque::new(),
+        }
+    }
+
+    /// A packet came.
+    pub fn take(&mut self, now: Timestamp, packet: &VideoPacket<'_>) {
+        self.assembly.insert(now, packet);
+        while let Some(assembled) = self.assembly.pop() {
+            match assembled {
+                Assembled::GivenUp { timestamp, lost_packets } => self.give_up(now, timestamp, lost_packets),
+                Assembled::Picture(picture) => self.take_picture(now, picture),
+            }
+        }
+    }
+
+    /// The decoder is done with a picture.
+    pub fn decoded(&mut self, now: Timestamp, Decoded { picture: place, image }: Decoded) {
+        self.undecoded = self.undecoded.saturating_sub(1);
+        let Some(picture) = self.pictures.get_mut(place) else { return };
+        (picture.seen.image, picture.seen.decoded) = (image, image.is_some());
+        picture.fate = if image.is_some() { Fate::Decoded } else { Fate::Undecodable };
+        // A picture that came out says that nothing it refers to is missing.
+        self.keyframe_wanted = image.is_none();
+        self.torn |= image.is_none();
+        self.report(now, place);
+        self.show(now);
+    }
+
+    /// Show what is due.
+    pub fn show(&mut self, now: Timestamp) {
+        let mut latest = None;
+        while let Some(&place) = self.waiting.front() {
+            let picture = &self.pictures[place];
+            if picture.seen.due > now || picture.fate == Fate::Pending {
+                break;
+            }
+            if picture.fate == Fate::Decoded {
+                latest = Some(place);
+            }
+            self.waiting.pop_front();
+        }
+        // Of pictures due by one instant the viewer sees the last.
+        if let Some(place) = latest {
+            self.pictures[place].seen.shown = Some(now);
+            self.last_shown = Some(now);
+            self.shown += 1;
+        }
+    }
+
+    /// When something is due by itself.
+    pub fn due(&self) -> Timestamp {
+        let front = self.waiting.front().map(|&place| &self.pictures[place]);
+        let show = front.filter(|picture| picture.fate != Fate::Pending).map(|picture| picture.seen.due);
+        let request = if self.keyframe_wanted {
+            self.last_request.map(|asked| asked + MAX_WAIT_FOR_KEYFRAME)
+        } else {
+            self.assembly.waiting_since().map(|since| since + MAX_WAIT_FOR_FRAME)
+        };
+        [show, request].into_iter().flatten().fold(Timestamp::MAX, Timestamp::min)
+    }
+
+    /// Whether to ask for a key frame now; true once for each time.
+    pub fn asks_for_keyframe(&mut self, now: Timestamp) -> bool {
+        let expired = self.assembly.waiting_since().is_some_and(|since| since + MAX_WAIT_FOR_FRAME <= now);
+        self.keyframe_wanted |= expired || self.assembly.is_hopeless();
+        let silent = self.last_request.is_none_or(|asked| asked + MAX_WAIT_FOR_KEYFRAME <= now);
+        let asks = self.keyframe_wanted && silent;
+        if asks {
+            self.last_request = Some(now);
+        }
+        asks
+    }
+
+    /// What a controller is to be told of, in order.
+    pub fn next_report(&mut self) -> Option<FrameReport> {
+        self.reports.pop_front()
+    }
+
+    /// Pictures shown so far.
+    pub fn shown(&self) -> u64 {
+        self.shown
+    }
+
+    /// The end: all pictures, in decoding order.
+    pub fn finish(self) -> Vec<SeenPicture> {
+        self.pictures.iter().map(|picture| picture.seen).collect()
+    }
+
+    fn take_picture(&mut self, now: Timestamp, picture: CodedPicture) {
+        let CodedPicture { annex_b, timestamp, keyframe, size_bytes, arrivals, repair } = picture;
+        self.torn &= !keyframe;
+        if self.torn || self.undecoded >= MAX_UNDECODED {
+            self.give_up(now, timestamp, 0);
+            return;
+        }
+        let (captured, jumped) = self.times.captured(now, timestamp);
+        if jumped {
+            self.playout = Playout::new(self.config, now);
+        }
+        let repair = repair.map_or(Repair::None, Repair::Took);
+        let due = self.playout.render_time(now, captured, size_bytes, repair);
+        let place = self.pictures.len();
+        let seen = SeenPicture {
+            rtp_timestamp: timestamp,
+            decodable_at: now,
+            lost_packets: 0,
+            decoded: false,
+            image: None,
+            due,
+            shown: None,
+        };
+        let (size, assembly) = (DataSize::from_bytes(u64::from(size_bytes)), arrivals.1 - arrivals.0);
+        self.pictures.push(Picture { seen, fate: Fate::Pending, captured, keyframe, size, assembly });
+        // Two pictures due at one instant: the viewer sees the later one.
+        if self.waiting.back().is_some_and(|&other| self.pictures[other].seen.due == due) {
+            self.waiting.pop_back();
+        }
+        self.waiting.push_back(place);
+        self.undecoded += 1;
+        self.decoder.decode(Job { picture: place, annex_b, keyframe });
+    }
+
+    fn give_up(&mut self, now: Timestamp, rtp_timestamp: u32, lost_packets: u16) {
+        (self.torn, self.keyframe_wanted) = (true, true);
+        let seen = SeenPicture {
+            rtp_timestamp,
+            decodable_at: now,
+            lost_packets,
+            decoded: false,
+            image: None,
+            due: now,
+            shown: None,
+        };
+        let (captured, _) = self.times.captured(now, rtp_timestamp);
+        let (size, assembly) = (DataSize::ZERO, TimeDelta::ZERO);
+        let picture = Picture { seen, fate: Fate::Undecodable, captured, keyframe: false, size, assembly };
+        self.pictures.push(picture);
+        self.report(now, self.pictures.len() - 1);
+    }
+
+    /// As `call::Receiver` tells; a stream of RTP says nothing of its encoder's PSNR.
+    fn report(&mut self, now: Timestamp, place: usize) {
+        let picture = &self.pictures[place];
+        self.reports.push_back(FrameReport {
+            frame: place as u64,
+            rendered: picture.fate == Fate::Decoded,
+            keyframe: picture.keyframe,
+            size: picture.size,
+            assembly: picture.assembly,
+            interval: self.last_shown.map_or(TimeDelta::ZERO, |last| now - last),
+            height: picture.seen.image.map_or(0, |image| image.height),
+            psnr_db: None,
+            queued: Some(picture.captured),
+        });
+    }
+}
+
+/// RTP times of a video as times of the sender's clock.
+#[derive(Debug, Default)]
+struct RtpTimes {
+    /// The last one: its 32 bits, what they stand for, and when it came.
+    last: Option<(u32, i64, Timestamp)>,
+}
+
+/// A picture's time and its arrival drift apart by no more at once; beyond it the sender began to count anew.
+const MAX_JUMP: TimeDelta = TimeDelta::from_secs(10);
+
+impl RtpTimes {
+    /// Capture time of a picture that came `now`, and whether its stream jumped in time.
+    fn captured(&mut self, now: Timestamp, rtp: u32) -> (PeerTimestamp, bool) {
+        let (ticks, jumped) = match self.last {
+            None => (i64::from(rtp), false),
+            Some((last, ticks, at)) => {
+                let step = i64::from(rtp.wrapping_sub(last).cast_signed());
+                let passed = ticks_of(now - at);
+                let jumped = (step - passed).abs() > ticks_of(MAX_JUMP);
+                (ticks + if jumped { passed } else { step }, jumped)
+            }
+        };
+        self.last = Some((rtp, ticks, now));
+        // 90,000 ticks a second.
+        (PeerTimestamp::from_nanos(ticks * 100_000 / 9), jumped)
+    }
+}
+
+fn ticks_of(span: TimeDelta) -> i64 {
+    span.as_micros() * 9 / 100
+}
+
+#[cfg(test)]
+#[path = "viewer_tests.rs"]
+mod tests;

@@ -1,0 +1,129 @@
+use super::*;
+use crate::h264_payload::H264Frame;
+use crate::mail::Mail;
+use crate::pictures::{PictureSource, Pictures};
+use legato_h264::{Live, Mode, Settings};
+use legato_media::FrameRate;
+use std::sync::mpsc::{Receiver, channel};
+
+/// A sender of small pictures, and a viewer whose decoder is waited for.
+struct Scene {
+    pictures: Pictures,
+    live: Live,
+    buffer: Vec<u8>,
+    seq: u64,
+    viewer: Viewer,
+    inbox: Receiver<Mail>,
+}
+
+const MS: fn(i64) -> Timestamp = Timestamp::from_millis;
+
+impl Scene {
+    fn new() -> Self {
+        let source = PictureSource::Generated { width: 320, height: 180, frame_rate: FrameRate::THIRTY };
+        let settings = Settings { width: 320, height: 180, frame_rate: 30.0, mode: Mode::Quantiser(0) };
+        let (mail, inbox) = channel();
+        let decoder = Decoder::start(None, mail).unwrap();
+        Self {
+            pictures: Pictures::open(&source).unwrap(),
+            live: Live::new(settings, 400_000).unwrap(),
+            buffer: Vec::new(),
+            seq: 0,
+            viewer: Viewer::new(decoder, PlayoutConfig::default(), Timestamp::ZERO),
+            inbox,
+        }
+    }
+
+    /// Packets of picture `number`, 33 ms after the one before.
+    fn send(&mut self, number: u64, keyframe: bool) -> Vec<(u64, bool, Vec<u8>)> {
+        self.pictures.draw(number, &mut self.buffer).unwrap();
+        let coded = self.live.encode(&self.buffer, 33 * number as i64, 400_000, keyframe).unwrap();
+        let frame = H264Frame::new(&coded.bytes, 0).unwrap();
+        let payloads: Vec<_> = (0..).map_while(|index| frame.payload(index)).collect();
+        let last = payloads.len() - 1;
+        let packets = payloads.into_iter().enumerate().map(|(place, payload)| {
+            self.seq += 1;
+            (self.seq, place == last, payload)
+        });
+        packets.collect()
+    }
+
+    /// They come 50 ms after their capture, those in `lost` excepted, and are decoded at once.
+    fn receive(&mut self, number: u64, packets: &[(u64, bool, Vec<u8>)], lost: &[usize]) {
+        let now = MS(33 * number as i64 + 50);
+        for (_, (seq, marker, payload)) in packets.iter().enumerate().filter(|(place, _)| !lost.contains(place)) {
+            let timestamp = number as u32 * 2_970;
+            let packet = VideoPacket { seq: *seq, timestamp, marker: *marker, repeated: false, payload };
+            self.viewer.take(now, &packet);
+        }
+        while self.viewer.undecoded > 0 {
+            let Mail::Decoded(decoded) = self.inbox.recv().unwrap() else { panic!("nothing else comes") };
+            self.viewer.decoded(now, decoded);
+        }
+    }
+
+    fn shown(&self) -> Vec<u32> {
+        let shown = self.viewer.pictures.iter().filter(|picture| picture.seen.shown.is_some());
+        shown.map(|picture| picture.seen.image.unwrap().stamp.unwrap()).collect()
+    }
+}
+
+#[test]
+fn pictures_are_shown_in_order_when_they_are_due() {
+    let mut scene = Scene::new();
+    for number in 0..10 {
+        let packets = scene.send(number, false);
+        scene.receive(number, &packets, &[]);
+        // Where nothing is due any more it was shown as it came: so it is with the first.
+        let due = scene.viewer.due();
+        assert!(due < MS(33 * number as i64 + 100) || due == Timestamp::MAX, "{due}");
+        let due = due.min(MS(33 * number as i64 + 50));
+        scene.viewer.show(due.max(MS(33 * number as i64 + 80)));
+        assert!(!scene.viewer.asks_for_keyframe(due));
+    }
+    assert_eq!(scene.shown(), (0..10).collect::<Vec<_>>());
+    let reports: Vec<_> = std::iter::from_fn(|| scene.viewer.next_report()).collect();
+    assert!(reports.iter().enumerate().all(|(n, report)| report.rendered && report.frame == n as u64));
+    assert_eq!((reports[0].keyframe, reports[1].keyframe, reports[0].height), (true, false, 180));
+    // 33 ms a picture, by the sender's clock.
+    let queued = reports.iter().map(|report| report.queued.unwrap().as_nanos() / 1_000_000);
+    assert!(queued.eq((0..10).map(|n| 33 * n)));
+}
+
+#[test]
+fn a_loss_is_waited_for_and_then_a_key_frame_is_asked_for() {
+    let mut scene = Scene::new();
+    let packets = scene.send(0, false);
+    scene.receive(0, &packets, &[]);
+    let missed = scene.send(1, false);
+    scene.receive(1, &missed, &[0]);
+    let packets = scene.send(2, false);
+    scene.receive(2, &packets, &[]);
+    // The first picture is shown; the others wait, from when the first packet beyond the gap came.
+    scene.viewer.show(MS(150));
+    let since = scene.viewer.assembly.waiting_since().unwrap();
+    assert_eq!(scene.viewer.due(), since + TimeDelta::from_secs(3));
+    assert!(!scene.viewer.asks_for_keyframe(since + TimeDelta::from_millis(2_999)));
+    let asked = since + TimeDelta::from_secs(3);
+    assert!(scene.viewer.asks_for_keyframe(asked) && !scene.viewer.asks_for_keyframe(asked));
+    assert_eq!(scene.viewer.due(), asked + TimeDelta::from_millis(200));
+    assert!(scene.viewer.asks_for_keyframe(asked + TimeDelta::from_millis(200)));
+    let packets = scene.send(98, true);
+    scene.receive(98, &packets, &[]);
+    assert!(!scene.viewer.keyframe_wanted);
+    scene.viewer.show(MS(9_000));
+    assert_eq!(scene.shown(), [0, 98]);
+    let lost: u16 = scene.viewer.finish().iter().map(|picture| picture.lost_packets).sum();
+    assert_eq!(lost, 1);
+}
+
+#[test]
+fn a_stream_that_jumps_in_time_is_shown_on() {
+    let mut times = RtpTimes::default();
+    assert_eq!(times.captured(MS(0), u32::MAX - 89_999), (PeerTimestamp::from_nanos(47_720_858_844_444), false));
+    // A second later the 32 bits are round; then they jump by an hour in 100 ms.
+    let second = times.captured(MS(1_000), 0);
+    assert_eq!(second, (PeerTimestamp::from_nanos(47_721_858_844_444), false));
+    let third = times.captured(MS(1_100), 3_600 * 90_000);
+    assert_eq!(third, (PeerTimestamp::from_nanos(47_721_958_844_444), true));
+}

@@ -1,0 +1,69 @@
+//! Holds the assembly of pictures against streams of a hostile sender: mutations of the corpus, a few thousand at every
+//! test run, a minute of them with `make fuzz`.
+
+use legato_endpoint::{Assembled, Assembly, VideoPacket};
+use legato_units::Timestamp;
+
+#[path = "../../../fuzz/mutation.rs"]
+mod mutation;
+
+use mutation::{Target, run};
+
+/// Packets by five bytes each, and as many more as they say: step of the number and of the time, flags, length.
+fn packets(mut bytes: &[u8]) -> impl Iterator<Item = (i64, i32, u8, &[u8])> {
+    std::iter::from_fn(move || {
+        let (&[seq_low, seq_high, time, flags, length], rest) = bytes.split_first_chunk()?;
+        let (payload, rest) = rest.split_at(usize::from(length).min(rest.len()));
+        bytes = rest;
+        Some((i64::from(i16::from_le_bytes([seq_low, seq_high])), i32::from(time.cast_signed()), flags, payload))
+    })
+}
+
+/// What came out, and whether it still waits.
+fn assembled(bytes: &[u8]) -> (Vec<Assembled>, Assembly) {
+    let (mut assembly, mut out) = (Assembly::default(), Vec::new());
+    let (mut seq, mut time, mut ms) = (1_u64 << 16, 0_u32, 0);
+    for (step, time_step, flags, payload) in packets(bytes) {
+        seq = seq.saturating_add_signed(step);
+        time = time.wrapping_add_signed(time_step.wrapping_mul(if flags & 4 == 0 { 1 } else { 1 << 24 }));
+        ms += i64::from(flags >> 4);
+        let (marker, repeated) = (flags & 1 == 1, flags & 2 == 2);
+        assembly.insert(Timestamp::from_millis(ms), &VideoPacket { seq, timestamp: time, marker, repeated, payload });
+        out.extend(std::iter::from_fn(|| assembly.pop()));
+        std::hint::black_box(assembly.is_hopeless());
+    }
+    (out, assembly)
+}
+
+fn check(bytes: &[u8]) {
+    let (out, assembly) = assembled(bytes);
+    let mut total = 0;
+    for one in &out {
+        let Assembled::Picture(picture) = one else { continue };
+        assert!(picture.annex_b.starts_with(&[0, 0, 0, 1]) && picture.annex_b.len() > 4);
+        assert!(picture.arrivals.0 <= picture.arrivals.1);
+        total += picture.size_bytes as usize;
+    }
+    // Every byte is in one picture at most, and no more pictures than packets.
+    assert!(total <= bytes.len() && out.len() <= packets(bytes).count());
+    let first = assembly.waiting_since();
+    assert!(first.is_none_or(|first| first >= Timestamp::ZERO));
+}
+
+fn outline(bytes: &[u8]) -> String {
+    let (out, assembly) = assembled(bytes);
+    let kinds = out.iter().take(8).map(|one| match one {
+        Assembled::GivenUp { lost_packets: 0, .. } => 'g',
+        Assembled::GivenUp { .. } => 'l',
+        Assembled::Picture(picture) if picture.repair.is_some() => 'r',
+        Assembled::Picture(picture) if picture.keyframe => 'k',
+        Assembled::Picture(_) => 'p',
+    });
+    let waits = (assembly.waiting_since().is_some(), assembly.is_hopeless());
+    format!("{} {waits:?}", kinds.collect::<String>())
+}
+
+#[test]
+fn assembly() {
+    run(&Target { name: "assembly", check, outline });
+}

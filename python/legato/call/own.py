@@ -1,0 +1,62 @@
+"""Calls of ours with us: both ends in this process, over real sockets and a scenario's link, without a browser.
+
+The receiving end puts packets together, decodes them and reads the number in each picture; what it tells of them is
+kept as ``RUN/shown``, as a browser's frames are.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from legato.call.session import CallProgress
+from legato.errors import CallError
+from legato.plan import Plan
+
+if TYPE_CHECKING:
+    from legato.call import Pictures
+
+_STEP_S = 0.05
+_CONNECT_S = 20.0
+
+
+def make_one(
+    plan: Plan,
+    folder: Path,
+    number: int,
+    calls: int,
+    pictures: Pictures,
+    on_progress: Callable[[CallProgress], None] | None,
+) -> float:
+    """One call; how long it lasted in s."""
+    from legato import _core
+    from legato.call import priority
+    from legato.call.log import BrowserLog
+    from legato.call.processor import Processor
+
+    clip = None if pictures.clip is None else str(pictures.clip)
+    size = {"width": pictures.width, "height": pictures.height, "fps": pictures.fps}
+    call = _core.OwnCall(plan.to_json(), number, str(folder), clip=clip, **size)
+    realtime = priority.raised()
+    processor = Processor()
+    try:
+        until = time.monotonic() + _CONNECT_S
+        arrived, at_s = 0, 0.0
+        while not (progress := call.progress())["over"]:
+            if not progress["connected"] and time.monotonic() > until:
+                raise CallError(f"no media within {_CONNECT_S:.0f} s")
+            time.sleep(_STEP_S)
+            if on_progress is None or progress["time_s"] - at_s < 1.0 or not progress["connected"]:
+                continue
+            rate_bps = 8 * (progress["arrived_bytes"] - arrived) / (progress["time_s"] - at_s)
+            arrived, at_s = progress["arrived_bytes"], progress["time_s"]
+            frames = progress["shown_frames"]
+            on_progress(CallProgress(number, calls, at_s, call.duration_s, progress["target_bps"], rate_bps, frames))
+        report, seen = call.finish()
+    finally:
+        call.stop()
+    machine = {"browser": None, "realtime": realtime, **processor.since()}
+    BrowserLog(seen=seen).write(folder, number, {**call.labels, **report, **machine})
+    return report["end_s"]

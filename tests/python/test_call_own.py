@@ -1,0 +1,120 @@
+"""Real calls between two ends of ours: real encoder, decoder, sockets and encryption, and no browser.
+
+They take as long as they last. On a machine that is busy with other things the emulated link is late; what must hold
+whatever the machine does is asked always, and the figures of the link only of a call that counts.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+from pathlib import Path
+
+import duckdb
+import pytest
+
+import legato
+from legato import _core
+from legato.call import Pictures, check
+
+pytestmark = pytest.mark.skipif(
+    not hasattr(_core, "OwnCall"), reason="this build makes no real calls: it lacks the feature `calls`"
+)
+
+SCENARIO = """
+name = "loopback"
+duration_s = 6.0
+controller = { name = "fixed", config = { target_bitrate_bps = 1_000_000 } }
+[forward]
+propagation_ms = 20.0
+capacity = { constant_bps = 4_000_000 }
+[reverse]
+propagation_ms = 20.0
+"""
+SMALL = Pictures(width=640, height=360)
+
+
+@pytest.fixture(scope="module")
+def scenario(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("scenario") / "loopback.toml"
+    file.write_text(SCENARIO, encoding="utf-8")
+    return file
+
+
+def rows(folder: Path, table: str, columns: str) -> list[tuple]:
+    return duckdb.sql(f"SELECT {columns} FROM read_parquet('{folder}/{table}/*.parquet')").fetchall()
+
+
+def machine_of(folder: Path) -> dict:
+    return json.loads((folder / "calls" / "00000.json").read_text(encoding="utf-8"))
+
+
+def test_frames_come_whole_and_in_time_over_the_scenarios_link(scenario: Path, tmp_path: Path):
+    folder = tmp_path / "run"
+    said = []
+    legato.real_calls(scenario, out=folder, pictures=SMALL, peers="legato", on_progress=said.append)
+    machine = machine_of(folder)
+    assert (machine["misnumbered"], machine["odd_sizes"], machine["misread"], machine["browser"]) == (0, 0, 0, None)
+    assert len(said) >= 4
+    [(captured, encoded, rendered, residual)] = rows(
+        folder, "summary", "frames_captured, frames_encoded, frames_rendered, residual_loss_ratio"
+    )
+    assert captured == pytest.approx(180, abs=3)
+    # The last ones are on their way when the call ends.
+    assert encoded - 8 <= rendered <= encoded
+    assert residual == 0
+    shown = rows(folder, "shown", "picture, rtp_timestamp, received_ms, shown_ms, width, height")
+    assert len(shown) >= rendered
+    assert [row[0] for row in shown] == sorted(row[0] for row in shown)
+    assert all(row[2] <= row[3] and row[4:] == (640, 360) for row in shown)
+    if not machine["valid"]:
+        pytest.skip(f"the machine is too busy for the rest: {machine['lateness_p999_ms']} ms late")
+    [(rate_bps, delay_ms, quality_db)] = rows(
+        folder, "summary", "receiver_rate_bps, one_way_delay_p50_ms, ssim_db_mean"
+    )
+    assert rate_bps == pytest.approx(1e6, rel=0.1)
+    # 20 ms of propagation, 1,200 bytes at 4 Mbit/s are 2.4 ms, and some wait for each other.
+    assert 22 < delay_ms < 40
+    assert quality_db > 5
+    # Capture to screen: the link, the pacer's spreading, and what playout keeps against jitter.
+    delays = rows(folder, "frames", "rendered_ms - captured_ms, decodable_ms - captured_ms")
+    whole = [decodable for rendered_ms, decodable in delays if decodable is not None and rendered_ms is not None]
+    assert 20 < statistics.median(whole) < 60
+    assert 20 < statistics.median(d for d, _ in delays if d is not None) < 110
+
+
+def test_what_the_link_loses_is_sent_again_and_shown(scenario: Path, tmp_path: Path):
+    folder = tmp_path / "lossy"
+    options = {"forward.loss_ratio": 0.03}
+    legato.real_calls(scenario, out=folder, options=options, pictures=SMALL, peers="legato")
+    [(loss, nacks, rtx, encoded, rendered)] = rows(
+        folder, "summary", "loss_ratio, nacks, rtx_ratio, frames_encoded, frames_rendered"
+    )
+    assert loss > 0.005 and nacks > 0 and rtx > 0
+    assert rendered > 0.9 * encoded
+    assert machine_of(folder)["misread"] == 0
+
+
+def test_a_receiver_side_controller_steers_by_remb(scenario: Path, tmp_path: Path):
+    folder = tmp_path / "receiver-side"
+    options = {"duration_s": 8.0, "forward.capacity.constant_bps": 800_000, "limits.max_bps": 3_000_000}
+    legato.real_calls(scenario, out=folder, options=options, controllers=["ukf"], pictures=SMALL, peers="legato")
+    [(controller, rendered, encoded)] = rows(folder, "summary", "controller, frames_rendered, frames_encoded")
+    assert controller == "ukf"
+    assert rendered > 0.5 * encoded > 50
+    late = rows(folder, "series", "median(target_bitrate_bps) FILTER (time_ms > 5000)")
+    assert 0.2e6 < late[0][0] < 1.2e6
+    names = {name for (name,) in rows(folder, "gauges", "DISTINCT name")}
+    assert "capacity_estimate_bps" in names, "the filter saw when packets had left"
+
+
+def test_both_ends_are_ours_so_there_is_no_other_direction(scenario: Path, tmp_path: Path):
+    with pytest.raises(legato.CallError, match="both ends are ours"):
+        legato.real_calls(scenario, out=tmp_path / "run", peers="legato", direction="receive")
+    assert not (tmp_path / "run").exists()
+
+
+def test_the_check_asks_for_no_browser_where_none_is_needed():
+    names = {finding.name for finding in check.findings(browser_needed=False)}
+    assert {"endpoint", "encoder", "loopback UDP"} <= names
+    assert not names & {"Playwright", "browser"}
