@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import copy
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Protocol
 
 import numpy as np
@@ -56,4 +58,38 @@ def evaluate(actor: Actor, env: Any, seed: int, options: Mapping[str, Any] | Non
     }
 
 
-__all__ = ["Actor", "evaluate"]
+class Evaluator:
+    """Evaluations beside a training, one after the other on a thread of their own, each of the actor as it was.
+
+    The environment is made, used and closed there: native ones stay with the thread that made them.
+    """
+
+    def __init__(self, make_env: Callable[[], Any], seed: int) -> None:
+        self._seed = seed
+        self._env: Any = None
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="evaluation")
+        self._made = self._thread.submit(self._make, make_env)
+
+    def begin(self, actor: Actor) -> Future[dict[str, float]]:
+        """:func:`evaluate`, to be had later."""
+        return self._thread.submit(self._evaluate, copy.deepcopy(actor))
+
+    def close(self) -> None:
+        """Wait for the evaluations begun."""
+        self._thread.submit(self._close)
+        self._thread.shutdown()
+
+    def _make(self, make_env: Callable[[], Any]) -> None:
+        self._env = make_env()
+
+    def _evaluate(self, actor: Actor) -> dict[str, float]:
+        self._made.result()  # says why there is no environment
+        return evaluate(actor, self._env, self._seed)
+
+    def _close(self) -> None:
+        if self._env is not None:
+            self._env.close()
+            self._env = None
+
+
+__all__ = ["Actor", "Evaluator", "evaluate"]

@@ -12,6 +12,9 @@
 A run is cut into legs of some rounds. Environments are reset at the beginning of each, seeded by the run's seed and
 the leg's number, and everything is saved at its end: whoever goes on from there meets the same calls in the same
 order, and ends with the same weights as a run that was never stopped.
+
+Evaluations go on beside the next rounds, on a copy of the agent: gradient steps are one thread's work, so another
+processor has nothing else to do. A round's line is written once its evaluation is there.
 """
 
 from __future__ import annotations
@@ -20,7 +23,9 @@ import dataclasses
 import json
 import math
 import time
+from collections import deque
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,7 +36,7 @@ import torch
 
 from legato.errors import TrainingError
 from legato.train import checkpoint, export
-from legato.train.evaluation import evaluate
+from legato.train.evaluation import Evaluator
 from legato.train.recipe import Learner, Recipe, Situation
 
 CONFIG = "config.toml"
@@ -52,8 +57,21 @@ class Progress:
     reward: float
     """Per decision, of the last round, with exploration."""
     evaluation_reward: float
-    """Per decision on held-out networks, without exploration; NaN before the first evaluation."""
+    """Per decision on held-out networks, without exploration, of the last evaluation that is done; NaN before."""
     best_reward: float
+
+
+@dataclass(frozen=True)
+class _Round:
+    """A round that was played and is not written down yet."""
+
+    number: int
+    steps: int
+    wall_s: float
+    figures: dict[str, float]
+    weights: dict[str, torch.Tensor]
+    """Where it is evaluated: what its evaluation is of."""
+    evaluation: Future[dict[str, float]] | None
 
 
 @dataclass(frozen=True)
@@ -91,7 +109,8 @@ def train(
     _open_folder(folder, _config(recipe, settings, seed), resume=resume)
     # One thread: networks of this size gain nothing by a second, and sums keep their order.
     torch.set_num_threads(1)
-    torch.use_deterministic_algorithms(True)
+    # The same as use_deterministic_algorithms(True) but for torch's compiler, which it would load for two seconds.
+    torch.set_deterministic_debug_mode("error")
     torch.utils.deterministic.fill_uninitialized_memory = False  # a tenth of the time, to find what tests have found
     return _Run(recipe, settings, seed, folder).to_the_end(on_progress or (lambda _: None))
 
@@ -102,7 +121,7 @@ class _Run:
 
         self.recipe, self.seed, self.folder = recipe, seed, folder
         self.env = recipe.make_env(settings.envs)
-        self.held_out = recipe.make_evaluation()
+        self.evaluator = Evaluator(recipe.make_evaluation, recipe.evaluation_seed)
         self.learner: Learner = recipe.learner(self.env, settings, seed)
         self.best_reward = self.last_reward = math.nan
         if (folder / CHECKPOINT).is_file():
@@ -114,6 +133,7 @@ class _Run:
         _keep_lines(folder / PROGRESS, self.learner.rounds_done)
         self.lines = (folder / PROGRESS).open("a", encoding="utf-8")
         self.board = SummaryWriter(str(folder / "tensorboard"), purge_step=self.steps_done() or None)
+        self.unwritten: deque[_Round] = deque()
 
     def to_the_end(self, on_progress: Callable[[Progress], None]) -> Trained:
         learner, rounds = self.learner, self.learner.settings.rounds
@@ -123,10 +143,10 @@ class _Run:
                 self.begin_leg()
                 for _ in range(min(self.recipe.leg_rounds, rounds - learner.rounds_done)):
                     figures = learner.iterate()
-                    if learner.rounds_done % self.recipe.evaluate_every == 0 or learner.rounds_done == rounds:
-                        figures |= self.evaluate()
                     wall_s = time.monotonic() - started
-                    self.log(figures, wall_s)
+                    due = learner.rounds_done % self.recipe.evaluate_every == 0 or learner.rounds_done == rounds
+                    self.played(figures, wall_s, due)
+                    self.write_down(wait=False)
                     speed = (self.steps_done() - steps_before) / max(wall_s, 1e-9)
                     on_progress(
                         Progress(
@@ -139,13 +159,14 @@ class _Run:
                             self.best_reward,
                         )
                     )
+                self.write_down(wait=True)
                 self.save()
             self.export()
         finally:
+            self.evaluator.close()
             self.lines.close()
             self.board.close()
             self.env.close()
-            self.held_out.close()
         return Trained(self.folder, self.steps_done(), time.monotonic() - started, self.best_reward, self.last_reward)
 
     def steps_done(self) -> int:
@@ -160,26 +181,43 @@ class _Run:
             options = self.recipe.curriculum(Situation(share_done, leg, seed, self.learner.agent))
         self.learner.begin(seed, options)
 
-    def evaluate(self) -> dict[str, float]:
-        scores = evaluate(self.learner.agent, self.held_out, self.recipe.evaluation_seed)
+    def played(self, figures: dict[str, float], wall_s: float, evaluate_it: bool) -> None:
+        weights, evaluation = {}, None
+        if evaluate_it:
+            evaluation = self.evaluator.begin(self.learner.agent)
+            weights = {name: t.clone() for name, t in self.learner.tensors().items() if name.startswith("agent.")}
+        self.unwritten.append(_Round(self.learner.rounds_done, self.steps_done(), wall_s, figures, weights, evaluation))
+
+    def write_down(self, *, wait: bool) -> None:
+        """Rounds in their order, up to the first whose evaluation is not done, or all."""
+        while self.unwritten:
+            first = self.unwritten[0]
+            if first.evaluation is not None and not (wait or first.evaluation.done()):
+                return
+            self.unwritten.popleft()
+            figures = dict(first.figures)
+            if first.evaluation is not None:
+                scores = first.evaluation.result()
+                self.judge(scores, first)
+                figures |= {f"evaluation_{name}": value for name, value in scores.items()}
+            self.log(figures, first)
+
+    def judge(self, scores: Mapping[str, float], of: _Round) -> None:
         self.last_reward = scores["reward"]
         if not self.best_reward >= self.last_reward:  # NaN before the first
             self.best_reward = self.last_reward
-            tensors = {name: t for name, t in self.learner.tensors().items() if name.startswith("agent.")}
-            checkpoint.save(self.folder / BEST, tensors, {"steps": self.steps_done(), **scores})
-        return {f"evaluation_{name}": value for name, value in scores.items()}
+            checkpoint.save(self.folder / BEST, of.weights, {"steps": of.steps, **scores})
 
-    def log(self, figures: Mapping[str, float], wall_s: float) -> None:
-        steps = self.steps_done()
+    def log(self, figures: Mapping[str, float], of: _Round) -> None:
         in_all = self.learner.settings.rounds * self.learner.settings.round_steps
-        row = {"round": self.learner.rounds_done, "steps": steps, "steps_in_all": in_all, "wall_s": round(wall_s, 3)}
+        row = {"round": of.number, "steps": of.steps, "steps_in_all": in_all, "wall_s": round(of.wall_s, 3)}
         row |= figures
         # JSON has no NaN: what does not apply is left out.
         self.lines.write(json.dumps({key: value for key, value in row.items() if math.isfinite(value)}) + "\n")
         self.lines.flush()
         for name, value in figures.items():
             if math.isfinite(value):
-                self.board.add_scalar(name, value, steps)
+                self.board.add_scalar(name, value, of.steps)
 
     def save(self) -> None:
         curriculum = self.recipe.curriculum
