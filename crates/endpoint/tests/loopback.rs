@@ -6,9 +6,13 @@
 use legato_call::{FeedbackFormat, Sender, SenderConfig};
 use legato_control::controllers::fixed::{Config, Fixed};
 use legato_control::{Construct, Context, NoAssets, RateLimits};
-use legato_endpoint::{Call, CallReport, CallSetup, Camera, Clock, Datagram, PictureSource};
+use legato_endpoint::{
+    Call, CallReport, CallSetup, Camera, Clock, Datagram, PairCall, PairSetup, PictureSource, ReceivingCall,
+    ReceivingSetup,
+};
 use legato_media::pacer::PacerConfig;
 use legato_media::packet::{RTX_SSRC, VIDEO_SSRC};
+use legato_media::playout::PlayoutConfig;
 use legato_media::{FrameRate, Source};
 use legato_path::Path;
 use legato_path::capacity::LinkCapacity;
@@ -249,4 +253,75 @@ fn a_peer_that_goes_away_ends_the_call_with_one_line_and_frees_the_port() {
     let error = call.finish(&[]).err().unwrap().to_string();
     assert!(error.starts_with("the other end no longer answers") && !error.contains('\n'), "{error}");
     UdpSocket::bind(at).unwrap();
+}
+
+#[test]
+fn two_ends_of_ours_show_every_picture_that_was_coded() {
+    let call = setup(plain_link(), 500_000, TimeDelta::from_secs(3));
+    let call = PairCall::open(PairSetup { call, controller: None, playout: PlayoutConfig::default(), nack: true });
+    let call = call.unwrap();
+    while !call.progress().over {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let ((summary, recorder, report), seen) = call.finish().unwrap();
+    assert_eq!((report.misnumbered, report.odd_sizes, report.misread, report.stopped), (0, 0, 0, false));
+    // The last ones are on their way when the call ends.
+    let rendered = recorder.frames().iter().filter(|row| row.rendered.is_some()).count() as u64;
+    assert!(rendered <= summary.frames_encoded && rendered + 10 > summary.frames_encoded, "{rendered} of {summary:?}");
+    assert!(seen.iter().all(|picture| picture.decoded && picture.lost_packets == 0));
+    let stamps: Vec<_> = seen.iter().filter_map(|picture| picture.image?.stamp).collect();
+    assert!(stamps.len() == seen.len() && stamps.is_sorted(), "{stamps:?}");
+    // 20 ms forth and 10 back, and what is shown was decoded before.
+    let delay = summary.frame_delay_p50_ms.unwrap();
+    assert!((20.0..80.0).contains(&delay), "{delay}");
+    assert!(summary.render_delay_mean_ms.unwrap() > delay && summary.rtt_p50_ms.unwrap() > 30.0);
+}
+
+#[test]
+fn a_call_between_two_ends_of_ours_can_be_stopped_at_any_time() {
+    for wait_ms in [0, 1_500] {
+        let call = setup(plain_link(), 300_000, TimeDelta::from_secs(60));
+        let call = PairSetup { call, controller: None, playout: PlayoutConfig::default(), nack: true };
+        let call = PairCall::open(call).unwrap();
+        std::thread::sleep(Duration::from_millis(wait_ms));
+        call.stop();
+        match call.finish() {
+            Ok(((_, _, report), _)) => assert!(report.stopped),
+            Err(error) => assert_eq!(error.to_string(), "stopped before media began"),
+        }
+    }
+}
+
+#[test]
+fn malformed_datagrams_at_our_receiving_end_cost_no_picture() {
+    let call = Call::open(setup(plain_link(), 500_000, TimeDelta::from_secs(3))).unwrap();
+    let receiving = ReceivingSetup {
+        controller: None,
+        forward: Path::new([]),
+        reverse: Path::new([]),
+        duration: TimeDelta::from_secs(20),
+        level: LogLevel::Summary,
+        playout: PlayoutConfig::default(),
+        nack: true,
+        sent_width: None,
+    };
+    let receiving = ReceivingCall::open(receiving, call.offer()).unwrap();
+    let at = address_in(receiving.answer());
+    let stranger = UdpSocket::bind("127.0.0.1:0").unwrap();
+    call.answer(receiving.answer()).unwrap();
+    let mut number = 0;
+    while !call.progress().over {
+        // Not before the call has begun: it is the first media that begins it, whoever sends them.
+        if call.progress().time > TimeDelta::from_millis(500) && number < 1_000 {
+            (number..number + 10).for_each(|number| drop(stranger.send_to(&malformed(number), at)));
+            number += 10;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let (summary, _, _) = call.finish(&[]).unwrap();
+    receiving.stop();
+    let ((_, _, report), seen) = receiving.finish().unwrap();
+    assert!(number == 1_000 && report.unreadable > 500, "{number} {}", report.unreadable);
+    let shown = seen.iter().filter(|picture| picture.shown.is_some()).count() as u64;
+    assert!(seen.iter().all(|picture| picture.decoded) && shown + 10 > summary.frames_encoded, "{shown}");
 }
