@@ -16,7 +16,7 @@
 //!
 //! let mut assembly = Assembly::default();
 //! let payload = &[0x78, 0, 2, 0x67, 66, 0, 3, 0x65, 1, 2];
-//! let packet = VideoPacket { seq: 7, timestamp: 90, marker: true, repeated: false, payload };
+//! let packet = VideoPacket { seq: 7, timestamp: 90, marker: true, repeated: false, psnr_db: None, payload };
 //! assembly.insert(Timestamp::ZERO, &packet);
 //! let Some(Assembled::Picture(picture)) = assembly.pop() else { panic!("one whole key frame came") };
 //! assert_eq!(picture.annex_b, [0, 0, 0, 1, 0x67, 66, 0, 0, 0, 1, 0x65, 1, 2]);
@@ -27,7 +27,7 @@ use legato_wire::h264::{self, Payload};
 use std::collections::VecDeque;
 
 /// A packet of the video, decrypted; one sent again in the place of its first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct VideoPacket<'a> {
     /// RTP sequence number, unwrapped.
     pub seq: u64,
@@ -37,12 +37,14 @@ pub struct VideoPacket<'a> {
     pub marker: bool,
     /// It was sent again.
     pub repeated: bool,
+    /// The encoder's own figure of the picture, where the sender tells.
+    pub psnr_db: Option<f32>,
     /// RFC 6184.
     pub payload: &'a [u8],
 }
 
 /// A whole picture.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct CodedPicture {
     /// Its NAL units behind start codes.
     pub annex_b: Vec<u8>,
@@ -54,12 +56,14 @@ pub struct CodedPicture {
     pub size_bytes: u32,
     /// First and last arrival.
     pub arrivals: (Timestamp, Timestamp),
+    /// The encoder's own figure, where the sender tells.
+    pub psnr_db: Option<f32>,
     /// Something of it was sent again: the longest time from when it was missed until it came.
     pub repair: Option<TimeDelta>,
 }
 
 /// What leaves the buffer, in decoding order.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Assembled {
     /// A picture that will not come whole.
     GivenUp {
@@ -93,7 +97,7 @@ pub struct Assembly {
     ready: VecDeque<Assembled>,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 enum Slot {
     #[default]
     Empty,
@@ -102,12 +106,13 @@ enum Slot {
     Here(Piece),
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 struct Piece {
     timestamp: u32,
     marker: bool,
     arrival: Timestamp,
     repair: Option<TimeDelta>,
+    psnr_db: Option<f32>,
     payload: Vec<u8>,
 }
 
@@ -150,8 +155,8 @@ impl Assembly {
         };
         let begins = Payload::parse(packet.payload)
             .map(|payload| (payload.begins(h264::SEQUENCE_PARAMETERS), payload.begins(h264::IDR_SLICE)));
-        let (timestamp, marker) = (packet.timestamp, packet.marker);
-        *slot = Slot::Here(Piece { timestamp, marker, arrival: now, repair, payload: packet.payload.to_vec() });
+        let VideoPacket { timestamp, marker, psnr_db, payload, .. } = *packet;
+        *slot = Slot::Here(Piece { timestamp, marker, arrival: now, repair, psnr_db, payload: payload.to_vec() });
         self.waiting_since.get_or_insert(now);
         if let Ok((parameters, slice)) = begins
             && (parameters || slice)
@@ -305,13 +310,14 @@ impl Assembly {
     fn hand_over(&mut self, start: u64, end: u64) {
         let mut joined = Joined::default();
         let mut timestamp = 0;
-        let (mut repair, mut arrivals, mut size_bytes) = (None, None, 0);
+        let (mut repair, mut psnr_db, mut arrivals, mut size_bytes) = (None, None, None, 0);
         for seq in start..end {
             let Slot::Here(piece) = std::mem::take(&mut self.slots[seq as usize % SLOTS]) else { continue };
             joined.push(&piece.payload);
             timestamp = piece.timestamp;
             size_bytes += piece.payload.len() as u32;
             repair = repair.max(piece.repair);
+            psnr_db = psnr_db.or(piece.psnr_db);
             let (first, last) = arrivals.unwrap_or((piece.arrival, piece.arrival));
             arrivals = Some((first.min(piece.arrival), last.max(piece.arrival)));
         }
@@ -325,7 +331,7 @@ impl Assembly {
         self.waiting_since = left.min();
         let Some(arrivals) = arrivals else { return };
         let picture = joined.finish().map(|(annex_b, keyframe)| {
-            Assembled::Picture(CodedPicture { annex_b, timestamp, keyframe, size_bytes, arrivals, repair })
+            Assembled::Picture(CodedPicture { annex_b, timestamp, keyframe, size_bytes, arrivals, psnr_db, repair })
         });
         self.ready.push_back(picture.unwrap_or(Assembled::GivenUp { timestamp, lost_packets: 0 }));
     }

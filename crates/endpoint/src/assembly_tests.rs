@@ -41,7 +41,10 @@ impl Stream {
 
 fn give(assembly: &mut Assembly, at_ms: i64, packet: &Owned, repeated: bool) {
     let &(seq, timestamp, marker, ref payload) = packet;
-    assembly.insert(Timestamp::from_millis(at_ms), &VideoPacket { seq, timestamp, marker, repeated, payload });
+    assembly.insert(
+        Timestamp::from_millis(at_ms),
+        &VideoPacket { seq, timestamp, marker, repeated, psnr_db: None, payload },
+    );
 }
 
 fn pictures(assembly: &mut Assembly) -> Vec<CodedPicture> {

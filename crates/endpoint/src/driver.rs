@@ -7,6 +7,7 @@
 use crate::call::{CallReport, Outcome, Progress};
 use crate::camera::CodedFrames;
 use crate::clock::{Clock, wait};
+use crate::coded_psnr::CodedPsnr;
 use crate::error::Error;
 use crate::link::{CapacityMean, Link, LinkSample};
 use crate::mail::{Mail, Media};
@@ -17,7 +18,7 @@ use legato_control::PacketKind;
 use legato_media::packet::Train;
 use legato_trace::{End, LogLevel, Record, Recorder, SERIES_INTERVAL, Sample, TraceSink};
 use legato_units::{DataRate, TimeDelta, Timestamp};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -43,6 +44,8 @@ struct Running {
     recorder: Recorder,
     report: CallReport,
     numbers: BTreeMap<u32, u64>,
+    /// What the encoder says of its latest frames, by their sequence.
+    psnr: VecDeque<(u32, CodedPsnr)>,
     /// When the sender is due next.
     sender_due: Timestamp,
     /// When the connection is.
@@ -55,6 +58,8 @@ struct Running {
 
 /// From the answer to media no connection takes longer.
 const CONNECT_TIMEOUT: TimeDelta = TimeDelta::from_secs(15);
+/// Packets leave of no more frames at a time.
+const FRAMES_IN_FLIGHT: usize = 128;
 /// Mail is waited for no longer at a time.
 const MOST_WAIT: TimeDelta = TimeDelta::from_millis(200);
 
@@ -72,6 +77,7 @@ impl Driver {
             recorder,
             report: CallReport { connecting, ..CallReport::default() },
             numbers: BTreeMap::new(),
+            psnr: VecDeque::new(),
             sender_due: Timestamp::ZERO,
             peer_due: Timestamp::ZERO,
             capacity: CapacityMean::default(),
@@ -173,6 +179,8 @@ impl Running {
             Mail::Encoded(coded) => {
                 let (frame, capture) = coded.map_err(Error::Encoder)?;
                 self.numbers.insert(rtp_timestamp(capture), frame.frame);
+                self.psnr.truncate(FRAMES_IN_FLIGHT - 1);
+                self.psnr.push_front((frame.sequence as u32, CodedPsnr::of_db(frame.psnr_db)));
                 return self.tell(now, SenderInput::Encoded(frame, capture));
             }
             Mail::Arrived(media, at) => {
@@ -254,7 +262,9 @@ impl Running {
                 departure: packet.departure,
             };
             let instant = self.driver.clock.instant(packet.departure);
-            self.driver.peer.write(instant, &packet, payload, capture);
+            let psnr = self.psnr.iter().find(|(sequence, _)| *sequence == packet.frame);
+            let psnr = psnr.map_or(CodedPsnr::default(), |&(_, psnr)| psnr);
+            self.driver.peer.write(instant, &packet, payload, capture, psnr);
             self.driver.peer.tick(instant)?;
             self.drain_peer(Some(media))?;
         }

@@ -14,6 +14,7 @@ mod assembly;
 mod call;
 mod camera;
 mod clock;
+mod coded_psnr;
 mod decoder;
 mod driver;
 mod error;

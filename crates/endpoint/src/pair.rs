@@ -42,7 +42,7 @@ impl PairCall {
     pub fn open(setup: PairSetup) -> Result<Self, Error> {
         let PairSetup { call, controller, playout, nack } = setup;
         let (duration, level) = (call.duration + LATEST_END, call.level.min(LogLevel::Series));
-        let sending = Call::open_to(call, OtherEnd::Ours { send_times: controller.is_some() })?;
+        let sending = Call::open_to(call, OtherEnd::Ours { steers: controller.is_some() })?;
         let (forward, reverse) = (Path::new([]), Path::new([]));
         let receiving =
             ReceivingSetup { controller, forward, reverse, duration, level, playout, nack, sent_width: None };

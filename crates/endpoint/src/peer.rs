@@ -10,10 +10,13 @@
 //! translated into the sender's.
 
 use crate::clock::Clock;
+use crate::coded_psnr::{self, CodedPsnr};
 use crate::error::Error;
 use crate::mail::Media;
 use crate::rtcp_bytes::{Received, RtcpBytes};
-use crate::sdp::{Answer, Offer, PADDING_PT, PADDING_SSRC, RTX_PT, SEND_TIME_ID, TRANSPORT_SEQ_ID, VIDEO_PT};
+use crate::sdp::{
+    Answer, CODED_PSNR_ID, Offer, PADDING_PT, PADDING_SSRC, RTX_PT, SEND_TIME_ID, TRANSPORT_SEQ_ID, VIDEO_PT,
+};
 use legato_control::PacketKind;
 use legato_media::packet::{MediaPacket, RTX_SSRC, VIDEO_SSRC};
 use legato_media::packetizer::IP_UDP_BYTES;
@@ -23,7 +26,7 @@ use std::net::SocketAddr;
 use std::time::Instant;
 use str0m::media::{MediaKind, Mid};
 use str0m::net::{Protocol, Receive};
-use str0m::rtp::{Extension, RawPacket, RtpWrite, Ssrc};
+use str0m::rtp::{Extension, ExtensionValues, RawPacket, RtpWrite, Ssrc};
 use str0m::{Candidate, Event, IceConnectionState, IceCreds, Input, Output, Rtc, RtcConfig};
 
 /// Who is at the other end.
@@ -33,20 +36,21 @@ pub enum OtherEnd {
     Browser,
     /// str0m again: it counts what belongs to a stream that it was told of, so padding is one.
     Ours {
-        /// Its controller wants to know when packets left.
-        send_times: bool,
+        /// It has a controller, which wants to know when packets left, and what the encoder says of frames.
+        steers: bool,
     },
 }
 
 impl OtherEnd {
-    /// It is told when packets left.
-    pub fn wants_send_times(self) -> bool {
-        self == Self::Ours { send_times: true }
+    /// Its controller steers.
+    pub fn steers(self) -> bool {
+        self == Self::Ours { steers: true }
     }
 
-    /// Bytes of header extensions beyond the transport-wide number: a time takes four.
+    /// Bytes of header extensions beyond the transport-wide number: the time a packet left takes four, the frame's PSNR
+    /// three, and one fills the word up.
     pub fn further_extension_bytes(self) -> u16 {
-        if self.wants_send_times() { 4 } else { 0 }
+        if self.steers() { 8 } else { 0 }
     }
 }
 
@@ -95,8 +99,9 @@ impl Peer {
             .set_extension(TRANSPORT_SEQ_ID, Extension::TransportSequenceNumber)
             .set_rtp_mode(true)
             .enable_raw_packets(true);
-        if other.wants_send_times() {
+        if other.steers() {
             config = config.set_extension(SEND_TIME_ID, Extension::AbsoluteSendTime);
+            config = config.set_extension(CODED_PSNR_ID, coded_psnr::extension());
         }
         for payload_type in [VIDEO_PT, RTX_PT, PADDING_PT] {
             config.codec_config().add_h264(payload_type.into(), None, true, 0x42_e01f);
@@ -161,8 +166,15 @@ impl Peer {
     }
 
     /// Have a packet encrypted; it comes out of the next [`Peer::poll`]. `payload` is what it carries, its own
-    /// original sequence number excluded; `None`: nothing but bytes to fill it up.
-    pub fn write(&mut self, now: Instant, packet: &MediaPacket, payload: Option<Vec<u8>>, capture: Timestamp) {
+    /// original sequence number excluded; `None`: nothing but bytes to fill it up. `psnr`: of its frame.
+    pub fn write(
+        &mut self,
+        now: Instant,
+        packet: &MediaPacket,
+        payload: Option<Vec<u8>>,
+        capture: Timestamp,
+        psnr: CodedPsnr,
+    ) {
         let (ssrc, payload_type, sequence) = match packet.kind {
             PacketKind::Video if payload.is_some() => (VIDEO_SSRC, VIDEO_PT, u64::from(packet.rtp_seq)),
             PacketKind::Retransmission if payload.is_some() => (RTX_SSRC, RTX_PT, self.next_rtx()),
@@ -179,7 +191,12 @@ impl Peer {
         };
         let ticks = rtp_timestamp(capture);
         let last = packet.kind != PacketKind::Padding && packet.index + 1 == packet.count;
-        let write = RtpWrite::new(payload_type.into(), sequence.into(), ticks, now, bytes).marker(last);
+        let mut write = RtpWrite::new(payload_type.into(), sequence.into(), ticks, now, bytes).marker(last);
+        if self.other.steers() {
+            let mut values = ExtensionValues::default();
+            values.user_values.set(psnr);
+            write = write.ext_vals(values);
+        }
         if let Some(stream) = self.rtc.direct_api().stream_tx(&Ssrc::from(ssrc)) {
             stream.write_rtp(write);
         }

@@ -11,6 +11,7 @@
 use crate::assembly::VideoPacket;
 use crate::call::{CallReport, CallThread, Finished, Outcome, Progress, bind};
 use crate::clock::{Clock, wait};
+use crate::coded_psnr::{self, CodedPsnr};
 use crate::decoder::Decoder;
 use crate::error::Error;
 use crate::link::{Datagram, Ends, Link};
@@ -69,6 +70,8 @@ impl ReceivingCall {
         let refused = |error: &dyn std::fmt::Display| Error::Sdp(format!("the offer of the other end: {error}"));
         let config = RtcConfig::new().clear_codecs().enable_h264(true).set_rtp_mode(true).enable_raw_packets(true);
         let config = config.set_stats_interval(Some(STATISTICS_INTERVAL));
+        // A browser takes any other number for one of its own.
+        let config = config.set_extension(MAX_EXTENSION_ID, coded_psnr::extension());
         let mut rtc = config.build(base.instant(base.now()));
         let candidate = Candidate::host(local, "udp").map_err(|error| Error::System(format!("{local}: {error}")))?;
         rtc.add_local_candidate(candidate);
@@ -168,6 +171,8 @@ struct ReceivingEnd {
     report: CallReport,
 }
 
+/// Identifiers of one byte end here; an offer's own override it.
+const MAX_EXTENSION_ID: u8 = 14;
 /// The connection tells the round-trip time so often, as the reports that it is measured by come.
 const STATISTICS_INTERVAL: Duration = Duration::from_secs(1);
 /// As of `call::Receiver`: at once on a fall of 3 %, else each so often.
@@ -348,7 +353,9 @@ impl ReceivingEnd {
         let (now, seq) = (self.listener.now(), *packet.seq_no);
         if self.video.h264.contains(&header.payload_type) {
             let (timestamp, marker, payload) = (header.timestamp, header.marker, &packet.payload[..]);
-            self.viewer.take(now, &VideoPacket { seq, timestamp, marker, repeated: came.repeated, payload });
+            let psnr_db = header.ext_vals.user_values.get().copied().and_then(CodedPsnr::db);
+            let repeated = came.repeated;
+            self.viewer.take(now, &VideoPacket { seq, timestamp, marker, repeated, psnr_db, payload });
         }
         self.send_remb(now, header.ssrc);
     }

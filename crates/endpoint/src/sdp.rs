@@ -2,6 +2,7 @@
 //! transport-wide feedback, no simulcast, no audio. Written and read here rather than by the WebRTC library,
 //! because the retransmission and padding packets are ours too: the library must take them for streams of their own.
 
+use crate::coded_psnr;
 use crate::error::Error;
 use crate::peer::OtherEnd;
 use legato_media::packet::{RTX_SSRC, VIDEO_SSRC};
@@ -19,8 +20,10 @@ pub const PADDING_PT: u8 = 104;
 pub const PADDING_SSRC: u32 = 0x1e6a_0005;
 /// Identifier of the header extension with the transport-wide number …
 pub const TRANSPORT_SEQ_ID: u8 = 1;
-/// … and of that with the time of departure, for those who want it.
+/// … of that with the time of departure, and of that with the frame's PSNR, for those who want them.
 pub const SEND_TIME_ID: u8 = 2;
+/// As above.
+pub const CODED_PSNR_ID: u8 = 3;
 /// Name of the one.
 pub const TRANSPORT_SEQ_URI: &str = "http://www.ietf.org/id/draft-holmer-rmcat-transport-wide-cc-extensions-01";
 
@@ -69,8 +72,9 @@ impl Offer<'_> {
         line(format_args!("a=setup:actpass"));
         line(format_args!("a=mid:0"));
         line(format_args!("a=extmap:{TRANSPORT_SEQ_ID} {TRANSPORT_SEQ_URI}"));
-        if self.other.wants_send_times() {
+        if self.other.steers() {
             line(format_args!("a=extmap:{SEND_TIME_ID} {SEND_TIME_URI}"));
+            line(format_args!("a=extmap:{CODED_PSNR_ID} {}", coded_psnr::URI));
         }
         line(format_args!("a=sendonly"));
         line(format_args!("a=msid:legato video"));
@@ -80,7 +84,7 @@ impl Offer<'_> {
         for feedback in ["nack", "nack pli", "ccm fir", "transport-cc"] {
             line(format_args!("a=rtcp-fb:{VIDEO_PT} {feedback}"));
         }
-        if self.other.wants_send_times() {
+        if self.other.steers() {
             line(format_args!("a=rtcp-fb:{VIDEO_PT} goog-remb"));
         }
         line(format_args!("a=fmtp:{VIDEO_PT} level-asymmetry-allowed=1;packetization-mode=1;profile-level-id=42e01f"));
@@ -203,7 +207,7 @@ mod tests {
         assert!(sdp.contains("a=candidate:1 1 udp 2130706431 127.0.0.1 5004 typ host\r\n"));
         assert!(sdp.contains(&format!("a=ssrc-group:FID {VIDEO_SSRC} {RTX_SSRC}\r\n")));
         assert!(!sdp.contains(SEND_TIME_URI) && !sdp.contains(&format!("a=ssrc:{PADDING_SSRC}")));
-        let other = OtherEnd::Ours { send_times: true };
+        let other = OtherEnd::Ours { steers: true };
         let sdp = Offer { address, other, ufrag: "u", password: "p", fingerprint: "sha-256 AA" }.to_sdp();
         assert!(sdp.contains(SEND_TIME_URI) && sdp.contains(&format!("a=ssrc:{PADDING_SSRC}")));
     }

@@ -83,6 +83,7 @@ struct Picture {
     keyframe: bool,
     size: DataSize,
     assembly: TimeDelta,
+    psnr_db: Option<f32>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -205,7 +206,7 @@ impl Viewer {
     }
 
     fn take_picture(&mut self, now: Timestamp, picture: CodedPicture) {
-        let CodedPicture { annex_b, timestamp, keyframe, size_bytes, arrivals, repair } = picture;
+        let CodedPicture { annex_b, timestamp, keyframe, size_bytes, arrivals, psnr_db, repair } = picture;
         self.torn &= !keyframe;
         if self.torn || self.undecoded >= MAX_UNDECODED {
             self.give_up(now, timestamp, 0);
@@ -228,7 +229,7 @@ impl Viewer {
             shown: None,
         };
         let (size, assembly) = (DataSize::from_bytes(u64::from(size_bytes)), arrivals.1 - arrivals.0);
-        self.pictures.push(Picture { seen, fate: Fate::Pending, captured, keyframe, size, assembly });
+        self.pictures.push(Picture { seen, fate: Fate::Pending, captured, keyframe, size, assembly, psnr_db });
         // Two pictures due at one instant: the viewer sees the later one.
         if self.waiting.back().is_some_and(|&other| self.pictures[other].seen.due == due) {
             self.waiting.pop_back();
@@ -251,12 +252,13 @@ impl Viewer {
         };
         let (captured, _) = self.times.captured(now, rtp_timestamp);
         let (size, assembly) = (DataSize::ZERO, TimeDelta::ZERO);
-        let picture = Picture { seen, fate: Fate::Undecodable, captured, keyframe: false, size, assembly };
+        let picture =
+            Picture { seen, fate: Fate::Undecodable, captured, keyframe: false, size, assembly, psnr_db: None };
         self.pictures.push(picture);
         self.report(now, self.pictures.len() - 1);
     }
 
-    /// As `call::Receiver` tells; a stream of RTP says nothing of its encoder's PSNR.
+    /// As `call::Receiver` tells.
     fn report(&mut self, now: Timestamp, place: usize) {
         let picture = &self.pictures[place];
         self.reports.push_back(FrameReport {
@@ -267,7 +269,7 @@ impl Viewer {
             assembly: picture.assembly,
             interval: self.last_shown.map_or(TimeDelta::ZERO, |last| now - last),
             height: picture.seen.image.map_or(0, |image| image.height),
-            psnr_db: None,
+            psnr_db: picture.psnr_db,
             queued: Some(picture.captured),
         });
     }

@@ -53,7 +53,8 @@ impl Scene {
         let now = MS(33 * number as i64 + 50);
         for (_, (seq, marker, payload)) in packets.iter().enumerate().filter(|(place, _)| !lost.contains(place)) {
             let timestamp = number as u32 * 2_970;
-            let packet = VideoPacket { seq: *seq, timestamp, marker: *marker, repeated: false, payload };
+            let (seq, marker, psnr_db) = (*seq, *marker, Some(30.0 + number as f32));
+            let packet = VideoPacket { seq, timestamp, marker, repeated: false, psnr_db, payload };
             self.viewer.take(now, &packet);
         }
         while self.viewer.undecoded > 0 {
@@ -85,6 +86,7 @@ fn pictures_are_shown_in_order_when_they_are_due() {
     let reports: Vec<_> = std::iter::from_fn(|| scene.viewer.next_report()).collect();
     assert!(reports.iter().enumerate().all(|(n, report)| report.rendered && report.frame == n as u64));
     assert_eq!((reports[0].keyframe, reports[1].keyframe, reports[0].height), (true, false, 180));
+    assert_eq!((reports[0].psnr_db, reports[9].psnr_db), (Some(30.0), Some(39.0)));
     // 33 ms a picture, by the sender's clock.
     let queued = reports.iter().map(|report| report.queued.unwrap().as_nanos() / 1_000_000);
     assert!(queued.eq((0..10).map(|n| 33 * n)));

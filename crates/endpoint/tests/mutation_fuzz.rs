@@ -28,7 +28,8 @@ fn assembled(bytes: &[u8]) -> (Vec<Assembled>, Assembly) {
         time = time.wrapping_add_signed(time_step.wrapping_mul(if flags & 4 == 0 { 1 } else { 1 << 24 }));
         ms += i64::from(flags >> 4);
         let (marker, repeated) = (flags & 1 == 1, flags & 2 == 2);
-        assembly.insert(Timestamp::from_millis(ms), &VideoPacket { seq, timestamp: time, marker, repeated, payload });
+        let packet = VideoPacket { seq, timestamp: time, marker, repeated, psnr_db: None, payload };
+        assembly.insert(Timestamp::from_millis(ms), &packet);
         out.extend(std::iter::from_fn(|| assembly.pop()));
         std::hint::black_box(assembly.is_hopeless());
     }
