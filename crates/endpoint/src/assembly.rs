@@ -92,6 +92,8 @@ pub struct Assembly {
     key_starts: VecDeque<(u64, bool)>,
     /// First arrival of what waits here.
     waiting_since: Option<Timestamp>,
+    /// RTP time of the latest key frame, and the last arrival of it.
+    keyframe: Option<(u32, Timestamp)>,
     /// Packets were thrown away unread: what follows cannot be decoded.
     torn: bool,
     ready: VecDeque<Assembled>,
@@ -133,6 +135,7 @@ impl Default for Assembly {
             looked: 0,
             key_starts: VecDeque::new(),
             waiting_since: None,
+            keyframe: None,
             torn: false,
             ready: VecDeque::new(),
         }
@@ -165,6 +168,9 @@ impl Assembly {
                 self.key_starts.pop_front();
             }
             self.key_starts.push_back((seq, parameters));
+            self.keyframe = Some((timestamp, now));
+        } else if let Some((_, last)) = self.keyframe.as_mut().filter(|(time, _)| *time == timestamp) {
+            *last = now;
         }
         self.advance();
     }
@@ -177,6 +183,11 @@ impl Assembly {
     /// The first arrival of what waits for others.
     pub fn waiting_since(&self) -> Option<Timestamp> {
         self.waiting_since
+    }
+
+    /// When a packet of a key frame came last.
+    pub fn last_of_keyframe(&self) -> Option<Timestamp> {
+        self.keyframe.map(|(_, last)| last)
     }
 
     /// What the next picture lacks will not come any more.

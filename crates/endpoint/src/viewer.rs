@@ -171,7 +171,7 @@ impl Viewer {
         let front = self.waiting.front().map(|&place| &self.pictures[place]);
         let show = front.filter(|picture| picture.fate != Fate::Pending).map(|picture| picture.seen.due);
         let request = if self.keyframe_wanted {
-            self.last_request.map(|asked| asked + MAX_WAIT_FOR_KEYFRAME)
+            self.last_request.max(self.assembly.last_of_keyframe()).map(|last| last + MAX_WAIT_FOR_KEYFRAME)
         } else {
             self.assembly.waiting_since().map(|since| since + MAX_WAIT_FOR_FRAME)
         };
@@ -182,7 +182,10 @@ impl Viewer {
     pub fn asks_for_keyframe(&mut self, now: Timestamp) -> bool {
         let expired = self.assembly.waiting_since().is_some_and(|since| since + MAX_WAIT_FOR_FRAME <= now);
         self.keyframe_wanted |= expired || self.assembly.is_hopeless();
-        let silent = self.last_request.is_none_or(|asked| asked + MAX_WAIT_FOR_KEYFRAME <= now);
+        // [libwebrtc-m150] VideoReceiveStream2: not while one is coming. A large one takes longer than that to come,
+        // and another behind it would only make it later.
+        let latest = self.last_request.max(self.assembly.last_of_keyframe());
+        let silent = latest.is_none_or(|latest| latest + MAX_WAIT_FOR_KEYFRAME <= now);
         let asks = self.keyframe_wanted && silent;
         if asks {
             self.last_request = Some(now);

@@ -110,11 +110,17 @@ fn a_loss_is_waited_for_and_then_a_key_frame_is_asked_for() {
     assert!(scene.viewer.asks_for_keyframe(asked) && !scene.viewer.asks_for_keyframe(asked));
     assert_eq!(scene.viewer.due(), asked + TimeDelta::from_millis(200));
     assert!(scene.viewer.asks_for_keyframe(asked + TimeDelta::from_millis(200)));
-    let packets = scene.send(98, true);
-    scene.receive(98, &packets, &[]);
+    // While a key frame comes no other is asked for.
+    let packets = scene.send(120, true);
+    let last = packets.len() - 1;
+    scene.receive(120, &packets, &[last]);
+    let coming = MS(33 * 120 + 50);
+    assert_eq!(scene.viewer.due(), coming + TimeDelta::from_millis(200));
+    assert!(!scene.viewer.asks_for_keyframe(coming + TimeDelta::from_millis(199)));
+    scene.receive(120, &packets[last..], &[]);
     assert!(!scene.viewer.keyframe_wanted);
     scene.viewer.show(MS(9_000));
-    assert_eq!(scene.shown(), [0, 98]);
+    assert_eq!(scene.shown(), [0, 120]);
     let lost: u16 = scene.viewer.finish().iter().map(|picture| picture.lost_packets).sum();
     assert_eq!(lost, 1);
 }
