@@ -32,7 +32,11 @@ legato reproduce concerto --quick --out runs/concerto
 legato reproduce nvc-cc --out runs/nvc-cc
 legato reproduce r3net --seeds 1 --out runs/r3net
 legato reproduce clcc --out runs/clcc
+legato reproduce r3net --real --calls 5 --out runs/r3net-real
 ```
+
+`--real` makes calls instead: the papers' controllers and whom they were compared with, over recorded 3G, 4G and Wi-Fi
+links in real time, both ends ours (`legato call --peers legato`).
 """
 
 
@@ -61,12 +65,24 @@ def reproduce(
     trainings: Annotated[
         bool, typer.Option(help="concerto: train and test the variants of Tables 3 and 4.", show_default=False)
     ] = True,
+    real: Annotated[bool, typer.Option("--real", help="Not vtfrc: real calls, in real time.")] = False,
+    calls: Annotated[
+        int | None, typer.Option(min=1, help="--real: windows of each kind of link, 30 s each. [default: 10]")
+    ] = None,
     threads: Annotated[int, typer.Option(min=0, help="Threads to use; 0 is one a core.")] = 0,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the folder.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print reproduction.json.")] = False,
 ) -> None:
     import importlib
 
+    if real:
+        _refuse_others(paper, clips=clips, duration_s=duration_s, no_trainings=not trainings, real=real)
+        if quick:
+            raise Error("--quick: is not for --real", hint="--calls 1 is a first look")
+        _in_real_calls(paper, out, calls, resume=resume, as_json=as_json)
+        return
+    if calls is not None:
+        raise Error("--calls: is for --real")
     module = importlib.import_module(f"legato.published.{paper.replace('-', '_')}")
     page_module = importlib.import_module(f"legato.published.{paper.replace('-', '_')}_page")
     given: dict[str, Any] = {"clips": clips or (), "duration_s": duration_s} if paper is Paper.VTFRC else {}
@@ -79,11 +95,28 @@ def reproduce(
     _refuse_others(paper, clips=clips, duration_s=duration_s, quick=quick, no_trainings=not trainings)
     with terminal.watch(f"reproduce {paper}") as watch:
         done = module.reproduce(out, threads=threads, resume=resume, on_progress=watch.calls, **given)
+    _show(done, page_module, page_module.TITLES, out, as_json=as_json)
+
+
+def _in_real_calls(paper: Paper, out: Path, calls: int | None, *, resume: bool, as_json: bool) -> None:
+    from legato.published import real_calls, real_calls_page
+
+    with terminal.watch(f"reproduce {paper}") as watch:
+        done = real_calls.reproduce(
+            str(paper), out, calls=calls or real_calls.CALLS, resume=resume, on_progress=watch.real_call
+        )
+    late = sum(not call.valid for call in done.calls)
+    if late:
+        terminal.say(f"{late} of {len(done.calls)} calls do not count: their emulated link was more than 2 ms late")
+    _show(done, real_calls_page, done.titles, out, as_json=as_json)
+
+
+def _show(done: Any, page_module: Any, titles: dict[str, str], out: Path, *, as_json: bool) -> None:
     page = page_module.write(done, out / "reproduction.html")
     if as_json:
         typer.echo((out / "reproduction.json").read_text(encoding="utf-8"), nl=False)
         return
-    for table, title in page_module.TITLES.items():
+    for table, title in titles.items():
         rows = [
             (
                 row.name,
@@ -107,6 +140,7 @@ _ONLY_OF = {
     "duration_s": (Paper.VTFRC,),
     "quick": (Paper.CLCC, Paper.CONCERTO, Paper.NVC_CC, Paper.R3NET),
     "no_trainings": (Paper.CONCERTO,),
+    "real": (Paper.CLCC, Paper.CONCERTO, Paper.NVC_CC, Paper.R3NET),
 }
 
 

@@ -219,9 +219,9 @@ def judge(calls: Sequence[Call]) -> list[Row]:
         own = [call for call in calls if call.controller == controller]
         for figure, (title, _) in FIGURES.items():
             printed = PUBLISHED.get(controller, {}).get(figure)
-            ours = _mean([(call.recording, getattr(call, figure)) for call in own])
+            ours = mean([(call.recording, getattr(call, figure)) for call in own])
             why = "other networks, and a rival of ours by the same name: what is judged are the differences below"
-            rows.append(_row("1", f"{controller}: {title}", printed, ours, "not comparable", why))
+            rows.append(row_of("1", f"{controller}: {title}", printed, ours, "not comparable", why))
     for rival in RIVALS:
         leads = [difference_row(calls, rival, figure) for figure in FIGURES]
         rows += leads
@@ -231,7 +231,7 @@ def judge(calls: Sequence[Call]) -> list[Row]:
         word: Word = "met" if met == len(CLAIMED) else "not met"
         why = "utilisation, p95 RTT, loss and reward, each with an interval that excludes zero"
         rows.append(
-            _row(f"against {rival}", f"of {len(CLAIMED)} claims together", float(len(CLAIMED)), ours, word, why)
+            row_of(f"against {rival}", f"of {len(CLAIMED)} claims together", float(len(CLAIMED)), ours, word, why)
         )
     return rows
 
@@ -244,16 +244,16 @@ def difference_row(calls: Sequence[Call], rival: str, figure: str) -> Row:
 
     own, others = of(OURS), of(rival)
     pairs = [(c.recording, getattr(c, figure) - getattr(others[key], figure)) for key, c in own.items()]
-    ours = _mean(pairs)
+    ours = mean(pairs)
     title, sign = FIGURES[figure]
     printed = PUBLISHED[OURS][figure] - PUBLISHED[rival][figure] if rival in PUBLISHED else None
     if printed == 0:
         why = "the paper has no difference here"
-        return _row(f"against {rival}", f"{title}, less {rival}'s", printed, ours, "not comparable", why)
+        return row_of(f"against {rival}", f"{title}, less {rival}'s", printed, ours, "not comparable", why)
     worst = ours.low if sign > 0 else ours.high
     worst = ours.mean if worst is None else worst
     ahead = worst is not None and sign * worst > 0
-    return _row(
+    return row_of(
         f"against {rival}",
         f"{title}, less {rival}'s",
         printed,
@@ -263,7 +263,7 @@ def difference_row(calls: Sequence[Call], rival: str, figure: str) -> Row:
     )
 
 
-def _mean(values: Sequence[tuple[str, float]]) -> Estimate:
+def mean(values: Sequence[tuple[str, float]]) -> Estimate:
     """Mean over calls with a bootstrap interval over recordings: windows of one are alike. NaN is left out."""
     names = sorted({name for name, _ in values})
     place = {name: index for index, name in enumerate(names)}
@@ -275,9 +275,10 @@ def _mean(values: Sequence[tuple[str, float]]) -> Estimate:
     return mean_intervals(totals, counts, resampling_weights(len(names)))[0]
 
 
-def _row(table: str, name: str, printed: float | None, ours: Estimate, verdict: Word, why: str) -> Row:
-    mean = float("nan") if ours.mean is None else ours.mean
-    return Row(table, name, printed, mean, ours.low, ours.high, verdict, why)
+def row_of(table: str, name: str, printed: float | None, ours: Estimate, verdict: Word, why: str) -> Row:
+    """A line of a table."""
+    value = float("nan") if ours.mean is None else ours.mean
+    return Row(table, name, printed, value, ours.low, ours.high, verdict, why)
 
 
 def one_run(folder: Path) -> dict[str, Any]:

@@ -26,7 +26,7 @@ def write(done: Reproduction, path: Path) -> Path:
         "are private: ours are windows of recorded broadband and LTE capacity, a fifth of the files, none of which any "
         "training or choice of settings saw. <code>ukf</code> is ours too. What differs from the paper: "
         "<code>docs/papers/r3net.md</code>.</p>"
-        + "".join(_table(title, [row for row in done.rows if row.table == table]) for table, title in TITLES.items())
+        + "".join(table(title, [row for row in done.rows if row.table == name]) for name, title in TITLES.items())
         + _figure(done)
         + "</body></html>\n"
     )
@@ -46,7 +46,8 @@ def number(value: float | None) -> str:
     return "–" if value is None or value != value else f"{value:.3g}".replace("-", "−")
 
 
-def _table(title: str, rows: Sequence[Row]) -> str:
+def table(title: str, rows: Sequence[Row]) -> str:
+    """Rows under a title."""
     body = "".join(
         f"<tr><td>{escape(row.name)}</td><td>{number(row.published)}</td><td>{number(row.mean)}</td>"
         f"<td>{interval(row)}</td>"

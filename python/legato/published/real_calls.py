@@ -1,0 +1,271 @@
+"""The controllers of papers in real calls, beside who they were compared with (``legato reproduce NAME --real``).
+
+Both ends are ours, in one process: real encoder, packets, encryption, sockets and decoder over the emulated link,
+which plays windows of recordings that no training saw (:mod:`legato.access_networks`). A call takes as long as it
+lasts, so the paper's hundreds are a few here, unless told otherwise.
+
+Missing: the papers' own links, clips and stacks. VMAF, where a paper has it, is SSIM here.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+
+from .. import access_networks, real_calls
+from ..call import Pictures
+from ..call.session import CallProgress
+from ..errors import Error
+from ..eval.stats import Estimate
+from ..sweep import summary_rows
+from .r3net import Row, Word, mean, row_of
+
+FORMAT = 1
+CALLS = 10
+"""Windows of each kind of link; each controller plays each of them."""
+DURATION_S = 30.0
+PICTURES = Pictures(width=640, height=360, fps=30)
+PROPAGATION_MS = MappingProxyType({"3G": 20.0, "4G": 25.0, "Wi-Fi": 5.0})
+"""One way; [r3net] Table 2 has median round trips of 55 ms on 3G and 13 ms on Wi-Fi."""
+QUEUE_MS = 400.0
+LIMITS_BPS = MappingProxyType({"limits.min_bps": 50_000, "limits.start_bps": 300_000, "limits.max_bps": 2_500_000})
+
+FIGURES: Mapping[str, tuple[str, int]] = MappingProxyType(
+    {
+        "receiver_rate_kbps": ("received (kbit/s)", +1),
+        "rtt_mean_ms": ("RTT, mean (ms)", -1),
+        "rtt_p50_ms": ("RTT, p50 (ms)", -1),
+        "rtt_p95_ms": ("RTT, p95 (ms)", -1),
+        "loss_percent": ("packet loss (%)", -1),
+        "ssim_db": ("SSIM of what was viewed (dB)", +1),
+        "drops_percent": ("frames not shown (%)", -1),
+        "stalled_percent": ("stalled (% of the time)", -1),
+    }
+)
+"""What is compared: its title, and whether more of it is better."""
+
+
+@dataclass(frozen=True)
+class Study:
+    """Whom a paper's controller meets, and where."""
+
+    ours: str
+    rivals: tuple[str, ...]
+    accesses: tuple[str, ...]
+    published: Mapping[tuple[str, str], Mapping[str, float]] = field(default_factory=dict)
+    """Figures as printed, by access and controller."""
+    note: str = ""
+
+
+STUDIES: Mapping[str, Study] = MappingProxyType(
+    {
+        "r3net": Study(
+            "r3net",
+            ("ukf",),
+            ("3G", "Wi-Fi"),
+            {
+                # [r3net] Table 2: 200 calls each.
+                ("3G", "ukf"): {
+                    "rtt_mean_ms": 58, "rtt_p50_ms": 56, "rtt_p95_ms": 86, "loss_percent": 2.22, "drops_percent": 6.5
+                },
+                ("3G", "r3net"): {
+                    "rtt_mean_ms": 58, "rtt_p50_ms": 55, "rtt_p95_ms": 99, "loss_percent": 3.11, "drops_percent": 11.2
+                },
+                ("Wi-Fi", "ukf"): {
+                    "rtt_mean_ms": 16, "rtt_p50_ms": 13, "rtt_p95_ms": 37, "loss_percent": 0.05, "drops_percent": 2.5
+                },
+                ("Wi-Fi", "r3net"): {
+                    "rtt_mean_ms": 16, "rtt_p50_ms": 13, "rtt_p95_ms": 38, "loss_percent": 0.01, "drops_percent": 1.8
+                },
+            },
+            "Table 2 of the paper, where R3Net falls behind on 3G.",
+        ),
+        "concerto": Study(
+            "concerto",
+            ("gcc",),
+            ("3G", "4G", "Wi-Fi"),
+            note="Table 5 of the paper is a deployment: 13 % less throughput and a third of the stalls of its WebRTC.",
+        ),
+        "clcc": Study("clcc", ("gcc",), ("4G",), note="Shipped clcc was trained on its paper's random links."),
+        "nvc-cc": Study(
+            "nvc-cc",
+            ("gcc",),
+            ("4G",),
+            note="The paper's codec tolerates loss; these calls are coded by OpenH264, which does not.",
+        ),
+    }
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Call:
+    """What is compared of one call."""
+
+    access: str
+    controller: str
+    recording: str
+    window: int
+    valid: bool
+    """Its emulated link was in time; figures of others are left out, and of the calls they would be compared with."""
+    figures: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class RealReproduction:
+    """Rows of the tables, the calls behind them, and where they lie."""
+
+    folder: Path
+    paper: str
+    rows: tuple[Row, ...]
+    calls: tuple[Call, ...]
+    version: str
+
+    @property
+    def study(self) -> Study:
+        return STUDIES[self.paper]
+
+    @property
+    def titles(self) -> dict[str, str]:
+        """Tables by their names in rows."""
+        return {access: f"{access}: real calls" for access in self.study.accesses}
+
+
+def reproduce(
+    paper: str,
+    out: str | Path,
+    *,
+    calls: int = CALLS,
+    duration_s: float = DURATION_S,
+    resume: bool = False,
+    on_progress: Callable[[CallProgress], None] | None = None,
+) -> RealReproduction:
+    """Make the calls of a paper's study, and write ``reproduction.json`` beside their run folders.
+
+    Args:
+        paper: of :data:`STUDIES`.
+        out: the folder; calls over a kind of access go to ``out/ACCESS``.
+        calls: windows of each kind of access.
+        duration_s: of a call.
+    """
+    study = STUDIES[paper]
+    out = Path(out)
+    if out.is_dir() and any(out.iterdir()) and not resume:
+        raise Error(
+            f"{out}: is there and not empty", hint="give --resume to go on with it, or another folder with --out"
+        )
+    made: list[Call] = []
+    version = ""
+    for access in study.accesses:
+        windows = access_networks.of_all([access], "test", calls, duration_s)
+        if not windows:
+            raise Error(
+                f"{access}: no recording of such a link is here",
+                hint="those under a copyleft licence are in Legato's source, under data/traces/copyleft",
+            )
+        folder = out / access.lower()
+        real_calls(
+            "steady",
+            out=folder,
+            options={
+                "duration_s": duration_s,
+                "forward.propagation_ms": PROPAGATION_MS[access],
+                "reverse.propagation_ms": PROPAGATION_MS[access],
+                "forward.queue.limit_ms": QUEUE_MS,
+                **LIMITS_BPS,
+            },
+            controllers=[*study.rivals, f"{study.ours}@label={study.ours}"],
+            traces=windows,
+            pictures=PICTURES,
+            peers="legato",
+            resume=resume and folder.exists(),
+            on_progress=on_progress,
+        )
+        made += read_calls(folder, access, len(windows))
+        manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+        version = f"{manifest['legato']} ({manifest['commit'][:12]})"
+    done = RealReproduction(out, paper, tuple(judge(study, made)), tuple(made), version)
+    write_json(done)
+    return done
+
+
+def read_calls(folder: Path, access: str, windows: int) -> list[Call]:
+    """The calls of a run folder: controllers, then windows, which count fastest."""
+    found = []
+    for row in summary_rows(folder):
+        machine = json.loads((folder / "calls" / f"{row['call']:05}.json").read_text(encoding="utf-8"))
+        known = {
+            "receiver_rate_kbps": _scaled(row["receiver_rate_bps"], 1e-3),
+            "rtt_mean_ms": row["rtt_mean_ms"],
+            "rtt_p50_ms": row["rtt_p50_ms"],
+            "rtt_p95_ms": row["rtt_p95_ms"],
+            "loss_percent": _scaled(row["loss_ratio"], 100.0),
+            "ssim_db": row["viewed_ssim_db_mean"],
+            "drops_percent": _scaled(row["frame_drop_ratio"], 100.0),
+            "stalled_percent": _scaled(row["stall_ratio"], 100.0),
+        }
+        figures = {name: float("nan") if value is None else float(value) for name, value in known.items()}
+        recording = row["trace"].partition(" ")[0]
+        found.append(Call(access, row["controller"], recording, row["call"] % windows, machine["valid"], figures))
+    return found
+
+
+def _scaled(value: float | None, factor: float) -> float | None:
+    return None if value is None else factor * value
+
+
+def judge(study: Study, calls: Sequence[Call]) -> list[Row]:
+    """Every row: each controller's figures, then ours less each rival's, link by link."""
+    rows: list[Row] = []
+    for access in study.accesses:
+        here = [call for call in calls if call.access == access]
+        for controller in (*study.rivals, study.ours):
+            own = [call for call in here if call.controller == controller and call.valid]
+            printed = study.published.get((access, controller), {})
+            for figure, (title, _) in FIGURES.items():
+                ours = mean([(call.recording, call.figures[figure]) for call in own])
+                why = f"{len(own)} calls that count; other links and clips, and rivals of ours by the same names"
+                rows.append(row_of(access, f"{controller}: {title}", printed.get(figure), ours, "not comparable", why))
+        for rival in study.rivals:
+            rows += [_difference(study, here, access, rival, figure) for figure in FIGURES]
+    return rows
+
+
+def _difference(study: Study, here: Sequence[Call], access: str, rival: str, figure: str) -> Row:
+    """Ours less a rival's over the same window, where both calls count."""
+
+    def of(controller: str) -> dict[int, Call]:
+        return {call.window: call for call in here if call.controller == controller and call.valid}
+
+    own, others = of(study.ours), of(rival)
+    both = [(call, others[window]) for window, call in own.items() if window in others]
+    ours: Estimate = mean([(call.recording, call.figures[figure] - other.figures[figure]) for call, other in both])
+    title, sign = FIGURES[figure]
+    best = ours.high if sign > 0 else ours.low
+    best = ours.mean if best is None else best
+    verdict: Word = "not comparable" if best is None or best != best else "met" if sign * best >= 0 else "not met"
+    published = study.published
+    printed = None
+    if figure in published.get((access, rival), {}):
+        printed = published[access, study.ours][figure] - published[access, rival][figure]
+    why = f"{len(both)} pairs of calls; met where ours is not behind: the interval does not lie on the worse side"
+    return row_of(access, f"{title}, less {rival}'s", printed, ours, verdict, why)
+
+
+def write_json(done: RealReproduction) -> Path:
+    """``reproduction.json``: every row and call, for scripts."""
+    document = {
+        "format": FORMAT,
+        "paper": done.paper,
+        "real": True,
+        "version": done.version,
+        "rows": [asdict(row) for row in done.rows],
+        "calls": [{**asdict(call), "figures": dict(call.figures)} for call in done.calls],
+    }
+    path = done.folder / "reproduction.json"
+    partial = path.with_suffix(".partial")
+    partial.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    partial.replace(path)
+    return path

@@ -1,0 +1,71 @@
+"""``legato reproduce NAME --real``: what is compared, and what of it counts."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from legato import _core, access_networks
+from legato.errors import Error
+from legato.published import real_calls, real_calls_page
+from legato.published.real_calls import FIGURES, STUDIES, Call, judge
+
+
+def call(controller: str, window: int, ssim_db: float, *, valid: bool = True, access: str = "3G") -> Call:
+    figures = dict.fromkeys(FIGURES, 1.0) | {"ssim_db": ssim_db}
+    return Call(access, controller, f"recording-{window}", window, valid, figures)
+
+
+def test_every_study_has_links_to_call_over_and_figures_of_those_it_names():
+    for study in STUDIES.values():
+        assert set(study.accesses) <= set(access_networks.ACCESSES)
+        for (access, controller), printed in study.published.items():
+            assert access in study.accesses
+            assert controller in (study.ours, *study.rivals)
+            assert set(printed) <= set(FIGURES)
+
+
+def test_differences_are_of_the_same_window_where_both_calls_count():
+    calls = [call("ukf", 0, 10.0), call("ukf", 1, 12.0), call("ukf", 2, 2.0)]
+    calls += [call("r3net", 0, 11.0), call("r3net", 1, 15.0), call("r3net", 2, 30.0, valid=False)]
+    rows = {row.name: row for row in judge(STUDIES["r3net"], calls) if row.table == "3G"}
+    ahead = rows["SSIM of what was viewed (dB), less ukf's"]
+    assert ahead.mean == pytest.approx(2.0)
+    assert (ahead.verdict, "2 pairs" in ahead.why) == ("met", True)
+    assert rows["r3net: SSIM of what was viewed (dB)"].mean == pytest.approx(13.0)
+    # As printed in Table 2: 11.2 less 6.5.
+    assert rows["frames not shown (%), less ukf's"].published == pytest.approx(4.7)
+
+
+def test_behind_on_every_link_is_not_met():
+    calls = [call("ukf", window, 10.0) for window in range(4)]
+    calls += [call("r3net", window, 9.0 - window / 10) for window in range(4)]
+    rows = {row.name: row.verdict for row in judge(STUDIES["r3net"], calls) if row.table == "3G"}
+    assert rows["SSIM of what was viewed (dB), less ukf's"] == "not met"
+    assert rows["RTT, p95 (ms), less ukf's"] == "met"
+    wifi = [row.verdict for row in judge(STUDIES["r3net"], calls) if row.table == "Wi-Fi"]
+    assert set(wifi) == {"not comparable"}
+
+
+@pytest.mark.slow
+def test_a_study_is_made_of_calls_and_can_be_gone_on_with(tmp_path: Path):
+    if not hasattr(_core, "OwnCall"):
+        pytest.skip("this build makes no real calls: it lacks the feature `calls`")
+    out = tmp_path / "study"
+    done = real_calls.reproduce("r3net", out, calls=1, duration_s=3.0)
+    assert [(call.access, call.controller) for call in done.calls] == [
+        ("3G", "ukf"),
+        ("3G", "r3net"),
+        ("Wi-Fi", "ukf"),
+        ("Wi-Fi", "r3net"),
+    ]
+    assert all(call.figures["receiver_rate_kbps"] > 20 for call in done.calls)
+    page = real_calls_page.write(done, out / "reproduction.html")
+    assert "SSIM of what was viewed" in page.read_text(encoding="utf-8")
+    assert json.loads((out / "reproduction.json").read_text(encoding="utf-8"))["real"]
+    with pytest.raises(Error, match="not empty"):
+        real_calls.reproduce("r3net", out, calls=1, duration_s=3.0)
+    again = real_calls.reproduce("r3net", out, calls=1, duration_s=3.0, resume=True)
+    assert again.calls == done.calls
