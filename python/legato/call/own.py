@@ -39,7 +39,7 @@ def make_one(
     clip = None if pictures.clip is None else str(pictures.clip)
     size = {"width": pictures.width, "height": pictures.height, "fps": pictures.fps}
     call = _core.OwnCall(plan.to_json(), number, str(folder), clip=clip, **size)
-    realtime = priority.raised()
+    realtime = priority.raised(ends=2)
     processor = Processor()
     try:
         until = time.monotonic() + _CONNECT_S

@@ -9,16 +9,30 @@ stay as they are. Elsewhere, or without the permission, nothing changes.
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 
 THREADS = {"legato-link": 40, "legato-reader": 40, "legato-call": 30}
 """Name of a native thread, and its priority; each works for microseconds at a time."""
 
 
-def raised() -> bool:
-    """Raise the priority of this process's call threads; whether all of them have it now."""
+_NAMED_WITHIN_S = 0.5
+"""A thread bears its name once it runs."""
+
+
+def raised(ends: int = 1) -> bool:
+    """Raise the priority of this process's call threads; whether all of them have it now. ``ends``: of ours."""
     if not hasattr(os, "sched_setscheduler"):
         return False
+    # An end has a reader for each of its sockets, one or two.
+    until = time.monotonic() + _NAMED_WITHIN_S
+    while 0 <= (found := _raised()) < ends * len(THREADS) and time.monotonic() < until:
+        time.sleep(0.01)
+    return found >= ends * len(THREADS)
+
+
+def _raised() -> int:
+    """How many call threads have their priority; less than none: it is not granted."""
     found = 0
     for task in Path("/proc/self/task").glob("*"):
         try:
@@ -27,7 +41,9 @@ def raised() -> bool:
                 policy = os.SCHED_FIFO | os.SCHED_RESET_ON_FORK
                 os.sched_setscheduler(int(task.name), policy, os.sched_param(priority))
                 found += 1
+        except PermissionError:
+            return -1
         except OSError:
-            # Not allowed, or a thread that has just ended.
+            # A thread that has just ended.
             continue
-    return found >= len(THREADS)
+    return found
