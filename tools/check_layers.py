@@ -17,6 +17,7 @@ from pathlib import Path
 CRATES: dict[str, set[str]] = {
     "units": set(),
     "h264": set(),
+    "vpx": set(),
     "control": {"units"},
     "wire": {"units"},
     "path": {"units"},
@@ -24,7 +25,7 @@ CRATES: dict[str, set[str]] = {
     "trace": {"control"},
     "call": {"media", "trace", "wire"},
     "sim": {"call", "path"},
-    "endpoint": {"call", "h264", "path"},
+    "endpoint": {"call", "h264", "path", "vpx"},
     "capi": {"control"},
     "python": {"sim", "endpoint", "h264"},
 }

@@ -204,13 +204,14 @@ class RealCall:
         width: int = 1280,
         height: int = 720,
         fps: int = 30,
+        codec: str = "h264",
     ) -> RealCall: ...
     @property
     def duration_s(self) -> float:
         """How long media flow."""
     @property
     def labels(self) -> dict[str, Any]:
-        """What names the call in tables: `call`, `controller`, `trace`, `clip`, `seed`."""
+        """What names the call in tables: `call`, `controller`, `trace`, `clip`, `encoder`, `seed`."""
     @property
     def offer(self) -> str:
         """The offer, as a session description."""
@@ -338,6 +339,9 @@ class OwnCall:
         """End it before its time."""
     def finish(self) -> tuple[dict[str, Any], list[_Seen]]:
         """As of `ReceivedCall`."""
+
+def codecs() -> dict[str, str | None]:
+    """The codecs of real calls, by name: why this build cannot code them, or `None` where it can."""
 
 def write_scene(path: str | PathLike[str], width: int, height: int, fps: int, frames: int | None = None) -> None:
     """Write the generated scene as a Y4M file: until it comes again, or its first pictures."""

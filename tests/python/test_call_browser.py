@@ -92,6 +92,36 @@ def test_the_browser_gets_the_constant_rate_and_shows_the_frames(called: Path):
     assert told[-1][3] == 0
 
 
+def test_a_call_in_vp8_gets_its_changing_rates_and_shows_the_frames(scenario: Path, tmp_path: Path):
+    why_not = _core.codecs()["vp8"]
+    if why_not:
+        pytest.skip(why_not)
+    folder = tmp_path / "vp8"
+    steps = {"target_bitrate_bps": 1_200_000, "steps": [[7.0, 500_000]]}
+    options = {"duration_s": 14.0, "controller.config": steps}
+    legato.real_calls(scenario, out=folder, options=options, pictures=Pictures(codec="vp8"), log="packets")
+    machine = json.loads((folder / "calls" / "00000.json").read_text(encoding="utf-8"))
+    assert (machine["misnumbered"], machine["odd_sizes"]) == (0, 0)
+    assert machine["encoder"] == "libvpx vp8 (real)"
+    [(captured, encoded, rendered, loss_ratio)] = rows(
+        folder, "summary", "frames_captured, frames_encoded, frames_rendered, loss_ratio"
+    )
+    assert captured == pytest.approx(420, abs=5)
+    [(quantiser, height, psnr_db)] = rows(folder, "frames", "max(qp), min(height), avg(coded_psnr_db)")
+    assert quantiser <= 127
+    assert height == 720
+    assert psnr_db > 25
+    if not machine["valid"]:
+        pytest.skip(f"the machine is too busy for the rest: {machine['lateness_p999_ms']} ms late")
+    assert loss_ratio == 0
+    assert rendered > 0.95 * encoded > 0.8 * captured
+    # From the second after the key frame, and after the step, on.
+    for from_ms, to_ms, target_bps in ((2_000, 7_000, 1.2e6), (9_000, 14_000, 0.5e6)):
+        within = f"avg(receiver_rate_bps) FILTER (time_ms >= {from_ms} AND time_ms < {to_ms})"
+        [(rate_bps,)] = rows(folder, "series", within)
+        assert rate_bps == pytest.approx(target_bps, rel=0.1)
+
+
 def test_the_link_of_the_scenario_is_the_link_of_the_call(called: Path):
     [(delay_ms,)] = rows(called, "summary", "one_way_delay_p50_ms")
     machine = json.loads((called / "calls" / "00000.json").read_text(encoding="utf-8"))
@@ -228,8 +258,12 @@ def test_a_browser_that_sends_to_us_keeps_to_the_receiver_side_controllers_targe
 def test_the_limits_of_the_scenario_reach_the_browsers_rate_control():
     answer = "a=fmtp:102 level-asymmetry-allowed=1;packetization-mode=1\r\na=fmtp:103 apt=102\r\n"
     limited = reference.with_limits(answer, 50_000, 300_000, 2_000_000).splitlines()
-    assert limited[0].endswith("x-google-min-bitrate=50;x-google-start-bitrate=300;x-google-max-bitrate=2000")
+    limits = "x-google-min-bitrate=50;x-google-start-bitrate=300;x-google-max-bitrate=2000"
+    assert limited[0].endswith(limits)
     assert limited[1] == "a=fmtp:103 apt=102"
+    answer = "a=rtpmap:96 VP8/90000\r\na=rtcp-fb:96 nack\r\n"
+    limited = reference.with_limits(answer, 50_000, 300_000, 2_000_000).splitlines()
+    assert limited == ["a=rtpmap:96 VP8/90000", f"a=fmtp:96 {limits}", "a=rtcp-fb:96 nack"]
 
 
 def test_a_clip_is_known_by_its_header(tmp_path: Path):
@@ -244,6 +278,18 @@ def test_a_clip_is_known_by_its_header(tmp_path: Path):
 def test_a_real_call_cannot_be_replayed(called: Path, tmp_path: Path):
     with pytest.raises(legato.RunFolderError, match="no call is the same twice"):
         legato.replay(called, 0, out=tmp_path / "again")
+
+
+def test_a_codec_that_is_not_there_is_refused(scenario: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    with pytest.raises(legato.CallError, match="codec av1: one of h264, vp8"):
+        legato.real_calls(scenario, out=tmp_path / "run", pictures=Pictures(codec="av1"))
+    with pytest.raises(legato.CallError, match="codec vp8: with peers legato"):
+        legato.real_calls(scenario, out=tmp_path / "run", pictures=Pictures(codec="vp8"), peers="legato")
+    monkeypatch.setattr(_core, "codecs", lambda: {"h264": None, "vp8": "this build has no VP8"})
+    with pytest.raises(legato.CallError, match="no VP8") as refused:
+        legato.real_calls(scenario, out=tmp_path / "run", pictures=Pictures(codec="vp8"))
+    assert "libvpx-dev" in (refused.value.hint or "")
+    assert not (tmp_path / "run").exists()
 
 
 def test_a_call_without_a_browser_says_what_to_install(scenario: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -5,7 +5,7 @@
 use legato_call::{FeedbackFormat, Sender, SenderConfig};
 use legato_control::controllers::fixed::{Config, Fixed};
 use legato_control::{Construct, Context, NoAssets, RateLimits};
-use legato_endpoint::{Call, CallSetup, Camera, Clock, LatenessFigures, PictureSource};
+use legato_endpoint::{Call, CallSetup, Camera, Clock, Codec, LatenessFigures, PictureSource};
 use legato_media::pacer::PacerConfig;
 use legato_media::{FrameRate, Source};
 use legato_path::Path;
@@ -50,7 +50,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 fn call(seconds: u32) -> Result<(LatenessFigures, f64), Box<dyn Error>> {
-    let (camera, encoder) = Camera::open(&PictureSource::Filling { frame_rate: FrameRate::THIRTY })?;
+    let (camera, encoder) = Camera::open(&PictureSource::Filling { frame_rate: FrameRate::THIRTY }, Codec::H264)?;
     let limits = RateLimits { min: TARGET, start: TARGET, max: TARGET };
     let context = Context { limits, start: Timestamp::ZERO, seed: 1, assets: &NoAssets };
     let config = SenderConfig {

@@ -2,6 +2,7 @@
 
 use crate::camera::Camera;
 use crate::clock::Clock;
+use crate::codec::Codec;
 use crate::driver::Driver;
 use crate::error::Error;
 use crate::lateness::LatenessFigures;
@@ -114,6 +115,7 @@ pub type Finished = (Summary, Recorder, CallReport);
 /// A call under way; it ends when this is dropped.
 pub struct Call {
     offer: String,
+    codec: Codec,
     thread: CallThread,
 }
 
@@ -127,7 +129,8 @@ impl Call {
     pub(crate) fn open_to(setup: CallSetup, other: OtherEnd) -> Result<Self, Error> {
         let (socket, local) = bind()?;
         let base = Clock::starting_now();
-        let mut peer = Peer::new(local, base, other)?;
+        let codec = setup.camera.codec();
+        let mut peer = Peer::new(local, base, codec, other)?;
         let offer = peer.offer();
         let CallSetup { sender, mut camera, forward, reverse, duration, turns, level } = setup;
         camera.leave_room(other.further_extension_bytes());
@@ -143,7 +146,7 @@ impl Call {
                 outcome.map(|outcome| Outcome { coded, ..outcome })
             })
         })?;
-        Ok(Self { offer, thread })
+        Ok(Self { offer, codec, thread })
     }
 
     /// The offer, for the other end.
@@ -153,7 +156,7 @@ impl Call {
 
     /// The other end's answer: connect, and begin.
     pub fn answer(&self, sdp: &str) -> Result<(), Error> {
-        self.thread.send(Mail::Answer(Box::new(Answer::parse(sdp)?)))
+        self.thread.send(Mail::Answer(Box::new(Answer::parse(sdp, self.codec)?)))
     }
 
     /// How far it is.

@@ -2,15 +2,16 @@
 //! keeps its times meanwhile. The sender sees a [`legato_media::Encoder`] whose frames come later.
 //!
 //! One picture is under way at a time: one that is captured before the last is coded is left out, as libwebrtc
-//! leaves it out. [`PictureSource::Filling`] does without pictures and codec. The codec is OpenH264 at a bitrate that changes with each picture; the resolution stays.
+//! leaves it out. [`PictureSource::Filling`] does without pictures and codec. The bitrate changes with each picture;
+//! the resolution stays.
 
+use crate::codec::Codec;
+use crate::coder::{Coded, CodedSource, Coder, CutFrame};
 use crate::error::Error;
-use crate::h264_payload::H264Frame;
 use crate::mail::Mail;
 use crate::pictures::{PictureSource, Pictures};
 use crate::viewed::CodedCall;
-use legato_h264::{Live, LiveFrame, Mode, Settings};
-use legato_media::{Content, EncodedFrame, Encoder, EncoderBudget, FrameRate, SourceFrame};
+use legato_media::{Content, EncodedFrame, Encoder, EncoderBudget, SourceFrame};
 use legato_units::{DataSize, Timestamp};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,18 +22,13 @@ use std::thread::{self, JoinHandle};
 /// The camera's side that a call drives.
 pub struct Camera {
     source: CodedSource,
+    codec: Codec,
     /// Bytes of each packet's piece that frames leave empty.
     room: u16,
     coded: Option<CodedCall>,
     jobs: Receiver<Job>,
     busy: Arc<AtomicBool>,
     frames: CodedFrames,
-}
-
-/// Where coded frames come from.
-enum CodedSource {
-    Filling(FrameRate),
-    Pictures(Pictures),
 }
 
 /// The encoder that the sender holds.
@@ -57,27 +53,24 @@ pub struct CodedFrames(Arc<Mutex<VecDeque<CodedFrame>>>);
 struct CodedFrame {
     sequence: u32,
     capture: Timestamp,
-    frame: H264Frame,
+    frame: CutFrame,
 }
 
 /// Frames kept for retransmission: longer than the sender answers for.
 const FRAMES_KEPT: usize = 600;
-/// OpenH264 is opened at this and told the first budget with the first picture.
-const FIRST_BITRATE_BPS: u32 = 300_000;
-/// Below this OpenH264's rate control has nothing left to give.
-const LEAST_BITRATE_BPS: u64 = 20_000;
 
 impl Camera {
-    /// Open the pictures; the encoder is for the sender.
-    pub fn open(source: &PictureSource) -> Result<(Self, Box<dyn Encoder>), Error> {
+    /// Open the pictures, to be coded so; the encoder is for the sender. Refuses a codec that this build has not.
+    pub fn open(source: &PictureSource, codec: Codec) -> Result<(Self, Box<dyn Encoder>), Error> {
+        codec.check()?;
         let (source, coded) = match *source {
             PictureSource::Filling { frame_rate } => (CodedSource::Filling(frame_rate), None),
-            _ => (CodedSource::Pictures(Pictures::open(source)?), Some(CodedCall::new(source.clone()))),
+            _ => (CodedSource::Pictures(Pictures::open(source)?), Some(CodedCall::new(source.clone(), codec))),
         };
         let (sender, jobs) = mpsc::channel();
         let busy = Arc::new(AtomicBool::new(false));
         let remote = Remote { jobs: sender, busy: Arc::clone(&busy), keyframe_due: false, skipped: 0 };
-        Ok((Self { source, room: 0, coded, jobs, busy, frames: CodedFrames::default() }, Box::new(remote)))
+        Ok((Self { source, codec, room: 0, coded, jobs, busy, frames: CodedFrames::default() }, Box::new(remote)))
     }
 
     /// What the sender's source shows: so many pictures a second.
@@ -96,6 +89,11 @@ impl Camera {
         }
     }
 
+    /// How pictures are coded.
+    pub fn codec(&self) -> Codec {
+        self.codec
+    }
+
     /// Leave so many bytes of each packet empty, for header extensions.
     pub(crate) fn leave_room(&mut self, bytes: u16) {
         self.room = bytes;
@@ -103,20 +101,20 @@ impl Camera {
 
     /// Start the thread. It ends when the sender's encoder is gone, with all that was coded of pictures.
     pub(crate) fn start(self, mail: Sender<Mail>) -> Result<(CodedFrames, JoinHandle<Option<CodedCall>>), Error> {
-        let Self { source, room, coded: mut whole, jobs, busy, frames } = self;
-        let mut coder = Coder::new(source)?;
+        let Self { source, codec, room, coded: mut whole, jobs, busy, frames } = self;
+        let mut coder = Coder::new(source, codec, room)?;
         let kept = frames.clone();
         let work = move || {
             let mut sequence = 0;
             while let Ok(job) = jobs.recv() {
-                let coded = coder.code(&job, room);
+                let coded = coder.code(&job.picture, &job.budget, sequence);
                 busy.store(false, Ordering::Release);
-                let word = coded.map_err(|error| error.to_string()).map(|(coded, frame)| {
+                let word = coded.map_err(|error| error.to_string()).map(|coded| {
+                    let encoded = describe(&job, sequence, &coded, coder.size());
                     if let Some(whole) = &mut whole {
-                        whole.push(job.picture.frame, &coded.bytes);
+                        whole.push(job.picture.frame, coded.bytes);
                     }
-                    let encoded = describe(&job, sequence, &coded, &frame, coder.size());
-                    kept.push(CodedFrame { sequence: sequence as u32, capture: job.picture.capture, frame });
+                    kept.push(CodedFrame { sequence, capture: job.picture.capture, frame: coded.frame });
                     sequence += 1;
                     (encoded, job.picture.capture)
                 });
@@ -132,74 +130,16 @@ impl Camera {
     }
 }
 
-/// Makes coded frames.
-enum Coder {
-    Filling(FrameRate),
-    Live(Box<RealCoder>),
-}
-
-struct RealCoder {
-    pictures: Pictures,
-    live: Live,
-    buffer: Vec<u8>,
-}
-
-impl Coder {
-    fn new(source: CodedSource) -> Result<Self, Error> {
-        let pictures = match source {
-            CodedSource::Filling(frame_rate) => return Ok(Self::Filling(frame_rate)),
-            CodedSource::Pictures(pictures) => pictures,
-        };
-        let settings = Settings {
-            width: pictures.width,
-            height: pictures.height,
-            frame_rate: pictures.frame_rate.as_f64() as f32,
-            mode: Mode::Bitrate(FIRST_BITRATE_BPS),
-        };
-        let live = Live::new(settings, FIRST_BITRATE_BPS).map_err(|error| Error::Encoder(error.to_string()))?;
-        Ok(Self::Live(Box::new(RealCoder { pictures, live, buffer: Vec::new() })))
-    }
-
-    fn size(&self) -> (u16, u16) {
-        match self {
-            Self::Filling(_) => (1_280, 720),
-            Self::Live(real) => (real.pictures.width, real.pictures.height),
-        }
-    }
-
-    fn code(&mut self, job: &Job, room: u16) -> Result<(LiveFrame, H264Frame), Error> {
-        let bps = job.budget.bitrate.as_bps().max(LEAST_BITRATE_BPS).min(u64::from(u32::MAX >> 1)) as u32;
-        let coded = match self {
-            Self::Filling(frame_rate) => {
-                let size_bytes = f64::from(bps) / 8.0 / frame_rate.as_f64();
-                let keyframe = job.budget.keyframe;
-                let mut bytes = vec![0, 0, 1, if keyframe { 0x65 } else { 0x41 }];
-                bytes.resize(4 + size_bytes as usize, 0x55);
-                LiveFrame { bytes, keyframe, qp: 30, psnr_db: None }
-            }
-            Self::Live(real) => {
-                let RealCoder { pictures, live, buffer } = &mut **real;
-                pictures.draw(job.picture.frame, buffer)?;
-                let time_ms = job.picture.capture.as_nanos() / 1_000_000;
-                let coded = live.encode(buffer, time_ms, bps, job.budget.keyframe);
-                coded.map_err(|error| Error::Encoder(error.to_string()))?
-            }
-        };
-        let frame = H264Frame::new(&coded.bytes, room)?;
-        Ok((coded, frame))
-    }
-}
-
-fn describe(job: &Job, sequence: u64, coded: &LiveFrame, frame: &H264Frame, size: (u16, u16)) -> EncodedFrame {
+fn describe(job: &Job, sequence: u32, coded: &Coded, size: (u16, u16)) -> EncodedFrame {
     let (width, height) = size;
     EncodedFrame {
         frame: job.picture.frame,
-        sequence,
+        sequence: u64::from(sequence),
         content: job.picture.content,
         rung: 0,
         qp: f32::from(coded.qp),
-        size: DataSize::from_bytes(u64::from(frame.size_bytes())),
-        head_bytes: frame.head_bytes(),
+        size: DataSize::from_bytes(u64::from(coded.frame.size_bytes())),
+        head_bytes: coded.frame.head_bytes(),
         keyframe: coded.keyframe,
         width,
         height,
@@ -253,12 +193,13 @@ impl CodedFrames {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use legato_media::FrameRate;
     use legato_units::DataRate;
 
-    #[test]
-    fn frames_come_by_mail_with_their_payloads_and_a_busy_encoder_leaves_pictures_out() {
+    /// Three pictures, of which the second comes before the first is coded; what the first and the third became.
+    fn two_of_three(codec: Codec) -> [EncodedFrame; 2] {
         let source = PictureSource::Generated { width: 320, height: 180, frame_rate: FrameRate::THIRTY };
-        let (camera, mut encoder) = Camera::open(&source).unwrap();
+        let (camera, mut encoder) = Camera::open(&source, codec).unwrap();
         let (mail, inbox) = mpsc::channel();
         let picture = |frame: u64| SourceFrame {
             frame,
@@ -267,7 +208,7 @@ mod tests {
             complexity: None,
         };
         let budget = EncoderBudget::of_bitrate(DataRate::from_bps(400_000));
-        // The second picture comes before the first is coded, and a key frame was wanted of it.
+        // A key frame was wanted of the second.
         assert!(encoder.begin(Timestamp::ZERO, picture(0), budget).is_none());
         assert!(encoder.begin(Timestamp::ZERO, picture(1), EncoderBudget { keyframe: true, ..budget }).is_none());
         let (frames, thread) = camera.start(mail).unwrap();
@@ -277,14 +218,31 @@ mod tests {
             frame
         };
         let first = next(0);
-        assert!(first.keyframe && first.head_bytes > 0 && first.psnr_db.unwrap() > 20.0);
+        assert!(first.keyframe && first.psnr_db.unwrap() > 20.0);
         encoder.begin(Timestamp::ZERO, picture(2), budget);
         let second = next(2);
         assert_eq!((second.frame, second.sequence, second.keyframe), (2, 1, true));
-        let (payload, capture) = frames.payload(1, 0).unwrap();
-        assert_eq!((payload.len() as u16, capture), (second.head_bytes + 2, picture(2).capture));
+        let sizes = (0..).map_while(|index| frames.payload(1, index)).map(|(payload, capture)| {
+            assert_eq!(capture, picture(2).capture);
+            payload.len() as u64 - 2
+        });
+        assert_eq!(sizes.sum::<u64>(), second.size.as_bytes());
         assert!(frames.payload(2, 0).is_none());
         drop(encoder);
         thread.join().unwrap();
+        [first, second]
+    }
+
+    #[test]
+    fn frames_come_by_mail_with_their_payloads_and_a_busy_encoder_leaves_pictures_out() {
+        let frames = two_of_three(Codec::H264);
+        assert!(frames.iter().all(|frame| frame.head_bytes > 0));
+        if let Err(error) = Codec::Vp8.check() {
+            let source = PictureSource::Generated { width: 320, height: 180, frame_rate: FrameRate::THIRTY };
+            assert_eq!(Camera::open(&source, Codec::Vp8).err(), Some(error));
+            return;
+        }
+        let frames = two_of_three(Codec::Vp8);
+        assert!(frames.iter().all(|frame| frame.head_bytes == 0));
     }
 }

@@ -119,7 +119,7 @@ mod tests {
         let mut buffer = Vec::new();
         for number in 0..8 {
             pictures.draw(number, &mut buffer).unwrap();
-            let coded = live.encode(&buffer, 33 * number as i64, 400_000, number == 6).unwrap();
+            let coded = live.encode(&buffer, 33 * number as i64, 30.0, 400_000, number == 6).unwrap();
             let mut annex_b = coded.bytes;
             if number == 4 {
                 annex_b.truncate(4);

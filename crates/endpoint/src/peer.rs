@@ -10,6 +10,7 @@
 //! translated into the sender's.
 
 use crate::clock::Clock;
+use crate::codec::Codec;
 use crate::coded_psnr::{self, CodedPsnr};
 use crate::error::Error;
 use crate::mail::Media;
@@ -24,7 +25,8 @@ use legato_units::Timestamp;
 use legato_wire::rtp::{self, ExtensionIds};
 use std::net::SocketAddr;
 use std::time::Instant;
-use str0m::media::{MediaKind, Mid};
+use str0m::format::{self, FormatParams};
+use str0m::media::{Frequency, MediaKind, Mid};
 use str0m::net::{Protocol, Receive};
 use str0m::rtp::{Extension, ExtensionValues, RawPacket, RtpWrite, Ssrc};
 use str0m::{Candidate, Event, IceConnectionState, IceCreds, Input, Output, Rtc, RtcConfig};
@@ -58,6 +60,7 @@ impl OtherEnd {
 pub struct Peer {
     rtc: Rtc,
     local: SocketAddr,
+    codec: Codec,
     other: OtherEnd,
     rtx_seq: u64,
     padding_seq: u64,
@@ -87,12 +90,12 @@ pub enum PeerOutput {
 const RTP_BYTES: u16 = 12 + 8;
 /// The tag of AES-GCM (RFC 7714), which every current browser takes.
 const SRTP_TAG_BYTES: u16 = 16;
-/// Of H.264 over RTP.
+/// Of video over RTP.
 const CLOCK_HZ: i128 = 90_000;
 
 impl Peer {
     /// A connection at `local`, a bound address.
-    pub fn new(local: SocketAddr, clock: Clock, other: OtherEnd) -> Result<Self, Error> {
+    pub fn new(local: SocketAddr, clock: Clock, codec: Codec, other: OtherEnd) -> Result<Self, Error> {
         let mut config = RtcConfig::new()
             .clear_codecs()
             .clear_extension_map()
@@ -104,7 +107,14 @@ impl Peer {
             config = config.set_extension(CODED_PSNR_ID, coded_psnr::extension());
         }
         for payload_type in [VIDEO_PT, RTX_PT, PADDING_PT] {
-            config.codec_config().add_h264(payload_type.into(), None, true, 0x42_e01f);
+            let (payload_type, codecs) = (payload_type.into(), config.codec_config());
+            match codec {
+                Codec::H264 => codecs.add_h264(payload_type, None, true, 0x42_e01f),
+                Codec::Vp8 => {
+                    let (codec, rate, format) = (format::Codec::Vp8, Frequency::NINETY_KHZ, FormatParams::default());
+                    codecs.add_config(payload_type, None, codec, rate, None, format);
+                }
+            }
         }
         let mut rtc = config.build(clock.instant(clock.now()));
         let candidate = Candidate::host(local, "udp").map_err(|error| Error::System(format!("{local}: {error}")))?;
@@ -115,7 +125,7 @@ impl Peer {
             api.declare_stream_tx(Ssrc::from(ssrc), None, mid, None);
         }
         let rtcp = RtcpBytes::counting_from(clock.instant(clock.now()));
-        Ok(Self { rtc, local, other, rtx_seq: 0, padding_seq: 0, rtcp, odd_sizes: 0, unreadable: 0 })
+        Ok(Self { rtc, local, codec, other, rtx_seq: 0, padding_seq: 0, rtcp, odd_sizes: 0, unreadable: 0 })
     }
 
     /// What to offer the other end.
@@ -123,8 +133,8 @@ impl Peer {
         let api = self.rtc.direct_api();
         let IceCreds { ufrag, pass } = api.local_ice_credentials();
         let fingerprint = api.local_dtls_fingerprint().to_string();
-        let (address, other) = (self.local, self.other);
-        Offer { address, other, ufrag: &ufrag, password: &pass, fingerprint: &fingerprint }.to_sdp()
+        let (address, codec, other) = (self.local, self.codec, self.other);
+        Offer { address, codec, other, ufrag: &ufrag, password: &pass, fingerprint: &fingerprint }.to_sdp()
     }
 
     /// Take the other end's answer; ICE begins. The certificate must be the one that the answer names.
@@ -299,7 +309,7 @@ mod tests {
     #[test]
     fn an_offer_names_the_socket() {
         let address = "127.0.0.1:4321".parse().unwrap();
-        let mut peer = Peer::new(address, Clock::starting_now(), OtherEnd::Browser).unwrap();
+        let mut peer = Peer::new(address, Clock::starting_now(), Codec::H264, OtherEnd::Browser).unwrap();
         let sdp = peer.offer();
         assert!(sdp.contains("127.0.0.1 4321 typ host") && sdp.contains("a=fingerprint:sha-256 "), "{sdp}");
     }

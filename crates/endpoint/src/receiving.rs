@@ -6,7 +6,7 @@
 //! without a controller it works alone. H.264 is put together, decoded and shown (`viewer.rs`); key frames are asked
 //! for by the rules of `call::Receiver`.
 //!
-//! Missing: other codecs are received and not decoded. RFC 8888 feedback: str0m has none.
+//! Missing: VP8 is received and not decoded. RFC 8888 feedback: str0m has none.
 
 use crate::assembly::VideoPacket;
 use crate::call::{CallReport, CallThread, Finished, Outcome, Progress, bind};
@@ -68,7 +68,8 @@ impl ReceivingCall {
         let (socket, local) = bind()?;
         let base = Clock::starting_now();
         let refused = |error: &dyn std::fmt::Display| Error::Sdp(format!("the offer of the other end: {error}"));
-        let config = RtcConfig::new().clear_codecs().enable_h264(true).set_rtp_mode(true).enable_raw_packets(true);
+        let config = RtcConfig::new().clear_codecs().enable_h264(true).enable_vp8(true);
+        let config = config.set_rtp_mode(true).enable_raw_packets(true);
         let config = config.set_stats_interval(Some(STATISTICS_INTERVAL));
         // A browser takes any other number for one of its own.
         let config = config.set_extension(MAX_EXTENSION_ID, coded_psnr::extension());
@@ -224,7 +225,9 @@ impl ReceivingEnd {
         while let Some(report) = self.viewer.next_report() {
             self.tell(now, &ControllerEvent::FrameReport(report));
         }
-        if self.stream.is_some() && self.viewer.asks_for_keyframe(now) {
+        // What is not decoded would be asked for for ever.
+        let decoded = self.stream.is_some() && !self.video.h264.is_empty();
+        if decoded && self.viewer.asks_for_keyframe(now) {
             let mut api = self.rtc.direct_api();
             if let Some(stream) = self.stream.and_then(|ssrc| api.stream_rx(&ssrc)) {
                 stream.request_keyframe(KeyframeRequestKind::Pli);

@@ -1,7 +1,8 @@
-//! The offer of a call and its answer (RFC 8866, RFC 8829): one video stream from us, H.264 with retransmission,
-//! transport-wide feedback, no simulcast, no audio. Written and read here rather than by the WebRTC library,
+//! The offer of a call and its answer (RFC 8866, RFC 8829): one video stream from us in one codec, with
+//! retransmission, transport-wide feedback, no simulcast, no audio. Written and read here rather than by the WebRTC library,
 //! because the retransmission and padding packets are ours too: the library must take them for streams of their own.
 
+use crate::codec::Codec;
 use crate::coded_psnr;
 use crate::error::Error;
 use crate::peer::OtherEnd;
@@ -35,6 +36,8 @@ const SEND_TIME_URI: &str = "http://www.webrtc.org/experiments/rtp-hdrext/abs-se
 pub struct Offer<'a> {
     /// Where the socket listens.
     pub address: SocketAddr,
+    /// How the video is coded.
+    pub codec: Codec,
     /// Whom it is for.
     pub other: OtherEnd,
     /// ICE user name fragment …
@@ -80,14 +83,19 @@ impl Offer<'_> {
         line(format_args!("a=msid:legato video"));
         line(format_args!("a=rtcp-mux"));
         line(format_args!("a=rtcp-rsize"));
-        line(format_args!("a=rtpmap:{VIDEO_PT} H264/90000"));
+        let name = self.codec.rtp_name();
+        line(format_args!("a=rtpmap:{VIDEO_PT} {name}/90000"));
         for feedback in ["nack", "nack pli", "ccm fir", "transport-cc"] {
             line(format_args!("a=rtcp-fb:{VIDEO_PT} {feedback}"));
         }
         if self.other.steers() {
             line(format_args!("a=rtcp-fb:{VIDEO_PT} goog-remb"));
         }
-        line(format_args!("a=fmtp:{VIDEO_PT} level-asymmetry-allowed=1;packetization-mode=1;profile-level-id=42e01f"));
+        // [rfc7741] §6.2.1: VP8 has no parameter that an offer must name.
+        if self.codec == Codec::H264 {
+            let profile = "level-asymmetry-allowed=1;packetization-mode=1;profile-level-id=42e01f";
+            line(format_args!("a=fmtp:{VIDEO_PT} {profile}"));
+        }
         line(format_args!("a=rtpmap:{RTX_PT} rtx/90000"));
         line(format_args!("a=fmtp:{RTX_PT} apt={VIDEO_PT}"));
         line(format_args!("a=ssrc-group:FID {VIDEO_SSRC} {RTX_SSRC}"));
@@ -123,8 +131,8 @@ pub struct Answer {
 const MAX_SDP_BYTES: usize = 64 << 10;
 
 impl Answer {
-    /// Read an answer to our offer; refuses one that does not take what was offered.
-    pub fn parse(sdp: &str) -> Result<Self, Error> {
+    /// Read an answer to our offer of video in `codec`; refuses one that does not take what was offered.
+    pub fn parse(sdp: &str, codec: Codec) -> Result<Self, Error> {
         let refused = |what: &str| Error::Sdp(format!("the answer of the other end: {what}"));
         if sdp.len() > MAX_SDP_BYTES {
             return Err(refused("more than 64 KiB"));
@@ -137,7 +145,8 @@ impl Answer {
             return Err(refused("it takes no video"));
         }
         if !media.split(' ').skip(2).any(|format| format == VIDEO_PT.to_string()) {
-            return Err(refused("it cannot decode H.264: a build of the browser with that codec is needed"));
+            let name = codec.rtp_name();
+            return Err(refused(&format!("it cannot decode {name}: a build of the browser with that codec is needed")));
         }
         if !lines().any(|line| line == format!("a=extmap:{TRANSPORT_SEQ_ID} {TRANSPORT_SEQ_URI}")) {
             return Err(refused("it gives no transport-wide feedback"));
@@ -178,7 +187,8 @@ mod tests {
 
     #[test]
     fn the_answer_to_an_offer_is_read() {
-        let read = Answer::parse(&answer("a=setup:active", "m=video 9 UDP/TLS/RTP/SAVPF 102 103")).unwrap();
+        let read =
+            Answer::parse(&answer("a=setup:active", "m=video 9 UDP/TLS/RTP/SAVPF 102 103"), Codec::H264).unwrap();
         assert_eq!((read.ufrag.as_str(), read.password.as_str()), ("ab", "cd"));
         assert!(read.begins_dtls);
         assert_eq!(read.candidates, ["candidate:1 1 udp 5 127.0.0.1 9 typ host"]);
@@ -190,11 +200,11 @@ mod tests {
         let cases = [
             (answer("a=setup:holdconn", media), "a=setup:holdconn, where active or passive is needed"),
             (answer("a=setup:active", "m=video 0 UDP/TLS/RTP/SAVPF 102"), "it takes no video"),
-            (answer("a=setup:active", "m=video 9 UDP/TLS/RTP/SAVPF 96"), "it cannot decode H.264"),
+            (answer("a=setup:active", "m=video 9 UDP/TLS/RTP/SAVPF 96"), "it cannot decode H264"),
             (String::new(), "no line m=video"),
         ];
         for (sdp, why) in cases {
-            let error = Answer::parse(&sdp).unwrap_err().to_string();
+            let error = Answer::parse(&sdp, Codec::H264).unwrap_err().to_string();
             assert!(error.contains(why), "{error}");
         }
     }
@@ -202,13 +212,18 @@ mod tests {
     #[test]
     fn the_offer_names_the_socket_and_both_streams() {
         let address = "127.0.0.1:5004".parse().unwrap();
-        let sdp =
-            Offer { address, other: OtherEnd::Browser, ufrag: "u", password: "p", fingerprint: "sha-256 AA" }.to_sdp();
+        let of = |codec, other| {
+            Offer { address, codec, other, ufrag: "u", password: "p", fingerprint: "sha-256 AA" }.to_sdp()
+        };
+        let sdp = of(Codec::H264, OtherEnd::Browser);
         assert!(sdp.contains("a=candidate:1 1 udp 2130706431 127.0.0.1 5004 typ host\r\n"));
         assert!(sdp.contains(&format!("a=ssrc-group:FID {VIDEO_SSRC} {RTX_SSRC}\r\n")));
+        assert!(sdp.contains("a=rtpmap:102 H264/90000\r\n") && sdp.contains("a=fmtp:102 level"));
         assert!(!sdp.contains(SEND_TIME_URI) && !sdp.contains(&format!("a=ssrc:{PADDING_SSRC}")));
-        let other = OtherEnd::Ours { steers: true };
-        let sdp = Offer { address, other, ufrag: "u", password: "p", fingerprint: "sha-256 AA" }.to_sdp();
+        let sdp = of(Codec::H264, OtherEnd::Ours { steers: true });
         assert!(sdp.contains(SEND_TIME_URI) && sdp.contains(&format!("a=ssrc:{PADDING_SSRC}")));
+        // [rfc7741] §6.2.1: the name and the clock are all there is to say of VP8.
+        let sdp = of(Codec::Vp8, OtherEnd::Browser);
+        assert!(sdp.contains("a=rtpmap:102 VP8/90000\r\n") && !sdp.contains("a=fmtp:102"));
     }
 }

@@ -1,13 +1,14 @@
 //! What the viewer saw, from pixels, once the call is over: during it there is no time for that.
 //!
-//! The other end shows a frame only where it and all it refers to came whole, and H.264 comes out of every decoder with
-//! the same samples. So what was shown of a frame is what a decoder makes of what was coded, and each captured picture
+//! The other end shows a frame only where it and all it refers to came whole, and H.264 and VP8 come out of every decoder
+//! with the same samples. So what was shown of a frame is what a decoder makes of what was coded, and each captured picture
 //! is drawn once more and compared with the one on the screen in its place: its own where it was shown, else the last
 //! that was. Missing: an other end that conceals what it lacks.
 
+use crate::codec::Codec;
 use crate::error::Error;
 use crate::pictures::{PictureSource, Pictures};
-use legato_h264::Playback;
+use crate::playback::Playback;
 use legato_media::Quality;
 use legato_media::quality::{self, Luma};
 use std::collections::BTreeSet;
@@ -20,6 +21,7 @@ use std::thread;
 #[derive(Debug)]
 pub struct CodedCall {
     source: PictureSource,
+    codec: Codec,
     /// With the camera's number, in order.
     frames: Vec<(u64, Vec<u8>)>,
     bytes: usize,
@@ -35,15 +37,15 @@ const AHEAD: usize = 4;
 
 impl CodedCall {
     /// Nothing coded yet of a source.
-    pub fn new(source: PictureSource) -> Self {
-        Self { source, frames: Vec::new(), bytes: 0 }
+    pub fn new(source: PictureSource, codec: Codec) -> Self {
+        Self { source, codec, frames: Vec::new(), bytes: 0 }
     }
 
     /// Keep a frame.
-    pub fn push(&mut self, frame: u64, bytes: &[u8]) {
+    pub fn push(&mut self, frame: u64, bytes: Vec<u8>) {
         self.bytes += bytes.len();
         if self.bytes <= MOST_BYTES {
-            self.frames.push((frame, bytes.to_vec()));
+            self.frames.push((frame, bytes));
         } else {
             self.frames = Vec::new();
         }
@@ -79,17 +81,16 @@ impl CodedCall {
         pictures: &mut Pictures,
         compare: &mut dyn FnMut(Pair) -> bool,
     ) -> Result<(), Error> {
-        let undecoded = |error: legato_h264::Error| Error::Encoder(error.to_string());
-        let mut playback = Playback::new().map_err(undecoded)?;
+        let mut playback = Playback::new(self.codec)?;
         let mut coded = self.frames.iter().peekable();
         let mut on_screen = None;
         for frame in 0..captured {
             let mut source = Vec::new();
             pictures.draw(frame, &mut source)?;
             while let Some((number, bytes)) = coded.next_if(|(number, _)| *number <= frame) {
-                let decoded = playback.decode(bytes).map_err(undecoded)?;
+                let decoded = playback.decode(bytes)?;
                 if shown.contains(number) {
-                    on_screen = decoded.map(|luma| Arc::new(luma.samples)).or(on_screen);
+                    on_screen = decoded.map(Arc::new).or(on_screen);
                 }
             }
             if let Some(screen) = &on_screen
@@ -130,21 +131,22 @@ fn compare(source: Luma<'_>, screen: Luma<'_>) -> Option<Quality> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use legato_h264::{Live, Mode, Settings};
-    use legato_media::FrameRate;
+    use crate::coder::{CodedSource, Coder};
+    use legato_media::{EncoderBudget, FrameRate, SourceFrame};
+    use legato_units::{DataRate, Timestamp};
 
     /// Ten pictures, of which the camera left out number 4; of whole macroblocks, because OpenH264's own figures count
     /// what it pads them with.
-    fn coded() -> (CodedCall, Vec<f32>) {
+    fn coded(codec: Codec) -> (CodedCall, Vec<f32>) {
         let source = PictureSource::Generated { width: 320, height: 176, frame_rate: FrameRate::THIRTY };
-        let settings = Settings { width: 320, height: 176, frame_rate: 30.0, mode: Mode::Quantiser(0) };
-        let mut live = Live::new(settings, 600_000).unwrap();
-        let (mut pictures, mut call) = (Pictures::open(&source).unwrap(), CodedCall::new(source));
-        let (mut picture, mut told) = (Vec::new(), Vec::new());
+        let mut coder = Coder::new(CodedSource::Pictures(Pictures::open(&source).unwrap()), codec, 0).unwrap();
+        let (mut call, mut told) = (CodedCall::new(source, codec), Vec::new());
+        let budget = EncoderBudget::of_bitrate(DataRate::from_bps(600_000));
         for frame in (0..10).filter(|&frame| frame != 4) {
-            pictures.draw(frame, &mut picture).unwrap();
-            let coded = live.encode(&picture, 33 * frame as i64, 600_000, frame == 0).unwrap();
-            call.push(frame, &coded.bytes);
+            let capture = Timestamp::from_millis(33 * frame as i64);
+            let picture = SourceFrame { frame, capture, content: 0, complexity: None };
+            let coded = coder.code(&picture, &budget, frame as u32).unwrap();
+            call.push(frame, coded.bytes);
             told.push(coded.psnr_db.unwrap());
         }
         (call, told)
@@ -152,17 +154,19 @@ mod tests {
 
     #[test]
     fn frames_that_were_shown_are_worth_what_the_encoder_tells() {
-        let (call, told) = coded();
-        let viewed = call.viewed(10, &(0..10).collect()).unwrap().unwrap();
-        let shown: Vec<_> = (0..10).filter(|&frame| frame != 4).map(|frame| viewed[frame].unwrap().psnr_db).collect();
-        for (seen, coded) in shown.iter().zip(&told) {
-            assert!((seen - coded).abs() < 0.1, "{shown:?} {told:?}");
+        for codec in Codec::ALL.into_iter().filter(|codec| codec.check().is_ok()) {
+            let (call, told) = coded(codec);
+            let viewed = call.viewed(10, &(0..10).collect()).unwrap().unwrap();
+            let shown = (0..10).filter(|&frame| frame != 4).map(|frame| viewed[frame].unwrap().psnr_db);
+            for (seen, coded) in shown.zip(&told) {
+                assert!((seen - coded).abs() < 0.1, "{codec:?}: {seen} {coded}");
+            }
         }
     }
 
     #[test]
     fn a_picture_that_stays_is_compared_with_those_it_stands_for() {
-        let (call, _) = coded();
+        let (call, _) = coded(Codec::H264);
         // Nothing before 2; 3 to 6 are looked at 2, then 7.
         let viewed = call.viewed(10, &[2, 7, 8, 9].into()).unwrap().unwrap();
         let ssim: Vec<_> = viewed.iter().map(|quality| quality.map(|quality| quality.ssim_db)).collect();
@@ -173,9 +177,9 @@ mod tests {
 
     #[test]
     fn a_call_too_long_to_keep_is_not_compared() {
-        let (mut call, _) = coded();
+        let (mut call, _) = coded(Codec::H264);
         call.bytes = MOST_BYTES;
-        call.push(10, &[0]);
+        call.push(10, vec![0]);
         assert_eq!((call.viewed(11, &BTreeSet::new()).unwrap(), call.frames.len()), (None, 0));
     }
 }

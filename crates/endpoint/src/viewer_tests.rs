@@ -37,7 +37,7 @@ impl Scene {
     /// Packets of picture `number`, 33 ms after the one before.
     fn send(&mut self, number: u64, keyframe: bool) -> Vec<(u64, bool, Vec<u8>)> {
         self.pictures.draw(number, &mut self.buffer).unwrap();
-        let coded = self.live.encode(&self.buffer, 33 * number as i64, 400_000, keyframe).unwrap();
+        let coded = self.live.encode(&self.buffer, 33 * number as i64, 30.0, 400_000, keyframe).unwrap();
         let frame = H264Frame::new(&coded.bytes, 0).unwrap();
         let payloads: Vec<_> = (0..).map_while(|index| frame.payload(index)).collect();
         let last = payloads.len() - 1;

@@ -7,7 +7,7 @@ use legato_call::{FeedbackFormat, Sender, SenderConfig};
 use legato_control::controllers::fixed::{Config, Fixed};
 use legato_control::{Construct, Context, NoAssets, RateLimits};
 use legato_endpoint::{
-    Call, CallReport, CallSetup, Camera, Clock, Datagram, PairCall, PairSetup, PictureSource, ReceivingCall,
+    Call, CallReport, CallSetup, Camera, Clock, Codec, Datagram, PairCall, PairSetup, PictureSource, ReceivingCall,
     ReceivingSetup,
 };
 use legato_media::pacer::PacerConfig;
@@ -40,7 +40,7 @@ impl Other {
     fn answering(offer: &str) -> (Self, String) {
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
         let clock = Clock::starting_now();
-        let config = RtcConfig::new().clear_codecs().enable_h264(true).set_rtp_mode(true);
+        let config = RtcConfig::new().clear_codecs().enable_h264(true).enable_vp8(true).set_rtp_mode(true);
         let mut rtc = config.build(clock.instant(clock.now()));
         rtc.add_local_candidate(Candidate::host(socket.local_addr().unwrap(), "udp").unwrap());
         let answer = rtc.sdp_api().accept_offer(SdpOffer::from_sdp_string(offer).unwrap()).unwrap();
@@ -83,8 +83,12 @@ impl Other {
 }
 
 fn setup(forward: Path<Datagram>, target_bps: u64, duration: TimeDelta) -> CallSetup {
+    setup_in(Codec::H264, forward, target_bps, duration)
+}
+
+fn setup_in(codec: Codec, forward: Path<Datagram>, target_bps: u64, duration: TimeDelta) -> CallSetup {
     let source = PictureSource::Generated { width: 320, height: 180, frame_rate: FrameRate::THIRTY };
-    let (camera, encoder) = Camera::open(&source).unwrap();
+    let (camera, encoder) = Camera::open(&source, codec).unwrap();
     let limits = RateLimits {
         min: DataRate::from_kbps(50),
         start: DataRate::from_bps(target_bps),
@@ -106,8 +110,8 @@ fn setup(forward: Path<Datagram>, target_bps: u64, duration: TimeDelta) -> CallS
     CallSetup { sender, camera, forward, reverse, duration, turns: Vec::new(), level: LogLevel::Packets }
 }
 
-fn call(forward: Path<Datagram>, target_bps: u64) -> (Other, Summary, Recorder, CallReport) {
-    let call = Call::open(setup(forward, target_bps, TimeDelta::from_secs(3))).unwrap();
+fn call(codec: Codec, forward: Path<Datagram>, target_bps: u64) -> (Other, Summary, Recorder, CallReport) {
+    let call = Call::open(setup_in(codec, forward, target_bps, TimeDelta::from_secs(3))).unwrap();
     let (mut other, answer) = Other::answering(call.offer());
     call.answer(&answer).unwrap();
     other.run(|| call.progress().over);
@@ -122,7 +126,7 @@ fn packets_keep_their_numbers_and_sizes_and_feedback_comes_back() {
         Bottleneck::new(link, QueueLimit::Packets(100)).into(),
         Propagation::fixed(TimeDelta::from_millis(20)).into(),
     ]);
-    let (other, summary, recorder, report) = call(forward, 600_000);
+    let (other, summary, recorder, report) = call(Codec::H264, forward, 600_000);
     assert_eq!((report.misnumbered, report.odd_sizes, report.stopped), (0, 0, false));
     assert!((summary.sending_rate_bps - 600e3).abs() < 120e3, "{}", summary.sending_rate_bps);
     assert_eq!(summary.loss_ratio, Some(0.0));
@@ -137,6 +141,18 @@ fn packets_keep_their_numbers_and_sizes_and_feedback_comes_back() {
     assert!(other.video <= arrived && other.video + 20 > arrived, "{} of {arrived}", other.video);
     assert!(u64::from(other.markers) <= summary.frames_encoded && other.markers > 50);
     assert_eq!(other.repeated, 0);
+}
+
+#[test]
+fn packets_of_vp8_have_the_sizes_that_the_sender_counts() {
+    if let Err(error) = Codec::Vp8.check() {
+        eprintln!("skipped: {error}");
+        return;
+    }
+    let (other, summary, _, report) = call(Codec::Vp8, plain_link(), 600_000);
+    assert_eq!((report.misnumbered, report.odd_sizes), (0, 0));
+    assert!((summary.sending_rate_bps - 600e3).abs() < 150e3, "{}", summary.sending_rate_bps);
+    assert!(other.video > 100 && other.markers > 50, "{} packets, {} frames", other.video, other.markers);
 }
 
 #[test]

@@ -6,7 +6,6 @@
 //! measured without, and with it a call's key frames are followed by gaps where a simulation's are by a burst.
 
 use crate::{Error, Mode, Settings, raw};
-use std::collections::VecDeque;
 
 /// One coded frame of a [`Live`] stream.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,15 +27,9 @@ pub struct Live {
     bits_per_second: u32,
     /// What the encoder takes the frame rate for.
     frame_rate: f32,
-    /// When the pictures of the last second were captured, ms.
-    times: VecDeque<i64>,
 }
 
-/// The frame rate is measured over this long …
-const RATE_WINDOW_MS: i64 = 1_000;
-/// … once pictures span this much of it …
-const LEAST_SPAN_MS: i64 = 500;
-/// … and told when it is off by more than this share.
+/// The encoder is told of another frame rate when it is off by more than this share.
 const RATE_SLACK: f32 = 0.05;
 
 impl Live {
@@ -45,14 +38,16 @@ impl Live {
         let settings = Settings { mode: Mode::Bitrate(bits_per_second), ..settings };
         settings.check()?;
         let encoder = raw::Encoder::new(settings)?;
-        Ok(Self { settings, encoder, bits_per_second, frame_rate: settings.frame_rate, times: VecDeque::new() })
+        Ok(Self { settings, encoder, bits_per_second, frame_rate: settings.frame_rate })
     }
 
-    /// Code one picture of planar 4:2:0, captured at `time_ms`, at a bitrate in bit/s.
+    /// Code one picture of planar 4:2:0, captured at `time_ms` where `frame_rate` of them come a second, at a bitrate
+    /// in bit/s.
     pub fn encode(
         &mut self,
         picture: &[u8],
         time_ms: i64,
+        frame_rate: f32,
         bits_per_second: u32,
         keyframe: bool,
     ) -> Result<LiveFrame, Error> {
@@ -64,27 +59,13 @@ impl Live {
             self.encoder.set_bitrate(bits_per_second)?;
             self.bits_per_second = bits_per_second;
         }
-        let frame_rate = self.measure_frame_rate(time_ms);
+        let frame_rate = frame_rate.clamp(1.0, self.settings.frame_rate);
         if (frame_rate - self.frame_rate).abs() > RATE_SLACK * self.frame_rate {
             self.encoder.set_frame_rate(frame_rate)?;
             self.frame_rate = frame_rate;
         }
         let raw::Frame { bytes, keyframe, qp, psnr_db } = self.encoder.encode(picture, time_ms, keyframe, true)?;
         Ok(LiveFrame { bytes, keyframe, qp, psnr_db })
-    }
-
-    /// Pictures a second, up to the one captured at `time_ms`; the nominal rate while too few have come.
-    fn measure_frame_rate(&mut self, time_ms: i64) -> f32 {
-        self.times.push_back(time_ms);
-        while self.times.front().is_some_and(|&first| time_ms - first > RATE_WINDOW_MS) {
-            self.times.pop_front();
-        }
-        let span_ms = time_ms - self.times.front().copied().unwrap_or(time_ms);
-        if span_ms < LEAST_SPAN_MS {
-            return self.settings.frame_rate;
-        }
-        let measured = (self.times.len() - 1) as f32 * 1_000.0 / span_ms as f32;
-        measured.clamp(1.0, self.settings.frame_rate)
     }
 }
 
@@ -107,7 +88,7 @@ mod tests {
         for (second, figure) in figures.iter_mut().enumerate() {
             for n in second * 30..(second + 1) * 30 {
                 let bps = [80_000, 400_000][second];
-                let frame = live.encode(&picture(n), n as i64 * 33, bps, n == 30).unwrap();
+                let frame = live.encode(&picture(n), n as i64 * 33, 30.0, bps, n == 30).unwrap();
                 assert_eq!(frame.keyframe, n % 30 == 0);
                 figure.0 += frame.bytes.len();
                 figure.1 = frame.psnr_db.unwrap();
@@ -115,16 +96,15 @@ mod tests {
         }
         assert!((8..12).contains(&(figures[0].0 / 1_000)) && (40..60).contains(&(figures[1].0 / 1_000)), "{figures:?}");
         assert!(figures[1].1 > figures[0].1 + 1.0, "{figures:?}");
-        assert!(live.encode(&[0; 7], 0, 30_000, false).is_err());
+        assert!(live.encode(&[0; 7], 0, 30.0, 30_000, false).is_err());
     }
 
     #[test]
-    fn a_camera_that_leaves_every_other_picture_out_keeps_its_bitrate() {
+    fn pictures_that_come_half_as_often_keep_their_bitrate() {
         let settings = Settings { width: 96, height: 64, frame_rate: 30.0, mode: Mode::Quantiser(0) };
         let mut live = Live::new(settings, 100_000).unwrap();
-        let mut coded = |n: usize| live.encode(&picture(2 * n), n as i64 * 67, 100_000, n == 0).unwrap();
+        let mut coded = |n: usize| live.encode(&picture(2 * n), n as i64 * 67, 15.0, 100_000, n == 0).unwrap();
         let sizes: Vec<_> = (0..75).map(|n| coded(n).bytes.len()).collect();
-        assert!((14.0..16.0).contains(&live.frame_rate), "{}", live.frame_rate);
         let last_three_seconds: usize = sizes[30..].iter().sum();
         let bps = last_three_seconds as f64 * 8.0 / (45.0 * 0.067);
         assert!((bps - 100e3).abs() < 20e3, "{bps}");

@@ -4,8 +4,8 @@
 use crate::error::{call_error, sim_error};
 use legato_control::RateLimits;
 use legato_endpoint::{
-    Call, CallReport, CallSetup, Camera, Datagram, PictureSource, Progress, ReceivingCall, ReceivingSetup, Relay,
-    RelaySetup, SeenPicture, ShownFrame, scene_period, write_y4m,
+    Call, CallReport, CallSetup, Camera, Codec, Datagram, PictureSource, Progress, ReceivingCall, ReceivingSetup,
+    Relay, RelaySetup, SeenPicture, ShownFrame, scene_period, write_y4m,
 };
 use legato_media::FrameRate;
 use legato_sim::{LiveCall, LiveLink, LiveReceiver, LiveVideo, Plan, open_live_folder, write_live};
@@ -62,9 +62,11 @@ pub fn open_call_folder(py: Python<'_>, plan_json: &str, out_dir: PathBuf) -> Py
 #[pymethods]
 impl RealCall {
     /// Set up call `session` of a plan: a socket on the loopback interface, an offer. Pictures are those of the
-    /// Y4M file `clip`, or generated at `width`, `height` and `fps`.
+    /// Y4M file `clip`, or generated at `width`, `height` and `fps`; `codec` is one of `codecs`.
     #[new]
-    #[pyo3(signature = (plan_json, session, out_dir, *, clip = None, width = 1280, height = 720, fps = 30))]
+    #[pyo3(signature = (
+        plan_json, session, out_dir, *, clip = None, width = 1280, height = 720, fps = 30, codec = "h264"
+    ))]
     #[expect(clippy::too_many_arguments, reason = "Python names them")]
     fn new(
         py: Python<'_>,
@@ -75,18 +77,20 @@ impl RealCall {
         width: u16,
         height: u16,
         fps: u32,
+        codec: &str,
     ) -> PyResult<Self> {
         py.detach(|| {
+            let codec: Codec = codec.parse().map_err(call_error)?;
             let source = match clip {
                 Some(path) => PictureSource::Y4m(path),
                 None => generated(width, height, fps)?,
             };
-            let (camera, encoder) = Camera::open(&source).map_err(call_error)?;
+            let (camera, encoder) = Camera::open(&source, codec).map_err(call_error)?;
             let video = LiveVideo {
                 content: camera.content(),
                 encoder,
                 clip: camera.label().to_owned(),
-                encoder_name: "openh264 (real)".to_owned(),
+                encoder_name: codec.encoder_label().to_owned(),
             };
             let loaded = Plan::parse(plan_json).and_then(|plan| plan.load()).map_err(sim_error)?;
             let live: LiveCall<Datagram> = loaded.live(session, video).map_err(sim_error)?;
@@ -104,7 +108,7 @@ impl RealCall {
         self.duration.as_secs_f64()
     }
 
-    /// What names the call in tables: number, controller, trace, seed.
+    /// What names the call in tables: number, controller, trace, clip, encoder, seed.
     #[getter]
     fn labels<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         describe_labels(py, &self.labels)
@@ -205,7 +209,7 @@ impl RelayCall {
         (min.as_bps(), start.as_bps(), max.as_bps())
     }
 
-    /// What names the call in tables: number, controller, trace, seed.
+    /// What names the call in tables: number, controller, trace, clip, encoder, seed.
     #[getter]
     fn labels<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         describe_labels(py, &self.labels)
@@ -317,7 +321,7 @@ impl ReceivedCall {
         (min.as_bps(), start.as_bps(), max.as_bps())
     }
 
-    /// What names the call in tables: number, controller, trace, seed.
+    /// What names the call in tables: number, controller, trace, clip, encoder, seed.
     #[getter]
     fn labels<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         describe_labels(py, &self.labels)
@@ -370,6 +374,16 @@ impl ReceivedCall {
     }
 }
 
+/// The codecs of real calls, by name: why this build cannot code them, or `None` where it can.
+#[pyfunction]
+pub fn codecs(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+    let dict = PyDict::new(py);
+    for codec in Codec::ALL {
+        dict.set_item(codec.name(), codec.check().err().map(|error| error.to_string()))?;
+    }
+    Ok(dict)
+}
+
 /// Write the first pictures of the generated scene as a Y4M file; all of them, so that it can be played in a loop without
 /// a cut, unless told how many.
 #[pyfunction]
@@ -420,6 +434,7 @@ pub(crate) fn describe_labels<'py>(py: Python<'py>, labels: &CallLabels) -> PyRe
     dict.set_item("controller", &*labels.controller)?;
     dict.set_item("trace", &*labels.trace)?;
     dict.set_item("clip", &*labels.clip)?;
+    dict.set_item("encoder", &*labels.encoder)?;
     dict.set_item("seed", labels.seed)?;
     Ok(dict)
 }

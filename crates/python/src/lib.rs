@@ -25,7 +25,7 @@ mod _core {
     use super::batch::CallBatch;
     #[cfg(feature = "calls")]
     #[pymodule_export]
-    use super::call::{RealCall, ReceivedCall, RelayCall, open_call_folder, write_scene};
+    use super::call::{RealCall, ReceivedCall, RelayCall, codecs, open_call_folder, write_scene};
     #[cfg(feature = "encoders")]
     #[pymodule_export]
     use super::codec::{EncoderModel, OpenH264Stream, picture_quality, profile_mean_size};

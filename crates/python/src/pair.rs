@@ -2,7 +2,7 @@
 
 use crate::call::{Seen, describe, describe_labels, describe_progress, generated, seen_row, write};
 use crate::error::{call_error, sim_error};
-use legato_endpoint::{CallSetup, Camera, Datagram, PairCall, PairSetup, PictureSource};
+use legato_endpoint::{CallSetup, Camera, Codec, Datagram, PairCall, PairSetup, PictureSource};
 use legato_sim::{LiveCall, LiveLink, LiveReceiver, LiveVideo, Plan};
 use legato_trace::CallLabels;
 use legato_units::TimeDelta;
@@ -41,12 +41,12 @@ impl OwnCall {
                 Some(path) => PictureSource::Y4m(path),
                 None => generated(width, height, fps)?,
             };
-            let (camera, encoder) = Camera::open(&source).map_err(call_error)?;
+            let (camera, encoder) = Camera::open(&source, Codec::H264).map_err(call_error)?;
             let video = LiveVideo {
                 content: camera.content(),
                 encoder,
                 clip: camera.label().to_owned(),
-                encoder_name: "openh264 (real)".to_owned(),
+                encoder_name: Codec::H264.encoder_label().to_owned(),
             };
             let loaded = Plan::parse(plan_json).and_then(|plan| plan.load()).map_err(sim_error)?;
             let (live, receiver) = loaded.live_pair::<Datagram>(session, video).map_err(sim_error)?;

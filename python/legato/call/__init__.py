@@ -30,15 +30,20 @@ PEERS = ("chromium", "chromium-chromium", "legato")
 DIRECTIONS = ("send", "receive")
 """Who sends the video in a call of ours: we, or the other end."""
 
+CODECS = ("h264", "vp8")
+"""How it is coded. We code VP8 where the native module was built with libvpx; our receiving end decodes H.264 alone."""
+
 
 @dataclass(frozen=True)
 class Pictures:
-    """What is sent: a Y4M file, or a generated scene of this size and rate."""
+    """What is sent: a Y4M file, or a generated scene of this size and rate; and how it is coded, one of
+    :data:`CODECS`."""
 
     clip: Path | None = None
     width: int = 1280
     height: int = 720
     fps: int = 30
+    codec: str = "h264"
 
 
 def make(
@@ -74,6 +79,7 @@ def make(
         raise CallError(f"direction {direction}: one of {', '.join(DIRECTIONS)} is needed")
     if peers == "legato" and direction != "send":
         raise CallError("direction receive: with peers legato both ends are ours, and one of them receives anyway")
+    _check_codec(pictures.codec, peers, direction)
     started = time.monotonic()
     alone = peers == "legato"
     receive = peers == "chromium" and direction == "receive"
@@ -97,6 +103,19 @@ def make(
     return Run(folder, calls, called_s, time.monotonic() - started)
 
 
+def _check_codec(codec: str, peers: str, direction: str) -> None:
+    from legato import _core
+
+    if codec not in CODECS:
+        raise CallError(f"codec {codec}: one of {', '.join(CODECS)} is needed")
+    if peers == "legato" and codec != "h264":
+        raise CallError(f"codec {codec}: with peers legato it is h264, which our receiving end decodes")
+    we_code = peers == "chromium" and direction == "send"
+    why_not = _core.codecs()[codec] if we_code else None
+    if why_not:
+        raise CallError(why_not, hint="apt install libvpx-dev pkg-config, and build Legato again; or --codec h264")
+
+
 def _make_one(
     chromium: Browser,
     plan: Plan,
@@ -114,7 +133,7 @@ def _make_one(
     from legato.call.processor import Processor
 
     clip = None if pictures.clip is None else str(pictures.clip)
-    size = {"width": pictures.width, "height": pictures.height, "fps": pictures.fps}
+    size = {"width": pictures.width, "height": pictures.height, "fps": pictures.fps, "codec": pictures.codec}
     call = _core.RealCall(plan.to_json(), number, str(folder), clip=clip, **size)
     peer = Peer(chromium)
     log = BrowserLog()

@@ -140,9 +140,10 @@ class Peer:
         """The answer to an offer."""
         return self._ask("offer => window.legato.answer(offer)", offer)
 
-    def offer(self, width: int, height: int, fps: int) -> str:
-        """An offer to send what the camera sees."""
-        return self._ask("([width, height, fps]) => window.legato.offer(width, height, fps)", [width, height, fps])
+    def offer(self, width: int, height: int, fps: int, codec: str = "h264") -> str:
+        """An offer to send what the camera sees, in one codec of :data:`legato.call.CODECS`."""
+        asked = "([width, height, fps, codec]) => window.legato.offer(width, height, fps, codec)"
+        return self._ask(asked, [width, height, fps, codec])
 
     def answered(self, answer: str, most_bps: int) -> None:
         """The answer to that offer, and the most that may be sent."""

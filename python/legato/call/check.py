@@ -32,7 +32,7 @@ class Finding:
 def findings(*, browser_needed: bool = True) -> list[Finding]:
     """Everything a call needs, in the order it is needed; one between two ends of ours needs no browser."""
     others = [_playwright(), *_browser()] if browser_needed else []
-    return [_native(), *others, _loopback(), *_encoder(), _timers(), _realtime(), _processors()]
+    return [_native(), *others, _loopback(), *_encoder(), *_vp8(), _timers(), _realtime(), _processors()]
 
 
 def _native() -> Finding:
@@ -101,6 +101,17 @@ def _encoder() -> list[Finding]:
     found = f"{median_ms:.0f} ms a picture of {width}x{height}, decoded again"
     remedy = "build with nasm installed, which makes OpenH264 twice as quick, or send a smaller --size"
     return [Finding("encoder", median_ms < _FINE_CODING_MS, found, remedy)]
+
+
+def _vp8() -> list[Finding]:
+    """Whether this build codes it; every one codes H.264."""
+    from legato import _core
+
+    if not hasattr(_core, "codecs"):
+        return []
+    why_not = _core.codecs()["vp8"]
+    remedy = "not needed for --codec h264; else apt install libvpx-dev pkg-config, and build again"
+    return [Finding("codes VP8", why_not is None, why_not or "by libvpx, built in", remedy)]
 
 
 def _timers() -> Finding:

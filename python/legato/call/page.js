@@ -32,8 +32,8 @@ window.legato = {
     return this.gathered();
   },
 
-  // An offer to send what the camera sees, in H.264.
-  async offer(width, height, fps) {
+  // An offer to send what the camera sees, in "h264" or "vp8".
+  async offer(width, height, fps, codec) {
     const connection = new RTCPeerConnection();
     this.connection = connection;
     const exact = (value) => ({ exact: value });
@@ -41,9 +41,12 @@ window.legato = {
     const stream = await navigator.mediaDevices.getUserMedia({ video });
     const transceiver = connection.addTransceiver(stream.getVideoTracks()[0], { direction: "sendonly" });
     const codecs = RTCRtpSender.getCapabilities("video").codecs;
-    const wanted = codecs.filter(({ mimeType, sdpFmtpLine }) =>
-      mimeType === "video/rtx" ||
-      (mimeType === "video/H264" && sdpFmtpLine.includes("packetization-mode=1") && sdpFmtpLine.includes("42e01f")));
+    const isWanted = {
+      h264: ({ mimeType, sdpFmtpLine }) =>
+        mimeType === "video/H264" && sdpFmtpLine.includes("packetization-mode=1") && sdpFmtpLine.includes("42e01f"),
+      vp8: ({ mimeType }) => mimeType === "video/VP8",
+    };
+    const wanted = codecs.filter((one) => one.mimeType === "video/rtx" || isWanted[codec](one));
     transceiver.setCodecPreferences(wanted);
     await connection.setLocalDescription(await connection.createOffer());
     return this.gathered();

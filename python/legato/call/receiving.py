@@ -3,7 +3,7 @@
 The controller's target goes back as REMB, which the browser takes for a cap on what its own rate control finds;
 where the scenario has no receiver-side controller, that works alone, on our transport-wide feedback. The browser's
 camera is a file, as in :mod:`legato.call.reference`, and what it says is kept as ``RUN/outbound``. Our end decodes
-what comes; what it saw is kept as ``RUN/shown``.
+H.264; what it saw is kept as ``RUN/shown``.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ def make_one(
     processor = Processor()
     call = None
     try:
-        offer = sender.offer(camera.width, camera.height, camera.fps)
-        names = {"clip": camera.label, "encoder": "chromium's", "width": camera.width}
+        offer = sender.offer(camera.width, camera.height, camera.fps, camera.codec)
+        names = {"clip": camera.label, "encoder": camera.encoder, "width": camera.width}
         call = _core.ReceivedCall(plan.to_json(), number, str(folder), offer, **names)
         realtime = priority.raised()
         least, first, most = call.limits_bps

@@ -1,10 +1,9 @@
 """Calls of one Chromium with another over a scenario's link: what our own controllers are held against.
 
 The sending browser's camera is a file, played in a loop: the clip, or the generated scene until it comes again (0.9 GB
-at 1280x720, gone with the browser). It codes H.264 as we
-do, within the scenario's limits, steered by its own rate control. The native module is the network between the two
-and sees packets from outside; what the sending browser aims at and does is in its statistics, which are kept beside
-the run folder's own tables as ``RUN/outbound``.
+at 1280x720, gone with the browser). It codes as we do, H.264 or VP8, within the scenario's limits, steered by its own
+rate control. The native module is the network between the two and sees packets from outside; what the sending browser
+aims at and does is in its statistics, which are kept beside the run folder's own tables as ``RUN/outbound``.
 """
 
 from __future__ import annotations
@@ -39,6 +38,12 @@ class Camera:
     width: int
     height: int
     fps: int
+    codec: str = "h264"
+
+    @property
+    def encoder(self) -> str:
+        """What tables call the browser's encoder."""
+        return f"chromium's {self.codec}"
 
 
 @contextmanager
@@ -60,7 +65,7 @@ def camera(pictures: Pictures, needed: bool) -> Iterator[Camera | None]:
             width, height, fps = picture_format(clip)
             label = clip.stem
         with browser.launched(camera=clip) as chromium:
-            yield Camera(chromium, label, width, height, fps)
+            yield Camera(chromium, label, width, height, fps, pictures.codec)
 
 
 def picture_format(clip: Path) -> tuple[int, int, int]:
@@ -94,7 +99,7 @@ def make_one(
     from legato.call.log import BrowserLog
     from legato.call.processor import Processor
 
-    names = {"clip": camera.label, "controller": CONTROLLER, "encoder": "chromium's"}
+    names = {"clip": camera.label, "controller": CONTROLLER, "encoder": camera.encoder}
     call = _core.RelayCall(plan.to_json(), number, str(folder), **names)
     sender, receiver = Peer(camera.browser), Peer(chromium)
     log = BrowserLog()
@@ -108,7 +113,7 @@ def make_one(
         log.sent(told, call.now_ms())
 
     try:
-        offer = call.pass_offer(sender.offer(camera.width, camera.height, camera.fps))
+        offer = call.pass_offer(sender.offer(camera.width, camera.height, camera.fps, camera.codec))
         least, first, most = call.limits_bps
         answer = call.pass_answer(receiver.answer(offer))
         sender.answered(with_limits(answer, least, first, most), most)
@@ -128,4 +133,6 @@ def with_limits(answer: str, least_bps: int, first_bps: int, most_bps: int) -> s
     """The answer with the scenario's limits as libwebrtc reads them from a codec's parameters."""
     limits = f"x-google-min-bitrate={least_bps // 1000};x-google-start-bitrate={first_bps // 1000}"
     limits += f";x-google-max-bitrate={most_bps // 1000}"
-    return re.sub(r"(?m)^(a=fmtp:\d+ [^\r\n]*packetization-mode[^\r\n]*)", rf"\1;{limits}", answer)
+    limited = re.sub(r"(?m)^(a=fmtp:\d+ [^\r\n]*packetization-mode[^\r\n]*)", rf"\1;{limits}", answer)
+    # VP8 has no parameters of its own.
+    return re.sub(r"(?m)^(a=rtpmap:(\d+) VP8/90000)", rf"\1\r\na=fmtp:\2 {limits}", limited)

@@ -26,6 +26,7 @@ legato call --check
 legato call cellular --controller gcc -o duration_s=30
 legato call cellular --clip talk.y4m --seed 1 --seed 2 --out runs/real
 legato call cellular --clip talk.y4m --peers chromium-chromium
+legato call steady --codec vp8
 legato call steady --controller ukf --direction receive
 legato call steady --controller gcc --peers legato
 ```
@@ -53,6 +54,7 @@ def call(
     ] = None,
     size: Annotated[str, typer.Option(help="Of the generated scene.", metavar="WxH")] = "1280x720",
     fps: Annotated[int, typer.Option(help="Of the generated scene.", min=1, max=60)] = 30,
+    codec: Annotated[str, typer.Option(help="h264, or vp8 where libvpx was there when Legato was built.")] = "h264",
     peers: Annotated[
         str,
         typer.Option(
@@ -91,7 +93,7 @@ def call(
             controllers=controller or [],
             traces=traces or [],
             seeds=seed or 1,
-            pictures=Pictures(clip=clip, width=width, height=height, fps=fps),
+            pictures=Pictures(clip=clip, width=width, height=height, fps=fps, codec=codec),
             peers=peers,
             direction=direction,
             log=log,

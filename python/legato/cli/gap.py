@@ -43,6 +43,7 @@ def gap(
     ] = None,
     size: Annotated[str, typer.Option(help="Of the generated scene.", metavar="WxH")] = "1280x720",
     fps: Annotated[int, typer.Option(help="Of the generated scene.", min=1, max=60)] = 30,
+    codec: Annotated[str, typer.Option(help="h264, or vp8 where libvpx was there when Legato was built.")] = "h264",
     out: Annotated[
         Path | None, typer.Option(help="The folder. [default: the next free of runs/NAME-gap, runs/NAME-gap-2, ...]")
     ] = None,
@@ -61,7 +62,7 @@ def gap(
         "repeats": repeats,
         "options": overrides.parse(option or []),
         "controllers": controllers,
-        "pictures": Pictures(clip=clip, width=width, height=height, fps=fps),
+        "pictures": Pictures(clip=clip, width=width, height=height, fps=fps, codec=codec),
         "resume": resume,
     }
     with terminal.watch("call") as watch:

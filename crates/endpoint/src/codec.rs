@@ -1,0 +1,75 @@
+//! How pictures are coded in a call: one codec a call, chosen when it is set up and the only one in the offer.
+
+use crate::error::Error;
+use std::str::FromStr;
+
+/// A codec that a call can be made with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Codec {
+    /// By OpenH264, which every build has.
+    #[default]
+    H264,
+    /// By libvpx, where the build found it.
+    Vp8,
+}
+
+impl Codec {
+    /// All of them.
+    pub const ALL: [Self; 2] = [Self::H264, Self::Vp8];
+
+    /// What options call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::H264 => "h264",
+            Self::Vp8 => "vp8",
+        }
+    }
+
+    /// What session descriptions call it.
+    pub fn rtp_name(self) -> &'static str {
+        match self {
+            Self::H264 => "H264",
+            Self::Vp8 => "VP8",
+        }
+    }
+
+    /// What tables call the encoder of a real call.
+    pub fn encoder_label(self) -> &'static str {
+        match self {
+            Self::H264 => "openh264 (real)",
+            Self::Vp8 => "libvpx vp8 (real)",
+        }
+    }
+
+    /// Whether this build codes it; else why not.
+    pub fn check(self) -> Result<(), Error> {
+        match self {
+            Self::H264 => Ok(()),
+            Self::Vp8 => legato_vpx::check().map_err(|error| Error::Encoder(error.to_string())),
+        }
+    }
+}
+
+impl FromStr for Codec {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self, Error> {
+        Self::ALL.into_iter().find(|codec| codec.name() == name).ok_or_else(|| {
+            let names = Self::ALL.map(Self::name).join(", ");
+            Error::Encoder(format!("codec {name}: one of {names} is needed"))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codecs_are_found_by_name() {
+        assert_eq!("vp8".parse(), Ok(Codec::Vp8));
+        assert_eq!(Codec::default().name(), "h264");
+        let refused = "av1".parse::<Codec>().unwrap_err().to_string();
+        assert_eq!(refused, "codec av1: one of h264, vp8 is needed");
+    }
+}

@@ -1,0 +1,49 @@
+//! libvpx for real calls: VP8 at a live bitrate ([`Live`]), coded as libwebrtc has it coded, but on one thread, without
+//! leaving pictures out and without denoising; and decoded on its own ([`Playback`]).
+//!
+//! libvpx is a system's library that need not be there. It is looked for when this crate is built; where it is
+//! missing, [`check`] says so, and nothing can be opened.
+//!
+//! Missing: VP9, temporal layers, other resolutions than the one a stream was opened with.
+//!
+//! ```
+//! use legato_vpx::{Live, Settings, check};
+//! if check().is_ok() {
+//!     let settings = Settings { width: 64, height: 48, frame_rate: 30.0 };
+//!     let mut live = Live::new(settings, 100_000).unwrap();
+//!     let grey = vec![128; 64 * 48 * 3 / 2];
+//!     assert!(live.encode(&grey, 30.0, 100_000, false).unwrap().keyframe);
+//!     assert!(!live.encode(&grey, 30.0, 100_000, false).unwrap().keyframe);
+//! }
+//! ```
+
+mod live;
+#[cfg(not(libvpx))]
+mod missing;
+mod playback;
+#[cfg(libvpx)]
+mod raw;
+
+pub use live::{Live, LiveFrame, Settings};
+pub use playback::{DecodedLuma, Playback};
+
+#[cfg(not(libvpx))]
+use missing as raw;
+
+use std::fmt;
+
+/// Whether this build codes VP8; else why not.
+pub fn check() -> Result<(), Error> {
+    raw::check()
+}
+
+/// Why libvpx could not do it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Error(String);
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+impl std::error::Error for Error {}

@@ -1,0 +1,40 @@
+//! What stands in for libvpx where it was missing when this crate was built: an encoder and a decoder that cannot be
+//! opened.
+
+use crate::{DecodedLuma, Error, LiveFrame, Settings};
+
+pub(crate) struct Encoder;
+
+pub(crate) struct Decoder;
+
+pub(crate) fn check() -> Result<(), Error> {
+    Err(missing())
+}
+
+fn missing() -> Error {
+    Error("this build has no VP8: libvpx's headers (libvpx-dev) were missing when it was built".to_owned())
+}
+
+impl Encoder {
+    pub(crate) fn new(_: Settings, _: u32, _: u32, _: u32) -> Result<Self, Error> {
+        check().map(|()| Self)
+    }
+
+    pub(crate) fn set_bitrate(&mut self, _: u32) -> Result<(), Error> {
+        Err(missing())
+    }
+
+    pub(crate) fn encode(&mut self, _: &[u8], _: i64, _: u32, _: bool) -> Result<LiveFrame, Error> {
+        Err(missing())
+    }
+}
+
+impl Decoder {
+    pub(crate) fn new() -> Result<Self, Error> {
+        check().map(|()| Self)
+    }
+
+    pub(crate) fn decode(&mut self, _: &[u8]) -> Result<Option<DecodedLuma>, Error> {
+        Err(missing())
+    }
+}

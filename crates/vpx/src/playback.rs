@@ -1,0 +1,31 @@
+//! A decoder on its own: what another has coded, as every decoder shows it.
+
+use crate::{Error, raw};
+
+/// A stream being decoded, in decoding order.
+pub struct Playback {
+    decoder: raw::Decoder,
+}
+
+/// The luma plane of a decoded picture.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DecodedLuma {
+    /// Columns.
+    pub width: usize,
+    /// Rows.
+    pub height: usize,
+    /// Row by row, `width` x `height`.
+    pub samples: Vec<u8>,
+}
+
+impl Playback {
+    /// A decoder that has seen nothing.
+    pub fn new() -> Result<Self, Error> {
+        Ok(Self { decoder: raw::Decoder::new()? })
+    }
+
+    /// Decode one frame; `None`: nothing is to be shown of it.
+    pub fn decode(&mut self, frame: &[u8]) -> Result<Option<DecodedLuma>, Error> {
+        self.decoder.decode(frame)
+    }
+}
