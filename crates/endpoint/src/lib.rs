@@ -36,6 +36,7 @@ mod relay;
 mod rtcp_bytes;
 mod sdp;
 mod stamp;
+mod steering;
 mod viewed;
 mod viewer;
 mod vp8_payload;

@@ -1,10 +1,8 @@
 //! The other direction: a browser sends to us, and a receiver-side controller's target goes back as REMB.
 //!
-//! The controller is the simulator's object, told of packets and frames as `call::Receiver` tells it, and its target is
-//! sent as often: at once when it falls by 3 %, else each 200 ms. What else a receiver says is str0m's: transport-wide
-//! feedback each 50 ms, NACK, receiver reports. So a browser's own rate control works, and REMB is a cap on it;
-//! without a controller it works alone. H.264 is put together, decoded and shown (`viewer.rs`); key frames are asked
-//! for by the rules of `call::Receiver`.
+//! What else a receiver says is str0m's: transport-wide feedback each 50 ms, NACK, receiver reports. So a browser's own
+//! rate control works, and REMB is a cap on it; without a controller (`steering.rs`) it works alone. H.264 is put
+//! together, decoded and shown (`viewer.rs`); key frames are asked for by the rules of `call::Receiver`.
 //!
 //! Missing: VP8 is received and not decoded. RFC 8888 feedback: str0m has none.
 
@@ -18,6 +16,7 @@ use crate::link::{Datagram, Ends, Link};
 use crate::listener::Listener;
 use crate::mail::{Mail, Media};
 use crate::offered::OfferedVideo;
+use crate::steering::Steering;
 use crate::viewer::{SeenPicture, Viewer};
 use legato_control::{Event as ControllerEvent, PacketKind, RateController, ReceivedPacket};
 use legato_media::packetizer::IP_UDP_BYTES;
@@ -94,9 +93,7 @@ impl ReceivingCall {
                 video,
                 nack,
                 stream: None,
-                transport_seq: None,
-                controller,
-                last_remb: None,
+                steering: Steering::by(controller),
                 due: Timestamp::ZERO,
                 report: CallReport::default(),
             };
@@ -163,10 +160,7 @@ struct ReceivingEnd {
     nack: bool,
     /// The video's.
     stream: Option<Ssrc>,
-    /// Transport-wide number of the newest packet, unwrapped.
-    transport_seq: Option<u64>,
-    controller: Option<Box<dyn RateController>>,
-    last_remb: Option<(DataRate, Timestamp)>,
+    steering: Steering,
     /// When the connection is due next.
     due: Timestamp,
     report: CallReport,
@@ -176,8 +170,6 @@ struct ReceivingEnd {
 const MAX_EXTENSION_ID: u8 = 14;
 /// The connection tells the round-trip time so often, as the reports that it is measured by come.
 const STATISTICS_INTERVAL: Duration = Duration::from_secs(1);
-/// As of `call::Receiver`: at once on a fall of 3 %, else each so often.
-const REMB_INTERVAL: TimeDelta = TimeDelta::from_millis(200);
 
 impl ReceivingEnd {
     fn run(mut self, inbox: &Receiver<Mail>) -> Result<Outcome, Error> {
@@ -193,7 +185,7 @@ impl ReceivingEnd {
                 Ok(Mail::Datagram { bytes, peer, media, .. }) => self.receive(&bytes, peer, media)?,
                 Ok(Mail::Decoded(decoded)) => self.viewer.decoded(self.listener.now(), decoded),
                 // What the browser aims at is of interest where nobody else decides.
-                Ok(Mail::Target(_)) if self.controller.is_some() => {}
+                Ok(Mail::Target(_)) if self.steering.decides() => {}
                 Ok(mail) => {
                     let begun = self.listener.has_begun();
                     let before = self.listener.clock();
@@ -218,28 +210,32 @@ impl ReceivingEnd {
         Ok(Outcome { seen, ..self.listener.finish(self.link, self.report) })
     }
 
-    /// Show what is due, ask for key frames, and tell the controller of frames.
+    /// Show what is due, tell the controller of frames, and ask the other end for what is wanted of it.
     fn look_on(&mut self, now: Timestamp) {
         self.viewer.show(now);
         self.listener.shown_frames(self.viewer.shown());
         while let Some(report) = self.viewer.next_report() {
             self.tell(now, &ControllerEvent::FrameReport(report));
         }
+        let Some(ssrc) = self.stream else { return };
+        let target = self.steering.due_target(now);
+        target.into_iter().for_each(|target| self.listener.aim(target));
         // What is not decoded would be asked for for ever.
-        let decoded = self.stream.is_some() && !self.video.h264.is_empty();
-        if decoded && self.viewer.asks_for_keyframe(now) {
-            let mut api = self.rtc.direct_api();
-            if let Some(stream) = self.stream.and_then(|ssrc| api.stream_rx(&ssrc)) {
+        let keyframe = !self.video.h264.is_empty() && self.viewer.asks_for_keyframe(now);
+        let mut api = self.rtc.direct_api();
+        if let Some(stream) = api.stream_rx(&ssrc).filter(|_| keyframe || target.is_some()) {
+            target.into_iter().for_each(|target| stream.request_remb(Bitrate::bps(target.as_bps())));
+            if keyframe {
                 stream.request_keyframe(KeyframeRequestKind::Pli);
-                // It leaves with the next tick.
-                self.due = now;
             }
+            // It leaves with the next tick.
+            self.due = now;
         }
     }
 
     /// The controller's; before media there is nothing to decide.
     fn deadline(&self) -> Option<Timestamp> {
-        self.controller.as_ref().filter(|_| self.listener.has_begun())?.next_deadline()
+        self.steering.deadline().filter(|_| self.listener.has_begun())
     }
 
     fn tick(&mut self, now: Timestamp) -> Result<(), Error> {
@@ -321,20 +317,10 @@ impl ReceivingEnd {
         };
         let since = |at: Instant| PeerTimestamp::from_nanos(self.listener.clock().at(at).as_nanos());
         let departure = extensions.abs_send_time.map(since);
-        let transport_seq = extensions.transport_cc.map_or(media.transport_seq, |seq| self.unwrap(seq));
+        let transport_seq = extensions.transport_cc.map_or(media.transport_seq, |seq| self.steering.unwrap_seq(seq));
         let (ssrc, size) = (*header.ssrc, DataSize::from_bytes(u64::from(media.size_bytes)));
         let received = ReceivedPacket { transport_seq, ssrc, size, kind, departure, ce: false };
         self.tell(self.listener.now(), &ControllerEvent::PacketReceived(received));
-    }
-
-    /// A transport-wide number among those that came.
-    fn unwrap(&mut self, seq: u16) -> u64 {
-        let last = self.transport_seq.unwrap_or(u64::from(seq));
-        let step = i64::from(seq.wrapping_sub(last as u16).cast_signed());
-        // One of before the first is one of the round before: numbers begin at zero.
-        let unwrapped = last.checked_add_signed(step).unwrap_or(u64::from(seq));
-        self.transport_seq = Some(last.max(unwrapped));
-        unwrapped
     }
 
     fn is_video(&self, header: &RtpHeader) -> bool {
@@ -360,7 +346,6 @@ impl ReceivingEnd {
             let repeated = came.repeated;
             self.viewer.take(now, &VideoPacket { seq, timestamp, marker, repeated, psnr_db, payload });
         }
-        self.send_remb(now, header.ssrc);
     }
 
     fn note_request(&mut self, rtcp: &Rtcp) {
@@ -379,29 +364,7 @@ impl ReceivingEnd {
     }
 
     fn tell(&mut self, now: Timestamp, event: &ControllerEvent) {
-        let Some(controller) = &mut self.controller else { return };
-        controller.on_event(now, event);
-        let recorder = &mut self.listener.recorder;
-        if recorder.wants_gauges(now) {
-            controller.observe(&mut |name, value| recorder.record(now, &Record::Gauge { name, value }));
-        }
-    }
-
-    fn send_remb(&mut self, now: Timestamp, ssrc: Ssrc) {
-        let Some(controller) = &self.controller else { return };
-        let target = controller.decision().target_bitrate;
-        let send = self
-            .last_remb
-            .is_none_or(|(last, at)| target.as_bps_f64() <= 0.97 * last.as_bps_f64() || at + REMB_INTERVAL <= now);
-        if send {
-            self.last_remb = Some((target, now));
-            self.listener.aim(target);
-            if let Some(stream) = self.rtc.direct_api().stream_rx(&ssrc) {
-                stream.request_remb(Bitrate::bps(target.as_bps()));
-                // It leaves with the next tick.
-                self.due = now;
-            }
-        }
+        self.steering.tell(now, event, &mut self.listener.recorder);
     }
 }
 
