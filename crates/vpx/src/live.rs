@@ -34,7 +34,8 @@ impl Settings {
         Ok(())
     }
 
-    /// libwebrtc's choice for desktops is 6 for the larger ones; 8 takes a fifth less time at 1280x720 for 0.1 dB.
+    /// libwebrtc's choice for desktops is 6 for the larger ones; 8 takes a sixth less time at 1280x720, and the PSNR of
+    /// the generated scene is the same to 0.1 dB.
     fn speed(&self) -> u32 {
         if u32::from(self.width) * u32::from(self.height) < 352 * 288 { 4 } else { 8 }
     }
