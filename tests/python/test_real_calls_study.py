@@ -61,7 +61,7 @@ def test_a_study_is_made_of_calls_and_can_be_gone_on_with(tmp_path: Path):
         ("Wi-Fi", "ukf"),
         ("Wi-Fi", "r3net"),
     ]
-    assert all(call.figures["receiver_rate_kbps"] > 20 for call in done.calls)
+    assert all(call.values["receiver_rate_kbps"] > 20 for call in done.calls)
     page = real_calls_page.write(done, out / "reproduction.html")
     assert "SSIM of what was viewed" in page.read_text(encoding="utf-8")
     assert json.loads((out / "reproduction.json").read_text(encoding="utf-8"))["real"]

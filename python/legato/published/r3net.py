@@ -275,10 +275,10 @@ def mean(values: Sequence[tuple[str, float]]) -> Estimate:
     return mean_intervals(totals, counts, resampling_weights(len(names)))[0]
 
 
-def row_of(table: str, name: str, printed: float | None, ours: Estimate, verdict: Word, why: str) -> Row:
+def row_of(table: str, name: str, published: float | None, ours: Estimate, verdict: Word, why: str) -> Row:
     """A line of a table."""
     value = float("nan") if ours.mean is None else ours.mean
-    return Row(table, name, printed, value, ours.low, ours.high, verdict, why)
+    return Row(table, name, published, value, ours.low, ours.high, verdict, why)
 
 
 def one_run(folder: Path) -> dict[str, Any]:

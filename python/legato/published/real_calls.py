@@ -107,10 +107,11 @@ class Call:
     access: str
     controller: str
     recording: str
-    window: int
+    place: int
+    """Of its window among those of the access."""
     valid: bool
     """Its emulated link was in time; figures of others are left out, and of the calls they would be compared with."""
-    figures: Mapping[str, float]
+    values: Mapping[str, float]
 
 
 @dataclass(frozen=True)
@@ -225,7 +226,7 @@ def judge(study: Study, calls: Sequence[Call]) -> list[Row]:
             own = [call for call in here if call.controller == controller and call.valid]
             printed = study.published.get((access, controller), {})
             for figure, (title, _) in FIGURES.items():
-                ours = mean([(call.recording, call.figures[figure]) for call in own])
+                ours = mean([(call.recording, call.values[figure]) for call in own])
                 why = f"{len(own)} calls that count; other links and clips, and rivals of ours by the same names"
                 rows.append(row_of(access, f"{controller}: {title}", printed.get(figure), ours, "not comparable", why))
         for rival in study.rivals:
@@ -237,11 +238,11 @@ def _difference(study: Study, here: Sequence[Call], access: str, rival: str, fig
     """Ours less a rival's over the same window, where both calls count."""
 
     def of(controller: str) -> dict[int, Call]:
-        return {call.window: call for call in here if call.controller == controller and call.valid}
+        return {call.place: call for call in here if call.controller == controller and call.valid}
 
     own, others = of(study.ours), of(rival)
     both = [(call, others[window]) for window, call in own.items() if window in others]
-    ours: Estimate = mean([(call.recording, call.figures[figure] - other.figures[figure]) for call, other in both])
+    ours: Estimate = mean([(call.recording, call.values[figure] - other.values[figure]) for call, other in both])
     title, sign = FIGURES[figure]
     best = ours.high if sign > 0 else ours.low
     best = ours.mean if best is None else best
@@ -262,7 +263,7 @@ def write_json(done: RealReproduction) -> Path:
         "real": True,
         "version": done.version,
         "rows": [asdict(row) for row in done.rows],
-        "calls": [{**asdict(call), "figures": dict(call.figures)} for call in done.calls],
+        "calls": [{**asdict(call), "values": dict(call.values)} for call in done.calls],
     }
     path = done.folder / "reproduction.json"
     partial = path.with_suffix(".partial")
