@@ -34,6 +34,7 @@ FIGURES = (
     ("rendered_fps", "frames shown", "1/s", 1.0, 1),
     ("freezes", "freezes", "", 1.0, 1),
     ("qp_mean", "quantiser", "", 1.0, 1),
+    ("viewed_ssim_db_mean", "viewed SSIM", "dB", 1.0, 2),
 )
 """Column of the summary, what it is called, in which unit, times what, with how many places."""
 
@@ -86,10 +87,14 @@ def measure(
     options: Mapping[str, Any] | None = None,
     controllers: Iterable[str] = (),
     pictures: Pictures | None = None,
+    peers: str = "chromium",
     resume: bool = False,
     on_progress: Callable[[CallProgress], None] | None = None,
 ) -> Gap:
-    """Make a scenario's call ``repeats`` times each way, below ``out``, and write ``out/gap.html``."""
+    """Make a scenario's call ``repeats`` times each way, below ``out``, and write ``out/gap.html``.
+
+    ``pictures`` and ``peers`` as of :func:`legato.real_calls`; between two browsers nothing is ours to compare.
+    """
     import legato
 
     out = Path(out)
@@ -101,6 +106,7 @@ def measure(
         scenario,
         out=out / "called",
         pictures=pictures,
+        peers=peers,
         on_progress=on_progress,
         **how,
     )

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from legato import gap
+from legato import _core, gap
+from legato.call import Pictures
 from run_folders import write_run
 
 
@@ -60,3 +61,25 @@ def test_pairs_that_are_too_far_apart_are_named(tmp_path: Path):
     assert far.misses() == ["receiver rate", "loss"]
     [row] = gap.pair_rows({"steady-gcc": far})
     assert row == ("steady-gcc", "+11.0 %", "+0.0", "+1.10", "receiver rate, loss", "")
+
+
+@pytest.mark.slow
+def test_a_call_between_two_ends_of_ours_is_held_against_its_simulation(tmp_path: Path):
+    if not hasattr(_core, "OwnCall"):
+        pytest.skip("this build makes no real calls: it lacks the feature `calls`")
+    pictures = Pictures(width=320, height=180, fps=15)
+    found = gap.measure(
+        "steady",
+        tmp_path / "gap",
+        repeats=1,
+        options={"duration_s": 6.0},
+        controllers=["fixed@target_bitrate_bps=150000"],
+        pictures=pictures,
+        peers="legato",
+    )
+    figures = {column: (before.mean, after.mean) for column, before, after, _ in found.rows}
+    assert figures["loss_ratio"] == (0.0, 0.0)
+    # Of the packets a quarter of a second of the call is on its way at its end.
+    assert figures["receiver_rate_bps"][1] == pytest.approx(figures["receiver_rate_bps"][0], rel=0.25)
+    assert figures["viewed_ssim_db_mean"][1] > 5
+    assert "viewed SSIM" in (tmp_path / "gap" / "gap.html").read_text(encoding="utf-8")

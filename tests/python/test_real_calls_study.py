@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 
@@ -47,6 +48,19 @@ def test_behind_on_every_link_is_not_met():
     assert rows["RTT, p95 (ms), less ukf's"] == "met"
     wifi = [row.verdict for row in judge(STUDIES["r3net"], calls) if row.table == "Wi-Fi"]
     assert set(wifi) == {"not comparable"}
+
+
+def test_windows_of_the_only_recording_make_an_interval():
+    def of(recordings: list[str]) -> list[Call]:
+        made = [call("ukf", window, 10.0) for window in range(3)]
+        made += [call("r3net", window, 11.0 + window) for window in range(3)]
+        return [dataclasses.replace(one, recording=recordings[one.place]) for one in made]
+
+    name = "SSIM of what was viewed (dB), less ukf's"
+    for recordings in (["a", "a", "a"], ["a", "b", "c"]):
+        rows = {row.name: row for row in judge(STUDIES["r3net"], of(recordings)) if row.table == "3G"}
+        assert rows[name].low is not None
+        assert rows[name].low < rows[name].mean < rows[name].high
 
 
 @pytest.mark.slow

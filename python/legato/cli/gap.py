@@ -21,6 +21,7 @@ Examples:
 legato gap steady --repeats 5
 legato gap cellular --controller gcc -o duration_s=30
 legato gap steady cellular lossy --controller gcc --controller nada --repeats 2
+legato gap steady --controller ukf --peers legato
 ```
 
 Of several scenarios or controllers a row each is printed: called less simulated of rate (10 % is near), 95th
@@ -44,6 +45,9 @@ def gap(
     size: Annotated[str, typer.Option(help="Of the generated scene.", metavar="WxH")] = "1280x720",
     fps: Annotated[int, typer.Option(help="Of the generated scene.", min=1, max=60)] = 30,
     codec: Annotated[str, typer.Option(help="h264, or vp8 where libvpx was there when Legato was built.")] = "h264",
+    peers: Annotated[
+        str, typer.Option(help="chromium: we call it. legato: we call ourselves, without a browser.")
+    ] = "chromium",
     out: Annotated[
         Path | None, typer.Option(help="The folder. [default: the next free of runs/NAME-gap, runs/NAME-gap-2, ...]")
     ] = None,
@@ -54,6 +58,8 @@ def gap(
     from legato.call import Pictures
 
     width, height = picture_size(size)
+    if peers not in ("chromium", "legato"):
+        raise typer.BadParameter(f"--peers {peers}: chromium or legato is needed")
     controllers = controller or []
     alone = len(scenarios) == 1 and len(controllers) < 2
     name = Path(scenarios[0]).stem if len(scenarios) == 1 else "pairs"
@@ -63,6 +69,7 @@ def gap(
         "options": overrides.parse(option or []),
         "controllers": controllers,
         "pictures": Pictures(clip=clip, width=width, height=height, fps=fps, codec=codec),
+        "peers": peers,
         "resume": resume,
     }
     with terminal.watch("call") as watch:

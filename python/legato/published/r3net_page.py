@@ -43,7 +43,9 @@ def interval(row: Row) -> str:
 
 def number(value: float | None) -> str:
     """Three digits, and a minus that is one."""
-    return "–" if value is None or value != value else f"{value:.3g}".replace("-", "−")
+    if value is None or value != value:
+        return "–"
+    return (f"{value:.0f}" if abs(value) >= 1_000 else f"{value:.3g}").replace("-", "−")
 
 
 def table(title: str, rows: Sequence[Row]) -> str:

@@ -226,7 +226,7 @@ def judge(study: Study, calls: Sequence[Call]) -> list[Row]:
             own = [call for call in here if call.controller == controller and call.valid]
             printed = study.published.get((access, controller), {})
             for figure, (title, _) in FIGURES.items():
-                ours = mean([(call.recording, call.values[figure]) for call in own])
+                ours = mean(list(zip(_clusters(own), (call.values[figure] for call in own), strict=True)))
                 why = f"{len(own)} calls that count; other links and clips, and rivals of ours by the same names"
                 rows.append(row_of(access, f"{controller}: {title}", printed.get(figure), ours, "not comparable", why))
         for rival in study.rivals:
@@ -242,7 +242,8 @@ def _difference(study: Study, here: Sequence[Call], access: str, rival: str, fig
 
     own, others = of(study.ours), of(rival)
     both = [(call, others[window]) for window, call in own.items() if window in others]
-    ours: Estimate = mean([(call.recording, call.values[figure] - other.values[figure]) for call, other in both])
+    less = [call.values[figure] - other.values[figure] for call, other in both]
+    ours: Estimate = mean(list(zip(_clusters([call for call, _ in both]), less, strict=True)))
     title, sign = FIGURES[figure]
     best = ours.high if sign > 0 else ours.low
     best = ours.mean if best is None else best
@@ -253,6 +254,13 @@ def _difference(study: Study, here: Sequence[Call], access: str, rival: str, fig
         printed = published[access, study.ours][figure] - published[access, rival][figure]
     why = f"{len(both)} pairs of calls; met where ours is not behind: the interval does not lie on the worse side"
     return row_of(access, f"{title}, less {rival}'s", printed, ours, verdict, why)
+
+
+def _clusters(calls: Sequence[Call]) -> list[str]:
+    """What each call is resampled with: windows of one recording are alike, but where there is only one they are all
+    there is, and an interval over them says less."""
+    recordings = {call.recording for call in calls}
+    return [call.recording if len(recordings) > 1 else f"{call.recording} {call.place}" for call in calls]
 
 
 def write_json(done: RealReproduction) -> Path:

@@ -24,7 +24,8 @@ def write(done: RealReproduction, path: Path) -> Path:
         f"<p>{escape(study.ours)} and {escape(', '.join(study.rivals))} over the same windows of recorded links, "
         f"H.264 of {PICTURES.width}x{PICTURES.height} through WebRTC on real sockets, both ends ours; Legato "
         f"{escape(done.version)}. {len(done.calls)} calls were made, {counted} of them count: the emulated link of the "
-        "others was more than 2 ms late. Means over calls with 95 % bootstrap intervals over recordings. "
+        "others was more than 2 ms late. Means over calls with 95 % bootstrap intervals over recordings, "
+        f"or over windows of the only one. "
         f"{escape(study.note)}</p>"
         + "".join(table(title, [row for row in done.rows if row.table == name]) for name, title in done.titles.items())
         + "</body></html>\n"
