@@ -4,12 +4,12 @@
 use crate::error::{call_error, sim_error};
 use legato_control::RateLimits;
 use legato_endpoint::{
-    Call, CallReport, CallSetup, Camera, Codec, Datagram, PictureSource, Progress, ReceivingCall, ReceivingSetup,
-    Relay, RelaySetup, SeenPicture, ShownFrame, scene_period, write_y4m,
+    Call, CallReport, CallSetup, Camera, Codec, Datagram, Error as EndpointError, Finished, PictureSource, Progress,
+    ReceivingCall, ReceivingSetup, Relay, RelaySetup, SeenPicture, ShownFrame, scene_period, write_y4m,
 };
 use legato_media::FrameRate;
 use legato_sim::{LiveCall, LiveLink, LiveReceiver, LiveVideo, Plan, open_live_folder, write_live};
-use legato_trace::{CallLabels, Recorder, Summary};
+use legato_trace::CallLabels;
 use legato_units::{DataRate, TimeDelta, Timestamp};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -33,7 +33,7 @@ type Shown = (u32, Option<f64>, f64);
 /// of the call's time; how long it took to decode in ms, columns, rows, and the number in it.
 pub(crate) type Seen = (u32, f64, Option<f64>, f64, Option<f64>, Option<u16>, Option<u16>, Option<u32>);
 
-pub(crate) fn seen_row(picture: &SeenPicture) -> Seen {
+fn seen_row(picture: &SeenPicture) -> Seen {
     let (at, image) = (Timestamp::as_millis_f64, picture.image.as_ref());
     (
         picture.rtp_timestamp,
@@ -81,17 +81,7 @@ impl RealCall {
     ) -> PyResult<Self> {
         py.detach(|| {
             let codec: Codec = codec.parse().map_err(call_error)?;
-            let source = match clip {
-                Some(path) => PictureSource::Y4m(path),
-                None => generated(width, height, fps)?,
-            };
-            let (camera, encoder) = Camera::open(&source, codec).map_err(call_error)?;
-            let video = LiveVideo {
-                content: camera.content(),
-                encoder,
-                clip: camera.label().to_owned(),
-                encoder_name: codec.encoder_label().to_owned(),
-            };
+            let (camera, video) = filmed(clip, (width, height), fps, codec)?;
             let loaded = Plan::parse(plan_json).and_then(|plan| plan.load()).map_err(sim_error)?;
             let live: LiveCall<Datagram> = loaded.live(session, video).map_err(sim_error)?;
             let LiveCall { sender, turns, link } = live;
@@ -360,11 +350,7 @@ impl ReceivedCall {
     /// came.
     fn finish<'py>(&mut self, py: Python<'py>) -> PyResult<(Bound<'py, PyDict>, Vec<Seen>)> {
         let call = self.call.take().ok_or_else(|| call_error("the call was finished before"))?;
-        let (report, seen) = py.detach(|| {
-            let (finished, seen) = call.finish().map_err(call_error)?;
-            Ok::<_, PyErr>((write(&self.folder, &self.labels, finished)?, seen))
-        })?;
-        Ok((describe(py, &report)?, seen.iter().map(seen_row).collect()))
+        finish_seen(py, &self.folder, &self.labels, || call.finish())
     }
 }
 
@@ -400,7 +386,38 @@ pub fn write_scene(
     py.detach(|| write_y4m(&generated(width, height, fps)?, frames, &path).map_err(call_error))
 }
 
-pub(crate) fn generated(width: u16, height: u16, fps: u32) -> PyResult<PictureSource> {
+/// The camera of a call whose pictures are ours, and what its sender is told of them.
+pub(crate) fn filmed(
+    clip: Option<PathBuf>,
+    (width, height): (u16, u16),
+    fps: u32,
+    codec: Codec,
+) -> PyResult<(Camera, LiveVideo)> {
+    let source = match clip {
+        Some(path) => PictureSource::Y4m(path),
+        None => generated(width, height, fps)?,
+    };
+    let (camera, encoder) = Camera::open(&source, codec).map_err(call_error)?;
+    let (content, clip) = (camera.content(), camera.label().to_owned());
+    let video = LiveVideo { content, encoder, clip, encoder_name: codec.encoder_label().to_owned() };
+    Ok((camera, video))
+}
+
+/// Finish a call whose pictures came to an end of ours, write it, and tell of the machine and of each picture.
+pub(crate) fn finish_seen<'py>(
+    py: Python<'py>,
+    folder: &Path,
+    labels: &CallLabels,
+    finish: impl FnOnce() -> Result<(Finished, Vec<SeenPicture>), EndpointError> + Send,
+) -> PyResult<(Bound<'py, PyDict>, Vec<Seen>)> {
+    let (report, seen) = py.detach(|| {
+        let (finished, seen) = finish().map_err(call_error)?;
+        Ok::<_, PyErr>((write(folder, labels, finished)?, seen))
+    })?;
+    Ok((describe(py, &report)?, seen.iter().map(seen_row).collect()))
+}
+
+fn generated(width: u16, height: u16, fps: u32) -> PyResult<PictureSource> {
     let refused = || call_error(format!("fps = {fps}: outside 1 to 60"));
     let frame_rate = FrameRate::new(fps, 1).filter(|_| fps <= 60).ok_or_else(refused)?;
     Ok(PictureSource::Generated { width, height, frame_rate })
@@ -418,11 +435,7 @@ fn shown_frames(shown_ms: Vec<Shown>) -> Vec<ShownFrame> {
         .collect()
 }
 
-pub(crate) fn write(
-    folder: &Path,
-    labels: &CallLabels,
-    finished: (Summary, Recorder, CallReport),
-) -> PyResult<CallReport> {
+fn write(folder: &Path, labels: &CallLabels, finished: Finished) -> PyResult<CallReport> {
     let (summary, recorder, report) = finished;
     write_live(folder, labels.clone(), summary, &recorder).map_err(sim_error)?;
     Ok(report)
@@ -451,7 +464,7 @@ pub(crate) fn describe_progress(py: Python<'_>, progress: Progress) -> PyResult<
     Ok(dict)
 }
 
-pub(crate) fn describe<'py>(py: Python<'py>, report: &CallReport) -> PyResult<Bound<'py, PyDict>> {
+fn describe<'py>(py: Python<'py>, report: &CallReport) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
     let lateness = &report.lateness;
     dict.set_item("valid", lateness.valid() && report.misnumbered == 0)?;

@@ -1,9 +1,9 @@
 //! A real call between two ends of ours: set up and connected in one go, since nobody else has to answer.
 
-use crate::call::{Seen, describe, describe_labels, describe_progress, generated, seen_row, write};
+use crate::call::{Seen, describe_labels, describe_progress, filmed, finish_seen};
 use crate::error::{call_error, sim_error};
-use legato_endpoint::{CallSetup, Camera, Codec, Datagram, PairCall, PairSetup, PictureSource};
-use legato_sim::{LiveCall, LiveLink, LiveReceiver, LiveVideo, Plan};
+use legato_endpoint::{CallSetup, Codec, Datagram, PairCall, PairSetup};
+use legato_sim::{LiveCall, LiveLink, LiveReceiver, Plan};
 use legato_trace::CallLabels;
 use legato_units::TimeDelta;
 use pyo3::prelude::*;
@@ -37,17 +37,7 @@ impl OwnCall {
         fps: u32,
     ) -> PyResult<Self> {
         py.detach(|| {
-            let source = match clip {
-                Some(path) => PictureSource::Y4m(path),
-                None => generated(width, height, fps)?,
-            };
-            let (camera, encoder) = Camera::open(&source, Codec::H264).map_err(call_error)?;
-            let video = LiveVideo {
-                content: camera.content(),
-                encoder,
-                clip: camera.label().to_owned(),
-                encoder_name: Codec::H264.encoder_label().to_owned(),
-            };
+            let (camera, video) = filmed(clip, (width, height), fps, Codec::H264)?;
             let loaded = Plan::parse(plan_json).and_then(|plan| plan.load()).map_err(sim_error)?;
             let (live, receiver) = loaded.live_pair::<Datagram>(session, video).map_err(sim_error)?;
             let LiveCall { sender, turns, link } = live;
@@ -92,11 +82,7 @@ impl OwnCall {
     /// came.
     fn finish<'py>(&mut self, py: Python<'py>) -> PyResult<(Bound<'py, PyDict>, Vec<Seen>)> {
         let call = self.call.take().ok_or_else(|| call_error("the call was finished before"))?;
-        let (report, seen) = py.detach(|| {
-            let (finished, seen) = call.finish().map_err(call_error)?;
-            Ok::<_, PyErr>((write(&self.folder, &self.labels, finished)?, seen))
-        })?;
-        Ok((describe(py, &report)?, seen.iter().map(seen_row).collect()))
+        finish_seen(py, &self.folder, &self.labels, || call.finish())
     }
 }
 

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from legato.call.session import CallProgress
 from legato.errors import CallError
@@ -44,6 +44,11 @@ class Pictures:
     height: int = 720
     fps: int = 30
     codec: str = "h264"
+
+    def drawn(self) -> dict[str, Any]:
+        """What the native module is told of the pictures."""
+        clip = None if self.clip is None else str(self.clip)
+        return {"clip": clip, "width": self.width, "height": self.height, "fps": self.fps}
 
 
 def make(
@@ -132,9 +137,7 @@ def _make_one(
     from legato.call.log import BrowserLog
     from legato.call.processor import Processor
 
-    clip = None if pictures.clip is None else str(pictures.clip)
-    size = {"width": pictures.width, "height": pictures.height, "fps": pictures.fps, "codec": pictures.codec}
-    call = _core.RealCall(plan.to_json(), number, str(folder), clip=clip, **size)
+    call = _core.RealCall(plan.to_json(), number, str(folder), codec=pictures.codec, **pictures.drawn())
     peer = Peer(chromium)
     log = BrowserLog()
     realtime = priority.raised()

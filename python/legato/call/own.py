@@ -36,9 +36,7 @@ def make_one(
     from legato.call.log import BrowserLog
     from legato.call.processor import Processor
 
-    clip = None if pictures.clip is None else str(pictures.clip)
-    size = {"width": pictures.width, "height": pictures.height, "fps": pictures.fps}
-    call = _core.OwnCall(plan.to_json(), number, str(folder), clip=clip, **size)
+    call = _core.OwnCall(plan.to_json(), number, str(folder), **pictures.drawn())
     realtime = priority.raised(ends=2)
     processor = Processor()
     try:
