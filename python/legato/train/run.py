@@ -185,7 +185,7 @@ class _Run:
         weights, evaluation = {}, None
         if evaluate_it:
             evaluation = self.evaluator.begin(self.learner.agent)
-            weights = {name: t.clone() for name, t in self.learner.tensors().items() if name.startswith("agent.")}
+            weights = {f"agent.{name}": t.clone() for name, t in self.learner.agent.state_dict().items()}
         self.unwritten.append(_Round(self.learner.rounds_done, self.steps_done(), wall_s, figures, weights, evaluation))
 
     def write_down(self, *, wait: bool) -> None:
