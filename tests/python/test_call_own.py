@@ -118,3 +118,16 @@ def test_the_check_asks_for_no_browser_where_none_is_needed():
     names = {finding.name for finding in check.findings(browser_needed=False)}
     assert {"endpoint", "encoder", "loopback UDP"} <= names
     assert not names & {"Playwright", "browser"}
+
+
+def test_a_call_that_cannot_begin_leaves_no_folder(tmp_path: Path):
+    empty = tmp_path / "empty.y4m"
+    empty.touch()
+    folder = tmp_path / "run"
+    with pytest.raises(legato.CallError, match="no Y4M file"):
+        legato.real_calls("steady", out=folder, pictures=Pictures(clip=empty), peers="legato")
+    assert not folder.exists()
+    folder.mkdir()
+    with pytest.raises(legato.CallError, match="no Y4M file"):
+        legato.real_calls("steady", out=folder, pictures=Pictures(clip=empty), peers="legato")
+    assert folder.exists()

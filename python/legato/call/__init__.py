@@ -9,9 +9,10 @@ both ends (:mod:`legato.call.own`).
 
 from __future__ import annotations
 
+import shutil
 import time
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -89,6 +90,7 @@ def make(
     alone = peers == "legato"
     receive = peers == "chromium" and direction == "receive"
     with ExitStack() as browsers:
+        browsers.enter_context(_nothing_left_of_nothing(folder))
         browsers.enter_context(awake.kept())
         camera = browsers.enter_context(reference.camera(pictures, receive or peers == "chromium-chromium"))
         chromium = None if receive or alone else browsers.enter_context(browser.launched())
@@ -106,6 +108,18 @@ def make(
             else:
                 called_s += reference.make_one(chromium, camera, plan, folder, number, calls, on_progress)
     return Run(folder, calls, called_s, time.monotonic() - started)
+
+
+@contextmanager
+def _nothing_left_of_nothing(folder: Path) -> Iterator[None]:
+    """A folder that was begun here and has no call in it goes again, so that the mended command may take it."""
+    begun_here = not folder.exists()
+    try:
+        yield
+    except CallError:
+        if begun_here and not (folder / "summary").exists():
+            shutil.rmtree(folder, ignore_errors=True)
+        raise
 
 
 def _check_codec(codec: str, peers: str, direction: str) -> None:
