@@ -22,7 +22,7 @@ from legato.sweep import summary_rows, sweep
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "generalisation.md"
 RIVAL = "gcc"
-POLICIES = ("nvc-cc", "aurora", "onrl", "r3net", "clcc", "concerto", "rl-v")
+POLICIES = ("nvc-cc", "aurora", "onrl", "r3net", "hrcc", "clcc", "concerto", "rl-v")
 TRAINED_ON = {
     "r3net": ("Ethernet", "cellular"),
     "concerto": ("cellular", "mahimahi", "wifi-zhuge"),

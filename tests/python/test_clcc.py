@@ -1,4 +1,4 @@
-"""CLCC: its reward and scores by hand, its verdicts by hand-made calls, and a small reproduction for real."""
+"""CLCC and its rival HRCC: reward and scores by hand, verdicts by hand-made calls, a small reproduction for real."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from legato.envs.clcc_reward import ClccReward, burst_loss_ratio
 from legato.envs.intervals import COLUMNS
 from legato.envs.rewards import named
 from legato.errors import Error
-from legato.published import clcc, clcc_page
+from legato.published import clcc, clcc_figures, clcc_page
 from legato.published.clcc_scores import qoe_frame, qoe_packet
 
 
@@ -99,20 +99,20 @@ def test_the_scores_are_the_papers():
     assert qoe_frame(50.0, 0.0, 0.0) == pytest.approx(70.0)
 
 
-def call(controller: str, network: int, **figures: float) -> clcc.Call:
-    usual = clcc.Call(
+def call(controller: str, network: int, **figures: float) -> clcc_figures.Call:
+    usual = clcc_figures.Call(
         "random", str(network), 1, controller, 5e5, 0.25, 80.0, 120.0, 55.0, 200.0, 0.03, 40.0, 17.0, 120.0, 0.04, 720.0
     )
     return replace(usual, **figures)
 
 
-def made(**figures: float) -> dict[str, clcc.Row]:
+def made(**figures: float) -> dict[str, clcc_figures.Row]:
     """Three networks, of GCC as usual and of CLCC as told; a little apart."""
     calls = []
     for n in range(3):
         calls.append(call("gcc", n, one_way_delay_mean_ms=80.0 + n))
         calls.append(call("clcc", n, **figures))
-    return {row.name: row for row in clcc.judge(calls)}
+    return {row.name: row for row in clcc_figures.judge(calls)}
 
 
 def test_a_change_is_of_means_and_met_where_it_reaches_the_printed_one():
@@ -135,8 +135,34 @@ def test_a_score_must_be_above_gccs_with_its_interval():
     assert made(utilisation_ratio=0.2)["packet QoE"].verdict == "not met"
 
 
+def test_the_second_rival_has_tables_of_its_own():
+    """[clcc] §V: all is better than HRCC's but the receiving rate, and on LTE the pictures."""
+    calls = []
+    for n in range(3):
+        calls.append(call("gcc", n))
+        calls.append(call("hrcc", n, one_way_delay_mean_ms=120.0 + n, loss_ratio=0.02))
+        calls.append(call("clcc", n))
+    calls += [replace(each, networks="LTE") for each in calls]
+    rows = {(row.table, row.name): row for row in clcc_figures.judge(calls)}
+    delay = rows["random, hrcc", "packet delay (%)"]
+    assert (delay.published, delay.verdict) == (clcc_figures.BETTER, "met")
+    assert delay.mean == pytest.approx(100 * (80 / 121 - 1))
+    assert delay.values == pytest.approx({"clcc": 80.0, "gcc": 80.0, "hrcc": 121.0})
+    assert rows["random, hrcc", "packet loss (%)"].verdict == "not met"
+    assert rows["random, hrcc", "frame PSNR (dB)"].verdict == "not met"
+    assert rows["LTE, hrcc", "frame PSNR (dB)"].verdict == "not comparable"
+    assert rows["random", "packet delay (%)"].mean == pytest.approx(0.0)
+
+
+def test_what_one_network_of_many_has_is_no_share_to_speak_of():
+    calls = [call(name, n, loss_ratio=0.02 if n == 0 else 0.0) for n in range(9) for name in ("gcc", "clcc")]
+    rows = {row.name: row for row in clcc_figures.judge(calls)}
+    assert (rows["packet loss (%)"].mean, rows["packet loss (%)"].low) == (0.0, None)
+    assert rows["packet loss (%)"].verdict == "not comparable"
+
+
 def test_a_call_without_its_packets_has_no_packet_score():
-    assert "packet QoE" not in {row.name for row in clcc.judge([call("gcc", 1, largest_delay_ms=None)])}  # type: ignore[arg-type]
+    assert "packet QoE" not in {row.name for row in clcc_figures.judge([call("gcc", 1, largest_delay_ms=None)])}  # type: ignore[arg-type]
 
 
 def test_training_and_reproduction_share_no_clip():
@@ -157,6 +183,21 @@ def test_training_and_reproduction_share_no_clip():
     assert clcc.CLIP not in trained.CLIPS
 
 
+def test_hrccs_recipe_sees_ten_rows_and_begins_at_a_factor_of_one():
+    pytest.importorskip("torch", reason="torch is not installed: make setup", exc_type=ImportError)
+    from legato.envs import CallVectorEnv
+    from legato.train import recipe
+
+    trained = recipe.load("hrcc")
+    calls = CallVectorEnv(1, scenario="clcc", controller="hrcc", reward="hrcc")
+    seen = trained.manifest["observation"]
+    # [hrcc]: six numbers of each of the last ten intervals; a gain of 2^(2a - 1).
+    assert (calls.features, calls.feature_width, calls.history) == (seen["features"], seen["width"], seen["history"])
+    assert calls.single_observation_space.shape == (60,)
+    assert trained.layers[0]["kind"] == "conv1d"
+    assert (trained.layers[-1]["activation"], trained.settings.initial_output) == ("sigmoid", 0.0)
+
+
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> clcc.Reproduction:
     return clcc.reproduce(tmp_path_factory.mktemp("clcc") / "out", seeds=2, quick=True)
@@ -164,8 +205,10 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> clcc.Reproduction:
 
 def test_a_small_reproduction_has_every_row(small: clcc.Reproduction):
     assert {row.table for row in small.rows} == set(clcc_page.TITLES)
-    assert len(small.rows) == len(clcc_page.TITLES) * len(clcc.FIGURES)
-    assert len(small.calls) == 2 * 2 * (4 + 2 * 2)
+    assert len(small.rows) == len(clcc_page.TITLES) * len(clcc_figures.FIGURES)
+    assert len(small.calls) == len(clcc_figures.CONTROLLERS) * 2 * (4 + 2 * 2)
+    # A file's stretches are one network.
+    assert len({c.network for c in small.calls if c.networks == "LTE"}) == 2
     logged = {c.repeat for c in small.calls if c.largest_delay_ms is not None}
     assert logged == {1}
     for each in small.calls:
@@ -178,7 +221,7 @@ def test_the_page_and_the_annotated_run_are_made(small: clcc.Reproduction):
     assert all(title in text for title in clcc_page.TITLES.values())
     assert text.count("<svg") == 3
     document = json.loads((small.folder / "reproduction.json").read_text(encoding="utf-8"))
-    assert set(document["figure_7"]["behaviour"]) == set(clcc.CONTROLLERS)
+    assert set(document["figure_7"]["behaviour"]) == set(clcc_figures.CONTROLLERS)
     assert len(document["figure_7"]["series"]["gcc"]["target_bps"]) == 450
 
 

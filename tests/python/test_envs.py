@@ -30,7 +30,7 @@ def test_gymnasium_has_nothing_to_say() -> None:
         check_env(gymnasium.make("legato/Call-v0", **SHORT).unwrapped, skip_render_check=True)
 
 
-@pytest.mark.parametrize("controller", ["nvc-cc", "onrl", "r3net"])
+@pytest.mark.parametrize("controller", ["nvc-cc", "onrl", "r3net", "hrcc"])
 def test_stable_baselines_has_nothing_to_say(controller: str) -> None:
     checker = pytest.importorskip("stable_baselines3.common.env_checker", reason="needs stable-baselines3")
     with warnings.catch_warnings():
@@ -104,6 +104,11 @@ def test_rewards_are_what_their_papers_say() -> None:
     given = interval(true_shown_ssim_db=11.487, true_since_frame_ms=10.0, rtt_ms=40.0, min_rtt_ms=40.0)
     assert rewards.nvc_cc(given)[0] == pytest.approx(0.5, abs=1e-3)
     assert rewards.nvc_cc_db(given)[0] == pytest.approx(0.266, abs=1e-3)
+    # [clcc] eq. (10), the score that [hrcc] was made for: half of the capacity, 150 ms, 10 % of loss, out of 70.
+    given = interval(receiver_rate_bps=1e6, true_capacity_bps=2e6, delay_ms=150.0, loss_ratio=0.1)
+    assert rewards.hrcc(given)[0] == pytest.approx((10.0 + 5.0 + 27.0) / 70.0, abs=1e-6)
+    given = interval(receiver_rate_bps=3e6, true_capacity_bps=2e6, delay_ms=9000.0, loss_ratio=0.0)
+    assert rewards.hrcc(given)[0] == pytest.approx((20.0 + 20.0 * (1.0 - 1.0 / 0.2) + 30.0) / 70.0, abs=1e-6)
     # [concerto] eq. (8): 100 ms and 15 dB
     given = interval(true_frame_delay_ms=100.0, true_shown_ssim_db=15.0, true_since_frame_ms=5.0)
     assert rewards.qoe_p(given)[0] == pytest.approx(-0.0639 + 0.933 + 3.30, abs=1e-5)

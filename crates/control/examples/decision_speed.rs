@@ -6,8 +6,9 @@
 //! cargo run --release -p legato-control --example decision_speed
 //! ```
 //!
-//! The networks: `dense`, NVC-CC's size (30-32-16-1); `gru64`, R3Net's (4-64-GRU 64-64-1); `concerto`, four
-//! convolutions of 64 filters over 15x4, one of 128 over all of them, 256 and 26: 2.3 million weights.
+//! The networks: `dense`, NVC-CC's size (30-32-16-1); `gru64`, R3Net's (4-64-GRU 64-64-1); `hrcc`, 32 filters over ten
+//! rows of six numbers, 64 and 1; `concerto`, four convolutions of 64 filters over 15x4, one of 128 over all of them,
+//! 256 and 26: 2.3 million weights.
 
 use legato_control::policy::{Manifest, NetworkPolicy, Policy};
 use std::fmt::Write;
@@ -28,6 +29,14 @@ layers = [
   { name = "b", kind = "gru", from = ["a"], inputs = 64, outputs = 64 },
   { name = "c", kind = "dense", from = ["b"], inputs = 64, outputs = 64, activation = "leaky_relu" },
   { name = "d", kind = "dense", from = ["c"], inputs = 64, outputs = 1, activation = "sigmoid" },
+]
+"#;
+
+const HRCC: &str = r#"
+layers = [
+  { name = "a", kind = "conv1d", from = ["observation"], channels = 6, length = 10, filters = 32, kernel = 4, activation = "leaky_relu" },
+  { name = "b", kind = "dense", from = ["a"], inputs = 224, outputs = 64, activation = "leaky_relu" },
+  { name = "c", kind = "dense", from = ["b"], inputs = 64, outputs = 1, activation = "sigmoid" },
 ]
 "#;
 
@@ -102,6 +111,7 @@ fn main() {
     let nets = [
         ("dense", policy(30, "value", DENSE), 20_000, 10),
         ("gru64", policy(4, "value", GRU_64), 20_000, 4),
+        ("hrcc", policy(60, "value", HRCC), 20_000, 4),
         ("concerto", policy(240, "argmax", &concerto()), 500, 1),
     ];
     let figures = nets.map(|(name, policy, samples, each)| {

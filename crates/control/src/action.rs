@@ -74,6 +74,12 @@ pub fn r3net(action: f32) -> DataRate {
     DataRate::from_bps_f64(8e6 * f64::from(action))
 }
 
+/// HRCC: a factor between a half and two on what its heuristic estimates; one in the middle.
+// [hrcc] guides its heuristic by a gain coefficient; the law, 2^(2a − 1), is that of the authors' public code.
+pub fn hrcc(action: f32, heuristic: DataRate) -> DataRate {
+    heuristic.scale(libm::exp2(2.0 * f64::from(action) - 1.0))
+}
+
 /// CLCC: a gain between 0.7 and 1.1 that is one at 0.4.
 // [clcc] eq. (5), (6): g = a / mid (1 − dec) + dec, a < mid; (a − mid) / (1 − mid) (inc − 1) + 1, else
 pub fn clcc(action: f32, target: DataRate) -> DataRate {
@@ -130,6 +136,14 @@ mod tests {
     #[test]
     fn r3net_answers_a_share_of_eight_megabits() {
         assert_eq!(r3net(0.25), DataRate::from_mbps(2));
+    }
+
+    /// [hrcc], worked by hand.
+    #[test]
+    fn hrcc_halves_holds_or_doubles() {
+        assert_eq!(hrcc(0.0, kbps(1_000)), kbps(500));
+        assert_eq!(hrcc(0.5, kbps(1_000)), kbps(1_000));
+        assert_eq!(hrcc(1.0, kbps(1_000)), kbps(2_000));
     }
 
     /// [clcc] eq. (5) and eq. (6), worked by hand.

@@ -14,6 +14,7 @@ pub const REGISTRY: &[Entry] = &[
     Entry::of::<fbra::Fbra>(),
     Entry::of::<fixed::Fixed>(),
     Entry::of::<gcc::Gcc>(),
+    Entry::of::<learned::hrcc::Hrcc>(),
     Entry::of::<jm_tfrc::JmTfrc>(),
     Entry::of::<nada::Nada>(),
     Entry::of::<learned::nvc_cc::NvcCc>(),

@@ -110,6 +110,25 @@ def r3net(intervals: Intervals) -> Array:
     return reward.astype(np.float32)
 
 
+HRCC_DELAY_S = 0.2
+"""A queue of so long costs what all of the capacity is worth."""
+_HRCC_MOST_DELAY_S = 1.0
+
+
+def hrcc(intervals: Intervals) -> Array:
+    """An interval's share of the score that the grand challenge of 2021 judged by, for which [hrcc] was made.
+
+    Its terms and weights are those of [clcc] eq. (10): utilisation, delay and loss by 20, 20 and 30. The reward of
+    [hrcc] itself is not public. A call's largest delay, which the score measures by, is not known before its end: 200
+    ms above the least are taken for it; a second's waiting is the most that counts.
+    """
+    capacity = np.maximum(intervals["true_capacity_bps"], 1.0)
+    utilisation = np.minimum(intervals["receiver_rate_bps"] / capacity, 1.0)
+    delay = np.minimum(intervals.seconds("delay"), _HRCC_MOST_DELAY_S) / HRCC_DELAY_S
+    score = 20.0 * utilisation + 20.0 * (1.0 - delay) + 30.0 * (1.0 - intervals["loss_ratio"])
+    return (score / 70.0).astype(np.float32)
+
+
 def qoe_p(intervals: Intervals) -> Array:
     """[concerto] eq. (8), Table 2: the score that minds the picture; a second without one is a delay of a second."""
     return _qoe(intervals, -6.39e-4, 6.22e-2, 3.30)
@@ -129,6 +148,7 @@ def _qoe(intervals: Intervals, a: float, b: float, c: float) -> Array:
 
 REWARDS: dict[str, Callable[[Intervals], Array]] = {
     "aurora": aurora,
+    "hrcc": hrcc,
     "nvc-cc": nvc_cc,
     "nvc-cc-db": nvc_cc_db,
     "nvc-cc-seconds": nvc_cc_seconds,

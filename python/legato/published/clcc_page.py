@@ -9,14 +9,20 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from .clcc import BETTER, CLIFF_S, CLIP, CONTROLLERS, NETWORKS, RECOVERY_S, Reproduction, Row
+from .clcc import CLIFF_S, CLIP, NETWORKS, RECOVERY_S, Reproduction
+from .clcc_figures import BETTER, CONTROLLERS, Row, table_of
 
 _WIDTH, _HEIGHT, _LEFT, _BOTTOM = 640, 190, 44, 22
 
-TITLES = {
+_GROUPS = {
     "random": "Random networks (Figures 3 and 5)",
     "LTE": "LTE traces as recorded (Figures 4 and 6)",
     "LTE at a fifth": "LTE traces at a fifth of their rate (not in the paper)",
+}
+TITLES = {
+    table_of(group, rival): f"{title}: CLCC against {rival.upper()}"
+    for rival in ("gcc", "hrcc")
+    for group, title in _GROUPS.items()
 }
 
 
@@ -47,13 +53,14 @@ def _introduction(done: Reproduction) -> str:
     trained = done.trained
     return (
         "<p>Li, Lu, Xu, Song, Zhang, Li, Yin: Reinforcement Learning Based Cross-Layer Congestion Control for "
-        f"Real-Time Communication. A receiver that sees packets and frames, against GCC: {told}, of each controller, "
-        f"45 s each, clip {CLIP}, Legato {escape(done.version)}. "
-        "Changes from GCC's mean to CLCC's, with 95 % bootstrap intervals over networks (LTE: over files).</p>"
+        f"Real-Time Communication. A receiver that sees packets and frames, against GCC and HRCC: {told}, of each "
+        f"controller, 45 s each, clip {CLIP}, Legato {escape(done.version)}. "
+        "Changes from a rival's mean to CLCC's, with 95 % bootstrap intervals over networks (LTE: over files).</p>"
         f"<p>The policy is of seed {trained.get('seed', '?')} of five, {trained.get('steps', '?'):,} decisions "
         f"(<code>{escape(str(trained.get('command', '?')))}</code>). It was trained on other random networks "
         f"(drawn from other seeds than these {NETWORKS} a repeat), on no LTE trace, and with other clips. "
-        "HRCC, the paper's other rival, is not built here, and VMAF is not computed: SSIM in dB stands beside it. "
+        "HRCC is this repository's, read from its slides and facts of its code (<code>docs/papers/hrcc.md</code>), and "
+        "trained on the same networks and clips. VMAF is not computed: SSIM in dB stands beside it. "
         "Readings and shortfalls: "
         "<code>docs/papers/clcc.md</code>.</p>"
     )
@@ -62,12 +69,13 @@ def _introduction(done: Reproduction) -> str:
 def _table(title: str, rows: Sequence[Row], table: str) -> str:
     body = "".join(
         f"<tr><td>{escape(row.name)}</td><td>{_printed(row)}</td><td>{number(row.mean)}</td><td>{interval(row)}</td>"
-        f"<td>{_own(row, 'gcc')}</td><td>{_own(row, 'clcc')}</td>"
+        f"{''.join(f'<td>{_own(row, name)}</td>' for name in CONTROLLERS)}"
         f"<td class='{row.verdict.replace(' ', '-')}' title='{escape(row.why, quote=True)}'>{row.verdict}</td></tr>"
         for row in rows
         if row.table == table
     )
-    head = "".join(f"<th>{name}</th>" for name in ("change", "published", "ours", "interval", "gcc", "clcc", "verdict"))
+    columns = ("change", "published", "ours", "interval", *CONTROLLERS, "verdict")
+    head = "".join(f"<th>{name}</th>" for name in columns)
     return f"<h2>{escape(title)}</h2><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
@@ -99,6 +107,8 @@ _OWN = {
 
 def _own(row: Row, controller: str) -> str:
     unit, scale, digits = _OWN.get(row.name, ("", 1.0, 2))
+    if controller not in row.values:
+        return "–"
     return f"{row.values[controller] * scale:.{digits}f} {unit}".strip()
 
 
@@ -127,7 +137,7 @@ def _annotated(figure: Mapping[str, Any]) -> str:
         "300 ms of queue. The paper: CLCC climbs faster, cuts deeper at the cliff, and holds where the picture "
         "gains nothing.</p>"
         f"<table><thead><tr><th></th>{head}</tr></thead><tbody>{rows}</tbody></table>"
-        f'<p class="key"><b class="k0">{CONTROLLERS[0]}</b> · <b class="k1">{CONTROLLERS[1]}</b></p>'
+        f'<p class="key">{" · ".join(f"""<b class="k{n}">{name}</b>""" for n, name in enumerate(CONTROLLERS))}</p>'
         f'<div class="figures">{"".join(plots)}</div>'
     )
 

@@ -59,6 +59,11 @@ impl DelayBased {
         self.aimd.set_rtt(rtt);
     }
 
+    /// Take `rate` as it is and go on from there.
+    pub fn set_estimate(&mut self, rate: DataRate, now: Timestamp) {
+        self.aimd.set_estimate(rate, now);
+    }
+
     /// The rate control, for the gauges.
     pub fn aimd(&self) -> &Aimd {
         &self.aimd

@@ -9,6 +9,7 @@
 pub mod aurora;
 pub mod clcc;
 pub mod concerto;
+pub mod hrcc;
 pub mod nvc_cc;
 pub mod onrl;
 pub mod r3net;
@@ -169,7 +170,7 @@ impl<S: Scheme> Learned<S> {
         // The other end may be gone: more is never the answer to that.
         let heard = self.last_heard.is_some_and(|at| now - at <= HEARD_LATELY);
         let wanted = if heard { wanted } else { wanted.min(self.target) };
-        self.set_target(wanted);
+        self.set_target(now, wanted);
         self.scheme.close(&stats);
         self.next = (self.next + S::INTERVAL).max(now + TimeDelta::from_millis(1));
     }
@@ -184,9 +185,11 @@ impl<S: Scheme> Learned<S> {
         self.fallback.as_ref().map_or(self.target, |fallback| fallback.decision().target_bitrate)
     }
 
-    fn set_target(&mut self, wanted: DataRate) {
+    #[inline]
+    fn set_target(&mut self, now: Timestamp, wanted: DataRate) {
         self.target = self.limits.clamp(wanted);
         self.revision += 1;
+        self.scheme.settled(now, self.target);
     }
 
     fn heard(&mut self, now: Timestamp) {
@@ -196,7 +199,7 @@ impl<S: Scheme> Learned<S> {
 
     fn mind_silence(&mut self, now: Timestamp) {
         if self.silence.is_over(now) {
-            self.set_target(self.target.scale(0.5));
+            self.set_target(now, self.target.scale(0.5));
         }
     }
 }
@@ -215,13 +218,16 @@ impl<S: Scheme> RateController for Learned<S> {
             }
             Event::Limits(limits) => {
                 self.limits = *limits;
-                self.set_target(self.target);
+                self.set_target(now, self.target);
             }
             _ => {}
         }
         self.mind_silence(now);
         self.window.on_event(now, event);
         self.scheme.on_event(now, event);
+        if let Some(wanted) = self.scheme.between() {
+            self.set_target(now, wanted);
+        }
         if let Some(fallback) = &mut self.fallback {
             fallback.on_event(now, event);
         }

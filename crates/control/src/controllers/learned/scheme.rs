@@ -43,6 +43,16 @@ pub trait Scheme: Clone + Send + Sized + 'static {
     /// The target that an answer means, before bounds.
     fn target(&self, action: f32, stats: &WindowStats, target: DataRate) -> DataRate;
 
+    /// What the paper's own rules make of the target between two answers, where they do: asked after each event.
+    fn between(&mut self) -> Option<DataRate> {
+        None
+    }
+
+    /// The target as it is in force from now on, bounds and silence included, whoever asked for it.
+    fn settled(&mut self, now: Timestamp, target: DataRate) {
+        let _ = (now, target);
+    }
+
     /// An interval is over, and the answer to it given.
     fn close(&mut self, stats: &WindowStats) {
         let _ = stats;

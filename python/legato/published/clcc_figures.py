@@ -1,0 +1,217 @@
+"""What is compared of CLCC and its rivals (docs/papers/clcc.md): printed changes, ours with intervals, verdicts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from ..eval.stats import RESAMPLES, resampling_weights
+from .clcc_scores import qoe_frame, qoe_packet
+
+CONTROLLERS = ("clcc", "gcc", "hrcc")
+OWN = CONTROLLERS[0]
+RIVALS = CONTROLLERS[1:]
+
+Word = Literal["met", "not met", "not comparable"]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One of the paper's figures of merit: how it changes from a rival's to CLCC's."""
+
+    name: str
+    column: str
+    published: Mapping[str, float | None]
+    """By table: percent of the rival's where relative, else a difference."""
+    relative: bool
+    less_is_better: bool
+    judged: bool = True
+
+
+BETTER = 0.0
+"""The paper draws it better than the rival's, without a number."""
+
+
+def _printed(
+    random: float | None, lte: float | None, of_hrcc: tuple[float | None, float | None] = (BETTER, BETTER)
+) -> dict[str, float | None]:
+    both = zip(("random", "LTE"), of_hrcc, strict=True)
+    return {"random": random, "LTE": lte} | {table_of(group, "hrcc"): value for group, value in both}
+
+
+def table_of(group: str, rival: str) -> str:
+    """The table of a set of networks: against GCC, the paper's bar, it has the set's own name."""
+    return group if rival == "gcc" else f"{group}, {rival}"
+
+
+_BUT_ON_LTE = (BETTER, None)
+"""[clcc] §V-B says that HRCC's pictures are good on LTE, and nothing else of it."""
+
+# [clcc] §V: Fig. 3 and Fig. 4, then Fig. 5 and Fig. 6: changes against GCC, on random and LTE traces. Against HRCC it
+# has no numbers: all is better but the receiving rate.
+FIGURES: tuple[Figure, ...] = (
+    Figure("packet delay (%)", "one_way_delay_mean_ms", _printed(-5.0, -7.0), relative=True, less_is_better=True),
+    Figure("packet loss (%)", "loss_ratio", _printed(-8.0, -33.0), relative=True, less_is_better=True),
+    Figure("frame PSNR (dB)", "psnr_db_mean", _printed(0.4, 0.6, _BUT_ON_LTE), relative=False, less_is_better=False),
+    Figure(
+        "VMAF; ours SSIM (dB)",
+        "ssim_db_mean",
+        _printed(0.4, 1.8, _BUT_ON_LTE),
+        False,
+        less_is_better=False,
+        judged=False,
+    ),
+    Figure("frame delay (%)", "frame_delay_mean_ms", _printed(-17.0, -23.0), relative=True, less_is_better=True),
+    Figure("frame drops (%)", "frame_drop_ratio", _printed(-25.0, -30.0), relative=True, less_is_better=True),
+    Figure(
+        "receiving rate (%)",
+        "receiver_rate_bps",
+        _printed(None, None, (None, None)),
+        relative=True,
+        less_is_better=False,
+        judged=False,
+    ),
+    Figure("packet QoE", "qoe_packet", _printed(BETTER, BETTER), relative=False, less_is_better=False),
+    Figure("frame QoE", "qoe_frame", _printed(BETTER, BETTER), relative=False, less_is_better=False),
+)
+
+
+@dataclass(frozen=True)
+class Row:
+    """A figure as printed, ours with its interval, and what that comes to."""
+
+    table: str
+    """The networks, ``random``, ``LTE`` or ``LTE at a fifth``, and whom CLCC is held against, where it is not GCC."""
+    name: str
+    published: float | None
+    mean: float | None
+    """None: the rival's is nothing, so nothing is a share of it."""
+    low: float | None
+    high: float | None
+    verdict: Word
+    why: str
+    values: Mapping[str, float]
+    """Each controller's own, mean over calls."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """What is compared of one call."""
+
+    networks: str
+    network: str
+    repeat: int
+    controller: str
+    receiver_rate_bps: float
+    utilisation_ratio: float
+    one_way_delay_mean_ms: float
+    one_way_delay_p95_ms: float
+    least_delay_ms: float
+    largest_delay_ms: float | None
+    """Known where packets were logged: the first repeat."""
+    loss_ratio: float
+    psnr_db_mean: float
+    ssim_db_mean: float
+    frame_delay_mean_ms: float
+    frame_drop_ratio: float
+    height_mean: float
+
+    @property
+    def qoe_packet(self) -> float | None:
+        """[clcc] eq. (10)."""
+        if self.largest_delay_ms is None:
+            return None
+        return qoe_packet(
+            self.utilisation_ratio,
+            self.least_delay_ms,
+            self.one_way_delay_p95_ms,
+            self.largest_delay_ms,
+            self.loss_ratio,
+        )
+
+    @property
+    def qoe_frame(self) -> float:
+        """[clcc] eq. (14)."""
+        return qoe_frame(self.psnr_db_mean, self.frame_delay_mean_ms, self.frame_drop_ratio)
+
+
+def judge(calls: Sequence[Call]) -> list[Row]:
+    """Every row: the change from each rival's mean to CLCC's, with a bootstrap interval over networks."""
+    rows = []
+    for rival in RIVALS:
+        for group in dict.fromkeys(call.networks for call in calls):
+            for figure in FIGURES:
+                totals = _totals(calls, group, figure.column)
+                if len(totals) and {OWN, rival} <= totals.keys():
+                    rows.append(_row(table_of(group, rival), figure, totals, rival))
+    return rows
+
+
+def _totals(calls: Sequence[Call], group: str, column: str) -> dict[str, np.ndarray]:
+    """``(networks, 2)`` of each controller: the total of its figure over the calls that all have, and how many."""
+    values: dict[tuple[str, int], dict[str, float]] = {}
+    for call in calls:
+        value = getattr(call, column)
+        if call.networks == group and value is not None and np.isfinite(value):
+            values.setdefault((call.network, call.repeat), {})[call.controller] = value
+    names = set().union(*values.values())
+    totals: dict[str, dict[str, np.ndarray]] = {name: {} for name in CONTROLLERS if name in names}
+    for (network, _), each in values.items():
+        if len(each) == len(totals):
+            for name, of_networks in totals.items():
+                of_networks[network] = of_networks.get(network, np.zeros(2)) + np.array([each[name], 1.0])
+    return {name: np.array(list(of_networks.values())).reshape(-1, 2) for name, of_networks in totals.items()}
+
+
+def _row(table: str, figure: Figure, totals: Mapping[str, np.ndarray], rival: str) -> Row:
+    pairs = np.column_stack([totals[OWN][:, 0], totals[rival]])
+    values = {name: float(total[:, 0].sum() / total[:, 1].sum()) for name, total in totals.items()}
+    change = _known(_change(pairs.sum(0, keepdims=True), figure.relative)[0])
+    low = high = None
+    if len(pairs) > 1 and change is not None:
+        drawn = _change(resampling_weights(len(pairs), RESAMPLES) @ pairs, figure.relative)
+        # Where a rival's is all in one network or two, draws without them say nothing, and those with them little.
+        if np.isfinite(drawn).mean() >= _ENOUGH_DRAWS:
+            low, high = (_known(value) for value in np.quantile(drawn[np.isfinite(drawn)], [0.025, 0.975]))
+    published = figure.published.get(table)
+    verdict, why = _verdict(figure, published, change, low, high, rival)
+    return Row(table, figure.name, published, change, low, high, verdict, why, values)
+
+
+_ENOUGH_DRAWS = 0.9
+
+
+def _known(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None
+
+
+def _change(totals: np.ndarray, relative: bool) -> np.ndarray:
+    if relative:
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return 100.0 * (totals[:, 0] / totals[:, 1] - 1.0)
+    return (totals[:, 0] - totals[:, 1]) / totals[:, 2]
+
+
+def _verdict(
+    figure: Figure, published: float | None, mean: float | None, low: float | None, high: float | None, rival: str
+) -> tuple[Word, str]:
+    if not figure.judged:
+        return (
+            "not comparable",
+            "no VMAF here" if "VMAF" in figure.name else "the paper says no more than that it is low",
+        )
+    if published is None:
+        return "not comparable", "the paper says nothing of it"
+    if mean is None:
+        return "not comparable", f"{rival} has none of it"
+    if figure.relative and low is None:
+        return "not comparable", f"{rival} has any of it in too few networks"
+    sign = -1.0 if figure.less_is_better else 1.0
+    ends = sorted(sign * (mean if end is None else end) for end in (low, high))
+    if published == BETTER:
+        return ("met" if ends[0] > 0.0 else "not met"), f"met where the interval is better than {rival}'s"
+    reached = ends[1] >= sign * published
+    return ("met" if reached else "not met"), "met where the printed change is within our interval or surpassed by it"

@@ -1,0 +1,70 @@
+"""HRCC: a factor on what Google congestion control estimates at the receiver ([hrcc]), on the networks of CLCC."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from legato.train.ppo import Settings
+from legato.train.recipe import Recipe, dense
+from legato.train.recipes.clcc import CLIPS
+
+CONTROLLER = "hrcc"
+FEATURES = ("receiver_rate", "delay", "loss_ratio", "estimate", "since_overuse", "overuse_rate")
+ROWS = 10
+"""Of 200 ms each: what is seen of the past."""
+_FILTERS, _KERNEL = 32, 4
+
+
+def _calls(envs: int) -> Any:
+    from legato.envs import CallVectorEnv
+
+    return CallVectorEnv(envs, scenario="clcc", controller=CONTROLLER, reward="hrcc", clips=CLIPS, threads=1)
+
+
+RECIPE = Recipe(
+    name="hrcc",
+    summary="HRCC's factor on GCC, on random networks of CLCC's Table III, with the challenge's score",
+    cites=("hrcc", "clcc"),
+    manifest={
+        "controller": CONTROLLER,
+        "observation": {"features": list(FEATURES), "width": ROWS, "history": 1},
+        "action": {"map": CONTROLLER, "decide": "value", "range": [0.0, 1.0]},
+    },
+    # [hrcc]'s is convolutional, by the name of a module of its public code; its sizes are not known.
+    layers=(
+        {
+            "name": "rows",
+            "kind": "conv1d",
+            "from": ["observation"],
+            "channels": len(FEATURES),
+            "length": ROWS,
+            "filters": _FILTERS,
+            "kernel": _KERNEL,
+            "activation": "leaky_relu",
+        },
+        dense("hidden", "rows", _FILTERS * (ROWS - _KERNEL + 1), 64, "leaky_relu"),
+        dense("out", "hidden", 64, 1, "sigmoid"),
+    ),
+    # Of [hrcc]'s public code: PPO, the standard deviation, the Adam betas. Its rate of 3e-5 and 37 epochs a round are
+    # for far longer trainings than ours.
+    settings=Settings(
+        steps=322_560,
+        envs=48,
+        rollout=56,  # whole calls of 45 s
+        minibatch=448,
+        epochs=6,
+        action_std=((0, 0.1), (0.5, 0.1), (1, 0.04)),
+        # Rates come in 6 Mbit/s and delays in seconds: a tenth, and what matters is a tenth of that.
+        input_gain=(5.0, 10.0, 10.0, 5.0, 2.0, 5.0),
+        learning_rate=((0, 1e-3), (1, 1e-4)),
+        clip=0.2,
+        adam_betas=(0.9, 0.999),
+        discount=0.95,
+        gae_lambda=0.9,
+    ),
+    make_env=_calls,
+    make_evaluation=lambda: _calls(50),
+    evaluation_seed=1,
+    evaluate_every=10,
+    leg_rounds=10,
+)
