@@ -337,3 +337,8 @@ def test_first_weights_and_output_begin_where_they_are_asked_to() -> None:
     assert bias == -0.5
     with pytest.raises(TrainingError, match="input_gain has 3 numbers, layer hidden1 takes 2"):
         first(input_gain=(1.0, 1.0, 1.0))
+    layers[0] = {"name": "hidden1", "kind": "conv1d", "from": ["observation"], "channels": 2, "length": 5, "filters": 2}
+    layers[0] |= {"kernel": 4, "activation": "tanh"}
+    plain, _ = first()
+    scaled, _ = first(input_gain=(10.0, 1.0))
+    assert scaled == pytest.approx(plain * np.array([10.0, 1.0])[:, None])

@@ -15,7 +15,7 @@ from math import nan
 import torch
 from torch import Tensor
 
-from legato.train.ppo import Ppo, backward, explained_variance, generalized_advantages, squared_value_loss
+from legato.train.ppo import Ppo, explained_variance, generalized_advantages, squared_value_loss
 from legato.train.schedule import Schedule, at
 
 
@@ -69,7 +69,7 @@ class A2c(Ppo):
         self.agent.take_returns(returns)
         advantages = advantages / self.agent.return_std  # in the critic's units: rewards of any size are alike
         distribution = self.agent.distribution
-        out, judged, _ = self.agent(r.obs, r.hidden, r.starts)
+        out, judged, backward = self.forward(r.obs, r.hidden, r.starts)
         with torch.no_grad():
             # Loss: -mean(A log p), so that a log-probability's slope is -A / count.
             policy_loss = -(advantages * distribution.log_prob(out, r.actions)).mean()
@@ -79,7 +79,7 @@ class A2c(Ppo):
             )
             targets = self.agent.to_judgement(returns)
             value_loss, value_slope = squared_value_loss(judged, targets, judged, None)
-        backward(out, slope, judged, value_slope * s.value_weight)
+        backward(slope, value_slope * s.value_weight)
         learning_rate = at(s.learning_rate, share_done)
         self.adam.clip(s.max_gradient_norm)
         self.adam.step(learning_rate)

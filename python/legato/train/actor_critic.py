@@ -48,7 +48,7 @@ class ActorCritic(nn.Module):
         hold_noise: for how many decisions in a row the same noise is added.
         explore_in_logits: draw continuous actions before the last layer's sigmoid.
         initial_output: where the actor's output begins, before its last activation.
-        input_gain: what the first weights of each observed number are drawn times; none: one.
+        input_gain: what the first weights of each observed number, or channel, are drawn times; none: one.
         random: what the first weights are drawn from.
     """
 
@@ -238,17 +238,18 @@ def _draw_weights(network: Network | None, output_gain: float, random: torch.Gen
 
 
 def _scale_inputs(network: Network, gain: Sequence[float] | None) -> None:
-    """Multiply the columns of every dense layer that takes the whole observation."""
+    """Multiply the columns of every layer that takes the whole observation: a dense one's, a convolution's channels."""
     if gain is None:
         return
+    columns = {"dense": "inputs", "conv1d": "channels"}
     for layer in network.layers:
-        if layer["kind"] == "dense" and list(layer["from"]) == ["observation"]:
-            if layer["inputs"] != len(gain):
-                raise TrainingError(
-                    f"input_gain has {len(gain)} numbers, layer {layer['name']} takes {layer['inputs']}"
-                )
+        if layer["kind"] in columns and list(layer["from"]) == ["observation"]:
+            count = layer[columns[layer["kind"]]]
+            if count != len(gain):
+                raise TrainingError(f"input_gain has {len(gain)} numbers, layer {layer['name']} takes {count}")
             with torch.no_grad():
-                network.tensors()[f"{layer['name']}.weight"].mul_(torch.tensor(gain, dtype=torch.float32))
+                weight = network.tensors()[f"{layer['name']}.weight"]
+                weight.mul_(torch.tensor(gain, dtype=torch.float32).reshape(1, -1, *(1,) * (weight.dim() - 2)))
 
 
 __all__ = ["NO_STATE", "ActorCritic", "Hidden"]

@@ -18,7 +18,7 @@ Of [schulman2017] what is missing: the KL-penalty variant, and parallel actors t
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -29,8 +29,12 @@ from torch import Tensor
 
 from legato.errors import TrainingError
 from legato.train.actor_critic import NO_STATE, ActorCritic, Hidden
+from legato.train.chain import Chain
 from legato.train.flat import FlatAdam
 from legato.train.schedule import Schedule, at
+
+Backward = Callable[[Tensor, Tensor], None]
+"""Given a loss's slopes by the actor's outputs and by the critic's."""
 
 
 @dataclass(frozen=True)
@@ -157,6 +161,9 @@ class Ppo:
             random=self.random,
         )
         self.adam = FlatAdam(self.agent, adam_betas=settings.adam_betas, adam_epsilon=settings.adam_epsilon)
+        networks = (self.agent.actor, self.agent.critic)
+        apart = self.agent.trunk is None and all(Chain.is_one(network) for network in networks)
+        self._chains = tuple(Chain(network) for network in networks) if apart else None
         self.discrete = isinstance(env.single_action_space, Discrete)
         features = int(np.prod(env.single_observation_space.shape))
         self.rollout = Rollout(settings.rollout, settings.envs, features, discrete=self.discrete)
@@ -279,7 +286,7 @@ class Ppo:
     def _gradient(self, batch: Batch, clip: float, entropy_weight: float) -> Tensor:
         """Put the loss's gradient into ``self.adam.gradient``; the policy's loss, the critic's, the entropy."""
         s = self.settings
-        out, judged, _ = self.agent(batch.obs, batch.hidden, batch.starts)
+        out, judged, backward = self.forward(batch.obs, batch.hidden, batch.starts)
         distribution = self.agent.distribution
         with torch.no_grad():  # by hand as far as the networks' outputs, by torch from there
             log_ratio = distribution.log_prob(out, batch.actions) - batch.log_probs
@@ -289,8 +296,21 @@ class Ppo:
             if (further := self.further_slope(out)) is not None:
                 out_slope = out_slope + further
             parts = torch.stack((policy_loss, value_loss, distribution.entropy(out)))
-        backward(out, out_slope, judged, value_slope * s.value_weight)
+        backward(out_slope, value_slope * s.value_weight)
         return parts
+
+    def forward(self, obs: Tensor, hidden: Hidden, starts: Tensor) -> tuple[Tensor, Tensor, Backward]:
+        """The networks' outputs; and what takes a loss's slopes at them to the gradients of all weights."""
+        if self._chains is not None and obs.dim() == 2:
+            actor, critic = self._chains
+
+            def chained(out_slope: Tensor, value_slope: Tensor) -> None:
+                actor.backward(out_slope)
+                critic.backward(value_slope.unsqueeze(-1))
+
+            return actor.forward(obs), critic.forward(obs).squeeze(-1), chained
+        out, judged, _ = self.agent(obs, hidden, starts)
+        return out, judged, lambda out_slope, value_slope: backward(out, out_slope, judged, value_slope)
 
     def further_slope(self, out: Tensor) -> Tensor | None:
         """The slope by the actor's output of a term that a learner adds to the loss; ``None``: it adds none."""
@@ -309,7 +329,7 @@ class Ppo:
                 yield Batch(*decisions, tuple(None if h is None else h[k : k + size] for h in hidden), starts)
         else:
             order = torch.randperm(s.round_steps, generator=self.random)
-            shuffled = [x.flatten(0, 1)[order] for x in whole.decisions]
+            shuffled = [x.flatten(0, 1).index_select(0, order) for x in whole.decisions]
             for k in range(0, s.round_steps, s.minibatch):
                 yield Batch(*(x[k : k + s.minibatch] for x in shuffled))
 
