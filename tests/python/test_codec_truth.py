@@ -43,6 +43,22 @@ def test_the_models_follow_the_real_encoders(profile: Path) -> None:
     assert pooled[1000] >= 0.9 and pooled[200] >= 0.8, pooled
 
 
+def test_openh264_pays_for_a_key_frame_as_the_real_one_does(profile: Path) -> None:
+    """A first key frame of ten frames' bits: the frames after it are coarse, and small, for a second."""
+    clip = read_clip(CLIP)
+    pictures = clip.pictures(HEIGHT)
+    targets = np.full(round(4 * float(clip.fps)), 30_000.0)
+    real = truth.real_openh264(clip, pictures, targets)
+    model = truth.modelled(profile, "openh264", HEIGHT, targets, 0)
+    half_seconds = np.array_split(np.arange(2, len(targets)), 8)
+    for frames in half_seconds:
+        bits = [float(track.size_bytes[frames].sum()) for track in (real, model)]
+        qp = [float(track.qp[frames].mean()) for track in (real, model)]
+        assert bits[1] == pytest.approx(bits[0], rel=0.15), (frames[0], bits)
+        assert qp[1] == pytest.approx(qp[0], abs=1.5), (frames[0], qp)
+    assert real.size_bytes[half_seconds[0]].mean() < 0.7 * 30_000 / 8 / float(clip.fps)
+
+
 def test_ssim_is_scikit_images() -> None:
     metrics = pytest.importorskip("skimage.metrics")
     clip = read_clip(CLIP, longest_frames=12).pictures(120)

@@ -78,3 +78,29 @@ def test_a_shipped_scenario_runs_and_is_called_after_its_file(path: Path, tmp_pa
     (call,) = run.summary()
     assert call["scenario"] == path.stem
     assert call["frames_rendered"] > 50
+
+
+def test_calls_begin_with_the_picture_that_is_named(tmp_path: Path):
+    """Drawn from the seed, or named: then calls of all seeds show the same, and their encoder codes the same."""
+    import duckdb
+
+    def sizes(name: str, first: int | None) -> list[list[int]]:
+        options = {"duration_s": 4}
+        if first is not None:
+            options["video.first_picture"] = first
+        fixed = ["fixed@target_bitrate_bps=300000"]
+        run = legato.run(
+            "steady", options=options, controllers=fixed, clips=["foreman"], seeds=[1, 2], out=tmp_path / name
+        )
+        rows = duckdb.read_parquet(str(run.folder / "frames" / "*.parquet")).order("call, frame").fetchall()
+        call, size = (run_columns(run.folder).index(column) for column in ("call", "size_bytes"))
+        return [[row[size] for row in rows if row[call] == number] for number in (0, 1)]
+
+    def run_columns(folder: Path) -> list[str]:
+        return duckdb.read_parquet(str(folder / "frames" / "*.parquet")).columns
+
+    drawn, named, other = sizes("drawn", None), sizes("named", 7), sizes("other", 8)
+    assert drawn[0] != drawn[1]
+    assert named[0] == named[1]
+    # A picture later, all but what the beginning leaves behind is the same, a picture earlier.
+    assert other[0] == other[1] != named[0]

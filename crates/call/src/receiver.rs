@@ -447,7 +447,7 @@ impl Receiver {
             return self.frames.overtaken_since().map(|since| since + self.config.partial_wait);
         }
         let patience = if self.keyframe_wanted {
-            self.last_pli.map_or(self.now, |asked| asked + MAX_WAIT_FOR_KEYFRAME)
+            self.last_sign_of_keyframe().map_or(self.now, |last| last + MAX_WAIT_FOR_KEYFRAME)
         } else if self.config.nack {
             self.frames.waiting_since()? + MAX_WAIT_FOR_FRAME
         } else {
@@ -456,12 +456,19 @@ impl Receiver {
         Some(patience)
     }
 
+    /// When a key frame was asked for last, or a part of one came.
+    // [libwebrtc-m150] VideoReceiveStream2: none is asked for while one is coming. A large one takes longer than the
+    // wait to come, and each request would make another.
+    fn last_sign_of_keyframe(&self) -> Option<Timestamp> {
+        self.last_pli.max(self.frames.last_of_keyframe())
+    }
+
     fn request_keyframe(&mut self, sink: &mut impl TraceSink) {
         if self.nacks.is_hopeless() {
             self.nacks.clear();
         }
         self.keyframe_wanted |= !self.accepts_partial;
-        let silent = self.last_pli.is_none_or(|asked| asked + MAX_WAIT_FOR_KEYFRAME <= self.now);
+        let silent = self.last_sign_of_keyframe().is_none_or(|last| last + MAX_WAIT_FOR_KEYFRAME <= self.now);
         if self.keyframe_wanted && silent {
             self.last_pli = Some(self.now);
             let mut bytes = Vec::with_capacity(16);

@@ -329,7 +329,7 @@ impl Sender {
 
     /// Take a picture and have it coded.
     fn capture(&mut self, sink: &mut impl TraceSink) {
-        let picture = self.source.capture();
+        let picture = self.encoder.look(self.source.capture());
         sink.record(self.now, &Record::FrameCaptured { frame: picture.frame });
         self.tell(&Event::FrameCaptured(picture.info()));
         self.refresh(sink);

@@ -163,6 +163,12 @@ impl FrameBuffer {
         self.slots.front().is_some_and(Slot::is_complete)
     }
 
+    /// When a packet of a key frame that is still here came last.
+    pub fn last_of_keyframe(&self) -> Option<Timestamp> {
+        let begun = self.slots.iter().take(self.begun);
+        begun.filter(|slot| slot.encoded.keyframe && slot.has_packets()).map(|slot| slot.last_arrival).max()
+    }
+
     /// When the wait for the next frame began: its first packet, or the first of a later frame.
     pub fn waiting_since(&self) -> Option<Timestamp> {
         let begun = self.slots.iter().take(self.begun);

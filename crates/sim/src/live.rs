@@ -31,8 +31,8 @@ pub struct LiveVideo {
     pub encoder: Box<dyn Encoder>,
     /// What tables call the pictures.
     pub clip: String,
-    /// What tables call the encoder.
-    pub encoder_name: String,
+    /// What tables call the encoder, and a decoder of ours.
+    pub codec_name: String,
 }
 
 /// The network of a call, ready for a driver; its time begins at [`Timestamp::ZERO`].
@@ -67,12 +67,11 @@ pub struct LiveCall<P> {
     pub sender: Sender,
     /// When media pause (true) and go on (false), the next one last.
     pub turns: Vec<(Timestamp, bool)>,
+    /// The size of pictures changes with the quantiser.
+    pub adapt_resolution: bool,
     /// The rest.
     pub link: LiveLink<P>,
 }
-
-/// What tables call our own decoder.
-const DECODER: &str = "openh264 (real)";
 
 impl LoadedPlan {
     /// The call of session `session` with a browser, for a driver of its own.
@@ -93,28 +92,31 @@ impl LoadedPlan {
         session: u64,
         video: LiveVideo,
     ) -> Result<(LiveCall<P>, LiveReceiver), SimError> {
+        let decoder = video.codec_name.as_str().into();
         let mut call = self.live_sender(session, video)?;
-        call.link.labels.decoder = DECODER.into();
+        call.link.labels.decoder = decoder;
         Ok((call, self.live_receiver(session)?))
     }
 
-    /// The network of session `session` and our receiving end; who sends is another.
+    /// The network of session `session` and our receiving end; who sends is another. `clip`, `encoder`, `decoder`: what
+    /// tables call them.
     pub fn live_receiving<P: Send + 'static>(
         &self,
         session: u64,
         clip: String,
         encoder: String,
+        decoder: String,
     ) -> Result<(LiveLink<P>, LiveReceiver), SimError> {
         let mut link = self.live_link(session, clip, encoder)?;
-        link.labels.decoder = DECODER.into();
+        link.labels.decoder = decoder.into();
         Ok((link, self.live_receiver(session)?))
     }
 
     fn live_sender<P: Send + 'static>(&self, session: u64, video: LiveVideo) -> Result<LiveCall<P>, SimError> {
         let planned = self.session(session);
         let (scenario, parts) = (&self.scenario, &planned.parts);
-        let LiveVideo { content, encoder, clip, encoder_name } = video;
-        let link = self.live_link(session, clip, encoder_name)?;
+        let LiveVideo { content, encoder, clip, codec_name } = video;
+        let link = self.live_link(session, clip, codec_name)?;
         let (spec, _) = sides(&parts.controller, scenario.receiver_controller.as_ref())?;
         let (seed, start) = (Seed(planned.seed), Timestamp::ZERO);
         let drawn = DrawnNetwork::of(scenario, parts, seed);
@@ -127,7 +129,9 @@ impl LoadedPlan {
         };
         let source = Source::new(content, start, 0);
         let sender = Sender::new(sender_config(scenario, start), controller, encoder, source);
-        Ok(LiveCall { sender, turns: pauses::turns(&scenario.pauses, start), link })
+        // Each size begins with a key frame, which a link just found too slow takes its time for.
+        let adapt_resolution = scenario.video.adapt_resolution.unwrap_or(false);
+        Ok(LiveCall { sender, turns: pauses::turns(&scenario.pauses, start), adapt_resolution, link })
     }
 
     fn live_receiver(&self, session: u64) -> Result<LiveReceiver, SimError> {

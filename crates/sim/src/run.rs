@@ -64,7 +64,7 @@ pub fn run_call(
     let end = start + TimeDelta::from_secs_f64(scenario.duration_s);
     let (engine, _) = build(scenario, parts, Seed(seed), start, end)?;
     recorder.begin(level, start);
-    let aged = video::aged_picture(&parts.clip, Seed(seed));
+    let aged = video::aged_picture(&parts.clip, video::first_picture(&scenario.video, &parts.clip, Seed(seed)));
     Ok(engine.run(start, end, aged.as_deref(), recorder))
 }
 

@@ -96,8 +96,10 @@ pub struct VideoSpec {
     pub decoder: String,
     /// The encoder's buffer: short ones follow the target closely.
     pub vbv_ms: u32,
-    /// Change the resolution with the quantiser.
-    pub adapt_resolution: bool,
+    /// Change the resolution with the quantiser. Absent: simulated calls do, real ones, whose viewers see each key
+    /// frame of another size as a freeze, do not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub adapt_resolution: Option<bool>,
     /// Code no more rows than this.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_height: Option<u16>,
@@ -105,6 +107,9 @@ pub struct VideoSpec {
     /// largest that the clip was measured at.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub standin_height: Option<u16>,
+    /// The picture of the clip that calls begin with, counted round and round; absent: drawn from the seed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first_picture: Option<u32>,
     /// Pictures a second of the statistical source; clips have their own.
     pub fps: u32,
     /// A key frame every so many frames and at no other time; absent: when one is asked for.
@@ -336,9 +341,10 @@ impl Default for VideoSpec {
             encoder: "x264".to_owned(),
             decoder: "strict".to_owned(),
             vbv_ms: 500,
-            adapt_resolution: true,
+            adapt_resolution: None,
             max_height: None,
             standin_height: None,
+            first_picture: None,
             fps: 30,
             gop_frames: None,
         }

@@ -83,23 +83,25 @@ impl LoadedClip {
     }
 }
 
-/// The camera of one call; it begins somewhere in the clip, drawn from the seed.
+/// The camera of one call.
 pub fn build_source(spec: &VideoSpec, clip: &LoadedClip, seed: Seed, start: Timestamp) -> Source {
-    Source::new(content(spec.fps, clip), start, source_offset(clip, seed))
+    Source::new(content(spec.fps, clip), start, first_picture(spec, clip, seed))
 }
 
-/// Where in the clip the camera begins.
-pub fn source_offset(clip: &LoadedClip, seed: Seed) -> u32 {
+/// Where in the clip the camera begins: where the scenario says, else somewhere, drawn from the seed.
+pub fn first_picture(spec: &VideoSpec, clip: &LoadedClip, seed: Seed) -> u32 {
     let period = clip.profile.as_ref().map_or(1, |profile| profile.content.period());
-    (seed.derived("media.source.offset") % u64::from(period.max(1))) as u32
+    let picture = spec.first_picture.map_or_else(|| seed.derived("media.source.offset"), u64::from);
+    (picture % u64::from(period.max(1))) as u32
 }
 
-/// What a picture that stays on the screen is worth later, where pixels were measured.
-pub fn aged_picture(clip: &LoadedClip, seed: Seed) -> Option<Box<AgedPicture<'static>>> {
+/// What a picture that stays on the screen is worth later, where pixels were measured, of a call that began with picture
+/// `first`.
+pub fn aged_picture(clip: &LoadedClip, first: u32) -> Option<Box<AgedPicture<'static>>> {
     let profile = clip.profile.clone()?;
-    let offset = u64::from(source_offset(clip, seed));
+    let first = u64::from(first);
     Some(Box::new(move |shown: u64, (ssim_db, psnr_db): (f32, f32), frame: u64| {
-        let content = profile.content.picture_at(offset + frame);
+        let content = profile.content.picture_at(first + frame);
         let worth = profile.freeze.aged(Quality { ssim_db, psnr_db }, content, frame - shown);
         (worth.ssim_db, worth.psnr_db)
     }))
@@ -174,7 +176,7 @@ fn build_model(
     };
     let within: Vec<u16> = profile.rungs.iter().map(|rung| rung.height).filter(|&rows| rows <= max_height).collect();
     let largest = within.last().copied().ok_or_else(absent)?;
-    let min_height = if spec.adapt_resolution { 0 } else { largest };
+    let min_height = if spec.adapt_resolution.unwrap_or(true) { 0 } else { largest };
     let config = resolution::Config { min_height, max_height: largest, ..resolution::Config::default() };
     Ok(Box::new(Switching::new(profile.clone(), model, config).ok_or_else(absent)?))
 }

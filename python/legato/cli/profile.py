@@ -34,11 +34,23 @@ def profile(
     height: Annotated[
         list[int] | None, typer.Option(min=16, help="Rows of picture to measure at. [default: a ladder up to half]")
     ] = None,
+    frames: Annotated[int, typer.Option(min=30, help="At most so many of its pictures.")] = 300,
+    looped: Annotated[
+        bool, typer.Option("--looped", help="After the last picture comes the first, as calls play a file.")
+    ] = False,
 ) -> None:
     if not clip.is_file():
         raise ProfileError(f"{clip}: no such clip file")
     profiler = clips.profiler()
     path = out or Path(f"{clip.stem}{clips.PROFILE_SUFFIX}")
     with terminal.watch(f"profile {clip.name}") as watch:
-        profiler.profile_clip(clip, path, encoders=encoder or profiler.ENCODERS, heights=height, on_progress=watch.clip)
+        profiler.profile_clip(
+            clip,
+            path,
+            encoders=encoder or profiler.ENCODERS,
+            heights=height,
+            longest_frames=frames,
+            looped=looped,
+            on_progress=watch.clip,
+        )
     terminal.out().print(f"profile: {path}")

@@ -80,8 +80,14 @@ def _plane(plane) -> np.ndarray:
     return rows[: plane.height, : plane.width].copy()
 
 
-def read_clip(path: str | Path, *, longest_frames: int = LONGEST_FRAMES, fps: int | None = None) -> Clip:
-    """Decode a video file; at most `longest_frames` of it, played at the file's own rate or at `fps`."""
+def read_clip(
+    path: str | Path, *, longest_frames: int = LONGEST_FRAMES, fps: int | None = None, looped: bool = False
+) -> Clip:
+    """Decode a video file; at most `longest_frames` of it, played at the file's own rate or at `fps`.
+
+    `looped`: after the last picture comes the first, as where a file is played in a loop; else the clip goes back the
+    way it came.
+    """
     if fps is not None and not 1 <= fps <= 240:
         raise ProfileError(f"fps = {fps}: must be 1 to 240")
     try:
@@ -115,13 +121,14 @@ def read_clip(path: str | Path, *, longest_frames: int = LONGEST_FRAMES, fps: in
     if not 1 <= rate <= 240:
         rate = Fraction(30)
     count = len(frames)
-    loop = count < LOOP_BELOW_FRAMES
+    loop = looped or count < LOOP_BELOW_FRAMES
+    back = [] if looped else list(range(count - 2, 0, -1))
     return Clip(
         name=path.stem,
         fps=rate,
         source_width=frames[0].width,
         source_height=frames[0].height,
         frames=frames,
-        order=list(range(count)) + (list(range(count - 2, 0, -1)) if loop else []),
+        order=list(range(count)) + (back if loop else []),
         playback="loop" if loop else "ping_pong",
     )

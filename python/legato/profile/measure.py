@@ -44,18 +44,20 @@ def profile_clip(
     origin: str = "",
     longest_frames: int = LONGEST_FRAMES,
     fps: int | None = None,
+    looped: bool = False,
     on_progress: Progress | None = None,
 ) -> Path:
     """Measure `path` and write its profile to `out` (a file, or a folder to hold NAME.safetensors).
 
     `heights` is the ladder of picture heights in rows, by default those of HEIGHTS that are at most half the
     source's (the reduction hides the source's own coding), or half the source where none is. Larger ones are
-    allowed and named in the profile by their scale. `fps` plays every picture at that rate, whatever the file says.
+    allowed and named in the profile by their scale. `fps` plays every picture at that rate, whatever the file says;
+    `looped` as of :func:`~legato.profile.clip.read_clip`.
     """
     unknown = [encoder for encoder in encoders if encoder not in ENCODERS]
     if unknown or not encoders:
         raise ProfileError(f"encoder {', '.join(unknown) or 'none'}: known are {', '.join(ENCODERS)}")
-    clip = read_clip(path, longest_frames=longest_frames, fps=fps)
+    clip = read_clip(path, longest_frames=longest_frames, fps=fps, looped=looped)
     heights = _ladder(clip, heights)
     library = X264()
     sizes = {height: clip.pictures(height) for height in heights}

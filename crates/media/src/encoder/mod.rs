@@ -7,6 +7,7 @@ pub mod loss_tolerant;
 pub mod openh264;
 mod reference;
 pub mod resolution;
+pub mod size_rule;
 pub mod statistical;
 mod version;
 pub mod x264;
@@ -27,6 +28,11 @@ pub trait Encoder: Send {
     /// frame comes later, by `SenderInput::Encoded`, or never, where the encoder is still busy with another.
     fn begin(&mut self, now: Timestamp, frame: SourceFrame, budget: EncoderBudget) -> Option<EncodedFrame> {
         Some(self.encode(now, frame, budget))
+    }
+
+    /// A picture with what the encoder's side knows of it beforehand: real cameras hold their pictures, and measure them.
+    fn look(&self, frame: SourceFrame) -> SourceFrame {
+        frame
     }
 
     /// What [`Encoder::encode`] would give: a copy of the encoder codes the frame, and the encoder

@@ -14,6 +14,10 @@ pub(super) struct Carry {
     pub live_log2: f32,
     /// log2 of size for each QP by which recent frames were coarser.
     pub size_log2_per_qp: f32,
+    /// The same for each QP by which the last second or so was finer: what is on display is good enough to be left.
+    pub finer_log2_per_qp: f32,
+    /// A key frame looks as if its quantiser had been so much finer: it leaves less to the frames after it.
+    pub key_finer_qp: f32,
     /// Bits that making good coarser frames costs on top, for each QP, in frames of typical size: even
     /// a picture in which nothing moved is coded anew where it may be finer than what is on display.
     pub refining_per_qp: f32,
@@ -35,7 +39,11 @@ impl Reference {
     #[inline]
     pub(super) fn log2_bits(&self, carry: &Carry, table: &LevelTable, row: usize, qp: f32) -> f32 {
         let coarser = self.fast_qp - qp;
-        let own = table.log2_bytes(row, qp) + 3.0 + carry.live_log2 + carry.size_log2_per_qp * coarser;
+        let own = table.log2_bytes(row, qp)
+            + 3.0
+            + carry.live_log2
+            + carry.size_log2_per_qp * coarser
+            + carry.finer_log2_per_qp * (self.slow_qp - qp).clamp(-MOST_FINER_QP, 0.0);
         if coarser <= 0.0 {
             return own;
         }
@@ -50,9 +58,9 @@ impl Reference {
     }
     /// A frame was coded at `qp`; a key frame forgets what was before.
     #[inline]
-    pub(super) fn update(&mut self, qp: f32, keyframe: bool) {
+    pub(super) fn update(&mut self, carry: &Carry, qp: f32, keyframe: bool) {
         if keyframe {
-            *self = Self { fast_qp: qp, slow_qp: qp };
+            *self = Self { fast_qp: qp, slow_qp: qp - carry.key_finer_qp };
         } else {
             self.fast_qp += (1.0 - FAST_MEMORY) * (qp - self.fast_qp);
             self.slow_qp += (1.0 - SLOW_MEMORY) * (qp - self.slow_qp);
@@ -63,5 +71,7 @@ impl Reference {
 /// Fitted on random walks of forced quantisers and live streams of Foreman and a webcam signer.
 const FAST_MEMORY: f32 = 0.4;
 const SLOW_MEMORY: f32 = 0.93;
+/// A picture finer than so many QP leaves no less to code.
+const MOST_FINER_QP: f32 = 4.0;
 /// No carried gain or loss is larger.
 const MOST_DB: f32 = 4.0;

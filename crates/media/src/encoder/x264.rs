@@ -87,7 +87,7 @@ impl Encoder for X264 {
         self.control.end(kind, picture.cost, qp, bits);
         self.last_qp = qp;
         let gained_db = if picture.keyframe { 0.0 } else { reference.quality_db(&CARRY, qp) };
-        self.reference.update(qp, picture.keyframe);
+        self.reference.update(&CARRY, qp, picture.keyframe);
         self.coder.finish(&frame, picture, qp, bits, gained_db, budget.bitrate)
     }
 
@@ -423,5 +423,12 @@ const HEADER_BITS: f32 = 40.0;
 /// No limit on a frame is below this.
 const MIN_BITS: f32 = 64.0;
 /// Fitted on random walks of forced quantisers and live streams of Foreman and a webcam signer.
-const CARRY: Carry =
-    Carry { live_log2: -0.04, size_log2_per_qp: 0.06, refining_per_qp: 0.3, fast_db_per_qp: 0.1, slow_db_per_qp: 0.16 };
+const CARRY: Carry = Carry {
+    live_log2: -0.04,
+    size_log2_per_qp: 0.06,
+    finer_log2_per_qp: 0.0,
+    key_finer_qp: 0.0,
+    refining_per_qp: 0.3,
+    fast_db_per_qp: 0.1,
+    slow_db_per_qp: 0.16,
+};

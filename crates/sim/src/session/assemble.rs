@@ -15,6 +15,7 @@ use crate::pauses;
 use crate::run::{CallParts, FutureOf, build_ends};
 use crate::scenario::{ControllerSpec, PathSpec, Scenario};
 use crate::seed::Seed;
+use crate::video;
 use legato_path::Path;
 use legato_path::capacity::LinkCapacity;
 use legato_trace::{LogLevel, Recorder, Summary, TrafficFigures};
@@ -173,7 +174,8 @@ impl<'a> Layout<'a> {
         let ends = build_ends(self.scenario, &parts, limits, seed, future)?;
         let pauses = if self.scenario.calls.is_some() { &call.pauses } else { &self.scenario.pauses };
         let turns = pauses::turns(pauses, Timestamp::ZERO);
-        Ok(CallSetup { flow, ends, media, replies, start, stop, clip: parts.clip, seed, turns })
+        let first_picture = video::first_picture(&self.scenario.video, &parts.clip, seed);
+        Ok(CallSetup { flow, ends, media, replies, start, stop, clip: parts.clip, first_picture, turns })
     }
 
     /// What an oracle is told: the capacity of the only link on its way, whoever shares it.

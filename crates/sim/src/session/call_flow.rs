@@ -8,7 +8,6 @@ use super::parcel::{Parcel, Reply};
 use crate::clock::ReceiverClock;
 use crate::in_transit::{InTransit, Load, Ticket, tickets};
 use crate::run::Ends;
-use crate::seed::Seed;
 use crate::video::{LoadedClip, aged_picture};
 use legato_call::{ReceiverInput, ReceiverOutput, SenderInput, SenderOutput, rtcp_wire_size};
 use legato_control::Side;
@@ -34,8 +33,8 @@ pub struct CallSetup {
     pub stop: Timestamp,
     /// What it shows.
     pub clip: LoadedClip,
-    /// Its own seed.
-    pub seed: Seed,
+    /// The picture it begins with.
+    pub first_picture: u32,
     /// When media pauses (true) and goes on (false), the next one last.
     pub turns: Vec<(Timestamp, bool)>,
 }
@@ -158,7 +157,7 @@ impl CallFlow {
             self.sample(end, network);
         }
         let capacity_mean = network.links.capacity(flow, start, end);
-        let aged = aged_picture(&self.setup.clip, self.setup.seed);
+        let aged = aged_picture(&self.setup.clip, self.setup.first_picture);
         self.summary = Some(self.log.recorder.finish(CallFacts { end, capacity_mean, aged: aged.as_deref() }));
     }
 
