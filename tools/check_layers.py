@@ -18,6 +18,7 @@ CRATES: dict[str, set[str]] = {
     "units": set(),
     "h264": set(),
     "vpx": set(),
+    "tun": set(),
     "control": {"units"},
     "wire": {"units"},
     "path": {"units"},
@@ -25,7 +26,7 @@ CRATES: dict[str, set[str]] = {
     "trace": {"control"},
     "call": {"media", "trace", "wire"},
     "sim": {"call", "path"},
-    "endpoint": {"call", "h264", "path", "vpx"},
+    "endpoint": {"call", "h264", "path", "tun", "vpx"},
     "capi": {"control"},
     "python": {"sim", "endpoint", "h264"},
 }

@@ -4,19 +4,22 @@
 use legato_units::{TimeDelta, Timestamp};
 use legato_wire::rtcp::{Compound, MAX_COMPOUND_PACKETS, Message};
 use legato_wire::rtp::{self, ExtensionIds};
-use legato_wire::{ccfb, h264, remb, twcc};
+use legato_wire::{ccfb, h264, ip, remb, twcc, vp8, vp9};
 
 /// One fuzz target: its name and what it checks of one input.
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All of them, by the names of their corpus folders.
-pub const TARGETS: [Target; 6] = [
+pub const TARGETS: [Target; 9] = [
     ("ccfb_decode", ccfb_decode),
     ("h264_payload", h264_payload),
+    ("ip", ip),
     ("remb", remb),
     ("rtcp_compound", rtcp_compound),
     ("rtp", rtp),
     ("twcc_decode", twcc_decode),
+    ("vp8_payload", vp8_payload),
+    ("vp9_payload", vp9_payload),
 ];
 
 pub fn h264_payload(bytes: &[u8]) {
@@ -27,6 +30,30 @@ pub fn h264_payload(bytes: &[u8]) {
         h264::Payload::Single(unit) => unit.len(),
     };
     assert_eq!(told, bytes.len(), "every byte is somewhere");
+}
+
+pub fn vp8_payload(bytes: &[u8]) {
+    let Ok(payload) = vp8::Payload::parse(bytes) else { return };
+    assert!(bytes.ends_with(payload.bytes) && !payload.bytes.is_empty());
+    assert!(payload.partition < 8 && payload.picture_id.is_none_or(|id| id < 1 << 15));
+    assert!(!payload.begins_keyframe() || payload.begins_frame());
+}
+
+pub fn vp9_payload(bytes: &[u8]) {
+    let Ok(payload) = vp9::Payload::parse(bytes) else { return };
+    assert!(bytes.ends_with(payload.bytes) && !payload.bytes.is_empty());
+    assert!(payload.spatial_layer < 8 && payload.picture_id.is_none_or(|id| id < 1 << 15));
+    assert!(!payload.begins_keyframe() || payload.begins_frame);
+}
+
+pub fn ip(bytes: &[u8]) {
+    let Ok(packet) = ip::Packet::parse(bytes) else { return };
+    let header = if packet.version == 4 { 20 } else { 40 };
+    assert!(packet.udp.is_none_or(|udp| header + 8 + udp.payload.len() <= bytes.len()));
+    let mut marked = bytes.to_vec();
+    ip::mark_ce(&mut marked);
+    let again = ip::Packet::parse(&marked).expect("a mark changes no length");
+    assert!(again.ecn.is_ce() && again.version == packet.version && again.udp == packet.udp);
 }
 
 pub fn rtp(bytes: &[u8]) {

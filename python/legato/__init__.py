@@ -116,6 +116,7 @@ def real_calls(
     pictures: Pictures | None = None,
     peers: str = "chromium",
     direction: str = "send",
+    link: str = "inside",
     log: str = "series",
     resume: bool = False,
     on_progress: Callable[[CallProgress], None] | None = None,
@@ -126,6 +127,7 @@ def real_calls(
     ``peers="chromium-chromium"``: not we send but another Chromium, steered by its own rate control.
     ``peers="legato"``: the other end is ours too, and no browser is needed.
     ``direction="receive"``: Chromium sends to us, under a receiver-side controller or its own alone.
+    ``link="tun"``: two Chromiums are in network namespaces, and the link is between these; for the superuser, on Linux.
     """
     from legato import plan as plans
     from legato.call import make
@@ -141,8 +143,37 @@ def real_calls(
         log=log,
         calls_per_part=1,
     )
-    how = {"pictures": pictures, "peers": peers, "direction": direction}
+    how = {"pictures": pictures, "peers": peers, "direction": direction, "link": link}
     return make(plan, out, resume=resume, on_progress=on_progress, **how)
+
+
+def link(
+    scenario: str | Path,
+    *,
+    near: str,
+    far: str,
+    out: str | Path,
+    options: Mapping[str, Any] | None = None,
+    traces: Iterable[str | Path] = (),
+    seeds: int | Sequence[int] = 1,
+    name: str = "others",
+    log: str = "series",
+    resume: bool = False,
+    on_progress: Callable[[CallProgress], None] | None = None,
+) -> Run:
+    """Run two programs over a scenario's link, each in a network namespace, and write what the link saw.
+
+    ``near`` and ``far`` are command lines for the shell; what the near program sends counts as media. They find their
+    addresses in ``LEGATO_OWN`` and ``LEGATO_PEER``. ``name`` stands for a controller in tables. Linux, the superuser.
+    """
+    from legato import plan as plans
+    from legato.call import others
+    from legato.sweep import check_folder
+
+    check_folder(Path(out), resume=resume)
+    plan = plans.make(scenario, options=options, trace_specs=traces, seed_spec=seeds, log=log, calls_per_part=1)
+    programs = others.Programs(near, far, name)
+    return others.make(plan, out, programs, resume=resume, on_progress=on_progress)
 
 
 def replay(folder: str | Path, call: int, *, out: str | Path) -> Replay:
@@ -219,6 +250,7 @@ __all__ = [
     "TraceError",
     "compare",
     "controllers",
+    "link",
     "load_trace",
     "real_calls",
     "replay",

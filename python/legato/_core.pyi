@@ -231,8 +231,19 @@ class RealCall:
         """
 
 @final
+class TunPair:
+    """Two network namespaces whose only way to each other is the link that is put between them."""
+
+    def __new__(cls) -> TunPair: ...
+    @property
+    def hosts(self) -> list[tuple[int, str]]:
+        """Of the near one and the far one: the number of the open file that stands for it, and its address."""
+    def close(self) -> None:
+        """Let them go. They last as long as a process is in them, or a link between them."""
+
+@final
 class RelayCall:
-    """One call between two peers that Python brings, over a plan's link."""
+    """One call between two peers that Python brings, over a plan's link; or what two programs do over it."""
 
     def __new__(
         cls,
@@ -243,6 +254,8 @@ class RelayCall:
         clip: str,
         controller: str,
         encoder: str,
+        tuns: TunPair | None = None,
+        strangers: bool = False,
     ) -> RelayCall: ...
     @property
     def duration_s(self) -> float:
@@ -282,6 +295,7 @@ class ReceivedCall:
         clip: str,
         encoder: str,
         width: int,
+        codec: str = "h264",
     ) -> ReceivedCall: ...
     @property
     def duration_s(self) -> float:
@@ -324,6 +338,7 @@ class OwnCall:
         width: int = 1280,
         height: int = 720,
         fps: int = 30,
+        codec: str = "h264",
     ) -> OwnCall: ...
     @property
     def duration_s(self) -> float:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import html
 import json
+import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,7 @@ import numpy as np
 
 from legato import chart
 from legato.eval.stats import Estimate, mean_intervals, resampling_weights
+from legato.plan import read_scenario
 from legato.sweep import summary_rows
 
 if TYPE_CHECKING:
@@ -101,7 +103,7 @@ def measure(
     seeds = list(range(1, repeats + 1))
     chosen = list(controllers)
     how = {"options": options, "controllers": chosen, "seeds": seeds, "resume": resume}
-    simulated = legato.run(scenario, out=out / "simulated", **how)
+    simulated = legato.run(scenario, out=out / "simulated", **{**how, "options": as_called(scenario, options)})
     called = legato.real_calls(
         scenario,
         out=out / "called",
@@ -113,6 +115,17 @@ def measure(
     gap = Gap(simulated.folder, called.folder, compare(simulated.folder, called.folder))
     (out / "gap.html").write_text(page(gap, str(scenario)), encoding="utf-8")
     return gap
+
+
+def as_called(scenario: str | Path, options: Mapping[str, Any] | None) -> dict[str, Any]:
+    """``options`` that have a simulation do with pictures what a call of the scenario does.
+
+    A call begins with the clip's first picture, where a simulation would begin anywhere, and keeps their size unless
+    the scenario says otherwise, where a simulation would change it.
+    """
+    _, text = read_scenario(scenario, options)
+    adapts = tomllib.loads(text).get("video", {}).get("adapt_resolution", False)
+    return {**(options or {}), "video.first_picture": 0, "video.adapt_resolution": adapts}
 
 
 def measure_pairs(

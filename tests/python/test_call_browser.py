@@ -92,29 +92,32 @@ def test_the_browser_gets_the_constant_rate_and_shows_the_frames(called: Path):
     assert told[-1][3] == 0
 
 
-def test_a_call_in_vp8_gets_its_changing_rates_and_shows_the_frames(scenario: Path, tmp_path: Path):
-    why_not = _core.codecs()["vp8"]
+@pytest.mark.parametrize(("codec", "most"), [("vp8", 127), ("vp9", 255)])
+def test_a_call_by_libvpx_gets_its_changing_rates_and_shows_the_frames(
+    scenario: Path, tmp_path: Path, codec: str, most: int
+):
+    why_not = _core.codecs()[codec]
     if why_not:
         pytest.skip(why_not)
-    folder = tmp_path / "vp8"
+    folder = tmp_path / codec
     steps = {"target_bitrate_bps": 1_200_000, "steps": [[7.0, 500_000]]}
     options = {"duration_s": 14.0, "controller.config": steps}
-    legato.real_calls(scenario, out=folder, options=options, pictures=Pictures(codec="vp8"), log="packets")
+    legato.real_calls(scenario, out=folder, options=options, pictures=Pictures(codec=codec), log="packets")
     machine = json.loads((folder / "calls" / "00000.json").read_text(encoding="utf-8"))
     assert (machine["misnumbered"], machine["odd_sizes"]) == (0, 0)
-    assert machine["encoder"] == "libvpx vp8 (real)"
+    assert machine["encoder"] == f"libvpx {codec} (real)"
     [(captured, encoded, rendered, loss_ratio)] = rows(
         folder, "summary", "frames_captured, frames_encoded, frames_rendered, loss_ratio"
     )
     assert captured == pytest.approx(420, abs=5)
     [(quantiser, height, psnr_db)] = rows(folder, "frames", "max(qp), min(height), avg(coded_psnr_db)")
-    assert quantiser <= 127
+    assert quantiser <= most
     assert height == 720
     assert psnr_db > 25
     if not machine["valid"]:
         pytest.skip(f"the machine is too busy for the rest: {machine['lateness_p999_ms']} ms late")
     assert loss_ratio == 0
-    assert rendered > 0.95 * encoded > 0.8 * captured
+    assert rendered > 0.8 * encoded > 0.5 * captured
     # From the second after the key frame, and after the step, on.
     for from_ms, to_ms, target_bps in ((2_000, 7_000, 1.2e6), (9_000, 14_000, 0.5e6)):
         within = f"avg(receiver_rate_bps) FILTER (time_ms >= {from_ms} AND time_ms < {to_ms})"
@@ -151,7 +154,8 @@ def test_the_viewed_quality_is_that_of_the_pixels_on_the_screen(scenario: Path, 
     width, height, fps = 640, 360, 15
     clip, folder = tmp_path / "scene.y4m", tmp_path / "run"
     _core.write_scene(str(clip), width, height, fps, 8 * fps)
-    made = plan.make(scenario, options={"duration_s": 6.0, "controller.config.target_bitrate_bps": 250_000}).to_json()
+    options = {"duration_s": 6.0, "controller.config.target_bitrate_bps": 250_000}
+    made = plan.make(scenario, options=options).to_json()
     screens: list[dict] = []
     with browser.launched() as chromium:
         _core.open_call_folder(made, str(folder))
@@ -255,6 +259,28 @@ def test_a_browser_that_sends_to_us_keeps_to_the_receiver_side_controllers_targe
     assert statistics.median(whole for whole, _ in early) <= statistics.median(eye for _, eye in early) < 600
 
 
+@pytest.mark.parametrize("codec", ["vp8", "vp9"])
+def test_what_a_browser_sends_in_another_codec_is_decoded_and_shown(scenario: Path, tmp_path: Path, codec: str):
+    why_not = _core.codecs()[codec]
+    if why_not:
+        pytest.skip(why_not)
+    folder = tmp_path / f"{codec}-received"
+    options = {"duration_s": 10.0, "limits.start_bps": 600_000, "limits.max_bps": 800_000}
+    pictures = Pictures(width=640, height=360, codec=codec)
+    how = {"controllers": ["ukf"], "direction": "receive", "pictures": pictures}
+    legato.real_calls(scenario, out=folder, options=options, **how)
+    machine = json.loads((folder / "calls" / "00000.json").read_text(encoding="utf-8"))
+    assert (machine["encoder"], machine["controller"]) == (f"chromium's {codec}", "ukf")
+    [(decoder, captured, rendered)] = rows(folder, "summary", "decoder, frames_captured, frames_rendered")
+    assert decoder == f"libvpx {codec} (real)"
+    shown = rows(folder, "shown", "picture, width, height")
+    assert len(shown) >= rendered > 0.7 * captured > 30
+    assert all(16 <= width <= 640 and width * 9 == height * 16 for _, width, height in shown)
+    read = [picture for picture, *_ in shown if picture is not None]
+    assert len(read) > 0.8 * len(shown)
+    assert sum(later <= before for before, later in itertools.pairwise(read)) <= 2
+
+
 def test_the_limits_of_the_scenario_reach_the_browsers_rate_control():
     answer = "a=fmtp:102 level-asymmetry-allowed=1;packetization-mode=1\r\na=fmtp:103 apt=102\r\n"
     limited = reference.with_limits(answer, 50_000, 300_000, 2_000_000).splitlines()
@@ -264,6 +290,8 @@ def test_the_limits_of_the_scenario_reach_the_browsers_rate_control():
     answer = "a=rtpmap:96 VP8/90000\r\na=rtcp-fb:96 nack\r\n"
     limited = reference.with_limits(answer, 50_000, 300_000, 2_000_000).splitlines()
     assert limited == ["a=rtpmap:96 VP8/90000", f"a=fmtp:96 {limits}", "a=rtcp-fb:96 nack"]
+    limited = reference.with_limits("a=fmtp:98 profile-id=0\r\n", 50_000, 300_000, 2_000_000).splitlines()
+    assert limited == [f"a=fmtp:98 profile-id=0;{limits}"]
 
 
 def test_a_clip_is_known_by_its_header(tmp_path: Path):
@@ -281,14 +309,14 @@ def test_a_real_call_cannot_be_replayed(called: Path, tmp_path: Path):
 
 
 def test_a_codec_that_is_not_there_is_refused(scenario: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    with pytest.raises(legato.CallError, match="codec av1: one of h264, vp8"):
+    with pytest.raises(legato.CallError, match="codec av1: one of h264, vp8, vp9"):
         legato.real_calls(scenario, out=tmp_path / "run", pictures=Pictures(codec="av1"))
-    with pytest.raises(legato.CallError, match="codec vp8: with peers legato"):
-        legato.real_calls(scenario, out=tmp_path / "run", pictures=Pictures(codec="vp8"), peers="legato")
-    monkeypatch.setattr(_core, "codecs", lambda: {"h264": None, "vp8": "this build has no VP8"})
-    with pytest.raises(legato.CallError, match="no VP8") as refused:
-        legato.real_calls(scenario, out=tmp_path / "run", pictures=Pictures(codec="vp8"))
-    assert "libvpx-dev" in (refused.value.hint or "")
+    monkeypatch.setattr(_core, "codecs", lambda: {"h264": None, "vp8": "this build has no VP8", "vp9": None})
+    # Where we receive we decode.
+    for how in ({}, {"peers": "legato"}, {"direction": "receive"}):
+        with pytest.raises(legato.CallError, match="no VP8") as refused:
+            legato.real_calls(scenario, out=tmp_path / "run", pictures=Pictures(codec="vp8"), **how)
+        assert "libvpx-dev" in (refused.value.hint or "")
     assert not (tmp_path / "run").exists()
 
 

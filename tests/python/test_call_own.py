@@ -6,6 +6,7 @@ whatever the machine does is asked always, and the figures of the link only of a
 
 from __future__ import annotations
 
+import itertools
 import json
 import statistics
 from pathlib import Path
@@ -81,6 +82,56 @@ def test_frames_come_whole_and_in_time_over_the_scenarios_link(scenario: Path, t
     whole = [decodable for rendered_ms, decodable in delays if decodable is not None and rendered_ms is not None]
     assert 20 < statistics.median(whole) < 60
     assert 20 < statistics.median(d for d, _ in delays if d is not None) < 110
+
+
+@pytest.mark.parametrize("codec", ["vp8", "vp9"])
+def test_a_call_by_libvpx_is_decoded_by_our_own_receiving_end(scenario: Path, tmp_path: Path, codec: str):
+    why_not = _core.codecs()[codec]
+    if why_not:
+        pytest.skip(why_not)
+    folder = tmp_path / codec
+    options = {"duration_s": 10.0, "forward.loss_ratio": 0.01}
+    pictures = Pictures(width=640, height=360, codec=codec)
+    legato.real_calls(scenario, out=folder, options=options, pictures=pictures, peers="legato")
+    machine = machine_of(folder)
+    assert (machine["misnumbered"], machine["odd_sizes"], machine["misread"]) == (0, 0, 0)
+    names = "encoder, decoder, frames_captured, frames_encoded, frames_rendered, viewed_ssim_db_mean"
+    [(encoder, decoder, captured, encoded, rendered, viewed_db)] = rows(folder, "summary", names)
+    assert (encoder, decoder) == (f"libvpx {codec} (real)", f"libvpx {codec} (real)")
+    assert rendered > 0.8 * encoded > 0.5 * captured
+    assert viewed_db > 5
+    assert all(size == (640, 360) for size in rows(folder, "shown", "width, height"))
+    if not machine["valid"]:
+        pytest.skip(f"the machine is too busy for the rest: {machine['lateness_p999_ms']} ms late")
+    [(rate_bps,)] = rows(folder, "series", "avg(receiver_rate_bps) FILTER (time_ms >= 2000)")
+    assert rate_bps == pytest.approx(1e6, rel=0.15)
+
+
+@pytest.mark.parametrize("codec", ["h264", "vp9"])
+def test_pictures_grow_with_the_bitrate_and_keep_their_numbers(scenario: Path, tmp_path: Path, codec: str):
+    why_not = _core.codecs()[codec]
+    if why_not:
+        pytest.skip(why_not)
+    folder = tmp_path / codec
+    # Less than 250 kbit/s begin at no more than 240 rows.
+    config = {"target_bitrate_bps": 200_000, "steps": [[3.0, 2_000_000]]}
+    options = {"duration_s": 12.0, "controller.config": config, "video.adapt_resolution": True}
+    pictures = Pictures(width=640, height=360, codec=codec)
+    legato.real_calls(scenario, out=folder, options=options, pictures=pictures, peers="legato")
+    machine = machine_of(folder)
+    assert (machine["misnumbered"], machine["odd_sizes"], machine["misread"], machine["compared"]) == (0, 0, 0, True)
+    frames = rows(folder, "frames", "height, keyframe, psnr_db, captured_ms")
+    coded = sorted((row for row in frames if row[0]), key=lambda row: row[3])
+    assert coded[0][0] == 180
+    steps = [(before[0], later[0]) for before, later in itertools.pairwise(coded) if before[0] != later[0]]
+    grown = [later for before, later in itertools.pairwise(coded) if before[0] != later[0]]
+    assert steps[0] == (180, 270)
+    assert all(row[1] for row in grown), "each size begins with a key frame"
+    sizes = {size for size in rows(folder, "shown", "width, height") if size[1] is not None}
+    assert {(320, 180), (480, 270)} <= sizes <= {(320, 180), (480, 270), (640, 360)}
+    # What was seen is compared at the clip's own size, and a finer picture is seen finer.
+    seen = {height: statistics.median(row[2] for row in coded if row[0] == height and row[2]) for height in (180, 270)}
+    assert 15 < seen[180] < seen[270]
 
 
 def test_what_the_link_loses_is_sent_again_and_shown(scenario: Path, tmp_path: Path):

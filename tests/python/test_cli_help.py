@@ -15,6 +15,7 @@ VERBS = (
     "call",
     "compare",
     "gap",
+    "link",
     "report",
     "replay",
     "reproduce",

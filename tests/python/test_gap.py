@@ -63,6 +63,19 @@ def test_pairs_that_are_too_far_apart_are_named(tmp_path: Path):
     assert row == ("steady-gcc", "+11.0 %", "+0.0", "+1.10", "receiver rate, loss", "")
 
 
+def test_a_simulation_does_with_pictures_what_the_call_does(tmp_path: Path):
+    text = (
+        'name = "s"\nduration_s = 5.0\ncontroller = {{ name = "gcc" }}\n[video]\n{}\n[forward]\npropagation_ms = 20.0\n'
+    )
+    silent, says = tmp_path / "silent.toml", tmp_path / "says.toml"
+    silent.write_text(text.format("fps = 25"))
+    says.write_text(text.format("adapt_resolution = true"))
+    asked = {"duration_s": 3.0}
+    assert gap.as_called(silent, asked) == {**asked, "video.first_picture": 0, "video.adapt_resolution": False}
+    assert gap.as_called(says, None)["video.adapt_resolution"] is True
+    assert gap.as_called(silent, {"video.adapt_resolution": True})["video.adapt_resolution"] is True
+
+
 @pytest.mark.slow
 def test_a_call_between_two_ends_of_ours_is_held_against_its_simulation(tmp_path: Path):
     if not hasattr(_core, "OwnCall"):

@@ -11,19 +11,20 @@
 //! are, each costs little.
 //!
 //! ```
-//! use legato_endpoint::{Assembled, Assembly, VideoPacket};
+//! use legato_endpoint::{Assembled, Assembly, Codec, VideoPacket};
 //! use legato_units::Timestamp;
 //!
-//! let mut assembly = Assembly::default();
+//! let mut assembly = Assembly::new(Codec::H264);
 //! let payload = &[0x78, 0, 2, 0x67, 66, 0, 3, 0x65, 1, 2];
 //! let packet = VideoPacket { seq: 7, timestamp: 90, marker: true, repeated: false, psnr_db: None, payload };
 //! assembly.insert(Timestamp::ZERO, &packet);
 //! let Some(Assembled::Picture(picture)) = assembly.pop() else { panic!("one whole key frame came") };
-//! assert_eq!(picture.annex_b, [0, 0, 0, 1, 0x67, 66, 0, 0, 0, 1, 0x65, 1, 2]);
+//! assert_eq!(picture.bytes, [0, 0, 0, 1, 0x67, 66, 0, 0, 0, 1, 0x65, 1, 2]);
 //! ```
 
+use crate::codec::Codec;
+use crate::joining::{Joining, KeyStart, key_start};
 use legato_units::{TimeDelta, Timestamp};
-use legato_wire::h264::{self, Payload};
 use std::collections::VecDeque;
 
 /// A packet of the video, decrypted; one sent again in the place of its first.
@@ -39,15 +40,15 @@ pub struct VideoPacket<'a> {
     pub repeated: bool,
     /// The encoder's own figure of the picture, where the sender tells.
     pub psnr_db: Option<f32>,
-    /// RFC 6184.
+    /// Of RFC 6184, RFC 7741 or RFC 9628.
     pub payload: &'a [u8],
 }
 
 /// A whole picture.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CodedPicture {
-    /// Its NAL units behind start codes.
-    pub annex_b: Vec<u8>,
+    /// As its encoder made it: of H.264, NAL units behind start codes.
+    pub bytes: Vec<u8>,
     /// RTP time.
     pub timestamp: u32,
     /// Decodable without any other.
@@ -79,6 +80,7 @@ pub enum Assembled {
 /// The buffer.
 #[derive(Debug)]
 pub struct Assembly {
+    codec: Codec,
     /// By sequence number modulo their count.
     slots: Vec<Slot>,
     /// First packet of the next picture; unknown until a key frame is whole.
@@ -87,9 +89,8 @@ pub struct Assembly {
     window: Option<(u64, u64)>,
     /// Packets from `next` to here are there, of one picture without an end.
     looked: u64,
-    /// Where key frames may begin, beyond `next`; with parameter sets they do (true), with a slice alone only if the
-    /// picture before ends there.
-    key_starts: VecDeque<(u64, bool)>,
+    /// Where key frames begin, beyond `next`.
+    key_starts: VecDeque<(u64, KeyStart)>,
     /// First arrival of what waits here.
     waiting_since: Option<Timestamp>,
     /// RTP time of the latest key frame, and the last arrival of it.
@@ -124,11 +125,12 @@ const SLOTS: usize = 2_048;
 const MAX_KEY_STARTS: usize = 16;
 /// str0m asks for none again that is further behind the newest.
 const REPAIR_REACH: u64 = 100;
-const START_CODE: [u8; 4] = [0, 0, 0, 1];
 
-impl Default for Assembly {
-    fn default() -> Self {
+impl Assembly {
+    /// Nothing of a video in this codec has come yet.
+    pub fn new(codec: Codec) -> Self {
         Self {
+            codec,
             slots: vec![Slot::Empty; SLOTS],
             next: None,
             window: None,
@@ -140,9 +142,7 @@ impl Default for Assembly {
             ready: VecDeque::new(),
         }
     }
-}
 
-impl Assembly {
     /// Take a packet.
     pub fn insert(&mut self, now: Timestamp, packet: &VideoPacket<'_>) {
         let seq = packet.seq;
@@ -156,18 +156,14 @@ impl Assembly {
             Slot::Missing(since) if packet.repeated => Some(now - since),
             Slot::Missing(_) | Slot::Empty => None,
         };
-        let begins = Payload::parse(packet.payload)
-            .map(|payload| (payload.begins(h264::SEQUENCE_PARAMETERS), payload.begins(h264::IDR_SLICE)));
         let VideoPacket { timestamp, marker, psnr_db, payload, .. } = *packet;
         *slot = Slot::Here(Piece { timestamp, marker, arrival: now, repair, psnr_db, payload: payload.to_vec() });
         self.waiting_since.get_or_insert(now);
-        if let Ok((parameters, slice)) = begins
-            && (parameters || slice)
-        {
+        if let Some(start) = key_start(self.codec, payload) {
             if self.key_starts.len() == MAX_KEY_STARTS {
                 self.key_starts.pop_front();
             }
-            self.key_starts.push_back((seq, parameters));
+            self.key_starts.push_back((seq, start));
             self.keyframe = Some((timestamp, now));
         } else if let Some((_, last)) = self.keyframe.as_mut().filter(|(time, _)| *time == timestamp) {
             *last = now;
@@ -272,11 +268,11 @@ impl Assembly {
         let (first, end) = self.window?;
         let least = self.next.map_or(first, |next| next + 1);
         self.key_starts.retain(|(start, _)| (least..end).contains(start));
-        let found = self.key_starts.iter().filter_map(|&(start, certain)| {
+        let found = self.key_starts.iter().filter_map(|&(start, kind)| {
             let run_end = self.end_of_run(start, start).ok()?;
             let begin = self.begin_of_run(least, start);
             let ends_before = begin > least && matches!(self.slots[(begin - 1) as usize % SLOTS], Slot::Here(_));
-            (certain || ends_before).then_some((begin, run_end))
+            (kind == KeyStart::Certain || ends_before).then_some((begin, run_end))
         });
         found.min()
     }
@@ -319,7 +315,7 @@ impl Assembly {
 
     /// Packets `start` to `end`, all here, are a picture.
     fn hand_over(&mut self, start: u64, end: u64) {
-        let mut joined = Joined::default();
+        let mut joined = Joining::new(self.codec);
         let mut timestamp = 0;
         let (mut repair, mut psnr_db, mut arrivals, mut size_bytes) = (None, None, None, 0);
         for seq in start..end {
@@ -341,55 +337,10 @@ impl Assembly {
         });
         self.waiting_since = left.min();
         let Some(arrivals) = arrivals else { return };
-        let picture = joined.finish().map(|(annex_b, keyframe)| {
-            Assembled::Picture(CodedPicture { annex_b, timestamp, keyframe, size_bytes, arrivals, psnr_db, repair })
+        let picture = joined.finish().map(|(bytes, keyframe)| {
+            Assembled::Picture(CodedPicture { bytes, timestamp, keyframe, size_bytes, arrivals, psnr_db, repair })
         });
         self.ready.push_back(picture.unwrap_or(Assembled::GivenUp { timestamp, lost_packets: 0 }));
-    }
-}
-
-/// NAL units of consecutive payloads, joined.
-#[derive(Debug, Default)]
-struct Joined {
-    annex_b: Vec<u8>,
-    keyframe: bool,
-    /// In the middle of a unit.
-    open: bool,
-    /// What came is no picture.
-    broken: bool,
-}
-
-impl Joined {
-    fn push(&mut self, payload: &[u8]) {
-        let Ok(payload) = Payload::parse(payload) else {
-            self.broken = true;
-            return;
-        };
-        // Pieces follow each other from the first to the last, with nothing between.
-        let continues = matches!(payload, Payload::Fragment(fragment) if !fragment.first);
-        self.broken |= continues != self.open;
-        match payload {
-            Payload::Aggregate(units) => units.for_each(|unit| self.unit(unit[0], &unit[1..])),
-            Payload::Single(unit) => self.unit(unit[0], &unit[1..]),
-            Payload::Fragment(fragment) => {
-                if fragment.first {
-                    self.unit(fragment.header, &[]);
-                }
-                self.annex_b.extend_from_slice(fragment.bytes);
-                self.open = !fragment.last;
-            }
-        }
-    }
-
-    fn unit(&mut self, header: u8, rest: &[u8]) {
-        self.keyframe |= h264::unit_type(header) == h264::IDR_SLICE;
-        self.annex_b.extend_from_slice(&START_CODE);
-        self.annex_b.push(header);
-        self.annex_b.extend_from_slice(rest);
-    }
-
-    fn finish(self) -> Option<(Vec<u8>, bool)> {
-        (!self.broken && !self.open && !self.annex_b.is_empty()).then_some((self.annex_b, self.keyframe))
     }
 }
 

@@ -1,10 +1,11 @@
 use super::*;
 use crate::h264_payload::H264Frame;
+use crate::vp8_payload::Vp8Frame;
 
 /// Packets of a picture as our own sender cuts it.
 struct Cut {
     payloads: Vec<Vec<u8>>,
-    annex_b: Vec<u8>,
+    bytes: Vec<u8>,
 }
 
 fn cut(keyframe: bool, length: usize) -> Cut {
@@ -15,7 +16,14 @@ fn cut(keyframe: bool, length: usize) -> Cut {
     annex_b.extend([0, 0, 0, 1, if keyframe { 0x65 } else { 0x41 }]);
     annex_b.extend((1..length).map(|n| (n % 250 + 1) as u8));
     let frame = H264Frame::new(&annex_b, 0).unwrap();
-    Cut { payloads: (0..).map_while(|index| frame.payload(index)).collect(), annex_b }
+    Cut { payloads: (0..).map_while(|index| frame.payload(index)).collect(), bytes: annex_b }
+}
+
+fn cut_vp8(keyframe: bool, length: usize, number: u32) -> Cut {
+    let mut bytes: Vec<u8> = (0..length).map(|n| (n % 251) as u8).collect();
+    bytes[0] = if keyframe { 0x50 } else { 0x51 };
+    let frame = Vp8Frame::new(&bytes, number, 0);
+    Cut { payloads: (0..).map_while(|index| frame.payload(index)).collect(), bytes }
 }
 
 /// A sender: numbers count on.
@@ -59,7 +67,7 @@ fn pictures(assembly: &mut Assembly) -> Vec<CodedPicture> {
 /// [rfc6184] §5.1: packets of one time up to the marker, whatever they carry.
 #[test]
 fn pictures_come_out_as_they_were_coded() {
-    let (mut assembly, mut stream) = (Assembly::default(), Stream { seq: 65_530, timestamp: u32::MAX - 4_000 });
+    let (mut assembly, mut stream) = (Assembly::new(Codec::H264), Stream { seq: 65_530, timestamp: u32::MAX - 4_000 });
     for (number, length) in [5_000, 20, 1_161, 1_162, 1_163, 40_000].into_iter().enumerate() {
         let cut = cut(number == 0 || number == 3, length);
         for packet in stream.send(&cut) {
@@ -68,8 +76,8 @@ fn pictures_come_out_as_they_were_coded() {
         }
         let [picture] = &pictures(&mut assembly)[..] else { panic!("one is whole") };
         // Too long for an aggregation and too short for two fragments: it takes zeros more.
-        let zeros = picture.annex_b.len() - cut.annex_b.len();
-        assert!(picture.annex_b.starts_with(&cut.annex_b) && zeros <= 2, "{length}");
+        let zeros = picture.bytes.len() - cut.bytes.len();
+        assert!(picture.bytes.starts_with(&cut.bytes) && zeros <= 2, "{length}");
         assert_eq!((picture.keyframe, picture.timestamp, picture.repair), (number % 3 == 0, stream.timestamp, None));
         assert_eq!(assembly.waiting_since(), None);
     }
@@ -77,7 +85,7 @@ fn pictures_come_out_as_they_were_coded() {
 
 #[test]
 fn a_picture_without_its_marker_ends_where_another_time_begins() {
-    let (mut assembly, mut stream) = (Assembly::default(), Stream::default());
+    let (mut assembly, mut stream) = (Assembly::new(Codec::H264), Stream::default());
     for mut packet in stream.send(&cut(true, 3_000)) {
         packet.2 = false;
         give(&mut assembly, 0, &packet, false);
@@ -89,7 +97,7 @@ fn a_picture_without_its_marker_ends_where_another_time_begins() {
 
 #[test]
 fn a_gap_is_waited_for_and_the_repair_is_timed() {
-    let (mut assembly, mut stream) = (Assembly::default(), Stream::default());
+    let (mut assembly, mut stream) = (Assembly::new(Codec::H264), Stream::default());
     stream.send(&cut(true, 3_000)).iter().for_each(|packet| give(&mut assembly, 0, packet, false));
     assert_eq!(pictures(&mut assembly).len(), 1);
     let packets = [stream.send(&cut(false, 3_000)), stream.send(&cut(false, 100))].concat();
@@ -109,7 +117,7 @@ fn a_gap_is_waited_for_and_the_repair_is_timed() {
 
 #[test]
 fn a_whole_key_frame_ends_the_wait_and_tells_what_was_lost() {
-    let (mut assembly, mut stream) = (Assembly::default(), Stream::default());
+    let (mut assembly, mut stream) = (Assembly::new(Codec::H264), Stream::default());
     stream.send(&cut(true, 100)).iter().for_each(|packet| give(&mut assembly, 0, packet, false));
     pictures(&mut assembly);
     let damaged = stream.send(&cut(false, 3_000));
@@ -127,7 +135,7 @@ fn a_whole_key_frame_ends_the_wait_and_tells_what_was_lost() {
 
 #[test]
 fn what_cannot_be_repaired_any_more_is_hopeless() {
-    let (mut assembly, mut stream) = (Assembly::default(), Stream::default());
+    let (mut assembly, mut stream) = (Assembly::new(Codec::H264), Stream::default());
     stream.send(&cut(true, 100)).iter().for_each(|packet| give(&mut assembly, 0, packet, false));
     pictures(&mut assembly);
     stream.send(&cut(false, 100));
@@ -141,7 +149,7 @@ fn what_cannot_be_repaired_any_more_is_hopeless() {
 
 #[test]
 fn a_jump_in_the_numbers_begins_again_with_a_key_frame() {
-    let (mut assembly, mut stream) = (Assembly::default(), Stream::default());
+    let (mut assembly, mut stream) = (Assembly::new(Codec::H264), Stream::default());
     stream.send(&cut(true, 100)).iter().for_each(|packet| give(&mut assembly, 0, packet, false));
     pictures(&mut assembly);
     stream.seq += 1_000_000;
@@ -154,10 +162,36 @@ fn a_jump_in_the_numbers_begins_again_with_a_key_frame() {
 
 #[test]
 fn a_unit_cut_short_is_no_picture() {
-    let (mut assembly, mut stream) = (Assembly::default(), Stream::default());
+    let (mut assembly, mut stream) = (Assembly::new(Codec::H264), Stream::default());
     let mut packets = stream.send(&cut(true, 3_000));
     packets[1].2 = true;
     packets.truncate(2);
     packets.iter().for_each(|packet| give(&mut assembly, 0, packet, false));
     assert!(matches!(assembly.pop(), Some(Assembled::GivenUp { lost_packets: 0, .. })));
+}
+
+/// [rfc7741] §4.2: a frame begins where S is set and the partition is the first, and ends with the marker.
+#[test]
+fn frames_of_vp8_come_out_as_they_were_coded_and_a_key_frame_ends_a_wait() {
+    let (mut assembly, mut stream) = (Assembly::new(Codec::Vp8), Stream { seq: 65_530, timestamp: 9 });
+    for (number, length) in [5_000, 20, 1_160, 1_161, 40_000].into_iter().enumerate() {
+        let cut = cut_vp8(number == 0 || number == 3, length, 32_766 + number as u32);
+        stream.send(&cut).iter().for_each(|packet| give(&mut assembly, number as i64, packet, false));
+        let [picture] = &pictures(&mut assembly)[..] else { panic!("one is whole") };
+        assert_eq!((&picture.bytes, picture.keyframe), (&cut.bytes, number % 3 == 0));
+    }
+    let damaged = stream.send(&cut_vp8(false, 3_000, 1));
+    give(&mut assembly, 9, &damaged[0], false);
+    give(&mut assembly, 9, &damaged[2], false);
+    let damaged_time = stream.timestamp;
+    let key = stream.send(&cut_vp8(true, 3_000, 2));
+    key.iter().rev().for_each(|packet| give(&mut assembly, 10, packet, false));
+    assert_eq!(assembly.pop(), Some(Assembled::GivenUp { timestamp: damaged_time, lost_packets: 1 }));
+    assert!(pictures(&mut assembly)[0].keyframe && assembly.waiting_since().is_none());
+    // One that comes in the middle of a call begins with a key frame.
+    let mut late = Assembly::new(Codec::Vp8);
+    damaged.iter().for_each(|packet| give(&mut late, 0, packet, false));
+    assert!(late.pop().is_none());
+    stream.send(&cut_vp8(true, 100, 3)).iter().for_each(|packet| give(&mut late, 1, packet, false));
+    assert!(matches!(late.pop(), Some(Assembled::GivenUp { .. })) && pictures(&mut late)[0].keyframe);
 }

@@ -2,9 +2,10 @@
 //! keeps its times meanwhile. The sender sees a [`legato_media::Encoder`] whose frames come later.
 //!
 //! One picture is under way at a time: one that is captured before the last is coded is left out, as libwebrtc
-//! leaves it out. [`PictureSource::Filling`] does without pictures and codec. The bitrate changes with each picture;
-//! the resolution stays.
+//! leaves it out. [`PictureSource::Filling`] does without pictures and codec. The bitrate changes with each picture,
+//! the size with the quantiser where the scenario has it so (`sizes.rs`).
 
+use crate::ahead::Measured;
 use crate::codec::Codec;
 use crate::coder::{Coded, CodedSource, Coder, CutFrame};
 use crate::error::Error;
@@ -25,9 +26,11 @@ pub struct Camera {
     codec: Codec,
     /// Bytes of each packet's piece that frames leave empty.
     room: u16,
+    adapts: bool,
     coded: Option<CodedCall>,
     jobs: Receiver<Job>,
     busy: Arc<AtomicBool>,
+    measured: Measured,
     frames: CodedFrames,
 }
 
@@ -35,6 +38,7 @@ pub struct Camera {
 struct Remote {
     jobs: Sender<Job>,
     busy: Arc<AtomicBool>,
+    measured: Measured,
     /// A key frame was wanted of a picture that was left out.
     keyframe_due: bool,
     skipped: u64,
@@ -69,8 +73,12 @@ impl Camera {
         };
         let (sender, jobs) = mpsc::channel();
         let busy = Arc::new(AtomicBool::new(false));
-        let remote = Remote { jobs: sender, busy: Arc::clone(&busy), keyframe_due: false, skipped: 0 };
-        Ok((Self { source, codec, room: 0, coded, jobs, busy, frames: CodedFrames::default() }, Box::new(remote)))
+        let measured = Measured::default();
+        let (told, busy_too) = (measured.clone(), Arc::clone(&busy));
+        let remote = Remote { jobs: sender, busy: busy_too, measured: told, keyframe_due: false, skipped: 0 };
+        let (room, adapts) = (0, false);
+        let camera = Self { source, codec, room, adapts, coded, jobs, busy, measured, frames: CodedFrames::default() };
+        Ok((camera, Box::new(remote)))
     }
 
     /// What the sender's source shows: so many pictures a second.
@@ -94,6 +102,11 @@ impl Camera {
         self.codec
     }
 
+    /// Have the size of pictures change with the quantiser, by the rule that simulated encoders have.
+    pub fn adapt_resolution(&mut self, adapts: bool) {
+        self.adapts = adapts;
+    }
+
     /// Leave so many bytes of each packet empty, for header extensions.
     pub(crate) fn leave_room(&mut self, bytes: u16) {
         self.room = bytes;
@@ -101,8 +114,8 @@ impl Camera {
 
     /// Start the thread. It ends when the sender's encoder is gone, with all that was coded of pictures.
     pub(crate) fn start(self, mail: Sender<Mail>) -> Result<(CodedFrames, JoinHandle<Option<CodedCall>>), Error> {
-        let Self { source, codec, room, coded: mut whole, jobs, busy, frames } = self;
-        let mut coder = Coder::new(source, codec, room)?;
+        let Self { source, codec, room, adapts, coded: mut whole, jobs, busy, measured, frames } = self;
+        let mut coder = Coder::new(source, codec, room, measured, adapts)?;
         let kept = frames.clone();
         let work = move || {
             let mut sequence = 0;
@@ -110,7 +123,7 @@ impl Camera {
                 let coded = coder.code(&job.picture, &job.budget, sequence);
                 busy.store(false, Ordering::Release);
                 let word = coded.map_err(|error| error.to_string()).map(|coded| {
-                    let encoded = describe(&job, sequence, &coded, coder.size());
+                    let encoded = describe(&job, sequence, &coded);
                     if let Some(whole) = &mut whole {
                         whole.push(job.picture.frame, coded.bytes);
                     }
@@ -118,7 +131,13 @@ impl Camera {
                     sequence += 1;
                     (encoded, job.picture.capture)
                 });
-                if mail.send(Mail::Encoded(word)).is_err() {
+                let failed = word.is_err();
+                if mail.send(Mail::Encoded(word)).is_err() || failed {
+                    break;
+                }
+                if let Err(error) = coder.look_ahead() {
+                    // As for a picture that could not be coded: the call ends with this word.
+                    let _ = mail.send(Mail::Encoded(Err(error.to_string())));
                     break;
                 }
             }
@@ -130,13 +149,13 @@ impl Camera {
     }
 }
 
-fn describe(job: &Job, sequence: u32, coded: &Coded, size: (u16, u16)) -> EncodedFrame {
-    let (width, height) = size;
+fn describe(job: &Job, sequence: u32, coded: &Coded) -> EncodedFrame {
+    let (width, height) = coded.size;
     EncodedFrame {
         frame: job.picture.frame,
         sequence: u64::from(sequence),
         content: job.picture.content,
-        rung: 0,
+        rung: coded.rung,
         qp: f32::from(coded.qp),
         size: DataSize::from_bytes(u64::from(coded.frame.size_bytes())),
         head_bytes: coded.frame.head_bytes(),
@@ -165,6 +184,10 @@ impl Encoder for Remote {
         // A camera that failed has said so by mail.
         let _ = self.jobs.send(Job { picture, budget });
         None
+    }
+
+    fn look(&self, frame: SourceFrame) -> SourceFrame {
+        SourceFrame { complexity: self.measured.of(frame.frame), ..frame }
     }
 
     fn observe(&self, gauge: &mut dyn FnMut(&'static str, f64)) {
@@ -242,7 +265,8 @@ mod tests {
             assert_eq!(Camera::open(&source, Codec::Vp8).err(), Some(error));
             return;
         }
-        let frames = two_of_three(Codec::Vp8);
-        assert!(frames.iter().all(|frame| frame.head_bytes == 0));
+        for codec in [Codec::Vp8, Codec::Vp9] {
+            assert!(two_of_three(codec).iter().all(|frame| frame.head_bytes == 0));
+        }
     }
 }

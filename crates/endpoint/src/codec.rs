@@ -1,6 +1,7 @@
 //! How pictures are coded in a call: one codec a call, chosen when it is set up and the only one in the offer.
 
 use crate::error::Error;
+use legato_media::encoder::size_rule::Thresholds;
 use std::str::FromStr;
 
 /// A codec that a call can be made with.
@@ -11,17 +12,20 @@ pub enum Codec {
     H264,
     /// By libvpx, where the build found it.
     Vp8,
+    /// As VP8.
+    Vp9,
 }
 
 impl Codec {
     /// All of them.
-    pub const ALL: [Self; 2] = [Self::H264, Self::Vp8];
+    pub const ALL: [Self; 3] = [Self::H264, Self::Vp8, Self::Vp9];
 
     /// What options call it.
     pub fn name(self) -> &'static str {
         match self {
             Self::H264 => "h264",
             Self::Vp8 => "vp8",
+            Self::Vp9 => "vp9",
         }
     }
 
@@ -30,22 +34,34 @@ impl Codec {
         match self {
             Self::H264 => "H264",
             Self::Vp8 => "VP8",
+            Self::Vp9 => "VP9",
         }
     }
 
-    /// What tables call the encoder of a real call.
-    pub fn encoder_label(self) -> &'static str {
+    /// What tables call our own encoder of it, and our own decoder.
+    pub fn label(self) -> &'static str {
         match self {
             Self::H264 => "openh264 (real)",
             Self::Vp8 => "libvpx vp8 (real)",
+            Self::Vp9 => "libvpx vp9 (real)",
         }
     }
 
-    /// Whether this build codes it; else why not.
+    /// Mean quantisers that change the size of pictures: libwebrtc's for the codec.
+    pub fn thresholds(self) -> Thresholds {
+        let (low_qp, high_qp) = match self {
+            Self::H264 => (24.0, 37.0),
+            Self::Vp8 => (29.0, 95.0),
+            Self::Vp9 => (149.0, 205.0),
+        };
+        Thresholds { low_qp, high_qp }
+    }
+
+    /// Whether this build codes and decodes it; else why not.
     pub fn check(self) -> Result<(), Error> {
         match self {
             Self::H264 => Ok(()),
-            Self::Vp8 => legato_vpx::check().map_err(|error| Error::Encoder(error.to_string())),
+            Self::Vp8 | Self::Vp9 => legato_vpx::check().map_err(|error| Error::Encoder(error.to_string())),
         }
     }
 }
@@ -70,6 +86,6 @@ mod tests {
         assert_eq!("vp8".parse(), Ok(Codec::Vp8));
         assert_eq!(Codec::default().name(), "h264");
         let refused = "av1".parse::<Codec>().unwrap_err().to_string();
-        assert_eq!(refused, "codec av1: one of h264, vp8 is needed");
+        assert_eq!(refused, "codec av1: one of h264, vp8, vp9 is needed");
     }
 }

@@ -1,13 +1,17 @@
 //! Makes coded frames out of pictures: the encoders of a call behind one face, and their frames ready to be cut into
 //! packets.
 
+use crate::ahead::{Ahead, Measured};
 use crate::codec::Codec;
 use crate::error::Error;
 use crate::h264_payload::H264Frame;
 use crate::picture_rate::PictureRate;
 use crate::pictures::Pictures;
+use crate::sizes::Sizes;
 use crate::vp8_payload::Vp8Frame;
+use crate::vp9_payload::Vp9Frame;
 use legato_media::{EncoderBudget, FrameRate, SourceFrame};
+use legato_units::DataRate;
 
 /// Where coded frames come from.
 pub enum CodedSource {
@@ -31,16 +35,17 @@ enum Kind {
 }
 
 struct LiveCoder {
-    pictures: Pictures,
+    pictures: Ahead,
+    codec: Codec,
+    sizes: Sizes,
     rate: PictureRate,
     encoder: LiveEncoder,
-    buffer: Vec<u8>,
 }
 
 /// An encoder with a live bitrate.
 enum LiveEncoder {
     H264(legato_h264::Live),
-    Vp8(legato_vpx::Live),
+    Vpx(legato_vpx::Live),
 }
 
 /// A frame's bytes, whether it is a key frame, its quantiser and its PSNR in dB.
@@ -54,10 +59,14 @@ pub struct Coded {
     pub frame: CutFrame,
     /// Decodable without any other.
     pub keyframe: bool,
-    /// In the codec's own steps: 0 … 51 of H.264, 0 … 127 of VP8.
+    /// In the codec's own steps: 0 … 51 of H.264, 0 … 127 of VP8, 0 … 255 of VP9.
     pub qp: u8,
     /// Of luma, as the encoder tells.
     pub psnr_db: Option<f32>,
+    /// Luma columns and rows.
+    pub size: (u16, u16),
+    /// The size's place on the ladder, 0 the smallest.
+    pub rung: u8,
 }
 
 /// A coded frame, ready to be cut into packets.
@@ -67,6 +76,8 @@ pub enum CutFrame {
     H264(H264Frame),
     /// RFC 7741.
     Vp8(Vp8Frame),
+    /// RFC 9628.
+    Vp9(Vp9Frame),
 }
 
 /// Encoders are opened at this and told the first budget with the first picture.
@@ -75,20 +86,31 @@ const FIRST_BITRATE_BPS: u32 = 300_000;
 const LEAST_BITRATE_BPS: u64 = 20_000;
 
 impl Coder {
-    /// Open the encoder. Each packet's piece of a frame leaves `room` bytes empty.
-    pub fn new(source: CodedSource, codec: Codec, room: u16) -> Result<Self, Error> {
+    /// Open the encoder. Each packet's piece of a frame leaves `room` bytes empty; what pictures change is told to
+    /// `measured`. `adapts`: their size changes with the quantiser.
+    pub fn new(source: CodedSource, codec: Codec, room: u16, measured: Measured, adapts: bool) -> Result<Self, Error> {
         let kind = match source {
             CodedSource::Filling(frame_rate) => Kind::Filling(frame_rate),
-            CodedSource::Pictures(pictures) => Kind::Live(Box::new(LiveCoder::new(pictures, codec)?)),
+            CodedSource::Pictures(pictures) => {
+                Kind::Live(Box::new(LiveCoder::new(Ahead::new(pictures, measured), codec, adapts)?))
+            }
         };
         Ok(Self { codec, room, kind })
     }
 
-    /// Luma columns and rows.
-    pub fn size(&self) -> (u16, u16) {
+    /// Luma columns and rows of the last picture, and their place on the ladder.
+    fn size(&self) -> ((u16, u16), u8) {
         match &self.kind {
-            Kind::Filling(_) => (1_280, 720),
-            Kind::Live(live) => (live.pictures.width, live.pictures.height),
+            Kind::Filling(_) => ((1_280, 720), 0),
+            Kind::Live(live) => (live.sizes.size(), live.sizes.place()),
+        }
+    }
+
+    /// Have the next picture ready, and measured, while there is nothing to code.
+    pub fn look_ahead(&mut self) -> Result<(), Error> {
+        match &mut self.kind {
+            Kind::Filling(_) => Ok(()),
+            Kind::Live(live) => live.pictures.look(),
         }
     }
 
@@ -103,44 +125,68 @@ impl Coder {
             }
             Kind::Live(live) => live.code(picture, bps, keyframe)?,
         };
+        let (size, rung) = self.size();
         let frame = match self.codec {
             Codec::H264 => CutFrame::H264(H264Frame::new(&bytes, self.room)?),
             Codec::Vp8 => CutFrame::Vp8(Vp8Frame::new(&bytes, number, self.room)),
+            Codec::Vp9 => CutFrame::Vp9(Vp9Frame::new(&bytes, keyframe.then_some(size), number, self.room)),
         };
-        Ok(Coded { bytes, frame, keyframe, qp, psnr_db })
+        Ok(Coded { bytes, frame, keyframe, qp, psnr_db, size, rung })
     }
 }
 
 impl LiveCoder {
-    fn new(pictures: Pictures, codec: Codec) -> Result<Self, Error> {
-        let (width, height) = (pictures.width, pictures.height);
-        let frame_rate = pictures.frame_rate.as_f64() as f32;
-        let encoder = match codec {
-            Codec::H264 => {
-                let mode = legato_h264::Mode::Bitrate(FIRST_BITRATE_BPS);
-                let settings = legato_h264::Settings { width, height, frame_rate, mode };
-                LiveEncoder::H264(legato_h264::Live::new(settings, FIRST_BITRATE_BPS).map_err(failed)?)
-            }
-            Codec::Vp8 => {
-                let settings = legato_vpx::Settings { width, height, frame_rate };
-                LiveEncoder::Vp8(legato_vpx::Live::new(settings, FIRST_BITRATE_BPS).map_err(failed)?)
-            }
-        };
-        Ok(Self { pictures, rate: PictureRate::new(frame_rate), encoder, buffer: Vec::new() })
+    fn new(pictures: Ahead, codec: Codec, adapts: bool) -> Result<Self, Error> {
+        let Pictures { width, height, frame_rate, .. } = pictures.pictures;
+        let (full, frame_rate) = ((width, height), frame_rate.as_f64() as f32);
+        let sizes = Sizes::new(full, codec, adapts);
+        let sizes = sizes.ok_or_else(|| Error::Encoder("pictures have no size".to_owned()))?;
+        let encoder = LiveEncoder::open(codec, full, frame_rate, FIRST_BITRATE_BPS)?;
+        let rate = PictureRate::new(frame_rate);
+        Ok(Self { pictures, codec, sizes, rate, encoder })
     }
 
     fn code(&mut self, picture: &SourceFrame, bps: u32, keyframe: bool) -> Result<FromEncoder, Error> {
-        let Self { pictures, rate, encoder, buffer } = self;
-        pictures.draw(picture.frame, buffer)?;
+        let Self { pictures, codec, sizes, rate, encoder } = self;
+        if sizes.steps(picture.capture, DataRate::from_bps(bps.into())) {
+            // Another stream: it begins with a key frame.
+            let frame_rate = pictures.pictures.frame_rate.as_f64() as f32;
+            *encoder = LiveEncoder::open(*codec, sizes.size(), frame_rate, bps)?;
+        }
+        let whole = pictures.take(picture.frame)?;
         let time_ms = picture.capture.as_nanos() / 1_000_000;
-        let rate = rate.measure(time_ms);
-        Ok(match encoder {
-            LiveEncoder::H264(live) => {
-                let coded = live.encode(buffer, time_ms, rate, bps, keyframe).map_err(failed)?;
+        let coded = encoder.code(sizes.fit(whole, picture.frame), time_ms, rate.measure(time_ms), bps, keyframe)?;
+        sizes.coded(coded.2);
+        Ok(coded)
+    }
+}
+
+impl LiveEncoder {
+    /// A stream of pictures of so many columns and rows.
+    fn open(codec: Codec, (width, height): (u16, u16), frame_rate: f32, bps: u32) -> Result<Self, Error> {
+        let vpx = |codec| {
+            let settings = legato_vpx::Settings { codec, width, height, frame_rate };
+            legato_vpx::Live::new(settings, bps).map(Self::Vpx).map_err(failed)
+        };
+        match codec {
+            Codec::H264 => {
+                let mode = legato_h264::Mode::Bitrate(bps);
+                let settings = legato_h264::Settings { width, height, frame_rate, mode };
+                legato_h264::Live::new(settings, bps).map(Self::H264).map_err(failed)
+            }
+            Codec::Vp8 => vpx(legato_vpx::Codec::Vp8),
+            Codec::Vp9 => vpx(legato_vpx::Codec::Vp9),
+        }
+    }
+
+    fn code(&mut self, picture: &[u8], time_ms: i64, rate: f32, bps: u32, key: bool) -> Result<FromEncoder, Error> {
+        Ok(match self {
+            Self::H264(live) => {
+                let coded = live.encode(picture, time_ms, rate, bps, key).map_err(failed)?;
                 (coded.bytes, coded.keyframe, coded.qp, coded.psnr_db)
             }
-            LiveEncoder::Vp8(live) => {
-                let coded = live.encode(buffer, rate, bps, keyframe).map_err(failed)?;
+            Self::Vpx(live) => {
+                let coded = live.encode(picture, rate, bps, key).map_err(failed)?;
                 (coded.bytes, coded.keyframe, coded.qp, coded.psnr_db)
             }
         })
@@ -153,6 +199,7 @@ impl CutFrame {
         match self {
             Self::H264(frame) => frame.size_bytes(),
             Self::Vp8(frame) => frame.size_bytes(),
+            Self::Vp9(frame) => frame.size_bytes(),
         }
     }
 
@@ -160,7 +207,7 @@ impl CutFrame {
     pub fn head_bytes(&self) -> u16 {
         match self {
             Self::H264(frame) => frame.head_bytes(),
-            Self::Vp8(_) => 0,
+            Self::Vp8(_) | Self::Vp9(_) => 0,
         }
     }
 
@@ -169,6 +216,7 @@ impl CutFrame {
         match self {
             Self::H264(frame) => frame.payload(index),
             Self::Vp8(frame) => frame.payload(index),
+            Self::Vp9(frame) => frame.payload(index),
         }
     }
 }
@@ -178,6 +226,7 @@ fn filling(codec: Codec, length: usize, keyframe: bool) -> Vec<u8> {
     let mut bytes = match codec {
         Codec::H264 => vec![0, 0, 1, if keyframe { 0x65 } else { 0x41 }],
         Codec::Vp8 => vec![u8::from(!keyframe), 0, 0],
+        Codec::Vp9 => vec![if keyframe { 0x80 } else { 0x84 }, 0, 0],
     };
     bytes.resize(bytes.len() + length, 0x55);
     bytes

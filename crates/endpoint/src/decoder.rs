@@ -1,12 +1,12 @@
-//! The decoder of a receiving end: OpenH264 on a thread of its own, without the priority of those that keep a call's
-//! times. It reads the number in each picture, and conceals nothing: after one that cannot be decoded it waits for a
+//! The decoder of a receiving end, on a thread of its own, without the priority of those that keep a call's times. It reads the number in each picture, and conceals nothing: after one that cannot be decoded it waits for a
 //! key frame.
 
 use crate::clock::Clock;
+use crate::codec::Codec;
 use crate::error::Error;
 use crate::mail::Mail;
+use crate::playback::Playback;
 use crate::stamp;
-use legato_h264::Playback;
 use legato_units::TimeDelta;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
@@ -16,8 +16,8 @@ use std::thread::{self, JoinHandle};
 pub struct Job {
     /// Comes back with what became of it.
     pub picture: usize,
-    /// NAL units behind start codes.
-    pub annex_b: Vec<u8>,
+    /// As its encoder made it.
+    pub bytes: Vec<u8>,
     /// Decodable without any other.
     pub keyframe: bool,
 }
@@ -53,8 +53,8 @@ pub struct Decoder {
 impl Decoder {
     /// Start the thread. `sent_width`: luma columns of the pictures that were numbered, where the sender may have made
     /// them smaller. Word of each picture goes to `mail`, in the order of jobs.
-    pub fn start(sent_width: Option<u16>, mail: Sender<Mail>) -> Result<Self, Error> {
-        let playback = Playback::new().map_err(|error| Error::Encoder(error.to_string()))?;
+    pub fn start(codec: Codec, sent_width: Option<u16>, mail: Sender<Mail>) -> Result<Self, Error> {
+        let playback = Playback::new(codec)?;
         let (jobs, inbox) = channel();
         let work = move || decode_all(playback, sent_width, &inbox, &mail);
         let started = thread::Builder::new().name("legato-decoder".to_owned()).spawn(work);
@@ -81,10 +81,10 @@ impl Drop for Decoder {
 fn decode_all(mut playback: Playback, sent_width: Option<u16>, inbox: &Receiver<Job>, mail: &Sender<Mail>) {
     let clock = Clock::starting_now();
     let mut lost = true;
-    while let Ok(Job { picture, annex_b, keyframe }) = inbox.recv() {
+    while let Ok(Job { picture, bytes, keyframe }) = inbox.recv() {
         let begun = clock.now();
         let decodable = keyframe || !lost;
-        let luma = decodable.then(|| playback.decode(&annex_b).ok().flatten()).flatten();
+        let luma = decodable.then(|| playback.decode(&bytes).ok().flatten()).flatten();
         lost = luma.is_none();
         let image = luma.map(|luma| {
             let scale = sent_width.map_or(1.0, |sent| luma.width as f64 / f64::from(sent));
@@ -104,34 +104,38 @@ fn decode_all(mut playback: Playback, sent_width: Option<u16>, inbox: &Receiver<
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ahead::Measured;
+    use crate::coder::{CodedSource, Coder};
     use crate::pictures::{PictureSource, Pictures};
-    use legato_h264::{Live, Mode, Settings};
-    use legato_media::FrameRate;
+    use legato_media::{EncoderBudget, FrameRate, SourceFrame};
+    use legato_units::{DataRate, Timestamp};
 
     #[test]
     fn pictures_come_back_with_their_numbers_and_after_a_loss_with_the_next_key_frame() {
-        let source = PictureSource::Generated { width: 320, height: 180, frame_rate: FrameRate::THIRTY };
-        let settings = Settings { width: 320, height: 180, frame_rate: 30.0, mode: Mode::Quantiser(0) };
-        let mut live = Live::new(settings, 400_000).unwrap();
-        let mut pictures = Pictures::open(&source).unwrap();
-        let (mail, inbox) = channel();
-        let decoder = Decoder::start(None, mail).unwrap();
-        let mut buffer = Vec::new();
-        for number in 0..8 {
-            pictures.draw(number, &mut buffer).unwrap();
-            let coded = live.encode(&buffer, 33 * number as i64, 30.0, 400_000, number == 6).unwrap();
-            let mut annex_b = coded.bytes;
-            if number == 4 {
-                annex_b.truncate(4);
+        for codec in Codec::ALL.into_iter().filter(|codec| codec.check().is_ok()) {
+            let source = PictureSource::Generated { width: 320, height: 180, frame_rate: FrameRate::THIRTY };
+            let pictures = CodedSource::Pictures(Pictures::open(&source).unwrap());
+            let mut coder = Coder::new(pictures, codec, 0, Measured::default(), false).unwrap();
+            let (mail, inbox) = channel();
+            let decoder = Decoder::start(codec, None, mail).unwrap();
+            for number in 0..8 {
+                let capture = Timestamp::from_millis(33 * number as i64);
+                let picture = SourceFrame { frame: number, capture, content: 0, complexity: None };
+                let budget = EncoderBudget::of_bitrate(DataRate::from_bps(400_000));
+                let budget = EncoderBudget { keyframe: number == 6, ..budget };
+                let mut coded = coder.code(&picture, &budget, number as u32).unwrap();
+                if number == 4 {
+                    coded.bytes.truncate(2);
+                }
+                decoder.decode(Job { picture: number as usize, bytes: coded.bytes, keyframe: coded.keyframe });
             }
-            decoder.decode(Job { picture: number as usize, annex_b, keyframe: coded.keyframe });
+            drop(decoder);
+            let told = inbox.iter().map(|mail| match mail {
+                Mail::Decoded(Decoded { picture, image }) => (picture, image.and_then(|image| image.stamp)),
+                other => panic!("{other:?}"),
+            });
+            let shown = |number: usize| (number, (number != 4 && number != 5).then_some(number as u32));
+            assert_eq!(told.collect::<Vec<_>>(), (0..8).map(shown).collect::<Vec<_>>(), "{codec:?}");
         }
-        drop(decoder);
-        let told = inbox.iter().map(|mail| match mail {
-            Mail::Decoded(Decoded { picture, image }) => (picture, image.and_then(|image| image.stamp)),
-            other => panic!("{other:?}"),
-        });
-        let shown = |number: usize| (number, (number != 4 && number != 5).then_some(number as u32));
-        assert!(told.eq((0..8).map(shown)));
     }
 }

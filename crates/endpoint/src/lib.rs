@@ -10,6 +10,7 @@
 
 #![forbid(unsafe_code)]
 
+mod ahead;
 mod assembly;
 mod call;
 mod camera;
@@ -19,8 +20,11 @@ mod coded_psnr;
 mod coder;
 mod decoder;
 mod driver;
+mod ends;
 mod error;
+mod even_cut;
 mod h264_payload;
+mod joining;
 mod lateness;
 mod link;
 mod listener;
@@ -34,12 +38,15 @@ mod playback;
 mod receiving;
 mod relay;
 mod rtcp_bytes;
+mod scaler;
 mod sdp;
+mod sizes;
 mod stamp;
 mod steering;
 mod viewed;
 mod viewer;
 mod vp8_payload;
+mod vp9_payload;
 
 pub use assembly::{Assembled, Assembly, CodedPicture, VideoPacket};
 pub use call::{Call, CallReport, CallSetup, Finished, Progress, ShownFrame};
@@ -53,5 +60,7 @@ pub use link::Datagram;
 pub use pair::{PairCall, PairSetup};
 pub use pictures::{PictureSource, scene_period, write_y4m};
 pub use receiving::{ReceivingCall, ReceivingSetup};
-pub use relay::{Relay, RelaySetup};
+pub use relay::{Between, Relay, RelaySetup};
 pub use viewer::SeenPicture;
+
+pub use legato_tun::{Host, Pair as TunPair};

@@ -1,6 +1,6 @@
 //! The emulated network of a call: one thread with two paths of `legato_path`, forward and reverse, between the
-//! endpoint's socket and the endpoint itself, or between two sockets that others send to. Needs no privilege and no
-//! support of the operating system.
+//! endpoint's socket and the endpoint itself, or between two others (`ends.rs`). Needs no privilege and no support of
+//! the operating system, unless the others are in network namespaces.
 //!
 //! Reader threads stamp what comes in. Until the call's media begin, datagrams pass as they come, so that
 //! setting the connection up takes nothing off a trace; from then on everything crosses the paths: media, RTCP,
@@ -8,67 +8,49 @@
 //! let go, and how late it put the packet on the path before that, is kept in [`Lateness`].
 
 use crate::clock::{Clock, wait};
+use crate::ends::{Ends, Exit, Opened, Readers, Watched, is_rtcp, media_header};
 use crate::error::Error;
 use crate::lateness::Lateness;
 use crate::mail::{Mail, Media};
-use legato_media::packetizer::IP_UDP_BYTES;
-use legato_path::{Packet, Path};
+use legato_path::{Delivered, Packet, Path};
 use legato_trace::SERIES_INTERVAL;
-use legato_units::{DataRate, DataSize, Ecn, TimeDelta, Timestamp};
-use legato_wire::rtp::{self, ExtensionIds};
-use std::net::{SocketAddr, UdpSocket};
-use std::sync::atomic::{AtomicBool, Ordering};
+use legato_units::{DataRate, DataSize, TimeDelta, Timestamp};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
 
-/// A datagram on its way.
+/// A datagram on its way, or an IP packet.
 #[derive(Debug)]
 pub struct Datagram {
-    bytes: Vec<u8>,
+    pub(crate) bytes: Vec<u8>,
     /// When it came to the path.
-    entered: Timestamp,
+    pub(crate) entered: Timestamp,
     /// How much later the thread put it there.
-    late: TimeDelta,
+    pub(crate) late: TimeDelta,
     /// The other end's address: where it goes, or where it came from.
-    peer: SocketAddr,
+    pub(crate) peer: SocketAddr,
     /// The media packet it is, on the forward path.
-    media: Option<Media>,
-}
-
-/// What is at the ends of the paths.
-pub enum Ends {
-    /// The endpoint itself sends and is sent to; who is at the other end is reached by this socket.
-    Endpoint(UdpSocket),
-    /// Others, each of whom takes one socket for the other. Media are what is RTP on its way from `near` to `far`,
-    /// numbered as it comes, and the first of it is the begin.
-    Others {
-        /// Media come in here.
-        near: UdpSocket,
-        /// And go out here.
-        far: UdpSocket,
-    },
-    /// The endpoint itself is sent media; who sends them is reached by this socket. They are numbered, and begin the
-    /// call, as between others.
-    Receiver(UdpSocket),
+    pub(crate) media: Option<Media>,
 }
 
 /// The handle of the link's threads; they end when it is dropped.
 pub struct Link {
     orders: Sender<Order>,
-    stop: Arc<AtomicBool>,
-    readers: Vec<JoinHandle<()>>,
+    readers: Readers,
     worker: Option<JoinHandle<Lateness>>,
 }
 
-enum Order {
+/// What the link's thread is told.
+pub enum Order {
     /// The endpoint sends.
     Send(Datagram),
-    /// A socket received, at a time by this clock; forward (true) or back.
+    /// Something came in at one of the ends, at a time by this clock; forward (true) or back.
     Received(Datagram, Clock, bool),
     /// Media begin: this clock is the call's.
     Start(Clock),
+    /// End.
     Stop,
 }
 
@@ -105,10 +87,8 @@ impl CapacityMean {
     }
 }
 
-/// A blocked read looks this often whether it is over.
-const READ_TIMEOUT: Duration = Duration::from_millis(50);
-/// No datagram of a call is longer.
-const MAX_DATAGRAM_BYTES: usize = 2_048;
+/// Whatever comes in, packets are let go after so many orders.
+const MAX_ORDERS_A_ROUND: u32 = 256;
 
 impl Link {
     /// Start the threads. Word of what passes goes to `mail`.
@@ -118,34 +98,12 @@ impl Link {
         reverse: Path<Datagram>,
         mail: Sender<Mail>,
     ) -> Result<Self, Error> {
-        let failed = |error: std::io::Error| Error::System(format!("the link's socket: {error}"));
         let (orders, inbox) = channel();
         let stop = Arc::new(AtomicBool::new(false));
-        let mut readers = Vec::new();
-        let mut open = |socket: UdpSocket, forward: bool| {
-            socket.set_read_timeout(Some(READ_TIMEOUT)).map_err(failed)?;
-            let behind = Behind::default();
-            // One socket both ways.
-            let (receiving, told) = (socket.try_clone().map_err(failed)?, orders.clone());
-            let (learned, stop) = (Arc::clone(&behind), Arc::clone(&stop));
-            let reader = thread::Builder::new().name("legato-reader".to_owned());
-            let work = move || read_socket(&receiving, &told, forward, &learned, &stop);
-            readers.push(reader.spawn(work).map_err(failed)?);
-            Ok::<_, Error>((socket, behind))
-        };
-        let others = |(socket, behind)| Exit::Others(socket, behind);
-        let (sends_forward, forward_exit, reverse_exit) = match ends {
-            Ends::Endpoint(socket) => (true, Exit::Peer(open(socket, false)?.0), Exit::Endpoint),
-            Ends::Others { near, far } => {
-                let reverse_exit = others(open(near, true)?);
-                (true, others(open(far, false)?), reverse_exit)
-            }
-            Ends::Receiver(socket) => (false, Exit::Endpoint, Exit::Peer(open(socket, true)?.0)),
-        };
+        let mut readers = Readers { orders: orders.clone(), stop, threads: Vec::new() };
+        let ends = readers.open(ends)?;
         let worker = Worker {
-            sends_forward,
-            forward_exit,
-            reverse_exit,
+            ends,
             forward: forward.with_drop_notices(),
             reverse,
             mail,
@@ -156,8 +114,9 @@ impl Link {
             next_seq: 0,
         };
         let thread = thread::Builder::new().name("legato-link".to_owned());
-        let worker = thread.spawn(move || worker.run(&inbox)).map_err(failed)?;
-        Ok(Self { orders, stop, readers, worker: Some(worker) })
+        let worker = thread.spawn(move || worker.run(&inbox));
+        let worker = worker.map_err(|error| Error::System(format!("the link's thread: {error}")))?;
+        Ok(Self { orders, readers, worker: Some(worker) })
     }
 
     /// Media begin; `clock` shows the call's time.
@@ -177,12 +136,9 @@ impl Link {
     }
 
     fn end(&mut self) -> Option<Lateness> {
-        self.stop.store(true, Ordering::Relaxed);
         let _ = self.orders.send(Order::Stop);
         let lateness = self.worker.take().and_then(|worker| worker.join().ok());
-        for reader in self.readers.drain(..) {
-            let _ = reader.join();
-        }
+        self.readers.join();
         lateness
     }
 }
@@ -193,46 +149,8 @@ impl Drop for Link {
     }
 }
 
-/// Who is behind a socket: whoever spoke STUN to it last. Junk moves no call elsewhere.
-type Behind = Arc<Mutex<Option<SocketAddr>>>;
-
-/// A way out of the link.
-enum Exit {
-    /// To the endpoint, by mail.
-    Endpoint,
-    /// To whoever is behind a socket.
-    Others(UdpSocket, Behind),
-    /// To the datagram's own address.
-    Peer(UdpSocket),
-}
-
-fn read_socket(socket: &UdpSocket, orders: &Sender<Order>, forward: bool, behind: &Behind, stop: &AtomicBool) {
-    let clock = Clock::starting_now();
-    let mut buffer = [0; MAX_DATAGRAM_BYTES];
-    while !stop.load(Ordering::Relaxed) {
-        // A time-out, or word that the last datagram met a closed port: neither is the end.
-        let Ok((length, peer)) = socket.recv_from(&mut buffer) else { continue };
-        let (bytes, entered) = (buffer[..length].to_vec(), clock.now());
-        if is_stun(&bytes) {
-            *behind.lock().unwrap_or_else(PoisonError::into_inner) = Some(peer);
-        }
-        let datagram = Datagram { bytes, entered, late: TimeDelta::ZERO, peer, media: None };
-        if orders.send(Order::Received(datagram, clock, forward)).is_err() {
-            return;
-        }
-    }
-}
-
-/// RFC 8489 §5: two zero bits, and the magic cookie.
-fn is_stun(bytes: &[u8]) -> bool {
-    matches!(bytes, [0..=3, _, _, _, 0x21, 0x12, 0xa4, 0x42, ..])
-}
-
 struct Worker {
-    /// What the endpoint sends goes forward, the way of the media.
-    sends_forward: bool,
-    forward_exit: Exit,
-    reverse_exit: Exit,
+    ends: Opened,
     forward: Path<Datagram>,
     reverse: Path<Datagram>,
     mail: Sender<Mail>,
@@ -256,10 +174,11 @@ impl Worker {
                     inbox.recv_timeout(wait(clock.now(), due))
                 }
             };
-            // All that wait go in before anything is let go: a path cannot be told of an earlier time any more.
-            loop {
+            // All that wait go in before anything is let go: a path cannot be told of an earlier time any more. Unless
+            // they are too many: then the lateness tells.
+            for _ in 0..MAX_ORDERS_A_ROUND {
                 match order {
-                    Ok(Order::Send(datagram)) => self.enter(datagram, self.sends_forward),
+                    Ok(Order::Send(datagram)) => self.enter(datagram, self.ends.sends_forward),
                     Ok(Order::Received(datagram, clock, forward)) => self.come_in(datagram, clock, forward),
                     Ok(Order::Start(clock)) => self.begin(clock),
                     Err(RecvTimeoutError::Timeout) => break,
@@ -284,7 +203,11 @@ impl Worker {
     }
 
     fn come_in(&mut self, mut datagram: Datagram, clock: Clock, forward: bool) {
-        let header = if forward { media_header(&datagram.bytes) } else { None };
+        let payload = self.ends.framing.payload(&datagram.bytes);
+        let everything = self.ends.watched == Watched::Everything;
+        let media = if forward { media_header(payload) } else { None };
+        let header = if forward && everything { Some(media.unwrap_or_default()) } else { media };
+        let is_feedback = !forward && (everything || is_rtcp(payload));
         if header.is_some() && self.clock.is_none() {
             let own = Clock::starting_at(clock.instant(datagram.entered));
             self.begin(own);
@@ -293,17 +216,16 @@ impl Worker {
         if let Some(own) = self.clock {
             datagram.entered = own.at(clock.instant(datagram.entered));
         }
+        let size_bytes = self.ends.framing.size_bytes(&datagram.bytes) as u16;
         if let Some(header) = header {
-            let size_bytes = (datagram.bytes.len() + usize::from(IP_UDP_BYTES)) as u16;
             let media = Media { transport_seq: self.next_seq, size_bytes, departure: datagram.entered };
             self.next_seq += 1;
             datagram.media = Some(media);
             let _ = self.mail.send(Mail::Sent(media, header));
         }
-        let others = matches!(self.reverse_exit, Exit::Others(..));
-        if others && !forward && matches!(datagram.bytes[..], [128..=191, 192..=223, ..]) {
-            let size_bytes = (datagram.bytes.len() + usize::from(IP_UDP_BYTES)) as u32;
-            let _ = self.mail.send(Mail::FeedbackSent(datagram.entered, size_bytes));
+        let others = matches!(self.ends.reverse_exit, Exit::Others(..) | Exit::Tun(_));
+        if others && is_feedback {
+            let _ = self.mail.send(Mail::FeedbackSent(datagram.entered, size_bytes.into()));
         }
         self.enter(datagram, forward);
     }
@@ -319,8 +241,9 @@ impl Worker {
         if let Some(media) = &mut datagram.media {
             media.departure = datagram.entered;
         }
-        let size = DataSize::from_bytes(datagram.bytes.len() as u64 + u64::from(IP_UDP_BYTES));
-        let packet = Packet { size, flow: 0, ecn: Ecn::NotEct, payload: datagram };
+        let framing = self.ends.framing;
+        let (size, ecn) = (DataSize::from_bytes(framing.size_bytes(&datagram.bytes)), framing.ecn(&datagram.bytes));
+        let packet = Packet { size, flow: 0, ecn, payload: datagram };
         let path = if forward { &mut self.forward } else { &mut self.reverse };
         path.push(now, packet);
     }
@@ -331,17 +254,17 @@ impl Worker {
             let now = clock.now().max(self.last);
             self.last = now;
             let Some(delivered) = self.forward.pop(now) else { break };
-            let (media, late) = (delivered.packet.payload.media, delivered.packet.payload.late);
-            self.put_out(delivered.packet.payload, true);
+            let (media, due) = (delivered.packet.payload.media, delivered.at - delivered.packet.payload.late);
+            self.let_go(delivered, true);
             let at = clock.now();
-            self.lateness.push(at - delivered.at + late);
+            self.lateness.push(at - due);
             if let Some(media) = media {
                 let _ = self.mail.send(Mail::Arrived(media, at));
             }
         }
         while let Some(delivered) = self.reverse.pop(self.last) {
             self.lateness.push(clock.now() - delivered.at + delivered.packet.payload.late);
-            self.put_out(delivered.packet.payload, false);
+            self.let_go(delivered, false);
         }
         while let Some(dropped) = self.forward.pop_drop() {
             if let Some(media) = dropped.packet.payload.media {
@@ -357,26 +280,16 @@ impl Worker {
         }
     }
 
-    fn put_out(&self, datagram: Datagram, forward: bool) {
-        let Datagram { bytes, entered, peer, media, .. } = datagram;
-        // What the network refuses is lost, as on any other.
-        match if forward { &self.forward_exit } else { &self.reverse_exit } {
-            Exit::Endpoint => drop(self.mail.send(Mail::Datagram { bytes, peer, entered, media })),
-            Exit::Peer(socket) => drop(socket.send_to(&bytes, peer)),
-            // Before anyone has spoken from there, to nobody.
-            Exit::Others(socket, behind) => {
-                if let Some(peer) = *behind.lock().unwrap_or_else(PoisonError::into_inner) {
-                    drop(socket.send_to(&bytes, peer));
-                }
-            }
+    fn let_go(&self, delivered: Delivered<Datagram>, forward: bool) {
+        let mut datagram = delivered.packet.payload;
+        if delivered.packet.ecn.is_ce() {
+            self.ends.framing.mark_ce(&mut datagram.bytes);
         }
+        self.put_out(datagram, forward);
     }
-}
 
-/// The clear header of a media packet; `None`: RTCP, STUN, DTLS or nothing known.
-fn media_header(bytes: &[u8]) -> Option<rtp::Header> {
-    // RFC 7983 and RFC 5761: what begins so is RTP or RTCP, and these payload types would be RTCP's.
-    let is_rtp = matches!(bytes, [128..=191, second, ..] if !(64..96).contains(&(second & 0x7f)));
-    let ids = ExtensionIds { transport_seq: None, absolute_send_time: None };
-    is_rtp.then(|| rtp::Packet::parse(bytes, &ids).ok()).flatten().map(|packet| packet.header)
+    fn put_out(&self, datagram: Datagram, forward: bool) {
+        let exit = if forward { &self.ends.forward_exit } else { &self.ends.reverse_exit };
+        exit.put_out(datagram, &self.mail);
+    }
 }

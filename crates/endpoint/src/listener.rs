@@ -25,6 +25,8 @@ pub struct Listener {
     progress: Arc<Mutex<Progress>>,
     shared_clock: Arc<Mutex<Clock>>,
     repair_types: Vec<u8>,
+    /// What comes is known to be of frames.
+    has_frames: bool,
     /// Frames by their RTP time, numbered as they come.
     numbers: BTreeMap<u32, u64>,
     target: DataRate,
@@ -54,11 +56,18 @@ impl Listener {
             progress,
             shared_clock,
             repair_types: Vec::new(),
+            has_frames: true,
             numbers: BTreeMap::new(),
             target: DataRate::ZERO,
             capacity: CapacityMean::default(),
             told: Progress::default(),
         }
+    }
+
+    /// It begins now, by this clock, and nobody will ever tell of frames.
+    pub fn begin_without_frames(&mut self, clock: Clock) {
+        self.has_frames = false;
+        self.take(&Mail::Begun(clock));
     }
 
     /// The call's time.
@@ -147,7 +156,7 @@ impl Listener {
 
     fn sent(&mut self, Media { transport_seq, size_bytes, departure }: Media, header: &rtp::Header) {
         let kind = self.kind(header.payload_type);
-        if kind == PacketKind::Video && !self.numbers.contains_key(&header.timestamp) {
+        if self.has_frames && kind == PacketKind::Video && !self.numbers.contains_key(&header.timestamp) {
             let frame = self.numbers.len() as u64;
             self.numbers.insert(header.timestamp, frame);
             self.recorder.record(departure, &Record::FrameCaptured { frame });

@@ -46,7 +46,7 @@ pub enum Mail {
     Dropped(Media, &'static str),
     /// The encoder is done with the picture captured then, or failed.
     Encoded(Result<(EncodedFrame, Timestamp), String>),
-    /// RTCP between others went into the reverse path; bytes on the wire.
+    /// What counts as feedback between others went into the reverse path; bytes on the wire.
     FeedbackSent(Timestamp, u32),
     /// Payload types of retransmission by others.
     RepairTypes(Vec<u8>),

@@ -1,30 +1,38 @@
 //! What a receiving end reads of another's offer beside what the WebRTC library reads: which packets are the video,
 //! and which repeat it.
 
+use crate::codec::Codec;
+
 /// The video of an offer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OfferedVideo {
     /// Its stream, where the offer names it together with that of its retransmission.
     pub ssrc: Option<u32>,
-    /// Payload types of H.264.
-    pub h264: Vec<u8>,
+    /// Payload types of the codec.
+    pub types: Vec<u8>,
     /// Payload types of retransmission.
     pub repair: Vec<u8>,
 }
 
 impl OfferedVideo {
-    /// Read it; what is not there is absent.
-    pub fn of(sdp: &str) -> Self {
-        let lines = || sdp.lines().map(str::trim_end);
-        let types = |codec: &str| {
-            let maps = lines().filter_map(|line| line.strip_prefix("a=rtpmap:")?.split_once(' '));
-            maps.filter(|(_, name)| name.starts_with(codec)).filter_map(|(number, _)| number.parse().ok()).collect()
-        };
+    /// Read it, coded so; what is not there is absent.
+    pub fn of(sdp: &str, codec: Codec) -> Self {
         // RFC 5576 §4.2, RFC 4588 §8.1: first the stream, then that which repairs it.
-        let pair = lines().find_map(|line| line.strip_prefix("a=ssrc-group:FID "));
+        let pair = sdp.lines().find_map(|line| line.trim_end().strip_prefix("a=ssrc-group:FID "));
         let ssrc = pair.and_then(|pair| pair.split(' ').next()?.parse().ok());
-        Self { ssrc, h264: types("H264/"), repair: types("rtx/") }
+        Self { ssrc, types: types(sdp, codec.rtp_name()), repair: repair_types(sdp) }
     }
+}
+
+/// Payload types of retransmission in a session description.
+pub fn repair_types(sdp: &str) -> Vec<u8> {
+    types(sdp, "rtx")
+}
+
+fn types(sdp: &str, codec: &str) -> Vec<u8> {
+    let maps = sdp.lines().filter_map(|line| line.strip_prefix("a=rtpmap:")?.split_once(' '));
+    let named = maps.filter_map(|(number, name)| name.split_once('/').map(|(name, _)| (number, name)));
+    named.filter(|(_, name)| *name == codec).filter_map(|(number, _)| number.parse().ok()).collect()
 }
 
 #[cfg(test)]
@@ -33,10 +41,13 @@ mod tests {
 
     #[test]
     fn the_video_is_the_first_of_the_pair_and_types_go_by_their_codec() {
-        let sdp = "a=rtpmap:96 H264/90000\r\na=rtpmap:97 rtx/90000\r\na=rtpmap:98 VP8/90000\r\n\
+        let sdp = "a=rtpmap:96 H264/90000\r\na=rtpmap:97 rtx/90000\r\na=rtpmap:98 VP8/90000\r\na=rtpmap:99 VP9/90000\r\n\
                    a=rtpmap:110 rtx/90000\r\na=ssrc-group:FID 17 18\r\na=ssrc:17 cname:x\r\n";
-        let video = OfferedVideo { ssrc: Some(17), h264: vec![96], repair: vec![97, 110] };
-        assert_eq!(OfferedVideo::of(sdp), video);
-        assert_eq!(OfferedVideo::of("a=rtpmap:x rtx/90000\r\na=ssrc-group:FID y\r\n"), OfferedVideo::default());
+        let video = |types| OfferedVideo { ssrc: Some(17), types, repair: vec![97, 110] };
+        assert_eq!(OfferedVideo::of(sdp, Codec::H264), video(vec![96]));
+        assert_eq!(OfferedVideo::of(sdp, Codec::Vp8), video(vec![98]));
+        assert_eq!(OfferedVideo::of(sdp, Codec::Vp9), video(vec![99]));
+        let nothing = "a=rtpmap:x rtx/90000\r\na=ssrc-group:FID y\r\n";
+        assert_eq!(OfferedVideo::of(nothing, Codec::H264), OfferedVideo::default());
     }
 }

@@ -42,10 +42,11 @@ impl PairCall {
     pub fn open(setup: PairSetup) -> Result<Self, Error> {
         let PairSetup { call, controller, playout, nack } = setup;
         let (duration, level) = (call.duration + LATEST_END, call.level.min(LogLevel::Series));
+        let codec = call.camera.codec();
         let sending = Call::open_to(call, OtherEnd::Ours { steers: controller.is_some() })?;
         let (forward, reverse) = (Path::new([]), Path::new([]));
         let receiving =
-            ReceivingSetup { controller, forward, reverse, duration, level, playout, nack, sent_width: None };
+            ReceivingSetup { codec, controller, forward, reverse, duration, level, playout, nack, sent_width: None };
         let receiving = ReceivingCall::open(receiving, sending.offer())?;
         sending.answer(receiving.answer())?;
         Ok(Self { sending: sending.into_thread(), receiving: receiving.into_thread() })

@@ -114,6 +114,11 @@ impl Peer {
                     let (codec, rate, format) = (format::Codec::Vp8, Frequency::NINETY_KHZ, FormatParams::default());
                     codecs.add_config(payload_type, None, codec, rate, None, format);
                 }
+                Codec::Vp9 => {
+                    let (codec, rate) = (format::Codec::Vp9, Frequency::NINETY_KHZ);
+                    let format = FormatParams { profile_id: Some(0), ..FormatParams::default() };
+                    codecs.add_config(payload_type, None, codec, rate, None, format);
+                }
             }
         }
         let mut rtc = config.build(clock.instant(clock.now()));

@@ -8,24 +8,43 @@ pub enum Playback {
     /// By OpenH264.
     H264(legato_h264::Playback),
     /// By libvpx.
-    Vp8(legato_vpx::Playback),
+    Vpx(legato_vpx::Playback),
+}
+
+/// The luma plane of a decoded picture.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shown {
+    /// Columns.
+    pub width: usize,
+    /// Rows.
+    pub height: usize,
+    /// Row by row, `width` x `height`.
+    pub samples: Vec<u8>,
 }
 
 impl Playback {
     /// One that has seen nothing.
     pub fn new(codec: Codec) -> Result<Self, Error> {
-        Ok(match codec {
-            Codec::H264 => Self::H264(legato_h264::Playback::new().map_err(failed)?),
-            Codec::Vp8 => Self::Vp8(legato_vpx::Playback::new().map_err(failed)?),
-        })
+        let vpx = |codec| legato_vpx::Playback::new(codec).map(Self::Vpx).map_err(failed);
+        match codec {
+            Codec::H264 => Ok(Self::H264(legato_h264::Playback::new().map_err(failed)?)),
+            Codec::Vp8 => vpx(legato_vpx::Codec::Vp8),
+            Codec::Vp9 => vpx(legato_vpx::Codec::Vp9),
+        }
     }
 
-    /// Decode one frame as the encoder made it: the luma to be shown, row by row; `None`: nothing is.
-    pub fn decode(&mut self, frame: &[u8]) -> Result<Option<Vec<u8>>, Error> {
-        match self {
-            Self::H264(playback) => Ok(playback.decode(frame).map_err(failed)?.map(|luma| luma.samples)),
-            Self::Vp8(playback) => Ok(playback.decode(frame).map_err(failed)?.map(|luma| luma.samples)),
-        }
+    /// Decode one frame as the encoder made it; `None`: nothing is to be shown.
+    pub fn decode(&mut self, frame: &[u8]) -> Result<Option<Shown>, Error> {
+        Ok(match self {
+            Self::H264(playback) => playback.decode(frame).map_err(failed)?.map(|luma| {
+                let legato_h264::DecodedLuma { width, height, samples } = luma;
+                Shown { width, height, samples }
+            }),
+            Self::Vpx(playback) => playback.decode(frame).map_err(failed)?.map(|luma| {
+                let legato_vpx::DecodedLuma { width, height, samples } = luma;
+                Shown { width, height, samples }
+            }),
+        })
     }
 }
 

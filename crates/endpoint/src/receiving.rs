@@ -1,18 +1,20 @@
 //! The other direction: a browser sends to us, and a receiver-side controller's target goes back as REMB.
 //!
 //! What else a receiver says is str0m's: transport-wide feedback each 50 ms, NACK, receiver reports. So a browser's own
-//! rate control works, and REMB is a cap on it; without a controller (`steering.rs`) it works alone. H.264 is put
+//! rate control works, and REMB is a cap on it; without a controller (`steering.rs`) it works alone. The video is put
 //! together, decoded and shown (`viewer.rs`); key frames are asked for by the rules of `call::Receiver`.
 //!
-//! Missing: VP8 is received and not decoded. RFC 8888 feedback: str0m has none.
+//! Missing: RFC 8888 feedback: str0m has none. A codec that changes within the call: what was agreed upon is decoded.
 
 use crate::assembly::VideoPacket;
 use crate::call::{CallReport, CallThread, Finished, Outcome, Progress, bind};
 use crate::clock::{Clock, wait};
+use crate::codec::Codec;
 use crate::coded_psnr::{self, CodedPsnr};
 use crate::decoder::Decoder;
+use crate::ends::Ends;
 use crate::error::Error;
-use crate::link::{Datagram, Ends, Link};
+use crate::link::{Datagram, Link};
 use crate::listener::Listener;
 use crate::mail::{Mail, Media};
 use crate::offered::OfferedVideo;
@@ -37,6 +39,8 @@ use str0m::{Candidate, Event, IceConnectionState, Input, Output, Rtc, RtcConfig}
 
 /// What a call is made of in which the other end sends.
 pub struct ReceivingSetup {
+    /// How the other end is to code. This build must have its decoder.
+    pub codec: Codec,
     /// Decides what the other end may send; `None`: its own rate control alone.
     pub controller: Option<Box<dyn RateController>>,
     /// From the other end to us.
@@ -67,7 +71,14 @@ impl ReceivingCall {
         let (socket, local) = bind()?;
         let base = Clock::starting_now();
         let refused = |error: &dyn std::fmt::Display| Error::Sdp(format!("the offer of the other end: {error}"));
-        let config = RtcConfig::new().clear_codecs().enable_h264(true).enable_vp8(true);
+        setup.codec.check()?;
+        let video = OfferedVideo::of(offer, setup.codec);
+        if video.types.is_empty() {
+            return Err(refused(&format!("no {} in it", setup.codec.rtp_name())));
+        }
+        // Padding of an end of ours is offered as H.264, whatever the video is.
+        let config = RtcConfig::new().clear_codecs().enable_h264(true);
+        let config = config.enable_vp8(setup.codec == Codec::Vp8).enable_vp9(setup.codec == Codec::Vp9);
         let config = config.set_rtp_mode(true).enable_raw_packets(true);
         let config = config.set_stats_interval(Some(STATISTICS_INTERVAL));
         // A browser takes any other number for one of its own.
@@ -77,10 +88,9 @@ impl ReceivingCall {
         rtc.add_local_candidate(candidate);
         let parsed = SdpOffer::from_sdp_string(offer).map_err(|error| refused(&error))?;
         let answer = rtc.sdp_api().accept_offer(parsed).map_err(|error| refused(&error))?.to_sdp_string();
-        let ReceivingSetup { controller, forward, reverse, duration, level, playout, nack, sent_width } = setup;
-        let video = OfferedVideo::of(offer);
+        let ReceivingSetup { codec, controller, forward, reverse, duration, level, playout, nack, sent_width } = setup;
         let thread = CallThread::start(base, |mail, inbox, progress, shared_clock| {
-            let decoder = Decoder::start(sent_width, mail.clone())?;
+            let decoder = Decoder::start(codec, sent_width, mail.clone())?;
             let link = Link::start(Ends::Receiver(socket), forward, reverse, mail)?;
             let mut listener = Listener::new(base, duration, level, progress, shared_clock);
             listener.take(&Mail::RepairTypes(video.repair.clone()));
@@ -89,7 +99,7 @@ impl ReceivingCall {
                 local,
                 link,
                 listener,
-                viewer: Viewer::new(decoder, playout, Timestamp::ZERO),
+                viewer: Viewer::new(codec, decoder, playout, Timestamp::ZERO),
                 video,
                 nack,
                 stream: None,
@@ -220,8 +230,7 @@ impl ReceivingEnd {
         let Some(ssrc) = self.stream else { return };
         let target = self.steering.due_target(now);
         target.into_iter().for_each(|target| self.listener.aim(target));
-        // What is not decoded would be asked for for ever.
-        let keyframe = !self.video.h264.is_empty() && self.viewer.asks_for_keyframe(now);
+        let keyframe = self.viewer.asks_for_keyframe(now);
         let mut api = self.rtc.direct_api();
         if let Some(stream) = api.stream_rx(&ssrc).filter(|_| keyframe || target.is_some()) {
             target.into_iter().for_each(|target| stream.request_remb(Bitrate::bps(target.as_bps())));
@@ -340,7 +349,7 @@ impl ReceivingEnd {
             }
         }
         let (now, seq) = (self.listener.now(), *packet.seq_no);
-        if self.video.h264.contains(&header.payload_type) {
+        if self.video.types.contains(&header.payload_type) {
             let (timestamp, marker, payload) = (header.timestamp, header.marker, &packet.payload[..]);
             let psnr_db = header.ext_vals.user_values.get().copied().and_then(CodedPsnr::db);
             let repeated = came.repeated;

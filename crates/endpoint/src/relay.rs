@@ -2,19 +2,24 @@
 //!
 //! Two sockets on the loopback interface stand between the two ends. Each end takes one of them for the other end,
 //! because the session descriptions pass through here and come out with these addresses in place of the ends' own.
+//! Or each end is in a network namespace of its own (`legato_tun`), and the link is between the namespaces: then ends
+//! reach each other under their own addresses, and may be programs that know nothing of WebRTC or of us.
+//!
 //! Nothing is decrypted: ICE, DTLS and media are between the two, and what is recorded of packets is what their
 //! clear headers tell. So there are no feedback, frame or encoder records, frames count as captured when their
 //! first packet leaves, and what the sender aims at is what its browser says.
 
 use crate::call::{CallReport, CallThread, Finished, Outcome, Progress, ShownFrame, bind};
 use crate::clock::{Clock, wait};
+use crate::ends::{Ends, Watched};
 use crate::error::Error;
-use crate::link::{Datagram, Ends, Link};
+use crate::link::{Datagram, Link};
 use crate::listener::Listener;
 use crate::mail::Mail;
-use crate::offered::OfferedVideo;
+use crate::offered::repair_types;
 use legato_path::Path;
 use legato_trace::LogLevel;
+use legato_tun::Pair;
 use legato_units::{DataRate, TimeDelta, Timestamp};
 use std::net::SocketAddr;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -25,42 +30,69 @@ pub struct RelaySetup {
     pub forward: Path<Datagram>,
     /// And back.
     pub reverse: Path<Datagram>,
-    /// How long it is recorded, from the first media packet.
+    /// How long it is recorded, from the first media packet, or from the opening where everything is watched.
     pub duration: TimeDelta,
     /// How much is recorded.
     pub level: LogLevel,
 }
 
+/// Where the two are.
+pub enum Between<'a> {
+    /// On this machine, each of them behind a socket of the loopback interface.
+    Sockets,
+    /// In network namespaces. They call each other by WebRTC, or whatever begins with RTP.
+    Namespaces(&'a Pair),
+    /// In network namespaces, whatever they do there: the link is the scenario's from the opening on, all that goes
+    /// forward is recorded as media without frames, and all that goes back as feedback.
+    Strangers(&'a Pair),
+}
+
 /// A call between others under way; it ends when this is dropped.
 pub struct Relay {
-    near: SocketAddr,
-    far: SocketAddr,
+    /// Sockets that stand for the other end, towards each of them.
+    addresses: Option<(SocketAddr, SocketAddr)>,
     thread: CallThread,
 }
 
 impl Relay {
-    /// Bind both sockets on the loopback interface.
-    pub fn open(setup: RelaySetup) -> Result<Self, Error> {
-        let ((near_socket, near), (far_socket, far)) = (bind()?, bind()?);
+    /// Put the link between the two.
+    pub fn open(setup: RelaySetup, between: Between<'_>) -> Result<Self, Error> {
+        let watched = if matches!(between, Between::Strangers(_)) { Watched::Everything } else { Watched::Media };
+        let (ends, addresses) = match between {
+            Between::Sockets => {
+                let ((near, near_address), (far, far_address)) = (bind()?, bind()?);
+                (Ends::Others { near, far }, Some((near_address, far_address)))
+            }
+            Between::Namespaces(pair) | Between::Strangers(pair) => {
+                let failed = |error: std::io::Error| Error::System(format!("a TUN device: {error}"));
+                let near = pair.near.device().try_clone().map_err(failed)?;
+                let far = pair.far.device().try_clone().map_err(failed)?;
+                (Ends::Tuns { near, far, watched }, None)
+            }
+        };
         let RelaySetup { forward, reverse, duration, level } = setup;
         let base = Clock::starting_now();
         let thread = CallThread::start(base, |mail, inbox, progress, shared_clock| {
-            let link = Link::start(Ends::Others { near: near_socket, far: far_socket }, forward, reverse, mail)?;
-            let listener = Listener::new(base, duration, level, progress, shared_clock);
+            let link = Link::start(ends, forward, reverse, mail)?;
+            let mut listener = Listener::new(base, duration, level, progress, shared_clock);
+            if watched == Watched::Everything {
+                listener.begin_without_frames(base);
+                link.begin(base);
+            }
             Ok(move || run(link, listener, &inbox))
         })?;
-        Ok(Self { near, far, thread })
+        Ok(Self { addresses, thread })
     }
 
     /// The sending end's offer, as the receiving end is to see it.
     pub fn pass_offer(&self, sdp: &str) -> Result<String, Error> {
-        self.thread.send(Mail::RepairTypes(OfferedVideo::of(sdp).repair))?;
-        readdressed(sdp, self.far)
+        self.thread.send(Mail::RepairTypes(repair_types(sdp)))?;
+        self.addresses.map_or_else(|| Ok(sdp.to_owned()), |(_, far)| readdressed(sdp, far))
     }
 
     /// The receiving end's answer, as the sending end is to see it.
     pub fn pass_answer(&self, sdp: &str) -> Result<String, Error> {
-        readdressed(sdp, self.near)
+        self.addresses.map_or_else(|| Ok(sdp.to_owned()), |(near, _)| readdressed(sdp, near))
     }
 
     /// What the sending end aims at, from now on.

@@ -91,9 +91,13 @@ impl Offer<'_> {
         if self.other.steers() {
             line(format_args!("a=rtcp-fb:{VIDEO_PT} goog-remb"));
         }
-        // [rfc7741] §6.2.1: VP8 has no parameter that an offer must name.
-        if self.codec == Codec::H264 {
-            let profile = "level-asymmetry-allowed=1;packetization-mode=1;profile-level-id=42e01f";
+        let profile = match self.codec {
+            Codec::H264 => Some("level-asymmetry-allowed=1;packetization-mode=1;profile-level-id=42e01f"),
+            // [rfc7741] §6.2.1: VP8 has no parameter that an offer must name.
+            Codec::Vp8 => None,
+            Codec::Vp9 => Some("profile-id=0"),
+        };
+        if let Some(profile) = profile {
             line(format_args!("a=fmtp:{VIDEO_PT} {profile}"));
         }
         line(format_args!("a=rtpmap:{RTX_PT} rtx/90000"));
@@ -225,5 +229,7 @@ mod tests {
         // [rfc7741] §6.2.1: the name and the clock are all there is to say of VP8.
         let sdp = of(Codec::Vp8, OtherEnd::Browser);
         assert!(sdp.contains("a=rtpmap:102 VP8/90000\r\n") && !sdp.contains("a=fmtp:102"));
+        let sdp = of(Codec::Vp9, OtherEnd::Browser);
+        assert!(sdp.contains("a=rtpmap:102 VP9/90000\r\n") && sdp.contains("a=fmtp:102 profile-id=0\r\n"));
     }
 }

@@ -12,6 +12,11 @@ const WHITE: u8 = 235;
 /// A coded square is as far from grey as this, or it says nothing.
 const CONTRAST: u32 = 48;
 
+/// Columns and rows of it.
+pub const fn extent() -> (usize, usize) {
+    (COLUMNS * SIDE, BITS / COLUMNS * SIDE)
+}
+
 /// Write the low 32 bits of `number` into luma of `width` columns.
 pub fn write(luma: &mut [u8], width: usize, number: u64) {
     for bit in 0..BITS {

@@ -8,6 +8,7 @@
 use crate::assembly::{Assembled, Assembly, CodedPicture, VideoPacket};
 use crate::call::ShownFrame;
 use crate::clock::Clock;
+use crate::codec::Codec;
 use crate::decoder::{Decoded, Decoder, Image, Job};
 use legato_control::FrameReport;
 use legato_media::playout::{Playout, PlayoutConfig, Repair};
@@ -101,10 +102,10 @@ const MAX_WAIT_FOR_KEYFRAME: TimeDelta = TimeDelta::from_millis(200);
 const MAX_UNDECODED: usize = 60;
 
 impl Viewer {
-    /// Nothing seen at `start`.
-    pub fn new(decoder: Decoder, config: PlayoutConfig, start: Timestamp) -> Self {
+    /// Nothing seen at `start` of a video in this codec, which `decoder` decodes.
+    pub fn new(codec: Codec, decoder: Decoder, config: PlayoutConfig, start: Timestamp) -> Self {
         Self {
-            assembly: Assembly::default(),
+            assembly: Assembly::new(codec),
             decoder,
             config,
             playout: Playout::new(config, start),
@@ -209,7 +210,7 @@ impl Viewer {
     }
 
     fn take_picture(&mut self, now: Timestamp, picture: CodedPicture) {
-        let CodedPicture { annex_b, timestamp, keyframe, size_bytes, arrivals, psnr_db, repair } = picture;
+        let CodedPicture { bytes, timestamp, keyframe, size_bytes, arrivals, psnr_db, repair } = picture;
         self.torn &= !keyframe;
         if self.torn || self.undecoded >= MAX_UNDECODED {
             self.give_up(now, timestamp, 0);
@@ -239,7 +240,7 @@ impl Viewer {
         }
         self.waiting.push_back(place);
         self.undecoded += 1;
-        self.decoder.decode(Job { picture: place, annex_b, keyframe });
+        self.decoder.decode(Job { picture: place, bytes, keyframe });
     }
 
     fn give_up(&mut self, now: Timestamp, rtp_timestamp: u32, lost_packets: u16) {

@@ -23,13 +23,13 @@ impl Scene {
         let source = PictureSource::Generated { width: 320, height: 180, frame_rate: FrameRate::THIRTY };
         let settings = Settings { width: 320, height: 180, frame_rate: 30.0, mode: Mode::Quantiser(0) };
         let (mail, inbox) = channel();
-        let decoder = Decoder::start(None, mail).unwrap();
+        let decoder = Decoder::start(Codec::H264, None, mail).unwrap();
         Self {
             pictures: Pictures::open(&source).unwrap(),
             live: Live::new(settings, 400_000).unwrap(),
             buffer: Vec::new(),
             seq: 0,
-            viewer: Viewer::new(decoder, PlayoutConfig::default(), Timestamp::ZERO),
+            viewer: Viewer::new(Codec::H264, decoder, PlayoutConfig::default(), Timestamp::ZERO),
             inbox,
         }
     }

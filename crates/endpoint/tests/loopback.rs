@@ -40,7 +40,8 @@ impl Other {
     fn answering(offer: &str) -> (Self, String) {
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
         let clock = Clock::starting_now();
-        let config = RtcConfig::new().clear_codecs().enable_h264(true).enable_vp8(true).set_rtp_mode(true);
+        let config =
+            RtcConfig::new().clear_codecs().enable_h264(true).enable_vp8(true).enable_vp9(true).set_rtp_mode(true);
         let mut rtc = config.build(clock.instant(clock.now()));
         rtc.add_local_candidate(Candidate::host(socket.local_addr().unwrap(), "udp").unwrap());
         let answer = rtc.sdp_api().accept_offer(SdpOffer::from_sdp_string(offer).unwrap()).unwrap();
@@ -144,15 +145,17 @@ fn packets_keep_their_numbers_and_sizes_and_feedback_comes_back() {
 }
 
 #[test]
-fn packets_of_vp8_have_the_sizes_that_the_sender_counts() {
+fn packets_of_vp8_and_vp9_have_the_sizes_that_the_sender_counts() {
     if let Err(error) = Codec::Vp8.check() {
         eprintln!("skipped: {error}");
         return;
     }
-    let (other, summary, _, report) = call(Codec::Vp8, plain_link(), 600_000);
-    assert_eq!((report.misnumbered, report.odd_sizes), (0, 0));
-    assert!((summary.sending_rate_bps - 600e3).abs() < 150e3, "{}", summary.sending_rate_bps);
-    assert!(other.video > 100 && other.markers > 50, "{} packets, {} frames", other.video, other.markers);
+    for codec in [Codec::Vp8, Codec::Vp9] {
+        let (other, summary, _, report) = call(codec, plain_link(), 600_000);
+        assert_eq!((report.misnumbered, report.odd_sizes), (0, 0), "{codec:?}");
+        assert!((summary.sending_rate_bps - 600e3).abs() < 150e3, "{codec:?} {}", summary.sending_rate_bps);
+        assert!(other.video > 100 && other.markers > 50, "{} packets, {} frames", other.video, other.markers);
+    }
 }
 
 #[test]
@@ -271,9 +274,8 @@ fn a_peer_that_goes_away_ends_the_call_with_one_line_and_frees_the_port() {
     UdpSocket::bind(at).unwrap();
 }
 
-#[test]
-fn two_ends_of_ours_show_every_picture_that_was_coded() {
-    let call = setup(plain_link(), 500_000, TimeDelta::from_secs(3));
+fn shown_to_us(codec: Codec) {
+    let call = setup_in(codec, plain_link(), 500_000, TimeDelta::from_secs(3));
     let call = PairCall::open(PairSetup { call, controller: None, playout: PlayoutConfig::default(), nack: true });
     let call = call.unwrap();
     while !call.progress().over {
@@ -291,6 +293,12 @@ fn two_ends_of_ours_show_every_picture_that_was_coded() {
     let delay = summary.frame_delay_p50_ms.unwrap();
     assert!((20.0..80.0).contains(&delay), "{delay}");
     assert!(summary.render_delay_mean_ms.unwrap() > delay && summary.rtt_p50_ms.unwrap() > 30.0);
+}
+
+#[test]
+fn two_ends_of_ours_show_every_picture_that_was_coded() {
+    let here = Codec::ALL.into_iter().filter(|codec| codec.check().is_ok());
+    here.for_each(shown_to_us);
 }
 
 #[test]
@@ -312,6 +320,7 @@ fn a_call_between_two_ends_of_ours_can_be_stopped_at_any_time() {
 fn malformed_datagrams_at_our_receiving_end_cost_no_picture() {
     let call = Call::open(setup(plain_link(), 500_000, TimeDelta::from_secs(3))).unwrap();
     let receiving = ReceivingSetup {
+        codec: Codec::H264,
         controller: None,
         forward: Path::new([]),
         reverse: Path::new([]),

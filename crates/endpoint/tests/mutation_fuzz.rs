@@ -1,7 +1,7 @@
 //! Holds the assembly of pictures against streams of a hostile sender: mutations of the corpus, a few thousand at every
 //! test run, a minute of them with `make fuzz`.
 
-use legato_endpoint::{Assembled, Assembly, VideoPacket};
+use legato_endpoint::{Assembled, Assembly, Codec, VideoPacket};
 use legato_units::Timestamp;
 
 #[path = "../../../fuzz/mutation.rs"]
@@ -20,8 +20,8 @@ fn packets(mut bytes: &[u8]) -> impl Iterator<Item = (i64, i32, u8, &[u8])> {
 }
 
 /// What came out, and whether it still waits.
-fn assembled(bytes: &[u8]) -> (Vec<Assembled>, Assembly) {
-    let (mut assembly, mut out) = (Assembly::default(), Vec::new());
+fn assembled(codec: Codec, bytes: &[u8]) -> (Vec<Assembled>, Assembly) {
+    let (mut assembly, mut out) = (Assembly::new(codec), Vec::new());
     let (mut seq, mut time, mut ms) = (1_u64 << 16, 0_u32, 0);
     for (step, time_step, flags, payload) in packets(bytes) {
         seq = seq.saturating_add_signed(step);
@@ -36,12 +36,18 @@ fn assembled(bytes: &[u8]) -> (Vec<Assembled>, Assembly) {
     (out, assembly)
 }
 
-fn check(bytes: &[u8]) {
-    let (out, assembly) = assembled(bytes);
+fn check(codec: Codec, bytes: &[u8]) {
+    let (out, assembly) = assembled(codec, bytes);
     let mut total = 0;
     for one in &out {
         let Assembled::Picture(picture) = one else { continue };
-        assert!(picture.annex_b.starts_with(&[0, 0, 0, 1]) && picture.annex_b.len() > 4);
+        match codec {
+            Codec::H264 => assert!(picture.bytes.starts_with(&[0, 0, 0, 1]) && picture.bytes.len() > 4),
+            // A descriptor takes a byte at least.
+            Codec::Vp8 | Codec::Vp9 => {
+                assert!(!picture.bytes.is_empty() && picture.bytes.len() < picture.size_bytes as usize)
+            }
+        }
         assert!(picture.arrivals.0 <= picture.arrivals.1);
         total += picture.size_bytes as usize;
     }
@@ -51,8 +57,8 @@ fn check(bytes: &[u8]) {
     assert!(first.is_none_or(|first| first >= Timestamp::ZERO));
 }
 
-fn outline(bytes: &[u8]) -> String {
-    let (out, assembly) = assembled(bytes);
+fn outline(codec: Codec, bytes: &[u8]) -> String {
+    let (out, assembly) = assembled(codec, bytes);
     let kinds = out.iter().take(8).map(|one| match one {
         Assembled::GivenUp { lost_packets: 0, .. } => 'g',
         Assembled::GivenUp { .. } => 'l',
@@ -66,5 +72,18 @@ fn outline(bytes: &[u8]) -> String {
 
 #[test]
 fn assembly() {
-    run(&Target { name: "assembly", check, outline });
+    let outline = |bytes: &[u8]| outline(Codec::H264, bytes);
+    run(&Target { name: "assembly", check: |bytes| check(Codec::H264, bytes), outline });
+}
+
+#[test]
+fn assembly_vp8() {
+    let outline = |bytes: &[u8]| outline(Codec::Vp8, bytes);
+    run(&Target { name: "assembly_vp8", check: |bytes| check(Codec::Vp8, bytes), outline });
+}
+
+#[test]
+fn assembly_vp9() {
+    let outline = |bytes: &[u8]| outline(Codec::Vp9, bytes);
+    run(&Target { name: "assembly_vp9", check: |bytes| check(Codec::Vp9, bytes), outline });
 }

@@ -2,10 +2,11 @@
 //! run folder. Python plays the signalling between the two ends, and brings what the other end tells of frames.
 
 use crate::error::{call_error, sim_error};
+use crate::tun::TunPair;
 use legato_control::RateLimits;
 use legato_endpoint::{
-    Call, CallReport, CallSetup, Camera, Codec, Datagram, Error as EndpointError, Finished, PictureSource, Progress,
-    ReceivingCall, ReceivingSetup, Relay, RelaySetup, SeenPicture, ShownFrame, scene_period, write_y4m,
+    Between, Call, CallReport, CallSetup, Camera, Codec, Datagram, Error as EndpointError, Finished, PictureSource,
+    Progress, ReceivingCall, ReceivingSetup, Relay, RelaySetup, SeenPicture, ShownFrame, scene_period, write_y4m,
 };
 use legato_media::FrameRate;
 use legato_sim::{LiveCall, LiveLink, LiveReceiver, LiveVideo, Plan, open_live_folder, write_live};
@@ -81,10 +82,11 @@ impl RealCall {
     ) -> PyResult<Self> {
         py.detach(|| {
             let codec: Codec = codec.parse().map_err(call_error)?;
-            let (camera, video) = filmed(clip, (width, height), fps, codec)?;
+            let (mut camera, video) = filmed(clip, (width, height), fps, codec)?;
             let loaded = Plan::parse(plan_json).and_then(|plan| plan.load()).map_err(sim_error)?;
             let live: LiveCall<Datagram> = loaded.live(session, video).map_err(sim_error)?;
-            let LiveCall { sender, turns, link } = live;
+            let LiveCall { sender, turns, adapt_resolution, link } = live;
+            camera.adapt_resolution(adapt_resolution);
             let LiveLink { forward, reverse, duration, level, labels, .. } = link;
             let setup = CallSetup { sender, camera, forward, reverse, duration, turns, level };
             let call = Some(Call::open(setup).map_err(call_error)?);
@@ -163,10 +165,12 @@ pub struct RelayCall {
 
 #[pymethods]
 impl RelayCall {
-    /// Set up the link of call `session` of a plan between two sockets on the loopback interface. `clip`: what tables
-    /// call the pictures; `controller`, `encoder`: those of the sending peer.
+    /// Set up the link of call `session` of a plan between two sockets on the loopback interface, or between the
+    /// namespaces of `tuns`; with `strangers`, whatever programs do in these. `clip`: what tables call the pictures;
+    /// `controller`, `encoder`: those of the sending peer.
     #[new]
-    #[pyo3(signature = (plan_json, session, out_dir, *, clip, controller, encoder))]
+    #[pyo3(signature = (plan_json, session, out_dir, *, clip, controller, encoder, tuns = None, strangers = false))]
+    #[expect(clippy::too_many_arguments, reason = "Python names them")]
     fn new(
         py: Python<'_>,
         plan_json: &str,
@@ -175,12 +179,19 @@ impl RelayCall {
         clip: String,
         controller: &str,
         encoder: String,
+        tuns: Option<&TunPair>,
+        strangers: bool,
     ) -> PyResult<Self> {
+        let between = match tuns.map(TunPair::pair).transpose()? {
+            None => Between::Sockets,
+            Some(pair) if strangers => Between::Strangers(pair),
+            Some(pair) => Between::Namespaces(pair),
+        };
         py.detach(|| {
             let loaded = Plan::parse(plan_json).and_then(|plan| plan.load()).map_err(sim_error)?;
             let link: LiveLink<Datagram> = loaded.live_link(session, clip, encoder).map_err(sim_error)?;
             let LiveLink { forward, reverse, duration, limits, level, labels } = link;
-            let relay = Relay::open(RelaySetup { forward, reverse, duration, level }).map_err(call_error)?;
+            let relay = Relay::open(RelaySetup { forward, reverse, duration, level }, between).map_err(call_error)?;
             let labels = CallLabels { controller: controller.into(), ..labels };
             Ok(Self { relay: Some(relay), labels, duration, limits, folder: out_dir })
         })
@@ -269,9 +280,9 @@ pub struct ReceivedCall {
 #[pymethods]
 impl ReceivedCall {
     /// Set up call `session` of a plan: a socket on the loopback interface, and the answer to the peer's offer. `clip`
-    /// and `encoder`: what tables call the peer's; `width`: columns of its camera's pictures.
+    /// and `encoder`: what tables call the peer's; `width`: columns of its camera's pictures; `codec` is one of `codecs`.
     #[new]
-    #[pyo3(signature = (plan_json, session, out_dir, offer, *, clip, encoder, width))]
+    #[pyo3(signature = (plan_json, session, out_dir, offer, *, clip, encoder, width, codec = "h264"))]
     #[expect(clippy::too_many_arguments, reason = "Python names them")]
     fn new(
         py: Python<'_>,
@@ -282,17 +293,21 @@ impl ReceivedCall {
         clip: String,
         encoder: String,
         width: u16,
+        codec: &str,
     ) -> PyResult<Self> {
         py.detach(|| {
+            let codec: Codec = codec.parse().map_err(call_error)?;
             let loaded = Plan::parse(plan_json).and_then(|plan| plan.load()).map_err(sim_error)?;
-            let (link, receiver) = loaded.live_receiving(session, clip, encoder).map_err(sim_error)?;
+            let (link, receiver) =
+                loaded.live_receiving(session, clip, encoder, codec.label().to_owned()).map_err(sim_error)?;
             let LiveLink { forward, reverse, duration, limits, level, mut labels } = link;
             let LiveReceiver { controller, playout, nack } = receiver;
             if controller.is_none() {
                 labels.controller = "chromium".into();
             }
             let sent_width = Some(width);
-            let setup = ReceivingSetup { controller, forward, reverse, duration, level, playout, nack, sent_width };
+            let setup =
+                ReceivingSetup { codec, controller, forward, reverse, duration, level, playout, nack, sent_width };
             let call = Some(ReceivingCall::open(setup, offer).map_err(call_error)?);
             Ok(Self { call, labels, duration, limits, folder: out_dir })
         })
@@ -399,7 +414,7 @@ pub(crate) fn filmed(
     };
     let (camera, encoder) = Camera::open(&source, codec).map_err(call_error)?;
     let (content, clip) = (camera.content(), camera.label().to_owned());
-    let video = LiveVideo { content, encoder, clip, encoder_name: codec.encoder_label().to_owned() };
+    let video = LiveVideo { content, encoder, clip, codec_name: codec.label().to_owned() };
     Ok((camera, video))
 }
 

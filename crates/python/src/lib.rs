@@ -15,6 +15,8 @@ mod policy;
 mod shared;
 mod sweep;
 mod traces;
+#[cfg(feature = "calls")]
+mod tun;
 
 use pyo3::prelude::*;
 
@@ -42,6 +44,9 @@ mod _core {
     use super::sweep::{Sweep, resolve_scenario};
     #[pymodule_export]
     use super::traces::{Trace, load_trace, load_traces};
+    #[cfg(feature = "calls")]
+    #[pymodule_export]
+    use super::tun::TunPair;
     use pyo3::prelude::*;
 
     /// The version of the crates, "0.1.0".

@@ -22,9 +22,9 @@ pub struct OwnCall {
 
 #[pymethods]
 impl OwnCall {
-    /// Set up call `session` of a plan and begin. Pictures as of `RealCall`.
+    /// Set up call `session` of a plan and begin. Pictures and codec as of `RealCall`.
     #[new]
-    #[pyo3(signature = (plan_json, session, out_dir, *, clip = None, width = 1280, height = 720, fps = 30))]
+    #[pyo3(signature = (plan_json, session, out_dir, *, clip = None, width = 1280, height = 720, fps = 30, codec = "h264"))]
     #[expect(clippy::too_many_arguments, reason = "Python names them")]
     fn new(
         py: Python<'_>,
@@ -35,12 +35,15 @@ impl OwnCall {
         width: u16,
         height: u16,
         fps: u32,
+        codec: &str,
     ) -> PyResult<Self> {
         py.detach(|| {
-            let (camera, video) = filmed(clip, (width, height), fps, Codec::H264)?;
+            let codec: Codec = codec.parse().map_err(call_error)?;
+            let (mut camera, video) = filmed(clip, (width, height), fps, codec)?;
             let loaded = Plan::parse(plan_json).and_then(|plan| plan.load()).map_err(sim_error)?;
             let (live, receiver) = loaded.live_pair::<Datagram>(session, video).map_err(sim_error)?;
-            let LiveCall { sender, turns, link } = live;
+            let LiveCall { sender, turns, adapt_resolution, link } = live;
+            camera.adapt_resolution(adapt_resolution);
             let LiveLink { forward, reverse, duration, level, labels, .. } = link;
             let LiveReceiver { controller, playout, nack } = receiver;
             let call = CallSetup { sender, camera, forward, reverse, duration, turns, level };

@@ -1,15 +1,15 @@
-//! libvpx for real calls: VP8 at a live bitrate ([`Live`]), coded as libwebrtc has it coded, but on one thread, without
-//! leaving pictures out and without denoising; and decoded on its own ([`Playback`]).
+//! libvpx for real calls: VP8 and VP9 at a live bitrate ([`Live`]), coded as libwebrtc has them coded, but on one thread,
+//! without leaving pictures out and without denoising; and decoded on their own ([`Playback`]).
 //!
 //! libvpx is a system's library that need not be there. It is looked for when this crate is built; where it is
 //! missing, [`check`] says so, and nothing can be opened.
 //!
-//! Missing: VP9, temporal layers, other resolutions than the one a stream was opened with.
+//! Missing: layers; pictures of more than 8 bits; encoding in another size than the one a stream was opened with.
 //!
 //! ```
-//! use legato_vpx::{Live, Settings, check};
+//! use legato_vpx::{Codec, Live, Settings, check};
 //! if check().is_ok() {
-//!     let settings = Settings { width: 64, height: 48, frame_rate: 30.0 };
+//!     let settings = Settings { codec: Codec::Vp9, width: 64, height: 48, frame_rate: 30.0 };
 //!     let mut live = Live::new(settings, 100_000).unwrap();
 //!     let grey = vec![128; 64 * 48 * 3 / 2];
 //!     assert!(live.encode(&grey, 30.0, 100_000, false).unwrap().keyframe);
@@ -32,7 +32,16 @@ use missing as raw;
 
 use std::fmt;
 
-/// Whether this build codes VP8; else why not.
+/// What a stream is coded in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Codec {
+    /// RFC 6386.
+    Vp8,
+    /// Profile 0: 8 bits, 4:2:0.
+    Vp9,
+}
+
+/// Whether this build has them; else why not.
 pub fn check() -> Result<(), Error> {
     raw::check()
 }

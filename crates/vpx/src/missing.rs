@@ -1,7 +1,7 @@
 //! What stands in for libvpx where it was missing when this crate was built: an encoder and a decoder that cannot be
 //! opened.
 
-use crate::{DecodedLuma, Error, LiveFrame, Settings};
+use crate::{Codec, DecodedLuma, Error, LiveFrame, Settings};
 
 pub(crate) struct Encoder;
 
@@ -12,7 +12,7 @@ pub(crate) fn check() -> Result<(), Error> {
 }
 
 fn missing() -> Error {
-    Error("this build has no VP8: libvpx's headers (libvpx-dev) were missing when it was built".to_owned())
+    Error("this build has no VP8 and no VP9: libvpx's headers (libvpx-dev) were missing when it was built".to_owned())
 }
 
 impl Encoder {
@@ -30,7 +30,7 @@ impl Encoder {
 }
 
 impl Decoder {
-    pub(crate) fn new() -> Result<Self, Error> {
+    pub(crate) fn new(_: Codec) -> Result<Self, Error> {
         check().map(|()| Self)
     }
 

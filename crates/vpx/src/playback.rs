@@ -1,6 +1,6 @@
 //! A decoder on its own: what another has coded, as every decoder shows it.
 
-use crate::{Error, raw};
+use crate::{Codec, Error, raw};
 
 /// A stream being decoded, in decoding order.
 pub struct Playback {
@@ -20,8 +20,8 @@ pub struct DecodedLuma {
 
 impl Playback {
     /// A decoder that has seen nothing.
-    pub fn new() -> Result<Self, Error> {
-        Ok(Self { decoder: raw::Decoder::new()? })
+    pub fn new(codec: Codec) -> Result<Self, Error> {
+        Ok(Self { decoder: raw::Decoder::new(codec)? })
     }
 
     /// Decode one frame; `None`: nothing is to be shown of it.

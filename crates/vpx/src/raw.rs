@@ -1,6 +1,6 @@
 //! Encoder and decoder behind the functions of `shim.c`; every `unsafe` of the crate is here.
 
-use crate::{DecodedLuma, Error, LiveFrame, Settings};
+use crate::{Codec, DecodedLuma, Error, LiveFrame, Settings};
 use std::ffi::{CStr, c_char};
 use std::ptr::{NonNull, null};
 
@@ -30,7 +30,8 @@ struct RawLuma {
 }
 
 unsafe extern "C" {
-    fn legato_vp8_open(
+    fn legato_vpx_open(
+        vp9: i32,
         width: u32,
         height: u32,
         kbps: u32,
@@ -38,8 +39,8 @@ unsafe extern "C" {
         max_intra_percent: u32,
         status: *mut i32,
     ) -> *mut Opaque;
-    fn legato_vp8_set_bitrate(encoder: *mut Opaque, kbps: u32) -> i32;
-    fn legato_vp8_encode(
+    fn legato_vpx_set_bitrate(encoder: *mut Opaque, kbps: u32) -> i32;
+    fn legato_vpx_encode(
         encoder: *mut Opaque,
         picture: *const u8,
         time: i64,
@@ -47,11 +48,11 @@ unsafe extern "C" {
         keyframe: i32,
         frame: *mut RawFrame,
     ) -> i32;
-    fn legato_vp8_reason(status: i32) -> *const c_char;
-    fn legato_vp8_close(encoder: *mut Opaque);
-    fn legato_vp8_open_decoder(status: *mut i32) -> *mut Opaque;
-    fn legato_vp8_decode(decoder: *mut Opaque, bytes: *const u8, length: u32, luma: *mut RawLuma) -> i32;
-    fn legato_vp8_close_decoder(decoder: *mut Opaque);
+    fn legato_vpx_reason(status: i32) -> *const c_char;
+    fn legato_vpx_close(encoder: *mut Opaque);
+    fn legato_vpx_open_decoder(vp9: i32, status: *mut i32) -> *mut Opaque;
+    fn legato_vpx_decode(decoder: *mut Opaque, bytes: *const u8, length: u32, luma: *mut RawLuma) -> i32;
+    fn legato_vpx_close_decoder(decoder: *mut Opaque);
 }
 
 pub(crate) struct Encoder {
@@ -73,28 +74,33 @@ impl Encoder {
         let (width, height) = (u32::from(settings.width), u32::from(settings.height));
         let mut status = 0;
         // SAFETY: plain numbers, and a status that outlives the call.
-        let made = unsafe { legato_vp8_open(width, height, kbps, speed, max_intra_percent, &raw mut status) };
+        let made = unsafe {
+            legato_vpx_open(is_vp9(settings.codec), width, height, kbps, speed, max_intra_percent, &raw mut status)
+        };
         let encoder = NonNull::new(made).ok_or_else(|| refused("parameters", status))?;
         Ok(Self { encoder, picture_bytes: settings.picture_bytes() })
     }
 
     pub(crate) fn set_bitrate(&mut self, kbps: u32) -> Result<(), Error> {
         // SAFETY: the encoder is alive until it is dropped.
-        let status = unsafe { legato_vp8_set_bitrate(self.encoder.as_ptr(), kbps) };
+        let status = unsafe { legato_vpx_set_bitrate(self.encoder.as_ptr(), kbps) };
         if status == 0 { Ok(()) } else { Err(refused("bitrate", status)) }
     }
 
     /// `time` and `duration` in 90,000ths of a second.
     pub(crate) fn encode(&mut self, picture: &[u8], time: i64, duration: u32, key: bool) -> Result<LiveFrame, Error> {
         if picture.len() != self.picture_bytes {
-            return Err(Error(format!("VP8: a picture of {} bytes is not as long as its size needs", picture.len())));
+            return Err(Error(format!(
+                "libvpx: a picture of {} bytes is not as long as its size needs",
+                picture.len()
+            )));
         }
         let mut frame = RawFrame { bytes: null(), length: 0, keyframe: 0, quantiser: 0, psnr_db: 0.0 };
         // SAFETY: the picture has the length that the encoder's size needs and is only read; the frame outlives the
         // call, which fills it.
         let status = unsafe {
             let encoder = self.encoder.as_ptr();
-            legato_vp8_encode(encoder, picture.as_ptr(), time, duration, i32::from(key), &raw mut frame)
+            legato_vpx_encode(encoder, picture.as_ptr(), time, duration, i32::from(key), &raw mut frame)
         };
         if status != 0 {
             return Err(refused("frame", status));
@@ -114,7 +120,7 @@ impl Encoder {
 impl Drop for Encoder {
     fn drop(&mut self) {
         // SAFETY: made by the same functions, and used no more.
-        unsafe { legato_vp8_close(self.encoder.as_ptr()) }
+        unsafe { legato_vpx_close(self.encoder.as_ptr()) }
     }
 }
 
@@ -126,20 +132,20 @@ unsafe impl Send for Decoder {}
 unsafe impl Sync for Decoder {}
 
 impl Decoder {
-    pub(crate) fn new() -> Result<Self, Error> {
+    pub(crate) fn new(codec: Codec) -> Result<Self, Error> {
         let mut status = 0;
-        // SAFETY: a status that outlives the call.
-        let made = unsafe { legato_vp8_open_decoder(&raw mut status) };
+        // SAFETY: a number, and a status that outlives the call.
+        let made = unsafe { legato_vpx_open_decoder(is_vp9(codec), &raw mut status) };
         NonNull::new(made).map(Self).ok_or_else(|| refused("a decoder", status))
     }
 
     pub(crate) fn decode(&mut self, frame: &[u8]) -> Result<Option<DecodedLuma>, Error> {
         // libvpx takes no bytes at all for the end of the stream.
         let length = u32::try_from(frame.len()).ok().filter(|&length| length > 0);
-        let length = length.ok_or_else(|| Error(format!("VP8: {} bytes are no frame", frame.len())))?;
+        let length = length.ok_or_else(|| Error(format!("libvpx: {} bytes are no frame", frame.len())))?;
         let mut luma = RawLuma { samples: null(), width: 0, height: 0, stride: 0 };
         // SAFETY: the decoder is alive, the frame has so many bytes, and the luma outlives the call, which fills it.
-        let status = unsafe { legato_vp8_decode(self.0.as_ptr(), frame.as_ptr(), length, &raw mut luma) };
+        let status = unsafe { legato_vpx_decode(self.0.as_ptr(), frame.as_ptr(), length, &raw mut luma) };
         if status != 0 {
             return Err(refused("a frame to decode", status));
         }
@@ -158,12 +164,16 @@ impl Decoder {
 impl Drop for Decoder {
     fn drop(&mut self) {
         // SAFETY: made by the same functions, and used no more.
-        unsafe { legato_vp8_close_decoder(self.0.as_ptr()) }
+        unsafe { legato_vpx_close_decoder(self.0.as_ptr()) }
     }
+}
+
+fn is_vp9(codec: Codec) -> i32 {
+    i32::from(codec == Codec::Vp9)
 }
 
 fn refused(what: &str, status: i32) -> Error {
     // SAFETY: the answer is a string that lives as long as the library.
-    let reason = unsafe { CStr::from_ptr(legato_vp8_reason(status)) }.to_string_lossy();
+    let reason = unsafe { CStr::from_ptr(legato_vpx_reason(status)) }.to_string_lossy();
     Error(format!("libvpx refused {what}: {reason}"))
 }

@@ -1,5 +1,5 @@
-//! Bytes to structs and back: RTP headers, H.264 payloads, RTCP compounds, and the three feedback formats of
-//! congestion control (transport-wide, RFC 8888, REMB). Stateless: whoever needs to remember a
+//! Bytes to structs and back: RTP headers, payloads of H.264, VP8 and VP9, RTCP compounds, the three feedback formats of
+//! congestion control (transport-wide, RFC 8888, REMB), and the IP and UDP headers around them. Stateless: whoever needs to remember a
 //! sequence number or a reference time across packets does so himself. Parsers borrow from the
 //! packet, never allocate, and answer every byte string with a value or an [`Error`].
 //!
@@ -28,11 +28,14 @@
 pub mod ccfb;
 mod error;
 pub mod h264;
+pub mod ip;
 pub mod ntp;
 mod reader;
 pub mod remb;
 pub mod rtcp;
 pub mod rtp;
 pub mod twcc;
+pub mod vp8;
+pub mod vp9;
 
 pub use error::Error;

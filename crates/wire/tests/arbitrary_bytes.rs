@@ -1,7 +1,7 @@
 //! Holds the checks of `fuzz/checks/wire.rs` against random bytes, against mutations of the
 //! corpus, and against the corpus itself; and that parsing and reading allocate nothing.
 
-use legato_wire::{ccfb, h264, remb, rtcp, rtp, twcc};
+use legato_wire::{ccfb, h264, ip, remb, rtcp, rtp, twcc};
 use proptest::prelude::*;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -113,6 +113,7 @@ fn allocates_nothing(bytes: &[u8]) {
     if let Ok(payload) = h264::Payload::parse(bytes) {
         read += usize::from(payload.begins(h264::IDR_SLICE));
     }
+    read += usize::from(ip::Packet::parse(bytes).is_ok());
     read += usize::from(rtp::Packet::parse(bytes, &rtp::ExtensionIds::default()).is_ok());
     std::hint::black_box(read);
     assert_eq!(ALLOCATIONS.get(), before, "parsing allocated");

@@ -1,7 +1,7 @@
 //! Holds the checks of `fuzz/checks/wire.rs` against mutations of the corpus: a few thousand at every
 //! test run, a minute of them each with `make fuzz`.
 
-use legato_wire::{ccfb, h264, remb, rtcp, rtp, twcc};
+use legato_wire::{ccfb, h264, ip, remb, rtcp, rtp, twcc, vp8, vp9};
 
 #[path = "../../../fuzz/checks/wire.rs"]
 #[allow(dead_code, reason = "the list of targets is for another test")]
@@ -65,6 +65,16 @@ fn h264_payload() {
 }
 
 #[test]
+fn ip() {
+    let outline = |bytes: &[u8]| {
+        let shape =
+            |packet: ip::Packet<'_>| (packet.version, packet.ecn, packet.udp.map(|udp| scale(udp.payload.len())));
+        of(ip::Packet::parse(bytes), |packet| format!("{:?}", shape(packet)))
+    };
+    run(&Target { name: "ip", check: checks::ip, outline });
+}
+
+#[test]
 fn remb() {
     let outline = |bytes: &[u8]| {
         let shape = |remb: remb::Remb<'_>| (scale(remb.ssrcs().count()), remb.bitrate.as_bps().leading_zeros());
@@ -103,4 +113,28 @@ fn twcc_decode() {
         format!("{strict} {}", of(twcc::Feedback::parse_interop(bytes), twcc_shape))
     };
     run(&Target { name: "twcc_decode", check: checks::twcc_decode, outline });
+}
+
+#[test]
+fn vp8_payload() {
+    let outline = |bytes: &[u8]| {
+        of(vp8::Payload::parse(bytes), |payload| {
+            let id = payload.picture_id.map(|id| id > 127);
+            let head = bytes.len() - payload.bytes.len();
+            format!("{} {} {id:?} {head}", payload.begins_frame(), payload.begins_keyframe())
+        })
+    };
+    run(&Target { name: "vp8_payload", check: checks::vp8_payload, outline });
+}
+
+#[test]
+fn vp9_payload() {
+    let outline = |bytes: &[u8]| {
+        of(vp9::Payload::parse(bytes), |payload| {
+            let id = payload.picture_id.map(|id| id > 127);
+            let (head, key) = (scale(bytes.len() - payload.bytes.len()), payload.begins_keyframe());
+            format!("{} {key} {id:?} {head} {}", payload.has_structure, payload.spatial_layer > 0)
+        })
+    };
+    run(&Target { name: "vp9_payload", check: checks::vp9_payload, outline });
 }

@@ -31,8 +31,12 @@ PEERS = ("chromium", "chromium-chromium", "legato")
 DIRECTIONS = ("send", "receive")
 """Who sends the video in a call of ours: we, or the other end."""
 
-CODECS = ("h264", "vp8")
-"""How it is coded. We code VP8 where the native module was built with libvpx; our receiving end decodes H.264 alone."""
+LINKS = ("inside", "tun")
+"""Where the emulated link is: in this process, which everybody may have; or between two network namespaces, for the
+calls of two browsers."""
+
+CODECS = ("h264", "vp8", "vp9")
+"""How it is coded. We code and decode VP8 and VP9 where the native module was built with libvpx."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +53,7 @@ class Pictures:
     def drawn(self) -> dict[str, Any]:
         """What the native module is told of the pictures."""
         clip = None if self.clip is None else str(self.clip)
-        return {"clip": clip, "width": self.width, "height": self.height, "fps": self.fps}
+        return {"clip": clip, "width": self.width, "height": self.height, "fps": self.fps, "codec": self.codec}
 
 
 def make(
@@ -59,6 +63,7 @@ def make(
     pictures: Pictures | None = None,
     peers: str = "chromium",
     direction: str = "send",
+    link: str = "inside",
     resume: bool = False,
     on_progress: Callable[[CallProgress], None] | None = None,
 ) -> Run:
@@ -66,13 +71,14 @@ def make(
 
     ``peers``: ``chromium``, whom we call; ``chromium-chromium``, whose calls with each other under Chromium's own
     rate control are a reference; or ``legato``, an end of ours, for which no browser is needed. ``direction``: whether
-    we send, or Chromium does.
+    we send, or Chromium does. ``link``: one of :data:`LINKS`.
 
     Raises:
-        CallError: no browser, no connection, or one that broke. Calls made before stay in the folder.
+        CallError: no browser, no namespaces where they are asked for, no connection, or one that broke. Calls made
+            before stay in the folder.
     """
     from legato import _core
-    from legato.call import awake, browser, own, receiving, reference
+    from legato.call import awake, browser, own, receiving, reference, tun
 
     folder = Path(folder)
     pictures = pictures or Pictures()
@@ -85,15 +91,21 @@ def make(
         raise CallError(f"direction {direction}: one of {', '.join(DIRECTIONS)} is needed")
     if peers == "legato" and direction != "send":
         raise CallError("direction receive: with peers legato both ends are ours, and one of them receives anyway")
-    _check_codec(pictures.codec, peers, direction)
+    if link not in LINKS:
+        raise CallError(f"link {link}: one of {', '.join(LINKS)} is needed")
+    if link == "tun" and peers != "chromium-chromium":
+        raise CallError(f"link tun: it is for peers chromium-chromium, and for legato link; with {peers} it is inside")
+    _check_codec(pictures.codec, peers)
     started = time.monotonic()
     alone = peers == "legato"
     receive = peers == "chromium" and direction == "receive"
     with ExitStack() as browsers:
         browsers.enter_context(_nothing_left_of_nothing(folder))
         browsers.enter_context(awake.kept())
-        camera = browsers.enter_context(reference.camera(pictures, receive or peers == "chromium-chromium"))
-        chromium = None if receive or alone else browsers.enter_context(browser.launched())
+        tuns = browsers.enter_context(tun.opened()) if link == "tun" else None
+        near, far = (tuns.near, tuns.far) if tuns else (None, None)
+        camera = browsers.enter_context(reference.camera(pictures, receive or peers == "chromium-chromium", near))
+        chromium = None if receive or alone else browsers.enter_context(browser.launched(host=far))
         calls = _core.open_call_folder(plan.to_json(), str(folder))
         called_s = 0.0
         for number in range(calls):
@@ -106,7 +118,7 @@ def make(
             elif camera is None:
                 called_s += _make_one(chromium, plan, folder, number, calls, pictures, on_progress)
             else:
-                called_s += reference.make_one(chromium, camera, plan, folder, number, calls, on_progress)
+                called_s += reference.make_one(chromium, camera, plan, folder, number, calls, on_progress, tuns)
     return Run(folder, calls, called_s, time.monotonic() - started)
 
 
@@ -122,15 +134,13 @@ def _nothing_left_of_nothing(folder: Path) -> Iterator[None]:
         raise
 
 
-def _check_codec(codec: str, peers: str, direction: str) -> None:
+def _check_codec(codec: str, peers: str) -> None:
     from legato import _core
 
     if codec not in CODECS:
         raise CallError(f"codec {codec}: one of {', '.join(CODECS)} is needed")
-    if peers == "legato" and codec != "h264":
-        raise CallError(f"codec {codec}: with peers legato it is h264, which our receiving end decodes")
-    we_code = peers == "chromium" and direction == "send"
-    why_not = _core.codecs()[codec] if we_code else None
+    # Where we send we code, where we receive we decode: between two browsers neither.
+    why_not = None if peers == "chromium-chromium" else _core.codecs()[codec]
     if why_not:
         raise CallError(why_not, hint="apt install libvpx-dev pkg-config, and build Legato again; or --codec h264")
 
@@ -151,7 +161,7 @@ def _make_one(
     from legato.call.log import BrowserLog
     from legato.call.processor import Processor
 
-    call = _core.RealCall(plan.to_json(), number, str(folder), codec=pictures.codec, **pictures.drawn())
+    call = _core.RealCall(plan.to_json(), number, str(folder), **pictures.drawn())
     peer = Peer(chromium)
     log = BrowserLog()
     realtime = priority.raised()

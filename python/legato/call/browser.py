@@ -21,6 +21,8 @@ from legato.errors import CallError
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
+    from legato.call.tun import Host
+
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 """What the browser is called on the PATH."""
 
@@ -33,10 +35,11 @@ ARGUMENTS = (
     "--disable-component-update",
     "--disable-sync",
     "--autoplay-policy=no-user-gesture-required",
-    # The calls are on the loopback interface, and addresses need no hiding from ourselves.
-    "--allow-loopback-in-peer-connection",
+    # Addresses need no hiding from ourselves.
     "--disable-features=WebRtcHideLocalIpsWithMdns",
 )
+LOOPBACK = ("--allow-loopback-in-peer-connection",)
+"""For calls on the loopback interface; a namespace's own leads nowhere."""
 
 _HTML = "<!doctype html><title>legato call</title><video muted playsinline></video>"
 # Cameras are for secure origins, which this one is. Nothing is asked of the network: the page comes from here.
@@ -50,14 +53,15 @@ def find() -> str | None:
 
 
 @contextmanager
-def launched(camera: Path | None = None) -> Iterator[Browser]:
-    """A running browser, gone after the block whatever happens in it. ``camera``: a Y4M file that it films."""
+def launched(camera: Path | None = None, host: Host | None = None) -> Iterator[Browser]:
+    """A running browser, gone after the block whatever happens in it. ``camera``: a Y4M file that it films; ``host``:
+    the network namespace that it is in."""
     try:
         from playwright.sync_api import Error as PlaywrightError
         from playwright.sync_api import sync_playwright
     except ImportError:
         raise CallError("a real call needs Playwright", hint="pip install 'legato-rtc[call]'") from None
-    arguments = list(ARGUMENTS)
+    arguments = [*ARGUMENTS, *(LOOPBACK if host is None else ())]
     if camera is not None:
         arguments += [
             "--use-fake-ui-for-media-stream",
@@ -65,8 +69,11 @@ def launched(camera: Path | None = None) -> Iterator[Browser]:
             f"--use-file-for-fake-video-capture={camera.resolve()}",
         ]
     with _driver(sync_playwright) as driver:
+        program: str | Path | None = find()
+        if host is not None:
+            program = host.script(program or driver.chromium.executable_path)
         try:
-            browser = driver.chromium.launch(executable_path=find(), args=arguments, handle_sigint=False)
+            browser = driver.chromium.launch(executable_path=program, args=arguments, handle_sigint=False)
         except PlaywrightError as error:
             first_line = str(error).strip().splitlines()[0]
             raise CallError(

@@ -9,7 +9,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from legato.call import browser
+from legato.call import browser, tun
 from legato.errors import CallError
 
 _SLEEPS = 200
@@ -27,12 +27,24 @@ class Finding:
     ok: bool
     found: str
     remedy: str = ""
+    optional: bool = False
+    """Calls can be made without it."""
 
 
 def findings(*, browser_needed: bool = True) -> list[Finding]:
     """Everything a call needs, in the order it is needed; one between two ends of ours needs no browser."""
     others = [_playwright(), *_browser()] if browser_needed else []
-    return [_native(), *others, _loopback(), *_encoder(), *_vp8(), _timers(), _realtime(), _processors()]
+    return [
+        _native(),
+        *others,
+        _loopback(),
+        *_encoder(),
+        *_libvpx(),
+        _timers(),
+        _realtime(),
+        _processors(),
+        _namespaces(),
+    ]
 
 
 def _native() -> Finding:
@@ -103,15 +115,15 @@ def _encoder() -> list[Finding]:
     return [Finding("encoder", median_ms < _FINE_CODING_MS, found, remedy)]
 
 
-def _vp8() -> list[Finding]:
-    """Whether this build codes it; every one codes H.264."""
+def _libvpx() -> list[Finding]:
+    """Whether this build codes what libvpx does; every one codes H.264."""
     from legato import _core
 
     if not hasattr(_core, "codecs"):
         return []
-    why_not = _core.codecs()["vp8"]
     remedy = "not needed for --codec h264; else apt install libvpx-dev pkg-config, and build again"
-    return [Finding("codes VP8", why_not is None, why_not or "by libvpx, built in", remedy)]
+    codecs = [(name.upper(), why_not) for name, why_not in _core.codecs().items() if name != "h264"]
+    return [Finding(f"codes {name}", not why_not, why_not or "by libvpx, built in", remedy) for name, why_not in codecs]
 
 
 def _timers() -> Finding:
@@ -149,3 +161,10 @@ def _processors() -> Finding:
     return Finding(
         "processors", count >= 2 and not busy, found, "two, mostly idle: encoder and browser take one and a half"
     )
+
+
+def _namespaces() -> Finding:
+    """For ``--link tun`` and ``legato link`` alone."""
+    why_not = tun.problem()
+    remedy = f"not needed for the link inside; else {tun.HINT.removesuffix(': legato call --check')}"
+    return Finding("link between namespaces", why_not is None, why_not or "granted", remedy, optional=True)

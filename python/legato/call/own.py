@@ -41,7 +41,7 @@ def make_one(
     processor = Processor()
     try:
         until = time.monotonic() + _CONNECT_S
-        arrived, at_s = 0, 0.0
+        arrived, at_s, rate_bps = 0, 0.0, 0.0
         while not (progress := call.progress())["over"]:
             if not progress["connected"] and time.monotonic() > until:
                 raise CallError(f"no media within {_CONNECT_S:.0f} s")
@@ -52,6 +52,10 @@ def make_one(
             arrived, at_s = progress["arrived_bytes"], progress["time_s"]
             frames = progress["shown_frames"]
             on_progress(CallProgress(number, calls, at_s, call.duration_s, progress["target_bps"], rate_bps, frames))
+        if on_progress is not None:
+            time_s, frames = progress["time_s"], progress["shown_frames"]
+            told = (number, calls, time_s, call.duration_s, progress["target_bps"], rate_bps, frames)
+            on_progress(CallProgress(*told, over=True))
         report, seen = call.finish()
     finally:
         call.stop()

@@ -32,7 +32,7 @@ window.legato = {
     return this.gathered();
   },
 
-  // An offer to send what the camera sees, in "h264" or "vp8".
+  // An offer to send what the camera sees, in "h264", "vp8" or "vp9".
   async offer(width, height, fps, codec) {
     const connection = new RTCPeerConnection();
     this.connection = connection;
@@ -45,6 +45,7 @@ window.legato = {
       h264: ({ mimeType, sdpFmtpLine }) =>
         mimeType === "video/H264" && sdpFmtpLine.includes("packetization-mode=1") && sdpFmtpLine.includes("42e01f"),
       vp8: ({ mimeType }) => mimeType === "video/VP8",
+      vp9: ({ mimeType, sdpFmtpLine }) => mimeType === "video/VP9" && sdpFmtpLine.includes("profile-id=0"),
     };
     const wanted = codecs.filter((one) => one.mimeType === "video/rtx" || isWanted[codec](one));
     transceiver.setCodecPreferences(wanted);

@@ -2,8 +2,8 @@
 
 The controller's target goes back as REMB, which the browser takes for a cap on what its own rate control finds;
 where the scenario has no receiver-side controller, that works alone, on our transport-wide feedback. The browser's
-camera is a file, as in :mod:`legato.call.reference`, and what it says is kept as ``RUN/outbound``. Our end decodes
-H.264; what it saw is kept as ``RUN/shown``.
+camera is a file, as in :mod:`legato.call.reference`, and what it says is kept as ``RUN/outbound``. Our end decodes;
+what it saw is kept as ``RUN/shown``.
 """
 
 from __future__ import annotations
@@ -41,6 +41,7 @@ def make_one(
     try:
         offer = sender.offer(camera.width, camera.height, camera.fps, camera.codec)
         names = {"clip": camera.label, "encoder": camera.encoder, "width": camera.width}
+        names["codec"] = camera.codec
         call = _core.ReceivedCall(plan.to_json(), number, str(folder), offer, **names)
         realtime = priority.raised()
         least, first, most = call.limits_bps

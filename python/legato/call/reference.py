@@ -1,9 +1,10 @@
 """Calls of one Chromium with another over a scenario's link: what our own controllers are held against.
 
 The sending browser's camera is a file, played in a loop: the clip, or the generated scene until it comes again (0.9 GB
-at 1280x720, gone with the browser). It codes as we do, H.264 or VP8, within the scenario's limits, steered by its own
-rate control. The native module is the network between the two and sees packets from outside; what the sending browser
-aims at and does is in its statistics, which are kept beside the run folder's own tables as ``RUN/outbound``.
+at 1280x720, gone with the browser). It codes as we do, H.264, VP8 or VP9, within the scenario's limits, steered by its
+own rate control. The native module is the network between the two, behind sockets on the loopback interface or between
+two network namespaces (:mod:`legato.call.tun`), and sees packets from outside; what the sending browser aims at and
+does is in its statistics, which are kept beside the run folder's own tables as ``RUN/outbound``.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
     from legato.call import Pictures
+    from legato.call.tun import Host, Pair
 
 CONTROLLER = "chromium"
 """What tables call the browser's rate control."""
@@ -47,15 +49,15 @@ class Camera:
 
 
 @contextmanager
-def camera(pictures: Pictures, needed: bool) -> Iterator[Camera | None]:
-    """A browser with the pictures as its camera, where one is needed; else ``None``."""
+def camera(pictures: Pictures, needed: bool, host: Host | None = None) -> Iterator[Camera | None]:
+    """A browser with the pictures as its camera, in the namespace ``host``, where one is needed; else ``None``."""
     if not needed:
         yield None
         return
     from legato import _core
     from legato.call import browser
 
-    with tempfile.TemporaryDirectory(prefix="legato-") as scratch:
+    with tempfile.TemporaryDirectory(prefix="legato-", dir=host.folder if host else None) as scratch:
         clip, width, height, fps = pictures.clip, pictures.width, pictures.height, pictures.fps
         label = f"generated {width}x{height}"
         if clip is None:
@@ -64,7 +66,7 @@ def camera(pictures: Pictures, needed: bool) -> Iterator[Camera | None]:
         else:
             width, height, fps = picture_format(clip)
             label = clip.stem
-        with browser.launched(camera=clip) as chromium:
+        with browser.launched(camera=clip, host=host) as chromium:
             yield Camera(chromium, label, width, height, fps, pictures.codec)
 
 
@@ -91,8 +93,9 @@ def make_one(
     number: int,
     calls: int,
     on_progress: Callable[[CallProgress], None] | None,
+    tuns: Pair | None = None,
 ) -> float:
-    """One call; how long it lasted in s."""
+    """One call; how long it lasted in s. ``tuns``: the namespaces that the browsers are in."""
     from legato import _core
     from legato.call import priority, session
     from legato.call.browser import Peer
@@ -100,7 +103,8 @@ def make_one(
     from legato.call.processor import Processor
 
     names = {"clip": camera.label, "controller": CONTROLLER, "encoder": camera.encoder}
-    call = _core.RelayCall(plan.to_json(), number, str(folder), **names)
+    between = None if tuns is None else tuns.native
+    call = _core.RelayCall(plan.to_json(), number, str(folder), tuns=between, **names)
     sender, receiver = Peer(camera.browser), Peer(chromium)
     log = BrowserLog()
     realtime = priority.raised()
@@ -124,7 +128,12 @@ def make_one(
         call.stop()
         sender.close()
         receiver.close()
-    machine = {"browser": chromium.version, "realtime": realtime, **processor.since()}
+    machine = {
+        "link": "inside" if tuns is None else "tun",
+        "browser": chromium.version,
+        "realtime": realtime,
+        **processor.since(),
+    }
     log.write(folder, number, {**call.labels, **report, **machine})
     return report["end_s"]
 
@@ -133,6 +142,6 @@ def with_limits(answer: str, least_bps: int, first_bps: int, most_bps: int) -> s
     """The answer with the scenario's limits as libwebrtc reads them from a codec's parameters."""
     limits = f"x-google-min-bitrate={least_bps // 1000};x-google-start-bitrate={first_bps // 1000}"
     limits += f";x-google-max-bitrate={most_bps // 1000}"
-    limited = re.sub(r"(?m)^(a=fmtp:\d+ [^\r\n]*packetization-mode[^\r\n]*)", rf"\1;{limits}", answer)
+    limited = re.sub(r"(?m)^(a=fmtp:\d+ (?:[^\r\n]*packetization-mode|profile-id)[^\r\n]*)", rf"\1;{limits}", answer)
     # VP8 has no parameters of its own.
     return re.sub(r"(?m)^(a=rtpmap:(\d+) VP8/90000)", rf"\1\r\na=fmtp:\2 {limits}", limited)

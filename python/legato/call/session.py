@@ -19,7 +19,7 @@ _CONNECT_S = 20.0
 
 @dataclass(frozen=True)
 class CallProgress:
-    """How far a real call is, after each of its seconds."""
+    """How far a real call is: after each of its seconds, and once it is over and only its figures are to be made."""
 
     call: int
     calls: int
@@ -28,6 +28,8 @@ class CallProgress:
     target_bps: float
     receiver_rate_bps: float
     frames_decoded: int
+    over: bool = False
+    """What was captured is being compared with what was shown, a third of the call's length."""
 
 
 def wait_for_media(call: Any, peer: Peer) -> None:
@@ -52,6 +54,7 @@ def follow(
 ) -> None:
     """Until the end. ``each_second`` is for what else is to be asked."""
     received, at_s = 0, 0.0
+    rate_bps, decoded = 0.0, 0
     while not (progress := call.progress())["over"]:
         receiver.wait(max(0.0, _POLL_S - progress["time_s"] % _POLL_S))
         before_ms = call.now_ms()
@@ -65,19 +68,14 @@ def follow(
         inbound = told["inbound"] or {}
         total = inbound.get("bytesReceived", 0) + inbound.get("headerBytesReceived", 0)
         progress = call.progress()
+        rate_bps = 8 * (total - received) / max(progress["time_s"] - at_s, 1e-3)
+        decoded = inbound.get("framesDecoded", 0)
         if on_progress is not None:
-            rate_bps = 8 * (total - received) / max(progress["time_s"] - at_s, 1e-3)
-            on_progress(
-                CallProgress(
-                    number,
-                    calls,
-                    progress["time_s"],
-                    call.duration_s,
-                    progress["target_bps"],
-                    rate_bps,
-                    inbound.get("framesDecoded", 0),
-                )
-            )
+            target_bps = progress["target_bps"]
+            on_progress(CallProgress(number, calls, progress["time_s"], call.duration_s, target_bps, rate_bps, decoded))
         received, at_s = total, progress["time_s"]
     # Frames of the last moments.
     log.poll(receiver.poll())
+    if on_progress is not None:
+        time_s, target_bps = progress["time_s"], progress["target_bps"]
+        on_progress(CallProgress(number, calls, time_s, call.duration_s, target_bps, rate_bps, decoded, over=True))

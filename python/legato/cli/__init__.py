@@ -19,6 +19,7 @@ from legato.cli import (
     controllers,
     demo,
     gap,
+    link,
     policy,
     profile,
     replay,
@@ -48,6 +49,7 @@ app.command("demo", help=demo.HELP)(demo.demo)
 app.command("run", help=run.HELP)(run.run)
 app.command("compare", help=compare.HELP)(compare.compare)
 app.command("call", help=call.HELP)(call.call)
+app.command("link", help=link.HELP)(link.link)
 app.command("conformance", help=conformance.HELP)(conformance.conformance)
 app.command("gap", help=gap.HELP)(gap.gap)
 app.command("report", help=report.HELP)(report.report)

@@ -24,6 +24,10 @@ legato gap steady cellular lossy --controller gcc --controller nada --repeats 2
 legato gap steady --controller ukf --peers legato
 ```
 
+The simulation begins with the clip's first picture, as a call does, and keeps the pictures' size where the call does.
+It plays the scenario's `video.clip`: a profile of the clip that is sent (`legato profile CLIP --frames N --looped`)
+shows the same pictures at the same time.
+
 Of several scenarios or controllers a row each is printed: called less simulated of rate (10 % is near), 95th
 percentile of packet delay in ms (20) and loss in points (1), and which of them are farther.
 """
@@ -44,7 +48,7 @@ def gap(
     ] = None,
     size: Annotated[str, typer.Option(help="Of the generated scene.", metavar="WxH")] = "1280x720",
     fps: Annotated[int, typer.Option(help="Of the generated scene.", min=1, max=60)] = 30,
-    codec: Annotated[str, typer.Option(help="h264, or vp8 where libvpx was there when Legato was built.")] = "h264",
+    codec: Annotated[str, typer.Option(help="h264; or vp8, vp9, where libvpx was there at the build.")] = "h264",
     peers: Annotated[
         str, typer.Option(help="chromium: we call it. legato: we call ourselves, without a browser.")
     ] = "chromium",

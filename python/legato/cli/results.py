@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from legato.cli import terminal
 
-# Column of the summary, heading, divisor, decimals. The whole list is in docs/run-folder.md.
-_FIGURES = (
+Figures = Sequence[tuple[str, str, float, int]]
+"""Column of the summary, heading, divisor, decimals. The whole list is in docs/run-folder.md."""
+
+_OF_CALLS: Figures = (
     ("goodput_bps", "goodput\nkbit/s", 1000, 0),
     ("utilisation_ratio", "used\n%", 0.01, 1),
     ("loss_ratio", "loss\n%", 0.01, 2),
@@ -18,14 +21,24 @@ _FIGURES = (
     ("stall_ratio", "stalled\n%", 0.01, 2),
 )
 
+OF_LINKS: Figures = (
+    ("receiver_rate_bps", "received\nkbit/s", 1000, 0),
+    ("utilisation_ratio", "used\n%", 0.01, 1),
+    ("loss_ratio", "loss\n%", 0.01, 2),
+    ("one_way_delay_p50_ms", "delay\np50 ms", 1, 1),
+    ("one_way_delay_p95_ms", "delay\np95 ms", 1, 1),
+    ("queue_delay_p95_ms", "queue\np95 ms", 1, 0),
+)
+"""Where nothing is known of frames."""
 
-def means(folder: Path) -> list[dict[str, Any]]:
+
+def means(folder: Path, figures: Figures = _OF_CALLS) -> list[dict[str, Any]]:
     """Each controller's mean over its calls, in the order the plan names them; null where it has no figure."""
     import duckdb
 
-    figures = ", ".join(f"avg({column}) AS {column}" for column, *_ in _FIGURES)
+    columns = ", ".join(f"avg({column}) AS {column}" for column, *_ in figures)
     table = duckdb.read_parquet(str(folder / "summary" / "*.parquet")).aggregate(
-        f"controller, count(*) AS calls, {figures}, min(call) AS first", "controller"
+        f"controller, count(*) AS calls, {columns}, min(call) AS first", "controller"
     )
     rows = [dict(zip(table.columns, row, strict=True)) for row in table.order("first").fetchall()]
     for row in rows:
@@ -33,16 +46,16 @@ def means(folder: Path) -> list[dict[str, Any]]:
     return rows
 
 
-def show(folder: Path) -> None:
+def show(folder: Path, figures: Figures = _OF_CALLS) -> None:
     """The means as a table."""
-    headings = [heading for _, heading, *_ in _FIGURES]
+    headings = [heading for _, heading, *_ in figures]
     rows = [
         [
             row["controller"],
             row["calls"],
-            *(_figure(row[column], per, places) for column, _, per, places in _FIGURES),
+            *(_figure(row[column], per, places) for column, _, per, places in figures),
         ]
-        for row in means(folder)
+        for row in means(folder, figures)
     ]
     terminal.table(["controller", "calls", *headings], rows, right=["calls", *headings])
 

@@ -87,6 +87,8 @@ class Watch:
         what = f"{self._what} {progress.call + 1} of {progress.calls}" if progress.calls > 1 else self._what
         rates = f"target {progress.target_bps / 1e6:.2f}, received {progress.receiver_rate_bps / 1e6:.2f} Mbit/s"
         rest = f"s, {rates}, {progress.frames_decoded} frames"
+        if progress.over:
+            rest = "s, over: captured and shown pictures are compared"
         self._show(what, round(progress.time_s), round(progress.duration_s), rest)
 
     def clip(self, doing: str, share_ratio: float) -> None:

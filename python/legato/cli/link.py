@@ -1,0 +1,98 @@
+"""``legato link``: other people's programs over a scenario's link."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from legato.cli import results, terminal
+from legato.cli.call import say_what_the_machine_did
+from legato.cli.run import next_free
+
+HELP = """
+Run two programs over the link that a scenario describes, whatever they say to each other: each in a network
+namespace of its own, whose only way out is the link. Writes a run folder of what the link saw: packets, delays,
+losses, rates, how late the link was. All that the near program sends counts as media, all that the far one sends as
+feedback.
+
+The programs find their addresses in LEGATO_OWN and LEGATO_PEER (and LEGATO_NEAR, LEGATO_FAR), and have the
+scenario's duration: who is still running then is ended. What they print goes to standard error. For the
+superuser, on Linux; `legato call --check` says what is missing.
+
+Status 0: done. 1: a program failed by itself, or the link was late. 2: something to put right.
+
+Examples:
+
+```sh
+legato link steady --near 'ping -c 10 $LEGATO_PEER' --far 'sleep 11'
+legato link cellular --near './sender $LEGATO_PEER' --far './receiver' --name mine --out runs/mine
+```
+"""
+
+
+def link(
+    scenario: Annotated[str, typer.Argument(help="A TOML file, or a shipped scenario's name.", show_default=False)],
+    near: Annotated[str, typer.Option(metavar="COMMAND", help="Sends the media; a command line for the shell.")],
+    far: Annotated[str, typer.Option(metavar="COMMAND", help="Receives them.")],
+    option: Annotated[
+        list[str] | None,
+        typer.Option("-o", "--option", metavar="KEY=VALUE", help="Change a value of the scenario."),
+    ] = None,
+    seed: Annotated[list[int] | None, typer.Option(help="A seed; give it again for more runs. [default: 1]")] = None,
+    traces: Annotated[
+        list[str] | None, typer.Option("--traces", help="Files, folders or globs, instead of the scenario's.")
+    ] = None,
+    name: Annotated[str, typer.Option(help="What tables call the two, in place of a controller.")] = "others",
+    out: Annotated[
+        Path | None,
+        typer.Option(help="The run folder. [default: the next free of runs/NAME-link, runs/NAME-link-2, ...]"),
+    ] = None,
+    log: Annotated[str, typer.Option(help="summary, series (each 100 ms) or packets.")] = "series",
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with runs that were stopped.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the folder and the summary as JSON.")] = False,
+) -> int:
+    import legato
+    from legato import overrides
+
+    folder = out or next_free(Path("runs") / f"{Path(scenario).stem}-link")
+    with terminal.watch("link") as watch:
+        made = legato.link(
+            scenario,
+            near=near,
+            far=far,
+            out=folder,
+            options=overrides.parse(option or []),
+            traces=traces or [],
+            seeds=seed or 1,
+            name=name,
+            log=log,
+            resume=resume,
+            on_progress=watch.real_call,
+        )
+    failed = _say_what_the_programs_did(made.folder)
+    invalid = say_what_the_machine_did(made.folder)
+    if as_json:
+        print(json.dumps({"run": str(made.folder), "calls": made.summary()}, indent=2))
+    else:
+        results.show(made.folder, results.OF_LINKS)
+        terminal.out().print(f"\nrun: {made.folder}")
+        terminal.say(f"a report of it: legato report {made.folder}")
+    return 1 if invalid or failed else 0
+
+
+def _say_what_the_programs_did(folder: Path) -> int:
+    """How each of them ended; how many failed by themselves."""
+    failed = 0
+    for file in sorted((folder / "calls").glob("*.json")):
+        told = json.loads(file.read_text(encoding="utf-8"))
+        for where in ("near", "far"):
+            status = told[f"{where}_status"]
+            failed += bool(status)
+            how = "was ended with the scenario" if status is None else f"ended with status {status}"
+            if status is not None and status < 0:
+                how = f"was ended by signal {-status}"
+            terminal.say(f"call {told['call']}: the {where} program {how}")
+    return failed
