@@ -75,6 +75,7 @@ def make(
     if log not in LOGS:
         raise Error(f"log = {log}: not one of {', '.join(LOGS)}")
     chosen_controllers = controllers(controller_specs)
+    _refuse_changes_of_what_is_replaced(chosen_controllers, options or {})
     chosen_traces = traces(trace_specs)
     chosen_seeds = seeds(seed_spec)
     path, text = read_scenario(scenario_name, options)
@@ -89,6 +90,17 @@ def make(
         calls_per_part=calls_per_part,
         policies=policy_folders(chosen_controllers),
     )
+
+
+def _refuse_changes_of_what_is_replaced(chosen: Sequence[str | dict[str, Any]], options: Mapping[str, Any]) -> None:
+    lost = sorted(key for key in options if key == "controller" or key.startswith("controller."))
+    if chosen and lost:
+        name = chosen[0] if isinstance(chosen[0], str) else chosen[0]["name"]
+        key = lost[0].removeprefix("controller.config.") if lost[0].startswith("controller.config.") else "KEY"
+        raise Error(
+            f"{lost[0]} = {options[lost[0]]}: changes the scenario's controller, in whose place '{name}' is put",
+            hint=f"write it with the name: {name}@{key}=VALUE",
+        )
 
 
 def read_scenario(name: str | Path, changes: Mapping[str, Any] | None = None) -> tuple[Path, str]:

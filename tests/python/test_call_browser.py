@@ -78,14 +78,19 @@ def test_the_browser_gets_the_constant_rate_and_shows_the_frames(called: Path):
         pytest.skip(f"the machine is too busy for the rest: {machine['lateness_p999_ms']} ms late")
     assert rate_bps == pytest.approx(1e6, rel=0.1)
     # A picture is left out where the one before is not coded yet.
-    assert rendered > 0.8 * encoded > 0.64 * captured
-    told = rows(called, "receiver", "time_ms, bytes_received + header_bytes_received, freezes, packets_lost")
-    # Where others want the processors of encoder and decoder, pictures stand still, and of two that are decoded
-    # together the screen gets one. Freezes are by Chromium's count, which leaves the first frames out: the key frame
-    # holds the next ones up.
+    assert encoded > 0.8 * captured
+    told = rows(
+        called, "receiver", "time_ms, bytes_received + header_bytes_received, freezes, packets_lost, frames_decoded"
+    )
+    # Told once a second: the last is not of the whole call.
+    assert told[-1][4] > 0.9 * encoded * told[-1][0] / 15_000
+    # Without a screen, on processors that others want too, of two pictures that are decoded together one is put up:
+    # 397 of 446 in a call that counts. Freezes are by Chromium's count, which leaves the first frames out: the key
+    # frame holds the next ones up.
+    assert rendered > 0.5 * encoded
     if machine.get("busy_ratio", 0.0) < 0.9 and machine.get("stolen_ratio", 0.0) < 0.01:
-        assert rendered > 0.95 * encoded
-        assert told[-1][2] == 0
+        assert rendered > 0.75 * encoded
+        assert told[-1][2] <= 1
     steps = [8e3 * (later[1] - before[1]) / (later[0] - before[0]) for before, later in itertools.pairwise(told[1:])]
     # Chromium counts no IP, UDP or SRTP bytes: 44 of about 1,200.
     assert statistics.median(steps) == pytest.approx(0.95e6, rel=0.1)
@@ -117,7 +122,8 @@ def test_a_call_by_libvpx_gets_its_changing_rates_and_shows_the_frames(
     if not machine["valid"]:
         pytest.skip(f"the machine is too busy for the rest: {machine['lateness_p999_ms']} ms late")
     assert loss_ratio == 0
-    assert rendered > 0.8 * encoded > 0.5 * captured
+    assert encoded > 0.5 * captured
+    assert rendered > 0.5 * encoded
     # From the second after the key frame, and after the step, on.
     for from_ms, to_ms, target_bps in ((2_000, 7_000, 1.2e6), (9_000, 14_000, 0.5e6)):
         within = f"avg(receiver_rate_bps) FILTER (time_ms >= {from_ms} AND time_ms < {to_ms})"

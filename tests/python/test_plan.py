@@ -100,3 +100,11 @@ def test_a_scenario_that_is_no_text_is_refused(tmp_path: Path):
     path.write_bytes(b"a = \xff\xfe")
     with pytest.raises(ScenarioError, match=r"binary.toml: not UTF-8 text \(byte 4\)"):
         plan.read_scenario(path)
+
+
+def test_a_change_of_the_controller_that_another_replaces_is_refused_not_lost():
+    with pytest.raises(Error, match=r"controller\.config\.target_bitrate_bps = 5: .* 'fixed' is put") as refused:
+        plan.make("steady", options={"controller.config.target_bitrate_bps": 5}, controller_specs=["fixed"])
+    assert "fixed@target_bitrate_bps=VALUE" in refused.value.hint
+    kept = plan.make("steady", options={"controller.config.target_bitrate_bps": 5, "controller.name": "fixed"})
+    assert "target_bitrate_bps = 5" in kept.scenario
