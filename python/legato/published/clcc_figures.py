@@ -213,5 +213,7 @@ def _verdict(
     ends = sorted(sign * (mean if end is None else end) for end in (low, high))
     if published == BETTER:
         return ("met" if ends[0] > 0.0 else "not met"), f"met where the interval is better than {rival}'s"
-    reached = ends[1] >= sign * published
-    return ("met" if reached else "not met"), "met where the printed change is within our interval or surpassed by it"
+    # An interval of a few files may hold anything: the mean has to be on the printed side too.
+    reached = ends[1] >= sign * published and mean * published > 0.0
+    why = "met where the printed change is within our interval or surpassed by it, and our mean of its sign"
+    return ("met" if reached else "not met"), why
