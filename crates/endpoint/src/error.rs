@@ -16,6 +16,8 @@ pub enum Error {
     Sdp(String),
     /// A socket or a thread could not be had.
     System(String),
+    /// VMAF could not be measured.
+    Vmaf(String),
 }
 
 impl fmt::Display for Error {
@@ -24,7 +26,8 @@ impl fmt::Display for Error {
         | Self::Encoder(text)
         | Self::Pictures(text)
         | Self::Sdp(text)
-        | Self::System(text)) = self;
+        | Self::System(text)
+        | Self::Vmaf(text)) = self;
         f.write_str(text)
     }
 }
