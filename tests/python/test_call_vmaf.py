@@ -18,6 +18,7 @@ import pytest
 import legato
 from legato import _core
 from legato.call import Pictures, check, vmaf
+from legato.call.session import CallProgress
 from legato.cli import main
 
 pytestmark = pytest.mark.skipif(
@@ -189,6 +190,39 @@ def test_a_call_is_kept_when_ffmpeg_fails_after_it(scenario: Path, tmp_path: Pat
     ).fetchall()
     assert mean is None and ssim_db > 5
     assert "out of order" in json.loads((folder / "calls" / "00000.json").read_text(encoding="utf-8"))["vmaf_problem"]
+
+
+@pytest.mark.browser
+def test_a_call_of_a_browser_is_measured_too(ffmpeg: str, scenario: Path, tmp_path: Path):
+    pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    folder = tmp_path / "run"
+    legato.real_calls(scenario, out=folder, pictures=SMALL, vmaf=True)
+    [(mean,)] = duckdb.sql(f"SELECT viewed_vmaf_mean FROM read_parquet('{folder}/summary/*.parquet')").fetchall()
+    assert 30 < mean <= 100
+
+
+def test_ctrl_c_while_pictures_are_judged_leaves_the_call_to_be_made_again(
+    scenario: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    asleep = program(tmp_path / "asleep", f"echo $$ > {tmp_path}/process; exec sleep 60")
+    monkeypatch.setattr(vmaf, "found", lambda: asleep)
+    over: list[float] = []
+
+    def stop(progress: CallProgress) -> None:
+        if progress.over:
+            over.append(time.monotonic())
+            threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT)).start()
+
+    folder = tmp_path / "run"
+    short = {"duration_s": 2}
+    with pytest.raises(KeyboardInterrupt):
+        legato.real_calls(
+            scenario, out=folder, options=short, pictures=SMALL, peers="legato", vmaf=True, on_progress=stop
+        )
+    assert time.monotonic() - over[0] < 20
+    assert not list(folder.glob("summary/*.parquet"))
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((tmp_path / "process").read_text(encoding="utf-8")), 0)
 
 
 @pytest.mark.parametrize("pictures", [1, 40], ids=["answers late", "does not read"])

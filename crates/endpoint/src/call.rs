@@ -252,13 +252,13 @@ impl CallThread {
 
     pub fn finish(self, shown: &[ShownFrame]) -> Result<Finished, Error> {
         let seen: Vec<_> = shown.iter().map(SeenPicture::of_browser).collect();
-        Ok(self.join()?.figures(&seen))
+        self.join()?.figures(&seen)
     }
 }
 
 impl Outcome {
     /// Make the figures, with what the other end has told of the pictures it had.
-    pub fn figures(self, seen: &[SeenPicture]) -> Finished {
+    pub fn figures(self, seen: &[SeenPicture]) -> Result<Finished, Error> {
         let Self { mut recorder, mut report, capacity_mean, numbers, coded, .. } = self;
         let seen = known(seen, &numbers, report.end);
         let frames = seen.iter().filter(|(_, picture)| picture.shown.is_some()).map(|&(number, _)| number).collect();
@@ -270,7 +270,10 @@ impl Outcome {
         }
         // A call that was made is not lost for a clip that can no longer be read, or for an ffmpeg that fails.
         let wants_vmaf = coded.as_ref().is_some_and(CodedCall::wants_vmaf);
-        let viewed = coded.and_then(|coded| coded.viewed(recorder.frames().len() as u64, &frames).ok().flatten());
+        let viewed = match coded.map(|coded| coded.viewed(recorder.frames().len() as u64, &frames)) {
+            Some(Err(Error::Interrupted)) => return Err(Error::Interrupted),
+            viewed => viewed.and_then(|viewed| viewed.ok().flatten()),
+        };
         let (qualities, vmaf) = viewed.map_or((None, None), |Viewed { qualities, vmaf }| (Some(qualities), vmaf));
         record_seen(&mut recorder, &seen, qualities.as_deref());
         match vmaf {
@@ -284,7 +287,7 @@ impl Outcome {
         });
         let facts = CallFacts { end: report.end, capacity_mean, aged: aged.as_ref().map(|aged| aged as _) };
         let summary = recorder.finish(facts);
-        (summary, recorder, CallReport { compared: qualities.is_some(), ..report })
+        Ok((summary, recorder, CallReport { compared: qualities.is_some(), ..report }))
     }
 }
 

@@ -72,7 +72,7 @@ impl CodedCall {
     }
 
     /// Compare all pictures captured with what was on the screen, where frames `shown` were shown; `None` of a call
-    /// too long to keep.
+    /// too long to keep. A program that fails is told in its place; one that was stopped ends all of it.
     pub fn viewed(&self, captured: u64, shown: &BTreeSet<u64>) -> Result<Option<Viewed>, Error> {
         if self.bytes > MOST_BYTES {
             return Ok(None);
@@ -89,14 +89,17 @@ impl CodedCall {
             }
             let walked = self.walk(captured, shown, &mut pictures, &mut |pair| {
                 // In order, so here; the others are compared meanwhile.
-                vmaf.iter_mut().for_each(|judged| judged.take(&pair));
-                pairs.send(pair).is_ok()
+                let goes_on = vmaf.as_mut().is_none_or(|judged| judged.take(&pair));
+                goes_on && pairs.send(pair).is_ok()
             });
             drop(pairs);
             walked
         })?;
         let qualities = qualities.into_inner().unwrap_or_else(PoisonError::into_inner);
-        Ok(Some(Viewed { qualities, vmaf: vmaf.map(|judged| judged.finish(captured)) }))
+        match vmaf.map(|judged| judged.finish(captured)) {
+            Some(Err(Error::Interrupted)) => Err(Error::Interrupted),
+            vmaf => Ok(Some(Viewed { qualities, vmaf })),
+        }
     }
 
     /// Draw and decode everything in order.
@@ -182,14 +185,20 @@ impl Judged {
         Self { meter: program.start(size), size, frames: Vec::new() }
     }
 
-    fn take(&mut self, pair: &Pair) {
-        let Ok(meter) = &mut self.meter else { return };
+    /// False once nobody wants to know any more.
+    fn take(&mut self, pair: &Pair) -> bool {
+        let Ok(meter) = &mut self.meter else { return self.is_wanted() };
         let (width, height) = self.size;
         let luma = &pair.source[..width * height];
         if let Err(error) = meter.push(luma, &pair.screen.beside(luma, width)) {
             self.meter = Err(error);
         }
         self.frames.push(pair.frame);
+        self.is_wanted()
+    }
+
+    fn is_wanted(&self) -> bool {
+        !matches!(self.meter, Err(Error::Interrupted))
     }
 
     fn finish(self, captured: u64) -> Result<Vec<Option<f32>>, Error> {

@@ -106,6 +106,18 @@ fn what_is_judged_by_vmaf_are_the_captured_picture_and_the_one_on_the_screen() {
 }
 
 #[test]
+fn a_program_that_fails_costs_its_scores_and_one_that_is_stopped_the_rest() {
+    let (mut call, _) = coded(Codec::H264);
+    let shown = (0..10).collect();
+    call.measure_vmaf(stand_in("broken", "echo broken >&2; exit 1", || true));
+    let viewed = call.viewed(10, &shown).unwrap().unwrap();
+    assert!(viewed.vmaf.unwrap().unwrap_err().to_string().ends_with("broken"));
+    assert!(viewed.qualities[9].is_some());
+    call.measure_vmaf(stand_in("stopped", "exec sleep 60", || false));
+    assert_eq!(call.viewed(10, &shown).err(), Some(Error::Interrupted));
+}
+
+#[test]
 fn a_call_of_which_nothing_was_shown_has_no_vmaf_and_no_fault() {
     let (mut call, _) = coded(Codec::H264);
     call.measure_vmaf(stand_in("unused", "cat > /dev/null; echo nothing >&2; exit 1", || true));

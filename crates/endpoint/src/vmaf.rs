@@ -113,7 +113,7 @@ impl VmafMeter {
     fn write(&mut self, mut bytes: &[u8]) -> Result<(), Error> {
         while !bytes.is_empty() {
             if !(self.program.goes_on)() {
-                return Err(interrupted());
+                return Err(Error::Interrupted);
             }
             match self.pictures.as_mut().map_or(Ok(0), |pipe| pipe.write(bytes)) {
                 Ok(written @ 1..) => bytes = &bytes[written..],
@@ -145,7 +145,7 @@ impl VmafMeter {
             match stream.recv_timeout(LOOK_EACH) {
                 Ok(bytes) => return Ok(bytes),
                 Err(RecvTimeoutError::Timeout) if (self.program.goes_on)() => {}
-                Err(RecvTimeoutError::Timeout) => return Err(interrupted()),
+                Err(RecvTimeoutError::Timeout) => return Err(Error::Interrupted),
                 Err(RecvTimeoutError::Disconnected) => return Ok(Vec::new()),
             }
         }
@@ -203,10 +203,6 @@ fn without_origin(line: &str) -> &str {
 
 fn failed(ffmpeg: &Path, what: &str) -> Error {
     Error::Vmaf(format!("{}: {what}", ffmpeg.display()))
-}
-
-fn interrupted() -> Error {
-    Error::Vmaf("interrupted".to_owned())
 }
 
 /// A program that stands for an ffmpeg which does this: what it says is then known.
@@ -283,7 +279,7 @@ mod tests {
         let child = meter.child.id();
         meter.push(&[1; 64 * 64], &[1; 64 * 64]).unwrap();
         wanted.store(false, Ordering::Relaxed);
-        assert_eq!(meter.finish(), Err(interrupted()));
+        assert_eq!(meter.finish(), Err(Error::Interrupted));
         assert!(!Path::new(&format!("/proc/{child}")).exists());
     }
 }

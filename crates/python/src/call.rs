@@ -146,9 +146,9 @@ impl RealCall {
         let report = py.detach(|| {
             let finished = call.finish(&shown_frames(shown_ms)).map_err(call_error)?;
             write(&self.folder, &self.labels, finished)
-        })?;
+        });
         self.interrupt.result()?;
-        describe(py, &report)
+        describe(py, &report?)
     }
 }
 

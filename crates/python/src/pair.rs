@@ -92,9 +92,9 @@ impl OwnCall {
     /// came.
     fn finish<'py>(&mut self, py: Python<'py>) -> PyResult<(Bound<'py, PyDict>, Vec<Seen>)> {
         let call = self.call.take().ok_or_else(|| call_error("the call was finished before"))?;
-        let told = finish_seen(py, &self.folder, &self.labels, || call.finish())?;
+        let told = finish_seen(py, &self.folder, &self.labels, || call.finish());
         self.interrupt.result()?;
-        Ok(told)
+        told
     }
 }
 
