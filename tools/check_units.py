@@ -32,7 +32,8 @@ PURE_BY_KIND = {
     "a weight against other flows": "priority",
     "a place in a drawing": "x y",
     "a number of standard deviations": "n_std",
-    "a score": "base_qoe best_reward evaluation_reward last_reward mmsys21_score qoe_d qoe_p reward",
+    "a score": "base_qoe best_reward evaluation_reward last_reward mmsys21_score qoe_d qoe_p reward "
+    "viewed_vmaf viewed_vmaf_mean",
     "a number of a learning algorithm's": "action_std adam_betas adam_epsilon clip clip_value discount entropy_slope "
     "gae_lambda initial_action_std initial_output learning_rate max_gradient_norm share_done std target_kl",
     "pairs of s and bit/s": "steps",

@@ -117,6 +117,7 @@ def real_calls(
     peers: str = "chromium",
     direction: str = "send",
     link: str = "inside",
+    vmaf: bool = False,
     log: str = "series",
     resume: bool = False,
     on_progress: Callable[[CallProgress], None] | None = None,
@@ -128,6 +129,7 @@ def real_calls(
     ``peers="legato"``: the other end is ours too, and no browser is needed.
     ``direction="receive"``: Chromium sends to us, under a receiver-side controller or its own alone.
     ``link="tun"``: two Chromiums are in network namespaces, and the link is between these; for the superuser, on Linux.
+    ``vmaf=True``: what was viewed of the pictures we send is measured by VMAF too, by an ffmpeg (extra ``vmaf``).
     """
     from legato import plan as plans
     from legato.call import make
@@ -143,7 +145,7 @@ def real_calls(
         log=log,
         calls_per_part=1,
     )
-    how = {"pictures": pictures, "peers": peers, "direction": direction, "link": link}
+    how = {"pictures": pictures, "peers": peers, "direction": direction, "link": link, "vmaf": vmaf}
     return make(plan, out, resume=resume, on_progress=on_progress, **how)
 
 

@@ -205,6 +205,7 @@ class RealCall:
         height: int = 720,
         fps: int = 30,
         codec: str = "h264",
+        ffmpeg: str | PathLike[str] | None = None,
     ) -> RealCall: ...
     @property
     def duration_s(self) -> float:
@@ -339,6 +340,7 @@ class OwnCall:
         height: int = 720,
         fps: int = 30,
         codec: str = "h264",
+        ffmpeg: str | PathLike[str] | None = None,
     ) -> OwnCall: ...
     @property
     def duration_s(self) -> float:
@@ -357,6 +359,9 @@ class OwnCall:
 
 def codecs() -> dict[str, str | None]:
     """The codecs of real calls, by name: why this build cannot code them, or `None` where it can."""
+
+def vmaf(ffmpeg: str | PathLike[str], width: int, height: int, pairs: list[tuple[bytes, bytes]]) -> list[float]:
+    """VMAF, 0 to 100, of the luma of pictures and of what is judged against them, by the ffmpeg at this path."""
 
 def write_scene(path: str | PathLike[str], width: int, height: int, fps: int, frames: int | None = None) -> None:
     """Write the generated scene as a Y4M file: until it comes again, or its first pictures."""

@@ -62,7 +62,7 @@ pub struct Progress {
 }
 
 /// What the machine and the connection did, beside the summary.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct CallReport {
     /// How late the emulated link was.
     pub lateness: LatenessFigures,
@@ -82,6 +82,8 @@ pub struct CallReport {
     pub misread: u64,
     /// When media ended.
     pub end: Timestamp,
+    /// Why there is no VMAF, where it was wanted.
+    pub vmaf_problem: Option<String>,
 }
 
 /// A frame as the other end tells of it.
@@ -250,13 +252,13 @@ impl CallThread {
 
     pub fn finish(self, shown: &[ShownFrame]) -> Result<Finished, Error> {
         let seen: Vec<_> = shown.iter().map(SeenPicture::of_browser).collect();
-        Ok(self.join()?.figures(&seen))
+        self.join()?.figures(&seen)
     }
 }
 
 impl Outcome {
     /// Make the figures, with what the other end has told of the pictures it had.
-    pub fn figures(self, seen: &[SeenPicture]) -> Finished {
+    pub fn figures(self, seen: &[SeenPicture]) -> Result<Finished, Error> {
         let Self { mut recorder, mut report, capacity_mean, numbers, coded, .. } = self;
         let seen = known(seen, &numbers, report.end);
         let frames = seen.iter().filter(|(_, picture)| picture.shown.is_some()).map(|&(number, _)| number).collect();
@@ -266,15 +268,26 @@ impl Outcome {
                 |&(number, picture): &(u64, SeenPicture)| stamp(&picture).is_some_and(|stamp| stamp != number as u32);
             report.misread = seen.iter().filter(|told| misread(told)).count() as u64;
         }
-        // A call that was made is not lost for a clip that can no longer be read.
-        let viewed = coded.and_then(|coded| coded.viewed(recorder.frames().len() as u64, &frames).ok().flatten());
-        record_seen(&mut recorder, &seen, viewed.as_ref());
-        let aged = viewed
-            .as_ref()
-            .map(|viewed| |_: u64, quality: (f32, f32), frame: u64| quality_of(viewed, frame).unwrap_or(quality));
+        // A call that was made is not lost for a clip that can no longer be read, or for an ffmpeg that fails.
+        let wants_vmaf = coded.as_ref().is_some_and(CodedCall::wants_vmaf);
+        let viewed = match coded.map(|coded| coded.viewed(recorder.frames().len() as u64, &frames)) {
+            Some(Err(Error::Interrupted)) => return Err(Error::Interrupted),
+            viewed => viewed.and_then(|viewed| viewed.ok().flatten()),
+        };
+        let (qualities, vmaf) = viewed.map_or((None, None), |Viewed { qualities, vmaf }| (Some(qualities), vmaf));
+        record_seen(&mut recorder, &seen, qualities.as_deref());
+        match vmaf {
+            Some(Ok(scores)) => recorder.judged(scores),
+            Some(Err(error)) => report.vmaf_problem = Some(error.to_string()),
+            None if wants_vmaf => report.vmaf_problem = Some("its pictures could not be compared".to_owned()),
+            None => {}
+        }
+        let aged = qualities.as_deref().map(|qualities| {
+            move |_: u64, quality: (f32, f32), frame: u64| quality_of(qualities, frame).unwrap_or(quality)
+        });
         let facts = CallFacts { end: report.end, capacity_mean, aged: aged.as_ref().map(|aged| aged as _) };
         let summary = recorder.finish(facts);
-        (summary, recorder, CallReport { compared: viewed.is_some(), ..report })
+        Ok((summary, recorder, CallReport { compared: qualities.is_some(), ..report }))
     }
 }
 
@@ -296,15 +309,15 @@ fn known(seen: &[SeenPicture], numbers: &BTreeMap<u32, u64>, end: Timestamp) -> 
 }
 
 /// SSIM and PSNR of what stood on the screen in place of a frame.
-fn quality_of(viewed: &Viewed, frame: u64) -> Option<(f32, f32)> {
-    let Quality { ssim_db, psnr_db } = (*viewed.get(frame as usize)?)?;
+fn quality_of(qualities: &[Option<Quality>], frame: u64) -> Option<(f32, f32)> {
+    let Quality { ssim_db, psnr_db } = (*qualities.get(frame as usize)?)?;
     Some((ssim_db, psnr_db))
 }
 
 /// Record what became of frames, and then the pictures in the order they were shown.
-fn record_seen(recorder: &mut Recorder, seen: &[(u64, SeenPicture)], viewed: Option<&Viewed>) {
+fn record_seen(recorder: &mut Recorder, seen: &[(u64, SeenPicture)], qualities: Option<&[Option<Quality>]>) {
     for &(frame, picture) in seen {
-        let quality_db = viewed.and_then(|viewed| quality_of(viewed, frame));
+        let quality_db = qualities.and_then(|qualities| quality_of(qualities, frame));
         let SeenPicture { lost_packets, decodable_at: at, .. } = picture;
         let decodable = picture.decoded;
         recorder.record(at, &Record::FrameDecoded(FrameDecoded { frame, lost_packets, decodable, quality_db }));

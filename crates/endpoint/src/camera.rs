@@ -12,6 +12,7 @@ use crate::error::Error;
 use crate::mail::Mail;
 use crate::pictures::{PictureSource, Pictures};
 use crate::viewed::CodedCall;
+use crate::vmaf::VmafProgram;
 use legato_media::{Content, EncodedFrame, Encoder, EncoderBudget, SourceFrame};
 use legato_units::{DataSize, Timestamp};
 use std::collections::VecDeque;
@@ -105,6 +106,11 @@ impl Camera {
     /// Have the size of pictures change with the quantiser, by the rule that simulated encoders have.
     pub fn adapt_resolution(&mut self, adapts: bool) {
         self.adapts = adapts;
+    }
+
+    /// Have what is seen of the pictures judged by this program too, once the call is over.
+    pub fn measure_vmaf(&mut self, program: VmafProgram) {
+        self.coded.iter_mut().for_each(|coded| coded.measure_vmaf(program.clone()));
     }
 
     /// Leave so many bytes of each packet empty, for header extensions.

@@ -10,22 +10,29 @@ pub enum Error {
     Connection(String),
     /// The encoder failed.
     Encoder(String),
+    /// Somebody stopped what was done after the call.
+    Interrupted,
     /// Pictures could not be read.
     Pictures(String),
     /// A description of a session that cannot be used.
     Sdp(String),
     /// A socket or a thread could not be had.
     System(String),
+    /// VMAF could not be measured.
+    Vmaf(String),
 }
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (Self::Connection(text)
-        | Self::Encoder(text)
-        | Self::Pictures(text)
-        | Self::Sdp(text)
-        | Self::System(text)) = self;
-        f.write_str(text)
+        match self {
+            Self::Interrupted => f.write_str("interrupted"),
+            Self::Connection(text)
+            | Self::Encoder(text)
+            | Self::Pictures(text)
+            | Self::Sdp(text)
+            | Self::System(text)
+            | Self::Vmaf(text) => f.write_str(text),
+        }
     }
 }
 

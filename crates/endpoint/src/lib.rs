@@ -45,6 +45,7 @@ mod stamp;
 mod steering;
 mod viewed;
 mod viewer;
+mod vmaf;
 mod vp8_payload;
 mod vp9_payload;
 
@@ -62,5 +63,6 @@ pub use pictures::{PictureSource, scene_period, write_y4m};
 pub use receiving::{ReceivingCall, ReceivingSetup};
 pub use relay::{Between, Relay, RelaySetup};
 pub use viewer::SeenPicture;
+pub use vmaf::{VmafMeter, VmafProgram};
 
 pub use legato_tun::{Host, Pair as TunPair};

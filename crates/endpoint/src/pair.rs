@@ -88,6 +88,6 @@ impl PairCall {
         }
         let unreadable = sent.report.unreadable + received.report.unreadable;
         sent.report = CallReport { unreadable, ..sent.report };
-        Ok((sent.figures(&seen), seen))
+        Ok((sent.figures(&seen)?, seen))
     }
 }

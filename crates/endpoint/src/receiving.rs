@@ -142,7 +142,7 @@ impl ReceivingCall {
     pub fn finish(self) -> Result<(Finished, Vec<SeenPicture>), Error> {
         let mut outcome = self.thread.join()?;
         let seen = std::mem::take(&mut outcome.seen);
-        Ok((outcome.figures(&seen), seen))
+        Ok((outcome.figures(&seen)?, seen))
     }
 
     /// The work of its thread, for who makes the figures otherwise.

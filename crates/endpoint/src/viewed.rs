@@ -12,6 +12,7 @@ use crate::pictures::{PictureSource, Pictures};
 use crate::playback::{Playback, Shown};
 use crate::scaler::Scaler;
 use crate::stamp;
+use crate::vmaf::{VmafMeter, VmafProgram};
 use legato_media::Quality;
 use legato_media::quality::{self, Luma};
 use std::borrow::Cow;
@@ -29,10 +30,15 @@ pub struct CodedCall {
     /// With the camera's number, in order.
     frames: Vec<(u64, Vec<u8>)>,
     bytes: usize,
+    vmaf: Option<VmafProgram>,
 }
 
 /// What each captured picture was to the viewer; `None` before the first was shown.
-pub type Viewed = Vec<Option<Quality>>;
+pub struct Viewed {
+    pub qualities: Vec<Option<Quality>>,
+    /// Where it was wanted.
+    pub vmaf: Option<Result<Vec<Option<f32>>, Error>>,
+}
 
 /// Half an hour at 2 Mbit/s; of a longer call nothing is compared.
 const MOST_BYTES: usize = 512 << 20;
@@ -42,7 +48,17 @@ const AHEAD: usize = 4;
 impl CodedCall {
     /// Nothing coded yet of a source.
     pub fn new(source: PictureSource, codec: Codec) -> Self {
-        Self { source, codec, frames: Vec::new(), bytes: 0 }
+        Self { source, codec, frames: Vec::new(), bytes: 0, vmaf: None }
+    }
+
+    /// Have each pair of pictures judged by this program too.
+    pub fn measure_vmaf(&mut self, program: VmafProgram) {
+        self.vmaf = Some(program);
+    }
+
+    /// Whether a program is to judge too.
+    pub fn wants_vmaf(&self) -> bool {
+        self.vmaf.is_some()
     }
 
     /// Keep a frame.
@@ -56,25 +72,34 @@ impl CodedCall {
     }
 
     /// Compare all pictures captured with what was on the screen, where frames `shown` were shown; `None` of a call
-    /// too long to keep.
+    /// too long to keep. A program that fails is told in its place; one that was stopped ends all of it.
     pub fn viewed(&self, captured: u64, shown: &BTreeSet<u64>) -> Result<Option<Viewed>, Error> {
         if self.bytes > MOST_BYTES {
             return Ok(None);
         }
         let mut pictures = Pictures::open(&self.source)?;
         let (width, height) = (usize::from(pictures.width), usize::from(pictures.height));
-        let viewed = Mutex::new(vec![None; captured as usize]);
+        let qualities = Mutex::new(vec![None; captured as usize]);
+        let mut vmaf = self.vmaf.as_ref().map(|program| Judged::by(program, (width, height)));
         let (pairs, drawn) = sync_channel::<Pair>(AHEAD);
         let drawn = Mutex::new(drawn);
         thread::scope(|scope| {
             for _ in 0..thread::available_parallelism().map_or(1, NonZero::get) {
-                scope.spawn(|| compare_all(&drawn, (width, height), &viewed));
+                scope.spawn(|| compare_all(&drawn, (width, height), &qualities));
             }
-            let walked = self.walk(captured, shown, &mut pictures, &mut |pair| pairs.send(pair).is_ok());
+            let walked = self.walk(captured, shown, &mut pictures, &mut |pair| {
+                // In order, so here; the others are compared meanwhile.
+                let goes_on = vmaf.as_mut().is_none_or(|judged| judged.take(&pair));
+                goes_on && pairs.send(pair).is_ok()
+            });
             drop(pairs);
             walked
         })?;
-        Ok(Some(viewed.into_inner().unwrap_or_else(PoisonError::into_inner)))
+        let qualities = qualities.into_inner().unwrap_or_else(PoisonError::into_inner);
+        match vmaf.map(|judged| judged.finish(captured)) {
+            Some(Err(Error::Interrupted)) => Err(Error::Interrupted),
+            vmaf => Ok(Some(Viewed { qualities, vmaf })),
+        }
     }
 
     /// Draw and decode everything in order.
@@ -148,8 +173,53 @@ impl Screen {
     }
 }
 
+/// Pairs given to a program that measures VMAF, until it fails.
+struct Judged {
+    meter: Result<VmafMeter, Error>,
+    size: (usize, usize),
+    frames: Vec<u64>,
+}
+
+impl Judged {
+    fn by(program: &VmafProgram, size: (usize, usize)) -> Self {
+        Self { meter: program.start(size), size, frames: Vec::new() }
+    }
+
+    /// False once nobody wants to know any more.
+    fn take(&mut self, pair: &Pair) -> bool {
+        let Ok(meter) = &mut self.meter else { return self.is_wanted() };
+        let (width, height) = self.size;
+        let luma = &pair.source[..width * height];
+        if let Err(error) = meter.push(luma, &pair.screen.beside(luma, width)) {
+            self.meter = Err(error);
+        }
+        self.frames.push(pair.frame);
+        self.is_wanted()
+    }
+
+    fn is_wanted(&self) -> bool {
+        !matches!(self.meter, Err(Error::Interrupted))
+    }
+
+    fn finish(self, captured: u64) -> Result<Vec<Option<f32>>, Error> {
+        let mut scores = vec![None; captured as usize];
+        if self.frames.is_empty() {
+            // A program that is given nothing takes it for a fault.
+            return self.meter.map(|_| scores);
+        }
+        for (frame, score) in self.frames.iter().zip(self.meter?.finish()?) {
+            scores[*frame as usize] = Some(score);
+        }
+        Ok(scores)
+    }
+}
+
 /// A worker: takes pairs until there are no more.
-fn compare_all(drawn: &Mutex<Receiver<Pair>>, (width, height): (usize, usize), viewed: &Mutex<Viewed>) {
+fn compare_all(
+    drawn: &Mutex<Receiver<Pair>>,
+    (width, height): (usize, usize),
+    qualities: &Mutex<Vec<Option<Quality>>>,
+) {
     loop {
         let next = drawn.lock().unwrap_or_else(PoisonError::into_inner).recv();
         let Ok(pair) = next else { return };
@@ -157,7 +227,7 @@ fn compare_all(drawn: &Mutex<Receiver<Pair>>, (width, height): (usize, usize), v
         let screen = pair.screen.beside(luma, width);
         let quality = Luma::new(width, height, luma).zip(Luma::new(width, height, &screen));
         let quality = quality.and_then(|(source, screen)| compare(source, screen));
-        viewed.lock().unwrap_or_else(PoisonError::into_inner)[pair.frame as usize] = quality;
+        qualities.lock().unwrap_or_else(PoisonError::into_inner)[pair.frame as usize] = quality;
     }
 }
 
@@ -168,89 +238,5 @@ fn compare(source: Luma<'_>, screen: Luma<'_>) -> Option<Quality> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::ahead::Measured;
-    use crate::coder::{CodedSource, Coder};
-    use legato_media::{EncoderBudget, FrameRate, SourceFrame};
-    use legato_units::{DataRate, Timestamp};
-
-    /// Ten pictures, of which the camera left out number 4; of whole macroblocks, because OpenH264's own figures count
-    /// what it pads them with.
-    fn coded(codec: Codec) -> (CodedCall, Vec<f32>) {
-        let source = PictureSource::Generated { width: 320, height: 176, frame_rate: FrameRate::THIRTY };
-        let mut coder =
-            Coder::new(CodedSource::Pictures(Pictures::open(&source).unwrap()), codec, 0, Measured::default(), false)
-                .unwrap();
-        let (mut call, mut told) = (CodedCall::new(source, codec), Vec::new());
-        let budget = EncoderBudget::of_bitrate(DataRate::from_bps(600_000));
-        for frame in (0..10).filter(|&frame| frame != 4) {
-            let capture = Timestamp::from_millis(33 * frame as i64);
-            let picture = SourceFrame { frame, capture, content: 0, complexity: None };
-            let coded = coder.code(&picture, &budget, frame as u32).unwrap();
-            call.push(frame, coded.bytes);
-            told.push(coded.psnr_db.unwrap());
-        }
-        (call, told)
-    }
-
-    #[test]
-    fn frames_that_were_shown_are_worth_what_the_encoder_tells() {
-        for codec in Codec::ALL.into_iter().filter(|codec| codec.check().is_ok()) {
-            let (call, told) = coded(codec);
-            let viewed = call.viewed(10, &(0..10).collect()).unwrap().unwrap();
-            let shown = (0..10).filter(|&frame| frame != 4).map(|frame| viewed[frame].unwrap().psnr_db);
-            for (seen, coded) in shown.zip(&told) {
-                assert!((seen - coded).abs() < 0.1, "{codec:?}: {seen} {coded}");
-            }
-        }
-    }
-
-    #[test]
-    fn a_picture_that_stays_is_compared_with_those_it_stands_for() {
-        let (call, _) = coded(Codec::H264);
-        // Nothing before 2; 3 to 6 are looked at 2, then 7.
-        let viewed = call.viewed(10, &[2, 7, 8, 9].into()).unwrap().unwrap();
-        let ssim: Vec<_> = viewed.iter().map(|quality| quality.map(|quality| quality.ssim_db)).collect();
-        assert_eq!(ssim[..2], [None, None]);
-        let stays: Vec<_> = ssim[2..7].iter().map(|ssim_db| ssim_db.unwrap()).collect();
-        assert!(stays.is_sorted_by(|a, b| a > b) && ssim[7].unwrap() > stays[1], "{ssim:?}");
-    }
-
-    #[test]
-    fn a_smaller_picture_is_compared_at_the_clips_own_size_and_its_number_is_not() {
-        let source = PictureSource::Generated { width: 640, height: 360, frame_rate: FrameRate::THIRTY };
-        let pictures = || Pictures::open(&source).unwrap();
-        let viewed = [true, false].map(|adapts| {
-            let mut coder =
-                Coder::new(CodedSource::Pictures(pictures()), Codec::H264, 0, Measured::default(), adapts).unwrap();
-            let mut call = CodedCall::new(source.clone(), Codec::H264);
-            for frame in 0..6 {
-                let capture = Timestamp::from_millis(33 * frame as i64);
-                let picture = SourceFrame { frame, capture, content: 0, complexity: None };
-                let budget = EncoderBudget::of_bitrate(DataRate::from_bps(240_000));
-                let coded = coder.code(&picture, &budget, frame as u32).unwrap();
-                // Less than 250 kbit/s begin at no more than 240 rows.
-                assert_eq!((coded.size, coded.keyframe), (if adapts { (320, 180) } else { (640, 360) }, frame == 0));
-                call.push(frame, coded.bytes);
-            }
-            let viewed = call.viewed(6, &(0..6).collect()).unwrap().unwrap();
-            viewed.iter().map(|quality| f64::from(quality.unwrap().psnr_db)).sum::<f64>() / 6.0
-        });
-        assert!(viewed[0] > 18.0 && viewed[0] < 40.0 && viewed[1] > 18.0, "{viewed:?}");
-        // Twice as large as they were, and the squares, 64 columns and 8 rows, with an edge beside them.
-        let screen = Screen::of(Shown { width: 320, height: 180, samples: vec![50; 320 * 180] }, (640, 360));
-        let beside = screen.beside(&[200; 640 * 360], 640);
-        let of_source = beside.chunks(640).map(|row| row.iter().filter(|&&sample| sample == 200).count());
-        assert!(of_source.eq((0..360).map(|row| if row < 18 { 130 } else { 0 })));
-        assert!(beside.iter().all(|&sample| sample == 200 || sample == 50));
-    }
-
-    #[test]
-    fn a_call_too_long_to_keep_is_not_compared() {
-        let (mut call, _) = coded(Codec::H264);
-        call.bytes = MOST_BYTES;
-        call.push(10, vec![0]);
-        assert_eq!((call.viewed(11, &BTreeSet::new()).unwrap(), call.frames.len()), (None, 0));
-    }
-}
+#[path = "viewed_tests.rs"]
+mod tests;

@@ -3,6 +3,7 @@
 
 use crate::error::{call_error, sim_error};
 use crate::tun::TunPair;
+use crate::vmaf::Interrupt;
 use legato_control::RateLimits;
 use legato_endpoint::{
     Between, Call, CallReport, CallSetup, Camera, Codec, Datagram, Error as EndpointError, Finished, PictureSource,
@@ -21,6 +22,7 @@ use std::path::{Path, PathBuf};
 pub struct RealCall {
     /// Until it is finished.
     call: Option<Call>,
+    interrupt: Interrupt,
     labels: CallLabels,
     duration: TimeDelta,
     folder: PathBuf,
@@ -63,10 +65,10 @@ pub fn open_call_folder(py: Python<'_>, plan_json: &str, out_dir: PathBuf) -> Py
 #[pymethods]
 impl RealCall {
     /// Set up call `session` of a plan: a socket on the loopback interface, an offer. Pictures are those of the
-    /// Y4M file `clip`, or generated at `width`, `height` and `fps`; `codec` is one of `codecs`.
+    /// Y4M file `clip`, or generated at `width`, `height` and `fps`; `codec` is one of `codecs`; `ffmpeg`: one to measure VMAF with.
     #[new]
     #[pyo3(signature = (
-        plan_json, session, out_dir, *, clip = None, width = 1280, height = 720, fps = 30, codec = "h264"
+        plan_json, session, out_dir, *, clip = None, width = 1280, height = 720, fps = 30, codec = "h264", ffmpeg = None
     ))]
     #[expect(clippy::too_many_arguments, reason = "Python names them")]
     fn new(
@@ -79,10 +81,13 @@ impl RealCall {
         height: u16,
         fps: u32,
         codec: &str,
+        ffmpeg: Option<PathBuf>,
     ) -> PyResult<Self> {
+        let interrupt = Interrupt::default();
         py.detach(|| {
             let codec: Codec = codec.parse().map_err(call_error)?;
             let (mut camera, video) = filmed(clip, (width, height), fps, codec)?;
+            ffmpeg.into_iter().for_each(|ffmpeg| camera.measure_vmaf(interrupt.ends(ffmpeg)));
             let loaded = Plan::parse(plan_json).and_then(|plan| plan.load()).map_err(sim_error)?;
             let live: LiveCall<Datagram> = loaded.live(session, video).map_err(sim_error)?;
             let LiveCall { sender, turns, adapt_resolution, link } = live;
@@ -90,7 +95,7 @@ impl RealCall {
             let LiveLink { forward, reverse, duration, level, labels, .. } = link;
             let setup = CallSetup { sender, camera, forward, reverse, duration, turns, level };
             let call = Some(Call::open(setup).map_err(call_error)?);
-            Ok(Self { call, labels, duration, folder: out_dir })
+            Ok(Self { call, interrupt, labels, duration, folder: out_dir })
         })
     }
 
@@ -141,8 +146,9 @@ impl RealCall {
         let report = py.detach(|| {
             let finished = call.finish(&shown_frames(shown_ms)).map_err(call_error)?;
             write(&self.folder, &self.labels, finished)
-        })?;
-        describe(py, &report)
+        });
+        self.interrupt.result()?;
+        describe(py, &report?)
     }
 }
 
@@ -496,5 +502,6 @@ fn describe<'py>(py: Python<'py>, report: &CallReport) -> PyResult<Bound<'py, Py
     dict.set_item("misnumbered", report.misnumbered)?;
     dict.set_item("misread", report.misread)?;
     dict.set_item("unreadable", report.unreadable)?;
+    dict.set_item("vmaf_problem", report.vmaf_problem.as_deref())?;
     Ok(dict)
 }

@@ -17,6 +17,8 @@ mod sweep;
 mod traces;
 #[cfg(feature = "calls")]
 mod tun;
+#[cfg(feature = "calls")]
+mod vmaf;
 
 use pyo3::prelude::*;
 
@@ -47,6 +49,9 @@ mod _core {
     #[cfg(feature = "calls")]
     #[pymodule_export]
     use super::tun::TunPair;
+    #[cfg(feature = "calls")]
+    #[pymodule_export]
+    use super::vmaf::vmaf;
     use pyo3::prelude::*;
 
     /// The version of the crates, "0.1.0".

@@ -2,6 +2,7 @@
 
 use crate::call::{Seen, describe_labels, describe_progress, filmed, finish_seen};
 use crate::error::{call_error, sim_error};
+use crate::vmaf::Interrupt;
 use legato_endpoint::{CallSetup, Codec, Datagram, PairCall, PairSetup};
 use legato_sim::{LiveCall, LiveLink, LiveReceiver, Plan};
 use legato_trace::CallLabels;
@@ -15,6 +16,7 @@ use std::path::PathBuf;
 pub struct OwnCall {
     /// Until it is finished.
     call: Option<PairCall>,
+    interrupt: Interrupt,
     labels: CallLabels,
     duration: TimeDelta,
     folder: PathBuf,
@@ -22,9 +24,11 @@ pub struct OwnCall {
 
 #[pymethods]
 impl OwnCall {
-    /// Set up call `session` of a plan and begin. Pictures and codec as of `RealCall`.
+    /// Set up call `session` of a plan and begin. Pictures, codec and `ffmpeg` as of `RealCall`.
     #[new]
-    #[pyo3(signature = (plan_json, session, out_dir, *, clip = None, width = 1280, height = 720, fps = 30, codec = "h264"))]
+    #[pyo3(signature = (
+        plan_json, session, out_dir, *, clip = None, width = 1280, height = 720, fps = 30, codec = "h264", ffmpeg = None
+    ))]
     #[expect(clippy::too_many_arguments, reason = "Python names them")]
     fn new(
         py: Python<'_>,
@@ -36,11 +40,14 @@ impl OwnCall {
         height: u16,
         fps: u32,
         codec: &str,
+        ffmpeg: Option<PathBuf>,
     ) -> PyResult<Self> {
+        let interrupt = Interrupt::default();
         py.detach(|| {
             let codec: Codec = codec.parse().map_err(call_error)?;
             let (mut camera, video) = filmed(clip, (width, height), fps, codec)?;
             let loaded = Plan::parse(plan_json).and_then(|plan| plan.load()).map_err(sim_error)?;
+            ffmpeg.into_iter().for_each(|ffmpeg| camera.measure_vmaf(interrupt.ends(ffmpeg)));
             let (live, receiver) = loaded.live_pair::<Datagram>(session, video).map_err(sim_error)?;
             let LiveCall { sender, turns, adapt_resolution, link } = live;
             camera.adapt_resolution(adapt_resolution);
@@ -48,7 +55,7 @@ impl OwnCall {
             let LiveReceiver { controller, playout, nack } = receiver;
             let call = CallSetup { sender, camera, forward, reverse, duration, turns, level };
             let call = PairCall::open(PairSetup { call, controller, playout, nack }).map_err(call_error)?;
-            Ok(Self { call: Some(call), labels, duration, folder: out_dir })
+            Ok(Self { call: Some(call), interrupt, labels, duration, folder: out_dir })
         })
     }
 
@@ -85,7 +92,9 @@ impl OwnCall {
     /// came.
     fn finish<'py>(&mut self, py: Python<'py>) -> PyResult<(Bound<'py, PyDict>, Vec<Seen>)> {
         let call = self.call.take().ok_or_else(|| call_error("the call was finished before"))?;
-        finish_seen(py, &self.folder, &self.labels, || call.finish())
+        let told = finish_seen(py, &self.folder, &self.labels, || call.finish());
+        self.interrupt.result()?;
+        told
     }
 }
 

@@ -42,6 +42,7 @@ impl Recorder {
         self.delays(&mut summary);
         self.frames_and_quality(&mut summary, span);
         self.viewed_quality(&mut summary, &facts);
+        self.judge(&mut summary, facts.end);
         self.smoothness(&mut summary, span);
         self.scores(&mut summary);
         summary
@@ -171,6 +172,18 @@ impl Recorder {
         }
         summary.viewed_ssim_db_mean = viewed.value();
         summary.viewed_psnr_db_mean = viewed_psnr.value();
+    }
+
+    /// The same of VMAF [vmaf], which was measured of each captured frame.
+    fn judge(&mut self, summary: &mut Summary, end: Timestamp) {
+        let mut vmaf = Mean::default();
+        for (row, score) in self.frames.iter().zip(&mut self.viewed_vmaf) {
+            if row.rendered.is_none() && end - row.captured <= UNDECIDED_TIME {
+                *score = None;
+            }
+            score.iter().for_each(|score| vmaf.add(f64::from(*score)));
+        }
+        summary.viewed_vmaf_mean = vmaf.value();
     }
 
     fn frame_delays(&mut self, summary: &mut Summary) {
@@ -382,6 +395,21 @@ mod tests {
         // Coded at 38, 39 and 40 dB.
         assert_eq!(summary.coded_psnr_db_mean, Some(39.0));
         assert_eq!(summary.viewed_psnr_db_mean, summary.psnr_db_mean);
+    }
+
+    #[test]
+    fn frames_that_may_still_come_are_not_judged() {
+        let ended = |ms: i64| {
+            let mut recorder = recorded();
+            recorder.judged(vec![None, Some(90.0), Some(70.0)]);
+            let summary = recorder.finish(CallFacts { end: at(ms), capacity_mean: None, aged: None });
+            (summary.viewed_vmaf_mean, [0, 1, 2, 3].map(|frame| recorder.viewed_vmaf(frame)))
+        };
+        // The third, at 200 ms, was never shown.
+        assert_eq!(ended(2_000), (Some(80.0), [None, Some(90.0), Some(70.0), None]));
+        assert_eq!(ended(1_000), (Some(90.0), [None, Some(90.0), None, None]));
+        let mut nobody = recorded();
+        assert_eq!(nobody.finish(CallFacts { end: at(1_000), capacity_mean: None, aged: None }).viewed_vmaf_mean, None);
     }
 
     #[test]

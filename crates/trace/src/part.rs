@@ -118,6 +118,7 @@ impl Part {
                 "ssim_db": F32 = quality.map(|(ssim_db, _)| ssim_db),
                 "psnr_db": F32 = quality.map(|(_, psnr_db)| psnr_db),
                 "coded_psnr_db": F32 = encoded.and_then(|encoded| encoded.psnr_db),
+                "viewed_vmaf": F32 = recorder.viewed_vmaf(n),
             );
         }
         for freeze in recorder.freezes() {

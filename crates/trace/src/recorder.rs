@@ -114,6 +114,8 @@ pub struct Recorder {
     pub(crate) rtt_us: Vec<u32>,
     pub(crate) pacer_delay_us: Runs,
     pub(crate) frames: Vec<FrameRow>,
+    /// What stood on the screen in place of each frame, 0 to 100; empty where nobody judged.
+    pub(crate) viewed_vmaf: Vec<Option<f32>>,
     pub(crate) freezes: Vec<Freeze>,
     pub(crate) series: Vec<SeriesRow>,
     pub(crate) gauges: Vec<GaugeRow>,
@@ -187,6 +189,7 @@ impl Recorder {
         self.rtt_us.clear();
         self.pacer_delay_us.clear();
         self.frames.clear();
+        self.viewed_vmaf.clear();
         self.freezes.clear();
         self.series.clear();
         self.gauges.clear();
@@ -208,6 +211,18 @@ impl Recorder {
     pub fn frames(&self) -> &[FrameRow] {
         &self.frames
     }
+    /// What stood on the screen in place of each captured frame was judged by VMAF, 0 to 100; `None` before the first
+    /// picture.
+    pub fn judged(&mut self, scores: Vec<Option<f32>>) {
+        self.viewed_vmaf = scores;
+    }
+
+    /// VMAF of what stood on the screen in place of a frame, from the first picture on; once the call is finished,
+    /// without those that the mean leaves out.
+    pub fn viewed_vmaf(&self, frame: usize) -> Option<f32> {
+        *self.viewed_vmaf.get(frame)?
+    }
+
     /// The rows of the series table; only at [`LogLevel::Series`] and above.
     pub fn series(&self) -> &[SeriesRow] {
         &self.series

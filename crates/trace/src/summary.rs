@@ -49,6 +49,7 @@ pub struct Summary {
     pub psnr_db_mean: Option<f64>,
     pub viewed_ssim_db_mean: Option<f64>,
     pub viewed_psnr_db_mean: Option<f64>,
+    pub viewed_vmaf_mean: Option<f64>,
     pub coded_psnr_db_mean: Option<f64>,
     pub qp_mean: Option<f64>,
     pub height_mean: Option<f64>,
@@ -107,7 +108,7 @@ columns! {
     count frames_captured, count frames_encoded, count frames_rendered, figure rendered_fps, maybe frame_drop_ratio,
     maybe frame_delay_mean_ms, maybe frame_delay_p50_ms, maybe frame_delay_p95_ms, maybe frame_delay_p98_ms,
     maybe render_delay_mean_ms, maybe render_delay_p95_ms, maybe render_delay_p98_ms, maybe ssim_db_mean,
-    maybe psnr_db_mean, maybe viewed_ssim_db_mean, maybe viewed_psnr_db_mean, maybe coded_psnr_db_mean, maybe qp_mean, maybe height_mean, figure stalls_per_s,
+    maybe psnr_db_mean, maybe viewed_ssim_db_mean, maybe viewed_psnr_db_mean, maybe viewed_vmaf_mean, maybe coded_psnr_db_mean, maybe qp_mean, maybe height_mean, figure stalls_per_s,
     figure stall_ratio, count freezes, figure freeze_ratio, count keyframes, count resolution_switches, count nacks,
     count plis, count probe_clusters, maybe target_bitrate_change_ratio, maybe mmsys21_score, maybe qoe_p, maybe qoe_d,
 }

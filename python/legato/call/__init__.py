@@ -64,6 +64,7 @@ def make(
     peers: str = "chromium",
     direction: str = "send",
     link: str = "inside",
+    vmaf: bool = False,
     resume: bool = False,
     on_progress: Callable[[CallProgress], None] | None = None,
 ) -> Run:
@@ -71,14 +72,16 @@ def make(
 
     ``peers``: ``chromium``, whom we call; ``chromium-chromium``, whose calls with each other under Chromium's own
     rate control are a reference; or ``legato``, an end of ours, for which no browser is needed. ``direction``: whether
-    we send, or Chromium does. ``link``: one of :data:`LINKS`.
+    we send, or Chromium does. ``link``: one of :data:`LINKS`. ``vmaf``: measure what was viewed by VMAF too, with an
+    ffmpeg that :func:`legato.call.vmaf.found` finds; for calls in which we send.
 
     Raises:
-        CallError: no browser, no namespaces where they are asked for, no connection, or one that broke. Calls made
-            before stay in the folder.
+        CallError: no browser, no namespaces or ffmpeg where they are asked for, no connection, or one that broke. Calls
+            made before stay in the folder.
     """
     from legato import _core
     from legato.call import awake, browser, own, receiving, reference, tun
+    from legato.call import vmaf as meter
 
     folder = Path(folder)
     pictures = pictures or Pictures()
@@ -95,7 +98,10 @@ def make(
         raise CallError(f"link {link}: one of {', '.join(LINKS)} is needed")
     if link == "tun" and peers != "chromium-chromium":
         raise CallError(f"link tun: it is for peers chromium-chromium, and for legato link; with {peers} it is inside")
+    if vmaf and (peers == "chromium-chromium" or direction == "receive"):
+        raise CallError("vmaf: only what we send is compared, and here a browser sends")
     _check_codec(pictures.codec, peers)
+    sent = pictures.drawn() | {"ffmpeg": meter.found() if vmaf else None}
     started = time.monotonic()
     alone = peers == "legato"
     receive = peers == "chromium" and direction == "receive"
@@ -112,11 +118,11 @@ def make(
             if (folder / "summary" / f"{number:05}.parquet").exists():
                 continue
             if alone:
-                called_s += own.make_one(plan, folder, number, calls, pictures, on_progress)
+                called_s += own.make_one(plan, folder, number, calls, sent, on_progress)
             elif chromium is None:
                 called_s += receiving.make_one(camera, plan, folder, number, calls, on_progress)
             elif camera is None:
-                called_s += _make_one(chromium, plan, folder, number, calls, pictures, on_progress)
+                called_s += _make_one(chromium, plan, folder, number, calls, sent, on_progress)
             else:
                 called_s += reference.make_one(chromium, camera, plan, folder, number, calls, on_progress, tuns)
     return Run(folder, calls, called_s, time.monotonic() - started)
@@ -151,17 +157,18 @@ def _make_one(
     folder: Path,
     number: int,
     calls: int,
-    pictures: Pictures,
+    sent: dict[str, Any],
     on_progress: Callable[[CallProgress], None] | None,
 ) -> float:
     """One call; how long it lasted in s."""
     from legato import _core
     from legato.call import priority, session
+    from legato.call import vmaf as meter
     from legato.call.browser import Peer
     from legato.call.log import BrowserLog
     from legato.call.processor import Processor
 
-    call = _core.RealCall(plan.to_json(), number, str(folder), **pictures.drawn())
+    call = _core.RealCall(plan.to_json(), number, str(folder), **sent)
     peer = Peer(chromium)
     log = BrowserLog()
     realtime = priority.raised()
@@ -176,4 +183,5 @@ def _make_one(
         peer.close()
     machine = {"browser": chromium.version, "realtime": realtime, **processor.since()}
     log.write(folder, number, {**call.labels, **report, **machine})
+    meter.check(number, report)
     return report["end_s"]

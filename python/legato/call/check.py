@@ -9,7 +9,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from legato.call import browser, tun
+from legato.call import browser, tun, vmaf
 from legato.errors import CallError
 
 _SLEEPS = 200
@@ -44,6 +44,7 @@ def findings(*, browser_needed: bool = True) -> list[Finding]:
         _realtime(),
         _processors(),
         _namespaces(),
+        _vmaf(),
     ]
 
 
@@ -168,3 +169,12 @@ def _namespaces() -> Finding:
     why_not = tun.problem()
     remedy = f"not needed for the link inside; else {tun.HINT.removesuffix(': legato call --check')}"
     return Finding("link between namespaces", why_not is None, why_not or "granted", remedy, optional=True)
+
+
+def _vmaf() -> Finding:
+    """For ``--vmaf`` alone."""
+    remedy = f"not needed without --vmaf; else {vmaf.HINT}"
+    try:
+        return Finding("VMAF", True, f"measured by {vmaf.found()}", remedy, optional=True)
+    except CallError as error:
+        return Finding("VMAF", False, str(error), remedy, optional=True)

@@ -9,14 +9,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 from legato.call.session import CallProgress
 from legato.errors import CallError
 from legato.plan import Plan
-
-if TYPE_CHECKING:
-    from legato.call import Pictures
 
 _STEP_S = 0.05
 _CONNECT_S = 20.0
@@ -27,16 +24,16 @@ def make_one(
     folder: Path,
     number: int,
     calls: int,
-    pictures: Pictures,
+    sent: dict[str, Any],
     on_progress: Callable[[CallProgress], None] | None,
 ) -> float:
-    """One call; how long it lasted in s."""
+    """One call with pictures, codec and ffmpeg ``sent``; how long it lasted in s."""
     from legato import _core
-    from legato.call import priority
+    from legato.call import priority, vmaf
     from legato.call.log import BrowserLog
     from legato.call.processor import Processor
 
-    call = _core.OwnCall(plan.to_json(), number, str(folder), **pictures.drawn())
+    call = _core.OwnCall(plan.to_json(), number, str(folder), **sent)
     realtime = priority.raised(ends=2)
     processor = Processor()
     try:
@@ -61,4 +58,5 @@ def make_one(
         call.stop()
     machine = {"browser": None, "realtime": realtime, **processor.since()}
     BrowserLog(seen=seen).write(folder, number, {**call.labels, **report, **machine})
+    vmaf.check(number, report)
     return report["end_s"]

@@ -30,6 +30,7 @@ legato call cellular --clip talk.y4m --peers chromium-chromium --link tun
 legato call steady --codec vp9
 legato call steady --controller ukf --direction receive
 legato call steady --controller gcc --peers legato
+legato call steady --controller gcc --peers legato --vmaf
 ```
 """
 
@@ -71,6 +72,9 @@ def call(
         str,
         typer.Option(help="inside this process. tun: between network namespaces (chromium-chromium; the superuser)."),
     ] = "inside",
+    vmaf: Annotated[
+        bool, typer.Option("--vmaf", help="Measure VMAF of what was viewed too, by an ffmpeg with libvmaf.")
+    ] = False,
     out: Annotated[
         Path | None,
         typer.Option(help="The run folder. [default: the next free of runs/NAME-real, runs/NAME-real-2, ...]"),
@@ -102,6 +106,7 @@ def call(
             peers=peers,
             direction=direction,
             link=link,
+            vmaf=vmaf,
             log=log,
             resume=resume,
             on_progress=watch.real_call,
@@ -110,7 +115,7 @@ def call(
     if as_json:
         print(json.dumps({"run": str(made.folder), "calls": made.summary()}, indent=2))
     else:
-        results.show(made.folder)
+        results.show(made.folder, results.OF_CALLS_WITH_VMAF if vmaf else results.OF_CALLS)
         terminal.out().print(f"\nrun: {made.folder}")
         terminal.say(f"a report of it: legato report {made.folder}")
     return 1 if invalid else 0

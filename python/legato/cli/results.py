@@ -11,7 +11,7 @@ from legato.cli import terminal
 Figures = Sequence[tuple[str, str, float, int]]
 """Column of the summary, heading, divisor, decimals. The whole list is in docs/run-folder.md."""
 
-_OF_CALLS: Figures = (
+OF_CALLS: Figures = (
     ("goodput_bps", "goodput\nkbit/s", 1000, 0),
     ("utilisation_ratio", "used\n%", 0.01, 1),
     ("loss_ratio", "loss\n%", 0.01, 2),
@@ -20,6 +20,9 @@ _OF_CALLS: Figures = (
     ("viewed_ssim_db_mean", "viewed\nSSIM dB", 1, 2),
     ("stall_ratio", "stalled\n%", 0.01, 2),
 )
+
+OF_CALLS_WITH_VMAF: Figures = (*OF_CALLS, ("viewed_vmaf_mean", "viewed\nVMAF", 1, 1))
+"""Where it was measured."""
 
 OF_LINKS: Figures = (
     ("receiver_rate_bps", "received\nkbit/s", 1000, 0),
@@ -32,7 +35,7 @@ OF_LINKS: Figures = (
 """Where nothing is known of frames."""
 
 
-def means(folder: Path, figures: Figures = _OF_CALLS) -> list[dict[str, Any]]:
+def means(folder: Path, figures: Figures = OF_CALLS) -> list[dict[str, Any]]:
     """Each controller's mean over its calls, in the order the plan names them; null where it has no figure."""
     import duckdb
 
@@ -46,7 +49,7 @@ def means(folder: Path, figures: Figures = _OF_CALLS) -> list[dict[str, Any]]:
     return rows
 
 
-def show(folder: Path, figures: Figures = _OF_CALLS) -> None:
+def show(folder: Path, figures: Figures = OF_CALLS) -> None:
     """The means as a table."""
     headings = [heading for _, heading, *_ in figures]
     rows = [

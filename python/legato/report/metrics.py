@@ -72,6 +72,9 @@ METRICS: dict[str, Metric] = {
         Metric("psnr_db_mean", "PSNR", "dB", 1.0, 2, "higher", "Luma PSNR, mean over rendered frames."),
         Metric("viewed_psnr_db_mean", "PSNR as viewed", "dB", 1.0, 2, "higher",
                "The same over captured frames: a frozen picture is scored against what it should have shown."),
+        Metric("viewed_vmaf_mean", "VMAF as viewed", "", 1.0, 1, "higher",
+               "VMAF (vmaf_v0.6.1, 0 to 100) of what was on screen, mean over captured frames; of real calls with "
+               "--vmaf."),
         Metric("coded_psnr_db_mean", "PSNR as coded", "dB", 1.0, 2, "higher",
                "Luma PSNR before the network, at the coded size, mean over encoded frames."),
         *_delays("frame_delay", "Frame delay", "Encoded to decodable, frames that became decodable",
