@@ -7,8 +7,8 @@ use legato_call::{FeedbackFormat, Sender, SenderConfig};
 use legato_control::controllers::fixed::{Config, Fixed};
 use legato_control::{Construct, Context, NoAssets, RateLimits};
 use legato_endpoint::{
-    Call, CallReport, CallSetup, Camera, Clock, Codec, Datagram, PairCall, PairSetup, PictureSource, ReceivingCall,
-    ReceivingSetup,
+    Call, CallReport, CallSetup, Camera, Clock, Codec, Datagram, PairCall, PairSetup, PictureSource, Place,
+    ReceivingCall, ReceivingSetup,
 };
 use legato_media::pacer::PacerConfig;
 use legato_media::packet::{RTX_SSRC, VIDEO_SSRC};
@@ -108,7 +108,8 @@ fn setup_in(codec: Codec, forward: Path<Datagram>, target_bps: u64, duration: Ti
     let controller = Box::new(Fixed::new(Config::default(), context).unwrap());
     let sender = Sender::new(config, controller, encoder, Source::new(camera.content(), Timestamp::ZERO, 0));
     let reverse = Path::new([Propagation::fixed(TimeDelta::from_millis(10)).into()]);
-    CallSetup { sender, camera, forward, reverse, duration, turns: Vec::new(), level: LogLevel::Packets }
+    let place = Place::alone(forward, reverse).unwrap();
+    CallSetup { sender, camera, place, duration, turns: Vec::new(), level: LogLevel::Packets }
 }
 
 fn call(codec: Codec, forward: Path<Datagram>, target_bps: u64) -> (Other, Summary, Recorder, CallReport) {
@@ -322,8 +323,7 @@ fn malformed_datagrams_at_our_receiving_end_cost_no_picture() {
     let receiving = ReceivingSetup {
         codec: Codec::H264,
         controller: None,
-        forward: Path::new([]),
-        reverse: Path::new([]),
+        place: Place::alone(Path::new([]), Path::new([])).unwrap(),
         duration: TimeDelta::from_secs(20),
         level: LogLevel::Summary,
         playout: PlayoutConfig::default(),

@@ -6,15 +6,20 @@ use crate::tun::TunPair;
 use legato_control::RateLimits;
 use legato_endpoint::{
     Between, Call, CallReport, CallSetup, Camera, Codec, Datagram, Error as EndpointError, Finished, PictureSource,
-    Progress, ReceivingCall, ReceivingSetup, Relay, RelaySetup, SeenPicture, ShownFrame, scene_period, write_y4m,
+    Place, Progress, ReceivingCall, ReceivingSetup, Relay, RelaySetup, SeenPicture, ShownFrame, scene_period,
+    write_y4m,
 };
 use legato_media::FrameRate;
-use legato_sim::{LiveCall, LiveLink, LiveReceiver, LiveVideo, Plan, open_live_folder, write_live};
+use legato_sim::{
+    LiveCall, LiveFlow, LiveNetwork, LiveReceiver, LiveVideo, LoadedPlan, Plan, open_live_folder, write_live,
+};
 use legato_trace::CallLabels;
 use legato_units::{DataRate, TimeDelta, Timestamp};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
 
 /// One call with a peer that Python brings.
 #[pyclass(module = "legato._core")]
@@ -28,13 +33,13 @@ pub struct RealCall {
 
 /// A frame as the other end tells of it: RTP time, when its last packet came and when it was shown, in ms of the
 /// call's time.
-type Shown = (u32, Option<f64>, f64);
+pub(crate) type Shown = (u32, Option<f64>, f64);
 
 /// A picture as our own receiving end saw it: RTP time, when it was whole, when it was shown and when it was to be, in ms
 /// of the call's time; how long it took to decode in ms, columns, rows, and the number in it.
 pub(crate) type Seen = (u32, f64, Option<f64>, f64, Option<f64>, Option<u16>, Option<u16>, Option<u32>);
 
-fn seen_row(picture: &SeenPicture) -> Seen {
+pub(crate) fn seen_row(picture: &SeenPicture) -> Seen {
     let (at, image) = (Timestamp::as_millis_f64, picture.image.as_ref());
     (
         picture.rtp_timestamp,
@@ -48,14 +53,14 @@ fn seen_row(picture: &SeenPicture) -> Seen {
     )
 }
 
-/// Open the run folder of a plan's real calls; how many there are.
+/// Open the run folder of a plan's real calls; how many sessions there are.
 #[pyfunction]
 pub fn open_call_folder(py: Python<'_>, plan_json: &str, out_dir: PathBuf) -> PyResult<u64> {
     py.detach(|| {
         let plan = Plan::parse(plan_json)?;
         let loaded = plan.load()?;
         open_live_folder(&plan, &loaded, &out_dir)?;
-        Ok(loaded.calls())
+        Ok(loaded.sessions())
     })
     .map_err(sim_error)
 }
@@ -82,13 +87,11 @@ impl RealCall {
     ) -> PyResult<Self> {
         py.detach(|| {
             let codec: Codec = codec.parse().map_err(call_error)?;
-            let (mut camera, video) = filmed(clip, (width, height), fps, codec)?;
-            let loaded = Plan::parse(plan_json).and_then(|plan| plan.load()).map_err(sim_error)?;
-            let live: LiveCall<Datagram> = loaded.live(session, video).map_err(sim_error)?;
-            let LiveCall { sender, turns, adapt_resolution, link } = live;
-            camera.adapt_resolution(adapt_resolution);
-            let LiveLink { forward, reverse, duration, level, labels, .. } = link;
-            let setup = CallSetup { sender, camera, forward, reverse, duration, turns, level };
+            let (camera, video) = filmed(clip, (width, height), fps, codec)?;
+            let loaded = load(plan_json)?;
+            let live = loaded.live(session, 0, video).map_err(sim_error)?;
+            let (setup, labels) = sending(live, camera, alone(&loaded, session)?);
+            let duration = setup.duration;
             let call = Some(Call::open(setup).map_err(call_error)?);
             Ok(Self { call, labels, duration, folder: out_dir })
         })
@@ -122,7 +125,7 @@ impl RealCall {
         Ok(self.call()?.now().as_millis_f64())
     }
 
-    /// How far it is: `connected`, `over`, `time_s`, `target_bps`, `sent_bytes`, `arrived_bytes`, `shown_frames`.
+    /// How far it is: `reached`, `connected`, `over`, `time_s`, `target_bps`, `sent_bytes`, `arrived_bytes`, `shown_frames`.
     fn progress<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         describe_progress(py, self.call()?.progress())
     }
@@ -140,7 +143,7 @@ impl RealCall {
         let call = self.call.take().ok_or_else(|| call_error("the call was finished before"))?;
         let report = py.detach(|| {
             let finished = call.finish(&shown_frames(shown_ms)).map_err(call_error)?;
-            write(&self.folder, &self.labels, finished)
+            write_one(&self.folder, &self.labels, finished)
         })?;
         describe(py, &report)
     }
@@ -188,9 +191,10 @@ impl RelayCall {
             Some(pair) => Between::Namespaces(pair),
         };
         py.detach(|| {
-            let loaded = Plan::parse(plan_json).and_then(|plan| plan.load()).map_err(sim_error)?;
-            let link: LiveLink<Datagram> = loaded.live_link(session, clip, encoder).map_err(sim_error)?;
-            let LiveLink { forward, reverse, duration, limits, level, labels } = link;
+            let loaded = load(plan_json)?;
+            let flow = loaded.live_between(session, clip, encoder).map_err(sim_error)?;
+            let LiveFlow { duration, limits, level, labels } = flow;
+            let LiveNetwork { forward, reverse } = loaded.live_network::<Datagram>(session).map_err(sim_error)?;
             let relay = Relay::open(RelaySetup { forward, reverse, duration, level }, between).map_err(call_error)?;
             let labels = CallLabels { controller: controller.into(), ..labels };
             Ok(Self { relay: Some(relay), labels, duration, limits, folder: out_dir })
@@ -237,7 +241,7 @@ impl RelayCall {
         Ok(self.relay()?.now().as_millis_f64())
     }
 
-    /// How far it is: `connected`, `over`, `time_s`, `target_bps`, `sent_bytes`, `arrived_bytes`, `shown_frames`.
+    /// How far it is: `reached`, `connected`, `over`, `time_s`, `target_bps`, `sent_bytes`, `arrived_bytes`, `shown_frames`.
     fn progress<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         describe_progress(py, self.relay()?.progress())
     }
@@ -254,7 +258,7 @@ impl RelayCall {
         let relay = self.relay.take().ok_or_else(|| call_error("the call was finished before"))?;
         let report = py.detach(|| {
             let finished = relay.finish(&shown_frames(shown_ms)).map_err(call_error)?;
-            write(&self.folder, &self.labels, finished)
+            write_one(&self.folder, &self.labels, finished)
         })?;
         describe(py, &report)
     }
@@ -297,17 +301,10 @@ impl ReceivedCall {
     ) -> PyResult<Self> {
         py.detach(|| {
             let codec: Codec = codec.parse().map_err(call_error)?;
-            let loaded = Plan::parse(plan_json).and_then(|plan| plan.load()).map_err(sim_error)?;
-            let (link, receiver) =
-                loaded.live_receiving(session, clip, encoder, codec.label().to_owned()).map_err(sim_error)?;
-            let LiveLink { forward, reverse, duration, limits, level, mut labels } = link;
-            let LiveReceiver { controller, playout, nack } = receiver;
-            if controller.is_none() {
-                labels.controller = "chromium".into();
-            }
-            let sent_width = Some(width);
-            let setup =
-                ReceivingSetup { codec, controller, forward, reverse, duration, level, playout, nack, sent_width };
+            let loaded = load(plan_json)?;
+            let theirs = Theirs { clip, encoder, width, codec };
+            let place = alone(&loaded, session)?;
+            let (setup, LiveFlow { duration, limits, labels, .. }) = receiving(&loaded, session, 0, theirs, place)?;
             let call = Some(ReceivingCall::open(setup, offer).map_err(call_error)?);
             Ok(Self { call, labels, duration, limits, folder: out_dir })
         })
@@ -349,7 +346,7 @@ impl ReceivedCall {
         Ok(self.call()?.now().as_millis_f64())
     }
 
-    /// How far it is: `connected`, `over`, `time_s`, `target_bps`, `sent_bytes`, `arrived_bytes`, `shown_frames`.
+    /// How far it is: `reached`, `connected`, `over`, `time_s`, `target_bps`, `sent_bytes`, `arrived_bytes`, `shown_frames`.
     fn progress<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         describe_progress(py, self.call()?.progress())
     }
@@ -365,7 +362,9 @@ impl ReceivedCall {
     /// came.
     fn finish<'py>(&mut self, py: Python<'py>) -> PyResult<(Bound<'py, PyDict>, Vec<Seen>)> {
         let call = self.call.take().ok_or_else(|| call_error("the call was finished before"))?;
-        finish_seen(py, &self.folder, &self.labels, || call.finish())
+        let labels = std::slice::from_ref(&self.labels);
+        let mut told = finish_seen(py, &self.folder, labels, || Ok(vec![call.finish()?]))?;
+        told.pop().ok_or_else(|| call_error("one call makes one report"))
     }
 }
 
@@ -418,18 +417,94 @@ pub(crate) fn filmed(
     Ok((camera, video))
 }
 
-/// Finish a call whose pictures came to an end of ours, write it, and tell of the machine and of each picture.
+/// A plan with everything it names.
+pub(crate) fn load(plan_json: &str) -> PyResult<LoadedPlan> {
+    Plan::parse(plan_json).and_then(|plan| plan.load()).map_err(sim_error)
+}
+
+/// The place of a session's only call.
+fn alone(loaded: &LoadedPlan, session: u64) -> PyResult<Place> {
+    let LiveNetwork { forward, reverse } = loaded.live_network(session).map_err(sim_error)?;
+    Place::alone(forward, reverse).map_err(call_error)
+}
+
+/// The places of a session's one or two calls.
+pub(crate) fn places(loaded: &LoadedPlan, session: u64) -> PyResult<Vec<Place>> {
+    if loaded.calls_per_session() < 2 {
+        return Ok(vec![alone(loaded, session)?]);
+    }
+    let LiveNetwork { forward, reverse } = loaded.live_network(session).map_err(sim_error)?;
+    Ok(Place::opposite(forward, reverse).map_err(call_error)?.into())
+}
+
+/// A call in which we send, and what names it.
+pub(crate) fn sending(live: LiveCall, mut camera: Camera, place: Place) -> (CallSetup, CallLabels) {
+    let LiveCall { sender, turns, adapt_resolution, flow } = live;
+    camera.adapt_resolution(adapt_resolution);
+    let LiveFlow { duration, level, labels, .. } = flow;
+    (CallSetup { sender, camera, place, duration, turns, level }, labels)
+}
+
+/// What another end sends.
+pub(crate) struct Theirs {
+    /// What tables call the pictures …
+    pub clip: String,
+    /// … and their encoder.
+    pub encoder: String,
+    /// Columns of its camera's pictures.
+    pub width: u16,
+    /// How they are coded.
+    pub codec: Codec,
+}
+
+/// Call `n` of a session, in which another end sends to us.
+pub(crate) fn receiving(
+    loaded: &LoadedPlan,
+    session: u64,
+    n: usize,
+    theirs: Theirs,
+    place: Place,
+) -> PyResult<(ReceivingSetup, LiveFlow)> {
+    let Theirs { clip, encoder, width, codec } = theirs;
+    let decoder = codec.label().to_owned();
+    let (mut flow, receiver) = loaded.live_receiving(session, n, clip, encoder, decoder).map_err(sim_error)?;
+    let LiveReceiver { controller, playout, nack } = receiver;
+    if controller.is_none() {
+        flow.labels.controller = "chromium".into();
+    }
+    let (duration, level, sent_width) = (flow.duration, flow.level, Some(width));
+    Ok((ReceivingSetup { codec, controller, place, duration, level, playout, nack, sent_width }, flow))
+}
+
+/// How the machine did, as Python is told, and each picture.
+pub(crate) type Told<'py> = (Bound<'py, PyDict>, Vec<Seen>);
+
+/// Finish a session whose pictures came to ends of ours, write it, and tell of the machine and of each picture. `labels`:
+/// of each of its calls.
 pub(crate) fn finish_seen<'py>(
     py: Python<'py>,
     folder: &Path,
-    labels: &CallLabels,
-    finish: impl FnOnce() -> Result<(Finished, Vec<SeenPicture>), EndpointError> + Send,
-) -> PyResult<(Bound<'py, PyDict>, Vec<Seen>)> {
-    let (report, seen) = py.detach(|| {
-        let (finished, seen) = finish().map_err(call_error)?;
+    labels: &[CallLabels],
+    finish: impl FnOnce() -> Result<Vec<(Finished, Vec<SeenPicture>)>, EndpointError> + Send,
+) -> PyResult<Vec<Told<'py>>> {
+    let (reports, seen) = py.detach(|| {
+        let (finished, seen): (Vec<_>, Vec<_>) = finish().map_err(call_error)?.into_iter().unzip();
         Ok::<_, PyErr>((write(folder, labels, finished)?, seen))
     })?;
-    Ok((describe(py, &report)?, seen.iter().map(seen_row).collect()))
+    let told =
+        reports.iter().zip(seen).map(|(report, seen)| Ok((describe(py, report)?, seen.iter().map(seen_row).collect())));
+    told.collect()
+}
+
+/// Two calls end together: wait for the other of one that is over, or stop it.
+pub(crate) fn settle(all_over: impl Fn() -> bool, stop: impl FnOnce()) {
+    for _ in 0..100 {
+        if all_over() {
+            return;
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
+    stop();
 }
 
 fn generated(width: u16, height: u16, fps: u32) -> PyResult<PictureSource> {
@@ -438,7 +513,7 @@ fn generated(width: u16, height: u16, fps: u32) -> PyResult<PictureSource> {
     Ok(PictureSource::Generated { width, height, frame_rate })
 }
 
-fn shown_frames(shown_ms: Vec<Shown>) -> Vec<ShownFrame> {
+pub(crate) fn shown_frames(shown_ms: Vec<Shown>) -> Vec<ShownFrame> {
     let at = |ms: f64| Timestamp::ZERO + TimeDelta::from_millis_f64(ms);
     shown_ms
         .into_iter()
@@ -450,10 +525,18 @@ fn shown_frames(shown_ms: Vec<Shown>) -> Vec<ShownFrame> {
         .collect()
 }
 
-fn write(folder: &Path, labels: &CallLabels, finished: Finished) -> PyResult<CallReport> {
-    let (summary, recorder, report) = finished;
-    write_live(folder, labels.clone(), summary, &recorder).map_err(sim_error)?;
-    Ok(report)
+/// Write the calls of a session, whose labels those are.
+pub(crate) fn write(folder: &Path, labels: &[CallLabels], finished: Vec<Finished>) -> PyResult<Vec<CallReport>> {
+    let named = labels.iter().cloned().zip(finished);
+    let (calls, reports): (Vec<_>, Vec<_>) =
+        named.map(|(labels, (summary, recorder, report))| ((labels, summary, recorder), report)).unzip();
+    write_live(folder, &calls).map_err(sim_error)?;
+    Ok(reports)
+}
+
+fn write_one(folder: &Path, labels: &CallLabels, finished: Finished) -> PyResult<CallReport> {
+    let mut reports = write(folder, std::slice::from_ref(labels), vec![finished])?;
+    reports.pop().ok_or_else(|| call_error("one call makes one report"))
 }
 
 pub(crate) fn describe_labels<'py>(py: Python<'py>, labels: &CallLabels) -> PyResult<Bound<'py, PyDict>> {
@@ -469,6 +552,7 @@ pub(crate) fn describe_labels<'py>(py: Python<'py>, labels: &CallLabels) -> PyRe
 
 pub(crate) fn describe_progress(py: Python<'_>, progress: Progress) -> PyResult<Bound<'_, PyDict>> {
     let dict = PyDict::new(py);
+    dict.set_item("reached", progress.reached)?;
     dict.set_item("connected", progress.connected)?;
     dict.set_item("over", progress.over)?;
     dict.set_item("time_s", progress.time.as_secs_f64())?;
@@ -479,7 +563,7 @@ pub(crate) fn describe_progress(py: Python<'_>, progress: Progress) -> PyResult<
     Ok(dict)
 }
 
-fn describe<'py>(py: Python<'py>, report: &CallReport) -> PyResult<Bound<'py, PyDict>> {
+pub(crate) fn describe<'py>(py: Python<'py>, report: &CallReport) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
     let lateness = &report.lateness;
     dict.set_item("valid", lateness.valid() && report.misnumbered == 0)?;

@@ -4,6 +4,8 @@
 
 mod batch;
 #[cfg(feature = "calls")]
+mod both;
+#[cfg(feature = "calls")]
 mod call;
 #[cfg(feature = "encoders")]
 mod codec;
@@ -25,6 +27,9 @@ use pyo3::prelude::*;
 mod _core {
     #[pymodule_export]
     use super::batch::CallBatch;
+    #[cfg(feature = "calls")]
+    #[pymodule_export]
+    use super::both::BothCall;
     #[cfg(feature = "calls")]
     #[pymodule_export]
     use super::call::{RealCall, ReceivedCall, RelayCall, codecs, open_call_folder, write_scene};

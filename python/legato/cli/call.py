@@ -30,6 +30,7 @@ legato call cellular --clip talk.y4m --peers chromium-chromium --link tun
 legato call steady --codec vp9
 legato call steady --controller ukf --direction receive
 legato call steady --controller gcc --peers legato
+legato call steady --controller gcc --peers legato --direction both
 ```
 """
 
@@ -65,7 +66,10 @@ def call(
     ] = "chromium",
     direction: Annotated[
         str,
-        typer.Option(help="send: we send video. receive: Chromium does, and a receiver-side controller caps it."),
+        typer.Option(
+            help="send: we send video. receive: Chromium does, and a receiver-side controller caps it. "
+            "both: we send forward, the other end in reverse."
+        ),
     ] = "send",
     link: Annotated[
         str,
