@@ -236,3 +236,75 @@ impl Worker {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ends::Framing;
+    use legato_path::capacity::LinkCapacity;
+    use legato_path::queue::QueueLimit;
+    use legato_path::stage::Bottleneck;
+    use legato_units::DataRate;
+    use std::sync::mpsc::channel;
+
+    /// Two calls, forward without a limit and in reverse at 1 Mbit/s; what they are told.
+    fn two_calls() -> (Worker, [Receiver<Mail>; 2]) {
+        let slow = Bottleneck::new(LinkCapacity::constant(DataRate::from_mbps(1)), QueueLimit::Packets(100));
+        let mut worker = Worker::new(Path::new([]), Path::new([slow.into()]), 2);
+        let inboxes = [0, 1].map(|place| {
+            let (mail, inbox) = channel();
+            let ends = Opened {
+                sends_forward: true,
+                forward_exit: Exit::Endpoint,
+                reverse_exit: Exit::Endpoint,
+                framing: Framing::Datagrams,
+                watched: Watched::Media,
+            };
+            worker.obey(Order::Join(place, Flow::new(ends, mail, place == 1)));
+            inbox
+        });
+        (worker, inboxes)
+    }
+
+    /// 1,000 bytes on the wire: 8 ms at 1 Mbit/s.
+    fn datagram(media: Option<Media>) -> Datagram {
+        let (late, peer) = (TimeDelta::ZERO, "127.0.0.1:9".parse().unwrap());
+        Datagram { bytes: vec![0; 972], entered: Timestamp::ZERO, late, peer, media }
+    }
+
+    #[test]
+    fn two_calls_begin_together_once_both_can() {
+        let (mut worker, [first, second]) = two_calls();
+        let clock = Clock::starting_now();
+        worker.obey(Order::Ready(0, clock));
+        assert!(first.try_recv().is_err() && second.try_recv().is_err());
+        // What sets the connections up meets no link.
+        worker.obey(Order::Send(1, datagram(None)));
+        assert!(matches!(second.try_recv(), Ok(Mail::Datagram { .. })));
+        worker.obey(Order::Ready(1, clock));
+        assert!([first, second].iter().all(|inbox| matches!(inbox.try_recv(), Ok(Mail::Begun(_)))));
+    }
+
+    #[test]
+    fn the_feedback_of_one_call_waits_behind_the_media_of_the_other() {
+        let (mut worker, [first, second]) = two_calls();
+        let clock = Clock::starting_now();
+        (0..2).for_each(|place| worker.obey(Order::Ready(place, clock)));
+        let media = |transport_seq| Some(Media { transport_seq, size_bytes: 1_000, departure: Timestamp::ZERO });
+        (0..3).for_each(|seq| worker.obey(Order::Send(1, datagram(media(seq)))));
+        worker.obey(Order::Received(0, datagram(None), clock, false));
+        worker.obey(Order::Send(0, datagram(media(0))));
+        let (mut told, mut arrived) = (Vec::new(), 0);
+        while !told.iter().any(|mail| matches!(mail, Mail::Datagram { media: None, .. })) {
+            std::thread::sleep(wait(clock.now(), worker.next_due()));
+            worker.release(clock);
+            told.extend(first.try_iter());
+            arrived += second.try_iter().filter(|mail| matches!(mail, Mail::Arrived(..))).count();
+        }
+        assert!(clock.now() >= Timestamp::from_millis(32), "three packets of media and its own transmission");
+        assert_eq!(arrived, 3);
+        let forward = told.iter().position(|mail| matches!(mail, Mail::Arrived(..))).unwrap();
+        let feedback = told.iter().position(|mail| matches!(mail, Mail::Datagram { media: None, .. })).unwrap();
+        assert!(forward < feedback, "nothing is before the media on the other way");
+    }
+}

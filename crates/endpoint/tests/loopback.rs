@@ -303,6 +303,38 @@ fn two_ends_of_ours_show_every_picture_that_was_coded() {
 }
 
 #[test]
+fn media_both_ways_over_one_network_show_every_picture() {
+    let both = Place::opposite(plain_link(), plain_link()).unwrap();
+    let calls = both.map(|place| {
+        let call = CallSetup { place, ..setup(Path::new([]), 500_000, TimeDelta::from_secs(3)) };
+        let call = PairSetup { call, controller: None, playout: PlayoutConfig::default(), nack: true };
+        PairCall::open(call).unwrap()
+    });
+    while !calls.iter().all(|call| call.progress().over) {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    for call in calls {
+        let ((summary, _, report), seen) = call.finish().unwrap();
+        assert_eq!((report.misnumbered, report.odd_sizes, report.misread, report.stopped), (0, 0, 0, false));
+        assert!(summary.frames_encoded > 60 && seen.len() as u64 + 10 > summary.frames_encoded, "{summary:?}");
+        assert!(seen.iter().all(|picture| picture.decoded && picture.lost_packets == 0));
+    }
+}
+
+#[test]
+fn one_of_two_calls_on_a_network_does_not_begin_alone() {
+    let [place, _waiting] = Place::opposite(plain_link(), plain_link()).unwrap();
+    let call = CallSetup { place, ..setup(Path::new([]), 300_000, TimeDelta::from_secs(3)) };
+    let call = PairSetup { call, controller: None, playout: PlayoutConfig::default(), nack: true };
+    let call = PairCall::open(call).unwrap();
+    std::thread::sleep(Duration::from_millis(700));
+    let progress = call.progress();
+    assert!(progress.reached && !progress.connected && !progress.over, "{progress:?}");
+    call.stop();
+    assert_eq!(call.finish().err().unwrap().to_string(), "stopped before media began");
+}
+
+#[test]
 fn a_call_between_two_ends_of_ours_can_be_stopped_at_any_time() {
     for wait_ms in [0, 1_500] {
         let call = setup(plain_link(), 300_000, TimeDelta::from_secs(60));

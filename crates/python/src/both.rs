@@ -1,8 +1,8 @@
 //! A real call with a browser, media both ways: we send and it sends, in two connections over one emulated network.
 
-use crate::call::{
-    Seen, Shown, Theirs, Told, describe, describe_labels, describe_progress, filmed, load, places, receiving, seen_row,
-    sending, settle, shown_frames, write,
+use crate::call_parts::{Theirs, filmed, load, places, receiving, sending};
+use crate::call_told::{
+    Seen, Shown, Told, describe, describe_labels, describe_progress, seen_row, settle, shown_frames, write,
 };
 use crate::error::{call_error, sim_error};
 use legato_control::RateLimits;

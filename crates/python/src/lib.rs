@@ -7,6 +7,10 @@ mod batch;
 mod both;
 #[cfg(feature = "calls")]
 mod call;
+#[cfg(feature = "calls")]
+mod call_parts;
+#[cfg(feature = "calls")]
+mod call_told;
 #[cfg(feature = "encoders")]
 mod codec;
 mod controllers;

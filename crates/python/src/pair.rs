@@ -1,7 +1,8 @@
 //! A real call between two ends of ours: set up and connected in one go, since nobody else has to answer. Or two whose
 //! media go opposite ways, where the plan has two.
 
-use crate::call::{Told, describe_labels, describe_progress, filmed, finish_seen, load, places, sending, settle};
+use crate::call_parts::{filmed, load, places, sending};
+use crate::call_told::{Told, describe_labels, describe_progress, finish_seen, settle};
 use crate::error::{call_error, sim_error};
 use legato_endpoint::{Codec, PairCall, PairSetup, Progress};
 use legato_sim::LiveReceiver;
