@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from legato.call.session import CallProgress
-from legato.errors import CallError
+from legato.errors import CallError, Error
 from legato.plan import Plan
 from legato.sweep import Run, check_folder
 
@@ -138,7 +138,7 @@ def _nothing_left_of_nothing(folder: Path) -> Iterator[None]:
     begun_here = not folder.exists()
     try:
         yield
-    except CallError:
+    except Error:
         if begun_here and not (folder / "summary").exists():
             shutil.rmtree(folder, ignore_errors=True)
         raise
