@@ -127,15 +127,19 @@ def real_calls(
     Arguments as of :func:`run`; a scenario's clip is tables without pixels, so ``pictures`` says what is sent.
     ``peers="chromium-chromium"``: not we send but another Chromium, steered by its own rate control.
     ``peers="legato"``: the other end is ours too, and no browser is needed.
-    ``direction="receive"``: Chromium sends to us, under a receiver-side controller or its own alone.
+    ``direction="receive"``: Chromium sends to us, under a receiver-side controller or its own alone; ``"both"``: we
+    send forward and the other end in reverse, two flows of one session.
     ``link="tun"``: two Chromiums are in network namespaces, and the link is between these; for the superuser, on Linux.
     ``vmaf=True``: what was viewed of the pictures we send is measured by VMAF too, by an ffmpeg (extra ``vmaf``).
     """
     from legato import plan as plans
     from legato.call import make
+    from legato.call.both import with_both_ways
     from legato.sweep import check_folder
 
     check_folder(Path(out), resume=resume)
+    if direction == "both":
+        options = with_both_ways(plans.read_scenario(scenario, options)[1], options)
     plan = plans.make(
         scenario,
         options=options,

@@ -188,7 +188,7 @@ class SharedCalls:
         """
 
 def open_call_folder(plan_json: str, out_dir: str | PathLike[str]) -> int:
-    """Open the run folder of a plan's real calls; how many there are."""
+    """Open the run folder of a plan's real calls; how many sessions there are."""
 
 @final
 class RealCall:
@@ -221,7 +221,8 @@ class RealCall:
     def now_ms(self) -> float:
         """The call's time in ms; before media began, since it was set up."""
     def progress(self) -> dict[str, Any]:
-        """How far it is: `connected`, `over`, `time_s`, `target_bps`, `sent_bytes`, `arrived_bytes`, `shown_frames`."""
+        """How far it is: `reached` (the connection stands), `connected` (media flow), `over`, `time_s`, `target_bps`,
+        `sent_bytes`, `arrived_bytes`, `shown_frames`."""
     def stop(self) -> None:
         """End it before its time."""
     def finish(self, shown_ms: list[tuple[int, float | None, float]]) -> dict[str, Any]:
@@ -327,7 +328,7 @@ columns, rows, and the number in it."""
 
 @final
 class OwnCall:
-    """One call of ours with us."""
+    """One call of ours with us, one way or, where the plan has two calls, both."""
 
     def __new__(
         cls,
@@ -346,16 +347,66 @@ class OwnCall:
     def duration_s(self) -> float:
         """How long media flow."""
     @property
-    def labels(self) -> dict[str, Any]:
-        """What names the call in tables."""
+    def labels(self) -> list[dict[str, Any]]:
+        """What names each way in tables."""
     def now_ms(self) -> float:
         """The call's time in ms; before media began, since it was set up."""
     def progress(self) -> dict[str, Any]:
-        """How far it is, as of `RealCall`, and `shown_frames`."""
+        """How far its first way is, as of `RealCall`; `over` where any is."""
     def stop(self) -> None:
         """End it before its time."""
-    def finish(self) -> tuple[dict[str, Any], list[_Seen]]:
-        """As of `ReceivedCall`."""
+    def finish(self) -> list[tuple[dict[str, Any], list[_Seen]]]:
+        """As of `ReceivedCall`, of each way."""
+
+@final
+class BothCall:
+    """One call with a peer that Python brings, in which both send."""
+
+    def __new__(
+        cls,
+        plan_json: str,
+        session: int,
+        out_dir: str | PathLike[str],
+        offer: str,
+        *,
+        their_clip: str,
+        their_encoder: str,
+        their_width: int,
+        clip: str | PathLike[str] | None = None,
+        width: int = 1280,
+        height: int = 720,
+        fps: int = 30,
+        codec: str = "h264",
+        ffmpeg: str | PathLike[str] | None = None,
+    ) -> BothCall: ...
+    @property
+    def duration_s(self) -> float:
+        """How long media flow."""
+    @property
+    def limits_bps(self) -> tuple[int, int, int]:
+        """Least, first and greatest target of what the peer sends."""
+    @property
+    def labels(self) -> list[dict[str, Any]]:
+        """What names each way in tables, ours first."""
+    @property
+    def offer(self) -> str:
+        """The offer of what we send, as a session description."""
+    @property
+    def own_answer(self) -> str:
+        """The answer to the peer's offer, to be given once `reached`: what the peer sends begins the call."""
+    def answer(self, sdp: str) -> None:
+        """Take the other end's answer to our offer."""
+    def aims_at(self, target_bps: int) -> None:
+        """What the peer's rate control aims at from now on; of interest where none of ours decides."""
+    def now_ms(self) -> float:
+        """The call's time in ms; before media began, since it was set up."""
+    def progress(self) -> dict[str, Any]:
+        """How far what we send is, as of `RealCall`; `over` where either way is; `shown_frames` are the peer's."""
+    def stop(self) -> None:
+        """End it before its time."""
+    def finish(self, shown_ms: list[tuple[int, float | None, float]]) -> list[tuple[dict[str, Any], list[_Seen]]]:
+        """Wait for the end, write the session's part of the folder, and tell of each way how the machine did, and of
+        each picture of the peer's. `shown_ms`: ours, as of `RealCall`."""
 
 def codecs() -> dict[str, str | None]:
     """The codecs of real calls, by name: why this build cannot code them, or `None` where it can."""

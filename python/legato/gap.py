@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from legato import chart
+from legato.errors import CallError
 from legato.eval.stats import Estimate, mean_intervals, resampling_weights
 from legato.plan import read_scenario
 from legato.sweep import summary_rows
@@ -124,7 +125,10 @@ def as_called(scenario: str | Path, options: Mapping[str, Any] | None) -> dict[s
     the scenario says otherwise, where a simulation would change it.
     """
     _, text = read_scenario(scenario, options)
-    adapts = tomllib.loads(text).get("video", {}).get("adapt_resolution", False)
+    table = tomllib.loads(text)
+    if "calls" in table:
+        raise CallError("calls: a gap is of one call; of two, make both runs (run, call --direction both) and a report")
+    adapts = table.get("video", {}).get("adapt_resolution", False)
     return {**(options or {}), "video.first_picture": 0, "video.adapt_resolution": adapts}
 
 

@@ -5,7 +5,7 @@
 use legato_call::{FeedbackFormat, Sender, SenderConfig};
 use legato_control::controllers::fixed::{Config, Fixed};
 use legato_control::{Construct, Context, NoAssets, RateLimits};
-use legato_endpoint::{Call, CallSetup, Camera, Clock, Codec, LatenessFigures, PictureSource};
+use legato_endpoint::{Call, CallSetup, Camera, Clock, Codec, LatenessFigures, PictureSource, Place};
 use legato_media::pacer::PacerConfig;
 use legato_media::{FrameRate, Source};
 use legato_path::Path;
@@ -69,7 +69,8 @@ fn call(seconds: u32) -> Result<(LatenessFigures, f64), Box<dyn Error>> {
     let forward = Path::new([Bottleneck::new(capacity, QueueLimit::Packets(100)).into(), delay()]);
     let duration = TimeDelta::from_secs(i64::from(seconds));
     let (reverse, turns, level) = (Path::new([delay()]), Vec::new(), LogLevel::Summary);
-    let call = Call::open(CallSetup { sender, camera, forward, reverse, duration, turns, level })?;
+    let place = Place::alone(forward, reverse)?;
+    let call = Call::open(CallSetup { sender, camera, place, duration, turns, level })?;
     answer(&call)?;
     let (summary, _, report) = call.finish(&[])?;
     Ok((report.lateness, summary.receiver_rate_bps))

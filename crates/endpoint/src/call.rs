@@ -7,7 +7,7 @@ use crate::driver::Driver;
 use crate::ends::Ends;
 use crate::error::Error;
 use crate::lateness::LatenessFigures;
-use crate::link::{Datagram, Link};
+use crate::link::Place;
 use crate::mail::Mail;
 use crate::peer::{OtherEnd, Peer};
 use crate::sdp::Answer;
@@ -15,7 +15,6 @@ use crate::viewed::{CodedCall, Viewed};
 use crate::viewer::SeenPicture;
 use legato_call::Sender;
 use legato_media::Quality;
-use legato_path::Path;
 use legato_trace::{CallFacts, FrameDecoded, LogLevel, Record, Recorder, Summary, TraceSink};
 use legato_units::{DataRate, TimeDelta, Timestamp};
 use std::collections::BTreeMap;
@@ -30,10 +29,8 @@ pub struct CallSetup {
     pub sender: Sender,
     /// Pictures.
     pub camera: Camera,
-    /// From us to the other end.
-    pub forward: Path<Datagram>,
-    /// And back.
-    pub reverse: Path<Datagram>,
+    /// The network; forward leads from us to the other end.
+    pub place: Place,
     /// How long media flow.
     pub duration: TimeDelta,
     /// When media pause (true) and go on (false), the next one last.
@@ -45,6 +42,8 @@ pub struct CallSetup {
 /// How far a call is.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Progress {
+    /// The connection stands; media flow once those of every call on the network can.
+    pub reached: bool,
     /// Media flow.
     pub connected: bool,
     /// The thread is done: [`Call::finish`] does not wait.
@@ -135,11 +134,11 @@ impl Call {
         let codec = setup.camera.codec();
         let mut peer = Peer::new(local, base, codec, other)?;
         let offer = peer.offer();
-        let CallSetup { sender, mut camera, forward, reverse, duration, turns, level } = setup;
+        let CallSetup { sender, mut camera, place, duration, turns, level } = setup;
         camera.leave_room(other.further_extension_bytes());
         let thread = CallThread::start(base, |mail, inbox, progress, shared_clock| {
             let (frames, camera) = camera.start(mail.clone())?;
-            let link = Link::start(Ends::Endpoint(socket), forward, reverse, mail)?;
+            let link = place.open(Ends::Endpoint(socket), mail)?;
             let end = Timestamp::ZERO + duration;
             let driver = Driver { sender, peer, frames, link, clock: base, end, turns, level, progress, shared_clock };
             Ok(move || {

@@ -67,9 +67,7 @@ impl Driver {
     /// Connect, send, and say what came of it.
     pub fn run(mut self, inbox: &Receiver<Mail>) -> Result<Outcome, Error> {
         let connecting = self.connect(inbox)?;
-        self.clock = Clock::starting_now();
         *self.shared_clock.lock().unwrap_or_else(PoisonError::into_inner) = self.clock;
-        self.link.begin(self.clock);
         let mut recorder = Recorder::default();
         recorder.begin(self.level, Timestamp::ZERO);
         let running = Running {
@@ -88,21 +86,27 @@ impl Driver {
         running.run(inbox)
     }
 
-    /// Until the connection stands; how long that took from the answer.
+    /// Until the connection stands and the network begins, whose clock is the call's from then on; how long the
+    /// connection took from the answer.
     fn connect(&mut self, inbox: &Receiver<Mail>) -> Result<TimeDelta, Error> {
-        let mut answered = None;
+        let (mut answered, mut reached) = (None, None);
         loop {
             let now = self.clock.now();
             if let Some(since) = answered
                 && now - since > CONNECT_TIMEOUT
             {
                 let waited = CONNECT_TIMEOUT.as_millis() / 1_000;
-                return Err(Error::Connection(format!("the other end could not be reached in {waited} s")));
+                let who = if reached.is_none() { "the other end" } else { "the other way of the call" };
+                return Err(Error::Connection(format!("{who} could not be reached in {waited} s")));
             }
             let due = loop {
                 match self.peer.poll(now)? {
                     PeerOutput::Transmit(bytes, to) => self.link.send(now, bytes, to, None),
-                    PeerOutput::Connected => return Ok(answered.map_or(TimeDelta::ZERO, |since| now - since)),
+                    PeerOutput::Connected => {
+                        reached = Some(answered.map_or(TimeDelta::ZERO, |since| now - since));
+                        self.progress.lock().unwrap_or_else(PoisonError::into_inner).reached = true;
+                        self.link.ready(Clock::starting_now());
+                    }
                     PeerOutput::Lost | PeerOutput::Rtcp(_) => {}
                     PeerOutput::Deadline(at) => break self.clock.at(at),
                 }
@@ -113,6 +117,10 @@ impl Driver {
                 Ok(Mail::Answer(answer)) => {
                     self.peer.answer(&answer)?;
                     answered = Some(now);
+                }
+                Ok(Mail::Begun(clock)) => {
+                    self.clock = clock;
+                    return Ok(reached.unwrap_or(TimeDelta::ZERO));
                 }
                 Ok(Mail::Datagram { bytes, peer, .. }) => self.peer.receive(self.clock.instant(now), &bytes, peer),
                 Ok(Mail::Stop) | Err(RecvTimeoutError::Disconnected) => {
@@ -316,6 +324,7 @@ impl Running {
 
     fn tell_progress(&self, now: Timestamp) {
         let progress = Progress {
+            reached: true,
             connected: true,
             over: false,
             time: now - Timestamp::ZERO,

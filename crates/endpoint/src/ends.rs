@@ -162,6 +162,8 @@ pub struct Opened {
 pub struct Readers {
     /// Where packets go.
     pub orders: Sender<Order>,
+    /// For whom they are.
+    pub place: u16,
     /// They are to end.
     pub stop: Arc<AtomicBool>,
     /// They themselves.
@@ -248,7 +250,7 @@ impl Readers {
         forward: bool,
         receive: impl Fn(&mut [u8]) -> Option<(usize, SocketAddr)> + Send + 'static,
     ) -> Result<(), Error> {
-        let (orders, stop) = (self.orders.clone(), Arc::clone(&self.stop));
+        let (orders, place, stop) = (self.orders.clone(), self.place, Arc::clone(&self.stop));
         let work = move || {
             let clock = Clock::starting_now();
             let mut buffer = [0; MAX_DATAGRAM_BYTES];
@@ -256,7 +258,7 @@ impl Readers {
                 let Some((length, peer)) = receive(&mut buffer) else { continue };
                 let (bytes, entered) = (buffer[..length].to_vec(), clock.now());
                 let datagram = Datagram { bytes, entered, late: TimeDelta::ZERO, peer, media: None };
-                if orders.send(Order::Received(datagram, clock, forward)).is_err() {
+                if orders.send(Order::Received(place, datagram, clock, forward)).is_err() {
                     return;
                 }
             }

@@ -64,10 +64,9 @@ impl Listener {
         }
     }
 
-    /// It begins now, by this clock, and nobody will ever tell of frames.
-    pub fn begin_without_frames(&mut self, clock: Clock) {
+    /// Nobody will ever tell of frames.
+    pub fn expect_no_frames(&mut self) {
         self.has_frames = false;
-        self.take(&Mail::Begun(clock));
     }
 
     /// The call's time.

@@ -7,6 +7,7 @@
 
 use crate::call::{Call, CallReport, CallSetup, CallThread, Finished, Progress};
 use crate::error::Error;
+use crate::link::Place;
 use crate::peer::OtherEnd;
 use crate::receiving::{ReceivingCall, ReceivingSetup};
 use crate::viewer::SeenPicture;
@@ -44,9 +45,8 @@ impl PairCall {
         let (duration, level) = (call.duration + LATEST_END, call.level.min(LogLevel::Series));
         let codec = call.camera.codec();
         let sending = Call::open_to(call, OtherEnd::Ours { steers: controller.is_some() })?;
-        let (forward, reverse) = (Path::new([]), Path::new([]));
-        let receiving =
-            ReceivingSetup { codec, controller, forward, reverse, duration, level, playout, nack, sent_width: None };
+        let place = Place::alone(Path::new([]), Path::new([]))?;
+        let receiving = ReceivingSetup { codec, controller, place, duration, level, playout, nack, sent_width: None };
         let receiving = ReceivingCall::open(receiving, sending.offer())?;
         sending.answer(receiving.answer())?;
         Ok(Self { sending: sending.into_thread(), receiving: receiving.into_thread() })

@@ -14,7 +14,7 @@ use crate::coded_psnr::{self, CodedPsnr};
 use crate::decoder::Decoder;
 use crate::ends::Ends;
 use crate::error::Error;
-use crate::link::{Datagram, Link};
+use crate::link::{Link, Place};
 use crate::listener::Listener;
 use crate::mail::{Mail, Media};
 use crate::offered::OfferedVideo;
@@ -23,7 +23,6 @@ use crate::viewer::{SeenPicture, Viewer};
 use legato_control::{Event as ControllerEvent, PacketKind, RateController, ReceivedPacket};
 use legato_media::packetizer::IP_UDP_BYTES;
 use legato_media::playout::PlayoutConfig;
-use legato_path::Path;
 use legato_trace::{LogLevel, Record, TraceSink};
 use legato_units::{DataRate, DataSize, PeerTimestamp, TimeDelta, Timestamp};
 use std::net::SocketAddr;
@@ -43,10 +42,8 @@ pub struct ReceivingSetup {
     pub codec: Codec,
     /// Decides what the other end may send; `None`: its own rate control alone.
     pub controller: Option<Box<dyn RateController>>,
-    /// From the other end to us.
-    pub forward: Path<Datagram>,
-    /// And back.
-    pub reverse: Path<Datagram>,
+    /// The network; forward leads from the other end to us.
+    pub place: Place,
     /// How long it lasts, from the first media packet.
     pub duration: TimeDelta,
     /// How much is recorded.
@@ -88,10 +85,10 @@ impl ReceivingCall {
         rtc.add_local_candidate(candidate);
         let parsed = SdpOffer::from_sdp_string(offer).map_err(|error| refused(&error))?;
         let answer = rtc.sdp_api().accept_offer(parsed).map_err(|error| refused(&error))?.to_sdp_string();
-        let ReceivingSetup { codec, controller, forward, reverse, duration, level, playout, nack, sent_width } = setup;
+        let ReceivingSetup { codec, controller, place, duration, level, playout, nack, sent_width } = setup;
         let thread = CallThread::start(base, |mail, inbox, progress, shared_clock| {
             let decoder = Decoder::start(codec, sent_width, mail.clone())?;
-            let link = Link::start(Ends::Receiver(socket), forward, reverse, mail)?;
+            let link = place.open(Ends::Receiver(socket), mail)?;
             let mut listener = Listener::new(base, duration, level, progress, shared_clock);
             listener.take(&Mail::RepairTypes(video.repair.clone()));
             let end = ReceivingEnd {

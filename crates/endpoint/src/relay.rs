@@ -13,7 +13,7 @@ use crate::call::{CallReport, CallThread, Finished, Outcome, Progress, ShownFram
 use crate::clock::{Clock, wait};
 use crate::ends::{Ends, Watched};
 use crate::error::Error;
-use crate::link::{Datagram, Link};
+use crate::link::{Datagram, Link, Place};
 use crate::listener::Listener;
 use crate::mail::Mail;
 use crate::offered::repair_types;
@@ -73,11 +73,11 @@ impl Relay {
         let RelaySetup { forward, reverse, duration, level } = setup;
         let base = Clock::starting_now();
         let thread = CallThread::start(base, |mail, inbox, progress, shared_clock| {
-            let link = Link::start(ends, forward, reverse, mail)?;
+            let link = Place::alone(forward, reverse)?.open(ends, mail)?;
             let mut listener = Listener::new(base, duration, level, progress, shared_clock);
             if watched == Watched::Everything {
-                listener.begin_without_frames(base);
-                link.begin(base);
+                listener.expect_no_frames();
+                link.ready(base);
             }
             Ok(move || run(link, listener, &inbox))
         })?;

@@ -7,8 +7,8 @@ use legato_call::{FeedbackFormat, Sender, SenderConfig};
 use legato_control::controllers::fixed::{Config, Fixed};
 use legato_control::{Construct, Context, NoAssets, RateLimits};
 use legato_endpoint::{
-    Call, CallReport, CallSetup, Camera, Clock, Codec, Datagram, PairCall, PairSetup, PictureSource, ReceivingCall,
-    ReceivingSetup,
+    Call, CallReport, CallSetup, Camera, Clock, Codec, Datagram, PairCall, PairSetup, PictureSource, Place,
+    ReceivingCall, ReceivingSetup,
 };
 use legato_media::pacer::PacerConfig;
 use legato_media::packet::{RTX_SSRC, VIDEO_SSRC};
@@ -108,7 +108,8 @@ fn setup_in(codec: Codec, forward: Path<Datagram>, target_bps: u64, duration: Ti
     let controller = Box::new(Fixed::new(Config::default(), context).unwrap());
     let sender = Sender::new(config, controller, encoder, Source::new(camera.content(), Timestamp::ZERO, 0));
     let reverse = Path::new([Propagation::fixed(TimeDelta::from_millis(10)).into()]);
-    CallSetup { sender, camera, forward, reverse, duration, turns: Vec::new(), level: LogLevel::Packets }
+    let place = Place::alone(forward, reverse).unwrap();
+    CallSetup { sender, camera, place, duration, turns: Vec::new(), level: LogLevel::Packets }
 }
 
 fn call(codec: Codec, forward: Path<Datagram>, target_bps: u64) -> (Other, Summary, Recorder, CallReport) {
@@ -302,6 +303,38 @@ fn two_ends_of_ours_show_every_picture_that_was_coded() {
 }
 
 #[test]
+fn media_both_ways_over_one_network_show_every_picture() {
+    let both = Place::opposite(plain_link(), plain_link()).unwrap();
+    let calls = both.map(|place| {
+        let call = CallSetup { place, ..setup(Path::new([]), 500_000, TimeDelta::from_secs(3)) };
+        let call = PairSetup { call, controller: None, playout: PlayoutConfig::default(), nack: true };
+        PairCall::open(call).unwrap()
+    });
+    while !calls.iter().all(|call| call.progress().over) {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    for call in calls {
+        let ((summary, _, report), seen) = call.finish().unwrap();
+        assert_eq!((report.misnumbered, report.odd_sizes, report.misread, report.stopped), (0, 0, 0, false));
+        assert!(summary.frames_encoded > 60 && seen.len() as u64 + 10 > summary.frames_encoded, "{summary:?}");
+        assert!(seen.iter().all(|picture| picture.decoded && picture.lost_packets == 0));
+    }
+}
+
+#[test]
+fn one_of_two_calls_on_a_network_does_not_begin_alone() {
+    let [place, _waiting] = Place::opposite(plain_link(), plain_link()).unwrap();
+    let call = CallSetup { place, ..setup(Path::new([]), 300_000, TimeDelta::from_secs(3)) };
+    let call = PairSetup { call, controller: None, playout: PlayoutConfig::default(), nack: true };
+    let call = PairCall::open(call).unwrap();
+    std::thread::sleep(Duration::from_millis(700));
+    let progress = call.progress();
+    assert!(progress.reached && !progress.connected && !progress.over, "{progress:?}");
+    call.stop();
+    assert_eq!(call.finish().err().unwrap().to_string(), "stopped before media began");
+}
+
+#[test]
 fn a_call_between_two_ends_of_ours_can_be_stopped_at_any_time() {
     for wait_ms in [0, 1_500] {
         let call = setup(plain_link(), 300_000, TimeDelta::from_secs(60));
@@ -322,8 +355,7 @@ fn malformed_datagrams_at_our_receiving_end_cost_no_picture() {
     let receiving = ReceivingSetup {
         codec: Codec::H264,
         controller: None,
-        forward: Path::new([]),
-        reverse: Path::new([]),
+        place: Place::alone(Path::new([]), Path::new([])).unwrap(),
         duration: TimeDelta::from_secs(20),
         level: LogLevel::Summary,
         playout: PlayoutConfig::default(),

@@ -1,21 +1,21 @@
 //! Real calls: a plan's session put together by `legato_sim`, driven by `legato_endpoint`, written as a part of a
 //! run folder. Python plays the signalling between the two ends, and brings what the other end tells of frames.
 
+use crate::call_parts::{Theirs, alone, filmed, generated, load, receiving, sending};
+use crate::call_told::{
+    Seen, Shown, describe, describe_labels, describe_progress, finish_seen, shown_frames, write_one,
+};
 use crate::error::{call_error, sim_error};
 use crate::tun::TunPair;
 use crate::vmaf::Interrupt;
 use legato_control::RateLimits;
-use legato_endpoint::{
-    Between, Call, CallReport, CallSetup, Camera, Codec, Datagram, Error as EndpointError, Finished, PictureSource,
-    Progress, ReceivingCall, ReceivingSetup, Relay, RelaySetup, SeenPicture, ShownFrame, scene_period, write_y4m,
-};
-use legato_media::FrameRate;
-use legato_sim::{LiveCall, LiveLink, LiveReceiver, LiveVideo, Plan, open_live_folder, write_live};
+use legato_endpoint::{Between, Call, Codec, Datagram, ReceivingCall, Relay, RelaySetup, scene_period, write_y4m};
+use legato_sim::{LiveFlow, LiveNetwork, Plan, open_live_folder};
 use legato_trace::CallLabels;
-use legato_units::{DataRate, TimeDelta, Timestamp};
+use legato_units::{DataRate, TimeDelta};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// One call with a peer that Python brings.
 #[pyclass(module = "legato._core")]
@@ -28,36 +28,14 @@ pub struct RealCall {
     folder: PathBuf,
 }
 
-/// A frame as the other end tells of it: RTP time, when its last packet came and when it was shown, in ms of the
-/// call's time.
-type Shown = (u32, Option<f64>, f64);
-
-/// A picture as our own receiving end saw it: RTP time, when it was whole, when it was shown and when it was to be, in ms
-/// of the call's time; how long it took to decode in ms, columns, rows, and the number in it.
-pub(crate) type Seen = (u32, f64, Option<f64>, f64, Option<f64>, Option<u16>, Option<u16>, Option<u32>);
-
-fn seen_row(picture: &SeenPicture) -> Seen {
-    let (at, image) = (Timestamp::as_millis_f64, picture.image.as_ref());
-    (
-        picture.rtp_timestamp,
-        at(picture.decodable_at),
-        picture.shown.map(at),
-        at(picture.due),
-        image.map(|image| image.took.as_millis_f64()),
-        image.map(|image| image.width),
-        image.map(|image| image.height),
-        image.and_then(|image| image.stamp),
-    )
-}
-
-/// Open the run folder of a plan's real calls; how many there are.
+/// Open the run folder of a plan's real calls; how many sessions there are.
 #[pyfunction]
 pub fn open_call_folder(py: Python<'_>, plan_json: &str, out_dir: PathBuf) -> PyResult<u64> {
     py.detach(|| {
         let plan = Plan::parse(plan_json)?;
         let loaded = plan.load()?;
         open_live_folder(&plan, &loaded, &out_dir)?;
-        Ok(loaded.calls())
+        Ok(loaded.sessions())
     })
     .map_err(sim_error)
 }
@@ -88,12 +66,10 @@ impl RealCall {
             let codec: Codec = codec.parse().map_err(call_error)?;
             let (mut camera, video) = filmed(clip, (width, height), fps, codec)?;
             ffmpeg.into_iter().for_each(|ffmpeg| camera.measure_vmaf(interrupt.ends(ffmpeg)));
-            let loaded = Plan::parse(plan_json).and_then(|plan| plan.load()).map_err(sim_error)?;
-            let live: LiveCall<Datagram> = loaded.live(session, video).map_err(sim_error)?;
-            let LiveCall { sender, turns, adapt_resolution, link } = live;
-            camera.adapt_resolution(adapt_resolution);
-            let LiveLink { forward, reverse, duration, level, labels, .. } = link;
-            let setup = CallSetup { sender, camera, forward, reverse, duration, turns, level };
+            let loaded = load(plan_json)?;
+            let live = loaded.live(session, 0, video).map_err(sim_error)?;
+            let (setup, labels) = sending(live, camera, alone(&loaded, session)?);
+            let duration = setup.duration;
             let call = Some(Call::open(setup).map_err(call_error)?);
             Ok(Self { call, interrupt, labels, duration, folder: out_dir })
         })
@@ -127,7 +103,7 @@ impl RealCall {
         Ok(self.call()?.now().as_millis_f64())
     }
 
-    /// How far it is: `connected`, `over`, `time_s`, `target_bps`, `sent_bytes`, `arrived_bytes`, `shown_frames`.
+    /// How far it is: `reached`, `connected`, `over`, `time_s`, `target_bps`, `sent_bytes`, `arrived_bytes`, `shown_frames`.
     fn progress<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         describe_progress(py, self.call()?.progress())
     }
@@ -145,7 +121,7 @@ impl RealCall {
         let call = self.call.take().ok_or_else(|| call_error("the call was finished before"))?;
         let report = py.detach(|| {
             let finished = call.finish(&shown_frames(shown_ms)).map_err(call_error)?;
-            write(&self.folder, &self.labels, finished)
+            write_one(&self.folder, &self.labels, finished)
         });
         self.interrupt.result()?;
         describe(py, &report?)
@@ -194,9 +170,10 @@ impl RelayCall {
             Some(pair) => Between::Namespaces(pair),
         };
         py.detach(|| {
-            let loaded = Plan::parse(plan_json).and_then(|plan| plan.load()).map_err(sim_error)?;
-            let link: LiveLink<Datagram> = loaded.live_link(session, clip, encoder).map_err(sim_error)?;
-            let LiveLink { forward, reverse, duration, limits, level, labels } = link;
+            let loaded = load(plan_json)?;
+            let flow = loaded.live_between(session, clip, encoder).map_err(sim_error)?;
+            let LiveFlow { duration, limits, level, labels } = flow;
+            let LiveNetwork { forward, reverse } = loaded.live_network::<Datagram>(session).map_err(sim_error)?;
             let relay = Relay::open(RelaySetup { forward, reverse, duration, level }, between).map_err(call_error)?;
             let labels = CallLabels { controller: controller.into(), ..labels };
             Ok(Self { relay: Some(relay), labels, duration, limits, folder: out_dir })
@@ -243,7 +220,7 @@ impl RelayCall {
         Ok(self.relay()?.now().as_millis_f64())
     }
 
-    /// How far it is: `connected`, `over`, `time_s`, `target_bps`, `sent_bytes`, `arrived_bytes`, `shown_frames`.
+    /// How far it is: `reached`, `connected`, `over`, `time_s`, `target_bps`, `sent_bytes`, `arrived_bytes`, `shown_frames`.
     fn progress<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         describe_progress(py, self.relay()?.progress())
     }
@@ -260,7 +237,7 @@ impl RelayCall {
         let relay = self.relay.take().ok_or_else(|| call_error("the call was finished before"))?;
         let report = py.detach(|| {
             let finished = relay.finish(&shown_frames(shown_ms)).map_err(call_error)?;
-            write(&self.folder, &self.labels, finished)
+            write_one(&self.folder, &self.labels, finished)
         })?;
         describe(py, &report)
     }
@@ -303,17 +280,10 @@ impl ReceivedCall {
     ) -> PyResult<Self> {
         py.detach(|| {
             let codec: Codec = codec.parse().map_err(call_error)?;
-            let loaded = Plan::parse(plan_json).and_then(|plan| plan.load()).map_err(sim_error)?;
-            let (link, receiver) =
-                loaded.live_receiving(session, clip, encoder, codec.label().to_owned()).map_err(sim_error)?;
-            let LiveLink { forward, reverse, duration, limits, level, mut labels } = link;
-            let LiveReceiver { controller, playout, nack } = receiver;
-            if controller.is_none() {
-                labels.controller = "chromium".into();
-            }
-            let sent_width = Some(width);
-            let setup =
-                ReceivingSetup { codec, controller, forward, reverse, duration, level, playout, nack, sent_width };
+            let loaded = load(plan_json)?;
+            let theirs = Theirs { clip, encoder, width, codec };
+            let place = alone(&loaded, session)?;
+            let (setup, LiveFlow { duration, limits, labels, .. }) = receiving(&loaded, session, 0, theirs, place)?;
             let call = Some(ReceivingCall::open(setup, offer).map_err(call_error)?);
             Ok(Self { call, labels, duration, limits, folder: out_dir })
         })
@@ -355,7 +325,7 @@ impl ReceivedCall {
         Ok(self.call()?.now().as_millis_f64())
     }
 
-    /// How far it is: `connected`, `over`, `time_s`, `target_bps`, `sent_bytes`, `arrived_bytes`, `shown_frames`.
+    /// How far it is: `reached`, `connected`, `over`, `time_s`, `target_bps`, `sent_bytes`, `arrived_bytes`, `shown_frames`.
     fn progress<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         describe_progress(py, self.call()?.progress())
     }
@@ -371,7 +341,9 @@ impl ReceivedCall {
     /// came.
     fn finish<'py>(&mut self, py: Python<'py>) -> PyResult<(Bound<'py, PyDict>, Vec<Seen>)> {
         let call = self.call.take().ok_or_else(|| call_error("the call was finished before"))?;
-        finish_seen(py, &self.folder, &self.labels, || call.finish())
+        let labels = std::slice::from_ref(&self.labels);
+        let mut told = finish_seen(py, &self.folder, labels, || Ok(vec![call.finish()?]))?;
+        told.pop().ok_or_else(|| call_error("one call makes one report"))
     }
 }
 
@@ -405,103 +377,4 @@ pub fn write_scene(
 ) -> PyResult<()> {
     let frames = frames.unwrap_or_else(|| scene_period(width, height));
     py.detach(|| write_y4m(&generated(width, height, fps)?, frames, &path).map_err(call_error))
-}
-
-/// The camera of a call whose pictures are ours, and what its sender is told of them.
-pub(crate) fn filmed(
-    clip: Option<PathBuf>,
-    (width, height): (u16, u16),
-    fps: u32,
-    codec: Codec,
-) -> PyResult<(Camera, LiveVideo)> {
-    let source = match clip {
-        Some(path) => PictureSource::Y4m(path),
-        None => generated(width, height, fps)?,
-    };
-    let (camera, encoder) = Camera::open(&source, codec).map_err(call_error)?;
-    let (content, clip) = (camera.content(), camera.label().to_owned());
-    let video = LiveVideo { content, encoder, clip, codec_name: codec.label().to_owned() };
-    Ok((camera, video))
-}
-
-/// Finish a call whose pictures came to an end of ours, write it, and tell of the machine and of each picture.
-pub(crate) fn finish_seen<'py>(
-    py: Python<'py>,
-    folder: &Path,
-    labels: &CallLabels,
-    finish: impl FnOnce() -> Result<(Finished, Vec<SeenPicture>), EndpointError> + Send,
-) -> PyResult<(Bound<'py, PyDict>, Vec<Seen>)> {
-    let (report, seen) = py.detach(|| {
-        let (finished, seen) = finish().map_err(call_error)?;
-        Ok::<_, PyErr>((write(folder, labels, finished)?, seen))
-    })?;
-    Ok((describe(py, &report)?, seen.iter().map(seen_row).collect()))
-}
-
-fn generated(width: u16, height: u16, fps: u32) -> PyResult<PictureSource> {
-    let refused = || call_error(format!("fps = {fps}: outside 1 to 60"));
-    let frame_rate = FrameRate::new(fps, 1).filter(|_| fps <= 60).ok_or_else(refused)?;
-    Ok(PictureSource::Generated { width, height, frame_rate })
-}
-
-fn shown_frames(shown_ms: Vec<Shown>) -> Vec<ShownFrame> {
-    let at = |ms: f64| Timestamp::ZERO + TimeDelta::from_millis_f64(ms);
-    shown_ms
-        .into_iter()
-        .map(|(rtp_timestamp, received_ms, shown_ms)| ShownFrame {
-            rtp_timestamp,
-            received: received_ms.map(at),
-            shown: at(shown_ms),
-        })
-        .collect()
-}
-
-fn write(folder: &Path, labels: &CallLabels, finished: Finished) -> PyResult<CallReport> {
-    let (summary, recorder, report) = finished;
-    write_live(folder, labels.clone(), summary, &recorder).map_err(sim_error)?;
-    Ok(report)
-}
-
-pub(crate) fn describe_labels<'py>(py: Python<'py>, labels: &CallLabels) -> PyResult<Bound<'py, PyDict>> {
-    let dict = PyDict::new(py);
-    dict.set_item("call", labels.call)?;
-    dict.set_item("controller", &*labels.controller)?;
-    dict.set_item("trace", &*labels.trace)?;
-    dict.set_item("clip", &*labels.clip)?;
-    dict.set_item("encoder", &*labels.encoder)?;
-    dict.set_item("seed", labels.seed)?;
-    Ok(dict)
-}
-
-pub(crate) fn describe_progress(py: Python<'_>, progress: Progress) -> PyResult<Bound<'_, PyDict>> {
-    let dict = PyDict::new(py);
-    dict.set_item("connected", progress.connected)?;
-    dict.set_item("over", progress.over)?;
-    dict.set_item("time_s", progress.time.as_secs_f64())?;
-    dict.set_item("target_bps", progress.target.as_bps())?;
-    dict.set_item("sent_bytes", progress.sent_bytes)?;
-    dict.set_item("arrived_bytes", progress.arrived_bytes)?;
-    dict.set_item("shown_frames", progress.shown_frames)?;
-    Ok(dict)
-}
-
-fn describe<'py>(py: Python<'py>, report: &CallReport) -> PyResult<Bound<'py, PyDict>> {
-    let dict = PyDict::new(py);
-    let lateness = &report.lateness;
-    dict.set_item("valid", lateness.valid() && report.misnumbered == 0)?;
-    dict.set_item("stopped", report.stopped)?;
-    dict.set_item("compared", report.compared)?;
-    dict.set_item("end_s", report.end.as_secs_f64())?;
-    dict.set_item("connecting_s", report.connecting.as_secs_f64())?;
-    dict.set_item("link_packets", lateness.packets)?;
-    dict.set_item("lateness_p50_ms", lateness.p50_ms)?;
-    dict.set_item("lateness_p99_ms", lateness.p99_ms)?;
-    dict.set_item("lateness_p999_ms", lateness.p999_ms)?;
-    dict.set_item("lateness_max_ms", lateness.max_ms)?;
-    dict.set_item("odd_sizes", report.odd_sizes)?;
-    dict.set_item("misnumbered", report.misnumbered)?;
-    dict.set_item("misread", report.misread)?;
-    dict.set_item("unreadable", report.unreadable)?;
-    dict.set_item("vmaf_problem", report.vmaf_problem.as_deref())?;
-    Ok(dict)
 }

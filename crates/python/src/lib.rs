@@ -4,7 +4,13 @@
 
 mod batch;
 #[cfg(feature = "calls")]
+mod both;
+#[cfg(feature = "calls")]
 mod call;
+#[cfg(feature = "calls")]
+mod call_parts;
+#[cfg(feature = "calls")]
+mod call_told;
 #[cfg(feature = "encoders")]
 mod codec;
 mod controllers;
@@ -27,6 +33,9 @@ use pyo3::prelude::*;
 mod _core {
     #[pymodule_export]
     use super::batch::CallBatch;
+    #[cfg(feature = "calls")]
+    #[pymodule_export]
+    use super::both::BothCall;
     #[cfg(feature = "calls")]
     #[pymodule_export]
     use super::call::{RealCall, ReceivedCall, RelayCall, codecs, open_call_folder, write_scene};

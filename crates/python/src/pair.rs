@@ -1,30 +1,32 @@
-//! A real call between two ends of ours: set up and connected in one go, since nobody else has to answer.
+//! A real call between two ends of ours: set up and connected in one go, since nobody else has to answer. Or two whose
+//! media go opposite ways, where the plan has two.
 
-use crate::call::{Seen, describe_labels, describe_progress, filmed, finish_seen};
+use crate::call_parts::{filmed, load, places, sending};
+use crate::call_told::{Told, describe_labels, describe_progress, finish_seen, settle};
 use crate::error::{call_error, sim_error};
 use crate::vmaf::Interrupt;
-use legato_endpoint::{CallSetup, Codec, Datagram, PairCall, PairSetup};
-use legato_sim::{LiveCall, LiveLink, LiveReceiver, Plan};
+use legato_endpoint::{Codec, PairCall, PairSetup, Progress};
+use legato_sim::LiveReceiver;
 use legato_trace::CallLabels;
 use legato_units::TimeDelta;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::path::PathBuf;
 
-/// One call of ours with us.
+/// One call of ours with us, one way or both.
 #[pyclass(module = "legato._core")]
 pub struct OwnCall {
-    /// Until it is finished.
-    call: Option<PairCall>,
+    /// One for each way, until it is finished.
+    ways: Vec<PairCall>,
     interrupt: Interrupt,
-    labels: CallLabels,
+    labels: Vec<CallLabels>,
     duration: TimeDelta,
     folder: PathBuf,
 }
 
 #[pymethods]
 impl OwnCall {
-    /// Set up call `session` of a plan and begin. Pictures, codec and `ffmpeg` as of `RealCall`.
+    /// Set up session `session` of a plan and begin. Pictures, codec and `ffmpeg` as of `RealCall`.
     #[new]
     #[pyo3(signature = (
         plan_json, session, out_dir, *, clip = None, width = 1280, height = 720, fps = 30, codec = "h264", ffmpeg = None
@@ -45,17 +47,20 @@ impl OwnCall {
         let interrupt = Interrupt::default();
         py.detach(|| {
             let codec: Codec = codec.parse().map_err(call_error)?;
-            let (mut camera, video) = filmed(clip, (width, height), fps, codec)?;
-            let loaded = Plan::parse(plan_json).and_then(|plan| plan.load()).map_err(sim_error)?;
-            ffmpeg.into_iter().for_each(|ffmpeg| camera.measure_vmaf(interrupt.ends(ffmpeg)));
-            let (live, receiver) = loaded.live_pair::<Datagram>(session, video).map_err(sim_error)?;
-            let LiveCall { sender, turns, adapt_resolution, link } = live;
-            camera.adapt_resolution(adapt_resolution);
-            let LiveLink { forward, reverse, duration, level, labels, .. } = link;
-            let LiveReceiver { controller, playout, nack } = receiver;
-            let call = CallSetup { sender, camera, forward, reverse, duration, turns, level };
-            let call = PairCall::open(PairSetup { call, controller, playout, nack }).map_err(call_error)?;
-            Ok(Self { call: Some(call), interrupt, labels, duration, folder: out_dir })
+            let loaded = load(plan_json)?;
+            let (ways, labels, duration) = (Vec::new(), Vec::new(), TimeDelta::ZERO);
+            let mut own = Self { ways, interrupt, labels, duration, folder: out_dir };
+            for (n, place) in places(&loaded, session)?.into_iter().enumerate() {
+                let (mut camera, video) = filmed(clip.clone(), (width, height), fps, codec)?;
+                ffmpeg.iter().for_each(|ffmpeg| camera.measure_vmaf(own.interrupt.ends(ffmpeg.clone())));
+                let (live, receiver) = loaded.live_pair(session, n, video).map_err(sim_error)?;
+                let LiveReceiver { controller, playout, nack } = receiver;
+                let (call, labels) = sending(live, camera, place);
+                own.duration = call.duration;
+                own.labels.push(labels);
+                own.ways.push(PairCall::open(PairSetup { call, controller, playout, nack }).map_err(call_error)?);
+            }
+            Ok(own)
         })
     }
 
@@ -65,41 +70,46 @@ impl OwnCall {
         self.duration.as_secs_f64()
     }
 
-    /// What names the call in tables: number, controller, trace, seed.
+    /// What names each way in tables: number, controller, trace, seed.
     #[getter]
-    fn labels<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        describe_labels(py, &self.labels)
+    fn labels<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        self.labels.iter().map(|labels| describe_labels(py, labels)).collect()
     }
 
     /// The call's time in ms; before media began, since it was set up.
     fn now_ms(&self) -> PyResult<f64> {
-        Ok(self.call()?.now().as_millis_f64())
+        Ok(self.first()?.now().as_millis_f64())
     }
 
-    /// How far it is: `connected`, `over`, `time_s`, `target_bps`, `sent_bytes`, `arrived_bytes`, `shown_frames`.
+    /// How far its first way is, `over` where any is: `reached`, `connected`, `over`, `time_s`, `target_bps`, `sent_bytes`, `arrived_bytes`, `shown_frames`.
     fn progress<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        describe_progress(py, self.call()?.progress())
+        let over = self.ways.iter().any(|way| way.progress().over);
+        describe_progress(py, Progress { over, ..self.first()?.progress() })
     }
 
     /// End it before its time.
     fn stop(&self) {
-        if let Some(call) = &self.call {
-            call.stop();
-        }
+        self.ways.iter().for_each(PairCall::stop);
     }
 
-    /// Wait for the end, write the call's part of the folder, and tell how the machine did, and of each picture that
-    /// came.
-    fn finish<'py>(&mut self, py: Python<'py>) -> PyResult<(Bound<'py, PyDict>, Vec<Seen>)> {
-        let call = self.call.take().ok_or_else(|| call_error("the call was finished before"))?;
-        let told = finish_seen(py, &self.folder, &self.labels, || call.finish());
+    /// Wait for the end, write the session's part of the folder, and tell of each way how the machine did, and of each
+    /// picture that came.
+    fn finish<'py>(&mut self, py: Python<'py>) -> PyResult<Vec<Told<'py>>> {
+        self.first()?;
+        let ways = std::mem::take(&mut self.ways);
+        let told = finish_seen(py, &self.folder, &self.labels, || {
+            if ways.iter().any(|way| way.progress().over) {
+                settle(|| ways.iter().all(|way| way.progress().over), || ways.iter().for_each(PairCall::stop));
+            }
+            ways.into_iter().map(PairCall::finish).collect()
+        });
         self.interrupt.result()?;
         told
     }
 }
 
 impl OwnCall {
-    fn call(&self) -> PyResult<&PairCall> {
-        self.call.as_ref().ok_or_else(|| call_error("the call is finished"))
+    fn first(&self) -> PyResult<&PairCall> {
+        self.ways.first().ok_or_else(|| call_error("the call is finished"))
     }
 }

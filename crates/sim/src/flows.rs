@@ -49,6 +49,13 @@ pub struct CallSpec {
     pub priority: Option<f64>,
 }
 
+impl CallSpec {
+    /// Its media go in reverse.
+    pub fn is_reversed(&self) -> bool {
+        self.direction.as_deref() == Some("reverse")
+    }
+}
+
 /// A TCP flow.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]

@@ -38,7 +38,7 @@ pub use error::SimError;
 pub use flows::{CallSpec, LinkSpec, TcpSpec, UdpSpec};
 pub use forward::{Arrival, Dropped, Forward};
 pub use in_transit::{InTransit, Load, Ticket};
-pub use live::{LiveCall, LiveLink, LiveReceiver, LiveVideo, open_live_folder, write_live};
+pub use live::{LiveCall, LiveFlow, LiveNetwork, LiveReceiver, LiveVideo, open_live_folder, write_live};
 pub use network::LoadedCapacity;
 pub use pauses::PauseSpec;
 pub use plan::{LoadedPlan, NamedController, NamedTrace, Plan, PlannedSession};

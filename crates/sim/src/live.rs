@@ -1,16 +1,19 @@
 //! What a real call takes from a plan: the same scenario file, controllers, seed and link as a simulated one, put
-//! together for another driver, with a camera in place of the clip's tables. And its run folder.
+//! together for another driver, with a camera in place of the clip's tables. And its run folder. A scenario of two calls,
+//! of which the second's media go in reverse, is one with media both ways.
 //!
 //! A scenario may describe what a real call, or one with a browser, has not: then it is refused, with the key.
 
 use crate::error::SimError;
+use crate::flows::CallSpec;
 use crate::network::build_path;
-use crate::pauses;
+use crate::pauses::{self, PauseSpec};
 use crate::plan::{LoadedPlan, Plan};
 use crate::run::{
-    DrawnNetwork, FutureOf, build_controller, context_of, rate_limits, receiver_config, sender_config,
+    CallParts, DrawnNetwork, FutureOf, build_controller, context_of, rate_limits, receiver_config, sender_config,
     sender_controller, sides,
 };
+use crate::scenario::LimitsSpec;
 use crate::seed::Seed;
 use crate::sweep::{io_error, labels_of, open_folder};
 use legato_call::{ReceiverConfig, Sender};
@@ -35,12 +38,16 @@ pub struct LiveVideo {
     pub codec_name: String,
 }
 
-/// The network of a call, ready for a driver; its time begins at [`Timestamp::ZERO`].
-pub struct LiveLink<P> {
-    /// From the sending end to the other.
+/// The network of a session, ready for a driver; its time begins at [`Timestamp::ZERO`].
+pub struct LiveNetwork<P> {
+    /// From the sending end of the first call to the other.
     pub forward: NetworkPath<P>,
-    /// And back.
+    /// And back; the media of a second call go here.
     pub reverse: NetworkPath<P>,
+}
+
+/// What is known of a call whoever sends.
+pub struct LiveFlow {
     /// How long media flow.
     pub duration: TimeDelta,
     /// Least, first and greatest target.
@@ -62,7 +69,7 @@ pub struct LiveReceiver {
 }
 
 /// One call, ready for a driver.
-pub struct LiveCall<P> {
+pub struct LiveCall {
     /// The sending end.
     pub sender: Sender,
     /// When media pause (true) and go on (false), the next one last.
@@ -70,59 +77,70 @@ pub struct LiveCall<P> {
     /// The size of pictures changes with the quantiser.
     pub adapt_resolution: bool,
     /// The rest.
-    pub link: LiveLink<P>,
+    pub flow: LiveFlow,
+}
+
+/// What call `n` of a session says for itself, or the scenario for it.
+struct Own<'a> {
+    parts: CallParts,
+    limits: &'a LimitsSpec,
+    pauses: &'a [PauseSpec],
+    /// Its media go in reverse.
+    backward: bool,
+    seed: Seed,
+    labels: CallLabels,
 }
 
 impl LoadedPlan {
-    /// The call of session `session` with a browser, for a driver of its own.
-    pub fn live<P: Send + 'static>(&self, session: u64, video: LiveVideo) -> Result<LiveCall<P>, SimError> {
-        let controller = &self.session(session).parts.controller;
-        if entry(&controller.name).is_some_and(|entry| entry.side != Side::Sender) {
+    /// Call `n` of session `session` with a browser, for a driver of its own.
+    pub fn live(&self, session: u64, n: usize, video: LiveVideo) -> Result<LiveCall, SimError> {
+        let own = self.own(session, n)?;
+        if entry(&own.parts.controller.name).is_some_and(|entry| entry.side != Side::Sender) {
             return Err(self.not_live("controller", "the receiver is a browser, so the controller must be a sender's"));
         }
         if self.scenario.receiver_controller.is_some() {
             return Err(self.not_live("receiver_controller", "the receiver is a browser"));
         }
-        self.live_sender(session, video)
+        self.live_sender(own, video)
     }
 
-    /// The call of session `session` between two of ours.
-    pub fn live_pair<P: Send + 'static>(
-        &self,
-        session: u64,
-        video: LiveVideo,
-    ) -> Result<(LiveCall<P>, LiveReceiver), SimError> {
+    /// Call `n` of session `session` between two of ours.
+    pub fn live_pair(&self, session: u64, n: usize, video: LiveVideo) -> Result<(LiveCall, LiveReceiver), SimError> {
         let decoder = video.codec_name.as_str().into();
-        let mut call = self.live_sender(session, video)?;
-        call.link.labels.decoder = decoder;
-        Ok((call, self.live_receiver(session)?))
+        let own = self.own(session, n)?;
+        let receiver = self.live_receiver(&own)?;
+        let mut call = self.live_sender(own, video)?;
+        call.flow.labels.decoder = decoder;
+        Ok((call, receiver))
     }
 
-    /// The network of session `session` and our receiving end; who sends is another. `clip`, `encoder`, `decoder`: what
+    /// Call `n` of session `session` with our receiving end; who sends is another. `clip`, `encoder`, `decoder`: what
     /// tables call them.
-    pub fn live_receiving<P: Send + 'static>(
+    pub fn live_receiving(
         &self,
         session: u64,
+        n: usize,
         clip: String,
         encoder: String,
         decoder: String,
-    ) -> Result<(LiveLink<P>, LiveReceiver), SimError> {
-        let mut link = self.live_link(session, clip, encoder)?;
-        link.labels.decoder = decoder.into();
-        Ok((link, self.live_receiver(session)?))
+    ) -> Result<(LiveFlow, LiveReceiver), SimError> {
+        let own = self.own(session, n)?;
+        if n > 0 && !own.pauses.is_empty() {
+            return Err(self.not_live(&format!("calls[{n}].pauses"), "a browser's camera makes no pause"));
+        }
+        let receiver = self.live_receiver(&own)?;
+        let mut flow = self.live_flow(own, clip, encoder);
+        flow.labels.decoder = decoder.into();
+        Ok((flow, receiver))
     }
 
-    fn live_sender<P: Send + 'static>(&self, session: u64, video: LiveVideo) -> Result<LiveCall<P>, SimError> {
-        let planned = self.session(session);
-        let (scenario, parts) = (&self.scenario, &planned.parts);
+    fn live_sender(&self, own: Own<'_>, video: LiveVideo) -> Result<LiveCall, SimError> {
+        let scenario = &self.scenario;
         let LiveVideo { content, encoder, clip, codec_name } = video;
-        let link = self.live_link(session, clip, codec_name)?;
-        let (spec, _) = sides(&parts.controller, scenario.receiver_controller.as_ref())?;
-        let (seed, start) = (Seed(planned.seed), Timestamp::ZERO);
-        let drawn = DrawnNetwork::of(scenario, parts, seed);
-        let capacity = drawn.bottleneck.as_ref().map(|loaded| &loaded.capacity);
-        let future = FutureOf { capacity, start, end: start + link.duration, policies: &parts.policies };
-        let controller = sender_controller(scenario, &spec, &scenario.limits, seed, &future)?;
+        let (spec, _) = sides(&own.parts.controller, scenario.receiver_controller.as_ref())?;
+        let start = Timestamp::ZERO;
+        let controller =
+            self.with_future(&own, |future| sender_controller(scenario, &spec, own.limits, own.seed, future))?;
         let encoder = match scenario.video.gop_frames {
             Some(frames) => Box::new(Gop::new(encoder, frames)),
             None => encoder,
@@ -131,45 +149,80 @@ impl LoadedPlan {
         let sender = Sender::new(sender_config(scenario, start), controller, encoder, source);
         // Each size begins with a key frame, which a link just found too slow takes its time for.
         let adapt_resolution = scenario.video.adapt_resolution.unwrap_or(false);
-        Ok(LiveCall { sender, turns: pauses::turns(&scenario.pauses, start), adapt_resolution, link })
+        let turns = pauses::turns(own.pauses, start);
+        Ok(LiveCall { sender, turns, adapt_resolution, flow: self.live_flow(own, clip, codec_name) })
     }
 
-    fn live_receiver(&self, session: u64) -> Result<LiveReceiver, SimError> {
-        let planned = self.session(session);
-        let (scenario, parts) = (&self.scenario, &planned.parts);
-        let (seed, start) = (Seed(planned.seed), Timestamp::ZERO);
+    fn live_receiver(&self, own: &Own<'_>) -> Result<LiveReceiver, SimError> {
+        let (scenario, start) = (&self.scenario, Timestamp::ZERO);
         let ReceiverConfig { playout, nack, .. } = receiver_config(scenario, start);
-        let (_, spec) = sides(&parts.controller, scenario.receiver_controller.as_ref())?;
+        let (_, spec) = sides(&own.parts.controller, scenario.receiver_controller.as_ref())?;
         let Some(spec) = spec else { return Ok(LiveReceiver { controller: None, playout, nack }) };
-        let drawn = DrawnNetwork::of(scenario, parts, seed);
-        let capacity = drawn.bottleneck.as_ref().map(|loaded| &loaded.capacity);
-        let end = start + TimeDelta::from_secs_f64(scenario.duration_s);
-        let future = FutureOf { capacity, start, end, policies: &parts.policies };
-        let context = context_of(&scenario.limits, seed, "receiver_controller", start, &future);
-        let controller = build_controller(spec, Side::Receiver, context)?;
+        let controller = self.with_future(own, |future| {
+            let context = context_of(own.limits, own.seed, "receiver_controller", start, future);
+            build_controller(spec, Side::Receiver, context)
+        })?;
         Ok(LiveReceiver { controller: Some(controller), playout, nack })
     }
 
-    /// The network of session `session` alone, for ends that bring their own controller.
-    pub fn live_link<P: Send + 'static>(
+    /// `build` a controller that may ask for the future of the way its media take.
+    fn with_future<T>(
         &self,
-        session: u64,
-        clip: String,
-        encoder: String,
-    ) -> Result<LiveLink<P>, SimError> {
-        self.check_live()?;
+        own: &Own<'_>,
+        build: impl FnOnce(&FutureOf<'_>) -> Result<T, SimError>,
+    ) -> Result<T, SimError> {
+        let drawn = DrawnNetwork::of(&self.scenario, &own.parts, own.seed);
+        let bottleneck = if own.backward { own.parts.reverse.as_ref() } else { drawn.bottleneck.as_ref() };
+        let (capacity, start) = (bottleneck.map(|loaded| &loaded.capacity), Timestamp::ZERO);
+        build(&FutureOf { capacity, start, end: start + self.live_duration(), policies: &own.parts.policies })
+    }
+
+    /// The network of session `session`.
+    pub fn live_network<P: Send + 'static>(&self, session: u64) -> Result<LiveNetwork<P>, SimError> {
         let planned = self.session(session);
-        let scenario = &self.scenario;
         let seed = Seed(planned.seed);
-        let DrawnNetwork { forward, reverse, bottleneck } = DrawnNetwork::of(scenario, &planned.parts, seed);
-        let labels = labels_of(self, &planned, session, 0);
-        Ok(LiveLink {
+        let DrawnNetwork { forward, reverse, bottleneck } = DrawnNetwork::of(&self.scenario, &planned.parts, seed);
+        Ok(LiveNetwork {
             forward: build_path(&forward, bottleneck.as_ref(), seed, "forward")?,
             reverse: build_path(&reverse, planned.parts.reverse.as_ref(), seed, "reverse")?,
-            duration: TimeDelta::from_secs_f64(scenario.duration_s),
-            limits: rate_limits(&scenario.limits),
+        })
+    }
+
+    /// The only call of session `session` for ends that bring their own controller.
+    pub fn live_between(&self, session: u64, clip: String, encoder: String) -> Result<LiveFlow, SimError> {
+        Ok(self.live_flow(self.own(session, 0)?, clip, encoder))
+    }
+
+    fn live_flow(&self, own: Own<'_>, clip: String, encoder: String) -> LiveFlow {
+        LiveFlow {
+            duration: self.live_duration(),
+            limits: rate_limits(own.limits),
             level: self.level,
-            labels: CallLabels { clip: clip.into(), encoder: encoder.into(), decoder: "browser".into(), ..labels },
+            labels: CallLabels { clip: clip.into(), encoder: encoder.into(), decoder: "browser".into(), ..own.labels },
+        }
+    }
+
+    fn live_duration(&self) -> TimeDelta {
+        TimeDelta::from_secs_f64(self.scenario.duration_s)
+    }
+
+    /// As the simulator has it: the first call has the run's own seed.
+    fn own(&self, session: u64, n: usize) -> Result<Own<'_>, SimError> {
+        self.check_live()?;
+        let planned = self.session(session);
+        let labels = labels_of(self, &planned, session, n);
+        let (scenario, mut parts, seed) = (&self.scenario, planned.parts, Seed(planned.seed));
+        let call = scenario.calls.as_ref().and_then(|calls| calls.get(n));
+        if let Some(controller) = call.and_then(|call| call.controller.as_ref()) {
+            parts.controller = controller.clone();
+        }
+        Ok(Own {
+            parts,
+            limits: call.and_then(|call| call.limits.as_ref()).unwrap_or(&scenario.limits),
+            pauses: call.map_or(&scenario.pauses, |call| &call.pauses),
+            backward: call.is_some_and(CallSpec::is_reversed),
+            seed: if n == 0 { seed } else { Seed(seed.derived(&format!("flow.call.{n}"))) },
+            labels,
         })
     }
 
@@ -179,9 +232,29 @@ impl LoadedPlan {
 
     fn check_live(&self) -> Result<(), SimError> {
         let scenario = &self.scenario;
-        let refused = |key, why| Err(self.not_live(key, why));
-        if scenario.is_shared() {
-            return refused("calls, tcp, udp, links", "a real call has its links to itself");
+        let refused = |key: &str, why| Err(self.not_live(key, why));
+        if !(scenario.tcp.is_empty() && scenario.udp.is_empty() && scenario.links.is_empty()) {
+            return refused("tcp, udp, links", "a real call has its links to itself");
+        }
+        if let Some(calls) = &scenario.calls {
+            if !matches!(&calls[..], [first, second] if !first.is_reversed() && second.is_reversed()) {
+                return refused("calls", "real calls are one, or two of which the second's direction is reverse");
+            }
+            for (n, call) in calls.iter().enumerate() {
+                let CallSpec { start_s, stop_s, propagation_ms, priority, .. } = call;
+                let given = [
+                    ("start_s", *start_s > 0.0),
+                    ("stop_s", stop_s.is_some()),
+                    ("propagation_ms", propagation_ms.is_some()),
+                    ("priority", priority.is_some()),
+                ];
+                if let Some((key, _)) = given.iter().find(|(_, given)| *given) {
+                    return refused(
+                        &format!("calls[{n}].{key}"),
+                        "the two ways of a real call begin and end together, on one network",
+                    );
+                }
+            }
         }
         if scenario.audio.is_some() {
             return refused("audio", "a real call sends video alone");
@@ -201,10 +274,12 @@ pub fn open_live_folder(plan: &Plan, loaded: &LoadedPlan, folder: &Path) -> Resu
     open_folder(plan, loaded, folder, "call")
 }
 
-/// Write a finished call: one part of the folder each.
-pub fn write_live(folder: &Path, labels: CallLabels, summary: Summary, recorder: &Recorder) -> Result<(), SimError> {
-    let name = format!("{:05}", labels.call);
-    let mut part = Part::new(recorder.level());
-    part.push(labels, summary, recorder);
+/// Write the finished calls of a session: one part of the folder.
+pub fn write_live(folder: &Path, calls: &[(CallLabels, Summary, Recorder)]) -> Result<(), SimError> {
+    let Some((first, _, recorder)) = calls.first() else { return Ok(()) };
+    let (name, mut part) = (format!("{:05}", first.session), Part::new(recorder.level()));
+    for (labels, summary, recorder) in calls {
+        part.push(labels.clone(), summary.clone(), recorder);
+    }
     part.write(folder, &name).map_err(|error| io_error(folder, &error))
 }

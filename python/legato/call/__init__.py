@@ -3,8 +3,8 @@
 :func:`make` is what ``legato call`` and :func:`legato.real_calls` do. The native module sends, emulates the
 network and records; here is the other end (:mod:`legato.call.browser`), and what it tells
 (:mod:`legato.call.log`). With two browsers the native module is the network alone
-(:mod:`legato.call.reference`); in the other direction it receives (:mod:`legato.call.receiving`). Without any it is
-both ends (:mod:`legato.call.own`).
+(:mod:`legato.call.reference`); in the other direction it receives (:mod:`legato.call.receiving`), or does both
+(:mod:`legato.call.both`). Without any it is both ends (:mod:`legato.call.own`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from legato.call.session import CallProgress
-from legato.errors import CallError
+from legato.errors import CallError, Error
 from legato.plan import Plan
 from legato.sweep import Run, check_folder
 
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 PEERS = ("chromium", "chromium-chromium", "legato")
 """Who is called: by us, or by each other; ``legato`` is called by us and is another end of ours."""
 
-DIRECTIONS = ("send", "receive")
-"""Who sends the video in a call of ours: we, or the other end."""
+DIRECTIONS = ("send", "receive", "both")
+"""Who sends the video in a call of ours: we, the other end, or both at once."""
 
 LINKS = ("inside", "tun")
 """Where the emulated link is: in this process, which everybody may have; or between two network namespaces, for the
@@ -72,15 +72,15 @@ def make(
 
     ``peers``: ``chromium``, whom we call; ``chromium-chromium``, whose calls with each other under Chromium's own
     rate control are a reference; or ``legato``, an end of ours, for which no browser is needed. ``direction``: whether
-    we send, or Chromium does. ``link``: one of :data:`LINKS`. ``vmaf``: measure what was viewed by VMAF too, with an
-    ffmpeg that :func:`legato.call.vmaf.found` finds; for calls in which we send.
+    we send, or Chromium does, or both do; then the plan has two calls. ``link``: one of :data:`LINKS`. ``vmaf``:
+    measure what was viewed of our pictures by VMAF too, with an ffmpeg that :func:`legato.call.vmaf.found` finds.
 
     Raises:
         CallError: no browser, no namespaces or ffmpeg where they are asked for, no connection, or one that broke. Calls
             made before stay in the folder.
     """
     from legato import _core
-    from legato.call import awake, browser, own, receiving, reference, tun
+    from legato.call import awake, both, browser, own, receiving, reference, tun
     from legato.call import vmaf as meter
 
     folder = Path(folder)
@@ -92,12 +92,17 @@ def make(
         raise CallError(f"peers {peers}: one of {', '.join(PEERS)} is needed")
     if direction not in DIRECTIONS:
         raise CallError(f"direction {direction}: one of {', '.join(DIRECTIONS)} is needed")
-    if peers == "legato" and direction != "send":
+    if peers == "legato" and direction == "receive":
         raise CallError("direction receive: with peers legato both ends are ours, and one of them receives anyway")
+    if peers == "chromium-chromium" and direction == "both":
+        raise CallError(
+            "direction both: with peers chromium-chromium the link has one sender; peers chromium or legato"
+        )
     if link not in LINKS:
         raise CallError(f"link {link}: one of {', '.join(LINKS)} is needed")
     if link == "tun" and peers != "chromium-chromium":
         raise CallError(f"link tun: it is for peers chromium-chromium, and for legato link; with {peers} it is inside")
+    both.check(plan, direction)
     if vmaf and (peers == "chromium-chromium" or direction == "receive"):
         raise CallError("vmaf: only what we send is compared, and here a browser sends")
     _check_codec(pictures.codec, peers)
@@ -105,13 +110,16 @@ def make(
     started = time.monotonic()
     alone = peers == "legato"
     receive = peers == "chromium" and direction == "receive"
+    both_ways = peers == "chromium" and direction == "both"
     with ExitStack() as browsers:
         browsers.enter_context(_nothing_left_of_nothing(folder))
         browsers.enter_context(awake.kept())
         tuns = browsers.enter_context(tun.opened()) if link == "tun" else None
         near, far = (tuns.near, tuns.far) if tuns else (None, None)
-        camera = browsers.enter_context(reference.camera(pictures, receive or peers == "chromium-chromium", near))
-        chromium = None if receive or alone else browsers.enter_context(browser.launched(host=far))
+        films = receive or both_ways or peers == "chromium-chromium"
+        camera = browsers.enter_context(reference.camera(pictures, films, near))
+        called_alone = receive or both_ways or alone
+        chromium = None if called_alone else browsers.enter_context(browser.launched(host=far))
         calls = _core.open_call_folder(plan.to_json(), str(folder))
         called_s = 0.0
         for number in range(calls):
@@ -119,6 +127,8 @@ def make(
                 continue
             if alone:
                 called_s += own.make_one(plan, folder, number, calls, sent, on_progress)
+            elif both_ways:
+                called_s += both.make_one(camera, plan, folder, number, calls, sent, on_progress)
             elif chromium is None:
                 called_s += receiving.make_one(camera, plan, folder, number, calls, on_progress)
             elif camera is None:
@@ -134,7 +144,7 @@ def _nothing_left_of_nothing(folder: Path) -> Iterator[None]:
     begun_here = not folder.exists()
     try:
         yield
-    except CallError:
+    except Error:
         if begun_here and not (folder / "summary").exists():
             shutil.rmtree(folder, ignore_errors=True)
         raise

@@ -1,4 +1,5 @@
-"""Calls of ours with us: both ends in this process, over real sockets and a scenario's link, without a browser.
+"""Calls of ours with us: both ends in this process, over real sockets and a scenario's link, without a browser. Where
+the plan has two calls, media go both ways.
 
 The receiving end puts packets together, decodes them and reads the number in each picture; what it tells of them is
 kept as ``RUN/shown``, as a browser's frames are.
@@ -34,7 +35,9 @@ def make_one(
     from legato.call.processor import Processor
 
     call = _core.OwnCall(plan.to_json(), number, str(folder), **sent)
-    realtime = priority.raised(ends=2)
+    ways = len(call.labels)
+    # A receiving end has a wire of its own; the scenario's link is one for all.
+    realtime = priority.raised(ends=2 * ways, links=1 + ways)
     processor = Processor()
     try:
         until = time.monotonic() + _CONNECT_S
@@ -53,10 +56,12 @@ def make_one(
             time_s, frames = progress["time_s"], progress["shown_frames"]
             told = (number, calls, time_s, call.duration_s, progress["target_bps"], rate_bps, frames)
             on_progress(CallProgress(*told, over=True))
-        report, seen = call.finish()
+        told = call.finish()
     finally:
         call.stop()
     machine = {"browser": None, "realtime": realtime, **processor.since()}
-    BrowserLog(seen=seen).write(folder, number, {**call.labels, **report, **machine})
-    vmaf.check(number, report)
-    return report["end_s"]
+    for labels, (report, seen) in zip(call.labels, told, strict=True):
+        BrowserLog(seen=seen).write(folder, labels["call"], {**labels, **report, **machine})
+    for labels, (report, _) in zip(call.labels, told, strict=True):
+        vmaf.check(labels["call"], report)
+    return told[0][0]["end_s"]

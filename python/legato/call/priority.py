@@ -20,15 +20,17 @@ _NAMED_WITHIN_S = 0.5
 """A thread bears its name once it runs."""
 
 
-def raised(ends: int = 1) -> bool:
-    """Raise the priority of this process's call threads; whether all of them have it now. ``ends``: of ours."""
+def raised(ends: int = 1, links: int | None = None) -> bool:
+    """Raise the priority of this process's call threads; whether all of them have it now. ``ends``: of ours; ``links``:
+    emulated, where not each end has one."""
     if not hasattr(os, "sched_setscheduler"):
         return False
     # An end has a reader for each of its sockets, one or two.
+    threads = (len(THREADS) - 1) * ends + (ends if links is None else links)
     until = time.monotonic() + _NAMED_WITHIN_S
-    while 0 <= (found := _raised()) < ends * len(THREADS) and time.monotonic() < until:
+    while 0 <= (found := _raised()) < threads and time.monotonic() < until:
         time.sleep(0.01)
-    return found >= ends * len(THREADS)
+    return found >= threads
 
 
 def _raised() -> int:

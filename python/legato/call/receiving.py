@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from legato.call.reference import Camera, with_limits
-from legato.call.session import CallProgress, wait_for_media
+from legato.call.session import CallProgress, pass_aim, wait_for_media
 from legato.plan import Plan
 
 _POLL_S = 0.5
@@ -50,10 +50,7 @@ def make_one(
         arrived, at_s, said = 0, 0.0, time.monotonic()
         while not (progress := call.progress())["over"]:
             sender.wait(max(0.0, _POLL_S - progress["time_s"] % _POLL_S))
-            told = sender.poll()
-            log.sent(told, call.now_ms())
-            if told["pair"] and told["pair"].get("availableOutgoingBitrate"):
-                call.aims_at(int(told["pair"]["availableOutgoingBitrate"]))
+            pass_aim(call, sender, log)
             progress = call.progress()
             if on_progress is not None and time.monotonic() - said >= 1.0:
                 rate_bps = 8 * (progress["arrived_bytes"] - arrived) / max(progress["time_s"] - at_s, 1e-3)

@@ -110,19 +110,13 @@ def make_one(
     realtime = priority.raised()
     processor = Processor()
 
-    def ask_sender() -> None:
-        told = sender.poll()
-        if told["pair"] and told["pair"].get("availableOutgoingBitrate"):
-            call.aims_at(int(told["pair"]["availableOutgoingBitrate"]))
-        log.sent(told, call.now_ms())
-
     try:
         offer = call.pass_offer(sender.offer(camera.width, camera.height, camera.fps, camera.codec))
         least, first, most = call.limits_bps
         answer = call.pass_answer(receiver.answer(offer))
         sender.answered(with_limits(answer, least, first, most), most)
         session.wait_for_media(call, receiver)
-        session.follow(call, receiver, log, number, calls, on_progress, ask_sender)
+        session.follow(call, receiver, log, number, calls, on_progress, lambda: session.pass_aim(call, sender, log))
         report = call.finish(log.shown())
     finally:
         call.stop()

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from legato.call.log import BrowserLog
 
 _POLL_S = 1.0
-_CONNECT_S = 20.0
+CONNECT_S = 20.0
+"""No connection of a browser takes longer."""
 
 
 @dataclass(frozen=True)
@@ -34,12 +35,12 @@ class CallProgress:
 
 def wait_for_media(call: Any, peer: Peer) -> None:
     """Until the first media, or until the call is over without any: then its ``finish`` says why."""
-    until = time.monotonic() + _CONNECT_S
+    until = time.monotonic() + CONNECT_S
     while not (progress := call.progress())["connected"]:
         if progress["over"]:
             return
         if time.monotonic() > until:
-            raise CallError(f"no media within {_CONNECT_S:.0f} s of the answer")
+            raise CallError(f"no media within {CONNECT_S:.0f} s of the answer")
         peer.wait(0.02)
 
 
@@ -79,3 +80,11 @@ def follow(
     if on_progress is not None:
         time_s, target_bps = progress["time_s"], progress["target_bps"]
         on_progress(CallProgress(number, calls, time_s, call.duration_s, target_bps, rate_bps, decoded, over=True))
+
+
+def pass_aim(call: Any, sender: Peer, log: BrowserLog) -> None:
+    """Keep what a sending browser tells of itself, and tell ``call`` what it aims at."""
+    told = sender.poll()
+    log.sent(told, call.now_ms())
+    if told["pair"] and told["pair"].get("availableOutgoingBitrate"):
+        call.aims_at(int(told["pair"]["availableOutgoingBitrate"]))

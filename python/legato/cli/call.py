@@ -31,6 +31,7 @@ legato call steady --codec vp9
 legato call steady --controller ukf --direction receive
 legato call steady --controller gcc --peers legato
 legato call steady --controller gcc --peers legato --vmaf
+legato call steady --controller gcc --peers legato --direction both
 ```
 """
 
@@ -66,7 +67,10 @@ def call(
     ] = "chromium",
     direction: Annotated[
         str,
-        typer.Option(help="send: we send video. receive: Chromium does, and a receiver-side controller caps it."),
+        typer.Option(
+            help="send: we send video. receive: Chromium does, and a receiver-side controller caps it. "
+            "both: we send forward, the other end in reverse."
+        ),
     ] = "send",
     link: Annotated[
         str,
