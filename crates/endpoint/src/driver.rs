@@ -101,7 +101,7 @@ impl Driver {
             }
             let due = loop {
                 match self.peer.poll(now)? {
-                    PeerOutput::Transmit(bytes, to) => self.link.send(now, bytes, to, None),
+                    PeerOutput::Transmit(bytes, to) => self.link.send(self.clock, now, bytes, to, None),
                     PeerOutput::Connected => {
                         reached = Some(answered.map_or(TimeDelta::ZERO, |since| now - since));
                         self.progress.lock().unwrap_or_else(PoisonError::into_inner).reached = true;
@@ -287,7 +287,7 @@ impl Running {
             match self.driver.peer.poll(now)? {
                 PeerOutput::Transmit(bytes, to) => {
                     let own = media.take_if(|media| self.driver.peer.is_packet(&bytes, media));
-                    self.driver.link.send(now, bytes, to, own);
+                    self.driver.link.send(self.driver.clock, now, bytes, to, own);
                 }
                 PeerOutput::Rtcp(rtcp) => received.push(rtcp),
                 PeerOutput::Lost => {

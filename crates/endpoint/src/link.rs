@@ -69,8 +69,8 @@ pub enum Order {
     Ready(u16, Clock),
     /// Something came in at one of its ends, at a time by this clock; forward (true) or back.
     Received(u16, Datagram, Clock, bool),
-    /// Its endpoint sends.
-    Send(u16, Datagram),
+    /// Its endpoint sends, at a time by this clock: until it has heard of the begin, its own.
+    Send(u16, Datagram, Clock),
     /// End.
     Stop,
 }
@@ -162,10 +162,10 @@ impl Link {
         let _ = self.network.orders.send(Order::Ready(self.number, clock));
     }
 
-    /// Send a datagram at `now`.
-    pub fn send(&self, now: Timestamp, bytes: Vec<u8>, peer: SocketAddr, media: Option<Media>) {
+    /// Send a datagram at `now` by `clock`.
+    pub fn send(&self, clock: Clock, now: Timestamp, bytes: Vec<u8>, peer: SocketAddr, media: Option<Media>) {
         let datagram = Datagram { bytes, entered: now, late: TimeDelta::ZERO, peer, media };
-        let _ = self.network.orders.send(Order::Send(self.number, datagram));
+        let _ = self.network.orders.send(Order::Send(self.number, datagram, clock));
     }
 
     /// Leave the network; how late it was.

@@ -129,7 +129,10 @@ impl Worker {
             }
             Order::Ready(place, clock) => self.ready(place, clock),
             Order::Received(place, datagram, clock, forward) => self.come_in(place, datagram, clock, forward),
-            Order::Send(place, datagram) => {
+            Order::Send(place, mut datagram, clock) => {
+                if let Some(own) = self.clock {
+                    datagram.entered = own.at(clock.instant(datagram.entered));
+                }
                 if let Some(flow) = &self.flows[usize::from(place)] {
                     self.enter(place, datagram, flow.ends.sends_forward);
                 }
@@ -279,10 +282,22 @@ mod tests {
         worker.obey(Order::Ready(0, clock));
         assert!(first.try_recv().is_err() && second.try_recv().is_err());
         // What sets the connections up meets no link.
-        worker.obey(Order::Send(1, datagram(None)));
+        worker.obey(Order::Send(1, datagram(None), clock));
         assert!(matches!(second.try_recv(), Ok(Mail::Datagram { .. })));
         worker.obey(Order::Ready(1, clock));
         assert!([first, second].iter().all(|inbox| matches!(inbox.try_recv(), Ok(Mail::Begun(_)))));
+    }
+
+    #[test]
+    fn what_a_call_sends_before_it_has_heard_of_the_begin_does_not_move_the_paths_time() {
+        let (mut worker, _inboxes) = two_calls();
+        let begun = Clock::starting_now();
+        // Set up a minute before.
+        let own = Clock::starting_at(begun.instant(Timestamp::ZERO) - std::time::Duration::from_secs(60));
+        (0..2).for_each(|place| worker.obey(Order::Ready(place, begun)));
+        let late = Datagram { entered: own.now(), ..datagram(None) };
+        worker.obey(Order::Send(0, late, own));
+        assert!(worker.last < Timestamp::from_secs(30), "{}", worker.last.as_millis_f64());
     }
 
     #[test]
@@ -291,9 +306,9 @@ mod tests {
         let clock = Clock::starting_now();
         (0..2).for_each(|place| worker.obey(Order::Ready(place, clock)));
         let media = |transport_seq| Some(Media { transport_seq, size_bytes: 1_000, departure: Timestamp::ZERO });
-        (0..3).for_each(|seq| worker.obey(Order::Send(1, datagram(media(seq)))));
+        (0..3).for_each(|seq| worker.obey(Order::Send(1, datagram(media(seq)), clock)));
         worker.obey(Order::Received(0, datagram(None), clock, false));
-        worker.obey(Order::Send(0, datagram(media(0))));
+        worker.obey(Order::Send(0, datagram(media(0)), clock));
         let (mut told, mut arrived) = (Vec::new(), 0);
         while !told.iter().any(|mail| matches!(mail, Mail::Datagram { media: None, .. })) {
             std::thread::sleep(wait(clock.now(), worker.next_due()));

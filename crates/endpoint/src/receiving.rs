@@ -282,7 +282,7 @@ impl ReceivingEnd {
                         let size_bytes = bytes.len() as u32 + u32::from(IP_UDP_BYTES);
                         self.listener.take(&Mail::FeedbackSent(now, size_bytes));
                     }
-                    self.link.send(now, bytes, transmit.destination, None);
+                    self.link.send(self.listener.clock(), now, bytes, transmit.destination, None);
                 }
                 Output::Event(Event::IceConnectionStateChange(IceConnectionState::Disconnected)) => {
                     let at = self.listener.now().as_secs_f64();
