@@ -20,7 +20,7 @@ def _calls(envs: int, split: str, duration_s: tuple[float, float], **cellular: A
 
 RECIPE = Recipe(
     name="r3net",
-    summary="R3Net's recurrent network on recorded capacities over random paths, with its reward: 345,600 decisions",
+    summary="R3Net's recurrent network on recorded capacities over random paths, with its reward: 518,400 decisions",
     cites=("r3net",),
     manifest={
         "controller": CONTROLLER,
@@ -40,7 +40,7 @@ RECIPE = Recipe(
     # where it falls and five times a second where it rises: the sender hears the least of four, and noise is held for
     # as long.
     settings=GuidedSettings(
-        steps=345_600,
+        steps=518_400,
         envs=144,
         rollout=50,
         minibatch=2_400,
