@@ -40,8 +40,8 @@ HEAD = """# How far policies carry
 
 Written by `python tools/generalisation.py`; no training was tuned to it, but that
 Concerto was not replaced by a newer training was decided with it in sight (its card). Each shipped policy less GCC,
-QoE of [concerto] eq. (8) (`qoe_p` minds the picture, `qoe_d` delay), mean over {links} links a family at most and two clips,
-{duration_s:g} s a call, with 95 % intervals over links. Rates are scaled to what a call can use ({scales}).
+QoE of [concerto] eq. (8) (`qoe_p` minds the picture, `qoe_d` delay), mean over {links} links a family at most and
+two clips, {duration_s:g} s a call, with 95 % intervals over links. Rates are scaled to what a call can use ({scales}).
 **Bold**: behind GCC by more than the interval. *Trained*: other files of the family were in the policy's training.
 """
 
