@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from legato.call import awake
+from legato.call import awake, wakes
 from legato.call.processor import Processor
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "SCHED_IDLE"), reason="this system has no class for idle work")
@@ -19,6 +19,7 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "SCHED_IDLE"), reason="this syst
 @pytest.fixture
 def on_a_guest(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(awake, "_virtual", lambda: True)
+    monkeypatch.setattr(awake, "_helps", lambda: True)
 
 
 def gone(pid: int, within_s: float) -> bool:
@@ -62,7 +63,7 @@ def test_they_end_with_their_parent_however_it_ends(on_a_guest: None):
     code = """
 import os, sys, time
 from legato.call import awake
-awake._virtual = lambda: True
+awake._virtual = awake._helps = lambda: True
 with awake.kept():
     print(*(process.pid for process in awake._counting), flush=True)
     time.sleep(60)
@@ -81,3 +82,33 @@ def test_a_machine_of_its_own_is_left_alone(monkeypatch: pytest.MonkeyPatch):
     with awake.kept() as kept:
         assert not kept
         assert awake.counted_s() == 0
+
+
+@pytest.mark.parametrize(
+    ("asleep", "counting", "kept_awake"),
+    [(0.0, None, False), (0.015, None, False), (0.5, 0.01, True), (0.5, 0.4, False), (0.05, 0.06, False)],
+)
+def test_they_count_only_where_sleepers_are_woken_in_time_more_often_then(
+    monkeypatch: pytest.MonkeyPatch, asleep: float, counting: float | None, kept_awake: bool
+):
+    def late(_seconds: float) -> float:
+        told = counting if awake.counting() else asleep
+        assert told is not None, "hardly anybody is late: nothing else needs to be tried"
+        return told
+
+    monkeypatch.setattr(awake, "_virtual", lambda: True)
+    monkeypatch.setattr(awake, "_found", None)
+    monkeypatch.setattr(awake.wakes, "late", late)
+    with awake.kept() as kept:
+        assert kept is kept_awake is awake.counting()
+        assert Processor().since()["kept_awake"] is kept_awake
+    assert not awake.counting()
+    monkeypatch.setattr(awake.wakes, "late", lambda _seconds: pytest.fail("tried again at once"))
+    with awake.kept() as kept:
+        assert kept is kept_awake
+
+
+def test_a_late_wake_is_seen(monkeypatch: pytest.MonkeyPatch):
+    slept = time.sleep
+    monkeypatch.setattr(wakes.time, "sleep", lambda seconds: slept(seconds + 0.005))
+    assert wakes.late(0.1) == 1.0

@@ -41,6 +41,7 @@ mod relay;
 mod rtcp_bytes;
 mod scaler;
 mod sdp;
+mod short_reads;
 mod sizes;
 mod stamp;
 mod steering;

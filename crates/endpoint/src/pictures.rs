@@ -8,6 +8,7 @@
 //! again. The scene is the same in every run. Y4M is read a picture at a time and played in a loop.
 
 use crate::error::Error;
+use crate::short_reads::ShortReads;
 use crate::stamp;
 use legato_media::FrameRate;
 use std::fs::File;
@@ -257,7 +258,7 @@ fn there_and_back(step: usize, most: usize) -> usize {
 #[derive(Debug)]
 struct Y4m {
     path: PathBuf,
-    file: BufReader<File>,
+    file: BufReader<ShortReads<File>>,
     width: u16,
     height: u16,
     frame_rate: FrameRate,
@@ -273,7 +274,7 @@ const MAX_HEADER_BYTES: u64 = 1_024;
 impl Y4m {
     fn open(path: &Path) -> Result<Self, Error> {
         let failed = |why: &dyn std::fmt::Display| Error::Pictures(format!("{}: {why}", path.display()));
-        let mut file = BufReader::with_capacity(1 << 20, File::open(path).map_err(|error| failed(&error))?);
+        let mut file = BufReader::new(ShortReads::open(path).map_err(|error| failed(&error))?);
         let header = read_line(&mut file).ok_or_else(|| failed(&"no Y4M file"))?;
         let mut fields = header.split(' ');
         if fields.next() != Some("YUV4MPEG2") {

@@ -3,8 +3,12 @@
 A virtual processor with nothing to do goes back to the host, which gives it to other guests. Where those are busy, a
 timer that falls due then is served milliseconds late, and a call, which sleeps between its packets, is late at every
 one of them. So a process on each processor counts idly, in the class that Linux runs when nothing else wants to: it
-takes no time from anybody, and the processor is never given back. Where the machine is no virtual one, or the class
-is not there, nothing happens.
+takes no time from anybody, and the processor is never given back.
+
+Other hosts do the opposite: they take a processor away for milliseconds from whoever uses all of it, twice a second on
+one where nobody who sleeps is late. So sleeping is tried for a moment, and where many are woken late, counting as well;
+the processors are kept awake only where that helps clearly. Where the machine is
+no virtual one, or the class is not there, nothing happens.
 """
 
 from __future__ import annotations
@@ -12,9 +16,12 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from legato.call import wakes
 
 # It ends with its parent, however that ends; SCHED_IDLE comes first, or it would be in everybody's way.
 _COUNTING = """
@@ -29,26 +36,59 @@ while os.getppid() == parent:
 
 _counting: list[subprocess.Popen[bytes]] = []
 
+_TRIED_S = 1.0
+_MANY_RATIO = 0.02
+"""Where the host is to blame most are late; where a moment's other work is, a few are."""
+_HOLDS_S = 300.0
+"""Hosts change their guests."""
+
+_found: tuple[float, bool] | None = None
+"""When it was last tried, and whether counting helped."""
+
 
 @contextmanager
 def kept() -> Iterator[bool]:
-    """The processors are awake inside the block; whether anything was needed and possible for that."""
-    if _counting or not (_virtual() and hasattr(os, "SCHED_IDLE")):
+    """The processors are awake inside the block, where that helps; whether they are."""
+    if _counting or not (_virtual() and hasattr(os, "SCHED_IDLE")) or not _helps():
         yield bool(_counting)
         return
+    with _all_counting():
+        yield True
+
+
+def _helps() -> bool:
+    """Whether many sleepers are woken late here, and less than half as many beside those who count."""
+    global _found
+    if _found is None or time.monotonic() - _found[0] > _HOLDS_S:
+        asleep = wakes.late(_TRIED_S)
+        helps = False
+        if asleep > _MANY_RATIO:
+            with _all_counting():
+                helps = wakes.late(_TRIED_S) < asleep / 2
+        _found = time.monotonic(), helps
+    return _found[1]
+
+
+@contextmanager
+def _all_counting() -> Iterator[None]:
     try:
         for processor in sorted(os.sched_getaffinity(0)):
             command = [sys.executable, "-I", "-S", "-c", _COUNTING, str(processor), str(os.getpid())]
             # A session of its own: Ctrl-C in the terminal is not for it.
             quiet = subprocess.DEVNULL
             _counting.append(subprocess.Popen(command, stdin=quiet, stdout=quiet, stderr=quiet, start_new_session=True))
-        yield True
+        yield
     finally:
         for process in _counting:
             process.kill()
         for process in _counting:
             process.wait()
         _counting.clear()
+
+
+def counting() -> bool:
+    """Whether the processors are being kept awake."""
+    return bool(_counting)
 
 
 def counted_s() -> float:
