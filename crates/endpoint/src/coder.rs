@@ -5,12 +5,11 @@ use crate::ahead::{Ahead, Measured};
 use crate::codec::Codec;
 use crate::error::Error;
 use crate::h264_payload::H264Frame;
-use crate::picture_rate::PictureRate;
 use crate::pictures::Pictures;
 use crate::sizes::Sizes;
 use crate::vp8_payload::Vp8Frame;
 use crate::vp9_payload::Vp9Frame;
-use legato_media::{EncoderBudget, FrameRate, SourceFrame};
+use legato_media::{EncoderBudget, FrameRate, PictureRate, SourceFrame};
 use legato_units::DataRate;
 
 /// Where coded frames come from.
@@ -155,7 +154,8 @@ impl LiveCoder {
         }
         let whole = pictures.take(picture.frame)?;
         let time_ms = picture.capture.as_nanos() / 1_000_000;
-        let coded = encoder.code(sizes.fit(whole, picture.frame), time_ms, rate.measure(time_ms), bps, keyframe)?;
+        let coded =
+            encoder.code(sizes.fit(whole, picture.frame), time_ms, rate.measure(picture.capture), bps, keyframe)?;
         sizes.coded(coded.2);
         Ok(coded)
     }

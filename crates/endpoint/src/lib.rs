@@ -33,7 +33,6 @@ mod mail;
 mod offered;
 mod pair;
 mod peer;
-mod picture_rate;
 mod pictures;
 mod playback;
 mod receiving;

@@ -29,9 +29,6 @@ pub struct Live {
     frame_rate: f32,
 }
 
-/// The encoder is told of another frame rate when it is off by more than this share.
-const RATE_SLACK: f32 = 0.05;
-
 impl Live {
     /// Open a stream at a bitrate in bit/s. [`Settings::mode`] is overwritten with it.
     pub fn new(settings: Settings, bits_per_second: u32) -> Result<Self, Error> {
@@ -60,7 +57,7 @@ impl Live {
             self.bits_per_second = bits_per_second;
         }
         let frame_rate = frame_rate.clamp(1.0, self.settings.frame_rate);
-        if (frame_rate - self.frame_rate).abs() > RATE_SLACK * self.frame_rate {
+        if frame_rate != self.frame_rate {
             self.encoder.set_frame_rate(frame_rate)?;
             self.frame_rate = frame_rate;
         }

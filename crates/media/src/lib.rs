@@ -13,6 +13,7 @@ pub mod jitter_estimator;
 pub mod pacer;
 pub mod packet;
 pub mod packetizer;
+mod picture_rate;
 pub mod playout;
 pub mod profile;
 pub mod quality;
@@ -20,6 +21,7 @@ mod source;
 
 pub use decoder::{AssembledFrame, DecodedFrame, Decoder};
 pub use encoder::{EncodedFrame, Encoder, EncoderBudget, Version};
+pub use picture_rate::PictureRate;
 pub use profile::Profile;
 pub use quality::Quality;
 pub use source::{Content, FrameRate, Playback, Source, SourceFrame};

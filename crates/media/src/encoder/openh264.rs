@@ -16,8 +16,9 @@ use super::reference::{Carry, Reference};
 use super::{Coder, EncodedFrame, Encoder, EncoderBudget, Version};
 use crate::SourceFrame;
 use crate::curve::{exp2, log2};
+use crate::picture_rate::PictureRate;
 use crate::profile::Profile;
-use legato_units::{DataRate, Timestamp};
+use legato_units::Timestamp;
 use std::sync::Arc;
 
 /// The model of one OpenH264 stream at one size.
@@ -25,6 +26,7 @@ use std::sync::Arc;
 pub struct OpenH264 {
     coder: Coder,
     control: RateControl,
+    rate: PictureRate,
     reference: Reference,
 }
 
@@ -35,8 +37,8 @@ impl OpenH264 {
         let rung = coder.rung();
         let pixels = f32::from(rung.width) * f32::from(rung.height);
         let groups = groups_of(rung.width, rung.height);
-        let control = RateControl::new(pixels, coder.fps(), groups);
-        Some(Self { coder, control, reference: Reference::default() })
+        let rate = PictureRate::new(coder.fps());
+        Some(Self { coder, control: RateControl::new(pixels, groups), rate, reference: Reference::default() })
     }
 }
 
@@ -51,7 +53,7 @@ impl Encoder for OpenH264 {
             true => table.log2_bytes(picture.row, qp) + 3.0,
             false => reference.log2_bits(&CARRY, table, picture.row, qp) + SCATTER_LOG2 * scatter(frame.content, qp),
         };
-        self.control.set_bitrate(budget.bitrate);
+        self.control.set_bits_per_frame(budget.bitrate.as_bps().max(1) as f32 / self.rate.measure(frame.capture));
         let (qp, mut log2_bits) = if let Some(step) = budget.version.qp_step() {
             let (finest, coarsest) = table.qp_range();
             let qp = (self.control.last_qp + step).clamp(finest, coarsest);
@@ -89,9 +91,7 @@ impl Encoder for OpenH264 {
 /// The rate control. Bits; complexities are bits x quantiser step.
 #[derive(Clone, Debug)]
 struct RateControl {
-    fps: f32,
     pixels: f32,
-    bitrate: DataRate,
     bits_per_frame: f32,
     /// Bits and frames left in the group of eight.
     remaining_bits: f32,
@@ -108,11 +108,9 @@ struct RateControl {
 }
 
 impl RateControl {
-    fn new(pixels: f32, fps: f32, groups: u32) -> Self {
+    fn new(pixels: f32, groups: u32) -> Self {
         Self {
-            fps,
             pixels,
-            bitrate: DataRate::ZERO,
             bits_per_frame: 0.0,
             remaining_bits: 0.0,
             remaining_frames: 0,
@@ -127,13 +125,8 @@ impl RateControl {
     }
 
     #[inline]
-    fn set_bitrate(&mut self, bitrate: DataRate) {
-        if bitrate == self.bitrate {
-            return;
-        }
-        self.bitrate = bitrate;
-        let bits = (bitrate.as_bps().max(1) as f32) / self.fps;
-        if self.bits_per_frame > 1.0 {
+    fn set_bits_per_frame(&mut self, bits: f32) {
+        if bits != self.bits_per_frame && self.bits_per_frame > 1.0 {
             self.remaining_bits *= bits / self.bits_per_frame;
         }
         self.bits_per_frame = bits;
