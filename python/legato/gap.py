@@ -41,6 +41,9 @@ FIGURES = (
 )
 """Column of the summary, what it is called, in which unit, times what, with how many places."""
 
+BROWSER_NACK_INTERVAL_MS = 110.0
+"""Measured: Chromium 156, told no round-trip time, asks for a packet up to 34 times, 109 to 110 ms apart."""
+
 WITHIN = (
     ("receiver_rate_bps", "receiver rate", 0.10, True),
     ("one_way_delay_p95_ms", "packet delay p95", 20.0, False),
@@ -104,7 +107,7 @@ def measure(
     seeds = list(range(1, repeats + 1))
     chosen = list(controllers)
     how = {"options": options, "controllers": chosen, "seeds": seeds, "resume": resume}
-    simulated = legato.run(scenario, out=out / "simulated", **{**how, "options": as_called(scenario, options)})
+    simulated = legato.run(scenario, out=out / "simulated", **{**how, "options": as_called(scenario, options, peers)})
     called = legato.real_calls(
         scenario,
         out=out / "called",
@@ -118,18 +121,21 @@ def measure(
     return gap
 
 
-def as_called(scenario: str | Path, options: Mapping[str, Any] | None) -> dict[str, Any]:
-    """``options`` that have a simulation do with pictures what a call of the scenario does.
+def as_called(scenario: str | Path, options: Mapping[str, Any] | None, peers: str = "chromium") -> dict[str, Any]:
+    """``options`` that have a simulation do what a call of the scenario does.
 
     A call begins with the clip's first picture, where a simulation would begin anywhere, and keeps their size unless
-    the scenario says otherwise, where a simulation would change it.
+    the scenario says otherwise, where a simulation would change it. A browser that sends no media is told no round-trip
+    time, and asks for a lost packet at intervals of its own.
     """
     _, text = read_scenario(scenario, options)
     table = tomllib.loads(text)
     if "calls" in table:
         raise CallError("calls: a gap is of one call; of two, make both runs (run, call --direction both) and a report")
     adapts = table.get("video", {}).get("adapt_resolution", False)
-    return {**(options or {}), "video.first_picture": 0, "video.adapt_resolution": adapts}
+    pictures = {"video.first_picture": 0, "video.adapt_resolution": adapts}
+    browser = {"receiver.nack_interval_ms": BROWSER_NACK_INTERVAL_MS} if peers == "chromium" else {}
+    return {**(options or {}), **pictures, **browser}
 
 
 def measure_pairs(

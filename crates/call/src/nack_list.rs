@@ -13,6 +13,10 @@ pub struct NackList {
     /// One bit a number: seen. A ring over the last [`SEEN`] numbers.
     seen: Box<[u64; SEEN as usize / 64]>,
     round_trip_time: TimeDelta,
+    /// The round-trip time is what it is, whatever repairs show.
+    fixed: bool,
+    /// Requests a packet.
+    max_retries: u8,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -41,11 +45,23 @@ impl Default for NackList {
             next: 0,
             seen: Box::new([0; SEEN as usize / 64]),
             round_trip_time: DEFAULT_ROUND_TRIP_TIME,
+            fixed: false,
+            max_retries: MAX_RETRIES,
         }
     }
 }
 
 impl NackList {
+    /// One that asks again each `interval` and does not tire, as a receiver does that never learns the round-trip time;
+    /// `None`: once a round trip, ten times.
+    pub fn asking_each(interval: Option<TimeDelta>) -> Self {
+        let mut list = Self::default();
+        if let Some(interval) = interval {
+            (list.round_trip_time, list.fixed, list.max_retries) = (interval, true, u8::MAX);
+        }
+        list
+    }
+
     /// A packet with this number came, for the first time or again. False: a duplicate.
     #[inline]
     pub fn insert(&mut self, now: Timestamp, seq: u32) -> bool {
@@ -75,7 +91,7 @@ impl NackList {
         self.mark(seq);
         if let Ok(place) = self.missing.binary_search_by_key(&seq, |missing| missing.seq) {
             let missing = self.missing.remove(place).expect("just found");
-            if let Some(asked) = missing.first_asked {
+            if let Some(asked) = missing.first_asked.filter(|_| !self.fixed) {
                 // Which of several requests it answers is not known; counted from the first it is at most
                 // a doubling, so that a long round trip is learnt and one lost repair is not mistaken for it.
                 let took = (now - asked).min(self.round_trip_time * 2);
@@ -155,9 +171,9 @@ impl NackList {
 
     /// Append the numbers to ask for now.
     pub fn take_due(&mut self, now: Timestamp, out: &mut Vec<u16>) {
-        let again = self.round_trip_time;
+        let (again, most) = (self.round_trip_time, self.max_retries);
         for missing in &mut self.missing {
-            if missing.retries < MAX_RETRIES && missing.asked.is_none_or(|asked| asked + again <= now) {
+            if missing.retries < most && missing.asked.is_none_or(|asked| asked + again <= now) {
                 missing.first_asked.get_or_insert(now);
                 missing.asked = Some(now);
                 missing.retries += 1;
@@ -167,7 +183,7 @@ impl NackList {
         while self
             .missing
             .front()
-            .is_some_and(|m| m.retries == MAX_RETRIES && m.asked.is_some_and(|at| at + again < now))
+            .is_some_and(|m| m.retries == most && m.asked.is_some_and(|at| at + again < now))
         {
             self.missing.pop_front();
         }
@@ -176,7 +192,7 @@ impl NackList {
     fn due(&self, missing: &Missing) -> Option<Timestamp> {
         match missing.asked {
             None => Some(Timestamp::from_nanos(i64::MIN)),
-            Some(_) if missing.retries >= MAX_RETRIES => None,
+            Some(_) if missing.retries >= self.max_retries => None,
             Some(asked) => Some(asked + self.round_trip_time),
         }
     }
@@ -215,6 +231,18 @@ mod tests {
         assert_eq!(due(&mut list, 100), [2, 3]);
         assert!(list.insert(Timestamp::from_millis(120), 2));
         assert_eq!(due(&mut list, 203), [3]);
+    }
+
+    #[test]
+    fn who_never_learns_the_round_trip_time_asks_at_the_same_interval_and_on() {
+        let mut list = NackList::asking_each(Some(TimeDelta::from_millis(100)));
+        for seq in [0, 2, 4] {
+            assert!(list.insert(Timestamp::ZERO, seq));
+        }
+        assert_eq!(due(&mut list, 0), [1, 3]);
+        assert!(list.insert(Timestamp::from_millis(50), 3));
+        let asked: Vec<_> = (51..5_000).filter(|&ms| due(&mut list, ms) == [1]).collect();
+        assert_eq!(asked, (1..50).map(|n| 100 * n).collect::<Vec<_>>());
     }
 
     #[test]

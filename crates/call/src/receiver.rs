@@ -26,6 +26,8 @@ pub struct ReceiverConfig {
     pub feedback_interval: (TimeDelta, TimeDelta),
     /// Ask for missing packets again.
     pub nack: bool,
+    /// Each so often; `None`: once a round trip, which repairs show.
+    pub nack_interval: Option<TimeDelta>,
     /// How long a decoder that takes incomplete frames lets a frame wait for its missing packets
     /// once a later frame has begun.
     pub partial_wait: TimeDelta,
@@ -146,7 +148,7 @@ impl Receiver {
             now: config.start,
             arrivals: ArrivalLog::default(),
             streams: (config.feedback == FeedbackFormat::Ccfb).then(StreamLog::default),
-            nacks: NackList::default(),
+            nacks: NackList::asking_each(config.nack_interval),
             frames: FrameBuffer::default(),
             playout: Playout::new(config.playout, config.start),
             to_render: VecDeque::new(),

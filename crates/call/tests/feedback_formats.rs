@@ -84,6 +84,7 @@ fn call(
         start: start + OFFSET,
         feedback_interval: (TimeDelta::from_millis(50), TimeDelta::from_millis(250)),
         nack: true,
+        nack_interval: None,
         partial_wait: TimeDelta::ZERO,
         playout: PlayoutConfig::default(),
         feedback,

@@ -51,6 +51,7 @@ fn call(fec_kbps: u64, frames: u64) -> (u64, u64, f64) {
         start,
         feedback_interval: (TimeDelta::from_millis(50), TimeDelta::from_millis(250)),
         nack: false,
+        nack_interval: None,
         partial_wait: TimeDelta::ZERO,
         playout: PlayoutConfig::default(),
         feedback: FeedbackFormat::default(),

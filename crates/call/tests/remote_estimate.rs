@@ -37,6 +37,7 @@ fn estimates(table: &'static [(i64, u64)], until_ms: i64) -> Vec<(i64, u64)> {
         start: Timestamp::ZERO,
         feedback_interval: (TimeDelta::from_millis(50), TimeDelta::from_millis(250)),
         nack: false,
+        nack_interval: None,
         partial_wait: TimeDelta::ZERO,
         playout: PlayoutConfig::default(),
         feedback: FeedbackFormat::default(),

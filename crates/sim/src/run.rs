@@ -255,6 +255,7 @@ pub(crate) fn receiver_config(scenario: &Scenario, start: Timestamp) -> Receiver
             TimeDelta::from_millis_f64(spec.max_feedback_interval_ms),
         ),
         nack,
+        nack_interval: spec.nack_interval_ms.map(TimeDelta::from_millis_f64),
         partial_wait: TimeDelta::from_millis_f64(partial_wait_ms),
         playout: PlayoutConfig {
             min_delay: TimeDelta::from_millis_f64(spec.min_playout_delay_ms),

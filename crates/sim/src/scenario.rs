@@ -166,6 +166,9 @@ pub struct ReceiverSpec {
     /// Ask for lost packets again. Absent: yes, unless the decoder is `loss_tolerant`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nack: Option<bool>,
+    /// Each so often, until it comes. Absent: once a round trip, which repairs show, ten times at most.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nack_interval_ms: Option<f64>,
     /// How long a decoder that takes incomplete frames waits for what is missing once a later frame
     /// has begun. Absent: 150 with retransmission, else 0.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -377,6 +380,7 @@ impl Default for ReceiverSpec {
             min_feedback_interval_ms: 50.0,
             max_feedback_interval_ms: 250.0,
             nack: None,
+            nack_interval_ms: None,
             partial_wait_ms: None,
             min_playout_delay_ms: 0.0,
             max_playout_delay_ms: 10_000.0,
@@ -496,6 +500,7 @@ impl Scenario {
         within("receiver.min_feedback_interval_ms", receiver.min_feedback_interval_ms, 1.0, 10_000.0)?;
         let least = receiver.min_feedback_interval_ms;
         within("receiver.max_feedback_interval_ms", receiver.max_feedback_interval_ms, least, 10_000.0)?;
+        within("receiver.nack_interval_ms", receiver.nack_interval_ms.unwrap_or(100.0), 1.0, 10_000.0)?;
         within("receiver.partial_wait_ms", receiver.partial_wait_ms.unwrap_or(0.0), 0.0, 10_000.0)?;
         within("receiver.min_playout_delay_ms", receiver.min_playout_delay_ms, 0.0, 10_000.0)?;
         let least = receiver.min_playout_delay_ms;
