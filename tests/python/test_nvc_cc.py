@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from legato import shipped
-from legato.published import nvc_cc, nvc_cc_claims, nvc_cc_page
+from legato.published import nvc_cc, nvc_cc_claims, nvc_cc_page, nvc_cc_trainings
 from legato.published.nvc_cc_sessions import FIGURES, Sessions
 
 OURS = "nvc-cc"
@@ -153,3 +153,36 @@ def test_a_safeguard_may_stand_around_a_steered_controller():
         assert env.single_action_space.n == 60
         env.close()
     assert made[True] < made[False]
+
+
+def training(tests: list[float], rewards: list[float]) -> list[dict[str, float]]:
+    """Rounds of 100 decisions and a second, each with a test."""
+    return [
+        {"steps": 100.0 * n, "wall_s": float(n), "reward": reward, "evaluation_reward": test}
+        for n, (test, reward) in enumerate(zip(tests, rewards, strict=True), start=1)
+    ]
+
+
+def test_a_training_has_converged_where_no_later_test_is_a_tenth_off_the_last():
+    rounds = training([0.2, 1.05, 0.5, 0.95, 1.02, 1.0], [0.0, 0.3, 0.6, 0.9, 5.0, 5.0])
+    found = nvc_cc_trainings.convergence(rounds, 2.0, 1)
+    assert (found.steps, found.seconds, found.final) == (400, 4.0, 1.0)
+    assert found.reward == pytest.approx((0.0 + 0.3 + 0.6 + 0.9) / 4)
+    # Of rewards below nothing a tenth is one as well.
+    assert nvc_cc_trainings.convergence(training([-2.0, -1.0, -1.05], [0.0] * 3), None, 1).steps == 200
+
+
+def test_a_safeguard_is_to_earn_more_and_take_longer():
+    def made(n_std: float | None, reward: float, steps: int) -> list[nvc_cc_trainings.Convergence]:
+        return [
+            nvc_cc_trainings.Convergence(n_std, seed, reward + 0.01 * seed, steps + seed, 1.0, 1.0) for seed in (1, 2)
+        ]
+
+    points = [*made(None, 0.1, 1_000), *made(2.0, 0.2, 3_000), *made(0.5, 0.4, 500)]
+    found = {row.name: row for row in nvc_cc_claims.judge(Sessions({}), {}, (), points)}
+    more = found["reward until convergence, most sensitive less none"]
+    assert (more.verdict, more.mean) == ("met", pytest.approx(0.3))
+    longer = found["decisions until convergence, most sensitive less none"]
+    assert (longer.verdict, longer.mean) == ("not met", pytest.approx(-0.5))
+    point = found["decisions until convergence, safeguard above 2 deviations"]
+    assert point.mean == pytest.approx(3.0015)

@@ -22,6 +22,7 @@ TITLES = {
     "Fig. 4": "Figure 4: OnRL with H.264",
     "Fig. 5": "Figure 5: answers with and without the safeguard",
     "Fig. 6": "Figure 6: how often the safeguard holds",
+    "Fig. 7": "Figure 7: what a safeguard gives a training and what it takes",
     "Fig. 8": "Figure 8: more with loss above less without",
     "Fig. 9": "Figure 9: a queue of one packet",
 }
@@ -33,7 +34,7 @@ def write(done: Reproduction, path: Path) -> Path:
     text = (
         '<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
         f"<title>NVC-CC, made again</title><style>{style}</style></head><body><h1>NVC-CC, made again</h1>"
-        f"{_introduction(done)}{_curves(done)}{_sections(done.rows)}{_behind(done.sessions)}</body></html>\n"
+        f"{_introduction(done)}{_curves(done)}{_sections(done.rows)}{_tradeoff(done)}{_behind(done.sessions)}</body></html>\n"
     )
     partial = path.with_suffix(".partial")
     partial.write_text(text, encoding="utf-8")
@@ -129,6 +130,47 @@ def _behind(sessions: Sessions) -> str:
             f"controller</h3><table><thead><tr><th></th>{head}</tr></thead><tbody>{body}</tbody></table>"
         )
     return "".join(parts)
+
+
+def _tradeoff(done: Reproduction) -> str:
+    """Figure 7: a point a training."""
+    if not done.convergences:
+        return ""
+    kinds = list(dict.fromkeys(each.n_std for each in done.convergences))
+    end = 1.05 * max(each.steps for each in done.convergences)
+    rewards = [each.reward for each in done.convergences]
+    margin = 0.1 * (max(rewards) - min(rewards) or 1.0)
+    low, high = min(rewards) - margin, max(rewards) + margin
+
+    def x(steps: float) -> float:
+        return _LEFT + (_WIDTH - _LEFT - 8) * steps / end
+
+    def y(reward: float) -> float:
+        return 6 + (_HEIGHT - _BOTTOM - 6) * (1 - (reward - low) / (high - low))
+
+    rules = ""
+    for n in range(5):
+        value, steps = low + (high - low) * n / 4, end * n / 4
+        rules += f'<path class="rule" d="M{_LEFT},{y(value):.1f}H{_WIDTH - 8}"/>'
+        rules += f'<text x="{_LEFT - 4}" y="{y(value) + 3:.1f}" text-anchor="end">{value:.2f}</text>'
+        rules += f'<text x="{x(steps):.1f}" y="{_HEIGHT - 6}" text-anchor="middle">{steps / 1e3:.0f}k</text>'
+    points = ""
+    for each in done.convergences:
+        shade = 0.25 + 0.75 * kinds.index(each.n_std) / max(len(kinds) - 1, 1)
+        kind = "no safeguard" if each.n_std is None else f"n_std {each.n_std:g}"
+        points += (
+            f'<circle cx="{x(each.steps):.1f}" cy="{y(each.reward):.1f}" r="4.5" fill="#1f4e79" opacity="{shade:.2f}">'
+            f"<title>{kind}, seed {each.seed}: {each.reward:.3f}, {each.steps} decisions</title></circle>"
+        )
+    named = ", ".join("none" if kind is None else f"{kind:g}" for kind in kinds)
+    key = (
+        "<p class='key'>Mean reward of eq. (2) a decision until a training has converged against its decisions until "
+        f"then; the darker, the more sensitive the safeguard ({named} deviations).</p>"
+    )
+    return (
+        f'<h2>Figure 7</h2>{key}<figure><svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" '
+        f'aria-label="Reward until convergence against decisions">{rules}{points}</svg></figure>'
+    )
 
 
 def _curves(done: Reproduction) -> str:
