@@ -166,7 +166,7 @@ def training(tests: list[float], rewards: list[float]) -> list[dict[str, float]]
 def test_a_training_has_converged_where_no_later_test_is_a_tenth_off_the_last():
     rounds = training([0.2, 1.05, 0.5, 0.95, 1.02, 1.0], [0.0, 0.3, 0.6, 0.9, 5.0, 5.0])
     found = nvc_cc_trainings.convergence(rounds, 2.0, 1)
-    assert (found.steps, found.seconds, found.final) == (400, 4.0, 1.0)
+    assert (found.steps, found.wall_s, found.last_reward) == (400, 4.0, 1.0)
     assert found.reward == pytest.approx((0.0 + 0.3 + 0.6 + 0.9) / 4)
     # Of rewards below nothing a tenth is one as well.
     assert nvc_cc_trainings.convergence(training([-2.0, -1.0, -1.05], [0.0] * 3), None, 1).steps == 200

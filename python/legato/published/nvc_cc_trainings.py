@@ -41,9 +41,9 @@ class Convergence:
     """A decision in the training, until it converged, by eq. (2)."""
     steps: int
     """Until it converged."""
-    seconds: float
+    wall_s: float
     """The same."""
-    final: float
+    last_reward: float
     """Of its last test."""
 
 
