@@ -98,12 +98,12 @@ def test_they_count_only_where_sleepers_are_woken_in_time_more_often_then(
 
     monkeypatch.setattr(awake, "_virtual", lambda: True)
     monkeypatch.setattr(awake, "_found", None)
-    monkeypatch.setattr(awake.wakes, "late", late)
+    monkeypatch.setattr(awake.wakes, "late_ratio", late)
     with awake.kept() as kept:
         assert kept is kept_awake is awake.counting()
         assert Processor().since()["kept_awake"] is kept_awake
     assert not awake.counting()
-    monkeypatch.setattr(awake.wakes, "late", lambda _seconds: pytest.fail("tried again at once"))
+    monkeypatch.setattr(awake.wakes, "late_ratio", lambda _seconds: pytest.fail("tried again at once"))
     with awake.kept() as kept:
         assert kept is kept_awake
 
@@ -111,4 +111,4 @@ def test_they_count_only_where_sleepers_are_woken_in_time_more_often_then(
 def test_a_late_wake_is_seen(monkeypatch: pytest.MonkeyPatch):
     slept = time.sleep
     monkeypatch.setattr(wakes.time, "sleep", lambda seconds: slept(seconds + 0.005))
-    assert wakes.late(0.1) == 1.0
+    assert wakes.late_ratio(0.1) == 1.0

@@ -60,11 +60,11 @@ def _helps() -> bool:
     """Whether many sleepers are woken late here, and less than half as many beside those who count."""
     global _found
     if _found is None or time.monotonic() - _found[0] > _HOLDS_S:
-        asleep = wakes.late(_TRIED_S)
+        asleep = wakes.late_ratio(_TRIED_S)
         helps = False
         if asleep > _MANY_RATIO:
             with _all_counting():
-                helps = wakes.late(_TRIED_S) < asleep / 2
+                helps = wakes.late_ratio(_TRIED_S) < asleep / 2
         _found = time.monotonic(), helps
     return _found[1]
 

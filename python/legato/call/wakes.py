@@ -11,13 +11,13 @@ _LATE_S = 0.001
 """A link that wakes so late once in a thousand packets is half of what makes a call not count."""
 
 
-def late(seconds: float) -> float:
+def late_ratio(for_s: float) -> float:
     """Sleep for so long in short pauses, on each processor at once; the share that ended a millisecond late."""
     if not hasattr(os, "sched_setaffinity"):
         return 0.0
     counts: list[tuple[int, int]] = []
     threads = [
-        threading.Thread(target=_sleep, args=(processor, seconds, counts), name="legato-wakes")
+        threading.Thread(target=_sleep, args=(processor, for_s, counts), name="legato-wakes")
         for processor in sorted(os.sched_getaffinity(0))
     ]
     for thread in threads:
@@ -28,14 +28,14 @@ def late(seconds: float) -> float:
     return lates / pauses
 
 
-def _sleep(processor: int, seconds: float, counts: list[tuple[int, int]]) -> None:
+def _sleep(processor: int, for_s: float, counts: list[tuple[int, int]]) -> None:
     os.sched_setaffinity(0, {processor})
     try:
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
     except PermissionError:
         pass
     lates = pauses = 0
-    until = time.monotonic() + seconds
+    until = time.monotonic() + for_s
     while (before := time.monotonic()) < until:
         time.sleep(_PAUSE_S)
         lates += time.monotonic() - before > _PAUSE_S + _LATE_S
