@@ -92,7 +92,7 @@ def reproduce(
     page_module = importlib.import_module(f"legato.published.{paper.replace('-', '_')}_page")
     given: dict[str, Any] = {"clips": clips or (), "duration_s": duration_s} if paper is Paper.VTFRC else {}
     if paper in (Paper.CONCERTO, Paper.NVC_CC):
-        given |= {"quick": quick, "trainings": trainings}
+        given |= {"quick": quick, "trainings": trainings, "on_training": _say_training}
     if paper in (Paper.CLCC, Paper.R3NET):
         given |= {"quick": quick}
     if paper is not Paper.NVC_CC:
@@ -101,6 +101,10 @@ def reproduce(
     with terminal.watch(f"reproduce {paper}") as watch:
         done = module.reproduce(out, threads=threads, resume=resume, on_progress=watch.calls, **given)
     _show(done, page_module, page_module.TITLES, out, as_json=as_json)
+
+
+def _say_training(name: str, number: int, of: int) -> None:
+    terminal.say(f"training {number} of {of}: {name}")
 
 
 def _in_real_calls(paper: Paper, out: Path, calls: int | None, *, resume: bool, as_json: bool) -> None:

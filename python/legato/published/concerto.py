@@ -113,6 +113,7 @@ def reproduce(
     threads: int = 0,
     resume: bool = False,
     on_progress: Callable[[Progress], None] | None = None,
+    on_training: Callable[[str, int, int], None] | None = None,
 ) -> Reproduction:
     """Make the calls of Fig. 19 to 21, train and test the variants of Tables 3 and 4, judge.
 
@@ -122,6 +123,7 @@ def reproduce(
         quick: three windows of each kind of access, one clip and one seed, and no trainings.
         trainings: train and test the variants of Tables 3 and 4; ``quick`` does not.
         resume: go on with what is there.
+        on_training: called before each training with what it is, which it is, and of how many.
     """
     out = Path(out)
     if out.is_dir() and any(out.iterdir()) and not resume:
@@ -139,7 +141,7 @@ def reproduce(
     if trainings and not quick:
         from . import concerto_variants
 
-        made = concerto_variants.train_all(out / "trainings")
+        made = concerto_variants.train_all(out / "trainings", on_training)
         trainings_s = made.wall_s
         variants = [
             call

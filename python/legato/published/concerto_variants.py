@@ -7,7 +7,7 @@ with is the whole trained as briefly, not the shipped policy.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -48,8 +48,9 @@ def table() -> Mapping[str, Mapping[str, Any]]:
     return {name: {"settings": short, **changes} for name, changes in rows.items()}
 
 
-def train_all(folder: Path) -> Variants:
-    """Train every variant that is not there yet, one after the other."""
+def train_all(folder: Path, on_training: Callable[[str, int, int], None] | None = None) -> Variants:
+    """Train every variant that is not there yet, one after the other; ``on_training`` is called before each with its
+    name, its number and how many there are."""
     try:
         from ..train import run
         from ..train.recipes import concerto
@@ -60,7 +61,10 @@ def train_all(folder: Path) -> Variants:
         ) from None
     started = time.monotonic()
     specs = []
-    for name, changes in table().items():
+    variants = table()
+    for number, (name, changes) in enumerate(variants.items(), 1):
+        if on_training is not None:
+            on_training(name, number, len(variants))
         place = folder / name.replace(" ", "-")
         if not (place / "policy" / "last" / "policy.toml").is_file():
             run.train(concerto.recipe(name, **changes), place, seed=SEED, resume=place.exists())

@@ -116,6 +116,7 @@ def reproduce(
     threads: int = 0,
     resume: bool = False,
     on_progress: Callable[[Progress], None] | None = None,
+    on_training: Callable[[str, int, int], None] | None = None,
 ) -> Reproduction:
     """Run everything and write ``reproduction.json`` beside the run folders.
 
@@ -125,6 +126,7 @@ def reproduce(
         size: another size.
         trainings: those of Figures 4 and 7 as well; ``quick`` makes none.
         resume: go on with the folder.
+        on_training: called before each training with what it is, which it is, and of how many.
     """
     from . import nvc_cc_claims
 
@@ -134,7 +136,7 @@ def reproduce(
             f"{out}: is there and not empty", hint="give --resume to go on with it, or another folder with --out"
         )
     size = size or (QUICK if quick else Size())
-    made = train_all(out / "trainings", one_link(*FIG_6)) if trainings and not quick else None
+    made = train_all(out / "trainings", one_link(*FIG_6), on_training) if trainings and not quick else None
     todo = list(sweeps(size))
     if made is not None:
         todo.append(_sweep("Fig. 4", "fig-4-trained", size, [made.h264], 720, _networks(size), **H264))

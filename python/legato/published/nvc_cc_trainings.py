@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -57,9 +57,16 @@ class Made:
     wall_s: float
 
 
-def train_all(folder: Path, network: dict[str, Any]) -> Made:
-    """Train everything that is not there yet, one after the other; ``network``: that of Fig. 7, as changes of the
-    scenario."""
+def train_all(
+    folder: Path, network: dict[str, Any], on_training: Callable[[str, int, int], None] | None = None
+) -> Made:
+    """Train everything that is not there yet, one after the other.
+
+    Args:
+        folder: a run folder each below it.
+        network: that of Fig. 7, as changes of the scenario.
+        on_training: called before each with what it is, which it is, and of how many.
+    """
     try:
         from ..train import run
         from ..train.recipes import onrl
@@ -69,17 +76,19 @@ def train_all(folder: Path, network: dict[str, Any]) -> Made:
             hint="pip install 'legato-rtc[train]', or --no-trainings to leave Figure 7 out",
         ) from None
     started = time.monotonic()
-    found = []
-    for n_std in SENSITIVITIES:
-        for seed in SEEDS:
-            place = folder / f"fig-7-{'free' if n_std is None else n_std}-{seed}"
-            if not _is_done(place):
-                recipe = _on_one_network(onrl.RECIPE, network, n_std)
-                run.train(recipe, place, seed=seed, steps=STEPS, resume=place.exists())
-            found.append(convergence(_rounds(place), n_std, seed))
+    of_fig_7 = [
+        (folder / f"fig-7-{'free' if n_std is None else n_std}-{seed}", n_std, seed)
+        for n_std in SENSITIVITIES
+        for seed in SEEDS
+    ]
+    todo = [(place, _on_one_network(onrl.RECIPE, network, n_std), seed, STEPS) for place, n_std, seed in of_fig_7]
     place = folder / "onrl-h264"
-    if not _is_done(place):
-        run.train(_for_h264(onrl.RECIPE), place, seed=SEEDS[0], resume=place.exists())
+    for number, (path, recipe, seed, steps) in enumerate([*todo, (place, _for_h264(onrl.RECIPE), SEEDS[0], None)], 1):
+        if on_training is not None:
+            on_training(f"{recipe.name}, seed {seed}", number, len(todo) + 1)
+        if not _is_done(path):
+            run.train(recipe, path, seed=seed, steps=steps, resume=path.exists())
+    found = [convergence(_rounds(path), n_std, seed) for path, n_std, seed in of_fig_7]
     policy = (place / "policy" / "best").resolve()
     spec = f"safeguard@inner=onrl,inner_config.policy={policy},label={H264_LABEL}"
     return Made(tuple(found), spec, time.monotonic() - started)
