@@ -180,11 +180,7 @@ impl NackList {
                 out.push(missing.seq as u16);
             }
         }
-        while self
-            .missing
-            .front()
-            .is_some_and(|m| m.retries == most && m.asked.is_some_and(|at| at + again < now))
-        {
+        while self.missing.front().is_some_and(|m| m.retries == most && m.asked.is_some_and(|at| at + again < now)) {
             self.missing.pop_front();
         }
     }
