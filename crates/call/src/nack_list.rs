@@ -13,10 +13,8 @@ pub struct NackList {
     /// One bit a number: seen. A ring over the last [`SEEN`] numbers.
     seen: Box<[u64; SEEN as usize / 64]>,
     round_trip_time: TimeDelta,
-    /// The round-trip time is what it is, whatever repairs show.
-    fixed: bool,
-    /// Requests a packet.
-    max_retries: u8,
+    /// Asks again each so often and does not tire, as who never learns the round-trip time.
+    interval: Option<TimeDelta>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -45,8 +43,7 @@ impl Default for NackList {
             next: 0,
             seen: Box::new([0; SEEN as usize / 64]),
             round_trip_time: DEFAULT_ROUND_TRIP_TIME,
-            fixed: false,
-            max_retries: MAX_RETRIES,
+            interval: None,
         }
     }
 }
@@ -56,9 +53,7 @@ impl NackList {
     /// `None`: once a round trip, ten times.
     pub fn asking_each(interval: Option<TimeDelta>) -> Self {
         let mut list = Self::default();
-        if let Some(interval) = interval {
-            (list.round_trip_time, list.fixed, list.max_retries) = (interval, true, u8::MAX);
-        }
+        list.interval = interval;
         list
     }
 
@@ -91,7 +86,7 @@ impl NackList {
         self.mark(seq);
         if let Ok(place) = self.missing.binary_search_by_key(&seq, |missing| missing.seq) {
             let missing = self.missing.remove(place).expect("just found");
-            if let Some(asked) = missing.first_asked.filter(|_| !self.fixed) {
+            if let Some(asked) = missing.first_asked {
                 // Which of several requests it answers is not known; counted from the first it is at most
                 // a doubling, so that a long round trip is learnt and one lost repair is not mistaken for it.
                 let took = (now - asked).min(self.round_trip_time * 2);
@@ -164,23 +159,24 @@ impl NackList {
         !self.missing.is_empty() && self.next_deadline().is_some_and(|due| due <= now)
     }
 
-    /// How long a repair takes.
+    /// How long a repair takes, as far as the list knows.
     pub fn round_trip_time(&self) -> TimeDelta {
-        self.round_trip_time
+        self.interval.unwrap_or(self.round_trip_time)
     }
 
     /// Append the numbers to ask for now.
     pub fn take_due(&mut self, now: Timestamp, out: &mut Vec<u16>) {
-        let (again, most) = (self.round_trip_time, self.max_retries);
+        let (again, tires) = (self.round_trip_time(), self.interval.is_none());
+        let spent = |missing: &Missing| tires && missing.retries >= MAX_RETRIES;
         for missing in &mut self.missing {
-            if missing.retries < most && missing.asked.is_none_or(|asked| asked + again <= now) {
+            if !spent(missing) && missing.asked.is_none_or(|asked| asked + again <= now) {
                 missing.first_asked.get_or_insert(now);
                 missing.asked = Some(now);
-                missing.retries += 1;
+                missing.retries = missing.retries.saturating_add(1);
                 out.push(missing.seq as u16);
             }
         }
-        while self.missing.front().is_some_and(|m| m.retries == most && m.asked.is_some_and(|at| at + again < now)) {
+        while self.missing.front().is_some_and(|m| spent(m) && m.asked.is_some_and(|at| at + again < now)) {
             self.missing.pop_front();
         }
     }
@@ -188,8 +184,8 @@ impl NackList {
     fn due(&self, missing: &Missing) -> Option<Timestamp> {
         match missing.asked {
             None => Some(Timestamp::from_nanos(i64::MIN)),
-            Some(_) if missing.retries >= self.max_retries => None,
-            Some(asked) => Some(asked + self.round_trip_time),
+            Some(_) if self.interval.is_none() && missing.retries >= MAX_RETRIES => None,
+            Some(asked) => Some(asked + self.round_trip_time()),
         }
     }
 
@@ -237,8 +233,8 @@ mod tests {
         }
         assert_eq!(due(&mut list, 0), [1, 3]);
         assert!(list.insert(Timestamp::from_millis(50), 3));
-        let asked: Vec<_> = (51..5_000).filter(|&ms| due(&mut list, ms) == [1]).collect();
-        assert_eq!(asked, (1..50).map(|n| 100 * n).collect::<Vec<_>>());
+        let asked: Vec<_> = (51..50_000).filter(|&ms| due(&mut list, ms) == [1]).collect();
+        assert_eq!(asked, (1..500).map(|n| 100 * n).collect::<Vec<_>>());
     }
 
     #[test]

@@ -7,8 +7,8 @@ takes no time from anybody, and the processor is never given back.
 
 Other hosts do the opposite: they take a processor away for milliseconds from whoever uses all of it, twice a second on
 one where nobody who sleeps is late. So sleeping is tried for a moment, and where many are woken late, counting as well;
-the processors are kept awake only where that helps clearly. Where the machine is
-no virtual one, or the class is not there, nothing happens.
+the processors are kept awake only where that helps clearly. Where the machine is no virtual one, or the class is not
+there, nothing happens.
 """
 
 from __future__ import annotations

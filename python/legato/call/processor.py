@@ -23,8 +23,12 @@ class Processor:
         """``cpus``, ``kept_awake`` by us or not; ``load_before`` and ``load_after``; ``busy_ratio`` of all processors'
         time, by whomever but what keeps them awake; and ``stolen_ratio``, which the host of a virtual machine gave to
         others."""
-        told: dict[str, Any] = {"cpus": os.cpu_count(), "kept_awake": awake.counting()}
-        told |= {"load_before": self._load, "load_after": _load()}
+        told: dict[str, Any] = {
+            "cpus": os.cpu_count(),
+            "kept_awake": awake.counting(),
+            "load_before": self._load,
+            "load_after": _load(),
+        }
         now = _ticks()
         if self._before and now:
             spent = [after - before for before, after in zip(self._before, now, strict=True)]
