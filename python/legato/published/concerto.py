@@ -19,6 +19,7 @@ from .. import plan as plans
 from ..errors import Error
 from ..eval.stats import Estimate, mean_intervals, resampling_weights
 from ..sweep import Progress, summary_rows, sweep
+from .trainings import OnTraining
 
 FORMAT = 1
 SEEDS = 5
@@ -113,7 +114,7 @@ def reproduce(
     threads: int = 0,
     resume: bool = False,
     on_progress: Callable[[Progress], None] | None = None,
-    on_training: Callable[[str, int, int], None] | None = None,
+    on_training: OnTraining | None = None,
 ) -> Reproduction:
     """Make the calls of Fig. 19 to 21, train and test the variants of Tables 3 and 4, judge.
 
@@ -123,7 +124,7 @@ def reproduce(
         quick: three windows of each kind of access, one clip and one seed, and no trainings.
         trainings: train and test the variants of Tables 3 and 4; ``quick`` does not.
         resume: go on with what is there.
-        on_training: called before each training with what it is, which it is, and of how many.
+        on_training: called before each training.
     """
     out = Path(out)
     if out.is_dir() and any(out.iterdir()) and not resume:

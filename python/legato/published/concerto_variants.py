@@ -6,13 +6,13 @@ with is the whole trained as briefly, not the shipped policy.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ..errors import Error
+from . import trainings
+from .trainings import OnTraining, Training
 
 ENVS = 32
 """Calls of a loop."""
@@ -48,25 +48,17 @@ def table() -> Mapping[str, Mapping[str, Any]]:
     return {name: {"settings": short, **changes} for name, changes in rows.items()}
 
 
-def train_all(folder: Path, on_training: Callable[[str, int, int], None] | None = None) -> Variants:
-    """Train every variant that is not there yet, one after the other; ``on_training`` is called before each with its
-    name, its number and how many there are."""
-    try:
-        from ..train import run
+def train_all(folder: Path, on_training: OnTraining | None = None) -> Variants:
+    """Train every variant that is not there yet, one after the other."""
+    places: dict[str, Path] = {}
+
+    def plan() -> list[Training]:
         from ..train.recipes import concerto
-    except ImportError as error:
-        raise Error(
-            f"Tables 3 and 4 are trained anew, and {error.name} is not installed",
-            hint="pip install 'legato-rtc[train]', or --quick for what needs no training",
-        ) from None
-    started = time.monotonic()
-    specs = []
-    variants = table()
-    for number, (name, changes) in enumerate(variants.items(), 1):
-        if on_training is not None:
-            on_training(name, number, len(variants))
-        place = folder / name.replace(" ", "-")
-        if not (place / "policy" / "last" / "policy.toml").is_file():
-            run.train(concerto.recipe(name, **changes), place, seed=SEED, resume=place.exists())
-        specs.append(f"concerto@policy={(place / 'policy' / 'last').resolve()},label={name}")
-    return Variants(tuple(specs), time.monotonic() - started)
+
+        variants = table()
+        places.update((name, folder / name.replace(" ", "-")) for name in variants)
+        return [Training(places[name], concerto.recipe(name, **changes), SEED) for name, changes in variants.items()]
+
+    wall_s = trainings.make(plan, "Tables 3 and 4", on_training)
+    specs = (f"concerto@policy={(place / 'policy' / 'last').resolve()},label={name}" for name, place in places.items())
+    return Variants(tuple(specs), wall_s)

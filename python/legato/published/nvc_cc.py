@@ -27,6 +27,7 @@ from ..errors import Error
 from ..sweep import Progress, sweep
 from .nvc_cc_sessions import Sessions
 from .nvc_cc_trainings import H264, Convergence, train_all
+from .trainings import OnTraining
 
 FORMAT = 1
 SCENARIO = "nvc_cc"
@@ -116,7 +117,7 @@ def reproduce(
     threads: int = 0,
     resume: bool = False,
     on_progress: Callable[[Progress], None] | None = None,
-    on_training: Callable[[str, int, int], None] | None = None,
+    on_training: OnTraining | None = None,
 ) -> Reproduction:
     """Run everything and write ``reproduction.json`` beside the run folders.
 
@@ -126,7 +127,7 @@ def reproduce(
         size: another size.
         trainings: those of Figures 4 and 7 as well; ``quick`` makes none.
         resume: go on with the folder.
-        on_training: called before each training with what it is, which it is, and of how many.
+        on_training: called before each training.
     """
     from . import nvc_cc_claims
 

@@ -266,13 +266,10 @@ def _sensitivity(convergences: Sequence[Convergence]) -> Iterator[Row]:
     if not free or not guarded:
         return
     sensitive = by_kind[min(each.n_std for each in guarded if each.n_std is not None)]
-    both = [
-        [one.reward - other.reward, float(one.steps - other.steps) / 1e3]
-        for one, other in zip(sensitive, free, strict=False)
-    ]
-    more = _over_seeds([[reward for reward, _ in both]], lambda m: m[0])
+    pairs = list(zip(sensitive, free, strict=True))
+    more = _over_seeds([[one.reward - other.reward for one, other in pairs]], lambda m: m[0])
     yield _at_least(table, "reward until convergence, most sensitive less none", 0.0, more, "", "above")
-    longer = _over_seeds([[steps for _, steps in both]], lambda m: m[0])
+    longer = _over_seeds([[(one.steps - other.steps) / 1e3 for one, other in pairs]], lambda m: m[0])
     yield _at_least(table, "decisions until convergence, most sensitive less none", 0.0, longer, "thousand", "above")
 
 

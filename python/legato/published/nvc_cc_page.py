@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from html import escape
 from importlib import resources
 from pathlib import Path
@@ -142,24 +142,14 @@ def _tradeoff(done: Reproduction) -> str:
     margin = 0.1 * (max(rewards) - min(rewards) or 1.0)
     low, high = min(rewards) - margin, max(rewards) + margin
 
-    def x(steps: float) -> float:
-        return _LEFT + (_WIDTH - _LEFT - 8) * steps / end
-
-    def y(reward: float) -> float:
-        return 6 + (_HEIGHT - _BOTTOM - 6) * (1 - (reward - low) / (high - low))
-
-    rules = ""
-    for n in range(5):
-        value, steps = low + (high - low) * n / 4, end * n / 4
-        rules += f'<path class="rule" d="M{_LEFT},{y(value):.1f}H{_WIDTH - 8}"/>'
-        rules += f'<text x="{_LEFT - 4}" y="{y(value) + 3:.1f}" text-anchor="end">{value:.2f}</text>'
-        rules += f'<text x="{x(steps):.1f}" y="{_HEIGHT - 6}" text-anchor="middle">{steps / 1e3:.0f}k</text>'
+    place = _place(end, low, high)
     points = ""
     for each in done.convergences:
+        x, y = place(each.steps, each.reward)
         shade = 0.25 + 0.75 * kinds.index(each.n_std) / max(len(kinds) - 1, 1)
         kind = "no safeguard" if each.n_std is None else f"n_std {each.n_std:g}"
         points += (
-            f'<circle cx="{x(each.steps):.1f}" cy="{y(each.reward):.1f}" r="4.5" fill="#1f4e79" opacity="{shade:.2f}">'
+            f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4.5" fill="#1f4e79" opacity="{shade:.2f}">'
             f"<title>{kind}, seed {each.seed}: {each.reward:.3f}, {each.steps} decisions</title></circle>"
         )
     named = ", ".join("none" if kind is None else f"{kind:g}" for kind in kinds)
@@ -169,7 +159,7 @@ def _tradeoff(done: Reproduction) -> str:
     )
     return (
         f'<h2>Figure 7</h2>{key}<figure><svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" '
-        f'aria-label="Reward until convergence against decisions">{rules}{points}</svg></figure>'
+        f'aria-label="Reward until convergence against decisions">{_rules(end, low, high)}{points}</svg></figure>'
     )
 
 
@@ -186,25 +176,43 @@ def _curves(done: Reproduction) -> str:
     end = max(x for x, _ in everything)
     low, high = min(0.0, min(y for _, y in everything)), max(y for _, y in everything) * 1.05
 
-    def place(point: tuple[float, float]) -> str:
-        x = _LEFT + (_WIDTH - _LEFT - 8) * point[0] / end
-        return f"{x:.1f},{6 + (_HEIGHT - _BOTTOM - 6) * (1 - (point[1] - low) / (high - low)):.1f}"
-
-    rules = ""
-    for n in range(5):
-        value, steps = low + (high - low) * n / 4, end * n / 4
-        y = place((0.0, value)).partition(",")[2]
-        rules += f'<path class="rule" d="M{_LEFT},{y}H{_WIDTH - 8}"/>'
-        rules += f'<text x="{_LEFT - 4}" y="{float(y) + 3}" text-anchor="end">{value:.2f}</text>'
-        x = place((steps, low)).partition(",")[0]
-        rules += f'<text x="{x}" y="{_HEIGHT - 6}" text-anchor="middle">{steps / 1e3:.0f}k</text>'
+    place = _place(end, low, high)
     kinds = ("c0", "c1", "t1")
-    paths = "".join(f'<path class="{kinds[n]}" d="M{"L".join(map(place, points))}"/>' for n, points in lines)
+    paths = "".join(f'<path class="{kinds[n]}" d="M{_line(place, points)}"/>' for n, points in lines)
     key = (
         f'<p class="key"><b class="k0">{POLICIES[0]}</b> · <b class="k1">{POLICIES[1]}</b> · grey, dashed: '
         f"{POLICIES[2]} under its safeguard. Mean reward of eq. (3) on 50 held-out networks against decisions.</p>"
     )
     return (
         f'<h2>Trainings</h2>{key}<figure><svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" '
-        f'aria-label="Reward against decisions">{rules}{paths}</svg></figure>'
+        f'aria-label="Reward against decisions">{_rules(end, low, high)}{paths}</svg></figure>'
     )
+
+
+Place = Callable[[float, float], tuple[float, float]]
+
+
+def _place(end: float, low: float, high: float) -> Place:
+    """Where decisions, to ``end``, and a reward from ``low`` to ``high`` are in the picture."""
+
+    def place(steps: float, reward: float) -> tuple[float, float]:
+        x = _LEFT + (_WIDTH - _LEFT - 8) * steps / end
+        return x, 6 + (_HEIGHT - _BOTTOM - 6) * (1 - (reward - low) / (high - low))
+
+    return place
+
+
+def _line(place: Place, points: Sequence[tuple[float, float]]) -> str:
+    return "L".join(f"{x:.1f},{y:.1f}" for x, y in (place(*point) for point in points))
+
+
+def _rules(end: float, low: float, high: float) -> str:
+    """Lines at five rewards, with their figures, and five numbers of decisions."""
+    place, rules = _place(end, low, high), ""
+    for n in range(5):
+        steps, value = end * n / 4, low + (high - low) * n / 4
+        x, y = place(steps, value)
+        rules += f'<path class="rule" d="M{_LEFT},{y:.1f}H{_WIDTH - 8}"/>'
+        rules += f'<text x="{_LEFT - 4}" y="{y + 3:.1f}" text-anchor="end">{value:.2f}</text>'
+        rules += f'<text x="{x:.1f}" y="{_HEIGHT - 6}" text-anchor="middle">{steps / 1e3:.0f}k</text>'
+    return rules

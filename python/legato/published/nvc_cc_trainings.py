@@ -9,13 +9,14 @@ from it, since what it answers meanwhile is not obeyed.
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from ..errors import Error
+from . import trainings
+from .trainings import OnTraining, Training
 
 SENSITIVITIES = (None, 4.0, 2.0, 1.0, 0.5)
 """``n_std``, from no safeguard to the most sensitive."""
@@ -54,44 +55,36 @@ class Made:
     convergences: tuple[Convergence, ...]
     h264: str
     """OnRL for H.264, as a controller of a plan."""
-    wall_s: float
 
 
-def train_all(
-    folder: Path, network: dict[str, Any], on_training: Callable[[str, int, int], None] | None = None
-) -> Made:
+def train_all(folder: Path, network: dict[str, Any], on_training: OnTraining | None = None) -> Made:
     """Train everything that is not there yet, one after the other.
 
     Args:
         folder: a run folder each below it.
         network: that of Fig. 7, as changes of the scenario.
-        on_training: called before each with what it is, which it is, and of how many.
+        on_training: called before each.
     """
-    try:
-        from ..train import run
-        from ..train.recipes import onrl
-    except ImportError as error:
-        raise Error(
-            f"Figures 4 and 7 are trained anew, and {error.name} is not installed",
-            hint="pip install 'legato-rtc[train]', or --no-trainings to leave Figure 7 out",
-        ) from None
-    started = time.monotonic()
-    of_fig_7 = [
-        (folder / f"fig-7-{'free' if n_std is None else n_std}-{seed}", n_std, seed)
+    of_fig_7 = {
+        (n_std, seed): folder / f"fig-7-{'free' if n_std is None else n_std}-{seed}"
         for n_std in SENSITIVITIES
         for seed in SEEDS
-    ]
-    todo = [(place, _on_one_network(onrl.RECIPE, network, n_std), seed, STEPS) for place, n_std, seed in of_fig_7]
-    place = folder / "onrl-h264"
-    for number, (path, recipe, seed, steps) in enumerate([*todo, (place, _for_h264(onrl.RECIPE), SEEDS[0], None)], 1):
-        if on_training is not None:
-            on_training(f"{recipe.name}, seed {seed}", number, len(todo) + 1)
-        if not _is_done(path):
-            run.train(recipe, path, seed=seed, steps=steps, resume=path.exists())
-    found = [convergence(_rounds(path), n_std, seed) for path, n_std, seed in of_fig_7]
-    policy = (place / "policy" / "best").resolve()
-    spec = f"safeguard@inner=onrl,inner_config.policy={policy},label={H264_LABEL}"
-    return Made(tuple(found), spec, time.monotonic() - started)
+    }
+    of_h264 = folder / "onrl-h264"
+
+    def plan() -> list[Training]:
+        from ..train.recipes import onrl
+
+        todo = [
+            Training(place, _on_one_network(onrl.RECIPE, network, n_std), seed, STEPS)
+            for (n_std, seed), place in of_fig_7.items()
+        ]
+        return [*todo, Training(of_h264, _for_h264(onrl.RECIPE), SEEDS[0])]
+
+    trainings.make(plan, "Figures 4 and 7", on_training)
+    found = (convergence(_rounds(place), n_std, seed) for (n_std, seed), place in of_fig_7.items())
+    policy = (of_h264 / "policy" / "best").resolve()
+    return Made(tuple(found), f"safeguard@inner=onrl,inner_config.policy={policy},label={H264_LABEL}")
 
 
 def convergence(rounds: Sequence[dict[str, Any]], n_std: float | None, seed: int) -> Convergence:
@@ -151,7 +144,3 @@ def _calls(
 def _rounds(place: Path) -> list[dict[str, Any]]:
     lines = (place / "progress.jsonl").read_text(encoding="utf-8").splitlines()
     return [json.loads(line) for line in lines]
-
-
-def _is_done(place: Path) -> bool:
-    return (place / "policy" / "last" / "policy.toml").is_file()
