@@ -21,7 +21,7 @@ use legato_path::stage::{Bottleneck, Propagation};
 use legato_trace::{LogLevel, Recorder, Summary};
 use legato_units::{DataRate, Ecn, TimeDelta, Timestamp};
 use std::net::{SocketAddr, UdpSocket};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use str0m::change::SdpOffer;
 use str0m::net::{Protocol, Receive};
 use str0m::{Candidate, Event, Input, Output, Rtc, RtcConfig};
@@ -328,8 +328,10 @@ fn one_of_two_calls_on_a_network_does_not_begin_alone() {
     let call = PairSetup { call, controller: None, playout: PlayoutConfig::default(), nack: true };
     let call = PairCall::open(call).unwrap();
     // Certificates take a busy machine their time.
-    let until = Instant::now() + Duration::from_secs(20);
-    while !call.progress().reached && Instant::now() < until {
+    for _ in 0..2_000 {
+        if call.progress().reached {
+            break;
+        }
         std::thread::sleep(Duration::from_millis(10));
     }
     // As long as a call that may begin takes to.
