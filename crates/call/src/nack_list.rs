@@ -52,9 +52,8 @@ impl NackList {
     /// One that asks again each `interval` and does not tire, as a receiver does that never learns the round-trip time;
     /// `None`: once a round trip, ten times.
     pub fn asking_each(interval: Option<TimeDelta>) -> Self {
-        let mut list = Self::default();
-        list.interval = interval;
-        list
+        let Self { missing, next, seen, round_trip_time, .. } = Self::default();
+        Self { missing, next, seen, round_trip_time, interval }
     }
 
     /// A packet with this number came, for the first time or again. False: a duplicate.
