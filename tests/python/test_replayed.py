@@ -52,3 +52,12 @@ def test_calls_over_recorded_networks_end_at_their_own_times_and_come_again_by_s
     env.reset(seed=6)
     again, _ = play(env)
     assert all(np.array_equal(a, b) for a, b in zip(seen, again, strict=True))
+
+
+def test_every_other_path_carries_frames_of_a_clip_and_the_networks_stay_what_they_were():
+    clips = ("asl-night", "bunny")
+    with_clips = replayed.draw("train", 3, 6, 2, clips=clips)
+    named = [network.options.get("video.clip") for network in with_clips]
+    assert named[::2] == [None] * 3
+    assert all(any(clip in str(name) for clip in clips) for name in named[1::2])
+    assert "video.clip" not in replayed.draw("train", 3, 6, 2)[1].options

@@ -12,7 +12,8 @@ import pytest
 import legato
 from conftest import ROOT
 from legato import _core, shipped
-from legato.errors import ScenarioError
+from legato.errors import ScenarioError, TraceError
+from legato.sweep import summary_rows
 
 # Every table that is absent unless given, so that its defaults show.
 ALL_TABLES = """
@@ -104,3 +105,28 @@ def test_calls_begin_with_the_picture_that_is_named(tmp_path: Path):
     assert named[0] == named[1]
     # A picture later, all but what the beginning leaves behind is the same, a picture earlier.
     assert other[0] == other[1] != named[0]
+
+
+def test_an_unknown_generator_is_named_with_file_and_key():
+    with pytest.raises(ScenarioError, match=r'a\.toml: forward\.capacity\.generator: "clcc\+clc": "clc" is not one of'):
+        _core.resolve_scenario('forward.capacity.generator = "clcc+clc"\n', "a.toml")
+
+
+@pytest.mark.parametrize("way", ["forward", "reverse"])
+def test_a_trace_that_is_missing_is_named_with_its_key(tmp_path: Path, way: str):
+    file = tmp_path / "a.toml"
+    file.write_text(f'{way}.capacity.trace = "gone.csv"\n', encoding="utf-8")
+    with pytest.raises(TraceError, match=rf'^{way}\.capacity\.trace = "gone\.csv": .*gone\.csv: No such file'):
+        legato.run(file, out=tmp_path / "run")
+
+
+def test_one_of_several_generators_is_drawn(tmp_path: Path):
+    """The mean of a network of Table III, at least 45 draws from 0.25 to 4 Mbit/s, is never far from their middle."""
+
+    def near_the_middle(names: str) -> int:
+        options = {"forward.capacity.generator": names, "duration_s": 45.0}
+        run = legato.run("clcc", out=tmp_path / names, options=options, seeds=60, log="summary")
+        means_mbps = [row["capacity_mean_bps"] / 1e6 for row in summary_rows(run.folder)]
+        return sum(1.4 < mean < 2.9 for mean in means_mbps)
+
+    assert 20 < near_the_middle("clcc+broad") < 45

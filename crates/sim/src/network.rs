@@ -12,6 +12,7 @@ use legato_path::stage::{
 use legato_path::trace_file::{self, Format};
 use legato_path::{Path, PathStage};
 use legato_units::{DataRate, DataSize, TimeDelta};
+use rand_core::RngCore;
 use std::path::Path as FilePath;
 use std::sync::Arc;
 
@@ -26,8 +27,8 @@ pub struct LoadedCapacity {
     pub reference: DataRate,
     /// The capacity at its start.
     pub capacity: LinkCapacity,
-    /// Draws all of the network anew for each seed.
-    pub generator: Option<Generator>,
+    /// Draw all of the network anew for each seed: one of them does, drawn as well. Empty: nothing is drawn.
+    pub generators: Arc<[Generator]>,
 }
 
 /// RFC 8867 section 4.2: a tail-drop queue of 300 ms.
@@ -44,14 +45,14 @@ impl LoadedCapacity {
                 family: Some("constant".into()),
                 reference: rate,
                 capacity,
-                generator: None,
+                generators: Arc::default(),
             });
         }
         if let Some(steps) = &spec.steps {
             return Self::of_steps(steps);
         }
-        if let Some(name) = &spec.generator {
-            return Self::of_generator(name);
+        if let Some(names) = &spec.generator {
+            return Self::of_generators(names);
         }
         let Some(trace) = &spec.trace else {
             return Err(SimError::Plan("the capacity comes from a trace that is not given".to_owned()));
@@ -94,28 +95,29 @@ impl LoadedCapacity {
             family: Some(trace.family.as_str().into()),
             reference: capacity.mean_rate(start, start + length),
             capacity,
-            generator: None,
+            generators: Arc::default(),
         })
     }
 
-    fn of_generator(name: &str) -> Result<Self, SimError> {
-        let generator = Generator::by_name(name).ok_or_else(|| {
-            let known: Vec<_> = Generator::ALL.iter().map(|generator| generator.name()).collect();
-            SimError::Plan(format!("capacity.generator = {name:?} is not one of {}", known.join(", ")))
-        })?;
+    fn of_generators(names: &str) -> Result<Self, SimError> {
+        let refused = |problem| SimError::Plan(format!("capacity.generator = {names:?}: {problem}"));
         Ok(Self {
-            label: generator.name().into(),
+            label: names.into(),
             family: Some("generator".into()),
             reference: DataRate::ZERO,
             capacity: LinkCapacity::constant(DataRate::ZERO),
-            generator: Some(generator),
+            generators: Generator::by_names(names).map_err(refused)?,
         })
     }
 
     /// What a seed makes of it: itself, or for a generator a network with its own capacity, queue,
     /// loss and propagation, written into the two paths.
     pub fn draw(&self, seed: Seed, forward: &mut PathSpec, reverse: &mut PathSpec) -> Self {
-        let Some(generator) = self.generator else { return self.clone() };
+        let generator = match &*self.generators {
+            [] => return self.clone(),
+            [only] => only,
+            several => &several[seed.stream("path.which_generator").next_u64() as usize % several.len()],
+        };
         let network = generator.draw(&mut seed.stream("path.generator"));
         let one_way_ms = (network.min_rtt / 2).as_millis_f64();
         (forward.propagation_ms, reverse.propagation_ms) = (one_way_ms, one_way_ms);
@@ -124,7 +126,7 @@ impl LoadedCapacity {
         (forward.queue.limit_ms, forward.queue.limit_bytes) = (None, None);
         forward.queue.limit_packets = Some(network.queue_packets);
         let reference = network.capacity.mean_rate();
-        Self { reference, capacity: Steps::new(network.capacity).into(), generator: None, ..self.clone() }
+        Self { reference, capacity: Steps::new(network.capacity).into(), generators: Arc::default(), ..self.clone() }
     }
 
     fn of_steps(steps: &[(f64, u64)]) -> Result<Self, SimError> {
@@ -140,14 +142,28 @@ impl LoadedCapacity {
             family: Some("steps".into()),
             reference: DataRate::from_bps(most),
             capacity: Steps::new(Arc::new(table)).into(),
-            generator: None,
+            generators: Arc::default(),
         })
     }
 }
 
-/// Load what a path's bottleneck names, where it has one.
-pub fn load_capacity(spec: Option<&CapacitySpec>, folder: &FilePath) -> Result<Option<LoadedCapacity>, SimError> {
-    spec.map(|spec| LoadedCapacity::load(spec, folder)).transpose()
+/// Load what a path's bottleneck names, where it has one. `key` is where the scenario has it: it is named where a trace
+/// cannot be read.
+pub fn load_capacity(
+    spec: Option<&CapacitySpec>,
+    folder: &FilePath,
+    key: &str,
+) -> Result<Option<LoadedCapacity>, SimError> {
+    spec.map(|spec| load_named(spec, folder, key)).transpose()
+}
+
+/// The same where there is one.
+pub fn load_named(spec: &CapacitySpec, folder: &FilePath, key: &str) -> Result<LoadedCapacity, SimError> {
+    let named = |error| match (error, &spec.trace) {
+        (SimError::Trace(problem), Some(trace)) => SimError::Trace(format!("{key}.trace = {trace:?}: {problem}")),
+        (other, _) => other,
+    };
+    LoadedCapacity::load(spec, folder).map_err(named)
 }
 
 /// Build the path of one call. `name` is `"forward"` or `"reverse"`.

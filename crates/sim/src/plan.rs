@@ -151,7 +151,7 @@ impl Plan {
             traces: self.load_traces(&scenario.forward, &folder)?,
             clips: self.load_clips(&scenario, &folder)?,
             seeds: self.seeds.clone(),
-            reverse: load_capacity(scenario.reverse.capacity.as_ref(), &folder)?,
+            reverse: load_capacity(scenario.reverse.capacity.as_ref(), &folder, "reverse.capacity")?,
             session_parts: SessionParts::load(&scenario, &folder)?,
             policies: Policies::of([folder.clone()].into_iter().chain(self.policies.iter().map(PathBuf::from))),
             scenario,
@@ -188,7 +188,7 @@ impl Plan {
 
     fn load_traces(&self, forward: &PathSpec, folder: &Path) -> Result<Vec<Option<LoadedCapacity>>, SimError> {
         if self.traces.is_empty() {
-            return Ok(vec![load_capacity(forward.capacity.as_ref(), folder)?]);
+            return Ok(vec![load_capacity(forward.capacity.as_ref(), folder, "forward.capacity")?]);
         }
         let mut loaded = Vec::with_capacity(self.traces.len());
         for named in &self.traces {

@@ -43,8 +43,8 @@ impl CallParts {
     /// Those a scenario itself names; files are relative to `folder`.
     pub fn load(scenario: &Scenario, folder: &Path) -> Result<Self, SimError> {
         Ok(Self {
-            forward: load_capacity(scenario.forward.capacity.as_ref(), folder)?,
-            reverse: load_capacity(scenario.reverse.capacity.as_ref(), folder)?,
+            forward: load_capacity(scenario.forward.capacity.as_ref(), folder, "forward.capacity")?,
+            reverse: load_capacity(scenario.reverse.capacity.as_ref(), folder, "reverse.capacity")?,
             clip: LoadedClip::of(&scenario.video, folder)?,
             controller: scenario.controller.clone(),
             policies: Policies::beside(folder),

@@ -5,6 +5,7 @@ use crate::error::SimError;
 use crate::flows::{CallSpec, Flows, LinkSpec, TcpSpec, UdpSpec};
 use crate::pauses::{self, PauseSpec};
 use legato_call::FeedbackFormat;
+use legato_path::generate::Generator;
 use serde::{Deserialize, Serialize};
 
 /// A scenario file.
@@ -218,7 +219,8 @@ pub struct CapacitySpec {
     /// A trace file, relative to the scenario's folder.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trace: Option<String>,
-    /// A random network of a paper, drawn from the seed: `nvc-cc` or `clcc`. Brings its own delay, loss and queue.
+    /// A random network, drawn from the seed: of a paper (`nvc-cc`, `clcc`), wider than any paper's (`broad`), or one of
+    /// several (`clcc+broad`). Brings its own delay, loss and queue.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub generator: Option<String>,
     /// The trace's format, where its content does not tell.
@@ -587,6 +589,9 @@ impl CapacitySpec {
         let place = |key: &str| format!("{path}.capacity.{key}");
         if let Some(bps) = self.constant_bps {
             within(&place("constant_bps"), bps as f64, 1.0, 1e11)?;
+        }
+        if let Some(names) = &self.generator {
+            Generator::by_names(names).map_err(|problem| (place("generator"), format!("{names:?}: {problem}")))?;
         }
         for &(time_s, _) in self.steps.iter().flatten() {
             within(&place("steps"), time_s, 0.0, MAX_DURATION_S)?;

@@ -13,10 +13,11 @@ require_gymnasium()
 
 from legato.envs.call_env import CallEnv  # noqa: E402
 from legato.envs.intervals import Intervals  # noqa: E402
+from legato.envs.joined_env import JoinedVectorEnv  # noqa: E402
 from legato.envs.registration import register  # noqa: E402
 from legato.envs.replayed_env import ReplayedVectorEnv  # noqa: E402
 from legato.envs.vector_env import CallVectorEnv  # noqa: E402
 
 register()
 
-__all__ = ["CallEnv", "CallVectorEnv", "Intervals", "ReplayedVectorEnv"]
+__all__ = ["CallEnv", "CallVectorEnv", "Intervals", "JoinedVectorEnv", "ReplayedVectorEnv"]

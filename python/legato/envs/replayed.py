@@ -12,7 +12,7 @@ What is missing: recorded delay and loss beside the recorded capacity, which our
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -94,6 +94,7 @@ def draw(
     *,
     lte_traces_each: int | None = None,
     lte_ratio: float = LTE_RATIO,
+    clips: Sequence[str] = (),
     duration_s: float = 30.0,
 ) -> list[Network]:
     """Random networks; the same arguments give the same ones.
@@ -105,12 +106,14 @@ def draw(
         traces_each: how many windows of recordings are played over each.
         lte_traces_each: the same of cellular paths, whose recordings are long and slow to read.
         lte_ratio: share of the paths that are cellular.
+        clips: profiles whose frames every other path carries, one a path; none: the scenario's source alone.
         duration_s: of a window.
     """
     random = np.random.default_rng([SPLITS.index(split), seed])
     lte = round(lte_ratio * paths)
     made = []
     for number in range(paths):
+        clip = clips[random.integers(len(clips))] if clips and number % 2 else None
         family = FAMILIES[1] if number < lte else FAMILIES[0]
         propagation_ms = round(random.uniform(*PROPAGATION_MS), 1)
         options = {
@@ -119,6 +122,8 @@ def draw(
             "forward.queue.limit_ms": round(_log_uniform(random, QUEUE_MS), 1),
             "forward.loss_ratio": round(random.uniform(*LOSS_RATIO), 4) if random.random() < 0.5 else 0.0,
         }
+        if clip is not None:
+            options["video.clip"] = str(shipped.profile(clip))
         pool = recordings(family, split)
         windows = lte_traces_each if lte_traces_each is not None and number < lte else traces_each
         cuts = tuple(_cut(pool[random.integers(len(pool))], random, duration_s) for _ in range(windows))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +22,10 @@ Array = NDArray[np.float32]
 class ReplayedVectorEnv(VectorEnv):
     """``num_envs`` calls over ``paths`` paths of :mod:`legato.envs.replayed`, side by side.
 
-    Of the paths ``lte_ratio`` are cellular. A call meets one of its path's ``traces_each`` windows of recordings, and
-    the next call in its place another. A reset draws all of them anew from its seed, so a training that is reset at
-    each leg sees as many networks as it has legs times paths times windows. Steps, ends of calls and ``info`` are as of
-    :class:`~legato.envs.CallVectorEnv`.
+    Of the paths ``lte_ratio`` are cellular; with ``clips`` every other path carries frames of one of them. A call
+    meets one of its path's ``traces_each`` windows of recordings, and the next call in its place another. A reset
+    draws all of them anew from its seed, so a training that is reset at each leg sees as many networks as it has legs
+    times paths times windows. Steps, ends of calls and ``info`` are as of :class:`~legato.envs.CallVectorEnv`.
     """
 
     def __init__(
@@ -36,6 +37,7 @@ class ReplayedVectorEnv(VectorEnv):
         traces_each: int = 32,
         lte_traces_each: int = 4,
         lte_ratio: float = replayed.LTE_RATIO,
+        clips: Sequence[str] = (),
         duration_s: tuple[float, float] = (30.0, 30.0),
         scenario: str | Path = "r3net",
         controller: str = "r3net",
@@ -49,7 +51,8 @@ class ReplayedVectorEnv(VectorEnv):
         self.metadata = {"autoreset_mode": AutoresetMode.SAME_STEP, "render_modes": []}
         self.render_mode = None
         self.controller = controller
-        self._split, self._paths, self._windows = split, paths, (traces_each, lte_traces_each, lte_ratio)
+        self._split, self._paths, self._windows = split, paths, traces_each
+        self._choice = {"lte_traces_each": lte_traces_each, "lte_ratio": lte_ratio, "clips": clips}
         self._scenario, self._threads, self._duration_s = scenario, threads, duration_s
         self._reward = rewards.named(reward)
         self._drawn_seed: int | None = None
@@ -76,12 +79,9 @@ class ReplayedVectorEnv(VectorEnv):
         each = self.num_envs // self._paths
         self._batches = []
         self._slots = [slice(k * each, (k + 1) * each) for k in range(self._paths)]
-        windows, lte_windows, lte_ratio = self._windows
         # Calls of one length would all be of one age, and each round of a training would see one age alone.
         lengths_s = np.random.default_rng(seed).uniform(*self._duration_s, self._paths)
-        networks = replayed.draw(
-            self._split, seed, self._paths, windows, lte_traces_each=lte_windows, lte_ratio=lte_ratio
-        )
+        networks = replayed.draw(self._split, seed, self._paths, self._windows, **self._choice)
         for network, length_s in zip(networks, lengths_s, strict=True):
             options = {**network.options, "duration_s": round(float(length_s), 2)}
             made = plan.make(self._scenario, options=options, trace_specs=network.traces)

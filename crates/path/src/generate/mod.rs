@@ -1,4 +1,4 @@
-//! Random networks as papers drew them to train on.
+//! Random networks to train on: as papers drew them, and wider.
 //!
 //! R3Net and Concerto replay recorded traces and state no ranges, so they have none here.
 //!
@@ -10,6 +10,7 @@
 //! assert_eq!(network.capacity.duration(), legato_units::TimeDelta::from_secs(30));
 //! ```
 
+mod broad;
 mod clcc;
 mod nvc_cc;
 
@@ -25,6 +26,8 @@ use std::sync::Arc;
 /// Who drew.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Generator {
+    /// Nobody's paper: wider than all of them.
+    Broad,
     /// CLCC, Table III.
     Clcc,
     /// NVC-CC, Table 2.
@@ -33,11 +36,12 @@ pub enum Generator {
 
 impl Generator {
     /// All of them.
-    pub const ALL: [Self; 2] = [Self::Clcc, Self::NvcCc];
+    pub const ALL: [Self; 3] = [Self::Broad, Self::Clcc, Self::NvcCc];
 
     /// Its name in scenarios and on the command line.
     pub fn name(self) -> &'static str {
         match self {
+            Self::Broad => "broad",
             Self::Clcc => "clcc",
             Self::NvcCc => "nvc-cc",
         }
@@ -48,9 +52,25 @@ impl Generator {
         Self::ALL.into_iter().find(|generator| generator.name() == name)
     }
 
+    /// One name or several joined by `+`, of which a network then is of one.
+    ///
+    /// # Errors
+    ///
+    /// One is unknown: which, and which there are.
+    pub fn by_names(names: &str) -> Result<Arc<[Self]>, String> {
+        let by_name = |name: &str| {
+            Self::by_name(name).ok_or_else(|| {
+                let known: Vec<_> = Self::ALL.iter().map(|generator| generator.name()).collect();
+                format!("{name:?} is not one of {}", known.join(", "))
+            })
+        };
+        names.split('+').map(by_name).collect()
+    }
+
     /// A network; the same stream gives the same.
     pub fn draw(self, rng: &mut ChaCha8Rng) -> Network {
         match self {
+            Self::Broad => broad::draw(rng),
             Self::Clcc => clcc::draw(rng),
             Self::NvcCc => nvc_cc::draw(rng),
         }
@@ -138,12 +158,49 @@ mod tests {
         }
     }
 
+    /// A thousand of them keep within their bounds, and hold what no paper's do: links that stand still and links that
+    /// nearly stop.
+    #[test]
+    fn broad_draws_are_wide() {
+        let mut rng = ChaCha8Rng::seed_from_u64(1);
+        let networks: Vec<Network> = (0..1_000).map(|_| Generator::Broad.draw(&mut rng)).collect();
+        let rates_mbps =
+            |network: &Network| network.capacity.steps().map(|(_, rate)| rate.as_bps_f64() / 1e6).collect::<Vec<_>>();
+        let [low, high] = broad::RATES_MBPS;
+        for network in &networks {
+            assert!(rates_mbps(network).iter().all(|mbps| (low * 0.999..=high * 1.001).contains(mbps)));
+            assert!((broad::RTT_MS[0]..=broad::RTT_MS[1]).contains(&network.min_rtt.as_millis_f64()));
+            assert!(
+                network.loss_ratio == 0.0
+                    || (broad::LOSS_RATIO[0]..=broad::LOSS_RATIO[1]).contains(&network.loss_ratio)
+            );
+            assert!(network.queue_packets >= broad::LEAST_QUEUE_PACKETS);
+            assert_eq!(network.capacity.duration(), broad::DURATION);
+        }
+        let share = |holds: &dyn Fn(&Network) -> bool| networks.iter().filter(|n| holds(n)).count() as f64 / 1_000.0;
+        let still = share(&|network| network.capacity.steps().len() == 1);
+        assert!((still - 0.2).abs() < 0.04, "{still}");
+        let lossless = share(&|network| network.loss_ratio == 0.0);
+        assert!((lossless - 2.0 / 3.0).abs() < 0.05, "{lossless}");
+        // Of a capacity's mean; one that wanders or jumps alone hardly falls so low.
+        let stops = share(&|network| {
+            let mean = network.capacity.mean_rate().as_bps_f64() / 1e6;
+            rates_mbps(network).iter().any(|&mbps| mbps < 0.05 * mean)
+        });
+        assert!((0.1..0.3).contains(&stops), "{stops}");
+        let mean_mbps: Vec<f64> = networks.iter().map(|n| n.capacity.mean_rate().as_bps_f64() / 1e6).collect();
+        let below = |mbps: f64| mean_mbps.iter().filter(|&&mean| mean < mbps).count();
+        assert!((100..300).contains(&below(0.6)) && (600..800).contains(&below(4.0)), "{} {}", below(0.6), below(4.0));
+    }
+
     #[test]
     fn one_seed_draws_one_network() {
         let draw = |seed| Generator::NvcCc.draw(&mut ChaCha8Rng::seed_from_u64(seed));
         assert_eq!(draw(3), draw(3));
         assert_ne!(draw(3), draw(4));
         assert_eq!(Generator::by_name("clcc"), Some(Generator::Clcc));
+        assert_eq!(*Generator::by_names("clcc+broad").unwrap(), [Generator::Clcc, Generator::Broad]);
+        assert_eq!(Generator::by_names("clcc+").unwrap_err(), "\"\" is not one of broad, clcc, nvc-cc");
         assert_eq!(draw(3).forward_stages::<()>(ChaCha8Rng::seed_from_u64(0)).len(), 3);
     }
 }

@@ -9,8 +9,8 @@ use super::udp_flow::UdpFlow;
 use super::{AnyFlow, Session};
 use crate::cross_traffic::{Algorithm, UdpSender};
 use crate::error::SimError;
-use crate::flows::CallSpec;
-use crate::network::{LoadedCapacity, link_stages, tail_stages};
+use crate::flows::{CallSpec, LinkSpec};
+use crate::network::{LoadedCapacity, link_stages, load_named, tail_stages};
 use crate::pauses;
 use crate::run::{CallParts, FutureOf, build_ends};
 use crate::scenario::{ControllerSpec, PathSpec, Scenario};
@@ -33,8 +33,8 @@ pub struct SessionParts {
 impl SessionParts {
     /// Load what the scenario's links name; paths are relative to `folder`.
     pub fn load(scenario: &Scenario, folder: &FilePath) -> Result<Self, SimError> {
-        let loaded = scenario.links.iter().map(|link| LoadedCapacity::load(&link.capacity, folder));
-        Ok(Self { links: loaded.collect::<Result<_, _>>()? })
+        let load = |(n, link): (usize, &LinkSpec)| load_named(&link.capacity, folder, &format!("links[{n}].capacity"));
+        Ok(Self { links: scenario.links.iter().enumerate().map(load).collect::<Result<_, _>>()? })
     }
 }
 
@@ -134,7 +134,7 @@ impl<'a> Layout<'a> {
         let (mut forward, mut reverse) = (scenario.forward.clone(), scenario.reverse.clone());
         let mut drawn = Cow::Borrowed(parts);
         if let Some(loaded) = &parts.forward
-            && loaded.generator.is_some()
+            && !loaded.generators.is_empty()
         {
             drawn.to_mut().forward = Some(loaded.draw(seed, &mut forward, &mut reverse));
         }
