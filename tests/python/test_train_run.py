@@ -84,9 +84,16 @@ def test_a_run_folder_tells_what_was_done(tmp_path: Path) -> None:
         policy = tomllib.loads((folder / "policy" / which / "policy.toml").read_text())
         assert policy["controller"] == "toy"
         assert policy["trained"]["seed"] == 3
+        assert policy["trained"]["command"] == "legato train toy --seed 3"
         deployed = load_file(folder / "policy" / which / "weights.safetensors")
         assert {name: array.shape for name, array in deployed.items()}["hidden1.weight"] == (16, 2)
     assert not list(folder.rglob("*.pkl")) and not list(folder.rglob("*.pt"))
+
+
+def test_a_policy_tells_how_many_decisions_were_asked_for_where_they_are_not_the_recipes(tmp_path: Path) -> None:
+    train(recipe(), tmp_path / "run", seed=3, steps=2_048)
+    policy = tomllib.loads((tmp_path / "run/policy/last/policy.toml").read_text())
+    assert policy["trained"]["command"] == "legato train toy --seed 3 --steps 2048"
 
 
 @pytest.mark.parametrize("settings", [PPO, A2C, IMITATION], ids=["ppo", "a2c", "imitation"])

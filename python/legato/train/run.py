@@ -239,10 +239,16 @@ class _Run:
         self.write_policy("best", facts["steps"], facts["reward"])
         agent.load_state_dict(now)
 
+    def command(self) -> str:
+        """What trains this again."""
+        steps = getattr(self.learner.settings, "steps", None)
+        of_recipe = steps == getattr(self.recipe.settings, "steps", None)
+        return f"legato train {self.recipe.name} --seed {self.seed}" + ("" if of_recipe else f" --steps {steps}")
+
     def write_policy(self, which: str, steps: int, reward: float) -> None:
         trained = {
             "recipe": self.recipe.name,
-            "command": f"legato train {self.recipe.name} --seed {self.seed}",
+            "command": self.command(),
             "seed": self.seed,
             "steps": steps,
             "evaluation_reward": reward,

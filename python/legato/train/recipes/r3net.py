@@ -6,21 +6,33 @@ from typing import Any
 
 from legato.train.guided import GuidedSettings
 from legato.train.recipe import Recipe, dense
+from legato.train.recipes.clcc import CLIPS
 
 CONTROLLER = "r3net"
+_WIDER = {"forward.capacity": {"generator": "broad"}}
 
 
-def _calls(envs: int, split: str, duration_s: tuple[float, float], **cellular: Any) -> Any:
-    from legato.envs import ReplayedVectorEnv
+def _calls(envs: int, split: str, duration_s: tuple[float, float], *, paths: int, **cellular: Any) -> Any:
+    """Two thirds over recordings, a third over wider networks; half of each sends the paper's synthetic packets, half
+    the frames of clips: who has only met smooth packets takes the frames of a real encoder for a queue.
+    """
+    from legato.envs import CallVectorEnv, JoinedVectorEnv, ReplayedVectorEnv
 
-    return ReplayedVectorEnv(
-        envs, split, paths=12, controller=CONTROLLER, reward="r3net", duration_s=duration_s, **cellular
+    sixth = envs // 6
+    of_r3net: dict[str, Any] = {"scenario": "r3net", "controller": CONTROLLER, "reward": "r3net"}
+    recorded = ReplayedVectorEnv(
+        envs - 2 * sixth, split, paths=paths, clips=CLIPS, duration_s=duration_s, **of_r3net, **cellular
     )
+    # A round should see calls of all ages, as it does where lengths differ.
+    wider: dict[str, Any] = {"options": _WIDER, "duration_s": 30.0, "threads": 1, "staggered": split == "train"}
+    filmed = CallVectorEnv(sixth, **of_r3net, **wider, clips=CLIPS)
+    synthetic = CallVectorEnv(sixth, **of_r3net, **wider)
+    return JoinedVectorEnv([recorded, filmed, synthetic])
 
 
 RECIPE = Recipe(
     name="r3net",
-    summary="R3Net's recurrent network on recorded capacities over random paths, with its reward: 518,400 decisions",
+    summary="R3Net's recurrent network on recorded capacities and wider networks, with its reward: 518,400 decisions",
     cites=("r3net",),
     manifest={
         "controller": CONTROLLER,
@@ -44,7 +56,7 @@ RECIPE = Recipe(
         envs=144,
         rollout=50,
         minibatch=2_400,
-        epochs=8,
+        epochs=5,
         learning_rate=((0, 3e-3), (0.5, 1.5e-3), (0.65, 3e-4), (1, 5e-5)),
         discount=0.99,
         action_std=((0, 0.15), (0.6, 0.12), (1, 0.06)),
@@ -56,8 +68,8 @@ RECIPE = Recipe(
         shared_until="memory",
     ),
     # Calls of several lengths, lest all be of one age. Cellular paths are twice as many as in tests: they are harder.
-    make_env=lambda envs: _calls(envs, "train", (15.0, 45.0), lte_ratio=0.34, lte_traces_each=6),
-    make_evaluation=lambda: _calls(48, "evaluation", (30.0, 30.0)),
+    make_env=lambda envs: _calls(envs, "train", (15.0, 45.0), paths=12, lte_ratio=0.34, lte_traces_each=6),
+    make_evaluation=lambda: _calls(96, "evaluation", (30.0, 30.0), paths=16),
     evaluate_every=8,
     leg_rounds=12,
 )
