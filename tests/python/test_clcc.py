@@ -183,6 +183,18 @@ def test_training_and_reproduction_share_no_clip():
     assert clcc.CLIP not in trained.CLIPS
 
 
+def test_a_quarter_of_the_calls_of_training_begin_fast_and_none_of_evaluation():
+    pytest.importorskip("torch", reason="torch is not installed: make setup", exc_type=ImportError)
+    from legato.train import recipe
+
+    trained = recipe.load("clcc")
+    for env, fast in ((trained.make_env(12), 3), (trained.make_evaluation(), 0)):
+        env.reset(seed=1)
+        env.step(np.full(env.num_envs, 0.42, np.float32))
+        target_bps = env.intervals["target_bitrate_bps"]
+        assert ((target_bps > 1e6).sum(), (target_bps < 4e5).sum()) == (fast, env.num_envs - fast)
+
+
 def test_hrccs_recipe_sees_ten_rows_and_begins_at_a_factor_of_one():
     pytest.importorskip("torch", reason="torch is not installed: make setup", exc_type=ImportError)
     from legato.envs import CallVectorEnv
