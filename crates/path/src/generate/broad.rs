@@ -58,7 +58,7 @@ pub(super) fn draw(rng: &mut ChaCha8Rng) -> Network {
 }
 
 fn log_uniform(rng: &mut ChaCha8Rng, [low, high]: [f64; 2]) -> f64 {
-    between(rng, low.ln(), high.ln()).exp()
+    libm::exp(between(rng, libm::log(low), libm::log(high)))
 }
 
 /// Of mean 0 and variance 1, between −3.5 and 3.5: the sum of twelve uniform draws would do no better here.
@@ -72,7 +72,7 @@ fn jumps(rng: &mut ChaCha8Rng, median: f64, spread: f64) -> Vec<(f64, f64)> {
     let mut rates = Vec::new();
     let mut from_s = 0.0;
     while from_s < DURATION.as_secs_f64() {
-        rates.push((from_s, median * (spread * bell(rng)).exp()));
+        rates.push((from_s, median * libm::exp(spread * bell(rng))));
         from_s += hold_s * between(rng, 0.5, 1.5);
     }
     rates
@@ -80,13 +80,13 @@ fn jumps(rng: &mut ChaCha8Rng, median: f64, spread: f64) -> Vec<(f64, f64)> {
 
 /// A first-order autoregression of the logarithm, which forgets within 1 to 20 s.
 fn wandering(rng: &mut ChaCha8Rng, median: f64, spread: f64) -> Vec<(f64, f64)> {
-    let keep = (-STEP_S / log_uniform(rng, [1.0, 20.0])).exp();
+    let keep = libm::exp(-STEP_S / log_uniform(rng, [1.0, 20.0]));
     let fresh = (1.0 - keep * keep).sqrt();
     let steps = (DURATION.as_secs_f64() / STEP_S).ceil() as u32;
     let mut level = bell(rng);
     let mut rates = Vec::with_capacity(steps as usize);
     for step in 0..steps {
-        rates.push((f64::from(step) * STEP_S, median * (spread * level).exp()));
+        rates.push((f64::from(step) * STEP_S, median * libm::exp(spread * level)));
         level = keep * level + fresh * bell(rng);
     }
     rates
