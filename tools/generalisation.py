@@ -39,12 +39,12 @@ CLIPS = ("foreman",)
 SCORES = ("qoe_p", "qoe_d")
 HEAD = """# How far policies carry
 
-Written by `python tools/generalisation.py`; no training was tuned to it, but two things were decided with it in sight:
-that Concerto was not replaced by a newer training (its card), and that `clcc`, `hrcc` and `r3net` are trained on the wider
-networks of the generator `broad`, which were drawn up before any policy trained on them was played here. Each shipped
-policy less GCC, QoE of [concerto] eq. (8) (`qoe_p` minds the picture, `qoe_d` delay), mean over {links} links a family at
-most, a clip that is in no training, {duration_s:g} s a call, with 95 % intervals over links. Rates are scaled to what a
-call can use ({scales}).
+Written by `python tools/generalisation.py`; no training was tuned to it, but two things were decided with it in
+sight: that Concerto was not replaced by a newer training (its card), and that `clcc`, `hrcc` and `r3net` are
+trained on the wider networks of the generator `broad`, which were drawn up before any policy trained on them was
+played here. Each shipped policy less GCC, QoE of [concerto] eq. (8) (`qoe_p` minds the picture, `qoe_d` delay),
+mean over {links} links a family at most, a clip that is in no training, {duration_s:g} s a call, with 95 %
+intervals over links. Rates are scaled to what a call can use ({scales}).
 **Bold**: behind GCC by more than the interval. *Trained*: other files of the family were in the policy's training.
 """
 
