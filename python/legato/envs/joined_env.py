@@ -10,6 +10,7 @@ import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 from numpy.typing import NDArray
 
+from legato.envs.answers import one_each
 from legato.envs.intervals import Intervals
 from legato.errors import Error
 
@@ -65,9 +66,7 @@ class JoinedVectorEnv(VectorEnv):
 
     def step(self, actions: Any) -> tuple[Array, Array, NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]:
         """Answer each call; (observations, rewards, terminated, truncated, info)."""
-        answers = np.ascontiguousarray(actions, np.float32).reshape(-1)
-        if len(answers) != self.num_envs:
-            raise Error(f"actions: {len(answers)} for {self.num_envs} calls")
+        answers = one_each(actions, self.num_envs)
         for part, at in zip(self.parts, self._slots, strict=True):
             observations, rewards, _, truncated, info = part.step(answers[at])
             self._observations[at], self._rewards[at], self._truncated[at] = observations, rewards, truncated

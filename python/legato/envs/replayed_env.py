@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from legato import _core, plan
 from legato.envs import replayed, rewards
+from legato.envs.answers import one_each
 from legato.envs.intervals import Intervals
 from legato.errors import Error
 
@@ -107,9 +108,7 @@ class ReplayedVectorEnv(VectorEnv):
 
     def step(self, actions: Any) -> tuple[Array, Array, NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]:
         """Answer each call; (observations, rewards, terminated, truncated, info)."""
-        answers = np.ascontiguousarray(actions, np.float32).reshape(-1)
-        if len(answers) != self.num_envs:
-            raise Error(f"actions: {len(answers)} for {self.num_envs} calls")
+        answers = one_each(actions, self.num_envs)
         for batch, at in zip(self._batches, self._slots, strict=True):
             batch.step(answers[at], self._observations[at], self._final[at], self._rows[at], self._truncated[at])
         reward = self._reward(self.intervals)

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from legato import _core, plan
 from legato.envs import rewards
+from legato.envs.answers import one_each
 from legato.envs.intervals import Intervals
-from legato.errors import Error
 
 Array = NDArray[np.float32]
 
@@ -119,9 +119,7 @@ class CallVectorEnv(VectorEnv):
 
     def step(self, actions: Any) -> tuple[Array, Array, NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]:
         """Answer each call; (observations, rewards, terminated, truncated, info)."""
-        answers = np.ascontiguousarray(actions, np.float32).reshape(-1)
-        if len(answers) != self.num_envs:
-            raise Error(f"actions: {len(answers)} for {self.num_envs} calls")
+        answers = one_each(actions, self.num_envs)
         self._batch.step(answers, self._observations, self._final, self._rows, self._truncated)
         reward = self._reward(self.intervals)
         info: dict[str, Any] = {"intervals": self.intervals}
