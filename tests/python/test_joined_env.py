@@ -60,6 +60,14 @@ def test_a_seed_gives_the_same_calls_again_and_none_gives_others():
     assert not np.array_equal(first, play(None))
 
 
+def test_two_parts_alike_play_different_calls_without_a_seed_too():
+    env = JoinedVectorEnv([calls(2, "broad", 1.0), calls(2, "broad", 1.0)])
+    env.reset()
+    for _ in range(10):
+        seen = env.step(np.full(4, 0.1, np.float32))[0]
+    assert not np.array_equal(seen[:2], seen[2:])
+
+
 def test_parts_that_see_different_things_are_refused():
     with pytest.raises(Error, match="parts: clcc and r3net see or answer different things"):
         JoinedVectorEnv([calls(1, "broad", 1.0), CallVectorEnv(1, "clcc", "clcc", "clcc")])

@@ -6,21 +6,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import gymnasium
 import numpy as np
-from gymnasium.vector import AutoresetMode, VectorEnv
-from numpy.typing import NDArray
 
 from legato import _core, plan
 from legato.envs import replayed, rewards
-from legato.envs.answers import one_each
-from legato.envs.intervals import Intervals
+from legato.envs.many_calls import Array, ManyCalls, Step, spaces_of
 from legato.errors import Error
 
-Array = NDArray[np.float32]
 
-
-class ReplayedVectorEnv(VectorEnv):
+class ReplayedVectorEnv(ManyCalls):
     """``num_envs`` calls over ``paths`` paths of :mod:`legato.envs.replayed`, side by side.
 
     Of the paths ``lte_ratio`` are cellular; with ``clips`` every other path carries frames of one of them. A call
@@ -48,31 +42,14 @@ class ReplayedVectorEnv(VectorEnv):
     ) -> None:
         if num_envs % paths or num_envs <= 0:
             raise Error(f"num_envs = {num_envs}: not a multiple of paths = {paths}")
-        self.num_envs = num_envs
-        self.metadata = {"autoreset_mode": AutoresetMode.SAME_STEP, "render_modes": []}
-        self.render_mode = None
-        self.controller = controller
+        self.num_envs, self.controller = num_envs, controller
         self._split, self._paths, self._windows = split, paths, traces_each
         self._choice = {"lte_traces_each": lte_traces_each, "lte_ratio": lte_ratio, "clips": clips}
         self._scenario, self._threads, self._duration_s = scenario, threads, duration_s
         self._reward = rewards.named(reward)
         self._drawn_seed: int | None = None
-        self._next_seed = seed
         self._draw(seed)
-        first = self._batches[0]
-        self.single_observation_space = gymnasium.spaces.Box(-1e4, 1e4, (first.width,), np.float32)
-        if first.choices is not None:
-            self.single_action_space: gymnasium.Space = gymnasium.spaces.Discrete(first.choices)
-        else:
-            self.single_action_space = gymnasium.spaces.Box(*first.action_range, (1,), np.float32)
-        self.observation_space = gymnasium.vector.utils.batch_space(self.single_observation_space, num_envs)
-        self.action_space = gymnasium.vector.utils.batch_space(self.single_action_space, num_envs)
-        self._observations: Array = np.zeros((num_envs, first.width), np.float32)
-        self._final: Array = np.zeros((num_envs, first.width), np.float32)
-        self._rows: Array = np.zeros((num_envs, len(_core.CallBatch.columns())), np.float32)
-        self._truncated = np.zeros(num_envs, np.bool_)
-        self._terminated = np.zeros(num_envs, np.bool_)
-        self.intervals = Intervals(self._rows)
+        super().__init__(num_envs, controller, *spaces_of(self._batches[0]), seed=seed)
 
     def _draw(self, seed: int) -> None:
         if seed == self._drawn_seed:
@@ -94,31 +71,21 @@ class ReplayedVectorEnv(VectorEnv):
         self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Array, dict[str, Any]]:
         """Draw networks and begin all calls. The same seed gives the same calls; none gives other ones than before."""
-        if isinstance(seed, list):
-            seed = seed[0]
-        super().reset(seed=seed, options=options)
-        self._next_seed = self._next_seed + 1 if seed is None else seed
-        self._draw(self._next_seed)
-        own = np.random.SeedSequence(self._next_seed).generate_state(self._paths)
+        drawn = self._begin(seed, options)
+        self._draw(drawn)
+        own = np.random.SeedSequence(drawn).generate_state(self._paths)
         for batch, slots, batch_seed in zip(self._batches, self._slots, own, strict=True):
             batch.reset(int(batch_seed), self._observations[slots])
         if hasattr(self._reward, "reset"):
             self._reward.reset(np.ones(self.num_envs, np.bool_))
         return self._observations, {}
 
-    def step(self, actions: Any) -> tuple[Array, Array, NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]:
+    def step(self, actions: Any) -> Step:
         """Answer each call; (observations, rewards, terminated, truncated, info)."""
-        answers = one_each(actions, self.num_envs)
+        answers = self._answers(actions)
         for batch, at in zip(self._batches, self._slots, strict=True):
             batch.step(answers[at], self._observations[at], self._final[at], self._rows[at], self._truncated[at])
         reward = self._reward(self.intervals)
-        info: dict[str, Any] = {"intervals": self.intervals}
-        if self._truncated.any():
-            info["final_obs"] = self._final
-            info["_final_obs"] = self._truncated
-            if hasattr(self._reward, "reset"):
-                self._reward.reset(self._truncated)
-        return self._observations, reward, self._terminated, self._truncated, info
-
-    def close_extras(self, **kwargs: Any) -> None:
-        """There is nothing to close."""
+        if hasattr(self._reward, "reset") and self._truncated.any():
+            self._reward.reset(self._truncated)
+        return self._told(reward)

@@ -6,20 +6,14 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-import gymnasium
 import numpy as np
-from gymnasium.vector import AutoresetMode, VectorEnv
-from numpy.typing import NDArray
 
 from legato import _core, plan
 from legato.envs import rewards
-from legato.envs.answers import one_each
-from legato.envs.intervals import Intervals
-
-Array = NDArray[np.float32]
+from legato.envs.many_calls import Array, ManyCalls, Step, spaces_of
 
 
-class CallVectorEnv(VectorEnv):
+class CallVectorEnv(ManyCalls):
     """``num_envs`` calls of one scenario, each with a network, clip and seed of its own.
 
     A step answers each call's next decision and runs to the one after; the next step overwrites what it gave. A
@@ -61,33 +55,9 @@ class CallVectorEnv(VectorEnv):
             around = {**safeguard, "inner": controller, "inner_config": hand}
             made.controllers[:] = [{"name": "safeguard", "config": around}]
         self._batch = _core.CallBatch(made.to_json(), num_envs, seed, threads)
-        self.num_envs = num_envs
-        self.metadata = {"autoreset_mode": AutoresetMode.SAME_STEP, "render_modes": []}
-        self.render_mode = None
-        self.controller = controller
+        super().__init__(num_envs, controller, *spaces_of(self._batch), seed=seed)
         self._reward = rewards.named(reward)
-        self._set_spaces()
-        width = self._batch.width
-        self._observations: Array = np.zeros((num_envs, width), np.float32)
-        self._final: Array = np.zeros((num_envs, width), np.float32)
-        self._rows: Array = np.zeros((num_envs, len(_core.CallBatch.columns())), np.float32)
-        self._truncated = np.zeros(num_envs, np.bool_)
-        self._terminated = np.zeros(num_envs, np.bool_)
-        self._next_seed = seed
         self._staggered = staggered
-        self.intervals = Intervals(self._rows)
-
-    def _set_spaces(self) -> None:
-        spaces = gymnasium.spaces
-        batch = self._batch
-        self.single_observation_space = spaces.Box(-1e4, 1e4, (batch.width,), np.float32)
-        if batch.choices is not None:
-            self.single_action_space: gymnasium.Space = spaces.Discrete(batch.choices)
-        else:
-            low, high = batch.action_range
-            self.single_action_space = spaces.Box(low, high, (1,), np.float32)
-        self.observation_space = gymnasium.vector.utils.batch_space(self.single_observation_space, self.num_envs)
-        self.action_space = gymnasium.vector.utils.batch_space(self.single_action_space, self.num_envs)
 
     @property
     def features(self) -> list[str]:
@@ -108,27 +78,16 @@ class CallVectorEnv(VectorEnv):
         self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Array, dict[str, Any]]:
         """Begin all calls anew. The same seed gives the same calls; none gives other ones than before."""
-        if isinstance(seed, list):
-            seed = seed[0]
-        super().reset(seed=seed, options=options)
-        self._next_seed = self._next_seed + 1 if seed is None else seed
-        self._batch.reset(self._next_seed, self._observations, self._staggered)
+        self._batch.reset(self._begin(seed, options), self._observations, self._staggered)
         if hasattr(self._reward, "reset"):
             self._reward.reset(np.ones(self.num_envs, np.bool_))
         return self._observations, {}
 
-    def step(self, actions: Any) -> tuple[Array, Array, NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]:
+    def step(self, actions: Any) -> Step:
         """Answer each call; (observations, rewards, terminated, truncated, info)."""
-        answers = one_each(actions, self.num_envs)
+        answers = self._answers(actions)
         self._batch.step(answers, self._observations, self._final, self._rows, self._truncated)
         reward = self._reward(self.intervals)
-        info: dict[str, Any] = {"intervals": self.intervals}
-        if self._truncated.any():
-            info["final_obs"] = self._final
-            info["_final_obs"] = self._truncated
-            if hasattr(self._reward, "reset"):
-                self._reward.reset(self._truncated)
-        return self._observations, reward, self._terminated, self._truncated, info
-
-    def close_extras(self, **kwargs: Any) -> None:
-        """There is nothing to close."""
+        if hasattr(self._reward, "reset") and self._truncated.any():
+            self._reward.reset(self._truncated)
+        return self._told(reward)

@@ -1,0 +1,90 @@
+"""What environments of many calls have in common: their arrays, which seed is next, how an episode ends."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium.vector import AutoresetMode, VectorEnv
+from numpy.typing import NDArray
+
+from legato import _core
+from legato.envs.intervals import Intervals
+from legato.errors import Error
+
+Array = NDArray[np.float32]
+Step = tuple[Array, Array, NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]
+
+
+class ManyCalls(VectorEnv):
+    """A vector environment of ``num_envs`` calls of one controller, whose ended calls begin anew in the same step.
+
+    Args:
+        num_envs: how many.
+        controller: whose observation and action these are.
+        observation: of one call.
+        action: of one call.
+        seed: the one before the first that a reset without a seed takes.
+    """
+
+    def __init__(
+        self,
+        num_envs: int,
+        controller: str,
+        observation: gymnasium.spaces.Box,
+        action: gymnasium.Space,
+        *,
+        seed: int,
+    ) -> None:
+        self.num_envs = num_envs
+        self.metadata = {"autoreset_mode": AutoresetMode.SAME_STEP, "render_modes": []}
+        self.render_mode = None
+        self.controller = controller
+        self.single_observation_space, self.single_action_space = observation, action
+        self.observation_space = gymnasium.vector.utils.batch_space(observation, num_envs)
+        self.action_space = gymnasium.vector.utils.batch_space(action, num_envs)
+        self._observations: Array = np.zeros((num_envs, *observation.shape), np.float32)
+        self._final: Array = np.zeros_like(self._observations)
+        self._rows: Array = np.zeros((num_envs, len(_core.CallBatch.columns())), np.float32)
+        self._truncated = np.zeros(num_envs, np.bool_)
+        self._terminated = np.zeros(num_envs, np.bool_)
+        self._next_seed = seed
+        self.intervals = Intervals(self._rows)
+
+    def _begin(self, seed: int | list[int | None] | None, options: dict[str, Any] | None) -> int:
+        """The seed of the calls that a reset begins: the one given, or another than before."""
+        if isinstance(seed, list):
+            seed = seed[0]
+        super().reset(seed=seed, options=options)
+        self._next_seed = self._next_seed + 1 if seed is None else seed
+        return self._next_seed
+
+    def _answers(self, actions: Any) -> Array:
+        """``actions`` as ``(N,)``, an answer for each call; other numbers of them are refused."""
+        answers = np.ascontiguousarray(actions, np.float32).reshape(-1)
+        if len(answers) != self.num_envs:
+            raise Error(f"actions: {len(answers)} for {self.num_envs} calls")
+        return answers
+
+    def _told(self, reward: Array) -> Step:
+        """What a step gives: (observations, rewards, terminated, truncated, info)."""
+        info: dict[str, Any] = {"intervals": self.intervals}
+        if self._truncated.any():
+            info["final_obs"] = self._final
+            info["_final_obs"] = self._truncated
+        return self._observations, reward, self._terminated, self._truncated, info
+
+    def close_extras(self, **kwargs: Any) -> None:
+        """There is nothing to close."""
+
+
+def spaces_of(batch: _core.CallBatch) -> tuple[gymnasium.spaces.Box, gymnasium.Space]:
+    """What a call of a batch sees, and what it may be answered."""
+    observation = gymnasium.spaces.Box(-1e4, 1e4, (batch.width,), np.float32)
+    if batch.choices is not None:
+        return observation, gymnasium.spaces.Discrete(batch.choices)
+    return observation, gymnasium.spaces.Box(*batch.action_range, (1,), np.float32)
+
+
+__all__ = ["ManyCalls", "spaces_of"]
