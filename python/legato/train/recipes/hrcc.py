@@ -14,7 +14,7 @@ ROWS = 10
 """Of 200 ms each: what is seen of the past."""
 _FILTERS, _KERNEL = 32, 4
 NETWORKS = {"forward.capacity.generator": "clcc+broad"}
-"""On those of Table III alone it learns that all links lose and jump: on wider ones its QoE_p was 0.05 behind GCC's."""
+"""On those of Table III alone it learns that all links lose and jump: on wider ones its QoE_p was 0.06 behind GCC's."""
 
 
 def _calls(envs: int) -> Any:
