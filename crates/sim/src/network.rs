@@ -100,7 +100,7 @@ impl LoadedCapacity {
     }
 
     fn of_generators(names: &str) -> Result<Self, SimError> {
-        let refused = |problem| SimError::Plan(format!("capacity.generator = {names:?}: {problem}"));
+        let refused = |problem| SimError::Plan(format!("capacity.generator: {problem}"));
         Ok(Self {
             label: names.into(),
             family: Some("generator".into()),

@@ -591,7 +591,7 @@ impl CapacitySpec {
             within(&place("constant_bps"), bps as f64, 1.0, 1e11)?;
         }
         if let Some(names) = &self.generator {
-            Generator::by_names(names).map_err(|problem| (place("generator"), format!("{names:?}: {problem}")))?;
+            Generator::by_names(names).map_err(|problem| (place("generator"), problem))?;
         }
         for &(time_s, _) in self.steps.iter().flatten() {
             within(&place("steps"), time_s, 0.0, MAX_DURATION_S)?;

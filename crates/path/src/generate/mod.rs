@@ -61,7 +61,8 @@ impl Generator {
         let by_name = |name: &str| {
             Self::by_name(name).ok_or_else(|| {
                 let known: Vec<_> = Self::ALL.iter().map(|generator| generator.name()).collect();
-                format!("{name:?} is not one of {}", known.join(", "))
+                let whole = if name == names { String::new() } else { format!("{names:?}: ") };
+                format!("{whole}{name:?} is not one of {}", known.join(", "))
             })
         };
         names.split('+').map(by_name).collect()
@@ -200,7 +201,8 @@ mod tests {
         assert_ne!(draw(3), draw(4));
         assert_eq!(Generator::by_name("clcc"), Some(Generator::Clcc));
         assert_eq!(*Generator::by_names("clcc+broad").unwrap(), [Generator::Clcc, Generator::Broad]);
-        assert_eq!(Generator::by_names("clcc+").unwrap_err(), "\"\" is not one of broad, clcc, nvc-cc");
+        assert_eq!(Generator::by_names("wide").unwrap_err(), "\"wide\" is not one of broad, clcc, nvc-cc");
+        assert_eq!(Generator::by_names("clcc+").unwrap_err(), "\"clcc+\": \"\" is not one of broad, clcc, nvc-cc");
         assert_eq!(draw(3).forward_stages::<()>(ChaCha8Rng::seed_from_u64(0)).len(), 3);
     }
 }
