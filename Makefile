@@ -114,6 +114,7 @@ lint: $(VENV)/.dev
 	$(BIN)/python tools/check_layers.py
 	$(BIN)/python tools/check_units.py
 	$(BIN)/python tools/check_citations.py
+	$(BIN)/python tools/check_prose.py
 
 format: $(VENV)/.dev
 	cargo fmt --all

@@ -161,12 +161,35 @@ class TestCitations:
         assert "| eq. (5) | `crates/a/src/lib.rs` | `crates/a/src/lib_tests.rs` |" in page
 
 
-@pytest.mark.parametrize("check", ["check_citations", "check_layers", "check_units"])
+class TestProse:
+    def test_words_of_the_list_are_found_in_documents_comments_and_strings(self, run):
+        files = {
+            "docs/a.md": "It tells the rate.\n\n```text\nit tells\n```\n`tells` and [a](who.md) pass.\n" + "x" * 121,
+            "crates/a/src/lib.rs": '/// Asks each 50 ms.\nfn who() { panic!("the least, at least"); } // tells a from b apart\n',
+            "python/legato/a.py": '"""Less the mean."""\nwho = 1  # people who read, a peer who sends\n',
+        }
+        assert run("check_prose", files) == [
+            "crates/a/src/lib.rs:1: each 50 ms: every 50 ms",
+            "crates/a/src/lib.rs:2: least: minimum, smallest, lowest",
+            "docs/a.md:1: tell: report, record, return, say",
+            "docs/a.md:7: more than 120 columns",
+            "python/legato/a.py:1: less: minus",
+            "python/legato/a.py:2: who: that",
+        ]
+
+    def test_a_folder_may_have_what_its_ceiling_says_and_a_file_what_it_has_a_reason_for(self, run):
+        config = '[ceilings]\n"crates/a" = 1\n[allowed."docs/a.md"]\n"road: pipeline" = "cars drive on it"\n'
+        files = {"tools/check_prose.toml": config, "docs/a.md": "A road.\n", "crates/a/src/lib.rs": "// It tells.\n"}
+        assert run("check_prose", files) == []
+        assert len(run("check_prose", {"crates/a/src/b.rs": "// It told.\n"})) == 2
+
+
+@pytest.mark.parametrize("check", ["check_citations", "check_layers", "check_prose", "check_units"])
 def test_a_check_stays_short_enough_to_read(check):
     assert len((TOOLS / f"{check}.py").read_text().splitlines()) < 150
 
 
-@pytest.mark.parametrize("check", ["check_layers", "check_units"])
+@pytest.mark.parametrize("check", ["check_layers", "check_prose", "check_units"])
 def test_this_tree_keeps_its_rules(run, capsys, check):
     run(check, {})
     assert sys.modules[check].main(TOOLS.parent) == 0, capsys.readouterr().err
