@@ -31,7 +31,7 @@ help:
 	@echo "make setup    $(VENV) with everything development needs"
 	@echo "make bench    measure speed; writes bench.json"
 	@echo "make dist     the wheel in $(DIST_OUT)/, tried in a clean environment"
-	@echo "make lint     rustfmt, clippy, ruff       make format  let them write"
+	@echo "make lint     rustfmt, clippy, ruff, and the rules of tools/check_*.py       make format  let them write"
 	@echo "make lock     resolve requirements/*.lock anew"
 	@echo "make clean    remove what was built"
 
@@ -113,6 +113,7 @@ lint: $(VENV)/.dev
 	$(BIN)/ruff format --check .
 	$(BIN)/python tools/check_layers.py
 	$(BIN)/python tools/check_units.py
+	$(BIN)/python tools/check_constants.py
 	$(BIN)/python tools/check_citations.py
 	$(BIN)/python tools/check_prose.py
 
@@ -120,6 +121,7 @@ format: $(VENV)/.dev
 	cargo fmt --all
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+	$(BIN)/python tools/check_citations.py --write
 
 LOCK := uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --quiet \
         --custom-compile-command 'make lock' --extra build

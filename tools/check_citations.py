@@ -1,6 +1,8 @@
-"""Refuses a citation that leads nowhere, and writes docs/references.md: equation, code, test.
+"""Refuses a citation that leads nowhere, and a docs/references.md (equation, code, test) that is not up to date.
 
-    python3 tools/check_citations.py [ROOT]
+    python3 tools/check_citations.py [--write] [ROOT]
+
+`--write` writes that page instead of comparing it.
 
 A citation is `[key]` in a comment or document, or a key in a controller's CITES; the key must be in
 docs/references.bib. `[key] eq. (5)` or `[key] §5.2` in the comment of code is a claim that the code
@@ -36,7 +38,7 @@ class Citation:
     in_test: bool
 
 
-def main(root: Path) -> int:
+def main(root: Path, write: bool = False) -> int:
     bib = (root / BIB).read_text(encoding="utf-8") if (root / BIB).exists() else ""
     titles = dict(re.findall(r"^@\w+\{([^,\s]+),.*?^\s*title\s*=\s*(.*?),?$", bib, re.S | re.M))
     citations = sorted(citation for path in sources(root) for citation in citations_of(path, root, titles))
@@ -47,9 +49,13 @@ def main(root: Path) -> int:
             bad.append(f"{c.file}:{c.line}: [{c.key}] is not in {BIB}")
         elif c.place and not c.in_test and not any(k == c.key and covers(p, c.place) for k, p in tests):
             bad.append(f"{c.file}:{c.line}: no test names [{c.key}] {c.place}")
+    current = page(titles, citations)
+    if write:
+        (root / PAGE).write_text(current, encoding="utf-8")
+    elif not (root / PAGE).exists() or (root / PAGE).read_text(encoding="utf-8") != current:
+        bad.append(f"{PAGE} is out of date: `make format` writes it")
     for line in dict.fromkeys(bad):
         print(f"check_citations: {line}", file=sys.stderr)
-    (root / PAGE).write_text(page(titles, citations), encoding="utf-8")
     return 1 if bad else 0
 
 
@@ -127,4 +133,5 @@ def natural(place: str) -> list[tuple[int, str]]:
 
 
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1] if len(sys.argv) > 1 else ".").resolve()))
+    arguments = [argument for argument in sys.argv[1:] if argument != "--write"]
+    sys.exit(main(Path(arguments[0] if arguments else ".").resolve(), write="--write" in sys.argv))

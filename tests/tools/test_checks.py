@@ -1,6 +1,7 @@
 """The repository's own rules, each broken once in a small tree."""
 
 import importlib.util
+import subprocess
 import sys
 import textwrap
 from collections.abc import Callable
@@ -15,7 +16,7 @@ TOOLS = Path(__file__).parents[2] / "tools"
 def run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., list[str]]:
     """Runs a check over a tree of these files; the violations, without their prefix."""
 
-    def run(check: str, files: dict[str, str]) -> list[str]:
+    def run(check: str, files: dict[str, str], **options: bool) -> list[str]:
         for name, text in files.items():
             path = tmp_path / name
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -25,7 +26,7 @@ def run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., lis
         # Dataclasses look their module up.
         sys.modules[check] = module
         spec.loader.exec_module(module)
-        status = module.main(tmp_path)
+        status = module.main(tmp_path, **options)
         lines = [line.removeprefix(f"{check}: ") for line in capsys.readouterr().err.splitlines()]
         assert status == (1 if lines else 0)
         return lines
@@ -130,6 +131,53 @@ class TestUnits:
         ]
 
 
+class TestConstants:
+    def test_a_number_needs_a_citation_or_a_reason(self, run):
+        rust = """
+            const GAIN: f64 = 0.85;
+
+            const RATE: DataRate = DataRate::from_kbps(30);
+            const TWICE: f64 = 2.0 * GAIN;
+
+            fn halved(x: f64) -> f64 {
+                const HALF: f64 = 0.5;
+                x * HALF
+            }
+        """
+        assert run("check_constants", {"crates/control/src/a.rs": rust}) == [
+            f"crates/control/src/a.rs:{line}: {name} has neither a citation nor a reason"
+            for line, name in ((2, "GAIN"), (4, "RATE"), (5, "TWICE"), (8, "HALF"))
+        ]
+
+    def test_a_comment_speaks_for_the_constants_that_follow_it_and_for_those_of_its_function(self, run):
+        rust = """
+            // [rfc9999] §5.2: one value, and its half.
+            const GAIN: f64 = 0.85;
+            #[rustfmt::skip]
+            pub(super) const SMALL: [f64; 2] = [0.4, 0.45];
+            const SUM: f64 = GAIN + GAIN;
+
+            const SLOTS: usize = 50; // of 10 ms
+
+            impl Scheme for A {
+                const CITES: &'static [&'static str] = &["rfc9999"];
+                const INTERVAL: TimeDelta = TimeDelta::from_millis(50);
+            }
+
+            // [rfc9999] eq. (1): x / 2
+            fn halved(x: f64) -> f64 {
+                const HALF: f64 = 0.5;
+                x * HALF
+            }
+
+            #[cfg(test)]
+            mod tests {
+                const LIMIT: u64 = 7;
+            }
+        """
+        assert run("check_constants", {"crates/control/src/a.rs": rust}) == []
+
+
 BIB = "@techreport{rfc9999,\n  title = {{A {Good} Text}},\n}\n"
 
 
@@ -137,7 +185,7 @@ class TestCitations:
     def test_an_unknown_key_is_refused_and_a_type_is_no_key(self, run):
         comment = "// [nobody2017] says so; [f32] and [`Ok`] say nothing.\n"
         rust = comment + 'let x = y[z10];\nconst CITES: &[&str] = &["gone"];\n'
-        assert run("check_citations", {"docs/references.bib": BIB, "crates/a/src/lib.rs": rust}) == [
+        assert run("check_citations", {"docs/references.bib": BIB, "crates/a/src/lib.rs": rust}, write=True) == [
             "crates/a/src/lib.rs:3: [gone] is not in docs/references.bib",
             "crates/a/src/lib.rs:1: [nobody2017] is not in docs/references.bib",
         ]
@@ -146,8 +194,8 @@ class TestCitations:
         code = "//! [rfc9999] §1 in words.\n// [rfc9999] eq. (5): x = y\n// [rfc9999] §5.2 and §6: why\n"
         tests = "#[cfg(test)]\nmod tests {\n    /// [rfc9999] eq. (5), worked by hand.\n    /// [rfc9999] §5.\n}\n"
         files = {"docs/references.bib": BIB, "crates/a/src/lib.rs": code}
-        assert len(run("check_citations", files)) == 3
-        assert run("check_citations", files | {"crates/a/src/lib.rs": code + tests}) == [
+        assert len(run("check_citations", files, write=True)) == 3
+        assert run("check_citations", files | {"crates/a/src/lib.rs": code + tests}, write=True) == [
             "crates/a/src/lib.rs:3: no test names [rfc9999] §6"
         ]
 
@@ -155,17 +203,28 @@ class TestCitations:
         code = "// [rfc9999] eq. (5): x = y\n"
         test = "// [rfc9999] eq. (5), worked by hand.\n"
         files = {"docs/references.bib": BIB, "crates/a/src/lib.rs": code, "crates/a/src/lib_tests.rs": test}
-        assert run("check_citations", files) == []
+        assert run("check_citations", files, write=True) == []
         page = (tmp_path / "docs/references.md").read_text()
         assert "A Good Text." in page
         assert "| eq. (5) | `crates/a/src/lib.rs` | `crates/a/src/lib_tests.rs` |" in page
+
+    def test_a_page_that_is_not_up_to_date_is_refused_and_left_alone(self, run, tmp_path):
+        stale = ["docs/references.md is out of date: `make format` writes it"]
+        assert run("check_citations", {"docs/references.bib": BIB}) == stale
+        assert run("check_citations", {}, write=True) == []
+        assert run("check_citations", {}) == []
+        cited = {"crates/a/src/lib.rs": "//! [rfc9999] in words.\n"}
+        before = (tmp_path / "docs/references.md").read_text()
+        assert run("check_citations", cited) == stale
+        assert (tmp_path / "docs/references.md").read_text() == before
 
 
 class TestProse:
     def test_words_of_the_list_are_found_in_documents_comments_and_strings(self, run):
         files = {
             "docs/a.md": "It tells the rate.\n\n```text\nit tells\n```\n`tells` and [a](who.md) pass.\n" + "x" * 121,
-            "crates/a/src/lib.rs": '/// Asks each 50 ms.\nfn who() { panic!("the least, at least"); } // tells a from b apart\n',
+            "crates/a/src/lib.rs": '/// Asks each 50 ms.\nfn who() { panic!("the least, at least"); }'
+            " // tells a from b apart\n",
             "python/legato/a.py": '"""Less the mean."""\nwho = 1  # people who read, a peer who sends\n',
         }
         assert run("check_prose", files) == [
@@ -184,12 +243,20 @@ class TestProse:
         assert len(run("check_prose", {"crates/a/src/b.rs": "// It told.\n"})) == 2
 
 
-@pytest.mark.parametrize("check", ["check_citations", "check_layers", "check_prose", "check_units"])
+CHECKS = sorted(path.stem for path in TOOLS.glob("check_*.py"))
+
+
+@pytest.mark.parametrize("check", CHECKS)
 def test_a_check_stays_short_enough_to_read(check):
     assert len((TOOLS / f"{check}.py").read_text().splitlines()) < 150
 
 
-@pytest.mark.parametrize("check", ["check_layers", "check_prose", "check_units"])
-def test_this_tree_keeps_its_rules(run, capsys, check):
-    run(check, {})
-    assert sys.modules[check].main(TOOLS.parent) == 0, capsys.readouterr().err
+@pytest.mark.parametrize("check", CHECKS)
+def test_this_tree_keeps_its_rules_and_lint_asks_for_it(check):
+    status = subprocess.run([sys.executable, TOOLS / f"{check}.py", TOOLS.parent], capture_output=True, text=True)
+    assert status.returncode == 0, status.stderr
+    assert f"tools/{check}.py" in (TOOLS.parent / "Makefile").read_text()
+
+
+def test_ci_lints():
+    assert "make lint" in (TOOLS.parent / ".ci" / "run").read_text().splitlines()

@@ -381,6 +381,7 @@ struct Recent {
     first: Option<Timestamp>,
 }
 
+/// 20 bins of 10 ms: the last 200 ms, which [nvc-cc]'s decrease begins from.
 const BIN: TimeDelta = TimeDelta::from_millis(10);
 const BINS: i64 = 20;
 

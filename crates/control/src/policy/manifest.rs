@@ -12,6 +12,7 @@ use super::tensors::Tensors;
 use std::sync::Arc;
 use toml::Table;
 
+/// Version of the manifest's layout; another one is refused.
 const FORMAT: usize = 1;
 /// A manifest is refused above this many bytes; real ones have one or two thousand.
 const LARGEST_MANIFEST: usize = 1 << 20;

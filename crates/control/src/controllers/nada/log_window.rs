@@ -15,6 +15,7 @@ pub struct LogWindow {
     latest: TimeDelta,
 }
 
+/// Ours: with [rfc8698]'s LOGWIN of 500 ms a slot is 10 ms.
 const SLOTS: usize = 50;
 
 #[derive(Clone, Copy, Debug, Default)]

@@ -14,8 +14,8 @@ pub struct LossMemory {
     last_loss: u64,
 }
 
+// [rfc5348] §5.4: n = 8; the four newest intervals count in full, older ones less.
 const INTERVALS: usize = 8;
-// [rfc5348] §5.4: the four newest intervals count in full, older ones less.
 const WEIGHTS: [f64; INTERVALS] = [1.0, 1.0, 1.0, 1.0, 0.8, 0.6, 0.4, 0.2];
 
 impl LossMemory {

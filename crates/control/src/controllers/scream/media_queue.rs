@@ -73,6 +73,7 @@ impl MediaQueue {
     }
 }
 
+/// Two seconds of frames at 30 Hz; further ones join the last.
 const MOST_FRAMES: usize = 64;
 
 #[cfg(test)]

@@ -70,6 +70,7 @@ impl QueueDelay {
     }
 }
 
+/// The longest base history of a version: [rfc8298]'s, ten windows of a minute.
 const MOST_WINDOWS: usize = 10;
 
 #[cfg(test)]

@@ -37,6 +37,7 @@ impl PacketSize {
     }
 }
 
+// [rfc5348] §4.1: the average over the last four loss intervals.
 const INTERVALS: usize = 4;
 /// Before the first report: a full packet.
 const INITIAL_BYTES: f64 = 1_200.0;

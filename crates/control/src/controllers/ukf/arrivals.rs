@@ -31,6 +31,7 @@ struct Bin {
     expected: u64,
 }
 
+/// Short enough to follow the rate, long enough to hold several packets at 1 Mbit/s.
 const BIN: TimeDelta = TimeDelta::from_millis(100);
 /// Loss is taken over ten bins, a second; the rate over the last five.
 const BINS: usize = 10;

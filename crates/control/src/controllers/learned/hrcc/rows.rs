@@ -132,6 +132,7 @@ impl Rows {
     }
 }
 
+/// [hrcc]'s public code divides rates by this.
 const FULL_RATE_BPS: f64 = 6e6;
 /// As [hrcc]'s public code begins.
 const FIRST_DISTANCE: u16 = 5;

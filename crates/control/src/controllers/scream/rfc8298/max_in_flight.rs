@@ -43,6 +43,7 @@ impl MaxInFlight {
     }
 }
 
+// [rfc8298] §4.1.1.2: the maximum over the last five seconds; steps of half a second are ours.
 const STEPS: usize = 10;
 const STEP: TimeDelta = TimeDelta::from_millis(500);
 
