@@ -1,18 +1,18 @@
 //! A call, seen from outside: set up, offered, answered, watched, stopped, and turned into figures.
 
-use crate::camera::Camera;
 use crate::clock::Clock;
 use crate::codec::Codec;
+use crate::connection::peer::{OtherEnd, Peer};
+use crate::connection::sdp::Answer;
 use crate::driver::Driver;
-use crate::ends::Ends;
 use crate::error::Error;
-use crate::lateness::LatenessFigures;
-use crate::link::Place;
 use crate::mail::Mail;
-use crate::peer::{OtherEnd, Peer};
-use crate::sdp::Answer;
-use crate::viewed::{CodedCall, Viewed};
-use crate::viewer::SeenPicture;
+use crate::network::ends::Ends;
+use crate::network::lateness::LatenessFigures;
+use crate::network::link::Place;
+use crate::pictures::camera::Camera;
+use crate::viewing::viewed::{CodedCall, Viewed};
+use crate::viewing::viewer::SeenPicture;
 use legato_call::Sender;
 use legato_media::Quality;
 use legato_trace::{CallFacts, FrameDecoded, LogLevel, Record, Recorder, Summary, TraceSink};

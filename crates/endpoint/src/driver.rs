@@ -5,14 +5,14 @@
 //! encoder works elsewhere, so nothing here takes long.
 
 use crate::call::{CallReport, Outcome, Progress};
-use crate::camera::CodedFrames;
 use crate::clock::{Clock, wait};
-use crate::coded_psnr::CodedPsnr;
+use crate::connection::coded_psnr::CodedPsnr;
+use crate::connection::peer::{Peer, PeerOutput, rtp_timestamp};
+use crate::connection::rtcp_bytes::Received;
 use crate::error::Error;
-use crate::link::{CapacityMean, Link, LinkSample};
 use crate::mail::{Mail, Media};
-use crate::peer::{Peer, PeerOutput, rtp_timestamp};
-use crate::rtcp_bytes::Received;
+use crate::network::link::{CapacityMean, Link, LinkSample};
+use crate::pictures::camera::CodedFrames;
 use legato_call::{Sender, SenderInput, SenderOutput, rtcp_wire_size};
 use legato_control::PacketKind;
 use legato_media::packet::Train;

@@ -6,8 +6,8 @@
 use crate::call::{CallReport, Outcome, Progress};
 use crate::clock::Clock;
 use crate::error::Error;
-use crate::link::{CapacityMean, Link};
 use crate::mail::{Mail, Media};
+use crate::network::link::{CapacityMean, Link};
 use legato_control::{Decision, PacketKind};
 use legato_trace::{LogLevel, PacketSent, Record, Recorder, SERIES_INTERVAL, Sample, TraceSink, TrainSent};
 use legato_units::{DataRate, TimeDelta, Timestamp};

@@ -1,9 +1,9 @@
 //! What reaches the thread of a call from those beside it: one queue, so that one wait is enough.
 
 use crate::clock::Clock;
-use crate::decoder::Decoded;
-use crate::link::LinkSample;
-use crate::sdp::Answer;
+use crate::connection::sdp::Answer;
+use crate::network::link::LinkSample;
+use crate::viewing::decoder::Decoded;
 use legato_media::EncodedFrame;
 use legato_units::{DataRate, Timestamp};
 use legato_wire::rtp;

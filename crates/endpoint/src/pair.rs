@@ -6,11 +6,11 @@
 //! number tells whether it is the one that it is taken for.
 
 use crate::call::{Call, CallReport, CallSetup, CallThread, Finished, Progress};
+use crate::connection::peer::OtherEnd;
 use crate::error::Error;
-use crate::link::Place;
-use crate::peer::OtherEnd;
+use crate::network::link::Place;
 use crate::receiving::{ReceivingCall, ReceivingSetup};
-use crate::viewer::SeenPicture;
+use crate::viewing::viewer::SeenPicture;
 use legato_control::RateController;
 use legato_media::playout::PlayoutConfig;
 use legato_path::Path;

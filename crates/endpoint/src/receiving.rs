@@ -6,20 +6,20 @@
 //!
 //! Missing: RFC 8888 feedback: str0m has none. A codec that changes within the call: what was agreed upon is decoded.
 
-use crate::assembly::VideoPacket;
 use crate::call::{CallReport, CallThread, Finished, Outcome, Progress, bind};
 use crate::clock::{Clock, wait};
 use crate::codec::Codec;
-use crate::coded_psnr::{self, CodedPsnr};
-use crate::decoder::Decoder;
-use crate::ends::Ends;
+use crate::connection::coded_psnr::{self, CodedPsnr};
+use crate::connection::offered::OfferedVideo;
 use crate::error::Error;
-use crate::link::{Link, Place};
 use crate::listener::Listener;
 use crate::mail::{Mail, Media};
-use crate::offered::OfferedVideo;
-use crate::steering::Steering;
-use crate::viewer::{SeenPicture, Viewer};
+use crate::network::ends::Ends;
+use crate::network::link::{Link, Place};
+use crate::viewing::assembly::VideoPacket;
+use crate::viewing::decoder::Decoder;
+use crate::viewing::steering::Steering;
+use crate::viewing::viewer::{SeenPicture, Viewer};
 use legato_control::{Event as ControllerEvent, PacketKind, RateController, ReceivedPacket};
 use legato_media::packetizer::IP_UDP_BYTES;
 use legato_media::playout::PlayoutConfig;

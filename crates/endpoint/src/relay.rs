@@ -11,12 +11,12 @@
 
 use crate::call::{CallReport, CallThread, Finished, Outcome, Progress, ShownFrame, bind};
 use crate::clock::{Clock, wait};
-use crate::ends::{Ends, Watched};
+use crate::connection::offered::repair_types;
 use crate::error::Error;
-use crate::link::{Datagram, Link, Place};
 use crate::listener::Listener;
 use crate::mail::Mail;
-use crate::offered::repair_types;
+use crate::network::ends::{Ends, Watched};
+use crate::network::link::{Datagram, Link, Place};
 use legato_path::Path;
 use legato_trace::LogLevel;
 use legato_tun::Pair;

@@ -5,8 +5,8 @@ use crate::clock::Clock;
 use crate::codec::Codec;
 use crate::error::Error;
 use crate::mail::Mail;
-use crate::playback::Playback;
-use crate::stamp;
+use crate::pictures::stamp;
+use crate::viewing::playback::Playback;
 use legato_units::TimeDelta;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
@@ -104,9 +104,9 @@ fn decode_all(mut playback: Playback, sent_width: Option<u16>, inbox: &Receiver<
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ahead::Measured;
-    use crate::coder::{CodedSource, Coder};
-    use crate::pictures::{PictureSource, Pictures};
+    use crate::pictures::ahead::Measured;
+    use crate::pictures::coder::{CodedSource, Coder};
+    use crate::pictures::source::{PictureSource, Pictures};
     use legato_media::{EncoderBudget, FrameRate, SourceFrame};
     use legato_units::{DataRate, Timestamp};
 

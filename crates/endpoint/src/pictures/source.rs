@@ -8,8 +8,8 @@
 //! again. The scene is the same in every run. Y4M is read a picture at a time and played in a loop.
 
 use crate::error::Error;
-use crate::short_reads::ShortReads;
-use crate::stamp;
+use crate::pictures::short_reads::ShortReads;
+use crate::pictures::stamp;
 use legato_media::FrameRate;
 use std::fs::File;
 use std::io::{BufRead, BufReader, BufWriter, Read, Seek, SeekFrom, Write};

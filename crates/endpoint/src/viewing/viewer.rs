@@ -5,11 +5,11 @@
 //! renderer's 10 ms in the playout delay are room enough for it on a machine that is not busy. A stream that jumps in
 //! time, or a decoder that falls behind, costs pictures, and no memory.
 
-use crate::assembly::{Assembled, Assembly, CodedPicture, VideoPacket};
 use crate::call::ShownFrame;
 use crate::clock::Clock;
 use crate::codec::Codec;
-use crate::decoder::{Decoded, Decoder, Image, Job};
+use crate::viewing::assembly::{Assembled, Assembly, CodedPicture, VideoPacket};
+use crate::viewing::decoder::{Decoded, Decoder, Image, Job};
 use legato_control::FrameReport;
 use legato_media::playout::{Playout, PlayoutConfig, Repair};
 use legato_units::{DataSize, PeerTimestamp, TimeDelta, Timestamp};

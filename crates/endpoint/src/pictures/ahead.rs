@@ -2,7 +2,7 @@
 //! complexity of pictures are told it before they decide on a bitrate, as in a simulation.
 
 use crate::error::Error;
-use crate::pictures::Pictures;
+use crate::pictures::source::Pictures;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Pictures, of which the next is drawn while the camera has nothing else to do.
@@ -81,7 +81,7 @@ fn difference(before: &[u8], after: &[u8]) -> f32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pictures::PictureSource;
+    use crate::pictures::source::PictureSource;
     use legato_media::FrameRate;
 
     fn pictures() -> Pictures {

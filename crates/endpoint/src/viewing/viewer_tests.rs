@@ -1,7 +1,7 @@
 use super::*;
-use crate::h264_payload::H264Frame;
 use crate::mail::Mail;
-use crate::pictures::{PictureSource, Pictures};
+use crate::pictures::h264_payload::H264Frame;
+use crate::pictures::source::{PictureSource, Pictures};
 use legato_h264::{Live, Mode, Settings};
 use legato_media::FrameRate;
 use std::sync::mpsc::{Receiver, channel};

@@ -3,7 +3,7 @@
 //! The descriptor is libwebrtc's: a picture number of 15 bits in every packet, all packets of partition 0. Missing:
 //! temporal layers, and with them frames that no other refers to; partitions in packets of their own.
 
-use crate::even_cut::EvenCut;
+use crate::pictures::even_cut::EvenCut;
 
 /// A frame, ready to be cut.
 #[derive(Clone, Debug, PartialEq, Eq)]

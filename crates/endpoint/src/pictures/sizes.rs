@@ -6,8 +6,8 @@
 //! those of a whole one: scaled down they could not be read.
 
 use crate::codec::Codec;
-use crate::scaler::Scaler;
-use crate::stamp;
+use crate::pictures::scaler::Scaler;
+use crate::pictures::stamp;
 use legato_media::encoder::size_rule::SizeRule;
 use legato_units::{DataRate, Timestamp};
 
@@ -89,7 +89,7 @@ fn ladder((width, height): (u16, u16)) -> Vec<(u16, u16)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pictures::{PictureSource, Pictures};
+    use crate::pictures::source::{PictureSource, Pictures};
     use legato_media::FrameRate;
 
     #[test]

@@ -1,14 +1,14 @@
 //! Makes coded frames out of pictures: the encoders of a call behind one face, and their frames ready to be cut into
 //! packets.
 
-use crate::ahead::{Ahead, Measured};
 use crate::codec::Codec;
 use crate::error::Error;
-use crate::h264_payload::H264Frame;
-use crate::pictures::Pictures;
-use crate::sizes::Sizes;
-use crate::vp8_payload::Vp8Frame;
-use crate::vp9_payload::Vp9Frame;
+use crate::pictures::ahead::{Ahead, Measured};
+use crate::pictures::h264_payload::H264Frame;
+use crate::pictures::sizes::Sizes;
+use crate::pictures::source::Pictures;
+use crate::pictures::vp8_payload::Vp8Frame;
+use crate::pictures::vp9_payload::Vp9Frame;
 use legato_media::{EncoderBudget, FrameRate, PictureRate, SourceFrame};
 use legato_units::DataRate;
 

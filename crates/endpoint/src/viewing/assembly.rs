@@ -23,7 +23,7 @@
 //! ```
 
 use crate::codec::Codec;
-use crate::joining::{Joining, KeyStart, key_start};
+use crate::viewing::joining::{Joining, KeyStart, key_start};
 use legato_units::{TimeDelta, Timestamp};
 use std::collections::VecDeque;
 

@@ -5,14 +5,14 @@
 //! leaves it out. [`PictureSource::Filling`] does without pictures and codec. The bitrate changes with each picture,
 //! the size with the quantiser where the scenario has it so (`sizes.rs`).
 
-use crate::ahead::Measured;
 use crate::codec::Codec;
-use crate::coder::{Coded, CodedSource, Coder, CutFrame};
 use crate::error::Error;
 use crate::mail::Mail;
-use crate::pictures::{PictureSource, Pictures};
-use crate::viewed::CodedCall;
-use crate::vmaf::VmafProgram;
+use crate::pictures::ahead::Measured;
+use crate::pictures::coder::{Coded, CodedSource, Coder, CutFrame};
+use crate::pictures::source::{PictureSource, Pictures};
+use crate::viewing::viewed::CodedCall;
+use crate::viewing::vmaf::VmafProgram;
 use legato_media::{Content, EncodedFrame, Encoder, EncoderBudget, SourceFrame};
 use legato_units::{DataSize, Timestamp};
 use std::collections::VecDeque;

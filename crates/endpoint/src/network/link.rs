@@ -11,11 +11,11 @@
 //! let go, and how late it put the packet on the path before that, is kept in [`Lateness`], for each place.
 
 use crate::clock::Clock;
-use crate::ends::{Ends, Readers};
 use crate::error::Error;
-use crate::lateness::Lateness;
-use crate::link_worker::{Flow, Worker};
 use crate::mail::{Mail, Media};
+use crate::network::ends::{Ends, Readers};
+use crate::network::lateness::Lateness;
+use crate::network::link_worker::{Flow, Worker};
 use legato_path::Path;
 use legato_units::{DataRate, TimeDelta, Timestamp};
 use std::net::SocketAddr;

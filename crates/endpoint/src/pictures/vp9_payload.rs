@@ -5,7 +5,7 @@
 //! picture refers to the one before. The structure is in the first packet alone and counts as bytes of the frame.
 //! Missing: layers; flexible mode.
 
-use crate::even_cut::EvenCut;
+use crate::pictures::even_cut::EvenCut;
 
 /// A frame, ready to be cut.
 #[derive(Clone, Debug, PartialEq, Eq)]

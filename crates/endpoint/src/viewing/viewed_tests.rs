@@ -1,9 +1,9 @@
 //! What the viewer saw, of calls whose frames were shown, stayed away, or were smaller.
 
 use super::*;
-use crate::ahead::Measured;
-use crate::coder::{CodedSource, Coder};
-use crate::vmaf::stand_in;
+use crate::pictures::ahead::Measured;
+use crate::pictures::coder::{CodedSource, Coder};
+use crate::viewing::vmaf::stand_in;
 use legato_media::{EncoderBudget, FrameRate, SourceFrame};
 use legato_units::{DataRate, Timestamp};
 

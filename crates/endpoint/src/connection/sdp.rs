@@ -3,9 +3,9 @@
 //! because the retransmission and padding packets are ours too: the library must take them for streams of their own.
 
 use crate::codec::Codec;
-use crate::coded_psnr;
+use crate::connection::coded_psnr;
+use crate::connection::peer::OtherEnd;
 use crate::error::Error;
-use crate::peer::OtherEnd;
 use legato_media::packet::{RTX_SSRC, VIDEO_SSRC};
 use std::fmt::Write;
 use std::net::SocketAddr;

@@ -2,10 +2,10 @@
 //! calls what became of them.
 
 use crate::clock::{Clock, wait};
-use crate::ends::{Exit, Opened, Watched, is_rtcp, media_header};
-use crate::lateness::Lateness;
-use crate::link::{Datagram, LinkSample, Order};
 use crate::mail::{Mail, Media};
+use crate::network::ends::{Exit, Opened, Watched, is_rtcp, media_header};
+use crate::network::lateness::Lateness;
+use crate::network::link::{Datagram, LinkSample, Order};
 use legato_path::{Delivered, Packet, Path};
 use legato_trace::SERIES_INTERVAL;
 use legato_units::{DataSize, TimeDelta, Timestamp};
@@ -243,7 +243,7 @@ impl Worker {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ends::Framing;
+    use crate::network::ends::Framing;
     use legato_path::capacity::LinkCapacity;
     use legato_path::queue::QueueLimit;
     use legato_path::stage::Bottleneck;

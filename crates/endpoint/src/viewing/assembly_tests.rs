@@ -1,6 +1,6 @@
 use super::*;
-use crate::h264_payload::H264Frame;
-use crate::vp8_payload::Vp8Frame;
+use crate::pictures::h264_payload::H264Frame;
+use crate::pictures::vp8_payload::Vp8Frame;
 
 /// Packets of a picture as our own sender cuts it.
 struct Cut {

@@ -2,8 +2,8 @@
 
 use crate::clock::Clock;
 use crate::error::Error;
-use crate::link::{Datagram, Order};
 use crate::mail::Mail;
+use crate::network::link::{Datagram, Order};
 use legato_media::packetizer::IP_UDP_BYTES;
 use legato_tun::{Device, MTU_BYTES};
 use legato_units::{Ecn, TimeDelta};

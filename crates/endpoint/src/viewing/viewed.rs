@@ -8,11 +8,11 @@
 
 use crate::codec::Codec;
 use crate::error::Error;
-use crate::pictures::{PictureSource, Pictures};
-use crate::playback::{Playback, Shown};
-use crate::scaler::Scaler;
-use crate::stamp;
-use crate::vmaf::{VmafMeter, VmafProgram};
+use crate::pictures::scaler::Scaler;
+use crate::pictures::source::{PictureSource, Pictures};
+use crate::pictures::stamp;
+use crate::viewing::playback::{Playback, Shown};
+use crate::viewing::vmaf::{VmafMeter, VmafProgram};
 use legato_media::Quality;
 use legato_media::quality::{self, Luma};
 use std::borrow::Cow;

@@ -11,13 +11,13 @@
 
 use crate::clock::Clock;
 use crate::codec::Codec;
-use crate::coded_psnr::{self, CodedPsnr};
-use crate::error::Error;
-use crate::mail::Media;
-use crate::rtcp_bytes::{Received, RtcpBytes};
-use crate::sdp::{
+use crate::connection::coded_psnr::{self, CodedPsnr};
+use crate::connection::rtcp_bytes::{Received, RtcpBytes};
+use crate::connection::sdp::{
     Answer, CODED_PSNR_ID, Offer, PADDING_PT, PADDING_SSRC, RTX_PT, SEND_TIME_ID, TRANSPORT_SEQ_ID, VIDEO_PT,
 };
+use crate::error::Error;
+use crate::mail::Media;
 use legato_control::PacketKind;
 use legato_media::packet::{MediaPacket, RTX_SSRC, VIDEO_SSRC};
 use legato_media::packetizer::IP_UDP_BYTES;

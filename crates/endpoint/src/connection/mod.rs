@@ -1,0 +1,7 @@
+//! The WebRTC connection: session descriptions, what str0m is told and what it gives.
+
+pub mod coded_psnr;
+pub mod offered;
+pub mod peer;
+pub mod rtcp_bytes;
+pub mod sdp;
