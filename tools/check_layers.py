@@ -27,7 +27,6 @@ CRATES: dict[str, set[str]] = {
     "call": {"media", "trace", "wire"},
     "sim": {"call", "path"},
     "endpoint": {"call", "h264", "path", "tun", "vpx"},
-    "capi": {"control"},
     "python": {"sim", "endpoint", "h264"},
 }
 # Parts of the Python package, or of one part. `_core` is the native module; a part that is missing

@@ -76,6 +76,27 @@ class TestLayers:
         ]
 
 
+class TestDependencies:
+    def test_a_crate_that_no_source_names_is_refused(self, run):
+        files = manifest("a", "toml = '1'\nrand_core = '1'", "[dev-dependencies]\nproptest = '1'\nserde = '1'")
+        files |= {
+            "crates/a/src/lib.rs": "use toml::Table; // not rand_core\n",
+            "crates/a/benches/b.rs": "use proptest::prelude::*;\n",
+            "Cargo.toml": "[workspace.dependencies]\ntoml = '1'\ninsta = '1'\n",
+        }
+        assert run("check_dependencies", files) == [
+            "crates/a/Cargo.toml: dependencies: src never names rand_core",
+            "crates/a/Cargo.toml: dev-dependencies: src, tests, benches, examples never names serde",
+            "Cargo.toml: no crate takes insta",
+        ]
+
+    def test_a_package_that_no_source_imports_is_refused(self, run):
+        project = '[project]\ndependencies = ["numpy>=2", "tomli-w"]\n'
+        project += '[project.optional-dependencies]\ncall = ["playwright"]\n'
+        files = {"pyproject.toml": project, "python/legato/a.py": "import numpy as np\nfrom tomli_w import dumps\n"}
+        assert run("check_dependencies", files) == ["pyproject.toml: no source imports playwright"]
+
+
 class TestUnits:
     def test_numbers_of_a_scenario_say_their_unit(self, run):
         toml = (

@@ -2,6 +2,8 @@
 //! without the call around them. `cargo bench -p legato-control` prints nanoseconds per event of each
 //! kind and microseconds per simulated second.
 
+#![expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
+
 #[path = "../tests/test_link/mod.rs"]
 mod test_link;
 
@@ -45,7 +47,6 @@ fn replay(name: &str, log: &[(Timestamp, Event)]) -> f64 {
     let rounds = std::env::var("ROUNDS").map_or(ROUNDS, |rounds| rounds.parse().expect("ROUNDS is a number"));
     for _ in 0..rounds {
         let mut controller = controller(name);
-        #[expect(clippy::disallowed_methods, reason = "a benchmark measures time")]
         let begin = Instant::now();
         for (now, event) in log {
             controller.on_event(*now, event);

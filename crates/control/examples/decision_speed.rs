@@ -10,6 +10,8 @@
 //! rows of six numbers, 64 and 1; `concerto`, four convolutions of 64 filters over 15x4, one of 128 over all of them,
 //! 256 and 26: 2.3 million weights.
 
+#![expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
+
 use legato_control::policy::{Manifest, NetworkPolicy, Policy};
 use std::fmt::Write;
 use std::hint::black_box;
@@ -94,7 +96,6 @@ fn decision_us(mut policy: NetworkPolicy, samples: usize, each: u32) -> (f64, f6
     let mut times = Vec::with_capacity(samples);
     for sample in 0..samples + samples / 10 {
         observation[0] = (sample % 100) as f32 / 100.0;
-        #[expect(clippy::disallowed_methods, reason = "a stopwatch")]
         let start = Instant::now();
         for _ in 0..each {
             black_box(policy.act(black_box(&observation)));

@@ -1,5 +1,7 @@
 //! A policy allocates when it is made and never again.
 
+#![expect(unsafe_code, reason = "an allocator that counts is unsafe to implement")]
+
 use legato_control::policy::{Manifest, NetworkPolicy, Policy};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -15,6 +15,7 @@
 
 mod live;
 mod playback;
+#[expect(unsafe_code, reason = "OpenH264 has a C interface: its calls are in this file alone")]
 mod raw;
 
 pub use live::{Live, LiveFrame};

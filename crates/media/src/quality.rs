@@ -75,6 +75,7 @@ pub fn mean_absolute_difference(a: Luma<'_>, b: Luma<'_>) -> Option<f64> {
 }
 
 /// Mean SSIM of two planes of one size; `None` where the sizes differ.
+#[cfg_attr(target_arch = "x86_64", expect(unsafe_code, reason = "calls what needs a processor's wider vectors"))]
 pub fn ssim(a: Luma<'_>, b: Luma<'_>) -> Option<f64> {
     if a.width != b.width || a.pixels.len() != b.pixels.len() {
         return None;

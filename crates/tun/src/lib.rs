@@ -6,11 +6,9 @@
 //! the system. Namespaces and devices are open files of this process, and the kernel takes them away when the last
 //! of these is closed, however the process ends; a namespace lives on only as long as a process in it does.
 
-#![deny(unsafe_code)]
-
 mod pair;
 #[cfg(target_os = "linux")]
-#[allow(unsafe_code, reason = "what the system has no safe interface for is in this file alone")]
+#[expect(unsafe_code, reason = "system calls without a safe interface are in this file alone")]
 mod raw;
 #[cfg(not(target_os = "linux"))]
 #[path = "elsewhere.rs"]

@@ -22,6 +22,7 @@ mod live;
 mod missing;
 mod playback;
 #[cfg(libvpx)]
+#[expect(unsafe_code, reason = "libvpx is a C library: its calls are in this file alone")]
 mod raw;
 
 pub use live::{Live, LiveFrame, Settings};

@@ -226,6 +226,7 @@ mod tests {
                     .iter()
                     .zip(&picture)
                     .map(|(a, b)| f64::from(a.abs_diff(*b)) * f64::from(a.abs_diff(*b)));
+                #[expect(clippy::disallowed_methods, reason = "compared to a hundredth, not to the bit")]
                 let psnr_db = 10.0 * ((255.0 * 255.0 * 160.0 * 96.0 / squares.sum::<f64>()) as f32).log10();
                 assert!((psnr_db - coded.psnr_db.unwrap()).abs() < 0.01, "{codec:?} {psnr_db} {:?}", coded.psnr_db);
             }

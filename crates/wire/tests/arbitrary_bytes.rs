@@ -1,6 +1,8 @@
 //! Holds the checks of `fuzz/checks/wire.rs` against random bytes, against mutations of the
 //! corpus, and against the corpus itself; and that parsing and reading allocate nothing.
 
+#![expect(unsafe_code, reason = "an allocator that counts is unsafe to implement")]
+
 use legato_wire::{ccfb, h264, ip, remb, rtcp, rtp, twcc};
 use proptest::prelude::*;
 use std::alloc::{GlobalAlloc, Layout, System};

@@ -38,6 +38,7 @@ impl Lanes {
     }
 
     /// [`Model::run`], with as many panels together as there are registers for.
+    #[cfg_attr(target_arch = "x86_64", expect(unsafe_code, reason = "calls what needs a processor's wider vectors"))]
     pub(super) fn run(self, model: &Model, memory: &mut Memory) {
         match self {
             // SAFETY: `all` names it where the processor has AVX-512 only.
