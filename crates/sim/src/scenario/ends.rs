@@ -1,0 +1,132 @@
+//! The two ends of a call: their controller, its limits, the receiver's clock.
+
+use super::within;
+use serde::{Deserialize, Serialize};
+
+/// Bounds and start of the target bitrate.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct LimitsSpec {
+    /// Never decide below this.
+    pub min_bps: u64,
+    /// Decide this until something is known.
+    pub start_bps: u64,
+    /// Never decide above this.
+    pub max_bps: u64,
+}
+
+/// A controller and its parameters.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ControllerSpec {
+    /// A name of `legato controllers list`.
+    pub name: String,
+    /// Its parameters; absent ones take their defaults.
+    #[serde(default, skip_serializing_if = "toml::Table::is_empty")]
+    pub config: toml::Table,
+}
+
+/// The sending end.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct SenderSpec {
+    /// The pacer lets go at once what its rate passes in this time.
+    pub burst_ms: f64,
+    /// The pacer speeds up rather than hold media longer.
+    pub queue_time_limit_ms: f64,
+    /// Pictures are skipped while the pacer holds more.
+    pub max_pacer_queue_ms: f64,
+    /// Answer requests for lost packets.
+    pub retransmit: bool,
+    /// The ECN field media packets leave with: `off`, `ect0` or `ect1`.
+    pub ecn: String,
+    /// End the sending where RFC 8083 wants it ended.
+    pub circuit_breakers: bool,
+}
+
+/// The receiving end.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ReceiverSpec {
+    /// Feedback takes 5 % of the bitrate, no more often than this …
+    pub min_feedback_interval_ms: f64,
+    /// … and no less often than this.
+    pub max_feedback_interval_ms: f64,
+    /// Ask for lost packets again. Absent: yes, unless the decoder is `loss_tolerant`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nack: Option<bool>,
+    /// Each so often, until it comes. Absent: once a round trip, which repairs show, ten times at most.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nack_interval_ms: Option<f64>,
+    /// How long a decoder that takes incomplete frames waits for what is missing once a later frame
+    /// has begun. Absent: 150 with retransmission, else 0.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub partial_wait_ms: Option<f64>,
+    /// Least delay kept against jitter.
+    pub min_playout_delay_ms: f64,
+    /// Largest delay kept against jitter.
+    pub max_playout_delay_ms: f64,
+    /// How the sender is told what arrived: `twcc` or `ccfb`; the one excludes the other.
+    pub feedback: String,
+}
+
+/// The receiver's clock against the sender's.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ClockSpec {
+    /// Ahead by this at the start.
+    pub offset_ms: f64,
+    /// Gains this many microseconds a second.
+    pub drift_ppm: f64,
+}
+
+impl Default for LimitsSpec {
+    fn default() -> Self {
+        Self { min_bps: 50_000, start_bps: 300_000, max_bps: 6_000_000 }
+    }
+}
+
+impl Default for SenderSpec {
+    fn default() -> Self {
+        Self {
+            burst_ms: 40.0,
+            queue_time_limit_ms: 2_000.0,
+            max_pacer_queue_ms: 2_000.0,
+            retransmit: true,
+            ecn: "off".to_owned(),
+            circuit_breakers: true,
+        }
+    }
+}
+
+impl Default for ReceiverSpec {
+    fn default() -> Self {
+        Self {
+            min_feedback_interval_ms: 50.0,
+            max_feedback_interval_ms: 250.0,
+            nack: None,
+            nack_interval_ms: None,
+            partial_wait_ms: None,
+            min_playout_delay_ms: 0.0,
+            max_playout_delay_ms: 10_000.0,
+            feedback: "twcc".to_owned(),
+        }
+    }
+}
+
+impl Default for ClockSpec {
+    fn default() -> Self {
+        Self { offset_ms: 123_456.789, drift_ppm: 20.0 }
+    }
+}
+
+impl LimitsSpec {
+    pub(crate) fn check(&self, key: &str) -> Result<(), (String, String)> {
+        let Self { min_bps, start_bps, max_bps } = self;
+        if !(min_bps <= start_bps && start_bps <= max_bps) {
+            let message = format!("min_bps = {min_bps}, start_bps = {start_bps}, max_bps = {max_bps} do not ascend");
+            return Err((key.to_owned(), message));
+        }
+        within(&format!("{key}.max_bps"), *max_bps as f64, 1e3, 1e10)
+    }
+}

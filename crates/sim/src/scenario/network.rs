@@ -1,0 +1,239 @@
+//! One direction of the network: its bottleneck, the queue in front of it, and what else happens to packets.
+
+use super::{MAX_DURATION_S, one_of, within};
+use legato_path::generate::Generator;
+use serde::{Deserialize, Serialize};
+
+/// One direction of the network.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct PathSpec {
+    /// The bottleneck; absent: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub capacity: Option<CapacitySpec>,
+    /// What waits for the bottleneck.
+    pub queue: QueueSpec,
+    /// One way, without queue and transmission.
+    pub propagation_ms: f64,
+    /// Independent random loss.
+    pub loss_ratio: f64,
+    /// Loss in bursts, in addition.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gilbert_elliott: Option<GilbertElliottSpec>,
+    /// Packet delay variation of RFC 8868.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub jitter: Option<JitterSpec>,
+    /// Packets that are overtaken.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reorder: Option<ReorderSpec>,
+}
+
+/// The bottleneck's capacity: exactly one of the first four keys.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct CapacitySpec {
+    /// One rate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub constant_bps: Option<u64>,
+    /// `[[time_s, rate_bps], …]`, the first at 0.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub steps: Option<Vec<(f64, u64)>>,
+    /// A trace file, relative to the scenario's folder.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trace: Option<String>,
+    /// A random network, drawn from the seed: of a paper (`nvc-cc`, `clcc`), wider than any paper's (`broad`), or one of
+    /// several (`clcc+broad`). Brings its own delay, loss and queue.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub generator: Option<String>,
+    /// The trace's format, where its content does not tell.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub family: Option<String>,
+    /// Multiplies the trace's rates.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scale: Option<f64>,
+    /// Where in the trace the call begins.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub start_s: Option<f64>,
+    /// How much of the trace is played before it repeats; absent: to its end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub duration_s: Option<f64>,
+}
+
+/// The queue in front of the bottleneck. At most one limit; absent: 300 ms.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct QueueSpec {
+    /// `drop_tail`, `codel` or `pie`.
+    pub kind: String,
+    /// In ms at the reference rate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit_ms: Option<f64>,
+    /// In bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit_bytes: Option<u64>,
+    /// In packets.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit_packets: Option<u32>,
+    /// What turns ms into bytes; absent: the constant rate, the largest step, the trace's mean.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reference_bps: Option<u64>,
+    /// A limit in ms follows the capacity as it varies.
+    pub rescale: bool,
+    /// `codel` and `pie` mark packets that are capable of it in place of dropping them.
+    pub ecn: bool,
+    /// `drop_tail` marks capable packets that wait longer; absent: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mark_above_ms: Option<f64>,
+}
+
+/// Loss in bursts.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct GilbertElliottSpec {
+    /// From the good to the bad state, per packet.
+    pub good_to_bad_ratio: f64,
+    /// Back, per packet.
+    pub bad_to_good_ratio: f64,
+    /// Loss in the good state.
+    pub loss_good_ratio: f64,
+    /// Loss in the bad state.
+    pub loss_bad_ratio: f64,
+}
+
+/// RFC 8868 section 2.3.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct JitterSpec {
+    /// Standard deviation.
+    pub std_ms: f64,
+    /// Where it is cut, in standard deviations.
+    pub n_std: f64,
+}
+
+/// Packets that take longer, so that others overtake them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ReorderSpec {
+    /// How many.
+    pub packet_ratio: f64,
+    /// How much longer.
+    pub extra_ms: f64,
+}
+
+impl Default for PathSpec {
+    fn default() -> Self {
+        Self {
+            capacity: None,
+            queue: QueueSpec::default(),
+            propagation_ms: 25.0,
+            loss_ratio: 0.0,
+            gilbert_elliott: None,
+            jitter: None,
+            reorder: None,
+        }
+    }
+}
+
+impl Default for QueueSpec {
+    fn default() -> Self {
+        Self {
+            kind: "drop_tail".to_owned(),
+            limit_ms: None,
+            limit_bytes: None,
+            limit_packets: None,
+            reference_bps: None,
+            rescale: false,
+            ecn: true,
+            mark_above_ms: None,
+        }
+    }
+}
+
+impl Default for GilbertElliottSpec {
+    fn default() -> Self {
+        Self { good_to_bad_ratio: 0.01, bad_to_good_ratio: 0.3, loss_good_ratio: 0.0, loss_bad_ratio: 0.5 }
+    }
+}
+
+impl Default for JitterSpec {
+    fn default() -> Self {
+        Self { std_ms: 5.0, n_std: 3.0 }
+    }
+}
+
+impl Default for ReorderSpec {
+    fn default() -> Self {
+        Self { packet_ratio: 0.01, extra_ms: 10.0 }
+    }
+}
+
+impl PathSpec {
+    pub(crate) fn check(&self, path: &str) -> Result<(), (String, String)> {
+        within(&format!("{path}.propagation_ms"), self.propagation_ms, 0.0, 60_000.0)?;
+        within(&format!("{path}.loss_ratio"), self.loss_ratio, 0.0, 1.0)?;
+        if let Some(burst) = &self.gilbert_elliott {
+            let place = |key: &str| format!("{path}.gilbert_elliott.{key}");
+            within(&place("good_to_bad_ratio"), burst.good_to_bad_ratio, 0.0, 1.0)?;
+            within(&place("bad_to_good_ratio"), burst.bad_to_good_ratio, 0.0, 1.0)?;
+            within(&place("loss_good_ratio"), burst.loss_good_ratio, 0.0, 1.0)?;
+            within(&place("loss_bad_ratio"), burst.loss_bad_ratio, 0.0, 1.0)?;
+        }
+        if let Some(jitter) = &self.jitter {
+            within(&format!("{path}.jitter.std_ms"), jitter.std_ms, 0.0, 10_000.0)?;
+            within(&format!("{path}.jitter.n_std"), jitter.n_std, 0.0, 3.25)?;
+        }
+        if let Some(reorder) = &self.reorder {
+            within(&format!("{path}.reorder.packet_ratio"), reorder.packet_ratio, 0.0, 1.0)?;
+            within(&format!("{path}.reorder.extra_ms"), reorder.extra_ms, 0.0, 60_000.0)?;
+        }
+        self.queue.check(path)?;
+        self.capacity.as_ref().map_or(Ok(()), |capacity| capacity.check(path))
+    }
+}
+
+impl CapacitySpec {
+    fn check(&self, path: &str) -> Result<(), (String, String)> {
+        let given = [self.constant_bps.is_some(), self.steps.is_some(), self.trace.is_some(), self.generator.is_some()];
+        if given.iter().filter(|&&given| given).count() != 1 {
+            let message = "exactly one of constant_bps, steps, trace and generator is needed".to_owned();
+            return Err((format!("{path}.capacity"), message));
+        }
+        let place = |key: &str| format!("{path}.capacity.{key}");
+        if let Some(bps) = self.constant_bps {
+            within(&place("constant_bps"), bps as f64, 1.0, 1e11)?;
+        }
+        if let Some(names) = &self.generator {
+            Generator::by_names(names).map_err(|problem| (place("generator"), problem))?;
+        }
+        for &(time_s, _) in self.steps.iter().flatten() {
+            within(&place("steps"), time_s, 0.0, MAX_DURATION_S)?;
+        }
+        if self.trace.is_none() {
+            let options = [("family", self.family.is_some()), ("scale", self.scale.is_some())];
+            let more = [("start_s", self.start_s.is_some()), ("duration_s", self.duration_s.is_some())];
+            if let Some((key, _)) = options.into_iter().chain(more).find(|(_, given)| *given) {
+                return Err((place(key), "only a trace has it".to_owned()));
+            }
+        }
+        within(&place("scale"), self.scale.unwrap_or(1.0), 1e-6, 1e6)?;
+        within(&place("start_s"), self.start_s.unwrap_or(0.0), 0.0, MAX_DURATION_S)?;
+        within(&place("duration_s"), self.duration_s.unwrap_or(1.0), 1e-3, MAX_DURATION_S)
+    }
+}
+
+impl QueueSpec {
+    fn check(&self, path: &str) -> Result<(), (String, String)> {
+        one_of(&format!("{path}.queue.kind"), &self.kind, &["codel", "drop_tail", "pie"])?;
+        within(&format!("{path}.queue.limit_ms"), self.limit_ms.unwrap_or(1.0), 0.0, 3_600_000.0)?;
+        within(&format!("{path}.queue.mark_above_ms"), self.mark_above_ms.unwrap_or(0.0), 0.0, 3_600_000.0)?;
+        if self.mark_above_ms.is_some() && self.kind != "drop_tail" {
+            return Err((format!("{path}.queue.mark_above_ms"), "only drop_tail has it".to_owned()));
+        }
+        let limits = [self.limit_ms.is_some(), self.limit_bytes.is_some(), self.limit_packets.is_some()];
+        if limits.iter().filter(|&&given| given).count() > 1 {
+            let message = "limit_ms, limit_bytes and limit_packets exclude one another".to_owned();
+            return Err((format!("{path}.queue"), message));
+        }
+        Ok(())
+    }
+}
