@@ -19,7 +19,7 @@ pub mod profile;
 pub mod quality;
 mod source;
 
-pub use decoder::{AssembledFrame, DecodedFrame, Decoder};
+pub use decoder::{AssembledFrame, DecodedFrame, Decoder, DecoderKind};
 pub use encoder::{EncodedFrame, Encoder, EncoderBudget, Version};
 pub use picture_rate::PictureRate;
 pub use profile::Profile;

@@ -1,9 +1,8 @@
 //! Encoders and decoders on a profile that comes with Legato: a webcam-like talking head at 25 fps.
 
-use legato_media::decoder::{self, AssembledFrame};
 use legato_media::encoder::resolution::{self, Model, Switching};
 use legato_media::encoder::{loss_tolerant::LossTolerant, openh264::OpenH264, x264, x264::X264};
-use legato_media::{EncodedFrame, Encoder, EncoderBudget, Profile, Source, Version};
+use legato_media::{AssembledFrame, DecoderKind, EncodedFrame, Encoder, EncoderBudget, Profile, Source, Version};
 use legato_units::{DataRate, DataSize, Timestamp};
 use std::path::Path;
 use std::sync::Arc;
@@ -102,7 +101,7 @@ fn the_ladder_is_walked_down_and_up_with_a_key_frame_each() {
 fn damage_stays_until_a_key_frame_and_more_loss_is_more_damage() {
     let coded = run(&mut x264(1_000), &mut source(), &[(60, 300)]);
     let seen = |lost: u16| {
-        let mut decoder = decoder::build("sliced", Some(profile()), None).unwrap();
+        let mut decoder = DecoderKind::Sliced.build(Some(profile()), None);
         coded
             .iter()
             .enumerate()
@@ -125,7 +124,7 @@ fn a_loss_tolerant_stream_has_no_cliff() {
     let coded = run(&mut LossTolerant::new(&profile(), None), &mut source(), &[(60, 300)]);
     let mut last = f32::MAX;
     for lost in 0..9 {
-        let mut decoder = decoder::build("loss_tolerant", Some(profile()), None).unwrap();
+        let mut decoder = DecoderKind::LossTolerant.build(Some(profile()), None);
         let mut total = 0.0;
         for (n, &encoded) in coded.iter().enumerate() {
             let received = if n == 0 { 10 } else { 10 - lost };
@@ -142,7 +141,7 @@ fn a_loss_tolerant_stream_has_no_cliff() {
 #[test]
 fn a_freeze_is_worth_less_the_longer_it_lasts() {
     let coded = run(&mut x264(1_000), &mut source(), &[(20, 300)]);
-    let mut decoder = decoder::build("strict", Some(profile()), None).unwrap();
+    let mut decoder = DecoderKind::Strict.build(Some(profile()), None);
     for encoded in coded {
         assert!(decoder.decode(Timestamp::ZERO, &AssembledFrame::complete(encoded, 3)).decodable);
     }

@@ -35,7 +35,7 @@ mod video;
 
 pub use engine::{Engine, Reply};
 pub use error::SimError;
-pub use flows::{CallSpec, LinkSpec, TcpSpec, UdpSpec};
+pub use flows::{CallKeys, CallSpec, Direction, FlowSpec, LinkSpec, TcpSpec, TrafficKeys, UdpSpec};
 pub use forward::{Arrival, Dropped, Forward};
 pub use in_transit::{InTransit, Load, Ticket};
 pub use live::{LiveCall, LiveFlow, LiveNetwork, LiveReceiver, LiveVideo, open_live_folder, write_live};

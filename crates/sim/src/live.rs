@@ -13,10 +13,10 @@ use crate::run::{
     CallParts, DrawnNetwork, FutureOf, build_controller, context_of, rate_limits, receiver_config, sender_config,
     sender_controller, sides,
 };
-use crate::scenario::LimitsSpec;
+use crate::scenario::{EcnSpec, LimitsSpec};
 use crate::seed::Seed;
 use crate::sweep::{io_error, labels_of, open_folder};
-use legato_call::{ReceiverConfig, Sender};
+use legato_call::{FeedbackFormat, ReceiverConfig, Sender};
 use legato_control::{RateController, RateLimits, Side, entry};
 use legato_media::encoder::gop::Gop;
 use legato_media::playout::PlayoutConfig;
@@ -213,13 +213,13 @@ impl LoadedPlan {
         let labels = labels_of(self, &planned, session, n);
         let (scenario, mut parts, seed) = (&self.scenario, planned.parts, Seed(planned.seed));
         let call = scenario.calls.as_ref().and_then(|calls| calls.get(n));
-        if let Some(controller) = call.and_then(|call| call.controller.as_ref()) {
+        if let Some(controller) = call.and_then(|call| call.own.controller.as_ref()) {
             parts.controller = controller.clone();
         }
         Ok(Own {
             parts,
-            limits: call.and_then(|call| call.limits.as_ref()).unwrap_or(&scenario.limits),
-            pauses: call.map_or(&scenario.pauses, |call| &call.pauses),
+            limits: call.and_then(|call| call.own.limits.as_ref()).unwrap_or(&scenario.limits),
+            pauses: call.map_or(&scenario.pauses, |call| &call.own.pauses),
             backward: call.is_some_and(CallSpec::is_reversed),
             seed: if n == 0 { seed } else { Seed(seed.derived(&format!("flow.call.{n}"))) },
             labels,
@@ -241,12 +241,12 @@ impl LoadedPlan {
                 return refused("calls", "real calls are one, or two of which the second's direction is reverse");
             }
             for (n, call) in calls.iter().enumerate() {
-                let CallSpec { start_s, stop_s, propagation_ms, priority, .. } = call;
+                let CallSpec { start_s, stop_s, propagation_ms, own, .. } = call;
                 let given = [
                     ("start_s", *start_s > 0.0),
                     ("stop_s", stop_s.is_some()),
                     ("propagation_ms", propagation_ms.is_some()),
-                    ("priority", priority.is_some()),
+                    ("priority", own.priority.is_some()),
                 ];
                 if let Some((key, _)) = given.iter().find(|(_, given)| *given) {
                     return refused(
@@ -259,10 +259,10 @@ impl LoadedPlan {
         if scenario.audio.is_some() {
             return refused("audio", "a real call sends video alone");
         }
-        if scenario.sender.ecn != "off" {
+        if scenario.sender.ecn != EcnSpec::Off {
             return refused("sender.ecn", "a socket of a real call sends no marks");
         }
-        if scenario.receiver.feedback != "twcc" {
+        if scenario.receiver.feedback != FeedbackFormat::Twcc {
             return refused("receiver.feedback", "a real call's receiver gives twcc");
         }
         Ok(())

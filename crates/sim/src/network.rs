@@ -1,7 +1,7 @@
 //! From a path's description to a path: what is shared by many calls is loaded once.
 
 use crate::error::SimError;
-use crate::scenario::{CapacitySpec, PathSpec, QueueSpec};
+use crate::scenario::{CapacitySpec, PathSpec, QueueKind, QueueSpec};
 use crate::seed::Seed;
 use legato_path::capacity::{AfterLast, Capacity, CapacityError, Cut, LinkCapacity, RateSteps, Steps};
 use legato_path::generate::Generator;
@@ -122,7 +122,7 @@ impl LoadedCapacity {
         let one_way_ms = (network.min_rtt / 2).as_millis_f64();
         (forward.propagation_ms, reverse.propagation_ms) = (one_way_ms, one_way_ms);
         forward.loss_ratio = network.loss_ratio;
-        forward.queue.kind = "drop_tail".to_owned();
+        forward.queue.kind = QueueKind::DropTail;
         (forward.queue.limit_ms, forward.queue.limit_bytes) = (None, None);
         forward.queue.limit_packets = Some(network.queue_packets);
         let reference = network.capacity.mean_rate();
@@ -245,18 +245,18 @@ fn bottleneck<P: Send + 'static>(
         let span = spec.limit_ms.map(TimeDelta::from_millis_f64);
         span.map(|span| QueueLimit::Time { span, reference, rescale: spec.rescale })
     };
-    match spec.kind.as_str() {
-        "codel" => {
+    match spec.kind {
+        QueueKind::CoDel => {
             let defaults = CoDelConfig::default();
             let config = CoDelConfig { limit: given.unwrap_or(defaults.limit), ecn: spec.ecn, ..defaults };
             QueuedBottleneck::new(capacity, Box::new(CoDel::new(config))).into()
         }
-        "pie" => {
+        QueueKind::Pie => {
             let defaults = PieConfig::default();
             let config = PieConfig { limit: given.unwrap_or(defaults.limit), ecn: spec.ecn, ..defaults };
             QueuedBottleneck::new(capacity, Box::new(Pie::new(config, stream()))).into()
         }
-        _ => {
+        QueueKind::DropTail => {
             let limit = given.unwrap_or(QueueLimit::Time { span: DEFAULT_QUEUE, reference, rescale: spec.rescale });
             let mark_above = spec.mark_above_ms.map_or(TimeDelta::MAX, TimeDelta::from_millis_f64);
             Bottleneck::new(capacity, limit).with_step_mark(mark_above).into()

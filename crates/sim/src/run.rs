@@ -10,16 +10,17 @@ use crate::policies::Policies;
 use crate::scenario::{ControllerSpec, LimitsSpec, PathSpec, Scenario};
 use crate::seed::Seed;
 use crate::video::{self, LoadedClip};
-use legato_call::{AudioConfig, FeedbackFormat, Receiver, ReceiverConfig, Sender, SenderConfig};
+use legato_call::{AudioConfig, Receiver, ReceiverConfig, Sender, SenderConfig};
 use legato_control::circuit_breaker::{CircuitBreakerConfig, CircuitBreakers};
 use legato_control::controllers::remote::Remote;
 use legato_control::policy::Model;
 use legato_control::{Assets, CapacityStep, Construct, Context, RateController, RateLimits, Side, entry};
+use legato_media::DecoderKind;
 use legato_media::pacer::PacerConfig;
 use legato_media::playout::PlayoutConfig;
 use legato_path::capacity::{Capacity, LinkCapacity};
 use legato_trace::{LogLevel, Recorder, Summary};
-use legato_units::{DataRate, Ecn, TimeDelta, Timestamp};
+use legato_units::{DataRate, TimeDelta, Timestamp};
 use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
@@ -235,18 +236,14 @@ pub(crate) fn sender_config(scenario: &Scenario, start: Timestamp) -> SenderConf
             bitrate: DataRate::from_bps(audio.bitrate_bps),
             interval: TimeDelta::from_millis(i64::from(audio.interval_ms)),
         }),
-        feedback: feedback_format(scenario),
-        ecn: match spec.ecn.as_str() {
-            "ect0" => Ecn::Ect0,
-            "ect1" => Ecn::Ect1,
-            _ => Ecn::NotEct,
-        },
+        feedback: scenario.receiver.feedback,
+        ecn: spec.ecn.field(),
     }
 }
 
 pub(crate) fn receiver_config(scenario: &Scenario, start: Timestamp) -> ReceiverConfig {
     let spec = &scenario.receiver;
-    let nack = spec.nack.unwrap_or(scenario.video.decoder != "loss_tolerant");
+    let nack = spec.nack.unwrap_or(scenario.video.decoder != DecoderKind::LossTolerant);
     let partial_wait_ms = spec.partial_wait_ms.unwrap_or(if nack { 150.0 } else { 0.0 });
     ReceiverConfig {
         start,
@@ -261,13 +258,8 @@ pub(crate) fn receiver_config(scenario: &Scenario, start: Timestamp) -> Receiver
             min_delay: TimeDelta::from_millis_f64(spec.min_playout_delay_ms),
             max_delay: TimeDelta::from_millis_f64(spec.max_playout_delay_ms),
         },
-        feedback: feedback_format(scenario),
+        feedback: spec.feedback,
     }
-}
-
-/// Both ends run on the same one; the scenario was checked for its name.
-fn feedback_format(scenario: &Scenario) -> FeedbackFormat {
-    FeedbackFormat::by_name(&scenario.receiver.feedback).unwrap_or_default()
 }
 
 /// The future of the forward bottleneck, made only where a controller asks for it.

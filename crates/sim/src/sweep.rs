@@ -180,7 +180,7 @@ pub(crate) fn labels_of(plan: &LoadedPlan, planned: &PlannedSession<'_>, session
     let video = &scenario.video;
     let forward = planned.parts.forward.as_ref();
     let own = scenario.calls.as_ref().and_then(|calls| calls.get(n));
-    let controller = own.and_then(|call| call.controller.as_ref()).map(|spec| spec.name.as_str().into());
+    let controller = own.and_then(|call| call.own.controller.as_ref()).map(|spec| spec.name.as_str().into());
     CallLabels {
         call: session * plan.calls_per_session() + n as u64,
         session,
@@ -192,7 +192,7 @@ pub(crate) fn labels_of(plan: &LoadedPlan, planned: &PlannedSession<'_>, session
         trace_family: forward.and_then(|loaded| loaded.family.clone()),
         clip: planned.parts.clip.label.clone(),
         encoder: planned.parts.clip.encoder_name(video).into(),
-        decoder: planned.parts.clip.decoder_name(video).into(),
+        decoder: planned.parts.clip.decoder(video).name().into(),
         seed: planned.seed,
     }
 }
@@ -205,7 +205,7 @@ fn check_calls(plan: &LoadedPlan) -> Result<(), SimError> {
     let per_clip = plan.seeds.len() as u64;
     let clips = (0..plan.clips.len() as u64).map(|n| n * per_clip);
     // Calls with a controller of their own are tried alone, like the others.
-    let own = plan.scenario.calls.iter().flatten().filter_map(|call| call.controller.as_ref());
+    let own = plan.scenario.calls.iter().flatten().filter_map(|call| call.own.controller.as_ref());
     let own: Vec<_> = own.collect();
     let alone = Scenario {
         duration_s: 0.001,

@@ -2,13 +2,13 @@
 
 use crate::error::SimError;
 use crate::network::resolve;
-use crate::scenario::{FrameSizesSpec, LimitsSpec, VideoSpec};
+use crate::scenario::{EncoderKind, FrameSizesSpec, LimitsSpec, VideoSpec};
 use crate::seed::Seed;
 use legato_media::encoder::frame_trace::{self, FrameTraces};
 use legato_media::encoder::gop::Gop;
 use legato_media::encoder::resolution::{self, Model, Switching};
 use legato_media::encoder::{loss_tolerant, statistical, x264};
-use legato_media::{Content, Decoder, Encoder, FrameRate, Profile, Quality, Source, decoder};
+use legato_media::{Content, Decoder, DecoderKind, Encoder, FrameRate, Profile, Quality, Source};
 use legato_trace::AgedPicture;
 use legato_units::Timestamp;
 use std::path::Path;
@@ -68,18 +68,17 @@ impl LoadedClip {
     }
 
     /// What tables call its encoder.
-    pub fn encoder_name<'a>(&self, spec: &'a VideoSpec) -> &'a str {
+    pub fn encoder_name(&self, spec: &VideoSpec) -> &'static str {
         match (&self.profile, &self.frame_sizes) {
-            (Some(_), _) => &spec.encoder,
+            (Some(_), _) => spec.encoder.name(),
             (None, Some(_)) => "frame_sizes",
             (None, None) => "statistical",
         }
     }
 
-    /// What tables call its decoder. Without pixels nobody can say what a part of a frame is worth:
-    /// only whole frames decode then.
-    pub fn decoder_name<'a>(&self, spec: &'a VideoSpec) -> &'a str {
-        if self.profile.is_some() { &spec.decoder } else { "strict" }
+    /// What decodes it. Without measured pixels the value of a partial frame is unknown: only whole frames decode then.
+    pub fn decoder(&self, spec: &VideoSpec) -> DecoderKind {
+        if self.profile.is_some() { spec.decoder } else { DecoderKind::Strict }
     }
 }
 
@@ -113,9 +112,6 @@ fn content(fps: u32, clip: &LoadedClip) -> Content {
         None => Content::unmeasured(FrameRate::new(fps, 1).unwrap_or(FrameRate::THIRTY)),
     }
 }
-
-/// The stand-in for a loss-tolerant codec, as `video.encoder` names it.
-pub const GRACE_STANDIN: &str = "grace_standin";
 
 /// The encoder of one call.
 pub fn build_encoder(
@@ -153,14 +149,12 @@ fn build_model(
             None => Box::new(statistical::Statistical::new(config, rate, seed.stream("media.encoder"))),
         });
     };
-    let model = match spec.encoder.as_str() {
-        "openh264" => Model::OpenH264,
-        "x264" => Model::X264(x264::Config { vbv_ms: spec.vbv_ms }),
-        GRACE_STANDIN => return Ok(Box::new(loss_tolerant::LossTolerant::new(profile, spec.standin_height))),
-        other => {
-            let message = format!("video.encoder = {other:?} is not one of {GRACE_STANDIN}, openh264, x264");
-            return Err(SimError::Plan(message));
+    let model = match spec.encoder {
+        EncoderKind::GraceStandin => {
+            return Ok(Box::new(loss_tolerant::LossTolerant::new(profile, spec.standin_height)));
         }
+        EncoderKind::OpenH264 => Model::OpenH264,
+        EncoderKind::X264 => Model::X264(x264::Config { vbv_ms: spec.vbv_ms }),
     };
     let max_height = spec.max_height.unwrap_or(u16::MAX);
     let absent = || {
@@ -169,7 +163,7 @@ fn build_model(
         SimError::Profile(format!(
             "{}: video.encoder = {:?} up to {max_height} rows was not measured; {} were, at {} rows",
             clip.label,
-            spec.encoder,
+            spec.encoder.name(),
             known.join(", "),
             heights.join(", ")
         ))
@@ -183,15 +177,13 @@ fn build_model(
 
 /// The decoder of one call.
 pub fn build_decoder(spec: &VideoSpec, clip: &LoadedClip) -> Result<Box<dyn Decoder>, SimError> {
-    let tolerant = (spec.encoder == GRACE_STANDIN, spec.decoder == "loss_tolerant");
+    let tolerant = (spec.encoder == EncoderKind::GraceStandin, spec.decoder == DecoderKind::LossTolerant);
     if clip.profile.is_some() && tolerant.0 != tolerant.1 {
-        let VideoSpec { encoder, decoder, .. } = spec;
+        let (encoder, decoder) = (spec.encoder.name(), spec.decoder.name());
         let message = format!(
-            "video.encoder = {encoder:?} and video.decoder = {decoder:?}: {GRACE_STANDIN} and loss_tolerant go together"
+            "video.encoder = {encoder:?} and video.decoder = {decoder:?}: grace_standin and loss_tolerant go together"
         );
         return Err(SimError::Plan(message));
     }
-    let name = clip.decoder_name(spec);
-    let built = decoder::build(name, clip.profile.clone(), spec.standin_height);
-    built.ok_or_else(|| SimError::Plan(format!("video.decoder = {name:?} is not one of {}", decoder::NAMES.join(", "))))
+    Ok(clip.decoder(spec).build(clip.profile.clone(), spec.standin_height))
 }

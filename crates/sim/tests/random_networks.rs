@@ -6,9 +6,10 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use legato_control::{REGISTRY, entry};
+use legato_media::DecoderKind;
 use legato_sim::{
-    CallParts, CapacitySpec, ControllerSpec, GilbertElliottSpec, JitterSpec, LoadedCapacity, LoadedClip, Policies,
-    ReorderSpec, Scenario, Seed, run_call,
+    CallParts, CapacitySpec, ControllerSpec, EncoderKind, GilbertElliottSpec, JitterSpec, LoadedCapacity, LoadedClip,
+    Policies, QueueKind, ReorderSpec, Scenario, Seed, run_call,
 };
 use legato_trace::{LogLevel, Recorder, Summary, Value};
 use serde::Deserialize;
@@ -122,7 +123,7 @@ impl Networks {
         let forward = &mut scenario.forward;
         forward.capacity = Some(CapacitySpec { steps: Some(steps), ..CapacitySpec::default() });
         forward.propagation_ms = draw.of(range.propagation_ms);
-        forward.queue.kind = ["drop_tail", "codel", "pie"][draw.of([0.0, 2.999]) as usize].to_owned();
+        forward.queue.kind = [QueueKind::DropTail, QueueKind::CoDel, QueueKind::Pie][draw.of([0.0, 2.999]) as usize];
         forward.queue.limit_packets = Some(draw.of(range.queue_packets) as u32);
         if draw.chance(share.loss_ratio) {
             forward.loss_ratio = draw.of(range.loss_ratio);
@@ -146,9 +147,11 @@ impl Networks {
         scenario.receiver.nack = Some(draw.chance(share.nack_ratio));
         scenario.clock.offset_ms = draw.of(range.clock_offset_ms);
         scenario.clock.drift_ppm = draw.of(range.clock_drift_ppm);
-        let (encoder, decoder) =
-            [("x264", "strict"), ("openh264", "sliced"), ("grace_standin", "loss_tolerant")][seed as usize % 3];
-        (scenario.video.encoder, scenario.video.decoder) = (encoder.to_owned(), decoder.to_owned());
+        (scenario.video.encoder, scenario.video.decoder) = [
+            (EncoderKind::X264, DecoderKind::Strict),
+            (EncoderKind::OpenH264, DecoderKind::Sliced),
+            (EncoderKind::GraceStandin, DecoderKind::LossTolerant),
+        ][seed as usize % 3];
         scenario
     }
 }
@@ -251,7 +254,7 @@ fn every_controller_survives_random_networks() {
                 if let Err(what) = verdict {
                     let (forward, reverse) = (&scenario.forward, &scenario.reverse);
                     failures.push(format!(
-                        "{} on network {seed} (loss {:.2} forward, {:.2} reverse; {} of {:?} packets): {what}",
+                        "{} on network {seed} (loss {:.2} forward, {:.2} reverse; {:?} of {:?} packets): {what}",
                         entry.name,
                         forward.loss_ratio,
                         reverse.loss_ratio,

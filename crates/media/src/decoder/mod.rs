@@ -11,6 +11,7 @@ pub mod strict;
 
 use crate::{EncodedFrame, Profile, Quality, SourceFrame};
 use legato_units::Timestamp;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// A video decoder. One call a frame that the jitter buffer hands over, in `sequence` order.
@@ -69,19 +70,39 @@ pub struct DecodedFrame {
     pub quality: Option<Quality>,
 }
 
-/// The decoders, by the names users type.
-pub const NAMES: [&str; 3] = ["loss_tolerant", "sliced", "strict"];
+/// The decoders there are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DecoderKind {
+    /// Shows whatever arrives of a frame: [`loss_tolerant`].
+    LossTolerant,
+    /// Conceals missing slices: [`sliced`].
+    Sliced,
+    /// Shows whole frames only: [`strict`].
+    #[default]
+    Strict,
+}
 
-/// A decoder by name; without a profile there is only `"strict"`, the others need its tables. `standin_rows` is
-/// the size that `"loss_tolerant"` was coded at, where it is not the clip's own.
-pub fn build(name: &str, profile: Option<Arc<Profile>>, standin_rows: Option<u16>) -> Option<Box<dyn Decoder>> {
-    Some(match (name, profile) {
-        ("loss_tolerant", Some(profile)) => Box::new(loss_tolerant::LossTolerant::new(profile, standin_rows)),
-        ("sliced", Some(profile)) => Box::new(sliced::Sliced::new(profile)),
-        ("strict", Some(profile)) => Box::new(strict::Strict::of_clip(profile)),
-        ("strict", None) => Box::new(strict::Strict::new()),
-        _ => return None,
-    })
+impl DecoderKind {
+    /// As scenarios and tables write it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::LossTolerant => "loss_tolerant",
+            Self::Sliced => "sliced",
+            Self::Strict => "strict",
+        }
+    }
+
+    /// The decoder. Without a profile it is `strict`: the others need its tables. `standin_rows` is the size that
+    /// `loss_tolerant` was coded at, where it is not the clip's own.
+    pub fn build(self, profile: Option<Arc<Profile>>, standin_rows: Option<u16>) -> Box<dyn Decoder> {
+        let Some(profile) = profile else { return Box::new(strict::Strict::new()) };
+        match self {
+            Self::LossTolerant => Box::new(loss_tolerant::LossTolerant::new(profile, standin_rows)),
+            Self::Sliced => Box::new(sliced::Sliced::new(profile)),
+            Self::Strict => Box::new(strict::Strict::of_clip(profile)),
+        }
+    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,8 @@
 //! The two ends of a call: their controller, its limits, the receiver's clock.
 
-use super::within;
+use super::{Refusal, within};
+use legato_call::FeedbackFormat;
+use legato_units::Ecn;
 use serde::{Deserialize, Serialize};
 
 /// Bounds and start of the target bitrate.
@@ -38,10 +40,34 @@ pub struct SenderSpec {
     pub max_pacer_queue_ms: f64,
     /// Answer requests for lost packets.
     pub retransmit: bool,
-    /// The ECN field media packets leave with: `off`, `ect0` or `ect1`.
-    pub ecn: String,
+    /// The ECN field that media packets leave with.
+    pub ecn: EcnSpec,
     /// End the sending where RFC 8083 wants it ended.
     pub circuit_breakers: bool,
+}
+
+/// The ECN field of media packets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EcnSpec {
+    /// ECN-capable, ECT(0).
+    Ect0,
+    /// ECN-capable, ECT(1).
+    Ect1,
+    /// Not ECN-capable.
+    #[default]
+    Off,
+}
+
+impl EcnSpec {
+    /// The field itself.
+    pub const fn field(self) -> Ecn {
+        match self {
+            Self::Ect0 => Ecn::Ect0,
+            Self::Ect1 => Ecn::Ect1,
+            Self::Off => Ecn::NotEct,
+        }
+    }
 }
 
 /// The receiving end.
@@ -66,8 +92,8 @@ pub struct ReceiverSpec {
     pub min_playout_delay_ms: f64,
     /// Largest delay kept against jitter.
     pub max_playout_delay_ms: f64,
-    /// How the sender is told what arrived: `twcc` or `ccfb`; the one excludes the other.
-    pub feedback: String,
+    /// How the receiver reports what arrived.
+    pub feedback: FeedbackFormat,
 }
 
 /// The receiver's clock against the sender's.
@@ -93,7 +119,7 @@ impl Default for SenderSpec {
             queue_time_limit_ms: 2_000.0,
             max_pacer_queue_ms: 2_000.0,
             retransmit: true,
-            ecn: "off".to_owned(),
+            ecn: EcnSpec::default(),
             circuit_breakers: true,
         }
     }
@@ -109,7 +135,7 @@ impl Default for ReceiverSpec {
             partial_wait_ms: None,
             min_playout_delay_ms: 0.0,
             max_playout_delay_ms: 10_000.0,
-            feedback: "twcc".to_owned(),
+            feedback: FeedbackFormat::default(),
         }
     }
 }
@@ -121,12 +147,40 @@ impl Default for ClockSpec {
 }
 
 impl LimitsSpec {
-    pub(crate) fn check(&self, key: &str) -> Result<(), (String, String)> {
+    pub(crate) fn check(&self, key: &str) -> Result<(), Refusal> {
         let Self { min_bps, start_bps, max_bps } = self;
         if !(min_bps <= start_bps && start_bps <= max_bps) {
             let message = format!("min_bps = {min_bps}, start_bps = {start_bps}, max_bps = {max_bps} do not ascend");
             return Err((key.to_owned(), message));
         }
         within(&format!("{key}.max_bps"), *max_bps as f64, 1e3, 1e10)
+    }
+}
+
+impl SenderSpec {
+    pub(super) fn check(&self) -> Result<(), Refusal> {
+        within("sender.burst_ms", self.burst_ms, 0.1, 1_000.0)?;
+        within("sender.queue_time_limit_ms", self.queue_time_limit_ms, 1.0, 60_000.0)?;
+        within("sender.max_pacer_queue_ms", self.max_pacer_queue_ms, 1.0, 60_000.0)
+    }
+}
+
+impl ReceiverSpec {
+    pub(super) fn check(&self) -> Result<(), Refusal> {
+        let min = self.min_feedback_interval_ms;
+        within("receiver.min_feedback_interval_ms", min, 1.0, 10_000.0)?;
+        within("receiver.max_feedback_interval_ms", self.max_feedback_interval_ms, min, 10_000.0)?;
+        within("receiver.nack_interval_ms", self.nack_interval_ms.unwrap_or(100.0), 1.0, 10_000.0)?;
+        within("receiver.partial_wait_ms", self.partial_wait_ms.unwrap_or(0.0), 0.0, 10_000.0)?;
+        let min = self.min_playout_delay_ms;
+        within("receiver.min_playout_delay_ms", min, 0.0, 10_000.0)?;
+        within("receiver.max_playout_delay_ms", self.max_playout_delay_ms, min, 60_000.0)
+    }
+}
+
+impl ClockSpec {
+    pub(super) fn check(&self) -> Result<(), Refusal> {
+        within("clock.offset_ms", self.offset_ms, -1e12, 1e12)?;
+        within("clock.drift_ppm", self.drift_ppm, -1_000.0, 1_000.0)
     }
 }

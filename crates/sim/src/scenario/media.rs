@@ -1,5 +1,7 @@
 //! What a call sends.
 
+use super::{Refusal, within};
+use legato_media::DecoderKind;
 use serde::{Deserialize, Serialize};
 
 /// What is sent and how it is coded.
@@ -14,10 +16,10 @@ pub struct VideoSpec {
     /// trace-driven source. No pixels either.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub frame_sizes: Vec<FrameSizesSpec>,
-    /// `x264`, `openh264`, or `grace_standin` with the decoder `loss_tolerant`.
-    pub encoder: String,
-    /// `strict`, `sliced` or `loss_tolerant`.
-    pub decoder: String,
+    /// What codes the clip.
+    pub encoder: EncoderKind,
+    /// What decodes it.
+    pub decoder: DecoderKind,
     /// The encoder's buffer: short ones follow the target closely.
     pub vbv_ms: u32,
     /// Change the resolution with the quantiser. Absent: simulated calls do, real ones, whose viewers see each key
@@ -39,6 +41,20 @@ pub struct VideoSpec {
     /// A key frame every so many frames and at no other time; absent: when one is asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gop_frames: Option<u32>,
+}
+
+/// The encoder models of measured clips.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EncoderKind {
+    /// The stand-in for a loss-tolerant codec; goes with the decoder `loss_tolerant`.
+    GraceStandin,
+    /// OpenH264.
+    #[serde(rename = "openh264")]
+    OpenH264,
+    /// x264.
+    #[default]
+    X264,
 }
 
 /// A log of frame sizes.
@@ -66,8 +82,8 @@ impl Default for VideoSpec {
         Self {
             clip: None,
             frame_sizes: Vec::new(),
-            encoder: "x264".to_owned(),
-            decoder: "strict".to_owned(),
+            encoder: EncoderKind::default(),
+            decoder: DecoderKind::default(),
             vbv_ms: 500,
             adapt_resolution: None,
             max_height: None,
@@ -83,5 +99,36 @@ impl Default for AudioSpec {
     /// RFC 8867 section 4.3.
     fn default() -> Self {
         Self { bitrate_bps: 20_000, interval_ms: 20 }
+    }
+}
+
+impl EncoderKind {
+    /// As scenarios and tables write it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::GraceStandin => "grace_standin",
+            Self::OpenH264 => "openh264",
+            Self::X264 => "x264",
+        }
+    }
+}
+
+impl VideoSpec {
+    pub(super) fn check(&self) -> Result<(), Refusal> {
+        if self.clip.is_some() && !self.frame_sizes.is_empty() {
+            let message = "video.clip and video.frame_sizes exclude one another".to_owned();
+            return Err(("video".to_owned(), message));
+        }
+        within("video.fps", f64::from(self.fps), 1.0, 240.0)?;
+        within("video.gop_frames", f64::from(self.gop_frames.unwrap_or(1)), 1.0, 1e6)?;
+        within("video.vbv_ms", f64::from(self.vbv_ms), 20.0, 10_000.0)?;
+        within("video.standin_height", f64::from(self.standin_height.unwrap_or(360)), 16.0, 4_320.0)
+    }
+}
+
+impl AudioSpec {
+    pub(super) fn check(&self) -> Result<(), Refusal> {
+        within("audio.bitrate_bps", self.bitrate_bps as f64, 0.0, 1e6)?;
+        within("audio.interval_ms", f64::from(self.interval_ms), 1.0, 1_000.0)
     }
 }

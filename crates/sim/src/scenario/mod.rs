@@ -5,14 +5,13 @@ mod ends;
 mod media;
 mod network;
 
-pub use ends::{ClockSpec, ControllerSpec, LimitsSpec, ReceiverSpec, SenderSpec};
-pub use media::{AudioSpec, FrameSizesSpec, VideoSpec};
-pub use network::{CapacitySpec, GilbertElliottSpec, JitterSpec, PathSpec, QueueSpec, ReorderSpec};
+pub use ends::{ClockSpec, ControllerSpec, EcnSpec, LimitsSpec, ReceiverSpec, SenderSpec};
+pub use media::{AudioSpec, EncoderKind, FrameSizesSpec, VideoSpec};
+pub use network::{CapacitySpec, GilbertElliottSpec, JitterSpec, PathSpec, QueueKind, QueueSpec, ReorderSpec};
 
 use crate::error::SimError;
 use crate::flows::{CallSpec, Flows, LinkSpec, TcpSpec, UdpSpec};
 use crate::pauses::{self, PauseSpec};
-use legato_call::FeedbackFormat;
 use serde::{Deserialize, Serialize};
 
 /// A scenario file.
@@ -87,30 +86,29 @@ impl Default for Scenario {
     }
 }
 
+/// The dotted key of a value that cannot be, and what is wrong with it.
+pub(crate) type Refusal = (String, String);
+
 /// No scenario text is larger.
 const MAX_TEXT_BYTES: usize = 1 << 20;
-/// What `sender.ecn` may say.
-const ECN_NAMES: [&str; 3] = ["ect0", "ect1", "off"];
 /// A day.
 pub(crate) const MAX_DURATION_S: f64 = 86_400.0;
 
 impl Scenario {
     /// Read the text of `file`; the name is for messages.
     pub fn parse(text: &str, file: &str) -> Result<Self, SimError> {
-        let refuse = |line, message: String| SimError::Scenario { file: file.to_owned(), line, key: None, message };
+        let refused = |line, key, message| SimError::Scenario { file: file.to_owned(), line, key, message };
         if text.len() > MAX_TEXT_BYTES {
-            return Err(refuse(None, format!("{} bytes are more than 1 MiB", text.len())));
+            return Err(refused(None, None, format!("{} bytes are more than 1 MiB", text.len())));
         }
-        let scenario: Self = toml::from_str(text).map_err(|error| {
-            let line = error.span().map(|span| text[..span.start.min(text.len())].matches('\n').count() + 1);
-            refuse(line, describe(&error, text))
+        let unreadable = |error: &toml::de::Error| refused(line_of(error, text), None, describe(error, text));
+        let document = toml::Deserializer::parse(text).map_err(|error| unreadable(&error))?;
+        let scenario: Self = serde_path_to_error::deserialize(document).map_err(|error| {
+            let key = Some(error.path().to_string());
+            not_one_of(error.inner().message())
+                .map_or_else(|| unreadable(error.inner()), |message| refused(None, key, message))
         })?;
-        scenario.check().map_err(|(key, message)| SimError::Scenario {
-            file: file.to_owned(),
-            line: None,
-            key: Some(key),
-            message,
-        })?;
+        scenario.check().map_err(|(key, message)| refused(None, Some(key), message))?;
         Ok(scenario)
     }
 
@@ -120,41 +118,17 @@ impl Scenario {
     }
 
     /// Values that no part of the simulator could work with.
-    fn check(&self) -> Result<(), (String, String)> {
+    fn check(&self) -> Result<(), Refusal> {
         within("duration_s", self.duration_s, 0.1, MAX_DURATION_S)?;
         self.limits.check("limits")?;
-        if self.video.clip.is_some() && !self.video.frame_sizes.is_empty() {
-            let message = "video.clip and video.frame_sizes exclude one another".to_owned();
-            return Err(("video".to_owned(), message));
-        }
-        within("video.fps", f64::from(self.video.fps), 1.0, 240.0)?;
-        within("video.gop_frames", f64::from(self.video.gop_frames.unwrap_or(1)), 1.0, 1e6)?;
-        within("video.vbv_ms", f64::from(self.video.vbv_ms), 20.0, 10_000.0)?;
-        within("video.standin_height", f64::from(self.video.standin_height.unwrap_or(360)), 16.0, 4_320.0)?;
-        one_of("video.decoder", &self.video.decoder, &legato_media::decoder::NAMES)?;
-        if let Some(audio) = &self.audio {
-            within("audio.bitrate_bps", audio.bitrate_bps as f64, 0.0, 1e6)?;
-            within("audio.interval_ms", f64::from(audio.interval_ms), 1.0, 1_000.0)?;
-        }
-        within("sender.burst_ms", self.sender.burst_ms, 0.1, 1_000.0)?;
-        within("sender.queue_time_limit_ms", self.sender.queue_time_limit_ms, 1.0, 60_000.0)?;
-        within("sender.max_pacer_queue_ms", self.sender.max_pacer_queue_ms, 1.0, 60_000.0)?;
-        one_of("sender.ecn", &self.sender.ecn, &ECN_NAMES)?;
-        let receiver = &self.receiver;
-        one_of("receiver.feedback", &receiver.feedback, &FeedbackFormat::NAMES)?;
-        within("receiver.min_feedback_interval_ms", receiver.min_feedback_interval_ms, 1.0, 10_000.0)?;
-        let least = receiver.min_feedback_interval_ms;
-        within("receiver.max_feedback_interval_ms", receiver.max_feedback_interval_ms, least, 10_000.0)?;
-        within("receiver.nack_interval_ms", receiver.nack_interval_ms.unwrap_or(100.0), 1.0, 10_000.0)?;
-        within("receiver.partial_wait_ms", receiver.partial_wait_ms.unwrap_or(0.0), 0.0, 10_000.0)?;
-        within("receiver.min_playout_delay_ms", receiver.min_playout_delay_ms, 0.0, 10_000.0)?;
-        let least = receiver.min_playout_delay_ms;
-        within("receiver.max_playout_delay_ms", receiver.max_playout_delay_ms, least, 60_000.0)?;
+        self.video.check()?;
+        self.audio.as_ref().map_or(Ok(()), AudioSpec::check)?;
+        self.sender.check()?;
+        self.receiver.check()?;
         self.forward.check("forward")?;
         self.reverse.check("reverse")?;
         pauses::check(&self.pauses)?;
-        within("clock.offset_ms", self.clock.offset_ms, -1e12, 1e12)?;
-        within("clock.drift_ppm", self.clock.drift_ppm, -1_000.0, 1_000.0)?;
+        self.clock.check()?;
         let Self { tcp, udp, links, .. } = self;
         Flows { calls: self.calls.as_deref().unwrap_or_default(), tcp, udp, links }.check(self.duration_s)
     }
@@ -170,7 +144,7 @@ impl Scenario {
     }
 }
 
-pub(crate) fn within(key: &str, value: f64, least: f64, most: f64) -> Result<(), (String, String)> {
+pub(crate) fn within(key: &str, value: f64, least: f64, most: f64) -> Result<(), Refusal> {
     // Written so that NaN is refused.
     if value >= least && value <= most {
         return Ok(());
@@ -178,11 +152,16 @@ pub(crate) fn within(key: &str, value: f64, least: f64, most: f64) -> Result<(),
     Err((key.to_owned(), format!("{value} is not within {least} to {most}")))
 }
 
-pub(crate) fn one_of(key: &str, value: &str, known: &[&str]) -> Result<(), (String, String)> {
-    if known.contains(&value) {
-        return Ok(());
-    }
-    Err((key.to_owned(), format!("{value:?} is not one of {}", known.join(", "))))
+/// serde's message for a choice that does not exist, in the words of all other refusals.
+fn not_one_of(message: &str) -> Option<String> {
+    let (value, known) = message.strip_prefix("unknown variant `")?.split_once("`, expected ")?;
+    let known: Vec<&str> = known.split('`').skip(1).step_by(2).collect();
+    Some(format!("{value:?} is not one of {}", known.join(", ")))
+}
+
+/// From 1.
+fn line_of(error: &toml::de::Error, text: &str) -> Option<usize> {
+    error.span().map(|span| text[..span.start.min(text.len())].matches('\n').count() + 1)
 }
 
 /// TOML's own message, and the line it is about: that names key and value.
@@ -224,16 +203,60 @@ mod tests {
         assert_eq!(refused("duration_s = -1.0"), "a.toml: duration_s: -1 is not within 0.1 to 86400");
         assert_eq!(refused("duration_s = nan"), "a.toml: duration_s: NaN is not within 0.1 to 86400");
         assert_eq!(refused("[forward]\nloss_ratio = 1.5"), "a.toml: forward.loss_ratio: 1.5 is not within 0 to 1");
-        assert!(refused("[video]\ndecoder = \"magic\"").contains("video.decoder: \"magic\" is not one of"));
         assert!(refused("[forward.capacity]\nconstant_bps = 1\ntrace = \"x\"").contains("exactly one of"));
         assert!(refused("[limits]\nmin_bps = 9\nstart_bps = 5").contains("limits: min_bps = 9, start_bps = 5"));
         assert!(refused("[forward.queue]\nlimit_ms = 1.0\nlimit_packets = 2").contains("exclude one another"));
-        assert_eq!(refused("[sender]\necn = \"on\""), "a.toml: sender.ecn: \"on\" is not one of ect0, ect1, off");
-        assert!(refused("[receiver]\nfeedback = \"both\"").contains("is not one of ccfb, twcc"));
         let misplaced = refused("[forward.queue]\nkind = \"pie\"\nmark_above_ms = 1.0");
         assert_eq!(misplaced, "a.toml: forward.queue.mark_above_ms: only drop_tail has it");
         let overlapping = "[[pauses]]\nstart_s = 1.0\nend_s = 5.0\n[[pauses]]\nstart_s = 4.0\nend_s = 6.0";
         assert_eq!(refused(overlapping), "a.toml: pauses[1].start_s: 4 is not within 5 to 86400");
         assert!(refused(&"#".repeat(1 << 21)).contains("more than 1 MiB"));
+    }
+
+    #[test]
+    fn a_choice_that_does_not_exist_is_refused_with_its_key_and_the_alternatives() {
+        let choices = [
+            ("[sender]\necn", "sender.ecn", "ect0, ect1, off"),
+            ("[receiver]\nfeedback", "receiver.feedback", "ccfb, twcc"),
+            ("[video]\nencoder", "video.encoder", "grace_standin, openh264, x264"),
+            ("[video]\ndecoder", "video.decoder", "loss_tolerant, sliced, strict"),
+            ("[forward.queue]\nkind", "forward.queue.kind", "codel, drop_tail, pie"),
+            ("[reverse.queue]\nkind", "reverse.queue.kind", "codel, drop_tail, pie"),
+            ("[[links]]\nname = \"L\"\n[links.queue]\nkind", "links[0].queue.kind", "codel, drop_tail, pie"),
+            ("[[calls]]\ndirection", "calls[0].direction", "forward, reverse"),
+            ("[[calls]]\n[[calls]]\ndirection", "calls[1].direction", "forward, reverse"),
+            ("[[tcp]]\ndirection", "tcp[0].direction", "forward, reverse"),
+            ("[[udp]]\ndirection", "udp[0].direction", "forward, reverse"),
+            ("[[tcp]]\n[tcp.config]\ncongestion_control", "tcp[0].config.congestion_control", "bbr, cubic, reno"),
+            ("[[tcp]]\n[tcp.config]\nworkload", "tcp[0].config.workload", "long, on_off, once"),
+        ];
+        for (text, key, known) in choices {
+            for value in ["magic", "", "Strict", "drop-tail", "x`y"] {
+                let expected = format!("a.toml: {key}: {value:?} is not one of {known}");
+                assert_eq!(refused(&format!("{text} = {value:?}")), expected);
+            }
+            let mistyped = refused(&format!("{text} = 3"));
+            assert!(mistyped.starts_with("a.toml:") && mistyped.contains("= 3`"), "{mistyped}");
+            assert!(!mistyped.contains('\n'), "{mistyped}");
+        }
+    }
+
+    #[test]
+    fn a_flows_unknown_keys_and_values_are_refused_with_their_line() {
+        let cases = [
+            ("[[calls]]\nnam = \"x\"", "a.toml:2: unknown field `nam`, expected one of `name`, `start_s`, "),
+            ("[[tcp]]\nname = \"x\"\npriority = 1.0", "a.toml:3: unknown field `priority`, expected one of `name`, "),
+            ("[[udp]]\nstart_s = \"x\"", "a.toml:2: invalid type: string \"x\", expected f64, in `start_s = \"x\"`"),
+            ("[[calls]]\ncontroller = { nam = \"x\" }", "a.toml:2: unknown field `nam`, expected `name` or `config`"),
+            ("[[calls]]\n[[calls]]\nstop_s = 0.0", "a.toml: calls[1].stop_s: 0 s is not 0.1 s after start_s = 0 s"),
+            (
+                "[[udp]]\nconfig = { rate_bps = 100_000 }\nreturn_route = [\"x\"]",
+                "a.toml: udp[0].return_route: UDP sends nothing back",
+            ),
+        ];
+        for (text, expected) in cases {
+            let message = refused(text);
+            assert!(message.starts_with(expected), "{message}");
+        }
     }
 }

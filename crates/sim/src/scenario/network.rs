@@ -1,6 +1,6 @@
 //! One direction of the network: its bottleneck, the queue in front of it, and what else happens to packets.
 
-use super::{MAX_DURATION_S, one_of, within};
+use super::{MAX_DURATION_S, Refusal, within};
 use legato_path::generate::Generator;
 use serde::{Deserialize, Serialize};
 
@@ -63,8 +63,8 @@ pub struct CapacitySpec {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct QueueSpec {
-    /// `drop_tail`, `codel` or `pie`.
-    pub kind: String,
+    /// Which discipline.
+    pub kind: QueueKind,
     /// In ms at the reference rate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit_ms: Option<f64>,
@@ -84,6 +84,20 @@ pub struct QueueSpec {
     /// `drop_tail` marks capable packets that wait longer; absent: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mark_above_ms: Option<f64>,
+}
+
+/// The queue disciplines there are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum QueueKind {
+    /// RFC 8289.
+    #[serde(rename = "codel")]
+    CoDel,
+    /// Drops what does not fit.
+    #[default]
+    DropTail,
+    /// RFC 8033.
+    Pie,
 }
 
 /// Loss in bursts.
@@ -137,7 +151,7 @@ impl Default for PathSpec {
 impl Default for QueueSpec {
     fn default() -> Self {
         Self {
-            kind: "drop_tail".to_owned(),
+            kind: QueueKind::default(),
             limit_ms: None,
             limit_bytes: None,
             limit_packets: None,
@@ -168,7 +182,7 @@ impl Default for ReorderSpec {
 }
 
 impl PathSpec {
-    pub(crate) fn check(&self, path: &str) -> Result<(), (String, String)> {
+    pub(crate) fn check(&self, path: &str) -> Result<(), Refusal> {
         within(&format!("{path}.propagation_ms"), self.propagation_ms, 0.0, 60_000.0)?;
         within(&format!("{path}.loss_ratio"), self.loss_ratio, 0.0, 1.0)?;
         if let Some(burst) = &self.gilbert_elliott {
@@ -192,7 +206,7 @@ impl PathSpec {
 }
 
 impl CapacitySpec {
-    fn check(&self, path: &str) -> Result<(), (String, String)> {
+    fn check(&self, path: &str) -> Result<(), Refusal> {
         let given = [self.constant_bps.is_some(), self.steps.is_some(), self.trace.is_some(), self.generator.is_some()];
         if given.iter().filter(|&&given| given).count() != 1 {
             let message = "exactly one of constant_bps, steps, trace and generator is needed".to_owned();
@@ -222,11 +236,10 @@ impl CapacitySpec {
 }
 
 impl QueueSpec {
-    fn check(&self, path: &str) -> Result<(), (String, String)> {
-        one_of(&format!("{path}.queue.kind"), &self.kind, &["codel", "drop_tail", "pie"])?;
+    fn check(&self, path: &str) -> Result<(), Refusal> {
         within(&format!("{path}.queue.limit_ms"), self.limit_ms.unwrap_or(1.0), 0.0, 3_600_000.0)?;
         within(&format!("{path}.queue.mark_above_ms"), self.mark_above_ms.unwrap_or(0.0), 0.0, 3_600_000.0)?;
-        if self.mark_above_ms.is_some() && self.kind != "drop_tail" {
+        if self.mark_above_ms.is_some() && self.kind != QueueKind::DropTail {
             return Err((format!("{path}.queue.mark_above_ms"), "only drop_tail has it".to_owned()));
         }
         let limits = [self.limit_ms.is_some(), self.limit_bytes.is_some(), self.limit_packets.is_some()];

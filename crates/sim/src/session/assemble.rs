@@ -9,7 +9,7 @@ use super::udp_flow::UdpFlow;
 use super::{AnyFlow, Session};
 use crate::cross_traffic::{Algorithm, UdpSender};
 use crate::error::SimError;
-use crate::flows::{CallSpec, LinkSpec};
+use crate::flows::{CallSpec, FlowSpec, LinkSpec};
 use crate::network::{LoadedCapacity, link_stages, load_named, tail_stages};
 use crate::pauses;
 use crate::run::{CallParts, FutureOf, build_ends};
@@ -83,26 +83,24 @@ pub(super) fn assemble(
     for (n, tcp) in scenario.tcp.iter().enumerate() {
         let flow = plan.next_flow();
         let own = plan.flow_seed(flow, &format!("tcp.{n}"));
-        let life = plan.life(tcp.start_s, tcp.stop_s);
-        let way = FlowWay { direction: tcp.direction.as_deref(), propagation_ms: tcp.propagation_ms, seed: own };
-        plan.note_routes(&way, [&tcp.route, &tcp.return_route]);
-        let lanes = (plan.lane(flow, Way::Out, &way)?, plan.lane(flow, Way::Back, &way)?);
+        let life = plan.life(tcp);
+        plan.note_routes(tcp);
+        let lanes = (plan.lane(flow, Way::Out, tcp, own)?, plan.lane(flow, Way::Back, tcp, own)?);
         let name = tcp.name.clone().unwrap_or_else(|| format!("tcp {}", n + 1));
-        let figures = TrafficFigures::new(name, tcp_kind(tcp.config.congestion_control), life.0, life.1);
+        let figures = TrafficFigures::new(name, tcp_kind(tcp.own.config.congestion_control), life.0, life.1);
         let rng = own.stream("tcp");
-        flows.push(AnyFlow::Tcp(Box::new(TcpFlow::new(&tcp.config, life, lanes, figures, rng))));
+        flows.push(AnyFlow::Tcp(Box::new(TcpFlow::new(&tcp.own.config, life, lanes, figures, rng))));
     }
     for (n, udp) in scenario.udp.iter().enumerate() {
         let flow = plan.next_flow();
         let own = plan.flow_seed(flow, &format!("udp.{n}"));
-        let life = plan.life(udp.start_s, udp.stop_s);
-        let way = FlowWay { direction: udp.direction.as_deref(), propagation_ms: udp.propagation_ms, seed: own };
-        plan.note_routes(&way, [&udp.route, &[]]);
-        let out = plan.lane(flow, Way::Out, &way)?;
+        let life = plan.life(udp);
+        plan.note_routes(udp);
+        let out = plan.lane(flow, Way::Out, udp, own)?;
         let name = udp.name.clone().unwrap_or_else(|| format!("udp {}", n + 1));
         let figures = TrafficFigures::new(name, "udp", life.0, life.1);
         let refused = |error| SimError::Plan(format!("udp[{n}].config: {error}"));
-        let sender = UdpSender::new(&udp.config, life.0).map_err(refused)?;
+        let sender = UdpSender::new(&udp.own.config, life.0).map_err(refused)?;
         flows.push(AnyFlow::Udp(Box::new(UdpFlow::new(sender, life.1, out, figures))));
     }
     Ok(Session::new(plan.links()?, flows))
@@ -150,29 +148,28 @@ impl<'a> Layout<'a> {
         if flow == 0 { self.seed } else { Seed(self.seed.derived(&format!("flow.{name}"))) }
     }
 
-    fn life(&self, start_s: f64, stop_s: Option<f64>) -> (Timestamp, Timestamp) {
-        (at(start_s), at(stop_s.unwrap_or(self.scenario.duration_s)))
+    fn life<Own>(&self, flow: &FlowSpec<Own>) -> (Timestamp, Timestamp) {
+        (at(flow.start_s), at(flow.stop_s.unwrap_or(self.scenario.duration_s)))
     }
 
     fn call(&mut self, n: usize, call: &CallSpec) -> Result<CallSetup, SimError> {
         let flow = self.next_flow();
         let seed = self.flow_seed(flow, &format!("call.{n}"));
-        let (start, stop) = self.life(call.start_s, call.stop_s);
-        let way = FlowWay { direction: call.direction.as_deref(), propagation_ms: call.propagation_ms, seed };
-        self.note_routes(&way, [&call.route, &call.return_route]);
-        let (media, replies) = (self.lane(flow, Way::Out, &way)?, self.lane(flow, Way::Back, &way)?);
+        let (start, stop) = self.life(call);
+        self.note_routes(call);
+        let (media, replies) = (self.lane(flow, Way::Out, call, seed)?, self.lane(flow, Way::Back, call, seed)?);
         let mut parts = self.parts.clone().into_owned();
-        if let Some(own) = &call.controller {
+        if let Some(own) = &call.own.controller {
             parts.controller = own.clone();
         }
-        if let Some(priority) = call.priority {
+        if let Some(priority) = call.own.priority {
             give_priority(&mut parts.controller, priority);
         }
-        let limits = call.limits.as_ref().unwrap_or(&self.scenario.limits);
+        let limits = call.own.limits.as_ref().unwrap_or(&self.scenario.limits);
         let capacity = self.bottleneck(&self.routes[usize::from(flow)][0]);
         let future = FutureOf { capacity, start, end: stop, policies: &self.parts.policies };
         let ends = build_ends(self.scenario, &parts, limits, seed, future)?;
-        let pauses = if self.scenario.calls.is_some() { &call.pauses } else { &self.scenario.pauses };
+        let pauses = if self.scenario.calls.is_some() { &call.own.pauses } else { &self.scenario.pauses };
         let turns = pauses::turns(pauses, Timestamp::ZERO);
         let first_picture = video::first_picture(&self.scenario.video, &parts.clip, seed);
         Ok(CallSetup { flow, ends, media, replies, start, stop, clip: parts.clip, first_picture, turns })
@@ -190,7 +187,7 @@ impl<'a> Layout<'a> {
     }
 
     /// Note the links the next flow's packets pass, out and back.
-    fn note_routes(&mut self, way: &FlowWay<'_>, [route, return_route]: [&[String]; 2]) {
+    fn note_routes<Own>(&mut self, flow: &FlowSpec<Own>) {
         let named = |name: &String| {
             let place = self.scenario.links.iter().position(|link| link.name == *name);
             FURTHER + place.expect("routes were checked with the scenario")
@@ -198,24 +195,25 @@ impl<'a> Layout<'a> {
         let links = |route: &[String], own: usize| {
             if route.is_empty() { vec![own] } else { route.iter().map(named).collect() }
         };
-        let (out, back) = if way.is_reversed() { (REVERSE, FORWARD) } else { (FORWARD, REVERSE) };
-        self.routes.push([links(route, out), links(return_route, back)]);
+        let (out, back) = if flow.is_reversed() { (REVERSE, FORWARD) } else { (FORWARD, REVERSE) };
+        self.routes.push([links(&flow.route, out), links(&flow.return_route, back)]);
     }
 
     /// One of a flow's ways, with its own part behind the links.
-    fn lane<T: Send + Into<Parcel> + 'static>(
+    fn lane<T: Send + Into<Parcel> + 'static, Own>(
         &self,
         flow: u16,
         direction: Way,
-        way: &FlowWay<'_>,
+        spec: &FlowSpec<Own>,
+        seed: Seed,
     ) -> Result<Lane<T>, SimError> {
-        let (spec, loaded, name) = match (direction, way.is_reversed()) {
+        let (path, loaded, name) = match (direction, spec.is_reversed()) {
             (Way::Out, false) | (Way::Back, true) => (&self.forward, &self.parts.forward, "forward"),
             (Way::Back, false) | (Way::Out, true) => (&self.reverse, &self.parts.reverse, "reverse"),
         };
-        let own = PathSpec { propagation_ms: way.propagation_ms.unwrap_or(spec.propagation_ms), ..spec.clone() };
+        let own = PathSpec { propagation_ms: spec.propagation_ms.unwrap_or(path.propagation_ms), ..path.clone() };
         let serial = loaded.as_ref().map(|loaded| loaded.reference);
-        Ok(Lane::new(flow, direction, Path::new(tail_stages(&own, serial, way.seed, name)?)))
+        Ok(Lane::new(flow, direction, Path::new(tail_stages(&own, serial, seed, name)?)))
     }
 
     /// The links, once every route is known.
@@ -241,19 +239,6 @@ impl<'a> Layout<'a> {
             links.push(Link::new(path, is_last));
         }
         Ok(Links { links, routes })
-    }
-}
-
-/// What a flow says of its own ways.
-struct FlowWay<'a> {
-    direction: Option<&'a str>,
-    propagation_ms: Option<f64>,
-    seed: Seed,
-}
-
-impl FlowWay<'_> {
-    fn is_reversed(&self) -> bool {
-        self.direction == Some("reverse")
     }
 }
 

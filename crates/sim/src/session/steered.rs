@@ -60,7 +60,7 @@ impl SharedEpisode {
         let session = assemble(scenario, parts, session_parts, Seed(seed), LogLevel::Summary, &mut recorders)?;
         let mut episode = Self { session, side, agents: Vec::new(), now: Timestamp::ZERO };
         for (flow, call) in calls_of(scenario).into_iter().enumerate() {
-            if call.controller.is_some() {
+            if call.own.controller.is_some() {
                 continue;
             }
             let name = call.name.unwrap_or_else(|| format!("call {}", flow + 1));
