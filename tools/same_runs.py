@@ -1,0 +1,149 @@
+"""Says whether a change of the code changed a run: hashes of the run folders of some 200 short calls.
+
+    python3 tools/same_runs.py            compare with the kept hashes; status 1 if any differs
+    python3 tools/same_runs.py --write    keep the hashes as they are now
+
+Every controller plays every scenario of tests/runs, with all tables; and learned controllers are steered through
+environments of one call and of several. The kept hashes are tests/runs/hashes.txt: one line a table of a run. A change
+that is meant to change figures writes them anew in a commit of its own and says why.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+RUNS = ROOT / "tests" / "runs"
+KEPT = RUNS / "hashes.txt"
+STEERED = ("nvc-cc", "r3net", "clcc", "concerto")
+STEPS = 60
+
+
+def controllers() -> list[str]:
+    """All that can be made by name."""
+    from legato import _core
+    from legato.conformance.contestants import refusal
+
+    return [entry["name"] for entry in _core.controllers() if refusal(entry["name"]) is None]
+
+
+def run_hashes(scenario: Path, names: list[str]) -> Iterator[tuple[str, str]]:
+    """Each table of each controller's run of a scenario, with its hash."""
+    from legato import plan as plans
+    from legato.errors import Error
+    from legato.sweep import sweep
+
+    for name in names:
+        plan = plans.make(scenario, controller_specs=[name], log="packets")
+        with tempfile.TemporaryDirectory() as place:
+            try:
+                sweep(plan, Path(place) / "run", threads=1)
+            except Error:
+                yield f"{scenario.stem}/{name}", "refused"
+                continue
+            for path in sorted((Path(place) / "run").rglob("*")):
+                if path.is_file():
+                    table = path.relative_to(Path(place) / "run")
+                    yield f"{scenario.stem}/{name}/{table}", _digest(_without_commit(path))
+
+
+def _without_commit(path: Path) -> bytes:
+    if path.name != "manifest.json":
+        return path.read_bytes()
+    manifest = json.loads(path.read_text(encoding="utf-8"))
+    del manifest["commit"]
+    return json.dumps(manifest).encode()
+
+
+def steered_hashes() -> Iterator[tuple[str, str]]:
+    """What environments show and pay, for actions that do not depend on them."""
+    import numpy as np
+
+    from legato.envs import CallVectorEnv
+    from legato.envs.shared_env import SharedCallsEnv
+
+    for name in STEERED:
+        for scenario in ("drop_tail_x264", "codel_ccfb", "broad"):
+            env = CallVectorEnv(
+                3, RUNS / f"{scenario}.toml", name, "aurora", options={"controller.name": name}, duration_s=4.0
+            )
+            digest = hashlib.sha256(env.reset(seed=1)[0].tobytes())
+            for step in range(STEPS):
+                actions = np.stack([_action(env.single_action_space, step)] * env.num_envs)
+                observations, rewards, _, truncated, _ = env.step(actions)
+                for array in (observations, rewards, truncated, env.intervals.rows):
+                    digest.update(np.ascontiguousarray(array).tobytes())
+            yield f"{scenario}/{name}/environment", digest.hexdigest()[:16]
+        options = {"controller.name": name}
+        shared = SharedCallsEnv(RUNS / "shared.toml", name, "aurora", options=options, duration_s=6.0)
+        digest = hashlib.sha256(repr(sorted(shared.reset(seed=1)[0])).encode())
+        for step in range(STEPS):
+            if not shared.agents:
+                break
+            actions = {agent: _action(shared.action_space(agent), step) for agent in shared.agents}
+            observations, rewards, _, truncations, _ = shared.step(actions)
+            for agent in sorted(observations):
+                digest.update(np.ascontiguousarray(observations[agent]).tobytes())
+                digest.update(repr((agent, float(rewards[agent]), truncations[agent])).encode())
+        yield f"shared/{name}/environment", digest.hexdigest()[:16]
+
+
+def _action(space: Any, step: int) -> Any:
+    """One that moves through the whole space."""
+    import numpy as np
+
+    share = (step * 7 % 20) / 20
+    if hasattr(space, "n"):
+        return np.int64(space.n * share)
+    return (space.low + (space.high - space.low) * share).astype(np.float32)
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:16]
+
+
+def hashes() -> dict[str, str]:
+    """All of them, by what they are of."""
+    found: dict[str, str] = {}
+    names = controllers()
+    for scenario in sorted(RUNS.glob("*.toml")):
+        found.update(run_hashes(scenario, names))
+        print(f"{len(found)} tables, {scenario.stem}", file=sys.stderr)
+    found.update(steered_hashes())
+    return found
+
+
+def differences(kept: dict[str, str], now: dict[str, str]) -> list[str]:
+    """One line for each that is not as it was kept."""
+    lines = [f"{name}: is gone" for name in kept if name not in now]
+    lines += [f"{name}: is new" for name in now if name not in kept]
+    lines += [f"{name}: differs" for name in kept if name in now and kept[name] != now[name]]
+    return sorted(lines)
+
+
+def main(arguments: list[str]) -> int:
+    """Compare, or with ``--write`` keep."""
+    if arguments not in ([], ["--write"]):
+        print(__doc__, file=sys.stderr)
+        return 2
+    os.chdir(ROOT)  # a plan has paths relative to where it is made
+    now = hashes()
+    if arguments:
+        KEPT.write_text("".join(f"{digest}  {name}\n" for name, digest in now.items()), encoding="utf-8")
+        return 0
+    kept = dict(reversed(line.split("  ", 1)) for line in KEPT.read_text(encoding="utf-8").splitlines())
+    found = differences(kept, now)
+    runs = {name.rsplit("/", 1)[0] if name.endswith("environment") else "/".join(name.split("/")[:2]) for name in now}
+    print("\n".join([*found, f"{len(now)} tables of {len(runs)} runs, {len(found)} differ"]))
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
