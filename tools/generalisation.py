@@ -3,7 +3,7 @@
     python tools/generalisation.py [--links N] [--duration SECONDS]
 
 Calls of a minute over an H.264 model, and for policies that were trained with the loss-tolerant stand-in over that one
-as well; QoE of [concerto] eq. (8), each policy less GCC link by link, intervals over links. The page says which
+as well; QoE of [concerto] eq. (8), each policy minus GCC link by link, intervals over links. The page says which
 families a policy was trained on: there its figures are no generalisation.
 """
 
@@ -37,15 +37,16 @@ CODECS = {
 CLIPS = ("foreman",)
 """In no training."""
 SCORES = ("qoe_p", "qoe_d")
-HEAD = """# How far policies carry
+HEAD = """# How well policies generalise
 
-Written by `python tools/generalisation.py`; no training was tuned to it, but two things were decided with it in
-sight: that Concerto was not replaced by a newer training (its card), and that `clcc`, `hrcc` and `r3net` are
-trained on the wider networks of the generator `broad`, which were drawn up before any policy trained on them was
-played here. Each shipped policy less GCC, QoE of [concerto] eq. (8) (`qoe_p` minds the picture, `qoe_d` delay),
-mean over {links} links a family at most, a clip that is in no training, {duration_s:g} s a call, with 95 %
-intervals over links. Rates are scaled to what a call can use ({scales}).
+Written by `python tools/generalisation.py`. Each cell is the QoE of [concerto] eq. (8) of a shipped policy minus GCC's
+(`qoe_p` weights the picture, `qoe_d` delay): the mean over at most {links} links per family, with a clip that is in no
+training, {duration_s:g} s per call, and 95 % intervals over links. Rates are scaled to what a call can use ({scales}).
 **Bold**: behind GCC by more than the interval. *Trained*: other files of the family were in the policy's training.
+
+No training was tuned to this page, but two decisions were taken with its figures known: Concerto was not replaced by a
+newer training (see its card), and `clcc`, `hrcc` and `r3net` are trained on the wider networks of the generator `broad`.
+Those networks were designed before any policy trained on them was played here.
 """
 
 
@@ -77,7 +78,7 @@ def main() -> None:
 def play(
     scenario: str, changes: dict[str, object], policies: tuple[str, ...], links: list[Path], scale: float
 ) -> dict[str, dict[str, Estimate]]:
-    """Every policy less the rival, by score."""
+    """Every policy minus the rival, by score."""
     made = plan.make(
         scenario,
         options=changes,
