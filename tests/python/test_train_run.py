@@ -22,6 +22,7 @@ from safetensors.numpy import load_file  # noqa: E402
 
 from legato.errors import TrainingError  # noqa: E402
 from legato.train import a2c, checkpoint, imitation, ppo  # noqa: E402
+from legato.train.evaluation import Evaluator  # noqa: E402
 from legato.train.recipe import Recipe, Situation, load  # noqa: E402
 from legato.train.run import BEST, CHECKPOINT, PROGRESS, train  # noqa: E402
 from toy_link import MOVES, ToyLink, small_network  # noqa: E402
@@ -192,3 +193,30 @@ def test_what_cannot_be_gone_on_with_is_refused(tmp_path: Path) -> None:
         train(short, tmp_path / "run", resume=True)
     with pytest.raises(TrainingError, match="no recipe is named vegas"):
         load("vegas")
+
+
+class WideActor:
+    """Of an evaluation whose first operation is one that OpenMP would share among threads."""
+
+    def __init__(self) -> None:
+        self.layer = torch.nn.Linear(30, 32)
+
+    def initial(self, envs: int) -> None:
+        """No state."""
+
+    def best(self, obs: Any, hidden: None) -> tuple[Any, None]:
+        return self.layer(obs[:, :1].expand(-1, 30).contiguous())[:, :1], None
+
+    def to_env(self, action: Any) -> np.ndarray:
+        return action.numpy()
+
+
+def test_an_evaluation_uses_one_thread_as_a_training_does() -> None:
+    """Otherwise a second one waits for work through every evaluation, spinning."""
+    torch.set_num_threads(1)
+    evaluator = Evaluator(lambda: ToyLink(50, length=1000), 1)
+    own_s, all_s = evaluator._thread.submit(time.thread_time).result(), time.process_time()
+    evaluator.begin(WideActor()).result()
+    own_s, all_s = evaluator._thread.submit(time.thread_time).result() - own_s, time.process_time() - all_s
+    evaluator.close()
+    assert all_s < 1.5 * own_s

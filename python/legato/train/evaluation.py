@@ -67,7 +67,10 @@ class Evaluator:
     def __init__(self, make_env: Callable[[], Any], seed: int) -> None:
         self._seed = seed
         self._env: Any = None
-        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="evaluation")
+        # OpenMP's number of threads is set per calling thread: without this a second one spins through evaluations.
+        self._thread = ThreadPoolExecutor(
+            max_workers=1, thread_name_prefix="evaluation", initializer=torch.set_num_threads, initargs=(1,)
+        )
         self._made = self._thread.submit(self._make, make_env)
 
     def begin(self, actor: Actor) -> Future[dict[str, float]]:
