@@ -33,8 +33,10 @@ CRATES: dict[str, set[str]] = {
 # here may name any. `errors` names nothing and is open to all.
 PARTS: dict[str, set[str]] = {
     "errors": set(),
+    "atomic": set(),
     "chart": set(),
-    "report": {"eval.stats"},  # reads run folders and nothing else
+    "pages": {"atomic"},
+    "report": {"eval.stats", "pages"},  # reads run folders and nothing else
     "train": {"access_networks", "envs"},
     "access_networks": {"_core", "shipped"},  # which recorded links are for training and which for tests
     "envs": {"_core", "plan", "shipped"},

@@ -30,7 +30,7 @@ PURE_BY_KIND = {
     "a correlation": "overshoot_corr_1s overshoot_corr_200ms",
     "a factor, gain, share or power": "alpha beta bias_smoothing exponent factor gain newton_step q scale slope weight",
     "a weight against other flows": "priority",
-    "a place in a drawing": "x y",
+    "a place in a drawing": "x x_end x_marks y",
     "a number of standard deviations": "n_std",
     "a score": "base_qoe best_reward evaluation_reward last_reward mmsys21_score qoe_d qoe_p reward "
     "viewed_vmaf viewed_vmaf_mean",

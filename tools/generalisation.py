@@ -17,7 +17,7 @@ import numpy as np
 
 from legato import plan, shipped
 from legato.eval.stats import Estimate, paired_differences, resampling_weights
-from legato.published.nvc_cc import FAMILIES, recorded_links
+from legato.published.nvc_cc_sweeps import FAMILIES, recorded_links
 from legato.sweep import summary_rows, sweep
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "generalisation.md"

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from legato._core import Trace
     from legato.call import Pictures
     from legato.call.session import CallProgress
-    from legato.reproduce import Replay
+    from legato.replay_call import Replay
     from legato.sweep import Progress, Run
 
 
@@ -184,7 +184,7 @@ def link(
 
 def replay(folder: str | Path, call: int, *, out: str | Path) -> Replay:
     """Make one call of a run again with every packet logged, and say whether it came out the same."""
-    from legato.reproduce import replay as make_again
+    from legato.replay_call import replay as make_again
 
     return make_again(folder, call, out)
 

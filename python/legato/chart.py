@@ -1,21 +1,184 @@
-"""One line over time, drawn small: in a terminal with braille dots, or as an SVG.
+"""Lines over time: as SVG for a page or a file of its own, and in a terminal with braille dots.
 
-For a look at a trace without leaving the shell; reports are drawn elsewhere (legato.report).
+A page's style (``templates/page.css``) gives a line its colour by its class. Reports draw with D3 in the reader's
+browser (:mod:`legato.report`), everything else is drawn here.
 """
 
 from __future__ import annotations
 
-import html
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
+from markupsafe import Markup
 
+Point = tuple[float, float]
+Label = tuple[float, str]
+"""A value of an axis and its text."""
+
+_RIGHT, _TOP, _GAP, _FOOT = 8, 6, 12, 22
 _BRAILLE_BLANK = 0x2800
 # Unicode's numbering of the eight dots of a cell, by [row][column].
 _BRAILLE_DOTS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
 _SCALE_ENDS = (1, 1.5, 2, 3, 4, 5, 6, 8)
-_STEPS = (1, 2, 5)
+_STEPS = (1, 2, 2.5, 5)
+# A picture that stands alone, legible on light and on dark.
+_STYLE = Markup(
+    "<style>svg{background:#fff}text{font:12px system-ui,sans-serif;fill:#444}.grid{stroke:#ddd}"
+    ".line{fill:none;stroke:#0b6bcb;stroke-width:1.5}"
+    "@media(prefers-color-scheme:dark){svg{background:#16181c}text{fill:#bbb}.grid{stroke:#333}"
+    ".line{stroke:#6cb2ff}}</style>"
+)
+
+
+@dataclass(frozen=True)
+class Line:
+    """Points joined by a line."""
+
+    kind: str
+    """CSS classes: ``c0`` to ``c4``, ``other``, ``dashed``, ``available``; ``area`` is filled instead."""
+    points: Sequence[Point]
+    """NaN as a value lifts the pen; what lies beyond the axis is drawn at its end."""
+
+
+@dataclass(frozen=True)
+class Dot:
+    """One point with a text."""
+
+    kind: str
+    at: Point
+    hint: str
+    opacity_ratio: float = 1.0
+
+
+@dataclass(frozen=True)
+class Axes:
+    """A pair of axes; what several share is the horizontal one."""
+
+    lines: Sequence[Line]
+    dots: Sequence[Dot] = ()
+    low: float = 0.0
+    high: float | None = None
+    """None: a round number that nothing is above."""
+    height: int = 180
+    labels: Sequence[Label] = ()
+    """Of the vertical axis; none: round values."""
+
+    @property
+    def points(self) -> list[Point]:
+        """All points that are drawn."""
+        of_lines = [point for line in self.lines for point in line.points if point[1] == point[1]]
+        return of_lines + [dot.at for dot in self.dots]
+
+
+def draw(
+    axes: Sequence[Axes],
+    title: str,
+    *,
+    width: int = 560,
+    x_end: float | None = None,
+    unit: str = "",
+    x_marks: Sequence[float] = (),
+) -> Markup:
+    """Axes above each other, as an SVG element of a page.
+
+    Args:
+        axes: from top to bottom.
+        title: what a reader hears who does not see the picture.
+        width: of the picture, in units of its text of about 10.
+        x_end: of the horizontal axis, which begins at 0; None: the last point's.
+        unit: written behind each number of the horizontal axis.
+        x_marks: where vertical lines are drawn.
+    """
+    return _svg(axes, width, x_end, unit, x_marks, Markup(' role="img" aria-label="{}"').format(title), Markup(""))
+
+
+def picture(times_s: Sequence[float], values: Sequence[float], *, title: str, unit: str) -> Markup:
+    """One line as an SVG file that needs no page, 900 wide."""
+    start_s = float(times_s[0])
+    line = Line("", [(float(time) - start_s, float(value)) for time, value in zip(times_s, values, strict=True)])
+    head = Markup('<title>{}</title>{}<text x="44" y="18">{}, {}</text>').format(title, _STYLE, title, unit)
+    namespace = Markup(' xmlns="http://www.w3.org/2000/svg" role="img"')
+    return _svg([Axes([line], height=280)], 900, None, " s", (), namespace, head, start=start_s, top=30) + Markup("\n")
+
+
+def _svg(
+    axes: Sequence[Axes],
+    width: int,
+    end: float | None,
+    unit: str,
+    marks: Sequence[float],
+    attributes: Markup,
+    head: Markup,
+    *,
+    start: float = 0.0,
+    top: int = _TOP,
+) -> Markup:
+    left = 44
+    points = [point for each in axes for point in each.points]
+    end = end or max((x for x, _ in points), default=1.0) or 1.0
+    height = top + sum(each.height for each in axes) + _GAP * (len(axes) - 1) + _FOOT
+
+    def across(x: float) -> float:
+        return left + (width - left - _RIGHT) * x / end
+
+    parts: list[Markup] = []
+    for each in axes:
+        parts += _axes(each, across, top, left, width)
+        parts += [
+            Markup('<path class="grid" d="M{:.1f},{}V{}"/>').format(across(at), top, top + each.height) for at in marks
+        ]
+        top += each.height + _GAP
+    for tick in ticks(start, start + end):
+        text = Markup('<text x="{:.1f}" y="{}" text-anchor="middle">{}</text>')
+        parts.append(text.format(across(tick - start), height - 6, f"{tick:g}{unit}"))
+    return Markup('<svg viewBox="0 0 {} {}"{}>{}{}</svg>').format(
+        width, height, attributes, head, Markup("").join(parts)
+    )
+
+
+def _axes(axes: Axes, across, top: int, left: int, width: int) -> Iterator[Markup]:
+    low = axes.low
+    high = nice_ceiling(max((y for _, y in axes.points), default=1.0)) if axes.high is None else axes.high
+    high = high if high > low else low + 1.0
+
+    def down(y: float) -> float:
+        return top + axes.height * (1 - (min(max(y, low), high) - low) / (high - low))
+
+    labels = axes.labels or [(tick, f"{tick:g}") for tick in ticks(low, high, most=max(axes.height // 36, 2))]
+    for value, text in labels:
+        y = down(value)
+        yield Markup('<path class="grid" d="M{},{:.1f}H{}"/>').format(left, y, width - _RIGHT)
+        yield Markup('<text x="{}" y="{:.1f}" text-anchor="end">{}</text>').format(left - 5, y + 3.5, text)
+    for line in axes.lines:
+        drawn = "".join(
+            "M" + "L".join(f"{across(x):.1f},{down(y):.1f}" for x, y in part)
+            for known, part in itertools.groupby(line.points, lambda point: point[1] == point[1])
+            if known
+        )
+        if drawn:
+            yield Markup('<path class="{}" d="{}"/>').format(f"line {line.kind}".rstrip(), drawn)
+    for dot in axes.dots:
+        yield Markup(
+            '<circle class="{}" cx="{:.1f}" cy="{:.1f}" r="4.5" opacity="{:.2f}"><title>{}</title></circle>'
+        ).format(dot.kind, across(dot.at[0]), down(dot.at[1]), dot.opacity_ratio, dot.hint)
+
+
+def nice_ceiling(value: float, mantissas_ratio: Sequence[float] = _SCALE_ENDS) -> float:
+    """The smallest of ``mantissas_ratio`` times a power of ten that is not below ``value``; 1 for nothing."""
+    if value <= 0.0:
+        return 1.0
+    power = 10.0 ** np.floor(np.log10(value))
+    candidates = (tick * power for tick in mantissas_ratio if tick * power >= value * (1 - 1e-9))
+    return float(next(candidates, 10 * power))
+
+
+def ticks(low: float, high: float, most: int = 8) -> list[float]:
+    """At most about ``most`` round numbers from ``low`` to ``high``."""
+    step = nice_ceiling(max(high - low, 1e-9) / most, _STEPS)
+    first, last = int(np.ceil(low / step - 1e-9)), int(np.floor(high / step + 1e-9))
+    return [float(round(n * step, 12)) for n in range(first, last + 1)]
 
 
 def in_terminal(
@@ -46,65 +209,6 @@ def in_terminal(
     start, end = f"{times_s[0]:.0f} s", f"{times_s[-1]:.0f} s"
     lines.append(" " * (width + 2) + start + " " * (columns - len(start) - len(end)) + end)
     return lines
-
-
-def as_svg(times_s: Sequence[float], values: Sequence[float], *, title: str, unit: str) -> str:
-    """The curve as an SVG picture of 900 by 320, legible on light and on dark."""
-    width, height, left, right, head, foot = 900, 320, 56, 16, 36, 32
-    top = nice_ceiling(float(np.max(values)))
-    start, end = float(times_s[0]), float(times_s[-1])
-    span = (end - start) or 1.0
-
-    def x(time_s: float) -> float:
-        return left + (time_s - start) / span * (width - left - right)
-
-    def y(value: float) -> float:
-        return height - foot - value / top * (height - head - foot)
-
-    points = " ".join(f"{x(t):.1f},{y(v):.1f}" for t, v in zip(times_s, values, strict=True))
-    grid = "".join(
-        f'<line class="grid" x1="{left}" x2="{width - right}" y1="{y(tick):.1f}" y2="{y(tick):.1f}"/>'
-        f'<text x="{left - 8}" y="{y(tick) + 4:.1f}" text-anchor="end">{tick:g}</text>'
-        for tick in np.linspace(0.0, top, 5)
-    )
-    times = "".join(
-        f'<text x="{x(tick):.1f}" y="{height - 10}" text-anchor="middle">{tick:g} s</text>'
-        for tick in time_ticks(start, end)
-    )
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img">'
-        f"<title>{html.escape(title)}</title>"
-        "<style>svg{background:#fff}text{font:12px system-ui,sans-serif;fill:#444}.grid{stroke:#ddd}"
-        ".line{fill:none;stroke:#0b6bcb;stroke-width:1.5}"
-        "@media(prefers-color-scheme:dark){svg{background:#16181c}text{fill:#bbb}.grid{stroke:#333}"
-        ".line{stroke:#6cb2ff}}</style>"
-        f'<text x="{left}" y="20">{html.escape(title)}, {html.escape(unit)}</text>{grid}{times}'
-        f'<polyline class="line" points="{points}"/></svg>\n'
-    )
-
-
-def as_html(picture: str, *, title: str) -> str:
-    """A page that holds one SVG picture and nothing else."""
-    return (
-        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{html.escape(title)}</title>'
-        '<meta name="color-scheme" content="light dark"><style>body{margin:2em;max-width:60em}</style>'
-        f"{picture}</html>\n"
-    )
-
-
-def nice_ceiling(value: float, mantissas_ratio: Sequence[float] = _SCALE_ENDS) -> float:
-    """The smallest of ``mantissas_ratio`` times a power of ten that is not below ``value``; 1 for nothing."""
-    if value <= 0.0:
-        return 1.0
-    power = 10.0 ** np.floor(np.log10(value))
-    candidates = (tick * power for tick in mantissas_ratio if tick * power >= value * (1 - 1e-9))
-    return float(next(candidates, 10 * power))
-
-
-def time_ticks(start_s: float, end_s: float, most: int = 8) -> list[float]:
-    """At most about ``most`` round times from ``start_s`` to ``end_s``."""
-    step = nice_ceiling(max(end_s - start_s, 1e-9) / most, _STEPS)
-    return [float(tick) for tick in np.arange(np.ceil(start_s / step) * step, end_s + step / 1e6, step)]
 
 
 def _ranges(values: Sequence[float], bins: int) -> tuple[list[float], list[float]]:

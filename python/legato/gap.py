@@ -6,7 +6,6 @@ difference is that of the means over repeats, with a bootstrap interval (:mod:`l
 
 from __future__ import annotations
 
-import html
 import json
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -16,11 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from legato import chart
+from legato import chart, pages
 from legato.errors import CallError
 from legato.eval.stats import Estimate, mean_intervals, resampling_weights
+from legato.pages import Section
 from legato.plan import read_scenario
-from legato.sweep import summary_rows
+from legato.sweep import parts, summary_rows
 
 if TYPE_CHECKING:
     from legato.call import Pictures
@@ -117,7 +117,7 @@ def measure(
         **how,
     )
     gap = Gap(simulated.folder, called.folder, compare(simulated.folder, called.folder))
-    (out / "gap.html").write_text(page(gap, str(scenario)), encoding="utf-8")
+    write_page(gap, str(scenario), out / "gap.html")
     return gap
 
 
@@ -236,73 +236,46 @@ def _interval(estimate: Estimate, scale: float, places: int) -> str:
     return text
 
 
-def page(gap: Gap, title: str) -> str:
+def write_page(gap: Gap, title: str, path: Path) -> Path:
     """One self-contained HTML page: the table, and every call's lines over each other."""
-    head = "".join(f"<th>{name}</th>" for name in ("", "simulated", "called", "difference"))
-    body = "".join(
-        "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in text_rows(gap)
+    legend = (("c0", "simulated"), ("c1", "called"))
+    return pages.write_sections(
+        path,
+        f"{title}: simulated and called",
+        ["Means over repeats; the difference is called minus simulated, with its 95 % interval. One line per call."],
+        [
+            Section("Figures", columns=["", "simulated", "called", "difference"], rows=text_rows(gap)),
+            Section(
+                "Over time",
+                legend=legend,
+                charts=[
+                    (f"{name}, {unit}", chart.draw([chart.Axes(lines)], f"{name} over time", width=900, unit=" s"))
+                    for column, name, unit, scale in LINES
+                    for lines in (
+                        [
+                            chart.Line(kind, points)
+                            for kind, run in legend
+                            for points in _lines(getattr(gap, run), column, scale)
+                        ],
+                    )
+                ],
+            ),
+        ],
     )
-    drawings = "".join(_drawing(gap, *line) for line in LINES)
-    return f"""<!doctype html>
-<html lang="en"><meta charset="utf-8"><title>gap: {html.escape(title)}</title>
-<style>
-:root {{ color-scheme: light dark; }}
-body {{ font: 15px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }}
-td, th {{ padding: .2rem .9rem .2rem 0; text-align: right; }}
-td:first-child, th:first-child {{ text-align: left; }}
-svg {{ width: 100%; height: auto; }} text {{ fill: currentColor; font-size: 12px; }}
-.simulated {{ stroke: #2a78d6; }} .called {{ stroke: #e07b39; }}
-polyline {{ fill: none; stroke-width: 1.4; opacity: .8; }} .grid {{ stroke: currentColor; opacity: .2; }}
-.simulated-name {{ color: #2a78d6; }} .called-name {{ color: #e07b39; }}
-</style>
-<h1>{html.escape(title)}: simulated and called</h1>
-<p>Means over repeats; the difference is called less simulated, with its 95 % interval.
-<b class="simulated-name">Simulated</b> and <b class="called-name">called</b>: one line a call.</p>
-<table><tr>{head}</tr>{body}</table>
-{drawings}
-"""
 
 
-_WIDTH, _HEIGHT, _LEFT, _FOOT, _HEAD = 900, 260, 48, 24, 12
-
-
-def _drawing(gap: Gap, column: str, name: str, unit: str, scale: float) -> str:
-    lines = [(kind, *line) for kind in ("simulated", "called") for line in _lines(getattr(gap, kind), column, scale)]
-    end_s = max((float(times[-1]) for _, times, _ in lines), default=1.0) or 1.0
-    most = max((float(np.nanmax(values)) for _, _, values in lines if not np.all(np.isnan(values))), default=1.0)
-    top = chart.nice_ceiling(most)
-
-    def x(time_s: float) -> float:
-        return _LEFT + time_s / end_s * (_WIDTH - _LEFT - 8)
-
-    def y(value: float) -> float:
-        return _HEIGHT - _FOOT - value / top * (_HEIGHT - _FOOT - _HEAD)
-
-    drawn = []
-    for share in (0.0, 0.5, 1.0):
-        at = y(top * share)
-        drawn.append(f'<line class="grid" x1="{_LEFT}" x2="{_WIDTH - 8}" y1="{at:.1f}" y2="{at:.1f}"/>')
-        drawn.append(f'<text x="{_LEFT - 6}" y="{at + 4:.1f}" text-anchor="end">{top * share:g}</text>')
-    for tick_s in chart.time_ticks(0.0, end_s):
-        drawn.append(f'<text x="{x(tick_s):.1f}" y="{_HEIGHT - 6}" text-anchor="middle">{tick_s:g} s</text>')
-    for kind, times_s, values in lines:
-        points = " ".join(f"{x(t):.1f},{y(v):.1f}" for t, v in zip(times_s, values, strict=True) if not np.isnan(v))
-        drawn.append(f'<polyline class="{kind}" points="{points}"/>')
-    return f'<h2>{name} in {unit}</h2><svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img">{"".join(drawn)}</svg>'
-
-
-def _lines(folder: Path, column: str, scale: float) -> list[tuple[np.ndarray, np.ndarray]]:
+def _lines(folder: Path, column: str, scale: float) -> list[list[chart.Point]]:
     """A column of every call of a run, over seconds, in means of 500 ms: 100 ms of packets jump too much."""
     import duckdb
 
-    parts = sorted(str(part) for part in (folder / "series").glob("*.parquet"))
-    if not parts:
+    found = parts(folder, "series")
+    if not found:
         return []
     query = f"SELECT call, time_ms // 500 AS bin, avg({column}) FROM t GROUP BY call, bin ORDER BY call, bin"
     with duckdb.connect() as connection:
-        connection.register("t", duckdb.read_parquet(parts, connection=connection))
-        found = connection.execute(query).fetchall()
-    lines: dict[int, list[tuple[float, float]]] = {}
-    for call, bin_, value in found:
+        connection.register("t", duckdb.read_parquet(found, connection=connection))
+        rows = connection.execute(query).fetchall()
+    lines: dict[int, list[chart.Point]] = {}
+    for call, bin_, value in rows:
         lines.setdefault(call, []).append((bin_ / 2 + 0.25, np.nan if value is None else value * scale))
-    return [(np.array([t for t, _ in line]), np.array([v for _, v in line])) for line in lines.values()]
+    return list(lines.values())

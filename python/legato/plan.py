@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import glob
 import json
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -35,6 +36,23 @@ class Plan:
     log: str = "series"
     calls_per_part: int | None = None
     policies: list[str] = field(default_factory=list)
+
+    @property
+    def sessions(self) -> int:
+        """How many the product of the lists has; where a scenario names several calls, each session makes them all."""
+        return math.prod(self._lengths())
+
+    def places(self, session: int) -> tuple[int, int, int, int]:
+        """The places in their lists of a session's controller, trace, clip and seed."""
+        places = []
+        for length in reversed(self._lengths()):
+            session, place = divmod(session, length)
+            places.append(place)
+        seed, clip, trace, controller = places
+        return controller, trace, clip, seed
+
+    def _lengths(self) -> list[int]:
+        return [max(len(values), 1) for values in (self.controllers, self.traces, self.clips, self.seeds)]
 
     def to_json(self) -> str:
         """As the native module reads it, and as plan.json of the run folder holds it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -113,12 +114,31 @@ def check_folder(folder: Path, *, resume: bool) -> None:
         raise RunFolderError(f"{folder}: holds other files, a run needs a folder of its own")
 
 
+def check_empty(folder: Path, *, resume: bool) -> None:
+    """Refuses a folder of several runs that holds something, unless it is to be continued."""
+    if folder.is_dir() and any(folder.iterdir()) and not resume:
+        raise RunFolderError(
+            f"{folder}: exists and is not empty", hint="continue it with --resume, or give another folder with --out"
+        )
+
+
+def parts(folder: Path, table: str) -> list[str]:
+    """The files of a run's table, in the order of its calls; none where it was not logged."""
+    return sorted(str(part) for part in (folder / table).glob("*.parquet"))
+
+
+def version(folder: Path) -> str:
+    """The version of Legato and the commit that made a run."""
+    manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+    return f"{manifest['legato']} ({manifest['commit'][:12]})"
+
+
 def summary_rows(folder: Path) -> list[dict[str, Any]]:
     """The summary of a run folder, one dict a call, in the order of the plan."""
     import duckdb
 
-    parts = sorted(str(part) for part in (folder / "summary").glob("*.parquet"))
-    if not parts:
+    found = parts(folder, "summary")
+    if not found:
         raise RunFolderError(f"{folder}: no part of this run is finished", hint="go on with it: --resume")
-    table = duckdb.read_parquet(parts).order("call")
+    table = duckdb.read_parquet(found).order("call")
     return [dict(zip(table.columns, row, strict=True)) for row in table.fetchall()]

@@ -35,12 +35,34 @@ def test_an_outage_of_one_sample_is_not_lost():
 
 
 def test_the_svg_is_xml_and_its_text_is_escaped():
-    picture = chart.as_svg([0, 1, 2], [0, 1, 0], title="<a & b>", unit="Mbit/s")
+    picture = chart.picture([0, 1, 2], [0, 1, 0], title="<a & b>", unit="Mbit/s")
     root = ElementTree.fromstring(picture)
     assert root.findtext("{http://www.w3.org/2000/svg}title") == "<a & b>"
-    assert "<a & b>" not in chart.as_html(picture, title="<a & b>")
+    drawn = chart.draw([chart.Axes([chart.Line("c0", [(0, 0), (2, 1)])])], "<a & b>")
+    assert ElementTree.fromstring(drawn).attrib["aria-label"] == "<a & b>"
 
 
-def test_time_ticks_are_round_and_few():
-    assert chart.time_ticks(0, 60) == [0, 10, 20, 30, 40, 50, 60]
-    assert len(chart.time_ticks(0, 12_345)) <= 9
+def test_ticks_are_round_and_few():
+    assert chart.ticks(0, 60) == [0, 10, 20, 30, 40, 50, 60]
+    assert chart.ticks(12.0, 58.0) == [20, 30, 40, 50]
+    assert chart.ticks(0, 0.7) == [0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7]
+    assert len(chart.ticks(0, 12_345)) <= 9
+
+
+def test_a_line_keeps_within_its_axes_and_nan_lifts_the_pen():
+    points = [(0.0, 1.0), (1.0, float("nan")), (2.0, 9.0), (4.0, -9.0)]
+    axes = chart.Axes([chart.Line("c1", points)], low=0.0, high=2.0, height=100)
+    drawn = ElementTree.fromstring(chart.draw([axes], "x", width=452))
+    (line,) = (path for path in drawn.iter("path") if "line" in path.attrib["class"])
+    # 400 wide from 44, 100 high from 6; what is beyond the axis is drawn at its end.
+    assert line.attrib == {"class": "line c1", "d": "M44.0,56.0M244.0,6.0L444.0,106.0"}
+
+
+def test_axes_stand_above_each_other_on_one_time_axis():
+    first = chart.Axes([chart.Line("c0", [(0.0, 0.0), (10.0, 1.0)])], height=50)
+    second = chart.Axes((), [chart.Dot("c0", (5.0, 1.0), "a <dot>", 0.5)], height=30, labels=((1.0, "one"),))
+    drawn = ElementTree.fromstring(chart.draw([first, second], "x", width=452, unit=" s", x_marks=(5.0,)))
+    (dot,) = drawn.iter("circle")
+    assert (dot.attrib["cx"], dot.attrib["cy"], dot.findtext("title")) == ("244.0", "68.0", "a <dot>")
+    texts = [text.text for text in drawn.iter("text")]
+    assert "one" in texts and "10 s" in texts

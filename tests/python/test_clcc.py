@@ -17,8 +17,9 @@ from legato.envs.clcc_reward import ClccReward, burst_loss_ratio
 from legato.envs.intervals import COLUMNS
 from legato.envs.rewards import named
 from legato.errors import Error
-from legato.published import clcc, clcc_figures, clcc_page
-from legato.published.clcc_scores import qoe_frame, qoe_packet
+from legato.published import clcc, clcc_figures
+from legato.published.clcc_figures import qoe_frame, qoe_packet
+from legato.published.reproduction import Reproduction, Row
 
 
 def intervals(*calls: dict[str, float]) -> Intervals:
@@ -106,7 +107,7 @@ def call(controller: str, network: int, **figures: float) -> clcc_figures.Call:
     return replace(usual, **figures)
 
 
-def made(**figures: float) -> dict[str, clcc_figures.Row]:
+def made(**figures: float) -> dict[str, Row]:
     """Three networks, of GCC as usual and of CLCC as told; a little apart."""
     calls = []
     for n in range(3):
@@ -211,13 +212,13 @@ def test_hrccs_recipe_sees_ten_rows_and_begins_at_a_factor_of_one():
 
 
 @pytest.fixture(scope="module")
-def small(tmp_path_factory: pytest.TempPathFactory) -> clcc.Reproduction:
+def small(tmp_path_factory: pytest.TempPathFactory) -> Reproduction:
     return clcc.reproduce(tmp_path_factory.mktemp("clcc") / "out", seeds=2, quick=True)
 
 
-def test_a_small_reproduction_has_every_row(small: clcc.Reproduction):
-    assert {row.table for row in small.rows} == set(clcc_page.TITLES)
-    assert len(small.rows) == len(clcc_page.TITLES) * len(clcc_figures.FIGURES)
+def test_a_small_reproduction_has_every_row(small: Reproduction):
+    assert {row.table for row in small.rows} == set(clcc.PAPER.tables)
+    assert len(small.rows) == len(clcc.PAPER.tables) * len(clcc_figures.FIGURES)
     assert len(small.calls) == len(clcc_figures.CONTROLLERS) * 2 * (4 + 2 * 2)
     # A file's stretches are one network.
     assert len({c.network for c in small.calls if c.networks == "LTE"}) == 2
@@ -228,9 +229,9 @@ def test_a_small_reproduction_has_every_row(small: clcc.Reproduction):
         assert 0.0 <= each.qoe_frame <= 70.0
 
 
-def test_the_page_and_the_annotated_run_are_made(small: clcc.Reproduction):
-    text = clcc_page.write(small, small.folder / "page.html").read_text(encoding="utf-8")
-    assert all(title in text for title in clcc_page.TITLES.values())
+def test_the_page_and_the_annotated_run_are_made(small: Reproduction):
+    text = (small.folder / "reproduction.html").read_text(encoding="utf-8")
+    assert all(title in text for title in clcc.PAPER.tables.values())
     assert text.count("<svg") == 3
     document = json.loads((small.folder / "reproduction.json").read_text(encoding="utf-8"))
     assert set(document["figure_7"]["behaviour"]) == set(clcc_figures.CONTROLLERS)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import html
 import json
 from itertools import product
 from pathlib import Path
 
 import numpy as np
 import pytest
+from markupsafe import escape
 
 from conftest import Legato
 from legato import access_networks, shipped
-from legato.published import concerto, concerto_page
+from legato.published import concerto
 
 COPYLEFT = (shipped.traces_folder() / "copyleft").is_dir()
 
@@ -89,6 +89,6 @@ def test_a_small_reproduction_says_what_it_found(legato: Legato, tmp_path: Path)
     assert {row["scheme"] for row in document["calls"]} == set(concerto.SCHEMES)
     assert all(np.isfinite(row["qoe_p"]) for row in document["calls"])
     page = (out / "reproduction.html").read_text(encoding="utf-8")
-    assert all(html.escape(concerto_page.TITLES[table]) in page for table in ("Fig. 19", "Fig. 20", "Fig. 21"))
+    assert all(escape(concerto.PAPER.tables[table]) in page for table in ("Fig. 19", "Fig. 20", "Fig. 21"))
     assert "http" not in page
     assert "Fig. 19" in done.stdout

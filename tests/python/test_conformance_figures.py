@@ -7,7 +7,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from legato.conformance.figures import Told, fairness, flow_figures, passages, rtt_growth, told
+from legato.conformance.figures import (
+    SessionFigures,
+    fairness,
+    flow_figures,
+    passages,
+    rtt_growth,
+    session_figures,
+)
 from legato.conformance.flow_tables import tables
 from legato.conformance.flows import BIN_S, Flow, Session
 
@@ -114,9 +121,12 @@ def test_the_figures_of_a_flow_are_those_of_its_row() -> None:
 
 def test_the_tables_have_a_row_a_flow_and_say_what_they_leave_out() -> None:
     calls = [flow(constant(1e6, 60), name=f"call {n}") for n in range(1, 17)]
-    figures = told(session(*calls))
-    drawn = tables({"gcc": figures, "nada": Told(figures.flows[:2], (), None)})
-    # One line of headings, six flows and two; two lines of headings, and a controller each.
-    assert drawn.count("<tr>") == 1 + 6 + 2 + 2 + 2
-    assert "The first 6 of 16 flows" in drawn and "over 20 s" in drawn and "nan" not in drawn
-    assert "over 20 s" not in tables({"gcc": replace(figures, fairness=())})
+    figures = session_figures(session(*calls))
+    found = tables({"gcc": figures, "nada": SessionFigures(figures.flows[:2], (), None)})
+    assert [(name, len(rows)) for name, rows in found.rows] == [("gcc", 6), ("nada", 2)]
+    assert (found.shown, found.left_out, found.joins) == (6, 10, False)
+    names = [column.name for column in found.sharing_columns]
+    assert names == ["furthest", "≤ 3", "Jain", "minimum"]
+    # Each of four columns over windows of 1, 5 and 20 s; equal calls share equally, and nothing is known of the second.
+    assert found.sharing == [("gcc", ["1.00", "100 %", "1.00", "1.00"] * 3), ("nada", ["—"] * 12)]
+    assert not tables({"gcc": replace(figures, fairness=())}).sharing

@@ -38,9 +38,9 @@ def test_a_run_differs_from_itself_by_nothing(tmp_path: Path):
 def test_the_page_has_the_table_and_a_line_of_every_call(tmp_path: Path):
     simulated, called = folders(tmp_path)
     found = gap.Gap(simulated, called, gap.compare(simulated, called))
-    text = gap.page(found, "a <scenario>")
+    text = gap.write_page(found, "a <scenario>", tmp_path / "gap.html").read_text(encoding="utf-8")
     assert "a &lt;scenario&gt;" in text
-    assert text.count("<polyline") == 2 * 3 * len(gap.LINES)
+    assert text.count('<path class="line') == 2 * 3 * len(gap.LINES)
     assert len(gap.text_rows(found)) == len(gap.FIGURES)
 
 

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from legato import shipped
-from legato.published import nvc_cc, nvc_cc_claims, nvc_cc_page, nvc_cc_trainings
+from legato.published import nvc_cc, nvc_cc_claims, nvc_cc_sweeps, nvc_cc_trainings
 from legato.published.nvc_cc_sessions import FIGURES, Sessions
+from legato.published.reproduction import Row
 
 OURS = "nvc-cc"
 
@@ -24,22 +25,22 @@ def table(ssim_db: float, delay_ms: float, stalls: float, networks: int = 6) -> 
     return totals, counts
 
 
-def rows(sessions: dict[str, dict[str, tuple[np.ndarray, np.ndarray]]]) -> dict[str, nvc_cc_claims.Row]:
+def rows(sessions: dict[str, dict[str, tuple[np.ndarray, np.ndarray]]]) -> dict[str, Row]:
     return {f"{row.table}: {row.name}": row for row in nvc_cc_claims.judge(Sessions(sessions), {})}
 
 
 def test_the_sizes_are_the_papers():
-    todo = list(nvc_cc.sweeps(nvc_cc.Size()))
-    assert sum(each.calls for each in todo if each.setting == "synthetic") == 8 * 2_850
-    for setting in nvc_cc.FIG_12:
-        assert sum(each.calls for each in todo if each.setting == setting) == 8 * 570
-    assert len(nvc_cc.CLIPS) * len(nvc_cc.HEIGHTS) == 57
-    assert np.mean(nvc_cc.HEIGHTS) == 720
+    todo = list(nvc_cc_sweeps.sweeps(nvc_cc_sweeps.Size()))
+    assert sum(each.plan.sessions for each in todo if each.setting == "synthetic") == 8 * 2_850
+    for setting in nvc_cc_sweeps.FIG_12:
+        assert sum(each.plan.sessions for each in todo if each.setting == setting) == 8 * 570
+    assert len(nvc_cc_sweeps.CLIPS) * len(nvc_cc_sweeps.HEIGHTS) == 57
+    assert np.mean(nvc_cc_sweeps.HEIGHTS) == 720
 
 
 def test_no_clip_is_both_trained_on_and_tested_on():
     recipe = pytest.importorskip("legato.train.recipes.nvc_cc")
-    assert not set(recipe.TRAINING_CLIPS) & set(nvc_cc.CLIPS)
+    assert not set(recipe.TRAINING_CLIPS) & set(nvc_cc_sweeps.CLIPS)
 
 
 def test_the_scenario_is_the_papers_simulator():
@@ -50,8 +51,8 @@ def test_the_scenario_is_the_papers_simulator():
 
 
 def test_links_are_spread_over_a_family():
-    links = nvc_cc.recorded_links("fcc", 10)
-    everything = nvc_cc.recorded_links("fcc", 10_000)
+    links = nvc_cc_sweeps.recorded_links("fcc", 10)
+    everything = nvc_cc_sweeps.recorded_links("fcc", 10_000)
     assert len(set(links)) == 10
     places = [everything.index(link) for link in links]
     assert places[0] < len(everything) / 10 < places[1] and places[-1] > 0.9 * len(everything)
@@ -113,12 +114,12 @@ def test_a_best_that_is_never_reached_is_not_met():
 
 def test_a_small_version_makes_every_table_and_a_page(tmp_path: Path):
     done = nvc_cc.reproduce(tmp_path / "out", quick=True, threads=1)
-    page = nvc_cc_page.write(done, tmp_path / "out" / "reproduction.html").read_text(encoding="utf-8")
+    page = (done.folder / "reproduction.html").read_text(encoding="utf-8")
     for table_name in ("Table 3", "Fig. 11", "Fig. 12, Ethernet", "Fig. 6", "Fig. 8", "Generalisation"):
         assert any(row.table == table_name for row in done.rows)
     assert "Training and test are apart" in page
     document = json.loads((tmp_path / "out" / "reproduction.json").read_text(encoding="utf-8"))
-    assert set(document["means"]["synthetic"]) == set(nvc_cc.CONTROLLERS)
+    assert set(document["means"]["synthetic"]) == set(nvc_cc_sweeps.CONTROLLERS)
     assert {row["verdict"] for row in document["rows"]} <= {"met", "not met", "not comparable"}
 
 

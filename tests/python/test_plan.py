@@ -108,3 +108,11 @@ def test_a_change_of_the_controller_that_another_replaces_is_refused_not_lost():
     assert "fixed@target_bitrate_bps=VALUE" in refused.value.hint
     kept = plan.make("steady", options={"controller.config.target_bitrate_bps": 5, "controller.name": "fixed"})
     assert "target_bitrate_bps = 5" in kept.scenario
+
+
+def test_the_places_of_a_session_count_seeds_first_and_controllers_last():
+    made = plan.Plan("x.toml", "", controllers=["a", "b"], traces=["t", "u", "v"], seeds=[7, 8])
+    assert made.sessions == 12
+    assert [made.places(session) for session in (0, 1, 2, 6, 11)] == [
+        (0, 0, 0, 0), (0, 0, 0, 1), (0, 1, 0, 0), (1, 0, 0, 0), (1, 2, 0, 1)
+    ]  # fmt: skip

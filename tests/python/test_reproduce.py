@@ -11,7 +11,8 @@ import pytest
 from conftest import Legato
 from legato import shipped
 from legato.errors import Error
-from legato.published import vtfrc, vtfrc_page
+from legato.published import vtfrc
+from legato.published.reproduction import Reproduction, Row
 
 
 def call(controller: str, clip: str, seed: int, f: float, coded_db: float, viewed_db: float) -> vtfrc.Call:
@@ -28,7 +29,7 @@ def made(video_f: float = 1.0, plain_f: float = 0.8, gain_db: float = 1.5) -> li
     return calls
 
 
-def by_name(calls: list[vtfrc.Call]) -> dict[str, vtfrc.Row]:
+def by_name(calls: list[vtfrc.Call]) -> dict[str, Row]:
     return {row.name: row for row in vtfrc.judge(calls)}
 
 
@@ -81,14 +82,14 @@ def test_the_scenario_is_the_papers_testbed():
 
 
 @pytest.fixture(scope="module")
-def small(tmp_path_factory: pytest.TempPathFactory) -> vtfrc.Reproduction:
+def small(tmp_path_factory: pytest.TempPathFactory) -> Reproduction:
     out = tmp_path_factory.mktemp("vtfrc") / "out"
     return vtfrc.reproduce(out, clips=["qcif-foreman", "qcif-asl-night"], seeds=2, duration_s=12.0)
 
 
-def test_a_small_matrix_gives_every_row_and_curve(small: vtfrc.Reproduction):
+def test_a_small_matrix_gives_every_row_and_curve(small: Reproduction):
     assert len(small.calls) == 8
-    assert small.clips == ("qcif-foreman", "qcif-asl-night")
+    assert vtfrc.clips_of(small.calls) == ("qcif-foreman", "qcif-asl-night")
     for made_call in small.calls:
         assert made_call.packets_per_s > 0
         assert made_call.tcp_packets_per_s > 0
@@ -104,14 +105,14 @@ def test_a_small_matrix_gives_every_row_and_curve(small: vtfrc.Reproduction):
         assert curves["sending"]["vtfrc"]["tcp_mean_bps"][0][0] == vtfrc.TCP_START_S
 
 
-def test_the_page_shows_both_tables_and_four_figures(small: vtfrc.Reproduction):
-    text = vtfrc_page.write(small, small.folder / "page.html").read_text(encoding="utf-8")
+def test_the_page_shows_both_tables_and_four_figures(small: Reproduction):
+    text = (small.folder / "reproduction.html").read_text(encoding="utf-8")
     assert "Table II" in text and "Table III" in text
     assert text.count("<svg") == 4
     assert "http" not in text.replace("http-equiv", "")
 
 
-def test_the_same_matrix_comes_out_the_same(small: vtfrc.Reproduction, tmp_path: Path):
+def test_the_same_matrix_comes_out_the_same(small: Reproduction, tmp_path: Path):
     again = vtfrc.reproduce(
         tmp_path / "again", clips=["qcif-foreman", "qcif-asl-night"], seeds=2, duration_s=12.0, threads=1
     )

@@ -10,6 +10,7 @@ import pytest
 from conftest import Legato
 from legato import shipped
 from legato.published import r3net
+from legato.published.reproduction import Row
 
 
 def made(lead: float) -> list[r3net.Call]:
@@ -28,7 +29,7 @@ def made(lead: float) -> list[r3net.Call]:
     return calls
 
 
-def by_name(calls: list[r3net.Call]) -> dict[str, r3net.Row]:
+def by_name(calls: list[r3net.Call]) -> dict[str, Row]:
     return {row.name: row for row in r3net.judge(calls)}
 
 

@@ -34,7 +34,7 @@ def replay(
     out: Annotated[Path | None, typer.Option(help="The new run folder. [default: runs/replay-...]")] = None,
 ) -> int:
     import legato
-    from legato.reproduce import differences
+    from legato.replay_call import differences
 
     if Path(what).is_dir():
         if call is None or seed is not None:

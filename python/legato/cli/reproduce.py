@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from legato.cli import terminal
 from legato.errors import Error
+
+if TYPE_CHECKING:
+    from legato.published.reproduction import Reproduction
 
 HELP = """
 Make a published table again: the figure as printed, ours with an interval, and met, not met or not comparable.
@@ -89,7 +92,6 @@ def reproduce(
     if calls is not None:
         raise Error("--calls: is for --real")
     module = importlib.import_module(f"legato.published.{paper.replace('-', '_')}")
-    page_module = importlib.import_module(f"legato.published.{paper.replace('-', '_')}_page")
     given: dict[str, Any] = {"clips": clips or (), "duration_s": duration_s} if paper is Paper.VTFRC else {}
     if paper in (Paper.CONCERTO, Paper.NVC_CC):
         given |= {"quick": quick, "trainings": trainings, "on_training": _say_training}
@@ -100,7 +102,7 @@ def reproduce(
     _refuse_others(paper, clips=clips, duration_s=duration_s, quick=quick, no_trainings=not trainings)
     with terminal.watch(f"reproduce {paper}") as watch:
         done = module.reproduce(out, threads=threads, resume=resume, on_progress=watch.calls, **given)
-    _show(done, page_module, page_module.TITLES, out, as_json=as_json)
+    _show(done, as_json=as_json)
 
 
 def _say_training(name: str, number: int, of: int) -> None:
@@ -108,7 +110,7 @@ def _say_training(name: str, number: int, of: int) -> None:
 
 
 def _in_real_calls(paper: Paper, out: Path, calls: int | None, *, resume: bool, as_json: bool) -> None:
-    from legato.published import real_calls, real_calls_page
+    from legato.published import real_calls
 
     with terminal.watch(f"reproduce {paper}") as watch:
         done = real_calls.reproduce(
@@ -117,31 +119,29 @@ def _in_real_calls(paper: Paper, out: Path, calls: int | None, *, resume: bool, 
     late = sum(not call.valid for call in done.calls)
     if late:
         terminal.say(f"{late} of {len(done.calls)} calls do not count: their emulated link was more than 2 ms late")
-    _show(done, real_calls_page, done.titles, out, as_json=as_json)
+    _show(done, as_json=as_json)
 
 
-def _show(done: Any, page_module: Any, titles: dict[str, str], out: Path, *, as_json: bool) -> None:
-    page = page_module.write(done, out / "reproduction.html")
+def _show(done: Reproduction, *, as_json: bool) -> None:
     if as_json:
-        typer.echo((out / "reproduction.json").read_text(encoding="utf-8"), nl=False)
+        typer.echo((done.folder / "reproduction.json").read_text(encoding="utf-8"), nl=False)
         return
-    for table, title in titles.items():
-        rows = [
+    paper = done.paper
+    for title, rows in done.tables():
+        terminal.out().print(f"\n{title}")
+        cells = [
             (
                 row.name,
-                page_module.number(row.published),
-                page_module.number(row.mean),
-                page_module.interval(row),
+                paper.published(row),
+                paper.number(row.mean),
+                f"{paper.interval(row)} {row.unit or ''}".rstrip(),
                 row.verdict,
             )
-            for row in done.rows
-            if row.table == table
+            for row in rows
         ]
-        if rows:
-            terminal.out().print(f"\n{title}")
-            terminal.table(["figure", "published", "ours", "interval", "verdict"], rows)
-    terminal.out().print(f"\nfigures: {out / 'reproduction.json'}")
-    terminal.out().print(f"page: {page}")
+        terminal.table(["figure", "published", "ours", "interval", "verdict"], cells)
+    terminal.out().print(f"\nfigures: {done.folder / 'reproduction.json'}")
+    terminal.out().print(f"page: {done.folder / 'reproduction.html'}")
 
 
 _ONLY_OF = {

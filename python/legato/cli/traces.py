@@ -109,7 +109,7 @@ def show(
     ```
     """
     import legato
-    from legato import chart
+    from legato import atomic, chart, pages
 
     if interval_s is not None and not interval_s > 0:
         raise TraceError(f"--interval-s {interval_s}: has to be above 0")
@@ -118,12 +118,16 @@ def show(
     rates_mbps = rates_bps / 1e6
     title = f"{trace.name} ({trace.family})"
     if svg or html:
-        picture = chart.as_svg(times_s, rates_mbps, title=title, unit="Mbit/s")
+        picture = chart.picture(times_s, rates_mbps, title=title, unit="Mbit/s")
         if svg:
-            svg.write_text(picture, encoding="utf-8")
+            atomic.write_text(svg, picture)
             terminal.out().print(f"picture: {svg}")
         if html:
-            html.write_text(chart.as_html(picture, title=title), encoding="utf-8")
+            axes = chart.Axes([chart.Line("c0", list(zip(times_s, rates_mbps, strict=True)))], height=280)
+            drawn = chart.draw([axes], title, width=900, unit=" s")
+            pages.write_sections(
+                html, title, ["Capacity in Mbit/s over time."], [pages.Section("", charts=[("", drawn)])]
+            )
             terminal.out().print(f"page: {html}")
         return
     console = terminal.out()

@@ -5,9 +5,9 @@ in ``criteria.py``, are explained in docs/conformance.md, and were fixed before 
 controller that fails is published as failing.
 """
 
-from .case import Case
-from .cases import CASES
-from .judge import Check, Verdict
-from .suite import Suite, conformance
+from legato.conformance.case import Case
+from legato.conformance.cases import CASES
+from legato.conformance.judge import Check, Verdict
+from legato.conformance.suite import Suite, conformance
 
 __all__ = ["CASES", "Case", "Check", "Suite", "Verdict", "conformance"]

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from .flows import Session
-from .judge import Check
+from legato.conformance.flows import Session
+from legato.conformance.judge import Check
 
 MAX_BPS = 1_500_000.0
 MIN_BPS = 150_000.0

@@ -6,11 +6,10 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from . import criteria as c
-from . import wireless
-from .case import MAX_BPS, MIN_BPS, Case, Sessions
-from .flows import Flow, Session, jain, rolling, window
-from .judge import (
+from legato.conformance import criteria, rfc8869
+from legato.conformance.case import MAX_BPS, MIN_BPS, Case, Sessions
+from legato.conformance.flows import Flow, Session, jain, rolling, window
+from legato.conformance.judge import (
     Check,
     Segment,
     above_minimum,
@@ -42,7 +41,7 @@ def _two_flows(session: Session, _others: Sessions) -> list[Check]:
     for call in session.calls:
         checks += variable_capacity(call, parts, call.name)
         checks.append(never_starved(call, MIN_BPS, 5.0, call.name))
-    return [*checks, ratios(session.calls, c.SETTLE_AFTER_RISE_S, session.duration_s, c.RATIO_BAND)]
+    return [*checks, ratios(session.calls, criteria.SETTLE_AFTER_RISE_S, session.duration_s, criteria.RATIO_BAND)]
 
 
 def _feedback(session: Session, others: Sessions) -> list[Check]:
@@ -54,8 +53,8 @@ def _feedback(session: Session, others: Sessions) -> list[Check]:
 
     free = (share(5, 35) * 30 + share(70, 99) * 29) / 59
     return [
-        at_least("rate against free feedback, 5–35 and 70–99 s", free, c.FEEDBACK_GOODPUT),
-        at_least("the same while feedback is congested, 35–70 s", share(35, 70), c.FEEDBACK_GOODPUT_CONGESTED),
+        at_least("rate against free feedback, 5–35 and 70–99 s", free, criteria.FEEDBACK_GOODPUT),
+        at_least("the same while feedback is congested, 35–70 s", share(35, 70), criteria.FEEDBACK_GOODPUT_CONGESTED),
         never_starved(forward, MIN_BPS, 5.0, "forward"),
         never_starved(reverse, MIN_BPS, 5.0, "reverse"),
     ]
@@ -64,14 +63,14 @@ def _feedback(session: Session, others: Sessions) -> list[Check]:
 def _three_flows(session: Session, _others: Sessions) -> list[Check]:
     fair = 3.5e6 / 3
     third = session.calls[2]
-    joined = reached_s(third, c.LATE_JOINER_SHARE * fair, 40.0, 40.0 + c.LATE_JOINER_S)
+    joined = reached_s(third, criteria.LATE_JOINER_SHARE * fair, 40.0, 40.0 + criteria.LATE_JOINER_S)
     rates = [call.mean_bps(80, 119) for call in session.calls]
     use = sum(rates) / 3.5e6
     return [
-        at_most("third flow has half its share after (s)", joined, c.LATE_JOINER_S, 1),
-        at_least("use of the link, 80–119 s", use, c.MIN_UTILISATION),
-        ratios(session.calls, 80.0, 119.0, c.RATIO_BAND_LATE),
-        at_least("Jain's index, 80–119 s", jain(rates), c.JAIN_SAME_RTT),
+        at_most("third flow has half its share after (s)", joined, criteria.LATE_JOINER_S, 1),
+        at_least("use of the link, 80–119 s", use, criteria.MIN_UTILISATION),
+        ratios(session.calls, 80.0, 119.0, criteria.RATIO_BAND_LATE),
+        at_least("Jain's index, 80–119 s", jain(rates), criteria.JAIN_SAME_RTT),
         *path_checks(third, [Segment(0.0, 119.0, fair, falls=False)]),
     ]
 
@@ -79,9 +78,9 @@ def _three_flows(session: Session, _others: Sessions) -> list[Check]:
 def _round_trips(session: Session, _others: Sessions) -> list[Check]:
     rates = [call.mean_bps(200, 299) for call in session.calls]
     return [
-        at_least("Jain's index, 200–299 s", jain(rates), c.JAIN_RTT),
-        at_most("largest rate over smallest, 200–299 s", max(rates) / max(min(rates), 1.0), c.MAX_RATIO_RTT, 1),
-        at_least("use of the link, 200–299 s", sum(rates) / 4e6, c.MIN_UTILISATION),
+        at_least("Jain's index, 200–299 s", jain(rates), criteria.JAIN_RTT),
+        at_most("largest rate over smallest, 200–299 s", max(rates) / max(min(rates), 1.0), criteria.MAX_RATIO_RTT, 1),
+        at_least("use of the link, 200–299 s", sum(rates) / 4e6, criteria.MIN_UTILISATION),
         *path_checks(session.calls[4], [Segment(0.0, 299.0, 0.8e6, falls=False)]),
     ]
 
@@ -90,7 +89,7 @@ def _long_tcp(session: Session, _others: Sessions) -> list[Check]:
     (call,), (tcp,) = session.calls, session.traffic
     return [
         above_minimum(call, MIN_BPS, 10.0, "beside TCP"),
-        at_least("TCP's share of the link", tcp.mean_bps(10, 119) / 2e6, c.TCP_SHARE),
+        at_least("TCP's share of the link", tcp.mean_bps(10, 119) / 2e6, criteria.TCP_SHARE),
         at_least("the call's rate (Mbit/s)", call.mean_bps(20, 119) / 1e6, MIN_BPS / 1e6),
     ]
 
@@ -100,8 +99,10 @@ def _short_tcp(session: Session, _others: Sessions) -> list[Check]:
     burst = _bursts(session)
     for call in session.calls:
         checks.append(above_minimum(call, MIN_BPS, 10.0, call.name))
-        checks.append(at_most(f"back to 0.8 after bursts {call.name} (s)", _recovery_s(call, burst), c.RECOVERY_S, 1))
-    return [*checks, ratios(session.calls, 30.0, 299.0, c.RATIO_BAND)]
+        checks.append(
+            at_most(f"back to 0.8 after bursts {call.name} (s)", _recovery_s(call, burst), criteria.RECOVERY_S, 1)
+        )
+    return [*checks, ratios(session.calls, 30.0, 299.0, criteria.RATIO_BAND)]
 
 
 def _bursts(session: Session) -> list[tuple[float, float]]:
@@ -126,10 +127,10 @@ def _recovery_s(call: Flow, bursts: Sequence[tuple[float, float]]) -> float:
     for n, (begin, end) in enumerate(bursts):
         before = call.mean_bps(begin - 6.0, begin - 1.0)
         until = bursts[n + 1][0] if n + 1 < len(bursts) else call.stop_s
-        until = min(until, end + c.RECOVERY_S + 5.0)
-        took = reached_s(call, c.RECOVERY_SHARE * before, end, until)
+        until = min(until, end + criteria.RECOVERY_S + 5.0)
+        took = reached_s(call, criteria.RECOVERY_SHARE * before, end, until)
         # The next burst came first: not seen whether it would have.
-        if np.isinf(took) and until - end < c.RECOVERY_S:
+        if np.isinf(took) and until - end < criteria.RECOVERY_S:
             continue
         longest = max(longest, took)
     return longest
@@ -137,16 +138,20 @@ def _recovery_s(call: Flow, bursts: Sequence[tuple[float, float]]) -> float:
 
 def _pause(session: Session, _others: Sessions) -> list[Check]:
     first, second, third = session.calls
-    share = c.PAUSE_REACH_SHARE * min(1.75e6, MAX_BPS)
+    share = criteria.PAUSE_REACH_SHARE * min(1.75e6, MAX_BPS)
     rates = [call.mean_bps(90, 119) for call in session.calls]
     paused = window(second.sending_bps, 42.0, 60.0)
-    resumed = reached_s(second, 0.5 * 3.5e6 / 3, 60.0, 60.0 + c.RESUME_FAIR_S)
+    resumed = reached_s(second, 0.5 * 3.5e6 / 3, 60.0, 60.0 + criteria.RESUME_FAIR_S)
     return [
-        at_most("first flow at 0.9 of its maximum after (s)", reached_s(first, share, 40.0, 60.0), c.PAUSE_REACH_S, 1),
-        at_most("third flow at 0.9 of its maximum after (s)", reached_s(third, share, 40.0, 60.0), c.PAUSE_REACH_S, 1),
+        at_most(
+            "first flow at 0.9 of its maximum after (s)", reached_s(first, share, 40.0, 60.0), criteria.PAUSE_REACH_S, 1
+        ),
+        at_most(
+            "third flow at 0.9 of its maximum after (s)", reached_s(third, share, 40.0, 60.0), criteria.PAUSE_REACH_S, 1
+        ),
         at_most("sent while paused (kbit/s)", float(np.nanmean(paused)) / 1e3, 20.0, 1),
-        at_most("second flow has half its share again after (s)", resumed, c.RESUME_FAIR_S, 1),
-        at_least("Jain's index, 90–119 s", jain(rates), c.JAIN_SAME_RTT),
+        at_most("second flow has half its share again after (s)", resumed, criteria.RESUME_FAIR_S, 1),
+        at_least("Jain's index, 90–119 s", jain(rates), criteria.JAIN_SAME_RTT),
     ]
 
 
@@ -154,8 +159,8 @@ def _priority(session: Session, _others: Sessions) -> list[Check]:
     first, *others = (call.mean_bps(80, 119) for call in session.calls)
     ratio = first / max(sum(others) / len(others), 1.0)
     return [
-        within("first flow's rate over the others' mean, 80–119 s", ratio, c.PRIORITY_RATIO),
-        at_least("use of the link, 80–119 s", (first + sum(others)) / 3.5e6, c.MIN_UTILISATION),
+        within("first flow's rate over the others' mean, 80–119 s", ratio, criteria.PRIORITY_RATIO),
+        at_least("use of the link, 80–119 s", (first + sum(others)) / 3.5e6, criteria.MIN_UTILISATION),
     ]
 
 
@@ -163,8 +168,8 @@ def _two_bottlenecks(session: Session, _others: Sessions) -> list[Check]:
     long, first, second = session.calls
     both = [(long.mean_bps(60, 299) + other.mean_bps(60, 299)) for other in (first, second)]
     return [
-        at_least("use of A-B, 60–299 s", both[0] / 2e6, c.BOTTLENECK_UTILISATION),
-        at_least("use of C-D, 60–299 s", both[1] / 1.5e6, c.BOTTLENECK_UTILISATION),
+        at_least("use of A-B, 60–299 s", both[0] / 2e6, criteria.BOTTLENECK_UTILISATION),
+        at_least("use of C-D, 60–299 s", both[1] / 1.5e6, criteria.BOTTLENECK_UTILISATION),
         *(never_starved(call, MIN_BPS, 10.0, call.name) for call in session.calls),
     ]
 
@@ -316,8 +321,12 @@ def _no_worse(plain: str, pauses: bool) -> Callable[[Session, Sessions], list[Ch
 
         without = others[plain]
         return [
-            at_most("mean queue more than without ECN (ms)", queue(session) - queue(without), c.ECN_QUEUE_SLACK_MS, 1),
-            at_least("rate against that without ECN", total(session) / max(total(without), 1.0), c.ECN_RATE_SHARE),
+            at_most(
+                "mean queue more than without ECN (ms)", queue(session) - queue(without), criteria.ECN_QUEUE_SLACK_MS, 1
+            ),
+            at_least(
+                "rate against that without ECN", total(session) / max(total(without), 1.0), criteria.ECN_RATE_SHARE
+            ),
             # Who pauses starves of its own will.
             *(
                 never_starved(call, MIN_BPS, call.start_s + 5, call.name)
@@ -338,7 +347,7 @@ CASES: tuple[Case, ...] = (
     Case(
         "6.3", "Two bottlenecks in a row", "Both full, nobody starved.", "rfc8867/6_3", _two_bottlenecks, _step(1.5e6)
     ),
-    *wireless.CASES,
+    *rfc8869.CASES,
 )
 """Every case, in the order of the RFCs; those another refers to stand before it."""
 

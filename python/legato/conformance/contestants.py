@@ -12,11 +12,11 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from .. import plan as plans
-from .. import shipped
-from ..errors import Error
-from ..sweep import sweep
-from .case import Case
+from legato import plan as plans
+from legato import shipped
+from legato.conformance.case import Case
+from legato.errors import Error
+from legato.sweep import sweep
 
 FIXED = "fixed"
 FIXED_BPS = 1_000_000

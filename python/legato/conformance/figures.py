@@ -1,4 +1,4 @@
-"""What RFC 8868 wants told of every flow and of all together: shown beside the verdicts, judged by none.
+"""What RFC 8868 wants reported of every flow and of all together: shown beside the verdicts, not judged.
 
 Rates and their swings come from the time series, delays and losses from the summary, which has them packet by packet.
 Missing: the distribution of delay between the percentiles (a run with ``log = "packets"`` holds every delay).
@@ -11,9 +11,9 @@ from itertools import combinations
 
 import numpy as np
 
-from .flows import BIN_S, Array, Flow, Session, jain, mean, rolling
+from legato.conformance.flows import BIN_S, Array, Flow, Session, jain, mean, rolling
 
-# [rfc8868] §3: rates are told over 200 ms.
+# [rfc8868] §3: rates are reported over 200 ms.
 RATE_WINDOW_S = 0.2
 # [rfc8868] §3: fairness is the ratio of mean rates over windows of these lengths.
 FAIRNESS_WINDOWS_S = (1.0, 5.0, 20.0)
@@ -180,8 +180,8 @@ def _level(values: Array) -> Array:
 
 
 @dataclass(frozen=True)
-class Told:
-    """Everything of one session."""
+class SessionFigures:
+    """All figures of one session."""
 
     flows: tuple[FlowFigures, ...]
     """Calls first, then what was beside them."""
@@ -190,10 +190,10 @@ class Told:
     """The largest growth of a call's round trip as another flow joined; None where none did."""
 
 
-def told(session: Session) -> Told:
+def session_figures(session: Session) -> SessionFigures:
     """A session's figures."""
     flows = tuple(flow_figures(flow) for flow in (*session.calls, *session.traffic))
-    return Told(flows, tuple(fairness(session)), rtt_growth(session))
+    return SessionFigures(flows, tuple(fairness(session)), rtt_growth(session))
 
 
 def rtt_growth(session: Session) -> float | None:

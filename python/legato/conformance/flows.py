@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import RunFolderError
+from legato.errors import RunFolderError
 
 Array = NDArray[np.float64]
 BIN_S = 0.1

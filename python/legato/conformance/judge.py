@@ -8,8 +8,8 @@ from itertools import combinations
 
 import numpy as np
 
-from . import criteria as c
-from .flows import BIN_S, Array, Flow, rolling, window
+from legato.conformance import criteria
+from legato.conformance.flows import BIN_S, Array, Flow, rolling, window
 
 
 @dataclass(frozen=True)
@@ -89,17 +89,17 @@ def segments(steps: Sequence[tuple[float, float]], end_s: float, flows: int, max
 
 def settle_s(flow: Flow, segment: Segment) -> float:
     """Seconds into a segment until the flow's rate is steady for the rest of it; inf where it never is."""
-    rate = window(flow.smoothed(c.STEADY_WINDOW_S), segment.from_s, segment.to_s) / segment.fair_bps
-    good = (rate >= c.STEADY_BAND[0]) & (rate <= c.STEADY_BAND[1])
+    rate = window(flow.smoothed(criteria.STEADY_WINDOW_S), segment.from_s, segment.to_s) / segment.fair_bps
+    good = (rate >= criteria.STEADY_BAND[0]) & (rate <= criteria.STEADY_BAND[1])
     left = np.arange(good.size, 0, -1)
     share = np.cumsum(good[::-1])[::-1] / left
-    steady = np.flatnonzero(good & (share >= c.STEADY_HOLD))
+    steady = np.flatnonzero(good & (share >= criteria.STEADY_HOLD))
     return float(steady[0] * BIN_S) if steady.size else float("inf")
 
 
 def swings(rate: Array, fair_bps: float) -> int:
     """Turns of a smoothed rate by more than ``SWING_RATIO`` of the fair share."""
-    least = c.SWING_RATIO * fair_bps
+    least = criteria.SWING_RATIO * fair_bps
     turns, direction = 0, 0
     low = high = rate[0] if rate.size else 0.0
     for value in rate:
@@ -119,7 +119,7 @@ def outside_drops(array: Array, parts: Sequence[Segment], start_s: float) -> Arr
     keep[: round(start_s / BIN_S)] = False
     for part in parts:
         if part.falls:
-            keep[round(part.from_s / BIN_S) : round((part.from_s + c.DROP_GRACE_S) / BIN_S)] = False
+            keep[round(part.from_s / BIN_S) : round((part.from_s + criteria.DROP_GRACE_S) / BIN_S)] = False
     return array[keep]
 
 
@@ -129,17 +129,17 @@ def variable_capacity(flow: Flow, parts: Sequence[Segment], name: str = "") -> l
     checks = []
     for part in parts:
         stop_s = min(part.to_s, flow.stop_s)
-        use = flow.mean_bps(stop_s - c.UTILISATION_WINDOW_S, stop_s) / part.fair_bps
-        checks.append(at_least(f"use of the share{of}, end of {part.label}", use, c.MIN_UTILISATION))
-        limit = c.SETTLE_AFTER_DROP_S if part.falls else c.SETTLE_AFTER_RISE_S
+        use = flow.mean_bps(stop_s - criteria.UTILISATION_WINDOW_S, stop_s) / part.fair_bps
+        checks.append(at_least(f"use of the share{of}, end of {part.label}", use, criteria.MIN_UTILISATION))
+        limit = criteria.SETTLE_AFTER_DROP_S if part.falls else criteria.SETTLE_AFTER_RISE_S
         live = Segment(max(part.from_s, flow.start_s), stop_s, part.fair_bps, part.falls)
         checks.append(at_most(f"settled{of} in {part.label} (s)", settle_s(flow, live), limit, 1))
     turns = 0
     for part in parts:
-        settled = part.from_s + (c.SETTLE_AFTER_DROP_S if part.falls else c.SETTLE_AFTER_RISE_S)
+        settled = part.from_s + (criteria.SETTLE_AFTER_DROP_S if part.falls else criteria.SETTLE_AFTER_RISE_S)
         if settled < part.to_s:
-            turns += swings(window(flow.smoothed(c.STEADY_WINDOW_S), settled, part.to_s), part.fair_bps)
-    checks.append(at_most(f"swings{of} while steady", turns, c.MAX_SWINGS - 1, 0))
+            turns += swings(window(flow.smoothed(criteria.STEADY_WINDOW_S), settled, part.to_s), part.fair_bps)
+    checks.append(at_most(f"swings{of} while steady", turns, criteria.MAX_SWINGS - 1, 0))
     return [*checks, *path_checks(flow, parts, name)]
 
 
@@ -152,31 +152,31 @@ def path_checks(flow: Flow, parts: Sequence[Segment], name: str = "") -> list[Ch
     sent = outside_drops(np.nan_to_num(flow.sending_bps), parts, flow.start_s)
     p95 = float(np.percentile(queue, 95)) if queue.size else float("nan")
     return [
-        at_most(f"queue p95{of} outside falls (ms)", p95, c.MAX_QUEUE_P95_MS, 0),
-        at_most(f"loss{of} outside falls", float(lost.sum() / max(sent.sum(), 1.0)), c.MAX_LOSS_RATIO, 3),
+        at_most(f"queue p95{of} outside falls (ms)", p95, criteria.MAX_QUEUE_P95_MS, 0),
+        at_most(f"loss{of} outside falls", float(lost.sum() / max(sent.sum(), 1.0)), criteria.MAX_LOSS_RATIO, 3),
     ]
 
 
 def ratios(calls: Sequence[Flow], from_s: float, to_s: float, band: tuple[float, float]) -> Check:
     """The furthest that two flows' rates are apart, over windows of 20 s."""
     furthest = 1.0
-    starts = np.arange(from_s, max(to_s - c.RATIO_WINDOW_S, from_s) + 1e-9, 1.0)
+    starts = np.arange(from_s, max(to_s - criteria.RATIO_WINDOW_S, from_s) + 1e-9, 1.0)
     for start in starts:
-        rates = [call.mean_bps(start, min(start + c.RATIO_WINDOW_S, to_s)) for call in calls]
+        rates = [call.mean_bps(start, min(start + criteria.RATIO_WINDOW_S, to_s)) for call in calls]
         for one, other in combinations(rates, 2):
             ratio = max(one, other) / max(min(one, other), 1.0)
             furthest = max(furthest, ratio)
-    return at_most(f"ratio of rates over {c.RATIO_WINDOW_S:g} s, {from_s:g}–{to_s:g} s", furthest, band[1])
+    return at_most(f"ratio of rates over {criteria.RATIO_WINDOW_S:g} s, {from_s:g}–{to_s:g} s", furthest, band[1])
 
 
 def never_starved(call: Flow, min_bps: float, from_s: float, name: str) -> Check:
     """The longest time a flow is below its minimum, as 1 s means."""
     rate = window(rolling(call.receiver_bps, 1.0), from_s, call.stop_s)
     longest = current = 0
-    for below in rate < c.MINIMUM_SHARE * min_bps:
+    for below in rate < criteria.MINIMUM_SHARE * min_bps:
         current = current + 1 if below else 0
         longest = max(longest, current)
-    return at_most(f"longest below the minimum {name} (s)", longest * BIN_S, c.STARVED_S, 1)
+    return at_most(f"longest below the minimum {name} (s)", longest * BIN_S, criteria.STARVED_S, 1)
 
 
 def above_minimum(call: Flow, min_bps: float, from_s: float, name: str) -> Check:
@@ -185,14 +185,14 @@ def above_minimum(call: Flow, min_bps: float, from_s: float, name: str) -> Check
     seconds = rate[: rate.size // 10 * 10].reshape(-1, 10).mean(axis=1)
     return at_least(
         f"seconds with the minimum rate {name}",
-        float((seconds >= c.MINIMUM_SHARE * min_bps).mean()),
-        c.ABOVE_MINIMUM_TIME,
+        float((seconds >= criteria.MINIMUM_SHARE * min_bps).mean()),
+        criteria.ABOVE_MINIMUM_TIME,
     )
 
 
 def reached_s(call: Flow, share_bps: float, from_s: float, to_s: float) -> float:
     """Seconds from ``from_s`` until the 2 s mean reaches a rate; inf where it does not."""
-    rate = window(call.smoothed(c.STEADY_WINDOW_S), from_s, to_s)
+    rate = window(call.smoothed(criteria.STEADY_WINDOW_S), from_s, to_s)
     there = np.flatnonzero(rate >= share_bps)
     return float(there[0] * BIN_S) if there.size else float("inf")
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .case import Case
-from .judge import Verdict
+from legato.conformance.case import Case
+from legato.conformance.judge import Verdict
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from .flows import BIN_S, Session, read, window
+from legato.conformance.flows import BIN_S, Session, read, window
 
 SETTLED_SHARE = 0.3
 CONVERGED_BAND = 0.35

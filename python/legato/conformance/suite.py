@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from .. import plan as plans
-from .. import shipped
-from ..errors import Error
-from ..sweep import Progress, sweep
-from .case import Case
-from .cases import CASES, chosen
-from .contestants import Contestants, everyone
-from .figures import told
-from .flows import Session, read
-from .judge import Verdict, worst
-from .shapes import SHAPES, Figures, read_all
+from legato import atomic, shipped
+from legato import plan as plans
+from legato.conformance.case import Case
+from legato.conformance.cases import CASES, chosen
+from legato.conformance.contestants import Contestants, everyone
+from legato.conformance.figures import session_figures
+from legato.conformance.flows import Session, read
+from legato.conformance.judge import Verdict, worst
+from legato.conformance.shapes import SHAPES, Figures, read_all
+from legato.errors import Error
+from legato.sweep import Progress, check_empty, sweep, version
 
 FORMAT = 1
 
@@ -81,12 +80,9 @@ def conformance(
     picked = chosen(cases)
     if not picked:
         raise Error(
-            f"cases = {', '.join(cases)}: none is called so", hint=f"there are: {', '.join(c.key for c in CASES)}"
+            f"cases = {', '.join(cases)}: no case has this name", hint=f"cases: {', '.join(c.key for c in CASES)}"
         )
-    if out.is_dir() and any(out.iterdir()) and not resume:
-        raise Error(
-            f"{out}: is there and not empty", hint="give --resume to go on with it, or another folder with --out"
-        )
+    check_empty(out, resume=resume)
     named = tuple(controllers)
     who = Contestants(named) if named else everyone()
     for case in picked:
@@ -126,7 +122,6 @@ def judge(out: Path, picked: Sequence[Case], who: Contestants, *, with_shapes: b
             ]
             verdicts[controller, case.key] = worst(checks)
             shown[controller, case.key] = of_seeds[0]
-    manifest = json.loads((out / "runs" / picked[0].key / "manifest.json").read_text(encoding="utf-8"))
     return Suite(
         folder=out,
         controllers=tuple(name for name in ran if name not in who.references),
@@ -135,7 +130,7 @@ def judge(out: Path, picked: Sequence[Case], who: Contestants, *, with_shapes: b
         cases=tuple(picked),
         verdicts=verdicts,
         sessions=shown,
-        version=f"{manifest['legato']} ({manifest['commit'][:12]})",
+        version=version(out / "runs" / picked[0].key),
         seeds=len(next(iter(first.values()))),
         shapes=read_all(out / "runs") if with_shapes else {},
     )
@@ -176,21 +171,15 @@ def write_verdicts(suite: Suite) -> Path:
             for (controller, key), made in suite.shapes.items()
         ],
     }
-    return _write_json(suite.folder / "verdicts.json", document)
+    return atomic.write_json(suite.folder / "verdicts.json", document)
 
 
 def write_figures(suite: Suite) -> Path:
-    """``figures.json``: what RFC 8868 wants told of each flow and of how they share, of the first seed."""
+    """``figures.json``: what RFC 8868 wants reported of each flow and of how they share, of the first seed."""
     rows = [
-        {"controller": controller, "case": key, **asdict(told(session))}
+        {"controller": controller, "case": key, **asdict(session_figures(session))}
         for (controller, key), session in suite.sessions.items()
     ]
-    return _write_json(suite.folder / "figures.json", {"format": FORMAT, "version": suite.version, "sessions": rows})
-
-
-def _write_json(path: Path, document: dict) -> Path:
-    """The file appears whole or not at all."""
-    partial = path.with_suffix(".partial")
-    partial.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
-    partial.replace(path)
-    return path
+    return atomic.write_json(
+        suite.folder / "figures.json", {"format": FORMAT, "version": suite.version, "sessions": rows}
+    )

@@ -17,6 +17,7 @@ run; calls that share a trace are not independent, so as a claim about *other tr
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -71,6 +72,13 @@ def mean_intervals(
         drawn = (weights @ centred) / (weights @ distinct)[:, column.reshape(-1)]
     present = (counts > 0).sum(axis=0)
     return [_estimate(mean, drawn[:, at], int(number[at]), int(present[at])) for at, mean in enumerate(means)]
+
+
+def mean_of_groups(values: Sequence[Sequence[float]]) -> Estimate:
+    """The mean of all values, with an interval over groups of them: values of one group are alike."""
+    totals = np.array([sum(group, start=0.0) for group in values], dtype=np.float64).reshape(-1, 1)
+    counts = np.array([len(group) for group in values], dtype=np.float64).reshape(-1, 1)
+    return mean_intervals(totals, counts, resampling_weights(len(values)))[0]
 
 
 def paired_differences(

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
+from legato import atomic
+
 _TYPES = {np.dtype("<f2"): "F16", np.dtype("<f4"): "F32", np.dtype("<u4"): "U32", np.dtype("u1"): "U8"}
 FORMAT = 1
 """Raised with every change that an older reader would misread."""
@@ -28,9 +30,4 @@ def write_profile(path: Path, about: dict, arrays: dict[str, np.ndarray]) -> Non
         offset += len(block)
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
-    partial = path.with_name(path.name + ".partial")
-    try:
-        partial.write_bytes(len(text).to_bytes(8, "little") + text + b"".join(blocks))
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
+    atomic.write_bytes(path, len(text).to_bytes(8, "little") + text + b"".join(blocks))

@@ -1,5 +1,6 @@
-"""Published tables, made again: one module a paper, its figures as printed beside ours.
+"""Published tables, made again: figures as printed beside ours, each with a verdict.
 
-Nothing is tuned to come out as printed: the set-up is the paper's where it says one, what it does not say is named,
-and a figure that has no counterpart here is called not comparable.
+Nothing is tuned to come out as printed: the set-up is the paper's where it states one, what it does not state is named,
+and a figure that has no counterpart here is called not comparable. ``reproduction`` is the program that all papers
+share; a paper is its figures and its judge.
 """

@@ -1,6 +1,6 @@
 """CLCC (docs/papers/clcc.md): its Figures 3 to 7 against GCC and HRCC, on random networks and on LTE.
 
-The random networks are Table III's, 100 a repeat, from seeds that training never draws from; the LTE traces are a
+The random networks are Table III's, 100 per repeat, from seeds that training never draws from; the LTE traces are a
 family the policy never saw, and a repeat is another stretch of each. The clip is none of those trained with. The bar is
 GCC of this repository, and for the paper's other rival `hrcc`, of this repository too (docs/papers/hrcc.md) and trained
 on the networks that `clcc` was. VMAF is not computed here: SSIM in dB stands beside it, and decides nothing.
@@ -8,22 +8,22 @@ on the networks that `clcc` was. VMAF is not computed here: SSIM in dB stands be
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from markupsafe import Markup
 
-from .. import plan as plans
-from .. import shipped
-from ..errors import Error
-from ..plan import Plan
-from ..sweep import Progress, Run, summary_rows, sweep
-from .clcc_figures import CONTROLLERS, Call, Row, judge
+from legato import chart, shipped
+from legato import plan as plans
+from legato.pages import Section
+from legato.plan import Plan
+from legato.published.clcc_figures import CONTROLLERS, FIGURES, RIVALS, Call, judge, table_of
+from legato.published.reproduction import Paper, Reproduction, Row, minus, play
+from legato.sweep import Progress, check_empty, parts, summary_rows, version
 
-FORMAT = 1
 CLIP = "asl-again"
 REPEATS = 5
 NETWORKS = 100
@@ -33,18 +33,37 @@ STRETCH_S, LTE_STEP_S = 45.0, 30.0
 """How long a call is, and how far apart the stretches of an LTE trace begin: the shortest has 171 s."""
 LTE_SCALES = {"LTE": 1.0, "LTE at a fifth": 0.2}
 """As recorded, and as a user's share of a cell: the paper names no scale."""
+ANNOTATED = "annotated"
+"""The name of Figure 7's run."""
+CLIFF_S, RECOVERY_S = 20.0, 30.0
+_CAPACITY = [[0.0, 3_000_000], [CLIFF_S, 600_000], [RECOVERY_S, 3_000_000]]
+
+_GROUPS = {
+    "random": "Random networks (Figures 3 and 5)",
+    "LTE": "LTE traces as recorded (Figures 4 and 6)",
+    "LTE at a fifth": "LTE traces at a fifth of their rate (not in the paper)",
+}
 
 
-@dataclass(frozen=True)
-class Reproduction:
-    """Every row and the calls behind them."""
+def _own(row: Row, controller: str) -> str:
+    """A controller's own mean behind a change, with its unit."""
+    figure = next(figure for figure in FIGURES if figure.name == row.name)
+    value = (row.values or {}).get(controller)
+    return "–" if value is None else f"{value * figure.scale:.{figure.digits}f} {figure.unit}".strip()
 
-    folder: Path
-    rows: tuple[Row, ...]
-    calls: tuple[Call, ...]
-    version: str
-    trained: Mapping[str, Any]
-    """What the policy says of its training."""
+
+PAPER = Paper(
+    "clcc",
+    "CLCC",
+    {
+        table_of(group, rival): f"{title}: CLCC against {rival.upper()}"
+        for rival in RIVALS
+        for group, title in _GROUPS.items()
+    },
+    digits="+.2f",
+    printed_zero="better",
+    own=_own,
+)
 
 
 def reproduce(
@@ -56,34 +75,28 @@ def reproduce(
     resume: bool = False,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Reproduction:
-    """Make the calls and judge them; ``reproduction.json`` lies beside the run folders.
+    """Make the calls and judge them.
 
     Args:
         out: the folder; calls go to folders below ``out/run``.
         seeds: repeats, each with other random networks and other stretches of the LTE traces.
-        quick: four networks and two files a repeat.
+        quick: four networks and two files per repeat.
     """
     out = Path(out)
-    if out.is_dir() and any(out.iterdir()) and not resume:
-        raise Error(
-            f"{out}: is there and not empty", hint="give --resume to go on with it, or another folder with --out"
-        )
+    check_empty(out, resume=resume)
     made = _plans(seeds, quick)
-    calls: list[Call] = []
-    runs: list[Run] = []
-    for (group, repeat), plan in made.items():
-        runs.append(sweep(plan, out / "run" / f"{group} {repeat}", threads=threads, resume=resume))
-        calls += read_calls(runs[-1].folder, group, repeat)
-        if on_progress is not None:
-            totals = [sum(getattr(run, name) for run in runs) for name in ("simulated_s", "wall_s")]
-            all_calls = sum(_count(each) for each in made.values())
-            on_progress(Progress(len(calls), all_calls, *totals))
-    sweep(_annotated(), out / "run" / "annotated", threads=threads, resume=resume)
-    manifest = json.loads((runs[0].folder / "manifest.json").read_text(encoding="utf-8"))
-    version = f"{manifest['legato']} ({manifest['commit'][:12]})"
-    done = Reproduction(out, tuple(judge(calls)), tuple(calls), version, _trained())
-    _write_json(done)
-    return done
+    named = {f"{group} {repeat}": plan for (group, repeat), plan in made.items()} | {ANNOTATED: _annotated()}
+    runs = play(named, out / "run", threads=threads, on_progress=on_progress)
+    calls = [call for group, repeat in made for call in read_calls(runs[f"{group} {repeat}"], group, repeat)]
+    done = Reproduction(PAPER, out, version(runs[ANNOTATED]), tuple(judge(calls)), tuple(calls))
+    trained, run = _trained(), annotated_run(runs[ANNOTATED])
+    told = behaviour(run)
+    return done.write(
+        _introduction(done, trained),
+        [_behaviour_section(told), _series_section(run)],
+        before_rows={"trained": trained},
+        behind_rows={"figure_7": {"behaviour": told, "series": run}},
+    )
 
 
 def _plans(repeats: int, quick: bool) -> dict[tuple[str, int], Plan]:
@@ -117,17 +130,9 @@ def _plans(repeats: int, quick: bool) -> dict[tuple[str, int], Plan]:
     return made
 
 
-def _count(plan: Plan) -> int:
-    return len(plan.controllers) * max(len(plan.traces), 1) * len(plan.seeds)
-
-
-CLIFF_S, RECOVERY_S = 20.0, 30.0
-_ANNOTATED = [[0.0, 3_000_000], [CLIFF_S, 600_000], [RECOVERY_S, 3_000_000]]
-
-
 def _annotated() -> Plan:
     """Figure 7's run: room to climb, a cliff, room again."""
-    options = {"duration_s": STRETCH_S, "forward.capacity": {"steps": _ANNOTATED}}
+    options = {"duration_s": STRETCH_S, "forward.capacity": {"steps": _CAPACITY}}
     return plans.make("steps", options=options, controller_specs=CONTROLLERS, clip_specs=[CLIP], log="series")
 
 
@@ -142,7 +147,7 @@ def read_calls(folder: Path, group: str, repeat: int) -> list[Call]:
     """The figures of every call of a run folder."""
     import duckdb
 
-    packets = sorted(str(part) for part in (folder / "packets").glob("*.parquet"))
+    packets = parts(folder, "packets")
     largest: dict[int, float] = {}
     if packets:
         sql = f"select call, max(arrived_ns - sent_ns) / 1e6 from read_parquet({packets}) group by call"
@@ -154,7 +159,7 @@ def read_calls(folder: Path, group: str, repeat: int) -> list[Call]:
         known = {name: np.nan if value is None else float(value) for name, value in known.items()}
         # A file's stretches are not independent: they are one network. A trace's name goes on with " @ start".
         network = str(row["seed"]) if group == "random" else str(row["trace"]).partition("@")[0].strip()
-        least_ms = row["one_way_delay_mean_ms"] - row["queue_delay_mean_ms"]
+        shortest_ms = row["one_way_delay_mean_ms"] - row["queue_delay_mean_ms"]
         found.append(
             Call(
                 networks=group,
@@ -162,9 +167,9 @@ def read_calls(folder: Path, group: str, repeat: int) -> list[Call]:
                 repeat=repeat,
                 controller=row["controller"],
                 receiver_rate_bps=float(row["receiver_rate_bps"]),
-                least_delay_ms=least_ms,
+                least_delay_ms=shortest_ms,
                 largest_delay_ms=largest.get(row["call"]),
-                **{name: value for name, value in known.items() if name != "receiver_rate_bps"},
+                **known,
             )
         )
     return found
@@ -174,12 +179,12 @@ def annotated_run(folder: Path) -> dict[str, dict[str, list[list[float | None]]]
     """Figure 7: target, capacity, resolution and delay over time, by controller."""
     import duckdb
 
-    parts = sorted(str(part) for part in (folder / "series").glob("*.parquet"))
+    found = parts(folder, "series")
     made: dict[str, dict[str, list[list[float | None]]]] = {}
     for row in summary_rows(folder):
         sql = (
             "select time_ms / 1e3, target_bitrate_bps, capacity_bps, one_way_delay_ms, height, receiver_rate_bps "
-            f"from read_parquet({parts}) where call = {row['call']} order by time_ms"
+            f"from read_parquet({found}) where call = {row['call']} order by time_ms"
         )
         rows = duckdb.sql(sql).fetchall()
         names = ("target_bps", "capacity_bps", "one_way_delay_ms", "height", "receiver_rate_bps")
@@ -195,38 +200,74 @@ def behaviour(run: Mapping[str, Mapping[str, Sequence[Sequence[Any]]]]) -> dict[
     ``reaches_1mbps_s``: when the target first does; ``lowest_after_cliff_bps``: of the target, within 5 s;
     ``late_rise_ratio``: how much the target rose over the last 5 s before the cliff.
     """
-    told = {}
+    found = {}
     for controller, series in run.items():
         targets = [(time_s, bps) for time_s, bps in series["target_bps"] if bps is not None]
         reached = [time_s for time_s, bps in targets if bps >= 1e6]
         after = [bps for time_s, bps in targets if CLIFF_S <= time_s < CLIFF_S + 5.0]
         before = [bps for time_s, bps in targets if CLIFF_S - 5.0 <= time_s < CLIFF_S]
-        told[controller] = {
+        found[controller] = {
             "reaches_1mbps_s": reached[0] if reached else None,
             "lowest_after_cliff_bps": min(after, default=None),
             "late_rise_ratio": before[-1] / before[0] - 1.0 if before else None,
         }
-    return told
+    return found
 
 
-def _without_nan(figures: dict[str, Any]) -> dict[str, Any]:
-    return {name: None if value != value else value for name, value in figures.items()}
-
-
-def _write_json(done: Reproduction) -> Path:
-    """``reproduction.json``: every row, call and curve, for scripts."""
-    run = annotated_run(done.folder / "run" / "annotated")
-    document = {
-        "format": FORMAT,
-        "paper": "clcc",
-        "version": done.version,
-        "trained": done.trained,
-        "rows": [asdict(row) for row in done.rows],
-        "calls": [_without_nan(asdict(call)) for call in done.calls],
-        "figure_7": {"behaviour": behaviour(run), "series": run},
+def _introduction(done: Reproduction, trained: Mapping[str, Any]) -> list[Markup]:
+    counts = {
+        group: len({(call.network, call.repeat) for call in done.calls if call.networks == group})
+        for group in dict.fromkeys(call.networks for call in done.calls)
     }
-    path = done.folder / "reproduction.json"
-    partial = path.with_suffix(".partial")
-    partial.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
-    partial.replace(path)
-    return path
+    return [
+        Markup(
+            "Li, Lu, Xu, Song, Zhang, Li, Yin: Reinforcement Learning Based Cross-Layer Congestion Control for "
+            "Real-Time Communication. A receiver that sees packets and frames, against GCC and HRCC: {}, of each "
+            "controller, 45 s each, clip {}, Legato {}. Changes from a rival's mean to CLCC's, with 95 % bootstrap "
+            "intervals over networks (LTE: over files)."
+        ).format(", ".join(f"{count} calls on {group}" for group, count in counts.items()), CLIP, done.version),
+        Markup(
+            "The policy is of seed {} of five, {:,} decisions (<code>{}</code>). It was trained on other random "
+            "networks (drawn from other seeds than these {} per repeat), on no LTE trace, and with other clips. HRCC "
+            "is this repository's, written from its slides and from facts of its code "
+            "(<code>docs/papers/hrcc.md</code>), and trained on the same networks and clips. VMAF is not computed: "
+            "SSIM in dB stands beside it. Interpretation and shortfalls: <code>docs/papers/clcc.md</code>."
+        ).format(trained.get("seed", "?"), trained.get("steps", 0), trained.get("command", "?"), NETWORKS),
+    ]
+
+
+_BEHAVIOUR = (
+    ("reaches_1mbps_s", "reaches 1 Mbit/s, s", 1.0),
+    ("lowest_after_cliff_bps", "lowest target in 5 s after the cliff, kbit/s", 1e-3),
+    ("late_rise_ratio", "rise over the last 5 s before it, %", 100.0),
+)
+
+
+def _behaviour_section(found: Mapping[str, Mapping[str, float | None]]) -> Section:
+    def shown(value: float | None, scale: float) -> str:
+        return "never" if value is None else minus(f"{value * scale:.1f}")
+
+    note = (
+        f"3 Mbit/s, 0.6 from {CLIFF_S:g} s to {RECOVERY_S:g} s, 50 ms one way, 300 ms of queue. The paper: CLCC climbs "
+        "faster, cuts deeper at the cliff, and holds its rate where the picture gains nothing."
+    )
+    rows = [[name, *(shown(found[name][key], scale) for key, _, scale in _BEHAVIOUR)] for name in CONTROLLERS]
+    return Section("One run (Figure 7)", note, ["", *(title for _, title, _ in _BEHAVIOUR)], rows)
+
+
+def _series_section(series: Mapping[str, Mapping[str, Sequence[Sequence[Any]]]]) -> Section:
+    def points(name: str, column: str, scale: float) -> list[chart.Point]:
+        return [(at, value * scale) for at, value in series[name][column] if value is not None]
+
+    charts = []
+    for title, column, scale in (
+        ("Target, Mbit/s", "target_bps", 1e-6),
+        ("Packet delay, ms", "one_way_delay_ms", 1.0),
+        ("Rows of the picture", "height", 1.0),
+    ):
+        lines = [chart.Line(f"c{n}", points(name, column, scale)) for n, name in enumerate(CONTROLLERS)]
+        if column == "target_bps":
+            lines.insert(0, chart.Line("available", points(CONTROLLERS[0], "capacity_bps", 1e-6)))
+        charts.append((title, chart.draw([chart.Axes(lines)], title, unit=" s", x_marks=(CLIFF_S, RECOVERY_S))))
+    legend = [*((f"c{n}", name) for n, name in enumerate(CONTROLLERS)), ("available", "capacity")]
+    return Section("", legend=legend, charts=charts)

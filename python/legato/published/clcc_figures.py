@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
-from ..eval.stats import RESAMPLES, resampling_weights
-from .clcc_scores import qoe_frame, qoe_packet
+from legato.eval.stats import RESAMPLES, Estimate, resampling_weights
+from legato.published.reproduction import Row, Verdict, verdict
 
 CONTROLLERS = ("clcc", "gcc", "hrcc")
 OWN = CONTROLLERS[0]
 RIVALS = CONTROLLERS[1:]
-
-Word = Literal["met", "not met", "not comparable"]
 
 
 @dataclass(frozen=True)
@@ -28,6 +25,10 @@ class Figure:
     """By table: percent of the rival's where relative, else a difference."""
     relative: bool
     less_is_better: bool
+    unit: str = ""
+    """Of a controller's own mean, which is multiplied by ``scale`` and shown with ``digits``."""
+    scale: float = 1.0
+    digits: int = 2
     judged: bool = True
 
 
@@ -53,48 +54,26 @@ _BUT_ON_LTE = (BETTER, None)
 # [clcc] §V: Fig. 3 and Fig. 4, then Fig. 5 and Fig. 6: changes against GCC, on random and LTE traces. Against HRCC it
 # has no numbers: all is better but the receiving rate.
 FIGURES: tuple[Figure, ...] = (
-    Figure("packet delay (%)", "one_way_delay_mean_ms", _printed(-5.0, -7.0), relative=True, less_is_better=True),
-    Figure("packet loss (%)", "loss_ratio", _printed(-8.0, -33.0), relative=True, less_is_better=True),
-    Figure("frame PSNR (dB)", "psnr_db_mean", _printed(0.4, 0.6, _BUT_ON_LTE), relative=False, less_is_better=False),
-    Figure(
-        "VMAF; ours SSIM (dB)",
-        "ssim_db_mean",
-        _printed(0.4, 1.8, _BUT_ON_LTE),
-        False,
-        less_is_better=False,
-        judged=False,
-    ),
-    Figure("frame delay (%)", "frame_delay_mean_ms", _printed(-17.0, -23.0), relative=True, less_is_better=True),
-    Figure("frame drops (%)", "frame_drop_ratio", _printed(-25.0, -30.0), relative=True, less_is_better=True),
+    Figure("packet delay (%)", "one_way_delay_mean_ms", _printed(-5.0, -7.0), True, True, "ms", 1.0, 1),
+    Figure("packet loss (%)", "loss_ratio", _printed(-8.0, -33.0), True, True, "%", 100.0, 2),
+    Figure("frame PSNR (dB)", "psnr_db_mean", _printed(0.4, 0.6, _BUT_ON_LTE), False, False, "dB"),
+    Figure("VMAF; ours SSIM (dB)", "ssim_db_mean", _printed(0.4, 1.8, _BUT_ON_LTE), False, False, "dB", judged=False),
+    Figure("frame delay (%)", "frame_delay_mean_ms", _printed(-17.0, -23.0), True, True, "ms", 1.0, 1),
+    Figure("frame drops (%)", "frame_drop_ratio", _printed(-25.0, -30.0), True, True, "%", 100.0, 2),
     Figure(
         "receiving rate (%)",
         "receiver_rate_bps",
         _printed(None, None, (None, None)),
-        relative=True,
-        less_is_better=False,
+        True,
+        False,
+        "kbit/s",
+        1e-3,
+        0,
         judged=False,
     ),
-    Figure("packet QoE", "qoe_packet", _printed(BETTER, BETTER), relative=False, less_is_better=False),
-    Figure("frame QoE", "qoe_frame", _printed(BETTER, BETTER), relative=False, less_is_better=False),
+    Figure("packet QoE", "qoe_packet", _printed(BETTER, BETTER), False, False),
+    Figure("frame QoE", "qoe_frame", _printed(BETTER, BETTER), False, False),
 )
-
-
-@dataclass(frozen=True)
-class Row:
-    """A figure as printed, ours with its interval, and what that comes to."""
-
-    table: str
-    """The networks, ``random``, ``LTE`` or ``LTE at a fifth``, and whom CLCC is held against, where it is not GCC."""
-    name: str
-    published: float | None
-    mean: float | None
-    """None: the rival's is nothing, so nothing is a share of it."""
-    low: float | None
-    high: float | None
-    verdict: Word
-    why: str
-    values: Mapping[str, float]
-    """Each controller's own, mean over calls."""
 
 
 @dataclass(frozen=True)
@@ -177,8 +156,8 @@ def _row(table: str, figure: Figure, totals: Mapping[str, np.ndarray], rival: st
         if np.isfinite(drawn).mean() >= _ENOUGH_DRAWS:
             low, high = (_known(value) for value in np.quantile(drawn[np.isfinite(drawn)], [0.025, 0.975]))
     published = figure.published.get(table)
-    verdict, why = _verdict(figure, published, change, low, high, rival)
-    return Row(table, figure.name, published, change, low, high, verdict, why, values)
+    ours = Estimate(change, low, high, len(pairs))
+    return Row.of(table, figure.name, published, ours, *_judged(figure, published, ours, rival), values=values)
 
 
 _ENOUGH_DRAWS = 0.9
@@ -195,25 +174,52 @@ def _change(totals: np.ndarray, relative: bool) -> np.ndarray:
     return (totals[:, 0] - totals[:, 1]) / totals[:, 2]
 
 
-def _verdict(
-    figure: Figure, published: float | None, mean: float | None, low: float | None, high: float | None, rival: str
-) -> tuple[Word, str]:
+def _judged(figure: Figure, published: float | None, ours: Estimate, rival: str) -> tuple[Verdict, str]:
     if not figure.judged:
-        return (
-            "not comparable",
-            "no VMAF here" if "VMAF" in figure.name else "the paper says no more than that it is low",
-        )
+        no_more = "the paper says no more than that it is low"
+        return "not comparable", "no VMAF here" if "VMAF" in figure.name else no_more
     if published is None:
         return "not comparable", "the paper says nothing of it"
-    if mean is None:
+    if ours.mean is None:
         return "not comparable", f"{rival} has none of it"
-    if figure.relative and low is None:
+    if figure.relative and ours.low is None:
         return "not comparable", f"{rival} has any of it in too few networks"
     sign = -1.0 if figure.less_is_better else 1.0
-    ends = sorted(sign * (mean if end is None else end) for end in (low, high))
+    ends = sorted(sign * (ours.mean if end is None else end) for end in (ours.low, ours.high))
     if published == BETTER:
-        return ("met" if ends[0] > 0.0 else "not met"), f"met where the interval is better than {rival}'s"
+        return verdict(ends[0] > 0.0), f"met where the interval is better than {rival}'s"
     # An interval of a few files may hold anything: the mean has to be on the printed side too.
-    reached = ends[1] >= sign * published and mean * published > 0.0
+    reached = ends[1] >= sign * published and ours.mean * published > 0.0
     why = "met where the printed change is within our interval or surpassed by it, and our mean of its sign"
-    return ("met" if reached else "not met"), why
+    return verdict(reached), why
+
+
+# --- the scores of a call, of its packets and of its frames: [clcc] §V-C; interpretation in docs/papers/clcc.md
+
+
+def qoe_packet(
+    utilisation_ratio: float, shortest_ms: float, p95_ms: float, largest_ms: float, loss_ratio: float
+) -> float:
+    """The packet-level score, 0 to 70."""
+    # [clcc] eq. (7): QoE_recv_rate = 100 U. More than all of the capacity is a matter of bins.
+    rate = 100.0 * min(utilisation_ratio, 1.0)
+    # [clcc] eq. (8): QoE_delay = 100 (d_max - d_95th) / (d_max - d_min)
+    delay = 100.0 * (largest_ms - p95_ms) / (largest_ms - shortest_ms) if largest_ms > shortest_ms else 100.0
+    # [clcc] eq. (9): QoE_loss = 100 (1 - L)
+    kept = 100.0 * (1.0 - loss_ratio)
+    # [clcc] eq. (10): 0.2 rate + 0.2 delay + 0.3 loss; the weights sum to 0.7, as in the challenge it is from
+    return 0.2 * rate + 0.2 * delay + 0.3 * kept
+
+
+def qoe_frame(psnr_db: float, delay_ms: float, drop_ratio: float) -> float:
+    """The frame-level score, 0 to 70."""
+    # [clcc] eq. (11): 100 (MSE(PSNR) - MSE_min) / (MSE_max - MSE_min), MSE(PSNR) = 10^(PSNR / 10), 36 and 42 dB.
+    # What they call MSE is its inverse and grows with quality; clipped to the range they set.
+    low, high = 10.0**3.6, 10.0**4.2
+    quality = 100.0 * (10.0 ** (min(max(psnr_db, 36.0), 42.0) / 10.0) - low) / (high - low)
+    # Deviates from [clcc] eq. (12), 100 d_avg / 3, which would reward delay: read as 100 - d_avg / 3, 0 from 300 ms on.
+    delay = max(100.0 - delay_ms / 3.0, 0.0)
+    # [clcc] eq. (13): QoE_drop = 100 (1 - D)
+    shown = 100.0 * (1.0 - drop_ratio)
+    # [clcc] eq. (14): 0.2 quality + 0.2 delay + 0.3 drop
+    return 0.2 * quality + 0.2 * delay + 0.3 * shown

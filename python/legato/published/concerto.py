@@ -1,27 +1,28 @@
 """Concerto (docs/papers/concerto.md): its Fig. 19 to 21 and Tables 3 and 4 on recorded 3G, 4G and Wi-Fi links.
 
 Nothing of the test is seen in training: files of traces and clips are others (:mod:`legato.access_networks`), and the
-shipped policies were chosen by windows of training files. Five seeds a call: they move where in the clip it begins.
+shipped policies were chosen by windows of training files. Each call has
+five seeds: they move where in the clip it begins.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
 
 import numpy as np
+from markupsafe import Markup
 
-from .. import access_networks
-from .. import plan as plans
-from ..errors import Error
-from ..eval.stats import Estimate, mean_intervals, resampling_weights
-from ..sweep import Progress, summary_rows, sweep
-from .trainings import OnTraining
+from legato import access_networks
+from legato import plan as plans
+from legato.eval.stats import Estimate, mean_intervals, mean_of_groups, resampling_weights
+from legato.pages import Section
+from legato.plan import Plan
+from legato.published.reproduction import Figure, Paper, Reproduction, Row, Verdict, means, play, verdict
+from legato.published.trainings import OnTraining
+from legato.sweep import Progress, check_empty, summary_rows, version
 
-FORMAT = 1
 SEEDS = 5
 SMOOTH_ENCODER_MS = 1000
 """The VBV of WebRTC's encoder: it follows its target in about a second, as the paper measures."""
@@ -50,21 +51,19 @@ PUBLISHED_TABLE_4 = {
 # [concerto] Table 2: the constants of eq. (8), which no controller can change.
 CONSTANT = {"qoe_p": 3.30, "qoe_d": 2.67}
 
-Word = Literal["met", "not met", "not comparable"]
-
-
-@dataclass(frozen=True)
-class Row:
-    """A figure as printed, ours with its interval, and what that comes to."""
-
-    table: str
-    name: str
-    published: float | None
-    mean: float | None
-    low: float | None
-    high: float | None
-    verdict: Word
-    why: str
+PAPER = Paper(
+    "concerto",
+    "Concerto",
+    {
+        "Fig. 19": "Fig. 19: the two scores",
+        "Fig. 20": "Fig. 20: throughput, Concerto's over",
+        "Fig. 21": "Fig. 21: frame delay, Concerto's over",
+        "5.3": "Section 5.3: smoothness",
+        "Table 3": "Table 3: inputs and losses, QoE_p without its constant, over the whole's",
+        "Table 4": "Table 4: trained on one kind of access, tested on another",
+    },
+    digits=".3f",
+)
 
 
 @dataclass(frozen=True)
@@ -92,19 +91,6 @@ class Call:
         return (self.network, self.clip)
 
 
-@dataclass(frozen=True)
-class Reproduction:
-    """Rows of every figure and the calls behind them."""
-
-    folder: Path
-    rows: tuple[Row, ...]
-    calls: tuple[Call, ...]
-    version: str
-    seeds: int
-    trainings_s: float | None
-    """What the trainings of Tables 3 and 4 took; ``None``: there were none."""
-
-
 def reproduce(
     out: str | Path,
     *,
@@ -123,36 +109,54 @@ def reproduce(
         seeds: of the calls of Fig. 19 to 21; variants get one.
         quick: three windows of each kind of access, one clip and one seed, and no trainings.
         trainings: train and test the variants of Tables 3 and 4; ``quick`` does not.
-        resume: go on with what is there.
+        resume: continue with what is there.
         on_training: called before each training.
     """
     out = Path(out)
-    if out.is_dir() and any(out.iterdir()) and not resume:
-        raise Error(
-            f"{out}: is there and not empty", hint="give --resume to go on with it, or another folder with --out"
-        )
-    play = _Player(out / "runs", threads, quick, on_progress)
+    check_empty(out, resume=resume)
     seeds = 1 if quick else seeds
-    calls = []
-    for access in access_networks.ACCESSES:
-        calls += play.calls(f"{access}-encoder-1s", access, _SLOW_ENCODER, seeds)
-        calls += play.calls(f"{access}-encoder-prompt", access, _PROMPT_ENCODER, seeds, PROMPT_ENCODER_MS)
+
+    def calls_of(plans_by_access: dict[str, tuple[str, Plan]]) -> list[Call]:
+        made = {name: plan for name, (_, plan) in plans_by_access.items()}
+        runs = play(made, out / "runs", threads=threads, on_progress=on_progress)
+        return [
+            call
+            for name, (access, plan) in plans_by_access.items()
+            for call in read_calls(runs[name], access, plan, _windows(access, quick))
+        ]
+
+    calls = calls_of(
+        {
+            f"{access}-encoder-{name}": (access, _plan(access, schemes, seeds, vbv_ms, quick))
+            for access in access_networks.ACCESSES
+            for name, schemes, vbv_ms in (
+                ("1s", _SLOW_ENCODER, SMOOTH_ENCODER_MS),
+                ("prompt", _PROMPT_ENCODER, PROMPT_ENCODER_MS),
+            )
+        }
+    )
     rows = judge(calls)
     trainings_s = None
     if trainings and not quick:
-        from . import concerto_variants
+        from legato.published import concerto_variants
 
         made = concerto_variants.train_all(out / "trainings", on_training)
         trainings_s = made.wall_s
-        variants = [
-            call
-            for access in access_networks.ACCESSES
-            for call in play.calls(f"{access}-variants", access, made.specs, 1)
-        ]
-        rows += judge_variants(variants)
-    done = Reproduction(out, tuple(rows), tuple(calls), play.version(), seeds, trainings_s)
-    write_json(done)
-    return done
+        rows += judge_variants(
+            calls_of(
+                {
+                    f"{access}-variants": (access, _plan(access, made.specs, 1, SMOOTH_ENCODER_MS, quick))
+                    for access in access_networks.ACCESSES
+                }
+            )
+        )
+    folder = next((out / "runs").glob("*/manifest.json")).parent
+    done = Reproduction(PAPER, out, version(folder), tuple(rows), tuple(calls))
+    return done.write(
+        [_introduction(done, seeds, trainings_s)],
+        [_behind(calls)],
+        before_rows={"seeds": seeds, "trainings_s": trainings_s},
+    )
 
 
 _SLOW_ENCODER = (
@@ -165,58 +169,36 @@ _SLOW_ENCODER = (
 _PROMPT_ENCODER = (f"gcc@label={SALSIFY}",)
 
 
-class _Player:
-    """Makes the calls of one kind of access with several schemes."""
-
-    def __init__(self, folder: Path, threads: int, quick: bool, on_progress: Callable[[Progress], None] | None) -> None:
-        self.folder, self.threads, self.quick, self.on_progress = folder, threads, quick, on_progress
-
-    def calls(
-        self, name: str, access: str, schemes: Sequence[str], seeds: int, vbv_ms: int = SMOOTH_ENCODER_MS
-    ) -> list[Call]:
-        windows = access_networks.windows(access, "test")
-        clips = access_networks.TEST_CLIPS
-        if self.quick:
-            windows, clips = access_networks.of_all([access], "test", 3), clips[:1]
-        made = plans.make(
-            "mobile",
-            options={"video.vbv_ms": vbv_ms},
-            controller_specs=schemes,
-            trace_specs=windows,
-            clip_specs=clips,
-            seed_spec=seeds,
-            log="summary",
-        )
-        run = sweep(
-            made,
-            self.folder / name,
-            threads=self.threads,
-            resume=(self.folder / name).exists(),
-            on_progress=self.on_progress,
-        )
-        return read_calls(run.folder, access, windows)
-
-    def version(self) -> str:
-        manifest = json.loads(next(self.folder.glob("*/manifest.json")).read_text(encoding="utf-8"))
-        return f"{manifest['legato']} ({manifest['commit'][:12]})"
+def _windows(access: str, quick: bool) -> list[str]:
+    return access_networks.of_all([access], "test", 3) if quick else access_networks.windows(access, "test")
 
 
-def read_calls(folder: Path, access: str, windows: Sequence[str]) -> list[Call]:
+def _plan(access: str, schemes: Sequence[str], seeds: int, vbv_ms: int, quick: bool) -> Plan:
+    clips = access_networks.TEST_CLIPS
+    return plans.make(
+        "mobile",
+        options={"video.vbv_ms": vbv_ms},
+        controller_specs=schemes,
+        trace_specs=_windows(access, quick),
+        clip_specs=clips[:1] if quick else clips,
+        seed_spec=seeds,
+        log="summary",
+    )
+
+
+def read_calls(folder: Path, access: str, plan: Plan, windows: Sequence[str]) -> list[Call]:
     """The figures of every call of a run folder. One in which no picture was shown has no score and is left out."""
-    rows = summary_rows(folder)
-    schemes = {row["controller"] for row in rows}
-    a_scheme, a_window = len(rows) // len(schemes), len(rows) // len(schemes) // len(windows)
     calls = []
-    for row in rows:
+    for row in summary_rows(folder):
         if row["qoe_p"] is None:
             continue
-        window = windows[row["call"] % a_scheme // a_window]
+        _, window, _, _ = plan.places(row["session"])
         target_mbps = row["target_bitrate_mean_bps"] / 1e6
         calls.append(
             Call(
                 scheme=row["controller"],
                 access=access,
-                network=Path(window).name,
+                network=Path(windows[window]).name,
                 clip=row["clip"],
                 seed=row["seed"],
                 qoe_p=row["qoe_p"],
@@ -246,12 +228,12 @@ def judge(calls: Sequence[Call]) -> list[Row]:
         rows.append(_at_least("Fig. 20", f"throughput over {rival}", printed, gain))
     for rival in RIVALS:
         more = ratio(calls, "frame_delay_ms", CONCERTO, rival, less_one=True)
-        word: Word = "met" if more.low is not None and more.low <= 0.10 else "not met"
-        rows.append(_row("Fig. 21", f"frame delay over {rival}", 0.0, more, word, "'negligible increase': 10 %"))
+        small = verdict(more.low is not None and more.low <= 0.10)
+        rows.append(Row.of("Fig. 21", f"frame delay over {rival}", 0.0, more, small, "'negligible increase': 10 %"))
     printed = PUBLISHED_SMOOTHNESS["with"]
     step = mean(calls, "smoothness_mbps", CONCERTO)
     why = "other networks: what is comparable is with against without (Table 3 and smoothness)"
-    rows.append(_row("5.3", "mean step of the target (Mbit/s)", printed, step, "not comparable", why))
+    rows.append(Row.of("5.3", "mean step of the target (Mbit/s)", printed, step, "not comparable", why))
     return rows
 
 
@@ -261,23 +243,22 @@ def _scores(calls: Sequence[Call], access: str, figure: str) -> list[Row]:
     ranked = sorted(RIVALS, key=lambda scheme: -(by_scheme[scheme].mean or 0.0))
     closest, name = ranked[0], f"{figure}, {access}"
     rows = [
-        _row("Fig. 19", f"{name}: {scheme}", None, by_scheme[scheme], "not comparable", "the score itself, eq. (8)")
+        Row.of("Fig. 19", f"{name}: {scheme}", None, by_scheme[scheme], "not comparable", "the score itself, eq. (8)")
         for scheme in SCHEMES
     ]
     ahead = ratio(calls, figure, CONCERTO, closest, less_one=True)
-    in_front: Word = "met" if ahead.low is not None and ahead.low > 0.0 else "not met"
-    rows.append(_row("Fig. 19", f"{name}: ahead of {closest}, raw", None, ahead, in_front, "the order: met above 0"))
+    order = "the order: met above 0"
+    rows.append(Row.of("Fig. 19", f"{name}: ahead of {closest}, raw", None, ahead, _above_zero(ahead), order))
     printed = PUBLISHED_GAP[access]
     moved = gap(calls, figure, closest, CONSTANT[figure])
     rows.append(_at_least("Fig. 19", f"{name}: gap of {closest}, without the constant", printed, moved))
     over_best = ratio(calls, figure, CONCERTO, BEST_OF_TWO, less_one=True)
-    word: Word = "met" if over_best.low is not None and over_best.low > 0.0 else "not met"
     why = "Salsify as its authors built it; the paper's took WebRTC's estimate"
-    rows.append(_row("Fig. 19", f"{name}: ahead of {BEST_OF_TWO}, raw", None, over_best, word, why))
-    # What is left to gain: an oracle is a rival that no one can be this far ahead of.
+    rows.append(Row.of("Fig. 19", f"{name}: ahead of {BEST_OF_TWO}, raw", None, over_best, _above_zero(over_best), why))
+    # What is left to gain: an oracle is a rival that nothing can be this far ahead of.
     ceiling = gap(calls, figure, closest, CONSTANT[figure], best=ORACLE)
     why = f"what an oracle leaves {closest}: the most that any controller could show here"
-    rows.append(_row("Fig. 19", f"{name}: gap of {closest} to the oracle", None, ceiling, "not comparable", why))
+    rows.append(Row.of("Fig. 19", f"{name}: gap of {closest} to the oracle", None, ceiling, "not comparable", why))
     return rows
 
 
@@ -286,28 +267,25 @@ def judge_variants(calls: Sequence[Call]) -> list[Row]:
     rows = []
     for name, printed in PUBLISHED_TABLE_3.items():
         ours = ratio(calls, "qoe_p", name, "whole", base_qoe=CONSTANT["qoe_p"])
-        word: Word = "met" if ours.high is not None and ours.high < 1.0 else "not met"
-        rows.append(_row("Table 3", f"{name} over 4-state, loss 4", printed, ours, word, "the order: met below 1"))
+        order = "the order: met below 1"
+        rows.append(Row.of("Table 3", f"{name} over 4-state, loss 4", printed, ours, _below_one(ours), order))
     with_it, without = (mean(calls, "smoothness_mbps", scheme) for scheme in ("whole", "not smooth"))
-    word = "met" if (with_it.mean or 0.0) < (without.mean or 0.0) else "not met"
     less = ratio(calls, "smoothness_mbps", "whole", "not smooth")
-    rows.append(_row("5.3", "mean step with the regulariser (Mbit/s)", 0.116, with_it, "not comparable", "networks"))
-    rows.append(_row("5.3", "mean step without it (Mbit/s)", 0.136, without, "not comparable", "networks"))
-    word = "met" if less.high is not None and less.high < 1.0 else "not met"
-    rows.append(_row("5.3", "with over without", 0.116 / 0.136, less, word, "the order: met below 1"))
+    rows.append(Row.of("5.3", "mean step with the regulariser (Mbit/s)", 0.116, with_it, "not comparable", "networks"))
+    rows.append(Row.of("5.3", "mean step without it (Mbit/s)", 0.136, without, "not comparable", "networks"))
+    rows.append(Row.of("5.3", "with over without", 0.116 / 0.136, less, _below_one(less), "the order: met below 1"))
     for (trained, tested), printed in PUBLISHED_TABLE_4.items():
         here = [call for call in calls if call.access == tested]
         ours = ratio(here, "qoe_p", f"only {trained}", f"only {tested}", base_qoe=CONSTANT["qoe_p"])
-        word = "met" if ours.high is not None and ours.high < 1.0 else "not met"
-        name = f"trained on {trained}, tested on {tested}"
-        rows.append(_row("Table 4", name, printed, ours, word, "over trained on the same; the order: met below 1"))
+        name, why = f"trained on {trained}, tested on {tested}", "over trained on the same; the order: met below 1"
+        rows.append(Row.of("Table 4", name, printed, ours, _below_one(ours), why))
     return rows
 
 
 def mean(calls: Iterable[Call], figure: str, scheme: str) -> Estimate:
     """The mean of a figure, with an interval over conditions."""
     values = _by_condition(calls, figure, scheme)
-    return _ratio([(sum(v), float(len(v))) for v in values.values()])
+    return mean_of_groups(list(values.values())) if values else Estimate(None, None, None, 0)
 
 
 def ratio(
@@ -363,27 +341,61 @@ def _ratio(pairs: Sequence[tuple[float, float]]) -> Estimate:
 
 def _at_least(table: str, name: str, printed: float, ours: Estimate) -> Row:
     high = ours.high if ours.high is not None else ours.mean
-    word: Word = "met" if high is not None and high >= printed else "not met"
-    return _row(table, name, printed, ours, word, "met where the printed figure is within our interval or below it")
+    reached = verdict(high is not None and high >= printed)
+    return Row.of(
+        table, name, printed, ours, reached, "met where the printed figure is within our interval or below it"
+    )
 
 
-def _row(table: str, name: str, printed: float | None, ours: Estimate, verdict: Word, why: str) -> Row:
-    return Row(table, name, printed, ours.mean, ours.low, ours.high, verdict, why)
+def _above_zero(estimate: Estimate) -> Verdict:
+    return verdict(estimate.low is not None and estimate.low > 0.0)
 
 
-def write_json(done: Reproduction) -> Path:
-    """``reproduction.json``: every row and call, for scripts."""
-    document: dict[str, Any] = {
-        "format": FORMAT,
-        "paper": "concerto",
-        "version": done.version,
-        "seeds": done.seeds,
-        "trainings_s": done.trainings_s,
-        "rows": [asdict(row) for row in done.rows],
-        "calls": [asdict(call) for call in done.calls],
-    }
-    path = done.folder / "reproduction.json"
-    partial = path.with_suffix(".partial")
-    partial.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
-    partial.replace(path)
-    return path
+def _below_one(estimate: Estimate) -> Verdict:
+    return verdict(estimate.high is not None and estimate.high < 1.0)
+
+
+# --- the page -----------------------------------------------------------------------------------------------------
+
+
+def _introduction(done: Reproduction, seeds: int, trainings_s: float | None) -> Markup:
+    conditions = len({(call.access, *call.condition) for call in done.calls})
+    named = ((access, access_networks.files(access, "test")) for access in access_networks.ACCESSES)
+    trained = "Tables 3 and 4 were left out."
+    if trainings_s is not None:
+        trained = f"The trainings of Tables 3 and 4 took {trainings_s / 60:.0f} min."
+    return Markup(
+        "Zhou et al., MobiCom 2019, in calls of a minute over recorded 3G, 4G and Wi-Fi links slowed into the range "
+        "of its bitrates. {} networks and clips, {} seeds, Legato {}. Means with 95 % bootstrap intervals over "
+        "networks and clips. Training and tests share no trace file and no clip: tests have every fifth file ({}) and "
+        "the clips {}. {} Differences from the paper, and what its normalised scores may be: "
+        "<code>docs/papers/concerto.md</code>."
+    ).format(
+        conditions,
+        seeds,
+        done.version,
+        "; ".join(f"{access}: {', '.join(path.name for path in paths)}" for access, paths in named),
+        ", ".join(access_networks.TEST_CLIPS),
+        trained,
+    )
+
+
+_BEHIND: dict[str, Figure] = {
+    "qoe_p": ("QoE_p", 1.0, 3),
+    "qoe_d": ("QoE_d", 1.0, 3),
+    "ssim_db": ("SSIM dB", 1.0, 2),
+    "throughput_bps": ("throughput kbit/s", 1e-3, 0),
+    "frame_delay_ms": ("frame delay ms", 1.0, 0),
+    "stall_ratio": ("stalled %", 100.0, 1),
+    "smoothness_mbps": ("step Mbit/s", 1.0, 3),
+}
+
+
+def _behind(calls: Sequence[Call]) -> Section:
+    """What stands behind the scores, by access and scheme."""
+    rows = [
+        (f"{access}, {scheme}", [mean([c for c in calls if c.access == access], name, scheme).mean for name in _BEHIND])
+        for access in access_networks.ACCESSES
+        for scheme in SCHEMES
+    ]
+    return means("Behind the figures", list(_BEHIND.values()), rows)

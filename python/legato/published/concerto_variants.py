@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from . import trainings
-from .trainings import OnTraining, Training
+from legato.published import trainings
+from legato.published.trainings import OnTraining, Training
 
 ENVS = 32
 """Calls of a loop."""
@@ -29,7 +29,7 @@ class Variants:
 
 def table() -> Mapping[str, Mapping[str, Any]]:
     """What each variant is called and in what its recipe differs."""
-    from ..train.recipes.concerto import SETTINGS
+    from legato.train.recipes.concerto import SETTINGS
 
     short = replace(SETTINGS, envs=ENVS)
     rows: dict[str, dict[str, Any]] = {
@@ -53,7 +53,7 @@ def train_all(folder: Path, on_training: OnTraining | None = None) -> Variants:
     places: dict[str, Path] = {}
 
     def plan() -> list[Training]:
-        from ..train.recipes import concerto
+        from legato.train.recipes import concerto
 
         variants = table()
         places.update((name, folder / name.replace(" ", "-")) for name in variants)

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
-from ..eval.stats import Estimate, resampling_weights
-from .nvc_cc import CONTROLLERS, FAMILIES, FIG_12, GUARDED, RULES
-from .nvc_cc_sessions import Sessions
-from .nvc_cc_trainings import H264_LABEL, Convergence
+from legato.eval.stats import Estimate, resampling_weights
+from legato.published.nvc_cc_sessions import Sessions
+from legato.published.nvc_cc_sweeps import CONTROLLERS, FAMILIES, FIG_12, GUARDED, RULES
+from legato.published.nvc_cc_trainings import H264_LABEL, Convergence
+from legato.published.reproduction import Row, Verdict, verdict
+from legato.sweep import parts
 
 OURS = "nvc-cc"
-Word = Literal["met", "not met", "not comparable"]
 
 # [nvc-cc] Table 3: throughput in Mbit/s, p98 delay in ms, loss in %.
 TABLE_3 = {
@@ -29,21 +30,6 @@ TABLE_3 = {
 }
 WITHIN = 0.02
 """A training has reached its best once it is this close to it, as a share of what it gained: evaluations are noisy."""
-
-
-@dataclass(frozen=True)
-class Row:
-    """A figure as printed, ours with its interval, and what that comes to."""
-
-    table: str
-    name: str
-    published: str
-    mean: float | None
-    low: float | None
-    high: float | None
-    unit: str
-    verdict: Word
-    why: str
 
 
 def judge(
@@ -66,13 +52,14 @@ def _at_least(table: str, name: str, printed: float, ours: Estimate, unit: str, 
     scale = 100.0 if unit == "%" else 1.0
     met = ours.mean is not None and ours.mean * scale >= printed
     why = "met where our mean is at least the printed figure"
-    return _row(table, name, text or f"≥ {printed:g}", ours, unit, "met" if met else "not met", why)
+    return _row(table, name, text or f"≥ {printed:g}", ours, unit, verdict(met), why)
 
 
-def _row(table: str, name: str, printed: str, ours: Estimate, unit: str, verdict: Word, why: str) -> Row:
+def _row(table: str, name: str, printed: str, ours: Estimate, unit: str, found: Verdict, why: str) -> Row:
     scale = {"%": 100.0, "Mbit/s": 1e-6}.get(unit, 1.0)
     mean, low, high = (None if x is None else x * scale for x in (ours.mean, ours.low, ours.high))
-    return Row(table, name, printed, mean, low, high, unit, "not comparable" if mean is None else verdict, why)
+    found = "not comparable" if mean is None else found
+    return Row(table, name, printed, mean, low, high, found, why, unit=unit)
 
 
 # --- Figure 10: how soon and how far --------------------------------------------------------------------------------
@@ -142,11 +129,11 @@ def _over_seeds(groups: Sequence[Sequence[float]], of: Callable[[list[np.ndarray
 
 def _synthetic(sessions: Sessions) -> Iterator[Row]:
     setting, table = "synthetic", "Fig. 11"
-    there = sessions.controllers(setting)
-    if OURS not in there:
+    ran = sessions.controllers(setting)
+    if OURS not in ran:
         return
     for rival in CONTROLLERS[1:-1]:
-        if rival not in there:
+        if rival not in ran:
             continue
         printed = 1.6 if rival in RULES else 0.3
         gain = sessions.difference(setting, OURS, rival, "ssim_db_mean")
@@ -171,21 +158,21 @@ def _table_3(sessions: Sessions) -> Iterator[Row]:
         ("frame_delay_p98_ms", "p98 delay", "ms"),
         ("loss_ratio", "loss", "%"),
     )
-    there = sessions.controllers(setting)
+    ran = sessions.controllers(setting)
     for controller in CONTROLLERS:
-        if controller not in there:
+        if controller not in ran:
             continue
         printed = TABLE_3.get(controller, (None, None, None))
         for (figure, what, unit), value in zip(figures, printed, strict=True):
             ours = sessions.mean(setting, controller, figure)
             text = "–" if value is None else f"{value:g}"
             yield _row(table, f"{what} of {controller}", text, ours, unit, "not comparable", why)
-    if OURS not in there:
+    if OURS not in ran:
         return
-    for rival in (r for r in ("gcc", "salsify", "fbra", GUARDED) if r in there):
+    for rival in (r for r in ("gcc", "salsify", "fbra", GUARDED) if r in ran):
         more = sessions.difference(setting, OURS, rival, "receiver_rate_bps")
         yield _at_least(table, f"throughput above {rival}'s", 0.0, more, "Mbit/s", "above")
-    for rival in (r for r in ("salsify", "fbra", "aurora") if r in there):
+    for rival in (r for r in ("salsify", "fbra", "aurora") if r in ran):
         less = sessions.difference(setting, rival, OURS, "loss_ratio")
         yield _at_least(table, f"loss below {rival}'s", 0.0, less, "%", "below")
 
@@ -195,10 +182,10 @@ def _table_3(sessions: Sessions) -> Iterator[Row]:
 
 def _recorded(sessions: Sessions, setting: str) -> Iterator[Row]:
     table = f"Fig. 12, {setting}"
-    there = sessions.controllers(setting)
-    if OURS not in there:
+    ran = sessions.controllers(setting)
+    if OURS not in ran:
         return
-    for rival in (r for r in ("aurora", GUARDED) if r in there):
+    for rival in (r for r in ("aurora", GUARDED) if r in ran):
         more = sessions.difference(setting, OURS, rival, "ssim_db_mean")
         yield _at_least(table, f"SSIM above {rival}'s", 0.0, more, "dB", "above")
         lead = sessions.difference(setting, rival, OURS, "frame_delay_p98_ms")
@@ -207,7 +194,7 @@ def _recorded(sessions: Sessions, setting: str) -> Iterator[Row]:
             less = sessions.difference(setting, rival, OURS, figure)
             yield _at_least(table, f"{what} below {rival}'s", 0.0, less, "", "below")
     why = "the paper calls its lead over rule-based ones marginal here and prints no figure"
-    for rival in (r for r in RULES[1:] if r in there):
+    for rival in (r for r in RULES[1:] if r in ran):
         more = sessions.difference(setting, OURS, rival, "ssim_db_mean")
         yield _row(table, f"SSIM above {rival}'s", "marginal", more, "dB", "not comparable", why)
         lead = sessions.difference(setting, rival, OURS, "frame_delay_p98_ms")
@@ -217,17 +204,16 @@ def _recorded(sessions: Sessions, setting: str) -> Iterator[Row]:
 def _generalisation(sessions: Sessions) -> Iterator[Row]:
     """Not the paper's: nothing that is shipped should lose to GCC on links it was not trained on."""
     for setting in FAMILIES:
-        there = sessions.controllers(setting)
+        ran = sessions.controllers(setting)
         for controller in (OURS, "aurora", "onrl", GUARDED):
-            if controller not in there or "gcc" not in there:
+            if controller not in ran or "gcc" not in ran:
                 continue
             for figure in ("qoe_p", "qoe_d"):
                 more = sessions.difference(setting, controller, "gcc", figure)
                 bound = more.high if more.high is not None else more.mean
-                verdict: Word = "met" if bound is not None and bound >= 0 else "not met"
                 why = "met unless the whole interval is below 0"
                 name = f"{setting}: {figure} of {controller} less gcc's"
-                yield _row("Generalisation", name, "≥ 0", more, "", verdict, why)
+                yield _row("Generalisation", name, "≥ 0", more, "", verdict(bound is not None and bound >= 0), why)
 
 
 # --- Figures of a few calls -------------------------------------------------------------------------------------------
@@ -235,11 +221,11 @@ def _generalisation(sessions: Sessions) -> Iterator[Row]:
 
 def _h264(sessions: Sessions) -> Iterator[Row]:
     setting, table = "Fig. 4", "Fig. 4"
-    there = sessions.controllers(setting)
+    ran = sessions.controllers(setting)
     # Trained with H.264, as the paper's; and the shipped one, trained with the loss-tolerant codec.
     for agent, name in ((H264_LABEL, "OnRL"), (GUARDED, "OnRL, trained with another codec,")):
         for rival in RULES[1:]:
-            if rival not in there or agent not in there:
+            if rival not in ran or agent not in ran:
                 continue
             gain = sessions.difference(setting, agent, rival, "viewed_ssim_db_mean")
             yield _at_least(table, f"SSIM of {name} above {rival}'s, H.264", 0.0, gain, "dB", "above")
@@ -279,8 +265,9 @@ def _small(sessions: Sessions, folders: Sequence[Path]) -> Iterator[Row]:
         shares = _rising(by_name["fig-5"])
         why = "of a trained policy's answers; the paper's are of a training's"
         for name, text in ((GUARDED, "> 70"), ("onrl", "about half")):
-            verdict: Word = "not comparable"
-            yield _row("Fig. 5", f"answers of {name} that raise the rate", text, shares[name], "%", verdict, why)
+            yield _row(
+                "Fig. 5", f"answers of {name} that raise the rate", text, shares[name], "%", "not comparable", why
+            )
     if "fig-6" in by_name:
         switches, fallback_s = _safeguard(by_name["fig-6"])
         why = "the link's rate is not printed, the threshold's formula neither; a trained policy"
@@ -297,7 +284,7 @@ def _small(sessions: Sessions, folders: Sequence[Path]) -> Iterator[Row]:
             gain = Estimate(lossy - clean, None, None, 1)
             why = "over a whole call, where what was lost before is seen later too; the paper's is of one frame"
             name = "SSIM at 1810 kbit/s and 10 % loss above 1068 kbit/s without"
-            yield _row(high, name, "about 2", gain, "dB", "met" if (gain.mean or 0) >= 2 else "not met", why)
+            yield _row(high, name, "about 2", gain, "dB", verdict((gain.mean or 0) >= 2), why)
     if OURS in sessions.controllers("Fig. 9"):
         gain = sessions.difference("Fig. 9", OURS, GUARDED, "ssim_db_mean")
         name = "SSIM without a safeguard above OnRL with one, 1 Mbit/s and a queue of 1.5 KB"
@@ -308,7 +295,7 @@ def _rising(folder: Path) -> dict[str, Estimate]:
     """The share of OnRL's answers that are above the one before, of those that differ from it, by controller."""
     import duckdb
 
-    gauges, summary = ([str(p) for p in sorted((folder / t).glob("*.parquet"))] for t in ("gauges", "summary"))
+    gauges, summary = parts(folder, "gauges"), parts(folder, "summary")
     rows = duckdb.sql(
         "with answers as (select call, value, lag(value) over (partition by call order by time_ms) as before "
         f"from read_parquet({gauges}) where name = 'action') "
@@ -325,10 +312,10 @@ def _safeguard(folder: Path) -> tuple[float, float]:
     """How often and how long the safeguard held."""
     import duckdb
 
-    gauges = [str(p) for p in sorted((folder / "gauges").glob("*.parquet"))]
     values = dict(
         duckdb.sql(
-            f"select name, max(value) from read_parquet({gauges}) where name like 'safeguard_%' group by name"
+            f"select name, max(value) from read_parquet({parts(folder, 'gauges')}) "
+            "where name like 'safeguard_%' group by name"
         ).fetchall()
     )
     return float(values["safeguard_switches"]), float(values["safeguard_fallback_s"])

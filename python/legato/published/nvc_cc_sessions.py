@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..eval.stats import CONFIDENCE, Estimate, mean_intervals, paired_differences, resampling_weights
+from legato.eval.stats import CONFIDENCE, Estimate, mean_intervals, paired_differences, resampling_weights
+from legato.sweep import parts
 
 FIGURES = (
     "ssim_db_mean",
@@ -43,10 +44,10 @@ class Sessions:
     @classmethod
     def read(cls, folders: Sequence[tuple[str, Path]]) -> Sessions:
         """Of run folders, each part of a setting."""
-        parts: dict[str, list[str]] = {}
+        by_setting: dict[str, list[str]] = {}
         for setting, folder in folders:
-            parts.setdefault(setting, []).extend(str(path) for path in sorted((folder / "summary").glob("*.parquet")))
-        return cls({setting: _totals(paths) for setting, paths in parts.items()})
+            by_setting.setdefault(setting, []).extend(parts(folder, "summary"))
+        return cls({setting: _totals(paths) for setting, paths in by_setting.items()})
 
     @property
     def settings(self) -> list[str]:

@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ..errors import Error
-from . import trainings
-from .trainings import OnTraining, Training
+from legato.errors import Error
+from legato.published import trainings
+from legato.published.trainings import OnTraining, Training
 
 SENSITIVITIES = (None, 4.0, 2.0, 1.0, 0.5)
 """``n_std``, from no safeguard to the most sensitive."""
@@ -73,7 +73,7 @@ def train_all(folder: Path, network: dict[str, Any], on_training: OnTraining | N
     of_h264 = folder / "onrl-h264"
 
     def plan() -> list[Training]:
-        from ..train.recipes import onrl
+        from legato.train.recipes import onrl
 
         todo = [
             Training(place, _on_one_network(onrl.RECIPE, network, n_std), seed, STEPS)
@@ -126,8 +126,8 @@ def _for_h264(recipe: Any) -> Any:
 def _calls(
     envs: int, options: dict[str, Any], safeguard: dict[str, Any] | None, *, staggered: bool, reward: str = "aurora"
 ) -> Any:
-    from ..envs import CallVectorEnv
-    from ..train.recipes import nvc_cc, onrl
+    from legato.envs import CallVectorEnv
+    from legato.train.recipes import nvc_cc, onrl
 
     return CallVectorEnv(
         envs,

@@ -1,4 +1,4 @@
-"""R3Net (docs/papers/r3net.md): its Table 1 and Figure 2 on networks nobody trained on, beside `ukf` and `gcc`.
+"""R3Net (docs/papers/r3net.md): its Table 1 and Figure 2 on networks absent from training, beside `ukf` and `gcc`.
 
 The paper's 1,150 test traces are private; ours are windows of recordings that no training saw (legato.envs.replayed).
 Figures of a controller are means over calls, as the paper's seem to be; what is judged are differences, call by call.
@@ -6,25 +6,26 @@ Figures of a controller are means over calls, as the paper's seem to be; what is
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-import numpy as np
+from markupsafe import Markup
 
-from .. import plan as plans
-from ..errors import Error, RunFolderError
-from ..eval.stats import Estimate, mean_intervals, resampling_weights
-from ..sweep import Progress, summary_rows, sweep
+from legato import chart
+from legato import plan as plans
+from legato.errors import RunFolderError
+from legato.eval.stats import Estimate, mean_of_groups
+from legato.pages import Section
+from legato.published.reproduction import Paper, Reproduction, Row, play, verdict
+from legato.sweep import Progress, check_empty, parts, summary_rows, version
 
-FORMAT = 1
 OURS = "r3net"
 RIVALS = ("ukf", "gcc")
 SEEDS = 5
 PATHS, WINDOWS = 23, 50
-"""1,150 networks: so many windows over each of so many paths."""
+"""1,150 networks: the number of paths, and of windows over each."""
 QUICK_PATHS, QUICK_WINDOWS = 2, 4
 DRAW_SEED = 1150
 """Of the networks; the seeds of the calls over them are 1 to N."""
@@ -60,21 +61,12 @@ FIGURES: dict[str, tuple[str, int]] = {
 CLAIMED = ("utilisation_percent", "rtt_p95_ms", "loss_percent", "reward")
 """In which R3Net is to lead together."""
 
-Word = Literal["met", "not met", "not comparable"]
-
-
-@dataclass(frozen=True)
-class Row:
-    """A figure as printed, ours with its interval, and what that comes to."""
-
-    table: str
-    name: str
-    published: float | None
-    mean: float
-    low: float | None
-    high: float | None
-    verdict: Word
-    why: str
+PAPER = Paper(
+    "r3net",
+    "R3Net",
+    {"1": "Table 1: in simulation"} | {f"against {rival}": f"{OURS} minus {rival}" for rival in RIVALS},
+    digits=".3g",
+)
 
 
 @dataclass(frozen=True)
@@ -93,25 +85,6 @@ class Call:
     reward: float
 
 
-@dataclass(frozen=True)
-class Reproduction:
-    """Rows of the tables, the calls behind them, and where they lie."""
-
-    folder: Path
-    rows: tuple[Row, ...]
-    calls: tuple[Call, ...]
-    curves: dict[str, Any]
-    version: str
-
-    @property
-    def networks(self) -> int:
-        return len({call.network for call in self.calls})
-
-    @property
-    def seeds(self) -> int:
-        return len({call.seed for call in self.calls})
-
-
 def reproduce(
     out: str | Path,
     *,
@@ -123,7 +96,7 @@ def reproduce(
     resume: bool = False,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Reproduction:
-    """Play every test network with each controller, and write ``reproduction.json`` beside the run folders.
+    """Play every test network with each controller.
 
     Args:
         out: the folder; the calls over path N go to ``out/path-N``.
@@ -131,26 +104,14 @@ def reproduce(
         seeds: how often each network is played, with other video and losses.
         policy: a policy folder instead of the shipped one.
     """
-    from ..envs import replayed
+    from legato.envs import replayed
 
     out = Path(out)
-    if out.is_dir() and any(out.iterdir()) and not resume:
-        raise Error(
-            f"{out}: is there and not empty", hint="give --resume to go on with it, or another folder with --out"
-        )
+    check_empty(out, resume=resume)
     paths, windows = (QUICK_PATHS, QUICK_WINDOWS) if quick else (PATHS, WINDOWS)
-    networks = replayed.draw("test", DRAW_SEED, paths, windows, duration_s=duration_s)
     ours = f"{OURS}@label={OURS}" + (f",policy={policy}" if policy else "")
-    in_all = paths * windows * seeds * (1 + len(RIVALS))
-    calls: list[Call] = []
-    version = ""
-    for number, network in enumerate(networks):
-
-        def watched(step: Progress, done: int = len(calls)) -> None:
-            if on_progress is not None:
-                on_progress(Progress(done + step.calls_done, in_all, step.simulated_s, step.wall_s))
-
-        made = plans.make(
+    made = {
+        f"path-{number:02}": plans.make(
             "r3net",
             options={**network.options, "duration_s": duration_s},
             controller_specs=(*RIVALS, ours),
@@ -159,24 +120,34 @@ def reproduce(
             log="series",
             calls_per_part=WINDOWS,
         )
-        run = sweep(made, out / f"path-{number:02}", threads=threads, resume=resume, on_progress=watched)
-        calls += read_calls(run.folder, number * windows, windows, seeds)
-        manifest = json.loads((run.folder / "manifest.json").read_text(encoding="utf-8"))
-        version = f"{manifest['legato']} ({manifest['commit'][:12]})"
-    done = Reproduction(out, tuple(judge(calls)), tuple(calls), one_run(out / f"path-{paths - 1:02}"), version)
-    write_json(done)
-    return done
+        for number, network in enumerate(replayed.draw("test", DRAW_SEED, paths, windows, duration_s=duration_s))
+    }
+    runs = play(made, out, threads=threads, on_progress=on_progress)
+    calls: list[Call] = []
+    for number, (name, folder) in enumerate(runs.items()):
+        calls += read_calls(folder, made[name], number * windows)
+    done = Reproduction(PAPER, out, version(folder), tuple(judge(calls)), tuple(calls))
+    curves = one_run(folder)
+    introduction = Markup(
+        "Fang et al. 2019: a recurrent network at the receiver decides every 50 ms, against an unscented Kalman filter "
+        "with rules. {} networks of 30 s, {} seeds, Legato {}. Means over calls with 95 % bootstrap intervals over "
+        "recordings. The paper's traces are private: ours are windows of recorded broadband and LTE capacity, a fifth "
+        "of the files, none of which was used in training or to choose settings. <code>ukf</code> is ours too. "
+        "Differences from the paper: <code>docs/papers/r3net.md</code>."
+    ).format(len({call.network for call in calls}), done.seeds, done.version)
+    return done.write([introduction], [_figure(curves)], behind_rows={"figures": {"one_run": curves}})
 
 
-def read_calls(folder: Path, first_network: int, windows: int, seeds: int) -> list[Call]:
-    """The figures of every call of a run folder: controllers, then windows, then seeds, which count fastest."""
+def read_calls(folder: Path, plan: plans.Plan, first_network: int) -> list[Call]:
+    """The figures of every call of a run folder; its networks are counted from ``first_network``."""
     rewards = _rewards(folder)
     found = []
     for row in summary_rows(folder):
+        _, network, _, _ = plan.places(row["session"])
         found.append(
             Call(
                 controller=row["controller"],
-                network=first_network + row["call"] % (windows * seeds) // seeds,
+                network=first_network + network,
                 recording=row["trace"].partition(" ")[0],
                 seed=row["seed"],
                 utilisation_percent=100.0 * row["utilisation_ratio"],
@@ -201,19 +172,19 @@ def _rewards(folder: Path) -> dict[int, float]:
     """
     import duckdb
 
-    parts = sorted(str(part) for part in (folder / "series").glob("*.parquet"))
-    if not parts:
+    found = parts(folder, "series")
+    if not found:
         raise RunFolderError(f"{folder}: holds no time series of a finished part")
     return dict(
         duckdb.sql(
             "select call, avg(0.6 * ln(4e-6 * receiver_rate_bps + 1) - coalesce(rtt_ms, 0) / 1e3 "
-            f"- 10 * coalesce(loss_ratio, 0)) from read_parquet({parts}) group by call"
+            f"- 10 * coalesce(loss_ratio, 0)) from read_parquet({found}) group by call"
         ).fetchall()
     )
 
 
 def judge(calls: Sequence[Call]) -> list[Row]:
-    """Every row: Table 1, then R3Net less each rival."""
+    """Every row: Table 1, then R3Net minus each rival."""
     rows = []
     for controller in (*RIVALS, OURS):
         own = [call for call in calls if call.controller == controller]
@@ -221,64 +192,44 @@ def judge(calls: Sequence[Call]) -> list[Row]:
             printed = PUBLISHED.get(controller, {}).get(figure)
             ours = mean([(call.recording, getattr(call, figure)) for call in own])
             why = "other networks, and a rival of ours by the same name: what is judged are the differences below"
-            rows.append(row_of("1", f"{controller}: {title}", printed, ours, "not comparable", why))
+            rows.append(Row.of("1", f"{controller}: {title}", printed, ours, "not comparable", why))
     for rival in RIVALS:
         leads = [difference_row(calls, rival, figure) for figure in FIGURES]
         rows += leads
-        together = [lead for lead, figure in zip(leads, FIGURES, strict=True) if figure in CLAIMED]
-        met = sum(lead.verdict == "met" for lead in together)
-        ours = Estimate(float(met), None, None, 1)
-        word: Word = "met" if met == len(CLAIMED) else "not met"
+        met = sum(lead.verdict == "met" for lead, figure in zip(leads, FIGURES, strict=True) if figure in CLAIMED)
+        name, claims = f"of {len(CLAIMED)} claims together", float(len(CLAIMED))
         why = "utilisation, p95 RTT, loss and reward, each with an interval that excludes zero"
-        rows.append(
-            row_of(f"against {rival}", f"of {len(CLAIMED)} claims together", float(len(CLAIMED)), ours, word, why)
-        )
+        ours = Estimate(float(met), None, None, 1)
+        rows.append(Row.of(f"against {rival}", name, claims, ours, verdict(met == len(CLAIMED)), why))
     return rows
 
 
 def difference_row(calls: Sequence[Call], rival: str, figure: str) -> Row:
-    """R3Net's figure less a rival's on the same networks."""
+    """R3Net's figure minus a rival's on the same networks."""
 
     def of(controller: str) -> dict[tuple[int, int], Call]:
         return {(call.network, call.seed): call for call in calls if call.controller == controller}
 
     own, others = of(OURS), of(rival)
-    pairs = [(c.recording, getattr(c, figure) - getattr(others[key], figure)) for key, c in own.items()]
-    ours = mean(pairs)
+    ours = mean([(c.recording, getattr(c, figure) - getattr(others[key], figure)) for key, c in own.items()])
     title, sign = FIGURES[figure]
+    table, name = f"against {rival}", f"{title}, less {rival}'s"
     printed = PUBLISHED[OURS][figure] - PUBLISHED[rival][figure] if rival in PUBLISHED else None
     if printed == 0:
-        why = "the paper has no difference here"
-        return row_of(f"against {rival}", f"{title}, less {rival}'s", printed, ours, "not comparable", why)
+        return Row.of(table, name, printed, ours, "not comparable", "the paper has no difference here")
     worst = ours.low if sign > 0 else ours.high
     worst = ours.mean if worst is None else worst
     ahead = worst is not None and sign * worst > 0
-    return row_of(
-        f"against {rival}",
-        f"{title}, less {rival}'s",
-        printed,
-        ours,
-        "met" if ahead else "not met",
-        "met where R3Net is ahead and the interval excludes zero",
-    )
+    return Row.of(table, name, printed, ours, verdict(ahead), "met where R3Net is ahead and the interval excludes zero")
 
 
 def mean(values: Sequence[tuple[str, float]]) -> Estimate:
     """Mean over calls with a bootstrap interval over recordings: windows of one are alike. NaN is left out."""
-    names = sorted({name for name, _ in values})
-    place = {name: index for index, name in enumerate(names)}
-    totals, counts = np.zeros((len(names), 1)), np.zeros((len(names), 1))
+    groups: dict[str, list[float]] = {name: [] for name in sorted({name for name, _ in values})}
     for name, value in values:
         if value == value:
-            totals[place[name]] += value
-            counts[place[name]] += 1
-    return mean_intervals(totals, counts, resampling_weights(len(names)))[0]
-
-
-def row_of(table: str, name: str, published: float | None, ours: Estimate, verdict: Word, why: str) -> Row:
-    """A line of a table."""
-    value = float("nan") if ours.mean is None else ours.mean
-    return Row(table, name, published, value, ours.low, ours.high, verdict, why)
+            groups[name].append(value)
+    return mean_of_groups(list(groups.values()))
 
 
 def one_run(folder: Path) -> dict[str, Any]:
@@ -287,32 +238,24 @@ def one_run(folder: Path) -> dict[str, Any]:
 
     rows = summary_rows(folder)
     first = rows[0]
-    parts = sorted(str(part) for part in (folder / "series").glob("*.parquet"))
     curves: dict[str, Any] = {"recording": first["trace"]}
     for row in rows:
         if (row["trace"], row["seed"]) != (first["trace"], first["seed"]):
             continue
         series = duckdb.sql(
             "select floor(time_ms / 500) / 2 b, avg(capacity_bps), avg(receiver_rate_bps) "
-            f"from read_parquet({parts}) where call = {row['call']} group by b order by b"
+            f"from read_parquet({parts(folder, 'series')}) where call = {row['call']} group by b order by b"
         ).fetchall()
         curves.setdefault("capacity", [[at, round((capacity or 0.0) / 1e3)] for at, capacity, _ in series])
         curves.setdefault(row["controller"], [[at, round((rate or 0.0) / 1e3)] for at, _, rate in series])
     return curves
 
 
-def write_json(done: Reproduction) -> Path:
-    """``reproduction.json``: every row, call and curve, for scripts."""
-    document = {
-        "format": FORMAT,
-        "paper": "r3net",
-        "version": done.version,
-        "rows": [asdict(row) for row in done.rows],
-        "calls": [asdict(call) for call in done.calls],
-        "figures": {"one_run": done.curves},
-    }
-    path = done.folder / "reproduction.json"
-    partial = path.with_suffix(".partial")
-    partial.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
-    partial.replace(path)
-    return path
+def _figure(curves: dict[str, Any]) -> Section:
+    """Figure 2: what arrived of one call, under what the link could carry."""
+    shown = [(kind, name) for kind, name in (("available", "capacity"), ("c1", "ukf"), ("c0", OURS)) if name in curves]
+    lines = [chart.Line(kind, curves[name]) for kind, name in shown]
+    title = f"Receiver rate over time, kbit/s, {curves['recording']} (as Figure 2; means of 0.5 s)"
+    return Section(
+        "One run", legend=shown, charts=[(title, chart.draw([chart.Axes(lines)], title, width=720, unit=" s"))]
+    )

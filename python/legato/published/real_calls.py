@@ -11,19 +11,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 
-from .. import access_networks, real_calls
-from ..call import Pictures
-from ..call.session import CallProgress
-from ..errors import Error
-from ..eval.stats import Estimate
-from ..sweep import summary_rows
-from .r3net import Row, Word, mean, row_of
+from legato import access_networks, real_calls
+from legato.call import Pictures
+from legato.call.session import CallProgress
+from legato.errors import Error
+from legato.eval.stats import Estimate
+from legato.published.r3net import mean
+from legato.published.reproduction import Paper, Reproduction, Row, Verdict, verdict
+from legato.replay_call import read_plan
+from legato.sweep import check_empty, summary_rows, version
 
-FORMAT = 1
 CALLS = 10
 """Windows of each kind of link; each controller plays each of them."""
 DURATION_S = 30.0
@@ -114,26 +115,6 @@ class Call:
     values: Mapping[str, float]
 
 
-@dataclass(frozen=True)
-class RealReproduction:
-    """Rows of the tables, the calls behind them, and where they lie."""
-
-    folder: Path
-    paper: str
-    rows: tuple[Row, ...]
-    calls: tuple[Call, ...]
-    version: str
-
-    @property
-    def study(self) -> Study:
-        return STUDIES[self.paper]
-
-    @property
-    def titles(self) -> dict[str, str]:
-        """Tables by their names in rows."""
-        return {access: f"{access}: real calls" for access in self.study.accesses}
-
-
 def reproduce(
     paper: str,
     out: str | Path,
@@ -142,8 +123,8 @@ def reproduce(
     duration_s: float = DURATION_S,
     resume: bool = False,
     on_progress: Callable[[CallProgress], None] | None = None,
-) -> RealReproduction:
-    """Make the calls of a paper's study, and write ``reproduction.json`` beside their run folders.
+) -> Reproduction:
+    """Make the calls of a paper's study.
 
     Args:
         paper: of :data:`STUDIES`.
@@ -153,12 +134,8 @@ def reproduce(
     """
     study = STUDIES[paper]
     out = Path(out)
-    if out.is_dir() and any(out.iterdir()) and not resume:
-        raise Error(
-            f"{out}: is there and not empty", hint="give --resume to go on with it, or another folder with --out"
-        )
+    check_empty(out, resume=resume)
     made: list[Call] = []
-    version = ""
     for access in study.accesses:
         windows = access_networks.of_all([access], "test", calls, duration_s)
         if not windows:
@@ -184,16 +161,23 @@ def reproduce(
             resume=resume and folder.exists(),
             on_progress=on_progress,
         )
-        made += read_calls(folder, access, len(windows))
-        manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
-        version = f"{manifest['legato']} ({manifest['commit'][:12]})"
-    done = RealReproduction(out, paper, tuple(judge(study, made)), tuple(made), version)
-    write_json(done)
-    return done
+        made += read_calls(folder, access)
+    titles = {access: f"{access}: real calls" for access in study.accesses}
+    shown = Paper(paper, study.ours, titles, digits=".3g")
+    done = Reproduction(shown, out, version(folder), tuple(judge(study, made)), tuple(made), real=True)
+    introduction = (
+        f"{study.ours} and {', '.join(study.rivals)} over the same windows of recorded links, H.264 of "
+        f"{PICTURES.width}x{PICTURES.height} through WebRTC on real sockets, both ends ours; Legato {done.version}. "
+        f"{len(made)} calls were made, {sum(call.valid for call in made)} of them count: the emulated link of the "
+        "others was more than 2 ms late. Means over calls with 95 % bootstrap intervals over recordings, or over "
+        f"windows of the only one. {study.note}"
+    )
+    return done.write([introduction], title=f"{study.ours} in real calls")
 
 
-def read_calls(folder: Path, access: str, windows: int) -> list[Call]:
-    """The calls of a run folder: controllers, then windows, which count fastest."""
+def read_calls(folder: Path, access: str) -> list[Call]:
+    """The calls of a run folder."""
+    plan = read_plan(folder)
     found = []
     for row in summary_rows(folder):
         machine = json.loads((folder / "calls" / f"{row['call']:05}.json").read_text(encoding="utf-8"))
@@ -209,7 +193,9 @@ def read_calls(folder: Path, access: str, windows: int) -> list[Call]:
         }
         figures = {name: float("nan") if value is None else float(value) for name, value in known.items()}
         recording = row["trace"].partition(" ")[0]
-        found.append(Call(access, row["controller"], recording, row["call"] % windows, machine["valid"], figures))
+        found.append(
+            Call(access, row["controller"], recording, plan.places(row["session"])[1], machine["valid"], figures)
+        )
     return found
 
 
@@ -228,7 +214,7 @@ def judge(study: Study, calls: Sequence[Call]) -> list[Row]:
             for figure, (title, _) in FIGURES.items():
                 ours = mean(list(zip(_clusters(own), (call.values[figure] for call in own), strict=True)))
                 why = f"{len(own)} calls that count; other links and clips, and rivals of ours by the same names"
-                rows.append(row_of(access, f"{controller}: {title}", printed.get(figure), ours, "not comparable", why))
+                rows.append(Row.of(access, f"{controller}: {title}", printed.get(figure), ours, "not comparable", why))
         for rival in study.rivals:
             rows += [_difference(study, here, access, rival, figure) for figure in FIGURES]
     return rows
@@ -247,13 +233,13 @@ def _difference(study: Study, here: Sequence[Call], access: str, rival: str, fig
     title, sign = FIGURES[figure]
     best = ours.high if sign > 0 else ours.low
     best = ours.mean if best is None else best
-    verdict: Word = "not comparable" if best is None or best != best else "met" if sign * best >= 0 else "not met"
+    found: Verdict = "not comparable" if best is None or best != best else verdict(sign * best >= 0)
     published = study.published
     printed = None
     if figure in published.get((access, rival), {}):
         printed = published[access, study.ours][figure] - published[access, rival][figure]
     why = f"{len(both)} pairs of calls; met where ours is not behind: the interval does not lie on the worse side"
-    return row_of(access, f"{title}, less {rival}'s", printed, ours, verdict, why)
+    return Row.of(access, f"{title}, less {rival}'s", printed, ours, found, why)
 
 
 def _clusters(calls: Sequence[Call]) -> list[str]:
@@ -261,20 +247,3 @@ def _clusters(calls: Sequence[Call]) -> list[str]:
     there is, and an interval over them says less."""
     recordings = {call.recording for call in calls}
     return [call.recording if len(recordings) > 1 else f"{call.recording} {call.place}" for call in calls]
-
-
-def write_json(done: RealReproduction) -> Path:
-    """``reproduction.json``: every row and call, for scripts."""
-    document = {
-        "format": FORMAT,
-        "paper": done.paper,
-        "real": True,
-        "version": done.version,
-        "rows": [asdict(row) for row in done.rows],
-        "calls": [{**asdict(call), "values": dict(call.values)} for call in done.calls],
-    }
-    path = done.folder / "reproduction.json"
-    partial = path.with_suffix(".partial")
-    partial.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
-    partial.replace(path)
-    return path

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..errors import Error
+from legato.errors import Error
 
 OnTraining = Callable[[str, int, int], None]
 """Called before each training with what it is, which it is, and of how many."""
@@ -34,7 +34,7 @@ def make(plan: Callable[[], Sequence[Training]], figures: str, on_training: OnTr
         Error: PyTorch is not installed.
     """
     try:
-        from ..train import run
+        from legato.train import run
 
         todo = plan()
     except ImportError as error:

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-import json
+import math
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
+from markupsafe import Markup
 
-from .. import plan as plans
-from ..errors import Error, RunFolderError
-from ..eval.stats import Estimate, mean_intervals, resampling_weights
-from ..sweep import Progress, summary_rows, sweep
+from legato import chart
+from legato import plan as plans
+from legato.errors import Error, RunFolderError
+from legato.eval.stats import Estimate, mean_of_groups
+from legato.pages import Section
+from legato.published.reproduction import Paper, Reproduction, Row, Verdict, means, play, verdict
+from legato.sweep import Progress, check_empty, parts, summary_rows, version
 
-FORMAT = 1
 CONTROLLERS = ("vtfrc", "jm-tfrc")
 CLIPS = ("qcif-foreman", "qcif-grid-bbaf2n", "qcif-grid-lrwp9a", "qcif-asl-again", "qcif-asl-night", "qcif-asl-sister")
 SEEDS = 5
 TCP_START_S = 5.0
-"""The TCP flows begin then, and from then on rates are compared."""
+"""When the TCP flows begin; rates are compared from then on."""
 BIN_S = 0.5
 """Of the sending rates over time."""
 
@@ -35,21 +38,15 @@ PUBLISHED: dict[str, dict[str, float]] = {
 COUNTERPART = {"qcif-foreman": "Foreman"}
 """Clips of ours that the paper used too."""
 
-Word = Literal["met", "not met", "not comparable"]
-
-
-@dataclass(frozen=True)
-class Row:
-    """A figure as printed, ours with its interval, and what that comes to."""
-
-    table: str
-    name: str
-    published: float | None
-    mean: float
-    low: float | None
-    high: float | None
-    verdict: Word
-    why: str
+PAPER = Paper(
+    "vtfrc",
+    "Video TFRC",
+    {
+        "II": "Table II: TCP-friendliness F, in packets per second",
+        "III": "Table III: gain in luma PSNR over jm-tfrc",
+    },
+    digits=".2f",
+)
 
 
 @dataclass(frozen=True)
@@ -76,26 +73,8 @@ class Call:
 
     @property
     def friendliness_bytes(self) -> float:
-        """The same in bits: what packet sizes do to F."""
+        """F in bits: shows the effect of packet sizes."""
         return self.sending_bps / self.tcp_sending_bps
-
-
-@dataclass(frozen=True)
-class Reproduction:
-    """Rows of both tables, the calls behind them, and where they lie."""
-
-    folder: Path
-    rows: tuple[Row, ...]
-    calls: tuple[Call, ...]
-    version: str
-
-    @property
-    def clips(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(call.clip for call in self.calls))
-
-    @property
-    def seeds(self) -> int:
-        return len({call.seed for call in self.calls})
 
 
 def reproduce(
@@ -108,22 +87,19 @@ def reproduce(
     resume: bool = False,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Reproduction:
-    """Run the paper's testbed with both controllers, and write ``reproduction.json`` beside the run folder.
+    """Run the paper's testbed with both controllers.
 
     Args:
         out: the folder; calls go to ``out/run``.
-        clips: profiles or shipped names; none: the six of small pictures that come with Legato.
+        clips: profiles or shipped names; none: the six with small pictures that come with Legato.
         seeds: how many.
         duration_s: length of a call, instead of the scenario's.
     """
     out = Path(out)
-    if out.is_dir() and any(out.iterdir()) and not resume:
-        raise Error(
-            f"{out}: is there and not empty", hint="give --resume to go on with it, or another folder with --out"
-        )
+    check_empty(out, resume=resume)
     if duration_s is not None and duration_s <= TCP_START_S + 1.0:
         raise Error(f"duration_s = {duration_s}: the TCP flows begin at {TCP_START_S:g} s, give at least a second more")
-    made = plans.make(
+    plan = plans.make(
         "vtfrc",
         options={} if duration_s is None else {"duration_s": duration_s},
         controller_specs=CONTROLLERS,
@@ -131,22 +107,33 @@ def reproduce(
         seed_spec=seeds,
         log="series",
     )
-    run = sweep(made, out / "run", threads=threads, resume=resume, on_progress=on_progress)
-    calls = read_calls(run.folder)
-    manifest = json.loads((run.folder / "manifest.json").read_text(encoding="utf-8"))
-    version = f"{manifest['legato']} ({manifest['commit'][:12]})"
-    done = Reproduction(out, tuple(judge(calls)), tuple(calls), version)
-    write_json(done)
-    return done
+    run = play({"run": plan}, out, threads=threads, on_progress=on_progress)["run"]
+    calls = read_calls(run)
+    done = Reproduction(PAPER, out, version(run), tuple(judge(calls)), tuple(calls))
+    names = clips_of(calls)
+    figures = {
+        clip: {"sending": sending_over_time(run, clip), "coded_psnr_db": psnr_over_frames(run, clip)}
+        for clip in figure_clips(names)
+    }
+    introduction = Markup(
+        "Tan, Chen, Ardon, Lochin, ICC 2008: 1.5 Mbit/s, 160 ms, 100 packets of queue, three TCP Reno flows from "
+        "{:g} s on, small pictures at 20 per second. {} clips, {} seeds, Legato {}. Means with 95 % bootstrap "
+        "intervals: over seeds for a clip, over clips for a mean. Differences from the paper: "
+        "<code>docs/papers/vtfrc.md</code>."
+    ).format(TCP_START_S, len(names), done.seeds, done.version)
+    return done.write([introduction], [_behind(calls), _over_time(figures)], behind_rows={"figures": figures})
+
+
+def clips_of(calls: Sequence[Call]) -> tuple[str, ...]:
+    """The clips of calls, each once."""
+    return tuple(dict.fromkeys(call.clip for call in calls))
 
 
 def read_calls(folder: Path) -> list[Call]:
     """The figures of every call of a run folder."""
     import duckdb
 
-    traffic = sorted(str(part) for part in (folder / "traffic").glob("*.parquet"))
-    frames = sorted(str(part) for part in (folder / "frames").glob("*.parquet"))
-    series = sorted(str(part) for part in (folder / "series").glob("*.parquet"))
+    traffic, frames, series = (parts(folder, table) for table in ("traffic", "frames", "series"))
     if not (traffic and frames and series):
         raise RunFolderError(f"{folder}: holds no TCP flows, frames or time series of a finished part")
     start_ms = TCP_START_S * 1e3
@@ -189,7 +176,7 @@ def read_calls(folder: Path) -> list[Call]:
 
 def judge(calls: Sequence[Call]) -> list[Row]:
     """Every row of both tables."""
-    clips = list(dict.fromkeys(call.clip for call in calls))
+    clips = clips_of(calls)
     rows = []
     for controller in CONTROLLERS:
         own = [call for call in calls if call.controller == controller]
@@ -197,27 +184,32 @@ def judge(calls: Sequence[Call]) -> list[Row]:
             ours = _mean([[call.friendliness for call in own if call.clip == clip]])
             rows.append(_friendliness_row(controller, clip, ours))
         over_clips = _mean([[call.friendliness for call in own if call.clip == clip] for clip in clips])
-        printed = float(np.mean([sequence[controller] for sequence in PUBLISHED.values()]))
         why = "the mean of other clips: what is comparable is the band and the order below"
-        rows.append(_row("II", f"F of {controller}, mean", printed, over_clips, "not comparable", why))
+        rows.append(
+            Row.of("II", f"F of {controller}, mean", _printed_mean(controller), over_clips, "not comparable", why)
+        )
     rows.append(_closer_to_one(calls, clips))
     for end, column in (("sender", "coded_psnr_db"), ("receiver", "viewed_psnr_db")):
         gains = [_gains(calls, clip, column) for clip in clips]
         rows += [_gain_row(end, clip, _mean([gain])) for clip, gain in zip(clips, gains, strict=True)]
-        printed = float(np.mean([sequence[end] for sequence in PUBLISHED.values()]))
-        ours = _mean(gains)
-        rows.append(_row("III", f"{end}-end gain, mean (dB)", printed, ours, *_reaches(printed, ours)))
+        printed, ours = _printed_mean(end), _mean(gains)
+        rows.append(Row.of("III", f"{end}-end gain, mean (dB)", printed, ours, *_reaches(printed, ours)))
     return rows
+
+
+def _printed_mean(column: str) -> float:
+    return float(np.mean([sequence[column] for sequence in PUBLISHED.values()]))
 
 
 def _friendliness_row(controller: str, clip: str, ours: Estimate) -> Row:
     name = f"F of {controller}, {clip}"
     printed = PUBLISHED[COUNTERPART[clip]][controller] if clip in COUNTERPART else None
     if controller == "jm-tfrc":
-        return _row("II", name, printed, ours, "not comparable", "the paper claims nothing of it but the order")
+        return Row.of("II", name, printed, ours, "not comparable", "the paper claims nothing of it but the order")
     fair = ours.mean is not None and 0.5 <= ours.mean <= 2.0
-    why = "RFC 3448's band of a factor of two, which the paper claims"
-    return _row("II", name, printed, ours, "met" if fair else "not met", why)
+    return Row.of(
+        "II", name, printed, ours, verdict(fair), "RFC 3448's band of a factor of two, which the paper claims"
+    )
 
 
 def _closer_to_one(calls: Sequence[Call], clips: Sequence[str]) -> Row:
@@ -229,22 +221,23 @@ def _closer_to_one(calls: Sequence[Call], clips: Sequence[str]) -> Row:
     video, plain = (distances(controller) for controller in CONTROLLERS)
     closer = _mean([[plain[key] - video[key] for key in video if key[0] == clip] for clip in clips])
     printed = float(np.mean([abs(s["jm-tfrc"] - 1) - abs(s["vtfrc"] - 1) for s in PUBLISHED.values()]))
-    word: Word = "met" if (closer.low if closer.low is not None else closer.mean or 0.0) > 0.0 else "not met"
-    return _row("II", "F closer to 1 than jm-tfrc's by", printed, closer, word, "met where the interval is above 0")
+    is_closer = (closer.low if closer.low is not None else closer.mean or 0.0) > 0.0
+    name = "F closer to 1 than jm-tfrc's by"
+    return Row.of("II", name, printed, closer, verdict(is_closer), "met where the interval is above 0")
 
 
 def _gain_row(end: str, clip: str, ours: Estimate) -> Row:
     name = f"{end}-end gain, {clip} (dB)"
     if clip not in COUNTERPART:
-        return _row("III", name, None, ours, "not comparable", "the paper did not use this clip")
+        return Row.of("III", name, None, ours, "not comparable", "the paper did not use this clip")
     printed = PUBLISHED[COUNTERPART[clip]][end]
-    return _row("III", name, printed, ours, *_reaches(printed, ours))
+    return Row.of("III", name, printed, ours, *_reaches(printed, ours))
 
 
-def _reaches(printed: float, ours: Estimate) -> tuple[Word, str]:
+def _reaches(printed: float, ours: Estimate) -> tuple[Verdict, str]:
     high = ours.high if ours.high is not None else ours.mean
-    reached = high is not None and high >= printed
-    return ("met" if reached else "not met"), "met where the printed gain is within our interval or below it"
+    is_met = high is not None and high >= printed
+    return verdict(is_met), "met where the printed gain is within our interval or below it"
 
 
 def _gains(calls: Sequence[Call], clip: str, column: str) -> list[float]:
@@ -257,51 +250,42 @@ def _gains(calls: Sequence[Call], clip: str, column: str) -> list[float]:
 
 def _mean(groups: Sequence[Sequence[float]]) -> Estimate:
     """Mean with a bootstrap interval: over clips where there are several, else over the seeds of the one."""
-    values = [list(group) for group in groups] if len(groups) > 1 else [[value] for value in groups[0]]
-    totals = np.array([[sum(group)] for group in values])
-    counts = np.array([[float(len(group))] for group in values])
-    return mean_intervals(totals, counts, resampling_weights(len(values)))[0]
-
-
-def _row(table: str, name: str, printed: float | None, ours: Estimate, verdict: Word, why: str) -> Row:
-    mean = float("nan") if ours.mean is None else ours.mean
-    return Row(table, name, printed, mean, ours.low, ours.high, verdict, why)
+    return mean_of_groups(groups if len(groups) > 1 else [[value] for value in groups[0]])
 
 
 def sending_over_time(folder: Path, clip: str) -> dict[str, Any]:
     """Figures 5 and 6: sending rates of the first seed, video and mean of the TCP flows, by controller."""
     import duckdb
 
-    parts = {name: sorted(str(p) for p in (folder / name).glob("*.parquet")) for name in ("series", "traffic_series")}
-    made: dict[str, Any] = {}
-    for row in _first_seed(folder, clip):
-        binned = f"floor(time_ms / {BIN_S * 1e3})"
-        video = duckdb.sql(
-            f"select {binned} b, avg(sending_rate_bps) from read_parquet({parts['series']}) "
-            f"where call = {row['call']} group by b order by b"
+    binned = f"floor(time_ms / {BIN_S * 1e3})"
+    shifted = f"floor((time_ms + {TCP_START_S * 1e3}) / {BIN_S * 1e3})"
+
+    def rates(table: str, bins: str, of: str) -> list[list[float]]:
+        found = duckdb.sql(
+            f"select {bins} b, avg(sending_rate_bps) from read_parquet({parts(folder, table)}) "
+            f"where {of} group by b order by b"
         ).fetchall()
-        shifted = f"floor((time_ms + {TCP_START_S * 1e3}) / {BIN_S * 1e3})"
-        tcp = duckdb.sql(
-            f"select {shifted} b, avg(sending_rate_bps) from read_parquet({parts['traffic_series']}) "
-            f"where session = {row['session']} group by b order by b"
-        ).fetchall()
-        made[row["controller"]] = {
-            "video_bps": [[b * BIN_S, round(bps)] for b, bps in video],
-            "tcp_mean_bps": [[b * BIN_S, round(bps)] for b, bps in tcp],
+        return [[b * BIN_S, round(bps)] for b, bps in found]
+
+    return {
+        row["controller"]: {
+            "video_bps": rates("series", binned, f"call = {row['call']}"),
+            "tcp_mean_bps": rates("traffic_series", shifted, f"session = {row['session']}"),
         }
-    return made
+        for row in _first_seed(folder, clip)
+    }
 
 
 def psnr_over_frames(folder: Path, clip: str) -> dict[str, list[float | None]]:
     """Figures 7 and 8: luma PSNR of each frame at the sender, of the first seed, by controller."""
     import duckdb
 
-    frames = sorted(str(part) for part in (folder / "frames").glob("*.parquet"))
     return {
         row["controller"]: [
             None if value is None else round(value, 2)
             for (value,) in duckdb.sql(
-                f"select coded_psnr_db from read_parquet({frames}) where call = {row['call']} order by frame"
+                f"select coded_psnr_db from read_parquet({parts(folder, 'frames')}) "
+                f"where call = {row['call']} order by frame"
             ).fetchall()
         ]
         for row in _first_seed(folder, clip)
@@ -310,34 +294,58 @@ def psnr_over_frames(folder: Path, clip: str) -> dict[str, list[float | None]]:
 
 def _first_seed(folder: Path, clip: str) -> list[dict[str, Any]]:
     rows = [row for row in summary_rows(folder) if row["clip"] == clip]
-    least = min(row["seed"] for row in rows)
-    return [row for row in rows if row["seed"] == least]
+    first = min(row["seed"] for row in rows)
+    return [row for row in rows if row["seed"] == first]
 
 
 def figure_clips(clips: Sequence[str]) -> list[str]:
-    """A talking head for the paper's Container, and Foreman where it is there."""
+    """A talking head for the paper's Container, and Foreman if it was run."""
     heads = [clip for clip in clips if clip not in COUNTERPART]
     return heads[:1] + [clip for clip in clips if clip in COUNTERPART][:1]
 
 
-def write_json(done: Reproduction) -> Path:
-    """``reproduction.json``: every row, call and curve, for scripts."""
-    document = {
-        "format": FORMAT,
-        "paper": "vtfrc",
-        "version": done.version,
-        "rows": [asdict(row) for row in done.rows],
-        "calls": [asdict(call) for call in done.calls],
-        "figures": {
-            clip: {
-                "sending": sending_over_time(done.folder / "run", clip),
-                "coded_psnr_db": psnr_over_frames(done.folder / "run", clip),
-            }
-            for clip in figure_clips(done.clips)
-        },
-    }
-    path = done.folder / "reproduction.json"
-    partial = path.with_suffix(".partial")
-    partial.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
-    partial.replace(path)
-    return path
+_LOADS = {
+    "sending_bps": ("video kbit/s", 1e-3, 0),
+    "tcp_sending_bps": ("one TCP flow, kbit/s", 1e-3, 0),
+    "packets_per_s": ("video packets/s", 1.0, 1),
+    "tcp_packets_per_s": ("one TCP flow, packets/s", 1.0, 1),
+    "friendliness_bytes": ("F in bits", 1.0, 2),
+    "loss_ratio": ("video loss %", 100.0, 2),
+    "coded_psnr_db": ("PSNR coded dB", 1.0, 2),
+    "viewed_psnr_db": ("PSNR viewed dB", 1.0, 2),
+}
+
+
+def _behind(calls: Sequence[Call]) -> Section:
+    """What stands behind F: rates, packets and loss, by clip and controller."""
+    rows = []
+    for clip in clips_of(calls):
+        for controller in CONTROLLERS:
+            own = [call for call in calls if (call.clip, call.controller) == (clip, controller)]
+            rows.append((f"{clip}, {controller}", [float(np.mean([getattr(c, name) for c in own])) for name in _LOADS]))
+    note = "F in bits shows the effect of packet sizes: video packets are smaller than TCP's."
+    return means("Behind the figures", list(_LOADS.values()), rows, note)
+
+
+def _over_time(figures: dict[str, Any]) -> Section:
+    shown = [(f"c{n}", name, "video_bps") for n, name in enumerate(CONTROLLERS)]
+    shown += [(kind, name, "tcp_mean_bps") for kind, name in zip(("other", "other dashed"), CONTROLLERS, strict=True)]
+    charts = []
+    for clip, of_clip in figures.items():
+        rates = [
+            chart.Line(kind, [(x, y / 1e3) for x, y in of_clip["sending"][name][column]])
+            for kind, name, column in shown
+        ]
+        title = f"Sending rate, kbit/s, {clip} (as Figures 5 and 6; means of {BIN_S:g} s)"
+        charts.append((title, chart.draw([chart.Axes(rates)], title, unit=" s")))
+        quality = [
+            chart.Line(
+                f"c{n}", [(at, math.nan if y is None else y) for at, y in enumerate(of_clip["coded_psnr_db"][name])]
+            )
+            for n, name in enumerate(CONTROLLERS)
+        ]
+        lowest = min((y for line in quality for _, y in line.points if y == y), default=0.0)
+        title = f"Luma PSNR of each frame at the sender, dB, {clip} (as Figures 7 and 8)"
+        charts.append((title, chart.draw([chart.Axes(quality, low=10 * (lowest // 10))], title)))
+    legend = [(kind, name if column == "video_bps" else f"TCP beside {name}, mean") for kind, name, column in shown]
+    return Section("Over time", "The first seed of each.", legend=legend, charts=charts)

@@ -4,10 +4,10 @@
 >>> legato.report.table(["runs/demo"], baseline="fixed")   # doctest: +SKIP
 """
 
-from .metrics import CDF_METRICS, KEY_METRICS, METRICS, Metric
-from .page import MAX_TIMELINES, write
-from .run_folder import RunFolder, open_run
-from .tables import Summary, TableRow, summarise, table
+from legato.report.metrics import CDF_METRICS, KEY_METRICS, METRICS, Metric
+from legato.report.page import MAX_TIMELINES, write
+from legato.report.run_folder import RunFolder, open_run
+from legato.report.tables import Summary, TableRow, summarise, table
 
 __all__ = [
     "CDF_METRICS",

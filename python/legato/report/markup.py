@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-from ..eval.stats import Estimate
-from .metrics import KEY_METRICS, Metric
-from .store import Store
-from .tables import Summary, TableRow
+from legato.eval.stats import Estimate
+from legato.report.metrics import KEY_METRICS, Metric
+from legato.report.store import Store
+from legato.report.tables import Summary, TableRow
 
 _MAX_SEEDS = 6
 

@@ -10,16 +10,16 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from ..errors import RunFolderError
-from . import figures, palette, timelines
-from .markup import definition_list, facts, table_html
-from .metrics import CDF_METRICS, KEY_METRICS, METRICS, TRADE_OFF_METRICS
-from .reading import NAMED, reading
-from .repeat import command
-from .run_folder import RunFolder
-from .sharing import sharing
-from .store import Store
-from .tables import Summary, summarise_store
+from legato.errors import RunFolderError
+from legato.report import figures, palette, timelines
+from legato.report.markup import definition_list, facts, table_html
+from legato.report.metrics import CDF_METRICS, KEY_METRICS, METRICS, TRADE_OFF_METRICS
+from legato.report.reading import NAMED, reading
+from legato.report.repeat import command
+from legato.report.run_folder import RunFolder
+from legato.report.sharing import sharing
+from legato.report.store import Store
+from legato.report.tables import Summary, summarise_store
 
 MAX_TIMELINES = 60
 """Calls whose time line a report holds unless told otherwise (about 15 kB each)."""

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 
-from .metrics import METRICS
-from .tables import Summary, TableRow
+from legato.report.metrics import METRICS
+from legato.report.tables import Summary, TableRow
 
 NAMED = re.compile(r"\*\*(.+?)\*\*")
 """A controller's name in a sentence."""

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import PurePath
 from typing import Any
 
-from .run_folder import RunFolder
+from legato.report.run_folder import RunFolder
 
 
 def command(run: RunFolder) -> str:

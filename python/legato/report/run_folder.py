@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..errors import RunFolderError
+from legato.errors import RunFolderError
 
 FORMAT = 1
 """The version of docs/run-folder.md that this code reads."""

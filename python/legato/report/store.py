@@ -17,8 +17,8 @@ from pathlib import Path
 
 import duckdb
 
-from ..errors import RunFolderError
-from .run_folder import RunFolder, open_run
+from legato.errors import RunFolderError
+from legato.report.run_folder import RunFolder, open_run
 
 REQUIRED = ("call", "controller", "trace", "clip", "seed")
 """Columns of `summary` without which calls cannot be told apart."""

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import numpy as np
 
-from ..errors import ControllerError
-from ..eval import stats
-from ..eval.stats import Estimate
-from .metrics import KEY_METRICS, METRICS, Metric
-from .store import Store, base_name
+from legato.errors import ControllerError
+from legato.eval import stats
+from legato.eval.stats import Estimate
+from legato.report.metrics import KEY_METRICS, METRICS, Metric
+from legato.report.store import Store, base_name
 
 
 @dataclass(frozen=True)

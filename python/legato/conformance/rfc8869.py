@@ -10,10 +10,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from . import criteria as c
-from .case import MAX_BPS, MIN_BPS, Case, Sessions
-from .flows import Session, jain
-from .judge import Check, at_least, at_most, never_starved
+from legato.conformance import criteria
+from legato.conformance.case import MAX_BPS, MIN_BPS, Case, Sessions
+from legato.conformance.flows import Session, jain
+from legato.conformance.judge import Check, at_least, at_most, never_starved
 
 AIR_BPS = 20e6
 WIRED_BPS = 1e6
@@ -27,13 +27,15 @@ def _wired(parts: list[tuple[float, float, float]]) -> Callable[[Session, Sessio
         first, *others = session.calls
         checks = [
             at_least(
-                f"use of what is left, {from_s:g}–{to_s:g} s", first.mean_bps(from_s, to_s) / bps, c.MIN_UTILISATION
+                f"use of what is left, {from_s:g}–{to_s:g} s",
+                first.mean_bps(from_s, to_s) / bps,
+                criteria.MIN_UTILISATION,
             )
             for from_s, to_s, bps in parts
         ]
         for call in others:
             checks.append(
-                at_least(f"use the other way {call.name}", call.mean_bps(30, 119) / WIRED_BPS, c.MIN_UTILISATION)
+                at_least(f"use the other way {call.name}", call.mean_bps(30, 119) / WIRED_BPS, criteria.MIN_UTILISATION)
             )
         return [*checks, *(never_starved(call, MIN_BPS, 10.0, call.name) for call in session.calls)]
 
@@ -44,7 +46,7 @@ def _beside_tcp(session: Session, _others: Sessions) -> list[Check]:
     (call,), (tcp,) = session.calls, session.traffic
     return [
         never_starved(call, MIN_BPS, 10.0, call.name),
-        at_least("TCP's share of the link", tcp.mean_bps(10, 119) / WIRED_BPS, c.TCP_SHARE),
+        at_least("TCP's share of the link", tcp.mean_bps(10, 119) / WIRED_BPS, criteria.TCP_SHARE),
     ]
 
 
@@ -57,11 +59,13 @@ def _air(parts: list[tuple[float, float, float]]) -> Callable[[Session, Sessions
             rates = [call.mean_bps(from_s, to_s) for call in session.calls]
             fair = min(bps, len(rates) * 1.5e6)
             checks.append(
-                at_least(f"use of what is left, {from_s:g}–{to_s:g} s", sum(rates) / fair, c.WIRELESS_UTILISATION)
+                at_least(
+                    f"use of what is left, {from_s:g}–{to_s:g} s", sum(rates) / fair, criteria.WIRELESS_UTILISATION
+                )
             )
-            checks.append(at_least(f"Jain's index, {from_s:g}–{to_s:g} s", jain(rates), c.JAIN_RTT))
+            checks.append(at_least(f"Jain's index, {from_s:g}–{to_s:g} s", jain(rates), criteria.JAIN_RTT))
         starved = max(never_starved(call, MIN_BPS, 20.0, "").value for call in session.calls)
-        checks.append(at_most("longest below the minimum of any (s)", starved, c.STARVED_S, 1))
+        checks.append(at_most("longest below the minimum of any (s)", starved, criteria.STARVED_S, 1))
         return checks
 
     return judge
@@ -74,14 +78,14 @@ def _cell(session: Session, _others: Sessions) -> list[Check]:
     available = float(np.nanmean(capacity[live]))
     figures = call.figures
     return [
-        at_least("use of the cell, 35–60 s", call.mean_bps(35, 60) / available, c.CELL_UTILISATION),
+        at_least("use of the cell, 35–60 s", call.mean_bps(35, 60) / available, criteria.CELL_UTILISATION),
         at_most(
             "frame delay p95, encoded to decodable (ms)",
             figures["frame_delay_p95_ms"] or np.inf,
-            c.CELL_FRAME_DELAY_MS,
+            criteria.CELL_FRAME_DELAY_MS,
             0,
         ),
-        at_most("packet loss", figures["loss_ratio"] or 0.0, c.CELL_LOSS_RATIO, 3),
+        at_most("packet loss", figures["loss_ratio"] or 0.0, criteria.CELL_LOSS_RATIO, 3),
     ]
 
 

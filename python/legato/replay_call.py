@@ -80,18 +80,11 @@ def read_plan(folder: Path) -> Plan:
 def one_session(plan: Plan, call: int, together: int, folder: Path) -> Plan:
     """The plan of one call of ``plan`` and of those ``together`` with it: sessions count controller, trace, clip,
     seed, seed fastest."""
+    if not 0 <= call < plan.sessions * together:
+        raise Error(f"{folder}: call = {call}: this run has calls 0 to {plan.sessions * together - 1}")
     lists: list[list[Any]] = [plan.controllers, plan.traces, plan.clips, plan.seeds]
-    calls = 1
-    for values in lists:
-        calls *= max(len(values), 1)
-    if not 0 <= call < calls * together:
-        raise Error(f"{folder}: call = {call}: this run has calls 0 to {calls * together - 1}")
-    session = call // together
-    chosen: list[list[Any]] = []
-    for values in reversed(lists):
-        session, index = divmod(session, max(len(values), 1))
-        chosen.append(values[index : index + 1])
-    seeds, clips, traces, controllers = chosen
+    places = plan.places(call // together)
+    controllers, traces, clips, seeds = (values[at : at + 1] for values, at in zip(lists, places, strict=True))
     return replace(
         plan,
         controllers=controllers,

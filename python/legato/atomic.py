@@ -1,0 +1,48 @@
+"""Files that appear whole or not at all: written beside their place, then moved there."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from pathlib import Path
+from typing import Any
+
+from legato.errors import Error
+
+
+def write_text(path: str | Path, text: str) -> Path:
+    """Write UTF-8 text; see :func:`write_bytes`."""
+    return write_bytes(path, text.encode())
+
+
+def write_json(path: str | Path, document: Any) -> Path:
+    """Write a document, indented by one space. What is not finite, which JSON cannot hold, becomes ``null``."""
+    return write_text(path, json.dumps(_finite(document), indent=1, allow_nan=False) + "\n")
+
+
+def write_bytes(path: str | Path, content: bytes) -> Path:
+    """Write a file, and its folder where that is absent.
+
+    Raises:
+        Error: it cannot be written; what was there before is left as it was.
+    """
+    path = Path(path)
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial.write_bytes(content)
+        partial.replace(path)
+    except OSError as error:
+        raise Error(f"{path}: cannot be written: {error.strerror}") from error
+    finally:
+        partial.unlink(missing_ok=True)
+    return path
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _finite(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(inner) for inner in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

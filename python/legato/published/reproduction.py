@@ -1,0 +1,225 @@
+"""What every published table that is made again has: rows with verdicts, a file of figures and a page.
+
+A paper's module measures, judges and explains; this one checks the folder, plays the plans and writes
+``reproduction.json`` and ``reproduction.html``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from legato import atomic, pages
+from legato.eval.stats import Estimate
+from legato.pages import Cell, Section
+from legato.plan import Plan
+from legato.sweep import Progress, sweep
+
+FORMAT = 1
+
+Verdict = Literal["met", "not met", "not comparable"]
+
+
+def verdict(is_met: bool) -> Verdict:
+    """What a claim comes to that can be compared."""
+    return "met" if is_met else "not met"
+
+
+@dataclass(frozen=True)
+class Row:
+    """A figure as printed, ours with its interval, and the verdict."""
+
+    table: str
+    name: str
+    published: float | str | None
+    mean: float | None
+    low: float | None
+    high: float | None
+    unit: str | None = field(default=None, kw_only=True)
+    verdict: Verdict
+    why: str
+    values: Mapping[str, float] | None = field(default=None, kw_only=True)
+    """Each controller's own mean, where the figure is a change between them."""
+
+    @classmethod
+    def of(
+        cls,
+        table: str,
+        name: str,
+        published: float | str | None,
+        ours: Estimate,
+        verdict: Verdict,
+        why: str,
+        **more: Any,
+    ) -> Row:
+        """The row of an estimate."""
+        return cls(table, name, published, ours.mean, ours.low, ours.high, verdict, why, **more)
+
+    def document(self) -> dict[str, Any]:
+        """As ``reproduction.json`` has it."""
+        absent = {name for name in ("unit", "values") if getattr(self, name) is None}
+        return {name: value for name, value in asdict(self).items() if name not in absent}
+
+
+@dataclass(frozen=True)
+class Paper:
+    """How a paper's tables are shown."""
+
+    name: str
+    """On the command line and in ``reproduction.json``."""
+    title: str
+    tables: Mapping[str, str]
+    """Titles, by the tables' names in rows."""
+    digits: str = ""
+    """Of its figures, as a format; empty: three that count."""
+    printed_zero: str | None = None
+    """What a printed 0 stands for, where it is no figure."""
+    own: Callable[[Row, str], str] | None = None
+    """Shows a controller's own mean of a row."""
+
+    def number(self, value: float | str | None) -> str:
+        """A figure as a reader sees it."""
+        if isinstance(value, str):
+            return value
+        if value is None or value != value:
+            return "–"
+        if self.digits:
+            rounded = "" if not self.digits.endswith("g") or abs(value) < 1_000 else ".0f"
+            return minus(f"{value:{rounded or self.digits}}")
+        return minus(
+            f"{value:.{0 if abs(value) >= 100 else 1 if abs(value) >= 10 else 2 if abs(value) >= 0.1 else 3}f}"
+        )
+
+    def published(self, row: Row) -> str:
+        """The printed figure as a reader sees it."""
+        return self.printed_zero if self.printed_zero and row.published == 0 else self.number(row.published)
+
+    def interval(self, row: Row) -> str:
+        """The interval as a reader sees it."""
+        return "–" if row.low is None or row.high is None else f"{self.number(row.low)} … {self.number(row.high)}"
+
+
+def minus(text: str) -> str:
+    """A number's text with a minus sign in place of a hyphen."""
+    return text.replace("-", "−")
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """Rows of a paper's tables, the calls behind them, and where all of it lies."""
+
+    paper: Paper
+    folder: Path
+    version: str
+    rows: tuple[Row, ...]
+    calls: tuple[Any, ...] = ()
+    real: bool = False
+    """Of real calls."""
+
+    @property
+    def seeds(self) -> int:
+        """How many seeds the calls have."""
+        return len({call.seed for call in self.calls})
+
+    def tables(self) -> list[tuple[str, list[Row]]]:
+        """Titles of tables that have rows, with those."""
+        by_title = (
+            (title, [row for row in self.rows if row.table == name]) for name, title in self.paper.tables.items()
+        )
+        return [(title, rows) for title, rows in by_title if rows]
+
+    def write(
+        self,
+        introduction: Sequence[str],
+        sections: Sequence[Section] = (),
+        *,
+        title: str = "",
+        before_rows: Mapping[str, Any] | None = None,
+        behind_rows: Mapping[str, Any] | None = None,
+        first: Sequence[Section] = (),
+    ) -> Reproduction:
+        """Write ``reproduction.json``, for scripts, and ``reproduction.html``, for readers.
+
+        Args:
+            introduction: the page's first paragraphs.
+            sections: of the page, behind the tables.
+            title: of the page; empty: the paper's.
+            before_rows: keys of the JSON file in front of the rows.
+            behind_rows: those behind rows and calls.
+            first: sections in front of the tables.
+        """
+        document = {"format": FORMAT, "paper": self.paper.name} | ({"real": True} if self.real else {})
+        document |= {"version": self.version, **(before_rows or {})}
+        document["rows"] = [row.document() for row in self.rows]
+        if self.calls:
+            document["calls"] = [asdict(call) for call in self.calls]
+        atomic.write_json(self.folder / "reproduction.json", {**document, **(behind_rows or {})})
+        pages.write_sections(
+            self.folder / "reproduction.html",
+            title or f"{self.paper.title}, reproduced",
+            introduction,
+            [*first, *(self._table(title, rows) for title, rows in self.tables()), *sections],
+        )
+        return self
+
+    def _table(self, title: str, rows: Sequence[Row]) -> Section:
+        paper = self.paper
+        own = list(rows[0].values or {}) if paper.own else []
+        unit = ["unit"] if rows[0].unit is not None else []
+        cells: list[list[str | Cell]] = []
+        for row in rows:
+            line: list[str | Cell] = [row.name, paper.published(row), paper.number(row.mean), paper.interval(row)]
+            line += [paper.own(row, name) for name in own] if paper.own else []
+            line += [row.unit or ""] if unit else []
+            cells.append([*line, Cell(row.verdict, f"verdict {row.verdict.replace(' ', '-')}", row.why)])
+        return Section(title, columns=["figure", "published", "ours", "interval", *own, *unit, "verdict"], rows=cells)
+
+
+Figure = tuple[str, float, int]
+"""A column of a table of means: its title, what values are multiplied by, and digits behind the point."""
+Means = tuple[str, Sequence[float | None]]
+"""A row of such a table: its name, and a mean for each column."""
+
+
+def means(title: str, columns: Sequence[Figure], rows: Sequence[Means], note: str = "") -> Section:
+    """The means that stand behind a paper's figures."""
+
+    def shown(value: float | None, column: Figure) -> str:
+        return "–" if value is None or value != value else minus(f"{value * column[1]:.{column[2]}f}")
+
+    cells = [[name, *(shown(*pair) for pair in zip(values, columns, strict=True))] for name, values in rows]
+    return Section(title, note, ["", *(name for name, _, _ in columns)], cells)
+
+
+def play(
+    plans: Mapping[str, Plan],
+    folder: Path,
+    *,
+    threads: int = 0,
+    on_progress: Callable[[Progress], None] | None = None,
+) -> dict[str, Path]:
+    """Make the calls of several plans one after the other, each below ``folder`` in a run folder of its name.
+
+    Parts that are finished are not made again.
+    """
+    done = Progress(0, sum(plan.sessions for plan in plans.values()), 0.0, 0.0)
+    for name, plan in plans.items():
+
+        def watched(now: Progress, before: Progress = done) -> None:
+            if on_progress is not None:
+                on_progress(_sum(before, now))
+
+        run = sweep(plan, folder / name, threads=threads, resume=True, on_progress=watched)
+        done = _sum(done, Progress(run.calls, 0, run.simulated_s, run.wall_s))
+    return {name: folder / name for name in plans}
+
+
+def _sum(before: Progress, now: Progress) -> Progress:
+    return replace(
+        before,
+        calls_done=before.calls_done + now.calls_done,
+        simulated_s=before.simulated_s + now.simulated_s,
+        wall_s=before.wall_s + now.wall_s,
+    )
