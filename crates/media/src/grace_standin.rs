@@ -6,9 +6,10 @@
 //! What it lacks: the clip's own difficulty (all clips cost the same per pixel) and frame-to-frame
 //! variation of size.
 
+use crate::Quality;
 use crate::profile::{Damage, Profile};
 use crate::quality::SSIM_DB_MAX;
-use crate::{Quality, curve};
+use legato_units::elementary::{exp2, log2};
 
 /// Video bitrates of the rows of [`SSIM`], at 25 fps and [`PIXELS`], in kbit/s.
 const KBPS: [f32; 7] = [343.0, 712.0, 1_157.0, 1_903.0, 2_537.0, 3_821.0, 6_502.0];
@@ -53,7 +54,7 @@ impl Standin {
         let size = f32::from(width) * f32::from(height) / PIXELS;
         let (psnr_at_zero, psnr_slope) = *profile.psnr_line.get_or_init(|| psnr_line(profile));
         Self {
-            log2_bits: KBPS.map(|kbps| curve::log2(kbps * 1e3 / FRAMES_PER_S * size)),
+            log2_bits: KBPS.map(|kbps| log2(kbps * 1e3 / FRAMES_PER_S * size)),
             first_bits: FIRST_BYTES * 8.0 * size,
             psnr_at_zero,
             psnr_slope,
@@ -80,7 +81,7 @@ impl Standin {
     /// A whole frame at a level.
     #[inline]
     pub(crate) fn quality(&self, level: f32) -> Quality {
-        self.of_ssim_db(-10.0 / LOG2_10 * curve::log2(1.0 - ssim(level, 0.0)))
+        self.of_ssim_db(-10.0 / LOG2_10 * log2(1.0 - ssim(level, 0.0)))
     }
     /// The first frame.
     pub(crate) fn first_quality(&self) -> Quality {
@@ -91,8 +92,8 @@ impl Standin {
     pub(crate) fn damage(&self, level: f32, ratio: f32) -> Damage {
         let (clean, hurt) = (ssim(level, 0.0), ssim(level, ratio));
         let mse = |ssim: f32| {
-            let psnr_db = self.of_ssim_db(-10.0 / LOG2_10 * curve::log2(1.0 - ssim)).psnr_db;
-            65_025.0 * curve::exp2(-psnr_db * LOG2_10 / 10.0)
+            let psnr_db = self.of_ssim_db(-10.0 / LOG2_10 * log2(1.0 - ssim)).psnr_db;
+            65_025.0 * exp2(-psnr_db * LOG2_10 / 10.0)
         };
         Damage { dissimilarity: clean - hurt, mse: (mse(hurt) - mse(clean)).max(0.0) }
     }
@@ -149,7 +150,7 @@ mod tests {
 
     fn standin() -> Standin {
         Standin {
-            log2_bits: KBPS.map(|kbps| curve::log2(kbps * 40.0)),
+            log2_bits: KBPS.map(|kbps| log2(kbps * 40.0)),
             first_bits: 128_000.0,
             psnr_at_zero: 20.0,
             psnr_slope: 1.0,
@@ -159,7 +160,7 @@ mod tests {
     /// 1 - 0.972 is 15.53 dB; 1903 kbit/s at 25 fps is 76,120 bits a frame.
     #[test]
     fn the_published_points_come_back() {
-        let level = standin().level_for(curve::log2(76_120.0));
+        let level = standin().level_for(log2(76_120.0));
         assert!((level - 3.0).abs() < 1e-3, "{level}");
         assert!((standin().quality(level).ssim_db - 15.528).abs() < 1e-2);
         assert!((standin().damage(level, 0.3).dissimilarity - 0.008).abs() < 1e-5);

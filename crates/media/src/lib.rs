@@ -4,7 +4,6 @@
 //! tables measured with real encoders on real clips ([`Profile`]), and hold no pixels. All
 //! arithmetic is deterministic: the same calls give the same bits on every machine.
 
-mod curve;
 pub mod decoder;
 pub mod encoder;
 pub mod frame_buffer;

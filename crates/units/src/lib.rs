@@ -1,6 +1,6 @@
 //! Units as types. Every time, rate and size in Legato is an integer: nanoseconds, bits per
 //! second, bytes. Floats live inside an estimator and are rounded where they leave it. The ECN field
-//! is here too, since all crates may name what is here.
+//! and [`elementary`] functions with fixed bits are here too, since all crates may name this one.
 //!
 //! ```
 //! use legato_units::{DataRate, DataSize, TimeDelta, Timestamp};
@@ -11,6 +11,7 @@
 //! ```
 
 mod ecn;
+pub mod elementary;
 mod rate;
 mod size;
 mod time;

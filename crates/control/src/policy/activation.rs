@@ -1,6 +1,6 @@
 //! What a layer does to each of its sums, by the names trainers know.
 
-use super::exponential::{exp, sigmoid, tanh};
+use legato_units::elementary::{exp, sigmoid, tanh};
 
 /// Between two layers.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -5,8 +5,8 @@
 //! z = sigmoid(W_iz x + b_iz + W_hz h + b_hz)      h' = (1 - z) n + z h
 //! ```
 
-use super::exponential::{sigmoid, tanh};
 use super::panels::Panels;
+use legato_units::elementary::{sigmoid, tanh};
 
 /// The weights of one unit.
 #[derive(Debug)]

@@ -30,7 +30,6 @@
 mod activation;
 mod convolution;
 mod error;
-mod exponential;
 mod gru;
 mod hand;
 mod keys;

@@ -3,7 +3,8 @@
 
 use super::{EncodedFrame, Encoder, EncoderBudget};
 use crate::grace_standin::{Standin, size_of};
-use crate::{Profile, SourceFrame, curve};
+use crate::{Profile, SourceFrame};
+use legato_units::elementary::{exp2, log2};
 use legato_units::{DataSize, Timestamp};
 use std::sync::Arc;
 
@@ -43,13 +44,13 @@ impl Encoder for LossTolerant {
         let wanted = budget.max_frame_size.map_or(wanted, |most| wanted.min(most.as_bits().max(1) as f32));
         let level = match budget.version.log2_size_step() {
             Some(step) if self.sequence > 0 => self.standin.level_for(self.standin.log2_bits(self.last_level) + step),
-            _ => self.standin.level_for(curve::log2(wanted.max(1.0))),
+            _ => self.standin.level_for(log2(wanted.max(1.0))),
         };
         self.last_level = level;
         let (bits, quality) = if keyframe {
             (self.standin.first_bits(), self.standin.first_quality())
         } else {
-            (curve::exp2(self.standin.log2_bits(level)), self.standin.quality(level))
+            (exp2(self.standin.log2_bits(level)), self.standin.quality(level))
         };
         let sequence = self.sequence;
         self.sequence += 1;

@@ -17,10 +17,10 @@
 use super::reference::{Carry, Reference};
 use super::{Coder, EncodedFrame, Encoder, EncoderBudget, Version};
 use crate::SourceFrame;
-use crate::curve::{exp2, log2};
 use crate::picture_rate::PictureRate;
 use crate::profile::Profile;
 use legato_units::Timestamp;
+use legato_units::elementary::{exp2, log2};
 use std::sync::Arc;
 
 /// The model of one OpenH264 stream at one size.

@@ -4,8 +4,8 @@
 //! stream's quantisers move: after finer frames less is left to code and the picture looks better
 //! than its quantiser, for as long as blocks are carried on unchanged.
 
-use crate::curve::{exp2, log2};
 use crate::profile::LevelTable;
+use legato_units::elementary::{exp2, log2};
 
 /// How strongly an encoder's frames depend on the quantisers before them.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -14,8 +14,8 @@
 use super::reference::{Carry, Reference};
 use super::{Coder, EncodedFrame, Encoder, EncoderBudget};
 use crate::SourceFrame;
-use crate::curve::{exp2, log2};
 use crate::profile::Profile;
+use legato_units::elementary::{exp2, log2};
 use legato_units::{DataRate, Timestamp};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;

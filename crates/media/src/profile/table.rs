@@ -1,8 +1,9 @@
 //! The tables of a profile in the form the per-frame path reads: f32, on a fine quantiser grid, so
 //! that a look-up is one multiplication and one interpolation between neighbours in memory.
 
+use crate::Quality;
 use crate::quality::{PSNR_DB_MAX, SSIM_DB_MAX};
-use crate::{Quality, curve};
+use legato_units::elementary::{exp2, log2};
 
 /// Quantiser steps between columns of a [`LevelTable`].
 const GRID_QP: f32 = 2.0;
@@ -71,8 +72,8 @@ impl LevelTable {
         let typical = (0..columns)
             .map(|column| {
                 let rows = cells[column..].iter().step_by(columns);
-                let bytes: f32 = rows.map(|cell| curve::exp2(cell.log2_bytes)).sum();
-                curve::log2(bytes * columns as f32 / cells.len() as f32)
+                let bytes: f32 = rows.map(|cell| exp2(cell.log2_bytes)).sum();
+                log2(bytes * columns as f32 / cells.len() as f32)
             })
             .collect();
         Self { first_qp, columns, cells: cells.into(), typical }
@@ -201,11 +202,11 @@ impl Damage {
     pub fn applied_to(self, clean: Quality) -> Quality {
         // 10 log10(2) dB a doubling.
         const DB: f32 = 3.010_3;
-        let dissimilarity = curve::exp2(clean.ssim_db * (-1.0 / DB)) + self.dissimilarity;
-        let mse = 65_025.0 * curve::exp2(clean.psnr_db * (-1.0 / DB)) + self.mse;
+        let dissimilarity = exp2(clean.ssim_db * (-1.0 / DB)) + self.dissimilarity;
+        let mse = 65_025.0 * exp2(clean.psnr_db * (-1.0 / DB)) + self.mse;
         Quality {
-            ssim_db: (-DB * curve::log2(dissimilarity.clamp(1e-4, 1.0))).min(SSIM_DB_MAX),
-            psnr_db: (DB * curve::log2((65_025.0 / mse.max(1e-3)).max(1.0))).min(PSNR_DB_MAX),
+            ssim_db: (-DB * log2(dissimilarity.clamp(1e-4, 1.0))).min(SSIM_DB_MAX),
+            psnr_db: (DB * log2((65_025.0 / mse.max(1e-3)).max(1.0))).min(PSNR_DB_MAX),
         }
     }
 }
@@ -309,8 +310,8 @@ impl FreezeTable {
             return shown;
         };
         let loss = Damage {
-            dissimilarity: curve::exp2(uncoded.ssim_db * (-1.0 / DB)),
-            mse: 65_025.0 * curve::exp2(uncoded.psnr_db * (-1.0 / DB)),
+            dissimilarity: exp2(uncoded.ssim_db * (-1.0 / DB)),
+            mse: 65_025.0 * exp2(uncoded.psnr_db * (-1.0 / DB)),
         };
         loss.applied_to(shown)
     }
