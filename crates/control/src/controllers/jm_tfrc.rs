@@ -4,12 +4,12 @@
 //! what the scenario says.
 
 use super::tfrc::config as tfrc_config;
-use super::tfrc::plain::{Flavour, Plain};
+use super::tfrc::controller::{Flavour, TfrcController};
 use super::vtfrc::tfrc_of_2003;
 use serde::{Deserialize, Serialize};
 
 /// Plain TFRC under a video encoder.
-pub type JmTfrc = Plain<Of2003>;
+pub type JmTfrc = TfrcController<Of2003>;
 
 /// Parameters of [`JmTfrc`].
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -39,10 +39,10 @@ impl Flavour for Of2003 {
     const CITES: &'static [&'static str] = &["vtfrc", "rfc3448"];
     type Config = Config;
 
-    fn parameters(config: Config) -> Result<tfrc_config::Config, String> {
+    fn new(config: Config) -> Result<(Self, tfrc_config::Config), String> {
         tfrc_config::check_packet_size(config.packet_size_bytes)?;
         tfrc_config::check_packets_per_ack(config.packets_per_ack)?;
-        Ok(tfrc_of_2003(config.packet_size_bytes, config.packets_per_ack))
+        Ok((Self, tfrc_of_2003(config.packet_size_bytes, config.packets_per_ack)))
     }
 }
 

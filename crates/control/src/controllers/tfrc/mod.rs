@@ -7,18 +7,18 @@
 //! docs/papers/rfc5348.md.
 
 pub mod config;
+pub mod controller;
 pub mod data_limit;
 pub mod packet_size;
-pub mod plain;
 pub mod receive_rate;
 pub mod sender;
 
 pub use config::Config;
 
-use plain::{Flavour, Plain};
+use controller::{Flavour, TfrcController};
 
 /// TCP-friendly rate control.
-pub type Tfrc = Plain<Rfc5348>;
+pub type Tfrc = TfrcController<Rfc5348>;
 
 /// TFRC of 2008, in full.
 #[derive(Clone, Copy, Debug)]
@@ -30,9 +30,9 @@ impl Flavour for Rfc5348 {
     const CITES: &'static [&'static str] = &["rfc5348", "rfc3448"];
     type Config = Config;
 
-    fn parameters(config: Config) -> Result<Config, String> {
+    fn new(config: Config) -> Result<(Self, Config), String> {
         config.check()?;
-        Ok(config)
+        Ok((Self, config))
     }
 }
 

@@ -4,16 +4,16 @@
 //! in proportion to the gap between the two rates; what is sent stays below the instantaneous one.
 //!
 //! The paper's complexity is the encoder's residual; here it is the difference between pictures, as
-//! told with [`Event::FrameCaptured`]. What else differs, and why: docs/papers/vtfrc.md.
+//! reported by [`Event::FrameCaptured`](crate::Event::FrameCaptured). What else differs, and why: docs/papers/vtfrc.md.
 
 pub mod complexity;
 pub mod rate_gap;
 
 use super::tfrc::config::{self as tfrc_config, Edition};
+use super::tfrc::controller::{Flavour, TfrcController};
 use super::tfrc::sender::TfrcSender;
-use crate::{BuildError, Construct, Context, Decision, Event, RateController, RateLimits, SentTrain, Side};
 use complexity::{Complexity, MAX_WINDOW};
-use legato_units::{DataRate, Timestamp};
+use legato_units::DataRate;
 use rate_gap::{additional_bps, instantaneous_bps, negotiated_bps, target_bps};
 use serde::{Deserialize, Serialize};
 
@@ -67,133 +67,80 @@ pub(crate) fn tfrc_of_2003(packet_size_bytes: Option<u32>, packets_per_ack: u32)
 }
 
 /// Video TFRC.
+pub type Vtfrc = TfrcController<Video>;
+
+/// What Video TFRC adds to TFRC.
 #[derive(Clone)]
-pub struct Vtfrc {
+pub struct Video {
     config: Config,
-    sender: TfrcSender,
     complexity: Complexity,
     /// C(k) and R_add(k) of the frame that began last.
     last_complexity: f64,
     additional_bps: f64,
-    limits: RateLimits,
-    decision: Decision,
 }
 
-impl Construct for Vtfrc {
+impl Video {
+    /// R_instant
+    fn instant_bps(&self, sender: &TfrcSender) -> Option<f64> {
+        let rtts = sender.rtts_s()?;
+        let per_ack = f64::from(self.config.packets_per_ack);
+        let Config { count_open_interval, .. } = self.config;
+        instantaneous_bps(sender.losses().intervals(), sender.packet_bytes(), rtts, per_ack, count_open_interval)
+    }
+}
+
+/// R_trans
+fn trans_bps(sender: &TfrcSender) -> f64 {
+    sender.allowed().as_bps_f64()
+}
+
+impl Flavour for Video {
     const NAME: &'static str = "vtfrc";
-    const SIDE: Side = Side::Sender;
     const SUMMARY: &'static str = "Video TFRC: complex frames get a share of the gap to TCP's instantaneous rate";
     const CITES: &'static [&'static str] = &["vtfrc", "rfc3448", "lee2000", "li2003"];
     type Config = Config;
 
-    fn new(config: Config, context: Context<'_>) -> Result<Self, BuildError> {
-        config.check().map_err(|message| BuildError::Config { controller: Self::NAME, message })?;
-        let Context { limits, start, .. } = context;
+    fn new(config: Config) -> Result<(Self, tfrc_config::Config), String> {
+        config.check()?;
         let tfrc = tfrc_of_2003(config.packet_size_bytes, config.packets_per_ack);
-        let mut vtfrc = Self {
-            sender: TfrcSender::new(tfrc, limits.start, start),
-            complexity: Complexity::new(config.window_frames as usize),
-            last_complexity: 0.0,
-            additional_bps: 0.0,
-            limits,
-            decision: Decision::of_target(limits.start),
-            config,
-        };
-        vtfrc.publish();
-        Ok(vtfrc)
-    }
-}
-
-impl Vtfrc {
-    /// R_trans
-    fn trans_bps(&self) -> f64 {
-        self.sender.allowed().as_bps_f64()
+        let complexity = Complexity::new(config.window_frames as usize);
+        Ok((Self { complexity, last_complexity: 0.0, additional_bps: 0.0, config }, tfrc))
     }
 
-    /// R_instant
-    fn instant_bps(&self) -> Option<f64> {
-        let rtts = self.sender.rtts_s()?;
-        let per_ack = f64::from(self.config.packets_per_ack);
-        instantaneous_bps(
-            self.sender.losses().intervals(),
-            self.sender.packet_bytes(),
-            rtts,
-            per_ack,
-            self.config.count_open_interval,
-        )
+    fn rates(&self, sender: &TfrcSender) -> [DataRate; 2] {
+        let additional = if sender.silent() { self.additional_bps.min(0.0) } else { self.additional_bps };
+        let negotiated = negotiated_bps(trans_bps(sender), additional, self.instant_bps(sender));
+        // Deviates from [vtfrc] eq. (8): the encoder is asked for no more than will be sent, where the paper
+        // let the difference wait at the sender.
+        let target = target_bps(trans_bps(sender), additional).min(negotiated);
+        [target, negotiated].map(DataRate::from_bps_f64)
     }
 
     /// A frame begins: how complex it will be is predicted from those before it, and only then is its
     /// own difference learned, as an encoder would.
-    fn on_frame(&mut self, difference: Option<f32>) {
+    fn on_frame(&mut self, difference: Option<f32>, sender: &TfrcSender) {
         self.last_complexity = self.complexity.of_next();
         if let Some(difference) = difference {
             self.complexity.on_measured(f64::from(difference));
         }
         // Deviates from [vtfrc] eq. (7): in silence R_instant is of the past, and a rate that is being halved
         // must not be filled up to it.
-        self.additional_bps = match self.sender.silent() {
+        self.additional_bps = match sender.silent() {
             true => 0.0,
-            false => additional_bps(self.last_complexity, self.trans_bps(), self.instant_bps()),
+            false => additional_bps(self.last_complexity, trans_bps(sender), self.instant_bps(sender)),
         };
     }
 
-    fn publish(&mut self) {
-        let additional = if self.sender.silent() { self.additional_bps.min(0.0) } else { self.additional_bps };
-        let negotiated = negotiated_bps(self.trans_bps(), additional, self.instant_bps());
-        // Deviates from [vtfrc] eq. (8): the encoder is asked for no more than will be sent, where the paper
-        // let the difference wait at the sender.
-        let target = target_bps(self.trans_bps(), additional).min(negotiated);
-        let [target, pacing_rate] = [target, negotiated].map(|bps| self.limits.clamp(DataRate::from_bps_f64(bps)));
-        self.decision = Decision { pacing_rate, ..Decision::of_target(target) };
-    }
-}
-
-impl RateController for Vtfrc {
-    #[inline]
-    fn on_event(&mut self, now: Timestamp, event: &Event) {
-        match event {
-            Event::PacketSent(packet) => return self.sender.on_sent(packet.size.as_bytes()),
-            Event::PacerQueue(queue) => return self.sender.on_pacer_queue(queue.drain),
-            Event::TransportFeedback(feedback) => self.sender.on_feedback(now, feedback),
-            Event::FrameCaptured(frame) => self.on_frame(frame.complexity),
-            Event::Deadline => self.sender.on_deadline(now),
-            Event::Limits(limits) => self.limits = *limits,
-            Event::RouteChange => {
-                self.sender.reset(self.limits.start, now);
-                self.additional_bps = 0.0;
-            }
-            _ => return,
-        }
-        self.publish();
+    fn on_route_change(&mut self) {
+        self.additional_bps = 0.0;
     }
 
-    #[inline]
-    fn on_train_sent(&mut self, _now: Timestamp, train: &SentTrain) {
-        self.sender.on_sent((train.first.size + train.rest()).as_bytes());
-    }
-
-    #[inline]
-    fn decision(&self) -> Decision {
-        self.decision
-    }
-
-    #[inline]
-    fn next_deadline(&self) -> Option<Timestamp> {
-        Some(self.sender.next_deadline())
-    }
-
-    fn observe(&self, gauge: &mut dyn FnMut(&'static str, f64)) {
-        self.sender.observe(gauge);
-        if let Some(bps) = self.instant_bps() {
+    fn observe(&self, sender: &TfrcSender, gauge: &mut dyn FnMut(&'static str, f64)) {
+        if let Some(bps) = self.instant_bps(sender) {
             gauge("instant_bps", bps);
         }
         gauge("additional_bps", self.additional_bps);
         gauge("complexity", self.last_complexity);
-    }
-
-    fn clone_box(&self) -> Box<dyn RateController> {
-        Box::new(self.clone())
     }
 }
 

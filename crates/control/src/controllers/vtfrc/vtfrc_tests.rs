@@ -1,8 +1,11 @@
 //! The controller as a whole: what a frame's complexity does to the rates.
 
 use super::*;
-use crate::{Fate, NoAssets, PacketKind, PacketReport, SourceFrameInfo, TransportFeedback};
-use legato_units::{DataSize, PeerTimestamp, TimeDelta};
+use crate::{
+    Construct, Context, Decision, Event, Fate, NoAssets, PacketKind, PacketReport, RateController, RateLimits,
+    SourceFrameInfo, TransportFeedback,
+};
+use legato_units::{DataSize, PeerTimestamp, TimeDelta, Timestamp};
 
 const LIMITS: RateLimits =
     RateLimits { min: DataRate::from_kbps(30), start: DataRate::from_kbps(300), max: DataRate::from_mbps(20) };
@@ -59,12 +62,12 @@ fn with_a_gap() -> (Vtfrc, Timestamp) {
 #[test]
 fn a_more_complex_frame_gets_more_than_tfrcs_rate() {
     let (mut vtfrc, now) = with_a_gap();
-    let (trans, instant) = (vtfrc.trans_bps(), vtfrc.instant_bps().unwrap());
+    let (trans, instant) = (trans_bps(&vtfrc.sender), vtfrc.flavour.instant_bps(&vtfrc.sender).unwrap());
     assert!(instant > 1.1 * trans, "{instant} over {trans}");
     assert_eq!(capture(&mut vtfrc, now, &[10.0]).target_bitrate.as_bps(), trans as u64);
     let decision = capture(&mut vtfrc, now, &[11.0, 12.1, 13.31]);
     let c = 13.31 / 11.55 - 1.0;
-    assert!((vtfrc.last_complexity - c).abs() < 1e-6, "{}", vtfrc.last_complexity);
+    assert!((vtfrc.flavour.last_complexity - c).abs() < 1e-6, "{}", vtfrc.flavour.last_complexity);
     let expected = trans + c * (instant - trans);
     assert!((decision.target_bitrate.as_bps_f64() - expected).abs() < 2.0);
     assert_eq!(decision.pacing_rate, decision.target_bitrate);
@@ -73,7 +76,7 @@ fn a_more_complex_frame_gets_more_than_tfrcs_rate() {
 #[test]
 fn a_simpler_frame_gets_less() {
     let (mut vtfrc, now) = with_a_gap();
-    let trans = vtfrc.trans_bps();
+    let trans = trans_bps(&vtfrc.sender);
     let decision = capture(&mut vtfrc, now, &[20.0, 14.0, 11.0, 9.5, 8.75]);
     assert!(decision.target_bitrate.as_bps_f64() < trans);
 }
@@ -83,14 +86,14 @@ fn a_simpler_frame_gets_less() {
 fn no_frame_gets_more_than_the_instantaneous_rate() {
     let (mut vtfrc, now) = with_a_gap();
     let decision = capture(&mut vtfrc, now, &[1.0, 5.0, 25.0, 125.0]);
-    assert!(vtfrc.last_complexity > 1.0);
-    assert_eq!(decision.pacing_rate.as_bps(), vtfrc.instant_bps().unwrap().round() as u64);
+    assert!(vtfrc.flavour.last_complexity > 1.0);
+    assert_eq!(decision.pacing_rate.as_bps(), vtfrc.flavour.instant_bps(&vtfrc.sender).unwrap().round() as u64);
     // More loss than the mean knows of: R_instant is below R_trans, and what is sent with it.
     let mut lossy = build();
     let now = after_rounds(&mut lossy, 107, |round| round % 10 == 0 || round == 103 || round == 106);
-    assert!(lossy.instant_bps().unwrap() < lossy.trans_bps());
+    assert!(lossy.flavour.instant_bps(&lossy.sender).unwrap() < trans_bps(&lossy.sender));
     let decision = capture(&mut lossy, now, &[4.0; 5]);
-    assert_eq!(decision.pacing_rate.as_bps(), lossy.instant_bps().unwrap().round() as u64);
+    assert_eq!(decision.pacing_rate.as_bps(), lossy.flavour.instant_bps(&lossy.sender).unwrap().round() as u64);
 }
 
 #[test]
@@ -98,10 +101,10 @@ fn before_loss_and_without_a_measure_it_is_tfrc() {
     let mut vtfrc = build();
     let now = after_rounds(&mut vtfrc, 10, |_| false);
     let decision = capture(&mut vtfrc, now, &[1.0, 5.0, 25.0]);
-    assert_eq!(decision.target_bitrate.as_bps(), vtfrc.trans_bps() as u64);
+    assert_eq!(decision.target_bitrate.as_bps(), trans_bps(&vtfrc.sender) as u64);
     let (mut gap, now) = with_a_gap();
     gap.on_event(now, &Event::FrameCaptured(SourceFrameInfo { frame: 0, complexity: None }));
-    assert_eq!(gap.decision().target_bitrate.as_bps(), gap.trans_bps() as u64);
+    assert_eq!(gap.decision().target_bitrate.as_bps(), trans_bps(&gap.sender) as u64);
 }
 
 #[test]
