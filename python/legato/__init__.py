@@ -1,6 +1,6 @@
-"""Legato: rate control for real-time video: simulate, train, judge, call.
+"""Rate control for real-time video: simulate, train, judge, call.
 
-The verbs of the command line, as functions::
+The commands of the command line are functions::
 
     import legato
 
@@ -11,7 +11,7 @@ The verbs of the command line, as functions::
         print(call["controller"], call["ssim_db_mean"], call["frame_delay_p98_ms"])
     legato.write_report([run.folder], "runs/lte/report.html")
 
-Errors are :class:`legato.Error` and its subclasses; each names the file, the key and the value at fault.
+Errors are subclasses of :class:`legato.Error`; each names the file, the key and the value at fault.
 """
 
 from __future__ import annotations
@@ -62,17 +62,17 @@ def run(
         scenario: a TOML file, or the name of a scenario that comes with Legato (``"cellular"``).
         out: the run folder (docs/run-folder.md); it must not hold another run.
         options: values of the scenario to change, by dotted key: ``{"duration_s": 30}``.
-        controllers: names, with parameters if wished: ``["gcc", "fixed@target_bitrate_bps=800000"]``.
-            None given: the scenario's own. So for ``traces`` and ``clips``.
-        traces: files, folders or globs, with options if wished: ``"lte/*.txt@scale=0.25,start_s=30"``.
-        clips: profiles, video files (profiled first, and kept), globs of both, or shipped names.
-        seeds: how many (1, 2, ...), or a list.
+        controllers: names, with optional parameters: ``["gcc", "fixed@target_bitrate_bps=800000"]``.
+            If empty, the scenario's own; likewise for ``traces`` and ``clips``.
+        traces: files, folders or globs, with optional options: ``"lte/*.txt@scale=0.25,start_s=30"``.
+        clips: profiles, video files (profiled first, then cached), globs of both, or shipped names.
+        seeds: a number of seeds (1, 2, ...), or a list of them.
         log: ``"summary"``, ``"series"`` or ``"packets"``.
-        calls_per_part: how many calls share a file; what a stopped run is resumed by.
-        threads: 0 is one a core. The bytes written do not depend on it.
-        resume: go on with a run that was stopped.
-        on_progress: called now and then with a :class:`legato.sweep.Progress`.
-        on_clip_progress: while a video is profiled, called with what is done and its share, 0 to 1.
+        calls_per_part: number of calls per file; an interrupted run is resumed by whole files.
+        threads: number of threads; 0 means one per core. The bytes written do not depend on it.
+        resume: continue an interrupted run.
+        on_progress: called about every 20 ms with a :class:`legato.sweep.Progress`.
+        on_clip_progress: called while a video is profiled, with the current step and its progress, 0 to 1.
     """
     from legato import plan as plans
     from legato.sweep import check_folder, sweep
@@ -122,15 +122,15 @@ def real_calls(
     resume: bool = False,
     on_progress: Callable[[CallProgress], None] | None = None,
 ) -> Run:
-    """Make the calls of one scenario for real and write them to a run folder: with a headless Chromium, or without.
+    """Make real calls of one scenario and write them to a run folder: with a headless Chromium, or without.
 
-    Arguments as of :func:`run`; a scenario's clip is tables without pixels, so ``pictures`` says what is sent.
-    ``peers="chromium-chromium"``: not we send but another Chromium, steered by its own rate control.
-    ``peers="legato"``: the other end is ours too, and no browser is needed.
-    ``direction="receive"``: Chromium sends to us, under a receiver-side controller or its own alone; ``"both"``: we
-    send forward and the other end in reverse, two flows of one session.
-    ``link="tun"``: two Chromiums are in network namespaces, and the link is between these; for the superuser, on Linux.
-    ``vmaf=True``: what was viewed of the pictures we send is measured by VMAF too, by an ffmpeg (extra ``vmaf``).
+    Arguments as for :func:`run`; a scenario's clip is tables without pixels, so ``pictures`` names what is sent.
+    ``peers="chromium-chromium"``: another Chromium sends in place of Legato, under its own rate control.
+    ``peers="legato"``: both ends are Legato, and no browser is needed.
+    ``direction="receive"``: Chromium sends to Legato, under a receiver-side controller or only its own; ``"both"``:
+    Legato sends forward and the other end in reverse, two flows of one session.
+    ``link="tun"``: two Chromiums run in network namespaces with the link between them; needs root, on Linux.
+    ``vmaf=True``: what was viewed of Legato's pictures is also measured by VMAF, with ffmpeg (extra ``vmaf``).
     """
     from legato import plan as plans
     from legato.call import make
@@ -167,10 +167,10 @@ def link(
     resume: bool = False,
     on_progress: Callable[[CallProgress], None] | None = None,
 ) -> Run:
-    """Run two programs over a scenario's link, each in a network namespace, and write what the link saw.
+    """Run two programs over a scenario's link, each in a network namespace, and write what passed the link.
 
-    ``near`` and ``far`` are command lines for the shell; what the near program sends counts as media. They find their
-    addresses in ``LEGATO_OWN`` and ``LEGATO_PEER``. ``name`` stands for a controller in tables. Linux, the superuser.
+    ``near`` and ``far`` are shell command lines; what the near program sends counts as media. Their addresses are in
+    ``LEGATO_OWN`` and ``LEGATO_PEER``. Tables have ``name`` in place of a controller. Needs root, on Linux.
     """
     from legato import plan as plans
     from legato.call import others
@@ -183,7 +183,7 @@ def link(
 
 
 def replay(folder: str | Path, call: int, *, out: str | Path) -> Replay:
-    """Make one call of a run again with every packet logged, and say whether it came out the same."""
+    """Repeat one call of a run with every packet logged, and report whether its figures are the same."""
     from legato.replay_call import replay as make_again
 
     return make_again(folder, call, out)
@@ -203,13 +203,13 @@ def write_report(
     baseline: str | None = None,
     max_timelines: int | None = None,
 ) -> Path:
-    """One self-contained HTML file about one or more run folders; returns its path.
+    """Write one self-contained HTML report of one or more run folders; returns its path.
 
     Args:
-        folders: what :func:`run` and :func:`compare` wrote, finished or not.
+        folders: run folders, complete or not.
         out: the file.
-        baseline: the controller the others are compared with; gcc if it ran, else the first.
-        max_timelines: calls whose time line is embedded, about 15 kB each.
+        baseline: the controller that others are compared with; by default gcc if it ran, else the first.
+        max_timelines: maximum number of calls whose time line is embedded, about 15 kB each.
     """
     from legato import report
 
@@ -217,10 +217,10 @@ def write_report(
 
 
 def load_trace(path: str | Path, format: str | None = None) -> Trace:
-    """A trace of capacity, in any format Legato reads.
+    """A capacity trace, in any format that Legato reads.
 
     Where a file holds several traces, ``path#part`` names one; without a part the longest is taken.
-    ``format`` settles what the content leaves open.
+    ``format`` names the format where the content is ambiguous.
     """
     from legato import _core
 
@@ -228,14 +228,14 @@ def load_trace(path: str | Path, format: str | None = None) -> Trace:
 
 
 def controllers() -> list[dict[str, Any]]:
-    """Every controller: ``name``, ``side``, ``summary``, ``cites``, ``defaults_toml``."""
+    """Every controller: ``name``, ``side``, ``learned``, ``summary``, ``cites``, ``defaults_toml``."""
     from legato import _core
 
     return _core.controllers()
 
 
 def __getattr__(name: str) -> Any:
-    # Loaded when asked for: `legato --help` need not wait for duckdb.
+    # Imported on first use: `legato --help` need not wait for duckdb.
     if name == "__version__":
         from legato import _core
 

@@ -1,7 +1,7 @@
 """A plan: which calls a run makes. One scenario, crossed with controllers, traces, clips and seeds.
 
-The native module takes a plan as JSON; this module makes that JSON out of what people type: names,
-globs, ``gcc@key=value``, video files. Nothing is simulated here.
+The native module takes a plan as JSON. This module makes that JSON from what users type: names, globs,
+``gcc@key=value``, video files. Nothing is simulated here.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from legato import overrides, shipped
 from legato.errors import ControllerError, Error, ScenarioError, TraceError
 
 LOGS = ("summary", "series", "packets")
-"""What a run writes beside its summary: nothing; time series and frames; every packet as well."""
+"""What a run writes in addition to its summary: nothing; time series and frames; every packet as well."""
 
 _TRACE_OPTIONS = ("duration_s", "family", "scale", "start_s")
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What a run makes: the product of its lists, seed fastest. An empty list takes the scenario's own."""
+    """The calls of a run: the product of these lists, seeds varying fastest. An empty list takes the scenario's own."""
 
     scenario_path: str
     scenario: str
@@ -55,7 +55,7 @@ class Plan:
         return [max(len(values), 1) for values in (self.controllers, self.traces, self.clips, self.seeds)]
 
     def to_json(self) -> str:
-        """As the native module reads it, and as plan.json of the run folder holds it."""
+        """The JSON that the native module reads and that the run folder keeps as plan.json."""
         document = {
             "scenario": self.scenario,
             "scenario_path": self.scenario_path,
@@ -84,9 +84,9 @@ def make(
     calls_per_part: int | None = None,
     on_clip_progress: Callable[[str, float], None] | None = None,
 ) -> Plan:
-    """A plan out of what people type; arguments as in :func:`legato.run`.
+    """A plan from what users type; arguments as in :func:`legato.run`.
 
-    Everything quick is judged first: nobody waits for a clip to be profiled to hear of a misspelt name.
+    Everything quick is checked before clips are profiled, so that a misspelt name is reported at once.
     """
     from legato import clips
 
@@ -122,7 +122,7 @@ def _refuse_changes_of_what_is_replaced(chosen: Sequence[str | dict[str, Any]], 
 
 
 def read_scenario(name: str | Path, changes: Mapping[str, Any] | None = None) -> tuple[Path, str]:
-    """A scenario's file and its text with ``changes`` (dotted key to value) made in it."""
+    """The path of a scenario, and its text with ``changes`` (dotted key to value) applied."""
     path = shipped.scenario(name)
     try:
         text = path.read_text(encoding="utf-8")
@@ -134,9 +134,9 @@ def read_scenario(name: str | Path, changes: Mapping[str, Any] | None = None) ->
 
 
 def controllers(specs: Iterable[str]) -> list[str | dict[str, Any]]:
-    """``["gcc@aimd.beta=0.9,fixed@target_bitrate_bps=800000"]`` as the plan's list; the names are checked.
+    """The plan's list for ``["gcc@aimd.beta=0.9,fixed@target_bitrate_bps=800000"]``; unknown names are refused.
 
-    The option ``label`` is no parameter: it is what reports call the controller.
+    The option ``label`` is not a parameter: reports use it as the controller's name.
     """
     from legato import _core
 
@@ -151,17 +151,17 @@ def controllers(specs: Iterable[str]) -> list[str | dict[str, Any]]:
 
 
 def policy_folders(chosen: Sequence[str | dict[str, Any]]) -> list[str]:
-    """Where trained policies are found by name; none where no controller has one."""
+    """The folders that trained policies are found in by name; empty if no controller can need one."""
     from legato import _core
 
-    learned = {entry["name"] for entry in _core.controllers() if "policy = " in entry["defaults_toml"]}
+    # The safeguard may wrap a learned controller.
+    needing = {entry["name"] for entry in _core.controllers() if entry["learned"]} | {"safeguard"}
     named = {name if isinstance(name, str) else name["name"] for name in chosen}
-    wrapped = {"safeguard"} & named
-    return [from_here(shipped.policies_folder())] if learned & named or wrapped else []
+    return [from_here(shipped.policies_folder())] if needing & named else []
 
 
 def traces(specs: Iterable[str | Path]) -> list[str | dict[str, Any]]:
-    """Files, folders and globs as the plan's list; ``PATTERN@scale=0.25,start_s=30`` sets how to play them."""
+    """The plan's list for files, folders and globs; ``PATTERN@scale=0.25,start_s=30`` sets how they are played."""
     chosen: list[str | dict[str, Any]] = []
     for pattern, options in _split(map(str, specs)):
         unknown = sorted(set(options) - set(_TRACE_OPTIONS))
@@ -176,14 +176,14 @@ def traces(specs: Iterable[str | Path]) -> list[str | dict[str, Any]]:
 
 
 def expand(pattern: str, error: type[Error], what: str) -> list[Path]:
-    """The files a pattern names: a file, a folder (all below it) or a glob of both (``**`` reaches down).
+    """The files that a pattern names: a file, a folder with all below it, or a glob (``**`` is recursive).
 
-    Sorted, so that a plan does not hang on the order of a directory. Licences and the like that lie beside
-    data are passed over unless named outright.
+    Sorted, so that a plan does not depend on the order of a directory. Licences, manifests and the like that lie
+    beside the data are skipped unless the pattern names them.
     """
     path = Path(pattern).expanduser()
     file, mark, _ = str(path).rpartition("#")
-    if path.is_file() or (mark and Path(file).is_file()):  # file#part: one of the traces in a file
+    if path.is_file() or (mark and Path(file).is_file()):  # file#part: one of several traces in a file
         return [path]
     hits = [path] if path.is_dir() else [Path(hit) for hit in glob.glob(str(path), recursive=True)]  # noqa: PTH207
     found = {file for hit in hits for file in (hit.rglob("*") if hit.is_dir() else [hit]) if _is_data(file)}
@@ -203,7 +203,7 @@ def _is_data(path: Path) -> bool:
 
 
 def from_here(path: str | Path) -> str:
-    """A path relative to the working folder where it lies below it: a run folder then says the same elsewhere."""
+    """A path below the working folder as a relative one, so that run folders do not depend on where they were made."""
     try:
         return str(Path(path).relative_to(Path.cwd()))
     except ValueError:
@@ -211,7 +211,7 @@ def from_here(path: str | Path) -> str:
 
 
 def seeds(count_or_list: int | Sequence[int]) -> list[int]:
-    """``3`` as ``[1, 2, 3]``; a list as it is."""
+    """``[1, 2, 3]`` for ``3``; a list unchanged."""
     chosen = list(range(1, count_or_list + 1)) if isinstance(count_or_list, int) else list(count_or_list)
     if not chosen:
         raise Error(f"seeds = {count_or_list}: at least one seed is needed")
@@ -222,7 +222,7 @@ def seeds(count_or_list: int | Sequence[int]) -> list[int]:
 
 
 def _split(specs: Iterable[str]) -> list[tuple[str, dict[str, Any]]]:
-    """``a,b@x=1,y=2,c`` is ``a``, ``b`` with two options, and ``c``: an option follows the one it belongs to."""
+    """``a,b@x=1,y=2,c`` is ``a``, ``b`` with two options, and ``c``: options follow the name they belong to."""
     parts: list[tuple[str, dict[str, Any]]] = []
     for spec in specs:
         if Path(spec).is_file():  # whatever its name holds

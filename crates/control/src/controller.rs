@@ -96,6 +96,8 @@ pub trait Construct: RateController + Sized + 'static {
     const SUMMARY: &'static str;
     /// Keys of docs/references.bib.
     const CITES: &'static [&'static str];
+    /// A trained policy decides, which its parameter `policy` names.
+    const LEARNED: bool = false;
     /// Its parameters; `#[serde(default, deny_unknown_fields)]`.
     type Config: Default + Serialize + DeserializeOwned;
 

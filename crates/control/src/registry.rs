@@ -43,6 +43,8 @@ pub struct Entry {
     pub summary: &'static str,
     /// Keys of docs/references.bib.
     pub cites: &'static [&'static str],
+    /// A trained policy decides, which its parameter `policy` names; `"hand"` is one that is set from outside.
+    pub learned: bool,
     default_config: fn() -> toml::Table,
     build: Build,
 }
@@ -56,6 +58,7 @@ impl Entry {
             side: C::SIDE,
             summary: C::SUMMARY,
             cites: C::CITES,
+            learned: C::LEARNED,
             default_config: || {
                 toml::Table::try_from(C::Config::default()).expect("a config is a table of plain values")
             },
@@ -92,6 +95,13 @@ mod tests {
     #[test]
     fn names_are_unique_and_sorted() {
         assert!(REGISTRY.windows(2).all(|pair| pair[0].name < pair[1].name));
+    }
+
+    #[test]
+    fn learned_controllers_and_no_others_take_a_policy() {
+        for entry in REGISTRY {
+            assert_eq!(entry.learned, entry.default_config().contains_key("policy"), "{}", entry.name);
+        }
     }
 
     #[test]

@@ -32,8 +32,7 @@ impl Assets for Future {
 fn build(entry: &Entry) -> Box<dyn RateController> {
     let context = Context { limits: LIMITS, start: Timestamp::ZERO, seed: 1, assets: &Future };
     // A policy that was trained is a file; what holds of the road holds for any answer.
-    let learned = entry.default_config().contains_key("policy");
-    let config = if learned {
+    let config = if entry.learned {
         toml::toml! { policy = "hand" }
     } else {
         toml::Table::new()
@@ -318,7 +317,7 @@ proptest! {
             let silence: Vec<_> =
                 (0..packets as u64).map(|n| Step { wait: TimeDelta::from_millis(20), event: sent(n) }).collect();
             // One that decides by intervals may still act on what it heard lately: for half a second.
-            let lately = if entry.default_config().contains_key("policy") { silence.len().min(26) } else { 0 };
+            let lately = if entry.learned { silence.len().min(26) } else { 0 };
             let (now, _) = play(controller.as_mut(), now, &silence[..lately]);
             let mut last = controller.decision().target_bitrate;
             for decision in play(controller.as_mut(), now, &silence[lately..]).1 {

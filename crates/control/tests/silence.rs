@@ -52,8 +52,7 @@ fn three_seconds_without_feedback_at_least_halve_the_rate() {
     for entry in senders.filter(|entry| !LISTENS_TO_NO_FEEDBACK.contains(&entry.name)) {
         let context = Context { limits: LIMITS, start: Timestamp::ZERO, seed: 1, assets: &NoAssets };
         // A policy that was trained is a file; what holds of the road holds for any answer.
-        let learned = entry.default_config().contains_key("policy");
-        let config = if learned {
+        let config = if entry.learned {
             toml::toml! { policy = "hand" }
         } else {
             toml::Table::new()
@@ -68,7 +67,7 @@ fn three_seconds_without_feedback_at_least_halve_the_rate() {
         let Silence { before, after, .. } = silence;
         println!("{}: {before} before, {after} after {lasts_ms} ms", entry.name);
         // A hand that always answers the same may hold its start.
-        assert!(learned || before > LIMITS.start, "{}: {before} before the silence is no call", entry.name);
+        assert!(entry.learned || before > LIMITS.start, "{}: {before} before the silence is no call", entry.name);
         assert!(
             after <= before.scale(0.5).max(LIMITS.min),
             "{}: {before} before, {after} after {lasts_ms} ms",

@@ -170,8 +170,7 @@ fn call(
     recorder: &mut Recorder,
 ) -> Summary {
     // What the road of learned controllers promises holds for any answer, a constant one among them.
-    let learned = entry(controller).unwrap().default_config().contains_key("policy");
-    let config = if learned {
+    let config = if entry(controller).unwrap().learned {
         toml::toml! { policy = "hand" }
     } else {
         Default::default()

@@ -88,6 +88,7 @@ impl<S: Scheme> Construct for Learned<S> {
     const SIDE: Side = S::SIDE;
     const SUMMARY: &'static str = S::SUMMARY;
     const CITES: &'static [&'static str] = S::CITES;
+    const LEARNED: bool = true;
     type Config = Config;
 
     fn new(config: Config, context: Context<'_>) -> Result<Self, BuildError> {
