@@ -1,4 +1,4 @@
-"""Types of the native module. A test holds this file to the module."""
+"""Types of the native module. A test compares this file with the module."""
 
 from os import PathLike
 from typing import Any, final
@@ -10,13 +10,13 @@ def version() -> str:
     """The version of the crates, "0.1.0"."""
 
 def controllers() -> list[dict[str, Any]]:
-    """Every controller, by name: `name`, `side`, `summary`, `cites`, `defaults_toml`."""
+    """Every controller, sorted by name: `name`, `side`, `learned`, `summary`, `cites`, `defaults_toml`."""
 
 def load_trace(path: str, format: str | None = None) -> Trace:
-    """The trace in a file; `path#part` where it holds several, the longest without a part."""
+    """The trace in a file; where it holds several, `path#part` or else the longest."""
 
 def load_traces(path: str, format: str | None = None) -> list[Trace]:
-    """Every trace in a file, at least one."""
+    """All traces of a file, one or more."""
 
 @final
 class Trace:
@@ -24,64 +24,64 @@ class Trace:
 
     @property
     def name(self) -> str:
-        """The file's name without folders and `.gz`, with `#part` where the file holds several."""
+        """Name of the file without folders and `.gz`, with `#part` where the file holds several."""
     @property
     def family(self) -> str:
-        """The data set it is of, or else its format."""
+        """The data set it belongs to, or else its format."""
     @property
     def format(self) -> str:
-        """How the file is written."""
+        """Format of the file."""
     @property
     def duration_s(self) -> float:
-        """How long it lasts."""
+        """Duration in seconds."""
     @property
     def mean_rate_bps(self) -> int:
-        """Its mean rate."""
+        """Mean rate in bit/s."""
     def rates(self, interval_s: float) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-        """Times in s and mean rates in bit/s over the `interval_s` from each."""
+        """Times in s and mean rates in bit/s, each over the `interval_s` that start at its time."""
     def save(self, path: str | PathLike[str]) -> None:
         """Write it as CSV, `time_s,rate_bps`."""
 
 def resolve_scenario(text: str, path: str) -> str:
-    """A scenario with every default written out, as TOML. `path` is where `text` comes from, for messages."""
+    """A scenario as TOML with every default written out. `path` is the file of `text`, for messages."""
 
 @final
 class Policy:
-    """A trained policy on the engine that calls use: one observation at a time."""
+    """A trained policy, evaluated by the same code as in calls: one observation at a time."""
 
     def __new__(cls, toml: str, weights: bytes, file: str = "policy.toml") -> Policy: ...
     def act(self, observation: npt.NDArray[np.float32]) -> float:
-        """The decision on an observation of float32, NaN where none could be made."""
+        """The action for an observation of float32, NaN where the outputs are not finite."""
     def outputs(self, observation: npt.NDArray[np.float32]) -> list[float]:
-        """The outputs of the last layer for an observation of float32; a network that remembers goes on a step."""
+        """The outputs of the last layer for an observation of float32; a recurrent network advances one step."""
     def reset(self) -> None:
-        """Forget all that came before: a new call begins."""
+        """Clear the memory of a recurrent network, for a new call."""
     @property
     def inputs(self) -> int:
-        """Values of an observation."""
+        """Values per observation."""
     @property
     def parameters(self) -> int:
-        """Weights of all layers together."""
+        """Number of weights of all layers."""
 
 @final
 class Sweep:
-    """The calls of a plan, made into a run folder on threads of its own."""
+    """Makes the calls of a plan and writes their run folder, on its own threads."""
 
     def __new__(cls, plan_json: str, out_dir: str | PathLike[str], threads: int) -> Sweep: ...
     @property
     def total_calls(self) -> int:
-        """How many calls the plan makes."""
+        """Number of calls of the plan."""
     @property
     def finished(self) -> bool:
-        """Whether everything is done, failed or cancelled; `join` tells which."""
+        """Whether it has ended: complete, failed or cancelled, which `join` reports."""
     def start(self) -> None:
-        """Begin, in the background."""
+        """Start in the background."""
     def progress(self) -> tuple[int, float]:
-        """Calls done, those of earlier sessions included, and seconds simulated in this one."""
+        """Calls made, including those of an earlier, interrupted sweep, and seconds simulated by this one."""
     def cancel(self) -> None:
-        """Stop after the calls in hand; files that are whole stay."""
+        """Stop after the calls in progress; complete files are kept."""
     def join(self) -> bool:
-        """Wait for the end; whether every call was made. Raises what went wrong."""
+        """Wait for the end; returns whether every call was made. Raises the error of a call that failed."""
 
 def picture_quality(
     reference: bytes, coded: bytes, width: int, height: int, threads: int = 1
@@ -112,33 +112,41 @@ class EncoderModel:
         """The next frame: size in bytes, QP, SSIM in dB as shown, PSNR in dB at the coded size."""
 
 @final
+class Spaces:
+    """The observations and actions of a steered controller."""
+
+    @property
+    def features(self) -> list[str]:
+        """Names of the features of one interval."""
+    @property
+    def feature_width(self) -> int:
+        """Values per feature."""
+    @property
+    def history(self) -> int:
+        """Intervals per observation, the oldest first."""
+    @property
+    def width(self) -> int:
+        """Values per observation."""
+    @property
+    def action_range(self) -> tuple[float, float] | None:
+        """`(low, high)` of a continuous action, `None` for a discrete one."""
+    @property
+    def choices(self) -> int | None:
+        """Number of discrete actions, `None` for a continuous one."""
+
+@final
 class CallBatch:
     """Calls side by side, each stopped before its learned controller's next decision."""
 
     def __new__(cls, plan_json: str, num_envs: int, seed: int, threads: int) -> CallBatch: ...
     @staticmethod
     def columns() -> list[str]:
-        """The names of an interval's numbers."""
+        """Names of the columns of an interval's row."""
     @property
-    def features(self) -> list[str]:
-        """One interval's features by name."""
-    @property
-    def feature_width(self) -> int:
-        """Numbers a feature."""
-    @property
-    def history(self) -> int:
-        """How many intervals an observation holds."""
-    @property
-    def width(self) -> int:
-        """Numbers of an observation."""
-    @property
-    def action_range(self) -> tuple[float, float] | None:
-        """Least and greatest of a continuous answer, `None` for a choice."""
-    @property
-    def choices(self) -> int | None:
-        """How many answers there are to choose from, `None` where the answer is continuous."""
+    def spaces(self) -> Spaces:
+        """What its controller observes and how it may act."""
     def reset(self, seed: int, observations: npt.NDArray[np.float32], staggered: bool) -> None:
-        """Begin all calls anew and observe."""
+        """Restart all calls and write their observations; `staggered` truncates the first ones at random ages."""
     def step(
         self,
         actions: npt.NDArray[np.float32],
@@ -147,33 +155,21 @@ class CallBatch:
         rows: npt.NDArray[np.float32],
         truncated: npt.NDArray[np.bool_],
     ) -> None:
-        """Answer each and run to its next decision; every array is written."""
+        """Apply each action and run to the next decision; every array is written."""
 
 @final
 class SharedCalls:
-    """The calls of one session, all stopped before the decision that they take together."""
+    """The calls of one session, all stopped before their next decision, which they take at the same time."""
 
     def __new__(cls, plan_json: str, seed: int) -> SharedCalls: ...
     @property
     def names(self) -> list[str]:
-        """What the steered calls are called, in order."""
+        """Names of the steered calls, in order."""
     @property
-    def features(self) -> list[str]:
-        """One interval's features by name."""
-    @property
-    def history(self) -> int:
-        """How many intervals an observation holds."""
-    @property
-    def width(self) -> int:
-        """Numbers of an observation."""
-    @property
-    def action_range(self) -> tuple[float, float] | None:
-        """Least and greatest of a continuous answer, `None` for a choice."""
-    @property
-    def choices(self) -> int | None:
-        """How many answers there are to choose from, `None` where the answer is continuous."""
+    def spaces(self) -> Spaces:
+        """What their controllers observe and how they may act."""
     def reset(self, seed: int, observations: npt.NDArray[np.float32], acting: npt.NDArray[np.bool_]) -> None:
-        """Begin anew; who acts is written, and what they see."""
+        """Restart; writes which agents act and their observations."""
     def step(
         self,
         actions: npt.NDArray[np.float32],
@@ -182,9 +178,9 @@ class SharedCalls:
         truncated: npt.NDArray[np.bool_],
         acting: npt.NDArray[np.bool_],
     ) -> None:
-        """Answer each that acts and run to the next decision.
+        """Apply the actions of acting agents and run to the next decision.
 
-        Written are the intervals and `truncated` of those that acted, who acts next, and what is seen of both.
+        Writes the rows and `truncated` of those that acted, which agents act next, and the observations of both.
         """
 
 def open_call_folder(plan_json: str, out_dir: str | PathLike[str]) -> int:

@@ -1,12 +1,11 @@
-//! Steered calls for a vector environment: arrays of numpy in, filled in place, with the interpreter
-//! released meanwhile.
+//! Steered calls for a vector environment. Arrays of numpy are filled in place while the interpreter is released.
 
+use crate::arrays::{self, whole};
 use crate::error::sim_error;
-use legato_control::action::ActionSpace;
+use crate::spaces::Spaces;
 use legato_sim::Plan;
 use legato_sim::episode::{Batch, COLUMNS};
 use numpy::{PyReadonlyArray1, PyReadwriteArray1, PyReadwriteArray2};
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 /// Calls side by side, each stopped before its learned controller's next decision.
@@ -15,56 +14,26 @@ pub struct CallBatch(Batch);
 
 #[pymethods]
 impl CallBatch {
-    /// `plan_json` is a sweep's; its first controller is steered, its traces and clips are drawn from.
+    /// The plan is that of a sweep: its first controller is steered, its traces and clips are drawn at random.
     #[new]
     fn new(py: Python<'_>, plan_json: &str, num_envs: usize, seed: u64, threads: usize) -> PyResult<Self> {
         let made = py.detach(|| Batch::new(Plan::parse(plan_json)?.load()?, num_envs, seed, threads));
         made.map(Self).map_err(sim_error)
     }
 
-    /// The names of an interval's numbers.
+    /// Names of the columns of an interval's row.
     #[staticmethod]
     fn columns() -> Vec<&'static str> {
         COLUMNS.to_vec()
     }
 
-    /// One interval's features by name.
+    /// What its controller observes and how it may act.
     #[getter]
-    fn features(&self) -> Vec<&'static str> {
-        self.0.layout().features.to_vec()
+    fn spaces(&self) -> Spaces {
+        Spaces::new(self.0.layout(), self.0.actions())
     }
 
-    /// Numbers a feature.
-    #[getter]
-    fn feature_width(&self) -> usize {
-        self.0.layout().width
-    }
-
-    /// How many intervals an observation holds.
-    #[getter]
-    fn history(&self) -> usize {
-        self.0.layout().history
-    }
-
-    /// Numbers of an observation.
-    #[getter]
-    fn width(&self) -> usize {
-        self.0.layout().len()
-    }
-
-    /// `(low, high)` of a continuous answer, `None` for a choice.
-    #[getter]
-    fn action_range(&self) -> Option<(f32, f32)> {
-        action_range(self.0.actions())
-    }
-
-    /// How many answers there are to choose from, `None` where the answer is continuous.
-    #[getter]
-    fn choices(&self) -> Option<u32> {
-        choices(self.0.actions())
-    }
-
-    /// Begin all calls anew and observe; `staggered` cuts the first ones off at random ages.
+    /// Restart all calls and write their observations; `staggered` truncates the first ones at random ages.
     #[pyo3(signature = (seed, observations, staggered=false))]
     fn reset(
         &mut self,
@@ -83,8 +52,8 @@ impl CallBatch {
         .map_err(sim_error)
     }
 
-    /// Answer each and run to its next decision; every array is written, but the last observations only
-    /// where a call was cut off.
+    /// Apply each action and run to the next decision. Every array is written, `last_observations` only where a call was
+    /// truncated.
     #[allow(clippy::too_many_arguments)]
     fn step(
         &mut self,
@@ -96,44 +65,12 @@ impl CallBatch {
         mut truncated: PyReadwriteArray1<'_, bool>,
     ) -> PyResult<()> {
         let (slots, width) = (self.0.slots(), self.0.layout().len());
-        let actions = answers(&actions, slots)?;
+        let actions = arrays::actions(&actions, slots)?;
         let observations = whole(observations.as_slice_mut(), "observations", slots * width)?;
         let last_observations = whole(last_observations.as_slice_mut(), "last_observations", slots * width)?;
         let rows = whole(rows.as_slice_mut(), "rows", slots * COLUMNS.len())?;
         let truncated = whole(truncated.as_slice_mut(), "truncated", slots)?;
         let batch = &mut self.0;
         py.detach(|| batch.step(actions, observations, last_observations, rows, truncated)).map_err(sim_error)
-    }
-}
-
-/// `(low, high)` of a continuous answer.
-pub fn action_range(actions: ActionSpace) -> Option<(f32, f32)> {
-    match actions {
-        ActionSpace::Continuous { low, high } => Some((low, high)),
-        ActionSpace::Discrete(_) => None,
-    }
-}
-
-/// How many answers there are to choose from.
-pub fn choices(actions: ActionSpace) -> Option<u32> {
-    match actions {
-        ActionSpace::Continuous { .. } => None,
-        ActionSpace::Discrete(choices) => Some(choices),
-    }
-}
-
-/// One answer for each.
-pub fn answers<'a>(actions: &'a PyReadonlyArray1<'_, f32>, number: usize) -> PyResult<&'a [f32]> {
-    match actions.as_slice() {
-        Ok(actions) if actions.len() == number => Ok(actions),
-        _ => Err(PyValueError::new_err(format!("actions: {number} numbers in a row are wanted"))),
-    }
-}
-
-/// An array that is contiguous and of the right size.
-pub fn whole<'a, T, E>(slice: Result<&'a mut [T], E>, name: &str, length: usize) -> PyResult<&'a mut [T]> {
-    match slice {
-        Ok(slice) if slice.len() == length => Ok(slice),
-        _ => Err(PyValueError::new_err(format!("{name}: a contiguous array of {length} numbers is wanted"))),
     }
 }

@@ -1,7 +1,7 @@
-//! `legato._core`: the crates, as Python sees them. Conversions, no arithmetic; whoever waits here has
-//! let go of the interpreter. The types are written down in python/legato/_core.pyi, and a test holds
-//! that file to this one.
+//! `legato._core`: the crates as Python sees them. Conversions, no arithmetic; whatever waits here releases the
+//! interpreter. Types are declared in python/legato/_core.pyi; a test compares that file with this one.
 
+mod arrays;
 mod batch;
 #[cfg(feature = "calls")]
 mod both;
@@ -19,6 +19,7 @@ mod error;
 mod pair;
 mod policy;
 mod shared;
+mod spaces;
 mod sweep;
 mod traces;
 #[cfg(feature = "calls")]
@@ -51,6 +52,8 @@ mod _core {
     use super::policy::Policy;
     #[pymodule_export]
     use super::shared::SharedCalls;
+    #[pymodule_export]
+    use super::spaces::Spaces;
     #[pymodule_export]
     use super::sweep::{Sweep, resolve_scenario};
     #[pymodule_export]

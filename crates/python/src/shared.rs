@@ -1,13 +1,14 @@
-//! Several steered calls on shared links for a multi-agent environment: arrays of numpy in, filled in place.
+//! Several steered calls on shared links for a multi-agent environment. Arrays of numpy are filled in place.
 
-use crate::batch::{action_range, answers, choices, whole};
+use crate::arrays::{self, whole};
 use crate::error::sim_error;
+use crate::spaces::Spaces;
 use legato_sim::episode::{COLUMNS, columns};
 use legato_sim::{LoadedPlan, Plan, SharedEpisode, SimError, Turn};
 use numpy::{PyReadonlyArray1, PyReadwriteArray1, PyReadwriteArray2};
 use pyo3::prelude::*;
 
-/// The calls of one session, all stopped before the decision that they take together.
+/// The calls of one session, all stopped before their next decision, which they take at the same time.
 #[pyclass(module = "legato._core", unsendable)]
 pub struct SharedCalls {
     plan: LoadedPlan,
@@ -16,7 +17,7 @@ pub struct SharedCalls {
 
 #[pymethods]
 impl SharedCalls {
-    /// `plan_json` is a sweep's; its first controller is steered in every call that names none of its own.
+    /// The plan is that of a sweep: its first controller is steered in every call that names none of its own.
     #[new]
     fn new(py: Python<'_>, plan_json: &str, seed: u64) -> PyResult<Self> {
         let made = py.detach(|| {
@@ -27,43 +28,19 @@ impl SharedCalls {
         made.map_err(sim_error)
     }
 
-    /// What the steered calls are called, in order.
+    /// Names of the steered calls, in order.
     #[getter]
     fn names(&self) -> Vec<String> {
         self.episode.names().map(str::to_owned).collect()
     }
 
-    /// One interval's features by name.
+    /// What their controllers observe and how they may act.
     #[getter]
-    fn features(&mut self) -> Vec<&'static str> {
-        self.episode.layout().features.to_vec()
+    fn spaces(&mut self) -> Spaces {
+        Spaces::new(self.episode.layout(), self.episode.actions())
     }
 
-    /// How many intervals an observation holds.
-    #[getter]
-    fn history(&mut self) -> usize {
-        self.episode.layout().history
-    }
-
-    /// Numbers of an observation.
-    #[getter]
-    fn width(&mut self) -> usize {
-        self.episode.layout().len()
-    }
-
-    /// `(low, high)` of a continuous answer, `None` for a choice.
-    #[getter]
-    fn action_range(&mut self) -> Option<(f32, f32)> {
-        action_range(self.episode.actions())
-    }
-
-    /// How many answers there are to choose from, `None` where the answer is continuous.
-    #[getter]
-    fn choices(&mut self) -> Option<u32> {
-        choices(self.episode.actions())
-    }
-
-    /// Begin anew; who acts is written, and what they see.
+    /// Restart; writes which agents act and their observations.
     fn reset(
         &mut self,
         py: Python<'_>,
@@ -82,8 +59,8 @@ impl SharedCalls {
         .map_err(sim_error)
     }
 
-    /// Answer each that acts and run to the next decision. Written are the intervals and `truncated` of those that
-    /// acted, who acts next, and what is seen of both.
+    /// Apply the actions of acting agents and run to the next decision. Writes the rows and `truncated` of those that
+    /// acted, which agents act next, and the observations of both.
     fn step(
         &mut self,
         py: Python<'_>,
@@ -94,7 +71,7 @@ impl SharedCalls {
         mut acting: PyReadwriteArray1<'_, bool>,
     ) -> PyResult<()> {
         let (agents, width) = self.sizes();
-        let actions = answers(&actions, agents)?;
+        let actions = arrays::actions(&actions, agents)?;
         let observations = whole(observations.as_slice_mut(), "observations", agents * width)?;
         let rows = whole(rows.as_slice_mut(), "rows", agents * COLUMNS.len())?;
         let truncated = whole(truncated.as_slice_mut(), "truncated", agents)?;

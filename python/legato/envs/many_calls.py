@@ -79,12 +79,12 @@ class ManyCalls(VectorEnv):
         """There is nothing to close."""
 
 
-def spaces_of(batch: _core.CallBatch) -> tuple[gymnasium.spaces.Box, gymnasium.Space]:
-    """What a call of a batch sees, and what it may be answered."""
-    observation = gymnasium.spaces.Box(-1e4, 1e4, (batch.width,), np.float32)
-    if batch.choices is not None:
-        return observation, gymnasium.spaces.Discrete(batch.choices)
-    return observation, gymnasium.spaces.Box(*batch.action_range, (1,), np.float32)
+def spaces_of(spaces: _core.Spaces) -> tuple[gymnasium.spaces.Box, gymnasium.Space]:
+    """The observation space and the action space of a steered controller."""
+    observation = gymnasium.spaces.Box(-1e4, 1e4, (spaces.width,), np.float32)
+    if spaces.choices is not None:
+        return observation, gymnasium.spaces.Discrete(spaces.choices)
+    return observation, gymnasium.spaces.Box(*spaces.action_range, (1,), np.float32)
 
 
 __all__ = ["ManyCalls", "spaces_of"]

@@ -49,7 +49,7 @@ class ReplayedVectorEnv(ManyCalls):
         self._reward = rewards.named(reward)
         self._drawn_seed: int | None = None
         self._draw(seed)
-        super().__init__(num_envs, controller, *spaces_of(self._batches[0]), seed=seed)
+        super().__init__(num_envs, controller, *spaces_of(self._batches[0].spaces), seed=seed)
 
     def _draw(self, seed: int) -> None:
         if seed == self._drawn_seed:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from legato import _core, plan
 from legato.envs import rewards
 from legato.envs.intervals import COLUMNS, Intervals
+from legato.envs.many_calls import spaces_of
 from legato.envs.registration import require_pettingzoo
 
 require_pettingzoo()
@@ -73,14 +74,9 @@ class SharedCallsEnv(ParallelEnv):
         self.render_mode = None
         self.controller = controller
         self._reward = rewards.named(reward)
-        self._observation_space = gymnasium.spaces.Box(-1e4, 1e4, (self._calls.width,), np.float32)
-        self._action_space: gymnasium.Space = (
-            gymnasium.spaces.Discrete(self._calls.choices)
-            if self._calls.choices is not None
-            else gymnasium.spaces.Box(*self._calls.action_range, (1,), np.float32)
-        )
+        self._observation_space, self._action_space = spaces_of(self._calls.spaces)
         number = len(self.possible_agents)
-        self._observations: Array = np.zeros((number, self._calls.width), np.float32)
+        self._observations: Array = np.zeros((number, self._calls.spaces.width), np.float32)
         self._rows: Array = np.full((number, len(COLUMNS)), np.nan, np.float32)
         self._truncated = np.zeros(number, np.bool_)
         self._acting = np.zeros(number, np.bool_)
@@ -98,12 +94,12 @@ class SharedCallsEnv(ParallelEnv):
     @property
     def features(self) -> list[str]:
         """One interval's features by name; an observation is :attr:`history` of them, the oldest first."""
-        return self._calls.features
+        return self._calls.spaces.features
 
     @property
     def history(self) -> int:
         """How many intervals an observation holds."""
-        return self._calls.history
+        return self._calls.spaces.history
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Agents, Agents]:
         """Begin a session. The same seed gives the same one; none gives another than before."""

@@ -55,24 +55,24 @@ class CallVectorEnv(ManyCalls):
             around = {**safeguard, "inner": controller, "inner_config": hand}
             made.controllers[:] = [{"name": "safeguard", "config": around}]
         self._batch = _core.CallBatch(made.to_json(), num_envs, seed, threads)
-        super().__init__(num_envs, controller, *spaces_of(self._batch), seed=seed)
+        super().__init__(num_envs, controller, *spaces_of(self._batch.spaces), seed=seed)
         self._reward = rewards.named(reward)
         self._staggered = staggered
 
     @property
     def features(self) -> list[str]:
         """One interval's features by name; an observation is :attr:`history` of them, the oldest first."""
-        return self._batch.features
+        return self._batch.spaces.features
 
     @property
     def history(self) -> int:
         """How many intervals an observation holds."""
-        return self._batch.history
+        return self._batch.spaces.history
 
     @property
     def feature_width(self) -> int:
         """How many numbers a feature is."""
-        return self._batch.feature_width
+        return self._batch.spaces.feature_width
 
     def reset(
         self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
