@@ -1,7 +1,7 @@
-"""From a clip as a user has it (a video file, a profile, a name) to the profile a plan needs.
+"""Turns a clip as a user names it (a video file, a profile, a shipped name) into the profile that a plan needs.
 
-Profiling a video takes tens of seconds, so a profile is kept by the content of its video: the same
-bytes under any name are profiled once.
+Profiling a video takes tens of seconds, so profiles are cached under a hash of the video's content: the same
+bytes are profiled once, under whatever name.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from legato.errors import ProfileError
 PROFILE_SUFFIX = ".safetensors"
 
 ProgressCallback = Callable[[str, float], None]
-"""Called with what is being done and how much of it is done (0 to 1)."""
+"""Called with the current step and its progress, from 0 to 1."""
 
 
 def profiles(specs: Iterable[str | Path], on_progress: ProgressCallback | None = None) -> list[str]:
-    """The profiles of the clips that ``specs`` name: profiles, video files, globs of both, shipped names."""
+    """Paths of the profiles of the clips that ``specs`` name: profiles, video files, globs of both, shipped names."""
     chosen: list[str] = []
     shipped_names = {path.stem: path for path in shipped.profiles()}
     for spec in map(str, specs):
@@ -37,7 +37,7 @@ def profiles(specs: Iterable[str | Path], on_progress: ProgressCallback | None =
 
 
 def profile_of(clip: Path, on_progress: ProgressCallback | None = None) -> Path:
-    """The profile of one clip: itself if it is one, else from the cache, else measured now."""
+    """The profile of one clip: the clip itself if it is a profile, else from the cache, else measured now."""
     if clip.suffix == PROFILE_SUFFIX:
         return clip
     content = _content_hash(clip)
@@ -55,7 +55,7 @@ def profile_of(clip: Path, on_progress: ProgressCallback | None = None) -> Path:
 
 
 def profiler() -> ModuleType:
-    """The module that measures clips; what it needs is an extra of the package."""
+    """The module that measures clips; its dependencies are the extra ``profile`` of the package."""
     from legato import _core
 
     if not hasattr(_core, "picture_quality"):
@@ -72,7 +72,7 @@ def profiler() -> ModuleType:
 
 
 def cache_folder() -> Path:
-    """Where profiles are kept: ``$LEGATO_CACHE/profiles``, else below ``$XDG_CACHE_HOME`` or ``~/.cache``."""
+    """The folder of cached profiles: ``$LEGATO_CACHE/profiles``, else below ``$XDG_CACHE_HOME`` or ``~/.cache``."""
     own = os.environ.get("LEGATO_CACHE")
     if own:
         return Path(own) / "profiles"

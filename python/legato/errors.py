@@ -1,20 +1,19 @@
-"""What can go wrong, one class a kind.
+"""The errors that Legato raises, one class per kind.
 
-Every error Legato raises on purpose derives from :class:`Error`. Its text names the file, the key and
-the value at fault; ``hint``, where there is one, says what to do about it. The command line prints the
-two as an ``error:`` and a ``hint:`` line and exits with status 2; the native module raises the same
-classes.
+Every deliberate error derives from :class:`Error`. Its message names the file, the key and the value at
+fault; ``hint``, if present, says what to do. The command line prints them as an ``error:`` and a ``hint:``
+line and exits with status 2. The native module raises the same classes.
 """
 
 from __future__ import annotations
 
 
 class Error(Exception):
-    """Anything a user can put right: a bad file, a bad key, a bad argument.
+    """An error that the user can fix: an invalid file, key or argument.
 
     Args:
-        message: one line naming file, key and value.
-        hint: one line saying what to do, or ``None``.
+        message: one line that names file, key and value.
+        hint: one line that says what to do, or ``None``.
     """
 
     hint: str | None
@@ -25,35 +24,35 @@ class Error(Exception):
 
 
 class ScenarioError(Error):
-    """A scenario file: not TOML, an unknown key, a value out of range."""
+    """An invalid scenario: not TOML, an unknown key, a value out of range."""
 
 
 class TraceError(Error):
-    """A trace of capacity: unreadable, empty, not in a known format."""
+    """An invalid capacity trace: unreadable, empty, or in no known format."""
 
 
 class ProfileError(Error):
-    """A clip or the profile made of it: not a video, not a profile, damaged."""
+    """An invalid clip or profile: not a video, not a profile, or damaged."""
 
 
 class CallError(Error):
-    """A real call: no browser, no connection, an encoder or a clip that fails."""
+    """A real call that failed: no browser, no connection, or a failing encoder or clip."""
 
 
 class ControllerError(Error):
-    """A controller: no such name, an unknown or impossible parameter."""
+    """An unknown controller, or an unknown or invalid parameter of one."""
 
 
 class PolicyError(Error):
-    """A trained policy: an unknown key, another layout, weights that do not fit or are no numbers."""
+    """An invalid policy: an unknown key, another observation layout, weights of the wrong shape or NaN."""
 
 
 class RunFolderError(Error):
-    """A run folder: missing, incomplete, written by another format or for another plan."""
+    """An invalid run folder: absent, incomplete, of another format version or for another plan."""
 
 
 class TrainingError(Error):
-    """A training: no such recipe, settings that cannot be, a reward that is no number, a damaged checkpoint."""
+    """A failed training: an unknown recipe, invalid settings, a NaN reward, or a damaged checkpoint."""
 
 
 __all__ = [

@@ -1,7 +1,7 @@
-"""``-o key=value``: single values of a scenario, changed from outside.
+"""``-o key=value``: changes single values of a scenario.
 
-A key is a dotted path (``media.max_bitrate_bps``); a number in it picks from a list (``path.stages.0``).
-A value is written as in TOML; anything that is not TOML is a text, so quotes can be left out.
+A key is a dotted path (``forward.queue.limit_ms``); a number in it selects an item of a list (``calls.0.start_s``).
+A value is written as in TOML; anything that is not valid TOML is a string, so quotes can be left out.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from legato.errors import ScenarioError
 
 
 def apply(text: str, path: Path, changes: Mapping[str, Any]) -> str:
-    """The scenario ``text`` (from file ``path``) with ``changes``, dotted key to value, made in it.
+    """The scenario ``text``, read from file ``path``, with ``changes`` (dotted key to value) applied.
 
-    Whether a key exists is not judged here: the scenario's own reader refuses unknown ones by name.
+    Unknown keys are not refused here: the scenario's own reader refuses them by name.
     """
     if not changes:
         return text
@@ -33,7 +33,7 @@ def apply(text: str, path: Path, changes: Mapping[str, Any]) -> str:
 
 
 def nested(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Dotted keys as the tables they mean: ``{"aimd.beta": 0.9}`` is ``{"aimd": {"beta": 0.9}}``."""
+    """Dotted keys as nested tables: ``{"aimd.beta": 0.9}`` is ``{"aimd": {"beta": 0.9}}``."""
     table: dict[str, Any] = {}
     for key, value in options.items():
         _put(table, key, value)
@@ -52,7 +52,7 @@ def parse(options: Iterable[str]) -> dict[str, Any]:
 
 
 def parse_value(text: str) -> Any:
-    """A value as TOML writes it, or else the text itself."""
+    """The value that ``text`` has in TOML, or ``text`` itself where it is not valid TOML."""
     try:
         table = tomllib.loads(f"value = {text}")
     except tomllib.TOMLDecodeError:

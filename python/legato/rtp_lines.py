@@ -1,18 +1,17 @@
-"""The RTP log of RFC 8868, section 3.1: a line a packet, as its evaluation tools read it.
+"""The RTP log of RFC 8868, section 3.1: one line per packet, as its evaluation tools read it.
 
-Made from the ``packets`` and ``frames`` tables of a run (``log = "packets"``) after the call::
+Written after the call from the ``packets`` and ``frames`` tables of a run (``log = "packets"``)::
 
     sec.usec PT SSRC seq timestamp marker payload-bytes
 
-Time is the simulation's, from the call's start, at either end: the receiver's clock, which is off in every
-scenario, is not in it. What a run folder does not hold follows from what it does: packets of a stream are
-numbered in the order they left, from 0 (retransmissions and padding share one stream); the timestamp of
-pictures and their repair is the capture time on a 90 kHz clock, that of audio the departure on a 48 kHz one;
-the marker is on the last packet of a frame.
+At both ends, time is simulated time from the start of the call, without the offset and drift of the receiver's clock.
+Fields that a run folder lacks are derived: packets of a stream are numbered from 0 in the order of departure
+(retransmissions and padding share one stream); the timestamp of video and its retransmissions is the capture time on a
+90 kHz clock, that of audio is the departure on a 48 kHz clock; the marker is set on the last packet of a frame.
 
-RTCP, which the RFC wants kept too without a format for it, has a line for each packet of a compound, both those that
-left this end and those that came to it (table ``rtcp``). Its packet type, 200 or above, stands where the payload type
-does, numbers, timestamp and marker are 0, and the bytes are all of the packet: RTCP has no payload of its own.
+The RFC asks for RTCP as well but defines no format. Here each packet of a compound has one line, for compounds that
+left this end and for those that arrived there (table ``rtcp``). Its packet type, 200 or above, takes the place of the
+payload type; sequence number, timestamp and marker are 0; the size is that of the whole packet.
 """
 
 from __future__ import annotations
@@ -24,11 +23,11 @@ from pathlib import Path
 from legato.errors import Error, RunFolderError
 
 SIDES = ("sender", "receiver")
-"""Whose log it is: each packet when it left, or each one that came when it came."""
+"""Whose log: the sender's, by departure, or the receiver's, by arrival."""
 PAYLOAD_TYPES = {"audio": 111, "fec": 98, "padding": 97, "retransmission": 97, "video": 96}
-"""RTP payload types, from the dynamic range; those that share a stream share one."""
+"""RTP payload types from the dynamic range; kinds that share a stream share one."""
 OVERHEAD_BYTES = 66
-"""IP, UDP, RTP header with extensions, SRTP tag: what a packet weighs beside its payload."""
+"""IP, UDP and RTP headers with extensions, and the SRTP tag."""
 
 _QUERY = """
 WITH sent AS (
@@ -55,13 +54,13 @@ ORDER BY at_ns, sent_ns
 
 
 def rtp_lines(folder: str | Path, call: int, side: str = "sender", rtcp: bool = True) -> Iterator[str]:
-    """The lines of one call's log, without line ends.
+    """The lines of one call's log, without newlines.
 
     Args:
         folder: a run folder with ``log = "packets"``.
-        call: the call's number in it.
+        call: number of the call in that folder.
         side: ``"sender"`` or ``"receiver"``.
-        rtcp: with RTCP of both directions, as this end saw it.
+        rtcp: include RTCP of both directions, as seen at this end.
     """
     import duckdb
 
@@ -87,11 +86,11 @@ def rtp_lines(folder: str | Path, call: int, side: str = "sender", rtcp: bool = 
 
 
 def _rtcp_lines(compounds: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, str]]:
-    """Times and lines of the packets of compounds."""
+    """Time and line of each packet of the compounds."""
     for at_ns, compound in compounds:
         rest = compound
         while len(rest) >= 8:
-            # [rfc3550] §6.4.1: type, length in words less one, SSRC of who sends it.
+            # [rfc3550] §6.4.1: type, length in words minus one, SSRC of the sender.
             length = 4 * (int.from_bytes(rest[2:4], "big") + 1)
             ssrc = int.from_bytes(rest[4:8], "big")
             yield at_ns, f"{_time(at_ns)} {rest[1]} {ssrc:x} 0 0 0 {length}"
@@ -105,7 +104,7 @@ def _line(
         timestamp = sent_ns * 48_000 // 1_000_000_000
     elif captured_ms is not None:
         timestamp = round(captured_ms * 90)
-    else:  # padding is of no picture
+    else:  # padding belongs to no frame
         timestamp = sent_ns * 90_000 // 1_000_000_000
     payload_bytes = 0 if kind == "padding" else max(size_bytes - OVERHEAD_BYTES, 0)
     return (
@@ -115,6 +114,6 @@ def _line(
 
 
 def _time(at_ns: int) -> str:
-    """Seconds and microseconds."""
+    """``at_ns`` as seconds with six decimals."""
     seconds, micros = divmod(at_ns // 1_000, 1_000_000)
     return f"{seconds}.{micros:06}"

@@ -1,9 +1,8 @@
-"""Where the data that come with Legato lie: scenarios, traces and clip profiles.
+"""Locates the data that come with Legato: scenarios, traces, clip profiles and policies.
 
-In a checkout they are the folders ``scenarios/``, ``data/traces/`` and ``profiles/`` of the repository;
-in an installed wheel, copies of them in the same places below ``legato/packed/``, so that a scenario finds
-its trace and clip by the same relative path. The copyleft traces may not travel in a package under our
-licence and stay behind.
+In a checkout they are the folders ``scenarios/``, ``data/traces/``, ``profiles/`` and ``policies/`` of the repository.
+An installed wheel has copies below ``legato/packed/``, so that a scenario finds its trace and clip by the same relative
+path. Traces under a copyleft licence are not in the wheel, whose licence does not permit it.
 """
 
 from __future__ import annotations
@@ -21,13 +20,13 @@ _NO_CAPACITY = {"errant-rtt"}  # round-trip times of speed tests: nothing to pla
 
 
 def scenarios() -> list[Path]:
-    """Every scenario file that comes with Legato, by path."""
+    """Every scenario file that comes with Legato, sorted by path."""
     return sorted((_ROOT / "scenarios").rglob("*.toml"))
 
 
 @dataclass(frozen=True)
 class ShippedTrace:
-    """One recorded trace that comes with Legato; where it is from stands in MANIFEST.tsv beside it."""
+    """One recorded trace that comes with Legato; MANIFEST.tsv beside it names its source."""
 
     path: Path
     family: str
@@ -35,7 +34,7 @@ class ShippedTrace:
 
 
 def traces() -> list[ShippedTrace]:
-    """Every trace of capacity that comes with Legato, by path, from their MANIFEST.tsv."""
+    """Every capacity trace that comes with Legato, sorted by path, as MANIFEST.tsv lists them."""
     folder = traces_folder()
     manifest = folder / "MANIFEST.tsv"
     if not manifest.is_file():
@@ -50,29 +49,29 @@ def traces() -> list[ShippedTrace]:
 
 
 def traces_folder() -> Path:
-    """The folder the traces lie in: one folder a family, those under a copyleft licence below copyleft/."""
+    """The folder of traces: one folder per family; those under a copyleft licence are below copyleft/."""
     return _ROOT / "data" / "traces"
 
 
 def profiles() -> list[Path]:
-    """Every clip profile that comes with Legato, by path."""
+    """Every clip profile that comes with Legato, sorted by path."""
     return sorted((_ROOT / "profiles").rglob("*.safetensors"))
 
 
 def policies_folder() -> Path:
-    """The folder of trained policies, a folder each."""
+    """The folder of trained policies: one folder per policy."""
     return _ROOT / "policies"
 
 
 def scenario(name: str | Path) -> Path:
-    """A scenario by file, or by the name of one that comes with Legato (``"cellular"``, ``"rfc8867/5_4"``)."""
+    """The path of a scenario: a file, or the name of one that comes with Legato (``"cellular"``, ``"rfc8867/5_4"``)."""
     folder = _ROOT / "scenarios"
     known = {path.relative_to(folder).with_suffix("").as_posix(): path for path in scenarios()}
     return _by_path_or_name(str(name), known, ScenarioError, "scenario")
 
 
 def profile(name: str | Path) -> Path:
-    """A clip profile by file, or by the name of one that comes with Legato."""
+    """The path of a clip profile: a file, or the name of one that comes with Legato."""
     known = {path.stem: path for path in profiles()}
     return _by_path_or_name(str(name), known, ProfileError, "clip or profile")
 

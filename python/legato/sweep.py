@@ -1,4 +1,4 @@
-"""Making the calls of a plan: the native sweep, watched from Python."""
+"""Makes the calls of a plan: runs the native sweep and reports its progress."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _POLL_S = 0.02
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a sweep is: calls made and to be made, seconds simulated, seconds it took."""
+    """Progress of a sweep: calls made, calls in total, simulated seconds, seconds elapsed."""
 
     calls_done: int
     calls: int
@@ -27,7 +27,7 @@ class Progress:
 
 @dataclass(frozen=True)
 class Run:
-    """A run folder that was just written, and what it took."""
+    """A run folder just written, with the simulated time and the time it took."""
 
     folder: Path
     calls: int
@@ -35,12 +35,12 @@ class Run:
     wall_s: float
 
     def summary(self) -> list[dict[str, Any]]:
-        """The summary, one dict a call; columns as in docs/run-folder.md."""
+        """The summary, one dict per call; columns as in docs/run-folder.md."""
         return summary_rows(self.folder)
 
 
 class Interrupted(KeyboardInterrupt):
-    """A sweep that was stopped between two parts: what is done stays, the rest can be made later."""
+    """A sweep stopped between two parts: finished parts are kept, and the rest can be made later."""
 
     def __init__(self, folder: Path, calls_done: int, calls: int) -> None:
         super().__init__(f"stopped after {calls_done} of {calls} calls")
@@ -61,13 +61,13 @@ def sweep(
 
     Args:
         plan: what to run.
-        folder: the run folder; made if absent. One that holds a run already is refused unless ``resume``.
-        threads: how many to use; 0 is one a core. The bytes written do not depend on it.
-        resume: go on with the parts that are missing; the plan must be the same.
-        on_progress: called about every 20 ms, from this thread.
+        folder: the run folder; created if absent. A folder that already holds a run is refused unless ``resume``.
+        threads: number of threads; 0 means one per core. The bytes written do not depend on it.
+        resume: make the parts that are missing; the plan must be the same.
+        on_progress: called about every 20 ms from the calling thread.
 
     Raises:
-        Interrupted: on Ctrl-C, after the parts under way were finished and written.
+        Interrupted: on Ctrl-C, after the parts in progress are finished and written.
     """
     from legato import _core
 
@@ -102,7 +102,7 @@ def sweep(
 
 
 def check_folder(folder: Path, *, resume: bool) -> None:
-    """Refuses a folder that a run may not be written to."""
+    """Refuse a folder that a run cannot be written to."""
     if folder.exists() and not folder.is_dir():
         raise RunFolderError(f"{folder}: is a file, a run needs a folder")
     if not resume and (folder / "manifest.json").exists():
@@ -134,7 +134,7 @@ def version(folder: Path) -> str:
 
 
 def summary_rows(folder: Path) -> list[dict[str, Any]]:
-    """The summary of a run folder, one dict a call, in the order of the plan."""
+    """The summary of a run folder, one dict per call, in the order of the plan."""
     import duckdb
 
     found = parts(folder, "summary")

@@ -1,4 +1,4 @@
-//! From the crates' errors to the classes of python/legato/errors.py: the one place they meet.
+//! Maps the errors of the crates to the classes of python/legato/errors.py.
 
 use legato_sim::SimError;
 use pyo3::PyErr;
@@ -16,7 +16,7 @@ mod classes {
     import_exception!(legato.errors, TraceError);
 }
 
-/// The class of the error's kind, with its message.
+/// An error of the class for its kind, with its message.
 pub(crate) fn sim_error(error: SimError) -> PyErr {
     let message = error.to_string();
     match error {
@@ -29,23 +29,23 @@ pub(crate) fn sim_error(error: SimError) -> PyErr {
     }
 }
 
-/// A `legato.ProfileError`: a clip or its profile.
+/// `legato.ProfileError`.
 #[cfg(feature = "encoders")]
 pub(crate) fn profile_error(message: impl Into<String>) -> PyErr {
     classes::ProfileError::new_err(message.into())
 }
 
-/// A `legato.PolicyError`: a trained policy.
+/// `legato.PolicyError`.
 pub(crate) fn policy_error(problem: impl ToString) -> PyErr {
     classes::PolicyError::new_err(problem.to_string())
 }
 
-/// A `legato.TraceError`: a trace of capacity.
+/// `legato.TraceError`.
 pub(crate) fn trace_error(message: impl Into<String>) -> PyErr {
     classes::TraceError::new_err(message.into())
 }
 
-/// A `legato.CallError`: a real call.
+/// `legato.CallError`.
 #[cfg(feature = "calls")]
 pub(crate) fn call_error(problem: impl ToString) -> PyErr {
     classes::CallError::new_err(problem.to_string())

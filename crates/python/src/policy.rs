@@ -1,11 +1,11 @@
-//! A policy as the controllers run it, for trainers and tests that want its answers without a call.
+//! A policy as the controllers run it, for trainers and tests that need its outputs without a call.
 
 use crate::error::policy_error;
 use legato_control::policy::{Manifest, NetworkPolicy, Policy as _};
 use pyo3::buffer::PyBuffer;
 use pyo3::prelude::*;
 
-/// A trained policy on the engine that calls use: one observation at a time.
+/// A trained policy, evaluated by the same code as in calls: one observation at a time.
 #[pyclass(module = "legato._core")]
 pub(crate) struct Policy {
     policy: NetworkPolicy,
@@ -24,30 +24,30 @@ impl Policy {
         Ok(Self { policy, observation })
     }
 
-    /// The decision on an observation of float32, NaN where none could be made.
+    /// The action for an observation of float32, NaN where the outputs are not finite.
     fn act(&mut self, observation: PyBuffer<f32>, py: Python<'_>) -> PyResult<f32> {
         self.take(&observation, py)?;
         Ok(self.policy.act(&self.observation))
     }
 
-    /// The outputs of the last layer for an observation of float32; a network that remembers goes on a step.
+    /// The outputs of the last layer for an observation of float32; a recurrent network advances one step.
     fn outputs(&mut self, observation: PyBuffer<f32>, py: Python<'_>) -> PyResult<Vec<f32>> {
         self.take(&observation, py)?;
         Ok(self.policy.outputs(&self.observation).to_vec())
     }
 
-    /// Forget all that came before: a new call begins.
+    /// Clear the memory of a recurrent network, for a new call.
     fn reset(&mut self) {
         self.policy.reset();
     }
 
-    /// Values of an observation.
+    /// Values per observation.
     #[getter]
     fn inputs(&self) -> usize {
         self.observation.len()
     }
 
-    /// Weights of all layers together.
+    /// Number of weights of all layers.
     #[getter]
     fn parameters(&self) -> usize {
         self.policy.model().manifest().parameters()

@@ -1,4 +1,4 @@
-//! Traces of capacity: read in any format, looked at, written in our own.
+//! Capacity traces: read in any format, written as CSV.
 
 use crate::error::trace_error;
 use legato_path::trace_file::{self, Format, Profile};
@@ -8,15 +8,15 @@ use pyo3::types::PyBytes;
 use std::fmt::Write;
 use std::path::PathBuf;
 
-/// Rates that were recorded as delivery opportunities are written as means over this.
+/// Recorded delivery opportunities are written as mean rates over this.
 const SAVED_STEP: TimeDelta = TimeDelta::from_millis(100);
 
 /// The recorded capacity of a link. `load_trace` makes them.
 #[pyclass(frozen, module = "legato._core")]
 pub struct Trace(trace_file::Trace);
 
-/// The trace in a file, gzipped or not, in any format we know. Where a file holds several, `path#part`
-/// names one, and without a part the longest is taken. `format` settles what the content leaves open.
+/// The trace in a file, gzipped or not, in any known format. Where a file holds several, `path#part` names one; without
+/// a part the longest is taken. `format` names the format where the content is ambiguous.
 #[pyfunction]
 #[pyo3(signature = (path, format = None))]
 pub fn load_trace(py: Python<'_>, path: &str, format: Option<&str>) -> PyResult<Trace> {
@@ -25,7 +25,7 @@ pub fn load_trace(py: Python<'_>, path: &str, format: Option<&str>) -> PyResult<
     read.map(Trace).map_err(|error| trace_error(error.to_string()))
 }
 
-/// Every trace in a file, at least one.
+/// All traces of a file, one or more.
 #[pyfunction]
 #[pyo3(signature = (path, format = None))]
 pub fn load_traces(py: Python<'_>, path: &str, format: Option<&str>) -> PyResult<Vec<Trace>> {
@@ -41,38 +41,38 @@ fn format_named(name: &str) -> PyResult<Format> {
 
 #[pymethods]
 impl Trace {
-    /// The file's name without folders and `.gz`, with `#part` where the file holds several.
+    /// Name of the file without folders and `.gz`, with `#part` where the file holds several.
     #[getter]
     fn name(&self) -> &str {
         &self.0.name
     }
 
-    /// The data set it is of, or else its format.
+    /// The data set it belongs to, or else its format.
     #[getter]
     fn family(&self) -> &str {
         &self.0.family
     }
 
-    /// How the file is written.
+    /// Format of the file.
     #[getter]
     fn format(&self) -> &'static str {
         self.0.format.name()
     }
 
-    /// How long it lasts, in seconds.
+    /// Duration in seconds.
     #[getter]
     fn duration_s(&self) -> f64 {
         self.0.duration().as_secs_f64()
     }
 
-    /// Its mean rate in bit/s.
+    /// Mean rate in bit/s.
     #[getter]
     fn mean_rate_bps(&self) -> u64 {
         self.0.mean_rate().as_bps()
     }
 
-    /// Times in s and mean rates in bit/s, as two numpy arrays; each rate is the mean of the
-    /// `interval_s` that begin at its time.
+    /// Times in s and mean rates in bit/s, as two numpy arrays; each rate is the mean over the `interval_s` that
+    /// start at its time.
     fn rates<'py>(&self, py: Python<'py>, interval_s: f64) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
         if !(interval_s.is_finite() && interval_s > 0.0) {
             return Err(trace_error(format!("interval_s = {interval_s}: has to be above 0")));
@@ -83,8 +83,8 @@ impl Trace {
         Ok((times, array(py, rates.iter().map(|rate| rate.as_bps_f64()))?))
     }
 
-    /// Write it as CSV, `time_s,rate_bps`: a rate holds from its time to the next. Delivery
-    /// opportunities become means over 100 ms.
+    /// Write it as CSV, `time_s,rate_bps`: each rate holds until the next time. Delivery opportunities become mean rates
+    /// over 100 ms.
     fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
         py.detach(|| std::fs::write(&path, self.text()))
             .map_err(|error| trace_error(format!("{}: {error}", path.display())))
@@ -105,14 +105,14 @@ impl Trace {
             }
             Profile::Rates(table) => table.steps().collect(),
         };
-        // The last row of a file is taken to last as long as the one before it: two halves say how long.
+        // Readers take the last row to last as long as the one before it: it is written in two halves of equal length.
         if let Some(&(start, rate)) = rows.last() {
             let half = (self.0.duration() - start).as_nanos() / 2;
             rows.push((start + TimeDelta::from_nanos(half.max(1)), rate));
         }
         let mut text = String::from("time_s,rate_bps\n");
         for (start, rate) in rows {
-            writeln!(text, "{},{}", start.as_secs_f64(), rate.as_bps()).expect("a String takes all");
+            writeln!(text, "{},{}", start.as_secs_f64(), rate.as_bps()).expect("writing to a String cannot fail");
         }
         text
     }
