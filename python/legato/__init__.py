@@ -30,10 +30,11 @@ from legato.errors import (
     RunFolderError,
     ScenarioError,
     TraceError,
+    TrainingError,
 )
 
 if TYPE_CHECKING:
-    from legato._core import Trace
+    from legato._core import Policy, Trace
     from legato.call import Pictures
     from legato.call.session import CallProgress
     from legato.replay_call import Replay
@@ -236,10 +237,10 @@ def controllers() -> list[dict[str, Any]]:
 
 def __getattr__(name: str) -> Any:
     # Imported on first use: `legato --help` need not wait for duckdb.
-    if name == "__version__":
+    if name in ("Policy", "Trace", "__version__"):
         from legato import _core
 
-        return _core.version()
+        return _core.version() if name == "__version__" else getattr(_core, name)
     if name in ("profile", "report"):
         return importlib.import_module(f"legato.{name}")
     raise AttributeError(f"module 'legato' has no attribute '{name}'")
@@ -249,11 +250,14 @@ __all__ = [
     "CallError",
     "ControllerError",
     "Error",
+    "Policy",
     "PolicyError",
     "ProfileError",
     "RunFolderError",
     "ScenarioError",
+    "Trace",
     "TraceError",
+    "TrainingError",
     "compare",
     "controllers",
     "link",
