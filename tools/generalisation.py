@@ -44,9 +44,9 @@ Written by `python tools/generalisation.py`. Each cell is the QoE of [concerto] 
 training, {duration_s:g} s per call, and 95 % intervals over links. Rates are scaled to what a call can use ({scales}).
 **Bold**: behind GCC by more than the interval. *Trained*: other files of the family were in the policy's training.
 
-No training was tuned to this page, but two decisions were taken with its figures known: Concerto was not replaced by a
-newer training (see its card), and `clcc`, `hrcc` and `r3net` are trained on the wider networks of the generator `broad`.
-Those networks were designed before any policy trained on them was played here.
+No training was tuned to this page, but two decisions were taken with its figures known: Concerto was not replaced by
+a newer training (see its card), and `clcc`, `hrcc` and `r3net` are trained on the wider networks of the generator
+`broad`. Those networks were designed before any policy trained on them was played here.
 """
 
 

@@ -1,19 +1,19 @@
-"""One self-contained HTML file: the page's words and its table are written here, its charts by assets/*.js."""
+"""One self-contained HTML file: its text and its table are made here, its charts in the browser by assets/*.js."""
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterable, Sequence
-from html import escape
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from legato.errors import RunFolderError
+from markupsafe import Markup, escape
+
+from legato import pages
+from legato.eval.stats import Estimate
 from legato.report import figures, palette, timelines
-from legato.report.markup import definition_list, facts, table_html
-from legato.report.metrics import CDF_METRICS, KEY_METRICS, METRICS, TRADE_OFF_METRICS
+from legato.report.metrics import CDF_METRICS, KEY_METRICS, METRICS, TRADE_OFF_METRICS, Metric
 from legato.report.reading import NAMED, reading
 from legato.report.repeat import command
 from legato.report.run_folder import RunFolder
@@ -30,6 +30,7 @@ _SCRIPTS = (
     "gauges.js", "table.js", "main.js",
 )  # fmt: skip
 _MAX_LISTED = 200
+_MAX_SEEDS = 6
 _SHORT_TABLE = 12
 
 
@@ -51,7 +52,8 @@ def write(
             controllers can be compared; one condition is always kept unless this is 0.
 
     Raises:
-        RunFolderError: a folder that cannot be read, or a file that cannot be written.
+        RunFolderError: a folder cannot be read.
+        Error: the file cannot be written.
         ControllerError: no such baseline in these folders.
     """
     run_dirs = [run_dirs] if isinstance(run_dirs, str | Path) else list(run_dirs)
@@ -59,11 +61,10 @@ def write(
     known = [column for column in METRICS if column in store.columns]
     # The key figures are kept even where a run lacks them: the reading and the table say so with a dash.
     summary = summarise_store(store, baseline, list(dict.fromkeys((*KEY_METRICS, *known))))
-    page = _fill(_asset("page.html"), _page(store, summary, max_timelines))
-    return _write_whole(Path(out_html), page)
+    return pages.write(out_html, "report.html", **_values(store, summary, max_timelines))
 
 
-def _page(store: Store, summary: Summary, max_timelines: int) -> dict[str, str]:
+def _values(store: Store, summary: Summary, max_timelines: int) -> dict[str, Any]:
     sampled = summary.calls_found > figures.MAX_POINTS
     calls = timelines.choose_calls(store, max_timelines)
     lines = timelines.timelines(store, calls)
@@ -95,44 +96,82 @@ def _page(store: Store, summary: Summary, max_timelines: int) -> dict[str, str]:
         "sharing": sharing(store) if max_timelines > 0 else [],
         "gauges": gauges,
     }  # fmt: skip
-    scenarios = list(dict.fromkeys(run.scenario for run in store.runs))
     return {
-        "title": escape(", ".join(scenarios)),
-        "version": escape(", ".join(dict.fromkeys(run.version for run in store.runs))),
+        "store": store,
+        "summary": summary,
+        "title": ", ".join(dict.fromkeys(run.scenario for run in store.runs)),
+        "version": _version(store),
         "d3_version": _D3_VERSION,
         "style": _asset("report.css"),
+        "scripts": [_asset(name) for name in _SCRIPTS],
+        "data": Markup(timelines.compact(data)),
         "notices": _notices(store, summary),
         "reading": _reading(summary, markers),
-        "facts": facts(store, summary),
-        "command": "".join(_command(run) for run in store.runs),
-        # One call has no spread to show.
-        "across_hidden": " hidden" if summary.calls_found == 1 else "",
-        "distributions_note": _quantiles_note(summary) if sampled else "",
+        "facts": _facts(store, summary),
+        "command": command,
+        "rows": [(row, colour) for row, (colour, _) in zip(summary.rows, markers, strict=True)],
+        "metrics": sorted(summary.metrics, key=lambda metric: metric.column not in KEY_METRICS),
         # A table that fits on a page is not broken over two.
-        "figures_class": ' class="short"' if len(summary.rows) <= _SHORT_TABLE else "",
-        "table_caption": _table_caption(summary),
-        "table": table_html(summary, markers),
-        "calls_caption": _calls_caption(summary, len(calls), lines),
-        "gauges_note": _gauges_note(len(gauges), len(calls)),
-        "scenarios": "".join(_scenario(run) for run in store.runs),
-        "folders": "".join(_folder(run) for run in store.runs),
-        "definitions": definition_list(summary),
-        "statistics": _statistics(summary),
-        "data": timelines.compact(data),
-        "scripts": "\n".join(f"<script>{_asset(name)}</script>" for name in _SCRIPTS),
+        "short_table": _SHORT_TABLE,
+        "quantiles": figures.QUANTILES,
+        "sampled": _drawn_from(summary) if sampled else "",
+        "calls": len(calls),
+        "bin_ms": lines[0]["bin_ms"] if lines and lines[0] else timelines.SERIES_BIN_MS,
+        "gauges": len(gauges),
+        "crossed": _crossed,
+        "kind": lambda metric: "key" if metric.column in KEY_METRICS else "extra",
+        "is_better": _is_better,
+        "thousands": lambda number: f"{number:,}",
+        "nbsp": "\u00a0",
     }
 
 
-def _reading(summary: Summary, markers: Sequence[tuple[int, int]]) -> str:
+def _version(store: Store) -> str:
+    return ", ".join(dict.fromkeys(run.version for run in store.runs))
+
+
+def _facts(store: Store, summary: Summary) -> list[tuple[str, str]]:
+    """What was run."""
+    counted = store.rows("SELECT count(DISTINCT trace), count(DISTINCT clip) FROM summary")[0]
+    duration = store.column("duration_s")
+    low, high = store.rows(f"SELECT min({duration}), max({duration}) FROM summary")[0]
+    planned = f" of {summary.calls_planned:,}" if not summary.complete else ""
+    length = [] if low is None else [("length", f"{low:g} s" if low == high else f"{low:g}–{high:g} s")]
+    return [
+        ("calls", f"{summary.calls_found:,}{planned}"),
+        ("controllers", f"{len(summary.rows):,}"),
+        ("traces", f"{counted[0]:,}"),
+        ("clips", f"{counted[1]:,}"),
+        ("seeds", _seeds(store)),
+        *length,
+        ("version", _version(store)),
+    ]
+
+
+def _seeds(store: Store) -> str:
+    seeds = list(dict.fromkeys(seed for run in store.runs for seed in run.names("seeds")))
+    if not seeds:
+        seeds = [str(row[0]) for row in store.rows("SELECT DISTINCT seed FROM summary ORDER BY seed")]
+    if len(seeds) <= _MAX_SEEDS:
+        return ", ".join(seeds)
+    return f"{len(seeds):,} ({seeds[0]} … {seeds[-1]})"
+
+
+def _is_better(metric: Metric, difference: Estimate) -> bool | None:
+    """Whether a difference is one for the better; None where it is not one, or neither."""
+    if not difference.excludes_zero() or metric.better == "neither":
+        return None
+    return ((difference.mean or 0) > 0) == (metric.better == "higher")
+
+
+def _reading(summary: Summary, markers: Sequence[tuple[int, int]]) -> list[Markup]:
     colours = {row.controller: colour for row, (colour, _) in zip(summary.rows, markers, strict=True)}
 
     def named(found: re.Match[str]) -> str:
-        return f'<b class="c{colours[found[1]]}">{escape(found[1])}</b>'
+        return f'<b class="c{colours[str(Markup(found[1]).unescape())]}">{found[1]}</b>'
 
     paragraphs = (_unbroken(" ".join(sentences)) for sentences in reading(summary))
-    return "".join(
-        f'<p class="reading">{NAMED.sub(named, escape(text, quote=False))}</p>' for text in paragraphs if text
-    )
+    return [Markup(NAMED.sub(named, str(escape(text)))) for text in paragraphs if text]
 
 
 def _unbroken(text: str) -> str:
@@ -140,7 +179,7 @@ def _unbroken(text: str) -> str:
     return re.sub(r"(?<=\d) (?=%|ms\b|dB\b)", "\u00a0", text)
 
 
-def _notices(store: Store, summary: Summary) -> str:
+def _notices(store: Store, summary: Summary) -> list[str]:
     notices = []
     if not summary.complete:
         notices.append(
@@ -149,99 +188,25 @@ def _notices(store: Store, summary: Summary) -> str:
         )
     if len({run.version for run in store.runs}) > 1:
         notices.append("These folders were written by different versions of Legato.")
-    return "".join(f'<p class="notice">{escape(notice)}</p>' for notice in notices)
+    return notices
 
 
-def _quantiles_note(summary: Summary) -> str:
-    of = "all calls" if summary.calls_found <= figures.MAX_RANKED else f"a sample of about {figures.MAX_RANKED:,} calls"
-    return f" Drawn from {figures.QUANTILES} quantiles of {of}."
-
-
-def _table_caption(summary: Summary) -> str:
-    pairing = ""
-    if len(summary.rows) > 1:
-        pairing = (
-            f" Below it, the difference to <b>{escape(summary.baseline)}</b> over the conditions both met: "
-            '<span class="better">▲ better</span>, <span class="worse">▼ worse</span> where the paired 95 % interval '
-            "leaves zero out, grey where it does not."
-        )
-    return f"Mean over calls, and its 95 % bootstrap interval.{pairing}"
-
-
-def _calls_caption(summary: Summary, shown: int, lines: Sequence[dict[str, Any] | None]) -> str:
-    if shown == 0:
-        return '<p class="caption">No time lines: this run logged summaries only (log = "summary").</p>'
-    part = (
-        "" if shown >= summary.calls_found
-        else f" Time lines of {shown:,} of {summary.calls_found:,} calls are in this file, traces in turn."
-    )  # fmt: skip
-    bin_ms = lines[0]["bin_ms"] if lines and lines[0] else timelines.SERIES_BIN_MS
+def _drawn_from(summary: Summary) -> str:
     return (
-        '<p class="caption">One condition at a time, controllers above each other on the same axes, in bins of '
-        f'{bin_ms} ms.{part}<span class="screen"> Drag to zoom, double-click to see all. What is chosen here is '
-        "what is printed.</span></p>"
+        "all calls" if summary.calls_found <= figures.MAX_RANKED else f"a sample of about {figures.MAX_RANKED:,} calls"
     )
 
 
-def _gauges_note(with_gauges: int, shown: int) -> str:
-    return f"Of {with_gauges} calls, the first of each controller." if 0 < with_gauges < shown else ""
-
-
-def _statistics(summary: Summary) -> str:
-    text = (
-        f"<p>{escape(summary.method[0].upper() + summary.method[1:])}. Differences to the baseline are taken within "
-        "each condition, and every resample draws the same conditions for both, so that what makes a trace or a clip "
-        "hard cancels.</p>"
-        "<p>The intervals speak of conditions like these. Calls that share a trace are not independent: as a claim "
-        "about other traces the intervals are too narrow. They are not corrected for the number of comparisons.</p>"
-    )
-    if summary.conditions is None:
-        text += (
-            "<p>With this many calls, blocks stand in for conditions; points of the trade-off plot are a sample, "
-            "taken by whole conditions.</p>"
-        )
-    return text
-
-
-def _command(run: RunFolder) -> str:
-    return f'<pre class="code"><code>{escape(command(run))}</code></pre>'
-
-
-def _scenario(run: RunFolder) -> str:
-    text = run.scenario_toml
-    head = f"<h3>{escape(run.scenario)}</h3>"
-    if text is None:
-        return f"{head}<p>The folder holds no scenario text.</p>"
-    return f'{head}<pre class="code"><code>{escape(text)}</code></pre>'
-
-
-def _folder(run: RunFolder) -> str:
-    rows = []
+def _crossed(run: RunFolder) -> list[tuple[str, str]]:
+    """The lists whose product a run made, and how."""
+    pairs = []
     for key in ("controllers", "traces", "clips", "seeds"):
         names = run.names(key)
-        shown = ", ".join(names[:_MAX_LISTED]) + (f" … {len(names):,} in all" if len(names) > _MAX_LISTED else "")
-        rows.append(f"<dt>{key}</dt><dd>{escape(shown or '–')}</dd>")
-    rows.append(f"<dt>log</dt><dd>{escape(str(run.manifest.get('log', '–')))}</dd>")
-    rows.append(f"<dt>version</dt><dd>{escape(run.version)}</dd>")
-    return f'<h3>{escape(run.name)}</h3><dl class="crossed">{"".join(rows)}</dl>'
+        more = f" … {len(names):,} in all" if len(names) > _MAX_LISTED else ""
+        pairs.append((key, (", ".join(names[:_MAX_LISTED]) + more) or "–"))
+    return [*pairs, ("log", str(run.manifest.get("log", "–"))), ("version", run.version)]
 
 
-def _fill(template: str, values: dict[str, str]) -> str:
-    # In one pass: text that was put in is never searched for places to fill.
-    return re.sub(r"\{\{(\w+)\}\}", lambda found: values[found[1]], template)
-
-
-def _asset(name: str) -> str:
-    return resources.files(__package__).joinpath("assets", *name.split("/")).read_text(encoding="utf-8").rstrip("\n")
-
-
-def _write_whole(path: Path, text: str) -> Path:
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        partial.write_text(text, encoding="utf-8")
-        partial.replace(path)
-    except OSError as error:
-        partial.unlink(missing_ok=True)
-        raise RunFolderError(f"{path}: cannot be written: {error.strerror}") from error
-    return path
+def _asset(name: str) -> Markup:
+    path = resources.files(__package__).joinpath("assets", *name.split("/"))
+    return Markup(path.read_text(encoding="utf-8").rstrip("\n"))
