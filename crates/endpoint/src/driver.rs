@@ -4,14 +4,15 @@
 //! packet's departure is the time at which this thread lets it go to the link, encrypted in the same breath. The
 //! encoder works elsewhere, so nothing here takes long.
 
-use crate::call::{CallReport, Outcome, Progress};
 use crate::clock::{Clock, wait};
 use crate::connection::coded_psnr::CodedPsnr;
 use crate::connection::peer::{Peer, PeerOutput, rtp_timestamp};
 use crate::connection::rtcp_bytes::Received;
 use crate::error::Error;
-use crate::mail::{Mail, Media};
-use crate::network::link::{CapacityMean, Link, LinkSample};
+use crate::mail::Mail;
+use crate::network::event::{LinkEvent, LinkSample, Media};
+use crate::network::link::{CapacityMean, Link};
+use crate::outcome::{CallReport, Outcome, Progress};
 use crate::pictures::camera::CodedFrames;
 use legato_call::{Sender, SenderInput, SenderOutput, rtcp_wire_size};
 use legato_control::PacketKind;
@@ -118,11 +119,13 @@ impl Driver {
                     self.peer.answer(&answer)?;
                     answered = Some(now);
                 }
-                Ok(Mail::Begun(clock)) => {
+                Ok(Mail::Link(LinkEvent::Begun(clock))) => {
                     self.clock = clock;
                     return Ok(reached.unwrap_or(TimeDelta::ZERO));
                 }
-                Ok(Mail::Datagram { bytes, peer, .. }) => self.peer.receive(self.clock.instant(now), &bytes, peer),
+                Ok(Mail::Link(LinkEvent::Datagram { bytes, peer, .. })) => {
+                    self.peer.receive(self.clock.instant(now), &bytes, peer);
+                }
                 Ok(Mail::Stop) | Err(RecvTimeoutError::Disconnected) => {
                     return Err(Error::Connection("stopped before media began".to_owned()));
                 }
@@ -183,7 +186,7 @@ impl Running {
     fn take(&mut self, mail: Mail) -> Result<(), Error> {
         let now = self.driver.clock.now();
         match mail {
-            Mail::Datagram { bytes, peer, entered, .. } => return self.take_datagram(now, &bytes, peer, entered),
+            Mail::Link(event) => return self.take_link_event(now, event),
             Mail::Encoded(coded) => {
                 let (frame, capture) = coded.map_err(Error::Encoder)?;
                 self.numbers.insert(rtp_timestamp(capture), frame.frame);
@@ -191,17 +194,26 @@ impl Running {
                 self.psnr.push_front((frame.sequence as u32, CodedPsnr::of_db(frame.psnr_db)));
                 return self.tell(now, SenderInput::Encoded(frame, capture));
             }
-            Mail::Arrived(media, at) => {
+            // The rest is of calls whose media others send.
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn take_link_event(&mut self, now: Timestamp, event: LinkEvent) -> Result<(), Error> {
+        match event {
+            LinkEvent::Datagram { bytes, peer, entered, .. } => return self.take_datagram(now, &bytes, peer, entered),
+            LinkEvent::Arrived(media, at) => {
                 let Media { transport_seq, size_bytes, departure } = media;
                 self.arrived_bytes += u64::from(size_bytes);
                 self.recorder.record(at, &Record::PacketArrived { transport_seq, size_bytes, departure });
             }
-            Mail::Dropped(Media { transport_seq, departure, .. }, reason) => {
+            LinkEvent::Dropped(Media { transport_seq, departure, .. }, reason) => {
                 self.recorder.record(now, &Record::PacketDropped { transport_seq, departure, reason });
             }
-            Mail::Sample(sample) => self.sample(sample),
-            // The rest is of calls whose media others send.
-            _ => {}
+            LinkEvent::Sample(sample) => self.sample(sample),
+            // Reported of media that others send.
+            LinkEvent::Begun(_) | LinkEvent::FeedbackSent(..) | LinkEvent::Sent(..) => {}
         }
         Ok(())
     }

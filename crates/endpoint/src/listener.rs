@@ -3,11 +3,11 @@
 //! There are no frame or encoder records; a frame counts as captured when its first packet leaves. What the sender
 //! aims at is what it says.
 
-use crate::call::{CallReport, Outcome, Progress};
 use crate::clock::Clock;
 use crate::error::Error;
-use crate::mail::{Mail, Media};
+use crate::network::event::{LinkEvent, Media};
 use crate::network::link::{CapacityMean, Link};
+use crate::outcome::{CallReport, Outcome, Progress};
 use legato_control::{Decision, PacketKind};
 use legato_trace::{LogLevel, PacketSent, Record, Recorder, SERIES_INTERVAL, Sample, TraceSink, TrainSent};
 use legato_units::{DataRate, TimeDelta, Timestamp};
@@ -111,29 +111,33 @@ impl Listener {
             if self.begun {
                 self.recorder.record(self.clock.now(), &Record::Decision(&Decision::of_target(target)));
             }
+            self.share_progress();
         }
     }
 
-    /// Record what mail tells.
-    pub fn take(&mut self, mail: &Mail) {
-        match *mail {
-            Mail::Begun(clock) => {
+    /// Payload types of retransmission.
+    pub fn expect_repair(&mut self, payload_types: Vec<u8>) {
+        self.repair_types = payload_types;
+    }
+
+    /// Record what the network reports.
+    pub fn take(&mut self, event: &LinkEvent) {
+        match *event {
+            LinkEvent::Begun(clock) => {
                 (self.clock, self.begun) = (clock, true);
                 *self.shared_clock.lock().unwrap_or_else(PoisonError::into_inner) = clock;
                 self.recorder.record(Timestamp::ZERO, &Record::Decision(&Decision::of_target(self.target)));
             }
-            Mail::RepairTypes(ref types) => self.repair_types.clone_from(types),
-            Mail::Target(target) => self.aim(target),
-            Mail::Sent(media, ref header) => self.sent(media, header),
-            Mail::Arrived(Media { transport_seq, size_bytes, departure }, at) => {
+            LinkEvent::Sent(media, ref header) => self.sent(media, header),
+            LinkEvent::Arrived(Media { transport_seq, size_bytes, departure }, at) => {
                 self.told.arrived_bytes += u64::from(size_bytes);
                 self.recorder.record(at, &Record::PacketArrived { transport_seq, size_bytes, departure });
             }
-            Mail::Dropped(Media { transport_seq, departure, .. }, reason) => {
+            LinkEvent::Dropped(Media { transport_seq, departure, .. }, reason) => {
                 self.recorder.record(departure, &Record::PacketDropped { transport_seq, departure, reason });
             }
-            Mail::FeedbackSent(at, size_bytes) => self.recorder.record(at, &Record::FeedbackSent { size_bytes }),
-            Mail::Sample(sample) => {
+            LinkEvent::FeedbackSent(at, size_bytes) => self.recorder.record(at, &Record::FeedbackSent { size_bytes }),
+            LinkEvent::Sample(sample) => {
                 self.capacity.take(sample.capacity);
                 let (capacity, queue) = (sample.capacity, sample.queue);
                 if self.recorder.wants_samples() && sample.at <= self.end {
@@ -141,8 +145,12 @@ impl Listener {
                     self.recorder.sample(sample.at, sample_of);
                 }
             }
-            Mail::Answer(_) | Mail::Datagram { .. } | Mail::Decoded(_) | Mail::Encoded(_) | Mail::Stop => {}
+            LinkEvent::Datagram { .. } => {}
         }
+        self.share_progress();
+    }
+
+    fn share_progress(&mut self) {
         let time = self.clock.now() - Timestamp::ZERO;
         self.told = Progress { connected: self.begun, time, target: self.target, ..self.told };
         *self.progress.lock().unwrap_or_else(PoisonError::into_inner) = self.told;

@@ -5,12 +5,13 @@
 //! receiving end tells of pictures needs no estimate to be compared with when they were captured, and each picture's
 //! number tells whether it is the one that it is taken for.
 
-use crate::call::{Call, CallReport, CallSetup, CallThread, Finished, Progress};
-use crate::connection::peer::OtherEnd;
+use crate::call::{Call, CallSetup, CallThread};
+use crate::connection::other_end::OtherEnd;
 use crate::error::Error;
 use crate::network::link::Place;
+use crate::outcome::{CallReport, Finished, Progress};
 use crate::receiving::{ReceivingCall, ReceivingSetup};
-use crate::viewing::viewer::SeenPicture;
+use crate::viewing::seen::SeenPicture;
 use legato_control::RateController;
 use legato_media::playout::PlayoutConfig;
 use legato_path::Path;

@@ -6,20 +6,23 @@
 //!
 //! Missing: RFC 8888 feedback: str0m has none. A codec that changes within the call: what was agreed upon is decoded.
 
-use crate::call::{CallReport, CallThread, Finished, Outcome, Progress, bind};
+use crate::call::{CallThread, bind};
 use crate::clock::{Clock, wait};
 use crate::codec::Codec;
 use crate::connection::coded_psnr::{self, CodedPsnr};
 use crate::connection::offered::OfferedVideo;
 use crate::error::Error;
 use crate::listener::Listener;
-use crate::mail::{Mail, Media};
+use crate::mail::{Mail, link_report};
 use crate::network::ends::Ends;
+use crate::network::event::{LinkEvent, Media};
 use crate::network::link::{Link, Place};
+use crate::outcome::{CallReport, Finished, Outcome, Progress};
 use crate::viewing::assembly::VideoPacket;
 use crate::viewing::decoder::Decoder;
+use crate::viewing::seen::SeenPicture;
 use crate::viewing::steering::Steering;
-use crate::viewing::viewer::{SeenPicture, Viewer};
+use crate::viewing::viewer::Viewer;
 use legato_control::{Event as ControllerEvent, PacketKind, RateController, ReceivedPacket};
 use legato_media::packetizer::IP_UDP_BYTES;
 use legato_media::playout::PlayoutConfig;
@@ -87,10 +90,13 @@ impl ReceivingCall {
         let answer = rtc.sdp_api().accept_offer(parsed).map_err(|error| refused(&error))?.to_sdp_string();
         let ReceivingSetup { codec, controller, place, duration, level, playout, nack, sent_width } = setup;
         let thread = CallThread::start(base, |mail, inbox, progress, shared_clock| {
-            let decoder = Decoder::start(codec, sent_width, mail.clone())?;
-            let link = place.open(Ends::Receiver(socket), mail)?;
+            let decoder = {
+                let mail = mail.clone();
+                Decoder::start(codec, sent_width, move |decoded| mail.send(Mail::Decoded(decoded)).is_ok())?
+            };
+            let link = place.open(Ends::Receiver(socket), link_report(mail))?;
             let mut listener = Listener::new(base, duration, level, progress, shared_clock);
-            listener.take(&Mail::RepairTypes(video.repair.clone()));
+            listener.expect_repair(video.repair.clone());
             let end = ReceivingEnd {
                 rtc,
                 local,
@@ -189,20 +195,21 @@ impl ReceivingEnd {
                     self.listener.stop()?;
                     self.report.stopped = true;
                 }
-                Ok(Mail::Datagram { bytes, peer, media, .. }) => self.receive(&bytes, peer, media)?,
+                Ok(Mail::Link(LinkEvent::Datagram { bytes, peer, media, .. })) => self.receive(&bytes, peer, media)?,
                 Ok(Mail::Decoded(decoded)) => self.viewer.decoded(self.listener.now(), decoded),
-                // What the browser aims at is of interest where nobody else decides.
-                Ok(Mail::Target(_)) if self.steering.decides() => {}
-                Ok(mail) => {
+                // The browser's own target is of interest where no controller of ours decides.
+                Ok(Mail::Target(target)) if !self.steering.decides() => self.listener.aim(target),
+                Ok(Mail::Link(event)) => {
                     let begun = self.listener.has_begun();
                     let before = self.listener.clock();
-                    self.listener.take(&mail);
+                    self.listener.take(&event);
                     if !begun && self.listener.has_begun() {
                         // What was due is due by the clock that counts from now on.
                         self.due = self.listener.clock().at(before.instant(self.due));
                     }
                 }
-                Err(RecvTimeoutError::Timeout) => {}
+                Ok(Mail::Answer(_) | Mail::Encoded(_) | Mail::RepairTypes(_) | Mail::Target(_))
+                | Err(RecvTimeoutError::Timeout) => {}
             }
             let now = self.listener.now();
             if self.deadline().is_some_and(|deadline| deadline <= now) {
@@ -280,7 +287,7 @@ impl ReceivingEnd {
                     let (now, bytes) = (self.listener.now(), transmit.contents.to_vec());
                     if matches!(bytes[..], [128..=191, 192..=223, ..]) && self.listener.has_begun() {
                         let size_bytes = bytes.len() as u32 + u32::from(IP_UDP_BYTES);
-                        self.listener.take(&Mail::FeedbackSent(now, size_bytes));
+                        self.listener.take(&LinkEvent::FeedbackSent(now, size_bytes));
                     }
                     self.link.send(self.listener.clock(), now, bytes, transmit.destination, None);
                 }

@@ -9,14 +9,18 @@
 //! clear headers tell. So there are no feedback, frame or encoder records, frames count as captured when their
 //! first packet leaves, and what the sender aims at is what its browser says.
 
-use crate::call::{CallReport, CallThread, Finished, Outcome, Progress, ShownFrame, bind};
+use crate::call::{CallThread, bind};
 use crate::clock::{Clock, wait};
 use crate::connection::offered::repair_types;
 use crate::error::Error;
 use crate::listener::Listener;
-use crate::mail::Mail;
-use crate::network::ends::{Ends, Watched};
-use crate::network::link::{Datagram, Link, Place};
+use crate::mail::{Mail, link_report};
+use crate::network::datagram::Datagram;
+use crate::network::ends::Ends;
+use crate::network::flow::Watched;
+use crate::network::link::{Link, Place};
+use crate::outcome::{CallReport, Finished, Outcome, Progress};
+use crate::viewing::seen::ShownFrame;
 use legato_path::Path;
 use legato_trace::LogLevel;
 use legato_tun::Pair;
@@ -73,7 +77,7 @@ impl Relay {
         let RelaySetup { forward, reverse, duration, level } = setup;
         let base = Clock::starting_now();
         let thread = CallThread::start(base, |mail, inbox, progress, shared_clock| {
-            let link = Place::alone(forward, reverse)?.open(ends, mail)?;
+            let link = Place::alone(forward, reverse)?.open(ends, link_report(mail))?;
             let mut listener = Listener::new(base, duration, level, progress, shared_clock);
             if watched == Watched::Everything {
                 listener.expect_no_frames();
@@ -154,8 +158,11 @@ fn run(link: Link, mut listener: Listener, inbox: &Receiver<Mail>) -> Result<Out
                 listener.stop()?;
                 stopped = true;
             }
-            Ok(mail) => listener.take(&mail),
-            Err(RecvTimeoutError::Timeout) => {}
+            Ok(Mail::Link(event)) => listener.take(&event),
+            Ok(Mail::RepairTypes(types)) => listener.expect_repair(types),
+            Ok(Mail::Target(target)) => listener.aim(target),
+            // Of calls in which the endpoint sends or receives.
+            Ok(Mail::Answer(_) | Mail::Decoded(_) | Mail::Encoded(_)) | Err(RecvTimeoutError::Timeout) => {}
         }
     }
     Ok(listener.finish(link, CallReport { stopped, ..CallReport::default() }))

@@ -2,6 +2,7 @@
 
 pub mod coded_psnr;
 pub mod offered;
+pub mod other_end;
 pub mod peer;
 pub mod rtcp_bytes;
 pub mod sdp;

@@ -12,12 +12,13 @@
 use crate::clock::Clock;
 use crate::codec::Codec;
 use crate::connection::coded_psnr::{self, CodedPsnr};
+use crate::connection::other_end::OtherEnd;
 use crate::connection::rtcp_bytes::{Received, RtcpBytes};
 use crate::connection::sdp::{
     Answer, CODED_PSNR_ID, Offer, PADDING_PT, PADDING_SSRC, RTX_PT, SEND_TIME_ID, TRANSPORT_SEQ_ID, VIDEO_PT,
 };
 use crate::error::Error;
-use crate::mail::Media;
+use crate::network::event::Media;
 use legato_control::PacketKind;
 use legato_media::packet::{MediaPacket, RTX_SSRC, VIDEO_SSRC};
 use legato_media::packetizer::IP_UDP_BYTES;
@@ -30,31 +31,6 @@ use str0m::media::{Frequency, MediaKind, Mid};
 use str0m::net::{Protocol, Receive};
 use str0m::rtp::{Extension, ExtensionValues, RawPacket, RtpWrite, Ssrc};
 use str0m::{Candidate, Event, IceConnectionState, IceCreds, Input, Output, Rtc, RtcConfig};
-
-/// Who is at the other end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OtherEnd {
-    /// It counts whatever is on its way in its feedback, known to it or not.
-    Browser,
-    /// str0m again: it counts what belongs to a stream that it was told of, so padding is one.
-    Ours {
-        /// It has a controller, which wants to know when packets left, and what the encoder says of frames.
-        steers: bool,
-    },
-}
-
-impl OtherEnd {
-    /// Its controller steers.
-    pub fn steers(self) -> bool {
-        self == Self::Ours { steers: true }
-    }
-
-    /// Bytes of header extensions beyond the transport-wide number: the time a packet left takes four, the frame's PSNR
-    /// three, and one fills the word up.
-    pub fn further_extension_bytes(self) -> u16 {
-        if self.steers() { 8 } else { 0 }
-    }
-}
 
 /// One end of a connection.
 pub struct Peer {

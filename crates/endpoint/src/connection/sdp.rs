@@ -4,7 +4,7 @@
 
 use crate::codec::Codec;
 use crate::connection::coded_psnr;
-use crate::connection::peer::OtherEnd;
+use crate::connection::other_end::OtherEnd;
 use crate::error::Error;
 use legato_media::packet::{RTX_SSRC, VIDEO_SSRC};
 use std::fmt::Write;

@@ -12,10 +12,13 @@
 
 use crate::clock::Clock;
 use crate::error::Error;
-use crate::mail::{Mail, Media};
+use crate::network::datagram::Datagram;
 use crate::network::ends::{Ends, Readers};
+use crate::network::event::{Media, Report, Way};
+use crate::network::flow::Flow;
 use crate::network::lateness::Lateness;
-use crate::network::link_worker::{Flow, Worker};
+use crate::network::link_worker::Worker;
+use crate::network::order::Order;
 use legato_path::Path;
 use legato_units::{DataRate, TimeDelta, Timestamp};
 use std::net::SocketAddr;
@@ -24,26 +27,12 @@ use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Sender, channel};
 use std::thread::{self, JoinHandle};
 
-/// A datagram on its way, or an IP packet.
-#[derive(Debug)]
-pub struct Datagram {
-    pub(crate) bytes: Vec<u8>,
-    /// When it came to the path.
-    pub(crate) entered: Timestamp,
-    /// How much later the thread put it there.
-    pub(crate) late: TimeDelta,
-    /// The other end's address: where it goes, or where it came from.
-    pub(crate) peer: SocketAddr,
-    /// The media packet it is, on its call's forward way.
-    pub(crate) media: Option<Media>,
-}
-
 /// Where a call is on the emulated network. The network ends when all its places are given up.
 pub struct Place {
     network: Arc<Network>,
     number: u16,
-    /// Its media go through the reverse path.
-    backward: bool,
+    /// The path that its media take.
+    media: Way,
 }
 
 /// The thread of the paths.
@@ -57,33 +46,6 @@ pub struct Link {
     network: Arc<Network>,
     number: u16,
     readers: Readers,
-}
-
-/// What the network's thread is told, by or of the call at a place.
-pub enum Order {
-    /// A call takes the place.
-    Join(u16, Flow),
-    /// It is over; it wants to know how late the network was for it.
-    Leave(u16, Sender<Lateness>),
-    /// It could begin, by this clock.
-    Ready(u16, Clock),
-    /// Something came in at one of its ends, at a time by this clock; forward (true) or back.
-    Received(u16, Datagram, Clock, bool),
-    /// Its endpoint sends, at a time by this clock: until it has heard of the begin, its own.
-    Send(u16, Datagram, Clock),
-    /// End.
-    Stop,
-}
-
-/// What the link saw that only it can see.
-#[derive(Clone, Copy, Debug)]
-pub struct LinkSample {
-    /// The end of the bin.
-    pub at: Timestamp,
-    /// Mean capacity over it.
-    pub capacity: Option<DataRate>,
-    /// Backlog over the capacity; absent in an outage.
-    pub queue: Option<TimeDelta>,
 }
 
 /// Mean of the link's capacity over the bins of a call's series.
@@ -112,25 +74,29 @@ impl Place {
     /// The only one on a network.
     pub fn alone(forward: Path<Datagram>, reverse: Path<Datagram>) -> Result<Self, Error> {
         let network = Network::start(forward, reverse, 1)?;
-        Ok(Self { network, number: 0, backward: false })
+        Ok(Self { network, number: 0, media: Way::Forward })
     }
 
     /// Two on one network: the media of the first go forward, those of the second in reverse, and the feedback of each
     /// beside the media of the other. Neither call begins before both can.
     pub fn opposite(forward: Path<Datagram>, reverse: Path<Datagram>) -> Result<[Self; 2], Error> {
         let network = Network::start(forward, reverse, 2)?;
-        Ok([false, true].map(|backward| Self { network: Arc::clone(&network), number: backward.into(), backward }))
+        Ok([(0, Way::Forward), (1, Way::Reverse)].map(|(number, media)| Self {
+            network: Arc::clone(&network),
+            number,
+            media,
+        }))
     }
 
-    /// Take it. Word of what passes goes to `mail`.
-    pub(crate) fn open(self, ends: Ends, mail: Sender<Mail>) -> Result<Link, Error> {
-        let Self { network, number, backward } = self;
+    /// Take it. What passes is reported to `report`.
+    pub(crate) fn open(self, ends: Ends, report: Report) -> Result<Link, Error> {
+        let Self { network, number, media } = self;
         let orders = network.orders.clone();
         let mut readers =
             Readers { orders, place: number, stop: Arc::new(AtomicBool::new(false)), threads: Vec::new() };
         let ends = readers.open(ends)?;
         // Only a network that has failed is gone, and that its calls find out by themselves.
-        let _ = network.orders.send(Order::Join(number, Flow::new(ends, mail, backward)));
+        let _ = network.orders.send(Order::Join(number, Flow::new(ends, report, media)));
         Ok(Link { network, number, readers })
     }
 }
@@ -156,8 +122,8 @@ impl Drop for Network {
 }
 
 impl Link {
-    /// The call can begin. Once all on the network can, `Mail::Begun` tells the clock that counts for all: the last
-    /// one's.
+    /// The call can begin. Once all on the network can, `LinkEvent::Begun` reports the clock that counts for all: the
+    /// last one's.
     pub fn ready(&self, clock: Clock) {
         let _ = self.network.orders.send(Order::Ready(self.number, clock));
     }

@@ -2,32 +2,19 @@
 //! calls what became of them.
 
 use crate::clock::{Clock, wait};
-use crate::mail::{Mail, Media};
-use crate::network::ends::{Exit, Opened, Watched, is_rtcp, media_header};
-use crate::network::lateness::Lateness;
-use crate::network::link::{Datagram, LinkSample, Order};
-use legato_path::{Delivered, Packet, Path};
+use crate::network::datagram::Datagram;
+use crate::network::event::{LinkEvent, LinkSample, Way};
+use crate::network::flow::Flow;
+use crate::network::framing::media_header;
+use crate::network::order::Order;
+use legato_path::{Packet, Path};
 use legato_trace::SERIES_INTERVAL;
 use legato_units::{DataSize, TimeDelta, Timestamp};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
-
-/// A call on the network.
-pub struct Flow {
-    ends: Opened,
-    mail: Sender<Mail>,
-    /// What is forward to it is the network's reverse path.
-    backward: bool,
-    /// It could begin.
-    ready: bool,
-    /// Of media between others.
-    next_seq: u64,
-    lateness: Lateness,
-}
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
 
 /// What the thread works with.
 pub struct Worker {
-    forward: Path<Datagram>,
-    reverse: Path<Datagram>,
+    paths: Paths,
     /// By their places.
     flows: Vec<Option<Flow>>,
     /// The calls', once media have begun.
@@ -37,55 +24,28 @@ pub struct Worker {
     next_sample: Timestamp,
 }
 
-/// Whatever comes in, packets are let go after so many orders.
-const MAX_ORDERS_A_ROUND: u32 = 256;
+struct Paths {
+    forward: Path<Datagram>,
+    reverse: Path<Datagram>,
+}
 
-impl Flow {
-    /// A call that has not begun.
-    pub fn new(ends: Opened, mail: Sender<Mail>, backward: bool) -> Self {
-        Self { ends, mail, backward, ready: false, next_seq: 0, lateness: Lateness::default() }
-    }
-
-    /// Number what came in, where it is media, and say so.
-    fn note(&mut self, datagram: &mut Datagram, forward: bool) {
-        let everything = self.ends.watched == Watched::Everything;
-        let payload = self.ends.framing.payload(&datagram.bytes);
-        let size_bytes = self.ends.framing.size_bytes(&datagram.bytes) as u16;
-        let media = if forward { media_header(payload) } else { None };
-        let header = if forward && everything { Some(media.unwrap_or_default()) } else { media };
-        let is_feedback = !forward && (everything || is_rtcp(payload));
-        if let Some(header) = header {
-            let media = Media { transport_seq: self.next_seq, size_bytes, departure: datagram.entered };
-            self.next_seq += 1;
-            datagram.media = Some(media);
-            let _ = self.mail.send(Mail::Sent(media, header));
+impl Paths {
+    fn by(&mut self, way: Way) -> &mut Path<Datagram> {
+        match way {
+            Way::Forward => &mut self.forward,
+            Way::Reverse => &mut self.reverse,
         }
-        let others = matches!(self.ends.reverse_exit, Exit::Others(..) | Exit::Tun(_));
-        if others && is_feedback {
-            let _ = self.mail.send(Mail::FeedbackSent(datagram.entered, size_bytes.into()));
-        }
-    }
-
-    fn let_go(&self, delivered: Delivered<Datagram>, forward: bool) {
-        let mut datagram = delivered.packet.payload;
-        if delivered.packet.ecn.is_ce() {
-            self.ends.framing.mark_ce(&mut datagram.bytes);
-        }
-        self.put_out(datagram, forward);
-    }
-
-    fn put_out(&self, datagram: Datagram, forward: bool) {
-        let exit = if forward { &self.ends.forward_exit } else { &self.ends.reverse_exit };
-        exit.put_out(datagram, &self.mail);
     }
 }
+
+/// Whatever comes in, packets are let go after so many orders.
+const MAX_ORDERS_A_ROUND: u32 = 256;
 
 impl Worker {
     /// A network with so many places, all of them free.
     pub fn new(forward: Path<Datagram>, reverse: Path<Datagram>, places: usize) -> Self {
         Self {
-            forward: forward.with_drop_notices(),
-            reverse: reverse.with_drop_notices(),
+            paths: Paths { forward: forward.with_drop_notices(), reverse: reverse.with_drop_notices() },
             flows: std::iter::repeat_with(|| None).take(places).collect(),
             clock: None,
             last: Timestamp::ZERO,
@@ -128,13 +88,13 @@ impl Worker {
                 let _ = reply.send(left.map(|flow| flow.lateness).unwrap_or_default());
             }
             Order::Ready(place, clock) => self.ready(place, clock),
-            Order::Received(place, datagram, clock, forward) => self.come_in(place, datagram, clock, forward),
+            Order::Received(place, datagram, clock, way) => self.come_in(place, datagram, clock, way),
             Order::Send(place, mut datagram, clock) => {
                 if let Some(own) = self.clock {
                     datagram.entered = own.at(clock.instant(datagram.entered));
                 }
                 if let Some(flow) = &self.flows[usize::from(place)] {
-                    self.enter(place, datagram, flow.ends.sends_forward);
+                    self.enter(place, datagram, flow.ends.sends);
                 }
             }
             // Told by now.
@@ -143,7 +103,7 @@ impl Worker {
     }
 
     fn next_due(&self) -> Timestamp {
-        let arrivals = [self.forward.next_arrival(), self.reverse.next_arrival()];
+        let arrivals = [self.paths.forward.next_arrival(), self.paths.reverse.next_arrival()];
         arrivals.into_iter().flatten().fold(self.next_sample, Timestamp::min)
     }
 
@@ -156,14 +116,14 @@ impl Worker {
             self.clock = Some(clock);
             self.next_sample = Timestamp::ZERO + SERIES_INTERVAL;
             for flow in self.flows.iter().flatten() {
-                let _ = flow.mail.send(Mail::Begun(clock));
+                (flow.report)(LinkEvent::Begun(clock));
             }
         }
     }
 
-    fn come_in(&mut self, place: u16, mut datagram: Datagram, clock: Clock, forward: bool) {
+    fn come_in(&mut self, place: u16, mut datagram: Datagram, clock: Clock, way: Way) {
         let Some(flow) = &self.flows[usize::from(place)] else { return };
-        let begins = forward && media_header(flow.ends.framing.payload(&datagram.bytes)).is_some();
+        let begins = way == Way::Forward && media_header(flow.ends.framing.payload(&datagram.bytes)).is_some();
         // Who sends by the endpoint says itself when it is ready.
         if begins && self.clock.is_none() {
             self.ready(place, Clock::starting_at(clock.instant(datagram.entered)));
@@ -171,16 +131,16 @@ impl Worker {
         if let Some(own) = self.clock {
             datagram.entered = own.at(clock.instant(datagram.entered));
             if let Some(flow) = &mut self.flows[usize::from(place)] {
-                flow.note(&mut datagram, forward);
+                flow.note(&mut datagram, way);
             }
         }
-        self.enter(place, datagram, forward);
+        self.enter(place, datagram, way);
     }
 
-    fn enter(&mut self, place: u16, mut datagram: Datagram, forward: bool) {
+    fn enter(&mut self, place: u16, mut datagram: Datagram, way: Way) {
         let Some(flow) = &self.flows[usize::from(place)] else { return };
         if self.clock.is_none() {
-            flow.put_out(datagram, forward);
+            flow.put_out(datagram, way);
             return;
         }
         self.last = self.last.max(datagram.entered);
@@ -192,14 +152,13 @@ impl Worker {
         let framing = flow.ends.framing;
         let (size, ecn) = (DataSize::from_bytes(framing.size_bytes(&datagram.bytes)), framing.ecn(&datagram.bytes));
         let packet = Packet { size, flow: place, ecn, payload: datagram };
-        let path = if forward == flow.backward { &mut self.reverse } else { &mut self.forward };
-        path.push(now, packet);
+        self.paths.by(way.across(flow.media)).push(now, packet);
     }
 
     /// Let go what is due, and say what was lost.
     fn release(&mut self, clock: Clock) {
-        for backward in [false, true] {
-            let path = if backward { &mut self.reverse } else { &mut self.forward };
+        for way in [Way::Forward, Way::Reverse] {
+            let path = self.paths.by(way);
             loop {
                 let now = clock.now().max(self.last);
                 self.last = now;
@@ -207,17 +166,17 @@ impl Worker {
                 // Of a call that is over: nobody waits for it.
                 let Some(flow) = &mut self.flows[usize::from(delivered.packet.flow)] else { continue };
                 let (media, due) = (delivered.packet.payload.media, delivered.at - delivered.packet.payload.late);
-                flow.let_go(delivered, flow.backward == backward);
+                flow.let_go(delivered, way.across(flow.media));
                 let at = clock.now();
                 flow.lateness.push(at - due);
                 if let Some(media) = media {
-                    let _ = flow.mail.send(Mail::Arrived(media, at));
+                    (flow.report)(LinkEvent::Arrived(media, at));
                 }
             }
             while let Some(dropped) = path.pop_drop() {
                 let flow = &self.flows[usize::from(dropped.packet.flow)];
                 if let (Some(flow), Some(media)) = (flow, dropped.packet.payload.media) {
-                    let _ = flow.mail.send(Mail::Dropped(media, dropped.reason.name()));
+                    (flow.report)(LinkEvent::Dropped(media, dropped.reason.name()));
                 }
             }
         }
@@ -229,11 +188,11 @@ impl Worker {
         while self.next_sample <= self.last {
             let (from, at) = (self.next_sample - SERIES_INTERVAL, self.next_sample);
             for flow in self.flows.iter().flatten() {
-                let path = if flow.backward { &mut self.reverse } else { &mut self.forward };
+                let path = self.paths.by(flow.media);
                 let backlog = path.backlog(self.last);
                 let queue = (backlog.delay != TimeDelta::MAX).then_some(backlog.delay);
                 let capacity = path.capacity(from, at);
-                let _ = flow.mail.send(Mail::Sample(LinkSample { at, capacity, queue }));
+                (flow.report)(LinkEvent::Sample(LinkSample { at, capacity, queue }));
             }
             self.next_sample += SERIES_INTERVAL;
         }
@@ -243,7 +202,10 @@ impl Worker {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::network::ends::Framing;
+    use crate::network::event::Media;
+    use crate::network::exit::Exit;
+    use crate::network::flow::{Opened, Watched};
+    use crate::network::framing::Framing;
     use legato_path::capacity::LinkCapacity;
     use legato_path::queue::QueueLimit;
     use legato_path::stage::Bottleneck;
@@ -251,19 +213,23 @@ mod tests {
     use std::sync::mpsc::channel;
 
     /// Two calls, forward without a limit and in reverse at 1 Mbit/s; what they are told.
-    fn two_calls() -> (Worker, [Receiver<Mail>; 2]) {
+    fn two_calls() -> (Worker, [Receiver<LinkEvent>; 2]) {
         let slow = Bottleneck::new(LinkCapacity::constant(DataRate::from_mbps(1)), QueueLimit::Packets(100));
         let mut worker = Worker::new(Path::new([]), Path::new([slow.into()]), 2);
         let inboxes = [0, 1].map(|place| {
-            let (mail, inbox) = channel();
+            let (events, inbox) = channel();
+            let report = Box::new(move |event| drop(events.send(event)));
             let ends = Opened {
-                sends_forward: true,
+                sends: Way::Forward,
                 forward_exit: Exit::Endpoint,
                 reverse_exit: Exit::Endpoint,
                 framing: Framing::Datagrams,
                 watched: Watched::Media,
             };
-            worker.obey(Order::Join(place, Flow::new(ends, mail, place == 1)));
+            worker.obey(Order::Join(
+                place,
+                Flow::new(ends, report, if place == 1 { Way::Reverse } else { Way::Forward }),
+            ));
             inbox
         });
         (worker, inboxes)
@@ -283,9 +249,9 @@ mod tests {
         assert!(first.try_recv().is_err() && second.try_recv().is_err());
         // What sets the connections up meets no link.
         worker.obey(Order::Send(1, datagram(None), clock));
-        assert!(matches!(second.try_recv(), Ok(Mail::Datagram { .. })));
+        assert!(matches!(second.try_recv(), Ok(LinkEvent::Datagram { .. })));
         worker.obey(Order::Ready(1, clock));
-        assert!([first, second].iter().all(|inbox| matches!(inbox.try_recv(), Ok(Mail::Begun(_)))));
+        assert!([first, second].iter().all(|inbox| matches!(inbox.try_recv(), Ok(LinkEvent::Begun(_)))));
     }
 
     #[test]
@@ -307,19 +273,19 @@ mod tests {
         (0..2).for_each(|place| worker.obey(Order::Ready(place, clock)));
         let media = |transport_seq| Some(Media { transport_seq, size_bytes: 1_000, departure: Timestamp::ZERO });
         (0..3).for_each(|seq| worker.obey(Order::Send(1, datagram(media(seq)), clock)));
-        worker.obey(Order::Received(0, datagram(None), clock, false));
+        worker.obey(Order::Received(0, datagram(None), clock, Way::Reverse));
         worker.obey(Order::Send(0, datagram(media(0)), clock));
         let (mut told, mut arrived) = (Vec::new(), 0);
-        while !told.iter().any(|mail| matches!(mail, Mail::Datagram { media: None, .. })) {
+        while !told.iter().any(|event| matches!(event, LinkEvent::Datagram { media: None, .. })) {
             std::thread::sleep(wait(clock.now(), worker.next_due()));
             worker.release(clock);
             told.extend(first.try_iter());
-            arrived += second.try_iter().filter(|mail| matches!(mail, Mail::Arrived(..))).count();
+            arrived += second.try_iter().filter(|event| matches!(event, LinkEvent::Arrived(..))).count();
         }
         assert!(clock.now() >= Timestamp::from_millis(32), "three packets of media and its own transmission");
         assert_eq!(arrived, 3);
-        let forward = told.iter().position(|mail| matches!(mail, Mail::Arrived(..))).unwrap();
-        let feedback = told.iter().position(|mail| matches!(mail, Mail::Datagram { media: None, .. })).unwrap();
+        let forward = told.iter().position(|event| matches!(event, LinkEvent::Arrived(..))).unwrap();
+        let feedback = told.iter().position(|event| matches!(event, LinkEvent::Datagram { media: None, .. })).unwrap();
         assert!(forward < feedback, "nothing is before the media on the other way");
     }
 }

@@ -1,6 +1,12 @@
 //! The emulated network: paths driven by the wall clock, and what is at their ends.
 
+pub mod datagram;
 pub mod ends;
+pub mod event;
+pub mod exit;
+pub mod flow;
+pub mod framing;
 pub mod lateness;
 pub mod link;
 pub mod link_worker;
+pub mod order;

@@ -7,7 +7,6 @@
 
 use crate::codec::Codec;
 use crate::error::Error;
-use crate::mail::Mail;
 use crate::pictures::ahead::Measured;
 use crate::pictures::coder::{Coded, CodedSource, Coder, CutFrame};
 use crate::pictures::source::{PictureSource, Pictures};
@@ -118,8 +117,12 @@ impl Camera {
         self.room = bytes;
     }
 
-    /// Start the thread. It ends when the sender's encoder is gone, with all that was coded of pictures.
-    pub(crate) fn start(self, mail: Sender<Mail>) -> Result<(CodedFrames, JoinHandle<Option<CodedCall>>), Error> {
+    /// Start the thread, which reports each coded frame with its capture time, or why it failed. It ends when the
+    /// sender's encoder is gone or `report` returns false, with all that was coded of pictures.
+    pub(crate) fn start(
+        self,
+        report: impl Fn(Result<(EncodedFrame, Timestamp), String>) -> bool + Send + 'static,
+    ) -> Result<(CodedFrames, JoinHandle<Option<CodedCall>>), Error> {
         let Self { source, codec, room, adapts, coded: mut whole, jobs, busy, measured, frames } = self;
         let mut coder = Coder::new(source, codec, room, measured, adapts)?;
         let kept = frames.clone();
@@ -138,12 +141,12 @@ impl Camera {
                     (encoded, job.picture.capture)
                 });
                 let failed = word.is_err();
-                if mail.send(Mail::Encoded(word)).is_err() || failed {
+                if !report(word) || failed {
                     break;
                 }
                 if let Err(error) = coder.look_ahead() {
                     // As for a picture that could not be coded: the call ends with this word.
-                    let _ = mail.send(Mail::Encoded(Err(error.to_string())));
+                    report(Err(error.to_string()));
                     break;
                 }
             }
@@ -229,7 +232,7 @@ mod tests {
     fn two_of_three(codec: Codec) -> [EncodedFrame; 2] {
         let source = PictureSource::Generated { width: 320, height: 180, frame_rate: FrameRate::THIRTY };
         let (camera, mut encoder) = Camera::open(&source, codec).unwrap();
-        let (mail, inbox) = mpsc::channel();
+        let (reports, inbox) = mpsc::channel();
         let picture = |frame: u64| SourceFrame {
             frame,
             capture: Timestamp::from_millis(33 * frame as i64),
@@ -240,9 +243,9 @@ mod tests {
         // A key frame was wanted of the second.
         assert!(encoder.begin(Timestamp::ZERO, picture(0), budget).is_none());
         assert!(encoder.begin(Timestamp::ZERO, picture(1), EncoderBudget { keyframe: true, ..budget }).is_none());
-        let (frames, thread) = camera.start(mail).unwrap();
+        let (frames, thread) = camera.start(move |coded| reports.send(coded).is_ok()).unwrap();
         let next = |number| {
-            let Mail::Encoded(Ok((frame, capture))) = inbox.recv().unwrap() else { panic!("a frame was coded") };
+            let (frame, capture) = inbox.recv().unwrap().unwrap();
             assert_eq!(capture, picture(number).capture);
             frame
         };

@@ -4,7 +4,6 @@
 use crate::clock::Clock;
 use crate::codec::Codec;
 use crate::error::Error;
-use crate::mail::Mail;
 use crate::pictures::stamp;
 use crate::viewing::playback::Playback;
 use legato_units::TimeDelta;
@@ -52,11 +51,15 @@ pub struct Decoder {
 
 impl Decoder {
     /// Start the thread. `sent_width`: luma columns of the pictures that were numbered, where the sender may have made
-    /// them smaller. Word of each picture goes to `mail`, in the order of jobs.
-    pub fn start(codec: Codec, sent_width: Option<u16>, mail: Sender<Mail>) -> Result<Self, Error> {
+    /// them smaller. Each picture is reported, in the order of jobs; the thread ends once `report` returns false.
+    pub fn start(
+        codec: Codec,
+        sent_width: Option<u16>,
+        report: impl Fn(Decoded) -> bool + Send + 'static,
+    ) -> Result<Self, Error> {
         let playback = Playback::new(codec)?;
         let (jobs, inbox) = channel();
-        let work = move || decode_all(playback, sent_width, &inbox, &mail);
+        let work = move || decode_all(playback, sent_width, &inbox, &report);
         let started = thread::Builder::new().name("legato-decoder".to_owned()).spawn(work);
         let thread = started.map_err(|error| Error::System(format!("the decoder's thread: {error}")))?;
         Ok(Self { jobs: Some(jobs), thread: Some(thread) })
@@ -78,7 +81,12 @@ impl Drop for Decoder {
     }
 }
 
-fn decode_all(mut playback: Playback, sent_width: Option<u16>, inbox: &Receiver<Job>, mail: &Sender<Mail>) {
+fn decode_all(
+    mut playback: Playback,
+    sent_width: Option<u16>,
+    inbox: &Receiver<Job>,
+    report: &dyn Fn(Decoded) -> bool,
+) {
     let clock = Clock::starting_now();
     let mut lost = true;
     while let Ok(Job { picture, bytes, keyframe }) = inbox.recv() {
@@ -95,7 +103,7 @@ fn decode_all(mut playback: Playback, sent_width: Option<u16>, inbox: &Receiver<
                 took: clock.now() - begun,
             }
         });
-        if mail.send(Mail::Decoded(Decoded { picture, image })).is_err() {
+        if !report(Decoded { picture, image }) {
             return;
         }
     }
@@ -116,8 +124,8 @@ mod tests {
             let source = PictureSource::Generated { width: 320, height: 180, frame_rate: FrameRate::THIRTY };
             let pictures = CodedSource::Pictures(Pictures::open(&source).unwrap());
             let mut coder = Coder::new(pictures, codec, 0, Measured::default(), false).unwrap();
-            let (mail, inbox) = channel();
-            let decoder = Decoder::start(codec, None, mail).unwrap();
+            let (reports, inbox) = channel();
+            let decoder = Decoder::start(codec, None, move |decoded| reports.send(decoded).is_ok()).unwrap();
             for number in 0..8 {
                 let capture = Timestamp::from_millis(33 * number as i64);
                 let picture = SourceFrame { frame: number, capture, content: 0, complexity: None };
@@ -130,10 +138,7 @@ mod tests {
                 decoder.decode(Job { picture: number as usize, bytes: coded.bytes, keyframe: coded.keyframe });
             }
             drop(decoder);
-            let told = inbox.iter().map(|mail| match mail {
-                Mail::Decoded(Decoded { picture, image }) => (picture, image.and_then(|image| image.stamp)),
-                other => panic!("{other:?}"),
-            });
+            let told = inbox.iter().map(|Decoded { picture, image }| (picture, image.and_then(|image| image.stamp)));
             let shown = |number: usize| (number, (number != 4 && number != 5).then_some(number as u32));
             assert_eq!(told.collect::<Vec<_>>(), (0..8).map(shown).collect::<Vec<_>>(), "{codec:?}");
         }

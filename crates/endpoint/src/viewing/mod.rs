@@ -4,6 +4,7 @@ pub mod assembly;
 pub mod decoder;
 pub mod joining;
 pub mod playback;
+pub mod seen;
 pub mod steering;
 pub mod viewed;
 pub mod viewer;

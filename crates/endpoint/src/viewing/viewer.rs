@@ -5,11 +5,10 @@
 //! renderer's 10 ms in the playout delay are room enough for it on a machine that is not busy. A stream that jumps in
 //! time, or a decoder that falls behind, costs pictures, and no memory.
 
-use crate::call::ShownFrame;
-use crate::clock::Clock;
 use crate::codec::Codec;
 use crate::viewing::assembly::{Assembled, Assembly, CodedPicture, VideoPacket};
-use crate::viewing::decoder::{Decoded, Decoder, Image, Job};
+use crate::viewing::decoder::{Decoded, Decoder, Job};
+use crate::viewing::seen::SeenPicture;
 use legato_control::FrameReport;
 use legato_media::playout::{Playout, PlayoutConfig, Repair};
 use legato_units::{DataSize, PeerTimestamp, TimeDelta, Timestamp};
@@ -33,47 +32,6 @@ pub struct Viewer {
     last_shown: Option<Timestamp>,
     shown: u64,
     reports: VecDeque<FrameReport>,
-}
-
-/// A picture as it was received.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct SeenPicture {
-    /// Of its RTP packets.
-    pub rtp_timestamp: u32,
-    /// When it was whole and its turn had come, or when it was given up.
-    pub decodable_at: Timestamp,
-    /// Packets of it that never came.
-    pub lost_packets: u16,
-    /// It was decoded.
-    pub decoded: bool,
-    /// What came out, where we decoded it.
-    pub image: Option<Image>,
-    /// When it was to be shown.
-    pub due: Timestamp,
-    /// When it was.
-    pub shown: Option<Timestamp>,
-}
-
-impl SeenPicture {
-    /// A picture that a browser tells of: it tells of those it showed.
-    pub fn of_browser(frame: &ShownFrame) -> Self {
-        let &ShownFrame { rtp_timestamp, received, shown } = frame;
-        Self {
-            rtp_timestamp,
-            decodable_at: received.unwrap_or(shown),
-            lost_packets: 0,
-            decoded: true,
-            image: None,
-            due: shown,
-            shown: Some(shown),
-        }
-    }
-
-    /// The same by another clock.
-    pub fn by(&self, own: Clock, other: Clock) -> Self {
-        let at = |time: Timestamp| other.at(own.instant(time));
-        Self { decodable_at: at(self.decodable_at), due: at(self.due), shown: self.shown.map(at), ..*self }
-    }
 }
 
 #[derive(Clone, Copy, Debug)]

@@ -1,5 +1,4 @@
 use super::*;
-use crate::mail::Mail;
 use crate::pictures::h264_payload::H264Frame;
 use crate::pictures::source::{PictureSource, Pictures};
 use legato_h264::{Live, Mode, Settings};
@@ -13,7 +12,7 @@ struct Scene {
     buffer: Vec<u8>,
     seq: u64,
     viewer: Viewer,
-    inbox: Receiver<Mail>,
+    inbox: Receiver<Decoded>,
 }
 
 const MS: fn(i64) -> Timestamp = Timestamp::from_millis;
@@ -22,8 +21,8 @@ impl Scene {
     fn new() -> Self {
         let source = PictureSource::Generated { width: 320, height: 180, frame_rate: FrameRate::THIRTY };
         let settings = Settings { width: 320, height: 180, frame_rate: 30.0, mode: Mode::Quantiser(0) };
-        let (mail, inbox) = channel();
-        let decoder = Decoder::start(Codec::H264, None, mail).unwrap();
+        let (reports, inbox) = channel();
+        let decoder = Decoder::start(Codec::H264, None, move |decoded| reports.send(decoded).is_ok()).unwrap();
         Self {
             pictures: Pictures::open(&source).unwrap(),
             live: Live::new(settings, 400_000).unwrap(),
@@ -58,7 +57,7 @@ impl Scene {
             self.viewer.take(now, &packet);
         }
         while self.viewer.undecoded > 0 {
-            let Mail::Decoded(decoded) = self.inbox.recv().unwrap() else { panic!("nothing else comes") };
+            let decoded = self.inbox.recv().unwrap();
             self.viewer.decoded(now, decoded);
         }
     }

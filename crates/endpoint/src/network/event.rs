@@ -1,0 +1,76 @@
+//! What the emulated network reports to the calls on it.
+
+use crate::clock::Clock;
+use legato_units::{DataRate, TimeDelta, Timestamp};
+use legato_wire::rtp;
+use std::net::SocketAddr;
+
+/// The two ways of a call on the network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// The way of its media.
+    Forward,
+    /// The way of its feedback.
+    Reverse,
+}
+
+impl Way {
+    /// Between a call's ways and the network's paths, in either direction: `media` is the path that the call's media
+    /// take.
+    pub fn across(self, media: Self) -> Self {
+        if self == media { Self::Forward } else { Self::Reverse }
+    }
+}
+
+/// A media packet on the forward path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Media {
+    /// Its transport-wide sequence number, unwrapped.
+    pub transport_seq: u64,
+    /// Bytes on the wire, IP and UDP headers included.
+    pub size_bytes: u16,
+    /// When it left the pacer.
+    pub departure: Timestamp,
+}
+
+/// What only the link can see of itself.
+#[derive(Clone, Copy, Debug)]
+pub struct LinkSample {
+    /// The end of the bin.
+    pub at: Timestamp,
+    /// Mean capacity over it.
+    pub capacity: Option<DataRate>,
+    /// Backlog over the capacity; absent in an outage.
+    pub queue: Option<TimeDelta>,
+}
+
+/// One report.
+#[derive(Debug)]
+pub enum LinkEvent {
+    /// A media packet came out of the forward path.
+    Arrived(Media, Timestamp),
+    /// Media can flow for every call on the network, by this clock.
+    Begun(Clock),
+    /// A datagram came out of a path to the endpoint.
+    Datagram {
+        /// Its bytes.
+        bytes: Vec<u8>,
+        /// Where it came from.
+        peer: SocketAddr,
+        /// When the socket had it, before the path.
+        entered: Timestamp,
+        /// The media packet it is.
+        media: Option<Media>,
+    },
+    /// A media packet was lost on the forward path.
+    Dropped(Media, &'static str),
+    /// Feedback between two other ends went into the reverse path; bytes on the wire.
+    FeedbackSent(Timestamp, u32),
+    /// Another 100 ms of the link have passed.
+    Sample(LinkSample),
+    /// A media packet of another sender went into the forward path.
+    Sent(Media, rtp::Header),
+}
+
+/// Where a call wants its reports. It runs on the network's thread and must not block.
+pub type Report = Box<dyn Fn(LinkEvent) + Send>;

@@ -1,0 +1,40 @@
+//! Ways out of the emulated network.
+
+use crate::network::datagram::Datagram;
+use crate::network::event::{LinkEvent, Report};
+use legato_tun::Device;
+use std::net::{SocketAddr, UdpSocket};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Who is behind a socket: whoever spoke STUN to it last. Junk moves no call elsewhere.
+pub type Behind = Arc<Mutex<Option<SocketAddr>>>;
+
+/// A way out of the link.
+pub enum Exit {
+    /// To the endpoint, by mail.
+    Endpoint,
+    /// To whoever is behind a socket.
+    Others(UdpSocket, Behind),
+    /// To the datagram's own address.
+    Peer(UdpSocket),
+    /// Into a network namespace.
+    Tun(Device),
+}
+
+impl Exit {
+    /// Let a packet go. What the network refuses is lost, as on any other.
+    pub fn put_out(&self, datagram: Datagram, report: &Report) {
+        let Datagram { bytes, entered, peer, media, .. } = datagram;
+        match self {
+            Self::Endpoint => report(LinkEvent::Datagram { bytes, peer, entered, media }),
+            Self::Peer(socket) => drop(socket.send_to(&bytes, peer)),
+            Self::Tun(device) => drop(device.send(&bytes)),
+            // Before anyone has spoken from there, to nobody.
+            Self::Others(socket, behind) => {
+                if let Some(peer) = *behind.lock().unwrap_or_else(PoisonError::into_inner) {
+                    drop(socket.send_to(&bytes, peer));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,24 @@
+//! What the network's thread is told.
+
+use crate::clock::Clock;
+use crate::network::datagram::Datagram;
+use crate::network::event::Way;
+use crate::network::flow::Flow;
+use crate::network::lateness::Lateness;
+use std::sync::mpsc::Sender;
+
+/// An order by, or about, the call at a place.
+pub enum Order {
+    /// A call takes the place.
+    Join(u16, Flow),
+    /// It is over; it wants to know how late the network was for it.
+    Leave(u16, Sender<Lateness>),
+    /// It could begin, by this clock.
+    Ready(u16, Clock),
+    /// Something came in at one of its ends, at a time by this clock, on this way.
+    Received(u16, Datagram, Clock, Way),
+    /// Its endpoint sends, at a time by this clock: until it has heard of the begin, its own.
+    Send(u16, Datagram, Clock),
+    /// End.
+    Stop,
+}
