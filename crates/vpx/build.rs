@@ -1,12 +1,11 @@
-//! Finds libvpx by pkg-config and compiles the few C functions that reach it. Where it is not there, nothing is
-//! linked, `cfg(libvpx)` stays off, and the crate says so when it is asked for an encoder.
+//! Finds libvpx by pkg-config and compiles the few C functions that access it. If it is missing, nothing is
+//! linked, `cfg(libvpx)` stays off, and the crate reports that when an encoder is requested.
 //!
-//! The static library is taken where there is one, as Debian has it: a module built with it runs on machines without
-//! libvpx.
+//! The static library is preferred if present, as on Debian: a module built with it runs on machines without libvpx.
 
 use std::path::{Path, PathBuf};
 
-/// The oldest version whose interface is as the C functions want it.
+/// The oldest version with the interface that the C functions use.
 const LEAST_VERSION: &str = "1.8";
 const SHIM: &str = "src/shim.c";
 
@@ -27,7 +26,7 @@ fn main() {
     if let Some(folder) = static_library(&build, &library.link_paths) {
         println!("cargo::rustc-link-search=native={}", folder.display());
         println!("cargo::rustc-link-lib=static=vpx");
-        // What it needs itself; the C library has its threads.
+        // Its own dependencies; the C library has its threads.
         println!("cargo::rustc-link-lib=m");
         return;
     }
@@ -37,7 +36,7 @@ fn main() {
     println!("cargo::rustc-link-lib=vpx");
 }
 
-/// Where `libvpx.a` is: where pkg-config says, or where the compiler looks by itself.
+/// The folder of `libvpx.a`: from pkg-config, or the compiler's own search path.
 fn static_library(build: &cc::Build, named: &[PathBuf]) -> Option<PathBuf> {
     const FILE: &str = "libvpx.a";
     if let Some(folder) = named.iter().find(|folder| folder.join(FILE).exists()) {
@@ -48,9 +47,9 @@ fn static_library(build: &cc::Build, named: &[PathBuf]) -> Option<PathBuf> {
     if found.is_absolute() && found.exists() { found.parent().map(Path::to_path_buf) } else { None }
 }
 
-/// Whether libvpx is there may change between builds: its pkg-config file comes and goes.
+/// libvpx may be installed or removed between builds, and with it its pkg-config file.
 fn watch_where_it_would_be() {
-    // The crate `pkg-config` declares the environment variables by itself.
+    // The crate `pkg-config` declares the environment variables itself.
     let folders = pkg_config::get_variable("pkg-config", "pc_path").unwrap_or_default();
     for folder in folders.split(':').filter(|folder| Path::new(folder).is_dir()) {
         println!("cargo::rerun-if-changed={folder}");

@@ -1,24 +1,25 @@
-//! What a network's answer means: from one number to the next target bitrate, one map a paper. A map
-//! gives what the paper says; bounds, silence and numbers that are none are the road's business.
+//! What a network's output means: the map from one number to the next target bitrate, one for each
+//! paper. A map gives what the paper says; bounds, silence and NaN are handled by the caller,
+//! `controllers/learned`.
 
 use legato_units::DataRate;
 
-/// What answers a network may give.
+/// The actions a network may take.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ActionSpace {
     /// A number within `[low, high]`.
     Continuous {
-        /// The least.
+        /// The minimum.
         low: f32,
-        /// The greatest.
+        /// The maximum.
         high: f32,
     },
-    /// One of so many, counted from 0.
+    /// One of this many, counted from 0.
     Discrete(u32),
 }
 
 impl ActionSpace {
-    /// The nearest answer there is.
+    /// The nearest action in the space.
     pub fn clamp(&self, action: f32) -> f32 {
         match *self {
             Self::Continuous { low, high } => action.clamp(low, high),
@@ -26,7 +27,7 @@ impl ActionSpace {
         }
     }
 
-    /// Changes nothing, or as little as any answer: what an end does until it is told otherwise.
+    /// Changes the rate as little as any action: what an agent does until it is given another.
     pub fn neutral(&self) -> f32 {
         match *self {
             Self::Continuous { low, high } => low + (high - low) / 2.0,
@@ -35,7 +36,7 @@ impl ActionSpace {
     }
 }
 
-/// NVC-CC: up from where it is, down from what came through.
+/// NVC-CC: raises the target itself; lowers from the receiver rate.
 ///
 /// Deviates from [nvc-cc] eq. (1), which multiplies by `a` above zero and divides by `a` below it, so that
 /// every action would lower the rate or turn it negative: read as the authors' public code does, with
@@ -46,12 +47,12 @@ pub fn nvc_cc(action: f32, target: DataRate, receiver_rate_200ms: DataRate) -> D
     if action >= 0.0 {
         return target.scale(1.0 + action);
     }
-    // A queue that drains passes more than is sent: a decrease never raises.
+    // A draining queue delivers more than is being sent: a decrease must never raise the rate.
     let from = if receiver_rate_200ms == DataRate::ZERO { target } else { receiver_rate_200ms.min(target) };
     from.scale(1.0 / (1.0 - action))
 }
 
-/// Aurora: the same both ways, in small steps.
+/// Aurora: symmetric, in small steps.
 // [jay2019] eq. (1): x_t = x_{t−1} (1 + α a_t), a_t ≥ 0; x_{t−1} / (1 − α a_t), a_t < 0; α = 0.025
 pub fn aurora(action: f32, target: DataRate) -> DataRate {
     const ALPHA: f64 = 0.025;
@@ -59,28 +60,28 @@ pub fn aurora(action: f32, target: DataRate) -> DataRate {
     target.scale(if action >= 0.0 { 1.0 + ALPHA * action } else { 1.0 / (1.0 - ALPHA * action) })
 }
 
-/// OnRL: the answer is the bitrate, 0.1 to 6 Mbit/s in steps of 0.1.
+/// OnRL: the action is the bitrate, 0.1 to 6 Mbit/s in steps of 0.1.
 // [zhang2020] picks a bitrate outright; the steps are those of [nvc-cc]'s authors, whose networks carry up to 6 Mbit/s.
 pub fn onrl(action: f32) -> DataRate {
     DataRate::from_bps_f64(1e5 * f64::from((action + 1.0).clamp(1.0, ONRL_BITRATES as f32)))
 }
 
-/// How many bitrates OnRL picks from.
+/// The number of bitrates OnRL picks from.
 pub const ONRL_BITRATES: u32 = 60;
 
-/// R3Net: the answer is the bitrate, of 8 Mbit/s.
+/// R3Net: the action is the bitrate as a share of 8 Mbit/s.
 // [r3net] §2.2: sigmoid output in (0, 1) mapped to (0, 8) Mbit/s
 pub fn r3net(action: f32) -> DataRate {
     DataRate::from_bps_f64(8e6 * f64::from(action))
 }
 
-/// HRCC: a factor between a half and two on what its heuristic estimates; one in the middle.
+/// HRCC: a factor between a half and two on its heuristic's estimate; 1 at the middle.
 // [hrcc] guides its heuristic by a gain coefficient; the law, 2^(2a − 1), is that of the authors' public code.
 pub fn hrcc(action: f32, heuristic: DataRate) -> DataRate {
     heuristic.scale(libm::exp2(2.0 * f64::from(action) - 1.0))
 }
 
-/// CLCC: a gain between 0.7 and 1.1 that is one at 0.4.
+/// CLCC: a gain between 0.7 and 1.1; 1 at 0.4.
 // [clcc] eq. (5), (6): g = a / mid (1 − dec) + dec, a < mid; (a − mid) / (1 − mid) (inc − 1) + 1, else
 pub fn clcc(action: f32, target: DataRate) -> DataRate {
     const INC_MAX: f64 = 1.1;
@@ -111,7 +112,7 @@ mod tests {
 
     /// [nvc-cc] eq. (1), worked by hand.
     #[test]
-    fn nvc_cc_rises_from_its_target_and_falls_from_what_came_through() {
+    fn nvc_cc_raises_its_target_and_lowers_from_the_receiver_rate() {
         assert_eq!(nvc_cc(0.5, kbps(1_000), kbps(300)), kbps(1_500));
         assert_eq!(nvc_cc(-1.0, kbps(1_000), kbps(300)), kbps(150));
         assert_eq!(nvc_cc(-0.25, kbps(1_000), kbps(4_000)), kbps(800));
@@ -134,7 +135,7 @@ mod tests {
 
     /// [r3net] §2.2.
     #[test]
-    fn r3net_answers_a_share_of_eight_megabits() {
+    fn r3net_picks_a_share_of_eight_megabits() {
         assert_eq!(r3net(0.25), DataRate::from_mbps(2));
     }
 
@@ -165,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_outside_the_space_become_the_nearest() {
+    fn actions_outside_the_space_become_the_nearest() {
         assert_eq!(ActionSpace::Discrete(10).clamp(42.0), 9.0);
         assert_eq!(ActionSpace::Discrete(10).clamp(3.6), 4.0);
         assert_eq!(ActionSpace::Continuous { low: -1.0, high: 1.0 }.clamp(-7.0), -1.0);

@@ -1,26 +1,26 @@
-//! The circuit breakers of RFC 8083 around any controller: not a rate control, but the fuse behind it. They
-//! believe that a sender whose reports say that nothing arrives, that say nothing at all, or that say
-//! that it sends ten times what TCP would at that loss, harms the network whatever its controller thinks, and end the sending.
+//! The circuit breakers of RFC 8083 around any controller: a fuse behind the rate control, not a rate control. A sender whose
+//! reports show that nothing arrives, whose reports stop, or that sends at ten times TCP's rate for the reported loss harms the
+//! network whatever its controller decides: the breakers stop it.
 //!
 //! Three of the four: RTCP timeout, media timeout, congestion (which first divides the rate by ten). The fourth, media
-//! usability, is the application's to define. A breaker that has tripped stays so: the RFC wants a person to begin again.
+//! usability, is the application's to define. A tripped breaker stays tripped: the RFC requires a person to start again.
 //!
-//! What is read: receiver reports (loss, highest sequence number), any other sign of RTCP, round-trip times, departures
-//! of the video they report on. The RFC's intervals Td and Tdr are parameters: a call here knows how often its receiver
+//! Inputs: receiver reports (loss, highest sequence number), any other sign of RTCP, round-trip times, and departures of
+//! the video they report on. The RFC's intervals Td and Tdr are parameters: a call here knows how often its receiver
 //! reports and does not compute it from group size and bandwidth.
 
 use crate::controllers::learned::Steered;
 use crate::{Decision, Event, PacketKind, ProbeCluster, RateController, ReceptionReport, SentTrain};
 use legato_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
-/// The intervals the breakers count in.
+/// The intervals that the breakers count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CircuitBreakerConfig {
     /// Td: the sender's deterministic reporting interval with its minimum of 5 s.
     pub sender_interval: TimeDelta,
-    /// Tdr: the receiver's, at most 5 s. Reports that come more often are put together.
+    /// Tdr: the receiver's, at most 5 s. More frequent reports are merged.
     pub receiver_interval: TimeDelta,
-    /// G: frames that depend on each other so that they are sent together.
+    /// G: frames that depend on each other and so are sent together.
     pub group_frames: u32,
 }
 
@@ -51,7 +51,7 @@ pub enum Breaker {
     RtcpTimeout = 1,
     /// Reports come back and say that nothing arrives.
     MediaTimeout = 2,
-    /// Ten times the rate of TCP at the same loss, and still so after a tenth was tried.
+    /// Ten times the rate of TCP at the same loss, and still congested at a tenth of it.
     Congestion = 3,
 }
 
@@ -61,9 +61,9 @@ pub struct CircuitBreakers {
     inner: Box<dyn RateController>,
     config: CircuitBreakerConfig,
     tripped: Option<Trip>,
-    /// Counts what the breakers changed of the decision.
+    /// Counts the breakers' changes to the decision.
     changes: u64,
-    /// A packet left at this time and no RTCP came since.
+    /// A packet left at this time and no RTCP has come since.
     unanswered_since: Option<Timestamp>,
     /// Video sent since the last report.
     sent_bytes: u64,
@@ -78,15 +78,15 @@ pub struct CircuitBreakers {
     stalled_reports: u32,
     congested_reports: u32,
     calm_reports: u32,
-    /// A tenth of the rate that congestion was seen at.
+    /// A tenth of the rate at which congestion was seen.
     reduced: Option<DataRate>,
 }
 
-/// The reports of one Tdr as one.
+/// The reports of one Tdr, merged.
 #[derive(Clone, Copy, Debug)]
 struct ReportInterval {
     begin: Timestamp,
-    /// The highest sequence number at its begin, and by the newest report.
+    /// The highest sequence number at its start, and in the newest report.
     begin_seq: Option<u32>,
     highest_seq: Option<u32>,
     /// Packets that were due, and 256 times those that were lost.
@@ -106,7 +106,7 @@ impl ReportInterval {
         self.lost_256 += due * u64::from(report.fraction_lost);
     }
 
-    /// Something was reported before, and no progress since.
+    /// Something was reported before, but no progress since.
     fn stalled(&self) -> bool {
         self.begin_seq.is_some() && self.begin_seq == self.highest_seq
     }
@@ -178,7 +178,7 @@ impl CircuitBreakers {
 
     #[inline]
     fn count(&mut self, now: Timestamp, kind: PacketKind, size: DataSize, packets: u16) {
-        // Reports are of the video's stream; what goes beside it has streams of its own.
+        // Reports cover the video stream; other packets have streams of their own.
         if kind == PacketKind::Video {
             self.sent_bytes += size.as_bytes();
             self.sent_packets += u64::from(packets);
@@ -195,7 +195,7 @@ impl CircuitBreakers {
 
     fn take_report(&mut self, now: Timestamp, report: &ReceptionReport) {
         self.interval.push(report);
-        // A report that the path brought a tenth of the interval too early is in time.
+        // A report that the path delivered early by up to a tenth of the interval is on time.
         if (now - self.interval.begin) * 10 < self.config.receiver_interval * 9 {
             return;
         }
@@ -230,7 +230,7 @@ impl CircuitBreakers {
                 Some(_) => self.trip(Breaker::Congestion, now),
             }
         } else if self.calm_reports >= enough {
-            // The RFC does not say when a reduction ends: when as many reports say that it was enough.
+            // The RFC does not say when a reduction ends: here, after as many reports without congestion.
             self.reduced = None;
         }
         self.changes += u64::from(self.reduced != before);
@@ -242,7 +242,7 @@ impl CircuitBreakers {
     }
 }
 
-/// X, in bit/s; none where nothing is lost or no round trip is known.
+/// X, in bit/s; `None` if nothing is lost or no round-trip time is known.
 // [rfc8083] §4.3: X = s / (Tr sqrt(2 b p / 3)), b = 1.
 fn tcp_rate_bps(mean_bytes: f64, rtt_s: f64, loss_ratio: f64) -> Option<f64> {
     let per_packet_s = rtt_s * (2.0 * loss_ratio / 3.0).sqrt();
@@ -250,7 +250,7 @@ fn tcp_rate_bps(mean_bytes: f64, rtt_s: f64, loss_ratio: f64) -> Option<f64> {
 }
 
 fn ceil(reports: f64) -> u32 {
-    // Less a rounding error: 5 x 1 s / 1 s are five reports.
+    // Minus a rounding error: 5 x 1 s / 1 s are five reports.
     libm::ceil(reports - 1e-9) as u32
 }
 
@@ -262,7 +262,7 @@ impl RateController for CircuitBreakers {
                 if self.rtcp_deadline().is_some_and(|due| due <= now) {
                     self.trip(Breaker::RtcpTimeout, now);
                 }
-                // The deadline may be ours alone.
+                // The deadline may be the breakers' alone.
                 if self.inner.next_deadline().is_none_or(|due| due > now) {
                     return;
                 }
@@ -307,7 +307,7 @@ impl RateController for CircuitBreakers {
     }
 
     fn revision(&self) -> Option<u64> {
-        // Both only grow, so their sum stands still where both do.
+        // Both only grow, so their sum changes if either does.
         Some(self.inner.revision()? + self.changes)
     }
 
@@ -319,7 +319,7 @@ impl RateController for CircuitBreakers {
     }
 
     fn poll_probe(&mut self) -> Option<ProbeCluster> {
-        // A probe that is not sent is polled all the same, lest the controller waits with the next.
+        // A probe that is not sent is polled all the same, or the controller would hold back the next.
         let probe = self.inner.poll_probe();
         probe.filter(|_| self.tripped.is_none() && self.reduced.is_none())
     }

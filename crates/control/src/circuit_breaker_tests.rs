@@ -38,7 +38,7 @@ impl Call {
         }
     }
 
-    /// A second passes: packets, then a round-trip time and a report; answers whether it goes on.
+    /// One second: packets, then a round-trip time and a report; returns whether the call goes on.
     fn second(&mut self, packets: u64, rtt_ms: i64, fraction_lost: u8, highest_seq: u32) -> bool {
         self.reports += 1;
         self.send(at(1_000 * self.reports - 500), packets, PacketKind::Video);
@@ -61,7 +61,7 @@ fn no_rtcp_for_three_intervals_ends_the_sending() {
     assert_eq!(call.breakers.next_deadline(), None, "nothing was sent");
     call.send(at(200), 1, PacketKind::Video);
     call.breakers.on_event(at(5_000), &Event::TransportFeedback(TransportFeedback::default()));
-    assert_eq!(call.breakers.next_deadline(), None, "all that was sent is answered");
+    assert_eq!(call.breakers.next_deadline(), None, "everything sent has been reported");
     for second in 6..21 {
         call.send(at(1_000 * second), 1, PacketKind::Video);
     }
@@ -99,7 +99,7 @@ fn a_long_round_trip_gives_the_media_more_time() {
 }
 
 #[test]
-fn progress_or_a_pause_of_the_sender_is_no_media_timeout() {
+fn progress_or_a_sender_pause_is_not_a_media_timeout() {
     let mut call = Call::new();
     for n in 0..40 {
         assert!(call.second(20, 100, 0, 500 + n / 4), "one packet in four seconds is progress");
@@ -163,7 +163,7 @@ fn ten_times_the_rate_of_tcp_is_divided_by_ten_and_then_ended() {
 fn a_reduction_that_helps_is_lifted_after_as_many_reports() {
     let mut call = Call::new();
     for n in 0..4 {
-        assert!(call.second(400, 100, 50, n), "the first has nothing to compare with");
+        assert!(call.second(400, 100, 50, n), "the first report has no predecessor");
     }
     for n in 4..7 {
         assert_eq!(call.breakers.decision().target_bitrate, DataRate::from_kbps(384));
@@ -195,9 +195,9 @@ fn while_nothing_trips_the_controller_inside_decides_and_gauges_alone() {
     assert_eq!(gauges, 0);
 }
 
-/// [rfc8083] §4.2 with the RFC's Tdr of 5 s: five intervals of five reports. An outage of 20 s is none.
+/// [rfc8083] §4.2 with the RFC's Tdr of 5 s: five intervals of five reports. An outage of 20 s does not trip it.
 #[test]
-fn reports_that_come_more_often_are_put_together() {
+fn more_frequent_reports_are_merged() {
     let mut call = Call::with(CircuitBreakerConfig::default());
     for n in 0..5 {
         assert!(call.second(20, 100, 0, 100 + n));
@@ -212,9 +212,9 @@ fn reports_that_come_more_often_are_put_together() {
     assert_eq!(call.trip(), Some((Breaker::MediaTimeout, 30_000)));
 }
 
-/// Worked by hand: 10 of 40 and 0 of 120 packets are 1/16.
+/// Worked by hand: 10 of 40 and 0 of 120 packets lost are 1/16.
 #[test]
-fn loss_of_reports_put_together_is_over_their_packets() {
+fn loss_of_merged_reports_is_weighted_by_packets() {
     let mut interval = ReportInterval::new(at(0), Some(1_000));
     for (fraction_lost, highest_seq) in [(64, 1_040), (0, 1_160)] {
         interval.push(&ReceptionReport { ssrc: 1, fraction_lost, highest_seq });
@@ -223,7 +223,7 @@ fn loss_of_reports_put_together_is_over_their_packets() {
 }
 
 #[test]
-fn a_trip_is_told_by_number_and_time() {
+fn a_trip_is_gauged_by_number_and_time() {
     let mut call = Call::new();
     while call.second(20, 100, 0, 7) {}
     let mut told = Vec::new();

@@ -1,8 +1,8 @@
 //! The controllers: values that take events and give a decision.
 //!
 //! A controller reads no clock, opens no socket and draws no randomness of its own; the same object
-//! runs in the simulator, in a call and behind the C ABI. This crate knows no pixels, packet bytes,
-//! Python or drivers.
+//! runs in the simulator and in real calls. This crate knows nothing of pixels, packet bytes, Python
+//! or drivers.
 //!
 //! ```
 //! use legato_control::{entry, Context, Event, NoAssets, RateLimits};

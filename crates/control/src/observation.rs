@@ -1,29 +1,29 @@
-//! From what intervals showed to the numbers a network takes: so many features an interval, so many
-//! intervals, the oldest first.
+//! From window statistics to a network's input: a fixed number of features per interval and a fixed
+//! number of intervals, oldest first.
 
-/// What a network takes.
+/// The shape of a network's input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
-    /// One interval's features in order.
+    /// The features of one interval, in order.
     pub features: &'static [&'static str],
-    /// Numbers a feature.
+    /// Values per feature.
     pub width: usize,
-    /// How many intervals.
+    /// Number of intervals.
     pub history: usize,
 }
 
 impl Layout {
-    /// Numbers an interval.
+    /// Values per interval.
     pub fn row(&self) -> usize {
         self.features.len() * self.width
     }
 
-    /// Numbers in all.
+    /// Values in all.
     pub fn len(&self) -> usize {
         self.row() * self.history
     }
 
-    /// Whether it is empty, which no network can be.
+    /// Whether it is empty, which no network's input can be.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -37,23 +37,23 @@ pub struct History {
 }
 
 impl History {
-    /// Nothing has been seen.
+    /// Nothing seen yet.
     pub fn new(layout: &Layout) -> Self {
         Self { width: layout.row(), rows: vec![0.0; layout.len()] }
     }
 
-    /// Another interval; `fill` writes its features.
+    /// Append an interval; `fill` writes its features.
     pub fn push(&mut self, fill: impl FnOnce(&mut [f32])) {
         write_shifted(&mut self.rows, self.width, fill);
     }
 
-    /// What the network would be given if the interval in hand ended now.
+    /// The observation if the current interval ended now.
     pub fn preview(&self, out: &mut [f32], fill: impl FnOnce(&mut [f32])) {
         out.copy_from_slice(&self.rows);
         write_shifted(out, self.width, fill);
     }
 
-    /// What the network is given.
+    /// The observation.
     pub fn as_slice(&self) -> &[f32] {
         &self.rows
     }
@@ -64,13 +64,13 @@ fn write_shifted(rows: &mut [f32], width: usize, fill: impl FnOnce(&mut [f32])) 
     let newest = rows.len() - width;
     let row = &mut rows[newest..];
     fill(row);
-    // A network never sees what is no number.
+    // A network never sees NaN.
     for value in row {
         *value = if value.is_nan() { 0.0 } else { value.clamp(-LARGEST, LARGEST) };
     }
 }
 
-/// Features are made to be about one; what is so far away is a fault of theirs and kept finite.
+/// Features are scaled to about one; anything this far off is a fault of theirs and is kept finite.
 const LARGEST: f32 = 1e4;
 
 #[cfg(test)]
@@ -80,7 +80,7 @@ mod tests {
     const LAYOUT: Layout = Layout { features: &["a", "b", "c"], width: 1, history: 2 };
 
     #[test]
-    fn the_newest_interval_comes_last_and_numbers_stay_finite() {
+    fn the_newest_interval_comes_last_and_values_stay_finite() {
         assert_eq!((LAYOUT.row(), LAYOUT.len()), (3, 6));
         let mut history = History::new(&LAYOUT);
         history.push(|row| row.copy_from_slice(&[1.0, 2.0, f32::NAN]));
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn a_preview_is_what_the_next_push_makes_and_changes_nothing() {
+    fn a_preview_equals_the_next_push_and_changes_nothing() {
         let mut history = History::new(&LAYOUT);
         history.push(|row| row.fill(1.0));
         let mut seen = [0.0; 6];

@@ -1,5 +1,5 @@
 //! The table of controllers. Properties, fuzzing, scenarios, Python, the command line and the
-//! report find a controller through it and through nothing else.
+//! report find a controller only through it.
 
 use crate::controllers::{
     fbra, fixed, gcc, jm_tfrc, learned, nada, oracle, remote, safeguard, salsify, scream, sqp, tfrc, ukf, vtfrc,
@@ -37,9 +37,9 @@ pub const REGISTRY: &[Entry] = &[
 pub struct Entry {
     /// The name users type.
     pub name: &'static str,
-    /// Which end it sits at.
+    /// The end it runs at.
     pub side: Side,
-    /// One line of what it is.
+    /// A one-line description.
     pub summary: &'static str,
     /// Keys of docs/references.bib.
     pub cites: &'static [&'static str],
@@ -77,13 +77,13 @@ impl Entry {
         (self.default_config)()
     }
 
-    /// Build one; keys that are absent take their defaults, unknown ones are refused.
+    /// Build one; absent keys take their defaults, unknown ones are refused.
     pub fn build(&self, config: &toml::Table, context: Context<'_>) -> Result<Box<dyn RateController>, BuildError> {
         (self.build)(config, context)
     }
 }
 
-/// The entry of that name.
+/// The entry with that name.
 pub fn entry(name: &str) -> Option<&'static Entry> {
     REGISTRY.iter().find(|entry| entry.name == name)
 }

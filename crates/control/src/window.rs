@@ -1,14 +1,14 @@
-//! What a controller could know of one decision interval: the one place where learned controllers
-//! get their numbers from, in training, in simulated and in real calls.
+//! What a controller could know of one decision interval: the only source of features for learned
+//! controllers, in training, in simulated and in real calls.
 //!
-//! The same struct serves both ends. At the sender, arrivals and losses are those that feedback told
-//! of in the interval; at the receiver they are those it saw itself. Delays are differences of two
-//! clocks: only their change means something, so they are told above the least one of the call.
+//! The same struct serves both ends. At the sender, arrivals and losses are those that feedback
+//! reported in the interval; at the receiver they are those it saw itself. Delays are differences of
+//! two clocks: only their change means something, so they are given above the minimum of the call.
 
 use crate::{EncodedFrameInfo, Event, Fate, FrameReport, ReceivedPacket, SentTrain, TransportFeedback};
 use legato_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
-/// What one interval showed.
+/// The statistics of one interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct WindowStats {
     /// The interval's length.
@@ -21,26 +21,26 @@ pub struct WindowStats {
     pub arrived_packets: u32,
     /// See `arrived_packets`.
     pub arrived: DataSize,
-    /// Packets told or seen to be missing.
+    /// Packets reported or seen to be missing.
     pub lost_packets: u32,
-    /// The longest run of packets missing one behind the other.
+    /// The longest run of consecutive missing packets.
     pub longest_loss: u32,
-    /// Mean one-way delay of the arrivals above the least of the call; of the last interval that had
-    /// any, where this one has none (`None`: nothing has arrived yet).
+    /// Mean one-way delay of the arrivals above the minimum of the call; without arrivals, that of the
+    /// last interval that had any (`None`: nothing has arrived yet).
     pub delay: Option<TimeDelta>,
-    /// The same of the interval before.
+    /// The same for the interval before.
     pub delay_before: Option<TimeDelta>,
-    /// Mean round-trip time: the least known one and `delay` above it (`None`: none known yet).
+    /// Mean round-trip time: the minimum plus `delay` (`None`: none known yet).
     pub rtt: Option<TimeDelta>,
-    /// Least round-trip time of the call.
+    /// Minimum round-trip time of the call.
     pub min_rtt: Option<TimeDelta>,
-    /// Least mean round-trip time of any interval of the call.
+    /// Minimum mean round-trip time of any interval of the call.
     pub min_mean_rtt: Option<TimeDelta>,
     /// Mean time between arrivals (`None`: fewer than two in the call).
     pub packet_interval: Option<TimeDelta>,
     /// Arrived bytes over the last 200 ms.
     pub receiver_rate_200ms: DataRate,
-    /// Frames of the interval: coded ones at the sender, decoded ones at the receiver.
+    /// Frames of the interval: encoded ones at the sender, decoded ones at the receiver.
     pub frames: FrameStats,
     /// The target in force during the interval.
     pub target_bitrate: DataRate,
@@ -49,24 +49,24 @@ pub struct WindowStats {
 /// Frames of one interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct FrameStats {
-    /// How many.
+    /// Their number.
     pub count: u32,
-    /// Coded bytes of them.
+    /// Their encoded bytes.
     pub size: DataSize,
-    /// How many were given up (receiver).
+    /// Frames given up (receiver).
     pub given_up: u32,
-    /// Mean of the encoder's own PSNR in dB, where it tells.
+    /// Mean of the encoder's own PSNR in dB, if it reports one.
     pub psnr_db: Option<f32>,
-    /// Largest picture height in luma rows, 0 without a frame.
+    /// Maximum picture height in luma rows, 0 without a frame.
     pub height: u16,
-    /// Mean time from the pacer to the decoder, above the least of the call (receiver).
+    /// Mean time from the pacer to the decoder, above the minimum of the call (receiver).
     pub delay: Option<TimeDelta>,
-    /// The same of the last interval before that had a frame.
+    /// The same for the last earlier interval that had a frame.
     pub delay_before: Option<TimeDelta>,
 }
 
 impl WindowStats {
-    /// Bytes that left over the interval (sender).
+    /// Bytes sent over the interval (sender).
     pub fn sending_rate(&self) -> DataRate {
         self.sent / self.span
     }
@@ -76,13 +76,13 @@ impl WindowStats {
         self.arrived / self.span
     }
 
-    /// Of the packets that were told of, those missing; 0 without any.
+    /// Of the packets reported on, the share missing; 0 without any.
     pub fn loss_ratio(&self) -> f64 {
         let told = self.arrived_packets + self.lost_packets;
         if told == 0 { 0.0 } else { f64::from(self.lost_packets) / f64::from(told) }
     }
 
-    /// How fast delay grew since the interval before, in seconds a second.
+    /// Growth of the delay since the interval before, in seconds per second.
     pub fn delay_gradient(&self) -> f64 {
         match (self.delay, self.delay_before) {
             (Some(delay), Some(before)) if self.span > TimeDelta::ZERO => {
@@ -98,26 +98,26 @@ impl WindowStats {
 pub struct Window {
     opened: Timestamp,
     now: Tally,
-    /// Raw one-way delays (ns of two clocks); the least of the call.
-    least_delay_ns: Option<i64>,
+    /// Raw one-way delays (ns of two clocks): the minimum of the call.
+    min_delay_ns: Option<i64>,
     /// Raw mean delays of the last two intervals that had arrivals.
     mean_delays_ns: [Option<i64>; 2],
-    /// At the sender: least time from a departure to the word of its arrival.
+    /// At the sender: minimum time from a departure to the report of its arrival.
     min_rtt: Option<TimeDelta>,
     min_mean_rtt: Option<TimeDelta>,
-    /// A round-trip time that was measured elsewhere, for ends that see none.
-    told_rtt: Option<TimeDelta>,
+    /// A round-trip time measured elsewhere, for ends that see none.
+    measured_rtt: Option<TimeDelta>,
     last_arrival: Option<i64>,
     packet_interval: Option<TimeDelta>,
     highest_seq: Option<u64>,
-    /// Missing packets in a row up to the last one told of.
+    /// Consecutive missing packets up to the last one reported.
     loss_run: u32,
     least_frame_delay_ns: Option<i64>,
     frame_delays_ns: [Option<i64>; 2],
     recent: Recent,
 }
 
-/// What is summed up and begins anew with each interval.
+/// Sums that restart with each interval.
 #[derive(Clone, Copy, Debug, Default)]
 struct Tally {
     sent_packets: u32,
@@ -146,11 +146,11 @@ impl Window {
         Self {
             opened: start,
             now: Tally::default(),
-            least_delay_ns: None,
+            min_delay_ns: None,
             mean_delays_ns: [None; 2],
             min_rtt: None,
             min_mean_rtt: None,
-            told_rtt: None,
+            measured_rtt: None,
             last_arrival: None,
             packet_interval: None,
             highest_seq: None,
@@ -161,7 +161,7 @@ impl Window {
         }
     }
 
-    /// Take an event; those that say nothing of packets or frames change nothing.
+    /// Take an event; those not about packets or frames change nothing.
     pub fn on_event(&mut self, now: Timestamp, event: &Event) {
         match event {
             Event::PacketSent(packet) => {
@@ -172,11 +172,11 @@ impl Window {
             Event::PacketReceived(packet) => self.take_packet(now, packet),
             Event::FrameEncoded(frame) => self.take_encoded(frame),
             Event::FrameReport(report) => self.take_frame(now, report),
-            Event::RoundTripTime(rtt) => self.told_rtt = Some(*rtt),
+            Event::RoundTripTime(rtt) => self.measured_rtt = Some(*rtt),
             Event::RouteChange => {
-                // Delays of another path compare with nothing.
-                (self.least_delay_ns, self.mean_delays_ns) = (None, [None; 2]);
-                (self.min_rtt, self.min_mean_rtt, self.told_rtt) = (None, None, None);
+                // Delays of another path are not comparable.
+                (self.min_delay_ns, self.mean_delays_ns) = (None, [None; 2]);
+                (self.min_rtt, self.min_mean_rtt, self.measured_rtt) = (None, None, None);
                 (self.least_frame_delay_ns, self.frame_delays_ns) = (None, [None; 2]);
             }
             _ => {}
@@ -192,9 +192,9 @@ impl Window {
 
     fn take_feedback(&mut self, now: Timestamp, feedback: &TransportFeedback) {
         let mut bytes = 0;
-        // Sums in registers, written once a report: a report tells of a dozen packets and more.
+        // Sums in registers, written once per report: a report covers a dozen packets or more.
         let mut tally = self.now;
-        let (mut loss_run, mut least_delay_ns) = (self.loss_run, self.least_delay_ns.unwrap_or(i64::MAX));
+        let (mut loss_run, mut min_delay_ns) = (self.loss_run, self.min_delay_ns.unwrap_or(i64::MAX));
         let mut last_arrival = self.last_arrival;
         let mut last_departure = None;
         for report in &feedback.reports {
@@ -207,7 +207,7 @@ impl Window {
                     let delay_ns = at.as_nanos() - report.departure.as_nanos();
                     tally.delay_sum_ns += delay_ns;
                     tally.delays += 1;
-                    least_delay_ns = least_delay_ns.min(delay_ns);
+                    min_delay_ns = min_delay_ns.min(delay_ns);
                     let mut latest = at.as_nanos();
                     if let Some(last) = last_arrival {
                         tally.interval_sum_ns += (latest - last).max(0);
@@ -227,9 +227,9 @@ impl Window {
         tally.arrived_bytes += bytes;
         (self.now, self.loss_run, self.last_arrival) = (tally, loss_run, last_arrival);
         if last_departure.is_some() {
-            self.least_delay_ns = Some(least_delay_ns);
+            self.min_delay_ns = Some(min_delay_ns);
         }
-        // The last packet of a report waited for it least.
+        // The last packet of a report waited for it the shortest time.
         if let Some(departure) = last_departure {
             let rtt = (now - departure).max(TimeDelta::ZERO);
             self.min_rtt = Some(self.min_rtt.map_or(rtt, |least| least.min(rtt)));
@@ -246,14 +246,14 @@ impl Window {
             let delay_ns = now.as_nanos() - departure.as_nanos();
             tally.delay_sum_ns += delay_ns;
             tally.delays += 1;
-            self.least_delay_ns = Some(self.least_delay_ns.map_or(delay_ns, |least| least.min(delay_ns)));
+            self.min_delay_ns = Some(self.min_delay_ns.map_or(delay_ns, |least| least.min(delay_ns)));
         }
         if let Some(last) = self.last_arrival {
             tally.interval_sum_ns += (now.as_nanos() - last).max(0);
             tally.intervals += 1;
         }
         self.last_arrival = Some(now.as_nanos());
-        // A gap is a loss until the missing one comes late.
+        // A gap counts as loss until the missing packet arrives late.
         match self.highest_seq {
             Some(highest) if packet.transport_seq > highest => {
                 let missing = u32::try_from(packet.transport_seq - highest - 1).unwrap_or(u32::MAX).min(MAX_GAP);
@@ -300,7 +300,7 @@ impl Window {
         }
     }
 
-    /// What the interval shows if it ends `now`; `target_bitrate` was in force during it.
+    /// The statistics if the interval ends `now`; `target_bitrate` was in force during it.
     pub fn stats(&self, now: Timestamp, target_bitrate: DataRate) -> WindowStats {
         let tally = &self.now;
         let mean = |sum_ns: i64, count: u32| (count > 0).then(|| sum_ns / i64::from(count));
@@ -310,8 +310,8 @@ impl Window {
             Some(_) => (latest, self.mean_delays_ns[0]),
             None => (self.mean_delays_ns[0], self.mean_delays_ns[0]),
         };
-        let delay = above(delay_ns, self.least_delay_ns);
-        let min_rtt = self.min_rtt.or(self.told_rtt);
+        let delay = above(delay_ns, self.min_delay_ns);
+        let min_rtt = self.min_rtt.or(self.measured_rtt);
         let rtt = min_rtt.map(|min_rtt| min_rtt + delay.unwrap_or(TimeDelta::ZERO));
         let frame_delay = mean(tally.frame_delay_sum_ns, tally.frame_delays);
         WindowStats {
@@ -323,7 +323,7 @@ impl Window {
             lost_packets: tally.lost_packets,
             longest_loss: tally.longest_loss,
             delay,
-            delay_before: above(before_ns, self.least_delay_ns),
+            delay_before: above(before_ns, self.min_delay_ns),
             rtt,
             min_rtt,
             min_mean_rtt: match (rtt, self.min_mean_rtt) {
@@ -347,7 +347,7 @@ impl Window {
         }
     }
 
-    /// End the interval `now` and begin the next.
+    /// End the interval at `now` and begin the next.
     pub fn close(&mut self, now: Timestamp, target_bitrate: DataRate) -> WindowStats {
         let stats = self.stats(now, target_bitrate);
         let tally = &self.now;
@@ -366,18 +366,18 @@ impl Window {
     }
 }
 
-/// A number that jumps further is another stream's or a broken sender's: not all of it is loss.
+/// A sequence number that jumps further is another stream's or a broken sender's: not all of it is loss.
 const MAX_GAP: u32 = 1_000;
 
 /// Arrived bytes of the last 200 ms, in bins of 10 ms.
 #[derive(Clone, Debug)]
 struct Recent {
     bins: [u32; BINS as usize],
-    /// Number of the newest bin since time zero, and its place in the ring.
+    /// Index of the newest bin since time zero, and its place in the ring.
     newest: i64,
     place: usize,
     sum: u64,
-    /// When the first arrival was known.
+    /// When the first arrival became known.
     first: Option<Timestamp>,
 }
 
@@ -419,13 +419,13 @@ impl Recent {
     fn rate(&self, now: Timestamp) -> DataRate {
         let number = now.as_nanos().div_euclid(BIN.as_nanos());
         let gone = (number - self.newest).clamp(0, BINS);
-        // The oldest stand behind the newest.
+        // The oldest come after the newest.
         let (mut place, mut old) = (self.place, 0);
         for _ in 0..gone {
             place = after(place);
             old += u64::from(self.bins[place]);
         }
-        // Shorter at the beginning of a call, but no shorter than one report covers.
+        // Shorter at the beginning of a call, but not shorter than one report covers.
         let known = self.first.map_or(TimeDelta::ZERO, |first| now - first).max(BIN * 5).min(BIN * BINS);
         DataSize::from_bytes(self.sum - old) / known
     }

@@ -26,7 +26,7 @@ fn feedback(reports: Vec<PacketReport>) -> Event {
 }
 
 #[test]
-fn a_senders_interval_tells_rates_loss_and_delay_above_the_least() {
+fn a_senders_interval_has_rates_loss_and_delay_above_the_minimum() {
     let mut window = Window::new(MS(0));
     let sent = SentPacket {
         transport_seq: 0,
@@ -47,7 +47,7 @@ fn a_senders_interval_tells_rates_loss_and_delay_above_the_least() {
     assert_eq!((first.delay, first.delay_gradient()), (Some(TimeDelta::ZERO), 0.0));
     assert_eq!((first.rtt, first.min_rtt, first.target_bitrate), (Some(SPAN(40)), Some(SPAN(40)), TARGET));
 
-    // 10 and 30 ms above the least: 20 in the mean, 0.4 s a second; the run of losses goes on.
+    // 10 and 30 ms above the minimum: 20 on average, 0.4 s per second; the run of losses goes on.
     window.on_event(MS(95), &feedback(vec![report(3, 45, None), report(4, 45, Some(30)), report(5, 46, Some(50))]));
     let second = window.close(MS(100), TARGET);
     assert_eq!(second.longest_loss, 3);
@@ -55,7 +55,7 @@ fn a_senders_interval_tells_rates_loss_and_delay_above_the_least() {
     assert!((second.delay_gradient() - 0.4).abs() < 1e-12);
     assert_eq!((second.rtt, second.min_mean_rtt), (Some(SPAN(60)), Some(SPAN(40))));
 
-    // Nothing heard: delay stays what it was and grows no further.
+    // Nothing reported: delay stays what it was and grows no further.
     let third = window.close(MS(150), TARGET);
     assert_eq!((third.arrived_packets, third.delay, third.delay_gradient()), (0, Some(SPAN(20)), 0.0));
 }
@@ -79,7 +79,7 @@ fn a_receivers_interval_counts_gaps_as_lost_until_they_are_filled() {
     let stats = window.close(MS(50), TARGET);
     assert_eq!((stats.arrived_packets, stats.lost_packets, stats.longest_loss), (3, 1, 2));
     assert_eq!(stats.packet_interval, Some(SPAN(10)));
-    // 10, 15 and 25 ms, the least taken off.
+    // 10, 15 and 25 ms, the minimum subtracted.
     assert_eq!(stats.delay.map(TimeDelta::as_micros), Some(6_666));
     assert_eq!(stats.rtt, None);
     window.on_event(MS(60), &Event::RoundTripTime(SPAN(80)));
@@ -87,7 +87,7 @@ fn a_receivers_interval_counts_gaps_as_lost_until_they_are_filled() {
 }
 
 #[test]
-fn frames_are_told_with_their_delay_above_the_least() {
+fn frames_have_their_delay_above_the_minimum() {
     let mut window = Window::new(MS(0));
     let frame = |queued_ms: i64, rendered| {
         Event::FrameReport(FrameReport {
@@ -112,7 +112,7 @@ fn frames_are_told_with_their_delay_above_the_least() {
 }
 
 #[test]
-fn the_rate_of_200_ms_forgets_and_begins_with_what_is_known() {
+fn the_rate_over_200_ms_forgets_and_starts_with_what_is_known() {
     let mut window = Window::new(MS(0));
     // 1,000 bytes in the first 50 ms that count.
     window.on_event(MS(100), &feedback(vec![report(0, 60, Some(20))]));
@@ -122,6 +122,6 @@ fn the_rate_of_200_ms_forgets_and_begins_with_what_is_known() {
     for number in 1..=100 {
         window.on_event(MS(300 + 10 * number), &feedback(vec![report(number as u64, 0, Some(20))]));
     }
-    // 1,000 bytes each 10 ms.
+    // 1,000 bytes every 10 ms.
     assert_eq!(window.stats(MS(1_300), TARGET).receiver_rate_200ms, DataRate::from_kbps(800));
 }

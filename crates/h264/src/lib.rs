@@ -1,7 +1,6 @@
-//! OpenH264, compiled from its source: for measuring what frames cost at forced quantisers and what
-//! its rate control does with a live bitrate ([`Stream`], which decodes what it codes), and for real
-//! calls ([`Live`], which does not; [`Playback`] decodes on its own). Set up as libwebrtc sets it up, but on one thread and without
-//! dropping frames.
+//! OpenH264, compiled from its source: for measuring what frames cost at forced quantisers and how its rate control follows a live
+//! bitrate ([`Stream`], which decodes what it codes), and for real calls ([`Live`], which does not; [`Playback`] decodes on its own).
+//! Configured as in libwebrtc, but on one thread and without dropping frames.
 //!
 //! ```
 //! use legato_h264::{Mode, Settings, Stream};
@@ -32,7 +31,7 @@ pub enum Mode {
     Quantiser(u8),
 }
 
-/// What a stream is opened with.
+/// The parameters of a stream.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Settings {
     /// Luma columns, even, 16 … 3840.
@@ -70,9 +69,9 @@ pub struct Coded {
     pub bytes: Vec<u8>,
     /// Decodable without any other.
     pub keyframe: bool,
-    /// The mean quantiser over macroblocks, rounded, as the encoder's statistics tell.
+    /// The mean quantiser over macroblocks, rounded, from the encoder's statistics.
     pub qp: u8,
-    /// Luma as every decoder has it, `width` x `height`.
+    /// Luma as every decoder shows it, `width` x `height`.
     pub luma: Vec<u8>,
 }
 
@@ -95,7 +94,7 @@ impl Stream {
     pub fn encode(&mut self, picture: &[u8], keyframe: bool) -> Result<Coded, Error> {
         let (width, height) = (usize::from(self.settings.width), usize::from(self.settings.height));
         if picture.len() != width * height * 3 / 2 {
-            return Err(Error(format!("OpenH264: {} bytes are no picture of {width}x{height}", picture.len())));
+            return Err(Error(format!("OpenH264: {} bytes are not a picture of {width}x{height}", picture.len())));
         }
         let time_ms = (self.frames as f64 * 1_000.0 / f64::from(self.settings.frame_rate)) as i64;
         self.frames += 1;
@@ -105,13 +104,13 @@ impl Stream {
         Ok(Coded { bytes, keyframe, qp, luma: shown.samples })
     }
 
-    /// A new target, from the next frame on; for [`Mode::Bitrate`].
+    /// Set the target from the next frame on; for [`Mode::Bitrate`].
     pub fn set_bitrate(&mut self, bits_per_second: u32) -> Result<(), Error> {
         self.encoder.set_bitrate(bits_per_second)
     }
 }
 
-/// Why OpenH264 could not do it.
+/// Why OpenH264 failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error(String);
 
@@ -126,7 +125,7 @@ impl std::error::Error for Error {}
 mod tests {
     use super::*;
 
-    /// A texture that moves two columns a frame.
+    /// A texture that moves two columns per frame.
     fn picture(n: usize) -> Vec<u8> {
         let luma = (0..96 * 64).map(|i| (((i % 96 + 2 * n) * (i / 96 + 3) * 5) % 200 + 20) as u8);
         luma.chain(std::iter::repeat_n(128, 96 * 64 / 2)).collect()
@@ -160,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_frame_comes_when_asked_for() {
+    fn a_key_frame_comes_when_requested() {
         let mut stream = stream(Mode::Bitrate(200_000));
         let keys: Vec<_> = (0..6).map(|n| stream.encode(&picture(n), n == 4).unwrap().keyframe).collect();
         assert_eq!(keys, [true, false, false, false, true, false]);

@@ -1,9 +1,9 @@
 //! The encoder of a real call: a live bitrate, pictures at their own times, no decoding alongside.
 //!
-//! The rate control shares the bitrate out among the pictures of a second, so it is told how many really come:
-//! a camera that leaves pictures out would get half its bitrate otherwise. libwebrtc tells it the same. It also lets
-//! it leave pictures out that there are no bits for, which is not done here: the models that simulations play were
-//! measured without, and with it a call's key frames are followed by gaps where a simulation's are by a burst.
+//! The rate control shares the bitrate out among the pictures of a second, so it is given their actual rate: a camera
+//! that skips pictures would otherwise get half its bitrate. libwebrtc does the same. libwebrtc also lets it skip
+//! pictures for which there are no bits, which is not done here: the models used in simulations were measured without,
+//! and with it a call's key frames are followed by gaps where a simulation's are followed by a burst.
 
 use crate::{Error, Mode, Settings, raw};
 
@@ -14,9 +14,9 @@ pub struct LiveFrame {
     pub bytes: Vec<u8>,
     /// Decodable without any other.
     pub keyframe: bool,
-    /// The mean quantiser over macroblocks, rounded, as the encoder's statistics tell.
+    /// The mean quantiser over macroblocks, rounded, from the encoder's statistics.
     pub qp: u8,
-    /// Luma PSNR of what was coded, as the encoder tells.
+    /// Luma PSNR of the coded picture, as the encoder reports it.
     pub psnr_db: Option<f32>,
 }
 
@@ -25,7 +25,7 @@ pub struct Live {
     settings: Settings,
     encoder: raw::Encoder,
     bits_per_second: u32,
-    /// What the encoder takes the frame rate for.
+    /// The frame rate that the encoder assumes.
     frame_rate: f32,
 }
 
@@ -38,8 +38,8 @@ impl Live {
         Ok(Self { settings, encoder, bits_per_second, frame_rate: settings.frame_rate })
     }
 
-    /// Code one picture of planar 4:2:0, captured at `time_ms` where `frame_rate` of them come a second, at a bitrate
-    /// in bit/s.
+    /// Code one picture of planar 4:2:0, captured at `time_ms` at `frame_rate` pictures per second, at a bitrate in
+    /// bit/s.
     pub fn encode(
         &mut self,
         picture: &[u8],
@@ -50,7 +50,7 @@ impl Live {
     ) -> Result<LiveFrame, Error> {
         let (width, height) = (usize::from(self.settings.width), usize::from(self.settings.height));
         if picture.len() != width * height * 3 / 2 {
-            return Err(Error(format!("OpenH264: {} bytes are no picture of {width}x{height}", picture.len())));
+            return Err(Error(format!("OpenH264: {} bytes are not a picture of {width}x{height}", picture.len())));
         }
         if bits_per_second != self.bits_per_second {
             self.encoder.set_bitrate(bits_per_second)?;
@@ -70,7 +70,7 @@ impl Live {
 mod tests {
     use super::*;
 
-    /// A texture that moves two columns a frame, with noise that takes whatever bits there are.
+    /// A texture that moves two columns per frame, with noise that takes any number of bits.
     fn picture(n: usize) -> Vec<u8> {
         let noise = move |i: usize| (i + 7 * n).wrapping_mul(2_654_435_761) >> 13 & 15;
         let luma = (0..96 * 64).map(move |i| (((i % 96 + 2 * n) * (i / 96 + 3) * 5) % 200 + 20 + noise(i)) as u8);
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn a_live_stream_follows_its_bitrate_and_tells_its_quality() {
+    fn a_live_stream_follows_its_bitrate_and_reports_its_quality() {
         let settings = Settings { width: 96, height: 64, frame_rate: 30.0, mode: Mode::Quantiser(0) };
         let mut live = Live::new(settings, 60_000).unwrap();
         let mut figures = [(0, 0.0); 2];
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn pictures_that_come_half_as_often_keep_their_bitrate() {
+    fn pictures_at_half_the_rate_keep_their_bitrate() {
         let settings = Settings { width: 96, height: 64, frame_rate: 30.0, mode: Mode::Quantiser(0) };
         let mut live = Live::new(settings, 100_000).unwrap();
         let mut coded = |n: usize| live.encode(&picture(2 * n), n as i64 * 67, 15.0, 100_000, n == 0).unwrap();

@@ -1,4 +1,4 @@
-//! A decoder on its own: what another has coded, as every decoder shows it.
+//! A separate decoder: shows what another encoder coded, as every decoder does.
 
 use crate::Error;
 use openh264::decoder::Decoder;
@@ -21,13 +21,13 @@ pub struct DecodedLuma {
 }
 
 impl Playback {
-    /// A decoder that has seen nothing.
+    /// A decoder in its initial state.
     pub fn new() -> Result<Self, Error> {
         let decoder = Decoder::new().map_err(|error| Error(format!("OpenH264 decoder: {error}")))?;
         Ok(Self { decoder })
     }
 
-    /// Decode one frame's NAL units, start codes included; `None`: nothing can be shown of it.
+    /// Decode one frame's NAL units, start codes included; `None`: there is nothing to show.
     pub fn decode(&mut self, frame: &[u8]) -> Result<Option<DecodedLuma>, Error> {
         let decoded = self.decoder.decode(frame).map_err(|error| Error(format!("OpenH264 decoder: {error}")))?;
         Ok(decoded.map(|shown| {

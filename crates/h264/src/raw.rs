@@ -11,13 +11,13 @@ use openh264_sys2::{
 use std::ffi::c_void;
 use std::ptr::{from_mut, null_mut};
 
-/// What the encoder made of a picture.
+/// The encoder's output for a picture.
 pub(crate) struct Frame {
     pub bytes: Vec<u8>,
     pub keyframe: bool,
     /// The mean quantiser, rounded.
     pub qp: u8,
-    /// Luma PSNR, where it was asked for.
+    /// Luma PSNR, if requested.
     pub psnr_db: Option<f32>,
 }
 
@@ -45,7 +45,7 @@ impl Encoder {
         params.fMaxFrameRate = settings.frame_rate;
         params.iTemporalLayerNum = 1;
         params.iSpatialLayerNum = 1;
-        params.uiIntraPeriod = 0; // Key frames come when asked for.
+        params.uiIntraPeriod = 0; // Key frames come on request.
         params.bEnableFrameSkip = false;
         params.iMultipleThreadIdc = 1;
         params.bEnableSceneChangeDetect = false;
@@ -54,7 +54,7 @@ impl Encoder {
         layer.fFrameRate = settings.frame_rate;
         layer.sSliceArgument.uiSliceMode = SM_SINGLE_SLICE;
         layer.sSliceArgument.uiSliceNum = 1;
-        // A largest bitrate equal to the target would hold the actual one below it; libwebrtc
+        // A maximum bitrate equal to the target would hold the actual one below it; libwebrtc
         // leaves it unspecified too (webrtc:11543), which is the default.
         let mut quantiser = None;
         match settings.mode {
@@ -86,19 +86,19 @@ impl Encoder {
         check(unsafe { self.api.set_option(ENCODER_OPTION_BITRATE, from_mut(&mut info).cast()) }, "bitrate")
     }
 
-    /// Pictures come at so many a second from now on: the rate control shares the bitrate out among them.
+    /// Pictures come at this rate from now on: the rate control shares the bitrate out among them.
     pub(crate) fn set_frame_rate(&mut self, mut frames_per_second: f32) -> Result<(), Error> {
         let pointer = from_mut(&mut frames_per_second).cast();
         // SAFETY: the option takes a float and reads it during the call.
         check(unsafe { self.api.set_option(ENCODER_OPTION_FRAME_RATE, pointer) }, "frame rate")
     }
 
-    /// `picture` is as long as the size needs; `psnr` costs the encoder one look at the picture more.
+    /// `picture` is as long as the size requires; `psnr` costs the encoder another pass over the picture.
     pub(crate) fn encode(&mut self, picture: &[u8], time_ms: i64, key: bool, psnr: bool) -> Result<Frame, Error> {
         let luma = (self.width * self.height) as usize;
         let (y, chroma) = picture.split_at(luma);
         let (u, v) = chroma.split_at(luma / 4);
-        // The encoder reads the planes and writes none.
+        // The encoder reads the planes and writes to none of them.
         let source = SSourcePicture {
             iColorFormat: videoFormatI420,
             iStride: [self.width, self.width / 2, self.width / 2, 0],
@@ -175,7 +175,7 @@ impl Api {
 
 impl Drop for Api {
     fn drop(&mut self) {
-        // SAFETY: the object was made by this library and is used no more.
+        // SAFETY: the object was made by this library and is not used again.
         unsafe {
             if let Some(uninitialize) = self.table.Uninitialize {
                 uninitialize(self.object);
@@ -185,10 +185,10 @@ impl Drop for Api {
     }
 }
 
-/// A function the table lacks; no status of the library's own is so low.
+/// For a function missing from the table; no status of the library's own is so low.
 const MISSING: i32 = i32::MIN;
 
-/// All NAL units of a frame, one after the other.
+/// All NAL units of a frame, concatenated.
 fn collect(info: &SFrameBSInfo) -> Vec<u8> {
     let mut bytes = Vec::new();
     for layer in &info.sLayerInfo[..info.iLayerNum.max(0) as usize] {

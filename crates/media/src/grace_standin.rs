@@ -1,10 +1,10 @@
 //! `grace-standin`: a stand-in for a loss-tolerant neural codec until one of our own is measured.
 //!
-//! It is no codec and was measured by nobody here: it is a fit to the quality by rate and loss that
-//! [cheng2024] publishes, means over 57 clips at 25 fps of about 720 rows. What it has of
-//! the real thing: any part of a frame decodes, quality falls slowly with loss and has no cliff.
-//! What it lacks: the clip's own difficulty (all clips cost the same per pixel) and frame-to-frame
-//! variation of size.
+//! It is not a codec and was not measured here: it is a fit to the quality by rate and loss that
+//! [cheng2024] publishes, means over 57 clips at 25 fps of about 720 rows. Like the real codec: any
+//! part of a frame decodes, quality falls slowly with loss and has no cliff. Unlike it: the clip's
+//! own difficulty (all clips cost the same per pixel) and frame-to-frame variation of size are
+//! missing.
 
 use crate::Quality;
 use crate::profile::{Damage, Profile};
@@ -36,10 +36,10 @@ const FRAMES_PER_S: f32 = 25.0;
 /// Levels are positions in the table, 0 … 6, fractions between rows.
 pub(crate) const LEVEL_MAX: f32 = (KBPS.len() - 1) as f32;
 
-/// The table, made ready for one clip.
+/// The table, prepared for one clip.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Standin {
-    /// Bits a frame of each row at the clip's size, as log2.
+    /// Bits per frame of each row at the clip's size, as log2.
     log2_bits: [f32; KBPS.len()],
     first_bits: f32,
     /// PSNR as a line over SSIM in dB, from the clip's own x264 tables: the figures hold no PSNR.
@@ -48,7 +48,7 @@ pub(crate) struct Standin {
 }
 
 impl Standin {
-    /// For a clip at so many rows; absent: the largest size of its ladder.
+    /// For a clip at `rows` rows; absent: the largest size of its ladder.
     pub(crate) fn of_clip(profile: &Profile, rows: Option<u16>) -> Self {
         let (width, height) = size_of(profile, rows);
         let size = f32::from(width) * f32::from(height) / PIXELS;
@@ -61,7 +61,7 @@ impl Standin {
         }
     }
 
-    /// The level whose frames have so many bits (as log2), within the table.
+    /// The level whose frames have this many bits (as log2), within the table.
     #[inline]
     pub(crate) fn level_for(&self, log2_bits: f32) -> f32 {
         let next = self.log2_bits.iter().position(|&bits| bits >= log2_bits).unwrap_or(KBPS.len() - 1).max(1);
@@ -87,7 +87,7 @@ impl Standin {
     pub(crate) fn first_quality(&self) -> Quality {
         self.of_ssim_db(FIRST_SSIM_DB)
     }
-    /// What losing a share of a frame costs, losses before it included.
+    /// The cost of losing a share of a frame, including losses before it.
     #[inline]
     pub(crate) fn damage(&self, level: f32, ratio: f32) -> Damage {
         let (clean, hurt) = (ssim(level, 0.0), ssim(level, ratio));
@@ -103,7 +103,7 @@ impl Standin {
     }
 }
 
-/// A clip's width and height at so many rows: the figures are of pixels, not of pictures, so any size will do.
+/// A clip's width and height at `rows` rows: the figures are per pixel, not per picture, so any size will do.
 pub(crate) fn size_of(profile: &Profile, rows: Option<u16>) -> (u16, u16) {
     let rung = &profile.rungs[profile.rungs.len() - 1];
     let Some(rows) = rows else { return (rung.width, rung.height) };
@@ -157,7 +157,7 @@ mod tests {
         }
     }
 
-    /// 1 - 0.972 is 15.53 dB; 1903 kbit/s at 25 fps is 76,120 bits a frame.
+    /// 1 - 0.972 is 15.53 dB; 1903 kbit/s at 25 fps is 76,120 bits per frame.
     #[test]
     fn the_published_points_come_back() {
         let level = standin().level_for(log2(76_120.0));

@@ -1,8 +1,8 @@
-//! How much to hold frames back so that the late ones are in time.
+//! How long to hold frames back so that late ones are in time.
 //!
 //! Follows the estimator of libwebrtc's receiver ([libwebrtc-m150] JitterEstimator): the delay
 //! variation between frames is explained by the difference of their sizes (a Kalman filter over the
-//! path's milliseconds a byte and an offset) and by noise around it; the delay to keep is what the
+//! path's milliseconds per byte and an offset) and by noise around it; the delay to keep is what the
 //! largest frame takes more than the average one, plus a multiple of the noise.
 
 use legato_units::TimeDelta;
@@ -30,10 +30,10 @@ const SIZE_FORGETTING: f64 = 0.97;
 const MAX_SIZE_FORGETTING: f64 = 0.9999;
 /// Noise forgets over at most this many frames.
 const NOISE_FRAMES: u32 = 400;
-/// Deviations beyond so many standard deviations are outliers in delay, and in size.
+/// Deviations beyond this many standard deviations are outliers, in delay and in size.
 const DELAY_OUTLIER_DEVIATIONS: f64 = 15.0;
 const SIZE_OUTLIER_DEVIATIONS: f64 = 3.0;
-/// Noise counts so many standard deviations (the normal 99 % quantile) less a constant.
+/// Noise counts as this many standard deviations (the normal 99 % quantile) minus a constant.
 const NOISE_DEVIATIONS: f64 = 2.33;
 const NOISE_OFFSET_MS: f64 = 30.0;
 /// What the machine itself adds.
@@ -57,11 +57,11 @@ impl Default for JitterEstimator {
 }
 
 impl JitterEstimator {
-    /// Take a frame of `size_bytes` that came `variation` later after its predecessor than it was
-    /// taken after it. Frames that were repaired do not belong here: their delay is the repair's.
+    /// Take a frame of `size_bytes` whose arrival was `variation` later after its predecessor's
+    /// than its capture. Repaired frames do not belong here: their delay is the repair's.
     pub fn update(&mut self, variation: TimeDelta, size_bytes: f64) {
         let delta_ms = variation.as_millis_f64();
-        // Averages look at ordinary frames, not at key frames.
+        // Averages cover ordinary frames, not key frames.
         let deviation = self.var_size.sqrt();
         if size_bytes < self.mean_size + 2.0 * deviation || self.frames < 5 {
             self.mean_size = SIZE_FORGETTING * self.mean_size + (1.0 - SIZE_FORGETTING) * size_bytes;
@@ -80,7 +80,7 @@ impl JitterEstimator {
         let large = size_bytes > self.mean_size + SIZE_OUTLIER_DEVIATIONS * deviation;
         if unexplained.abs() < DELAY_OUTLIER_DEVIATIONS * noise || large {
             self.learn_noise(unexplained);
-            // A frame much smaller than its predecessor drains a queue: it says nothing of the slope.
+            // A frame much smaller than its predecessor drains a queue: it says nothing about the slope.
             if delta_size > -0.25 * self.max_size {
                 self.learn_slope(delta_ms, delta_size);
             }
@@ -110,7 +110,7 @@ impl JitterEstimator {
         p00 += PROCESS_NOISE[0];
         p11 += PROCESS_NOISE[1];
         let (h0, h1) = (p00 * delta_size + p01, p10 * delta_size + p11);
-        // Frames of like size are seen as noisier: they hardly tell the slope.
+        // Frames of similar size count as noisier: they hardly show the slope.
         let weight = 300.0 * libm::exp(-delta_size.abs() / self.max_size) + 1.0;
         let measurement = (weight * self.noise_var_ms2.sqrt()).max(1.0);
         let innovation = delta_size * h0 + h1 + measurement;

@@ -1,8 +1,8 @@
 //! The media of a call: pictures, encoders, packets' contents, decoders and what the viewer saw.
 //!
-//! Encoders and decoders are models: they say how large a frame is and how good it looks, from
-//! tables measured with real encoders on real clips ([`Profile`]), and hold no pixels. All
-//! arithmetic is deterministic: the same calls give the same bits on every machine.
+//! Encoders and decoders are models: they give a frame's size and quality from tables measured with
+//! real encoders on real clips ([`Profile`]), and hold no pixels. All arithmetic is deterministic:
+//! the same calls give the same bits on every machine.
 
 pub mod decoder;
 pub mod encoder;

@@ -1,12 +1,12 @@
-//! What a picture is worth: luma PSNR and SSIM, one definition for all of Legato.
+//! Picture quality: luma PSNR and SSIM, one definition for all of Legato.
 //!
 //! SSIM is [wang2004]'s: a Gaussian window of 11 x 11, sigma 1.5, K1 = 0.01, K2 = 0.03, L = 255,
 //! on luma, averaged over the positions where the window lies inside the picture; in dB it is
 //! -10 log10(1 - SSIM). A call's quality is the mean of the per-frame dB over rendered frames: the
-//! mean of dB values, never the dB of a mean. What the viewer has during a freeze is
-//! [`crate::Decoder::frozen`]; counting frozen time is the metrics' business.
+//! mean of dB values, never the dB of a mean. The viewer's quality during a freeze is
+//! [`crate::Decoder::frozen`]; counting frozen time is up to the metrics.
 
-/// How good a displayed picture is against the picture the camera took, at the clip's own size.
+/// The quality of a displayed picture against the captured one, at the clip's own size.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Quality {
     /// SSIM in dB, at most [`SSIM_DB_MAX`].
@@ -15,9 +15,9 @@ pub struct Quality {
     pub psnr_db: f32,
 }
 
-/// No SSIM is told above this (1 - SSIM of 1e-4): a perfect copy has no dB value.
+/// The maximum SSIM reported (1 - SSIM of 1e-4): a perfect copy has no dB value.
 pub const SSIM_DB_MAX: f32 = 40.0;
-/// No PSNR is told above this: a perfect copy has no dB value.
+/// The maximum PSNR reported: a perfect copy has no dB value.
 pub const PSNR_DB_MAX: f32 = 60.0;
 
 /// SSIM as dB: -10 log10(1 - ssim), at most [`SSIM_DB_MAX`].
@@ -47,7 +47,7 @@ impl<'a> Luma<'a> {
     }
 }
 
-/// Mean squared error of two planes of one size; `None` where the sizes differ.
+/// Mean squared error of two planes of one size; `None` if the sizes differ.
 pub fn mean_squared_error(a: Luma<'_>, b: Luma<'_>) -> Option<f64> {
     if a.width != b.width || a.pixels.len() != b.pixels.len() {
         return None;
@@ -74,8 +74,8 @@ pub fn mean_absolute_difference(a: Luma<'_>, b: Luma<'_>) -> Option<f64> {
     Some(sum as f64 / a.pixels.len() as f64)
 }
 
-/// Mean SSIM of two planes of one size; `None` where the sizes differ.
-#[cfg_attr(target_arch = "x86_64", expect(unsafe_code, reason = "calls what needs a processor's wider vectors"))]
+/// Mean SSIM of two planes of one size; `None` if the sizes differ.
+#[cfg_attr(target_arch = "x86_64", expect(unsafe_code, reason = "calls code for wider vectors"))]
 pub fn ssim(a: Luma<'_>, b: Luma<'_>) -> Option<f64> {
     if a.width != b.width || a.pixels.len() != b.pixels.len() {
         return None;
@@ -155,8 +155,8 @@ fn filter_down(ring: &[f32], y: usize, target: &mut [f32]) {
     filter(tap, target);
 }
 
-/// The weighted sum of eleven equally long taps. One pass a pair of taps: what is summed stays in
-/// the first-level cache, and plain zips become vector code.
+/// The weighted sum of eleven equally long taps. One pass per pair of taps: the sums stay in the
+/// first-level cache, and plain zips become vector code.
 #[inline(always)]
 fn filter<'a>(tap: impl Fn(usize) -> &'a [f32], target: &mut [f32]) {
     for (value, &middle) in target.iter_mut().zip(tap(RADIUS)) {
@@ -213,7 +213,7 @@ mod tests {
         (pixels(&texture), pixels(&|x, y| texture(x, y) / 24 * 24 + 6))
     }
 
-    /// [wang2004] eq. (13), as skimage 0.26 has it: structural_similarity(a, b, gaussian_weights=True, sigma=1.5,
+    /// [wang2004] eq. (13), as in skimage 0.26: structural_similarity(a, b, gaussian_weights=True, sigma=1.5,
     /// use_sample_covariance=False, data_range=255) and peak_signal_noise_ratio of the same arrays.
     #[test]
     fn ssim_and_psnr_agree_with_scikit_image_to_four_digits() {
@@ -228,7 +228,7 @@ mod tests {
     const SKIMAGE_PSNR_DB: f64 = 29.402926;
 
     #[test]
-    fn a_perfect_copy_has_the_largest_values_that_are_told() {
+    fn a_perfect_copy_has_the_maximum_values() {
         let (a, _) = pictures();
         let a = Luma::new(64, 48, &a).unwrap();
         assert!((ssim(a, a).unwrap() - 1.0).abs() < 1e-6);

@@ -1,4 +1,4 @@
-//! The camera: pictures of a clip at a fixed rate, played on and on without a cut.
+//! The camera: pictures of a clip at a fixed rate, in an endless loop without a cut.
 
 use legato_control::SourceFrameInfo;
 use legato_units::{TimeDelta, Timestamp};
@@ -12,7 +12,7 @@ pub struct FrameRate {
 }
 
 impl FrameRate {
-    /// So many frames in so many seconds; `None` unless both are at least 1 and the rate is at most 240.
+    /// `frames` frames in `seconds` seconds; `None` unless both are at least 1 and the rate is at most 240.
     pub const fn new(frames: u32, seconds: u32) -> Option<Self> {
         if frames == 0 || seconds == 0 || frames as u64 > 240 * seconds as u64 {
             return None;
@@ -22,7 +22,7 @@ impl FrameRate {
     /// 30 frames per second.
     pub const THIRTY: Self = Self { frames: 30, seconds: 1 };
 
-    /// So many pictures in so many seconds.
+    /// The numerator and denominator: frames in seconds.
     pub const fn as_ratio(self) -> (u32, u32) {
         (self.frames, self.seconds)
     }
@@ -53,7 +53,7 @@ pub enum Playback {
     PingPong,
 }
 
-/// What a source shows: which picture comes when. Shared by all calls that show the clip.
+/// The content of a source: the order of its pictures. Shared by all calls that show the clip.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Content {
     /// Pictures per second.
@@ -62,23 +62,23 @@ pub struct Content {
     pub frames: u32,
     /// What follows the last.
     pub playback: Playback,
-    /// Mean absolute luma difference of each picture to the one before it, 8-bit steps; one a
-    /// picture, or empty where nothing was measured.
+    /// Mean absolute luma difference of each picture to the one before it, 8-bit steps; one per
+    /// picture, or empty if nothing was measured.
     pub complexity: Arc<[f32]>,
 }
 
 impl Content {
-    /// Pictures nobody measured, for the statistical encoders.
+    /// Unmeasured pictures, for the statistical encoders.
     pub fn unmeasured(frame_rate: FrameRate) -> Self {
         Self { frame_rate, frames: 1, playback: Playback::Loop, complexity: Arc::from([]) }
     }
-    /// Which picture stands at a position of the endless play.
+    /// The picture at a position of the endless play.
     pub fn picture_at(&self, position: u64) -> u32 {
         let period = self.period().max(1);
         let phase = (position % u64::from(period)) as u32;
         if phase < self.frames { phase } else { period - phase }
     }
-    /// After how many frames the play repeats.
+    /// The number of frames after which the play repeats.
     pub fn period(&self) -> u32 {
         match self.playback {
             Playback::PingPong if self.frames > 1 => 2 * (self.frames - 1),
@@ -101,7 +101,7 @@ pub struct SourceFrame {
 }
 
 impl SourceFrame {
-    /// What a controller is told of it.
+    /// The controller's view of it.
     #[inline]
     pub fn info(&self) -> SourceFrameInfo {
         SourceFrameInfo { frame: self.frame, complexity: self.complexity }
@@ -117,7 +117,7 @@ pub struct Source {
     /// … which had this number.
     start_frame: u64,
     next: u64,
-    /// When it is due, so that asking costs nothing.
+    /// When it is due, so that querying costs nothing.
     due: Timestamp,
     /// Position within the period, so that no frame needs a division.
     phase: u32,
@@ -136,8 +136,8 @@ impl Source {
         self.due = Timestamp::MAX;
     }
 
-    /// Take the next picture at `now` and go on from there: the clip stood still meanwhile, and no
-    /// number was given out.
+    /// Take the next picture at `now` and continue from there: the clip stood still meanwhile, and
+    /// no number was used.
     pub fn resume(&mut self, now: Timestamp) {
         (self.start, self.start_frame, self.due) = (now, self.next, now);
     }
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pause_takes_no_pictures_and_the_clip_goes_on_where_it_stood() {
+    fn a_pause_takes_no_pictures_and_the_clip_continues_where_it_stopped() {
         let content = Content { frames: 100, ..Content::unmeasured(FrameRate::THIRTY) };
         let mut source = Source::new(content, Timestamp::ZERO, 0);
         let taken: Vec<_> = (0..3).map(|_| source.capture().frame).collect();

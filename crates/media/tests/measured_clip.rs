@@ -60,7 +60,7 @@ fn a_longer_vbv_runs_over_longer_after_a_cut() {
 }
 
 #[test]
-fn a_key_frame_comes_when_asked_for_and_costs_several_frames() {
+fn a_requested_key_frame_comes_and_costs_several_frames() {
     let (mut encoder, mut source) = (x264(1_000), source());
     let before = run(&mut encoder, &mut source, &[(250, 300)]);
     let picture = source.capture();
@@ -72,7 +72,7 @@ fn a_key_frame_comes_when_asked_for_and_costs_several_frames() {
 }
 
 #[test]
-fn a_largest_frame_is_kept() {
+fn a_maximum_frame_size_is_kept() {
     let (mut encoder, mut source) = (x264(1_000), source());
     run(&mut encoder, &mut source, &[(50, 600)]);
     for _ in 0..50 {
@@ -139,7 +139,7 @@ fn a_loss_tolerant_stream_has_no_cliff() {
 }
 
 #[test]
-fn a_freeze_is_worth_less_the_longer_it_lasts() {
+fn a_freeze_loses_quality_the_longer_it_lasts() {
     let coded = run(&mut x264(1_000), &mut source(), &[(20, 300)]);
     let mut decoder = DecoderKind::Strict.build(Some(profile()), None);
     for encoded in coded {
@@ -176,7 +176,7 @@ fn equal_calls_give_equal_frames() {
     assert_eq!(once, run(&mut x264(500), &mut source(), &[(100, 300), (100, 100)]));
 }
 
-/// A clip's frame is tried at both versions, and the encoder goes on as if it had not been.
+/// A clip's frame is tried at both versions, and the encoder continues as if it had not been.
 #[test]
 fn a_version_that_is_tried_is_the_one_that_is_coded_and_leaves_no_trace() {
     let encoders: [fn() -> Box<dyn Encoder>; 4] = [
@@ -190,7 +190,7 @@ fn a_version_that_is_tried_is_the_one_that_is_coded_and_leaves_no_trace() {
         let budget = EncoderBudget::of_bitrate(DataRate::from_kbps(300));
         for n in 0..200 {
             let picture = source.capture();
-            // The budgeted ones in between: versions may come and go.
+            // Budgeted ones in between: versions may come and go.
             let version = [Version::Finer, Version::Coarser, Version::Budgeted][n / 3 % 3];
             let asked = EncoderBudget { version, ..budget };
             for other in [Version::Finer, Version::Coarser, Version::Budgeted] {
@@ -205,7 +205,7 @@ fn a_version_that_is_tried_is_the_one_that_is_coded_and_leaves_no_trace() {
 }
 
 /// A finer version is larger than the last frame, a coarser one smaller. By how much is not symmetric: on a talking
-/// head a finer picture means the still background over again.
+/// head a finer picture means coding the still background again.
 #[test]
 fn versions_lie_around_the_last_frame() {
     let encoders: [Box<dyn Encoder>; 3] = [

@@ -14,7 +14,7 @@ pub(crate) fn between(rng: &mut ChaCha8Rng, low: f64, high: f64) -> f64 {
     low + (high - low) * unit(rng)
 }
 
-/// A whole number in `[low, high]`, each as likely to within 2⁻⁵³.
+/// A whole number in `[low, high]`, equally likely to within 2⁻⁵³.
 pub(crate) fn whole(rng: &mut ChaCha8Rng, low: u32, high: u32) -> u32 {
     low + (unit(rng) * f64::from(high - low + 1)) as u32
 }

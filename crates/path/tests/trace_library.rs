@@ -67,7 +67,7 @@ fn parts_are_addressed_by_name_and_the_longest_upward_one_is_the_default() {
     let third = read(&(file.clone() + "#down.3"), Some(Format::Starlink)).expect("a trace");
     assert_eq!(third.name, "throughput.csv#down.3");
     let error = read(&(file + "#up.99"), None).expect_err("refused").to_string();
-    assert!(error.ends_with("part = \"up.99\" is in no trace of this file"), "{error}");
+    assert!(error.ends_with("part = \"up.99\" is not in this file"), "{error}");
 }
 
 #[test]

@@ -1,37 +1,37 @@
-//! From what was recorded to the summary row: the definitions of docs/run-folder.md as code.
+//! From the records to the summary row: the definitions of docs/run-folder.md as code.
 
 use crate::quantile::Spread;
 use crate::recorder::{Recorder, has_arrived};
 use crate::summary::Summary;
 use legato_units::{DataRate, TimeDelta, Timestamp};
 
-/// What only the driver knows of a call.
+/// Facts about a call that only the driver knows.
 #[derive(Clone, Copy)]
 pub struct CallFacts<'a> {
     /// When the call ended.
     pub end: Timestamp,
-    /// Mean capacity of the forward bottleneck over the call; absent where there is none.
+    /// Mean capacity of the forward bottleneck over the call; absent without one.
     pub capacity_mean: Option<DataRate>,
-    /// What a picture that stays is worth later; absent without measured pixels.
+    /// The later quality of a picture that stays; absent without measured pixels.
     pub aged: Option<&'a AgedPicture<'a>>,
 }
 
-/// The picture of captured frame `.0`, worth `.1` (SSIM and PSNR in dB) when it was shown, against
-/// what captured frame `.2` should have shown.
+/// The picture of captured frame `.0`, of quality `.1` (SSIM and PSNR in dB) when it was shown,
+/// against what captured frame `.2` should have shown.
 pub type AgedPicture<'a> = dyn Fn(u64, (f32, f32), u64) -> (f32, f32) + 'a;
 
-/// Frames of the end of a call may still be on their way: not shown is not frozen.
+/// Frames at the end of a call may still be in flight: not shown is not frozen.
 const UNDECIDED_TIME: TimeDelta = TimeDelta::from_secs(1);
 
 /// [concerto] Table 2, fitted to subjective scores: a × delay in ms + b × SSIM dB + c.
 const QOE_P: [f64; 3] = [-6.39e-4, 6.22e-2, 3.30];
 const QOE_D: [f64; 3] = [-1.92e-3, 1.01e-1, 2.67];
-/// ACM MMSys 2021 grand challenge: the delay that scores nothing and the rate that scores all.
+/// ACM MMSys 2021 grand challenge: the delay that scores zero and the rate that scores full marks.
 const MMSYS21_MAX_DELAY_MS: f64 = 400.0;
 const MMSYS21_FULL_RATE_BPS: f64 = 500e3;
 
 impl Recorder {
-    /// End the call and make its figures. The tables stay readable until the next `begin`.
+    /// End the call and compute its figures. The tables stay readable until the next `begin`.
     pub fn finish(&mut self, facts: CallFacts<'_>) -> Summary {
         self.target.advance(facts.end);
         let span = facts.end - self.start;
@@ -65,7 +65,7 @@ impl Recorder {
         summary.feedback_rate_bps = rate(totals.feedback_bytes);
         summary.packets_sent = self.one_way_delay_us.len() as u64;
         summary.packets_received = totals.packets_received;
-        // What is still on its way at the end is neither lost nor received.
+        // Packets still in flight at the end are neither lost nor received.
         summary.loss_ratio = share(totals.packets_dropped, totals.packets_dropped + totals.packets_received);
         summary.ce_ratio = share(totals.packets_marked, totals.packets_received);
         let missing: u64 =
@@ -94,14 +94,14 @@ impl Recorder {
         self.scratch.truncate(spread.count);
         if let Some(spread) = spread.known() {
             let [p50, p95, p98] = self.quantiles.within(&self.scratch, &spread, [0.5, 0.95, 0.98]);
-            let (mean, least) = (spread.mean_ms(), ms(spread.least));
+            let (mean, min) = (spread.mean_ms(), ms(spread.min));
             summary.one_way_delay_mean_ms = Some(mean);
             summary.one_way_delay_std_ms = Some(spread.deviation(&self.scratch) / 1e3);
             summary.one_way_delay_p50_ms = Some(ms(p50));
             summary.one_way_delay_p95_ms = Some(ms(p95));
             summary.one_way_delay_p98_ms = Some(ms(p98));
-            summary.queue_delay_mean_ms = Some(mean - least);
-            summary.queue_delay_p95_ms = Some(ms(p95) - least);
+            summary.queue_delay_mean_ms = Some(mean - min);
+            summary.queue_delay_p95_ms = Some(ms(p95) - min);
         }
         if let Some(spread) = Spread::of(&self.rtt_us) {
             let [p50, p95, p98] = self.quantiles.within(&self.rtt_us, &spread, [0.5, 0.95, 0.98]);
@@ -151,7 +151,7 @@ impl Recorder {
         self.frame_delays(summary);
     }
 
-    /// A frame that was not shown is worth what the picture before it, still on the screen, is.
+    /// A frame that was not shown has the quality of the picture before it, still on the screen.
     fn viewed_quality(&self, summary: &mut Summary, facts: &CallFacts<'_>) {
         let Some(aged) = facts.aged else { return };
         let mut shown: Option<(u64, (f32, f32))> = None;
@@ -174,7 +174,7 @@ impl Recorder {
         summary.viewed_psnr_db_mean = viewed_psnr.value();
     }
 
-    /// The same of VMAF [vmaf], which was measured of each captured frame.
+    /// The same for VMAF [vmaf], which was measured for each captured frame.
     fn judge(&mut self, summary: &mut Summary, end: Timestamp) {
         let mut vmaf = Mean::default();
         for (row, score) in self.frames.iter().zip(&mut self.viewed_vmaf) {
@@ -242,7 +242,7 @@ impl Recorder {
     }
 
     /// The three network terms of the ACM MMSys 2021 score, 0 … 70: 20 for delay relative to the
-    /// first packet's, 20 for the rate up to 500 kbit/s, 30 for what was not lost. The terms for
+    /// first packet's, 20 for the rate up to 500 kbit/s, 30 for the packets not lost. The terms for
     /// video (VMAF) and audio (a constant in the published code) are left out.
     fn mmsys21(&self, summary: &Summary) -> Option<f64> {
         let first = f64::from(*self.one_way_delay_us.iter().find(|&&us| has_arrived(us))?) / 1e3;
@@ -292,7 +292,7 @@ mod tests {
         Timestamp::from_millis(ms)
     }
 
-    /// One second, three frames of one packet: 10 and 20 ms on the way, the third lost.
+    /// One second, three frames of one packet: 10 and 20 ms in flight, the third lost.
     fn recorded() -> Recorder {
         let mut recorder = Recorder::default();
         recorder.begin(LogLevel::Series, at(0));
@@ -385,7 +385,7 @@ mod tests {
 
     #[test]
     fn a_frozen_picture_is_scored_by_what_it_should_show() {
-        // The third frame, at 200 ms, was never shown: the second stays, worth 3 dB less each frame.
+        // The third frame, at 200 ms, was never shown: the second stays, 3 dB worse with each frame.
         let aged =
             |shown: u64, (ssim_db, psnr_db): (f32, f32), frame: u64| (ssim_db - 3.0 * (frame - shown) as f32, psnr_db);
         let facts = CallFacts { end: at(2_000), capacity_mean: None, aged: Some(&aged) };
@@ -398,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_that_may_still_come_are_not_judged() {
+    fn frames_that_may_still_come_are_not_scored() {
         let ended = |ms: i64| {
             let mut recorder = recorded();
             recorder.judged(vec![None, Some(90.0), Some(70.0)]);
@@ -413,7 +413,7 @@ mod tests {
     }
 
     #[test]
-    fn the_series_bins_what_left_and_what_came() {
+    fn the_series_bins_departures_and_arrivals() {
         let recorder = recorded();
         assert_eq!(recorder.series()[0].sending_rate_bps(), 80_000.0);
         assert_eq!(recorder.series()[1].one_way_delay_ms(), Some(20.0));

@@ -7,10 +7,10 @@ pub const STALL_GAP: TimeDelta = TimeDelta::from_millis(200);
 /// A freeze as getStats() defines it: a gap above max(3 × mean, mean + 150 ms) …
 const FREEZE_FACTOR: i64 = 3;
 const FREEZE_MARGIN: TimeDelta = TimeDelta::from_millis(150);
-/// … where the mean is that of so many gaps before it.
+/// … where the mean is over this many gaps before it.
 const MEAN_GAPS: usize = 30;
 
-/// A time without a new picture.
+/// A period without a new picture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Freeze {
     /// When the last picture before it was shown.
@@ -45,14 +45,14 @@ impl GapWatch {
         }
     }
 
-    /// A picture was shown; the freeze it ended, if it ended one.
+    /// A picture was shown; returns the freeze it ended, if any.
     pub fn rendered(&mut self, now: Timestamp) -> Option<Freeze> {
         let gap = now - self.last;
         let freeze = Freeze { start: self.last, duration: gap };
         self.last = now;
         self.count_stall(gap);
         let known = self.seen.min(MEAN_GAPS) as i64;
-        // Before there is a mean the nominal 30 fps stands in for it.
+        // Until there is a mean, the nominal 30 fps is used.
         let mean = if known == 0 { TimeDelta::from_nanos(33_333_333) } else { self.sum / known };
         let place = self.seen % MEAN_GAPS;
         self.sum += gap - self.gaps[place];
@@ -61,8 +61,8 @@ impl GapWatch {
         (gap > (mean * FREEZE_FACTOR).max(mean + FREEZE_MARGIN)).then_some(freeze)
     }
 
-    /// The sender pauses or goes on. Nobody misses a picture of a pause: a gap that a pause falls into
-    /// counts from where it ended.
+    /// The sender pauses or resumes. No picture is missed during a pause: a gap that contains one counts
+    /// from its end.
     pub fn paused(&mut self, now: Timestamp, paused: bool) {
         self.paused = paused;
         if !paused {
@@ -70,12 +70,12 @@ impl GapWatch {
         }
     }
 
-    /// The call ended; what was frozen then is one more gap.
+    /// The call ended; a freeze at that time is one more gap.
     pub fn finish(&mut self, end: Timestamp) -> Option<Freeze> {
         if self.paused { None } else { self.rendered(end) }
     }
 
-    /// How many stalls, and how long they lasted together.
+    /// The number of stalls and their total duration.
     pub fn stalls(&self) -> (u64, TimeDelta) {
         (self.stalls, self.stalled)
     }
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gap_of_the_mean_and_150_ms_is_no_freeze_and_one_more_is() {
+    fn a_gap_of_the_mean_and_150_ms_is_not_a_freeze_and_a_longer_one_is() {
         let steady = (1..=40).map(|n| n * 40);
         assert_eq!(freezes(steady.clone().chain([1_600 + 190])), (vec![], 0));
         assert_eq!(freezes(steady.chain([1_600 + 191])), (vec![(1_600, 191)], 0));
@@ -114,7 +114,7 @@ mod tests {
         assert_eq!(freezes(slow.chain([4_800 + 361])), (vec![(4_800, 361)], 1));
     }
 
-    /// [nvc-cc] §6: a gap of 200 ms is no stall, a longer one is.
+    /// [nvc-cc] §6: a gap of 200 ms is not a stall, a longer one is.
     #[test]
     fn a_stall_is_longer_than_200_ms() {
         assert_eq!(freezes([33, 66, 266]).1, 0);
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pause_is_no_freeze_and_what_comes_late_after_it_is() {
+    fn a_pause_is_not_a_freeze_and_a_late_picture_after_it_is() {
         let ms = Timestamp::from_millis;
         let mut watch = GapWatch::new(ms(0));
         assert_eq!([40, 80, 120].map(|at| watch.rendered(ms(at))), [None; 3]);

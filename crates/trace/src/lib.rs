@@ -1,7 +1,7 @@
-//! What is recorded of a call, and the figures made of it.
+//! The records of a call, and the figures computed from them.
 //!
-//! Sender, receiver and driver tell a [`TraceSink`] what happens; the [`Recorder`] is the sink that
-//! keeps what the summary and the tables of a run folder need, and [`Part`] writes them.
+//! Sender, receiver and driver report to a [`TraceSink`] what happens; the [`Recorder`] is the sink
+//! that keeps what the summary and the tables of a run folder need, and [`Part`] writes them.
 
 mod figures;
 mod freeze;

@@ -9,7 +9,7 @@ use legato_units::Timestamp;
 use std::path::Path;
 use std::sync::Arc;
 
-/// What names a call in every table's summary row.
+/// The columns that identify a call in every table.
 #[derive(Clone, Debug)]
 #[allow(missing_docs, reason = "docs/run-folder.md defines each")]
 pub struct CallLabels {
@@ -161,7 +161,7 @@ impl Part {
         }
     }
 
-    /// Append a flow of a session that is no call.
+    /// Append a flow of a session that is not a call.
     pub fn push_traffic(&mut self, session: u64, flow: &TrafficFigures) {
         let name: Arc<str> = flow.name.as_str().into();
         push!(self.traffic,
@@ -195,7 +195,7 @@ impl Part {
         }
     }
 
-    /// Write every table as `FOLDER/TABLE/NAME.parquet`, `summary` last: it says the part is whole.
+    /// Write every table as `FOLDER/TABLE/NAME.parquet`, `summary` last: it marks the part as complete.
     pub fn write(self, folder: &Path, name: &str) -> Result<(), std::io::Error> {
         let write_one = |table: &str, columns: &[(&str, Column)]| {
             let place = folder.join(table);

@@ -19,19 +19,19 @@ impl Default for Quantiles {
 }
 
 impl Quantiles {
-    /// The quantiles `ranks` (each in (0, 1], ascending) of `values`; `None` of nothing.
+    /// The quantiles `ranks` (each in (0, 1], ascending) of `values`; `None` if there are none.
     pub fn of<const N: usize>(&mut self, values: &[u32], ranks: [f64; N]) -> Option<[u32; N]> {
         Some(self.within(values, &Spread::of(values)?, ranks))
     }
 
-    /// The same where the spread of `values` is known.
+    /// The same if the spread of `values` is known.
     pub(crate) fn within<const N: usize>(&mut self, values: &[u32], spread: &Spread, ranks: [f64; N]) -> [u32; N] {
-        let (least, most) = (spread.least, spread.most);
+        let (min, max) = (spread.min, spread.max);
         // Buckets of equal width, a power of two.
-        let shift = (32 - (most - least).leading_zeros()).saturating_sub(BUCKETS_LOG2);
+        let shift = (32 - (max - min).leading_zeros()).saturating_sub(BUCKETS_LOG2);
         self.counts.fill(0);
         for &value in values {
-            self.counts[((value - least) >> shift) as usize % (1 << BUCKETS_LOG2)] += 1;
+            self.counts[((value - min) >> shift) as usize % (1 << BUCKETS_LOG2)] += 1;
         }
         let (mut place, mut below) = (0, 0u32);
         let places = ranks.map(|rank| {
@@ -43,13 +43,13 @@ impl Quantiles {
             (place, (wanted - below - 1) as usize)
         });
         if shift == 0 {
-            return places.map(|(place, _)| least + place as u32);
+            return places.map(|(place, _)| min + place as u32);
         }
-        // One more pass for all ranks: what is in their buckets.
+        // One more pass for all ranks: the values in their buckets.
         let mut is_wanted = [false; 1 << BUCKETS_LOG2];
         places.iter().for_each(|&(place, _)| is_wanted[place] = true);
         self.bucket.clear();
-        let inside = |value: &&u32| is_wanted[((**value - least) >> shift) as usize % (1 << BUCKETS_LOG2)];
+        let inside = |value: &&u32| is_wanted[((**value - min) >> shift) as usize % (1 << BUCKETS_LOG2)];
         self.bucket.extend(values.iter().filter(inside));
         let mut before = 0;
         let mut last = places[0].0;
@@ -64,20 +64,20 @@ impl Quantiles {
     }
 }
 
-/// What one walk over values tells of them.
+/// The results of one pass over values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Spread {
-    pub least: u32,
-    pub most: u32,
+    pub min: u32,
+    pub max: u32,
     pub sum: u64,
     pub count: usize,
 }
 
 impl Spread {
-    /// Of nothing yet.
-    pub const NONE: Self = Self { least: u32::MAX, most: 0, sum: 0, count: 0 };
+    /// Of no values yet.
+    pub const NONE: Self = Self { min: u32::MAX, max: 0, sum: 0, count: 0 };
 
-    /// Of `values`; `None` of nothing.
+    /// Of `values`; `None` if there are none.
     pub fn of(values: &[u32]) -> Option<Self> {
         let mut spread = Self::NONE;
         values.iter().for_each(|&value| spread.add(value));
@@ -87,29 +87,29 @@ impl Spread {
     /// One more value.
     #[inline]
     pub fn add(&mut self, value: u32) {
-        self.least = self.least.min(value);
-        self.most = self.most.max(value);
+        self.min = self.min.min(value);
+        self.max = self.max.max(value);
         self.sum += u64::from(value);
         self.count += 1;
     }
 
-    /// The standard deviation of `values`, which are those of this spread: exact until the root.
+    /// The standard deviation of `values`, whose spread this is: exact until the root.
     pub fn deviation(&self, values: &[u32]) -> f64 {
-        // n Σx² − (Σx)², of what is above the least so that the squares stay small.
-        let above = |value: u32| u64::from(value - self.least);
+        // n Σx² − (Σx)², of the values minus the minimum so that the squares stay small.
+        let above = |value: u32| u64::from(value - self.min);
         let squares: u128 = values.iter().map(|&value| u128::from(above(value) * above(value))).sum();
         let count = self.count as u128;
-        let sum = u128::from(self.sum) - count * u128::from(self.least);
+        let sum = u128::from(self.sum) - count * u128::from(self.min);
         ((count * squares - sum * sum) as f64).sqrt() / self.count as f64
     }
 
-    /// Itself, unless it is of nothing.
+    /// Itself, or `None` if it has no values.
     pub fn known(self) -> Option<Self> {
         (self.count > 0).then_some(self)
     }
 }
 
-/// Values that come in runs of equal ones: each with how often.
+/// Values that come in runs of equal ones: each with its count.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Runs {
     runs: Vec<(u32, u32)>,
@@ -137,7 +137,7 @@ impl Runs {
         self.runs.iter().fold((0, 0), add)
     }
 
-    /// The `rank`-quantile, `None` of nothing. Sorts the runs: nothing may be pushed behind it.
+    /// The `rank`-quantile, `None` if there are no values. Sorts the runs: nothing may be pushed afterwards.
     pub fn quantile(&mut self, rank: f64) -> Option<u32> {
         let count = self.sum().1;
         self.runs.sort_unstable();

@@ -1,4 +1,4 @@
-//! Keeps what a call's figures and tables need. One a thread, reused from call to call.
+//! Keeps what a call's figures and tables need. One per thread, reused from call to call.
 
 use crate::freeze::{Freeze, GapWatch};
 use crate::quantile::{Quantiles, Runs};
@@ -11,7 +11,7 @@ use legato_units::{DataRate, DataSize, TimeDelta, Timestamp};
 /// How much is kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LogLevel {
-    /// One row a call.
+    /// One row per call.
     #[default]
     Summary,
     /// And time series, frames, freezes and gauges.
@@ -32,9 +32,9 @@ const NOT_ARRIVED: u32 = u32::MAX;
 pub struct FrameRow {
     /// When it was captured.
     pub captured: Timestamp,
-    /// What the encoder made, where it made something.
+    /// The encoder's output, if there was any.
     pub encoded: Option<FrameEncoded>,
-    /// What came of it.
+    /// The decoder's result.
     pub decoded: Option<(Timestamp, FrameDecoded)>,
     /// When it was shown.
     pub rendered: Option<Timestamp>,
@@ -49,7 +49,7 @@ pub struct PacketRow {
     pub packet: PacketSent,
     /// When it came out of the path.
     pub arrived: Option<Timestamp>,
-    /// Why it never will.
+    /// Why it never will arrive.
     pub dropped: Option<&'static str>,
     /// It came marked: congestion experienced.
     pub ce: bool,
@@ -60,7 +60,7 @@ pub struct PacketRow {
 pub struct SeriesRow {
     /// At the bin's end.
     pub sample: Sample,
-    /// The last bin of a call may be shorter.
+    /// Its length; the last bin of a call may be shorter.
     length: Option<TimeDelta>,
     pub(crate) sent_bytes: u64,
     pub(crate) received_bytes: u64,
@@ -79,24 +79,24 @@ pub struct SeriesRow {
 /// What only the driver can see, at the end of a bin.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Sample {
-    /// Mean capacity of the forward bottleneck over the bin; absent where there is none.
+    /// Mean capacity of the forward bottleneck over the bin; absent without one.
     pub capacity: Option<DataRate>,
     /// The controller's target.
     pub target_bitrate: DataRate,
-    /// What the encoder is asked for; a recorder knows it by itself.
+    /// The rate requested from the encoder; a recorder knows it by itself.
     pub encoder_bitrate: DataRate,
     /// The pacer's rate.
     pub pacing_rate: DataRate,
-    /// Time the bottleneck's backlog takes at the current capacity; absent during an outage.
+    /// Drain time of the bottleneck's backlog at the current capacity; absent during an outage.
     pub queue: Option<TimeDelta>,
-    /// Time the pacer's queue takes at the pacing rate.
+    /// Drain time of the pacer's queue at the pacing rate.
     pub pacer_queue: TimeDelta,
 }
 
 /// A value of a controller's inner state.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GaugeRow {
-    /// When it was asked.
+    /// When it was read.
     pub at: Timestamp,
     /// The controller's own name for it.
     pub name: &'static str,
@@ -114,7 +114,7 @@ pub struct Recorder {
     pub(crate) rtt_us: Vec<u32>,
     pub(crate) pacer_delay_us: Runs,
     pub(crate) frames: Vec<FrameRow>,
-    /// What stood on the screen in place of each frame, 0 to 100; empty where nobody judged.
+    /// VMAF of what was on the screen for each frame, 0 to 100; empty if it was not measured.
     pub(crate) viewed_vmaf: Vec<Option<f32>>,
     pub(crate) freezes: Vec<Freeze>,
     pub(crate) series: Vec<SeriesRow>,
@@ -125,7 +125,7 @@ pub struct Recorder {
     pub(crate) gaps: Option<GapWatch>,
     pub(crate) target: TargetMean,
     pub(crate) encoder_bitrate: DataRate,
-    /// One-way delay of the feedback in hand, told by the driver.
+    /// One-way delay of the current feedback, set by the driver.
     feedback_delay: TimeDelta,
     next_gauges: Timestamp,
     pub(crate) quantiles: Quantiles,
@@ -150,7 +150,7 @@ pub(crate) struct Totals {
     pub probes: u64,
 }
 
-/// The target over time: its mean, and a sample a second.
+/// The target over time: its mean, and one sample per second.
 #[derive(Debug, Default)]
 pub(crate) struct TargetMean {
     now: DataRate,
@@ -181,7 +181,7 @@ impl TargetMean {
 }
 
 impl Recorder {
-    /// Begin a call at `start`, forgetting the one before.
+    /// Begin a call at `start`, forgetting the previous one.
     pub fn begin(&mut self, level: LogLevel, start: Timestamp) {
         self.level = level;
         self.start = start;
@@ -211,14 +211,13 @@ impl Recorder {
     pub fn frames(&self) -> &[FrameRow] {
         &self.frames
     }
-    /// What stood on the screen in place of each captured frame was judged by VMAF, 0 to 100; `None` before the first
-    /// picture.
+    /// VMAF scores, 0 to 100, of what was on the screen for each captured frame; `None` before the first picture.
     pub fn judged(&mut self, scores: Vec<Option<f32>>) {
         self.viewed_vmaf = scores;
     }
 
-    /// VMAF of what stood on the screen in place of a frame, from the first picture on; once the call is finished,
-    /// without those that the mean leaves out.
+    /// VMAF of what was on the screen for a frame, from the first picture on; once the call is finished, without
+    /// those that the mean leaves out.
     pub fn viewed_vmaf(&self, frame: usize) -> Option<f32> {
         *self.viewed_vmaf.get(frame)?
     }
@@ -276,7 +275,7 @@ impl Recorder {
             let bin = self.bin(now);
             bin.sent_bytes += bytes;
             bin.sent_packets += u32::from(train.packets);
-            // Which departure a later drop belongs to is known by its number.
+            // A later drop is matched to its departure by number.
             if self.level == LogLevel::Packets {
                 let row = |packet| PacketRow { sent: now, packet, arrived: None, dropped: None, ce: false };
                 self.packets.extend(train.iter().map(row));
@@ -401,7 +400,7 @@ impl Recorder {
 }
 
 impl TraceSink for Recorder {
-    // Always: each caller records one kind, and the match melts away.
+    // Always: each caller records one kind, so the match is optimised away.
     #[inline(always)]
     fn record(&mut self, now: Timestamp, record: &Record<'_>) {
         match *record {

@@ -1,21 +1,21 @@
-//! RTCP as it was on the wire, either way, with when it left and when it came.
+//! RTCP as it was on the wire, in either direction, with departure and arrival times.
 //!
 //! [rfc8868] §3.1 wants it kept beside the RTP packets. Rows are the bytes themselves, so that any reader of
-//! RTCP can take them. Not told: what a way did to a packet that never came.
+//! RTCP can take them. Not recorded: why a packet never arrived.
 
 use legato_units::Timestamp;
 
 /// One end of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// Where media arrive.
+    /// Where media arrives.
     Receiver,
-    /// Where they leave.
+    /// Where it leaves.
     Sender,
 }
 
 impl End {
-    /// What tables call it.
+    /// Its name in tables.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Receiver => "receiver",
@@ -29,11 +29,11 @@ impl End {
 pub struct RtcpRow {
     /// When it left.
     pub sent: Timestamp,
-    /// The end it left.
+    /// The end it left from.
     pub by: End,
     /// As it was on the wire, without IP and UDP headers.
     pub bytes: Vec<u8>,
-    /// When it came to the other end.
+    /// When it arrived at the other end.
     pub arrived: Option<Timestamp>,
 }
 
@@ -43,7 +43,7 @@ pub struct RtcpLog {
     rows: Vec<RtcpRow>,
 }
 
-/// No way holds more at a time: what is further back was lost.
+/// At most this many are in flight in one direction: older ones were lost.
 const MAX_UNDER_WAY: usize = 1_000;
 
 impl RtcpLog {
@@ -57,8 +57,8 @@ impl RtcpLog {
         self.rows.push(RtcpRow { sent: now, by, bytes: bytes.to_vec(), arrived: None });
     }
 
-    /// A compound that had left `by` came to the other end. Of two that are the same to the byte it is
-    /// the earlier one: nobody could tell them apart.
+    /// A compound that had left `by` arrived at the other end. Of two identical ones it is the earlier:
+    /// they cannot be distinguished.
     pub fn arrived(&mut self, now: Timestamp, by: End, bytes: &[u8]) {
         let recent = self.rows.len().saturating_sub(MAX_UNDER_WAY);
         let same = |row: &&mut RtcpRow| row.arrived.is_none() && row.by == by && row.bytes == bytes;
@@ -77,7 +77,7 @@ impl RtcpLog {
 mod tests {
     use super::*;
 
-    /// [rfc8868] §3.1: what came is told of what left, whatever was lost or overtaken between.
+    /// [rfc8868] §3.1: arrivals are matched with departures, whatever was lost or overtaken between.
     #[test]
     fn arrivals_find_the_departure_of_the_same_bytes_and_end() {
         let ms = Timestamp::from_millis;

@@ -3,34 +3,34 @@
 use crate::{Record, Sample};
 use legato_units::{TimeDelta, Timestamp};
 
-/// Takes records. `()` is one: tracing that is off costs nothing.
+/// Takes records. `()` is a sink too: disabled tracing costs nothing.
 pub trait TraceSink {
     /// Keep what happened at `now`.
     fn record(&mut self, now: Timestamp, record: &Record<'_>);
 
-    /// Whether `Record::Gauge` is wanted now; asking a controller for its state is not free.
+    /// Whether `Record::Gauge` is wanted now; reading a controller's state is not free.
     fn wants_gauges(&mut self, now: Timestamp) -> bool {
         let _ = now;
         false
     }
 
-    /// Whether the driver shall tell a [`Sample`] every [`crate::SERIES_INTERVAL`].
+    /// Whether the driver shall report a [`Sample`] every [`crate::SERIES_INTERVAL`].
     fn wants_samples(&self) -> bool {
         false
     }
 
-    /// Whether anybody looks at what is shown and when. Where nobody does, a receiver without a
-    /// controller of its own need not work it out.
+    /// Whether renderings are wanted. If not, a receiver without a controller of its own need not
+    /// compute them.
     fn wants_renderings(&self) -> bool {
         true
     }
 
-    /// What only the driver can see of the time up to `end`.
+    /// The driver's view of the time up to `end`.
     fn sample(&mut self, end: Timestamp, sample: Sample) {
         let _ = (end, sample);
     }
 
-    /// The feedback handed to the sender next took so long from the receiver.
+    /// The next feedback passed to the sender took this long from the receiver.
     fn feedback_took(&mut self, delay: TimeDelta) {
         let _ = delay;
     }
@@ -41,8 +41,8 @@ impl TraceSink for () {
     fn record(&mut self, _now: Timestamp, _record: &Record<'_>) {}
 }
 
-/// A sink that stamps all records with one time: the driver's, where the recording end's own clock
-/// is another.
+/// A sink that stamps all records with one time: the driver's, if the recording end's own clock
+/// differs.
 pub struct At<'a, S>(pub &'a mut S, pub Timestamp);
 
 impl<S: TraceSink> TraceSink for At<'_, S> {

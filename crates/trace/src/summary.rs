@@ -1,4 +1,4 @@
-//! One row a call: what docs/run-folder.md defines, column by column, in its order.
+//! One row per call: what docs/run-folder.md defines, column by column, in its order.
 
 /// The figures of a call. Absent is `None`: never zero, −1 or infinity.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -73,7 +73,7 @@ pub struct Summary {
 pub enum Value {
     /// A count.
     Count(u64),
-    /// A figure, absent where it is not defined.
+    /// A figure, absent if not defined.
     Figure(Option<f64>),
 }
 

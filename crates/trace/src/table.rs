@@ -1,4 +1,4 @@
-//! Columns to Parquet: the few physical types a run folder has, and nothing of the rest.
+//! Columns to Parquet: only the few physical types of a run folder.
 
 use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical, ZstdLevel};
 use parquet::column::writer::ColumnWriter;
@@ -19,9 +19,9 @@ pub enum Column {
     Bool(Vec<bool>),
     /// Packets as they were on the wire.
     Bytes(Vec<Vec<u8>>),
-    /// Figures, absent where not defined.
+    /// Figures, absent if not defined.
     F32(Vec<Option<f32>>),
-    /// Figures, absent where not defined.
+    /// Figures, absent if not defined.
     F64(Vec<Option<f64>>),
     /// Signed nanoseconds, absent where there are none.
     I64(Vec<Option<i64>>),
@@ -86,7 +86,7 @@ fn write(out: &mut (impl Write + Send), columns: &[(&str, Column)]) -> Result<()
     if rows > 0 {
         let mut group = file.next_row_group()?;
         for (_, column) in columns {
-            let mut writer = group.next_column()?.expect("one writer a column");
+            let mut writer = group.next_column()?.expect("one writer per column");
             write_column(writer.untyped(), column)?;
             writer.close()?;
         }
@@ -132,7 +132,7 @@ fn write_column(writer: &mut ColumnWriter<'_>, column: &Column) -> Result<(), Pa
     .map(drop)
 }
 
-/// Definition levels and the values that are there.
+/// Definition levels and the values that are present.
 fn split<T, U>(values: &[Option<T>], convert: impl Fn(&T) -> U) -> (Vec<i16>, Vec<U>) {
     let levels = values.iter().map(|value| i16::from(value.is_some())).collect();
     (levels, values.iter().flatten().map(convert).collect())
@@ -145,7 +145,7 @@ mod tests {
     use parquet::record::RowAccessor;
 
     #[test]
-    fn what_is_written_is_read_back_and_the_bytes_are_the_same_each_time() {
+    fn tables_read_back_as_written_with_the_same_bytes_each_time() {
         let folder = std::env::temp_dir().join(format!("legato-table-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         let columns = [

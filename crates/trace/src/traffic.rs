@@ -1,17 +1,17 @@
-//! What is told of flows that are no calls: TCP and UDP beside them.
+//! The records of flows that are not calls: TCP and UDP beside them.
 
 use legato_units::{DataSize, TimeDelta, Timestamp};
 
-/// A cross-traffic flow's bytes over time and in all.
+/// A cross-traffic flow's bytes over time and in total.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TrafficFigures {
-    /// What reports call it.
+    /// The name in reports.
     pub name: String,
     /// `tcp-reno`, `udp`, …
     pub kind: &'static str,
-    /// It began then, from the session's start …
+    /// When it began, from the session's start …
     pub start_s: f64,
-    /// … and ended then.
+    /// … and when it ended.
     pub stop_s: f64,
     /// Data of the application that arrived, each byte once.
     pub goodput_bytes: u64,
@@ -21,7 +21,7 @@ pub struct TrafficFigures {
     pub packets_received: u64,
     /// Packets lost on the way.
     pub packets_lost: u64,
-    /// Packets that left a second time; absent where nothing is sent again.
+    /// Packets sent a second time; absent if the flow never retransmits.
     pub retransmissions: Option<u64>,
     sent_bytes: u64,
     received_bytes: u64,
@@ -54,7 +54,7 @@ pub struct TrafficRow {
 }
 
 impl TrafficFigures {
-    /// Nothing yet, of a flow that lives from `start` to `stop`.
+    /// Nothing yet, for a flow that lives from `start` to `stop`.
     pub fn new(name: String, kind: &'static str, start: Timestamp, stop: Timestamp) -> Self {
         let bins = ((stop - start).as_nanos() - 1).max(0) / TRAFFIC_INTERVAL.as_nanos() + 1;
         Self {
@@ -90,7 +90,7 @@ impl TrafficFigures {
         self.bin(now).sent_bytes += bytes;
     }
 
-    /// A packet arrived that left at `departure`. What comes after the flow's end is not counted.
+    /// A packet arrived that left at `departure`. Arrivals after the flow's end are not counted.
     pub fn received(&mut self, now: Timestamp, bytes: u64, departure: Timestamp) {
         if now >= self.stop {
             return;
@@ -109,17 +109,17 @@ impl TrafficFigures {
         self.bin(now).packets_lost += 1;
     }
 
-    /// All bytes that arrived count: for flows whose packets are their data.
+    /// Count all arrived bytes as data: for flows whose packets are their data.
     pub fn all_is_data(&mut self) {
         self.goodput_bytes = self.received_bytes;
     }
 
-    /// Mean one-way delay of what arrived.
+    /// Mean one-way delay of arrived packets.
     pub fn one_way_delay_mean_ms(&self) -> Option<f64> {
         (self.packets_received > 0).then(|| self.delay_sum_us as f64 / 1e3 / self.packets_received as f64)
     }
 
-    /// Standard deviation of the one-way delay of what arrived.
+    /// Standard deviation of the one-way delay of arrived packets.
     pub fn one_way_delay_std_ms(&self) -> Option<f64> {
         let count = u128::from(self.packets_received);
         let sum = u128::from(self.delay_sum_us);
@@ -146,7 +146,7 @@ impl TrafficFigures {
         bytes as f64 * 8.0 / (self.stop - self.start).as_secs_f64()
     }
 
-    /// Each 100 ms from the flow's start; the last may be shorter.
+    /// Every 100 ms from the flow's start; the last may be shorter.
     pub fn bins(&self) -> impl Iterator<Item = TrafficRow> + '_ {
         self.bins.iter().enumerate().map(|(n, bin)| {
             let from = self.start + TRAFFIC_INTERVAL * n as i64;
@@ -166,7 +166,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_fall_into_their_bins_and_what_comes_late_is_not_counted() {
+    fn bytes_fall_into_their_bins_and_late_ones_are_not_counted() {
         let ms = Timestamp::from_millis;
         let mut figures = TrafficFigures::new("udp 1".to_owned(), "udp", ms(1_000), ms(1_250));
         figures.sent(ms(1_000), 1_250);

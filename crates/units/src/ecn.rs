@@ -1,4 +1,4 @@
-//! The ECN field of an IP header. No quantity, but what paths, packets and feedback all name.
+//! The ECN field of an IP header. Not a quantity, but paths, packets and feedback all name it.
 
 /// The ECN field (RFC 3168, RFC 9331).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -15,13 +15,13 @@ pub enum Ecn {
 }
 
 impl Ecn {
-    /// Whether it was marked on the way.
+    /// Whether it was marked on the path.
     #[inline]
     pub const fn is_ce(self) -> bool {
         matches!(self, Self::Ce)
     }
 
-    /// Whether a queue may mark it rather than drop the packet.
+    /// Whether a queue may mark it instead of dropping the packet.
     #[inline]
     pub const fn is_capable(self) -> bool {
         !matches!(self, Self::NotEct)

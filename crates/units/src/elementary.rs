@@ -13,7 +13,7 @@ const ROUND: f32 = 12_582_912.0;
 const LN_2_HIGH: f32 = 355.0 / 512.0;
 const LN_2_LOW: f32 = -2.121_944_4e-4;
 
-/// eˣ. Zero below -104 and infinite above 89, as f32 has it.
+/// eˣ. Zero below -104 and infinite above 89, as in f32.
 #[inline(always)]
 pub fn exp(x: f32) -> f32 {
     let (expm1, n) = reduced(clamped(x, -104.0, 89.0));
@@ -86,7 +86,7 @@ fn power_of_two(n: i32) -> f32 {
     f32::from_bits((n.wrapping_add(127) << 23) as u32)
 }
 
-/// Unlike `f32::clamp` this is two selections to the compiler; a NaN stays one.
+/// Unlike `f32::clamp` the compiler turns this into two selections; a NaN stays one.
 #[inline(always)]
 fn clamped(x: f32, low: f32, high: f32) -> f32 {
     let x = if x < low { low } else { x };

@@ -34,9 +34,9 @@ impl DataRate {
     /// A rate in bit/s, rounded to the nearest; negative and NaN become zero, too large saturates.
     #[inline]
     pub fn from_bps_f64(bps: f64) -> Self {
-        // Above 2^52 a double has no fraction, so adding that much rounds and taking it away again keeps
-        // the rest. What is negative stays so, and the cast makes zero of it. The processor's own
-        // instruction is not in every 64-bit one, and without it rounding is a call.
+        // Above 2^52 a double has no fraction, so adding that much rounds, and subtracting it again keeps
+        // the rest. Negative values stay negative, and the cast turns them into zero. Not every 64-bit
+        // processor has an instruction for this, and without it rounding is a call.
         const WHOLE: f64 = (1u64 << 52) as f64;
         Self(if bps < WHOLE { (bps + WHOLE) - WHOLE } else { bps } as u64)
     }
@@ -55,7 +55,7 @@ impl DataRate {
     pub fn as_kbps_f64(self) -> f64 {
         self.0 as f64 / 1e3
     }
-    /// `self − other`, or zero where other is larger.
+    /// `self − other`, or zero if other is larger.
     #[inline]
     pub const fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
@@ -88,7 +88,7 @@ impl Sub for DataRate {
     }
 }
 
-/// The amount moved in a span, rounded down. Nothing for spans of zero or less.
+/// The amount moved in a span, rounded down. Zero for spans of zero or less.
 impl Mul<TimeDelta> for DataRate {
     type Output = DataSize;
     #[inline]
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn floats_that_are_no_rate_become_zero_or_saturate() {
+    fn floats_that_are_not_rates_become_zero_or_saturate() {
         assert_eq!(DataRate::from_bps_f64(f64::NAN), DataRate::ZERO);
         assert_eq!(DataRate::from_bps_f64(-1.0), DataRate::ZERO);
         assert_eq!(DataRate::from_bps_f64(f64::INFINITY), DataRate::MAX);

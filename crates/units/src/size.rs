@@ -83,8 +83,8 @@ impl Sum for DataSize {
     }
 }
 
-/// The time `self` takes at a rate, rounded up to the next nanosecond so that a link never beats
-/// its capacity. A rate of zero takes for ever ([`TimeDelta::MAX`]).
+/// The time `self` takes at a rate, rounded up to the next nanosecond so that a link never exceeds
+/// its capacity. A rate of zero takes forever ([`TimeDelta::MAX`]).
 impl Div<DataRate> for DataSize {
     type Output = TimeDelta;
     #[inline]
@@ -92,7 +92,7 @@ impl Div<DataRate> for DataSize {
         if rate.as_bps() == 0 {
             return TimeDelta::MAX;
         }
-        // 2^31 bytes × 8e9 still fits u64; 128-bit division is an order slower.
+        // 2^31 bytes × 8e9 still fits u64; 128-bit division is an order of magnitude slower.
         if self.0 < 1 << 31 {
             return TimeDelta::from_nanos((self.0 * 8_000_000_000).div_ceil(rate.as_bps()) as i64);
         }

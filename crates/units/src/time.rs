@@ -1,4 +1,4 @@
-//! Instants and spans. [`Timestamp`] is the own clock, [`PeerTimestamp`] the other end's: the two
+//! Instants and spans. [`Timestamp`] is the own clock, [`PeerTimestamp`] the other end's: they
 //! cannot be subtracted from each other, so a controller that mixes clocks does not compile.
 
 use core::fmt;
@@ -59,10 +59,10 @@ impl Timestamp {
     pub fn as_millis_f64(self) -> f64 {
         self.0 as f64 / 1e6
     }
-    /// `self + delta`, or [`Timestamp::MAX`] where that overflows.
+    /// `self + delta`, or [`Timestamp::MAX`] if that overflows.
     #[inline]
     pub const fn saturating_add(self, delta: TimeDelta) -> Self {
-        // A branch that is never taken costs less than the arithmetic of the saturating instruction
+        // A branch that is never taken costs less than the arithmetic of a saturating instruction
         // that the processor lacks.
         match self.0.checked_add(delta.0) {
             Some(ns) => Self(ns),
@@ -158,9 +158,9 @@ impl TimeDelta {
     }
 }
 
-/// To the nearest whole number, halves to even ones; saturates, and NaN becomes zero. Between 2^52 and
-/// 2^53 doubles are whole numbers, so adding that much rounds. The processor's own instruction is not
-/// in every 64-bit one, and without it rounding is a call.
+/// To the nearest whole number, halves to even; saturates, and NaN becomes zero. Between 2^52 and 2^53
+/// doubles are whole numbers, so adding that much rounds. Not every 64-bit processor has an instruction
+/// for this, and without it rounding is a call.
 #[inline]
 fn to_nearest(value: f64) -> i64 {
     const WHOLE: f64 = (3u64 << 51) as f64;

@@ -1,10 +1,10 @@
-//! libvpx for real calls: VP8 and VP9 at a live bitrate ([`Live`]), coded as libwebrtc has them coded, but on one thread,
-//! without leaving pictures out and without denoising; and decoded on their own ([`Playback`]).
+//! libvpx for real calls: VP8 and VP9 at a live bitrate ([`Live`]), coded as in libwebrtc, but on one thread, without
+//! dropping pictures and without denoising; and a separate decoder ([`Playback`]).
 //!
-//! libvpx is a system's library that need not be there. It is looked for when this crate is built; where it is
-//! missing, [`check`] says so, and nothing can be opened.
+//! libvpx is a system library that may be absent. It is looked for when this crate is built; if it is missing,
+//! [`check`] reports it, and nothing can be opened.
 //!
-//! Missing: layers; pictures of more than 8 bits; encoding in another size than the one a stream was opened with.
+//! Missing: layers; more than 8 bits per sample; coding at another size than the stream was opened with.
 //!
 //! ```
 //! use legato_vpx::{Codec, Live, Settings, check};
@@ -33,7 +33,7 @@ use missing as raw;
 
 use std::fmt;
 
-/// What a stream is coded in.
+/// The codec of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Codec {
     /// RFC 6386.
@@ -42,12 +42,12 @@ pub enum Codec {
     Vp9,
 }
 
-/// Whether this build has them; else why not.
+/// Whether this build has them; if not, why.
 pub fn check() -> Result<(), Error> {
     raw::check()
 }
 
-/// Why libvpx could not do it.
+/// Why libvpx failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error(String);
 

@@ -1,21 +1,21 @@
-//! The encoder of a real call: a live bitrate, and pictures that come at a rate which varies.
+//! The encoder of a real call: a live bitrate, and pictures at a varying rate.
 //!
-//! libvpx gives a picture what the bitrate brings while the picture lasts. As libwebrtc does, each is said to last as
-//! long as one of the measured rate. Told the time since the picture before, libvpx made frames of up to fourteen times
-//! the mean size where single pictures had been left out; told times of capture, 60 % too much.
+//! libvpx gives a picture the bits that the bitrate yields over the picture's duration. As in libwebrtc, each picture's
+//! duration is that of the measured rate. Given the time since the previous picture, libvpx made frames of up to fourteen
+//! times the mean size when single pictures had been skipped; given capture times, 60 % too much.
 
 use crate::{Codec, Error, raw};
 
-/// What a stream is opened with.
+/// The parameters of a stream.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Settings {
-    /// What the stream is coded in.
+    /// The codec.
     pub codec: Codec,
     /// Luma columns, even, 16 … 3840.
     pub width: u16,
     /// Luma rows, even, 16 … 2160.
     pub height: u16,
-    /// Pictures a second that the camera promises, 1 … 60.
+    /// The camera's nominal rate in pictures per second, 1 … 60.
     pub frame_rate: f32,
 }
 
@@ -36,9 +36,9 @@ impl Settings {
         Ok(())
     }
 
-    /// libwebrtc's choice for desktops, but for two. That is 6 for the larger ones of VP8, where 8 takes a sixth less time
-    /// at 1280x720, and the PSNR of the generated scene is the same to 0.1 dB. And it is 7 for VP9 at 1280x720, on four
-    /// threads where there are five processors: here there is one thread, on which 8 takes a fifth less time (16 ms a
+    /// libwebrtc's choice for desktops, with two exceptions. It uses 6 for the larger sizes of VP8, where 8 takes a sixth
+    /// less time at 1280x720, and the PSNR of the generated scene is the same to 0.1 dB. And it uses 7 for VP9 at 1280x720,
+    /// on four threads if there are five processors: here there is one thread, on which 8 takes a fifth less time (16 ms per
     /// picture where VP8 takes 15) for a decibel.
     fn speed(&self) -> u32 {
         let samples = u32::from(self.width) * u32::from(self.height);
@@ -52,7 +52,7 @@ impl Settings {
         }
     }
 
-    /// What 300 ms bring, in percent of what a picture has on average; three pictures at least. libwebrtc's choice.
+    /// The bits of 300 ms, in percent of an average picture; at least three pictures. libwebrtc's choice.
     fn max_intra_percent(&self) -> u32 {
         ((300.0 * self.frame_rate / 10.0) as u32).max(300)
     }
@@ -61,13 +61,13 @@ impl Settings {
 /// One coded frame.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LiveFrame {
-    /// The frame as its codec has it; of VP8, its partitions one behind the other.
+    /// The frame as its codec defines it; for VP8, its partitions concatenated.
     pub bytes: Vec<u8>,
     /// Decodable without any other.
     pub keyframe: bool,
-    /// The base quantiser in the frame's header, 0 … 127 of VP8 and 0 … 255 of VP9, as browsers' statistics count it.
+    /// The base quantiser in the frame's header, 0 … 127 for VP8 and 0 … 255 for VP9, as browsers' statistics count it.
     pub qp: u8,
-    /// Luma PSNR of what was coded, as the encoder tells; `None` where nothing differs.
+    /// Luma PSNR of the coded picture, as the encoder reports it; `None` if nothing differs.
     pub psnr_db: Option<f32>,
 }
 
@@ -76,7 +76,7 @@ pub struct Live {
     settings: Settings,
     encoder: raw::Encoder,
     kbps: u32,
-    /// Of the next picture, in ticks.
+    /// Time of the next picture, in ticks.
     time: i64,
 }
 
@@ -92,7 +92,7 @@ impl Live {
         Ok(Self { settings, encoder: open(settings, kbps)?, kbps, time: 0 })
     }
 
-    /// Code one picture of planar 4:2:0 where `frame_rate` of them come a second, at a bitrate in bit/s.
+    /// Code one picture of planar 4:2:0 at `frame_rate` pictures per second, at a bitrate in bit/s.
     pub fn encode(
         &mut self,
         picture: &[u8],
@@ -103,7 +103,7 @@ impl Live {
         let kbps = kbps(bits_per_second);
         if kbps != self.kbps {
             if self.time == 0 {
-                // Its rate control begins with what 250 ms bring at the rate that it was opened at.
+                // Its rate control starts with the bits of 250 ms at the rate it was opened with.
                 self.encoder = open(self.settings, kbps)?;
             } else {
                 self.encoder.set_bitrate(kbps)?;
@@ -121,7 +121,7 @@ fn open(settings: Settings, kbps: u32) -> Result<raw::Encoder, Error> {
     raw::Encoder::new(settings, kbps, settings.speed(), settings.max_intra_percent())
 }
 
-/// The unit of libvpx; it takes no rate of none.
+/// libvpx's unit; it accepts no rate of zero.
 fn kbps(bits_per_second: u32) -> u32 {
     (bits_per_second.saturating_add(500) / 1_000).max(1)
 }
@@ -134,14 +134,14 @@ mod tests {
     const SETTINGS: Settings = Settings { codec: Codec::Vp8, width: 160, height: 96, frame_rate: 30.0 };
     const BOTH: [Codec; 2] = [Codec::Vp8, Codec::Vp9];
 
-    /// A texture that moves two columns a picture, with noise that takes whatever bits there are.
+    /// A texture that moves two columns per picture, with noise that takes any number of bits.
     fn picture(n: usize) -> Vec<u8> {
         let noise = move |i: usize| (i + 7 * n).wrapping_mul(2_654_435_761) >> 13 & 15;
         let luma = (0..160 * 96).map(move |i| (((i % 160 + 2 * n) * (i / 160 + 3) * 5) % 200 + 20 + noise(i)) as u8);
         luma.chain(std::iter::repeat_n(128, 160 * 96 / 2)).collect()
     }
 
-    /// A stream of each codec; none, with a word about it, where this build has none.
+    /// A stream of each codec; none, with a line on stderr, if this build has none.
     fn live(bits_per_second: u32) -> Vec<(Codec, Live)> {
         if let Err(error) = check() {
             assert_eq!(Live::new(SETTINGS, bits_per_second).err(), Some(error.clone()));
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_live_stream_follows_its_bitrate_and_tells_its_quality() {
+    fn a_live_stream_follows_its_bitrate_and_reports_its_quality() {
         for (codec, mut live) in live(300_000) {
             let (mut bits, mut psnr) = ([0.0; 4], [0.0; 4]);
             for second in 0..4 {
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn pictures_that_come_half_as_often_are_twice_as_large() {
+    fn pictures_at_half_the_rate_are_twice_as_large() {
         for (codec, mut live) in live(300_000) {
             let mut bytes = |range: std::ops::Range<usize>, frame_rate| -> usize {
                 range.map(|n| live.encode(&picture(n), frame_rate, 300_000, false).unwrap().bytes.len()).sum()
@@ -193,18 +193,18 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_begins_as_frames_of_its_codec_begin() {
+    fn a_frame_begins_with_its_codecs_header() {
         for (codec, mut live) in live(300_000) {
             let [key, delta] = [0, 1].map(|n| live.encode(&picture(n), 30.0, 300_000, false).unwrap().bytes);
             match codec {
-                // [rfc6386] §9.1: bit 0 is clear in a key frame, which goes on with a start code and its size.
+                // [rfc6386] §9.1: bit 0 is clear in a key frame, which continues with a start code and its size.
                 Codec::Vp8 => {
                     assert_eq!((key[0] & 1, &key[3..6], delta[0] & 1), (0, &[0x9d, 0x01, 0x2a][..], 1));
                     let size = [6, 8].map(|at| u16::from_le_bytes([key[at], key[at + 1]]));
                     assert_eq!(size, [160, 96]);
                 }
                 // Two bits are 2, two are profile 0; no frame is shown again; the next is clear in a key frame, which
-                // goes on with a sync code.
+                // continues with a sync code.
                 Codec::Vp9 => {
                     assert_eq!((key[0] & 0xfc, &key[1..4], delta[0] & 0xfc), (0x80, &[0x49, 0x83, 0x42][..], 0x84));
                 }
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_decoded_is_as_far_from_the_picture_as_the_encoder_tells() {
+    fn the_decoded_picture_has_the_psnr_that_the_encoder_reports() {
         for (codec, mut live) in live(300_000) {
             let mut playback = crate::Playback::new(codec).unwrap();
             for n in 0..5 {
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn another_size_is_decoded_from_its_key_frame_on_and_too_large_a_one_is_refused() {
+    fn another_size_is_decoded_from_its_key_frame_on_and_an_oversized_one_is_refused() {
         for (codec, mut live) in live(300_000) {
             let mut playback = crate::Playback::new(codec).unwrap();
             let first = live.encode(&picture(0), 30.0, 300_000, false).unwrap().bytes;
@@ -249,7 +249,7 @@ mod tests {
             let mut huge = first;
             match codec {
                 Codec::Vp8 => huge[6..10].copy_from_slice(&[0xff, 0x3f, 0xff, 0x3f]),
-                // Behind three bits of colour space, one of range: 16 bits each of width and height.
+                // After three bits of colour space and one of range: 16 bits each of width and height.
                 Codec::Vp9 => huge[4..9].fill(0x0f),
             }
             assert!(playback.decode(&huge).is_err(), "{codec:?}");
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn key_frames_may_be_nine_pictures_large_at_thirty_a_second() {
+    fn key_frames_may_be_nine_pictures_large_at_thirty_per_second() {
         assert_eq!(SETTINGS.max_intra_percent(), 900);
         assert_eq!(Settings { frame_rate: 5.0, ..SETTINGS }.max_intra_percent(), 300);
     }

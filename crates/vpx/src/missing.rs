@@ -1,5 +1,4 @@
-//! What stands in for libvpx where it was missing when this crate was built: an encoder and a decoder that cannot be
-//! opened.
+//! Replaces libvpx if it was missing when this crate was built: an encoder and a decoder that cannot be opened.
 
 use crate::{Codec, DecodedLuma, Error, LiveFrame, Settings};
 

@@ -1,4 +1,4 @@
-//! A decoder on its own: what another has coded, as every decoder shows it.
+//! A separate decoder: shows what another encoder coded, as every decoder does.
 
 use crate::{Codec, Error, raw};
 
@@ -19,12 +19,12 @@ pub struct DecodedLuma {
 }
 
 impl Playback {
-    /// A decoder that has seen nothing.
+    /// A decoder in its initial state.
     pub fn new(codec: Codec) -> Result<Self, Error> {
         Ok(Self { decoder: raw::Decoder::new(codec)? })
     }
 
-    /// Decode one frame; `None`: nothing is to be shown of it.
+    /// Decode one frame; `None`: there is nothing to show.
     pub fn decode(&mut self, frame: &[u8]) -> Result<Option<DecodedLuma>, Error> {
         self.decoder.decode(frame)
     }

@@ -106,12 +106,12 @@ impl Encoder {
             return Err(refused("frame", status));
         }
         if frame.bytes.is_null() || frame.length == 0 {
-            return Err(Error("libvpx left a picture out although that is off".to_owned()));
+            return Err(Error("libvpx skipped a picture although that is off".to_owned()));
         }
-        // SAFETY: not null, and so long; it stays valid until the next call.
+        // SAFETY: not null, and of this length; it stays valid until the next call.
         let bytes = unsafe { std::slice::from_raw_parts(frame.bytes, frame.length) }.to_vec();
         let qp = u8::try_from(frame.quantiser).unwrap_or(u8::MAX);
-        // Nothing, where nothing differs.
+        // Absent if nothing differs.
         let psnr_db = Some(frame.psnr_db as f32).filter(|db| *db > 0.0 && db.is_finite());
         Ok(LiveFrame { bytes, keyframe: frame.keyframe != 0, qp, psnr_db })
     }
@@ -119,7 +119,7 @@ impl Encoder {
 
 impl Drop for Encoder {
     fn drop(&mut self) {
-        // SAFETY: made by the same functions, and used no more.
+        // SAFETY: made by the same functions, and not used again.
         unsafe { legato_vpx_close(self.encoder.as_ptr()) }
     }
 }
@@ -140,11 +140,11 @@ impl Decoder {
     }
 
     pub(crate) fn decode(&mut self, frame: &[u8]) -> Result<Option<DecodedLuma>, Error> {
-        // libvpx takes no bytes at all for the end of the stream.
+        // libvpx takes an empty input for the end of the stream.
         let length = u32::try_from(frame.len()).ok().filter(|&length| length > 0);
-        let length = length.ok_or_else(|| Error(format!("libvpx: {} bytes are no frame", frame.len())))?;
+        let length = length.ok_or_else(|| Error(format!("libvpx: {} bytes are not a frame", frame.len())))?;
         let mut luma = RawLuma { samples: null(), width: 0, height: 0, stride: 0 };
-        // SAFETY: the decoder is alive, the frame has so many bytes, and the luma outlives the call, which fills it.
+        // SAFETY: the decoder is alive, the frame has `length` bytes, and the luma outlives the call, which fills it.
         let status = unsafe { legato_vpx_decode(self.0.as_ptr(), frame.as_ptr(), length, &raw mut luma) };
         if status != 0 {
             return Err(refused("a frame to decode", status));
@@ -163,7 +163,7 @@ impl Decoder {
 
 impl Drop for Decoder {
     fn drop(&mut self) {
-        // SAFETY: made by the same functions, and used no more.
+        // SAFETY: made by the same functions, and not used again.
         unsafe { legato_vpx_close_decoder(self.0.as_ptr()) }
     }
 }
@@ -173,7 +173,7 @@ fn is_vp9(codec: Codec) -> i32 {
 }
 
 fn refused(what: &str, status: i32) -> Error {
-    // SAFETY: the answer is a string that lives as long as the library.
+    // SAFETY: the result is a string that lives as long as the library.
     let reason = unsafe { CStr::from_ptr(legato_vpx_reason(status)) }.to_string_lossy();
     Error(format!("libvpx refused {what}: {reason}"))
 }

@@ -1,5 +1,5 @@
-//! What one transport-wide feedback costs: 14 packets encoded, parsed and read, with buffers used
-//! again. `cargo bench -p legato-wire`.
+//! The cost of one transport-wide feedback: 14 packets encoded, parsed and read, with reused
+//! buffers. `cargo bench -p legato-wire`.
 
 #![expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 
@@ -16,11 +16,11 @@ fn main() {
     late[9] = Some(Timestamp::from_millis(200));
     for (name, arrivals) in [("clean", clean), ("one lost", lossy), ("one lost, one late", late)] {
         let (encode_ns, read_ns) = cost(&arrivals);
-        println!("{name}: encode {encode_ns:.1} ns, parse and read {read_ns:.1} ns a feedback of 14 packets");
+        println!("{name}: encode {encode_ns:.1} ns, parse and read {read_ns:.1} ns per feedback of 14 packets");
     }
 }
 
-/// Mean nanoseconds of encoding, and of parsing and reading; the least of several rounds.
+/// Mean nanoseconds of encoding, and of parsing and reading; the minimum of several rounds.
 fn cost(arrivals: &[Option<Timestamp>]) -> (f64, f64) {
     const CALLS: u32 = 20_000;
     let header = Header { sender_ssrc: 1, media_ssrc: 2, base_seq: 65_530, feedback_count: 0 };

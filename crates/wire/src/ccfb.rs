@@ -1,15 +1,15 @@
-//! Congestion control feedback of RFC 8888: for each stream, which packets arrived, how marked,
-//! and how long before the report.
+//! Congestion control feedback of RFC 8888: for each stream, which packets arrived, with which
+//! mark, and how long before the report.
 //!
-//! After the RTCP header: the sender's SSRC; for each stream its SSRC, first sequence number,
-//! count of metrics, and 16 bits a metric (received, ECN, arrival time offset), padded to a word;
-//! last the report timestamp.
+//! After the RTCP header: the sender's SSRC; for each stream its SSRC, first sequence number, count
+//! of metrics, and 16 bits per metric (received, ECN, arrival time offset), padded to a word; last
+//! the report timestamp.
 //!
-//! **Where the RFC and practice part.** "begin_seq to begin_seq + num_reports inclusive" is off by
-//! one: num_reports is a count. A last block without metrics is taken, though libwebrtc refuses
+//! **Where the RFC and practice differ.** "begin_seq to begin_seq + num_reports inclusive" is off by
+//! one: num_reports is a count. A last block without metrics is accepted, though libwebrtc refuses
 //! it, and for that reason never written. More than 16,384 metrics in a block are refused, as the
-//! RFC says and libwebrtc does not. What else is in the metric of a packet that was not received
-//! is ignored.
+//! RFC says and libwebrtc does not. The other bits in the metric of a packet that was not received
+//! are ignored.
 
 use crate::Error;
 use crate::ntp::CompactNtp;
@@ -19,9 +19,9 @@ use legato_units::{Ecn, TimeDelta};
 
 /// The FMT of this feedback, within packet type 205.
 pub const FORMAT: u8 = 11;
-/// The most metrics a block may hold (RFC 8888 section 3.1).
+/// The maximum number of metrics in a block (RFC 8888 section 3.1).
 pub const MAX_METRICS: usize = 16_384;
-/// The most blocks read from or written into one packet.
+/// The maximum number of blocks read from or written into one packet.
 pub const MAX_BLOCKS: usize = 64;
 
 /// How long before the report timestamp a packet arrived.
@@ -31,7 +31,7 @@ pub enum ArrivalOffset {
     Units(u16),
     /// Longer than 8189/1024 s.
     OverRange,
-    /// Not known, or after the report timestamp.
+    /// Unknown, or after the report timestamp.
     Unavailable,
 }
 
@@ -48,7 +48,7 @@ impl ArrivalOffset {
         }
     }
 
-    /// The span, where there is one.
+    /// The span, if there is one.
     pub fn to_delta(self) -> Option<TimeDelta> {
         match self {
             Self::Units(units) => Some(TimeDelta::from_nanos((i64::from(units) * NS_PER_S + (1 << 9)) >> 10)),
@@ -57,8 +57,8 @@ impl ArrivalOffset {
     }
 }
 
-/// What is reported of a packet that arrived. Of duplicates, the earliest arrival counts, and CE
-/// if any copy carried it.
+/// The report on a packet that arrived. Among duplicates the earliest arrival counts, and CE if any
+/// copy carried it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Metric {
     /// Its mark.
@@ -67,17 +67,17 @@ pub struct Metric {
     pub offset: ArrivalOffset,
 }
 
-/// One feedback packet, checked as a whole, borrowed from its bytes.
+/// One feedback packet, fully validated, borrowed from its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Feedback<'a> {
-    /// Who reports.
+    /// The reporting end.
     pub sender_ssrc: u32,
-    /// What the arrival offsets count back from, by the receiver's clock.
+    /// The origin of the arrival offsets, which count back from it, by the receiver's clock.
     pub report_timestamp: CompactNtp,
     blocks: &'a [u8],
 }
 
-/// What is reported of one stream.
+/// The report on one stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Block<'a> {
     /// The stream.
@@ -127,7 +127,7 @@ impl<'a> Block<'a> {
         let ssrc = reader.u32("ccfb.ssrc")?;
         let begin_seq = reader.u16("ccfb.begin_seq")?;
         let count = usize::from(reader.u16("ccfb.num_reports")?);
-        // [rfc8888] §3.1. Deviates: the text's inclusive range is read as a count, as all do.
+        // [rfc8888] §3.1. Deviates: the text's inclusive range is read as a count, as in all implementations.
         if count > MAX_METRICS {
             return Err(Error::Invalid { field: "ccfb.num_reports", value: count as u64 });
         }
@@ -151,22 +151,21 @@ pub struct StreamReport<'a> {
     pub ssrc: u32,
     /// The first sequence number reported on.
     pub begin_seq: u16,
-    /// One a sequence number; `None` was not received. At most [`MAX_METRICS`].
+    /// One per sequence number; `None` was not received. At most [`MAX_METRICS`].
     pub metrics: &'a [Option<Metric>],
 }
 
 /// Appends one feedback packet. Streams without metrics at the end are left out.
 ///
-/// # Panics
-/// Debug builds panic past [`MAX_BLOCKS`] streams or [`MAX_METRICS`] metrics; release builds leave
-/// out what is too much.
+/// # Panics Debug builds panic past [`MAX_BLOCKS`] streams or [`MAX_METRICS`] metrics; release
+/// builds drop the excess.
 pub fn write(out: &mut Vec<u8>, sender_ssrc: u32, report_timestamp: CompactNtp, streams: &[StreamReport<'_>]) {
     debug_assert!(streams.len() <= MAX_BLOCKS, "{} streams are more than {MAX_BLOCKS}", streams.len());
     let streams = &streams[..streams.len().min(MAX_BLOCKS)];
-    let told = streams.iter().rposition(|stream| !stream.metrics.is_empty()).map_or(0, |last| last + 1);
+    let reported = streams.iter().rposition(|stream| !stream.metrics.is_empty()).map_or(0, |last| last + 1);
     write_packet(out, TRANSPORT_FEEDBACK, FORMAT, |out| {
         out.extend_from_slice(&sender_ssrc.to_be_bytes());
-        for stream in &streams[..told] {
+        for stream in &streams[..reported] {
             debug_assert!(stream.metrics.len() <= MAX_METRICS, "{} metrics in a block", stream.metrics.len());
             let metrics = &stream.metrics[..stream.metrics.len().min(MAX_METRICS)];
             out.extend_from_slice(&stream.ssrc.to_be_bytes());
@@ -253,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn offsets_round_to_the_nearest_unit_and_say_when_they_cannot() {
+    fn offsets_round_to_the_nearest_unit_or_are_marked_out_of_range() {
         let from_ms = |ms| ArrivalOffset::from_delta(TimeDelta::from_millis(ms));
         assert_eq!(from_ms(1_000), ArrivalOffset::Units(1_024));
         assert_eq!(from_ms(-1), ArrivalOffset::Unavailable);
@@ -328,7 +327,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn feedback_comes_back_as_it_was_written(
+        fn feedback_reads_back_as_written(
             sender_ssrc: u32, timestamp: u32,
             streams in prop::collection::vec(
                 (any::<u32>(), any::<u16>(), prop::collection::vec(metric(), 1..40)), 0..5),

@@ -13,7 +13,7 @@ pub enum Error {
         /// What it held.
         value: u64,
     },
-    /// Bytes are left over where the format ends.
+    /// Bytes are left over after the end of the format.
     Trailing {
         /// What ended before the bytes did.
         field: &'static str,
@@ -26,7 +26,7 @@ pub enum Error {
         field: &'static str,
         /// Bytes the field needs.
         needed: usize,
-        /// Bytes there are.
+        /// Bytes available.
         available: usize,
     },
 }

@@ -1,12 +1,12 @@
-//! H.264 in RTP payloads (RFC 6184, packetization modes 0 and 1): one NAL unit, several in one payload (STAP-A), or
-//! a piece of one (FU-A). The interleaved mode (STAP-B, MTAP, FU-B) is refused: WebRTC has no use for it.
+//! H.264 in RTP payloads (RFC 6184, packetization modes 0 and 1): one NAL unit, several in one payload (STAP-A), or a
+//! piece of one (FU-A). The interleaved mode (STAP-B, MTAP, FU-B) is refused: WebRTC does not use it.
 //!
-//! What one payload holds is told here; putting pieces together is for whoever remembers those before.
+//! This reads single payloads; joining pieces is up to a caller that keeps state.
 
 use crate::Error;
 use crate::reader::Reader;
 
-/// What a payload holds.
+/// The contents of a payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Payload<'a> {
     /// Several NAL units.
@@ -24,7 +24,7 @@ pub struct Units<'a>(&'a [u8]);
 /// A piece of a NAL unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fragment<'a> {
-    /// The unit's own first byte, which is in none of the pieces.
+    /// The unit's own first byte, which no piece contains.
     pub header: u8,
     /// The first piece.
     pub first: bool,
@@ -58,7 +58,7 @@ impl<'a> Payload<'a> {
                 Ok(Self::Aggregate(Units(units)))
             }
             // [rfc6184] §5.8: indicator, header with start and end bits, bytes. Both bits at once are forbidden: a
-            // unit in one piece is no fragment.
+            // unit in one piece is not a fragment.
             FU_A => {
                 let [header] = reader.array("h264.fragment.header")?;
                 let (first, last) = (header & START_BIT != 0, header & END_BIT != 0);
@@ -73,7 +73,7 @@ impl<'a> Payload<'a> {
         }
     }
 
-    /// A NAL unit of this type begins here.
+    /// Whether a NAL unit of this type begins here.
     pub fn begins(&self, unit: u8) -> bool {
         match *self {
             Self::Aggregate(mut units) => units.any(|bytes| unit_type(bytes[0]) == unit),
@@ -94,7 +94,7 @@ impl<'a> Iterator for Units<'a> {
     }
 }
 
-// [rfc6184] §5.7.1: each unit behind its length in 16 bits; at least one; no aggregates within.
+// [rfc6184] §5.7.1: each unit after its length in 16 bits; at least one; no nested aggregates.
 fn check_aggregate(bytes: &[u8]) -> Result<(), Error> {
     let mut reader = Reader::new(bytes);
     loop {
@@ -140,7 +140,7 @@ mod tests {
         }
     }
 
-    /// [rfc6184] §5.4: the first byte tells what a payload is.
+    /// [rfc6184] §5.4: the first byte gives the type of a payload.
     #[test]
     fn types_that_webrtc_does_not_use_are_refused() {
         assert_eq!(Payload::parse(&[0x65, 1, 2]), Ok(Payload::Single(&[0x65, 1, 2])));
@@ -162,7 +162,7 @@ mod tests {
         assert!(Payload::parse(&[0x78, 0, 1, 0x78]).is_err(), "an aggregate within an aggregate");
     }
 
-    /// [rfc6184] §5.8, by hand: importance of the indicator, type of the header, and who is first and last.
+    /// [rfc6184] §5.8, by hand: importance of the indicator, type of the header, and which is first and last.
     #[test]
     fn a_fragment_knows_its_units_first_byte() {
         let fragment = |bytes: &[u8]| match Payload::parse(bytes).unwrap() {
@@ -188,7 +188,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn units_come_out_of_an_aggregate_as_they_went_in(
+        fn units_come_out_of_an_aggregate_unchanged(
             all in prop::collection::vec((1u8..24, prop::collection::vec(any::<u8>(), 0..40)), 1..8),
         ) {
             let all: Vec<Vec<u8>> = all.into_iter().map(|(kind, body)| [&[kind][..], &body].concat()).collect();

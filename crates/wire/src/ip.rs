@@ -1,32 +1,32 @@
-//! What a network in between reads of an IP packet: its ECN field, and the UDP payload in it; and how it marks one.
+//! What a network element reads of an IP packet: its ECN field, and the UDP payload in it; and how it marks one.
 //!
-//! IPv4 with options, and IPv6 whose next header is UDP at once. The payload of fragments, of IPv6 behind extension
-//! headers and of everything that is not UDP is not looked for: such packets have an ECN field and nothing else that
-//! matters here. Checksums are not held against what they cover: the receiving host does that.
+//! IPv4 with options, and IPv6 whose next header is UDP. The payload of fragments, of IPv6 after extension headers and
+//! of anything that is not UDP is not extracted: only the ECN field of such packets matters here. Checksums are not
+//! verified: the receiving host does that.
 
 use crate::Error;
 use crate::reader::Reader;
 use legato_units::Ecn;
 
-/// What is read of an IP packet.
+/// The fields read from an IP packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet<'a> {
     /// 4 or 6.
     pub version: u8,
     /// The ECN field.
     pub ecn: Ecn,
-    /// The datagram in it, where there is a whole one.
+    /// The datagram in it, if there is a complete one.
     pub udp: Option<Datagram<'a>>,
 }
 
 /// A UDP datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Datagram<'a> {
-    /// Who sent it.
+    /// The sender's port.
     pub source_port: u16,
-    /// Whom it is for.
+    /// The receiver's port.
     pub destination_port: u16,
-    /// What it carries.
+    /// The data.
     pub payload: &'a [u8],
 }
 
@@ -35,7 +35,7 @@ const IPV4_HEADER_BYTES: usize = 20;
 const UDP_HEADER_BYTES: u16 = 8;
 
 impl<'a> Packet<'a> {
-    /// Reads a packet. Bytes behind its end are passed over: links pad.
+    /// Reads a packet. Bytes after its end are ignored: links pad.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, Error> {
         match bytes.first().map(|first| first >> 4) {
             None => Err(Error::Truncated { field: "ip.version", needed: 1, available: 0 }),
@@ -103,7 +103,7 @@ const fn ecn_of(traffic: u8) -> Ecn {
     }
 }
 
-/// Marks a packet that [`Packet::parse`] takes as having met congestion; any other stays as it is.
+/// Marks a packet that [`Packet::parse`] accepts as having met congestion; any other stays as it is.
 pub fn mark_ce(bytes: &mut [u8]) {
     match bytes {
         [first, traffic, ..] if *first >> 4 == 4 => {
@@ -156,12 +156,12 @@ mod tests {
 
     /// [rfc791] §3.1, [rfc768]: by hand.
     #[test]
-    fn a_datagram_is_found_behind_the_header_whatever_its_length() {
+    fn a_datagram_is_found_after_a_header_of_any_length() {
         let datagram = Datagram { source_port: 4_000, destination_port: 5_000, payload: b"media" };
         let whole = Packet { version: 4, ecn: Ecn::Ect0, udp: Some(datagram) };
         let mut bytes = v4(b"media");
         assert_eq!(Packet::parse(&bytes), Ok(whole));
-        // Behind the end of the packet.
+        // After the end of the packet.
         bytes.extend_from_slice(b"padding");
         assert_eq!(Packet::parse(&bytes), Ok(whole));
         // Four bytes of options.
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn lengths_that_lie_are_refused() {
+    fn wrong_lengths_are_refused() {
         let refused = |at: usize, value: u8| {
             let mut bytes = v4(b"media");
             bytes[at] = value;
@@ -203,7 +203,7 @@ mod tests {
 
     /// [rfc8200] §3, by hand.
     #[test]
-    fn the_next_version_is_read_where_udp_follows_at_once() {
+    fn ipv6_is_read_if_udp_follows_directly() {
         let mut bytes = vec![0x60, 0x10, 0, 0, 0, 10, 17, 64];
         bytes.extend_from_slice(&[0; 32]);
         bytes.extend_from_slice(&[0, 1, 0, 2, 0, 10, 0, 0, 7, 8]);

@@ -1,7 +1,7 @@
-//! Bytes to structs and back: RTP headers, payloads of H.264, VP8 and VP9, RTCP compounds, the three feedback formats of
-//! congestion control (transport-wide, RFC 8888, REMB), and the IP and UDP headers around them. Stateless: whoever needs to remember a
-//! sequence number or a reference time across packets does so himself. Parsers borrow from the
-//! packet, never allocate, and answer every byte string with a value or an [`Error`].
+//! Bytes to structs and back: RTP headers, payloads of H.264, VP8 and VP9, RTCP compounds, the three feedback formats of congestion
+//! control (transport-wide, RFC 8888, REMB), and the IP and UDP headers around them. Stateless: a caller that needs a sequence number or
+//! a reference time across packets keeps it itself. Parsers borrow from the packet, never allocate, and return a value or an [`Error`]
+//! for every byte string.
 //!
 //! ```
 //! use legato_units::{TimeDelta, Timestamp};

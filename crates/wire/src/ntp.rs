@@ -2,7 +2,7 @@
 //! carry times: 16 bits of seconds, 16 of fraction, wrapping every 18.2 hours.
 //!
 //! NTP counts from 1900, our clocks from the start of the run. That is allowed here because these
-//! values only ever go back to whoever made them, or are compared with one another.
+//! values only go back to their origin, or are compared with one another.
 
 use legato_units::{TimeDelta, Timestamp};
 
@@ -33,24 +33,24 @@ impl CompactNtp {
         Ntp::from_timestamp(at).compact()
     }
 
-    /// `self − earlier`, taken as the nearer way round the wrap.
+    /// `self − earlier`, taking the shorter way round the wrap.
     pub fn since(self, earlier: Self) -> TimeDelta {
         compact_to_delta(i64::from(self.0.wrapping_sub(earlier.0).cast_signed()))
     }
 }
 
-/// `span` in units of 1/65536 s, to the nearest; negative becomes 0 and too long the largest
-/// (RFC 3550 DLSR).
+/// `span` in units of 1/65536 s, to the nearest; negative becomes 0, and too long the maximum (RFC
+/// 3550 DLSR).
 pub fn compact_span(span: TimeDelta) -> u32 {
     let ns = span.as_nanos().max(0) as u64;
-    // At most 65,536 s fit, so the product of what matters stays below 2^63.
+    // At most 65,536 s fit, so the product stays below 2^63.
     let ns = ns.min(65_536 * NS_PER_S as u64);
     u32::try_from(((ns << 16) + NS_PER_S as u64 / 2) / NS_PER_S as u64).unwrap_or(u32::MAX)
 }
 
-/// The round-trip time a reception report tells: `arrival − LSR − DLSR` (RFC 3550 section 6.4.1).
-/// `None` where the peer has seen no sender report. Rounding may make a very short one negative;
-/// that becomes zero.
+/// The round-trip time in a reception report: `arrival − LSR − DLSR` (RFC 3550 section 6.4.1).
+/// `None` if the peer has seen no sender report. Rounding may make a very short one negative; that
+/// becomes zero.
 pub fn round_trip_time(arrival: CompactNtp, last_sr: CompactNtp, delay_since_last_sr: u32) -> Option<TimeDelta> {
     if last_sr.0 == 0 {
         return None;
@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_round_trip_example_of_rfc_3550_comes_out() {
+    fn the_round_trip_example_of_rfc_3550_is_reproduced() {
         // [rfc3550] §6.4.1, figure 2: A = 0xb710:8000, LSR = 0xb705:2000, DLSR = 0x0005:4000 -> 6.125 s.
         let rtt = round_trip_time(CompactNtp(0xb710_8000), CompactNtp(0xb705_2000), 0x0005_4000);
         assert_eq!(rtt, Some(TimeDelta::from_millis(6_125)));

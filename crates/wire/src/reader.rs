@@ -1,9 +1,9 @@
-//! Reads big-endian fields off the front of a slice. Every length is compared with what is left
+//! Reads big-endian fields from the front of a slice. Every length is compared with what is left
 //! before anything is read.
 
 use crate::Error;
 
-/// What is left of the bytes.
+/// The remaining bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reader<'a>(&'a [u8]);
 
@@ -19,7 +19,7 @@ impl<'a> Reader<'a> {
         self.0
     }
 
-    /// The next `N` bytes; `field` is named when they are not there.
+    /// The next `N` bytes; the error names `field` if they are missing.
     #[inline]
     pub(crate) fn array<const N: usize>(&mut self, field: &'static str) -> Result<[u8; N], Error> {
         match self.0.split_first_chunk::<N>() {

@@ -8,13 +8,13 @@ use legato_units::DataRate;
 
 /// The FMT of application-layer feedback, within packet type 206; REMB is one kind of it.
 pub const FORMAT: u8 = 15;
-/// The most SSRCs a packet can count.
+/// The maximum number of SSRCs a packet can count.
 pub const MAX_SSRCS: usize = 255;
 
 /// A REMB packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Remb<'a> {
-    /// Who estimates.
+    /// The estimating end.
     pub sender_ssrc: u32,
     /// The estimate, for all streams named together.
     pub bitrate: DataRate,
@@ -27,8 +27,8 @@ impl<'a> Remb<'a> {
         Self::from_packet(&Packet::parse(bytes)?)
     }
 
-    /// Reads a REMB met in a compound. The SSRCs must fill the packet exactly and the bitrate fit
-    /// 64 bits, as libwebrtc demands.
+    /// Reads a REMB found in a compound. The SSRCs must fill the packet exactly and the bitrate
+    /// must fit 64 bits, as libwebrtc requires.
     pub fn from_packet(packet: &Packet<'a>) -> Result<Self, Error> {
         packet.expect(PAYLOAD_FEEDBACK, FORMAT)?;
         let mut reader = Reader::new(packet.body());
@@ -58,7 +58,7 @@ impl<'a> Remb<'a> {
     }
 }
 
-/// Whether application-layer feedback names itself REMB; an error where it has no two SSRCs.
+/// Whether application-layer feedback names itself REMB; an error if it lacks the two SSRCs.
 pub(crate) fn is_remb(packet: &Packet<'_>) -> Result<bool, Error> {
     let mut reader = Reader::new(packet.body());
     reader.u32("feedback.sender_ssrc")?;
@@ -66,8 +66,8 @@ pub(crate) fn is_remb(packet: &Packet<'_>) -> Result<bool, Error> {
     Ok(reader.rest().starts_with(&NAME))
 }
 
-/// Appends a REMB. The bitrate is rounded down to what 18 bits and the smallest exponent can say,
-/// so it never promises more. At most [`MAX_SSRCS`] of the SSRCs are written.
+/// Appends a REMB. The bitrate is rounded down to what 18 bits and the smallest exponent can
+/// express, so it never promises more. At most [`MAX_SSRCS`] of the SSRCs are written.
 pub fn write(out: &mut Vec<u8>, sender_ssrc: u32, bitrate: DataRate, ssrcs: &[u32]) {
     let bps = bitrate.as_bps();
     let exponent = (u64::BITS - bps.leading_zeros()).saturating_sub(MANTISSA_BITS);
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn feedback_by_another_name_is_no_remb() {
+    fn feedback_by_another_name_is_not_remb() {
         let mut bytes = ONE_SSRC;
         bytes[12] = b'r';
         assert!(Remb::parse(&bytes).is_err());
@@ -146,7 +146,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn bitrates_come_back_rounded_down_by_less_than_one_in_2_to_17(
+        fn bitrates_are_rounded_down_by_less_than_one_in_2_to_17(
             bps in (any::<u64>(), 0u32..64).prop_map(|(bits, shift)| bits >> shift),
             ssrcs in prop::collection::vec(any::<u32>(), 0..=MAX_SSRCS),
         ) {

@@ -1,6 +1,6 @@
 //! RTP headers (RFC 3550 section 5.1) with one-byte header extensions (RFC 8285 section 4.2): the
 //! transport-wide sequence number and the absolute send time. Other extensions, two-byte ones and
-//! the CSRC list are passed over.
+//! the CSRC list are skipped.
 
 use crate::Error;
 use crate::reader::{Reader, be_u24};
@@ -11,7 +11,7 @@ use legato_units::{TimeDelta, Timestamp};
 pub struct Header {
     /// The marker bit: last packet of a frame.
     pub marker: bool,
-    /// What the payload is, 0..=127.
+    /// The type of the payload, 0..=127.
     pub payload_type: u8,
     /// The stream's sequence number.
     pub seq: u16,
@@ -41,7 +41,7 @@ pub struct AbsoluteSendTime(u32);
 impl AbsoluteSendTime {
     /// `at`, to the nearest unit.
     pub fn from_timestamp(at: Timestamp) -> Self {
-        // 64 s are 2^24 units, so whole multiples can go before the product would overflow.
+        // 64 s are 2^24 units, so whole multiples can be removed before the product would overflow.
         let ns = at.as_nanos().rem_euclid(64 * NS_PER_S) as u64;
         Self((((ns << 18) + NS_PER_S as u64 / 2) / NS_PER_S as u64) as u32 & 0x00ff_ffff)
     }
@@ -56,7 +56,7 @@ impl AbsoluteSendTime {
         self.0
     }
 
-    /// `self − earlier`, taken as the nearer way round the wrap: within ±32 s.
+    /// `self − earlier`, taking the shorter way round the wrap: within ±32 s.
     pub fn since(self, earlier: Self) -> TimeDelta {
         let units = (self.0.wrapping_sub(earlier.0) << 8).cast_signed() >> 8;
         TimeDelta::from_nanos((i64::from(units) * NS_PER_S + (1 << 17)) >> 18)
@@ -70,12 +70,12 @@ pub struct Packet<'a> {
     pub header: Header,
     /// Its payload, without padding.
     pub payload: &'a [u8],
-    /// Bytes of padding behind it, the count byte included.
+    /// Bytes of padding after it, the count byte included.
     pub padding: u8,
 }
 
 impl<'a> Packet<'a> {
-    /// Reads a packet. An extension with an agreed id and another length than agreed is refused.
+    /// Reads a packet. An extension with an agreed id but not the agreed length is refused.
     pub fn parse(bytes: &'a [u8], ids: &ExtensionIds) -> Result<Self, Error> {
         let mut reader = Reader::new(bytes);
         let [first, second] = reader.array("rtp.header")?;
@@ -141,8 +141,8 @@ fn read_extensions(extension: &[u8], ids: &ExtensionIds, header: &mut Header) ->
     Ok(())
 }
 
-/// Appends a packet with `padding` bytes of padding. Extensions are written where the header has
-/// a value and the session an id for it.
+/// Appends a packet with `padding` bytes of padding. Extensions are written if the header has a
+/// value and the session an id for it.
 pub fn write(out: &mut Vec<u8>, header: &Header, ids: &ExtensionIds, payload: &[u8], padding: u8) {
     let transport_seq = ids.transport_seq.zip(header.transport_seq);
     let send_time = ids.absolute_send_time.zip(header.absolute_send_time);
@@ -210,7 +210,7 @@ mod tests {
         assert!(Packet::parse(&[0x81, 0x81, 0x94], &IDS).is_err());
     }
 
-    /// The advisories of pion/rtp, and an RTP version that is none.
+    /// The advisories of pion/rtp, and an invalid RTP version.
     #[test]
     fn counts_and_lengths_past_the_end_are_refused() {
         assert!(Packet::parse(&fixed(0x8f, &[]), &IDS).is_err(), "15 CSRCs in 12 bytes");
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_extensions_are_passed_over_and_ill_sized_known_ones_refused() {
+    fn unknown_extensions_are_skipped_and_ill_sized_known_ones_refused() {
         // Padding byte, id 7 of 1 byte, then the transport-wide sequence number under id 5.
         let mixed = fixed(0x90, &[0xbe, 0xde, 0, 2, 0, 0x70, 9, 0x51, 1, 2, 0, 0, 42]);
         let packet = Packet::parse(&mixed, &IDS).unwrap();
@@ -266,7 +266,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn packets_come_back_as_they_were_written(
+        fn packets_read_back_as_written(
             header in header(), payload in prop::collection::vec(any::<u8>(), 0..64), padding: u8,
         ) {
             let mut bytes = Vec::new();

@@ -1,12 +1,12 @@
 //! VP8 in RTP payloads (RFC 7741): a descriptor, then consecutive bytes of one frame.
 //!
-//! What one payload holds is told here; putting frames together is for whoever remembers those before. The indices of
-//! temporal layers and of key frames are read over: a receiver that decodes all it gets has no use for them.
+//! This reads single payloads; joining frames is up to a caller that keeps state. The indices of temporal layers and of
+//! key frames are skipped: a receiver that decodes everything it gets does not need them.
 
 use crate::Error;
 use crate::reader::Reader;
 
-/// What a payload holds.
+/// The contents of a payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Payload<'a> {
     /// Its first byte is the first of a partition …
@@ -22,10 +22,10 @@ pub struct Payload<'a> {
 }
 
 impl<'a> Payload<'a> {
-    /// Reads a payload. Bits that are reserved say nothing (§4.2: they are to be ignored).
+    /// Reads a payload. Reserved bits are ignored (§4.2: they are to be ignored).
     pub fn parse(bytes: &'a [u8]) -> Result<Self, Error> {
         let mut reader = Reader::new(bytes);
-        // [rfc7741] §4.2: |X|R|N|S|R| PID |, then where X is set |I|L|T|K| RSV |.
+        // [rfc7741] §4.2: |X|R|N|S|R| PID |, then if X is set |I|L|T|K| RSV |.
         let [first] = reader.array("vp8.descriptor")?;
         let [more] = if first & EXTENDED == 0 { [0] } else { reader.array("vp8.extension")? };
         let mut picture_id = None;
@@ -51,13 +51,13 @@ impl<'a> Payload<'a> {
         })
     }
 
-    /// A frame begins here.
+    /// Whether a frame begins here.
     #[inline]
     pub const fn begins_frame(&self) -> bool {
         self.starts_partition && self.partition == 0
     }
 
-    /// A frame that is decodable without any other begins here.
+    /// Whether a frame that is decodable without any other begins here.
     #[inline]
     pub fn begins_keyframe(&self) -> bool {
         // [rfc7741] §4.3: the first bit of a frame, its lowest, is clear in key frames.
@@ -65,7 +65,7 @@ impl<'a> Payload<'a> {
     }
 }
 
-/// The number of a picture in 7 bits, or in 15 where the first bit says so.
+/// The number of a picture in 7 bits, or in 15 if the first bit is set.
 pub(crate) fn read_picture_id(reader: &mut Reader<'_>, field: &'static str) -> Result<u16, Error> {
     let [high] = reader.array(field)?;
     if high & LONG_PICTURE_ID == 0 {
@@ -125,7 +125,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_comes_is_a_descriptor_of_at_most_six_bytes_or_refused(
+        fn any_bytes_are_a_descriptor_of_at_most_six_bytes_or_refused(
             bytes in prop::collection::vec(any::<u8>(), 0..40),
         ) {
             if let Ok(payload) = Payload::parse(&bytes) {

@@ -1,14 +1,14 @@
 //! VP9 in RTP payloads (RFC 9628): a descriptor, then consecutive bytes of one frame of a picture; a picture has a
-//! frame for each of its spatial layers, mostly one.
+//! frame for each of its spatial layers, usually one.
 //!
-//! What one payload holds is told here; putting pictures together is for whoever remembers those before. References and
-//! the scalability structure are checked and read over: a receiver that decodes all it gets has no use for them.
+//! This reads single payloads; joining pictures is up to a caller that keeps state. References and the scalability
+//! structure are validated and skipped: a receiver that decodes everything it gets does not need them.
 
 use crate::Error;
 use crate::reader::Reader;
 use crate::vp8::read_picture_id;
 
-/// What a payload holds.
+/// The contents of a payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Payload<'a> {
     /// Number of the picture, of 7 or 15 bits.
@@ -19,7 +19,7 @@ pub struct Payload<'a> {
     pub begins_frame: bool,
     /// Its last byte is the last of a frame.
     pub ends_frame: bool,
-    /// The spatial layer that the frame is of, 0 … 7.
+    /// The spatial layer of the frame, 0 … 7.
     pub spatial_layer: u8,
     /// It has a scalability structure.
     pub has_structure: bool,
@@ -28,10 +28,10 @@ pub struct Payload<'a> {
 }
 
 impl<'a> Payload<'a> {
-    /// Reads a payload. Bits that are reserved say nothing.
+    /// Reads a payload. Reserved bits are ignored.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, Error> {
         let mut reader = Reader::new(bytes);
-        // [rfc9628] §4.2: |I|P|L|F|B|E|V|Z|, then what I, L, F and V say, in this order.
+        // [rfc9628] §4.2: |I|P|L|F|B|E|V|Z|, then the fields of I, L, F and V, in this order.
         let [first] = reader.array("vp9.descriptor")?;
         let has = |bit: u8| first & bit != 0;
         let picture_id = if has(PICTURE_ID) { Some(read_picture_id(&mut reader, "vp9.picture_id")?) } else { None };
@@ -64,14 +64,14 @@ impl<'a> Payload<'a> {
         })
     }
 
-    /// A picture that is decodable without any other begins here.
+    /// Whether a picture that is decodable without any other begins here.
     #[inline]
     pub const fn begins_keyframe(&self) -> bool {
         self.begins_frame && !self.inter_predicted && self.spatial_layer == 0
     }
 }
 
-// [rfc9628] §4.2: |P_DIFF|N|, up to three, the next one where N is set.
+// [rfc9628] §4.2: |P_DIFF|N|, up to three, the next one if N is set.
 fn skip_references(reader: &mut Reader<'_>) -> Result<(), Error> {
     for _ in 0..MOST_REFERENCES {
         let [reference] = reader.array("vp9.p_diff")?;
@@ -82,7 +82,7 @@ fn skip_references(reader: &mut Reader<'_>) -> Result<(), Error> {
     Err(Error::Invalid { field: "vp9.p_diff", value: MOST_REFERENCES + 1 })
 }
 
-// [rfc9628] §4.2.1: |N_S|Y|G|RES|, with Y width and height of N_S + 1 layers, with G |N_G| and for each of so many
+// [rfc9628] §4.2.1: |N_S|Y|G|RES|, with Y width and height of N_S + 1 layers, with G |N_G| and for each of these
 // pictures |TID|U|R|RES| and R differences.
 fn skip_structure(reader: &mut Reader<'_>) -> Result<(), Error> {
     let [head] = reader.array("vp9.structure")?;
@@ -115,7 +115,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// [rfc9628] §4.2, by hand: picture number, layer with TL0PICIDX where F is clear, references where it is set.
+    /// [rfc9628] §4.2, by hand: picture number, layer with TL0PICIDX if F is clear, references if it is set.
     #[test]
     fn a_descriptor_is_as_long_as_its_bits_say() {
         let read = |bytes: &[u8]| {
@@ -137,7 +137,7 @@ mod tests {
 
     /// [rfc9628] §4.2.1, by hand: one layer of 1280x720, a group of one picture that refers to the last.
     #[test]
-    fn a_structure_is_read_over() {
+    fn a_structure_is_skipped() {
         let payload = [0x8e, 0x80, 0x01, 0x18, 0x05, 0x00, 0x02, 0xd0, 0x01, 0x14, 0x01, 0x82, 0x49];
         let read = Payload::parse(&payload).unwrap();
         assert_eq!((read.bytes, read.picture_id, read.has_structure), (&payload[11..], Some(1), true));
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_frame_begins_with_the_lowest_layer_of_what_refers_to_nothing() {
+    fn a_key_frame_begins_with_the_lowest_layer_of_an_unpredicted_picture() {
         let begins = |bytes: &[u8]| Payload::parse(bytes).unwrap().begins_keyframe();
         assert!(begins(&[0x88, 1, 7]) && !begins(&[0xc8, 1, 7]) && !begins(&[0x84, 1, 7]));
         assert!(!begins(&[0xa8, 1, 0x02, 0, 7]), "a layer above");
@@ -156,7 +156,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_comes_is_a_descriptor_and_the_rest_or_refused(
+        fn any_bytes_are_a_descriptor_and_the_rest_or_refused(
             bytes in prop::collection::vec(any::<u8>(), 0..80),
         ) {
             if let Ok(payload) = Payload::parse(&bytes) {

@@ -1,5 +1,5 @@
-//! Holds the checks of `fuzz/checks/wire.rs` against random bytes, against mutations of the
-//! corpus, and against the corpus itself; and that parsing and reading allocate nothing.
+//! Runs the checks of `fuzz/checks/wire.rs` on random bytes, on mutations of the corpus, and on the
+//! corpus itself; and asserts that parsing and reading allocate nothing.
 
 #![expect(unsafe_code, reason = "an allocator that counts is unsafe to implement")]
 
@@ -72,7 +72,7 @@ proptest! {
     }
 
     #[test]
-    fn random_bodies_behind_a_good_header_pass_every_check(bytes in rtcp_like()) {
+    fn random_bodies_after_a_valid_header_pass_every_check(bytes in rtcp_like()) {
         check_all(&bytes);
         allocates_nothing(&bytes);
     }
@@ -94,7 +94,7 @@ proptest! {
     }
 }
 
-/// Parses and reads `bytes` as everything there is, and counts what that allocates.
+/// Parses and reads `bytes` as every format, and counts the allocations.
 fn allocates_nothing(bytes: &[u8]) {
     let before = ALLOCATIONS.get();
     let mut read = 0;
@@ -131,10 +131,10 @@ thread_local! {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-// SAFETY: hands every call on to the system's allocator unchanged.
+// SAFETY: forwards every call to the system's allocator unchanged.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // A thread that ends has no counter any more.
+        // A thread that is ending has no counter any more.
         let _ = ALLOCATIONS.try_with(|count| count.set(count.get() + 1));
         // SAFETY: the caller's promises are the system allocator's.
         unsafe { System.alloc(layout) }

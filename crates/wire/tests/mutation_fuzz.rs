@@ -1,5 +1,5 @@
-//! Holds the checks of `fuzz/checks/wire.rs` against mutations of the corpus: a few thousand at every
-//! test run, a minute of them each with `make fuzz`.
+//! Runs the checks of `fuzz/checks/wire.rs` on mutations of the corpus: a few thousand in every test
+//! run, a minute each with `make fuzz`.
 
 use legato_wire::{ccfb, h264, ip, remb, rtcp, rtp, twcc, vp8, vp9};
 
@@ -28,16 +28,16 @@ fn twcc_shape(feedback: twcc::Feedback<'_>) -> String {
 
 fn ccfb_shape(feedback: ccfb::Feedback<'_>) -> String {
     let metrics = || feedback.blocks().flat_map(|block| block.metrics().map(|(_, metric)| metric));
-    let told = metrics().flatten().fold([false; 6], |mut told, metric| {
-        told[match metric.offset {
+    let reported = metrics().flatten().fold([false; 6], |mut reported, metric| {
+        reported[match metric.offset {
             ccfb::ArrivalOffset::Units(_) => 0,
             ccfb::ArrivalOffset::OverRange => 1,
             ccfb::ArrivalOffset::Unavailable => 2,
         }] = true;
-        told[3 + usize::from(metric.ecn.is_capable()) + usize::from(metric.ecn.is_ce())] = true;
-        told
+        reported[3 + usize::from(metric.ecn.is_capable()) + usize::from(metric.ecn.is_ce())] = true;
+        reported
     });
-    format!("{:?} {told:?}", (scale(feedback.blocks().count()), scale(metrics().count())))
+    format!("{:?} {reported:?}", (scale(feedback.blocks().count()), scale(metrics().count())))
 }
 
 fn name(message: &rtcp::Message<'_>) -> String {

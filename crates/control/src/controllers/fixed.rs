@@ -1,5 +1,5 @@
-//! `fixed` believes the configuration: it always asks for one bitrate, or for several in turn at set times. The
-//! yardstick of what not adapting costs; with steps, of how encoder and receiver follow a target.
+//! `fixed` believes the configuration: it always asks for one bitrate, or for several in sequence at set times.
+//! The yardstick for the cost of not adapting; with steps, for how encoder and receiver follow a target.
 
 use crate::{BuildError, Construct, Context, Decision, Event, RateController, RateLimits, Side};
 use legato_units::{DataRate, TimeDelta, Timestamp};
@@ -12,17 +12,17 @@ pub struct Config {
     /// Always ask for this; absent: the start rate of the call's limits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub target_bitrate_bps: Option<u64>,
-    /// `[[time_s, target_bitrate_bps], …]`: from each time on ask for that, in place of the above.
+    /// `[[time_s, target_bitrate_bps], …]`: from each time on ask for that instead.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<(f64, u64)>,
 }
 
-/// Always the same target, or one after the other.
+/// Always the same target, or a sequence of them.
 #[derive(Clone)]
 pub struct Fixed {
     target: DataRate,
     limits: RateLimits,
-    /// Those to come, the next one last.
+    /// The remaining steps, the next one last.
     steps: Vec<(Timestamp, DataRate)>,
 }
 
@@ -43,7 +43,7 @@ impl Construct for Fixed {
             steps.push((context.start + TimeDelta::from_secs_f64(time_s), DataRate::from_bps(bps)));
         }
         if !steps.is_sorted_by(|later, earlier| earlier.0 < later.0) {
-            return refuse("steps: times do not rise".to_owned());
+            return refuse("steps: times are not ascending".to_owned());
         }
         let target = config.target_bitrate_bps.map_or(context.limits.start, DataRate::from_bps);
         let mut fixed = Self { target, limits: context.limits, steps };
@@ -81,7 +81,7 @@ impl RateController for Fixed {
     }
 }
 
-/// No call is longer than a day.
+/// Calls last at most a day.
 const MOST_TIME_S: f64 = 86_400.0;
 
 #[cfg(test)]
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn steps_that_do_not_rise_or_are_not_in_time_are_refused() {
+    fn steps_out_of_order_or_out_of_range_are_refused() {
         for steps in [vec![(5.0, 1), (5.0, 2)], vec![(-1.0, 1)], vec![(f64::NAN, 1)]] {
             let refused = Fixed::new(Config { steps, ..Config::default() }, context(Timestamp::ZERO)).err().unwrap();
             assert!(refused.to_string().contains("steps"), "{refused}");

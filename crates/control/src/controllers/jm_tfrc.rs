@@ -1,7 +1,7 @@
-//! `jm-tfrc`: what [vtfrc] is compared with: the encoder is set, frame by frame, to the rate that
-//! plain TFRC of 2003 allows, and the frame's complexity is nobody's concern. The JM reference
-//! encoder's own bit allocation, which gave the paper's set-up its name, is not here: encoders are
-//! what the scenario says.
+//! `jm-tfrc`: the baseline of [vtfrc]: the encoder is set, frame by frame, to the rate that plain
+//! TFRC of 2003 allows, whatever the frame's complexity. The JM reference encoder's own bit
+//! allocation, which gave the paper's set-up its name, is not here: the scenario chooses the
+//! encoder.
 
 use super::tfrc::config as tfrc_config;
 use super::tfrc::controller::{Flavour, TfrcController};
@@ -35,7 +35,7 @@ pub struct Of2003;
 
 impl Flavour for Of2003 {
     const NAME: &'static str = "jm-tfrc";
-    const SUMMARY: &'static str = "the encoder at plain TFRC's rate of 2003, what Video TFRC is compared with";
+    const SUMMARY: &'static str = "the encoder at plain TFRC's rate of 2003, the baseline of Video TFRC";
     const CITES: &'static [&'static str] = &["vtfrc", "rfc3448"];
     type Config = Config;
 
@@ -53,7 +53,7 @@ mod tests {
     use legato_units::{DataRate, Timestamp};
 
     #[test]
-    fn it_starts_as_told_and_halves_when_nothing_comes_back() {
+    fn it_starts_at_the_start_rate_and_halves_without_feedback() {
         let limits =
             RateLimits { min: DataRate::from_kbps(30), start: DataRate::from_kbps(300), max: DataRate::from_mbps(2) };
         let context = Context { limits, start: Timestamp::ZERO, seed: 0, assets: &NoAssets };

@@ -1,4 +1,4 @@
-//! One file a controller; `registry.rs` has a line for each.
+//! One file or folder per controller; `registry.rs` has a line for each.
 
 pub mod fbra;
 pub mod fixed;

@@ -1,6 +1,6 @@
-//! `oracle` is told the future: at every step it asks for what the bottleneck will pass over the
-//! next `horizon`, less a margin. The upper bound other controllers are measured against, not a
-//! controller anybody could build.
+//! `oracle` knows the future: at every step it asks for what the bottleneck will deliver over the
+//! next `horizon`, minus a margin. The upper bound for other controllers, not a controller that
+//! could be built.
 
 use crate::{BuildError, CapacityStep, Construct, Context, Decision, Event, RateController, RateLimits, Side};
 use legato_units::{DataRate, TimeDelta, Timestamp};
@@ -13,7 +13,7 @@ use std::sync::Arc;
 pub struct Config {
     /// Look this far ahead: about one encoder interval and one path delay.
     pub horizon_ms: u32,
-    /// Use this part of the smallest mean capacity ahead.
+    /// Use this share of the minimum mean capacity ahead.
     pub utilisation_ratio: f64,
     /// Decide this often.
     pub interval_ms: u32,
@@ -42,7 +42,7 @@ pub struct Oracle {
 impl Construct for Oracle {
     const NAME: &'static str = "oracle";
     const SIDE: Side = Side::Sender;
-    const SUMMARY: &'static str = "told the future capacity: the upper bound";
+    const SUMMARY: &'static str = "knows the future capacity: the upper bound";
     const CITES: &'static [&'static str] = &["nvc-cc"];
     type Config = Config;
 
@@ -73,8 +73,8 @@ impl Construct for Oracle {
 }
 
 impl Oracle {
-    /// The target is the mean capacity from now to some instant within the horizon, smallest over
-    /// that instant: what can be sent now without a standing queue before the horizon ends.
+    /// The target is the minimum, over instants within the horizon, of the mean capacity from now
+    /// to that instant: what can be sent now without a standing queue before the horizon ends.
     fn look_ahead(&mut self, now: Timestamp) {
         while self.cursor + 1 < self.future.len() && self.future[self.cursor + 1].start <= now {
             self.cursor += 1;

@@ -1,11 +1,10 @@
 //! `remote` obeys the receiver: the target is the last estimate that came back by REMB. It is the
 //! sender's half of every receiver-side controller.
 //!
-//! The estimate is a word about the path as it was. Where no further one comes, the path or the
-//! receiver is gone, so the target is halved each time `timeout_ms` have passed in silence, and the
-//! next estimate is obeyed as if nothing had been. The draft of REMB leaves the silence open;
-//! [rfc8836] asks that a sender reduce its rate when feedback is absent for a while, and halving on a
-//! timer is what [rfc5348] §4.4 does.
+//! The estimate describes the path as it was. If no new one comes, the path or the receiver is gone, so
+//! the target is halved after every `timeout_ms` of silence, and the next estimate is obeyed as if
+//! nothing had happened. The draft of REMB leaves silence open; [rfc8836] asks a sender to reduce its
+//! rate when feedback is absent for a while, and halving on a timer is what [rfc5348] §4.4 does.
 
 use crate::{BuildError, Construct, Context, Decision, Event, RateController, RateLimits, Side};
 use legato_units::{DataRate, TimeDelta, Timestamp};
@@ -15,12 +14,12 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// Halve the target each time no estimate came for so long.
+    /// Halve the target whenever no estimate came for this long.
     pub timeout_ms: f64,
 }
 
 impl Default for Config {
-    /// Seven times the 200 ms at which a receiver repeats itself, and two halvings within 3 s.
+    /// Seven times the 200 ms at which a receiver repeats itself; two halvings within 3 s.
     fn default() -> Self {
         Self { timeout_ms: 1_400.0 }
     }
@@ -120,7 +119,7 @@ mod tests {
     }
 
     /// [rfc5348] §4.4: without feedback the allowed rate is halved each time the timer expires. From
-    /// 1,600 kbit/s: 800 at 1.4 s, 400 at 2.8 s; and no lower than the least at last.
+    /// 1,600 kbit/s: 800 at 1.4 s, 400 at 2.8 s; and finally no lower than the minimum.
     #[test]
     fn three_seconds_of_silence_quarter_the_rate_and_one_estimate_restores_it() {
         let mut remote = remote();

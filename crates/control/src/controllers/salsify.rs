@@ -1,16 +1,17 @@
-//! `salsify` believes that the spacing of arrivals tells what the path takes right now, and that a
-//! frame is the right grain to obey it ([fouladi2018]; its text was not at hand: this follows its
+//! `salsify` believes that the spacing of arrivals shows what the path takes right now, and that a
+//! frame is the right unit to act on it ([fouladi2018]; its text was not at hand: this follows its
 //! public sender and receiver and what others report of it).
 //!
-//! It measures tau, a smoothed time between arrivals in which the sender's own pauses do not count.
-//! It does one thing: before each frame it allows as many packets as bring the time to drain all
-//! that is under way to 100 ms. There is no target to converge to and no memory beyond ten packets:
-//! the sender codes each frame at two sizes and takes the one that fits, or leaves the frame out
+//! It measures tau, a smoothed time between arrivals that excludes the sender's own pauses. It does
+//! one thing: before each frame it allows as many packets as bring the time to drain everything in
+//! flight to 100 ms. There is no target to converge to and no memory beyond ten packets: the sender
+//! codes each frame at two sizes and takes the one that fits, or skips the frame
 //! ([`Decision::best_of_two`]).
 //!
-//! Rebuilt at the sender: there the receiver measures tau and acknowledges each packet; here both
-//! come out of departures and arrivals of transport-wide feedback. Missing: coding against states
-//! the receiver is known to have, and with it the paper's way to recover from loss without repair.
+//! Moved to the sender: in the paper the receiver measures tau and acknowledges each packet; here
+//! both come from the departures and arrivals in transport-wide feedback. Missing: coding against
+//! states the receiver is known to have, and with it the paper's way to recover from loss without
+//! repair.
 
 use crate::estimate::silence::Silence;
 use crate::{
@@ -23,16 +24,16 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// d: what is under way shall drain within this, 1 to 10,000.
+    /// d: everything in flight shall drain within this, 1 to 10,000.
     pub max_delay_ms: u32,
-    /// alpha of the smoothed inter-arrival time, above 0, at most 1, a packet.
+    /// alpha of the smoothed inter-arrival time, per packet, above 0, at most 1.
     pub smoothing_ratio: f64,
     /// Coded bytes of a full packet, 100 to 65,535: the paper's MTU.
     pub packet_bytes: u32,
-    /// What headers add to it on the wire, 0 to 65,535.
+    /// Bytes that headers add to it on the wire, 0 to 65,535.
     pub packet_overhead_bytes: u32,
-    /// Between two feedbacks, take packets to arrive on as before: the paper's receiver acknowledges
-    /// each packet at once, ours speaks for many at a time.
+    /// Between two feedbacks, assume that packets keep arriving as before: the paper's receiver
+    /// acknowledges each packet at once, ours reports many at a time.
     pub assume_acks: bool,
 }
 
@@ -42,7 +43,7 @@ impl Default for Config {
             // [fouladi2018]: 100 ms, alpha 0.1.
             max_delay_ms: 100,
             smoothing_ratio: 0.1,
-            // A UDP payload of 1,200 bytes less 38 of RTP; with IP and UDP, 66 bytes are not video.
+            // A UDP payload of 1,200 bytes minus 38 of RTP; with IP and UDP, 66 bytes are not video.
             packet_bytes: 1_162,
             packet_overhead_bytes: 66,
             assume_acks: true,
@@ -59,7 +60,7 @@ pub struct Salsify {
     silence: Silence,
     /// Sent and not reported.
     in_flight: DataSize,
-    /// Waits in the pacer, as far as told.
+    /// Queued in the pacer, as last reported.
     in_pacer: DataSize,
     /// The last feedback, and the smoothed time between two.
     last_feedback: Option<Timestamp>,
@@ -120,16 +121,16 @@ impl Salsify {
         f64::from(self.config.packet_bytes + self.config.packet_overhead_bytes)
     }
 
-    // [fouladi2018]: frame size = (d / tau - N) x MTU, N the packets under way
-    // N is those in the pacer too, as in the public sender. It counts by bytes here: our packetizer
-    // cuts frames into equal pieces, so packets are not all full.
+    // [fouladi2018]: frame size = (d / tau - N) x MTU, N the packets under way. N includes those in
+    // the pacer, as in the public sender. It counts bytes here: our packetizer cuts frames into equal
+    // pieces, so packets are not all full.
     fn frame_budget(&self, now: Timestamp) -> DataSize {
         let tau_ns = self.inter_arrival.tau_ns;
         let under_way = (self.in_flight.as_bytes() as f64 - self.assumed_arrived_bytes(now)).max(0.0)
             + self.in_pacer.as_bytes() as f64;
         let packets = f64::from(self.config.max_delay_ms) * 1e6 / tau_ns - under_way / self.wire_bytes();
         let budget_bytes = packets.max(0.0) * f64::from(self.config.packet_bytes);
-        // No frame may take more than the application's largest rate passes in its interval: the
+        // No frame may take more than the application's maximum rate carries in its interval: the
         // paper's sender knows no such limit.
         let most_bytes =
             self.limits.max.as_bps_f64() / 8e9 * self.capture_interval_ns * f64::from(self.config.packet_bytes)
@@ -137,8 +138,8 @@ impl Salsify {
         DataSize::from_bytes(budget_bytes.min(most_bytes) as u64)
     }
 
-    /// What an acknowledgement of each packet would have told since the last feedback. No more than
-    /// the next feedback is due to tell: silence assumes nothing.
+    /// What an acknowledgement of each packet would have reported since the last feedback. No more
+    /// than the next feedback is due to report: silence assumes nothing.
     fn assumed_arrived_bytes(&self, now: Timestamp) -> f64 {
         let Some(last) = self.last_feedback.filter(|_| self.config.assume_acks) else { return 0.0 };
         let since_ns = ((now - last).as_nanos() as f64).min(self.feedback_interval_ns);
@@ -170,16 +171,15 @@ impl Salsify {
         self.max_frame_size = self.frame_budget(now);
     }
 
-    /// The rate at which packets come through, in which the public sender's `conventional` mode
-    /// puts its trust: what is shown as the target, and what an encoder is asked for that cannot
-    /// code twice.
+    /// The rate at which packets arrive, which the public sender's `conventional` mode relies on:
+    /// shown as the target, and requested from an encoder that cannot code twice.
     fn target(&self) -> DataRate {
         let bps = (self.wire_bytes() * 8e9 / self.inter_arrival.tau_ns).min(u64::MAX as f64);
         self.limits.clamp(DataRate::from_bps(bps as u64))
     }
 
     // The public sender of [fouladi2018] paces frames five times faster than packets arrive, one
-    // packet each 0.5 to 2 ms.
+    // packet every 0.5 to 2 ms.
     fn pacing_rate(&self) -> DataRate {
         let gap_ns = (self.inter_arrival.tau_ns / 5.0).clamp(0.5e6, 2e6);
         DataRate::from_bps((self.wire_bytes() * 8e9 / gap_ns) as u64)
@@ -254,8 +254,8 @@ struct Last {
 }
 
 impl InterArrival {
-    /// Deviates from [fouladi2018]: there tau starts at nothing and the first frames are as large as
-    /// they like; here it starts at the application's start rate.
+    /// Deviates from [fouladi2018]: there tau starts at zero and the first frames may have any size;
+    /// here it starts at the application's start rate.
     fn new(config: &Config, start: DataRate) -> Self {
         let packet_bytes = f64::from(config.packet_bytes + config.packet_overhead_bytes);
         let tau_ns = packet_bytes * 8e9 / start.as_bps_f64().max(1.0);
@@ -275,23 +275,23 @@ impl InterArrival {
             return;
         };
         if report.transport_seq <= last.transport_seq {
-            return; // A packet that was missing turned up: it came between others.
+            return; // A missing packet turned up: it arrived between others.
         }
-        // [fouladi2018]: tau <- alpha (T_i - T_{i-1} - grace_i) + (1 - alpha) tau
-        // The grace period is the sender's pause, which its receiver is told and which is known here.
+        // [fouladi2018]: tau <- alpha (T_i - T_{i-1} - grace_i) + (1 - alpha) tau. The grace period is
+        // the sender's pause, which its receiver is sent and which is known here.
         let pause = report.departure - last.departure;
         let grace = if pause > SHORTEST_PAUSE { pause } else { TimeDelta::ZERO };
         let gap_ns = ((arrival - last.arrival).as_nanos() as f64 - grace.as_nanos() as f64).max(0.0);
-        // Deviates from [fouladi2018]: a packet weighs by its size. Its packets are full but for the
-        // last of a frame, and for full ones this is the same.
+        // Deviates from [fouladi2018]: a packet is weighted by its size. The paper's packets are full
+        // except for the last of a frame, and for full ones this is the same.
         let share = (report.size.as_bytes() as f64 / self.packet_bytes).min(1.0);
         let tau_ns = self.smoothing * gap_ns + (1.0 - self.smoothing * share) * self.tau_ns;
         self.tau_ns = tau_ns.clamp(SHORTEST_TAU_NS, LONGEST_TAU_NS);
-        // A packet that overtook others has come too early for the next gap to count from it.
+        // A packet that overtook others came too early for the next gap to count from it.
         self.last = Some(Last { arrival: arrival.max(last.arrival), ..next });
     }
 
-    /// Ours: a second of silence is worth a halving of the rate.
+    /// Ours: a second of silence halves the rate.
     fn double(&mut self) {
         self.tau_ns = (2.0 * self.tau_ns).min(LONGEST_TAU_NS);
     }
@@ -299,15 +299,15 @@ impl InterArrival {
 
 /// A pacer leaves no such gap between packets of one frame: at 5 ms a packet, 2 Mbit/s.
 const SHORTEST_PAUSE: TimeDelta = TimeDelta::from_millis(5);
-/// The public sender counts in whole microseconds, one at least.
+/// The public sender counts in whole microseconds, at least one.
 const SHORTEST_TAU_NS: f64 = 1e3;
 const LONGEST_TAU_NS: f64 = 1e11;
-/// Until two pictures were seen: 30 a second.
+/// Until two pictures were seen: 30 per second.
 const FIRST_CAPTURE_INTERVAL_NS: f64 = 1e9 / 30.0;
 const SHORTEST_CAPTURE_NS: f64 = 4e6;
 const LONGEST_CAPTURE_NS: f64 = 2e8;
 const INTERVAL_SMOOTHING: f64 = 0.1;
-/// No feedback is due so late that nothing was wrong: libwebrtc's longest interval.
+/// Feedback later than this means a fault: libwebrtc's longest interval.
 const LONGEST_FEEDBACK_INTERVAL_NS: f64 = 2.5e8;
 
 #[cfg(test)]

@@ -98,22 +98,22 @@ fn a_frame_may_have_what_drains_within_100_ms() {
     let decision = salsify.decision();
     assert_eq!(decision.max_frame_size, Some(DataSize::from_bytes(5 * 1_162)));
     assert!(decision.best_of_two);
-    // 1,228 x 8 bits each 10 ms; five times that is one each 2 ms.
+    // 1,228 x 8 bits every 10 ms; five times that is one every 2 ms.
     assert_eq!(decision.target_bitrate, DataRate::from_bps(982_400));
     assert_eq!(decision.pacing_rate, DataRate::from_bps(4_912_000));
 }
 
 #[test]
-fn no_frame_fits_while_more_is_under_way_than_drains_in_time() {
+fn no_frame_fits_while_more_is_in_flight_than_drains_in_time() {
     let mut salsify = salsify(Config::default());
     salsify.on_event(at(0), &feedback(vec![report(0, 0, 40_000)], 20_000));
     assert_eq!(salsify.decision().max_frame_size, Some(DataSize::ZERO));
 }
 
 /// 4 packets are in flight after a feedback; 20 ms later, at 10 ms a packet, 2 more have come; 5 s later no more
-/// than the 5 ms after which the next feedback was due.
+/// than in the 5 ms after which the next feedback was due.
 #[test]
-fn packets_are_taken_to_arrive_until_the_next_feedback_is_due() {
+fn packets_are_assumed_to_arrive_until_the_next_feedback_is_due() {
     let budget = |feedback_interval_ns, after_us| {
         let mut salsify = salsify(Config::default());
         salsify.on_event(at(0), &feedback(vec![report(0, 0, 40_000)], 4 * 1_228));
@@ -135,8 +135,8 @@ fn no_frame_is_larger_than_the_applications_largest_rate_allows() {
     assert_eq!(salsify.decision().max_frame_size, Some(DataSize::from_bytes(78_854)));
 }
 
-/// The paper's claim, on the controller alone: capacity falls from 4 to 1 Mbit/s (2.456 to 9.824 ms a packet).
-/// One feedback about 15 packets of the slow path later, the budget of the very next frame obeys it.
+/// The paper's claim, on the controller alone: capacity falls from 4 to 1 Mbit/s (2.456 to 9.824 ms per packet).
+/// After one feedback about 15 packets of the slow path, the budget of the very next frame obeys it.
 #[test]
 fn the_frame_after_the_first_feedback_obeys_a_smaller_capacity() {
     let mut salsify = salsify(Config { assume_acks: false, ..Config::default() });
@@ -149,13 +149,13 @@ fn the_frame_after_the_first_feedback_obeys_a_smaller_capacity() {
         salsify.on_event(at(start_us), &captured());
     }
     let before = salsify.max_frame_size;
-    // d / tau = 100 / 2.456 = 40.7 packets, less 15; the pause before each burst pulls tau down a little.
+    // d / tau = 100 / 2.456 = 40.7 packets, minus 15; the pause before each burst pulls tau down a little.
     assert!((25 * 1_162..33 * 1_162).contains(&before.as_bytes()), "{before:?}");
-    // 15 x 9.824 ms are 147 ms of queue: nothing may follow, and nothing does.
+    // 15 x 9.824 ms are 147 ms of queue: nothing may follow.
     salsify.on_event(at(500_000), &feedback(packets(150, 370_000, 9_824, 15), 15 * 1_228));
     salsify.on_event(at(500_000), &captured());
     assert_eq!(salsify.max_frame_size, DataSize::ZERO);
-    // With 4 under way it is what 1 Mbit/s drains: 100 / 9.824 - 4 = 6 packets; an estimate of 15 samples is short by 0.9^15.
+    // With 4 in flight it is what 1 Mbit/s drains: 100 / 9.824 - 4 = 6 packets; an estimate of 15 samples is short by 0.9^15.
     salsify.in_flight = DataSize::from_bytes(4 * 1_228);
     salsify.on_event(at(533_000), &captured());
     let after = salsify.max_frame_size.as_bytes();
@@ -179,7 +179,7 @@ fn three_seconds_of_silence_leave_an_eighth_of_the_rate() {
 }
 
 #[test]
-fn parameters_that_make_no_sense_are_refused_by_name() {
+fn invalid_parameters_are_refused_by_name() {
     let refused = |config: Config| check(&config).unwrap_err().to_string();
     assert!(refused(Config { max_delay_ms: 0, ..Config::default() }).contains("max_delay_ms = 0"));
     assert!(refused(Config { smoothing_ratio: f64::NAN, ..Config::default() }).contains("smoothing_ratio = NaN"));

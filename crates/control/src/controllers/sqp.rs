@@ -1,15 +1,15 @@
-//! `sqp` believes that a frame, sent as a paced train, measures the path by itself: how long after
-//! the least delay its last packet comes tells what the path gave it, queues included ([ray2022];
-//! its text was not at hand: equations and constants are as remembered, and not numbered here).
+//! `sqp` believes that a frame, sent as a paced train, measures the path by itself: how far its last
+//! packet exceeds the minimum delay shows what the path gave it, queues included ([ray2022]; its
+//! text was not at hand: equations and constants are from memory, and not numbered here).
 //!
-//! It measures, for each frame, bytes over the time from its first departure to its last arrival
-//! less the least one-way delay of the last two round trips. It moves the bitrate towards nine
-//! tenths of that, by a step that falls out of a logarithmic utility of rate and a cost of running
-//! over; frames are paced at twice the bitrate. The window of the least delay is so short that a
-//! queue of others is soon taken for the path, and one of its own drains in the tenth left free.
+//! For each frame it measures bytes over the time from its first departure to its last arrival minus
+//! the minimum one-way delay of the last two round trips. It moves the bitrate towards nine tenths
+//! of that, by a step derived from a logarithmic utility of rate and a cost of overshooting; frames
+//! are paced at twice the bitrate. The window of the minimum delay is so short that others' queues
+//! are soon taken for the path, and its own queue drains in the tenth left free.
 //!
-//! Ours: what a train is (a pause in departures ends it), the first packet of a train that does not
-//! count, a sample that never passes the pacing rate, steps that never pass their sample.
+//! Ours: the definition of a train (a pause in departures ends it), the first packet of a train that
+//! does not count, samples capped at the pacing rate, steps that never pass their sample.
 
 use crate::estimate::silence::Silence;
 use crate::{
@@ -23,15 +23,15 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// T: the part of a sample that is aimed at, above 0, at most 1.
+    /// T: the share of a sample that is aimed at, above 0, at most 1.
     pub target_ratio: f64,
-    /// m: frames are paced at so many times the bitrate, 1 to 10.
+    /// m: the pacing rate as a multiple of the bitrate, 1 to 10.
     pub pacing_ratio: f64,
-    /// The least one-way delay is of the last so many round trips, 1 to 100.
+    /// The window of the minimum one-way delay in round trips, 1 to 100.
     pub min_delay_window_ratio: f64,
-    /// delta: what the bitrate moves in a frame for a relative distance of one.
+    /// delta: how far the bitrate moves per frame for a relative distance of one.
     pub step_bps: u64,
-    /// r: what utilisation is worth against running over, above 0, at most 1.
+    /// r: the weight of utilisation against overshooting, above 0, at most 1.
     pub utilisation_weight_ratio: f64,
 }
 
@@ -47,7 +47,7 @@ impl Default for Config {
     }
 }
 
-/// A bandwidth sample a frame.
+/// A bandwidth sample per frame.
 #[derive(Clone, Debug)]
 pub struct Sqp {
     config: Config,
@@ -55,7 +55,7 @@ pub struct Sqp {
     /// B, in bit/s.
     bitrate_bps: f64,
     train: Option<Train>,
-    /// Delays count from the first packet's, for the clocks have an offset.
+    /// Delays count from the first packet's, as the clocks have an offset.
     origin: Option<(Timestamp, PeerTimestamp)>,
     min_delay: MinDelay,
     round_trip_ns: Option<f64>,
@@ -126,7 +126,7 @@ impl Sqp {
         }
         self.silence.on_feedback();
         for report in &feedback.reports {
-            // Others than media are not paced as trains.
+            // Only media is paced as trains.
             if report.kind == PacketKind::Video {
                 self.take_report(report);
             }
@@ -144,7 +144,7 @@ impl Sqp {
         self.origin.get_or_insert((report.departure, arrival));
         let bytes = report.size.as_bytes();
         // Within a train paced at twice the bitrate no gap is longer than a quarter of the frame
-        // interval; between two trains it is half an interval at least.
+        // interval; between two trains it is at least half an interval.
         let longest_gap = TimeDelta::from_nanos((self.frame_interval_ns * LONGEST_GAP_RATIO) as i64);
         if let Some(train) = &mut self.train {
             let gap = report.departure - train.last_departure;
@@ -177,17 +177,17 @@ impl Sqp {
         let min_delay_ns = self.min_delay.after(train.first_departure, since_ns(train.first_arrival), window_ns);
         let target_bytes = self.bitrate_bps / 8e9 * self.frame_interval_ns;
         let sample = FrameSample {
-            // The path takes the time of all packets but the first: that is in the least delay.
+            // The path takes the time of all packets but the first, which is in the minimum delay.
             bytes: (train.bytes - train.first_bytes) as f64,
             since_least_ns: since_ns(train.last_arrival) - min_delay_ns,
             spread_ns: (train.last_arrival - train.first_arrival).as_nanos() as f64,
             growth: (target_bytes / train.bytes.max(1) as f64).clamp(1.0, MOST_GROWTH),
         };
-        // Frames are paced: no sample tells of more.
+        // Frames are paced: no sample can show more.
         let most_bps = self.config.pacing_ratio * self.bitrate_bps;
         let mut sample_bps = sample.bps().min(most_bps);
         if train.bytes == train.first_bytes {
-            // A lone packet tells of a queue and of nothing else.
+            // A lone packet shows a queue and nothing else.
             let frame_bits = target_bytes.max(train.bytes as f64) * 8e9;
             let queued_ns = sample.since_least_ns.max(0.0) + frame_bits / most_bps;
             sample_bps = (frame_bits / queued_ns).min(most_bps);
@@ -204,16 +204,16 @@ impl Sqp {
         let bitrate = self.bitrate_bps;
         let next =
             bitrate + step_bps as f64 * (utilisation_weight_ratio * (aim / bitrate - 1.0) - (bitrate / aim - 1.0));
-        // Deviates from [ray2022]: it is made for Mbit/s. At a few 100 kbit/s a step would run past its aim.
+        // Deviates from [ray2022]: it is made for Mbit/s. At a few 100 kbit/s a step would overshoot its aim.
         if aim > bitrate { next.min(aim) } else { next.max(aim) }
     }
 }
 
-/// What one frame says of the path.
+/// What one frame shows of the path.
 #[derive(Clone, Copy, Debug)]
 struct FrameSample {
     bytes: f64,
-    /// From the first departure to the last arrival, less the least delay.
+    /// From the first departure to the last arrival, minus the minimum delay.
     since_least_ns: f64,
     /// From the first arrival to the last.
     spread_ns: f64,
@@ -229,7 +229,7 @@ impl FrameSample {
     }
 }
 
-/// The least delay of the last frames, over a window that moves with the round trip.
+/// The minimum delay of the last frames, over a window that moves with the round trip.
 #[derive(Clone, Debug)]
 struct MinDelay {
     frames: [(Timestamp, f64); FRAMES],
@@ -244,7 +244,7 @@ impl Default for MinDelay {
 }
 
 impl MinDelay {
-    /// The least after a frame that left at `at`.
+    /// The minimum after a frame that left at `at`.
     fn after(&mut self, at: Timestamp, delay_ns: f64, window_ns: f64) -> f64 {
         self.frames[self.next] = (at, delay_ns);
         self.next = (self.next + 1) % FRAMES;
@@ -305,14 +305,14 @@ impl RateController for Sqp {
     }
 }
 
-/// As many frames as two round trips of half a second hold, at 60 a second.
+/// As many frames as two round trips of half a second hold, at 60 per second.
 const FRAMES: usize = 64;
 const LONGEST_GAP_RATIO: f64 = 0.4;
 const FIRST_ROUND_TRIP_NS: f64 = 1e8;
 /// The smoothing of TCP's round-trip time.
 const RTT_SMOOTHING: f64 = 0.125;
 const INTERVAL_SMOOTHING: f64 = 0.1;
-/// A frame a tenth as large as it ought to be tells of one ten times larger, and no more.
+/// The maximum stretch: a tenth of the wanted size.
 const MOST_GROWTH: f64 = 10.0;
 const SHORTEST_SPAN_NS: f64 = 1e3;
 const MOST_BPS: f64 = 1e12;
@@ -348,7 +348,7 @@ mod tests {
         assert!((sqp.step(400e3) - 360e3).abs() < 1e-6);
     }
 
-    /// [ray2022], worked by hand: 10,000 bytes whose last packet comes 40 ms after the least delay: 2 Mbit/s. At half
+    /// [ray2022], worked by hand: 10,000 bytes whose last packet comes 40 ms after the minimum delay: 2 Mbit/s. At half
     /// the wanted size, spread over 20 of the 40 ms: 2 x 80,000 bits in 40 + 20 ms: 2.667 Mbit/s.
     #[test]
     fn a_frame_is_a_sample_and_a_small_one_is_stretched() {
@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn the_least_delay_is_of_the_window_and_no_older() {
+    fn the_minimum_delay_is_that_of_the_window() {
         let mut min_delay = MinDelay::default();
         let mut after = |ms, delay| min_delay.after(Timestamp::from_millis(ms), delay, 1e8);
         assert_eq!(
@@ -367,7 +367,7 @@ mod tests {
         );
     }
 
-    /// Frames of the bitrate, 30 a second, over a bottleneck with a queue.
+    /// Frames of the bitrate, 30 per second, over a bottleneck with a queue.
     fn run(sqp: &mut Sqp, from_ms: i64, frames: i64, capacity_bps: f64) {
         let mut seq = from_ms as u64 * 1_000;
         let mut free_ns = from_ms as f64 * 1e6;
@@ -409,7 +409,7 @@ mod tests {
     }
 
     #[test]
-    fn parameters_that_make_no_sense_are_refused_by_name() {
+    fn invalid_parameters_are_refused_by_name() {
         let refused = |config: Config| check(&config).unwrap_err().to_string();
         assert!(refused(Config { target_ratio: 0.0, ..Config::default() }).contains("target_ratio = 0"));
         assert!(refused(Config { pacing_ratio: 0.5, ..Config::default() }).contains("pacing_ratio = 0.5"));

@@ -1,21 +1,21 @@
-//! Packets that left close together are one group; queues show in how much further apart two
-//! groups arrive than they left. As libwebrtc's `InterArrivalDelta` has it [libwebrtc-m150].
+//! Packets that left close together form one group; a growing queue shows in how much further apart
+//! two groups arrive than they left. As libwebrtc's `InterArrivalDelta` [libwebrtc-m150].
 //!
 //! A group lasts until a packet leaves more than 5 ms after the group's first. A packet that
-//! arrives within 5 ms of the previous one although it left later than that (a burst let go by a
-//! link that had stopped, as Wi-Fi and cellular schedulers do) joins the group whatever its
-//! departure, for at most 100 ms: else one burst would read as a queue that drains at once.
+//! arrives within 5 ms of the previous one although it left later than that (a burst released by a
+//! stalled link, as Wi-Fi and cellular schedulers do) joins the group whatever its departure, for
+//! at most 100 ms; otherwise one burst would look like a queue that drains at once.
 
 use legato_units::{DataSize, PeerTimestamp, TimeDelta, Timestamp};
 
-/// What two neighbouring groups tell: how much later the second left, and how much later it arrived.
+/// How much later the second of two neighbouring groups left, and how much later it arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GroupDelta {
     /// Between the last departures of the two groups.
     pub departure: TimeDelta,
     /// Between the last arrivals of the two groups, by the peer's clock; never negative.
     pub arrival: TimeDelta,
-    /// Bytes of the second less bytes of the first.
+    /// Bytes of the second minus bytes of the first.
     pub size_bytes: i64,
 }
 
@@ -24,7 +24,7 @@ pub struct GroupDelta {
 pub struct ArrivalGroups {
     current: Option<Group>,
     previous: Option<Group>,
-    /// Groups in a row that arrived before the one that left earlier.
+    /// Consecutive groups that arrived before the one that left earlier.
     reordered: u32,
 }
 
@@ -34,14 +34,14 @@ struct Group {
     last_departure: Timestamp,
     first_arrival: PeerTimestamp,
     last_arrival: PeerTimestamp,
-    /// When the feedback came that told of the last packet, own clock.
+    /// When the feedback on the last packet arrived, own clock.
     reported: Timestamp,
     size_bytes: u64,
 }
 
 impl ArrivalGroups {
-    /// Take one arrived packet, in order of arrival; `now` is when its feedback came. Answers when
-    /// the packet opens a group and two complete ones lie before it.
+    /// Take one arrived packet, in order of arrival; `now` is when its feedback came. Returns a
+    /// delta when the packet opens a group and two complete ones precede it.
     #[inline(always)]
     pub fn on_packet(
         &mut self,
@@ -65,12 +65,12 @@ impl ArrivalGroups {
         self.open(departure, arrival, now, size)
     }
 
-    /// The first packet of a run, which left at `departure`, is taken; take the others,
-    /// of `size` together, the last of which came at `arrival`. False where they must be taken one by
-    /// one: they would not all join the group that the first is in.
+    /// Take the rest of a run whose first packet, which left at `departure`, has been taken: they are
+    /// `size` together, and the last arrived at `arrival`. False if they must be taken one by one, as
+    /// they would not all join the first packet's group.
     #[inline]
     pub fn join_run(&mut self, departure: Timestamp, arrival: PeerTimestamp, now: Timestamp, size: DataSize) -> bool {
-        // Nothing has left since: the gap between departures is none, and they join.
+        // Nothing has left since: the departures coincide, so they join.
         let Some(current) = self.current.as_mut().filter(|group| group.last_departure == departure) else {
             return false;
         };
@@ -80,7 +80,7 @@ impl ArrivalGroups {
         true
     }
 
-    /// The packet opens a group.
+    /// The packet opens a new group.
     #[inline(never)]
     fn open(
         &mut self,
@@ -106,7 +106,7 @@ impl ArrivalGroups {
         if let Some(previous) = &self.previous {
             let arrival = complete.last_arrival - previous.last_arrival;
             if arrival - (complete.reported - previous.reported) >= ARRIVAL_OFFSET_JUMP {
-                // The peer's clock was set, or feedback was held back for seconds.
+                // The peer's clock was reset, or feedback was held back for seconds.
                 *self = Self::default();
                 return None;
             }
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn packets_let_go_at_once_by_a_stalled_link_are_one_group() {
+    fn packets_released_at_once_by_a_stalled_link_are_one_group() {
         let mut groups = ArrivalGroups::default();
         let stalled =
             [(0, 10_000, 1), (20_000, 30_000, 1), (40_000, 90_000, 1), (60_000, 91_000, 1), (80_000, 92_000, 1)];
@@ -192,14 +192,14 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_left_at_one_instant_fares_as_its_packets_do() {
+    fn a_run_that_left_at_one_instant_counts_as_its_packets_do() {
         let [mut one_by_one, mut together] = [ArrivalGroups::default(), ArrivalGroups::default()];
         let peer = |us: i64| PeerTimestamp::from_nanos(us * 1_000);
         let mut state = 1_u32;
         let mut arrival_us = 0;
         for n in 0..2_000_i64 {
             state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            // Some runs leave before those in front of them; some links stall.
+            // Some runs leave before earlier ones; some links stall.
             let departure = Timestamp::from_millis(n * 4 - i64::from(state >> 28) * 2);
             let packets = i64::from(state >> 24 & 7) + 1;
             let arrivals: Vec<_> = (0..packets).map(|k| arrival_us + 900 * k).collect();
@@ -236,7 +236,7 @@ mod tests {
         let mut groups = ArrivalGroups::default();
         assert_eq!(feed(&mut groups, &[(0, 100_000, 1), (10_000, 110_000, 1), (9_000, 111_000, 1)]), []);
         assert_eq!(feed(&mut groups, &[(20_000, 121_000, 1)]), [delta(10_000, 10_000, 0)]);
-        // The group of 20 ms is told to have arrived at 60 ms, before the one of 10 ms at 110 ms.
+        // The group of 20 ms is reported to have arrived at 60 ms, before the one of 10 ms at 110 ms.
         feed(&mut groups, &[(21_000, 60_000, 1)]);
         assert_eq!(feed(&mut groups, &[(40_000, 140_000, 1), (41_000, 141_000, 1)]), []);
         assert!(groups.previous.is_some());

@@ -1,6 +1,6 @@
 //! Round-trip times from feedback alone: how long after its departure a packet's report came back.
-//! The longest of a feedback includes the time the report was held at the receiver, the shortest
-//! taken relative to the last arrival does not.
+//! The longest in one feedback includes the time the report was held at the receiver; the shortest,
+//! taken relative to the last arrival, does not.
 
 use legato_units::TimeDelta;
 
@@ -36,7 +36,7 @@ impl FeedbackRtts {
     /// The shortest of them.
     #[inline]
     pub fn min(&self) -> Option<TimeDelta> {
-        // Empty places hold the longest span there is.
+        // Empty places hold the maximum span.
         (self.len > 0).then(|| self.rtts.iter().fold(TimeDelta::MAX, |least, &rtt| least.min(rtt)))
     }
 

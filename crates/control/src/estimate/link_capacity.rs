@@ -1,5 +1,5 @@
-//! Where the link filled up before: a slow mean of the rates that got through whenever over-use was
-//! detected, with its deviation [libwebrtc-m150].
+//! Where the link filled up before: a slow mean, with its deviation, of the delivered rates at which
+//! over-use was detected [libwebrtc-m150].
 
 use legato_units::DataRate;
 
@@ -18,7 +18,7 @@ impl Default for LinkCapacity {
 }
 
 impl LinkCapacity {
-    /// Over-use was detected while `acknowledged` got through.
+    /// Over-use was detected while `acknowledged` was delivered.
     pub fn on_overuse(&mut self, acknowledged: DataRate) {
         self.update(acknowledged, OVERUSE_WEIGHT);
     }
@@ -33,7 +33,7 @@ impl LinkCapacity {
         self.estimate_kbps = None;
     }
 
-    /// The mean, where there is one.
+    /// The mean, if there is one.
     pub fn estimate(&self) -> Option<DataRate> {
         self.estimate_kbps.map(rate_of)
     }

@@ -1,10 +1,10 @@
 //! From reports to loss events, at the sender: a packet reported missing is lost once three later
-//! ones have arrived; what is lost within a round trip of an event's first packet belongs to the
-//! event; a packet that turns up after all takes its loss back [rfc5348].
+//! ones have arrived; losses within a round trip of an event's first packet belong to that event; a
+//! packet that turns up after all undoes its loss [rfc5348].
 //!
 //! The RFC does this at the receiver, which must guess when a lost packet would have arrived. The
-//! sender knows when it left: events are told apart by departures. Silence about a packet, because
-//! its feedback was lost, is no loss.
+//! sender knows when it left, so events are separated by departures. A packet that no feedback
+//! mentions, because the feedback was lost, is not a loss.
 
 use super::loss_intervals::LossIntervals;
 use crate::PacketReport;
@@ -15,15 +15,15 @@ use std::collections::VecDeque;
 #[derive(Clone, Debug)]
 pub struct LossEvents {
     intervals: LossIntervals,
-    /// Reported missing, with too few later arrivals to be lost; ascending.
+    /// Reported missing, with too few later arrivals to count as lost; ascending.
     pending: VecDeque<Pending>,
-    /// The latest losses, to be taken back should they arrive: packet and first packet of its event.
+    /// The latest losses, to be undone should they arrive: the packet and the first packet of its event.
     lost: VecDeque<(u64, u64)>,
     /// First packet of the newest event, and when it left.
     event: Option<(u64, Timestamp)>,
-    /// Loss events so far; never falls.
+    /// Loss events so far; never decreases.
     events: u64,
-    /// Highest packet reported on.
+    /// Highest packet number reported on.
     highest: Option<u64>,
 }
 
@@ -35,7 +35,7 @@ struct Pending {
 }
 
 impl LossEvents {
-    /// Nothing reported yet; `min_discount` as of [`LossIntervals::new`].
+    /// Nothing reported yet; `min_discount` as in [`LossIntervals::new`].
     pub fn new(min_discount: f64) -> Self {
         Self {
             intervals: LossIntervals::new(min_discount),
@@ -53,14 +53,14 @@ impl LossEvents {
         &self.intervals
     }
 
-    /// Loss events ever seen, those taken back included.
+    /// Loss events ever seen, including those undone.
     #[inline]
     pub fn events(&self) -> u64 {
         self.events
     }
 
-    /// Take one report. `rtt` is what an event lasts; `first_interval` makes up the interval before
-    /// the first event, in packets.
+    /// Take one report. `rtt` is an event's duration; `first_interval` gives the synthetic interval
+    /// before the first event, in packets.
     #[inline]
     pub fn on_report(&mut self, report: &PacketReport, rtt: TimeDelta, first_interval: impl FnOnce() -> f64) {
         let seq = report.transport_seq;
@@ -79,7 +79,7 @@ impl LossEvents {
             self.on_late(seq);
         }
         if report.ce {
-            // [rfc5348] §5.1: a mark tells of congestion as soon as it arrives.
+            // [rfc5348] §5.1: a mark signals congestion as soon as it arrives.
             self.on_congestion(seq, report.departure, rtt, &mut first_interval);
         }
         for pending in self.pending.iter_mut().take_while(|pending| pending.seq < seq) {
@@ -99,29 +99,29 @@ impl LossEvents {
     fn on_missing(&mut self, seq: u64, departure: Timestamp) {
         let late = self.highest.is_some_and(|highest| seq <= highest);
         self.highest = Some(self.highest.map_or(seq, |highest| highest.max(seq)));
-        // A long outage is one event whatever its length: packets beyond the ring need no place.
-        // Reports are in send order; a straggler would only spoil that of the ring.
+        // A long outage is one event whatever its length, so packets beyond the ring need no place.
+        // Reports are in send order; a straggler would only break the ring's order.
         if self.pending.len() < MAX_PENDING && !late {
             self.pending.push_back(Pending { seq, departure, later_arrivals: 0 });
         }
     }
 
-    /// A packet arrived behind a later one: it may have been thought lost.
+    /// A packet arrived after a later one: it may have been counted as lost.
     fn on_late(&mut self, seq: u64) {
         if let Some(place) = self.pending.iter().position(|pending| pending.seq == seq) {
             self.pending.remove(place);
         } else if let Some(place) = self.lost.iter().position(|(lost, _)| *lost == seq) {
-            // [rfc5348] §5.1: a hole that is filled late is no loss; the rate is computed anew.
+            // [rfc5348] §5.1: a hole that is filled late is no loss; the rate is recomputed.
             let Some((_, event)) = self.lost.remove(place) else { return };
             if !self.lost.iter().any(|(_, other)| *other == event) {
                 self.intervals.merge(event);
-                // What is lost next may begin an event again.
+                // The next loss may begin an event again.
                 self.event = self.event.filter(|(first, _)| *first != event);
             }
         }
     }
 
-    /// A packet was lost or marked. Answers the first packet of its event.
+    /// A packet was lost or marked. Returns the first packet of its event.
     fn on_congestion(
         &mut self,
         seq: u64,
@@ -150,7 +150,7 @@ impl LossEvents {
 const NDUPACK: u8 = 3;
 /// Enough for a second of video; see `on_missing`.
 const MAX_PENDING: usize = 256;
-/// So many losses can be taken back.
+/// How many losses can be undone.
 const MAX_LOST: usize = 64;
 
 #[cfg(test)]
@@ -189,7 +189,7 @@ mod tests {
     fn a_packet_is_lost_when_three_later_ones_have_arrived() {
         assert_eq!(events(13, &[10]).events(), 0);
         assert_eq!(events(14, &[10]).events(), 1);
-        // A missing packet behind it does not count as an arrival.
+        // A missing packet after it does not count as an arrival.
         assert_eq!(events(14, &[10, 11]).events(), 0);
     }
 
@@ -199,7 +199,7 @@ mod tests {
         assert_eq!(events(40, &[10, 15, 20]).events(), 1);
         let two = events(40, &[10, 21]);
         assert_eq!(two.events(), 2);
-        // The first interval is made up (40), the second counts 11 packets: (11 + 40) / 2; I_0 = 19.
+        // The first interval is synthetic (40), the second counts 11 packets: (11 + 40) / 2; I_0 = 19.
         assert_eq!(two.intervals().mean_of_last_two(), Some(25.5));
         assert!((two.intervals().open_packets() - 19.0).abs() < 1e-9);
     }
@@ -214,13 +214,13 @@ mod tests {
         assert_eq!(events.events(), 0);
     }
 
-    /// [rfc5348] §5.1: the loss is taken back, and with it the event.
+    /// [rfc5348] §5.1: the loss is undone, and with it the event.
     #[test]
-    fn a_packet_that_turns_up_late_takes_its_event_back() {
+    fn a_packet_that_turns_up_late_undoes_its_event() {
         let mut events = events(60, &[10, 30, 50, 52]);
         assert_eq!(events.intervals().mean_of_last_two(), Some(20.0));
         events.on_report(&report(30, true), RTT, || 40.0);
-        // Events at 10 and 50 are left: I_1 = 40, and 40 made up.
+        // Events at 10 and 50 are left: I_1 = 40, and 40 synthetic.
         assert_eq!(events.intervals().mean_of_last_two(), Some(40.0));
         // The event at 50 stands while 52 is still lost.
         events.on_report(&report(50, true), RTT, || 40.0);
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn an_outage_longer_than_the_ring_is_an_event_and_no_more_memory() {
+    fn an_outage_longer_than_the_ring_is_one_event_in_bounded_memory() {
         let missing: Vec<u64> = (10..5_000).collect();
         let events = events(5_010, &missing);
         assert!(events.events() >= 1);

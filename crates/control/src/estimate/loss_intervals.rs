@@ -1,6 +1,6 @@
-//! How many packets lie between loss events: the history of [rfc5348], section 5, kept at the
-//! sender. The mean weighs the last eight intervals; the open one counts where it makes the mean
-//! longer, and where it has become much longer, older ones are discounted.
+//! The number of packets between loss events: the history of [rfc5348], section 5, kept at the
+//! sender. The mean weighs the last eight intervals; the open one counts if it lengthens the mean,
+//! and once it is much longer, older ones are discounted.
 
 /// The last eight closed loss intervals and the open one.
 #[derive(Clone, Debug)]
@@ -12,9 +12,9 @@ pub struct LossIntervals {
     open_from: u64,
     /// Highest sequence number reported on.
     highest: u64,
-    /// Discount older intervals when the open one has become long.
+    /// Discount older intervals once the open one has become long.
     discounting: bool,
-    /// A discount never goes below this.
+    /// The minimum discount.
     min_discount: f64,
 }
 
@@ -22,7 +22,7 @@ pub struct LossIntervals {
 struct Interval {
     /// From the first packet of an event to the one before the first of the next.
     packets: f64,
-    /// The product of discounts this interval went through.
+    /// The product of the discounts applied to this interval.
     discount: f64,
     /// First sequence number of the event that began it.
     from: u64,
@@ -41,7 +41,7 @@ impl LossIntervals {
         }
     }
 
-    /// A loss event was seen at all.
+    /// Whether any loss event was seen.
     #[inline]
     pub fn any(&self) -> bool {
         self.len > 0
@@ -53,8 +53,8 @@ impl LossIntervals {
         self.highest = self.highest.max(seq);
     }
 
-    /// The first loss event begins with packet `seq`. There is no interval before it: `packets`
-    /// stands for what the rate so far would be worth.
+    /// The first loss event begins with packet `seq`. It has no interval before it: `packets`
+    /// stands for what the rate so far would imply.
     pub fn begin(&mut self, seq: u64, packets: f64) {
         self.closed[0] = Interval { packets, discount: 1.0, from: seq };
         self.len = 1;
@@ -64,7 +64,7 @@ impl LossIntervals {
 
     /// A further loss event begins with packet `seq`: the open interval closes.
     pub fn push(&mut self, seq: u64) {
-        debug_assert!(self.any(), "the first event has an interval made up for it");
+        debug_assert!(self.any(), "the first event comes with a synthetic interval");
         let discount = self.discount();
         for interval in &mut self.closed[..self.len] {
             // [rfc5348] §5.5: the discount in force becomes part of every interval before the event.
@@ -79,7 +79,7 @@ impl LossIntervals {
     }
 
     /// Nothing of the event that began with packet `seq` was lost after all: the intervals before
-    /// and after it are one. Events whose intervals were forgotten stay.
+    /// and after it become one. Events whose intervals were forgotten stay.
     pub fn merge(&mut self, seq: u64) {
         if seq == self.open_from {
             if self.len <= 1 {
@@ -93,7 +93,7 @@ impl LossIntervals {
         }
         let Some(place) = self.closed[..self.len].iter().position(|interval| interval.from == seq) else { return };
         if place + 1 < self.len {
-            // The interval made up before the first event gives way to what was counted.
+            // The synthetic interval before the first event gives way to what was counted.
             let before = self.closed[place + 1];
             let made_up = place + 2 == self.len && before.from == seq;
             if !made_up {
@@ -134,7 +134,7 @@ impl LossIntervals {
         (count > 0).then(|| self.closed[..count].iter().map(|interval| interval.packets).sum::<f64>() / count as f64)
     }
 
-    /// The same by the rule of the long mean: the open interval takes part where that makes it longer.
+    /// The same by the rule of the long mean: the open interval counts if it lengthens it.
     pub fn mean_of_last_two_or_open(&self) -> Option<f64> {
         let closed = self.mean_of_last_two()?;
         Some(closed.max((self.open_packets() + self.closed[0].packets) / 2.0))
@@ -155,7 +155,7 @@ impl LossIntervals {
         total / weights
     }
 
-    /// What older intervals count for, given how long the open one has become.
+    /// The weight factor of older intervals, given how long the open one has become.
     fn discount(&self) -> f64 {
         let (open, twice) = (self.open_packets(), 2.0 * self.closed_mean());
         // [rfc5348] §5.5: if I_0 > 2 I_mean, DF = max(2 I_mean / I_0, THRESHOLD).
@@ -256,8 +256,8 @@ mod tests {
     }
 
     #[test]
-    fn an_event_that_was_none_joins_the_intervals_around_it() {
-        // Events at 1000 (made up: 10), 1020, 1050, 1090; highest 1099.
+    fn undoing_an_event_joins_the_intervals_around_it() {
+        // Events at 1000 (synthetic: 10), 1020, 1050, 1090; highest 1099.
         let whole = history(1.0, 10, &[40, 30, 20, 10]);
         let packets = |intervals: &LossIntervals| -> Vec<f64> {
             std::iter::once(intervals.open_packets())
@@ -273,7 +273,7 @@ mod tests {
         assert_eq!(merged(1_090), [50.0, 30.0, 20.0, 10.0]);
         assert_eq!(merged(1_050), [10.0, 70.0, 20.0, 10.0]);
         assert_eq!(merged(1_020), [10.0, 40.0, 50.0, 10.0]);
-        // The first event was none: what was made up before it goes, and the history begins with the second.
+        // The first event is undone: its synthetic interval goes, and the history begins with the second.
         assert_eq!(merged(1_000), [10.0, 40.0, 30.0, 20.0]);
         assert_eq!(merged(1_234), packets(&whole));
         let mut only = history(1.0, 10, &[77]);

@@ -1,4 +1,4 @@
-//! What several controllers share: arrival groups, trend lines, rates over windows, loss events.
+//! Estimators that several controllers share: arrival groups, trend lines, rates over windows, loss events.
 
 pub mod arrival_groups;
 pub mod feedback_rtt;

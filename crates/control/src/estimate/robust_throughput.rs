@@ -1,11 +1,11 @@
-//! The acknowledged rate: what got through of late, as libwebrtc's `RobustThroughputEstimator`
-//! has it [libwebrtc-m150]. Over the last second (at least 20, at most 500 packets, never more than
-//! 5 s) it is the smaller of the rate at which packets were sent and the rate at which they
-//! arrived, the longest gap between arrivals being replaced by the second longest: a link that
-//! stops for a moment and then lets everything go has not lost capacity.
+//! The acknowledged rate, as libwebrtc's `RobustThroughputEstimator` computes it [libwebrtc-m150].
+//! Over the last second (at least 20, at most 500 packets, never more than 5 s) it is the smaller of
+//! the rate at which packets were sent and the rate at which they arrived, with the longest gap
+//! between arrivals replaced by the second longest: a link that stalls for a moment and then releases
+//! everything has not lost capacity.
 //!
-//! The window is not walked at every feedback: sums run along, and so do the eight longest gaps. As
-//! long gaps leave, others as long come; only when fewer than two are left are they looked for anew.
+//! The window is not walked at every feedback: running sums are kept, and so are the eight longest
+//! gaps. As gaps leave, new ones come; only when fewer than two are left is the window searched again.
 
 use crate::PacketReport;
 use legato_units::{DataRate, DataSize, PeerTimestamp, TimeDelta, Timestamp};
@@ -15,7 +15,7 @@ use legato_units::{DataRate, DataSize, PeerTimestamp, TimeDelta, Timestamp};
 pub struct RobustThroughput {
     window: Ring,
     bytes: u64,
-    /// Neighbours in the window of which the second left before the first.
+    /// Neighbours in the window the second of which left before the first.
     inversions: usize,
     /// The latest departure among packets that fell out of the window.
     discarded_departure: Timestamp,
@@ -45,7 +45,7 @@ impl Packet {
     const NONE: Self = Self { departure: Timestamp::ZERO, arrival: PeerTimestamp::from_nanos(0), size_bytes: 0 };
 }
 
-/// Packets counted from the first ever; those from `first` to `end` are held.
+/// Packets are numbered from the first ever; those from `first` to `end` are kept.
 #[derive(Clone, Debug)]
 struct Ring {
     packets: Box<[Packet; RING]>,
@@ -71,19 +71,19 @@ impl Ring {
     }
 }
 
-/// The longest gaps before packets of the window, the longest first. No gap that is not here is
-/// longer than one that is.
+/// The longest gaps before packets of the window, longest first. No gap outside this list is longer
+/// than one in it.
 #[derive(Clone, Copy, Debug)]
 struct Gaps {
     longest: [Gap; KEPT_GAPS],
     len: usize,
-    /// The shortest of them; longer than any where there are none.
+    /// The shortest of them; the maximum if there are none.
     shortest: TimeDelta,
-    /// A packet came out of order: look again.
+    /// A packet came out of order: search again.
     stale: bool,
 }
 
-/// `at` counts the packet behind the gap as the ring does.
+/// `at` is the ring's number of the packet after the gap.
 #[derive(Clone, Copy, Debug, Default)]
 struct Gap {
     span: TimeDelta,
@@ -95,7 +95,7 @@ impl RobustThroughput {
     #[inline(always)]
     pub fn on_packet(&mut self, departure: Timestamp, arrival: PeerTimestamp, size: DataSize) {
         if self.window.len() == RING {
-            // More than the window may hold, so the first is too old whatever follows.
+            // More than the window may hold, so the first is too old whatever comes next.
             self.drop_first();
         }
         let packet = Packet { departure, arrival, size_bytes: size.as_bytes().min(MAX_SIZE_BYTES) };
@@ -113,7 +113,7 @@ impl RobustThroughput {
         self.window.end = end + 1;
     }
 
-    /// Take packets that left at one instant and arrived in this order, all of them at known times.
+    /// Take packets that left at one instant and arrived in this order, all with known times.
     #[inline]
     pub fn on_run(&mut self, departure: Timestamp, run: &[PacketReport]) {
         let (len, end) = (self.window.len(), self.window.end);
@@ -151,7 +151,7 @@ impl RobustThroughput {
         loop {
             let (len, span) = (end - at, last - first.arrival);
             let keep = span <= SPAN || (len <= MIN_PACKETS && span <= MAX_SPAN);
-            // The last packet is no older than itself, so the window is never emptied here.
+            // The last packet is no older than itself, so this never empties the window.
             if (keep && len <= MAX_PACKETS) || len == 1 {
                 break;
             }
@@ -181,7 +181,7 @@ impl RobustThroughput {
         }
     }
 
-    /// The rate that got through; `None` before ten packets did.
+    /// The delivered rate; `None` before ten packets have arrived.
     pub fn rate(&mut self) -> Option<DataRate> {
         if self.window.len() < REQUIRED_PACKETS {
             return None;
@@ -190,9 +190,9 @@ impl RobustThroughput {
         let [first, last] = [self.window.first, self.window.end - 1].map(|index| *self.window.get(index));
         let [longest, second, ..] = self.gaps.longest;
         let span = last.arrival - first.arrival - longest.span + second.span;
-        // n packets span n − 1 intervals. A bottleneck spaces a packet by its own size, so the
-        // first one's bytes do not count at the receiver; a pacer by the size of the one before, so
-        // the last one's do not at the sender.
+        // n packets span n − 1 intervals. A bottleneck spaces a packet by its own size, so the first
+        // packet's bytes do not count at the receiver; a pacer spaces it by the size of the one
+        // before, so the last one's do not count at the sender.
         let received = rate_over(self.bytes - first.size_bytes, span);
         Some(self.sent_rate().map_or(received, |sent| sent.min(received)))
     }
@@ -202,7 +202,7 @@ impl RobustThroughput {
         if self.inversions > 0 || first.departure < self.discarded_departure {
             return self.sent_rate_reordered();
         }
-        // In order: the last departure is the last packet's; of equal ones the first counts.
+        // In order: the last departure is the last packet's; among equal ones the first counts.
         let departure = self.window.get(self.window.end - 1).departure;
         let last = self.window.iter().rev().take_while(|packet| packet.departure == departure).last()?;
         Some(rate_over(self.bytes - last.size_bytes, departure - first.departure))
@@ -226,8 +226,8 @@ impl RobustThroughput {
         (packets >= REQUIRED_PACKETS).then(|| rate_over(bytes - last_bytes, last - first))
     }
 
-    /// A packet that arrived before the last: sort it in. More than a second early means that the
-    /// peer's clock was set.
+    /// A packet that arrived before the last: insert it in order. More than a second early means
+    /// that the peer's clock was reset.
     #[cold]
     fn insert(&mut self, packet: Packet) {
         let end = self.window.end;
@@ -281,14 +281,14 @@ impl Gaps {
     /// A gap at the end of the window.
     #[inline(always)]
     fn push(&mut self, gap: Gap) {
-        // Shorter ones than the shortest kept may be missing already, so only longer ones join.
+        // Gaps shorter than the shortest kept may already be missing, so only longer ones join.
         if gap.span >= self.shortest {
             self.len = (self.len + 1).min(KEPT_GAPS);
             self.sort_in(gap);
         }
     }
 
-    /// Put `gap` in its place; the last one makes room.
+    /// Insert `gap` in order; the last one makes room.
     #[inline(never)]
     fn sort_in(&mut self, gap: Gap) {
         let mut index = self.len - 1;
@@ -325,9 +325,9 @@ fn rate_over(bytes: u64, span: TimeDelta) -> DataRate {
 // [libwebrtc-m150] robust_throughput_estimator.
 /// The window, and what a feedback may add before it is trimmed.
 const RING: usize = 512;
-/// Far beyond any packet; keeps the sums in range.
+/// Far more than any packet; keeps the sums in range.
 const MAX_SIZE_BYTES: u64 = 1 << 32;
-/// As many as make looking again rare.
+/// Enough to make searching again rare.
 const KEPT_GAPS: usize = 8;
 const MIN_PACKETS: usize = 20;
 const MAX_PACKETS: usize = 500;

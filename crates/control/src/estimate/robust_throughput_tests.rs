@@ -31,7 +31,7 @@ impl Path {
 
 const SIZE: DataSize = DataSize::from_bytes(1_000);
 
-/// The same number without anything kept from before.
+/// The same number without any running state.
 fn plain(estimator: &RobustThroughput) -> Option<DataRate> {
     let window: Vec<_> = estimator.window.iter().copied().collect();
     if window.len() < REQUIRED_PACKETS {
@@ -96,7 +96,7 @@ fn the_smaller_of_the_sending_and_the_receiver_rate_counts() {
 fn a_spike_of_250_ms_changes_the_estimate_by_less_than_five_percent() {
     let mut path = Path::new();
     path.feed(200, kbps(800), kbps(800));
-    // The link stops for 250 ms and then lets 25 packets go at once.
+    // The link stalls for 250 ms and then releases 25 packets at once.
     path.arrival += TimeDelta::from_millis(250);
     assert_near(path.feed(1, kbps(800), kbps(40_000)), kbps(800), 0.05);
     for _ in 0..25 {
@@ -159,7 +159,7 @@ fn packets_overtaken_on_the_way_do_not_change_the_estimate() {
 }
 
 #[test]
-fn what_runs_along_is_what_a_walk_over_the_window_gives() {
+fn running_sums_equal_a_walk_over_the_window() {
     let mut state = 7_u64;
     let mut draw = move |below: u64| {
         state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);

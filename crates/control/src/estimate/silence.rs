@@ -1,13 +1,13 @@
-//! Silence: packets leave and nothing comes back. No controller may go on at its rate then
-//! ([rfc8836]: work without feedback for a while, stop if it stays absent), and each has its own
-//! way to say less; this tells when.
+//! Silence: packets leave and no feedback comes back. No controller may then keep its rate
+//! ([rfc8836]: work without feedback for a while, stop if it stays absent), and each lowers it in
+//! its own way; this detects when.
 
 use legato_units::{TimeDelta, Timestamp};
 
-/// Tells of each second that feedback is overdue.
+/// Reports each second for which feedback is overdue.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Silence {
-    /// When the second ends; `None`: all that left is answered.
+    /// When the second ends; `None`: everything sent has been reported on.
     ends: Option<Timestamp>,
 }
 
@@ -26,7 +26,7 @@ impl Silence {
         self.ends = None;
     }
 
-    /// Whether another second has passed without feedback; asked with every event.
+    /// Whether another second has passed without feedback; called at every event.
     #[inline]
     pub fn is_over(&mut self, now: Timestamp) -> bool {
         let over = self.ends.is_some_and(|ends| ends <= now);
@@ -36,15 +36,15 @@ impl Silence {
         over
     }
 
-    /// When to be asked again.
+    /// When to call again.
     #[inline]
     pub fn next_deadline(&self) -> Option<Timestamp> {
         self.ends
     }
 }
 
-/// Ours: longer than any round trip of a call worth having, and three halvings within the 3 s after
-/// which half the rate must be gone.
+/// Ours: longer than any round trip of a usable call, and three halvings fit within the 3 s by which
+/// the rate must have halved.
 const PATIENCE: TimeDelta = TimeDelta::from_secs(1);
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
-//! What a TCP flow would send at a loss event rate and a round-trip time: the throughput equation of
-//! [rfc5348], and its inverse. The simpler form without time-outs is not here.
+//! What a TCP flow would send at a given loss event rate and round-trip time: the throughput equation
+//! of [rfc5348], and its inverse. The simpler form without time-outs is left out.
 
-/// The equation with all but loss and round trips in place.
+/// The equation with all inputs but the loss event rate set.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TcpEquation {
     /// Segment size, bytes.
@@ -10,7 +10,7 @@ pub struct TcpEquation {
     pub rtt_s: f64,
     /// Retransmission time-out, s.
     pub rto_s: f64,
-    /// Packets one acknowledgement answers.
+    /// Packets acknowledged by one ACK.
     pub packets_per_ack: f64,
 }
 
@@ -28,8 +28,8 @@ impl TcpEquation {
         s / (r * (2.0 * b * p / 3.0).sqrt() + t_rto * (3.0 * (3.0 * b * p / 8.0).sqrt() * p * (1.0 + 32.0 * p * p)))
     }
 
-    /// The loss event rate at which the equation gives `bytes_per_s`, to a thousandth; between 1e-8
-    /// and 1, whatever is asked for.
+    /// The loss event rate at which the equation gives `bytes_per_s`, to a thousandth; clamped to
+    /// 1e-8 to 1.
     pub fn loss_event_ratio(&self, bytes_per_s: f64) -> f64 {
         // The equation falls in p. Halve the range on a logarithmic scale: 8 decades / 2^14.
         let (mut low, mut high) = (MIN_RATIO, 1.0_f64);
@@ -85,7 +85,7 @@ mod tests {
     /// R sqrt(2p/3) = 0.1 · 0.081650 = 0.0081650; 0.4 · 3 · 0.061237 · 0.01 · 1.0032 = 0.00073720;
     /// 1200 / 0.0089022 = 134,798 B/s.
     #[test]
-    fn one_per_cent_at_a_tenth_of_a_second_is_135_kilobytes_a_second() {
+    fn one_percent_loss_at_100_ms_gives_135_kilobytes_per_second() {
         let rate = TcpEquation::new(1_200.0, 0.1, 1.0).bytes_per_s(0.01);
         assert!((rate - 134_798.0).abs() < 5.0, "{rate}");
     }
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn rates_beyond_the_equations_range_end_at_its_ends() {
+    fn rates_beyond_the_equations_range_are_clamped() {
         let equation = TcpEquation::new(1_000.0, 0.1, 1.0);
         assert!(equation.loss_event_ratio(f64::MAX) < 2e-8);
         assert!(equation.loss_event_ratio(0.0) > 0.99);

@@ -1,13 +1,13 @@
-//! Is the queue growing? A straight line through the smoothed one-way delay variation of the last
-//! 20 groups: its slope is about (sending rate − capacity) / capacity. Scaled by the number of
-//! groups seen and a gain, it is held against a threshold that follows it slowly, so that a path
-//! which jitters by nature is not taken for one that fills. As libwebrtc's `TrendlineEstimator` has
-//! it [libwebrtc-m150]; the idea of the adaptive threshold is [carlucci2016]'s.
+//! Is the queue growing? A straight line through the smoothed one-way delay variation of the last 20
+//! groups: its slope is about (sending rate − capacity) / capacity. Scaled by the number of groups
+//! seen and a gain, it is compared with a threshold that follows it slowly, so that a path with
+//! inherent jitter is not taken for one that is filling. As libwebrtc's `TrendlineEstimator`
+//! [libwebrtc-m150]; the adaptive threshold is [carlucci2016]'s idea.
 
 use super::arrival_groups::GroupDelta;
 use legato_units::{PeerTimestamp, TimeDelta};
 
-/// What the delay says of the path.
+/// What the delay indicates about the path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BandwidthUsage {
     /// Queues neither grow nor drain.
@@ -55,7 +55,7 @@ impl Default for Trendline {
 }
 
 impl Trendline {
-    /// Take one delta; `arrival` is when the packet arrived that closed the second group.
+    /// Take one delta; `arrival` is when the packet that closed the second group arrived.
     #[inline]
     pub fn update(&mut self, delta: &GroupDelta, arrival: PeerTimestamp) {
         self.deltas = (self.deltas + 1).min(MAX_DELTAS);
@@ -77,12 +77,12 @@ impl Trendline {
         self.trend
     }
 
-    /// The slope as it is held against the threshold.
+    /// The slope as compared with the threshold.
     pub fn modified_trend_ms(&self) -> f64 {
         self.modified_trend_ms
     }
 
-    /// What the modified trend is held against.
+    /// The threshold for the modified trend.
     pub fn threshold_ms(&self) -> f64 {
         self.threshold_ms
     }
@@ -95,7 +95,7 @@ impl Trendline {
         self.modified_trend_ms = f64::from(self.deltas.min(MIN_DELTAS)) * trend * GAIN;
         if self.modified_trend_ms > self.threshold_ms {
             let span = departure_delta.as_millis_f64();
-            // At first assume the over-use began half-way since the last sample.
+            // Initially assume that the over-use began half-way since the last sample.
             let overusing_ms = self.overusing_ms.map_or(span / 2.0, |before| before + span);
             self.overusing_ms = Some(overusing_ms);
             self.overusing_count += 1;
@@ -132,9 +132,9 @@ impl Trendline {
     }
 }
 
-/// The last [`WINDOW`] points with the sums of the least-squares line kept as points come and go.
-/// Times are whole microseconds since `base`, so their sums are exact; the sums over delays are
-/// formed anew once a window, so rounding cannot pile up.
+/// The last [`WINDOW`] points with the sums of the least-squares line, updated as points come and
+/// go. Times are whole microseconds since `base`, so their sums are exact; the sums over delays are
+/// recomputed once a window, so rounding cannot accumulate.
 #[derive(Clone, Debug)]
 struct History {
     points: [Point; WINDOW],
@@ -176,7 +176,7 @@ impl History {
         }
         let mut x_us = (arrival - self.base).as_micros();
         if x_us.abs() > MAX_SPAN_US {
-            // Beyond this the exact sums would overflow; points that far apart say nothing.
+            // Beyond this the exact sums would overflow; points that far apart mean nothing.
             *self = Self { base: arrival, ..Self::default() };
             x_us = 0;
         }
@@ -202,7 +202,7 @@ impl History {
         }
     }
 
-    /// Count time from the oldest point and form the sums anew.
+    /// Count time from the oldest point and recompute the sums.
     fn rebase(&mut self) {
         let shift_us = self.points[0].x_us;
         self.base += TimeDelta::from_micros(shift_us);
@@ -216,7 +216,7 @@ impl History {
         }
     }
 
-    /// Σ(x−x̄)(y−ȳ) / Σ(x−x̄)², in ms per ms; `None` before the window is full and where all times are equal.
+    /// Σ(x−x̄)(y−ȳ) / Σ(x−x̄)², in ms per ms; `None` before the window is full or if all times are equal.
     #[inline]
     fn slope(&self) -> Option<f64> {
         if self.len < WINDOW {
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_said_before_the_window_is_full() {
+    fn there_is_no_verdict_before_the_window_is_full() {
         let mut line = Trendline::default();
         let delta =
             GroupDelta { departure: TimeDelta::from_millis(20), arrival: TimeDelta::from_millis(40), size_bytes: 0 };

@@ -1,12 +1,12 @@
 //! The unscented Kalman filter of [wan2000], for small states of fixed size and additive noise.
 //!
-//! A Gaussian is carried through a non-linear function by a few points that have its mean and
-//! covariance; no derivative is needed, so functions may have corners (`max`, `min`). On a linear
-//! model the outcome is that of the Kalman filter. Missing of the paper: noise that enters the
-//! functions other than as a sum (the augmented state of its Algorithm 3.1), and parameter estimation.
+//! A Gaussian is carried through a non-linear function by a few points with its mean and covariance; no
+//! derivative is needed, so functions may have corners (`max`, `min`). On a linear model the result is
+//! that of the Kalman filter. Left out of the paper: noise that enters the functions other than as a sum
+//! (the augmented state of its Algorithm 3.1), and parameter estimation.
 //!
-//! Nothing here fails loudly: a covariance that is no longer positive definite, or a figure that is
-//! not finite, makes the step answer `None` and leaves the state as it was; the caller resets.
+//! Nothing here panics: if a covariance is no longer positive definite, or a value is not finite, the
+//! step returns `None` and leaves the state as it was; the caller resets.
 
 /// A square matrix, row by row.
 pub type Square<const N: usize> = [[f64; N]; N];
@@ -23,8 +23,8 @@ pub struct Scaling {
 }
 
 impl Scaling {
-    /// Points at √N deviations: with these no weight is negative, so that every covariance made
-    /// of them is positive semidefinite whatever the function.
+    /// Points at √N deviations: no weight is negative, so every covariance made of them is positive
+    /// semidefinite whatever the function.
     pub const WIDE: Self = Self { alpha: 1.0, beta: 2.0, kappa: 0.0 };
 
     /// The factor on the covariance whose root gives the points, and the weights.
@@ -59,18 +59,18 @@ struct Points<const N: usize, const M: usize> {
     below: [[f64; M]; N],
 }
 
-/// What a measurement told.
+/// What a measurement showed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Update<const M: usize> {
-    /// Seen less predicted.
+    /// Measured minus predicted.
     pub innovation: [f64; M],
-    /// How far that was expected to lie from 0: its variances, the noise's included.
+    /// Its expected variances, including the noise.
     pub variances: [f64; M],
-    /// The innovation's square in units of its own covariance: `M` on average where the model is right.
+    /// The squared innovation in units of its own covariance: `M` on average if the model is right.
     pub surprise: f64,
 }
 
-/// A filter over `N` figures.
+/// A filter over `N` values.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct UnscentedKalman<const N: usize> {
     state: [f64; N],
@@ -79,7 +79,7 @@ pub struct UnscentedKalman<const N: usize> {
 }
 
 impl<const N: usize> UnscentedKalman<N> {
-    /// A filter that begins with this mean and these variances.
+    /// Starts with this mean and these variances.
     pub fn new(state: [f64; N], variances: [f64; N], scaling: Scaling) -> Self {
         let mut covariance = [[0.0; N]; N];
         for (n, variance) in variances.into_iter().enumerate() {
@@ -100,31 +100,31 @@ impl<const N: usize> UnscentedKalman<N> {
         &self.covariance
     }
 
-    /// Put one figure of the mean where it can be; its uncertainty stays.
+    /// Set one value of the mean; its uncertainty stays.
     #[inline]
     pub fn place(&mut self, n: usize, value: f64) {
         self.state[n] = value;
     }
 
-    /// Doubt one figure more: its variance grows by so much.
+    /// Add to the variance of one value.
     #[inline]
     pub fn doubt(&mut self, n: usize, variance: f64) {
         self.covariance[n][n] += variance;
     }
 
-    /// Keep each variance within bounds. Both ways keep the matrix positive definite: a diagonal may be
-    /// raised, and a row and its column be scaled.
-    pub fn bound(&mut self, least: &[f64; N], most: &[f64; N]) {
+    /// Keep each variance within bounds. Both directions keep the matrix positive definite: a diagonal
+    /// entry may be raised, and a row and its column scaled.
+    pub fn bound(&mut self, min: &[f64; N], max: &[f64; N]) {
         for n in 0..N {
             let variance = self.covariance[n][n];
-            if variance > most[n] {
-                let factor = (most[n] / variance).sqrt();
+            if variance > max[n] {
+                let factor = (max[n] / variance).sqrt();
                 for m in 0..N {
                     self.covariance[n][m] *= factor;
                     self.covariance[m][n] *= factor;
                 }
-            } else if variance < least[n] {
-                self.covariance[n][n] = least[n];
+            } else if variance < min[n] {
+                self.covariance[n][n] = min[n];
             }
         }
     }
@@ -140,7 +140,7 @@ impl<const N: usize> UnscentedKalman<N> {
         self.replace(mean, covariance)
     }
 
-    /// Learn from `seen`, of which `measure` says what it should be in a state, with the noise `noise`.
+    /// Learn from `seen`, which `measure` predicts from a state, with the noise `noise`.
     pub fn update<const M: usize>(
         &mut self,
         measure: impl Fn(&[f64; N]) -> [f64; M],
@@ -219,7 +219,7 @@ impl<const N: usize> UnscentedKalman<N> {
         })
     }
 
-    /// Take a new mean and covariance if they are finite; rounding may have made the latter lopsided.
+    /// Take a new mean and covariance if they are finite; rounding may have made the latter asymmetric.
     fn replace(&mut self, state: [f64; N], covariance: Square<N>) -> Option<()> {
         let finite = state.iter().chain(covariance.iter().flatten()).all(|figure| figure.is_finite());
         if !finite {
@@ -231,7 +231,7 @@ impl<const N: usize> UnscentedKalman<N> {
     }
 }
 
-/// The lower triangle whose product with its transpose is `matrix`; `None` where there is none.
+/// The lower triangle whose product with its transpose is `matrix`; `None` if there is none.
 fn cholesky<const N: usize>(matrix: &Square<N>) -> Option<Square<N>> {
     let mut root = [[0.0; N]; N];
     for row in 0..N {
@@ -239,7 +239,7 @@ fn cholesky<const N: usize>(matrix: &Square<N>) -> Option<Square<N>> {
             let known: f64 = (0..column).map(|k| root[row][k] * root[column][k]).sum();
             let rest = matrix[row][column] - known;
             if row == column {
-                // Not `<=`: NaN is no pivot either.
+                // Not `<=`: NaN is no valid pivot either.
                 if !(rest > 0.0 && rest.is_finite()) {
                     return None;
                 }
@@ -319,8 +319,8 @@ mod tests {
     }
 
     /// [wan2000] §3 on a linear model is the Kalman filter. By hand: x = 1, P = 2, x' = 3x with noise 2:
-    /// mean 3, P = 20; z = x' + noise of variance 5, seen 8: K = 20/25 = 0.8, x = 3 + 0.8 × 5 = 7, P = 4;
-    /// the innovation's square is 25/25.
+    /// mean 3, P = 20; z = x' + noise of variance 5, measured 8: K = 20/25 = 0.8, x = 3 + 0.8 × 5 = 7, P =
+    /// 4; the innovation's square is 25/25.
     #[test]
     fn one_linear_figure_is_filtered_as_by_hand() {
         let mut filter = UnscentedKalman::new([1.0], [2.0], Scaling::WIDE);
@@ -331,7 +331,7 @@ mod tests {
         assert!(close(filter.state[0], 7.0) && close(filter.covariance[0][0], 4.0));
     }
 
-    /// Place and speed, place seen: against the Kalman filter's own equations, any scaling, many steps.
+    /// Position and speed, position measured: against the Kalman filter's own equations, any scaling, many steps.
     #[test]
     fn a_linear_model_is_filtered_as_by_the_linear_filter() {
         for scaling in [Scaling::WIDE, Scaling { alpha: 0.1, beta: 2.0, kappa: 1.0 }] {
@@ -359,12 +359,12 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_refused_and_changes_nothing() {
+    fn an_impossible_step_is_refused_and_changes_nothing() {
         let mut filter = UnscentedKalman::new([1.0, 2.0], [1.0, 1.0], Scaling::WIDE);
         let before = filter;
         assert!(filter.predict(|_| [f64::NAN, 0.0], &[0.0, 0.0]).is_none());
         assert!(filter.update(|x| [x[0]], &[f64::INFINITY], &[[1.0]]).is_none());
-        assert!(filter.update(|_| [0.0], &[1.0], &[[0.0]]).is_none(), "a measurement that cannot err");
+        assert!(filter.update(|_| [0.0], &[1.0], &[[0.0]]).is_none(), "a measurement without any uncertainty");
         assert_eq!(filter, before);
         let mut flat = UnscentedKalman::new([1.0, 2.0], [1.0, 0.0], Scaling::WIDE);
         assert!(flat.predict(|x| *x, &[0.0, 0.0]).is_none());

@@ -1,13 +1,13 @@
-//! What a layer does to each of its sums, by the names trainers know.
+//! What a layer applies to each of its sums, by the names trainers use.
 
 use legato_units::elementary::{exp, sigmoid, tanh};
 
-/// Between two layers.
+/// The function after a layer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Activation {
     /// x where x >= 0, `slope` x elsewhere.
     LeakyRelu {
-        /// 0.01 where the manifest names none.
+        /// 0.01 if the manifest names none.
         slope: f32,
     },
     /// The sum itself.
@@ -22,7 +22,7 @@ pub enum Activation {
     Tanh,
 }
 
-/// The slope of `leaky_relu` where none is named; PyTorch's.
+/// The default slope of `leaky_relu`; PyTorch's.
 pub(super) const LEAKY_SLOPE: f32 = 0.01;
 
 impl Activation {
@@ -39,10 +39,10 @@ impl Activation {
         })
     }
 
-    /// The names there are, for who named another.
+    /// The valid names, for error messages.
     pub(super) const NAMES: &'static str = "linear, tanh, relu, leaky_relu, sigmoid or softmax";
 
-    /// Apply it to all values of a layer. Comparisons are such that a NaN comes through.
+    /// Apply it to all values of a layer. The comparisons let a NaN through.
     #[inline(always)]
     pub(super) fn apply(self, values: &mut [f32]) {
         match self {
@@ -63,7 +63,7 @@ fn each(values: &mut [f32], f: impl Fn(f32) -> f32) {
     }
 }
 
-/// Less the largest first, which changes no share and keeps every power finite.
+/// The largest value is subtracted first, which changes no share and keeps every power finite.
 #[inline(always)]
 fn softmax(values: &mut [f32]) {
     let largest =
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_number_comes_through_each() {
+    fn a_nan_comes_through_each() {
         for name in ["linear", "relu", "leaky_relu", "sigmoid", "tanh", "softmax"] {
             assert!(applied(name, [1.0, f32::NAN, -1.0]).iter().any(|value| value.is_nan()), "{name}");
         }

@@ -1,11 +1,11 @@
-//! Convolutions of one and two dimensions (one dimension is a picture of one row), steps of one, zeros
-//! around it where the manifest asks for padding. Correlations, as every trainer has them: the kernel is
-//! not turned over.
+//! Convolutions in one and two dimensions (one dimension is a picture of one row), stride one, zero
+//! padding if the manifest asks for it. They are correlations, as every trainer has them: the kernel is
+//! not flipped.
 //!
-//! Several places of the picture are worked on together: what the kernel sees at each becomes a column,
-//! and the filters are a matrix times those columns. Places go down the picture's columns and the matrix
-//! by the kernel's, so that at the left and right edge what falls on zeros is left out: a sixth of all
-//! work on a picture four wide.
+//! Several places of the picture are computed together: what the kernel covers at each becomes a column,
+//! and the filters are a matrix times those columns. Places run down the picture's columns and the matrix
+//! by the kernel's, so that padding zeros at the left and right edge are skipped: a sixth of all work on a
+//! picture four wide.
 
 use super::panels::{COLUMNS, Panels};
 use std::ops::Range;
@@ -31,17 +31,17 @@ impl Shape {
         self.channels * self.picture[0] * self.picture[1]
     }
 
-    /// What the kernel sees at one place.
+    /// Values the kernel covers at one place.
     pub(super) fn window(&self) -> usize {
         self.channels * self.kernel[0] * self.kernel[1]
     }
 
-    /// Rows and columns of the input with its zeros.
+    /// Rows and columns of the padded input.
     fn padded(&self) -> [usize; 2] {
         std::array::from_fn(|side| self.picture[side] + 2 * self.padding[side])
     }
 
-    /// Rows and columns of the output; none where the kernel is larger than the input.
+    /// Rows and columns of the output; 0 if the kernel is larger than the input.
     pub(super) fn output(&self) -> [usize; 2] {
         let padded = self.padded();
         std::array::from_fn(|side| (padded[side] + 1).saturating_sub(self.kernel[side]))
@@ -79,7 +79,7 @@ impl Convolution {
         Self { shape, filters: Panels::new(&matrix, bias) }
     }
 
-    /// Values [`Convolution::apply`] needs to work in.
+    /// Values [`Convolution::apply`] needs as scratch space.
     pub(super) fn scratch(&self) -> usize {
         let [rows, columns] = self.shape.padded();
         self.shape.channels * rows * columns + self.shape.window() * COLUMNS
@@ -96,7 +96,7 @@ impl Convolution {
         let (places, [height, width]) = (shape.places(), shape.output());
         let of_column = shape.channels * shape.kernel[0];
         for first in (0..places).step_by(COLUMNS) {
-            // Row and column of each place. Past the last the last is seen again and not kept.
+            // Row and column of each place. Past the end the last one is repeated and not kept.
             let at: [[usize; 2]; COLUMNS] = std::array::from_fn(|i| {
                 let place = (first + i).min(places - 1);
                 [place % height, place / height]
@@ -115,7 +115,7 @@ impl Convolution {
         }
     }
 
-    /// Columns of the kernel that see anything but zeros from places in the columns `left` to `right`.
+    /// Columns of the kernel that cover anything but zeros from places in the columns `left` to `right`.
     #[inline(always)]
     fn kernel_columns(&self, left: usize, right: usize) -> Range<usize> {
         let (padding, width) = (self.shape.padding[1], self.shape.picture[1]);
@@ -123,7 +123,7 @@ impl Convolution {
         start..(width + padding).saturating_sub(left).clamp(start, self.shape.kernel[1])
     }
 
-    /// The input with zeros around it. The zeros are written each time: the scratch is shared.
+    /// The input with its zero padding. The zeros are written each time: the scratch is shared.
     #[inline(always)]
     fn pad(&self, input: &[f32], padded: &mut [f32]) {
         let Shape { picture: [height, width], padding: [above, left], .. } = self.shape;
@@ -141,8 +141,8 @@ impl Convolution {
     }
 }
 
-/// What the kernel sees at the places that begin at `starts`: from its column `first` on, of each column
-/// all channels, of each channel all rows.
+/// What the kernel covers at the places that begin at `starts`: from its column `first` on, for each
+/// column all channels, for each channel all rows.
 #[inline(always)]
 fn see(shape: &Shape, padded: &[f32], starts: &[usize; COLUMNS], first: usize, windows: &mut [[f32; COLUMNS]]) {
     let [rows, columns] = shape.padded();

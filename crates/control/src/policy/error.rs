@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// Why bytes are no policy, or not one that can be used here.
+/// Why bytes are not a valid policy, or not one that can be used here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PolicyError {
     file: String,
@@ -10,12 +10,12 @@ pub struct PolicyError {
 }
 
 impl PolicyError {
-    /// `problem` names key and value, and says what would do.
+    /// `problem` names key and value, and says what is valid.
     pub fn new(file: &str, problem: impl Into<String>) -> Self {
         Self { file: file.to_owned(), problem: problem.into() }
     }
 
-    /// The file at fault, as it was named.
+    /// The file at fault, as the caller named it.
     pub fn file(&self) -> &str {
         &self.file
     }
@@ -29,7 +29,7 @@ impl fmt::Display for PolicyError {
 
 impl std::error::Error for PolicyError {}
 
-/// Foreign text in a message: on one line, without control characters, and not long.
+/// Foreign text in a message: one line, no control characters, bounded length.
 pub(super) fn shown(text: &str) -> String {
     const LONGEST: usize = 80;
     let mut letters = text.chars().map(|letter| if letter.is_control() { ' ' } else { letter });

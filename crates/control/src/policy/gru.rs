@@ -11,9 +11,9 @@ use legato_units::elementary::{sigmoid, tanh};
 /// The weights of one unit.
 #[derive(Debug)]
 pub(super) struct Gru {
-    /// The three gates of the input, below each other.
+    /// The three gates' weights on the input, stacked.
     input: Panels,
-    /// The three gates of the state.
+    /// The three gates' weights on the state.
     hidden: Panels,
 }
 
@@ -22,12 +22,12 @@ impl Gru {
         Self { input, hidden }
     }
 
-    /// Values [`Gru::step`] needs to work in.
+    /// Values [`Gru::step`] needs as scratch space.
     pub(super) fn scratch(&self) -> usize {
         self.input.outputs() + self.hidden.outputs()
     }
 
-    /// One step: `state` goes on by `input`.
+    /// One step: `state` advances by `input`.
     #[inline(always)]
     pub(super) fn step<const TOGETHER: usize>(&self, input: &[f32], state: &mut [f32], scratch: &mut [f32]) {
         let gates = self.input.outputs();
@@ -38,7 +38,7 @@ impl Gru {
         let size = state.len();
         let (reset_update, new) = of_input.split_at_mut(2 * size);
         let (reset_update_of_state, new_of_state) = of_state.split_at(2 * size);
-        // The gates lie below each other, so that this is one loop without a branch.
+        // The gates are stacked, so this is one loop without a branch.
         for (gate, of_state) in reset_update.iter_mut().zip(reset_update_of_state) {
             *gate = sigmoid(*gate + of_state);
         }
@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_unit_of_one_goes_by_the_equations() {
+    fn a_unit_of_size_one_follows_the_equations() {
         // x = 1, h = 0.5; r = sigmoid(1 + 0.5), z = sigmoid(-1 + 0.25), n = tanh(2 + r (0.5 - 1)).
         let input = Panels::new(&[1.0, -1.0, 2.0], &[0.0; 3]);
         let hidden = Panels::new(&[1.0, 0.5, 1.0], &[0.0, 0.0, -1.0]);

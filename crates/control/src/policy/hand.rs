@@ -1,16 +1,16 @@
-//! A policy that is told its answer from outside: by an environment that is stepped, where the
-//! network is somewhere else and still learning.
+//! A policy whose action is set from outside: by an environment, where the network lives elsewhere
+//! and is still learning.
 
 use super::Policy;
 
-/// Gives the answer it was last told.
+/// Returns the action it was last given.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Hand {
     answer: f32,
 }
 
 impl Hand {
-    /// Gives `answer` until it is told another.
+    /// Returns `answer` until it is given another.
     pub fn new(answer: f32) -> Self {
         Self { answer }
     }

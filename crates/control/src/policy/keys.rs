@@ -1,14 +1,14 @@
-//! Reading a table key by key, so that each refusal names the key's place and the value that stood there.
+//! Reading a table key by key, so that each error names the key's place and the value found there.
 
 use super::PolicyError;
 use super::error::shown;
 use std::ops::RangeInclusive;
 use toml::{Table, Value};
 
-/// A table of which each key is taken once; what is left is unknown and refused.
+/// A table each key of which is taken once; what is left over is unknown and refused.
 pub(super) struct Keys<'a> {
     file: &'a str,
-    /// Where the table stands: empty, or "network.layers[2]".
+    /// The table's path: empty, or "network.layers[2]".
     place: String,
     table: Table,
 }
@@ -24,7 +24,7 @@ impl<'a> Keys<'a> {
         if self.place.is_empty() { key.to_owned() } else { format!("{}.{key}", self.place) }
     }
 
-    /// The error that `key` cannot be `value`.
+    /// The error that `value` is invalid for `key`, and why.
     pub(super) fn refuse(&self, key: &str, value: impl ToString, why: &str) -> PolicyError {
         let value = shown(&value.to_string());
         PolicyError::new(self.file, format!("{} = {value}: {why}", self.path(key)))
@@ -42,7 +42,7 @@ impl<'a> Keys<'a> {
         self.table.contains_key(key)
     }
 
-    /// Text of 1 to 256 letters.
+    /// Text of 1 to 256 bytes.
     pub(super) fn text(&mut self, key: &str) -> Read<String> {
         match self.required(key)? {
             Value::String(text) if (1..=256).contains(&text.len()) => Ok(text),
@@ -100,7 +100,7 @@ impl<'a> Keys<'a> {
         Ok([low, high])
     }
 
-    /// A table of its own.
+    /// A nested table.
     pub(super) fn table(&mut self, key: &str) -> Read<Keys<'a>> {
         match self.required(key)? {
             Value::Table(table) => Ok(Keys { file: self.file, place: self.path(key), table }),
@@ -108,7 +108,7 @@ impl<'a> Keys<'a> {
         }
     }
 
-    /// Several tables, `most` at most.
+    /// A list of 1 to `most` tables.
     pub(super) fn tables(&mut self, key: &str, most: usize) -> Read<Vec<Keys<'a>>> {
         let why = format!("1 to {most} tables are needed");
         let values = match self.required(key)? {
@@ -124,12 +124,12 @@ impl<'a> Keys<'a> {
         values.into_iter().enumerate().map(table).collect()
     }
 
-    /// Whatever is left, as it stands.
+    /// Whatever is left, unparsed.
     pub(super) fn rest(self) -> Table {
         self.table
     }
 
-    /// Refuse what was not asked for.
+    /// Refuse keys that were not read.
     pub(super) fn finish(self) -> Read<()> {
         match self.table.keys().next() {
             None => Ok(()),

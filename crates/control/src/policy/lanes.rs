@@ -1,4 +1,4 @@
-//! Which vectors the processor has. The same code is compiled for each kind; no bit depends on it.
+//! Which vector width the processor has. The same code is compiled for each; no bit depends on it.
 
 use super::network::{Memory, Model};
 
@@ -11,17 +11,17 @@ pub(super) enum Lanes {
     /// 8: x86-64 with AVX2.
     #[cfg(target_arch = "x86_64")]
     Eight,
-    /// 4, as every machine has that we build for.
+    /// 4: every machine we build for.
     Four,
 }
 
 impl Lanes {
-    /// The widest there are here.
+    /// The widest on this machine.
     pub(super) fn of_this_machine() -> Self {
         *Self::all().first().unwrap_or(&Self::Four)
     }
 
-    /// All that run here, the widest first.
+    /// All that run here, widest first.
     pub(super) fn all() -> Vec<Self> {
         let mut all = Vec::new();
         #[cfg(target_arch = "x86_64")]
@@ -41,10 +41,10 @@ impl Lanes {
     #[cfg_attr(target_arch = "x86_64", expect(unsafe_code, reason = "calls what needs a processor's wider vectors"))]
     pub(super) fn run(self, model: &Model, memory: &mut Memory) {
         match self {
-            // SAFETY: `all` names it where the processor has AVX-512 only.
+            // SAFETY: `all` lists it only if the processor has AVX-512.
             #[cfg(target_arch = "x86_64")]
             Self::Sixteen => unsafe { run_sixteen(model, memory) },
-            // SAFETY: `all` names it where the processor has AVX2 only.
+            // SAFETY: `all` lists it only if the processor has AVX2.
             #[cfg(target_arch = "x86_64")]
             Self::Eight => unsafe { run_eight(model, memory) },
             Self::Four => model.run::<2>(memory),

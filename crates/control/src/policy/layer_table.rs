@@ -1,8 +1,8 @@
-//! The layers of a policy as its manifest lists them: names, sizes and where each takes its input.
+//! The layers of a policy as its manifest lists them: names, sizes and inputs.
 //!
-//! All values of one decision lie in one row, the observation first and the layers after it in the
-//! order of the table, so that an input is one or several ranges of that row and a layer can only read
-//! what stands before it.
+//! All values of one decision lie in one row, first the observation and then the layers in the order of
+//! the table, so that an input is one or several ranges of that row and a layer can only read what
+//! precedes it.
 
 use super::PolicyError;
 use super::activation::Activation;
@@ -10,13 +10,13 @@ use super::convolution::Shape;
 use super::keys::Keys;
 use std::ops::Range;
 
-/// The most layers of a policy.
+/// The maximum number of layers.
 const MOST_LAYERS: usize = 64;
-/// The most weights of a policy.
+/// The maximum number of weights.
 const MOST_PARAMETERS: usize = 16 << 20;
-/// The most values of an observation, and of one layer.
+/// The maximum number of values of an observation, and of one layer.
 pub(super) const MOST_VALUES: usize = 1 << 16;
-/// The most multiplications of one decision.
+/// The maximum number of multiplications per decision.
 const MOST_PRODUCTS: usize = 1 << 30;
 
 /// One line of the table.
@@ -24,9 +24,9 @@ const MOST_PRODUCTS: usize = 1 << 30;
 pub(super) struct Layer {
     pub(super) name: String,
     pub(super) kind: Kind,
-    /// Ranges of the row of values, joined where they touch.
+    /// Ranges of the row of values, merged where they touch.
     pub(super) from: Vec<Range<usize>>,
-    /// Where its outputs stand in the row.
+    /// The range of its outputs in the row.
     pub(super) out: Range<usize>,
     pub(super) activation: Activation,
 }
@@ -57,7 +57,7 @@ impl Kind {
         }
     }
 
-    /// Inputs that one output is summed from.
+    /// Inputs that one output sums.
     fn inputs_at_once(self) -> usize {
         match self {
             Self::Convolution { shape, .. } => shape.window(),
@@ -158,7 +158,7 @@ fn parse_layer(keys: &mut Keys<'_>, observation: usize, before: &[Layer]) -> Res
 fn parse_kind(keys: &mut Keys<'_>) -> Result<Kind, PolicyError> {
     let values = 1..=MOST_VALUES;
     let kind = keys.text("kind")?;
-    // Sizes of a picture are bounded one by one, so that their products stay within usize.
+    // Picture sizes are bounded one by one, so that their products stay within usize.
     let (sizes, paddings) = (1..=4_096, 0..=16);
     let shape = match kind.as_str() {
         "dense" => {
@@ -227,7 +227,7 @@ fn resolve(keys: &Keys<'_>, source: &str, observation: usize, before: &[Layer]) 
     Ok(whole.start + start..whole.start + end)
 }
 
-/// A layer that nothing reads is a mistake in the table, or something that was not to be shipped.
+/// A layer that nothing reads is a mistake in the table, or something not meant to be shipped.
 fn every_layer_is_read(network: &Keys<'_>, layers: &[Layer]) -> Result<(), PolicyError> {
     let Some((_, others)) = layers.split_last() else { return Ok(()) };
     let read = |out: &Range<usize>| {

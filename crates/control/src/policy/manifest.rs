@@ -1,7 +1,7 @@
-//! `policy.toml`: what a policy observes, how its network is built, how its output is read.
+//! `policy.toml`: what a policy observes, how its network is built, how its output is interpreted.
 //!
-//! Both files come as bytes, so that a policy can be loaded from a folder, a wheel or a test alike; none is
-//! opened here. Whatever the bytes, there is a policy or one line that says what is wrong with them.
+//! Both files come as bytes, so that a policy can be loaded from a folder, a wheel or a test; no file is
+//! opened here. Any bytes give a policy or a one-line error.
 
 use super::PolicyError;
 use super::error::shown;
@@ -14,19 +14,19 @@ use toml::Table;
 
 /// Version of the manifest's layout; another one is refused.
 const FORMAT: usize = 1;
-/// A manifest is refused above this many bytes; real ones have one or two thousand.
+/// The maximum size in bytes; real ones have one or two thousand.
 const LARGEST_MANIFEST: usize = 1 << 20;
 
 /// How the outputs become the number a policy decides.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Decide {
-    /// The index of the largest output, the first of equals.
+    /// The index of the largest output, the first among equals.
     Argmax,
-    /// The single output, held within these.
+    /// The single output, clamped to this range.
     Value {
-        /// The least there can be.
+        /// The minimum.
         low: f32,
-        /// The most there can be.
+        /// The maximum.
         high: f32,
     },
 }
@@ -117,7 +117,7 @@ impl Manifest {
         Model::new(self.clone(), &tensors).map(Arc::new).map_err(refuse)
     }
 
-    /// The file it came from, as it was named.
+    /// The file it came from, as the caller named it.
     pub fn file(&self) -> &str {
         &self.file
     }
@@ -127,22 +127,22 @@ impl Manifest {
         &self.controller
     }
 
-    /// Names of what is observed of each interval, in the order of the input.
+    /// Names of the features of each interval, in input order.
     pub fn features(&self) -> &[String] {
         &self.features
     }
 
-    /// Intervals in an observation, the oldest first.
+    /// Intervals in an observation, oldest first.
     pub fn history(&self) -> usize {
         self.history
     }
 
-    /// Values each feature has in one interval; 1 unless the manifest says otherwise.
+    /// Values per feature and interval; 1 unless the manifest says otherwise.
     pub fn width(&self) -> usize {
         self.width
     }
 
-    /// Values of an observation: history × features × width, the last running fastest.
+    /// Values of an observation: history × features × width, the last varying fastest.
     pub fn inputs(&self) -> usize {
         self.features.len() * self.history * self.width
     }
@@ -152,7 +152,7 @@ impl Manifest {
         self.layers.last().map_or(0, |layer| layer.out.len())
     }
 
-    /// Name of the map from the policy's number to a rate.
+    /// Name of the map from the policy's output to a rate.
     pub fn action_map(&self) -> &str {
         &self.action_map
     }
@@ -162,7 +162,7 @@ impl Manifest {
         self.decide
     }
 
-    /// The name of the safetensors file, beside this one.
+    /// The name of the safetensors file beside it.
     pub fn weights_file(&self) -> &str {
         &self.weights_file
     }
@@ -172,7 +172,7 @@ impl Manifest {
         self.layers.iter().map(|layer| layer.kind.parameters()).sum()
     }
 
-    /// Name and shape of every tensor the weights must have, in the order of the layers.
+    /// Name and shape of every tensor the weights must contain, in the order of the layers.
     pub fn tensors(&self) -> Vec<(String, Vec<usize>)> {
         let of_layer = |layer: &Layer| {
             let name = layer.name.clone();
@@ -181,7 +181,7 @@ impl Manifest {
         self.layers.iter().flat_map(of_layer).collect()
     }
 
-    /// How it was trained, as the trainer wrote it down.
+    /// How it was trained, as the trainer recorded it.
     pub fn trained(&self) -> &Table {
         &self.trained
     }
@@ -202,7 +202,7 @@ fn parse_decide(action: &mut Keys<'_>) -> Result<Decide, PolicyError> {
     }
 }
 
-/// The parser's word, on one line, with the line it means.
+/// The parser's message on one line, with the line number.
 fn not_toml(file: &str, toml: &str, error: &toml::de::Error) -> PolicyError {
     let at = error.span().map_or(0, |span| span.start).min(toml.len());
     let line = toml.as_bytes()[..at].iter().filter(|&&byte| byte == b'\n').count() + 1;

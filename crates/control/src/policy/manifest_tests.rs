@@ -5,13 +5,13 @@ fn dense(rest: &str) -> String {
     layer("only", "dense", "\"observation\"", rest)
 }
 
-fn sound() -> String {
+fn valid() -> String {
     toml(3, "value", &dense("inputs = 3\noutputs = 1\nactivation = \"tanh\""))
 }
 
 #[test]
-fn a_manifest_says_what_its_policy_was_made_for() {
-    let text = sound() + "[trained]\nseed = 4\ncommand = \"legato train\"\n";
+fn a_manifest_names_what_its_policy_was_made_for() {
+    let text = valid() + "[trained]\nseed = 4\ncommand = \"legato train\"\n";
     let manifest = Manifest::parse(&text, "p/policy.toml").unwrap();
     assert_eq!((manifest.controller(), manifest.action_map(), manifest.history()), ("trial", "trial", 3));
     assert_eq!((manifest.features(), manifest.width()), (&["a".to_owned()][..], 1));
@@ -25,11 +25,11 @@ fn a_manifest_says_what_its_policy_was_made_for() {
 
 #[test]
 fn an_observation_is_history_times_features_times_width() {
-    let text = sound().replace("history = 3", "history = 3\nwidth = 4").replace("inputs = 3", "inputs = 12");
+    let text = valid().replace("history = 3", "history = 3\nwidth = 4").replace("inputs = 3", "inputs = 12");
     assert_eq!(Manifest::parse(&text, "p").unwrap().inputs(), 12);
 }
 
-/// Each broken manifest, by what is replaced in a sound one, and what is said about it.
+/// Each broken manifest: what is replaced in a valid one, and the error.
 #[test]
 fn a_manifest_is_refused_with_file_key_and_value() {
     let cases = [
@@ -110,8 +110,8 @@ fn a_manifest_is_refused_with_file_key_and_value() {
         ),
     ];
     for (old, new, said) in cases {
-        let text = sound().replacen(old, new, 1);
-        assert_ne!(text, sound(), "{old} is in the sound one");
+        let text = valid().replacen(old, new, 1);
+        assert_ne!(text, valid(), "{old} is in the valid one");
         let error = refused(&text);
         assert_eq!(error.to_string(), format!("p/policy.toml: {said}"), "for {new}");
     }
@@ -143,37 +143,37 @@ fn a_layer_may_read_earlier_layers_only_and_must_be_read() {
 }
 
 #[test]
-fn what_is_too_large_is_refused_before_anything_is_allocated() {
-    let said = |text: &str| refused(text).to_string();
-    assert_eq!(said(&"#".repeat((1 << 20) + 1)), "p/policy.toml: 1048577 bytes, 1048576 are the most");
+fn oversized_policies_are_refused_before_anything_is_allocated() {
+    let error_of = |text: &str| refused(text).to_string();
+    assert_eq!(error_of(&"#".repeat((1 << 20) + 1)), "p/policy.toml: 1048577 bytes, 1048576 are the most");
     let wide =
         dense("inputs = 3\noutputs = 65536") + &layer("more", "dense", "\"only\"", "inputs = 65536\noutputs = 65536");
-    assert!(said(&toml(3, "argmax", &wide)).contains("16777216 and 1073741824 are the most"));
+    assert!(error_of(&toml(3, "argmax", &wide)).contains("16777216 and 1073741824 are the most"));
     let many: String =
         (0..65).map(|i| layer(&format!("l{i}"), "dense", "\"observation\"", "inputs = 3\noutputs = 1")).collect();
-    assert!(said(&toml(3, "value", &many)).contains("network.layers = a list of 65: 1 to 64 tables are needed"));
+    assert!(error_of(&toml(3, "value", &many)).contains("network.layers = a list of 65: 1 to 64 tables are needed"));
     let deep = layer(
         "c",
         "conv2d",
         "\"observation\"",
         "channels = 4096\nheight = 4096\nwidth = 4096\nfilters = 4096\nkernel = [4096, 4096]",
     );
-    assert!(said(&toml(3, "value", &deep)).contains("1 to 65536 can be"));
+    assert!(error_of(&toml(3, "value", &deep)).contains("1 to 65536 can be"));
     let small = layer("c", "conv1d", "\"observation\"", "channels = 1\nlength = 3\nfilters = 2\nkernel = 4");
-    assert!(said(&toml(3, "value", &small)).contains("0 outputs of 4 inputs each"));
+    assert!(error_of(&toml(3, "value", &small)).contains("0 outputs of 4 inputs each"));
 }
 
-/// Each broken set of weights and what is said about it.
+/// Each broken set of weights and its error.
 #[test]
 fn weights_are_refused_with_file_and_tensor() {
     let manifest = Manifest::parse(&of_every_kind("value"), "p/policy.toml").unwrap();
     let sound = tensors(&manifest);
     assert!(manifest.load(&file(&sound)).is_ok());
-    let said = |bytes: &[u8]| manifest.load(bytes).expect_err("broken weights").to_string();
+    let error_of = |bytes: &[u8]| manifest.load(bytes).expect_err("broken weights").to_string();
     let changed = |change: &dyn Fn(&mut Vec<Tensor>)| {
         let mut tensors = sound.clone();
         change(&mut tensors);
-        said(&file(&tensors))
+        error_of(&file(&tensors))
     };
     let head = "p/policy.toml: network.weights = \"weights.safetensors\": ";
     assert_eq!(changed(&|t| drop(t.remove(0))), format!("{head}tensor rows.weight: missing"));
@@ -194,12 +194,15 @@ fn weights_are_refused_with_file_and_tensor() {
         format!("{head}tensor more: no layer has it")
     );
     let bytes = file(&sound);
-    assert!(said(&bytes[..bytes.len() - 4]).contains("not safetensors, or cut off"));
-    assert_eq!(said(&bytes[..7]), format!("{head}7 bytes: too short for safetensors"));
-    assert_eq!(said(&[0xff; 64]), format!("{head}header of 18446744073709551615 bytes: not safetensors, or cut off"));
-    assert_eq!(said(&vec![0; (64 << 20) + 1]), format!("{head}67108865 bytes, 67108864 are the most"));
+    assert!(error_of(&bytes[..bytes.len() - 4]).contains("not safetensors, or cut off"));
+    assert_eq!(error_of(&bytes[..7]), format!("{head}7 bytes: too short for safetensors"));
+    assert_eq!(
+        error_of(&[0xff; 64]),
+        format!("{head}header of 18446744073709551615 bytes: not safetensors, or cut off")
+    );
+    assert_eq!(error_of(&vec![0; (64 << 20) + 1]), format!("{head}67108865 bytes, 67108864 are the most"));
     let integers = replaced(&bytes, b"F32", b"I32");
-    assert_eq!(said(&integers), format!("{head}tensor rows.weight: type I32, F32 is needed"));
+    assert_eq!(error_of(&integers), format!("{head}tensor rows.weight: type I32, F32 is needed"));
 }
 
 fn replaced(bytes: &[u8], old: &[u8; 3], new: &[u8; 3]) -> Vec<u8> {

@@ -1,11 +1,10 @@
-//! Policies: what a learned controller asks for its decision.
+//! Policies: what a learned controller queries for its decision.
 //!
-//! A policy takes an observation, a row of f32, and answers with one number; what the number means for
-//! the rate is the controller's action map. A trained one is a folder: `policy.toml` lists what is
-//! observed, the layers of the network and how its output is read, and a safetensors file has the
-//! weights. Both are read from bytes, checked whole, and run by the small engine of this folder: dense,
-//! gated recurrent and convolutional layers, without an allocation after the first, the same bits on every
-//! machine.
+//! A policy takes an observation, a row of f32, and returns one number, the action; the controller's action
+//! map turns it into a rate. A trained policy is a folder: `policy.toml` lists the observation, the
+//! network's layers and how its output is interpreted, and a safetensors file has the weights. Both are read
+//! from bytes, fully validated, and run by the small engine in this folder: dense, gated recurrent and
+//! convolutional layers, no allocation after the first step, the same bits on every machine.
 //!
 //! ```
 //! use legato_control::policy::{Manifest, NetworkPolicy, Policy};
@@ -50,32 +49,31 @@ pub use network::{Model, NetworkPolicy};
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// Takes observations, answers with a number each.
+/// Takes observations, returns an action for each.
 pub trait Policy: Send {
-    /// Decide. NaN says that no decision could be made: the caller falls back.
+    /// Decide. NaN means that no decision could be made: the caller falls back.
     fn act(&mut self, observation: &[f32]) -> f32;
 
-    /// Forget all that came before: a new call begins.
+    /// Forget everything: a new call begins.
     fn reset(&mut self) {}
 
-    /// Give this answer from now on. Only a [`Hand`] can be told.
+    /// Return this action from now on. Only a [`Hand`] can be set.
     fn hold(&mut self, answer: f32) {
         let _ = answer;
     }
 
-    /// A copy that goes on the same.
+    /// An independent copy in the same state.
     fn clone_box(&self) -> Box<dyn Policy>;
 }
 
-/// Controllers that hold one are cloned.
+/// Cloning a controller clones its policy.
 impl Clone for Box<dyn Policy> {
     fn clone(&self) -> Self {
         self.as_ref().clone_box()
     }
 }
 
-/// The policy `NAME/policy.toml` and the weights beside it, by way of `file`. What is wrong with it is
-/// one line.
+/// The policy `NAME/policy.toml` and the weights beside it, read through `file`. An error is one line.
 pub fn load<'a>(name: &str, file: impl Fn(&str) -> Option<Cow<'a, [u8]>>) -> Result<Arc<Model>, String> {
     let read = |file_name: &str| file(file_name).ok_or_else(|| format!("policy = {name:?}: there is no {file_name}"));
     let manifest_file = format!("{name}/policy.toml");

@@ -1,4 +1,4 @@
-//! The network itself: layers over one row of values, and a policy that decides with them.
+//! The network: layers over one row of values, and a policy that decides with them.
 
 use super::convolution::Convolution;
 use super::gru::Gru;
@@ -34,11 +34,11 @@ struct Layer {
 enum Work {
     Convolution(Convolution),
     Dense(Panels),
-    /// With the place of its state among the states of all units.
+    /// With the range of its state among the states of all units.
     Gru(Gru, Range<usize>),
 }
 
-/// What a policy needs of memory, in values.
+/// The memory a policy needs, in values.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sizes {
     values: usize,
@@ -65,13 +65,13 @@ impl Model {
         Ok(Self { manifest, lanes: Lanes::of_this_machine(), layers: layers.into(), sizes })
     }
 
-    /// What was read of its policy.toml.
+    /// Its parsed policy.toml.
     pub fn manifest(&self) -> &Manifest {
         &self.manifest
     }
 
-    /// Run the layers over `memory`, whose row begins with the observation. `PANELS` of a
-    /// matrix are worked on together; how many changes the speed and no bit of the outcome.
+    /// Run the layers over `memory`, whose row begins with the observation. `PANELS` of a matrix
+    /// are computed together; their number changes the speed and no bit of the result.
     #[inline(always)]
     pub(super) fn run<const PANELS: usize>(&self, memory: &mut Memory) {
         for layer in &self.layers {
@@ -121,7 +121,7 @@ impl Layer {
     }
 }
 
-/// Ranges of the row behind each other.
+/// Concatenates ranges of the row.
 #[inline(always)]
 fn gather<'a>(values: &[f32], from: &[Range<usize>], gathered: &'a mut [f32]) -> &'a [f32] {
     let mut end = 0;
@@ -132,18 +132,18 @@ fn gather<'a>(values: &[f32], from: &[Range<usize>], gathered: &'a mut [f32]) ->
     &gathered[..end]
 }
 
-/// What one policy works in. Allocated once.
+/// A policy's working memory. Allocated once.
 #[derive(Clone, Debug)]
 pub(super) struct Memory {
     /// The observation and the outputs of all layers.
     values: Vec<f32>,
-    /// What recurrent layers remember.
+    /// The state of the recurrent layers.
     state: Vec<f32>,
     gathered: Vec<f32>,
     scratch: Vec<f32>,
 }
 
-/// A policy that is a network: shares the weights, remembers its own past.
+/// A policy that is a network: shares the weights, keeps its own state.
 #[derive(Clone, Debug)]
 pub struct NetworkPolicy {
     model: Arc<Model>,
@@ -151,7 +151,7 @@ pub struct NetworkPolicy {
 }
 
 impl NetworkPolicy {
-    /// One that has seen nothing yet.
+    /// Starts with no past.
     pub fn new(model: Arc<Model>) -> Self {
         let Sizes { values, state, gathered, scratch } = model.sizes;
         let zeros = |size| vec![0.0; size];
@@ -160,17 +160,16 @@ impl NetworkPolicy {
         Self { model, memory }
     }
 
-    /// The network it decides with.
+    /// Its network.
     pub fn model(&self) -> &Arc<Model> {
         &self.model
     }
 
-    /// Take an observation of [`Manifest::inputs`] values; the outputs of the last layer. A recurrent
-    /// network goes one step on.
+    /// Take an observation of [`Manifest::inputs`] values; return the outputs of the last layer. A
+    /// recurrent network advances one step.
     ///
-    /// # Panics
-    /// Where the observation has another length: whoever pairs policy and controller compares their
-    /// layouts first.
+    /// # Panics If the observation has another length: compare the layouts of policy and controller
+    /// when pairing them.
     pub fn outputs(&mut self, observation: &[f32]) -> &[f32] {
         let inputs = self.model.manifest.inputs();
         assert_eq!(observation.len(), inputs, "an observation of {}", self.model.manifest.file());
@@ -185,7 +184,7 @@ impl Policy for NetworkPolicy {
     fn act(&mut self, observation: &[f32]) -> f32 {
         let decide = self.model.manifest.decide();
         let action = decided(decide, self.outputs(observation));
-        // A state that is no number would never be one again.
+        // A NaN in the state would never leave it.
         if action.is_nan() {
             self.reset();
         }
@@ -201,7 +200,7 @@ impl Policy for NetworkPolicy {
     }
 }
 
-/// The number the outputs stand for; NaN where one of them is.
+/// The action that the outputs stand for; NaN if any output is.
 fn decided(decide: Decide, outputs: &[f32]) -> f32 {
     match decide {
         Decide::Value { low, high } => outputs[0].clamp(low, high),

@@ -34,7 +34,7 @@ impl Plain {
         weight.chunks(x.len()).zip(&bias).map(|(row, bias)| dot(row) + bias).collect()
     }
 
-    /// `of_every_kind`, step by step.
+    /// One step of `of_every_kind`.
     fn step(&mut self, observation: &[f32]) -> Vec<f64> {
         let o: Vec<f64> = observation.iter().map(|&value| f64::from(value)).collect();
         let (weight, bias) = (self.tensor("rows.weight"), self.tensor("rows.bias"));
@@ -85,7 +85,7 @@ fn every_kind_of_layer_is_within_1e_5_of_plain_sums_in_f64() {
 }
 
 #[test]
-fn the_bits_are_the_same_however_wide_vectors_are() {
+fn the_bits_do_not_depend_on_the_vector_width() {
     let outputs = |lanes: Lanes| -> Vec<u32> {
         let mut model = model(&of_every_kind("argmax"));
         model.lanes = lanes;
@@ -97,7 +97,7 @@ fn the_bits_are_the_same_however_wide_vectors_are() {
 }
 
 #[test]
-fn a_policy_remembers_until_it_is_reset_and_a_copy_goes_on_the_same() {
+fn a_policy_remembers_until_it_is_reset_and_a_copy_continues_alike() {
     let mut policy = policy(&of_every_kind("value"));
     let first = policy.act(&observation(0));
     let second = policy.act(&observation(0));
@@ -109,7 +109,7 @@ fn a_policy_remembers_until_it_is_reset_and_a_copy_goes_on_the_same() {
 }
 
 #[test]
-fn an_observation_that_is_no_number_gives_none_and_is_forgotten() {
+fn a_nan_observation_gives_nan_and_is_forgotten() {
     for decide in ["value", "argmax"] {
         let mut policy = policy(&of_every_kind(decide));
         let first = policy.act(&observation(0));
@@ -121,7 +121,7 @@ fn an_observation_that_is_no_number_gives_none_and_is_forgotten() {
 }
 
 #[test]
-fn a_value_is_held_within_its_range_and_the_first_of_the_largest_is_chosen() {
+fn a_value_is_clamped_and_the_first_of_the_largest_is_chosen() {
     let value = Decide::Value { low: 0.0, high: 1.0 };
     assert_eq!([-0.5, 0.25, 7.0, f32::INFINITY].map(|output| decided(value, &[output])), [0.0, 0.25, 1.0, 1.0]);
     assert_eq!(decided(Decide::Argmax, &[1.0, 3.0, 2.0, 3.0]), 1.0);

@@ -1,17 +1,17 @@
-//! The sums every layer is made of: a matrix times one or several columns.
+//! The sums of every layer: a matrix times one or several columns.
 //!
-//! The matrix lies in panels of 16 rows, each panel input by input, so that one input times 16 weights
-//! is one step without a shuffle. Every output is summed in the order of its inputs, bias first, one
-//! multiplication and one addition at a time: however many lanes a processor has, and however many
-//! panels or columns are worked on together, the bits are the same.
+//! The matrix is stored in panels of 16 rows, each panel input by input, so that one input times 16
+//! weights is one step without a shuffle. Every output is summed in the order of its inputs, bias first,
+//! one multiplication and one addition at a time: however many lanes a processor has, and however many
+//! panels or columns are computed together, the bits are the same.
 
 /// Rows of a panel.
 const ROWS: usize = 16;
-/// Columns worked on together: enough that no sum waits for the one before, few enough that all sums have
-/// registers, 5 of AVX-512's, 10 of AVX2's, 20 of Arm's.
+/// Columns computed together: enough that no sum waits for the previous one, few enough that all sums stay
+/// in registers: 5 of AVX-512's, 10 of AVX2's, 20 of Arm's.
 pub(super) const COLUMNS: usize = 5;
 
-/// 16 values, as aligned as the widest vectors like them.
+/// 16 values, aligned for the widest vectors.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(64))]
 struct Rows([f32; ROWS]);
@@ -30,7 +30,7 @@ pub(super) struct Panels {
 }
 
 impl Panels {
-    /// From a matrix of `bias.len()` rows, row by row, as trainers keep them.
+    /// From a matrix of `bias.len()` rows, row by row, as trainers store them.
     pub(super) fn new(matrix: &[f32], bias: &[f32]) -> Self {
         let outputs = bias.len();
         let inputs = matrix.len() / outputs;
@@ -80,8 +80,8 @@ impl Panels {
         }
     }
 
-    /// The same for [`COLUMNS`] inputs at once, given input by input, from the input `first` on; what is not given is
-    /// zero. `out(output, sums)` takes the sums.
+    /// The same for [`COLUMNS`] inputs at once, given input by input, starting with the input `first`; missing ones are
+    /// zero. `out(output, sums)` receives the sums.
     #[inline(always)]
     pub(super) fn times_columns(
         &self,
@@ -102,8 +102,8 @@ impl Panels {
     }
 }
 
-/// One panel times each column. The sums have names because the compiler gives up on a loop over them, and
-/// then they live in memory and not in registers.
+/// One panel times each column. The sums are separate variables because the compiler keeps an array of them
+/// in memory and not in registers.
 #[inline(always)]
 fn sums_of_columns(columns: &[[f32; COLUMNS]], panel: &[Rows], bias: &Rows) -> [[f32; ROWS]; COLUMNS] {
     let [mut a, mut b, mut c, mut d, mut e] = [bias.0; COLUMNS];

@@ -1,19 +1,19 @@
-//! Weights out of a safetensors file: f32 of the expected shapes, finite, and nothing else.
+//! Weights from a safetensors file: f32 of the expected shapes, finite, and nothing else.
 
 use super::error::shown;
 use safetensors::{Dtype, SafeTensors};
 use std::collections::BTreeSet;
 
-/// Weights are refused above this many bytes.
+/// The maximum size of the weights in bytes.
 const LARGEST_FILE: usize = 64 << 20;
 /// The format allows 100 MB of header, which is an attack.
 const LARGEST_HEADER: u64 = 1 << 20;
 
-/// The tensors of a file, not yet looked at.
+/// The tensors of a file, not yet validated.
 pub(super) struct Tensors<'a>(SafeTensors<'a>);
 
 impl<'a> Tensors<'a> {
-    /// What is in `bytes`; else what is wrong with them.
+    /// Parse `bytes`, or say what is wrong with them.
     pub(super) fn parse(bytes: &'a [u8]) -> Result<Self, String> {
         if bytes.len() > LARGEST_FILE {
             return Err(format!("{} bytes, {LARGEST_FILE} are the most", bytes.len()));

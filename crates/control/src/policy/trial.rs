@@ -1,4 +1,4 @@
-//! Policies for tests: small networks with weights that are no multiples of each other.
+//! Policies for tests: small networks whose weights are not multiples of each other.
 
 use super::{Manifest, PolicyError};
 use safetensors::{Dtype, tensor::TensorView};

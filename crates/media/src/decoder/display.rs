@@ -1,4 +1,4 @@
-//! What is on display, and what it is worth while the camera goes on.
+//! What is on display, and its quality as the camera goes on.
 
 use crate::{EncodedFrame, Profile, Quality, SourceFrame};
 use std::sync::Arc;
@@ -14,12 +14,12 @@ impl Display {
     pub(super) fn new(profile: Option<Arc<Profile>>) -> Self {
         Self { profile, shown: None }
     }
-    /// A new picture is up.
+    /// A new picture is shown.
     #[inline]
     pub(super) fn show(&mut self, encoded: &EncodedFrame, quality: Option<Quality>) {
         self.shown = quality.map(|quality| (encoded.frame, quality));
     }
-    /// The picture against what the camera sees now; as it was when new where no clip was measured.
+    /// The picture against what the camera sees now; as it was when new if no clip was measured.
     pub(super) fn frozen(&self, current: &SourceFrame) -> Option<Quality> {
         let (frame, quality) = self.shown?;
         let age = current.frame.saturating_sub(frame);

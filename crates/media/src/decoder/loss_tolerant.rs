@@ -1,8 +1,8 @@
-//! A decoder of a loss-tolerant codec: any part of a frame decodes, at the quality its share buys.
+//! A decoder of a loss-tolerant codec: any part of a frame decodes, at a quality that depends on its share.
 //!
-//! The figures behind it are `grace-standin`'s (`grace_standin.rs`): they hold what earlier
-//! losses did to a frame under continuous loss. After the last lossy frame the sender's and
-//! the receiver's references differ until they are brought together again; the damage fades until then.
+//! The figures behind it are `grace-standin`'s (`grace_standin.rs`): they give the effect of earlier
+//! losses on a frame under continuous loss. After the last lossy frame the sender's and the receiver's
+//! references differ until they are synchronised again; the damage fades until then.
 
 use super::display::Display;
 use super::{AssembledFrame, DecodedFrame, Decoder};
@@ -25,7 +25,7 @@ pub struct LossTolerant {
 }
 
 impl LossTolerant {
-    /// A decoder of `grace-standin` streams of a clip at so many rows; absent: the largest size of its ladder.
+    /// A decoder of `grace-standin` streams of a clip at `rows` rows; absent: the largest size of its ladder.
     pub fn new(profile: Arc<Profile>, rows: Option<u16>) -> Self {
         let standin = Standin::of_clip(&profile, rows);
         Self {
@@ -43,7 +43,7 @@ impl Decoder for LossTolerant {
     #[inline]
     fn decode(&mut self, _now: Timestamp, frame: &AssembledFrame) -> DecodedFrame {
         let encoded = &frame.encoded;
-        // The first frame is coded on its own and is nothing without most of it.
+        // The first frame is coded on its own and is useless without most of it.
         let begins = !self.started && encoded.keyframe && frame.loss_ratio() <= LARGEST_FIRST_LOSS;
         if (!self.started && !begins) || frame.pieces_received == 0 {
             return DecodedFrame {
@@ -62,7 +62,7 @@ impl Decoder for LossTolerant {
         }
         let ratio = frame.loss_ratio();
         if ratio > 0.0 || missed {
-            // A frame that never came is one of which nearly all was lost.
+            // A frame that never came counts as one of which nearly all was lost.
             let hit = self.standin.damage(encoded.qp, if missed { ratio.max(MOST_LOSS) } else { ratio });
             let inherited = self.damage.scaled(FADING);
             self.damage = Damage {
@@ -91,7 +91,7 @@ impl Decoder for LossTolerant {
 
 /// The state is synchronised every ten frames under continuous loss.
 const SYNC_FRAMES: u32 = 10;
-/// What a whole frame inherits until then. Assumed: the public figures hold continuous loss only.
+/// The share of damage a whole frame inherits until then. Assumed: the public figures cover continuous loss only.
 const FADING: Damage = Damage { dissimilarity: 0.8, mse: 0.8 };
 /// The largest loss the public figures know.
 const MOST_LOSS: f32 = 0.9;

@@ -1,8 +1,8 @@
 //! Decoder models: what arrived of a frame goes in, what the viewer sees comes out.
 //!
-//! A decoder follows `sequence`: a gap means that frames were lost or given up, and what that does
-//! to later frames is the decoder's kind: `strict` shows nothing until a key frame, `sliced` and
-//! `loss_tolerant` go on with damage.
+//! A decoder follows `sequence`: a gap means that frames were lost or given up, and the effect on
+//! later frames depends on the kind of decoder: `strict` shows nothing until a key frame, `sliced`
+//! and `loss_tolerant` go on with damage.
 
 mod display;
 pub mod loss_tolerant;
@@ -14,33 +14,33 @@ use legato_units::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// A video decoder. One call a frame that the jitter buffer hands over, in `sequence` order.
+/// A video decoder. One call per frame that the jitter buffer releases, in `sequence` order.
 pub trait Decoder: Send {
-    /// Decode what is there of a frame.
+    /// Decode the available part of a frame.
     fn decode(&mut self, now: Timestamp, frame: &AssembledFrame) -> DecodedFrame;
 
-    /// Whether frames with missing pieces are worth handing over; where not, the jitter buffer
-    /// waits for repair or a key frame.
+    /// Whether frames with missing pieces are worth decoding; if not, the jitter buffer waits for
+    /// repair or a key frame.
     fn accepts_partial(&self) -> bool;
 
-    /// What the picture still on display is worth while the camera already sees `current`: the
+    /// The quality of the picture still on display while the camera already sees `current`: the
     /// viewer's quality during a freeze. `None` before the first picture and without measured pixels.
     fn frozen(&self, current: &SourceFrame) -> Option<Quality>;
 }
 
-/// A frame as the jitter buffer hands it over, whole or in part.
+/// A frame as the jitter buffer releases it, whole or in part.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AssembledFrame {
-    /// What the encoder made.
+    /// The encoder's output.
     pub encoded: EncodedFrame,
-    /// Packets of it that are here, repaired ones included.
+    /// Packets of it that have arrived, including repaired ones.
     pub pieces_received: u16,
     /// Packets it was sent in, at least 1.
     pub pieces_total: u16,
 }
 
 impl AssembledFrame {
-    /// A frame nothing is missing of.
+    /// A complete frame.
     pub const fn complete(encoded: EncodedFrame, pieces: u16) -> Self {
         Self { encoded, pieces_received: pieces, pieces_total: pieces }
     }
@@ -57,16 +57,16 @@ impl AssembledFrame {
     }
 }
 
-/// What became of a frame.
+/// The result of decoding a frame.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DecodedFrame {
     /// The captured frame.
     pub frame: u64,
-    /// Something new can be shown. Else the last picture stays ([`Decoder::frozen`]).
+    /// Whether there is something new to show. If not, the last picture stays ([`Decoder::frozen`]).
     pub decodable: bool,
-    /// The decoder cannot go on, or only damaged, without a key frame.
+    /// The decoder cannot continue, or only with damage, without a key frame.
     pub keyframe_needed: bool,
-    /// What the viewer sees; `None` where not decodable or without measured pixels.
+    /// What the viewer sees; `None` if not decodable or without measured pixels.
     pub quality: Option<Quality>,
 }
 
@@ -130,7 +130,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn the_share_that_is_missing_lies_between_none_and_all() {
+    fn the_missing_share_lies_between_zero_and_one() {
         let frame = |received, total| AssembledFrame {
             encoded: coded(0, true),
             pieces_received: received,
@@ -138,7 +138,7 @@ pub(crate) mod tests {
         };
         assert_eq!(frame(4, 4).loss_ratio(), 0.0);
         assert_eq!(frame(1, 4).loss_ratio(), 0.75);
-        assert_eq!(frame(9, 4).loss_ratio(), 0.0, "a piece that came twice counts once");
+        assert_eq!(frame(9, 4).loss_ratio(), 0.0, "a duplicate piece counts once");
         assert_eq!(frame(0, 0).loss_ratio(), 1.0);
     }
 }

@@ -1,9 +1,9 @@
-//! A decoder of a stream in slices: what is missing of a frame is concealed, and the damage stays
+//! A decoder of a stream in slices: missing parts of a frame are concealed, and the damage persists
 //! in the pictures predicted from it until a key frame, as measured (docs/profile-format.md).
 //!
 //! Damage adds up in 1 - SSIM and in the squared error: D_t = rho D_(t-1) + hit(loss), with one rho
-//! for frames that are hit themselves and one for whole ones. A frame that never came at all is a
-//! hit by the loss of everything.
+//! for frames that are hit themselves and one for whole ones. A frame that never came counts as a hit
+//! by total loss.
 
 use super::display::Display;
 use super::{AssembledFrame, DecodedFrame, Decoder};
@@ -12,7 +12,7 @@ use crate::{EncodedFrame, Profile, Quality, SourceFrame};
 use legato_units::Timestamp;
 use std::sync::Arc;
 
-/// Decodes what is there, with concealment.
+/// Decodes the available part, with concealment.
 #[derive(Clone, Debug)]
 pub struct Sliced {
     profile: Arc<Profile>,
@@ -84,9 +84,9 @@ impl Decoder for Sliced {
     }
 }
 
-/// More frames in a row than this need not be counted: nothing is left to damage.
+/// More consecutive frames than this need not be counted: nothing is left to damage.
 const MOST_MISSED: u64 = 60;
-/// Damage below this cannot be seen in any figure and is forgotten.
+/// Damage below this shows in no figure and is forgotten.
 const NEGLIGIBLE: f32 = 1e-5;
-/// A viewer who has lost this much SSIM asks for a key frame.
+/// A viewer that has lost this much SSIM requests a key frame.
 const KEYFRAME_AFTER_DB: f32 = 3.0;

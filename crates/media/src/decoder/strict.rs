@@ -1,4 +1,4 @@
-//! A decoder of a stream without slices: a frame with a piece missing cannot be decoded, nor can
+//! A decoder of a stream without slices: a frame with a missing piece cannot be decoded, nor can
 //! any frame after it until a key frame.
 
 use super::display::Display;
@@ -16,11 +16,11 @@ pub struct Strict {
 }
 
 impl Strict {
-    /// A decoder that waits for its first key frame; what it freezes on keeps its quality.
+    /// A decoder that waits for its first key frame; the picture it freezes on keeps its quality.
     pub fn new() -> Self {
         Self::default()
     }
-    /// The same, of a clip that was measured: what it freezes on is worth less with every frame.
+    /// The same, for a measured clip: the picture it freezes on loses quality with every frame.
     pub fn of_clip(profile: Arc<Profile>) -> Self {
         Self { last: None, display: Display::new(Some(profile)) }
     }

@@ -1,5 +1,5 @@
-//! What the table-driven encoders share: which row of which table a picture is, and the coded
-//! frame that comes of it.
+//! What the table-driven encoders share: the table and row of a picture, and the resulting coded
+//! frame.
 
 use super::EncodedFrame;
 use crate::profile::{LevelTable, Profile, Rung};
@@ -17,7 +17,7 @@ pub(super) struct Coder {
     sequence: u64,
 }
 
-/// Where a picture's figures are.
+/// Where a picture's values are.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Picture {
     pub(super) keyframe: bool,
@@ -35,7 +35,7 @@ impl Picture {
 }
 
 impl Coder {
-    /// `None` where the profile has no such rung or the rung no tables of the encoder.
+    /// `None` if the profile has no such rung or the rung has no tables of the encoder.
     pub(super) fn new(profile: Arc<Profile>, rung: usize, encoder: &str) -> Option<Self> {
         let encoder = profile.rungs.get(rung)?.encoders.iter().position(|tables| tables.name == encoder)?;
         Some(Self { profile, rung, encoder, sequence: 0 })
@@ -63,7 +63,7 @@ impl Coder {
         Picture { keyframe: true, row, cost: rung.key_satd[row] }
     }
 
-    /// The frame that came out; `gained_db` is what the reference adds to the tables' quality.
+    /// The resulting frame; `gained_db` is what the reference adds to the tables' quality.
     #[inline]
     pub(super) fn finish(
         &mut self,

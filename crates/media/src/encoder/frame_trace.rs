@@ -1,6 +1,6 @@
 //! The trace-driven source of RFC 8593, section 4.2: frame sizes logged from a real encoder at a
-//! ladder of bitrates, interpolated between its rungs; and the hybrid of section 4.3, in which a
-//! large change of target is answered as the statistical model does. It has no pixels, so its
+//! ladder of bitrates, interpolated between its rungs; and the hybrid of section 4.3, which
+//! responds to a large change of target as the statistical model does. It has no pixels, so its
 //! frames carry no quality.
 
 use super::statistical::{self, Transient};
@@ -14,11 +14,11 @@ use std::sync::Arc;
 /// Logged frame sizes at ascending bitrates, one clip.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FrameTraces {
-    /// Bitrate in bit/s and the bytes of each frame; as many frames at every bitrate.
+    /// Bitrate in bit/s and the bytes of each frame; the same number of frames at every bitrate.
     ladder: Vec<(u64, Box<[u32]>)>,
 }
 
-/// Why logs are no ladder.
+/// Why logs do not form a ladder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FrameTraceError(String);
 
@@ -30,8 +30,8 @@ impl fmt::Display for FrameTraceError {
 impl std::error::Error for FrameTraceError {}
 
 impl FrameTraces {
-    /// From logs of one clip: (name for errors, bitrate in bit/s, text). A log has a line a frame,
-    /// `number type unused seconds bytes`; lines that start with `%` are remarks. Longer logs are cut to the
+    /// From logs of one clip: (name for errors, bitrate in bit/s, text). A log has one line per frame, `number
+    /// type unused seconds bytes`; lines that start with `%` are comments. Longer logs are cut to the
     /// shortest. Bounded: at most 16 logs of 64 MiB and a million frames.
     pub fn parse(logs: &[(&str, u64, &str)]) -> Result<Self, FrameTraceError> {
         if !(1..=16).contains(&logs.len()) {
@@ -57,8 +57,8 @@ impl FrameTraces {
         self.ladder[0].1.len()
     }
 
-    /// [rfc8593] section 4.2: between two rungs sizes are mixed by where the target lies (by the local
-    /// step of the ladder, which need not be even); outside the ladder the nearest rung is scaled.
+    /// [rfc8593] section 4.2: between two rungs sizes are interpolated by the target (by the local step
+    /// of the ladder, which need not be even); outside the ladder the nearest rung is scaled.
     fn bytes(&self, frame: usize, target_bps: f64) -> f64 {
         let size = |rung: usize| f64::from(self.ladder[rung].1[frame]);
         let rate = |rung: usize| self.ladder[rung].0 as f64;
@@ -99,12 +99,12 @@ fn parse_log(name: &str, text: &str) -> Result<Vec<u32>, FrameTraceError> {
     Ok(sizes)
 }
 
-/// How the source answers.
+/// How the source responds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// [rfc8593] section 4.3: a change of target by more than this share is answered by a transient; absent:
-    /// never, the pure trace model.
+    /// [rfc8593] section 4.3: a change of target by more than this share causes a transient; absent: never,
+    /// the pure trace model.
     pub transient_above_ratio: Option<f64>,
     /// The transient.
     pub transient: statistical::Config,
@@ -175,7 +175,7 @@ impl Encoder for FrameTrace {
         let traced = self.traces.bytes(self.at, version_bps.unwrap_or(self.target.as_bps_f64()));
         let follows = keyframe || version_bps.is_some();
         let bytes = if follows { traced } else { self.transient.next().unwrap_or(traced) };
-        // The first frames of a log are a start-up, and are left out when it wraps.
+        // The first frames of a log are a start-up, and are skipped when it wraps.
         self.at = if self.at + 1 == self.traces.frames() { SKIPPED_ON_WRAP } else { self.at + 1 };
         let sequence = self.sequence;
         self.sequence += 1;
@@ -210,7 +210,7 @@ mod tests {
     /// [rfc8593] section 4.2, worked by hand: 300 kbit/s lies a quarter of the way from 200 to 600, so frame 5 has
     /// 1005 + (3005 - 1005) / 4 = 1505 bytes; at 100 kbit/s it has half of 1005, at 1200 twice 3005.
     #[test]
-    fn sizes_are_mixed_within_the_ladder_and_scaled_outside() {
+    fn sizes_are_interpolated_within_the_ladder_and_scaled_outside() {
         let traces = ladder();
         for (kbps, bytes) in [(300.0, 1_505.0), (100.0, 502.5), (1_200.0, 6_010.0), (200.0, 1_005.0), (600.0, 3_005.0)]
         {
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn the_start_of_a_log_is_left_out_when_it_wraps() {
+    fn the_start_of_a_log_is_skipped_when_it_wraps() {
         let config = Config { transient_above_ratio: None, ..Config::default() };
         let mut source = FrameTrace::new(Arc::new(ladder()), config, FrameRate::THIRTY);
         let picture = SourceFrame { frame: 0, capture: Timestamp::ZERO, content: 0, complexity: None };
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn logs_that_are_none_are_refused_by_name_and_line() {
+    fn invalid_logs_are_refused_by_name_and_line() {
         let refused = |text: &str| FrameTraces::parse(&[("a.txt", 1, text)]).unwrap_err().to_string();
         assert_eq!(refused("0 U 0. 0.0 x"), "a.txt: line 1: no size in bytes in \"0 U 0. 0.0 x\"");
         assert_eq!(refused("% nothing"), "a.txt: 0 frames, must be more than 20");

@@ -1,5 +1,5 @@
 //! A key frame at a fixed distance and at no other time: the group of pictures of storage and
-//! broadcast, which published experiments code in. Calls code key frames when they are asked for.
+//! broadcast, which published experiments use. Calls code key frames on request.
 
 use super::{EncodedFrame, Encoder, EncoderBudget};
 use crate::SourceFrame;
@@ -9,12 +9,12 @@ use legato_units::Timestamp;
 pub struct Gop {
     encoder: Box<dyn Encoder>,
     frames: u32,
-    /// Coded since the group began, its key frame included; 0 before the first.
+    /// Frames coded since the group began, including its key frame; 0 before the first.
     coded: u32,
 }
 
 impl Gop {
-    /// `encoder` with a key frame every `frames` frames; wishes for others are not heard.
+    /// `encoder` with a key frame every `frames` frames; other requests are ignored.
     pub fn new(encoder: Box<dyn Encoder>, frames: u32) -> Self {
         Self { encoder, frames: frames.max(1), coded: 0 }
     }
@@ -34,7 +34,7 @@ impl Encoder for Gop {
     fn begin(&mut self, now: Timestamp, frame: SourceFrame, budget: EncoderBudget) -> Option<EncodedFrame> {
         let budget = self.within_group(budget);
         let coded = self.encoder.begin(now, frame, budget);
-        // What is under way is taken for what was asked.
+        // A frame still being coded counts as the one requested.
         self.coded = if coded.map_or(budget.keyframe, |coded| coded.keyframe) { 1 } else { self.coded + 1 };
         coded
     }

@@ -22,7 +22,7 @@ pub struct LossTolerant {
 }
 
 impl LossTolerant {
-    /// A stream of a clip at so many rows; absent: the largest size of its ladder.
+    /// A stream of a clip at `rows` rows; absent: the largest size of its ladder.
     pub fn new(profile: &Arc<Profile>, rows: Option<u16>) -> Self {
         let (width, height) = size_of(profile, rows);
         Self {

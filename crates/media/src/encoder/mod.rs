@@ -19,41 +19,41 @@ use legato_units::{DataRate, DataSize, Timestamp};
 
 pub use version::Version;
 
-/// A video encoder. One call a captured picture; every call gives a frame.
+/// A video encoder. One call per captured picture; every call gives a frame.
 pub trait Encoder: Send {
     /// Code `frame` within `budget`. `now` never goes back.
     fn encode(&mut self, now: Timestamp, frame: SourceFrame, budget: EncoderBudget) -> EncodedFrame;
 
-    /// As [`Encoder::encode`], for an encoder that works beside the call, as real ones do: `None` says that the
-    /// frame comes later, by `SenderInput::Encoded`, or never, where the encoder is still busy with another.
+    /// As [`Encoder::encode`], for an encoder that works beside the call, as real ones do: `None` means that the
+    /// frame comes later, by `SenderInput::Encoded`, or never, if the encoder is still busy with another.
     fn begin(&mut self, now: Timestamp, frame: SourceFrame, budget: EncoderBudget) -> Option<EncodedFrame> {
         Some(self.encode(now, frame, budget))
     }
 
-    /// A picture with what the encoder's side knows of it beforehand: real cameras hold their pictures, and measure them.
+    /// A picture with what the encoder's side knows about it beforehand: real cameras hold their pictures, and measure them.
     fn look(&self, frame: SourceFrame) -> SourceFrame {
         frame
     }
 
-    /// What [`Encoder::encode`] would give: a copy of the encoder codes the frame, and the encoder
-    /// itself stays as it is. `None`: it cannot be copied.
+    /// The result [`Encoder::encode`] would give: a copy of the encoder codes the frame, and the
+    /// encoder itself stays as it is. `None`: it cannot be copied.
     fn try_out(&self, now: Timestamp, frame: SourceFrame, budget: EncoderBudget) -> Option<EncodedFrame> {
         let _ = (now, frame, budget);
         None
     }
 
-    /// Name the inner state worth drawing, for trace and dashboard.
+    /// Report the inner state worth plotting, for the trace.
     fn observe(&self, gauge: &mut dyn FnMut(&'static str, f64)) {
         let _ = gauge;
     }
 }
 
-/// What the sender allows the next frame.
+/// The sender's budget for the next frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EncoderBudget {
-    /// The bitrate of coded video, packet headers not counted.
+    /// The bitrate of coded video, excluding packet headers.
     pub bitrate: DataRate,
-    /// The frame shall not be larger than this (`None`: as the bitrate has it).
+    /// The maximum size of the frame (`None`: given by the bitrate).
     pub max_frame_size: Option<DataSize>,
     /// Code a key frame.
     pub keyframe: bool,
@@ -62,7 +62,7 @@ pub struct EncoderBudget {
 }
 
 impl EncoderBudget {
-    /// A bitrate and nothing else.
+    /// Only a bitrate.
     pub const fn of_bitrate(bitrate: DataRate) -> Self {
         Self { bitrate, max_frame_size: None, keyframe: false, version: Version::Budgeted }
     }
@@ -73,17 +73,17 @@ impl EncoderBudget {
 pub struct EncodedFrame {
     /// The captured frame it codes.
     pub frame: u64,
-    /// Counts coded frames from 0; each but a key frame needs the one before it.
+    /// Counts coded frames from 0; each except a key frame needs the one before it.
     pub sequence: u64,
     /// The picture of the clip it shows.
     pub content: u32,
-    /// Which size of the resolution ladder, 0 the smallest.
+    /// Its size's place on the resolution ladder, 0 the smallest.
     pub rung: u8,
     /// The row of the encoder's quality tables it was coded at (a quantiser or a level).
     pub qp: f32,
     /// Coded size without packet headers.
     pub size: DataSize,
-    /// So many of these bytes come first and go in a packet of their own, as H.264's parameter sets do; 0: none.
+    /// This many bytes come first and go in a packet of their own, such as H.264's parameter sets; 0: none.
     pub head_bytes: u16,
     /// Decodable without any other frame.
     pub keyframe: bool,
@@ -91,16 +91,16 @@ pub struct EncodedFrame {
     pub width: u16,
     /// Picture height in luma rows.
     pub height: u16,
-    /// Luma PSNR in dB at the coded size, as an encoder tells; `None` where no pixels are behind it.
+    /// Luma PSNR in dB at the coded size, as an encoder reports it; `None` without pixels.
     pub psnr_db: Option<f32>,
-    /// What the viewer sees where all of it and all before it arrives; `None` where no pixels are behind it.
+    /// What the viewer sees if all of it and everything before it arrives; `None` without pixels.
     pub quality: Option<Quality>,
-    /// What the encoder was asked for.
+    /// The bitrate requested from the encoder.
     pub bitrate: DataRate,
 }
 
 impl EncodedFrame {
-    /// What a controller is told of it.
+    /// The controller's view of it.
     #[inline]
     pub fn info(&self) -> EncodedFrameInfo {
         EncodedFrameInfo {

@@ -1,18 +1,18 @@
-//! OpenH264 in bitrate mode without frame dropping, written anew from its behaviour, driving the
+//! OpenH264 in bitrate mode without frame dropping, modelled from its behaviour, driving the
 //! measured tables of a profile instead of a codec.
 //!
-//! What it believes: bits times quantiser step, corrected for how much the picture changed, stay
-//! what they were in the last frames. What it does, per frame: share out the bits left of a group
-//! of eight; take the quantiser that belief gives, within 3 below and 5 above the last frame's, or 3
-//! above it where nothing is left of a group; and inside the frame move the quantiser from group to
-//! group of macroblock rows by what the bits left for the rest are short of what was planned. That
-//! second loop makes it track its target within a frame or two; it begins slowly, so that after a
-//! large key frame, when each frame begins 3 coarser, frames stay below the least share for a second.
+//! It assumes that bits times quantiser step, corrected for how much the picture changed, stay what
+//! they were in the last frames. Per frame it shares out the bits left of a group of eight; takes the
+//! quantiser that this assumption gives, within 3 below and 5 above the last frame's, or 3 above it if
+//! nothing is left of a group; and inside the frame moves the quantiser from group to group of
+//! macroblock rows by how far the remaining bits fall short of the plan. That second loop makes it
+//! track its target within a frame or two; it starts slowly, so that after a large key frame, when each
+//! frame starts 3 coarser, frames stay below the minimum share for a second.
 //!
 //! Missing: temporal and spatial layers, frame dropping, screen content, padding. A profile does not
-//! say where in a picture its bits are: most are taken to be in the middle rows, as where somebody
-//! sits before a camera. That decides how a large key frame is paid for: the quantiser begins coarse,
-//! and comes down too late for rows that cost little.
+//! say where in a picture its bits are: most are assumed to be in the middle rows, as with a person in
+//! front of a camera. That decides how a large key frame is paid for: the quantiser starts coarse, and
+//! comes down too late for rows that cost little.
 
 use super::reference::{Carry, Reference};
 use super::{Coder, EncodedFrame, Encoder, EncoderBudget, Version};
@@ -33,7 +33,7 @@ pub struct OpenH264 {
 }
 
 impl OpenH264 {
-    /// A stream of `profile` at `rung`; `None` where the profile has no OpenH264 tables.
+    /// A stream of `profile` at `rung`; `None` if the profile has no OpenH264 tables.
     pub fn new(profile: Arc<Profile>, rung: usize) -> Option<Self> {
         let coder = Coder::new(profile, rung, "openh264")?;
         let rung = coder.rung();
@@ -67,7 +67,7 @@ impl Encoder for OpenH264 {
             self.control.start(change, &size_at)
         };
         if let Some(max) = budget.max_frame_size {
-            // OpenH264 knows no such limit: the model keeps it by spending less, at the same look.
+            // OpenH264 has no such limit: the model keeps it by spending less, at the same quality.
             log2_bits = log2_bits.min(log2(max.as_bits().max(80) as f32));
         }
         let bits = exp2(log2_bits);
@@ -105,7 +105,7 @@ struct RateControl {
     predicted_frames: u32,
     key_complexity: f32,
     key_frames: u32,
-    /// Groups of macroblocks a frame.
+    /// Groups of macroblocks per frame.
     groups: u32,
 }
 
@@ -134,22 +134,22 @@ impl RateControl {
         self.bits_per_frame = bits;
     }
 
-    /// A group starts with its eight frames' bits, less what the one before ran over.
+    /// A group starts with its eight frames' bits, minus the overrun of the one before.
     #[inline]
     fn start_group(&mut self) {
         self.remaining_bits = self.remaining_bits.min(0.0) + GROUP as f32 * self.bits_per_frame;
         self.remaining_frames = GROUP;
     }
 
-    /// A frame whose quantiser was not the rate control's belongs to no group: the next one starts
-    /// without its debt.
+    /// A frame whose quantiser was not set by the rate control belongs to no group: the next one
+    /// starts without its debt.
     fn leave_group(&mut self) {
         (self.remaining_bits, self.remaining_frames) = (0.0, 0);
     }
 
     #[cold]
     fn key_qp(&mut self) -> f32 {
-        // Bits a key frame ends early belong to nobody.
+        // Bits that a key frame leaves by ending a group early are dropped.
         let unused = self.remaining_frames as f32 * self.bits_per_frame;
         self.remaining_bits -= unused;
         self.start_group();
@@ -167,7 +167,7 @@ impl RateControl {
         qp.clamp(low, high)
     }
 
-    /// The mean QP of the frame and the log2 bits it ends at.
+    /// The mean QP of the frame and its final log2 bits.
     #[inline]
     fn start(&mut self, change: f32, size_at: &impl Fn(f32) -> f32) -> (f32, f32) {
         if self.remaining_frames == 0 {
@@ -188,8 +188,8 @@ impl RateControl {
         self.code_groups(begin, (low, high.max(low)), target, size_at)
     }
 
-    /// The frame's groups of macroblocks one after the other, each with the same share of it: after a group the
-    /// quantiser moves by what the bits left are short of what they were to be. Mean QP and log2 bits of the frame.
+    /// The frame's groups of macroblocks in sequence, each with the same share of it: after a group the quantiser
+    /// moves by how far the remaining bits fall short of the plan. Mean QP and log2 bits of the frame.
     fn code_groups(&self, first: f32, range: (f32, f32), target: f32, size_at: &impl Fn(f32) -> f32) -> (f32, f32) {
         let groups = self.groups as f32;
         let mut costs = GroupCosts::default();
@@ -200,7 +200,7 @@ impl RateControl {
             if group > 0 {
                 qp = (qp + qp_step(left, left + used - planned)).clamp(range.0, range.1);
             }
-            // What is left goes to the groups after this one, as OpenH264 counts them; to the last, all of it.
+            // What is left goes to the groups after this one, as OpenH264 counts them; the last gets all of it.
             planned = left.max(0.0) / (groups - 1.0 - group as f32).max(1.0);
             used = group_weight(group as f32, groups) * costs.at(qp, |qp| exp2(size_at(qp)) / groups);
             bits += used;
@@ -233,20 +233,20 @@ fn groups_of(width: u16, height: u16) -> u32 {
     u32::from((height / 16).div_ceil(rows)).max(1)
 }
 
-/// What a group costs, of the mean of all: cameras look at what moves, and the rows in the middle have most of it.
+/// The cost of a group relative to the mean of all: cameras point at what moves, and the rows in the middle have most of it.
 #[inline]
 fn group_weight(group: f32, groups: f32) -> f32 {
     let from_middle = (2.0 * group + 1.0) / groups - 1.0;
     1.0 + MIDDLE * ((1.0 - 1.0 / (groups * groups)) / 3.0 - from_middle * from_middle)
 }
 
-/// How the quantiser moves between groups: `left` bits where `planned` would be.
+/// How the quantiser moves between groups: `left` bits when `planned` were expected.
 #[inline]
 fn qp_step(left: f32, planned: f32) -> f32 {
     if left <= 0.0 || planned <= 0.0 {
         return 2.0;
     }
-    // 2^(-1.5/6), 2^(-0.5/6), 2^(0.5/6); a step of two down is written there, behind a condition that hides it.
+    // 2^(-1.5/6), 2^(-0.5/6), 2^(0.5/6); the original also has a step of two down, behind a condition that hides it.
     match left / planned {
         ratio if ratio < 0.8409 => 2.0,
         ratio if ratio < 0.9439 => 1.0,
@@ -255,7 +255,7 @@ fn qp_step(left: f32, planned: f32) -> f32 {
     }
 }
 
-/// What a group costs at the few quantisers that a frame's groups may have: each is worked out once.
+/// The cost of a group at the few quantisers that a frame's groups may have: each is computed once.
 #[derive(Default)]
 struct GroupCosts([Option<(f32, f32)>; 12]);
 
@@ -300,17 +300,17 @@ const GROUP: u32 = 8;
 /// A frame's share stays within these multiples of the mean.
 const LEAST_SHARE: f32 = 0.55;
 const MOST_SHARE: f32 = 1.5;
-/// A key frame is planned at so many frames' bits.
+/// A key frame is planned at this many frames' bits.
 const KEY_FRAMES_WORTH: f32 = 4.0;
-/// How much more the middle groups cost: 1.37 times the mean, the first and the last 0.27. Fitted on nine live streams
-/// of calls (the generated scene, 1280x720): with all groups alike the second and the third second after a key frame
-/// were off by 15 and 6 % in size, now by 9 and 4, and quantisers later by 1.5, now by 0.5. More of it (1.4) fits those
-/// better still, and small pictures worse.
+/// How much more the middle groups cost: 1.37 times the mean, the first and the last 0.27. Fitted on nine live streams of
+/// calls (the generated scene, 1280x720): with equal groups the second and the third second after a key frame were off by
+/// 15 and 6 % in size, now by 9 and 4, and quantisers later by 1.5, now by 0.5. A higher value (1.4) fits those better
+/// still, and small pictures worse.
 const MIDDLE: f32 = 1.1;
 /// OpenH264's own limits for camera video.
 const QP_MIN: f32 = 12.0;
 const QP_MAX: f32 = 42.0;
-/// Pictures up to so many pixels share a row of the tables of first key frames.
+/// Pictures of up to this many pixels share a row of the tables of first key frames.
 const SIZES: [f32; 3] = [28_800.0, 115_200.0, 460_800.0];
 const BITS_PER_PIXEL: [[f32; 4]; 4] =
     [[0.25, 0.5, 0.75, 1.0], [0.1, 0.2, 0.3, 0.4], [0.03, 0.05, 0.09, 0.13], [0.01, 0.03, 0.06, 0.1]];
@@ -322,8 +322,8 @@ const FIRST_KEY_QP: [[f32; 5]; 4] = [
 ];
 const KEY_QP_RANGE: [(f32, f32); 5] = [(28.0, 40.0), (25.0, 37.0), (24.0, 36.0), (23.0, 35.0), (22.0, 34.0)];
 
-// Fitted on live streams of Foreman and a webcam signer, two schedules each; what a finer reference leaves to code,
-// on the generated scene of calls.
+// Fitted on live streams of Foreman and a webcam signer, two schedules each; the bits left to code after a finer
+// reference, on the generated scene of calls.
 /// Scatter of a frame's log2 size: 0.41 times this is its deviation, 0.16.
 const SCATTER_LOG2: f32 = 0.4;
 const CARRY: Carry = Carry {

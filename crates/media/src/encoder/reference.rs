@@ -1,8 +1,8 @@
-//! What the picture a frame is predicted from brings along, beyond the tables' steady quantiser.
+//! The effect of a frame's reference picture, beyond the tables' steady quantiser.
 //!
-//! A table says what a frame costs and looks like where every frame has its quantiser. A live
-//! stream's quantisers move: after finer frames less is left to code and the picture looks better
-//! than its quantiser, for as long as blocks are carried on unchanged.
+//! A table gives cost and quality at a constant quantiser. A live stream's quantisers move: after
+//! finer frames less is left to code and the picture looks better than its quantiser, for as long
+//! as blocks are carried over unchanged.
 
 use crate::profile::LevelTable;
 use legato_units::elementary::{exp2, log2};
@@ -10,16 +10,16 @@ use legato_units::elementary::{exp2, log2};
 /// How strongly an encoder's frames depend on the quantisers before them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Carry {
-    /// log2 of size that a live stream costs over the tables.
+    /// log2 of the size that a live stream costs over the tables.
     pub live_log2: f32,
     /// log2 of size for each QP by which recent frames were coarser.
     pub size_log2_per_qp: f32,
-    /// The same for each QP by which the last second or so was finer: what is on display is good enough to be left.
+    /// The same for each QP by which the last second or so was finer: what is on display is good enough to be kept.
     pub finer_log2_per_qp: f32,
-    /// A key frame looks as if its quantiser had been so much finer: it leaves less to the frames after it.
+    /// A key frame looks as if its quantiser had been this much finer: it leaves less to the frames after it.
     pub key_finer_qp: f32,
-    /// Bits that making good coarser frames costs on top, for each QP, in frames of typical size: even
-    /// a picture in which nothing moved is coded anew where it may be finer than what is on display.
+    /// Extra bits for refining coarser frames, for each QP, in frames of typical size: even a picture in
+    /// which nothing moved is coded again if it may be finer than what is on display.
     pub refining_per_qp: f32,
     /// SSIM in dB for each QP by which recent frames were finer.
     pub fast_db_per_qp: f32,
@@ -71,7 +71,7 @@ impl Reference {
 /// Fitted on random walks of forced quantisers and live streams of Foreman and a webcam signer.
 const FAST_MEMORY: f32 = 0.4;
 const SLOW_MEMORY: f32 = 0.93;
-/// A picture finer than so many QP leaves no less to code.
+/// A picture finer than this many QP leaves no less to code.
 const MOST_FINER_QP: f32 = 4.0;
-/// No carried gain or loss is larger.
+/// The maximum carried gain or loss.
 const MOST_DB: f32 = 4.0;

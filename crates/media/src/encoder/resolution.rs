@@ -24,9 +24,9 @@ pub enum Model {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// No smaller pictures, in rows.
+    /// Minimum height, in rows.
     pub min_height: u16,
-    /// No larger pictures, in rows.
+    /// Maximum height, in rows.
     pub max_height: u16,
     /// A mean QP of this or less steps up.
     pub low_qp: f32,
@@ -59,7 +59,7 @@ pub struct Switching {
 }
 
 impl Switching {
-    /// `None` where the profile holds no tables of the model at some size within the bounds.
+    /// `None` if the profile holds no tables of the model at some size within the bounds.
     pub fn new(profile: Arc<Profile>, model: Model, config: Config) -> Option<Self> {
         let allowed = |height: u16| (config.min_height..=config.max_height).contains(&height);
         let smallest = profile.rungs.iter().position(|rung| allowed(rung.height))?;

@@ -1,10 +1,10 @@
 //! When pictures become smaller or larger: smaller when the quantiser stays coarse, larger when it stays fine.
 //!
-//! What libwebrtc's quality scaler does: every two seconds, with at least sixty frames seen, a mean quantiser above one
-//! threshold steps down the ladder of sizes and one at or below another steps up. After a step down it looks again only
-//! after five seconds. A call that starts at a low bitrate starts small. The encoder models of simulations (`Switching`)
-//! and the encoders of real calls obey the same object; a step opens a new stream, which begins with a key frame.
-//! Missing: what a browser does besides, steps for the sake of the processor and of the frame rate.
+//! The rule of libwebrtc's quality scaler: every two seconds, with at least sixty frames seen, a mean quantiser above one
+//! threshold steps down the ladder of sizes and one at or below another steps up. After a step down the next decision
+//! comes only after five seconds. A call that starts at a low bitrate starts small. The encoder models of simulations
+//! (`Switching`) and the encoders of real calls use the same object; a step opens a new stream, which begins with a key
+//! frame. Missing: a browser's other rules, steps because of the processor or the frame rate.
 
 use legato_units::{DataRate, TimeDelta, Timestamp};
 use std::sync::Arc;
@@ -12,9 +12,9 @@ use std::sync::Arc;
 /// Mean quantisers, in the codec's own steps, that change the size.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Thresholds {
-    /// This or less steps up.
+    /// At or below this, step up.
     pub low_qp: f32,
-    /// More steps down.
+    /// Above this, step down.
     pub high_qp: f32,
 }
 
@@ -28,20 +28,20 @@ pub struct SizeRule {
     begun: bool,
     qp_sum: f32,
     qp_count: u32,
-    /// When the quantiser is looked at next.
+    /// When the quantiser is next evaluated.
     due: Option<Timestamp>,
     switches: u32,
 }
 
 impl SizeRule {
-    /// Begins with the largest of `heights`, which are rows, smallest first; `None`: there are none.
+    /// Starts with the largest of `heights`, which are rows, smallest first; `None`: the list is empty.
     pub fn new(heights: &[u16], thresholds: Thresholds) -> Option<Self> {
         let place = heights.len().checked_sub(1)?;
         let heights = heights.into();
         Some(Self { heights, thresholds, place, begun: false, qp_sum: 0.0, qp_count: 0, due: None, switches: 0 })
     }
 
-    /// A frame is about to be coded at a bitrate; whether its size is another than that of the one before.
+    /// A frame is about to be coded at `bitrate`; returns whether its size differs from that of the one before.
     #[inline]
     pub fn steps(&mut self, now: Timestamp, bitrate: DataRate) -> bool {
         let before = self.place;
@@ -108,7 +108,7 @@ impl SizeRule {
 const PERIOD: TimeDelta = TimeDelta::from_secs(2);
 const PERIOD_AFTER_DOWN: TimeDelta = TimeDelta::from_secs(5);
 const FEWEST_FRAMES: u32 = 60;
-/// Below these bitrates a call starts no larger than so many rows.
+/// Below these bitrates a call starts with at most this many rows.
 const START_HEIGHTS: [(u64, u16); 2] = [(250_000, 240), (500_000, 480)];
 
 #[cfg(test)]
@@ -118,7 +118,7 @@ mod tests {
     const LADDER: [u16; 5] = [180, 270, 360, 540, 720];
     const THRESHOLDS: Thresholds = Thresholds { low_qp: 24.0, high_qp: 37.0 };
 
-    /// When sizes changed and to what, of frames each 33 ms with quantisers that `qp` tells of the time in ms.
+    /// When sizes changed and to what, for frames every 33 ms with the quantisers `qp` gives for the time in ms.
     fn steps(seconds: i64, bps: u64, qp: impl Fn(i64) -> f32) -> Vec<(i64, u16)> {
         let mut rule = SizeRule::new(&LADDER, THRESHOLDS).unwrap();
         let mut changed = Vec::new();
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ladder_of_one_never_steps_and_there_is_none_of_none() {
+    fn a_ladder_of_one_never_steps_and_an_empty_one_is_refused() {
         let mut rule = SizeRule::new(&[720], THRESHOLDS).unwrap();
         for ms in (0..20_000).step_by(33) {
             assert!(!rule.steps(Timestamp::from_millis(ms), DataRate::from_bps(100_000)));

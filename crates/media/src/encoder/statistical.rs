@@ -1,6 +1,6 @@
 //! The statistical source of RFC 8593, section 4.1: frame sizes with Laplacian noise around the
-//! budget, a reaction that comes late, and a burst with every reaction. It has no pixels, so its
-//! frames carry no quality.
+//! budget, a delayed reaction, and a burst with every reaction. It has no pixels, so its frames
+//! carry no quality.
 
 use super::{EncodedFrame, Encoder, EncoderBudget};
 use crate::{FrameRate, SourceFrame};
@@ -13,25 +13,25 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// tau_v: a new target is acted on this long after it came, in ms.
+    /// tau_v: a new target takes effect after this time, in ms.
     pub reaction_ms: u32,
     /// K_d: frames a transient lasts, at least 1.
     pub transient_frames: u32,
-    /// K_B over the reference frame B0 of the target: how large the first frame of a transient is.
+    /// K_B over the reference frame B0 of the target: the size of the first frame of a transient.
     // Deviates from [rfc8593] §4.1: K_B is a size there, 13.5 KB where B0 is 4.17 KB; as a size it is
     // three seconds of a call at 36 kbit/s. The ratio of the two is the same at the RFC's own rate.
     pub transient_burst_ratio: f64,
     /// Changes of the target up to this are followed without a transient.
     // Deviates from [rfc8593] §4.1, follows §4.3: the hybrid model has transients above 10 % only; a
-    // controller that moves its target with every feedback would else never leave the transient.
+    // controller that moves its target with every feedback would otherwise never leave the transient.
     pub transient_above_ratio: f64,
-    /// SCALE_B: Laplace scale of the relative size error (not its deviation, which is sqrt 2 larger).
+    /// SCALE_B: Laplace scale of the relative size error (not its deviation, which is sqrt 2 times larger).
     pub size_scale_ratio: f64,
     /// R_min, in bit/s.
     pub min_bitrate_bps: u64,
     /// R_max, in bit/s.
     pub max_bitrate_bps: u64,
-    /// Told in the frames, nothing else depends on it.
+    /// Reported in the frames; nothing else depends on it.
     pub height: u16,
 }
 
@@ -58,10 +58,10 @@ pub struct Statistical {
     rng: ChaCha8Rng,
     /// R_v as the encoder obeys it.
     current: DataRate,
-    /// A target heard and not yet obeyed, with the time it will be.
+    /// A target received and not yet applied, with the time it will be.
     pending: Option<(Timestamp, DataRate)>,
     transient: Transient,
-    /// Bytes of the last version of a frame, noise not counted; `None`: the bitrate sized it.
+    /// Bytes of the last version of a frame, without noise; `None`: the bitrate sized it.
     last_version_bytes: Option<f64>,
     sequence: u64,
 }
@@ -86,7 +86,7 @@ impl Statistical {
         bitrate.as_bps_f64() / 8.0 / self.frame_rate
     }
 
-    /// [rfc8593] section 4.1: react `reaction_ms` after a change, and hear nothing until then.
+    /// [rfc8593] section 4.1: react `reaction_ms` after a change, and ignore others until then.
     fn follow(&mut self, now: Timestamp, target: DataRate) {
         let target = target
             .max(DataRate::from_bps(self.config.min_bitrate_bps))
@@ -123,12 +123,12 @@ impl Statistical {
         bytes * (1.0 + self.config.size_scale_ratio * self.laplace())
     }
 
-    /// A version is a size: the RFC knows neither quantisers nor encoders that react at once.
+    /// A version is a size: the RFC has neither quantisers nor encoders that react at once.
     fn version_bytes(&mut self, log2_step: f32) -> f64 {
         let last = self.last_version_bytes.unwrap_or_else(|| self.frame_bytes(self.current));
         let [least, most] = [self.config.min_bitrate_bps, self.config.max_bitrate_bps]
             .map(|bps| self.frame_bytes(DataRate::from_bps(bps)));
-        // Limits the wrong way round leave the smaller size.
+        // Limits in the wrong order leave the smaller size.
         let bytes = (last * libm::exp2(f64::from(log2_step))).max(least).min(most);
         self.last_version_bytes = Some(bytes);
         self.noisy(bytes)
@@ -146,7 +146,7 @@ impl Encoder for Statistical {
     fn encode(&mut self, now: Timestamp, frame: SourceFrame, budget: EncoderBudget) -> EncodedFrame {
         self.follow(now, budget.bitrate);
         if budget.keyframe && self.sequence > 0 {
-            // The RFC knows no key frames; a forced one is a transient, its burst the key frame.
+            // The RFC has no key frames; a forced one is a transient, its burst the key frame.
             self.start_transient();
         }
         let bytes = match budget.version.log2_size_step() {
@@ -260,7 +260,7 @@ mod tests {
         assert!(sizes[1..].iter().all(|&size| size == 2_720), "{sizes:?}");
     }
 
-    /// A change is obeyed 200 ms (6 frames) after it was told; the frame of 200 ms is the burst.
+    /// A change is obeyed 200 ms (6 frames) after it is set; the frame at 200 ms is the burst.
     #[test]
     fn a_new_target_is_obeyed_after_the_reaction_time() {
         let sizes = sizes(&[(30, 960), (12, 480)]);

@@ -1,16 +1,16 @@
-//! Versions of a frame around the last one that was kept: how [fouladi2018] has its encoder look
-//! for the frame size that the network takes at this moment.
+//! Versions of a frame around the last one kept: how [fouladi2018] has its encoder search for the
+//! frame size that the network takes at the moment.
 //!
-//! There a functional codec, whose state is a value, codes each picture twice, once a little finer
-//! and once a little coarser than the last frame sent, and the sender keeps one of the two, or
-//! neither. Here the state of every model is a value too: a copy of it codes a version, and the
-//! encoder itself codes the one that is kept again. Missing: coding against any state the receiver
-//! is known to have.
+//! There a functional codec, whose state is a value, codes each picture twice, slightly finer and
+//! slightly coarser than the last frame sent, and the sender keeps one of the two, or neither. Here
+//! the state of every model is a value too: a copy of it codes a version, and the encoder itself
+//! codes the version that is kept again. Missing: coding against any state the receiver is known to
+//! have.
 
 /// Which version of a frame to code.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Version {
-    /// As the bitrate has it.
+    /// By the bitrate.
     #[default]
     Budgeted,
     /// A step below the quality of the last frame, whatever the bitrate.
@@ -20,7 +20,7 @@ pub enum Version {
 }
 
 impl Version {
-    /// What it adds to the last frame's quantiser, in QP of H.264; `None`: the bitrate decides.
+    /// Added to the last frame's quantiser, in QP of H.264; `None`: the bitrate decides.
     #[inline]
     pub(super) fn qp_step(self) -> Option<f32> {
         match self {

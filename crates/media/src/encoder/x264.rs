@@ -1,8 +1,8 @@
-//! x264 in average-bitrate mode with a VBV, zero latency, one thread: the rate control written
-//! anew from its behaviour, driving the measured tables of a profile instead of a codec.
+//! x264 in average-bitrate mode with a VBV, zero latency, one thread: the rate control modelled
+//! from its behaviour, driving the measured tables of a profile instead of a codec.
 //!
-//! What it believes: a frame's bits times its quantiser scale are proportional to the cost its
-//! lookahead found. What it does, per frame: the quantiser that would have met the bitrate over a
+//! It assumes that a frame's bits times its quantiser scale are proportional to the cost its
+//! lookahead found. Per frame it takes the quantiser that would have met the bitrate over a
 //! decaying window, modulated by the frame's blurred complexity; at most four steps from the last
 //! frame's; raised while the VBV is less than half full or the frame would not fit; and corrected
 //! inside the frame when its rows come out larger than planned. The window decays with the length
@@ -20,11 +20,11 @@ use legato_units::{DataRate, Timestamp};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// How x264 is set up.
+/// The configuration of x264.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// VBV length at the bitrate, in ms: the lag of the encoder. It moves with the bitrate.
+    /// VBV length at the bitrate, in ms: the lag of the encoder. It changes with the bitrate.
     pub vbv_ms: u32,
 }
 
@@ -46,7 +46,7 @@ pub struct X264 {
 }
 
 impl X264 {
-    /// A stream of `profile` at `rung`; `None` where the profile has no x264 tables.
+    /// A stream of `profile` at `rung`; `None` if the profile has no x264 tables.
     pub fn new(profile: Arc<Profile>, rung: usize, config: Config) -> Option<Self> {
         let coder = Coder::new(profile, rung, "x264")?;
         let control = RateControl::new(coder.rung().macroblocks() as f32, f32::from(coder.rung().height), coder.fps());
@@ -80,7 +80,7 @@ impl Encoder for X264 {
         if let Some(most) = budget.max_frame_size.map(|max| max.as_bits().max(80) as f32)
             && bits > most
         {
-            // x264 knows no such limit; a caller would code the frame again, coarser, until it fits.
+            // x264 has no such limit; a caller would code the frame again, coarser, until it fits.
             qp = raise_until(qp, log2(most), QP_MAX, &size_at);
             bits = exp2(size_at(qp)).min(most);
         }
@@ -109,11 +109,11 @@ impl Encoder for X264 {
 fn raise_until(mut qp: f32, most: f32, end: f32, size_at: &impl Fn(f32) -> f32) -> f32 {
     let mut excess = size_at(qp) - most;
     while excess > 0.0 && qp < end {
-        // Half a step is the least x264 knows; a frame halves in some 4 QP.
+        // Half a step is x264's minimum; a frame halves in some 4 QP.
         let next = (qp + (excess * 3.5).max(0.5)).min(end);
         let left = size_at(next) - most;
         if left <= 0.0 {
-            // Between the two: sizes are nearly straight lines over so little.
+            // Between the two: sizes are nearly linear over such a short distance.
             return qp + (next - qp) * excess / (excess - left);
         }
         (qp, excess) = (next, left);
@@ -121,7 +121,7 @@ fn raise_until(mut qp: f32, most: f32, end: f32, size_at: &impl Fn(f32) -> f32) 
     qp
 }
 
-/// What a frame is predicted from.
+/// The kinds of frames by their prediction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Inter = 0,
@@ -141,7 +141,7 @@ struct RateControl {
     buffer_rate: f32,
     /// Room in the VBV: bits that may still be sent at once.
     buffer_fill: f32,
-    /// What the window forgets a frame.
+    /// The window's decay per frame.
     decay: f32,
     /// Sum of bits x scale / modulation over the window.
     complexity_sum: f32,
@@ -176,7 +176,7 @@ impl RateControl {
             buffer_rate: 0.0,
             buffer_fill: 0.0,
             decay: 1.0,
-            // A first guess at the complexity of any video: 700,000 a frame, to the power of the
+            // A first guess at the complexity of any video: 700,000 per frame, to the power of the
             // quantiser curve's compression, which is 0.6.
             complexity_sum: 0.01 * exp2(0.6 * log2(7.0e5)) * macroblocks.sqrt(),
             wanted_bits: 0.0,
@@ -197,7 +197,7 @@ impl RateControl {
     /// x264 counts in whole kbit/s and kbit.
     #[inline]
     fn set_bitrate(&mut self, bitrate: DataRate, vbv_ms: u32) {
-        // The field starts at zero, and zero is a bitrate that may be asked for.
+        // The field starts at zero, and zero is a valid bitrate.
         if bitrate == self.bitrate && self.bitrate_bps > 0.0 {
             return;
         }
@@ -215,8 +215,8 @@ impl RateControl {
         }
     }
 
-    /// Bits that may still be sent at once. A smaller VBV cuts what has gathered only with the next
-    /// frame's arrival, so the frame after a cut still finds its VBV full.
+    /// Bits that may still be sent at once. A smaller VBV cuts the accumulated bits only with the
+    /// next frame's arrival, so the frame after a cut still finds its VBV full.
     #[inline]
     fn room(&self) -> f32 {
         self.buffer_fill.min(self.buffer_size) - HEADER_BITS
@@ -233,7 +233,7 @@ impl RateControl {
             scale = self.last_modulation + log2(self.complexity_sum / self.wanted_bits) - SCALE_AT_ZERO;
         }
         if kind == Kind::Intra && self.last_kind != Kind::Intra {
-            // A key frame is so much finer than the mean of the frames before it.
+            // A key frame is finer than the mean of the frames before it by this factor.
             scale = scale_of(self.mean_qp / self.mean_qp_weight) - KEY_FINER;
         } else if self.frames > 0 {
             let last = self.last_scale[kind as usize];
@@ -258,26 +258,26 @@ impl RateControl {
         qp
     }
 
-    /// The frame has this QP whatever was planned, as x264 takes one from its caller: the plan of
-    /// the next frame starts from it.
+    /// The frame has this QP regardless of the plan, as x264 accepts one from its caller: the plan
+    /// of the next frame starts from it.
     #[inline]
     fn force(&mut self, kind: Kind, qp: f32) {
         self.last_scale[kind as usize] = scale_of(qp);
     }
 
-    /// The VBV's say before a frame: the scale, and the bits it is predicted to take.
+    /// The VBV's constraint before a frame: the scale, and the bits it is predicted to take.
     #[inline]
     fn within_buffer(&self, kind: Kind, cost: f32, wanted: f32) -> (f32, f32) {
         let (fill, size, rate) = (self.room(), self.buffer_size, self.buffer_rate);
         let wanted_bits = self.predictors[kind as usize].bits(wanted, cost);
-        // Bits fall as the scale rises: both move together, and no power is taken twice.
+        // Bits fall as the scale rises: both move together, and no power is computed twice.
         let coarser = |(scale, bits): (f32, f32), factor: f32| (scale + log2(factor), bits / factor);
         let mut now = (wanted, wanted_bits);
         if (kind == Kind::Inter || self.last_kind == Kind::Intra) && fill < 0.5 * size {
             now = coarser(now, 1.0 / (2.0 * fill / size).clamp(0.5, 1.0));
         }
         let single_frame = rate * 1.1 > size;
-        // A VBV of five frames and more keeps half its room for the next.
+        // A VBV of five or more frames keeps half its room for the next.
         let most = if size >= 5.0 * rate { 0.5 * fill } else { fill };
         let least = if single_frame { rate } else { 0.5 * rate };
         if now.1 > most {
@@ -290,7 +290,7 @@ impl RateControl {
             now = (wanted, wanted_bits);
         }
         if kind == Kind::Inter && !single_frame {
-            // Bits that would run over the full VBV are spent on quality.
+            // Bits that would overflow the full VBV are spent on quality.
             let space = fill + rate - size;
             if now.1 < space {
                 let factor = (now.1 / space).max(now.1 / (0.5 * size)).max(1e-6);
@@ -307,12 +307,12 @@ impl RateControl {
         now
     }
 
-    /// What the rows of the frame make of the QP it started with, given its size by QP (log2 bits):
-    /// its mean QP, and its bits.
+    /// The frame's mean QP and bits after its rows have corrected the QP it started with, given its
+    /// size by QP (log2 bits).
     ///
-    /// Rows get coarser while the frame looks as if it ended above the plan (as long as they are
-    /// finer than without a VBV) or above the plan and half of what the plan leaves of the VBV. A
-    /// row finer than the row before it in time is expected to cost twice, to be safe: so a frame
+    /// Rows get coarser while the frame seems to end above the plan (as long as they are finer than
+    /// without a VBV) or above the plan plus half of what the plan leaves of the VBV. A row finer
+    /// than the same row of the previous frame is expected to cost twice, to be safe: so a frame
     /// that may become finer mostly stays as coarse as its reference.
     #[inline]
     fn settle(&self, kind: Kind, start_qp: f32, reference_qp: f32, size_at: &impl Fn(f32) -> f32) -> (f32, f32) {
@@ -410,17 +410,17 @@ fn qp_of(scale: f32) -> f32 {
 
 /// log2 of the quantiser scale of QP 12, which is 0.85.
 const SCALE_AT_ZERO: f32 = -0.234_465_25;
-/// The quantiser curve's compression: 0 is a constant bitrate a frame, 1 a constant quantiser.
+/// The quantiser curve's compression: 0 is a constant bitrate per frame, 1 a constant quantiser.
 const COMPRESSION: f32 = 0.6;
 /// log2 of the factor 1.4 by which key frames are finer.
 const KEY_FINER: f32 = 0.485_426_83;
 /// log2 of the largest change of scale from frame to frame: four QP steps.
 const LARGEST_STEP: f32 = 4.0 / 6.0;
-/// Above 51 coefficients are thrown away; 69 is x264's limit.
+/// Above 51 coefficients are discarded; 69 is x264's limit.
 const QP_MAX: f32 = 69.0;
 /// Slice and NAL headers that are sent whatever the picture.
 const HEADER_BITS: f32 = 40.0;
-/// No limit on a frame is below this.
+/// The minimum limit on a frame.
 const MIN_BITS: f32 = 64.0;
 /// Fitted on random walks of forced quantisers and live streams of Foreman and a webcam signer.
 const CARRY: Carry = Carry {

@@ -1,7 +1,6 @@
 //! Profiles: what real encoders made of a clip, measured once (docs/profile-format.md).
 //!
-//! A profile is shared by every call that shows its clip; encoders and decoders read from it and
-//! never write.
+//! A profile is shared by every call that shows its clip; encoders and decoders only read it.
 
 mod parse;
 mod table;
@@ -16,13 +15,13 @@ use std::sync::OnceLock;
 /// A measured clip.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Profile {
-    /// What users call it.
+    /// The name users type.
     pub name: String,
-    /// Which picture comes when.
+    /// The order of the pictures.
     pub content: Content,
     /// The resolution ladder, smallest height first, at least one.
     pub rungs: Vec<Rung>,
-    /// What a picture is worth that stays on display.
+    /// The quality of a picture that stays on display.
     pub freeze: FreezeTable,
     /// PSNR over SSIM as `grace-standin` reads it from the tables, once for all calls that show the clip.
     pub(crate) psnr_line: OnceLock<(f32, f32)>,
@@ -35,7 +34,7 @@ pub struct Rung {
     pub width: u16,
     /// Luma rows.
     pub height: u16,
-    /// Height against the source clip's: above 0.5 the source's own coding shows.
+    /// Height relative to the source clip's: above 0.5 the source's own coding shows.
     pub scale: f32,
     /// The encoders measured at this size.
     pub encoders: Vec<EncoderTables>,
@@ -43,16 +42,16 @@ pub struct Rung {
     pub satd: Vec<f32>,
     /// The same for every `key_stride`-th picture on its own.
     pub key_satd: Vec<f32>,
-    /// What losing parts of a frame does.
+    /// The effect of losing parts of a frame.
     pub loss: LossTable,
 }
 
-/// What one encoder makes of the clip at one size.
+/// The results of one encoder on the clip at one size.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EncoderTables {
     /// `"x264"` or `"openh264"`.
     pub name: String,
-    /// Frames predicted from the one before, a row a picture.
+    /// Frames predicted from the one before, one row per picture.
     pub inter: LevelTable,
     /// Key frames, a row every `key_stride` pictures.
     pub key: LevelTable,

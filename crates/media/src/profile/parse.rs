@@ -10,7 +10,7 @@ use std::io::Read;
 use std::path::Path;
 use std::sync::OnceLock;
 
-/// A profile is refused above this many bytes; real ones have tens of thousands.
+/// The maximum size in bytes; real ones have tens of thousands.
 const LARGEST_FILE: u64 = 64 << 20;
 /// The format allows 100 MB of header, which is an attack.
 const LARGEST_HEADER: u64 = 1 << 20;
@@ -20,7 +20,7 @@ const MAX_RUNGS: usize = 8;
 const MAX_ENCODERS: usize = 8;
 const MAX_LEVELS: usize = 64;
 
-/// Why a file is no profile.
+/// Why a file is not a valid profile.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProfileError {
     file: String,
@@ -70,7 +70,7 @@ pub(super) fn read(path: &Path) -> Result<Profile, ProfileError> {
     let mut bytes = Vec::new();
     let read = opened.take(LARGEST_FILE + 1).read_to_end(&mut bytes).map_err(|error| refuse(error.to_string()))?;
     if read as u64 > LARGEST_FILE {
-        return Err(refuse(format!("more than {LARGEST_FILE} bytes, no profile is so large")));
+        return Err(refuse(format!("more than {LARGEST_FILE} bytes, too large for a profile")));
     }
     parse(&file, &bytes)
 }
@@ -123,7 +123,7 @@ impl About {
         for rung in &self.rungs {
             let AboutRung { width, height, scale } = rung;
             if *width < 16 || *height < 16 || !scale.is_finite() || *scale <= 0.0 {
-                return Err(format!("rungs: {width}x{height} at scale {scale} makes no sense"));
+                return Err(format!("rungs: {width}x{height} at scale {scale} is invalid"));
             }
         }
         Ok(())
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_no_profile_are_refused_in_one_line() {
+    fn invalid_profiles_are_refused_in_one_line() {
         let refused = |bytes: &[u8]| parse("clip.safetensors", bytes).unwrap_err().to_string();
         assert_eq!(refused(b""), "clip.safetensors: too short for a profile");
         let huge = u64::MAX.to_le_bytes();

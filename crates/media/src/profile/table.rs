@@ -1,5 +1,5 @@
-//! The tables of a profile in the form the per-frame path reads: f32, on a fine quantiser grid, so
-//! that a look-up is one multiplication and one interpolation between neighbours in memory.
+//! The tables of a profile in the form used per frame: f32, on a fine quantiser grid, so that a
+//! look-up is one multiplication and one interpolation between neighbours in memory.
 
 use crate::Quality;
 use crate::quality::{PSNR_DB_MAX, SSIM_DB_MAX};
@@ -79,7 +79,7 @@ impl LevelTable {
         Self { first_qp, columns, cells: cells.into(), typical }
     }
 
-    /// The grid column below `qp` and the way to the next in columns, beyond the ends by [`BEYOND_QP`].
+    /// The grid column below `qp` and the distance to the next in columns, beyond the ends by [`BEYOND_QP`].
     #[inline]
     fn position(&self, qp: f32) -> (usize, f32) {
         let last = (self.columns - 1) as f32;
@@ -117,7 +117,7 @@ impl LevelTable {
         (self.first_qp, self.first_qp + (self.columns - 1) as f32 * GRID_QP)
     }
 
-    /// A frame at any quantiser; up to [`BEYOND_QP`] outside the measured range the last slope goes on.
+    /// A frame at any quantiser; up to [`BEYOND_QP`] outside the measured range the last slope continues.
     #[inline]
     pub fn at(&self, row: usize, qp: f32) -> Cell {
         let (column, share) = self.position(qp);
@@ -125,7 +125,7 @@ impl LevelTable {
         Cell::between(&cells[0], &cells[1], share)
     }
 
-    /// The quantiser at which a frame has so many bytes (as log2), by bisecting the grid.
+    /// The quantiser at which a frame has this many bytes (as log2), by bisecting the grid.
     #[inline]
     pub fn qp_for(&self, row: usize, log2_bytes: f32) -> f32 {
         let cells = &self.cells[row * self.columns..][..self.columns];
@@ -138,7 +138,7 @@ impl LevelTable {
     }
 }
 
-/// How far outside the measured quantisers a table is believed.
+/// How far outside the measured quantisers a table is valid.
 pub const BEYOND_QP: f32 = 4.0;
 
 /// Monotone cubic interpolation: [fritsch1980]'s limit on the slopes keeps each piece between its ends.
@@ -155,7 +155,7 @@ impl Monotone {
         let slopes = (0..x.len())
             .map(|i| {
                 let (before, after) = (secants[i.saturating_sub(1)], secants[i.min(last)]);
-                // The harmonic mean of both sides, zero at a turn.
+                // The harmonic mean of both sides, zero at a turning point.
                 if before * after <= 0.0 { 0.0 } else { 2.0 * before * after / (before + after) }
             })
             .collect();
@@ -174,7 +174,7 @@ impl Monotone {
     }
 }
 
-/// Harm done to a picture, in measures that add up from frame to frame.
+/// Damage to a picture, in measures that add up from frame to frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Damage {
     /// Rise of 1 - SSIM.
@@ -184,12 +184,12 @@ pub struct Damage {
 }
 
 impl Damage {
-    /// The damage carried on by `share`.
+    /// The damage, scaled by `share`.
     #[inline]
     pub fn scaled(self, share: Self) -> Self {
         Self { dissimilarity: self.dissimilarity * share.dissimilarity, mse: self.mse * share.mse }
     }
-    /// Both together; what is wholly wrong cannot become more so.
+    /// The sum of both; total damage cannot grow further.
     #[inline]
     pub fn plus(self, other: Self) -> Self {
         Self {
@@ -197,10 +197,10 @@ impl Damage {
             mse: (self.mse + other.mse).min(65_025.0),
         }
     }
-    /// What is left of `clean`.
+    /// The remaining quality of `clean`.
     #[inline]
     pub fn applied_to(self, clean: Quality) -> Quality {
-        // 10 log10(2) dB a doubling.
+        // 10 log10(2) dB per doubling.
         const DB: f32 = 3.010_3;
         let dissimilarity = exp2(clean.ssim_db * (-1.0 / DB)) + self.dissimilarity;
         let mse = 65_025.0 * exp2(clean.psnr_db * (-1.0 / DB)) + self.mse;
@@ -211,7 +211,7 @@ impl Damage {
     }
 }
 
-/// What losing a share of a frame does, with an intact picture before it.
+/// The effect of losing a share of a frame, with an intact picture before it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LossTable {
     /// Ascending shares lost; the last is 1.
@@ -244,7 +244,7 @@ impl LossTable {
             let Some(next) = self.ratios.iter().position(|&known| known >= ratio) else {
                 return cells[columns - 1];
             };
-            // Below the smallest measured share the damage falls to none in proportion.
+            // Below the smallest measured share the damage falls to zero in proportion.
             let (from, low) =
                 if next == 0 { (0.0, Damage::default()) } else { (self.ratios[next - 1], cells[next - 1]) };
             mix(low, cells[next], (ratio - from) / (self.ratios[next] - from))
@@ -252,7 +252,7 @@ impl LossTable {
         mix(at(level), at(level + 1), up)
     }
 
-    /// What the next frame inherits, after a frame of which something (`lossy`) or nothing was lost.
+    /// The share the next frame inherits, after a frame with (`lossy`) or without loss.
     #[inline]
     pub fn persistence(&self, lossy: bool) -> Damage {
         if lossy { self.while_lossy } else { self.while_whole }
@@ -273,7 +273,7 @@ fn position(knots: &[f32], x: f32) -> (usize, f32) {
     (next - 1, share.clamp(0.0, 1.0))
 }
 
-/// A picture that stays against the pictures that come.
+/// A picture that stays, compared with later pictures.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FreezeTable {
     /// Ascending ages in frames, from 1.
@@ -302,8 +302,8 @@ impl FreezeTable {
         })
     }
 
-    /// What the viewer has of a coded picture (worth `shown` when it was new) that is `age` frames
-    /// old: the losses of coding and of age, 1 - SSIM and squared error, added.
+    /// The quality of a coded picture (`shown` when it was new) that is `age` frames old: the losses
+    /// of coding and of age, 1 - SSIM and squared error, added.
     pub fn aged(&self, shown: Quality, content: u32, age: u64) -> Quality {
         const DB: f32 = 3.010_3;
         let Some(uncoded) = self.at(content, age) else {
@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_returns_what_was_measured_and_straight_lines_between() {
+    fn a_table_returns_measured_values_and_straight_lines_between() {
         let table = LevelTable::new(&[14.0, 18.0, 22.0], &[cell(12.0), cell(11.0), cell(10.0)]);
         assert_eq!(table.rows(), 1);
         for (qp, log2) in [(14.0, 12.0), (18.0, 11.0), (20.0, 10.5), (17.0, 11.25), (26.0, 9.0)] {
@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_is_not_believed_far_outside_what_was_measured() {
+    fn a_table_is_bounded_outside_the_measured_range() {
         let table = LevelTable::new(&[14.0, 18.0], &[cell(12.0), cell(11.0)]);
         assert_eq!(table.at(0, 100.0), table.at(0, 22.0));
         assert_eq!(table.at(0, -100.0), table.at(0, 10.0));
@@ -372,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frozen_picture_is_worth_less_with_every_frame() {
+    fn a_frozen_picture_loses_quality_with_every_frame() {
         let quality = |db| Quality { ssim_db: db, psnr_db: 2.0 * db };
         let table = FreezeTable { lags: vec![1.0, 3.0], stride: 4, values: [quality(20.0), quality(10.0)].into() };
         assert_eq!(table.at(0, 0), None);

@@ -1,19 +1,19 @@
-//! One rate for ever.
+//! One rate, forever.
 
 use super::{Capacity, wire_bytes};
 use legato_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
-/// One rate for ever. Zero never sends.
+/// One rate, forever. Zero never sends.
 #[derive(Clone, Debug)]
 pub struct Constant {
     rate: DataRate,
-    /// The last size and its time on the wire: neighbours mostly are of one size, and a 64-bit
-    /// division costs more than the rest of a bottleneck.
+    /// The last size and its transmission time: consecutive packets are mostly of one size, and a
+    /// 64-bit division costs more than the rest of a bottleneck.
     last: (u64, i64),
 }
 
 impl Constant {
-    /// One rate for ever.
+    /// One rate, forever.
     pub fn new(rate: DataRate) -> Self {
         Self { rate, last: (0, 0) }
     }

@@ -1,22 +1,22 @@
 //! Delivery opportunities, as in Mahimahi's link emulator (Netravali et al., USENIX ATC 2015).
 //!
-//! A trace lists milliseconds; at each a link may send 1,500 bytes. Several small packets share
-//! one, a large packet takes several, and what nobody uses is lost. After its last millisecond the
-//! trace starts again. A packet that arrives at the very instant of an opportunity may use it.
+//! A trace lists milliseconds; at each a link may send 1,500 bytes. Several small packets share one
+//! opportunity, a large packet takes several, and what is unused is lost. After its last millisecond
+//! the trace starts again. A packet that arrives at the very instant of an opportunity may use it.
 
 use super::{Capacity, CapacityError, Cut, MAX_DURATION, MAX_RATE, MAX_SEGMENTS, wire_bytes};
 use legato_units::{DataRate, DataSize, TimeDelta, Timestamp};
 use std::sync::Arc;
 
-/// What one opportunity carries.
+/// The bytes of one opportunity.
 pub const OPPORTUNITY: DataSize = DataSize::from_bytes(1_500);
 
 /// A list of delivery opportunities. Immutable; share it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Opportunities {
-    /// The milliseconds that have some, increasing.
+    /// The milliseconds with opportunities, ascending.
     at_ms: Vec<u32>,
-    /// How many come before each of them, and, at the end, how many there are.
+    /// The number of opportunities before each of them, and, at the end, in total.
     before: Vec<u32>,
     period_ms: u32,
 }
@@ -25,7 +25,7 @@ impl Opportunities {
     /// From a list of milliseconds that never decreases; the last is the period.
     ///
     /// # Errors
-    /// Nothing in it, times that go back, a period of zero or above 24 hours, more than 100 Gbit/s.
+    /// An empty list, times that go back, a period of zero or above 24 hours, more than 100 Gbit/s.
     pub fn new(times_ms: impl IntoIterator<Item = u64>) -> Result<Self, CapacityError> {
         let mut table = Self { at_ms: Vec::new(), before: Vec::new(), period_ms: 0 };
         let mut count: u32 = 0;
@@ -66,11 +66,11 @@ impl Opportunities {
         Ok(self)
     }
 
-    /// A window of it (to the millisecond), with more or fewer opportunities: the n-th that stays
-    /// is where `n / scale` passes a whole number, so that their rhythm and size stay as they were.
+    /// A window of it (to the millisecond), with more or fewer opportunities: the n-th is kept when
+    /// `n / scale` passes a whole number, so that their rhythm and size stay the same.
     ///
-    /// # Errors
-    /// A window outside the list, a scale that is no positive number, or no opportunity left.
+    /// # Errors A window outside the list, a scale that is not a positive number, or no opportunity
+    /// left.
     pub fn cut(&self, cut: &Cut) -> Result<Self, CapacityError> {
         let (from, length) = cut.within(self.duration())?;
         let (from, length) = ((from / MS) as u32, ((length + MS - 1) / MS) as u32);
@@ -97,7 +97,7 @@ impl Opportunities {
         part.close(count, length)
     }
 
-    /// How long one pass lasts.
+    /// The duration of one pass.
     pub fn duration(&self) -> TimeDelta {
         TimeDelta::from_millis(i64::from(self.period_ms))
     }
@@ -105,11 +105,11 @@ impl Opportunities {
     pub fn mean_rate(&self) -> DataRate {
         OPPORTUNITY * u64::from(self.count()) / self.duration()
     }
-    /// How many opportunities one pass has.
+    /// The number of opportunities in one pass.
     pub fn count(&self) -> u32 {
         self.before[self.before.len() - 1]
     }
-    /// The milliseconds that have opportunities, and how many.
+    /// The milliseconds with opportunities, and the number of each.
     pub fn slots(&self) -> impl ExactSizeIterator<Item = (u32, u32)> + '_ {
         self.at_ms.iter().zip(self.before.windows(2)).map(|(&ms, pair)| (ms, pair[1] - pair[0]))
     }
@@ -117,7 +117,7 @@ impl Opportunities {
     /// Opportunities in `[0, at)`, over all laps.
     fn count_before(&self, at: i64) -> u64 {
         let period = i64::from(self.period_ms) * MS;
-        // The one at the end of a lap is at the same instant as the next lap's zero: not before it.
+        // An opportunity at the end of a lap coincides with the next lap's zero: not before it.
         let lap = (at - 1).max(0) / period;
         let position = at - lap * period;
         let slot = self.at_ms.partition_point(|&ms| i64::from(ms) * MS < position);
@@ -131,7 +131,7 @@ pub struct Mahimahi {
     table: Arc<Opportunities>,
     slot: usize,
     lap_start: i64,
-    /// When the current millisecond's opportunities are, and what is left of them in bytes.
+    /// The time of the current millisecond's opportunities, and the bytes left of them.
     at: i64,
     left: u64,
 }
@@ -224,11 +224,11 @@ impl Capacity for Mahimahi {
 }
 
 const MS: i64 = 1_000_000;
-/// Walking the list beats searching it below this.
+/// Below this distance, walking the list is faster than searching it.
 const FAR_NS: i64 = 200 * MS;
 const MAX_PERIOD_MS: u32 = (MAX_DURATION.as_nanos() / MS) as u32;
-/// A 24-hour trace may have opportunities in each of its milliseconds, but the lists of use are
-/// below 20 minutes; this is the table of segments' limit times ten.
+/// A 24-hour trace may have opportunities in each of its milliseconds, but lists in practice are
+/// below 20 minutes; this is ten times the limit on table segments.
 const MAX_MILLISECONDS: usize = MAX_SEGMENTS * 10;
 const MAX_PER_MS: u64 = MAX_RATE.as_bps() / 1_000 / OPPORTUNITY.as_bits() + 1;
 
@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_that_make_no_sense_are_refused() {
+    fn invalid_lists_are_refused() {
         let refused = |times: &[u64]| Opportunities::new(times.iter().copied()).expect_err("refused");
         assert_eq!(refused(&[]), CapacityError::Empty);
         assert_eq!(refused(&[0]), CapacityError::Duration);

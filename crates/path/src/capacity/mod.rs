@@ -15,15 +15,15 @@ pub use steps::{AfterLast, RateSteps, Steps};
 use core::fmt;
 use legato_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
-/// When bytes get through a bottleneck.
+/// When bytes leave a bottleneck.
 pub trait Capacity: Send + Sync {
-    /// When a packet whose transmission may begin at `start` has left, or [`Timestamp::MAX`] where
-    /// it never does. `start` is never before the answer to the call before. Packets of 2 GiB and
-    /// more count as 2 GiB.
+    /// When a packet whose transmission may begin at `start` has left, or [`Timestamp::MAX`] if it
+    /// never does. `start` is never before the previous result. Packets of 2 GiB and more count as 2
+    /// GiB.
     fn transmit_end(&mut self, start: Timestamp, size: DataSize) -> Timestamp;
 
-    /// Packets of one size one behind the other, the first from `start` on: leaves in `at` when each has
-    /// left, the same as [`Capacity::transmit_end`] of each, and answers when the last has.
+    /// Consecutive packets of one size, the first from `start` on: writes to `at` when each has left, the
+    /// same as [`Capacity::transmit_end`] of each, and returns when the last has.
     #[inline]
     fn transmit_run(&mut self, start: Timestamp, size: DataSize, at: &mut [Timestamp]) -> Timestamp {
         at.iter_mut().fold(start, |start, at| {
@@ -32,7 +32,7 @@ pub trait Capacity: Send + Sync {
         })
     }
 
-    /// The capacity at an instant; any instant may be asked for.
+    /// The capacity at any instant.
     fn rate_at(&self, at: Timestamp) -> DataRate;
 
     /// The mean capacity over `[from, to)`, rounded down; zero for an empty interval.
@@ -42,10 +42,10 @@ pub trait Capacity: Send + Sync {
     fn clone_box(&self) -> Box<dyn Capacity>;
 }
 
-/// The capacities that come with the crate, dispatched without a call through a pointer, and
+/// The capacities of this crate, dispatched without a call through a pointer, and
 /// [`LinkCapacity::Custom`] for any other.
 pub enum LinkCapacity {
-    /// One rate for ever.
+    /// One rate, forever.
     Constant(Constant),
     /// Anything else.
     Custom(Box<dyn Capacity>),
@@ -56,7 +56,7 @@ pub enum LinkCapacity {
 }
 
 impl LinkCapacity {
-    /// One rate for ever.
+    /// One rate, forever.
     pub fn constant(rate: DataRate) -> Self {
         Self::Constant(Constant::new(rate))
     }
@@ -129,31 +129,31 @@ impl From<Steps> for LinkCapacity {
     }
 }
 
-/// No link of a video call is faster: 100 Gbit/s.
+/// The maximum rate: no link of a video call is faster than 100 Gbit/s.
 pub const MAX_RATE: DataRate = DataRate::from_mbps(100_000);
-/// No trace is longer: 24 hours.
+/// The maximum duration of a trace: 24 hours.
 pub const MAX_DURATION: TimeDelta = TimeDelta::from_secs(24 * 3_600);
-/// No trace has more steps or opportunities' milliseconds than this.
+/// The maximum number of steps or milliseconds with opportunities in a trace.
 pub const MAX_SEGMENTS: usize = 1_000_000;
 
-/// Why a table of rates or opportunities is none. `index` counts from zero.
+/// Why a table of rates or opportunities is invalid. `index` counts from zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CapacityError {
-    /// There is nothing in it.
+    /// It is empty.
     Empty,
     /// It does not start at zero.
     FirstNotAtZero,
-    /// Nothing would ever get through: every rate is zero, or no opportunity is in the window.
+    /// Nothing would ever be sent: every rate is zero, or no opportunity is in the window.
     NeverSends,
-    /// A step does not begin after the one before, or an opportunity comes before it.
+    /// A step does not begin after the previous one, or an opportunity comes before the previous one.
     NotIncreasing {
         /// Which one.
         index: usize,
     },
-    /// The factor is no positive finite number.
+    /// The factor is not a positive finite number.
     Scale,
-    /// It lasts longer than [`MAX_DURATION`], or no longer than its last step begins.
+    /// It lasts longer than [`MAX_DURATION`], or ends before its last step begins.
     Duration,
     /// A rate above [`MAX_RATE`].
     TooFast {
@@ -162,16 +162,16 @@ pub enum CapacityError {
     },
     /// More than [`MAX_SEGMENTS`].
     TooMany,
-    /// The window is empty or begins behind the end.
+    /// The window is empty or begins after the end.
     Window,
 }
 
 impl fmt::Display for CapacityError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Empty => f.write_str("nothing in it"),
+            Self::Empty => f.write_str("it is empty"),
             Self::FirstNotAtZero => f.write_str("the first step does not begin at zero"),
-            Self::NeverSends => f.write_str("nothing would ever get through"),
+            Self::NeverSends => f.write_str("nothing would ever be sent"),
             Self::NotIncreasing { index } => write!(f, "time goes back at entry {index}"),
             Self::Scale => f.write_str("the scale is not a positive number"),
             Self::Duration => f.write_str("the duration is zero, before the last step, or above 24 h"),
@@ -183,14 +183,14 @@ impl fmt::Display for CapacityError {
 }
 impl core::error::Error for CapacityError {}
 
-/// The part of a trace that is played, and how much faster or slower.
+/// The part of a trace that is played, and its speed-up or slow-down.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cut {
     /// Rates are multiplied by this.
     pub scale: f64,
-    /// Where it begins.
+    /// Its start.
     pub start: TimeDelta,
-    /// How long it lasts; to the end of the trace where `None`. Clipped to the end.
+    /// Its length; `None`: to the end of the trace. Clipped to the end.
     pub duration: Option<TimeDelta>,
 }
 

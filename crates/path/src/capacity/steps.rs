@@ -4,24 +4,23 @@ use super::{Capacity, CapacityError, Cut, MAX_DURATION, MAX_RATE, MAX_SEGMENTS, 
 use legato_units::{DataRate, DataSize, TimeDelta, Timestamp};
 use std::sync::Arc;
 
-/// What comes after the last step.
+/// What follows the last step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AfterLast {
-    /// The last rate, for ever.
+    /// The last rate, forever.
     Hold,
-    /// All again, from the start.
+    /// The whole table again, from the start.
     Repeat,
 }
 
-/// A table of rates over time, at least one of them above zero where it repeats. Immutable; share
-/// it.
+/// A table of rates over time, at least one of them positive if it repeats. Immutable; share it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RateSteps {
     /// When each step begins, in ns; the first is 0.
     starts: Vec<i64>,
     /// Its rate, in bit/s.
     rates: Vec<u64>,
-    /// What got through before it, in bit/s × ns.
+    /// What was delivered before it, in bit/s × ns.
     before: Vec<u128>,
     duration: i64,
     after: AfterLast,
@@ -80,10 +79,10 @@ impl RateSteps {
         Ok(())
     }
 
-    /// A window of it, faster or slower; neighbours of one rate are joined.
+    /// A window of it, faster or slower; neighbours of equal rate are merged.
     ///
-    /// # Errors
-    /// A window outside the table, a scale that is no positive number, or nothing left that sends.
+    /// # Errors A window outside the table, a scale that is not a positive number, or no positive
+    /// rate left.
     pub fn cut(&self, cut: &Cut, after: AfterLast) -> Result<Self, CapacityError> {
         let (from, length) = cut.within(self.duration())?;
         let first = self.index_at(from);
@@ -100,7 +99,7 @@ impl RateSteps {
         Self::new(steps, TimeDelta::from_nanos(length), after)
     }
 
-    /// How long it lasts.
+    /// Its duration.
     pub fn duration(&self) -> TimeDelta {
         TimeDelta::from_nanos(self.duration)
     }
@@ -108,16 +107,16 @@ impl RateSteps {
     pub fn mean_rate(&self) -> DataRate {
         DataRate::from_bps((self.lap_work() / self.duration as u128) as u64)
     }
-    /// The steps: when each begins, and its rate.
+    /// The steps: the start and the rate of each.
     pub fn steps(&self) -> impl ExactSizeIterator<Item = (TimeDelta, DataRate)> + '_ {
         self.starts.iter().zip(&self.rates).map(|(&s, &r)| (TimeDelta::from_nanos(s), DataRate::from_bps(r)))
     }
 
-    /// The step that holds at `position`, in ns from the start.
+    /// The step at `position`, in ns from the start.
     fn index_at(&self, position: i64) -> usize {
         self.starts.partition_point(|&start| start <= position) - 1
     }
-    /// What one pass lets through, in bit/s × ns: at most 1e11 × 8.64e13.
+    /// What one pass delivers, in bit/s × ns: at most 1e11 × 8.64e13.
     fn lap_work(&self) -> u128 {
         self.work_before(self.duration)
     }
@@ -125,14 +124,14 @@ impl RateSteps {
         let index = self.index_at(position);
         self.before[index] + u128::from(self.rates[index]) * (position - self.starts[index]) as u128
     }
-    /// Beginning of the lap that `at` lies in.
+    /// Start of the lap that `at` lies in.
     fn lap_start(&self, at: i64) -> i64 {
         match self.after {
             AfterLast::Hold => 0,
             AfterLast::Repeat => at - at % self.duration,
         }
     }
-    /// What gets through in `[0, at)`.
+    /// What is delivered in `[0, at)`.
     fn total_work(&self, at: i64) -> u128 {
         // Most calls are shorter than the table, and need no division by its length.
         if at < self.duration {
@@ -147,7 +146,7 @@ impl RateSteps {
 #[derive(Clone, Debug)]
 pub struct Steps {
     table: Arc<RateSteps>,
-    /// The step the cursor is in, when it began and ends, and its rate.
+    /// The step the cursor is in, its start and end, and its rate.
     index: usize,
     since: i64,
     until: i64,
@@ -187,7 +186,7 @@ impl Steps {
         self.settle();
     }
 
-    /// Move to the step that holds at `at`; one step is the common case, a search the rare one.
+    /// Move to the step at `at`; one step is the common case, a search the rare one.
     #[cold]
     fn seek(&mut self, at: i64) {
         if at >= self.until {
@@ -297,7 +296,7 @@ impl Capacity for Steps {
             return DataRate::from_bps(self.rate);
         }
         let work = self.table.total_work(to) - self.table.total_work(from);
-        // 128-bit division is an order slower and almost never needed.
+        // 128-bit division is an order of magnitude slower and almost never needed.
         DataRate::from_bps(match u64::try_from(work) {
             Ok(work) => work / (to - from) as u64,
             Err(_) => (work / (to - from) as u128) as u64,
@@ -322,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn packets_in_a_run_leave_as_each_by_itself() {
+    fn packets_in_a_run_leave_as_they_would_alone() {
         for after in [AfterLast::Hold, AfterLast::Repeat] {
             let mut single = Steps::new(table(&[(0, 1_000), (10, 3_000), (13, 0), (30, 700)], 40, after));
             let mut run = single.clone();
@@ -362,7 +361,7 @@ mod tests {
 
     #[test]
     fn a_packet_may_take_many_laps() {
-        // 1 kbit/s for 1 ms of each 10 ms: one bit a lap.
+        // 1 kbit/s for 1 ms of every 10 ms: one bit per lap.
         let mut link = Steps::new(table(&[(0, 1), (1, 0)], 10, AfterLast::Repeat));
         // 1,500 bytes = 12,000 bits: the last one ends 1 ms into lap 11,999.
         assert_eq!(link.transmit_end(Timestamp::ZERO, size(1_500)), Timestamp::from_millis(119_991));
@@ -398,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn tables_that_make_no_sense_are_refused() {
+    fn invalid_tables_are_refused() {
         let build = |steps: &[(i64, u64)], ms, after| {
             let steps = steps.iter().map(|&(ms, bps)| (TimeDelta::from_millis(ms), DataRate::from_bps(bps)));
             RateSteps::new(steps, TimeDelta::from_millis(ms), after).expect_err("refused")

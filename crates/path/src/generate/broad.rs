@@ -1,8 +1,8 @@
-//! Networks drawn wider than any paper's, for policies that are to carry further than the paper's own: 60 s each.
+//! Networks drawn more widely than in any paper, for policies meant to generalise beyond their paper: 60 s each.
 //!
-//! Papers draw rates that jump every few seconds at most, within a factor of ten, over lossy paths; whoever has
-//! learned there has never had room for long, nor seen a link fade, stand still or stop. Every law here is ours:
-//! domain randomisation, not a model of any kind of access.
+//! Papers draw rates that jump every few seconds at most, within a factor of ten, over lossy paths; a policy
+//! trained there has never had ample capacity for long, nor seen a link fade, stand still or stop. All
+//! distributions here are ours: domain randomisation, not a model of any kind of access.
 
 use super::Network;
 use crate::capacity::{AfterLast, RateSteps};
@@ -12,19 +12,19 @@ use rand_chacha::ChaCha8Rng;
 use std::sync::Arc;
 
 pub(super) const DURATION: TimeDelta = TimeDelta::from_secs(60);
-/// Of a capacity's median, log-uniform.
+/// Relative to a capacity's median, log-uniform.
 pub(super) const MEDIAN_MBPS: [f64; 2] = [0.3, 10.0];
-/// No capacity leaves these, outages included.
+/// The bounds of every capacity, outages included.
 pub(super) const RATES_MBPS: [f64; 2] = [0.02, 20.0];
 pub(super) const RTT_MS: [f64; 2] = [10.0, 200.0];
-/// Log-uniform, on a third of the networks; the others lose what the queue drops.
+/// Log-uniform, on a third of the networks; the others lose only what the queue drops.
 pub(super) const LOSS_RATIO: [f64; 2] = [0.001, 0.05];
-/// What the queue holds at the capacity's median, log-uniform.
+/// The queue's length at the capacity's median, log-uniform.
 const QUEUE_S: [f64; 2] = [0.04, 1.0];
-/// A queue of less would drop a frame of any bitrate.
+/// A shorter queue would drop a frame of any bitrate.
 pub(super) const LEAST_QUEUE_PACKETS: u32 = 6;
 const PACKET_BITS: f64 = 1_200.0 * 8.0;
-/// Between two values of a capacity that wanders.
+/// Time between two values of a wandering capacity.
 const STEP_S: f64 = 0.2;
 
 pub(super) fn draw(rng: &mut ChaCha8Rng) -> Network {
@@ -50,7 +50,7 @@ pub(super) fn draw(rng: &mut ChaCha8Rng) -> Network {
     let loss_ratio = if unit(rng) < 1.0 / 3.0 { log_uniform(rng, LOSS_RATIO) } else { 0.0 };
     let queue_s = log_uniform(rng, QUEUE_S);
     Network {
-        capacity: Arc::new(capacity.expect("rates above zero at rising times within the minute")),
+        capacity: Arc::new(capacity.expect("positive rates at ascending times within the minute")),
         min_rtt,
         loss_ratio,
         queue_packets: ((median * 1e6 * queue_s / PACKET_BITS) as u32).max(LEAST_QUEUE_PACKETS),
@@ -66,7 +66,7 @@ fn bell(rng: &mut ChaCha8Rng) -> f64 {
     (0..4).map(|_| unit(rng) - 0.5).sum::<f64>() * 3f64.sqrt()
 }
 
-/// A fresh rate after each hold; holds of 0.5 to 20 s, about as long as each other within a network.
+/// A fresh rate after each hold; holds of 0.5 to 20 s, of similar length within a network.
 fn jumps(rng: &mut ChaCha8Rng, median: f64, spread: f64) -> Vec<(f64, f64)> {
     let hold_s = log_uniform(rng, [0.5, 20.0]);
     let mut rates = Vec::new();
@@ -92,7 +92,7 @@ fn wandering(rng: &mut ChaCha8Rng, median: f64, spread: f64) -> Vec<(f64, f64)> 
     rates
 }
 
-/// Stretches of 0.2 to 3 s, every 5 to 30 s, in which next to nothing passes.
+/// Intervals of 0.2 to 3 s, every 5 to 30 s, in which almost nothing is delivered.
 fn interrupt(rng: &mut ChaCha8Rng, rates: &mut [(f64, f64)]) {
     let every_s = log_uniform(rng, [5.0, 30.0]);
     let mut from_s = every_s * unit(rng);

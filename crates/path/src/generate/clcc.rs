@@ -1,7 +1,8 @@
 //! CLCC's training networks: its Table III, 45 s each.
 //!
-//! The table gives ranges and no laws; we draw uniformly, one changing rate a network, and a fresh
-//! capacity at each change. Its queue sizes have no unit; we take packets, as Mahimahi counts them.
+//! The table gives ranges but no distributions; we draw uniformly, one changing rate per network, and
+//! a fresh capacity at each change. Its queue sizes have no unit; we take packets, as Mahimahi counts
+//! them.
 
 use super::{Network, jumping};
 use crate::random::{between, whole};

@@ -1,6 +1,6 @@
-//! Random networks to train on: as papers drew them, and wider.
+//! Random networks to train on: as in the papers, and wider.
 //!
-//! R3Net and Concerto replay recorded traces and state no ranges, so they have none here.
+//! R3Net and Concerto replay recorded traces and state no ranges, so they have no generator here.
 //!
 //! ```
 //! use legato_path::generate::Generator;
@@ -23,10 +23,10 @@ use legato_units::{DataRate, TimeDelta};
 use rand_chacha::ChaCha8Rng;
 use std::sync::Arc;
 
-/// Who drew.
+/// The source of the distributions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Generator {
-    /// Nobody's paper: wider than all of them.
+    /// Ours: wider than all papers.
     Broad,
     /// CLCC, Table III.
     Clcc,
@@ -47,16 +47,16 @@ impl Generator {
         }
     }
 
-    /// The generator of that name.
+    /// The generator with that name.
     pub fn by_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|generator| generator.name() == name)
     }
 
-    /// One name or several joined by `+`, of which a network then is of one.
+    /// One name or several joined by `+`; each network is then drawn by one of them.
     ///
     /// # Errors
     ///
-    /// One is unknown: which, and which there are.
+    /// An unknown name: which one, and the valid ones.
     pub fn by_names(names: &str) -> Result<Arc<[Self]>, String> {
         let by_name = |name: &str| {
             Self::by_name(name).ok_or_else(|| {
@@ -68,7 +68,7 @@ impl Generator {
         names.split('+').map(by_name).collect()
     }
 
-    /// A network; the same stream gives the same.
+    /// A network; equal streams give equal networks.
     pub fn draw(self, rng: &mut ChaCha8Rng) -> Network {
         match self {
             Self::Broad => broad::draw(rng),
@@ -83,16 +83,16 @@ impl Generator {
 pub struct Network {
     /// The bottleneck's capacity; it repeats.
     pub capacity: Arc<RateSteps>,
-    /// Round-trip time without queues, both ways together.
+    /// Round-trip time without queues, both directions together.
     pub min_rtt: TimeDelta,
-    /// Independent loss on the way there, a ratio.
+    /// Independent loss on the forward path, a ratio.
     pub loss_ratio: f64,
-    /// What waits at the bottleneck at most.
+    /// The maximum queue of the bottleneck.
     pub queue_packets: u32,
 }
 
 impl Network {
-    /// The way there: loss, bottleneck, half the propagation. The way back is the other half.
+    /// The forward path: loss, bottleneck, half the propagation. The reverse path is the other half.
     pub fn forward_stages<P>(&self, loss: ChaCha8Rng) -> Vec<PathStage<P>> {
         let mut stages = Vec::with_capacity(3);
         if let Ok(loss) = Loss::new(self.loss_ratio, loss)
@@ -124,7 +124,7 @@ mod tests {
     use super::*;
     use rand_core::SeedableRng;
 
-    /// Every draw is in its paper's ranges, and a thousand of them fill the ranges.
+    /// Every draw is in its paper's ranges, and a thousand of them cover the ranges.
     fn check(generator: Generator, mbps: [f64; 2], rtt_ms: [f64; 2], queue: [u32; 2], seconds: i64) {
         let mut rng = ChaCha8Rng::seed_from_u64(1);
         let networks: Vec<Network> = (0..1_000).map(|_| generator.draw(&mut rng)).collect();
@@ -154,12 +154,12 @@ mod tests {
         let mut rng = ChaCha8Rng::seed_from_u64(2);
         for _ in 0..100 {
             let network = Generator::Clcc.draw(&mut rng);
-            // 1 to 4 changes a second for 45 s.
+            // 1 to 4 changes per second for 45 s.
             assert!((45..=180).contains(&network.capacity.steps().len()));
         }
     }
 
-    /// A thousand of them keep within their bounds, and hold what no paper's do: links that stand still and links that
+    /// A thousand of them stay within their bounds, and include what no paper has: links that stand still and links that
     /// nearly stop.
     #[test]
     fn broad_draws_are_wide() {
@@ -183,7 +183,7 @@ mod tests {
         assert!((still - 0.2).abs() < 0.04, "{still}");
         let lossless = share(&|network| network.loss_ratio == 0.0);
         assert!((lossless - 2.0 / 3.0).abs() < 0.05, "{lossless}");
-        // Of a capacity's mean; one that wanders or jumps alone hardly falls so low.
+        // Relative to a capacity's mean; one that only wanders or jumps hardly falls so low.
         let stops = share(&|network| {
             let mean = network.capacity.mean_rate().as_bps_f64() / 1e6;
             rates_mbps(network).iter().any(|&mbps| mbps < 0.05 * mean)

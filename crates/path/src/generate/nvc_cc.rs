@@ -1,7 +1,7 @@
 //! NVC-CC's training and test networks: its Table 2, 30 s each.
 //!
-//! The table gives ranges and no laws; we draw uniformly, one interval a network, and a fresh
-//! capacity at each change.
+//! The table gives ranges but no distributions; we draw uniformly, one interval per network, and a
+//! fresh capacity at each change.
 
 use super::{Network, jumping};
 use crate::random::{between, whole};

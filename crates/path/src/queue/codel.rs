@@ -1,6 +1,6 @@
 //! Controlled Delay, RFC 8289.
 //!
-//! A queue is bad when it stands, not when it peaks. CoDel looks at how long each packet waited:
+//! A queue is bad when it stands, not when it peaks. CoDel watches how long each packet waited:
 //! once no packet of a whole interval waited less than the target, it drops one, and again after
 //! interval/√n for the n-th, until a packet comes out below the target.
 
@@ -12,15 +12,15 @@ use legato_units::{DataRate, DataSize, TimeDelta, Timestamp};
 /// Parameters of CoDel; the defaults are those of RFC 8289 section 4.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CoDelConfig {
-    /// The standing delay that is acceptable: 5 ms.
+    /// The acceptable standing delay: 5 ms.
     pub target: TimeDelta,
     /// How long it may be exceeded; about a worst-case round trip: 100 ms.
     pub interval: TimeDelta,
-    /// No packet is dropped while no more than this waits: one full packet.
+    /// No packet is dropped while at most this waits: one full packet.
     pub max_packet: DataSize,
     /// Mark packets of ECN-capable senders instead of dropping them.
     pub ecn: bool,
-    /// What the queue holds at most.
+    /// The limit of the queue.
     pub limit: QueueLimit,
 }
 
@@ -41,7 +41,7 @@ impl Default for CoDelConfig {
 pub struct CoDel<P> {
     config: CoDelConfig,
     line: Fifo<P>,
-    /// When the delay will have been above the target for an interval.
+    /// When the delay will have exceeded the target for an interval.
     first_above: Option<Timestamp>,
     drop_next: Timestamp,
     count: u32,
@@ -63,7 +63,7 @@ impl<P> CoDel<P> {
         }
     }
 
-    /// The head of the line, and whether it may be dropped. [rfc8289] §5.6
+    /// The head of the queue, and whether it may be dropped. [rfc8289] §5.6
     fn take(&mut self, now: Timestamp) -> (Option<Packet<P>>, bool) {
         let Some((came, packet)) = self.line.pop() else {
             self.first_above = None;
@@ -88,7 +88,7 @@ impl<P> CoDel<P> {
         at.saturating_add(TimeDelta::from_nanos(interval.round_ties_even() as i64))
     }
 
-    /// Drop or mark. A marked packet stays the one to send.
+    /// Drop or mark. A marked packet is still the one to send.
     fn punish(&self, packet: Packet<P>, dropped: &mut Vec<Packet<P>>) -> Option<Packet<P>> {
         let mut packet = packet;
         if mark(self.config.ecn, &mut packet.ecn) {
@@ -135,7 +135,7 @@ impl<P: Send> Queue<P> for CoDel<P> {
                 marked => marked,
             };
             self.dropping = true;
-            // Back within 16 intervals: go on near the pace that worked then.
+            // Back within 16 intervals: continue near the previous pace.
             let delta = self.count.saturating_sub(self.last_count);
             let recent = now - self.drop_next < self.config.interval * 16;
             self.count = if delta > 1 && recent { delta } else { 1 };
@@ -173,7 +173,7 @@ mod tests {
         let mut n = 0;
         for now in 0..ms {
             let at = Timestamp::from_millis(now);
-            // Two where one was dropped, so that the queue keeps standing.
+            // Two if one was dropped, so that the queue keeps standing.
             for _ in 0..1 + dropped.len() {
                 assert!(queue.push(at, packet(n, ecn)).is_ok());
                 n += 1;
@@ -192,16 +192,16 @@ mod tests {
     /// 50 ms having waited 50 ms; 100 ms later the first drop; then after 100/√1, 100/√2, 100/√3,
     /// 100/√4, … : 250, 320.7, 378.4, 428.4, 473.2, 514.0 ms, each at the next departure.
     #[test]
-    fn drops_come_an_interval_after_the_target_is_passed_and_then_ever_faster() {
+    fn drops_come_an_interval_after_the_target_is_exceeded_and_then_ever_faster() {
         let (drops, marks) = standing(CoDelConfig::default(), 520, Ecn::NotEct);
         assert_eq!(drops, [150, 250, 321, 379, 429, 474, 514]);
         assert!(marks.is_empty());
     }
 
-    /// [rfc8289] §5.5, worked by hand: 8 drops before, 1 of them the first, so the next spell begins
+    /// [rfc8289] §5.5, worked by hand: 8 drops before, 1 of them the first, so the next phase begins
     /// at 7 if it begins within 1.6 s: 100/√7 = 37.796447 ms; at 1 otherwise.
     #[test]
-    fn a_spell_soon_after_the_last_goes_on_near_its_pace() {
+    fn a_dropping_phase_soon_after_the_last_continues_near_its_pace() {
         for (ago_ms, expected_count, spacing_ns) in [(1_599, 7, 37_796_447), (1_600, 1, 100_000_000)] {
             let now = Timestamp::from_secs(10);
             let mut queue = CoDel::new(CoDelConfig::default());
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_come_where_drops_would_for_those_who_understand_them() {
+    fn ecn_capable_packets_are_marked_instead_of_dropped() {
         let config = CoDelConfig { ecn: true, ..CoDelConfig::default() };
         let (drops, marks) = standing(config, 520, Ecn::Ect0);
         assert_eq!(marks, [150, 250, 321, 379, 429, 474, 514]);
@@ -236,7 +236,7 @@ mod tests {
             assert!(queue.push(Timestamp::from_millis(n), packet(n as u32, Ecn::NotEct)).is_ok());
             assert!(queue.pop(Timestamp::from_millis(n + 4), &mut dropped).is_some());
         }
-        // One packet in the line at a time, however long it waits.
+        // One packet in the queue at a time, however long it waits.
         for n in 0..10 {
             assert!(queue.push(Timestamp::from_secs(2 + n), packet(0, Ecn::NotEct)).is_ok());
             assert!(queue.pop(Timestamp::from_secs(3 + n), &mut dropped).is_some());

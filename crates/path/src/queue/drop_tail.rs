@@ -1,4 +1,4 @@
-//! First in, first out; who finds it full is dropped.
+//! First in, first out; a packet that finds it full is dropped.
 
 use super::fifo::Fifo;
 use super::{Queue, QueueLimit};

@@ -1,4 +1,4 @@
-//! The line the three queues share: packets, when they came, their bytes and the limit.
+//! The buffer that the three queues share: packets, their arrival times, their bytes and the limit.
 
 use super::QueueLimit;
 use crate::Packet;
@@ -28,7 +28,7 @@ impl<P> Fifo<P> {
         self.packets.push_back((now, packet));
     }
 
-    /// When it came, and the packet.
+    /// The arrival time and the packet.
     pub(super) fn pop(&mut self) -> Option<(Timestamp, Packet<P>)> {
         let (came, packet) = self.packets.pop_front()?;
         self.bytes -= packet.size.as_bytes();

@@ -1,9 +1,9 @@
-//! How much may wait.
+//! The limit of a queue.
 
 use legato_units::{DataRate, DataSize, TimeDelta};
 use serde::{Deserialize, Serialize};
 
-/// The most that may wait in a queue; the packet on the wire does not wait.
+/// The maximum that may wait in a queue; the packet being transmitted does not wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum QueueLimit {
@@ -11,15 +11,15 @@ pub enum QueueLimit {
     Bytes(DataSize),
     /// That many packets.
     Packets(u32),
-    /// What a link sends in a time. RFC 8867 says "300 ms" and not at which capacity of a link that
-    /// varies: here it is bytes at a stated reference, unless it rescales.
+    /// What a link sends in this time. RFC 8867 says "300 ms" without saying at which capacity of a
+    /// varying link: here it is bytes at a given reference, unless it rescales.
     Time {
         /// The time.
         span: TimeDelta,
-        /// The capacity that turns it into bytes.
+        /// The capacity that converts it to bytes.
         reference: DataRate,
-        /// Whether the capacity at each arrival takes the reference's place. Never below one full
-        /// packet of 1,500 bytes; packets already in stay.
+        /// Whether the capacity at each arrival replaces the reference. Never below one full packet
+        /// of 1,500 bytes; packets already queued stay.
         rescale: bool,
     },
     /// No limit.
@@ -27,7 +27,7 @@ pub enum QueueLimit {
 }
 
 impl QueueLimit {
-    /// In bytes; unlimited where it counts packets.
+    /// In bytes; unlimited if it counts packets.
     pub fn bytes(&self) -> u64 {
         match *self {
             Self::Bytes(size) => size.as_bytes(),
@@ -36,7 +36,7 @@ impl QueueLimit {
         }
     }
 
-    /// In packets; unlimited where it counts bytes.
+    /// In packets; unlimited if it counts bytes.
     pub fn packets(&self) -> usize {
         match *self {
             Self::Packets(packets) => packets as usize,

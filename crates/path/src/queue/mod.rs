@@ -1,4 +1,4 @@
-//! What waits in front of a link, and who is dropped or marked.
+//! Queues in front of a link: which packets wait, and which are dropped or marked.
 
 mod codel;
 mod drop_tail;
@@ -18,15 +18,14 @@ use legato_units::{DataRate, DataSize, Timestamp};
 pub trait Queue<P>: Send {
     /// Take a packet in.
     ///
-    /// # Errors
-    /// The packet itself, and why, where the queue refuses it.
+    /// # Errors The packet itself and the reason, if the queue refuses it.
     fn push(&mut self, now: Timestamp, packet: Packet<P>) -> Result<(), (Packet<P>, DropReason)>;
 
-    /// The next packet for the link. What the queue drops on the way to it is appended to
+    /// The next packet for the link. Packets the queue drops on the way to it are appended to
     /// `dropped`.
     fn pop(&mut self, now: Timestamp, dropped: &mut Vec<Packet<P>>) -> Option<Packet<P>>;
 
-    /// Bytes that wait.
+    /// The waiting bytes.
     fn backlog(&self) -> DataSize;
 
     /// Whether the limit follows the link's capacity, so that [`Queue::rescale`] must be called.
@@ -40,7 +39,7 @@ pub trait Queue<P>: Send {
     }
 }
 
-/// Mark a packet instead of dropping it: true where its sender understands marks.
+/// Mark a packet instead of dropping it: true if its sender supports ECN.
 fn mark(enabled: bool, ecn: &mut Ecn) -> bool {
     let able = enabled && *ecn != Ecn::NotEct;
     if able {

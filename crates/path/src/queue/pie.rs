@@ -1,8 +1,8 @@
 //! Proportional Integral controller Enhanced, RFC 8033.
 //!
-//! PIE drops arrivals at random, with a probability it moves every 15 ms by how far the queuing
-//! delay is from its reference and by how it changed. The delay is what the last departed packet
-//! waited (the timestamp variant of section 5.2; no departure-rate estimator).
+//! PIE drops arrivals at random, with a probability that it adjusts every 15 ms by the distance of
+//! the queuing delay from its reference and by its change. The delay is the last departed packet's
+//! wait (the timestamp variant of section 5.2; no departure-rate estimator).
 
 use super::fifo::Fifo;
 use super::{Queue, QueueLimit, mark};
@@ -16,7 +16,7 @@ use rand_chacha::ChaCha8Rng;
 pub struct PieConfig {
     /// The delay to hold: 15 ms.
     pub reference: TimeDelta,
-    /// How often the probability moves: 15 ms.
+    /// How often the probability is adjusted: 15 ms.
     pub update: TimeDelta,
     /// Weight of the distance from the reference, per second: 0.125.
     pub alpha: f64,
@@ -26,7 +26,7 @@ pub struct PieConfig {
     pub max_burst: TimeDelta,
     /// Mark packets of ECN-capable senders instead of dropping them, up to a probability of 10 %.
     pub ecn: bool,
-    /// What the queue holds at most.
+    /// The limit of the queue.
     pub limit: QueueLimit,
 }
 
@@ -75,12 +75,12 @@ impl<P> Pie<P> {
         }
     }
 
-    /// The probability an arrival is dropped with at present.
+    /// The current drop probability of an arrival.
     pub fn drop_probability(&self) -> f64 {
         self.drop_prob
     }
 
-    /// The updates that came due; a long silence stops counting once nothing changes any more.
+    /// Apply the updates that are due; a long silence stops counting once nothing changes any more.
     fn catch_up(&mut self, now: Timestamp) {
         while now >= self.next_update {
             self.update();
@@ -116,7 +116,7 @@ impl<P> Pie<P> {
         }
         self.drop_prob = self.drop_prob.clamp(0.0, 1.0);
         self.burst_allowance = (self.burst_allowance - self.config.update).max(TimeDelta::ZERO);
-        // [rfc8033] §4.4: a calm queue earns its burst again.
+        // [rfc8033] §4.4: a calm queue regains its burst allowance.
         let calm = self.config.reference / 2;
         if self.drop_prob == 0.0 && self.delay < calm && self.delay_before < calm {
             self.burst_allowance = self.config.max_burst;
@@ -241,7 +241,7 @@ mod tests {
         assert!(queue.next_update > Timestamp::from_secs(1_000_000_000));
     }
 
-    /// A 2 Mbit/s link (4 ms a packet) offered 2.5 Mbit/s without any reaction.
+    /// A 2 Mbit/s link (4 ms per packet) offered 2.5 Mbit/s without any reaction.
     fn overload(seconds: i64) -> (usize, f64) {
         let mut queue = pie(PieConfig::default());
         let (mut drops, mut waited) = (0, Vec::new());
@@ -273,11 +273,11 @@ mod tests {
     fn overload_is_held_at_the_reference_delay_by_dropping_the_excess() {
         let (drops, mean_ms) = overload(120);
         assert!((10.0..20.0).contains(&mean_ms), "{mean_ms} ms");
-        // A fifth of 312.5 packets/s must go: 7,500 in 120 s, less while the probability grows.
+        // A fifth of 312.5 packets/s must go: 7,500 in 120 s, fewer while the probability grows.
         assert!((7_000..7_600).contains(&drops), "{drops}");
     }
 
-    /// [rfc8033] §5.1 and §4.1: who is hit, and how.
+    /// [rfc8033] §5.1 and §4.1: which packets are hit, and how.
     #[test]
     fn marks_replace_drops_up_to_ten_percent_and_not_above() {
         for (drop_prob, expect_marks) in [(0.05, true), (0.3, false)] {
@@ -291,7 +291,7 @@ mod tests {
                 marked += usize::from(out.ecn == Ecn::Ce);
             }
             let (hit, other) = if expect_marks { (marked, refused) } else { (refused, marked) };
-            // [rfc8033] §5.4: 0.85/p packets pass after each hit before chance has its say.
+            // [rfc8033] §5.4: 0.85/p packets pass after each hit before chance applies.
             let expected = 900.0 / (0.85 / drop_prob + 1.0 / drop_prob - 1.0);
             assert!((hit as f64 / expected - 1.0).abs() < 0.3, "{hit} hits, expected {expected}");
             assert_eq!(other, 0);

@@ -1,6 +1,6 @@
 //! Calendar times of logs, as seconds: only differences matter.
 
-/// Seconds from 1970 of a day `Y?M?D` and a clock `h?m?s` with these separators.
+/// Seconds since 1970 of a day `Y?M?D` and a clock `h?m?s` with these separators.
 pub(super) fn seconds_since_1970(day: &str, day_by: char, clock: &str, clock_by: char) -> Option<i64> {
     let [year, month, date] = three(day, day_by)?;
     let [hour, minute, second] = three(clock, clock_by)?;
@@ -8,7 +8,7 @@ pub(super) fn seconds_since_1970(day: &str, day_by: char, clock: &str, clock_by:
     if !valid || hour > 23 || minute > 59 || second > 60 {
         return None;
     }
-    // Days by the proleptic Gregorian calendar, the year beginning in March.
+    // Days by the proleptic Gregorian calendar, with the year beginning in March.
     let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
     let days = 365 * year + year / 4 - year / 100 + year / 400 + (153 * month + 2) / 5 + date - 1 - 719_468;
     Some(days * 86_400 + hour * 3_600 + minute * 60 + second)

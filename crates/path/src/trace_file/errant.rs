@@ -1,4 +1,4 @@
-//! ERRANT: one speed test a row; its RTTs are what base RTTs are drawn from.
+//! ERRANT: one speed test per row; base RTTs are drawn from its RTTs.
 
 use super::error::Fault;
 use super::rows::{Header, field, lines, time};

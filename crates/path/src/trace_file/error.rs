@@ -3,33 +3,33 @@
 use crate::capacity::CapacityError;
 use core::fmt;
 
-/// A trace file that is none.
+/// Not a valid trace file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {
-    /// The whole of it.
+    /// The whole file.
     File {
         /// Its path.
         file: String,
         /// What is wrong, as the end of a sentence about the file.
         reason: String,
     },
-    /// It cannot be read.
+    /// It could not be read.
     Io {
         /// Its path.
         file: String,
-        /// What the system says.
+        /// The system's message.
         reason: String,
     },
     /// One value in it.
     Value {
         /// Its path.
         file: String,
-        /// The line, from 1; absent where the format has none.
+        /// The line, from 1; absent if the format has no lines.
         line: Option<u64>,
         /// The column's or key's name.
         key: String,
-        /// What stands there, cut to 40 characters.
+        /// The value found, cut to 40 characters.
         value: String,
         /// What is wrong, as the end of a sentence about the value.
         reason: String,
@@ -57,14 +57,14 @@ impl std::error::Error for Error {}
 #[derive(Debug)]
 pub(super) struct Fault {
     line: Option<u64>,
-    /// Key and value; absent where the whole file is meant.
+    /// Key and value; absent if the whole file is meant.
     at: Option<(String, String)>,
     reason: String,
 }
 
 impl Fault {
     pub(super) fn new(key: &str, value: impl fmt::Display, reason: impl Into<String>) -> Self {
-        // Written into a bound, so that a file of one long line costs no second copy of it.
+        // Written into a bound, so that a file of one long line is not copied a second time.
         let mut short = Short(String::new());
         let _ = fmt::write(&mut short, format_args!("{value}"));
         Self { line: None, at: Some((key.to_owned(), short.0)), reason: reason.into() }
@@ -90,7 +90,7 @@ impl Fault {
 
 impl From<CapacityError> for Fault {
     fn from(error: CapacityError) -> Self {
-        Self::whole(format!("is no capacity: {error}"))
+        Self::whole(format!("is not a valid capacity: {error}"))
     }
 }
 

@@ -1,11 +1,11 @@
-//! Gzip, transparently and with a bound: a bomb stops at the size a plain file may have.
+//! Gzip, transparent and bounded: a bomb stops at the maximum size of a plain file.
 
 use super::error::Fault;
 use flate2::read::MultiGzDecoder;
 use std::borrow::Cow;
 use std::io::Read;
 
-/// The largest trace file, plain or inflated: 64 MiB.
+/// The maximum size of a trace file, plain or inflated: 64 MiB.
 pub const MAX_FILE: usize = 64 << 20;
 
 /// The bytes themselves, or what they inflate to.
@@ -19,6 +19,6 @@ pub(super) fn inflated(bytes: &[u8]) -> Result<Cow<'_, [u8]>, Fault> {
     }
     let mut plain = Vec::new();
     let read = MultiGzDecoder::new(bytes).take(MAX_FILE as u64 + 1).read_to_end(&mut plain);
-    read.map_err(|error| Fault::whole(format!("is no valid gzip: {error}")))?;
+    read.map_err(|error| Fault::whole(format!("is not valid gzip: {error}")))?;
     if plain.len() > MAX_FILE { Err(too_large()) } else { Ok(Cow::Owned(plain)) }
 }

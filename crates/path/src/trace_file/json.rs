@@ -3,7 +3,7 @@
 use super::error::Fault;
 use serde::de::DeserializeOwned;
 
-/// The value of a text no deeper than 32. Keys may not repeat (serde refuses a field's second).
+/// The value of a text at most 32 levels deep. Keys may not repeat (serde refuses a field's second).
 pub(super) fn from_text<T: DeserializeOwned>(text: &str) -> Result<T, Fault> {
     let (mut depth, mut in_string, mut escaped) = (0u32, false, false);
     for byte in text.bytes() {

@@ -1,4 +1,4 @@
-//! Mahimahi: one delivery opportunity a line, in ms from the start; also `.pps`.
+//! Mahimahi: one delivery opportunity per line, in ms from the start; also `.pps`.
 
 use super::error::Fault;
 use super::trace::{Part, Profile, Series};
@@ -15,14 +15,14 @@ pub(super) fn parse(text: &str) -> Result<Vec<Part>, Fault> {
             continue;
         }
         let fault = |reason| Fault::new("time_ms", line, reason).on(n);
-        // Digits alone: `parse` would take a plus sign too.
+        // Digits only: `parse` would accept a plus sign too.
         let digits = line.bytes().all(|byte| byte.is_ascii_digit());
-        let ms: u64 = line.parse().ok().filter(|_| digits).ok_or_else(|| fault("is no whole number of ms"))?;
+        let ms: u64 = line.parse().ok().filter(|_| digits).ok_or_else(|| fault("is not a whole number of ms"))?;
         if ms > MAX_DURATION.as_millis() as u64 {
             return Err(fault("is more than 24 hours"));
         }
         if ms < last {
-            return Err(fault("is before the line before"));
+            return Err(fault("is before the previous line"));
         }
         last = ms;
         times.push(ms);
@@ -32,7 +32,7 @@ pub(super) fn parse(text: &str) -> Result<Vec<Part>, Fault> {
         CapacityError::TooFast { index } => {
             Fault::new("time_ms", times[index], "comes too often: above 100 Gbit/s").on(numbers[index].into())
         }
-        CapacityError::Duration => Fault::new("time_ms", last, "is the last and so the period: it must be above zero"),
+        CapacityError::Duration => Fault::new("time_ms", last, "is the last and so the period: it must be positive"),
         other => other.into(),
     })?;
     Ok(vec![Part { name: None, profile: Profile::Opportunities(Arc::new(table)), series: Series::default() }])

@@ -1,4 +1,4 @@
-//! Recorded capacities of real links: every format we meet, told apart by content.
+//! Recorded capacities of real links: every common format, detected by content.
 //!
 //! ```
 //! use legato_path::capacity::{AfterLast, Cut};
@@ -38,16 +38,16 @@ use rows::text;
 use std::io::Read;
 use std::path::Path;
 
-/// How a file is written.
+/// The format of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// A list of speed tests with their RTTs: no trace, see [`read_base_rtts`].
+    /// A list of speed tests with their RTTs: not a trace, see [`read_base_rtts`].
     Errant,
-    /// Delivery opportunities, a millisecond a line (Mahimahi, also `.pps` and `.up`/`.down`).
+    /// Delivery opportunities, one millisecond per line (Mahimahi, also `.pps` and `.up`/`.down`).
     Mahimahi,
-    /// `value,unit` a second (NYU-METS).
+    /// One `value,unit` per second (NYU-METS).
     NyuMets,
-    /// Eight columns a second, the first Mbit/s (NYU-METS multivariate).
+    /// Eight columns per second, the first in Mbit/s (NYU-METS multivariate).
     NyuMetsMultivariate,
     /// JSON with a `trace_pattern` (OpenNetLab, AlphaRTC).
     OpenNetLab,
@@ -87,12 +87,12 @@ impl Format {
         }
     }
 
-    /// The format of that name.
+    /// The format with that name.
     pub fn by_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|format| format.name() == name)
     }
 
-    /// The format a file's first lines show.
+    /// The format that a file's first lines show.
     fn detect(text: &str) -> Option<Self> {
         if text.trim_start().starts_with('{') {
             return Some(Self::OpenNetLab);
@@ -121,12 +121,12 @@ impl Format {
     }
 }
 
-/// One trace by its address: a file's path, and, where the file holds several traces,
-/// `#` and the part's name (`throughput.csv#up.3`). Without it the longest part is taken, upwards
-/// before downwards.
+/// One trace by its address: a file's path, and, if the file holds several traces, `#` and the
+/// part's name (`throughput.csv#up.3`). Without it the longest part is taken, preferring up to
+/// down.
 ///
 /// # Errors
-/// A file that cannot be read or is no trace, or a part it has not.
+/// A file that cannot be read or is not a trace, or a missing part.
 pub fn read(address: &str, format: Option<Format>) -> Result<Trace, Error> {
     let (path, part) = match address.rsplit_once('#') {
         Some((path, part)) if !Path::new(address).exists() => (path, Some(part)),
@@ -135,27 +135,25 @@ pub fn read(address: &str, format: Option<Format>) -> Result<Trace, Error> {
     let mut traces = read_all(path, format)?;
     if let Some(part) = part {
         let index = traces.iter().position(|trace| trace.part.as_deref() == Some(part));
-        let absent = || Fault::new("part", part, "is in no trace of this file").within(path);
+        let absent = || Fault::new("part", part, "is not in this file").within(path);
         return Ok(traces.swap_remove(index.ok_or_else(absent)?));
     }
     let downwards = |trace: &Trace| trace.part.as_deref().is_some_and(|part| part.starts_with("down"));
-    // `max_by_key` takes the last of equals: go backwards, so that the first part wins.
+    // `max_by_key` returns the last of equals: iterate backwards, so that the first part wins.
     let index = (0..traces.len()).rev().max_by_key(|&n| (!downwards(&traces[n]), traces[n].duration()));
     Ok(traces.swap_remove(index.ok_or_else(|| Fault::whole("has no trace").within(path))?))
 }
 
 /// Every trace of a file, gzipped or not; at least one.
 ///
-/// # Errors
-/// A file that cannot be read, is above [`MAX_FILE`], or is no trace.
+/// # Errors A file that cannot be read, is above [`MAX_FILE`], or is not a trace.
 pub fn read_all(path: &str, format: Option<Format>) -> Result<Vec<Trace>, Error> {
     parse(&bytes_of(path)?, path, format)
 }
 
-/// Every trace of a file's bytes; `name` is its path, for messages and the traces' names.
+/// Every trace in a file's bytes; `name` is its path, for messages and the traces' names.
 ///
-/// # Errors
-/// Bytes that are no trace.
+/// # Errors Bytes that are not a trace.
 pub fn parse(bytes: &[u8], name: &str, format: Option<Format>) -> Result<Vec<Trace>, Error> {
     let traces = parse_parts(bytes, format).and_then(|(format, parts)| {
         let several = parts.len() > 1;
@@ -173,10 +171,10 @@ fn parse_parts(bytes: &[u8], format: Option<Format>) -> Result<(Format, Vec<trac
     if text.trim().is_empty() {
         return Err(Fault::whole("is empty"));
     }
-    let unknown = || Fault::whole("is in no known trace format");
+    let unknown = || Fault::whole("is not in a known trace format");
     let format = format.or_else(|| Format::detect(text)).ok_or_else(unknown)?;
     let parts = match format {
-        Format::Errant => return Err(Fault::whole("lists base RTTs and is no trace over time")),
+        Format::Errant => return Err(Fault::whole("lists base RTTs and is not a trace over time")),
         Format::Mahimahi => mahimahi::parse(text)?,
         Format::NyuMets => nyu_mets::parse(text)?,
         Format::NyuMetsMultivariate => nyu_mets::parse_multivariate(text)?,
@@ -190,15 +188,14 @@ fn parse_parts(bytes: &[u8], format: Option<Format>) -> Result<(Format, Vec<trac
 
 /// The base RTTs of a list of speed tests (ERRANT), to draw one from.
 ///
-/// # Errors
-/// A file that cannot be read, or whose `rtt_ms` are no times.
+/// # Errors A file that cannot be read, or whose `rtt_ms` are not times.
 pub fn read_base_rtts(path: &str) -> Result<Vec<TimeDelta>, Error> {
     let bytes = bytes_of(path)?;
     let rtts = inflate::inflated(&bytes).and_then(|bytes| errant::parse(text(&bytes)?));
     rtts.map_err(|fault| fault.within(path))
 }
 
-/// A file's bytes, never more than the limit and one.
+/// A file's bytes, at most one more than the limit.
 fn bytes_of(path: &str) -> Result<Vec<u8>, Error> {
     let failed = |error: std::io::Error| Error::Io { file: path.to_owned(), reason: error.to_string() };
     let file = std::fs::File::open(path).map_err(failed)?;

@@ -1,5 +1,6 @@
-//! NYU-METS: iperf's throughput, a row a second. Each row states its unit, and the units change
-//! within a file; where iperf reconnected its words stand between the rows, and a new run begins.
+//! NYU-METS: iperf's throughput, one row per second. Each row states its unit, and the units change
+//! within a file; where iperf reconnected, its messages stand between the rows, and a new run
+//! begins.
 
 use super::error::Fault;
 use super::rate_over_time::SECOND;
@@ -37,7 +38,7 @@ pub(super) fn parse(text: &str) -> Result<Vec<Part>, Fault> {
             continue;
         }
         let bps = bits_per(unit)
-            .ok_or_else(|| Fault::new("unit", unit, "is none of bits/sec, Kbits/sec, Mbits/sec").on(n))?;
+            .ok_or_else(|| Fault::new("unit", unit, "is not one of bits/sec, Kbits/sec, Mbits/sec").on(n))?;
         run.push(SECOND * seconds, rate(value, bps, "value", n)?, "second", n)?;
         seconds += 1;
     }
@@ -58,11 +59,11 @@ pub(super) fn parse_multivariate(text: &str) -> Result<Vec<Part>, Fault> {
     Ok(vec![run.finish(None, Some(SECOND))?])
 }
 
-/// Runs that send at all, numbered from 0 as they come.
+/// Runs that send anything, numbered from 0 in order.
 fn named_runs(runs: Vec<StepBuilder>, what: &str) -> Result<Vec<Part>, Fault> {
     let parts = runs.into_iter().enumerate().map(|(n, run)| run.finish(Some(format!("{what}.{n}")), Some(SECOND)));
     parts.collect()
 }
 
-/// What its log leaves in the two columns when a connection breaks.
+/// What its log has in the two columns when a connection breaks.
 const IPERF_WORDS: [&str; 6] = ["", "connected", "connection", "terminated", "the", "to"];

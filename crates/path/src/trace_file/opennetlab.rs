@@ -1,5 +1,5 @@
 //! OpenNetLab and AlphaRTC: JSON, a `trace_pattern` of spans with a duration in ms, a capacity in
-//! kbit/s, and optionally loss (a ratio), rtt and jitter (ms). Both directions may have one.
+//! kbit/s, and optionally loss (a ratio), rtt and jitter (ms). Each direction may have one.
 
 use super::error::Fault;
 use super::json;
@@ -70,7 +70,7 @@ fn part(name: &str, spans: &[Span]) -> Result<Part, Fault> {
         let duration = check("duration", span.duration, MAX_DURATION.as_millis_f64(), "is above 24 hours")?;
         let duration = TimeDelta::from_millis_f64(duration);
         if duration == TimeDelta::ZERO {
-            return Err(Fault::new(&format!("{link}[{index}].duration"), span.duration, "is no time at all"));
+            return Err(Fault::new(&format!("{link}[{index}].duration"), span.duration, "is not positive"));
         }
         steps.push((at, DataRate::from_bps_f64(capacity * 1e3)));
         if let Some(loss) = span.loss {

@@ -1,5 +1,5 @@
 //! Columns of a time and a rate. A header states the units in its names (`time_s`, `time_ms`,
-//! `rate_mbps`, `capacity_bps`, …); without one it is `time_s rate_mbps`. A row holds from its time
+//! `rate_mbps`, `capacity_bps`, …); without one it is `time_s rate_mbps`. A row applies from its time
 //! to the next row's; the first row's time counts as zero.
 
 use super::error::Fault;
@@ -50,7 +50,7 @@ pub(super) fn parse(text: &str) -> Result<Vec<Part>, Fault> {
     Ok(vec![part])
 }
 
-/// Where the columns are, how many ns or bit/s their unit has, and their names.
+/// The positions of the columns, their units in ns or bit/s, and their names.
 struct Columns {
     time: (usize, f64, String),
     rate: (usize, f64, String),
@@ -76,8 +76,8 @@ impl Columns {
             }
         };
         Ok(Self {
-            time: find(time_unit, "names no time (time_s, time_ms, time_us)")?,
-            rate: find(rate_unit, "names no rate (rate_mbps, capacity_kbps, rate_bps)")?,
+            time: find(time_unit, "has no time (time_s, time_ms, time_us)")?,
+            rate: find(rate_unit, "has no rate (rate_mbps, capacity_kbps, rate_bps)")?,
             rtt_ms: names.iter().position(|name| *name == "rtt_ms"),
             loss_ratio: names.iter().position(|name| *name == "loss_ratio"),
         })
@@ -108,5 +108,5 @@ fn rate_unit(name: &str) -> Option<f64> {
     ["rate", "capacity", "bandwidth", "throughput"].contains(&stem).then_some(bps)
 }
 
-/// How long a sample of these columns lasts, for other formats of one row a second.
+/// The duration of a sample of these columns, for other formats of one row per second.
 pub(super) const SECOND: TimeDelta = TimeDelta::from_secs(1);

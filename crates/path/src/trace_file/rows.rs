@@ -1,4 +1,4 @@
-//! Lines, fields and numbers of text files, with the line for the message when one is wrong.
+//! Lines, fields and numbers of text files, with the line number for the error message.
 
 use super::error::Fault;
 use crate::capacity::{MAX_RATE, MAX_SEGMENTS};
@@ -8,12 +8,12 @@ use legato_units::{DataRate, TimeDelta};
 pub(super) fn text(bytes: &[u8]) -> Result<&str, Fault> {
     let text = core::str::from_utf8(bytes).map_err(|error| {
         let line = bytes[..error.valid_up_to()].iter().filter(|&&byte| byte == b'\n').count() as u64 + 1;
-        Fault::new("byte", format_args!("{:#04x}", bytes[error.valid_up_to()]), "is no UTF-8 text").on(line)
+        Fault::new("byte", format_args!("{:#04x}", bytes[error.valid_up_to()]), "is not UTF-8 text").on(line)
     })?;
     Ok(text.strip_prefix('\u{feff}').unwrap_or(text))
 }
 
-/// Lines with something on them, and their numbers; no more than a table may have.
+/// Non-empty lines and their numbers; no more than a table may have.
 pub(super) fn lines(text: &str) -> impl Iterator<Item = Result<(u64, &str), Fault>> {
     let lines = text.lines().enumerate().map(|(n, line)| (n as u64 + 1, line.trim()));
     lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#')).enumerate().map(|(count, (n, line))| {
@@ -24,7 +24,7 @@ pub(super) fn lines(text: &str) -> impl Iterator<Item = Result<(u64, &str), Faul
     })
 }
 
-/// A line's fields: by commas, semicolons or tabs where it has any, else by blanks.
+/// A line's fields: by commas, semicolons or tabs if it has any, else by blanks.
 pub(super) fn fields(line: &str) -> impl Iterator<Item = &str> {
     let separator = [',', ';', '\t'].into_iter().find(|&separator| line.contains(separator));
     let separated = separator.map(|separator| line.split(separator).map(str::trim));
@@ -40,7 +40,7 @@ impl<'a> Header<'a> {
         Self(fields(line).collect())
     }
 
-    /// A column that must be there.
+    /// A required column.
     pub(super) fn index(&self, name: &str) -> Result<usize, Fault> {
         let index = self.0.iter().position(|column| column.eq_ignore_ascii_case(name));
         index.ok_or_else(|| Fault::new("column", name, "is missing").on(1))
@@ -52,10 +52,10 @@ pub(super) fn field<'a>(line: &'a str, index: usize, key: &str, n: u64) -> Resul
     fields(line).nth(index).ok_or_else(|| Fault::new(key, line, "has no such column").on(n))
 }
 
-/// A number, finite and not below zero.
+/// A number, finite and not negative.
 pub(super) fn number(field: &str, key: &str, line: u64) -> Result<f64, Fault> {
     let fault = |reason| Fault::new(key, field, reason).on(line);
-    let value: f64 = field.parse().map_err(|_| fault("is no number"))?;
+    let value: f64 = field.parse().map_err(|_| fault("is not a number"))?;
     if !value.is_finite() {
         return Err(fault("is not finite"));
     }
@@ -74,11 +74,11 @@ pub(super) fn rate(field: &str, bps_per_unit: f64, key: &str, line: u64) -> Resu
     Ok(DataRate::from_bps_f64(bps))
 }
 
-/// A time from a number in a unit; clocks that count from 1970 included.
+/// A time from a number in a unit; including clocks that count from 1970.
 pub(super) fn time(field: &str, ns_per_unit: f64, key: &str, line: u64) -> Result<TimeDelta, Fault> {
     let ns = number(field, key, line)? * ns_per_unit;
     if ns > MAX_CLOCK_NS {
-        return Err(Fault::new(key, field, "is no time").on(line));
+        return Err(Fault::new(key, field, "is not a valid time").on(line));
     }
     Ok(TimeDelta::from_nanos(ns.round_ties_even() as i64))
 }

@@ -1,5 +1,5 @@
-//! Starlink on the Autobahn: iperf3 down and up, Mbit/s, about a row a second. Runs with minutes
-//! between them share the file: each direction of each run is a trace, `down.N` and `up.N`.
+//! Starlink on the Autobahn: iperf3 down and up, Mbit/s, about one row per second. Runs with
+//! minutes between them share the file: each direction of each run is a trace, `down.N` and `up.N`.
 
 use super::date::seconds_since_1970;
 use super::error::Fault;
@@ -29,7 +29,7 @@ fn direction(text: &str, name: &str, [start_key, end_key, rate_key]: [&str; 3]) 
         if end <= start {
             return Err(Fault::new(end_key, field(line, end_at, end_key, n)?, "is not after the start").on(n));
         }
-        // The log repeats a row here and there.
+        // The log repeats some rows.
         if before == Some((start, end)) {
             continue;
         }
@@ -59,8 +59,8 @@ fn clock(text: &str, key: &str, n: u64) -> Result<TimeDelta, Fault> {
         let ns: i64 = format!("{fraction:0<9}").parse().ok()?;
         Some(TimeDelta::from_secs(seconds_since_1970(day, '-', clock, ':')?) + TimeDelta::from_nanos(ns))
     };
-    parse().ok_or_else(|| Fault::new(key, text, "is no YYYY-MM-DD hh:mm:ss").on(n))
+    parse().ok_or_else(|| Fault::new(key, text, "is not YYYY-MM-DD hh:mm:ss").on(n))
 }
 
-/// A longer pause begins a new run: nothing is known of the link in between.
+/// A longer pause begins a new run: nothing is known about the link in between.
 const GAP: TimeDelta = TimeDelta::from_secs(5);

@@ -6,7 +6,7 @@ use crate::capacity::{AfterLast, MAX_DURATION, RateSteps};
 use legato_units::{DataRate, TimeDelta};
 use std::sync::Arc;
 
-/// The steps of one run, as they come. A row holds from its time to the next row's.
+/// The steps of one run, in order. A row applies from its time to the next row's.
 pub(super) struct StepBuilder {
     first: Option<TimeDelta>,
     steps: Vec<(TimeDelta, DataRate)>,
@@ -21,7 +21,7 @@ impl StepBuilder {
         self.steps.is_empty()
     }
 
-    /// When the last step begins, from the first on.
+    /// When the last step begins, since the first.
     pub(super) fn last_start(&self) -> TimeDelta {
         self.steps.last().map_or(TimeDelta::ZERO, |&(start, _)| start)
     }
@@ -32,7 +32,7 @@ impl StepBuilder {
         let start = at - first;
         let shown = start.as_secs_f64();
         if self.steps.last().is_some_and(|&(before, _)| start <= before) || start.is_negative() {
-            return Err(Fault::new(key, format_args!("{shown} s"), "is not after the time before").on(n));
+            return Err(Fault::new(key, format_args!("{shown} s"), "is not after the previous time").on(n));
         }
         if start >= MAX_DURATION {
             return Err(Fault::new(key, format_args!("{shown} s"), "is more than 24 hours after the first").on(n));
@@ -41,7 +41,7 @@ impl StepBuilder {
         Ok(())
     }
 
-    /// The run, its last row as long as `last`, or as the row before it.
+    /// The run, its last row as long as `last`, or as the previous row.
     pub(super) fn finish(self, name: Option<String>, last: Option<TimeDelta>) -> Result<Part, Fault> {
         let end = self.last_start();
         let before = self.steps.len().checked_sub(2).map_or(TimeDelta::ZERO, |index| self.steps[index].0);

@@ -1,4 +1,4 @@
-//! Trace files: each format worked by hand, and bad ones. Bytes that are neither:
+//! Trace files: each format worked by hand, and invalid ones. Arbitrary bytes:
 //! tests/arbitrary_bytes.rs.
 
 use super::*;
@@ -62,7 +62,7 @@ fn ucc_5g_holds_over_skipped_seconds_and_averages_repeated_ones() {
 }
 
 #[test]
-fn nyu_mets_has_a_unit_a_row_and_a_run_between_reconnections() {
+fn nyu_mets_has_a_unit_per_row_and_a_run_between_reconnections() {
     let text = "Value,Unit\n3.5,Mbits/sec\n900,Kbits/sec\n0,bits/sec\nthe,connection\n,\nconnected,to\n2,Mbits/sec\n";
     let traces = parse(text.as_bytes(), "Ferry1.csv", None).expect("two runs");
     assert_eq!(steps(&traces[0]), (vec![(0, 3_500), (1_000, 900), (2_000, 0)], 3_000));
@@ -100,39 +100,39 @@ fn opennetlab_gives_capacity_loss_rtt_and_jitter() {
     assert_eq!(trace.series.jitter, [Sample { at: TimeDelta::from_secs(60), value: TimeDelta::from_millis(3) }]);
 }
 
-/// Every bad input of our list of limits, and the one line it gives.
+/// Every invalid input from our list of limits, and its one-line error.
 #[test]
-fn bad_files_are_refused_in_one_line_that_names_the_place() {
+fn invalid_files_are_refused_in_one_line_that_names_the_place() {
     let deep = "[".repeat(40) + &"]".repeat(40);
     let deep = format!("{{\"uplink\":{deep}}}");
     let cases: &[(&[u8], &str)] = &[
         (b"", "bad is empty"),
         (b"\n\n", "bad is empty"),
-        (b"hello world\n", "bad is in no known trace format"),
-        (b"0\n", r#"bad: time_ms = "0" is the last and so the period: it must be above zero"#),
-        (b"5\n3\n", r#"bad:2: time_ms = "3" is before the line before"#),
-        (b"5\n-3\n", r#"bad:2: time_ms = "-3" is no whole number of ms"#),
-        (b"5\n6\0\n", r#"bad:2: time_ms = "6\0" is no whole number of ms"#),
-        (b"5\n99999999999999999999\n", r#"bad:2: time_ms = "99999999999999999999" is no whole number of ms"#),
+        (b"hello world\n", "bad is not in a known trace format"),
+        (b"0\n", r#"bad: time_ms = "0" is the last and so the period: it must be positive"#),
+        (b"5\n3\n", r#"bad:2: time_ms = "3" is before the previous line"#),
+        (b"5\n-3\n", r#"bad:2: time_ms = "-3" is not a whole number of ms"#),
+        (b"5\n6\0\n", r#"bad:2: time_ms = "6\0" is not a whole number of ms"#),
+        (b"5\n99999999999999999999\n", r#"bad:2: time_ms = "99999999999999999999" is not a whole number of ms"#),
         (b"5\n86400001\n", r#"bad:2: time_ms = "86400001" is more than 24 hours"#),
-        (b"1\n\xff\n", r#"bad:2: byte = "0xff" is no UTF-8 text"#),
+        (b"1\n\xff\n", r#"bad:2: byte = "0xff" is not UTF-8 text"#),
         (b"0 1\n1 nan\n", r#"bad:2: rate_mbps = "nan" is not finite"#),
         (b"0 1\n1 inf\n", r#"bad:2: rate_mbps = "inf" is not finite"#),
         (b"0 1\n1 1e400\n", r#"bad:2: rate_mbps = "1e400" is not finite"#),
         (b"0 1\n1 -2\n", r#"bad:2: rate_mbps = "-2" is below zero"#),
         (b"0 1\n1 100001\n", r#"bad:2: rate_mbps = "100001" is above 100 Gbit/s"#),
-        (b"0 1\n1 2\n0.5 1\n", r#"bad:3: time_s = "0.5 s" is not after the time before"#),
-        (b"5 1\n4 2\n", r#"bad:2: time_s = "-1 s" is not after the time before"#),
-        (b"0 1\n1e300 2\n", r#"bad:2: time_s = "1e300" is no time"#),
+        (b"0 1\n1 2\n0.5 1\n", r#"bad:3: time_s = "0.5 s" is not after the previous time"#),
+        (b"5 1\n4 2\n", r#"bad:2: time_s = "-1 s" is not after the previous time"#),
+        (b"0 1\n1e300 2\n", r#"bad:2: time_s = "1e300" is not a valid time"#),
         (b"0 1\n86400 2\n", r#"bad:2: time_s = "86400 s" is more than 24 hours after the first"#),
         (b"0 1\n2\n", r#"bad:2: rate_mbps = "2" has no such column"#),
-        (b"0 0\n1 0\n", "bad is no capacity: nothing would ever get through"),
-        (b"time_s,rate_mbps\n", "bad is no capacity: nothing in it"),
+        (b"0 0\n1 0\n", "bad is not a valid capacity: nothing would ever be sent"),
+        (b"time_s,rate_mbps\n", "bad is not a valid capacity: it is empty"),
         (b"time_s,rate_mbps,rate_bps\n0,1,1\n", r#"bad:1: header = "rate_bps" is a second rate_mbps"#),
         (b"time_s,rate_mbps,loss_ratio\n0,1,1.5\n", r#"bad:2: loss_ratio = "1.5" is above 1"#),
-        (b"1,Mbits/sec\n2,Furlongs\n", r#"bad:2: unit = "Furlongs" is none of bits/sec, Kbits/sec, Mbits/sec"#),
+        (b"1,Mbits/sec\n2,Furlongs\n", r#"bad:2: unit = "Furlongs" is not one of bits/sec, Kbits/sec, Mbits/sec"#),
         (b"DL_bitrate,x\n1,2\n", r#"bad:1: column = "Timestamp" is missing"#),
-        (b"Timestamp,DL_bitrate\n2020,1\n", r#"bad:2: Timestamp = "2020" is no YYYY.MM.DD_hh.mm.ss"#),
+        (b"Timestamp,DL_bitrate\n2020,1\n", r#"bad:2: Timestamp = "2020" is not YYYY.MM.DD_hh.mm.ss"#),
         (b"{\"uplink\":{\"trace_pattern\":[]}}", r#"bad: uplink.trace_pattern = "[]" is empty"#),
         (b"{}", r#"bad: trace_pattern = "" is missing in uplink and downlink"#),
         (
@@ -145,15 +145,15 @@ fn bad_files_are_refused_in_one_line_that_names_the_place() {
         ),
         (
             b"{\"uplink\":{\"trace_pattern\":[{\"duration\":0,\"capacity\":1}]}}",
-            r#"bad: uplink.trace_pattern[0].duration = "0" is no time at all"#,
+            r#"bad: uplink.trace_pattern[0].duration = "0" is not positive"#,
         ),
         (
             b"{\"uplink\":{\"trace_pattern\":[{\"duration\":9,\"capacity\":-1}]}}",
             r#"bad: uplink.trace_pattern[0].capacity = "-1" is below zero"#,
         ),
         (deep.as_bytes(), "bad is JSON nested deeper than 32"),
-        (b"\x1f\x8bnonsense", "bad is no valid gzip: "),
-        (b"operator,country,access_technology,rtt_ms\n", "bad lists base RTTs and is no trace over time"),
+        (b"\x1f\x8bnonsense", "bad is not valid gzip: "),
+        (b"operator,country,access_technology,rtt_ms\n", "bad lists base RTTs and is not a trace over time"),
     ];
     for (bytes, expected) in cases {
         let message = refused(bytes);
@@ -163,7 +163,7 @@ fn bad_files_are_refused_in_one_line_that_names_the_place() {
 }
 
 #[test]
-fn a_file_too_large_plain_or_inflated_is_refused() {
+fn an_oversized_file_plain_or_inflated_is_refused() {
     assert_eq!(refused(&vec![b'1'; MAX_FILE + 1]), "bad is larger than 64 MiB");
     let mut bomb = GzEncoder::new(Vec::new(), Compression::fast());
     for _ in 0..65 {
@@ -187,7 +187,7 @@ fn gzip_is_transparent() {
 fn a_format_can_be_forced() {
     assert_eq!(Format::by_name("nyu-mets"), Some(Format::NyuMets));
     let error = parse(b"0 1\n", "x", Some(Format::Mahimahi)).expect_err("refused").to_string();
-    assert_eq!(error, r#"x:1: time_ms = "0 1" is no whole number of ms"#);
+    assert_eq!(error, r#"x:1: time_ms = "0 1" is not a whole number of ms"#);
 }
 
 #[test]
@@ -210,8 +210,8 @@ fn a_cut_plays_a_window_at_another_speed() {
     );
 }
 
-/// 1 Mbit/s for 10 s, 5 Mbit/s for 100 s, 0 for 100 s: only windows that touch a slow end and keep
-/// a mean are of use.
+/// 1 Mbit/s for 10 s, 5 Mbit/s for 100 s, 0 for 100 s: only windows that touch a slow end and keep a
+/// mean qualify.
 #[test]
 fn windows_have_a_dip_and_a_mean() {
     let trace = only("time_s,rate_mbps\n0,1\n10,5\n110,0\n210,0.0\n");

@@ -1,4 +1,4 @@
-//! What a trace file holds.
+//! The contents of a trace file.
 
 use super::Format;
 use crate::capacity::{
@@ -10,21 +10,21 @@ use std::sync::Arc;
 /// The recorded capacity of a link. Cheap to clone: the data is shared.
 #[derive(Clone, Debug)]
 pub struct Trace {
-    /// The file's name without folders and `.gz`, `#` and the part where the file has several.
+    /// The file's name without folders and `.gz`; `#` and the part if the file has several.
     pub name: String,
-    /// The data set: the known folder it lies in, else its format's name.
+    /// The data set: the known folder it lies in, or its format's name.
     pub family: String,
-    /// How the file is written.
+    /// The format of the file.
     pub format: Format,
-    /// Which part of its file: a direction, a run without gaps. Absent where there is one.
+    /// The part of its file: a direction, a run without gaps. Absent if there is only one.
     pub part: Option<String>,
     /// The capacity.
     pub profile: Profile,
-    /// What else was recorded.
+    /// The other recorded series.
     pub series: Series,
 }
 
-/// The two forms a capacity is recorded in.
+/// The two forms of a recorded capacity.
 #[derive(Clone, Debug)]
 pub enum Profile {
     /// Delivery opportunities of 1,500 bytes.
@@ -33,7 +33,7 @@ pub enum Profile {
     Rates(Arc<RateSteps>),
 }
 
-/// One value of a series, from that time on.
+/// One value of a series, valid from its time on.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sample<T> {
     /// From the trace's start.
@@ -42,18 +42,18 @@ pub struct Sample<T> {
     pub value: T,
 }
 
-/// Conditions over time besides capacity, where a trace has them; empty where it does not.
+/// Conditions over time besides capacity; empty if the trace has none.
 #[derive(Clone, Debug, Default)]
 pub struct Series {
     /// Round-trip time without queues.
     pub rtt: Vec<Sample<TimeDelta>>,
     /// Random loss ratio, 0 to 1.
     pub loss_ratio: Vec<Sample<f64>>,
-    /// Packet delay variation, as the file states it.
+    /// Packet delay variation, as given in the file.
     pub jitter: Vec<Sample<TimeDelta>>,
 }
 
-/// One trace before it has its file's name.
+/// A trace before it is named after its file.
 #[derive(Debug)]
 pub(super) struct Part {
     pub(super) name: Option<String>,
@@ -77,7 +77,7 @@ impl Trace {
         }
     }
 
-    /// How long it lasts.
+    /// Its duration.
     pub fn duration(&self) -> TimeDelta {
         match &self.profile {
             Profile::Opportunities(table) => table.duration(),
@@ -93,13 +93,12 @@ impl Trace {
         }
     }
 
-    /// The capacity of a window of it, faster or slower. Opportunities always repeat, as Mahimahi
-    /// does; `after` is for rates. The whole at its own speed shares the trace's data; for anything
-    /// else cut once and clone the answer, which shares too.
+    /// The capacity of a window of it, faster or slower. Opportunities always repeat, as in Mahimahi;
+    /// `after` is for rates. The whole at its own speed shares the trace's data; for anything else
+    /// cut once and clone the result, which shares too.
     ///
-    /// # Errors
-    /// A window outside the trace, a scale that is no positive number, or a window that never sends
-    /// and repeats.
+    /// # Errors A window outside the trace, a scale that is not a positive number, or a window that
+    /// never sends and repeats.
     pub fn capacity(&self, cut: &Cut, after: AfterLast) -> Result<LinkCapacity, CapacityError> {
         let whole = *cut == Cut::default();
         Ok(match &self.profile {
@@ -110,7 +109,7 @@ impl Trace {
         })
     }
 
-    /// Its mean rate in steps of a length, for plots; the last step may be shorter. No more than a
+    /// Its mean rate in steps of a given length, for plots; the last step may be shorter. At most a
     /// million.
     pub fn rates(&self, step: TimeDelta) -> Vec<DataRate> {
         let step = step.as_nanos().max(self.duration().as_nanos() / 1_000_000).max(1);

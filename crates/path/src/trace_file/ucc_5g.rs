@@ -1,5 +1,5 @@
-//! UCC 5G: G-NetTrack Pro's log of a saturating download, about a row a second, in kbit/s. The
-//! uplink carries only acknowledgements and is no trace.
+//! UCC 5G: G-NetTrack Pro's log of a saturating download, about one row per second, in kbit/s. The
+//! uplink carries only acknowledgements and is not a trace.
 //!
 //! The log skips seconds (the last value holds) and repeats some (their mean counts).
 
@@ -17,12 +17,12 @@ pub(super) fn parse(text: &str) -> Result<Vec<Part>, Fault> {
     let header = Header::new(header);
     let (time_index, rate_index) = (header.index("Timestamp")?, header.index("DL_bitrate")?);
     let mut run = StepBuilder::new();
-    // The second that is being summed: when, Σ bit/s, rows, and its first line.
+    // The second being summed: its time, Σ bit/s, rows, and its first line.
     let mut second: Option<(i64, u64, u64, u64)> = None;
     for row in lines {
         let (n, line) = row?;
         let stamp = field(line, time_index, "Timestamp", n)?;
-        let no_time = || Fault::new("Timestamp", stamp, "is no YYYY.MM.DD_hh.mm.ss").on(n);
+        let no_time = || Fault::new("Timestamp", stamp, "is not YYYY.MM.DD_hh.mm.ss").on(n);
         let at = stamp.split_once('_').and_then(|(day, clock)| seconds_since_1970(day, '.', clock, '.'));
         let at = at.ok_or_else(no_time)?;
         let bps = rate(field(line, rate_index, "DL_bitrate", n)?, 1e3, "DL_bitrate", n)?.as_bps();

@@ -1,22 +1,22 @@
-//! Which parts of a trace challenge a call.
+//! The parts of a trace that challenge a call.
 //!
-//! A minute of a fast link keeps every controller at its cap and compares nothing. A window is of
-//! use when the link at some time falls below what a call wants, and is no mere outage.
+//! A minute of a fast link keeps every controller at its cap and compares nothing. A window is
+//! useful if the link at some time falls below what a call wants without being a mere outage.
 
 use super::Trace;
 use crate::capacity::{Capacity, Cut};
 use legato_units::{DataRate, TimeDelta, Timestamp};
 
-/// What a window must be like, after scaling.
+/// The requirements on a window, after scaling.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Challenge {
     /// Its length: 60 s.
     pub length: TimeDelta,
-    /// How much later the next one may begin: 10 s.
+    /// Distance between the starts of two windows: 10 s.
     pub stride: TimeDelta,
     /// Rates are multiplied by this: 1.
     pub scale: f64,
-    /// How long a dip must last: 2 s.
+    /// Duration of a dip: 2 s.
     pub dip_length: TimeDelta,
     /// The mean rate of the deepest dip is below this: 1.5 Mbit/s.
     pub dip_below: DataRate,
@@ -40,7 +40,7 @@ impl Default for Challenge {
 /// A window that meets a challenge.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Window {
-    /// What to cut.
+    /// The part to cut.
     pub cut: Cut,
     /// Its mean rate, scaled.
     pub mean_rate: DataRate,
@@ -49,8 +49,8 @@ pub struct Window {
 }
 
 impl Trace {
-    /// Every window that meets the challenge, in the order of time; a trace shorter than one counts
-    /// as one.
+    /// Every window that meets the challenge, in order of time; a trace shorter than one counts as
+    /// one.
     pub fn windows(&self, challenge: &Challenge) -> Vec<Window> {
         let whole = self.duration().as_nanos();
         let length = challenge.length.as_nanos().clamp(GRAIN, whole.max(GRAIN)).min(whole);
@@ -78,7 +78,7 @@ impl Trace {
     }
 }
 
-/// The sum of `dip` values from each on.
+/// The sum of `dip` consecutive values from each on.
 fn deepest(grains: &[u64], dip: usize) -> Vec<u64> {
     if grains.len() < dip {
         return vec![grains.iter().sum()];

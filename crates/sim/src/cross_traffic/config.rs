@@ -1,4 +1,4 @@
-//! What a TCP flow is told about itself, as a scenario writes it.
+//! The configuration of a TCP flow, as a scenario writes it.
 
 use super::congestion::Algorithm;
 use super::packet::{HEADER_BYTES, MAX_SEGMENT_BYTES};
@@ -11,24 +11,24 @@ use serde::{Deserialize, Serialize};
 pub struct TcpConfig {
     /// `bbr`, `cubic` or `reno`.
     pub congestion_control: Algorithm,
-    /// What there is to send: `"long"`, `{ once = { bytes = 2_000_000 } }` or `{ on_off = { … } }`.
+    /// The data to send: `"long"`, `{ once = { bytes = 2_000_000 } }` or `{ on_off = { … } }`.
     pub workload: Workload,
     /// Payload of a full segment; 52 bytes of headers come on top.
     pub segment_bytes: u16,
-    /// Sent at once at the start. Absent: 3 for `reno`, as [rfc5681] has it for this size of segment, else 10 ([rfc6928]).
+    /// Sent at once at the start. Absent: 3 for `reno`, [rfc5681]'s value for this segment size, else 10 ([rfc6928]).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub initial_window_segments: Option<u32>,
-    /// The receiver acknowledges at least every so many segments; 1 does not delay.
+    /// The receiver acknowledges at least every this many segments; 1 means no delay.
     pub ack_every_segments: u8,
     /// How long an acknowledgment waits for a second segment.
     pub delayed_ack_ms: u32,
-    /// Grow by the bytes acknowledged in congestion avoidance (recommended), not by their acknowledgments (`reno` only).
+    /// Grow by the bytes acknowledged in congestion avoidance (recommended), not by the number of acknowledgments (`reno` only).
     pub byte_counting: bool,
-    /// The retransmission timer never waits less.
+    /// The minimum of the retransmission timer.
     pub min_rto_ms: u32,
-    /// What the receiver buffers; no more is ever outstanding.
+    /// The receiver's buffer; no more is ever outstanding.
     pub receive_window_bytes: u32,
-    /// Send ECN-capable packets and answer marks. `bbr` ignores them.
+    /// Send ECN-capable packets and react to marks. `bbr` ignores them.
     pub ecn: bool,
 }
 
@@ -50,7 +50,7 @@ impl Default for TcpConfig {
 }
 
 impl TcpConfig {
-    /// Values that cannot be, as key (below `place`) and what is wrong.
+    /// Refuse invalid values, with the key (below `place`) and the reason.
     ///
     /// # Errors
     /// The first such value.
@@ -74,7 +74,7 @@ impl TcpConfig {
     /// In bytes.
     pub(super) fn initial_window(&self) -> u64 {
         let default = match (self.congestion_control, self.segment_bytes) {
-            // [rfc5681] §3.1: 4, 3 or 2 segments, the smaller they are the more.
+            // [rfc5681] §3.1: 4, 3 or 2 segments, more for smaller ones.
             (Algorithm::Reno, ..=1_095) => 4,
             (Algorithm::Reno, ..=2_190) => 3,
             (Algorithm::Reno, _) => 2,
@@ -85,11 +85,11 @@ impl TcpConfig {
     }
 }
 
-// [rfc5681] §4.2 asks for less than 500 ms; Linux waits 40 ms at least, and about that where round trips are short.
+// [rfc5681] §4.2 asks for less than 500 ms; Linux waits at least 40 ms, and about that if round trips are short.
 const DELAYED_ACK_MS: u32 = 40;
 // [rfc6298] §2.4: one second. Linux has 200 ms.
 const MIN_RTO_MS: u32 = 1_000;
-/// 6 MiB, as large as Linux lets it grow by itself.
+/// 6 MiB, the limit of Linux's automatic growth.
 const RECEIVE_WINDOW_BYTES: u32 = 6 << 20;
 
 #[cfg(test)]
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_scenario_writes_is_read_and_what_cannot_be_is_refused_by_key() {
+    fn scenario_values_are_read_and_invalid_ones_refused_by_key() {
         let config: TcpConfig = toml::from_str("congestion_control = \"cubic\"\nworkload = \"long\"").expect("valid");
         assert_eq!((config.congestion_control, config.check("tcp")), (Algorithm::Cubic, Ok(())));
         let config: TcpConfig = toml::from_str("[workload.on_off]\nstarts_on = true").expect("valid");

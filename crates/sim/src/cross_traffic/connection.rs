@@ -1,8 +1,8 @@
-//! The sending end of one TCP connection: finds losses by SACK ([rfc6675]) and by timeout ([rfc6298]), sends
-//! again what is lost, new data as the window allows, and as fast as the algorithm paces. A value: it is told what
-//! arrives and asked what leaves.
+//! The sending end of one TCP connection: finds losses by SACK ([rfc6675]) and by timeout ([rfc6298]), retransmits
+//! what is lost, and sends new data as the window allows and as fast as the algorithm paces. A value: the caller
+//! passes in arrivals and polls for departures.
 //!
-//! Recovery is that of [rfc6675] with the scoreboard's `pipe`; Limited Transmit ([rfc3042]) falls out of it, as a
+//! Recovery is that of [rfc6675] with the scoreboard's `pipe`; Limited Transmit ([rfc3042]) follows from it, as a
 //! SACKed segment leaves the pipe. Not here: handshakes, Nagle, F-RTO, tail loss probes, RACK (a lost
 //! retransmission waits for the timer) and the persist timer (the receiver's window is constant).
 
@@ -27,32 +27,32 @@ pub(super) struct Connection {
     phase: Phase,
     /// Recovery ends when everything before this byte is acknowledged.
     recovery_point: u64,
-    /// The first lost segment leaves whatever the window says.
+    /// The first lost segment leaves regardless of the window.
     must_resend: bool,
-    /// One rescue retransmission a recovery.
+    /// One rescue retransmission per recovery.
     rescue_left: bool,
     /// The retransmission timer, while it runs.
     timeout_at: Option<Timestamp>,
-    /// Timed out since new data were last acknowledged.
+    /// Timed out since new data was last acknowledged.
     timed_out: bool,
     /// The application has written up to this byte.
     written: u64,
     /// The application writes no more for now.
     paused: bool,
     held_by: Hold,
-    /// The pacer: the next burst, and what is left of the one that left at `burst_at`.
+    /// The pacer: the next burst, and the rest of the one that left at `burst_at`.
     next_burst_at: Timestamp,
     burst_at: Timestamp,
     burst_left: u64,
     last_sent: Timestamp,
-    /// Marks of data before this byte were answered.
+    /// Marks on data before this byte have been handled.
     answered_marks_to: u64,
-    /// Tell the receiver that its marks were heard.
+    /// Confirm the marks to the receiver.
     cwr: bool,
     counts: Counts,
 }
 
-/// What a connection has done.
+/// The counters of a connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Segments that left, retransmissions included.
@@ -67,10 +67,10 @@ pub struct Counts {
     pub marks: u64,
 }
 
-/// What a connection waits for.
+/// What a connection is waiting for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Hold {
-    /// Unknown: it has not been asked since something changed.
+    /// Unknown: it has not been polled since something changed.
     Nothing,
     /// The application has no more.
     Application,
@@ -83,7 +83,7 @@ enum Hold {
 }
 
 impl Connection {
-    /// One with nothing to send.
+    /// A connection with nothing to send.
     pub fn new(config: &TcpConfig, rng: &mut ChaCha8Rng) -> Self {
         Self {
             number: 0,
@@ -112,7 +112,7 @@ impl Connection {
         }
     }
 
-    /// Begin connection `number` with so many bytes to send, with the memory and the counts of the last one.
+    /// Begin connection `number` with `bytes` to send, reusing the memory and the counters of the last one.
     pub fn restart(&mut self, number: u32, bytes: u64, rng: &mut ChaCha8Rng) {
         let mut board = core::mem::replace(&mut self.board, Scoreboard::new(self.config.segment_bytes));
         board.reset();
@@ -120,13 +120,13 @@ impl Connection {
         *self = Self { board, number, written: bytes, counts: self.counts, paused: self.paused, ..fresh };
     }
 
-    /// The application stops writing, or goes on. What has left is still repaired.
+    /// The application stops writing, or resumes. What has left is still repaired.
     pub fn set_paused(&mut self, paused: bool) {
         self.paused = paused;
         self.held_by = Hold::Nothing;
     }
 
-    /// All written is acknowledged.
+    /// Whether everything written is acknowledged.
     pub fn is_complete(&self) -> bool {
         self.board.acked_to() >= self.written
     }
@@ -181,7 +181,7 @@ impl Connection {
         if self.control.holds_back() {
             self.delivery.mark_app_limited(self.board.pipe_bytes());
         }
-        // [rfc6298] §5.2 and §5.3: restarted by new data acknowledged, off when there is nothing left.
+        // [rfc6298] §5.2 and §5.3: restarted when new data is acknowledged, off when nothing is outstanding.
         if self.board.is_empty() {
             self.timeout_at = None;
         } else if news.acked_bytes > 0 {
@@ -202,7 +202,7 @@ impl Connection {
         (rtt, self.delivery.on_ack(now, news.delivered_bytes, newest, floor))
     }
 
-    /// Recovery ends, begins, or a mark is answered.
+    /// Recovery ends, begins, or a mark is handled.
     fn change_phase(&mut self, news: &News, prior_in_flight_bytes: u64, marked: bool) {
         if self.phase != Phase::Open && self.board.acked_to() >= self.recovery_point {
             self.phase = Phase::Open;
@@ -220,7 +220,7 @@ impl Connection {
             self.counts.recoveries += 1;
             Cause::Loss
         } else if marked && self.config.ecn && self.board.acked_to() > self.answered_marks_to {
-            // [rfc3168] §6.1.2: as for a loss, at most once a window of data.
+            // [rfc3168] §6.1.2: as for a loss, at most once per window of data.
             self.counts.marks += 1;
             Cause::Mark
         } else {
@@ -255,7 +255,7 @@ impl Connection {
         self.held_by = Hold::Nothing;
     }
 
-    /// When [`Connection::on_deadline`] is due, or [`Connection::poll`] has something again.
+    /// When [`Connection::on_deadline`] is due, or [`Connection::poll`] has a segment again.
     #[inline]
     pub fn next_deadline(&self) -> Option<Timestamp> {
         match (self.timeout_at, self.held_by) {
@@ -289,7 +289,7 @@ impl Connection {
         Some(self.send(now, next))
     }
 
-    /// [rfc6675] §4, NextSeg: what is lost, else new data, else what may be lost, else the last segment.
+    /// [rfc6675] §4, NextSeg: lost data, else new data, else possibly lost data, else the last segment.
     fn choose(&mut self) -> Option<Next> {
         if self.phase != Phase::Open
             && let Some(number) = self.board.next_lost()
@@ -338,18 +338,18 @@ impl Connection {
         if self.timeout_at.is_none() {
             self.timeout_at = Some(now + self.timer.timeout());
         }
-        // [rfc3168] §6.1.2 and §6.1.5: new data confirm the marks; retransmissions are not ECN-capable.
+        // [rfc3168] §6.1.2 and §6.1.5: new data confirms the marks; retransmissions are not ECN-capable.
         let ect = self.config.ecn && !retransmission;
         let cwr = ect && core::mem::take(&mut self.cwr);
         Segment { seq, sent: now, connection: self.number, bytes, retransmission, ect, cwr }
     }
 
-    /// Nothing is in flight, and something is about to leave.
+    /// Nothing is in flight, and a segment is about to leave.
     fn begin_burst_after_idle(&mut self, now: Timestamp) {
         if self.delivery.is_app_limited() {
             self.control.on_app_limited_restart();
         }
-        // [rfc5681] §4.1: after more than a retransmission timeout without sending, begin as from the start.
+        // [rfc5681] §4.1: after more than a retransmission timeout without sending, begin as at the start.
         if self.phase == Phase::Open && self.counts.segments > 0 && now - self.last_sent > self.timer.timeout() {
             self.control.on_idle_restart();
         }
@@ -374,9 +374,9 @@ impl Connection {
 /// What leaves next.
 #[derive(Clone, Copy, Debug)]
 enum Next {
-    /// So many bytes of new data.
+    /// This many bytes of new data.
     New(u16),
-    /// The segment of this number.
+    /// The segment with this number.
     Again(u64),
     /// The same, the last of the window.
     Rescue(u64),

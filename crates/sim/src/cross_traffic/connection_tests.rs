@@ -4,7 +4,7 @@ use super::*;
 use crate::Seed;
 use crate::cross_traffic::{Algorithm, TcpReceiver};
 
-/// Segments of 1,000 bytes, `window` of them at first, so many bytes to send.
+/// Segments of 1,000 bytes, initially `window` of them, `bytes` to send.
 fn connection(window: u32, bytes: u64) -> Connection {
     let config = TcpConfig { segment_bytes: 1_000, initial_window_segments: Some(window), ..TcpConfig::default() };
     let mut rng = Seed(1).stream("connection");
@@ -25,8 +25,8 @@ fn ack(cumulative: u64, echo: Timestamp, sacks: &[(u64, u64)]) -> Ack {
     ack
 }
 
-/// [rfc6675] §5: with ten in flight and 2 missing, the third SACK sends it again at once and halves the window; more
-/// leaves when the pipe is below five; all is over when what was sent before is acknowledged.
+/// [rfc6675] §5: with ten in flight and 2 missing, the third SACK retransmits it at once and halves the window; more
+/// leaves when the pipe is below five; recovery ends when everything sent before is acknowledged.
 #[test]
 fn one_loss_is_repaired_in_a_round_trip_and_halves_the_window_once() {
     let mut c = connection(10, u64::MAX);
@@ -53,8 +53,8 @@ fn one_loss_is_repaired_in_a_round_trip_and_halves_the_window_once() {
     assert_eq!(poll(&mut c, ms(203)), [17, 18, 19, 20, 21]);
 }
 
-/// [rfc6298] §5.1, §5.2, §5.3, §5.4, §5.5 and §5.6, [rfc6675] §5.1: a second after the first segment, then two, the first is sent again alone; when it
-/// is acknowledged the rest follows in slow start.
+/// [rfc6298] §5.1, §5.2, §5.3, §5.4, §5.5 and §5.6, [rfc6675] §5.1: one second after the first segment, then two, only the first is retransmitted;
+/// when it is acknowledged the rest follows in slow start.
 #[test]
 fn a_silence_times_out_and_doubles() {
     let mut c = connection(4, 4_000);
@@ -72,7 +72,7 @@ fn a_silence_times_out_and_doubles() {
     assert_eq!((c.is_complete(), c.next_deadline(), c.phase), (true, None, Phase::Open));
 }
 
-/// [rfc3168] §6.1.2 and §6.1.5: one answer a window, told by CWR on new data; retransmissions are not ECN-capable.
+/// [rfc3168] §6.1.2 and §6.1.5: one reaction per window, confirmed by CWR on new data; retransmissions are not ECN-capable.
 #[test]
 fn marks_halve_once_a_window_and_are_confirmed() {
     let mut c = connection(10, u64::MAX);
@@ -125,7 +125,7 @@ fn a_paced_connection_sends_a_quantum_at_a_time() {
     // 230.8 Mbit/s until the round trip is known: 28 segments' quantum of 1 ms holds all ten.
     assert_eq!(poll(&mut c, ms(0)).len(), 10);
     c.on_ack(ms(100), &ack(2, ms(0), &[]));
-    // 10,000 bytes in 100 ms, times 2.885: 2.308 Mbit/s, 3.466 ms a segment.
+    // 10,000 bytes in 100 ms, times 2.885: 2.308 Mbit/s, 3.466 ms per segment.
     assert_eq!(poll(&mut c, ms(100)), [10, 11]);
     let next = c.next_deadline().expect("paced");
     assert!((next - ms(100) - TimeDelta::from_micros(6_931)).abs() < TimeDelta::from_micros(2), "{next}");

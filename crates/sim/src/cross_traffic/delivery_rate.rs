@@ -1,18 +1,18 @@
 //! How fast the path delivers, sampled at each acknowledgment:
-//! [draft-cheng-iccrg-delivery-rate-estimation-00]. A segment takes along how much had been delivered
-//! when it left; when it is acknowledged, what was delivered meanwhile over the time that took is a
-//! sample. The time is the longer of how long sending and how long acknowledging took, so that
-//! neither bursts nor compressed acknowledgments show more than the path delivers.
+//! [draft-cheng-iccrg-delivery-rate-estimation-00]. A segment records how much had been delivered when
+//! it left; when it is acknowledged, what was delivered meanwhile over the elapsed time is a sample.
+//! That time is the longer of the sending and the acknowledging interval, so that neither bursts nor
+//! compressed acknowledgments show more than the path delivers.
 
 use super::scoreboard::Sent;
 use legato_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
-/// What a segment takes along.
+/// What a segment records.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Stamp {
     /// Bytes delivered when it left.
     pub delivered: u64,
-    /// When the last of these were delivered.
+    /// When the last of these was delivered.
     pub delivered_at: Timestamp,
     /// When the first segment of its sampling interval left.
     pub first_sent: Timestamp,
@@ -23,19 +23,19 @@ pub(super) struct Stamp {
 /// A sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct RateSample {
-    /// What the path delivered.
+    /// The path's delivery rate.
     pub rate: DataRate,
-    /// The application may have had no more.
+    /// The application may have had no more to send.
     pub app_limited: bool,
 }
 
-/// The connection's side of it.
+/// The connection's side of the samples.
 #[derive(Clone, Debug, Default)]
 pub(super) struct DeliveryRate {
     delivered: u64,
     delivered_at: Timestamp,
     first_sent: Timestamp,
-    /// Segments that leave before so much is delivered are limited by the application; 0: none.
+    /// Segments that leave before this much is delivered are limited by the application; 0: none are.
     app_limited_until: u64,
 }
 
@@ -46,7 +46,7 @@ impl DeliveryRate {
         self.delivered
     }
 
-    /// A segment leaves; `idle` says that nothing is in flight.
+    /// A segment leaves; `idle` means that nothing is in flight.
     #[inline]
     pub fn on_send(&mut self, now: Timestamp, idle: bool) -> Stamp {
         if idle {
@@ -67,14 +67,14 @@ impl DeliveryRate {
         self.app_limited_until = (self.delivered + in_flight_bytes).max(1);
     }
 
-    /// Whether segments leave as limited by the application.
+    /// Whether segments leave application-limited.
     #[inline]
     pub fn is_app_limited(&self) -> bool {
         self.app_limited_until != 0
     }
 
     /// `delivered_bytes` more were acknowledged or SACKed, the last-sent segment of them `newest`. No
-    /// sample where the interval is shorter than any round trip so far, `min_rtt`.
+    /// sample if the interval is shorter than any round trip so far, `min_rtt`.
     #[inline]
     pub fn on_ack(
         &mut self,
@@ -131,7 +131,7 @@ mod tests {
         rate.on_ack(ms(100), 1_000, &sent(ms(0), first), TimeDelta::ZERO);
         let sample = rate.on_ack(ms(101), 1_000, &sent(ms(90), last), TimeDelta::ZERO).expect("a sample");
         assert_eq!(sample.rate.as_bps(), 2_000 * 8 * 1_000 / 101);
-        // Against a shortest round trip of 102 ms it would be none.
+        // Against a minimum round trip of 102 ms there would be no sample.
         assert_eq!(rate.clone().on_ack(ms(101), 1_000, &sent(ms(90), last), TimeDelta::from_millis(102)), None);
     }
 

@@ -1,4 +1,4 @@
-//! TCP flows on a small link: a drop-tail bottleneck and propagation, acknowledgments on a free way back.
+//! TCP flows on a small link: a drop-tail bottleneck and propagation, acknowledgments on an unlimited return path.
 
 use super::{Ack, Algorithm, OnOff, Once, Segment, TcpConfig, TcpReceiver, TcpSender, Workload};
 use crate::Seed;
@@ -18,7 +18,7 @@ struct Link {
     reverse: Path<Ack>,
     flows: Vec<(TcpSender, TcpReceiver)>,
     now: Timestamp,
-    /// Decides whether a segment is lost before it reaches the path, from how many went before.
+    /// Decides whether a segment is lost before it reaches the path, by the number before it.
     lose: Box<Lose>,
     sent: u64,
     /// The flows' windows, summed over time.
@@ -43,7 +43,7 @@ impl Link {
         }
     }
 
-    /// A bottleneck with a queue of so many bandwidth-delay products, half the round trip each way.
+    /// A bottleneck with a queue of `products` bandwidth-delay products, half the round trip each way.
     fn bottleneck(rate: DataRate, rtt: TimeDelta, products: f64, configs: &[(TcpConfig, f64)], seed: u64) -> Self {
         let bytes = DataSize::from_bytes(((rate * rtt).as_bytes_f64() * products) as u64);
         let stages = vec![
@@ -113,7 +113,7 @@ impl Link {
         self.flows[flow].1.delivered().as_bytes()
     }
 
-    /// What each flow delivers in `[from, to)`, on the wire.
+    /// Each flow's delivered rate in `[from, to)`, on the wire.
     fn rates(&mut self, from_s: i64, to_s: i64) -> Vec<f64> {
         self.run_to(Timestamp::from_secs(from_s));
         let before: Vec<u64> = (0..self.flows.len()).map(|flow| self.delivered(flow)).collect();
@@ -156,7 +156,7 @@ fn two_flows_of_one_kind_share_evenly() {
     }
 }
 
-/// A path without limits, 100 ms there and back, that loses each segment with probability `p`.
+/// A path without limits, 100 ms round trip, that loses each segment with probability `p`.
 fn lossy(config: TcpConfig, p: f64) -> Link {
     let one_way = TimeDelta::from_millis(50);
     let mut link = Link::new(vec![Propagation::fixed(one_way).into()], one_way, &[(config, 0.0)], 1);
@@ -174,10 +174,10 @@ fn mean_window(link: &mut Link, seconds: i64) -> f64 {
     link.window_byte_s / seconds as f64 / 1_448.0
 }
 
-/// [mathis1997] eq. (3): one segment more in b round trips, half at each loss: 3/8 b W² = 1/p segments a cycle from W/2 to W, on
-/// average sqrt(3 / (2 b p)). Within a tenth where that is eleven segments or more. In smaller windows the round trip that each
-/// recovery takes shows, in which W/2 stays: with it, 3/8 b W² + W/2 = 1/p segments in b W/2 + 1 round trips, the mean is
-/// within 7 % for all.
+/// [mathis1997] eq. (3): one more segment in b round trips, half at each loss: 3/8 b W² = 1/p segments a cycle from W/2 to W, on
+/// average sqrt(3 / (2 b p)). Within a tenth if that is eleven segments or more. In smaller windows the round trip of each
+/// recovery shows, in which W/2 stays: with it, 3/8 b W² + W/2 = 1/p segments in b W/2 + 1 round trips, the mean is within 7 % for
+/// all.
 #[test]
 fn renos_mean_window_follows_the_square_root_of_random_loss() {
     for (ack_every_segments, byte_counting, b) in [(1, true, 1.0), (2, true, 1.0), (2, false, 2.0)] {
@@ -194,7 +194,7 @@ fn renos_mean_window_follows_the_square_root_of_random_loss() {
     }
 }
 
-/// Nothing arrives for five seconds; the connection backs off and goes on when the path does.
+/// Nothing arrives for five seconds; the connection backs off and resumes when the path does.
 #[test]
 fn a_blackout_ends_in_timeouts_and_all_is_delivered_afterwards() {
     for algorithm in ALL {
@@ -217,8 +217,8 @@ fn a_blackout_ends_in_timeouts_and_all_is_delivered_afterwards() {
     }
 }
 
-/// [rfc6675] §5: five of a window, in a row and apart, are sent again within a round trip of being found missing, without a
-/// timeout and with one reduction.
+/// [rfc6675] §5: five of a window, in a row and apart, are retransmitted within a round trip of being found missing, without
+/// a timeout and with one reduction.
 #[test]
 fn several_losses_of_a_window_take_a_round_trip_and_no_timeout() {
     for lost in [[100, 101, 102, 103, 104], [100, 103, 107, 112, 118]] {
@@ -249,7 +249,7 @@ fn several_losses_of_a_window_take_a_round_trip_and_no_timeout() {
     }
 }
 
-/// Whatever is lost, and however often: what is written arrives, in order, once, and no more.
+/// Whatever is lost, and however often: everything written arrives, in order, exactly once.
 #[test]
 fn every_byte_is_delivered_once_under_heavy_loss_both_ways_and_reordering() {
     for algorithm in ALL {
@@ -310,8 +310,8 @@ fn equal_seeds_give_equal_runs() {
     assert_ne!(run(1), run(2));
 }
 
-/// [rfc9438] §5.1, tables 1 and 2's way of counting at 100 ms: 38 segments at p = 10⁻³, where Reno's estimate leads, 187 at 10⁻⁴,
-/// where the curve does; for losses at equal distances, of which the RFC's eq. (6) is.
+/// [rfc9438] §5.1, the method of tables 1 and 2 at 100 ms: 38 segments at p = 10⁻³, where Reno's estimate leads, 187 at 10⁻⁴, where
+/// the curve does; for equally spaced losses, as the RFC's eq. (6) assumes.
 #[test]
 fn cubics_mean_window_is_that_of_the_rfcs_table() {
     for (every, table) in [(1_000, 38.0), (10_000, 187.0)] {
@@ -323,8 +323,8 @@ fn cubics_mean_window_is_that_of_the_rfcs_table() {
     }
 }
 
-/// What others have measured of version 1: beside Reno or CUBIC it takes nearly all of a queue of half a product, whose losses it
-/// does not mind, and about two products' worth of a deep one, as its window allows no more.
+/// Published measurements of version 1: beside Reno or CUBIC it takes nearly all of a queue of half a product, as it ignores the
+/// losses there, and about two products' worth of a deep one, as its window allows no more.
 #[test]
 fn bbr_starves_others_in_a_short_queue_and_not_in_a_long_one() {
     for other in [Algorithm::Cubic, Algorithm::Reno] {
@@ -338,7 +338,7 @@ fn bbr_starves_others_in_a_short_queue_and_not_in_a_long_one() {
     }
 }
 
-/// [rfc3168] §6.1: where the queue can mark, loss-based flows lose nothing after slow start and fill the link as without.
+/// [rfc3168] §6.1: if the queue can mark, loss-based flows lose nothing after slow start and fill the link as without marks.
 #[test]
 fn marks_take_the_place_of_losses() {
     for algorithm in [Algorithm::Cubic, Algorithm::Reno] {
@@ -357,7 +357,7 @@ fn marks_take_the_place_of_losses() {
         let ((lossy_rate, lossy), (marked_rate, marked)) = (counts(false), counts(true));
         assert!(lossy.retransmissions > 20 && lossy.marks == 0, "{algorithm:?}: {lossy:?}");
         assert!(marked.marks > 20 && marked.retransmissions == 0 && marked.timeouts == 0, "{algorithm:?}: {marked:?}");
-        // Half a window and next to no queue: three quarters are sure.
+        // Half a window and almost no queue: at least three quarters.
         assert!(marked_rate > 0.75e7 && marked_rate > 0.98 * lossy_rate, "{algorithm:?}: {marked_rate}, {lossy_rate}");
     }
 }

@@ -1,5 +1,5 @@
-//! What TCP ends say to each other: data segments and acknowledgments, with the sizes they have on
-//! the wire. Both are small values that a path carries as they are; no header is ever serialised.
+//! The messages of TCP ends: data segments and acknowledgments, with their sizes on the wire. Both
+//! are small values that a path carries as they are; no header is ever serialised.
 
 use legato_path::Ecn;
 use legato_units::{DataSize, Timestamp};
@@ -8,7 +8,7 @@ use legato_units::{DataSize, Timestamp};
 pub const HEADER_BYTES: u16 = 52;
 /// Payload that fills an IP packet of 1,500 bytes.
 pub const MAX_SEGMENT_BYTES: u16 = 1_500 - HEADER_BYTES;
-/// Beside timestamps there is room for so many SACK blocks ([rfc2018] section 3).
+/// The SACK blocks that fit beside timestamps ([rfc2018] section 3).
 pub const MAX_SACK_BLOCKS: usize = 3;
 
 /// A data segment.
@@ -18,20 +18,20 @@ pub struct Segment {
     pub seq: u64,
     /// The timestamp option's value, which is when it left.
     pub sent: Timestamp,
-    /// Which connection of the sender it belongs to; each fetch is a new one.
+    /// The connection of the sender it belongs to; each fetch is a new one.
     pub connection: u32,
     /// Payload bytes, at least one.
     pub bytes: u16,
-    /// Sent before.
+    /// Whether it was sent before.
     pub retransmission: bool,
-    /// Its IP header says ECN-capable.
+    /// Whether its IP header is ECN-capable.
     pub ect: bool,
-    /// The congestion window reduced flag: the sender has heard of the marks.
+    /// The congestion window reduced flag: the sender has seen the marks.
     pub cwr: bool,
 }
 
 impl Segment {
-    /// The byte behind its last.
+    /// The byte after its last.
     #[inline]
     pub fn end(&self) -> u64 {
         self.seq + u64::from(self.bytes)
@@ -57,12 +57,12 @@ pub struct Ack {
     pub cumulative: u64,
     /// The timestamp echoed.
     pub echo: Timestamp,
-    /// Of the segment it answers.
+    /// The connection of the segment it acknowledges.
     pub connection: u32,
-    /// Beginnings and ends, from `cumulative`.
+    /// Starts and ends, relative to `cumulative`.
     blocks: [(u32, u32); MAX_SACK_BLOCKS],
     block_count: u8,
-    /// ECN echo: a mark has come and the sender has not yet confirmed that it knows.
+    /// ECN echo: a mark has come and the sender has not yet confirmed it.
     pub ece: bool,
 }
 
@@ -72,7 +72,7 @@ impl Ack {
         Self { cumulative, echo, connection, blocks: [(0, 0); MAX_SACK_BLOCKS], block_count: 0, ece }
     }
 
-    /// Say that bytes `from` to before `to` have arrived too. Beyond three blocks nothing is said.
+    /// Report that the bytes from `from` to before `to` have arrived too. Blocks beyond three are dropped.
     pub fn push_sack(&mut self, from: u64, to: u64) {
         debug_assert!(self.cumulative < from && from < to, "a block lies above the cumulative acknowledgment");
         if let Some(block) = self.blocks.get_mut(usize::from(self.block_count)) {
@@ -90,7 +90,7 @@ impl Ack {
             .map(move |&(from, to)| (base + u64::from(from), base + u64::from(to)))
     }
 
-    /// With IP and TCP headers: 52 bytes, and 4 + 8 a block.
+    /// With IP and TCP headers: 52 bytes, and 4 + 8 per block.
     #[inline]
     pub fn wire_size(&self) -> DataSize {
         let blocks = u64::from(self.block_count);
@@ -103,7 +103,7 @@ impl Ack {
 mod tests {
     use super::*;
 
-    /// [rfc2018] §3: three blocks beside timestamps. [rfc3168] §6.1.4: only data are ECN-capable.
+    /// [rfc2018] §3: three blocks beside timestamps. [rfc3168] §6.1.4: only data is ECN-capable.
     #[test]
     fn a_full_segment_fills_1500_bytes_and_an_acknowledgment_grows_with_its_blocks() {
         let segment = Segment {

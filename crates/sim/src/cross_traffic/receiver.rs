@@ -1,17 +1,17 @@
-//! The receiving end of TCP connections: takes segments in whatever order, delivers bytes in order
-//! and once, and says what it has. Acknowledgments are delayed as [rfc5681] section 4.2 has it, carry the
-//! SACK blocks of [rfc2018] and the timestamps of [rfc7323], and echo marks as in [rfc3168].
+//! The receiving end of TCP connections: takes segments in any order, delivers bytes in order and once, and
+//! reports what it has. Acknowledgments are delayed as in [rfc5681] section 4.2, carry the SACK blocks of
+//! [rfc2018] and the timestamps of [rfc7323], and echo marks as in [rfc3168].
 //!
 //! Not here: a window that fills (the application reads at once), D-SACK, and the acknowledgment of every
-//! segment that some receivers begin with.
+//! segment with which some receivers start.
 
 use super::config::TcpConfig;
 use super::packet::{Ack, MAX_SACK_BLOCKS, Segment};
 use legato_units::{DataSize, TimeDelta, Timestamp};
 use std::collections::VecDeque;
 
-/// A TCP receiver. After each [`TcpReceiver::on_segment`] and at [`TcpReceiver::next_deadline`], take what
-/// [`TcpReceiver::poll_ack`] gives.
+/// A TCP receiver. After each [`TcpReceiver::on_segment`] and at [`TcpReceiver::next_deadline`], send what
+/// [`TcpReceiver::poll_ack`] returns.
 #[derive(Clone, Debug)]
 pub struct TcpReceiver {
     ack_delay: TimeDelta,
@@ -21,25 +21,25 @@ pub struct TcpReceiver {
     next: u64,
     /// Bytes of earlier connections.
     delivered_before: u64,
-    /// What lies above a gap, ascending, without touching.
+    /// The ranges above a gap, ascending, not adjacent.
     ranges: VecDeque<(u64, u64)>,
-    /// A byte of each range that arrived last, the latest first.
+    /// A byte of each of the latest ranges, latest first.
     latest: [u64; MAX_SACK_BLOCKS],
     latest_count: usize,
-    /// What the next acknowledgment echoes.
+    /// The timestamp that the next acknowledgment echoes.
     echo: Timestamp,
     /// `next` when the last acknowledgment left.
     last_acked: u64,
-    /// Segments in order since.
+    /// Segments in order since then.
     unacked: u8,
     /// When the next acknowledgment is due, if one is.
     ack_at: Option<Timestamp>,
-    /// A mark came that the sender has not answered.
+    /// A mark that the sender has not confirmed.
     echo_congestion: bool,
 }
 
 impl TcpReceiver {
-    /// One for a sender of that configuration.
+    /// A receiver for a sender of that configuration.
     pub fn new(config: &TcpConfig) -> Self {
         Self {
             ack_delay: TimeDelta::from_millis(i64::from(config.delayed_ack_ms)),
@@ -64,7 +64,7 @@ impl TcpReceiver {
         DataSize::from_bytes(self.delivered_before + self.next)
     }
 
-    /// A segment arrived; `ce` says that its packet was marked.
+    /// A segment arrived; `ce` means that its packet was marked.
     pub fn on_segment(&mut self, now: Timestamp, segment: &Segment, ce: bool) {
         if segment.connection != self.connection {
             if segment.connection < self.connection {
@@ -82,12 +82,12 @@ impl TcpReceiver {
         if segment.seq <= self.next && segment.end() > self.next {
             self.advance(segment.end());
             self.unacked += 1;
-            // [rfc5681] §4.2: at least every second segment, and at once where a gap is filled.
+            // [rfc5681] §4.2: at least every second segment, and at once if a gap is filled.
             let due = gap_before || self.unacked >= self.ack_every;
             let at = if due { now } else { now.saturating_add(self.ack_delay) };
             self.ack_at = Some(self.ack_at.map_or(at, |earlier| earlier.min(at)));
         } else {
-            // [rfc5681] §4.2: at once where a segment is out of order.
+            // [rfc5681] §4.2: at once if a segment is out of order.
             if segment.seq > self.next {
                 self.insert(segment.seq, segment.end());
             }
@@ -95,7 +95,7 @@ impl TcpReceiver {
         }
     }
 
-    /// The acknowledgment that is due by `now`, if one is.
+    /// The acknowledgment due by `now`, if any.
     #[inline]
     pub fn poll_ack(&mut self, now: Timestamp) -> Option<Ack> {
         self.ack_at.take_if(|at| *at <= now)?;
@@ -110,13 +110,13 @@ impl TcpReceiver {
         Some(ack)
     }
 
-    /// When [`TcpReceiver::poll_ack`] next has something.
+    /// When [`TcpReceiver::poll_ack`] next returns one.
     #[inline]
     pub fn next_deadline(&self) -> Option<Timestamp> {
         self.ack_at
     }
 
-    /// A new connection; what is left of the last one is forgotten.
+    /// A new connection; the rest of the last one is forgotten.
     fn accept(&mut self, connection: u32) {
         self.delivered_before += self.next;
         self.connection = connection;
@@ -125,7 +125,7 @@ impl TcpReceiver {
         (self.ack_at, self.echo_congestion, self.echo) = (None, false, Timestamp::ZERO);
     }
 
-    /// Bytes to before `end` are complete, and with them perhaps ranges behind.
+    /// Bytes up to `end` are complete, and perhaps ranges after them.
     fn advance(&mut self, end: u64) {
         self.next = end;
         while let Some(&(from, to)) = self.ranges.front() {
@@ -140,7 +140,7 @@ impl TcpReceiver {
         }
     }
 
-    /// Note a segment above a gap. [rfc2018] §4: the block of the latest segment comes first, then those
+    /// Record a segment above a gap. [rfc2018] §4: the block of the latest segment comes first, then those
     /// reported most recently.
     fn insert(&mut self, from: u64, to: u64) {
         let place = self.ranges.partition_point(|&(_, end)| end < from);
@@ -169,7 +169,7 @@ impl TcpReceiver {
         (self.latest, self.latest_count) = (latest, count);
     }
 
-    /// The range that holds a byte.
+    /// The range that contains a byte.
     fn range_of(&self, byte: u64) -> Option<(u64, u64)> {
         let place = self.ranges.partition_point(|&(_, end)| end <= byte);
         self.ranges.get(place).copied().filter(|&(from, _)| from <= byte)
@@ -201,10 +201,10 @@ mod tests {
         ack.sacks().map(|(from, to)| (from / 1_000, to / 1_000)).collect()
     }
 
-    /// [rfc5681] §4.2: every second segment at once, a lone one after the delay, gaps at once.
-    /// [rfc7323] §4.3: what is echoed is the earlier of the two.
+    /// [rfc5681] §4.2: every second segment at once, a single one after the delay, gaps at once.
+    /// [rfc7323] §4.3: the earlier of the two is echoed.
     #[test]
-    fn every_second_segment_is_acknowledged_at_once_and_a_lone_one_after_a_while() {
+    fn every_second_segment_is_acknowledged_at_once_and_a_single_one_after_a_delay() {
         let mut receiver = receiver();
         receiver.on_segment(ms(10), &segment(0, 1), false);
         assert_eq!((receiver.poll_ack(ms(10)), receiver.next_deadline()), (None, Some(ms(50))));
@@ -249,7 +249,7 @@ mod tests {
 
     /// [rfc3168] §6.1.3.
     #[test]
-    fn a_mark_is_echoed_until_the_sender_says_that_it_knows() {
+    fn a_mark_is_echoed_until_the_sender_confirms_it() {
         let mut receiver = receiver();
         let mut hear = |number: u64, ce: bool, cwr: bool| {
             receiver.on_segment(ms(0), &Segment { cwr, ..segment(number, 0) }, ce);
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_connection_begins_at_zero_and_the_old_one_is_no_longer_heard() {
+    fn a_new_connection_begins_at_zero_and_the_old_one_is_ignored() {
         let mut receiver = receiver();
         receiver.on_segment(ms(0), &segment(0, 0), false);
         receiver.on_segment(ms(0), &segment(2, 0), false);

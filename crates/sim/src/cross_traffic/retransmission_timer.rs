@@ -1,7 +1,7 @@
 //! How long to wait for an acknowledgment before everything counts as lost: [rfc6298], with
-//! round-trip times from echoed timestamps, which also tell retransmissions apart.
+//! round-trip times from echoed timestamps, which also distinguish retransmissions.
 //!
-//! Not here: the scaling of the gains by the number of samples a round trip that [rfc7323] appendix G
+//! Not here: the scaling of the gains by the number of samples per round trip that [rfc7323] appendix G
 //! suggests.
 
 use legato_units::TimeDelta;
@@ -13,13 +13,13 @@ pub(super) struct RetransmissionTimer {
     smoothed: Option<(TimeDelta, TimeDelta)>,
     /// Without back-off.
     timeout: TimeDelta,
-    /// Expiries in a row.
+    /// Consecutive expiries.
     backoffs: u32,
     least: TimeDelta,
 }
 
 impl RetransmissionTimer {
-    /// One that never waits less than `least`.
+    /// A timer that waits at least `least`.
     pub fn new(least: TimeDelta) -> Self {
         Self { smoothed: None, timeout: INITIAL.max(least), backoffs: 0, least }
     }
@@ -37,12 +37,12 @@ impl RetransmissionTimer {
             }
         };
         self.smoothed = Some((srtt, variation));
-        // [rfc6298] §2.3 and §2.4: RTO = SRTT + max(G, 4 RTTVAR), rounded up to the least.
+        // [rfc6298] §2.3 and §2.4: RTO = SRTT + max(G, 4 RTTVAR), rounded up to the minimum.
         self.timeout = (srtt + GRANULARITY.max(variation * 4)).clamp(self.least, MOST);
         self.backoffs = 0;
     }
 
-    /// The timer has run out.
+    /// The timer has expired.
     pub fn on_timeout(&mut self) {
         self.backoffs = (self.backoffs + 1).min(MAX_BACKOFFS);
     }
@@ -90,9 +90,9 @@ mod tests {
         assert_eq!((ms(timer.timeout()), timer.smoothed().map(ms)), (295.0, Some(105.0)));
     }
 
-    /// [rfc6298] §2.4: less than the least is the least; 4 · 0 counts as the granularity.
+    /// [rfc6298] §2.4: values below the minimum become the minimum; 4 · 0 counts as the granularity.
     #[test]
-    fn short_timeouts_are_the_least() {
+    fn short_timeouts_are_raised_to_the_minimum() {
         let mut timer = RetransmissionTimer::new(TimeDelta::from_secs(1));
         timer.on_sample(TimeDelta::from_millis(100));
         assert_eq!(ms(timer.timeout()), 1_000.0);

@@ -1,11 +1,11 @@
-//! What is outstanding, and what of it was SACKed, is lost or was sent again: the scoreboard of
+//! The outstanding segments, and which of them were SACKed, lost or retransmitted: the scoreboard of
 //! [rfc6675]. It counts `pipe`, the bytes believed to be in the network, as marks change instead of
-//! walking the window, and looks at each segment a bounded number of times in its life.
+//! walking the window, and visits each segment a bounded number of times in its life.
 //!
 //! Segments are numbered: all but the last of a transfer are full, so that number times size is the
-//! sequence. Three SACKed segments above one are then what [rfc6675] asks for to call it lost: more
-//! than two full segments' bytes. Not here: a receiver that takes SACKed data back (ours does not),
-//! and losses of retransmissions, which like in the RFC only the retransmission timer finds.
+//! sequence. Three SACKed segments above one are then [rfc6675]'s condition for calling it lost: more
+//! than two full segments' bytes. Not here: a receiver that discards SACKed data (ours does not), and
+//! losses of retransmissions, which as in the RFC only the retransmission timer finds.
 
 use super::delivery_rate::Stamp;
 use super::packet::{Ack, MAX_SACK_BLOCKS};
@@ -17,13 +17,13 @@ use std::collections::VecDeque;
 pub(super) struct Sent {
     /// When it left, last.
     pub sent: Timestamp,
-    /// What it took along then.
+    /// What it recorded then.
     pub stamp: Stamp,
     /// Payload.
     pub bytes: u16,
     sacked: bool,
     lost: bool,
-    /// Sent again since it was marked lost, or by the rules for segments that may be.
+    /// Retransmitted since it was marked lost, or by the rules for possibly lost segments.
     resent: bool,
     /// Sent more than once, ever.
     pub ambiguous: bool,
@@ -44,7 +44,7 @@ impl Sent {
     }
 }
 
-/// What an acknowledgment said that was not known.
+/// What an acknowledgment newly revealed.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct News {
     /// Bytes that the cumulative acknowledgment moved over.
@@ -76,9 +76,9 @@ pub(super) struct Scoreboard {
     highest_sacked: [u64; DUP_THRESHOLD],
     /// Unsacked segments below this number are marked lost.
     lost_below: u64,
-    /// HighRxt: whether those below this number need sending again was decided in this recovery.
+    /// HighRxt: for those below this number, this recovery has decided whether to retransmit.
     resent_below: u64,
-    /// SACK blocks of the last acknowledgment, marked already.
+    /// SACK blocks of the last acknowledgment, already marked.
     known: [(u64, u64); MAX_SACK_BLOCKS],
 }
 
@@ -100,7 +100,7 @@ impl Scoreboard {
         }
     }
 
-    /// Begin again, with the memory there is.
+    /// Start again, reusing the memory.
     pub fn reset(&mut self) {
         let mut segments = core::mem::take(&mut self.segments);
         segments.clear();
@@ -155,7 +155,7 @@ impl Scoreboard {
         (number * self.segment_bytes, segment.bytes)
     }
 
-    /// Take an acknowledgment in.
+    /// Process an acknowledgment.
     pub fn on_ack(&mut self, ack: &Ack) -> News {
         let mut news = News::default();
         while let Some(front) = self.segments.front() {
@@ -182,7 +182,7 @@ impl Scoreboard {
         let mut seen = [(0, 0); MAX_SACK_BLOCKS];
         for (slot, (from, to)) in seen.iter_mut().zip(ack.sacks()) {
             *slot = (from, to);
-            // Blocks come again and again, most of them longer by one segment: look at what is new.
+            // Blocks repeat, most of them longer by one segment: visit only the new part.
             match self.known.iter().find(|&&(start, end)| start <= to && from <= end && start < end) {
                 Some(&(start, end)) => {
                     self.mark_range(from, start.min(to), news);
@@ -244,7 +244,7 @@ impl Scoreboard {
         self.resent_below = self.first;
     }
 
-    /// [rfc6675] §5.1: after a timeout all that is not SACKed counts as lost and not sent again.
+    /// [rfc6675] §5.1: after a timeout everything not SACKed counts as lost and not retransmitted.
     pub fn on_timeout(&mut self) {
         for segment in &mut self.segments {
             if !segment.sacked {
@@ -269,7 +269,7 @@ impl Scoreboard {
         self.next_unsacked(self.highest_sacked[0].saturating_sub(1))
     }
 
-    /// The first segment above HighRxt and below `below` that is not SACKed and not sent again.
+    /// The first segment above HighRxt and below `below` that is neither SACKed nor retransmitted.
     fn next_unsacked(&mut self, below: u64) -> Option<u64> {
         self.resent_below = self.resent_below.max(self.first);
         while self.resent_below < below {
@@ -315,8 +315,8 @@ mod tests {
         ack
     }
 
-    /// [rfc6675] §2 and §4: IsLost by three SACKed above, and SetPipe, counted by hand: ten sent; 0 missing and 1 to
-    /// 3 SACKed leaves 6 in the pipe, 7 with the retransmission.
+    /// [rfc6675] §2 and §4: IsLost by three SACKed above, and SetPipe, counted by hand: ten sent; 0 missing and 1 to 3
+    /// SACKed leaves 6 in the pipe, 7 with the retransmission.
     #[test]
     fn the_third_sacked_segment_makes_those_below_lost_and_pipe_counts_what_is_in_the_network() {
         let mut board = board(10);
@@ -336,7 +336,7 @@ mod tests {
 
     /// [rfc6675] §4: NextSeg (1) takes the lost in order, (3) those below the highest SACKed, (4) the last.
     #[test]
-    fn segments_are_sent_again_in_the_order_of_the_rules() {
+    fn segments_are_retransmitted_in_the_order_of_the_rules() {
         let mut board = board(12);
         board.on_ack(&ack(0, &[(5, 9), (3, 4)]));
         board.on_ack(&ack(0, &[(10, 11), (5, 9), (3, 4)]));
@@ -350,13 +350,13 @@ mod tests {
         assert_eq!(board.next_doubtful(), Some(9));
         board.resend(9, Timestamp::ZERO, Stamp::default());
         assert_eq!((board.next_doubtful(), board.rescue()), (None, Some(11)));
-        // 0, 1, 2, 4 once (lost, sent again), 9 twice, 11 once.
+        // 0, 1, 2, 4 once (lost, retransmitted), 9 twice, 11 once.
         assert_eq!(board.pipe_bytes(), 7_000);
     }
 
     /// [rfc6675] §5.1.
     #[test]
-    fn after_a_timeout_all_that_is_not_sacked_is_sent_again() {
+    fn after_a_timeout_everything_not_sacked_is_retransmitted() {
         let mut board = board(5);
         board.on_ack(&ack(0, &[(2, 3)]));
         board.on_timeout();

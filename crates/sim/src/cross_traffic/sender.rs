@@ -1,4 +1,4 @@
-//! A TCP flow's sending end: a workload and the connections that carry it, one after another.
+//! A TCP flow's sending end: a workload and its connections, one after another.
 
 use super::config::TcpConfig;
 use super::connection::{Connection, Counts};
@@ -6,8 +6,8 @@ use super::packet::{Ack, Segment};
 use legato_units::{DataSize, TimeDelta, Timestamp};
 use rand_chacha::ChaCha8Rng;
 
-/// A TCP sender. After each call that tells it something, and at [`TcpSender::next_deadline`] (there
-/// [`TcpSender::on_deadline`] first), take what [`TcpSender::poll`] gives until there is no more.
+/// A TCP sender. After each call that passes it something, and at [`TcpSender::next_deadline`] (there
+/// [`TcpSender::on_deadline`] first), call [`TcpSender::poll`] until it returns `None`.
 pub struct TcpSender {
     config: TcpConfig,
     rng: ChaCha8Rng,
@@ -15,7 +15,7 @@ pub struct TcpSender {
     /// Connections begun.
     begun: u32,
     completed: u32,
-    /// Bytes of connections that are complete.
+    /// Bytes of completed connections.
     acked_before: u64,
     state: State,
     paused: bool,
@@ -25,14 +25,14 @@ pub struct TcpSender {
 enum State {
     /// Data is to be sent or acknowledged.
     Connected,
-    /// The next connection begins then.
+    /// When the next connection begins.
     Idle(Timestamp),
     /// Nothing will ever be sent again.
     Over,
 }
 
 impl TcpSender {
-    /// One that begins its workload at `start`. All that is random is drawn from `rng`.
+    /// A sender whose workload begins at `start`. All randomness is drawn from `rng`.
     pub fn new(config: &TcpConfig, start: Timestamp, mut rng: ChaCha8Rng) -> Self {
         let connection = Connection::new(config, &mut rng);
         let first = start.saturating_add(config.workload.first_idle(&mut rng));
@@ -91,13 +91,13 @@ impl TcpSender {
         }
     }
 
-    /// The application writes nothing more until [`TcpSender::resume`]: what has left is repaired, no fetch begins.
+    /// The application writes nothing more until [`TcpSender::resume`]: what has left is repaired, and no fetch begins.
     pub fn pause(&mut self) {
         self.paused = true;
         self.connection.set_paused(true);
     }
 
-    /// The application goes on writing; poll afterwards. A fetch whose time has passed begins at once.
+    /// The application resumes writing; poll afterwards. A fetch whose time has passed begins at once.
     pub fn resume(&mut self) {
         self.paused = false;
         self.connection.set_paused(false);
@@ -112,7 +112,7 @@ impl TcpSender {
     pub fn acked(&self) -> DataSize {
         DataSize::from_bytes(self.acked_before) + self.connection.acked()
     }
-    /// What all its connections have done.
+    /// Counters over all its connections.
     pub fn counts(&self) -> &Counts {
         self.connection.counts()
     }

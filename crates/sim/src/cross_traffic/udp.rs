@@ -1,5 +1,5 @@
-//! Background UDP: packets of one size at a constant rate, or at a rate that changes in steps, that ask
-//! nobody ([rfc8868] section 5.3; [rfc8867] varies the available capacity with it).
+//! Background UDP: packets of one size at a constant rate, or at a rate that changes in steps, without
+//! any feedback ([rfc8868] section 5.3; [rfc8867] varies the available capacity with it).
 
 use legato_path::capacity::{AfterLast, Capacity, CapacityError, LinkCapacity, RateSteps, Steps};
 use legato_units::{DataRate, DataSize, TimeDelta, Timestamp};
@@ -28,7 +28,7 @@ impl Default for UdpConfig {
 }
 
 impl UdpConfig {
-    /// Values that cannot be, as key (below `place`) and what is wrong.
+    /// Refuse invalid values, with the key (below `place`) and the reason.
     ///
     /// # Errors
     /// The first such value.
@@ -67,7 +67,7 @@ pub struct UdpPacket {
     pub size: DataSize,
 }
 
-/// The flow's sender. It paces as a link of its rate would: the rate is exact over any number of packets and across
+/// The flow's sender. It paces like a link of its rate: the rate is exact over any number of packets and across
 /// steps.
 #[derive(Clone, Debug)]
 pub struct UdpSender {
@@ -80,10 +80,10 @@ pub struct UdpSender {
 }
 
 impl UdpSender {
-    /// One that begins at `start`: the first packet leaves one packet's time later.
+    /// A sender that starts at `start`: the first packet leaves one packet's time later.
     ///
     /// # Errors
-    /// A schedule that is none.
+    /// An invalid schedule.
     pub fn new(config: &UdpConfig, start: Timestamp) -> Result<Self, CapacityError> {
         let pace = LinkCapacity::from(Steps::new(Arc::new(config.schedule()?)));
         let size = DataSize::from_bytes(u64::from(config.packet_bytes));
@@ -110,20 +110,20 @@ impl UdpSender {
         (self.next < Timestamp::MAX).then_some(self.next)
     }
 
-    /// Send nothing until [`UdpSender::resume`]; the schedule goes on.
+    /// Send nothing until [`UdpSender::resume`]; the schedule continues.
     pub fn pause(&mut self, now: Timestamp) {
         self.paused_at.get_or_insert(now);
         self.next = Timestamp::MAX;
     }
 
-    /// Go on, where the schedule is by now.
+    /// Resume at the schedule's current rate.
     pub fn resume(&mut self, now: Timestamp) {
         if self.paused_at.take().is_some() {
             self.schedule(now);
         }
     }
 
-    /// Send nothing ever again.
+    /// Never send anything again.
     pub fn stop(&mut self) {
         (self.next, self.paused_at) = (Timestamp::MAX, None);
     }
@@ -151,7 +151,7 @@ mod tests {
         seconds
     }
 
-    /// [rfc8868] §5.3, by hand: 1.2 Mbit/s are 100 packets of 1,500 bytes a second, 0.6 are 50.
+    /// [rfc8868] §5.3, by hand: 1.2 Mbit/s are 100 packets of 1,500 bytes per second, 0.6 are 50.
     #[test]
     fn packets_leave_at_the_rate_of_the_schedule() {
         let constant = UdpConfig { rate_bps: Some(1_200_000), ..UdpConfig::default() };
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pause_silences_it_and_the_schedule_goes_on() {
+    fn a_pause_silences_it_and_the_schedule_continues() {
         let steps = vec![(0.0, 1_200_000), (2.0, 2_400_000)];
         let mut sender =
             UdpSender::new(&UdpConfig { steps: Some(steps), ..UdpConfig::default() }, Timestamp::ZERO).expect("valid");
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_refused_by_key() {
+    fn invalid_values_are_refused_by_key() {
         let refused = |config: UdpConfig| config.check("udp.0").expect_err("refused").0;
         assert_eq!(refused(UdpConfig::default()), "udp.0");
         assert_eq!(refused(UdpConfig { rate_bps: Some(1 << 50), ..UdpConfig::default() }), "udp.0.rate_bps");

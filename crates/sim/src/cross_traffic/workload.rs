@@ -1,13 +1,13 @@
-//! What a TCP flow has to send: for ever, once, or now and then as [rfc8868] models short transfers. Each
-//! fetch is a connection of its own: a first window, slow start, no memory of the last one. The handshake and the
-//! request before it are not simulated and cost no time; they may be thought of as part of the idle time.
+//! What a TCP flow has to send: without end, once, or intermittently as [rfc8868] models short transfers. Each
+//! fetch is a connection of its own: an initial window, slow start, no memory of the last one. The handshake and
+//! the request before it are not simulated and take no time; they may be thought of as part of the idle time.
 
 use legato_units::TimeDelta;
 use rand_chacha::ChaCha8Rng;
 use rand_core::RngCore;
 use serde::{Deserialize, Serialize};
 
-/// What there is to send.
+/// The data to send.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Workload {
@@ -24,13 +24,13 @@ pub enum Workload {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct OnOff {
-    /// The smallest fetch.
+    /// The minimum fetch.
     pub min_bytes: u32,
-    /// The largest; between them all are as likely.
+    /// The maximum fetch; sizes in between are equally likely.
     pub max_bytes: u32,
     /// Mean of the exponential idle time between the end of a fetch and the next.
     pub idle_mean_s: f64,
-    /// Begins with a fetch, not with an idle time.
+    /// Whether it begins with a fetch instead of an idle time.
     pub starts_on: bool,
 }
 
@@ -69,7 +69,7 @@ impl Workload {
         }
     }
 
-    /// How long to wait before the first connection.
+    /// The wait before the first connection.
     pub(super) fn first_idle(&self, rng: &mut ChaCha8Rng) -> TimeDelta {
         match self {
             Self::OnOff(on_off) if !on_off.starts_on => on_off.idle(rng),
@@ -89,7 +89,7 @@ impl Workload {
         }
     }
 
-    /// How long to wait after a connection has ended; `None`: for ever.
+    /// The wait after a connection has ended; `None`: forever.
     pub(super) fn next_idle(&self, rng: &mut ChaCha8Rng) -> Option<TimeDelta> {
         match self {
             Self::OnOff(on_off) => Some(on_off.idle(rng)),
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn workloads_that_cannot_be_are_refused_by_key() {
+    fn invalid_workloads_are_refused_by_key() {
         let refused = |workload: Workload| workload.check("tcp.workload").expect_err("refused").0;
         let on_off = OnOff { min_bytes: 2, max_bytes: 1, ..OnOff::default() };
         assert_eq!(refused(Workload::OnOff(on_off)), "tcp.workload.on_off.max_bytes");

@@ -1,4 +1,4 @@
-//! BYE (RFC 3550 section 6.6): streams that end, and perhaps why.
+//! BYE (RFC 3550 section 6.6): streams that end, and optionally why.
 
 use super::{BYE, Packet};
 use crate::Error;
@@ -12,7 +12,7 @@ pub struct Bye<'a> {
 }
 
 impl<'a> Bye<'a> {
-    /// Reads a BYE met in a compound.
+    /// Reads a BYE found in a compound.
     pub fn from_packet(packet: &Packet<'a>) -> Result<Self, Error> {
         packet.expect(BYE, packet.format())?;
         let mut reader = Reader::new(packet.body());
@@ -29,7 +29,7 @@ impl<'a> Bye<'a> {
         self.sources.as_chunks().0.iter().map(|&ssrc| u32::from_be_bytes(ssrc))
     }
 
-    /// Why, in UTF-8 if the sender keeps to the RFC; empty where none is given.
+    /// The reason, in UTF-8 if the sender follows the RFC; empty if not given.
     pub fn reason(&self) -> &'a [u8] {
         self.reason
     }

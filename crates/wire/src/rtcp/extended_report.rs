@@ -1,6 +1,5 @@
-//! Extended reports (RFC 3611), the two blocks by which an end that sends no media measures the
-//! round-trip time: the receiver's reference time, and how long the sender has had the last one. Other blocks
-//! are passed over.
+//! Extended reports (RFC 3611), the two blocks by which an end that sends no media measures the round-trip
+//! time: the receiver's reference time, and how long the sender has had the last one. Other blocks are skipped.
 
 use super::{EXTENDED_REPORT, Packet, write_packet};
 use crate::Error;
@@ -10,21 +9,21 @@ use crate::reader::Reader;
 /// An extended report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExtendedReport<'a> {
-    /// Who reports.
+    /// The reporting end.
     pub ssrc: u32,
     blocks: &'a [u8],
 }
 
-/// What an extended report says of round trips.
+/// The blocks about round trips.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExtendedBlock {
-    /// When the report was sent, by the clock of who sent it.
+    /// When the report was sent, by its sender's clock.
     ReferenceTime(Ntp),
-    /// An answer to one: the compact time of the last that came, and how long ago, in 1/65536 s.
+    /// The reply to one: the compact time of the last received, and how long ago, in 1/65536 s.
     DelaySinceLast {
-        /// Whose reference time is answered.
+        /// The end whose reference time this replies to.
         ssrc: u32,
-        /// Zero: none has come.
+        /// Zero: none has been received.
         last_rr: CompactNtp,
         /// Between receiving that and sending this.
         delay_since_last_rr: u32,
@@ -32,7 +31,7 @@ pub enum ExtendedBlock {
 }
 
 impl<'a> ExtendedReport<'a> {
-    /// Reads an extended report met in a compound; its blocks must fill it.
+    /// Reads an extended report found in a compound; its blocks must fill it.
     pub fn from_packet(packet: &Packet<'a>) -> Result<Self, Error> {
         packet.expect(EXTENDED_REPORT, packet.format())?;
         let mut reader = Reader::new(packet.body());
@@ -45,7 +44,7 @@ impl<'a> ExtendedReport<'a> {
         Ok(Self { ssrc, blocks })
     }
 
-    /// What it says of round trips, in order.
+    /// Its blocks about round trips, in order.
     pub fn blocks(&self) -> impl Iterator<Item = ExtendedBlock> + use<'a> {
         let mut rest = self.blocks;
         let bodies = std::iter::from_fn(move || {
@@ -74,7 +73,7 @@ impl<'a> ExtendedReport<'a> {
 /// A block's type and body.
 type Block<'a> = (u8, &'a [u8]);
 
-// [rfc3611] §3: a block type, a byte of its own, and the length in words without that first one.
+// [rfc3611] §3: a block type, a type-specific byte, and the length in words without that first one.
 fn split_block(bytes: &[u8]) -> Result<(Block<'_>, &[u8]), Error> {
     let mut reader = Reader::new(bytes);
     let [kind, _, l0, l1] = reader.array("xr.block")?;
@@ -120,7 +119,7 @@ mod tests {
 
     /// [rfc3611] §3, [rfc3611] §4.4 and [rfc3611] §4.5, bytes by hand.
     #[test]
-    fn what_is_written_is_what_the_rfc_draws_and_reads_back() {
+    fn reports_are_written_as_in_the_rfc_and_read_back() {
         let reference = ExtendedBlock::ReferenceTime(Ntp(0x0102_0304_0506_0708));
         let answer =
             ExtendedBlock::DelaySinceLast { ssrc: 9, last_rr: CompactNtp(0x0304_0506), delay_since_last_rr: 655 };
@@ -135,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn other_blocks_are_passed_over_and_a_block_past_the_end_is_refused() {
+    fn other_blocks_are_skipped_and_a_block_past_the_end_is_refused() {
         let other = [0x80, 207, 0, 3, 0, 0, 0, 7, 1, 0, 0, 1, 0xde, 0xad, 0xbe, 0xef];
         assert_eq!(read(&other), Ok(vec![]));
         let long = [0x80, 207, 0, 2, 0, 0, 0, 7, 4, 0, 0, 2];

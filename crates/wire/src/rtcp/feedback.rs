@@ -1,29 +1,29 @@
-//! Requests of a receiver: generic NACK (RFC 4585 section 6.2.1), PLI (6.3.1) and FIR (RFC 5104
+//! A receiver's requests: generic NACK (RFC 4585 section 6.2.1), PLI (6.3.1) and FIR (RFC 5104
 //! section 4.3.1).
 
 use super::{Message, PAYLOAD_FEEDBACK, Packet, TRANSPORT_FEEDBACK, write_packet};
 use crate::Error;
 use crate::reader::Reader;
 
-/// The most items (of up to 17 packets each) written into one NACK: about 1 kB.
+/// The maximum number of items (of up to 17 packets each) written into one NACK: about 1 kB.
 pub const MAX_NACK_ITEMS: usize = 253;
 
 pub(super) const NACK_FORMAT: u8 = 1;
 pub(super) const PLI_FORMAT: u8 = 1;
 pub(super) const FIR_FORMAT: u8 = 4;
 
-/// A generic NACK: packets asked for again.
+/// A generic NACK: packets requested again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Nack<'a> {
-    /// Who asks.
+    /// The requesting end.
     pub sender_ssrc: u32,
-    /// Of which stream.
+    /// The requested stream.
     pub media_ssrc: u32,
     items: &'a [u8],
 }
 
 impl<'a> Nack<'a> {
-    /// Reads a NACK met in a compound.
+    /// Reads a NACK found in a compound.
     pub fn from_packet(packet: &Packet<'a>) -> Result<Self, Error> {
         packet.expect(TRANSPORT_FEEDBACK, NACK_FORMAT)?;
         let (sender_ssrc, media_ssrc, items) = split(packet)?;
@@ -31,11 +31,11 @@ impl<'a> Nack<'a> {
         Ok(Self { sender_ssrc, media_ssrc, items })
     }
 
-    /// The sequence numbers asked for, item by item.
+    /// The requested sequence numbers, item by item.
     pub fn seqs(&self) -> impl Iterator<Item = u16> + use<'a> {
         self.items.as_chunks().0.iter().flat_map(|&[p0, p1, b0, b1]| {
             let (pid, blp) = (u16::from_be_bytes([p0, p1]), u16::from_be_bytes([b0, b1]));
-            // [rfc4585] §6.2.1: bit i of the BLP, from the lowest, is the packet i + 1 behind the PID.
+            // [rfc4585] §6.2.1: bit i of the BLP, from the lowest, is the packet i + 1 after the PID.
             let followers = (0..16u16).filter(move |i| blp >> i & 1 == 1).map(move |i| pid.wrapping_add(i + 1));
             core::iter::once(pid).chain(followers)
         })
@@ -45,13 +45,13 @@ impl<'a> Nack<'a> {
 /// A full intra request: each stream named is to send a key frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fir<'a> {
-    /// Who asks.
+    /// The requesting end.
     pub sender_ssrc: u32,
     items: &'a [u8],
 }
 
 impl<'a> Fir<'a> {
-    /// Reads a FIR met in a compound. The media SSRC of its header means nothing and is ignored.
+    /// Reads a FIR found in a compound. The media SSRC of its header means nothing and is ignored.
     pub fn from_packet(packet: &Packet<'a>) -> Result<Self, Error> {
         packet.expect(PAYLOAD_FEEDBACK, FIR_FORMAT)?;
         let (sender_ssrc, _, items) = split(packet)?;
@@ -59,7 +59,7 @@ impl<'a> Fir<'a> {
         Ok(Self { sender_ssrc, items })
     }
 
-    /// Each stream asked for and the number of the request; a repeated number is a repetition.
+    /// Each requested stream and the number of the request; a repeated number is a repetition.
     pub fn requests(&self) -> impl Iterator<Item = (u32, u8)> + use<'a> {
         self.items
             .as_chunks()
@@ -78,7 +78,7 @@ pub(super) fn read_pli<'a>(packet: &Packet<'a>) -> Result<Message<'a>, Error> {
 }
 
 /// Appends a NACK for ascending (modulo wrap) `seqs`. Returns how many of them it holds: all, or
-/// what fits [`MAX_NACK_ITEMS`]. Writes nothing for none.
+/// what fits [`MAX_NACK_ITEMS`]. Writes nothing if there are none.
 pub fn write_nack(out: &mut Vec<u8>, sender_ssrc: u32, media_ssrc: u32, seqs: impl IntoIterator<Item = u16>) -> usize {
     let mut seqs = seqs.into_iter().peekable();
     if seqs.peek().is_none() {
@@ -116,7 +116,7 @@ pub fn write_fir(out: &mut Vec<u8>, sender_ssrc: u32, media_ssrc: u32, number: u
     });
 }
 
-/// Sender SSRC, media SSRC and the feedback control information behind them.
+/// Sender SSRC, media SSRC and the feedback control information after them.
 fn split<'a>(packet: &Packet<'a>) -> Result<(u32, u32, &'a [u8]), Error> {
     let mut reader = Reader::new(packet.body());
     Ok((reader.u32("feedback.sender_ssrc")?, reader.u32("feedback.media_ssrc")?, reader.rest()))
@@ -127,7 +127,7 @@ fn write_ssrcs(out: &mut Vec<u8>, sender_ssrc: u32, media_ssrc: u32) {
     out.extend_from_slice(&media_ssrc.to_be_bytes());
 }
 
-/// One item at least, and no piece of one.
+/// At least one item, and no partial one.
 fn whole_items(items: &[u8], item_bytes: usize, field: &'static str) -> Result<(), Error> {
     if items.len() < item_bytes {
         return Err(Error::Truncated { field, needed: item_bytes, available: items.len() });
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn packets_up_to_16_behind_the_first_share_an_item() {
+    fn packets_up_to_16_after_the_first_share_an_item() {
         let mut bytes = Vec::new();
         assert_eq!(write_nack(&mut bytes, 1, 2, [65_530, 65_535, 10, 11]), 4);
         // [rfc4585] §6.2.1, worked by hand: PID 65530 with +5 and +16 (= 10 after the wrap), then PID 11 alone.
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_for_key_frames_come_back_as_written() {
+    fn requests_for_key_frames_read_back_as_written() {
         let mut bytes = Vec::new();
         write_fir(&mut bytes, 1, 2, 3);
         let fir = Fir::from_packet(&Packet::parse(&bytes).unwrap()).unwrap();
@@ -192,7 +192,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nacks_come_back_as_they_were_written(first: u16, gaps in prop::collection::vec(1u16..40, 0..200)) {
+        fn nacks_read_back_as_written(first: u16, gaps in prop::collection::vec(1u16..40, 0..200)) {
             let seqs: Vec<u16> = core::iter::once(first)
                 .chain(gaps.iter().scan(first, |seq, gap| { *seq = seq.wrapping_add(*gap); Some(*seq) }))
                 .collect();

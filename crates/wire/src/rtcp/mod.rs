@@ -41,11 +41,11 @@ pub const TRANSPORT_FEEDBACK: u8 = 205;
 pub const PAYLOAD_FEEDBACK: u8 = 206;
 /// Packet type of an extended report (XR).
 pub const EXTENDED_REPORT: u8 = 207;
-/// The longest compound taken from a network; only recordings may hold longer ones.
+/// The maximum compound accepted from a network; only recordings may hold longer ones.
 pub const MAX_LIVE_COMPOUND_BYTES: usize = 1_500;
-/// The longest compound at all: what a UDP datagram holds.
+/// The maximum compound at all: what a UDP datagram holds.
 pub const MAX_COMPOUND_BYTES: usize = 65_535;
-/// The most packets looked at in one compound.
+/// The maximum number of packets read from one compound.
 pub const MAX_COMPOUND_PACKETS: usize = 64;
 
 /// One RTCP packet: a checked common header and what follows it.
@@ -57,7 +57,7 @@ pub struct Packet<'a> {
 }
 
 impl<'a> Packet<'a> {
-    /// Reads the one packet that `bytes` are.
+    /// Reads the single packet in `bytes`.
     #[inline]
     pub fn parse(bytes: &'a [u8]) -> Result<Self, Error> {
         match Self::split_first(bytes)? {
@@ -88,7 +88,7 @@ impl<'a> Packet<'a> {
     pub fn packet_type(&self) -> u8 {
         self.packet_type
     }
-    /// The five bits beside it: a count in reports, the format (FMT) in feedback.
+    /// The five bits next to it: a count in reports, the format (FMT) in feedback.
     #[inline]
     pub fn format(&self) -> u8 {
         self.format
@@ -129,7 +129,7 @@ impl<'a> Packet<'a> {
     }
 }
 
-/// What an RTCP packet says.
+/// The contents of an RTCP packet.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum Message<'a> {
@@ -141,15 +141,15 @@ pub enum Message<'a> {
     ExtendedReport(ExtendedReport<'a>),
     /// Full intra request.
     Fir(Fir<'a>),
-    /// Packets asked for again.
+    /// Packets requested again.
     Nack(Nack<'a>),
     /// A type that Legato does not read.
     Other(Packet<'a>),
-    /// Picture loss indication: a key frame is wanted.
+    /// Picture loss indication: a key frame is requested.
     Pli {
-        /// Who asks.
+        /// The requesting end.
         sender_ssrc: u32,
-        /// Of which stream.
+        /// The requested stream.
         media_ssrc: u32,
     },
     /// A receiver report.
@@ -170,7 +170,7 @@ pub struct Compound<'a> {
 }
 
 impl<'a> Compound<'a> {
-    /// A compound from the network. Any order and reduced size (RFC 5506) are taken.
+    /// A compound from the network. Any order and reduced size (RFC 5506) are accepted.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, Error> {
         Self::bounded(bytes, MAX_LIVE_COMPOUND_BYTES)
     }
@@ -209,7 +209,7 @@ impl<'a> Iterator for Compound<'a> {
 }
 
 // [rfc3550] §6.4.1: the padding count includes itself.
-/// The last byte tells how many bytes of padding there are, itself included.
+/// The last byte gives the number of bytes of padding, itself included.
 fn strip_padding(body: &[u8]) -> Result<&[u8], Error> {
     let Some(&count) = body.last() else {
         return Err(Error::Truncated { field: "rtcp.padding", needed: 1, available: 0 });
@@ -226,8 +226,8 @@ pub(crate) const fn first_byte(padding: bool, format: u8) -> u8 {
     0x80 | if padding { PADDING_BIT } else { 0 } | (format & 0x1f)
 }
 
-/// Appends a packet without padding: a header, what `body` appends (whole words), and the length
-/// put back into the header.
+/// Appends a packet without padding: a header, what `body` appends (whole words), and the length,
+/// filled into the header.
 pub(crate) fn write_packet(out: &mut Vec<u8>, packet_type: u8, format: u8, body: impl FnOnce(&mut Vec<u8>)) {
     let start = out.len();
     out.extend_from_slice(&[first_byte(false, format), packet_type, 0, 0]);
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn a_length_word_of_0_or_0xffff_is_read_as_what_it_says() {
+    fn length_words_of_0_and_0xffff_are_taken_literally() {
         let (packet, rest) = Packet::split_first(&[0x80, 203, 0, 0, 9]).unwrap();
         assert_eq!((packet.body(), rest), ([].as_slice(), [9].as_slice()));
         let error = Packet::parse(&[0x80, 203, 0xff, 0xff, 0, 0]).unwrap_err();
@@ -286,7 +286,7 @@ mod tests {
 
     /// [rfc3550] §6.4.1.
     #[test]
-    fn padding_of_none_or_more_than_the_body_is_refused() {
+    fn padding_of_zero_or_more_than_the_body_is_refused() {
         for (count, ok) in [(0, false), (1, true), (4, true), (5, false), (255, false)] {
             assert_eq!(Packet::parse(&[0xa0, 204, 0, 1, 0, 0, 0, count]).is_ok(), ok, "{count}");
         }
@@ -299,7 +299,7 @@ mod tests {
         for len in 3..=64usize {
             let mut bytes = vec![0; len];
             bytes[..2].copy_from_slice(&[0x80, 0xc9]);
-            // With any length word, none of these makes anything but an error or an empty report.
+            // With any length word, each of these gives only an error or an empty report.
             for words in 0..=20u16 {
                 if len >= 4 {
                     bytes[2..4].copy_from_slice(&words.to_be_bytes());
@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn types_we_do_not_read_are_handed_on() {
+    fn types_we_do_not_read_are_passed_on() {
         let sdes = Packet::parse(&[0x81, 202, 0, 1, 0, 0, 0, 1]).unwrap();
         assert!(matches!(sdes.message(), Ok(Message::Other(packet)) if packet == sdes));
         let application_layer = Packet::parse(&[0x8f, rtcp::PAYLOAD_FEEDBACK, 0, 2, 0, 0, 0, 1, 0, 0, 0, 2]).unwrap();

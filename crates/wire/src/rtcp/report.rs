@@ -1,15 +1,15 @@
-//! Sender and receiver reports (RFC 3550 section 6.4). Profile-specific extensions behind the
-//! report blocks are passed over.
+//! Sender and receiver reports (RFC 3550 section 6.4). Profile-specific extensions after the report
+//! blocks are skipped.
 
 use super::{Packet, RECEIVER_REPORT, SENDER_REPORT, write_packet};
 use crate::Error;
 use crate::ntp::{CompactNtp, Ntp};
 use crate::reader::{Reader, be_u24};
 
-/// The most report blocks a packet can count.
+/// The maximum number of report blocks a packet can count.
 pub const MAX_REPORT_BLOCKS: usize = 31;
 
-/// What a sender says of itself.
+/// A sender's report on itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SenderInfo {
     /// The stream.
@@ -24,14 +24,14 @@ pub struct SenderInfo {
     pub octet_count: u32,
 }
 
-/// What a receiver says of one stream.
+/// A receiver's report on one stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReportBlock {
     /// The stream reported on.
     pub ssrc: u32,
     /// Share of packets lost since the last report, in 1/256.
     pub fraction_lost: u8,
-    /// Packets lost in all; negative where duplicates outnumber losses. −2^23..2^23; writing
+    /// Packets lost in total; negative if duplicates outnumber losses. −2^23..2^23; writing
     /// saturates.
     pub cumulative_lost: i32,
     /// Highest sequence number received, 16 bits of wraps above it.
@@ -47,7 +47,7 @@ pub struct ReportBlock {
 /// A sender report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SenderReport<'a> {
-    /// What it says of itself.
+    /// The report on itself.
     pub info: SenderInfo,
     blocks: &'a [u8],
 }
@@ -55,13 +55,13 @@ pub struct SenderReport<'a> {
 /// A receiver report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReceiverReport<'a> {
-    /// Who reports.
+    /// The reporting end.
     pub ssrc: u32,
     blocks: &'a [u8],
 }
 
 impl<'a> SenderReport<'a> {
-    /// Reads a sender report met in a compound.
+    /// Reads a sender report found in a compound.
     pub fn from_packet(packet: &Packet<'a>) -> Result<Self, Error> {
         packet.expect(SENDER_REPORT, packet.format())?;
         let mut reader = Reader::new(packet.body());
@@ -75,14 +75,14 @@ impl<'a> SenderReport<'a> {
         Ok(Self { info, blocks: reader.bytes(BLOCK_BYTES * usize::from(packet.format()), "sr.report_blocks")? })
     }
 
-    /// What it says of the streams it receives.
+    /// Its reports on the streams it receives.
     pub fn blocks(&self) -> impl Iterator<Item = ReportBlock> + use<'a> {
         read_blocks(self.blocks)
     }
 }
 
 impl<'a> ReceiverReport<'a> {
-    /// Reads a receiver report met in a compound.
+    /// Reads a receiver report found in a compound.
     pub fn from_packet(packet: &Packet<'a>) -> Result<Self, Error> {
         packet.expect(RECEIVER_REPORT, packet.format())?;
         let mut reader = Reader::new(packet.body());
@@ -90,7 +90,7 @@ impl<'a> ReceiverReport<'a> {
         Ok(Self { ssrc, blocks: reader.bytes(BLOCK_BYTES * usize::from(packet.format()), "rr.report_blocks")? })
     }
 
-    /// What it says of the streams it receives.
+    /// Its reports on the streams it receives.
     pub fn blocks(&self) -> impl Iterator<Item = ReportBlock> + use<'a> {
         read_blocks(self.blocks)
     }
@@ -173,7 +173,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn reports_come_back_as_they_were_written(
+        fn reports_read_back_as_written(
             blocks in prop::collection::vec(block(), 0..=MAX_REPORT_BLOCKS), words in any::<[u32; 4]>(), ntp: u64,
         ) {
             let info = SenderInfo {

@@ -1,22 +1,21 @@
-//! Writes transport-wide feedback. Chunks are chosen greedily as libwebrtc chooses them: a run while
-//! all symbols are the same, else 14 one-bit symbols, else (a large delta is among them) 7 two-bit
-//! ones.
+//! Writes transport-wide feedback. Chunks are chosen greedily as in libwebrtc: a run while all symbols
+//! are the same, else 14 one-bit symbols, else (if there is a large delta among them) 7 two-bit ones.
 //!
-//! One feedback of 14 packets is written 20 times a simulated second, so the common case is kept
+//! One feedback of 14 packets is written 20 times per simulated second, so the common case is kept
 //! short: while symbols repeat, only their number is kept.
 
 use super::{FORMAT, LARGE, MAX_RUN, MISSING, REFERENCE_UNIT, SMALL, TICK, TWO_BIT, VECTOR};
 use crate::rtcp;
 use legato_units::Timestamp;
 
-/// The most an [`Encoder`] writes into one packet: it fits the smallest usual MTU with room for
-/// what else a compound holds.
+/// The maximum an [`Encoder`] writes into one packet: it fits the smallest usual MTU with room for
+/// the rest of a compound.
 pub const MAX_ENCODED_BYTES: usize = 1_200;
 
-/// The fields of a feedback that its arrivals do not give.
+/// The fields of a feedback that do not follow from its arrivals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// Who sends the feedback.
+    /// The end that sends the feedback.
     pub sender_ssrc: u32,
     /// A media stream of the transport reported on.
     pub media_ssrc: u32,
@@ -34,7 +33,7 @@ pub struct Encoder {
     packet: [u8; MAX_ENCODED_BYTES],
     /// The deltas, until it is known where the chunks end.
     deltas: [u8; MAX_ENCODED_BYTES],
-    /// The arrivals in ticks, [`NO_TICKS`] where there is none.
+    /// The arrivals in ticks, [`NO_TICKS`] if there is none.
     ticks: Vec<i64>,
 }
 
@@ -45,13 +44,13 @@ impl Default for Encoder {
 }
 
 impl Encoder {
-    /// Appends one RTCP packet to `out`. `arrivals` has one entry a sequence number, from
+    /// Appends one RTCP packet to `out`. `arrivals` has one entry per sequence number, from
     /// `header.base_seq` on: when it arrived by the receiver's clock, or `None`.
     ///
-    /// Returns how many entries the packet tells of. Where that is less than were given, the next
-    /// one did not fit (65,535 entries, [`MAX_ENCODED_BYTES`], or an arrival more than 8.19 s from
-    /// the one before): go on from there with the next `feedback_count`. Returns 0 and writes
-    /// nothing where none of the entries that fit arrived.
+    /// Returns how many entries the packet reports. If that is less than were given, the next one
+    /// did not fit (65,535 entries, [`MAX_ENCODED_BYTES`], or an arrival more than 8.19 s from the
+    /// one before): continue from there with the next `feedback_count`. Returns 0 and writes nothing
+    /// if none of the entries that fit arrived.
     pub fn encode(
         &mut self,
         out: &mut Vec<u8>,
@@ -60,7 +59,7 @@ impl Encoder {
     ) -> u16 {
         let mut ticks = std::mem::take(&mut self.ticks);
         ticks.clear();
-        // One more than a packet tells of at most: whether there are more is seen by that.
+        // One more than a packet reports at most: that shows whether there are more.
         ticks.extend(arrivals.into_iter().map(|arrival| arrival.map_or(NO_TICKS, to_ticks)));
         ticks.truncate(usize::from(u16::MAX) + 1);
         let count = self.encode_ticks(out, header, &ticks);
@@ -77,13 +76,13 @@ impl Encoder {
             return 0;
         }
         for _ in 0..missing {
-            at = self.tell(&mut pending, at, MISSING);
+            at = self.add_symbol(&mut pending, at, MISSING);
         }
         let reference = ticks[missing].div_euclid(TICKS_PER_REFERENCE);
         let mut last_ticks = reference * TICKS_PER_REFERENCE;
         let mut told = missing;
         while told < ticks.len() {
-            // The most that pending and this packet still become: 3 chunks, a delta, padding.
+            // The maximum that the pending symbols and this packet can add: 3 chunks, a delta, padding.
             if told == usize::from(u16::MAX) || at + delta_len > MOST_BEFORE_LAST {
                 break;
             }
@@ -106,18 +105,18 @@ impl Encoder {
             };
             told += 1;
             if !pending.repeats(symbol) {
-                at = self.tell(&mut pending, at, symbol);
+                at = self.add_symbol(&mut pending, at, symbol);
                 continue;
             }
             pending.len += 1;
             if symbol == SMALL {
-                // Most packets: they come soon after one another.
+                // The common case: packets arrive soon after one another.
                 let room = (MAX_RUN - pending.len) as usize;
                 let room =
                     room.min(usize::from(u16::MAX) - told).min((MOST_BEFORE_LAST + 1).saturating_sub(at + delta_len));
                 let mut run = 0;
                 for (delta, &ticks) in self.deltas[delta_len..].iter_mut().zip(&ticks[told..]).take(room) {
-                    // What is not there is too far away.
+                    // A missing packet is too far away.
                     let Ok(small) = u8::try_from(ticks.wrapping_sub(last_ticks)) else { break };
                     *delta = small;
                     last_ticks = ticks;
@@ -155,10 +154,10 @@ impl Encoder {
         count
     }
 
-    /// Takes the next symbol; writes a chunk at `at` where it asks for one. Returns where the next
-    /// chunk goes.
+    /// Takes the next symbol; writes a chunk at `at` if the symbol requires one. Returns where the
+    /// next chunk goes.
     #[inline]
-    fn tell(&mut self, pending: &mut Pending, at: usize, symbol: u32) -> usize {
+    fn add_symbol(&mut self, pending: &mut Pending, at: usize, symbol: u32) -> usize {
         if pending.push(symbol) {
             return at;
         }
@@ -168,7 +167,7 @@ impl Encoder {
         at + 2
     }
 
-    /// Writes a delta of two bytes; false where it needs more.
+    /// Writes a delta of two bytes; false if it needs more.
     #[cold]
     fn put_large(&mut self, at: usize, delta: i64) -> bool {
         let Ok(large) = i16::try_from(delta) else { return false };
@@ -180,8 +179,8 @@ impl Encoder {
 /// The nearest tick of 250 us; halves go up.
 #[inline]
 fn to_ticks(at: Timestamp) -> i64 {
-    // Counted from long before any time there is, so that the division is one of unsigned numbers,
-    // the cheaper one. 2^62 ns are 146 years.
+    // Counted from long before any valid time, so that the division is unsigned, which is cheaper.
+    // 2^62 ns are 146 years.
     const BIAS_TICKS: i64 = (1 << 62) / TICK.as_nanos();
     const BIAS_NS: i64 = BIAS_TICKS * TICK.as_nanos();
     let since_bias_ns = at.as_nanos().saturating_add(BIAS_NS + TICK.as_nanos() / 2).max(0);
@@ -197,14 +196,14 @@ struct Pending {
     mixed: bool,
     /// Of mixed ones: all of them, latest lowest, two bits each.
     two_bit: u32,
-    /// The same with one bit each; right while none is `LARGE`.
+    /// The same with one bit each; valid while none is `LARGE`.
     one_bit: u32,
     /// Of mixed ones: whether one is `LARGE`.
     large: bool,
 }
 
 impl Pending {
-    /// Whether the symbol makes a run under way longer.
+    /// Whether the symbol extends the current run.
     #[inline]
     fn repeats(&self, symbol: u32) -> bool {
         !self.mixed && symbol == self.symbol && (1..MAX_RUN).contains(&self.len)
@@ -259,7 +258,7 @@ impl Pending {
         chunk as u16
     }
 
-    /// The one chunk that holds all that is pending.
+    /// The one chunk that holds everything pending.
     #[inline]
     fn emit_all(&self) -> u16 {
         let chunk = if !self.mixed {
@@ -278,9 +277,9 @@ fn repeat_two_bit(symbol: u32, len: u32) -> u32 {
     (symbol * 0x0555_5555) & ((1 << (2 * len)) - 1)
 }
 
-/// Stands for no arrival: before any there is, and so not within a small delta of one.
+/// Stands for no arrival: earlier than any valid time, and so not within a small delta of one.
 const NO_TICKS: i64 = i64::MIN;
-/// Chunks and deltas may be so long before the last packet is told of.
+/// The maximum length of chunks and deltas before the last packet is reported.
 const MOST_BEFORE_LAST: usize = MAX_ENCODED_BYTES - 3 * 2 - 2 - 3;
 /// Bytes before the chunks.
 const FIXED_BYTES: usize = 20;

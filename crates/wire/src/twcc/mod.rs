@@ -7,16 +7,16 @@
 //! the first from the reference time and each later one from the arrival before it.
 //!
 //! **Rounding.** Each arrival is rounded to the nearest tick of the receiver's clock and the delta
-//! is the difference of two rounded arrivals, so no error builds up (libwebrtc adds the rounded
-//! delta to its base for the same end). The reference is the rounded first arrival, rounded down
-//! to 64 ms; the first delta is therefore always small. libwebrtc rounds the reference first and
-//! may need a large delta there; receivers cannot tell.
+//! is the difference of two rounded arrivals, so no error accumulates (libwebrtc adds the rounded
+//! delta to its base for the same purpose). The reference is the rounded first arrival, rounded down
+//! to 64 ms; the first delta is therefore always small. libwebrtc rounds the reference first and may
+//! need a large delta there; receivers cannot see the difference.
 //!
-//! **Where the draft's text and practice part**, practice wins: the packet type is 205, and in a
+//! **Where the draft's text and practice differ**, practice wins: the packet type is 205, and in a
 //! one-bit vector 1 says "received". Symbol 11 is reserved and refused. [`Feedback::parse`] is
-//! strict and what our own ends use; [`Feedback::parse_interop`] takes what libwebrtc takes: runs
-//! past the count are cut, and where the deltas do not fit the packet (after its padding is taken
-//! off) the feedback says only what arrived, not when.
+//! strict and used by our own ends; [`Feedback::parse_interop`] accepts what libwebrtc accepts: runs
+//! past the count are cut, and if the deltas do not fit the packet (without its padding) the
+//! feedback says only what arrived, not when.
 
 mod encoder;
 
@@ -34,7 +34,7 @@ pub const TICK: TimeDelta = TimeDelta::from_micros(250);
 /// The unit of the reference time.
 pub const REFERENCE_UNIT: TimeDelta = TimeDelta::from_millis(64);
 
-/// One feedback packet, checked as a whole, borrowed from its bytes.
+/// One feedback packet, fully validated, borrowed from its bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Feedback<'a> {
     sender_ssrc: u32,
@@ -48,7 +48,7 @@ pub struct Feedback<'a> {
     deltas: &'a [u8],
 }
 
-/// What a feedback says of one packet.
+/// The report on one packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
     /// It arrived, this long after the reference time (`None`: the feedback does not say when).
@@ -59,7 +59,7 @@ pub enum Status {
 
 impl<'a> Feedback<'a> {
     /// Reads one RTCP packet, header included. Strict: every symbol valid, runs that end with the
-    /// count, all deltas present, nothing behind them but padding.
+    /// count, all deltas present, nothing after them but padding.
     #[inline]
     pub fn parse(bytes: &'a [u8]) -> Result<Self, Error> {
         Self::from_packet(&Packet::parse(bytes)?)
@@ -70,7 +70,7 @@ impl<'a> Feedback<'a> {
         Self::read(&Packet::parse(bytes)?, false)
     }
 
-    /// [`Feedback::parse`] of a packet met in a compound.
+    /// [`Feedback::parse`] of a packet found in a compound.
     #[inline]
     pub fn from_packet(packet: &Packet<'a>) -> Result<Self, Error> {
         Self::read(packet, true)
@@ -97,7 +97,7 @@ impl<'a> Feedback<'a> {
         if extent.reserved && timestamps {
             return Err(Error::Invalid { field: "twcc.symbol", value: RESERVED.into() });
         }
-        // Zeros up to the word that no P bit declares are common; more than that is no padding.
+        // Zeros up to the next word without a P bit are common; more than that is not padding.
         if strict && deltas.len() - extent.delta_bytes > 3 {
             return Err(Error::Trailing { field: "twcc.deltas", bytes: deltas.len() - extent.delta_bytes });
         }
@@ -128,7 +128,7 @@ impl<'a> Feedback<'a> {
     pub fn base_seq(&self) -> u16 {
         self.base_seq
     }
-    /// How many packets are reported on; at least one.
+    /// The number of packets reported on; at least one.
     #[inline]
     pub fn status_count(&self) -> u16 {
         self.status_count
@@ -142,7 +142,7 @@ impl<'a> Feedback<'a> {
     pub fn feedback_count(&self) -> u8 {
         self.feedback_count
     }
-    /// Whether arrivals carry a time; false only of interop feedback.
+    /// Whether arrivals carry a time; false only for interop feedback.
     pub fn has_timestamps(&self) -> bool {
         self.timestamps
     }
@@ -174,7 +174,7 @@ pub fn unwrap_reference(previous: i64, wrapped: i32) -> i64 {
     previous + i64::from(difference)
 }
 
-/// How far chunks and deltas reach, found before anything is iterated.
+/// The extent of chunks and deltas, determined before anything is iterated.
 struct Extent {
     chunk_bytes: usize,
     delta_bytes: usize,
@@ -228,7 +228,7 @@ pub struct Statuses<'a> {
     offset_ticks: i64,
     /// The chunk's symbols, two bits each, the next one in the top bits.
     word: u32,
-    /// Bits to shift after a symbol: two, or none within a run.
+    /// Bits to shift after a symbol: two, or zero within a run.
     step: u32,
     in_chunk: u16,
     left: u16,
@@ -276,7 +276,7 @@ impl Iterator for Statuses<'_> {
         (usize::from(self.left), Some(usize::from(self.left)))
     }
 
-    /// What `for_each` does. Most feedback is one run of packets that came soon after one another.
+    /// Used by `for_each`. Most feedback is one run of packets that arrived soon after one another.
     #[inline]
     fn fold<B, F: FnMut(B, Self::Item) -> B>(mut self, init: B, mut f: F) -> B {
         let mut sum = init;

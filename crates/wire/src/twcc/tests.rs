@@ -128,7 +128,7 @@ fn reserved_symbols_are_refused_wherever_they_count() {
         assert!(Feedback::parse(&packet(7, 0, &[chunk], &[0; 32])).is_err(), "{chunk:04x}");
         assert!(Feedback::parse_interop(&packet(7, 0, &[chunk], &[0; 32])).is_err(), "{chunk:04x}");
     }
-    // Behind the count, a vector's symbols mean nothing.
+    // Past the count, a vector's symbols mean nothing.
     assert!(Feedback::parse(&packet(6, 0, &[0xc000 | 0b11], &[])).is_ok());
 }
 
@@ -146,7 +146,7 @@ fn counts_that_chunks_do_not_describe_are_refused() {
     let past = packet(3, 0, &[0x0004], &[]);
     assert_eq!(Feedback::parse(&past).unwrap_err(), Error::Invalid { field: "twcc.run_length", value: 4 });
     assert_eq!(Feedback::parse_interop(&past).unwrap().statuses().count(), 3);
-    // A run of none says nothing: strict refuses it, interop passes on.
+    // An empty run says nothing: strict refuses it, interop skips it.
     let none = packet(1, 0, &[0x0000, 0x2001], &[4]);
     assert!(Feedback::parse(&none).is_err());
     assert_eq!(micros(&Feedback::parse_interop(&none).unwrap()), [Some(1_000)]);
@@ -159,7 +159,7 @@ fn missing_deltas_are_an_error_or_feedback_without_times() {
     assert_eq!(error, Error::Truncated { field: "twcc.deltas", needed: 3, available: 2 });
     let feedback = Feedback::parse_interop(&bytes).unwrap();
     assert!(feedback.statuses().all(|(_, status)| status == Status::Arrived(None)));
-    assert!(Feedback::parse(&packet(1, 0, &[0x2001], &[0; 9])).is_err(), "bytes behind the deltas");
+    assert!(Feedback::parse(&packet(1, 0, &[0x2001], &[0; 9])).is_err(), "bytes after the deltas");
 }
 
 #[test]
@@ -200,12 +200,12 @@ fn references_unwrap_to_the_nearer_period() {
 fn encode(arrivals: &[Option<i64>]) -> (Vec<u8>, u16) {
     let mut out = Vec::new();
     let header = Header { sender_ssrc: 1, media_ssrc: 2, base_seq: 10, feedback_count: 3 };
-    let told = Encoder::default().encode(
+    let reported = Encoder::default().encode(
         &mut out,
         &header,
         arrivals.iter().map(|tick| tick.map(|tick| Timestamp::from_nanos(tick * TICK.as_nanos()))),
     );
-    (out, told)
+    (out, reported)
 }
 
 fn write_again(feedback: &Feedback<'_>) -> Vec<u8> {
@@ -222,10 +222,10 @@ fn write_again(feedback: &Feedback<'_>) -> Vec<u8> {
 }
 
 fn chunks_of(arrivals: &[Option<i64>]) -> Vec<u16> {
-    let (bytes, told) = encode(arrivals);
-    assert_eq!(usize::from(told), arrivals.len());
+    let (bytes, reported) = encode(arrivals);
+    assert_eq!(usize::from(reported), arrivals.len());
     let body = &bytes[20..];
-    let extent = Extent::measure(body, told, true).unwrap();
+    let extent = Extent::measure(body, reported, true).unwrap();
     body[..extent.chunk_bytes].chunks(2).map(|pair| u16::from_be_bytes([pair[0], pair[1]])).collect()
 }
 
@@ -238,7 +238,7 @@ fn chunks_are_chosen_as_libwebrtc_chooses_them() {
     assert_eq!(chunks_of(&one_lost), [0b1010_1111_1111_1111], "14 one-bit symbols");
     assert_eq!(chunks_of(&one_lost[..5]), [0xc000 | 0b01_00_01_01_01 << 4], "up to 7 mixed are two-bit");
     assert_eq!(chunks_of(&one_lost[..9]), [0x8000 | 0b1_0111_1111 << 5], "8 to 13 mixed are one-bit");
-    // A large delta among 14: seven two-bit symbols, the rest as suits them.
+    // A large delta among 14: seven two-bit symbols, the rest as fits.
     let mut late = vec![Some(0); 14];
     late[10..].fill(Some(1_000));
     assert_eq!(chunks_of(&late), [0x2000 | 10, 0xc000 | 0b10_01_01_01 << 6]);
@@ -252,25 +252,25 @@ fn chunks_are_chosen_as_libwebrtc_chooses_them() {
 
 #[test]
 fn arrivals_out_of_order_get_negative_deltas() {
-    let (bytes, told) = encode(&[Some(1_000), Some(700), Some(1_001)]);
-    assert_eq!(told, 3);
+    let (bytes, reported) = encode(&[Some(1_000), Some(700), Some(1_001)]);
+    assert_eq!(reported, 3);
     assert_eq!(ticks(&Feedback::parse(&bytes).unwrap()), [1_000, 700, 1_001].map(Some));
 }
 
 #[test]
-fn a_delta_that_does_not_fit_16_bits_ends_the_packet_and_the_next_goes_on() {
+fn a_delta_that_does_not_fit_16_bits_ends_the_packet_and_the_next_continues() {
     let arrivals = [Some(0), None, Some(32_768), Some(32_769)];
-    let (bytes, told) = encode(&arrivals);
-    assert_eq!(told, 2);
+    let (bytes, reported) = encode(&arrivals);
+    assert_eq!(reported, 2);
     assert_eq!(ticks(&Feedback::parse(&bytes).unwrap()), [Some(0), None]);
-    let (bytes, told) = encode(&arrivals[2..]);
-    assert_eq!((told, ticks(&Feedback::parse(&bytes).unwrap())), (2, vec![Some(32_768), Some(32_769)]));
+    let (bytes, reported) = encode(&arrivals[2..]);
+    assert_eq!((reported, ticks(&Feedback::parse(&bytes).unwrap())), (2, vec![Some(32_768), Some(32_769)]));
     assert_eq!(encode(&[Some(0), Some(-32_768)]).1, 2);
     assert_eq!(encode(&[Some(0), Some(-32_769)]).1, 1);
 }
 
 #[test]
-fn nothing_is_written_where_nothing_arrived() {
+fn nothing_is_written_if_nothing_arrived() {
     assert_eq!(encode(&[]), (vec![], 0));
     assert_eq!(encode(&[None; 20]), (vec![], 0));
 }
@@ -282,10 +282,10 @@ fn a_packet_stays_within_its_bytes_whatever_the_symbols() {
     for arrivals in [alternating, smooth] {
         let (mut from, mut read) = (0, Vec::new());
         while from < arrivals.len() {
-            let (bytes, told) = encode(&arrivals[from..]);
-            assert!(bytes.len() <= MAX_ENCODED_BYTES && told > 200, "{} bytes, {told} packets", bytes.len());
+            let (bytes, reported) = encode(&arrivals[from..]);
+            assert!(bytes.len() <= MAX_ENCODED_BYTES && reported > 200, "{} bytes, {reported} packets", bytes.len());
             read.extend(ticks(&Feedback::parse(&bytes).unwrap()));
-            from += usize::from(told);
+            from += usize::from(reported);
         }
         assert_eq!(read, arrivals);
     }
@@ -322,12 +322,12 @@ fn arrivals() -> impl Strategy<Value = Vec<Option<i64>>> {
 
 proptest! {
     #[test]
-    fn feedback_comes_back_as_it_was_written(arrivals in arrivals()) {
-        let (bytes, told) = encode(&arrivals);
-        if told == 0 {
+    fn feedback_reads_back_as_written(arrivals in arrivals()) {
+        let (bytes, reported) = encode(&arrivals);
+        if reported == 0 {
             prop_assert!(arrivals.iter().all(Option::is_none));
         } else {
-            prop_assert_eq!(usize::from(told), arrivals.len());
+            prop_assert_eq!(usize::from(reported), arrivals.len());
             let feedback = Feedback::parse(&bytes).unwrap();
             prop_assert_eq!(feedback.base_seq(), 10);
             prop_assert_eq!(feedback.feedback_count(), 3);

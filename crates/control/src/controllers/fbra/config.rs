@@ -10,21 +10,21 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// Feedback is judged each so often, or once a round trip if that is longer; 20 to 5,000.
+    /// How often feedback is judged, or once a round trip if that is longer; 20 to 5,000.
     pub report_interval_ms: u32,
-    /// The one-way delay is compared with its percentiles over so long, 500 to 10,000.
+    /// The one-way delay is compared with its percentiles over this span, 500 to 10,000.
     pub history_ms: u32,
-    /// Media packets to one of parity in the first probe, 2 to 14.
+    /// Media packets per parity packet in the first probe, 2 to 14.
     pub start_fec_interval_packets: u8,
-    /// alpha_stay: STAY while the delay is above this of its 80th percentile, at least 1.
+    /// alpha_stay: STAY while the delay exceeds this many times its 80th percentile, at least 1.
     pub stay_above_ratio: f64,
-    /// beta: probe with less parity while the delay is above this of its 40th percentile.
+    /// beta: probe with less parity while the delay exceeds this many times its 40th percentile.
     pub probe_less_above_ratio: f64,
-    /// alpha_down: undershoot while the delay is above this of its 80th percentile.
+    /// alpha_down: undershoot while the delay exceeds this many times its 80th percentile.
     pub down_above_ratio: f64,
-    /// alpha_undershoot: undershoot again while the delay is above this of its 80th percentile.
+    /// alpha_undershoot: undershoot again while the delay exceeds this many times its 80th percentile.
     pub undershoot_above_ratio: f64,
-    /// Send parity after losses too, one packet a frame, and not in probes alone.
+    /// Also send parity after losses, one packet per frame, not only in probes.
     pub protect: bool,
 }
 
@@ -32,7 +32,7 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             report_interval_ms: 100,
-            // Ours: the simulator of [nvc-cc] has 2 s, in which a deep queue is learned for the path.
+            // Ours: the simulator of [nvc-cc] has 2 s, in which a deep queue is taken for the path.
             history_ms: 5_000,
             start_fec_interval_packets: 8,
             // The simulator of [nvc-cc]; alpha_down is 1.4 to 1.6 there.

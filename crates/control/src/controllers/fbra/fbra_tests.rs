@@ -9,13 +9,13 @@ fn fbra(config: Config) -> Fbra {
     Fbra::new(config, Context { limits: LIMITS, start: Timestamp::ZERO, seed: 0, assets: &NoAssets }).unwrap()
 }
 
-/// A path in reports: packets of 1,000 bytes, as the decision has them, each 50 ms.
+/// A path in reports: packets of 1,000 bytes, as the decision has them, every 50 ms.
 struct Path {
     fbra: Fbra,
     now: Timestamp,
     seq: u64,
     delay_ms: i64,
-    /// Every so many media packets one is lost; 0: none.
+    /// One in this many media packets is lost; 0: none.
     lose_one_in: u64,
 }
 
@@ -56,7 +56,7 @@ impl Path {
         self.fbra.on_event(self.now, &Event::TransportFeedback(feedback));
     }
 
-    /// Feedback until the state changes; what it changed to.
+    /// Feedback until the state changes; returns the new state.
     fn until_change(&mut self) -> State {
         let before = self.fbra.state;
         for _ in 0..200 {
@@ -109,7 +109,7 @@ fn undershooting_goes_below_the_goodput() {
 
 /// Two packets a frame and losses: one parity packet to two of media, out of the rate, for two seconds.
 #[test]
-fn losses_are_answered_by_parity_in_every_frame() {
+fn after_losses_every_frame_gets_parity() {
     let protected = |protect| {
         let mut path = Path::new(Config { protect, report_interval_ms: 200, ..Config::default() });
         for _ in 0..4 {
@@ -132,7 +132,7 @@ fn losses_are_answered_by_parity_in_every_frame() {
                     path.fbra.on_event(path.now, &Event::FrameEncoded(frame));
                 }
             }
-            // Early in the interval, and nothing since.
+            // Early in the interval, and none since.
             path.lose_one_in = 3 * u64::from(path.seq < 10);
         }
         path.feedback();
@@ -159,7 +159,7 @@ fn three_seconds_of_silence_leave_an_eighth_of_the_rate() {
 }
 
 #[test]
-fn parameters_that_make_no_sense_are_refused_by_name() {
+fn invalid_parameters_are_refused_by_name() {
     let refused = |config: Config| config.check().unwrap_err().to_string();
     assert!(refused(Config { report_interval_ms: 1, ..Config::default() }).contains("report_interval_ms = 1"));
     assert!(refused(Config { history_ms: 0, ..Config::default() }).contains("history_ms = 0"));

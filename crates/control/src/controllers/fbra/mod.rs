@@ -1,14 +1,14 @@
 //! `fbra` believes that parity is the harmless way to ask for more: sent on top of the media it shows
-//! whether the path takes the rate, and if it does not, it makes good what the asking has lost
-//! ([nagy2014]; its text was not at hand: states, thresholds and their names follow what others
-//! report of it, above all the simulator of [nvc-cc]; `report.rs` and the comments here say what is ours).
+//! whether the path takes the rate, and if not, it repairs the losses it caused ([nagy2014]; its text was
+//! not at hand: states, thresholds and their names follow what others report of it, above all the simulator
+//! of [nvc-cc]; `report.rs` and the comments here mark what is ours).
 //!
-//! It measures, over each report interval, losses, what parity made good of them, goodput, and the
-//! one-way delay against the 40th and 80th percentile of its history. It probes with one parity
-//! packet to N of media, N from 2 to 14; puts media in the parity's place where the probe went well;
-//! undershoots what gets through where it did not, and comes back once queues have drained.
+//! Over each report interval it measures losses, how many parity repaired, goodput, and the one-way
+//! delay against the 40th and 80th percentile of its history. It probes with one parity packet per N
+//! of media, N from 2 to 14; replaces the parity by media if the probe succeeded; undershoots the
+//! goodput if it failed, and returns once queues have drained.
 //!
-//! Missing: discards (packets that came too late), which transport-wide feedback does not tell.
+//! Missing: discards (packets that came too late), which transport-wide feedback does not report.
 
 mod config;
 mod report;
@@ -29,27 +29,27 @@ pub struct Fbra {
     config: Config,
     limits: RateLimits,
     state: State,
-    /// Of media, and of parity while it protects; a probe comes on top.
+    /// Of media, including parity while it protects; a probe comes on top.
     rate: DataRate,
-    /// N: media packets to one of parity.
+    /// N: media packets per parity packet.
     fec_interval: u8,
     interval: Interval,
-    /// The next report ends no sooner.
+    /// The next report ends no earlier.
     next_report: Timestamp,
     delay: OneWayDelay,
     history: DelayHistory,
-    /// The last report in STAY was delayed.
+    /// The last report in STAY showed delay.
     delayed: bool,
     /// Correlated delays of the last report.
     correlated: (f64, f64),
     round_trip_time: TimeDelta,
-    /// Media has been lost lately: parity protects until then.
+    /// Media was lost recently: parity protects until then.
     protect_until: Option<Timestamp>,
     media: MediaPackets,
     silence: Silence,
 }
 
-/// Packets and frames since the last report, and what a frame had in the one before.
+/// Packets and frames since the last report, and packets per frame in the one before.
 #[derive(Clone, Copy, Debug)]
 struct MediaPackets {
     packets: u32,
@@ -126,13 +126,13 @@ impl Fbra {
         let before = self.state;
         self.state = state;
         self.act(action, goodput);
-        // What left before an undershoot is lost for it no second time, and what left after it must
-        // have had time to be reported.
+        // Losses of packets that left before an undershoot do not count again; those that left after
+        // it must have had time to be reported.
         let undershot = action == Action::Undershoot;
         let news_since = undershot.then_some(now);
         let round_trip = self.round_trip_time.min(LONGEST_WAIT);
         let wait = if undershot || before == State::Down {
-            // [nvc-cc]: the simulator's rate control rests for 1.05 report intervals.
+            // [nvc-cc]: the simulator's rate control pauses for 1.05 report intervals.
             self.config.report_interval() * 21 / 20 + round_trip
         } else {
             self.config.report_interval().max(round_trip)
@@ -141,14 +141,14 @@ impl Fbra {
         self.next_report = now + wait;
     }
 
-    /// One-way delay of the interval over the percentiles of its history; 1 where nothing is known.
+    /// One-way delay of the interval over the percentiles of its history; 1 if nothing is known.
     fn correlate(&mut self, now: Timestamp, loss: Loss) -> (f64, f64) {
         let Some(delay) = self.interval.delay() else { return (1.0, 1.0) };
         let delay_ms = delay.as_nanos() as f64 / 1e6;
-        // Ours: a history of what was before this report, or a report would be compared with itself. A
-        // delay is never below 1 ms, half the shortest round trip.
+        // Ours: a history from before this report, or a report would be compared with itself. A delay is
+        // never below 1 ms, half the shortest round trip.
         let percentiles = self.history.percentiles();
-        // [nvc-cc]: the simulator's history takes delays of intervals without loss only.
+        // [nvc-cc]: the simulator's history only takes delays of intervals without loss.
         if loss == Loss::None || self.history.is_empty() {
             self.history.push(now, delay_ms, self.config.history());
         }
@@ -161,20 +161,20 @@ impl Fbra {
             Action::Hold => {}
             Action::MoreParity => self.fec_interval = (n - 1).max(LEAST_FEC_INTERVAL),
             Action::FewerParity => self.fec_interval = (n + 1).min(MOST_FEC_INTERVAL),
-            // Media takes the place of the probe: one packet to N.
+            // Media replaces the probe: one packet per N.
             Action::Climb => self.rate = self.rate.scale(1.0 + 1.0 / f64::from(n)),
             Action::Undershoot => self.rate = undershoot(self.rate, goodput),
-            // [nvc-cc]: the simulator comes back to 0.9 of the goodput. Deviates from it: never to less than
-            // was sent while undershooting, which is all that goodput can show where no queue drained.
+            // [nvc-cc]: the simulator returns to 0.9 of the goodput. Deviates from it: never below what was
+            // sent while undershooting, which is all that goodput can show if no queue drained.
             Action::BounceBack => self.rate = self.rate.max(goodput.scale(0.9).min(self.rate.scale(MOST_BOUNCE))),
         }
         self.rate = self.limits.clamp(self.rate);
     }
 
-    /// N of the parity that is being sent, if any.
+    /// N of the parity being sent, if any.
     fn parity(&self) -> Option<u8> {
         let probing = (self.state == State::Probe).then_some(self.fec_interval);
-        // Ours: protection wants a parity packet in each frame.
+        // Ours: protection requires a parity packet in each frame.
         let protecting = self.protect_until.map(|_| self.media.per_frame.clamp(LEAST_FEC_INTERVAL, MOST_FEC_INTERVAL));
         match (probing, protecting) {
             (Some(a), Some(b)) => Some(a.min(b)),
@@ -183,8 +183,8 @@ impl Fbra {
     }
 }
 
-/// Ours, between two readings: [nagy2014] cuts below the goodput by as much again as the rate was above it,
-/// the simulator of [nvc-cc] to 0.85. The former where it cuts deeper, and never below half.
+/// Ours, between two readings: [nagy2014] cuts below the goodput by as much as the rate exceeded it, the
+/// simulator of [nvc-cc] to 0.85. The former if it cuts deeper, and never below half.
 fn undershoot(rate: DataRate, goodput: DataRate) -> DataRate {
     let above = rate.saturating_sub(goodput).scale(2.0);
     rate.saturating_sub(above).min(rate.scale(0.85)).max(rate.scale(0.5))
@@ -235,7 +235,7 @@ impl RateController for Fbra {
 
     fn decision(&self) -> Decision {
         let Some(n) = self.parity().map(f64::from) else { return Decision::of_target(self.rate) };
-        // A probe comes on top of the media, protection out of it.
+        // A probe comes on top of the media; protection is taken out of it.
         let wanted = if self.state == State::Probe { self.rate.scale(1.0 + 1.0 / n) } else { self.rate };
         let target = self.limits.clamp(wanted);
         Decision { fec_rate: target.scale(1.0 / (n + 1.0)), ..Decision::of_target(target) }
@@ -260,11 +260,11 @@ impl RateController for Fbra {
 /// [nagy2014]: N is from 2 to 14.
 const LEAST_FEC_INTERVAL: u8 = 2;
 const MOST_FEC_INTERVAL: u8 = 14;
-/// Ours: who gets through less than this share of the rate does not use it, and has no more to ask for.
+/// Ours: a goodput below this share of the rate means that the rate is not used, so there is nothing to probe for.
 const USED_RATIO: f64 = 0.7;
-/// Ours: no bounce goes further than this above the rate it came down to.
+/// Ours: no bounce ends further than this above the rate it came down to.
 const MOST_BOUNCE: f64 = 1.5;
-/// Ours: losses are answered by protection for so long.
+/// Ours: how long protection follows losses.
 const PROTECTION: TimeDelta = TimeDelta::from_secs(2);
 /// A report waits for a round trip, but not for a broken one.
 const LONGEST_WAIT: TimeDelta = TimeDelta::from_millis(500);

@@ -1,19 +1,20 @@
-//! What feedback tells over a report interval: goodput, losses and what parity made good of them,
-//! one-way delay.
+//! What feedback reports over an interval: goodput, losses and how many parity repaired, one-way
+//! delay.
 //!
 //! [nagy2014] takes this from the receiver's RTCP reports, with run lengths of lost and discarded
-//! packets. Here it is rebuilt out of transport-wide feedback: losses are packets reported missing,
-//! recovered ones are guessed, and packets that came too late to be shown (discards) are not known.
+//! packets. Here it is reconstructed from transport-wide feedback: losses are packets reported
+//! missing, recovered ones are inferred, and packets that came too late to be shown (discards) are
+//! unknown.
 
 use super::state::Loss;
 use crate::{Fate, PacketKind, PacketReport};
 use legato_units::{DataRate, DataSize, PeerTimestamp, TimeDelta, Timestamp};
 
-/// One report interval in the making.
+/// A report interval in progress.
 #[derive(Clone, Debug)]
 pub(super) struct Interval {
     pub(super) began: Timestamp,
-    /// Losses of packets that left before this are known already.
+    /// Losses of packets that left before this have already counted.
     news_since: Option<Timestamp>,
     arrived: DataSize,
     /// Media and parity packets, lost ones included.
@@ -25,7 +26,7 @@ pub(super) struct Interval {
     delays: u32,
 }
 
-/// Media up to its parity: lost packets are made good by as many parity packets.
+/// Media up to its parity: lost packets are repaired by as many parity packets.
 #[derive(Clone, Copy, Debug, Default)]
 struct Block {
     lost: u32,
@@ -70,7 +71,7 @@ impl Interval {
         match report.fate {
             Fate::Arrived(_) => self.block.parity_arrived += u32::from(parity),
             Fate::Missing if self.news_since.is_some_and(|since| report.departure < since) => {}
-            // Lost parity is no lost media, but it is a loss: it ends a probe.
+            // Lost parity is not lost media, but it is a loss: it ends a probe.
             Fate::Missing if parity => self.lost += 1,
             Fate::Missing => {
                 self.block.lost += 1;
@@ -87,12 +88,12 @@ impl Interval {
         }
     }
 
-    /// The worst of the losses; closes what is open.
+    /// The worst of the losses; closes the open block.
     pub(super) fn loss(&mut self) -> Loss {
         self.close_block();
         match (self.lost, self.last_loss) {
             (0, _) => Loss::None,
-            // In the later half of the interval, as its run lengths would tell.
+            // In the later half of the interval, as its run lengths would show.
             (_, Some(last)) if last > self.packets / 2 => Loss::Recent,
             _ => Loss::Past,
         }
@@ -112,8 +113,8 @@ impl Interval {
     }
 }
 
-/// One-way delays above the least: the peer's clock has an offset, so that the least itself is
-/// half the least round trip, by symmetry.
+/// One-way delays above the minimum: the peer's clock has an offset, so the minimum itself is taken
+/// as half the minimum round trip, by symmetry.
 #[derive(Clone, Debug, Default)]
 pub(super) struct OneWayDelay {
     first: Option<(Timestamp, PeerTimestamp)>,
@@ -122,7 +123,7 @@ pub(super) struct OneWayDelay {
 }
 
 impl OneWayDelay {
-    /// The delay of a packet over the first one's, which may be less than zero.
+    /// The delay of a packet minus the first one's; may be negative.
     fn relative(&mut self, report: &PacketReport) -> Option<TimeDelta> {
         let arrival = report.arrival()?;
         let (departure_0, arrival_0) = *self.first.get_or_insert((report.departure, arrival));
@@ -131,7 +132,7 @@ impl OneWayDelay {
         Some(delay)
     }
 
-    /// The delay of a packet that `now` is known to have arrived.
+    /// The delay of a packet now known to have arrived.
     pub(super) fn of(&mut self, now: Timestamp, report: &PacketReport) -> Option<TimeDelta> {
         let delay = self.relative(report)?;
         let round_trip = (now - report.departure).max(SHORTEST_ROUND_TRIP);
@@ -160,12 +161,12 @@ impl DelayHistory {
         self.len == 0
     }
 
-    /// Take the delay of a report; those older than `span` are forgotten.
+    /// Take the delay of a report and forget those older than `span`.
     pub(super) fn push(&mut self, now: Timestamp, delay_ms: f64, span: TimeDelta) {
         self.entries[self.next] = (now, delay_ms);
         self.next = (self.next + 1) % HISTORY;
         self.len = (self.len + 1).min(HISTORY);
-        // The newest stays however old the others are.
+        // The newest stays regardless of the others' age.
         while self.len > 1 && now - self.entries[(self.next + HISTORY - self.len) % HISTORY].0 > span {
             self.len -= 1;
         }
@@ -184,9 +185,9 @@ impl DelayHistory {
     }
 }
 
-/// As many reports as 10 s hold at one each 160 ms, or 2 s at one each 30.
+/// As many reports as 10 s hold at one every 160 ms, or 2 s at one every 30 ms.
 const HISTORY: usize = 64;
-/// Ratios of delays need one: a link of less has a queue worth nothing.
+/// Ratios of delays need a minimum: on a shorter path a queue means nothing.
 const SHORTEST_ROUND_TRIP: TimeDelta = TimeDelta::from_millis(2);
 
 #[cfg(test)]
@@ -225,7 +226,7 @@ mod tests {
             ("vvvvfvVVvf", Loss::Recent),
             ("vvvvfvVVvff", Loss::Past),
             ("vvvvfvvVvF", Loss::Recent),
-            // Early ones, and nothing since.
+            // Early ones, and none since.
             ("vVVvfvvvvfvvvvf", Loss::Past),
             // Lost parity ends a probe; media is whole.
             ("vvvvFvvvvf", Loss::Past),
@@ -238,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn losses_from_before_the_undershoot_are_no_news() {
+    fn losses_from_before_the_undershoot_do_not_count() {
         let mut interval = Interval::new(Timestamp::ZERO, Some(Timestamp::from_millis(101)));
         interval.on_report(&report(0, PacketKind::Video, false), None);
         assert_eq!(interval.loss(), Loss::None);
@@ -265,10 +266,10 @@ mod tests {
         assert_eq!(history.percentiles(), Some((14.0, 18.0)));
     }
 
-    /// A round trip of 40 ms: 20 ms one way; 5 ms more for the second packet; the third came 3 ms sooner than the
-    /// first, which so had waited.
+    /// A round trip of 40 ms: 20 ms one way; 5 ms more for the second packet; the third took 3 ms less than the
+    /// first, which must therefore have queued.
     #[test]
-    fn delays_are_above_half_the_least_round_trip() {
+    fn delays_are_above_half_the_minimum_round_trip() {
         let mut delay = OneWayDelay::default();
         let mut of = |now_ms: i64, departure_ms: i64, arrival_ms: i64| {
             let arrival = PeerTimestamp::from_nanos((arrival_ms + 5_000_000) * 1_000_000);

@@ -1,9 +1,9 @@
-//! The state machine of [nagy2014]: what a report's cues make of the state. Pure, one table.
+//! The state machine of [nagy2014]: state and a report's cues to the next state. Pure, one table.
 //!
-//! STAY holds the rate and looks at the path, PROBE sends parity on top of it, UP has put media in
-//! the parity's place, DOWN has undershot and lets queues drain.
+//! STAY holds the rate and observes the path, PROBE sends parity on top of it, UP has replaced the
+//! parity by media, DOWN has undershot and lets queues drain.
 
-/// Where the controller is.
+/// The controller's state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
     Down,
@@ -13,7 +13,7 @@ pub(super) enum State {
 }
 
 impl State {
-    /// For plots, from the careful to the daring.
+    /// For plots, from the most cautious to the boldest.
     pub(super) fn level(self) -> u8 {
         match self {
             Self::Down => 0,
@@ -24,17 +24,17 @@ impl State {
     }
 }
 
-/// What a report says of losses, the worst of it.
+/// The worst loss in a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Loss {
     None,
-    /// Parity made good for it, or it came early in the interval and has stopped since.
+    /// Parity repaired it, or it came early in the interval and has stopped since.
     Past,
-    /// Media is missing, lately.
+    /// Media is missing, recently.
     Recent,
 }
 
-/// What a report says.
+/// The cues in a report.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Cues {
     pub(super) loss: Loss,
@@ -42,25 +42,25 @@ pub(super) struct Cues {
     pub(super) correlated_low: f64,
     /// One-way delay over the 80th percentile of its history.
     pub(super) correlated_high: f64,
-    /// The last report, too, was above `stay_above` in STAY.
+    /// The last report in STAY was also above `stay_above`.
     pub(super) delayed_before: bool,
     /// There is nothing to probe for: the application wants no more, or sends less than it may.
     pub(super) content: bool,
 }
 
-/// What to do with rate and parity.
+/// The change to rate and parity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Action {
-    /// Come back to what got through while undershooting.
+    /// Return to what was delivered while undershooting.
     BounceBack,
-    /// Media takes the place of the parity.
+    /// Media replaces the parity.
     Climb,
     /// Probe more gently.
     FewerParity,
     Hold,
     /// Probe harder.
     MoreParity,
-    /// Cut below what gets through.
+    /// Cut below the goodput.
     Undershoot,
 }
 
@@ -78,11 +78,11 @@ pub(super) struct Thresholds {
     pub(super) undershoot_above: f64,
 }
 
-/// The state after a report, and what is done on the way.
+/// The state after a report, and the action on the way.
 pub(super) fn next(state: State, cues: &Cues, limits: &Thresholds) -> (State, Action) {
     let high = cues.correlated_high;
     match (state, cues.loss) {
-        // The end of undershooting.
+        // Undershooting ends.
         (State::Down, Loss::Recent) => (State::Down, Action::Undershoot),
         (State::Down, _) if high > limits.undershoot_above => (State::Down, Action::Undershoot),
         (State::Down, _) => (State::Stay, Action::BounceBack),
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_content_does_not_probe() {
+    fn a_satisfied_application_is_not_probed_for() {
         let cues =
             Cues { loss: Loss::None, correlated_low: 1.0, correlated_high: 1.0, delayed_before: false, content: true };
         assert_eq!(next(State::Stay, &cues, &LIMITS), (State::Stay, Action::Hold));

@@ -1,6 +1,6 @@
 //! The delay-based rate: up by 8 % a second while the path is unknown, by about one packet per
-//! response time near the rate at which it filled up before, down to 0.85 of what got through when
-//! queues grow. libwebrtc's `AimdRateControl` [libwebrtc-m150].
+//! response time near the rate at which it filled up before, down to 0.85 of the acknowledged rate
+//! when queues grow. libwebrtc's `AimdRateControl` [libwebrtc-m150].
 
 use crate::estimate::{link_capacity::LinkCapacity, trendline::BandwidthUsage};
 use legato_units::{DataRate, TimeDelta, Timestamp};
@@ -10,9 +10,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct AimdConfig {
-    /// After over-use, go to this part of the acknowledged rate, less 5 kbit/s.
+    /// After over-use, go to this share of the acknowledged rate, minus 5 kbit/s.
     pub backoff_ratio: f64,
-    /// Far from the known capacity, grow by this factor a second.
+    /// Far from the known capacity, grow by this factor per second.
     pub increase_per_s_ratio: f64,
     /// Do not grow beyond this many times the acknowledged rate, plus 10 kbit/s.
     pub increase_limit_ratio: f64,
@@ -52,7 +52,7 @@ enum State {
 }
 
 impl Aimd {
-    /// Not initialised: the rate is the configured maximum of 30 Mbit/s until told or measured.
+    /// Not initialised: the rate is the configured maximum of 30 Mbit/s until set or measured.
     pub fn new(config: AimdConfig, min: DataRate) -> Self {
         let ln_increase_per_s = libm::log(config.increase_per_s_ratio);
         Self {
@@ -72,20 +72,20 @@ impl Aimd {
         }
     }
 
-    /// Begin at `rate`.
+    /// Start at `rate`.
     pub fn set_start(&mut self, rate: DataRate) {
         self.rate = rate;
         self.throughput = rate;
         self.initialised = true;
     }
 
-    /// Never below `min` from here on.
+    /// Never below `min` from now on.
     pub fn set_min(&mut self, min: DataRate) {
         self.min = min;
         self.rate = self.rate.max(min);
     }
 
-    /// A round-trip time.
+    /// Set the round-trip time.
     pub fn set_rtt(&mut self, rtt: TimeDelta) {
         self.rtt = rtt;
     }
@@ -95,14 +95,14 @@ impl Aimd {
         self.in_alr = in_alr;
     }
 
-    /// Take `rate` as it is, as from a probe.
+    /// Set `rate` outright, as from a probe.
     pub fn set_estimate(&mut self, rate: DataRate, now: Timestamp) {
         self.initialised = true;
         self.rate = rate.max(self.min);
         self.changed = Some(now);
     }
 
-    /// The rate has been told or measured.
+    /// The rate has been set or measured.
     pub fn is_initialised(&self) -> bool {
         self.initialised
     }
@@ -112,21 +112,21 @@ impl Aimd {
         self.rate
     }
 
-    /// Over-use goes on: has the last change had the time to show (one round trip), or does less
-    /// than half of the rate get through?
+    /// Over-use continues: has the last change had time to show (one round trip), or is less than
+    /// half of the rate delivered?
     pub fn time_to_reduce_further(&self, now: Timestamp, throughput: DataRate) -> bool {
         let interval = self.rtt.clamp(MIN_REDUCTION_INTERVAL, MAX_REDUCTION_INTERVAL);
         self.changed.is_none_or(|changed| now - changed >= interval)
             || (self.initialised && throughput < self.rate.scale(0.5))
     }
 
-    /// The same before any throughput was measured.
+    /// The same before any delivered rate was measured.
     pub fn initial_time_to_reduce_further(&self, now: Timestamp) -> bool {
         let just_below_half = self.rate.scale(0.5).saturating_sub(DataRate::from_bps(1));
         self.initialised && self.time_to_reduce_further(now, just_below_half)
     }
 
-    /// One step, given the detector's verdict and what got through.
+    /// One step, given the detector's verdict and the delivered rate.
     pub fn update(&mut self, usage: BandwidthUsage, throughput: Option<DataRate>, now: Timestamp) -> DataRate {
         if let (false, Some(measured)) = (self.initialised, throughput) {
             let first = *self.first_throughput.get_or_insert(now);
@@ -181,7 +181,7 @@ impl Aimd {
     }
 
     fn decrease(&mut self, now: Timestamp) {
-        // Slightly below what got through, so that the queue drains.
+        // Slightly below the delivered rate, so that the queue drains.
         let mut reduced = self.throughput.scale(self.config.backoff_ratio);
         if reduced > BACKOFF_OFFSET {
             reduced = reduced.saturating_sub(BACKOFF_OFFSET);
@@ -213,7 +213,7 @@ impl Aimd {
         (frame_bytes / packets * 8.0 / response_s).max(MIN_NEAR_MAX_BPS_PER_S)
     }
 
-    /// The time between two over-uses to expect: what the last one cost over the speed of increase.
+    /// The expected time between two over-uses: the last decrease over the speed of increase.
     pub fn expected_period(&self) -> TimeDelta {
         let Some(cost) = self.last_decrease else { return DEFAULT_PERIOD };
         let period = TimeDelta::from_secs_f64(cost.as_bps_f64() / self.near_max_increase_bps_per_s());
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rate_stops_at_one_and_a_half_times_what_gets_through_plus_ten() {
+    fn the_rate_stops_at_one_and_a_half_times_the_throughput_plus_ten() {
         let mut aimd = aimd(5);
         aimd.set_estimate(kbps(10), at(0));
         for ms in (100..=20_000).step_by(100) {
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rate_stays_when_what_gets_through_halves() {
+    fn the_rate_stays_when_the_throughput_halves() {
         let mut aimd = aimd(5);
         aimd.set_estimate(kbps(1_000), at(0));
         aimd.update(Normal, Some(kbps(1_000)), at(100));
@@ -301,13 +301,13 @@ mod tests {
     }
 
     #[test]
-    fn over_use_goes_to_085_of_the_throughput_less_five_and_sets_the_period() {
+    fn over_use_goes_to_085_of_the_throughput_minus_five_and_sets_the_period() {
         let mut aimd = aimd(5);
         assert_eq!(aimd.expected_period(), TimeDelta::from_secs(3));
         aimd.set_estimate(kbps(264), at(0));
         aimd.set_rtt(TimeDelta::from_millis(200));
         aimd.update(Overusing, Some(kbps(260)), at(100));
-        // 0.85 · 260 − 5 = 216; 900-byte packets in 0.6 s: 12 kbit/s a second; 48 / 12 = 4 s.
+        // 0.85 · 260 − 5 = 216; 900-byte packets in 0.6 s: 12 kbit/s per second; 48 / 12 = 4 s.
         assert_eq!(aimd.rate(), kbps(216));
         assert_eq!(aimd.near_max_increase_bps_per_s().round(), 12_000.0);
         assert_eq!(aimd.expected_period(), TimeDelta::from_secs(4));
@@ -356,9 +356,9 @@ mod tests {
         assert_eq!(aimd.rate(), kbps(250));
         aimd.update(Normal, Some(kbps(300)), at(200));
         aimd.update(Normal, Some(kbps(300)), at(1_200));
-        // 13,889 bit/s a second at 250 kbit/s and 200 ms.
+        // 13,889 bit/s per second at 250 kbit/s and 200 ms.
         assert_eq!(aimd.rate(), DataRate::from_bps(263_889));
-        // Much more gets through than ever filled the link: forget it, grow by 8 %.
+        // Much more is delivered than ever filled the link: forget it, grow by 8 %.
         aimd.update(Normal, Some(kbps(900)), at(2_200));
         assert_eq!(aimd.rate(), DataRate::from_bps(285_000));
     }
@@ -376,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn reducing_again_waits_a_round_trip_unless_little_gets_through() {
+    fn reducing_again_waits_a_round_trip_unless_little_is_delivered() {
         let mut aimd = aimd(300);
         aimd.set_rtt(TimeDelta::from_millis(150));
         aimd.set_estimate(kbps(300), at(1_000));

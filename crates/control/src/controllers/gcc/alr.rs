@@ -1,6 +1,6 @@
 //! Is the application leaving the rate unused? A budget of half a second at 65 % of the estimate
-//! fills with time and drains with every packet: above 80 % full the application limits, below
-//! 50 % it no longer does. libwebrtc's `AlrDetector` [libwebrtc-m150].
+//! fills with time and drains with every packet: above 80 % full the application is the limit,
+//! below 50 % it no longer is. libwebrtc's `AlrDetector` [libwebrtc-m150].
 
 use legato_units::{DataRate, DataSize, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct AlrConfig {
-    /// The budget fills at this part of the estimate.
+    /// The budget fills at this share of the estimate.
     pub usage_ratio: f64,
-    /// Above this part of the budget the region starts …
+    /// Above this share of the budget the region starts …
     pub start_level_ratio: f64,
     /// … and below this it ends.
     pub stop_level_ratio: f64,
@@ -71,13 +71,13 @@ impl AlrDetector {
     /// A packet left.
     #[inline]
     pub fn on_sent(&mut self, size: DataSize, now: Timestamp) {
-        // Packets of a burst leave at one instant: nothing is gained between them.
+        // Packets of a burst leave at one instant: the budget gains nothing between them.
         let waited_ms = if self.last_sent == Some(now) {
             0
         } else {
             let now_ms = now.as_nanos() / 1_000_000;
             let last_ms = std::mem::replace(&mut self.last_sent_ms, now_ms);
-            // How long the first packet was in coming is not known.
+            // The time before the first packet is unknown.
             if self.last_sent.replace(now).is_none() {
                 return;
             }
@@ -99,23 +99,23 @@ impl AlrDetector {
         }
     }
 
-    /// Whether the region that a packet ends is not begun again by one behind it.
+    /// Whether a packet that ends the region never lets a packet after it start it again.
     #[inline]
     pub fn takes_trains(&self) -> bool {
         self.stop_bytes <= self.start_bytes
     }
 
-    /// Packets left at one instant: the first, and the others of `rest` together.
+    /// Packets that left at one instant: the first, and the others as `rest` together.
     #[inline]
     pub fn on_train_sent(&mut self, first: DataSize, rest: DataSize, now: Timestamp) {
         self.on_sent(first, now);
         if rest > DataSize::ZERO {
-            // Nothing is gained in between, so the budget only falls and the levels are met in order.
+            // The budget gains nothing in between, so it only falls and the levels are crossed in order.
             self.on_sent(rest, now);
         }
     }
 
-    /// Since when the application limits, if it does.
+    /// Since when the application is the limit, if it is.
     #[inline]
     pub fn started(&self) -> Option<Timestamp> {
         self.started
@@ -124,14 +124,14 @@ impl AlrDetector {
 
 // [libwebrtc-m150] interval_budget: 500 ms.
 const WINDOW_MS: i64 = 500;
-/// Far beyond any link; keeps the products in range.
+/// Far above any link; keeps the products in range.
 const MAX_BUDGET_KBPS: i64 = 1 << 40;
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Sends every 10 ms at a part of the estimate.
+    /// Sends every 10 ms at a share of the estimate.
     struct Sender {
         alr: AlrDetector,
         now_ms: i64,
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn packets_of_one_instant_count_together_as_they_do_one_by_one() {
+    fn packets_of_one_instant_count_together_as_they_do_singly() {
         let mut one_by_one = AlrDetector::new(AlrConfig::default());
         one_by_one.set_estimate(ESTIMATE);
         let mut together = one_by_one.clone();
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_that_falls_to_what_is_sent_ends_the_region() {
+    fn a_rate_that_falls_to_the_sending_rate_ends_the_region() {
         let mut sender = Sender::new();
         assert!(sender.send(1_500, 0.20));
         sender.alr.set_estimate(DataRate::from_kbps(60));

@@ -13,13 +13,13 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// Pace at this many targets before the first feedback …
+    /// Pace at this multiple of the target before the first feedback …
     pub initial_pacing_ratio: f64,
-    /// … and at this many after.
+    /// … and at this one after.
     pub pacing_ratio: f64,
     /// Pad up to this rate at all times.
     pub padding_bps: u64,
-    /// A probe takes the estimate to this part of the acknowledged rate at the lowest.
+    /// A probe lowers the estimate at most to this share of the acknowledged rate.
     pub probe_floor_ratio: f64,
     /// The delay-based rate.
     pub aimd: AimdConfig,
@@ -53,7 +53,7 @@ impl Default for Config {
 }
 
 impl Config {
-    /// Name the first key whose value makes no sense.
+    /// Name the first key whose value is invalid.
     pub fn check(&self) -> Result<(), String> {
         let within = |key: &str, value: f64, low: f64, high: f64| match value >= low && value <= high {
             true => Ok(()),

@@ -1,5 +1,5 @@
-//! Arrival groups, trend line and rate control in a row: the delay-based estimate.
-//! libwebrtc's `DelayBasedBwe` [libwebrtc-m150].
+//! Arrival groups, trend line and rate control in sequence: the delay-based estimate. libwebrtc's
+//! `DelayBasedBwe` [libwebrtc-m150].
 
 use super::aimd::{Aimd, AimdConfig};
 use crate::PacketReport;
@@ -7,7 +7,7 @@ use crate::estimate::arrival_groups::{ArrivalGroups, GroupDelta};
 use crate::estimate::trendline::{BandwidthUsage, Trendline};
 use legato_units::{DataRate, DataSize, PeerTimestamp, TimeDelta, Timestamp};
 
-/// The delay-based estimate and what it is made of.
+/// The delay-based estimate and its parts.
 #[derive(Clone, Debug)]
 pub struct DelayBased {
     groups: ArrivalGroups,
@@ -16,18 +16,18 @@ pub struct DelayBased {
     last_seen: Option<Timestamp>,
     last_estimate: DataRate,
     last_usage: BandwidthUsage,
-    /// Usage after the packet before.
+    /// Usage after the previous packet.
     packet_usage: BandwidthUsage,
-    /// Queues stopped draining within the present feedback.
+    /// Queues stopped draining within this feedback.
     recovered: bool,
 }
 
-/// What a feedback made of the estimate.
+/// The result of a feedback.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DelayUpdate {
-    /// The new estimate, where there is one.
+    /// The new estimate, if there is one.
     pub estimate: Option<DataRate>,
-    /// It is a probe's.
+    /// It comes from a probe.
     pub probe: bool,
     /// Queues are back to normal after over-use.
     pub recovered: bool,
@@ -48,18 +48,18 @@ impl DelayBased {
         }
     }
 
-    /// Begin at `start`, never below `min`.
+    /// Start at `start`, never below `min`.
     pub fn set_bitrates(&mut self, start: DataRate, min: DataRate) {
         self.aimd.set_start(start);
         self.aimd.set_min(min);
     }
 
-    /// A round-trip time.
+    /// Set the round-trip time.
     pub fn set_rtt(&mut self, rtt: TimeDelta) {
         self.aimd.set_rtt(rtt);
     }
 
-    /// Take `rate` as it is and go on from there.
+    /// Continue from `rate`.
     pub fn set_estimate(&mut self, rate: DataRate, now: Timestamp) {
         self.aimd.set_estimate(rate, now);
     }
@@ -74,7 +74,7 @@ impl DelayBased {
         &self.trendline
     }
 
-    /// The last estimate given out; zero before the first.
+    /// The last estimate returned; zero before the first.
     pub fn last_estimate(&self) -> DataRate {
         self.last_estimate
     }
@@ -84,7 +84,7 @@ impl DelayBased {
         self.last_usage
     }
 
-    /// Packets of a feedback follow, in order of arrival. After 2 s without any, begin anew.
+    /// Packets of a feedback follow, in order of arrival. After 2 s without any, start over.
     pub fn begin_feedback(&mut self, now: Timestamp) {
         if self.last_seen.is_none_or(|seen| now - seen > STREAM_TIMEOUT) {
             self.groups = ArrivalGroups::default();
@@ -95,7 +95,7 @@ impl DelayBased {
         self.recovered = false;
     }
 
-    /// A packet that arrived.
+    /// Take a packet that arrived.
     #[inline(always)]
     pub fn on_packet(&mut self, departure: Timestamp, arrival: PeerTimestamp, now: Timestamp, size: DataSize) {
         if let Some(delta) = self.groups.on_packet(departure, arrival, now, size) {
@@ -103,7 +103,7 @@ impl DelayBased {
         }
     }
 
-    /// Packets that left at one instant, of `bytes` together, and arrived in this order.
+    /// Take packets that left at one instant, `bytes` together, and arrived in this order.
     #[inline]
     pub fn on_run(&mut self, departure: Timestamp, now: Timestamp, run: &[PacketReport], bytes: u64) {
         let mut arrived = run.iter().filter_map(|report| Some((report.arrival()?, report.size)));

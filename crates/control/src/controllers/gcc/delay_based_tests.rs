@@ -1,12 +1,12 @@
-//! The behaviours libwebrtc's own tests ask of the delay-based estimator [libwebrtc-m150]: a
-//! stream of frames, all of whose packets leave at once, over a link of a given capacity.
+//! The behaviours that libwebrtc's own tests require of the delay-based estimator [libwebrtc-m150]:
+//! a stream of frames, all of whose packets leave at once, over a link of a given capacity.
 
 use super::*;
 use crate::controllers::gcc::probe_estimator::ProbeEstimator;
 use crate::estimate::robust_throughput::RobustThroughput;
 use crate::{Fate, PacketKind, PacketReport, ProbeCluster};
 
-/// The estimators a feedback passes, and one flow through one link.
+/// The estimators that feedback passes through, and one flow over one link.
 struct Flow {
     delay_based: DelayBased,
     acknowledged: RobustThroughput,
@@ -84,8 +84,8 @@ impl Flow {
         self.feed_back(&[(sent_us, self.now_us, bytes)], probe);
     }
 
-    /// A frame of the stream at `rate`, reported when its last packet is in. Over-use: the estimate
-    /// came out below the rate.
+    /// A frame of the stream at `rate`, reported once its last packet has arrived. Returns over-use:
+    /// the estimate came out below the rate.
     fn frame(&mut self, rate: DataRate) -> bool {
         let sent_us = self.now_us;
         let frame_bits = (rate.as_bps() as i64 + self.fps / 2) / self.fps;
@@ -107,7 +107,7 @@ impl Flow {
         overuse
     }
 
-    /// What the next frame is sent at.
+    /// The rate of the next frame.
     fn follow(&self, rate: DataRate) -> DataRate {
         if self.updated { self.estimate } else { rate }
     }
@@ -145,7 +145,7 @@ fn drop_time_ms(peer_offset_ms: i64) -> i64 {
         }
         rate = flow.follow(rate);
     }
-    dropped_ms.expect("the estimate follows the capacity") - start_ms
+    dropped_ms.expect("the estimate falls with the capacity") - start_ms
 }
 
 #[track_caller]
@@ -181,7 +181,7 @@ fn steady_480() -> Flow {
 
 #[test]
 fn an_initial_probe_gives_an_estimate_that_grows_to_one_and_a_half_times_the_rate() {
-    // 480 kbit/s get through: 1.5 · 480 + 10.
+    // 480 kbit/s are delivered: 1.5 · 480 + 10.
     assert_near(steady_480().estimate.as_bps() as i64, 730_000, 50_000);
 }
 
@@ -213,7 +213,7 @@ fn from_30_kilobits_a_stream_reaches_500_in_617_frames() {
 }
 
 #[test]
-fn probes_of_800_and_1600_kilobits_are_believed() {
+fn probes_of_800_and_1600_kilobits_are_accepted() {
     let mut flow = Flow::new(30);
     for _ in 0..5 {
         flow.now_us += 10_000;
@@ -263,7 +263,7 @@ fn a_probe_that_arrives_slower_gives_095_of_its_arrival_rate() {
 }
 
 #[test]
-fn over_use_right_at_the_start_is_seen_within_forty_frames() {
+fn over_use_right_at_the_start_is_detected_within_forty_frames() {
     let mut flow = Flow::new(90);
     flow.capacity_kbps = 200;
     flow.delay_based.set_bitrates(kbps(300), kbps(5));
@@ -301,7 +301,7 @@ fn packets_sent_within_a_group_show_a_queue_between_groups() {
 }
 
 #[test]
-fn timestamps_of_less_than_a_millisecond_never_lower_the_estimate() {
+fn submillisecond_timestamps_never_lower_the_estimate() {
     let mut flow = Flow::new(30);
     flow.delay_based.set_bitrates(kbps(300), kbps(5));
     let mut last = DataRate::ZERO;

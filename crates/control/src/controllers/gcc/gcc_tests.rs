@@ -13,7 +13,7 @@ fn at(ms: i64) -> Timestamp {
     Timestamp::from_millis(ms)
 }
 
-/// A packet that left at `sent_ms` and was under way for 50 ms.
+/// A packet that left at `sent_ms` and took 50 ms.
 fn report(seq: u64, sent_ms: i64, bytes: u64, arrived: bool) -> PacketReport {
     let arrival = PeerTimestamp::from_nanos((sent_ms + 7_050) * 1_000_000);
     PacketReport {
@@ -60,7 +60,7 @@ fn the_initial_probes_wait_for_the_first_deadline() {
     gcc.on_event(at(0), &Event::Deadline);
     let rates: Vec<_> = std::iter::from_fn(|| gcc.poll_probe()).map(|cluster| cluster.target_rate).collect();
     assert_eq!(rates, [DataRate::from_kbps(900), DataRate::from_kbps(1_800)]);
-    // The next thing to do is to stop waiting for their results.
+    // Next it stops waiting for their results.
     assert_eq!(gcc.next_deadline(), Some(at(1_000)));
     gcc.on_event(at(1_000), &Event::Deadline);
     assert_eq!(gcc.next_deadline(), None, "nothing is due: no ticks");
@@ -98,13 +98,13 @@ fn steady(gcc: &mut Gcc, from_ms: i64, until_ms: i64) {
 }
 
 #[test]
-fn another_route_returns_to_the_start_rate_or_to_what_got_through_if_less() {
+fn another_route_returns_to_the_start_rate_or_the_delivered_rate_if_lower() {
     let mut fast = gcc(Config::default());
     steady(&mut fast, 0, 10_000);
     assert!(fast.decision().target_bitrate > DataRate::from_kbps(600));
     fast.on_event(at(10_200), &Event::RouteChange);
     assert_eq!(fast.decision().target_bitrate, LIMITS.start);
-    assert!(fast.poll_probe().is_some(), "and probes again");
+    assert!(fast.poll_probe().is_some(), "it probes again");
     let mut slow = gcc(Config::default());
     let reports = |from: i64| (0..10).map(|n| report(n as u64, from + n * 50, 625, true)).collect();
     slow.on_event(at(600), &feedback(reports(0)));
@@ -114,7 +114,7 @@ fn another_route_returns_to_the_start_rate_or_to_what_got_through_if_less() {
 }
 
 #[test]
-fn a_window_more_than_full_lowers_the_target_where_frames_are_not_dropped() {
+fn an_overfull_window_lowers_the_target_if_frames_are_not_dropped() {
     let mut config = Config::default();
     config.pushback.drop_frames = false;
     let mut gcc = gcc(config);
@@ -175,14 +175,14 @@ fn the_defaults_are_valid() {
 }
 
 #[test]
-fn a_train_is_taken_as_its_packets_are() {
+fn a_train_counts_as_its_packets_do() {
     let mut unpushed = Config::default();
     unpushed.pushback.enabled = false;
     for config in [Config::default(), unpushed] {
         let (mut together, mut one_by_one) = (gcc(config.clone()), gcc(config));
         let (mut seq, mut in_flight_bytes) = (0, 0);
         for n in 0..400_i64 {
-            // Word comes back but for a while in the middle, where packets gather on the way.
+            // Feedback comes except for a while in the middle, when packets gather on the path.
             let (now, packets) = (at(n * 33), n.cast_unsigned() % 9 + 1);
             let size = DataSize::from_bytes(1_000);
             let first = SentPacket {

@@ -1,10 +1,10 @@
 //! The loss-based estimate: libwebrtc's LossBasedBweV2 [libwebrtc-m150].
 //!
-//! Every quarter of a second what was sent and lost becomes an observation; a few candidates
-//! around the present estimate (and the acknowledged rate, and the delay-based estimate) are each
-//! given their most likely inherent loss, and the likeliest becomes the estimate. Around this, rules
-//! keep it from rising too soon: bounds from what gets through, a window within which it may not
-//! grow by more than 1.3, and after every fall a hold that doubles from 300 ms to a minute.
+//! Every quarter of a second the packets sent and lost become an observation; a few candidates around
+//! the present estimate (and the acknowledged rate, and the delay-based estimate) are each given their
+//! most likely inherent loss, and the likeliest becomes the estimate. Rules keep it from rising too
+//! soon: bounds from the delivered rate, a window within which it may not grow by more than 1.3, and
+//! after every decrease a hold that doubles from 300 ms to a minute.
 
 use super::feedback::Feedback;
 use super::loss_config::LossConfig;
@@ -12,7 +12,7 @@ use super::loss_model::{Channel, LossModel, Observation};
 use crate::PacketReport;
 use legato_units::{DataRate, TimeDelta, Timestamp};
 
-/// Who has the say.
+/// Which signal limits the estimate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LossState {
     /// Loss limits, and the estimate falls or is held.
@@ -31,7 +31,7 @@ pub enum LossState {
 pub struct LossBased {
     config: LossConfig,
     model: LossModel,
-    /// For the average loss alone, where its weights differ.
+    /// Only for the average loss, if its weights differ.
     average: Option<LossModel>,
     partial: Partial,
     observed: u64,
@@ -50,11 +50,11 @@ pub struct LossBased {
     increase_window: Option<IncreaseWindow>,
 }
 
-/// The observation under way.
+/// The observation in progress.
 #[derive(Clone, Debug, Default)]
 struct Partial {
     bytes: u64,
-    /// Lost packets by sequence number: a later feedback may take a packet out again.
+    /// Lost packets by sequence number: a later feedback may remove one.
     lost: Vec<(u64, u64)>,
 }
 
@@ -111,18 +111,18 @@ impl LossBased {
         self.max = max;
     }
 
-    /// What gets through.
+    /// Set the acknowledged rate.
     pub fn set_acknowledged(&mut self, rate: DataRate) {
         self.acknowledged = Some(rate);
     }
 
-    /// There is an estimate.
+    /// Whether there is an estimate.
     #[inline]
     pub fn is_ready(&self) -> bool {
         self.best.is_some() && self.observed >= self.config.min_observations as u64
     }
 
-    /// There is an estimate fit for the first 2 s.
+    /// Whether there is an estimate fit for the first 2 s.
     pub fn is_ready_in_start_phase(&self) -> bool {
         self.config.in_start_phase && self.is_ready()
     }
@@ -133,7 +133,7 @@ impl LossBased {
         if self.is_ready() { Some(self.estimate) } else { self.delay_based }
     }
 
-    /// Who has the say.
+    /// Which signal limits the estimate.
     #[inline]
     pub fn state(&self) -> LossState {
         if self.is_ready() { self.state } else { LossState::DelayBased }
@@ -149,7 +149,7 @@ impl LossBased {
         self.inherent_loss
     }
 
-    /// Take a feedback; answers whether it completed an observation.
+    /// Take a feedback; returns whether it completed an observation.
     #[inline]
     pub fn update(&mut self, feedback: &Feedback<'_>, delay_based: Option<DataRate>, in_alr: bool) -> bool {
         self.delay_based = delay_based;
@@ -160,7 +160,7 @@ impl LossBased {
         complete.is_some()
     }
 
-    /// Sum a feedback up; the last departure where that completes an observation.
+    /// Add a feedback to the observation; returns the last departure if that completes it.
     #[inline]
     fn observe(&mut self, feedback: &Feedback<'_>) -> Option<Timestamp> {
         if feedback.reports.is_empty() {
@@ -191,7 +191,7 @@ impl LossBased {
         Some(latest)
     }
 
-    /// Pick the likeliest candidate, bound it, and say who has the say; `now` is the last departure.
+    /// Pick the likeliest candidate, bound it, and set the state; `now` is the last departure.
     fn choose(&mut self, now: Timestamp, in_alr: bool) {
         if self.best.is_none() {
             let Some(delay_based) = self.delay_based else { return };
@@ -234,7 +234,7 @@ impl LossBased {
         let most = current.max(in_window.map_or(self.max, |window| window.limit));
         let candidates = [up, same, down, acknowledged, delay_based].map(|rate| rate.map(|rate| rate.min(most)));
         for (place, bandwidth) in candidates.into_iter().enumerate() {
-            // Bounds make candidates alike, and what was looked at scores the same again.
+            // Bounds make candidates equal, and equal ones score the same.
             let Some(bandwidth) = bandwidth.filter(|_| !candidates[..place].contains(&bandwidth)) else { continue };
             let mut candidate = Channel { inherent_loss: self.inherent_loss, bandwidth };
             candidate.inherent_loss = self.feasible(candidate);
@@ -253,7 +253,7 @@ impl LossBased {
     /// One step of Newton's method on the inherent loss.
     fn refine(&self, candidate: &mut Channel) {
         let before = candidate.inherent_loss;
-        let least = self.model.least_newton_step(*candidate);
+        let least = self.model.min_newton_step(*candidate);
         if least.is_some_and(|step| before - self.config.newton_step * step <= self.config.min_inherent_loss_ratio) {
             candidate.inherent_loss = 0.0;
         } else {
@@ -262,7 +262,7 @@ impl LossBased {
         candidate.inherent_loss = self.feasible(*candidate);
     }
 
-    /// While loss limits, how far `wanted` may go from `current`.
+    /// While loss limits, how far the estimate may move from `current` towards `wanted`.
     fn ramp(&self, current: DataRate, mut wanted: DataRate, now: Timestamp) -> DataRate {
         if let Some(window) = self.increase_window
             && window.since + ms(self.config.increase_window_ms) > now
@@ -344,7 +344,7 @@ impl LossBased {
         channel.inherent_loss.max(self.config.min_inherent_loss_ratio).min(most)
     }
 
-    /// Preference for a bandwidth per kilobyte sent; against it where the average loss is high.
+    /// Bias towards a bandwidth per kilobyte sent; against it if the average loss is high.
     fn bias(&self, bandwidth: DataRate) -> f64 {
         let kbps = bandwidth.as_kbps_f64();
         let excess = self.config.bias_loss_threshold_ratio - self.average_loss;
@@ -399,7 +399,7 @@ fn ms(ms: u32) -> TimeDelta {
 }
 
 // [libwebrtc-m150] loss_based_bwe_v2 and bwe_defines.
-/// Congestion control never goes below this.
+/// The minimum rate of congestion control.
 pub const MIN_BITRATE: DataRate = DataRate::from_kbps(5);
 const INITIAL_HOLD: TimeDelta = TimeDelta::from_millis(300);
 const MAX_HOLD: TimeDelta = TimeDelta::from_secs(60);

@@ -1,5 +1,5 @@
-//! The behaviours libwebrtc's own tests ask of LossBasedBweV2 [libwebrtc-m150], with packets of
-//! 15,000 bytes at both ends of each observation of 250 ms.
+//! The behaviours that libwebrtc's own tests require of LossBasedBweV2 [libwebrtc-m150], with
+//! packets of 15,000 bytes at both ends of each observation of 250 ms.
 
 use super::*;
 use crate::{Fate, PacketKind};
@@ -14,7 +14,7 @@ struct Path {
     in_alr: bool,
 }
 
-/// Two observations at most, one suffices: the fixture's configuration, the rest as by default.
+/// Two observations at most, one suffices: the fixture's configuration, otherwise the defaults.
 fn short() -> LossConfig {
     LossConfig { observations: 2, min_observations: 1, ..LossConfig::default() }
 }
@@ -24,7 +24,7 @@ fn kbps(kbps: u64) -> DataRate {
 }
 
 impl Path {
-    /// Begins with an estimate, as if the delay-based one had been taken.
+    /// Starts with an estimate, as if the delay-based one had been adopted.
     fn new(config: LossConfig, estimate: DataRate) -> Self {
         let mut loss = LossBased::new(config);
         loss.best = Some(estimate);
@@ -93,7 +93,7 @@ fn report(seq: u64, sent_ms: i64, bytes: u64, arrived: bool) -> PacketReport {
 }
 
 /// [libwebrtc-m150] upper bound: 100 kbit/s over the loss beyond 5 %, worked by hand. At 50 % that
-/// is 222 kbit/s, whatever a comment in the source says of 450.
+/// is 222 kbit/s, although a comment in the source says 450.
 #[test]
 fn the_upper_bound_is_the_balance_over_the_excess_of_loss() {
     let mut loss = LossBased::new(LossConfig::default());
@@ -119,7 +119,7 @@ fn the_inherent_loss_is_bounded_by_the_bandwidth() {
 }
 
 #[test]
-fn without_an_estimate_to_begin_with_or_enough_observations_it_is_not_ready() {
+fn without_a_first_estimate_or_enough_observations_it_is_not_ready() {
     let mut loss = LossBased::new(short());
     let reports = [report(1, 0, PACKET, true), report(2, 250, PACKET, true)];
     loss.update(&Feedback::of(&reports), None, false);
@@ -135,7 +135,7 @@ fn without_an_estimate_to_begin_with_or_enough_observations_it_is_not_ready() {
 }
 
 #[test]
-fn less_than_250_ms_is_no_observation() {
+fn less_than_250_ms_is_not_an_observation() {
     let mut path = Path::new(short(), kbps(600));
     path.feed(0, &[(0, PACKET, false), (249, PACKET, false)]);
     assert!(!path.loss.is_ready());
@@ -151,7 +151,7 @@ fn without_loss_it_is_the_delay_based_estimate() {
 }
 
 #[test]
-fn when_all_is_lost_it_backs_off_to_what_got_through() {
+fn when_all_is_lost_it_backs_off_to_the_delivered_rate() {
     let mut path = Path::new(short(), kbps(600)).bounded(kbps(10), kbps(1_000_000));
     path.delay_based = Some(kbps(5_000));
     path.loss.set_acknowledged(kbps(100));
@@ -159,7 +159,7 @@ fn when_all_is_lost_it_backs_off_to_what_got_through() {
 }
 
 #[test]
-fn an_application_that_limits_itself_does_not_back_off_to_what_it_sent() {
+fn an_application_limited_sender_does_not_back_off_to_its_sending_rate() {
     let mut path = Path::new(short(), kbps(600)).bounded(kbps(10), kbps(1_000_000));
     path.delay_based = Some(kbps(5_000));
     path.in_alr = true;
@@ -170,7 +170,7 @@ fn an_application_that_limits_itself_does_not_back_off_to_what_it_sent() {
 
 /// With the fixture of those tests: other candidates, steps, bounds and weights.
 #[test]
-fn half_and_then_all_lost_ends_at_or_below_what_got_through() {
+fn half_and_then_all_lost_ends_at_or_below_the_delivered_rate() {
     let config = LossConfig {
         candidate_ratios: [1.1, 1.0, 0.95],
         bandwidth_bias: 0.01,
@@ -208,7 +208,7 @@ fn one_lost_observation_of_five_is_a_spike_and_a_second_is_not() {
 }
 
 #[test]
-fn a_spike_at_twice_the_median_rate_is_no_spike() {
+fn a_lossy_observation_at_twice_the_median_rate_is_not_a_spike() {
     let mut path = Path::new(LossConfig { observations: 5, ..short() }, kbps(500));
     path.delay_based = Some(kbps(500));
     for _ in 0..5 {
@@ -246,7 +246,7 @@ fn the_estimate_is_never_above_the_bound() {
 }
 
 #[test]
-fn the_estimate_is_never_below_what_gets_through() {
+fn the_estimate_is_never_below_the_delivered_rate() {
     let mut path = Path::new(short(), kbps(2_500));
     assert!(path.all_is_lost().0 < kbps(1_000));
     path.loss.set_acknowledged(kbps(1_000));
@@ -256,9 +256,9 @@ fn the_estimate_is_never_below_what_gets_through() {
     assert!(path.all_arrive().0 > kbps(1_000), "and it recovers from there");
 }
 
-/// After a fall, at most 1.2 times what gets through while that is near the rate of the hold.
+/// After a decrease, at most 1.2 times the delivered rate while that is near the rate of the hold.
 #[test]
-fn in_a_hold_the_estimate_ramps_to_12_times_what_gets_through() {
+fn in_a_hold_the_estimate_ramps_to_12_times_the_delivered_rate() {
     let config = LossConfig {
         bias_loss_threshold_ratio: 0.99,
         upper_bound_balance_bps: 10_000_000,
@@ -278,12 +278,12 @@ fn in_a_hold_the_estimate_ramps_to_12_times_what_gets_through() {
         }
     }
     assert_eq!(result, (fallen.scale(0.9 * 1.2), IncreasingWithPadding));
-    // And it does not fall with what gets through while nothing is lost.
+    // And it does not fall with the delivered rate while nothing is lost.
     assert_eq!(path.all_arrive().0, result.0);
 }
 
 #[test]
-fn a_rise_that_is_bounded_away_is_still_one_bit_a_second() {
+fn a_rise_that_bounds_prevent_is_still_one_bit_a_second() {
     let config = LossConfig {
         bias_loss_threshold_ratio: 0.99,
         upper_bound_balance_bps: 10_000_000,
@@ -318,14 +318,14 @@ fn a_hold_lasts_300_ms_and_ten_times_that_the_next_time() {
 }
 
 #[test]
-fn the_rate_of_a_hold_is_not_below_what_gets_through() {
+fn the_rate_of_a_hold_is_not_below_the_delivered_rate() {
     let mut path = Path::new(LossConfig { hold_ratio: 10.0, ..short() }, kbps(2_500));
     assert_eq!(path.half_is_lost().1, Decreasing);
     path.loss.set_acknowledged(kbps(1_000));
     assert_eq!(path.half_is_lost(), (kbps(1_000), Decreasing));
 }
 
-/// With the fixture of that test: an estimate that bounds cut is not kept as cut.
+/// With the fixture of that test: an estimate cut by bounds is not stored as cut.
 #[test]
 fn a_hold_ends_where_the_delay_based_estimate_is_reached() {
     let config = LossConfig { hold_ratio: 3.0, bound_best_candidate: false, lower_bound_ratio: 0.0, ..short() };
@@ -336,7 +336,7 @@ fn a_hold_ends_where_the_delay_based_estimate_is_reached() {
 }
 
 #[test]
-fn within_300_ms_of_a_fall_the_estimate_grows_by_at_most_13() {
+fn within_300_ms_of_a_decrease_the_estimate_grows_by_at_most_13() {
     let mut path = Path::new(LossConfig { hold_ratio: 0.0, ..short() }, kbps(2_500));
     path.delay_based = Some(kbps(2_500));
     let (fallen, _) = path.all_is_lost();
@@ -357,7 +357,7 @@ fn packets_that_a_later_feedback_finds_are_not_lost() {
 }
 
 #[test]
-fn more_loss_than_the_inherent_forbids_growth() {
+fn loss_above_the_inherent_forbids_growth() {
     let mut path = Path::new(LossConfig { hold_ratio: 0.0, ..short() }, kbps(600));
     path.delay_based = Some(kbps(5_000));
     path.loss.set_acknowledged(kbps(300));

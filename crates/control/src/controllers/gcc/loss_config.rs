@@ -7,17 +7,17 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LossConfig {
-    /// Candidates, in estimates.
+    /// Candidates, as multiples of the estimate.
     pub candidate_ratios: [f64; 3],
     /// The acknowledged rate is a candidate, times this.
     pub acknowledged_candidate_ratio: f64,
-    /// The acknowledged rate is no candidate while the application limits.
+    /// The acknowledged rate is not a candidate while the application is the limit.
     pub ignore_acknowledged_in_alr: bool,
     /// The delay-based estimate is a candidate.
     pub delay_based_candidate: bool,
     /// An observation lasts at least this long.
     pub observation_ms: u32,
-    /// Observations remembered.
+    /// Number of observations kept.
     pub observations: usize,
     /// Observations needed for an estimate.
     pub min_observations: usize,
@@ -27,11 +27,11 @@ pub struct LossConfig {
     pub average_temporal_weight: f64,
     /// The worst observation is a spike unless sent at this many times the median rate.
     pub median_rate_ratio: f64,
-    /// What the inherent loss is taken for at first.
+    /// The initial inherent loss.
     pub initial_inherent_loss_ratio: f64,
-    /// Least inherent loss.
+    /// Minimum inherent loss.
     pub min_inherent_loss_ratio: f64,
-    /// Most inherent loss: this …
+    /// Maximum inherent loss: this …
     pub max_inherent_loss_offset_ratio: f64,
     /// … plus this over the bandwidth.
     pub max_inherent_loss_balance_bps: u64,
@@ -43,11 +43,11 @@ pub struct LossConfig {
     pub bandwidth_bias: f64,
     /// … and per logarithm of it.
     pub log_bandwidth_bias: f64,
-    /// The preference turns round at this average loss.
+    /// The bias changes sign at this average loss.
     pub bias_loss_threshold_ratio: f64,
-    /// How softly it does.
+    /// The softness of that change.
     pub bias_smoothing: f64,
-    /// Steps of Newton's method a candidate.
+    /// Steps of Newton's method per candidate.
     pub newton_iterations: u32,
     /// Size of such a step.
     pub newton_step: f64,
@@ -65,13 +65,13 @@ pub struct LossConfig {
     pub hold_above_inherent_loss: bool,
     /// The estimate is at least this many times the acknowledged rate.
     pub lower_bound_ratio: f64,
-    /// Every hold lasts this many times the last; zero: no hold.
+    /// Every hold lasts this many times the previous one; zero: no hold.
     pub hold_ratio: f64,
     /// Pad for this long when the estimate starts to grow; zero: never.
     pub padding_ms: u32,
-    /// An estimate that bounds cut is kept as cut.
+    /// An estimate cut by bounds is stored as cut.
     pub bound_best_candidate: bool,
-    /// Use it within the first 2 s already.
+    /// Use it already within the first 2 s.
     pub in_start_phase: bool,
 }
 

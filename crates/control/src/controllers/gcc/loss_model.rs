@@ -1,38 +1,38 @@
-//! How likely is the loss that was seen, if the path passes a given rate and loses a given part of
-//! everything anyway? The likelihood LossBasedBweV2 maximises [libwebrtc-m150].
+//! How likely is the observed loss if the path carries a given rate and loses a given share of
+//! everything anyway? The likelihood that LossBasedBweV2 maximises [libwebrtc-m150].
 //!
-//! A packet is lost with P = inherent + (1 − inherent) · (sent − bandwidth) / sent where more is
-//! sent than the bandwidth, else with P = inherent. Over a window of observations, each weighted by
-//! its age, a candidate scores Σ w · (lost ln P + got ln(1 − P) + bias · sent).
+//! A packet is lost with P = inherent + (1 − inherent) · (sent − bandwidth) / sent if more is sent
+//! than the bandwidth, else with P = inherent. Over a window of observations, each weighted by its
+//! age, a candidate scores Σ w · (lost ln P + got ln(1 − P) + bias · sent).
 //!
-//! Logarithms are what this costs, so they are shared: observations sent below the candidate's
-//! bandwidth all have the same P, and above it ln(1 − P) = ln(1 − inherent) + ln bandwidth − ln sent,
-//! of which the last is known since the observation came. Only lossy observations sent above the
-//! candidate need one of their own. The tests hold this against the plain formula.
+//! Logarithms dominate the cost, so they are shared: observations sent below the candidate's bandwidth
+//! all have the same P, and above it ln(1 − P) = ln(1 − inherent) + ln bandwidth − ln sent, of which
+//! the last is computed once per observation. Only lossy observations sent above the candidate need one
+//! of their own. The tests compare this with the plain formula.
 
 use legato_units::DataRate;
 
-/// A guess at the path.
+/// A hypothesis about the path.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Channel {
-    /// The part that is lost at any rate.
+    /// The share that is lost at any rate.
     pub inherent_loss: f64,
-    /// What the path passes.
+    /// The path's capacity.
     pub bandwidth: DataRate,
 }
 
-/// What was sent and lost over at least a quarter of a second.
+/// Packets sent and lost over at least a quarter of a second.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Observation {
     /// Mean over the observation.
     pub sending_rate: DataRate,
-    /// All bytes.
+    /// Total bytes.
     pub bytes: u64,
     /// Those lost.
     pub lost_bytes: u64,
 }
 
-/// The window of observations, the newest first, as columns.
+/// The window of observations, newest first, as columns.
 #[derive(Clone, Debug)]
 pub struct LossModel {
     window: usize,
@@ -44,19 +44,19 @@ pub struct LossModel {
     got_kb: [f64; MAX_WINDOW],
     /// `temporal_weight` to the power of the age.
     weight: [f64; MAX_WINDOW],
-    /// The weighted columns, formed with every observation.
+    /// The weighted columns, recomputed with every observation.
     weighted_lost: [f64; MAX_WINDOW],
     weighted_got: [f64; MAX_WINDOW],
     weighted_total: f64,
     lossy: usize,
     max_sent_bps: f64,
-    /// Where the newest observation would be in a ring of `window` places.
+    /// The place of the newest observation in a ring of `window`.
     newest: usize,
 }
 
-/// To whole numbers, halves to even ones: above 2^52 a double has no fraction, so adding that much
-/// rounds and taking it away again keeps the rest. The processor's own instruction is not in every
-/// 64-bit one, and without it this is a call. For 0 up to 2^51.
+/// To whole numbers, halves to even: above 2^52 a double has no fraction, so adding that much
+/// rounds, and subtracting it again keeps the rest. Not every 64-bit processor has an instruction
+/// for this, and without it this would be a call. For 0 up to 2^51.
 #[inline]
 fn round_ties_even(value: f64) -> f64 {
     const WHOLE: f64 = (1u64 << 52) as f64;
@@ -64,7 +64,7 @@ fn round_ties_even(value: f64) -> f64 {
 }
 
 impl LossModel {
-    /// `window` observations at most, each older one weighted by `temporal_weight` more.
+    /// At most `window` observations, each older one weighted by another factor of `temporal_weight`.
     pub fn new(window: usize, temporal_weight: f64) -> Self {
         let window = window.clamp(2, MAX_WINDOW);
         let mut weight = [1.0; MAX_WINDOW];
@@ -120,15 +120,15 @@ impl LossModel {
         }
     }
 
-    /// The part of the bytes that was lost, weighted by age. From the fourth observation on the
-    /// best and the worst are left out as spikes, unless the worst was sent at `spike_ratio` times
-    /// the median rate or more: then sending much explains losing much.
+    /// The share of bytes lost, weighted by age. From the fourth observation on the best and the
+    /// worst are left out as spikes, unless the worst was sent at `spike_ratio` times the median
+    /// rate or more: then a high rate explains the high loss.
     pub fn average_loss(&self, enough: bool, spike_ratio: f64) -> f64 {
         if self.lossy == 0 {
             return 0.0;
         }
-        // Weighted sizes are whole bytes there. It matters: the average is held against an inherent
-        // loss that is nearly the same number.
+        // Weighted sizes are whole bytes there. It matters: the average is compared with an inherent
+        // loss that is nearly equal to it.
         let weighted = |age: usize| {
             let whole = |kb: f64| round_ties_even(self.weight[age] * kb * 1e3);
             (whole(self.lost_kb[age] + self.got_kb[age]), whole(self.lost_kb[age]))
@@ -136,7 +136,7 @@ impl LossModel {
         let (mut total, mut lost) = (0.0, 0.0);
         let (mut least, mut least_at) = (1.0, None);
         let (mut most, mut most_at) = (0.0, None);
-        // Of equally good or bad observations the first of the ring counts, as libwebrtc walks it.
+        // Of equally good or bad observations the first of the ring counts, in libwebrtc's order.
         let ring = (0..=self.newest).rev().chain((self.newest + 1..self.window).rev());
         for age in ring.filter(|age| *age < self.len) {
             let (bytes, lost_bytes) = weighted(age);
@@ -167,7 +167,7 @@ impl LossModel {
     fn is_median_above(&self, rate: f64, ratio: f64) -> bool {
         let positive = self.sent_bps[..self.len].iter().copied().filter(|&sent| sent > 0.0);
         let least = positive.fold(f64::INFINITY, f64::min);
-        // The median is no less than the least of them: mostly nothing need be sorted.
+        // The median is at least the minimum: usually no sorting is needed.
         (least < f64::INFINITY && ratio >= 0.0 && least * ratio > rate) || self.median_sent_bps() * ratio > rate
     }
 
@@ -187,10 +187,10 @@ impl LossModel {
         }
     }
 
-    /// A lower bound of `newton_step` where nothing was lost: Σ w got / Q over Σ w got / Q² is at
-    /// least the smallest Q = 1 − P. Where that takes the inherent loss below its least anyway, the
-    /// sums need not be formed. `None` where something was lost.
-    pub fn least_newton_step(&self, channel: Channel) -> Option<f64> {
+    /// A lower bound of `newton_step` if nothing was lost: Σ w got / Q over Σ w got / Q² is at least
+    /// the smallest Q = 1 − P. If that takes the inherent loss below its minimum anyway, the sums are
+    /// not needed. `None` if anything was lost.
+    pub fn min_newton_step(&self, channel: Channel) -> Option<f64> {
         if self.lossy > 0 || self.weighted_total <= 0.0 {
             return None;
         }
@@ -200,7 +200,7 @@ impl LossModel {
     }
 
     /// First over second derivative of the likelihood by the inherent loss: what Newton's method
-    /// takes off.
+    /// subtracts.
     pub fn newton_step(&self, channel: Channel) -> f64 {
         let shape = Shape::of(channel);
         let (mut first, mut second) = (0.0, 0.0);
@@ -224,7 +224,7 @@ impl LossModel {
         let (per_lost, per_got) = (1.0 / shape.below, 1.0 / (1.0 - shape.below));
         first += below_lost * per_lost - below_got * per_got;
         second -= below_lost * per_lost * per_lost + below_got * per_got * per_got;
-        // Negative for any data; without data there is nothing to step for.
+        // Negative for any data; without data there is no step.
         if second < 0.0 { first / second } else { 0.0 }
     }
 
@@ -265,12 +265,12 @@ impl LossModel {
     }
 }
 
-/// What of a candidate all observations share.
+/// What all observations share for a candidate.
 struct Shape {
     bandwidth_bps: f64,
-    /// P where no more is sent than the bandwidth.
+    /// P if no more is sent than the bandwidth.
     below: f64,
-    /// (1 − inherent) · bandwidth: what gets through where more is sent.
+    /// (1 − inherent) · bandwidth: the delivered rate if more is sent.
     passed_bps: f64,
     per_passed: f64,
 }
@@ -288,7 +288,7 @@ fn probability(p: f64) -> f64 {
     p.clamp(MIN_PROBABILITY, 1.0 - MIN_PROBABILITY)
 }
 
-/// More observations than any configuration asks for.
+/// More observations than any configuration uses.
 pub const MAX_WINDOW: usize = 32;
 // [libwebrtc-m150] loss_based_bwe_v2: GetLossProbability.
 const MIN_PROBABILITY: f64 = 1e-6;

@@ -1,6 +1,6 @@
 use super::*;
 
-/// The formula as it stands in the paper's letters, one observation at a time.
+/// The formula in the paper's notation, one observation at a time.
 struct Plain {
     observations: Vec<(Observation, f64)>,
 }
@@ -104,7 +104,7 @@ fn a_rate_a_million_times_the_bandwidth_is_clamped() {
 }
 
 #[test]
-fn an_empty_channel_or_window_gives_numbers_all_the_same() {
+fn an_empty_channel_or_window_gives_finite_numbers() {
     let mut model = LossModel::new(15, 0.9);
     assert_eq!(model.newton_step(channel(0.5, 100)), 0.0);
     model.push(observation(0, 0, 0));
@@ -128,7 +128,7 @@ fn the_average_loss_leaves_out_the_best_and_the_worst_observation() {
 }
 
 #[test]
-fn a_worst_observation_sent_at_twice_the_median_is_no_spike() {
+fn a_worst_observation_sent_at_twice_the_median_is_not_a_spike() {
     let mut model = LossModel::new(15, 1.0);
     for lost in [0, 100, 200] {
         model.push(observation(100, 1_000, lost));

@@ -1,14 +1,14 @@
-//! `gcc`: Google congestion control as libwebrtc M150 has it [libwebrtc-m150]. It believes that a
-//! queue which grows shows in the arrivals before it costs anything, that loss beyond what the path
-//! loses anyway means too much was sent, and that a short burst shows what a path could carry.
+//! `gcc`: Google congestion control as in libwebrtc M150 [libwebrtc-m150]. It believes that a growing
+//! queue shows in the arrivals before it does harm, that loss beyond the path's inherent loss means
+//! too high a rate, and that a short burst shows what a path could carry.
 //!
 //! Per feedback: packets in order of arrival go into arrival groups and the trend line
-//! ([`delay_based`]), the acknowledged rate and, where they belong to a probe, the probe estimate;
-//! the rate control makes the delay-based estimate of these; [`loss_based`] adds what loss says;
-//! [`send_side`] takes the least, minds the receiver's cap and the round trip; the
-//! [`probe_controller`] decides on probes; [`pushback`] holds back what the path cannot have.
+//! ([`delay_based`]), the acknowledged rate and, if they belong to a probe, the probe estimate; the
+//! rate control turns these into the delay-based estimate; [`loss_based`] adds the loss;
+//! [`send_side`] takes the minimum, under the receiver's cap and the round-trip limit; the
+//! [`probe_controller`] decides on probes; [`pushback`] lowers the rate when too much is in flight.
 //!
-//! What differs from libwebrtc, and why, is listed in docs/papers/gcc.md.
+//! docs/papers/gcc.md lists the differences from libwebrtc and why.
 
 pub mod aimd;
 pub mod alr;
@@ -57,10 +57,10 @@ pub struct Gcc {
     probe_estimator: ProbeEstimator,
     pushback: Pushback,
     rtts: FeedbackRtts,
-    /// Round trips come from receiver reports; else from feedback.
+    /// Round trips come from receiver reports; otherwise from feedback.
     rtt_reported: bool,
     acknowledged_rate: Option<DataRate>,
-    /// The target before pushback, as last told to pacer, probes and application-limit detector.
+    /// The target before pushback, as last passed to pacer, probes and application-limit detector.
     target: DataRate,
     was_in_alr: bool,
     feedback_seen: bool,
@@ -70,13 +70,13 @@ pub struct Gcc {
     last_process: Option<Timestamp>,
     last_tick: Timestamp,
     start: Timestamp,
-    /// What `decision` and `next_deadline` answer; formed when something changed, as drivers ask
-    /// after every packet.
+    /// The results of `decision` and `next_deadline`; computed when something changes, as drivers
+    /// read them after every packet.
     decision: Decision,
     deadline: Option<Timestamp>,
-    /// Arrived packets of a feedback whose order of arrival is not that of departure.
+    /// Arrived packets of a feedback whose order of arrival differs from that of departure.
     sorted: Vec<PacketReport>,
-    /// What of a feedback left together.
+    /// The packets of a feedback that left together.
     runs: Vec<feedback::Run>,
 }
 
@@ -125,7 +125,7 @@ impl Construct for Gcc {
 }
 
 impl RateController for Gcc {
-    /// Departures are most events by far: the rest is kept out of their way.
+    /// Most events are departures: the rest is kept out of their path.
     #[inline]
     fn on_event(&mut self, now: Timestamp, event: &Event) {
         match event {

@@ -1,4 +1,4 @@
-//! What happens in [`Gcc`] with each event, in libwebrtc's order (`GoogCcNetworkController`
+//! How [`Gcc`] processes each event, in libwebrtc's order (`GoogCcNetworkController`
 //! [libwebrtc-m150]).
 
 use super::feedback::{Arrivals, Feedback};
@@ -20,7 +20,7 @@ impl Gcc {
         }
     }
 
-    /// Packets of one instant; together where none of them can make a difference to the others.
+    /// Packets of one instant; together if none can affect the others.
     #[inline]
     pub(super) fn take_train(&mut self, now: Timestamp, train: &SentTrain) {
         let last_in_flight = train.first.in_flight + train.rest();
@@ -112,7 +112,7 @@ impl Gcc {
         self.probes.set_alr_started(self.alr.started());
     }
 
-    /// A deadline: what libwebrtc looks at every 25 ms.
+    /// A deadline: what libwebrtc checks every 25 ms.
     #[inline(never)]
     pub(super) fn process(&mut self, now: Timestamp) {
         self.last_process = Some(now);
@@ -137,8 +137,8 @@ impl Gcc {
         self.probes.set_bitrates(bounds.start, bounds.max, now);
     }
 
-    /// Everything learned of the old path is void; but a path that carried less than the start rate
-    /// is not trusted with more at once.
+    /// Everything learned about the old path is void; but a path that carried less than the start
+    /// rate is not trusted with more at once.
     pub(super) fn change_route(&mut self, now: Timestamp) {
         let limits = self.limits;
         let start = self.acknowledged_rate.map_or(limits.start, |rate| rate.min(limits.start));
@@ -153,7 +153,7 @@ impl Gcc {
         self.update_target(now);
     }
 
-    /// Tell everybody of the target.
+    /// Pass the target on to all parts.
     pub(super) fn update_target(&mut self, now: Timestamp) {
         self.target = self.send_side.target();
         self.alr.set_estimate(self.target);
@@ -161,13 +161,13 @@ impl Gcc {
         self.probes.set_estimate(self.target, limited_by, now);
     }
 
-    /// Form what `decision` and `next_deadline` answer.
+    /// Compute the results of `decision` and `next_deadline`.
     #[inline(never)]
     pub(super) fn publish(&mut self) {
         let pushed = self.pushback.push_back(self.target).max(self.send_side.min());
         let whole = self.limits.clamp(self.target);
         let target = if self.pushback.drops_frames() { whole } else { self.limits.clamp(pushed) };
-        // Pacing follows the target before pushback: pushing back must not queue in the pacer.
+        // Pacing follows the target before pushback: pushback must not queue in the pacer.
         let factor = if self.feedback_seen { self.config.pacing_ratio } else { self.config.initial_pacing_ratio };
         let mut padding = DataRate::from_bps(self.config.padding_bps);
         if self.send_side.loss_state() == LossState::IncreasingWithPadding {
@@ -191,7 +191,7 @@ impl Gcc {
         let Some(last) = self.last_process else { return Some(self.start) };
         let cut = self.send_side.next_cut(last);
         let due = [cut, self.pushback.next_step(), self.probes.next_due()].into_iter().flatten().min()?;
-        // What could not be done at once is tried again at libwebrtc's process interval.
+        // What could not be done at once is retried at libwebrtc's process interval.
         Some(due.max(last + TICK))
     }
 
@@ -213,7 +213,7 @@ impl Gcc {
     fn take_round_trips(&mut self, now: Timestamp, arrivals: Option<Arrivals>) {
         let Some(arrivals) = arrivals else { return };
         self.rtts.push(now - arrivals.first_departure);
-        // From the departure to the feedback, less what the packet waited for the last one to arrive.
+        // From the departure to the feedback, minus the packet's wait for the last arrival.
         let held = arrivals.last.as_nanos() - arrivals.least_transit_ns;
         let shortest = TimeDelta::from_nanos(now.as_nanos() - held);
         self.send_side.on_propagation_rtt(now, shortest);
@@ -243,7 +243,7 @@ impl Gcc {
             let runs = std::mem::take(&mut self.runs);
             let mut rest = reports;
             for run in &runs {
-                // What left together is taken together; probes are looked at one by one.
+                // Packets that left together are taken together; probes one by one.
                 let (packets, behind) = rest.split_at(run.packets);
                 match packets {
                     [first, _, ..] if run.plain => {
@@ -278,8 +278,8 @@ impl Gcc {
         self.delay_based.on_packet(report.departure, arrival, now, report.size);
     }
 
-    /// A probe far below what gets through is not believed; slightly below drains the queue. And
-    /// one below the estimate never raises it.
+    /// A probe far below the delivered rate is not accepted; slightly below drains the queue. One
+    /// below the estimate never raises it.
     fn bound_probe(&self, probe: DataRate) -> DataRate {
         let Some(acknowledged) = self.acknowledged_rate else { return probe };
         let floor = acknowledged.scale(self.config.probe_floor_ratio).min(self.delay_based.last_estimate());

@@ -1,7 +1,7 @@
 //! When to probe, and how fast: at 3 and 6 times the start rate, at twice whatever a probe reached,
-//! every 5 s while the application limits, when the application's needs change, and after a drop
-//! that went away. Never while queues grow, the round trip is beyond its limit or loss has the say.
-//! libwebrtc's `ProbeController` [libwebrtc-m150].
+//! every 5 s while the application is the limit, when the application's needs change, and after a
+//! drop that has recovered. Never while queues grow, the round trip is beyond its limit or loss
+//! limits the estimate. libwebrtc's `ProbeController` [libwebrtc-m150].
 
 use crate::ProbeCluster;
 use legato_units::{DataRate, TimeDelta, Timestamp};
@@ -14,41 +14,41 @@ use std::collections::VecDeque;
 pub struct ProbeConfig {
     /// Off: never probe.
     pub enabled: bool,
-    /// The first two probes, in start rates; a second of zero is left out.
+    /// The first two probes, as multiples of the start rate; a second of zero is omitted.
     pub initial_ratios: [f64; 2],
-    /// After a probe that reached `further_threshold_ratio` of its rate, probe at this many estimates.
+    /// After a probe that reached `further_threshold_ratio` of its rate, probe at this multiple of the estimate.
     pub further_ratio: f64,
     /// See `further_ratio`.
     pub further_threshold_ratio: f64,
     /// Stop probing further once the application's needs are met.
     pub abort_further: bool,
-    /// Probe again every second after the start, until this has passed or media is allocated.
+    /// Probe again every second after the start, until `repeated_initial_ms` has passed or media is allocated.
     pub repeated_initial: bool,
     /// See `repeated_initial`.
     pub repeated_initial_ms: u32,
-    /// Probe every `alr_interval_ms` while the application limits.
+    /// Probe every `alr_interval_ms` while the application is the limit.
     pub alr: bool,
     /// See `alr`.
     pub alr_interval_ms: u32,
-    /// The rate of such a probe, in estimates.
+    /// The rate of such a probe, as a multiple of the estimate.
     pub alr_ratio: f64,
-    /// What all streams together want; probes go up to twice this. Zero: not known.
+    /// The rate that all streams together want; probes go up to twice this. Zero: unknown.
     pub allocated_bps: u64,
-    /// The probes when that changes while the application limits, in allocations.
+    /// The probes when that changes while the application is the limit, as multiples of the allocation.
     pub allocation_ratios: [f64; 2],
-    /// Bounds them, in estimates.
+    /// Their bound, as a multiple of the estimate.
     pub allocation_limit_ratio: f64,
-    /// While loss limits but the estimate grows, probe no higher than this many estimates.
+    /// While loss limits but the estimate grows, probe at most at this multiple of the estimate.
     pub loss_limited_ratio: f64,
-    /// Do not probe while the estimate is above this part of the highest probe; zero: probe all the same.
+    /// Do not probe while the estimate exceeds this share of the maximum probe; zero: always probe.
     pub skip_above_ratio: f64,
-    /// At least this many packets a probe.
+    /// Minimum packets per probe.
     pub min_packets: u32,
-    /// At least this long.
+    /// Minimum duration.
     pub min_duration_ms: u32,
-    /// At least this between two bursts.
+    /// Minimum time between two bursts.
     pub min_delta_ms: u32,
-    /// The same two for repeated initial probes.
+    /// The same two values for repeated initial probes.
     pub initial_duration_ms: u32,
     /// See `initial_duration_ms`.
     pub initial_delta_ms: u32,
@@ -81,13 +81,13 @@ impl Default for ProbeConfig {
     }
 }
 
-/// What holds the estimate where it is.
+/// What limits the estimate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LimitedBy {
     /// The delay-based estimate, with calm queues.
     #[default]
     Delay,
-    /// The delay-based estimate, with queues that move.
+    /// The delay-based estimate, with growing or draining queues.
     DelayIncreased,
     /// A round trip beyond its limit.
     HighRtt,
@@ -97,7 +97,7 @@ pub enum LimitedBy {
     LossIncreasing,
 }
 
-/// Decides on probes; they wait here until the pacer asks.
+/// Decides on probes; they wait here until the pacer polls.
 #[derive(Clone, Debug)]
 pub struct ProbeController {
     config: ProbeConfig,
@@ -107,7 +107,7 @@ pub struct ProbeController {
     max: DataRate,
     allocated: DataRate,
     initiated: Timestamp,
-    /// While waiting: an estimate above this asks for a further probe.
+    /// While waiting: an estimate above this triggers a further probe.
     further_above: Option<DataRate>,
     repeat_until: Option<Timestamp>,
     alr_started: Option<Timestamp>,
@@ -127,7 +127,7 @@ enum State {
 }
 
 impl ProbeController {
-    /// Nothing known, nothing asked.
+    /// Nothing known, nothing requested.
     pub fn new(config: ProbeConfig, now: Timestamp) -> Self {
         let allocated = DataRate::from_bps(config.allocated_bps);
         Self {
@@ -150,7 +150,7 @@ impl ProbeController {
         }
     }
 
-    /// Begin anew on another route; what streams want and the counting of clusters go on.
+    /// Start over on another route; the allocation and the numbering of clusters continue.
     pub fn reset(&mut self, now: Timestamp) {
         let fresh = Self::new(self.config.clone(), now);
         *self = Self { allocated: self.allocated, next_id: self.next_id, alr_started: self.alr_started, ..fresh };
@@ -162,8 +162,8 @@ impl ProbeController {
         self.pending.pop_front()
     }
 
-    /// The application's start rate and bound. The first call starts the initial probes, later
-    /// ones probe where the bound rises above the estimate.
+    /// The application's start rate and bound. The first call starts the initial probes, later ones
+    /// probe if the bound rises above the estimate.
     pub fn set_bitrates(&mut self, start: DataRate, max: DataRate, now: Timestamp) {
         self.estimate = start;
         let raised = self.max < max;
@@ -181,7 +181,7 @@ impl ProbeController {
         }
     }
 
-    /// What all streams together want changed: while the application limits, find out whether there is room.
+    /// The rate that all streams together want changed: while the application is the limit, find out whether there is room.
     pub fn set_allocated(&mut self, allocated: DataRate, now: Timestamp) {
         let worth_it = self.state == State::Complete
             && allocated != self.allocated
@@ -207,7 +207,7 @@ impl ProbeController {
         }
     }
 
-    /// The estimate may have changed; while waiting, a high one asks for a further probe.
+    /// The estimate may have changed; while waiting, a high one triggers a further probe.
     pub fn set_estimate(&mut self, estimate: DataRate, limited_by: LimitedBy, now: Timestamp) {
         self.limited_by = limited_by;
         if estimate == self.estimate && self.state != State::Waiting {
@@ -231,18 +231,18 @@ impl ProbeController {
         }
     }
 
-    /// Since when the application limits.
+    /// Since when the application is the limit.
     pub fn set_alr_started(&mut self, started: Option<Timestamp>) {
         self.alr_started = started;
     }
 
-    /// The application stopped limiting.
+    /// The application is no longer the limit.
     pub fn set_alr_ended(&mut self, now: Timestamp) {
         self.alr_ended = Some(now);
     }
 
-    /// Queues are back to normal after over-use: if the rate dropped by a third of late and the
-    /// application limits, see whether the old rate is there again.
+    /// Queues are back to normal after over-use: if the rate recently dropped by a third and the
+    /// application is the limit, check whether the old rate is available again.
     pub fn request_after_drop(&mut self, now: Timestamp) {
         let ended_recently = self.alr_ended.is_some_and(|ended| now - ended < ALR_ENDED_TIMEOUT);
         if self.state != State::Complete || !(self.alr_started.is_some() || ended_recently) {
@@ -274,7 +274,7 @@ impl ProbeController {
     }
 
     /// When `process` has something to do. Nothing is due while a probe would be refused: what
-    /// refuses it changes with feedback only.
+    /// refuses it changes only with feedback.
     pub fn next_due(&self) -> Option<Timestamp> {
         match self.state {
             State::Init => None,
@@ -363,7 +363,7 @@ fn ms(ms: u32) -> TimeDelta {
 }
 
 // [libwebrtc-m150] probe_controller.
-/// Where the application sets no bound.
+/// If the application sets no bound.
 pub const DEFAULT_MAX: DataRate = DataRate::from_mbps(5);
 const RESULT_TIMEOUT: TimeDelta = TimeDelta::from_secs(1);
 const DROP_RATIO: f64 = 0.66;

@@ -24,7 +24,7 @@ fn settled(config: ProbeConfig) -> ProbeController {
     probes
 }
 
-/// The rates of all clusters that wait.
+/// The rates of all waiting clusters.
 fn rates(probes: &mut ProbeController) -> Vec<u64> {
     std::iter::from_fn(|| probes.poll()).map(|cluster| cluster.target_rate.as_bps() / 1_000).collect()
 }
@@ -56,7 +56,7 @@ fn a_probe_that_reached_seven_tenths_leads_to_one_of_twice_the_estimate() {
 }
 
 #[test]
-fn a_result_is_waited_for_a_second() {
+fn it_waits_a_second_for_a_result() {
     let mut probes = controller(ProbeConfig::default());
     rates(&mut probes);
     assert_eq!(probes.next_due(), Some(at(1_000)));
@@ -72,11 +72,11 @@ fn probes_stop_at_the_bound() {
     probes.set_bitrates(kbps(300), kbps(1_000), at(0));
     assert_eq!(rates(&mut probes), [900, 1_000]);
     probes.set_estimate(kbps(990), Delay, at(100));
-    assert_eq!(rates(&mut probes), [0; 0], "nothing beyond the bound is to be found");
+    assert_eq!(rates(&mut probes), [0; 0], "there is no point in probing beyond the bound");
 }
 
 #[test]
-fn a_raised_bound_is_probed_where_the_estimate_is_below() {
+fn a_raised_bound_is_probed_if_the_estimate_is_below() {
     let mut probes = settled(ProbeConfig::default());
     probes.set_bitrates(kbps(500), kbps(12_000), at(2_000));
     assert_eq!(rates(&mut probes), [12_000]);
@@ -85,7 +85,7 @@ fn a_raised_bound_is_probed_where_the_estimate_is_below() {
 }
 
 #[test]
-fn the_initial_probe_is_repeated_for_five_seconds_where_asked_for() {
+fn the_initial_probe_is_repeated_for_five_seconds_if_configured() {
     let mut probes = controller(ProbeConfig { repeated_initial: true, ..ProbeConfig::default() });
     let first = std::iter::from_fn(|| probes.poll()).next().unwrap();
     assert_eq!((first.min_duration, first.min_delta), (TimeDelta::from_millis(100), TimeDelta::from_millis(20)));
@@ -112,7 +112,7 @@ fn allocated_media_ends_the_repeated_probes() {
 }
 
 #[test]
-fn while_the_application_limits_twice_the_estimate_is_probed_every_five_seconds() {
+fn while_application_limited_twice_the_estimate_is_probed_every_five_seconds() {
     let mut probes = settled(ProbeConfig::default());
     probes.set_alr_started(Some(at(2_000)));
     assert_eq!(probes.next_due(), Some(at(7_000)));
@@ -120,7 +120,7 @@ fn while_the_application_limits_twice_the_estimate_is_probed_every_five_seconds(
     assert_eq!(rates(&mut probes), [0; 0]);
     probes.process(at(7_000));
     assert_eq!(rates(&mut probes), [1_000]);
-    // The result is waited for a second; the next probe comes five after this one.
+    // It waits a second for the result; the next probe comes five after this one.
     probes.process(at(8_001));
     assert_eq!(probes.next_due(), Some(at(12_000)));
     probes.set_alr_started(None);
@@ -128,7 +128,7 @@ fn while_the_application_limits_twice_the_estimate_is_probed_every_five_seconds(
 }
 
 #[test]
-fn after_a_drop_085_of_the_old_rate_is_probed_within_five_seconds() {
+fn within_five_seconds_of_a_drop_085_of_the_old_rate_is_probed() {
     for (recovered_ms, expected) in [(8_999, vec![425]), (12_000, vec![])] {
         let mut probes = settled(ProbeConfig::default());
         probes.set_alr_started(Some(at(6_000)));
@@ -139,7 +139,7 @@ fn after_a_drop_085_of_the_old_rate_is_probed_within_five_seconds() {
 }
 
 #[test]
-fn a_drop_is_probed_for_three_seconds_after_the_application_stopped_limiting() {
+fn a_drop_is_probed_for_three_seconds_after_the_application_limit_ended() {
     for (recovered_ms, expected) in [(9_999, vec![425]), (10_000, vec![])] {
         let mut probes = settled(ProbeConfig::default());
         probes.set_alr_ended(at(7_000));
@@ -163,7 +163,7 @@ fn a_drop_without_application_limit_or_by_less_than_a_third_is_not_probed() {
 }
 
 #[test]
-fn growing_needs_are_probed_only_while_the_application_limits_and_up_to_twice_the_estimate() {
+fn growing_needs_are_probed_only_while_application_limited_and_up_to_twice_the_estimate() {
     let mut unlimited = settled(ProbeConfig::default());
     unlimited.set_allocated(kbps(2_000), at(2_000));
     assert_eq!(rates(&mut unlimited), [0; 0]);

@@ -1,11 +1,11 @@
-//! What a probe measured: the rate at which a cluster's packets arrived, held against the rate at
+//! What a probe measured: the rate at which a cluster's packets arrived, compared with the rate at
 //! which they left. libwebrtc's `ProbeBitrateEstimator` [libwebrtc-m150].
 
 use crate::{PacketReport, ProbeCluster};
 use legato_units::{DataRate, DataSize, PeerTimestamp, TimeDelta, Timestamp};
 use std::collections::VecDeque;
 
-/// Clusters asked for and clusters reported on.
+/// Requested clusters and their reports.
 #[derive(Clone, Debug, Default)]
 pub struct ProbeEstimator {
     issued: VecDeque<Issued>,
@@ -102,15 +102,15 @@ impl Cluster {
         if !valid(sent_in) || !valid(received_in) {
             return None;
         }
-        // Sending the last packet takes time that is not in the span, and so does receiving the first.
+        // The span excludes the time to send the last packet and to receive the first.
         let sent = self.size.saturating_sub(self.last_sent_size) / sent_in;
         let received = self.size.saturating_sub(self.first_received_size) / received_in;
         if received > sent.scale(MAX_RATIO) {
-            // Faster than it left: the packets were held somewhere and let go at once.
+            // Faster than it left: the packets were held somewhere and released at once.
             return None;
         }
         if received < sent.scale(UNSATURATED_RATIO) {
-            // The capacity itself showed: stay a little below.
+            // This is the capacity itself: stay a little below.
             return Some(received.scale(TARGET_UTILISATION));
         }
         Some(sent.min(received))
@@ -124,7 +124,7 @@ const UNSATURATED_RATIO: f64 = 0.9;
 const TARGET_UTILISATION: f64 = 0.95;
 const HISTORY: TimeDelta = TimeDelta::from_secs(1);
 const MAX_SPAN: TimeDelta = TimeDelta::from_secs(1);
-/// More clusters than can be under way at a time.
+/// More clusters than can be in flight at a time.
 const MAX_ISSUED: usize = 16;
 
 #[cfg(test)]
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cluster_nobody_asked_for_is_ignored() {
+    fn an_unrequested_cluster_is_ignored() {
         let mut estimator = estimator();
         assert_eq!(feed(&mut estimator, 77, 1_000, 0, 0), None);
         assert!(estimator.clusters.is_empty());

@@ -1,8 +1,8 @@
-//! When more is in flight than the path can hold, ask for less media: the window is the round trip
-//! plus 350 ms worth of the target. libwebrtc's `CongestionWindowPushbackController` [libwebrtc-m150].
+//! When more is in flight than the path can hold, ask for less media: the window is the target over the
+//! round trip plus 350 ms. libwebrtc's `CongestionWindowPushbackController` [libwebrtc-m150].
 //!
-//! libwebrtc steps the ratio at every packet, feedback and 25 ms of process interval. Here steps
-//! down happen then too, steps up are made up for at the next feedback: no feedback, no rise.
+//! libwebrtc steps the ratio at every packet, feedback and process interval of 25 ms. Here the
+//! steps down happen then too; steps up are made up for at the next feedback: no feedback, no rise.
 
 use legato_units::{DataRate, DataSize, TimeDelta, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -13,11 +13,11 @@ use serde::{Deserialize, Serialize};
 pub struct PushbackConfig {
     /// Off: no window at all.
     pub enabled: bool,
-    /// Let this much queue beyond the shortest round trip.
+    /// Allow this much queue beyond the shortest round trip.
     pub queue_ms: u32,
-    /// Never push below this.
+    /// Never push below this rate.
     pub min_bitrate_bps: u64,
-    /// Leave the target as it is and drop frames instead: the part to drop is the gauge
+    /// Leave the target as it is and drop frames instead: the share to drop is the gauge
     /// `pushback_drop_ratio`. Off: lower the target.
     pub drop_frames: bool,
     /// Count the pacer's queue as in flight.
@@ -30,7 +30,7 @@ impl Default for PushbackConfig {
     }
 }
 
-/// The window, how full it is and what follows.
+/// The window, its fill level and the resulting ratio.
 #[derive(Clone, Debug)]
 pub struct Pushback {
     config: PushbackConfig,
@@ -38,7 +38,7 @@ pub struct Pushback {
     in_flight: DataSize,
     pacer_queue: DataSize,
     ratio: f64,
-    /// Steps up that wait for the next feedback.
+    /// Steps up due at the next feedback.
     owed_steps: u32,
     last_step: Timestamp,
 }
@@ -88,25 +88,25 @@ impl Pushback {
         self.window
     }
 
-    /// What part of the target remains.
+    /// The share of the target that remains.
     pub fn ratio(&self) -> f64 {
         self.ratio
     }
 
-    /// Frames are dropped, the target stays.
+    /// Whether frames are dropped while the target stays.
     pub fn drops_frames(&self) -> bool {
         self.config.drop_frames
     }
 
-    /// The interval at which frames are dropped: libwebrtc's encoder leaves out every
-    /// floor(1 / (1 − ratio))-th frame once that is more than one in a hundred, at most every second
-    /// one: something must go on being sent, or nothing would ever be heard of the path again.
+    /// One frame in this many is dropped: libwebrtc's encoder drops every floor(1 / (1 − ratio))-th
+    /// frame once that is more than one in a hundred, at most every second one: some packets must
+    /// always be sent, or the path would never be heard from again.
     pub fn drop_one_frame_in(&self) -> Option<u32> {
         let dropped = 1.0 - self.ratio;
         (self.config.drop_frames && dropped > 0.01).then(|| (1.0 / dropped).max(2.0) as u32)
     }
 
-    /// The window is more than full, or was and has not recovered.
+    /// The window is overfull, or was and has not recovered.
     #[inline]
     pub fn is_pushing(&self) -> bool {
         self.is_overfull() || self.ratio < 1.0
@@ -152,7 +152,7 @@ impl Pushback {
         }
     }
 
-    /// What is left of `target`, not below the smaller of it and the configured minimum.
+    /// What remains of `target`, not below the smaller of it and the configured minimum.
     pub fn push_back(&self, target: DataRate) -> DataRate {
         if self.ratio == 1.0 {
             return target;
@@ -191,7 +191,7 @@ const STEP_UP: f64 = 1.05;
 const MIN_WINDOW: DataSize = DataSize::from_bytes(2 * 1_500);
 /// libwebrtc's process interval.
 pub const TICK: TimeDelta = TimeDelta::from_millis(25);
-/// After this many halvings the window is there, after this many steps up the ratio is 1.
+/// After this many halvings the window has converged, after this many steps up the ratio is 1.
 const MAX_TICKS: u32 = 64;
 
 #[cfg(test)]
@@ -214,7 +214,7 @@ mod tests {
     fn a_full_window_pushes_back_step_by_step() {
         let mut full = pushback(50_000, 100_000);
         assert_eq!(pushed(&mut full, 80_000), 72_000);
-        // 0.9 · 0.9 of what the application was told before.
+        // 0.9 · 0.9 of the previous target.
         assert_eq!(pushed(&mut full, 72_000), 58_320);
         // A window of 70,000 is over by less than half: 0.95.
         full.window = Some(DataSize::from_bytes(70_000));
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn the_window_moves_half_way_a_tick_and_holds_two_packets_at_least() {
+    fn the_window_moves_half_way_per_tick_and_holds_at_least_two_packets() {
         let mut window = Pushback::new(PushbackConfig::default(), Timestamp::ZERO);
         // 1 Mbit/s · (50 + 350) ms = 50,000 bytes.
         window.update_window(DataRate::from_mbps(1), TimeDelta::from_millis(50), 0);

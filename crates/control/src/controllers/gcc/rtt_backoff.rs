@@ -1,4 +1,4 @@
-//! Packets leave and no word comes back: from a round trip of 3 s on, cut the target by a fifth
+//! Packets leave and no feedback comes back: from a round trip of 3 s on, cut the target by a fifth
 //! every second. libwebrtc's `RttBasedBackoff` [libwebrtc-m150].
 
 use legato_units::{DataRate, TimeDelta, Timestamp};
@@ -12,7 +12,7 @@ pub struct RttBackoffConfig {
     pub enabled: bool,
     /// Round trips beyond this cut the target …
     pub limit_ms: u32,
-    /// … to this part of it …
+    /// … to this share of it …
     pub drop_ratio: f64,
     /// … this often …
     pub interval_ms: u32,
@@ -30,7 +30,7 @@ impl Default for RttBackoffConfig {
 #[derive(Clone, Debug)]
 pub struct RttBackoff {
     config: RttBackoffConfig,
-    /// A departure after this means that the limit is passed.
+    /// A departure after this means that the limit is exceeded.
     alarm: Timestamp,
     last_sent: Option<Timestamp>,
 }
@@ -66,13 +66,13 @@ impl RttBackoff {
         self.last_sent.is_some_and(|sent| sent > self.alarm)
     }
 
-    /// The next lower target, where there is one.
+    /// The next lower target, if there is one.
     pub fn reduce(&self, target: DataRate) -> Option<DataRate> {
         let floor = DataRate::from_bps(self.config.floor_bps);
         (target > floor).then(|| target.scale(self.config.drop_ratio).max(floor))
     }
 
-    /// Between two cuts.
+    /// The time between two cuts.
     pub fn interval(&self) -> TimeDelta {
         TimeDelta::from_millis(i64::from(self.config.interval_ms))
     }

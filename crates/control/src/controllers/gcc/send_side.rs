@@ -1,8 +1,8 @@
-//! The target: the smallest of what delay, loss and the receiver allow, and less where round trips
-//! are beyond their limit. libwebrtc's `SendSideBandwidthEstimation` [libwebrtc-m150].
+//! The target: the minimum of what delay, loss and the receiver allow, and less if round trips
+//! exceed their limit. libwebrtc's `SendSideBandwidthEstimation` [libwebrtc-m150].
 //!
-//! Before the loss-based estimate is ready the old rules hold: below 2 % loss 8 % more a second than
-//! the least target of the last second, above 10 % half the loss ratio less.
+//! Until the loss-based estimate is ready the old rules apply: below 2 % loss 8 % per second above the
+//! minimum target of the last second, above 10 % minus half the loss ratio.
 
 use super::feedback::Feedback;
 use super::loss_based::{LossBased, LossState, MIN_BITRATE};
@@ -26,14 +26,14 @@ pub struct SendSide {
     delay_limit: Option<DataRate>,
     rtt: TimeDelta,
     last_decrease: Option<Timestamp>,
-    /// Targets of the last second, ascending: the front is the least.
+    /// Targets of the last second, ascending: the front is the minimum.
     history: VecDeque<(Timestamp, DataRate)>,
     lost: u64,
     expected: u64,
     loss_ratio: f64,
     decreased_since_loss: bool,
     first_report: Option<Timestamp>,
-    /// When a loss ratio was last formed.
+    /// When a loss ratio was last computed.
     last_loss: Option<Timestamp>,
 }
 
@@ -62,13 +62,13 @@ impl SendSide {
         }
     }
 
-    /// Another route: what was learned of the old one is void. The round-trip alarm goes on.
+    /// Another route: what was learned about the old one is void. The round-trip alarm continues.
     pub fn reset(&mut self) {
         let fresh = Self::new(self.loss_config.clone(), RttBackoffConfig::default());
         *self = Self { backoff: self.backoff.clone(), ..fresh };
     }
 
-    /// Begin at `limits.start` within the limits.
+    /// Start at `limits.start` within the limits.
     pub fn set_bitrates(&mut self, limits: RateLimits) {
         self.min = limits.min.max(MIN_BITRATE);
         self.max = if limits.max > DataRate::ZERO { limits.max.min(DEFAULT_MAX) } else { DEFAULT_MAX };
@@ -77,7 +77,7 @@ impl SendSide {
         self.set_send_rate(limits.start);
     }
 
-    /// Take `rate` as it is, as from a probe.
+    /// Set `rate` outright, as from a probe.
     pub fn set_send_rate(&mut self, rate: DataRate) {
         self.delay_limit = None;
         self.set_target(rate);
@@ -96,14 +96,14 @@ impl SendSide {
         self.trust_at_start(now);
     }
 
-    /// What gets through.
+    /// Set the acknowledged rate.
     pub fn set_acknowledged(&mut self, rate: Option<DataRate>) {
         if let Some(rate) = rate {
             self.loss_based.set_acknowledged(rate);
         }
     }
 
-    /// A round-trip time.
+    /// Set the round-trip time.
     pub fn set_rtt(&mut self, rtt: TimeDelta) {
         if rtt > TimeDelta::ZERO {
             self.rtt = rtt;
@@ -121,7 +121,7 @@ impl SendSide {
         self.backoff.on_rtt(now, rtt);
     }
 
-    /// So many packets of so many were lost since the last call.
+    /// `lost` of `expected` packets were lost since the last call.
     pub fn on_loss(&mut self, lost: u64, expected: u64, now: Timestamp) {
         self.first_report.get_or_insert(now);
         self.lost += lost;
@@ -130,7 +130,7 @@ impl SendSide {
         if self.expected < MIN_LOSS_PACKETS || expected == 0 {
             return;
         }
-        // Eighths of a percent are what a receiver report carries; smaller ratios count as none.
+        // A receiver report carries eighths of a percent; smaller ratios count as zero.
         self.loss_ratio = ((self.lost << 8) / self.expected).min(255) as f64 / 256.0;
         (self.lost, self.expected) = (0, 0);
         self.decreased_since_loss = false;
@@ -138,7 +138,7 @@ impl SendSide {
         self.update(now);
     }
 
-    /// The loss-based estimate's turn with a feedback, then the target's.
+    /// Update the loss-based estimate with a feedback, then the target.
     #[inline]
     pub fn on_feedback(&mut self, feedback: &Feedback<'_>, in_alr: bool, now: Timestamp) {
         self.loss_based.update(feedback, self.delay_limit, in_alr);
@@ -161,18 +161,18 @@ impl SendSide {
         &self.loss_based
     }
 
-    /// Who has the say.
+    /// Which signal limits the estimate.
     #[inline]
     pub fn loss_state(&self) -> LossState {
         self.loss_state
     }
 
-    /// The part of the packets that was lost of late.
+    /// The share of packets lost recently.
     pub fn loss_ratio(&self) -> f64 {
         self.loss_ratio
     }
 
-    /// Least target.
+    /// The minimum target.
     pub fn min(&self) -> DataRate {
         self.min
     }
@@ -223,8 +223,8 @@ impl SendSide {
         self.set_target(self.target);
     }
 
-    /// Within 2 s of the first report and without loss, what delay and receiver say is taken at
-    /// once, so that probes can start the call.
+    /// Within 2 s of the first report and without loss, the delay and receiver estimates are
+    /// adopted at once, so that probes can start the call.
     fn trust_at_start(&mut self, now: Timestamp) -> bool {
         let at_start = self.first_report.is_none_or(|first| now - first < START_PHASE);
         if self.loss_ratio > 0.0 || !at_start || self.loss_based.is_ready_in_start_phase() {
@@ -327,12 +327,12 @@ mod tests {
         assert_eq!(side.target(), kbps(900));
         side.set_delay_based(kbps(1_400));
         side.on_feedback(&Feedback::of(&[]), false, at(2_300));
-        // 8 % and 1 kbit/s above the least of the last second.
+        // 8 % and 1 kbit/s above the minimum of the last second.
         assert_eq!(side.target(), kbps(973));
     }
 
     #[test]
-    fn above_ten_percent_half_the_loss_is_taken_off_once_a_report() {
+    fn above_ten_percent_half_the_loss_is_subtracted_once_per_report() {
         let mut side = send_side();
         side.on_loss(0, 20, at(0));
         side.set_send_rate(kbps(1_000));

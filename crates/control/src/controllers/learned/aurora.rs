@@ -1,7 +1,7 @@
-//! `aurora` believes that throughput, latency and loss, weighed against each other, are all a
-//! controller needs to learn from ([jay2019]; as [nvc-cc] runs it for video). It sees what NVC-CC
-//! sees and moves its rate by small steps. Not here: monitor intervals that follow the round-trip time;
-//! every interval is 50 ms, as of the others it is compared with.
+//! `aurora` believes that throughput, latency and loss, weighed against each other, are all a controller
+//! needs to learn from ([jay2019]; as [nvc-cc] runs it for video). Its features are NVC-CC's, and it
+//! moves its rate by small steps. Not here: monitor intervals that follow the round-trip time; every
+//! interval is 50 ms, as for the controllers it is compared with.
 
 use super::nvc_cc::{LATENCY_AND_RATIO, latency_and_ratio};
 use super::{Learned, Scheme};
@@ -14,7 +14,7 @@ use legato_units::{DataRate, TimeDelta};
 /// Aurora.
 pub type Aurora = Learned<AuroraScheme>;
 
-/// What [`Aurora`] sees and does.
+/// [`Aurora`]'s features and actions.
 #[derive(Clone)]
 pub struct AuroraScheme;
 
@@ -25,7 +25,7 @@ impl Scheme for AuroraScheme {
     const CITES: &'static [&'static str] = &["jay2019", "nvc-cc"];
     const INTERVAL: TimeDelta = TimeDelta::from_millis(50);
     const LAYOUT: Layout = LATENCY_AND_RATIO;
-    // [jay2019]'s answers have no bounds: these are half as much again, or a third less, a decision.
+    // [jay2019]'s actions are unbounded: these bounds change the rate by at most half as much again, or a third less, per decision.
     const ACTIONS: ActionSpace = ActionSpace::Continuous { low: -20.0, high: 20.0 };
     const PADDING: bool = true;
     const FALLBACK: &'static str = "gcc";

@@ -1,7 +1,7 @@
-//! `clcc` believes that a receiver which sees packets and frames together knows more than one that sees
-//! packets: when quality is saturated more bitrate is only risk ([clcc]). Every 200 ms it sees delay, its
-//! change and the longest burst of losses, the encoder's PSNR, resolution and delay of frames, and its own last
-//! answer, and scales its bitrate. Frame figures travel in band: the sender writes them beside each frame.
+//! `clcc` believes that a receiver which sees packets and frames together knows more than one that sees only
+//! packets: once quality is saturated, more bitrate is only risk ([clcc]). Every 200 ms it observes the delay,
+//! its change and the longest loss burst, the encoder's PSNR, resolution and frame delay, and its own last
+//! action, and scales its bitrate. Frame figures travel in band: the sender writes them beside each frame.
 
 use super::{Learned, Scheme};
 use crate::action::{self, ActionSpace};
@@ -13,15 +13,15 @@ use legato_units::{DataRate, TimeDelta, Timestamp};
 /// CLCC.
 pub type Clcc = Learned<ClccScheme>;
 
-/// What [`Clcc`] sees and does.
+/// [`Clcc`]'s features and actions.
 #[derive(Clone)]
 pub struct ClccScheme {
-    /// Rows of the largest picture so far: "the resolution of the original video" is not told.
+    /// Rows of the largest picture so far: "the resolution of the original video" is not transmitted.
     largest_height: u16,
-    /// Of the frames of the interval in hand: PSNR times the share of the largest picture's pixels.
+    /// Of the frames of the current interval: PSNR times the share of the largest picture's pixels.
     quality_sum: f32,
     frames: u32,
-    /// The last interval's, for one without frames.
+    /// The last interval's, for intervals without frames.
     last_quality: f32,
     last_resolution: f32,
 }
@@ -80,8 +80,8 @@ impl Scheme for ClccScheme {
         }
     }
 
-    /// [clcc] Table I. Delays in seconds above the least of the call (the paper: above the first packet's);
-    /// PSNR in 50 dB.
+    /// [clcc] Table I. Delays in seconds above the minimum of the call (the paper: above the first packet's);
+    /// PSNR in units of 50 dB.
     fn features(&self, stats: &WindowStats, last_action: f32, out: &mut [f32]) {
         let seconds = |span: Option<TimeDelta>| span.map_or(0.0, |span| span.as_secs_f64() as f32);
         let change = |now: Option<TimeDelta>, before: Option<TimeDelta>| match (now, before) {

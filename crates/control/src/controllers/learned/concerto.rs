@@ -1,7 +1,7 @@
-//! `concerto` believes that codec and transport fight because neither sees the other: a network that sees
-//! the losses, inter-packet delays and rates of both, in detail, can imitate an expert who knows
-//! the future ([concerto]). Each second it sees 15 reports of 4 packets of each kind, three seconds back, and picks
-//! one of 26 bitrates. `rl-v` sees and does the same and is trained by reward instead ([concerto] §5.1).
+//! `concerto` believes that codec and transport conflict because neither sees the other: a network that sees the
+//! losses, inter-packet delays and rates of both, in detail, can imitate an expert who knows the future ([concerto]).
+//! Each second it observes 15 reports of 4 packets of each kind, for the last three seconds, and picks one of 26
+//! bitrates. `rl-v` has the same features and actions and is trained by reward instead ([concerto] §5.1).
 
 use super::{Learned, Scheme};
 use crate::action::{self, ActionSpace};
@@ -15,28 +15,28 @@ pub type Concerto = Learned<ConcertoScheme>;
 /// Concerto's input and output, trained by reinforcement.
 pub type RlV = Learned<RlVScheme>;
 
-/// Reports a second and packets a report that are looked at.
+/// Reports per second and packets per report that are observed.
 const REPORTS: usize = 15;
 const PACKETS: usize = 4;
 const PLACES: usize = REPORTS * PACKETS;
-/// [concerto] §3.2: a decision a second, of the last k = 3 of them.
+/// [concerto] §3.2: one decision per second, on the last k = 3 seconds.
 const INTERVAL: TimeDelta = TimeDelta::from_secs(1);
 const LAYOUT: Layout =
     Layout { features: &["loss_ratio", "packet_interval", "encoder_rate", "receiver_rate"], width: PLACES, history: 3 };
 /// 0 to 2.5 Mbit/s in steps of 0.1.
 const ACTIONS: ActionSpace = ActionSpace::Discrete(26);
-/// What makes packet intervals about one.
+/// Scales packet intervals to about one.
 const INTERVAL_S: f64 = 0.1;
 
-/// A rate as it is told: its logarithm above 0.1 Mbit/s, 0 for none, 1 at 2.5 Mbit/s, 2 at 67 Mbit/s.
+/// A rate as a feature: its logarithm above 0.1 Mbit/s, 0 for no rate, 1 at 2.5 Mbit/s, 2 at 67 Mbit/s.
 ///
-/// Packets that arrive together read as tens of Mbit/s: the mean of such rates is unrelated to what the link
-/// carries, the mean of their logarithms is not.
+/// Packets that arrive together read as tens of Mbit/s: the mean of such rates is unrelated to the link's
+/// capacity; the mean of their logarithms is not.
 fn logarithm(rate_bps: f64) -> f32 {
     (libm::log2(1.0 + rate_bps / 0.1e6) / libm::log2(26.0)).min(3.0) as f32
 }
 
-/// The second in hand, report by report. Places that no packet filled stay zero, as the paper pads.
+/// The current second, report by report. Places that no packet filled stay zero, the paper's padding.
 #[derive(Clone)]
 struct Second {
     opened: Timestamp,
@@ -45,7 +45,7 @@ struct Second {
     reports: usize,
     last_arrival_ns: Option<i64>,
     last_frame: Option<Timestamp>,
-    /// Frames in the place in hand: which, and how many.
+    /// The current place and its number of frames.
     frames: (usize, usize),
 }
 
@@ -65,11 +65,11 @@ impl Second {
         match event {
             Event::TransportFeedback(feedback) => self.take_report(now, feedback),
             Event::FrameEncoded(frame) => {
-                // Where in the second, in fifteenths; up to four frames of each are told apart.
+                // The place within the second, in fifteenths; up to four frames each are recorded.
                 let place = self.place(now);
                 self.frames = if self.frames.0 == place { (place, self.frames.1 + 1) } else { (place, 1) };
                 let slot = (self.frames.1 - 1).min(PACKETS - 1);
-                // The rate it makes of the time since the frame before; the first is taken for a 30th of a second's.
+                // The rate over the time since the previous frame; for the first, a 30th of a second is assumed.
                 let since_s = self.last_frame.map_or(1.0 / 30.0, |last| (now - last).as_secs_f64()).max(1e-3);
                 self.last_frame = Some(now);
                 self.rows[2][place * PACKETS + slot] = logarithm(frame.size.as_bytes_f64() * 8.0 / since_s);
@@ -83,7 +83,7 @@ impl Second {
         (into * REPORTS as i64 / INTERVAL.as_nanos()) as usize
     }
 
-    /// A report's packets are four groups in order, a group a number.
+    /// A report's packets form four groups in order, one number per group.
     fn take_report(&mut self, now: Timestamp, feedback: &TransportFeedback) {
         let reports = &feedback.reports;
         if reports.is_empty() {
@@ -136,7 +136,7 @@ impl Second {
 
 macro_rules! scheme {
     ($scheme:ident, $name:literal, $summary:literal, $cites:expr) => {
-        #[doc = concat!("What `", $name, "` sees and does.")]
+        #[doc = concat!("The features and actions of `", $name, "`.")]
         #[derive(Clone)]
         pub struct $scheme(Second);
 
@@ -174,7 +174,7 @@ macro_rules! scheme {
     };
 }
 
-scheme!(ConcertoScheme, "concerto", "imitates one who knows the future", &["concerto"]);
+scheme!(ConcertoScheme, "concerto", "imitates an expert who knows the future", &["concerto"]);
 scheme!(RlVScheme, "rl-v", "Pensieve's learner on video calls", &["concerto"]);
 
 #[cfg(test)]
@@ -215,7 +215,7 @@ mod tests {
         let mut row = [0.0; 240];
         second.write(&mut row);
         assert_eq!(row[4..8], [0.0, 0.0, 0.0, 0.5]);
-        // 10 ms of 100; 1,250 bytes in 10 ms are 1 Mbit/s: log 11 / log 26, and the first group has two of them a gap.
+        // 10 ms of 100; 1,250 bytes in 10 ms are 1 Mbit/s: log 11 / log 26, and the first group has two of them per gap.
         assert_eq!(row[60 + 4..60 + 8], [0.1, 0.1, 0.1, 0.1]);
         let told = [0.9345, 0.7360, 0.7360, 0.7360];
         assert!(row[180 + 4..180 + 8].iter().zip(told).all(|(a, b)| (a - b).abs() < 1e-4), "{row:?}");

@@ -42,7 +42,7 @@ fn sent() -> Event {
 }
 
 #[test]
-fn an_answer_acts_from_its_deadline_on_and_not_before() {
+fn an_action_takes_effect_at_its_deadline_and_not_before() {
     let mut controller = by_hand();
     controller.steer(0.5);
     controller.on_event(MS(20), &feedback());
@@ -54,7 +54,7 @@ fn an_answer_acts_from_its_deadline_on_and_not_before() {
     assert_eq!(controller.next_decision(), MS(100));
 }
 
-/// What the environment sees is what the policy is given.
+/// What the environment observes is what the policy is given.
 #[test]
 fn the_observation_is_what_the_policy_gets_at_the_deadline() {
     #[derive(Clone)]
@@ -81,7 +81,7 @@ fn the_observation_is_what_the_policy_gets_at_the_deadline() {
 }
 
 #[test]
-fn an_answer_that_is_no_number_is_decided_by_another_controller() {
+fn a_nan_action_is_replaced_by_another_controllers_decision() {
     let mut controller = by_hand();
     controller.steer(f32::NAN);
     controller.on_event(MS(50), &Event::Deadline);
@@ -92,12 +92,12 @@ fn an_answer_that_is_no_number_is_decided_by_another_controller() {
         }
     });
     assert_eq!(fallbacks, 1.0);
-    // GCC, fresh: it holds the start rate it was given.
+    // GCC, just started: it holds the start rate it was given.
     assert_eq!(controller.decision().target_bitrate, LIMITS.start);
 }
 
 #[test]
-fn silence_halves_the_target_each_second_whatever_the_policy_answers() {
+fn silence_halves_the_target_each_second_whatever_the_policy_says() {
     let mut controller = by_hand();
     controller.steer(1.0);
     controller.on_event(MS(10), &sent());
@@ -107,7 +107,7 @@ fn silence_halves_the_target_each_second_whatever_the_policy_answers() {
         controller.on_event(now, &Event::Deadline);
     }
     let silent = controller.decision().target_bitrate;
-    // Nothing was ever heard, so nothing was raised.
+    // No feedback ever came, so the rate was never raised.
     assert_eq!(silent, DataRate::from_kbps(125));
     controller.on_event(now, &feedback());
     controller.on_event(controller.next, &Event::Deadline);
@@ -115,7 +115,7 @@ fn silence_halves_the_target_each_second_whatever_the_policy_answers() {
 }
 
 #[test]
-fn a_policy_that_is_not_there_is_named() {
+fn a_missing_policy_is_named() {
     let error = entry("nvc-cc").unwrap().build(&toml::toml! { policy = "no-such" }, context()).err().unwrap();
     assert!(error.to_string().contains("no-such"), "{error}");
 }

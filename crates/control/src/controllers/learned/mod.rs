@@ -1,10 +1,10 @@
 //! Learned controllers: window, observation, policy, action map, the same for training, simulated
 //! calls and real ones. A paper's own part is a [`Scheme`], one file each.
 //!
-//! Every interval the road closes the window, hands the observation to the policy and the answer to the
-//! paper's map. What the road adds for all: the target stays within its bounds; each second without word from
-//! the other end takes half of it, and no answer raises it after half a second without; an answer that is no
-//! number counts, and a hand-written controller decides that interval.
+//! At the end of every interval the pipeline closes the window, passes the observation to the policy and the
+//! action to the paper's map. What it adds for all: the target stays within its bounds; each second without a
+//! sign of the other end halves it, and no action raises it after half a second without; a NaN is counted, and
+//! a hand-written controller decides that interval.
 
 pub mod aurora;
 pub mod clcc;
@@ -30,10 +30,10 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// Who answers: a policy by name or folder, or `hand`, whose answers are set from outside. Empty: the
-    /// policy that is shipped under the controller's own name.
+    /// The policy: its name or folder, or `hand`, whose actions are set from outside. Empty: the policy
+    /// shipped under the controller's own name.
     pub policy: String,
-    /// How fast the pacer sends, in targets.
+    /// The pacing rate as a multiple of the target.
     pub pacing_factor: f64,
 }
 
@@ -43,25 +43,25 @@ impl Default for Config {
     }
 }
 
-/// A controller that is steered from outside, as an environment sees it.
+/// A controller steered from outside, as an environment sees it.
 pub trait Steered {
-    /// When it decides next.
+    /// The time of the next decision.
     fn next_decision(&self) -> Timestamp;
-    /// How long it is between two decisions.
+    /// The time between two decisions.
     fn interval(&self) -> TimeDelta;
-    /// What its network takes.
+    /// The shape of its network's input.
     fn layout(&self) -> Layout;
-    /// What its network answers.
+    /// The actions its network may take.
     fn actions(&self) -> ActionSpace;
-    /// What the interval shows if it ends now.
+    /// The statistics if the interval ends now.
     fn stats(&self, now: Timestamp) -> WindowStats;
-    /// What the network would be given if the interval ended with these. `out` is as long as the layout.
+    /// The observation if the interval ended with these statistics. `out` is as long as the layout.
     fn observe_into(&self, stats: &WindowStats, out: &mut [f32]);
-    /// The answer to give at the next decision.
+    /// Set the action for the next decision.
     fn steer(&mut self, action: f32);
 }
 
-/// A paper's scheme on the common road.
+/// A paper's scheme on the common pipeline.
 #[derive(Clone)]
 pub struct Learned<S> {
     scheme: S,
@@ -71,14 +71,14 @@ pub struct Learned<S> {
     policy: Box<dyn Policy>,
     limits: RateLimits,
     target: DataRate,
-    /// Counts changes of the target, which is all that the decision depends on.
+    /// Counts changes of the target, the only input of the decision.
     revision: u64,
     last_action: f32,
     next: Timestamp,
     silence: Silence,
-    /// When the other end was last heard.
+    /// When there was last a sign of the other end.
     last_heard: Option<Timestamp>,
-    /// Decides where the policy's answer is no number; built when that first happens.
+    /// Decides when the policy's output is NaN; built when that first happens.
     fallback: Option<Box<dyn RateController>>,
     no_numbers: u32,
 }
@@ -126,7 +126,7 @@ fn policy_of<S: Scheme>(config: &Config, context: Context<'_>) -> Result<Box<dyn
     Ok(Box::new(NetworkPolicy::new(model)))
 }
 
-/// A policy that was made for another controller would be fed other numbers than it learned from.
+/// A policy made for another controller would get other features than it learned from.
 fn check_manifest<S: Scheme>(manifest: &Manifest) -> Result<(), String> {
     let file = manifest.file();
     let layout = S::LAYOUT;
@@ -155,7 +155,7 @@ fn check_manifest<S: Scheme>(manifest: &Manifest) -> Result<(), String> {
 }
 
 impl<S: Scheme> Learned<S> {
-    /// The interval is over: look, ask, obey.
+    /// The interval is over: observe, query the policy, apply its action.
     fn decide(&mut self, now: Timestamp) {
         let stats = self.window.close(now, self.target);
         let (scheme, last_action) = (&self.scheme, self.last_action);
@@ -168,7 +168,7 @@ impl<S: Scheme> Learned<S> {
             self.no_numbers += 1;
             self.fall_back(now)
         };
-        // The other end may be gone: more is never the answer to that.
+        // The other end may be gone: no reason to send more.
         let heard = self.last_heard.is_some_and(|at| now - at <= HEARD_LATELY);
         let wanted = if heard { wanted } else { wanted.min(self.target) };
         self.set_target(now, wanted);
@@ -212,7 +212,7 @@ impl<S: Scheme> RateController for Learned<S> {
             Event::TransportFeedback(feedback) if feedback.reports.iter().any(|report| report.arrived()) => {
                 self.heard(now)
             }
-            // A receiver hears by what arrives, and expects more of it.
+            // A receiver's sign of life is an arrival, and it expects more of them.
             Event::PacketReceived(_) => {
                 self.heard(now);
                 self.silence.on_packet_sent(now);
@@ -303,7 +303,7 @@ impl<S: Scheme> Steered for Learned<S> {
     }
 }
 
-/// Ours: two feedbacks at their rarest, 250 ms.
+/// Ours: two feedbacks at their longest interval, 250 ms.
 const HEARD_LATELY: TimeDelta = TimeDelta::from_millis(500);
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
-//! `nvc-cc` believes that with a codec that decodes any part of a frame, sending more and losing
-//! some can beat sending less ([nvc-cc]). It sees latency's gradient, latency against the least of the
-//! call, and how much of what is sent comes through, over ten intervals of 50 ms; its answer moves
-//! the rate. Reward and training are Python's (`legato.envs.rewards`, `legato.train`).
+//! `nvc-cc` believes that with a codec that decodes any part of a frame, sending more and losing some
+//! can beat sending less ([nvc-cc]). It observes the latency gradient, latency against the minimum of
+//! the call, and the share of sent packets that arrive, over ten intervals of 50 ms; its action moves
+//! the rate. Reward and training are in Python (`legato.envs.rewards`, `legato.train`).
 
 use super::{Learned, Scheme};
 use crate::action::{self, ActionSpace};
@@ -13,7 +13,7 @@ use legato_units::{DataRate, TimeDelta};
 /// NVC-CC.
 pub type NvcCc = Learned<NvcCcScheme>;
 
-/// What [`NvcCc`] sees and does.
+/// [`NvcCc`]'s features and actions.
 #[derive(Clone)]
 pub struct NvcCcScheme;
 
@@ -22,7 +22,7 @@ impl Scheme for NvcCcScheme {
     const SIDE: Side = Side::Sender;
     const SUMMARY: &'static str = "learned for a codec that tolerates loss";
     const CITES: &'static [&'static str] = &["nvc-cc"];
-    // [nvc-cc] §4: a state every 50 ms, ten of them, one answer in [−1, 1].
+    // [nvc-cc] §4: a state every 50 ms, ten of them, one action in [−1, 1].
     const INTERVAL: TimeDelta = TimeDelta::from_millis(50);
     const LAYOUT: Layout = LATENCY_AND_RATIO;
     const ACTIONS: ActionSpace = ActionSpace::Continuous { low: -1.0, high: 1.0 };
@@ -43,16 +43,16 @@ impl Scheme for NvcCcScheme {
     }
 }
 
-/// The state of Aurora, which NVC-CC took over.
+/// The state of Aurora, which NVC-CC adopted.
 pub(super) const LATENCY_AND_RATIO: Layout =
     Layout { features: &["latency_gradient", "latency_ratio", "sending_ratio"], width: 1, history: 10 };
 
-/// [nvc-cc] §4 (i)–(iii). Ratios are told less one, so that an idle path is zero.
+/// [nvc-cc] §4 (i)–(iii). Ratios are given minus one, so that an idle path is zero.
 pub(super) fn latency_and_ratio(stats: &WindowStats, out: &mut [f32]) {
     out[0] = (stats.delay_gradient() as f32).clamp(-2.0, 2.0);
     out[1] = match (stats.rtt, stats.min_mean_rtt) {
         (Some(rtt), Some(least)) => {
-            // Less than a millisecond of least latency says nothing of the path.
+            // A minimum latency below a millisecond says nothing about the path.
             let least = least.as_secs_f64().max(1e-3);
             ((rtt.as_secs_f64() / least - 1.0) as f32).clamp(0.0, 10.0)
         }
@@ -66,9 +66,9 @@ pub(super) fn latency_and_ratio(stats: &WindowStats, out: &mut [f32]) {
 mod tests {
     use super::*;
 
-    /// [nvc-cc] §4: what is seen and answered how often; [nvc-cc] §5.1: padding.
+    /// [nvc-cc] §4: features, actions and interval; [nvc-cc] §5.1: padding.
     #[test]
-    fn an_interval_is_latency_s_gradient_its_ratio_and_the_sending_ratio() {
+    fn an_interval_is_the_latency_gradient_the_latency_ratio_and_the_sending_ratio() {
         assert_eq!((NvcCcScheme::INTERVAL.as_millis(), NvcCcScheme::LAYOUT.len()), (50, 30));
         assert!(NvcCcScheme::decision(DataRate::from_mbps(1)).padding_rate == DataRate::from_mbps(1));
         let stats = WindowStats {
@@ -83,7 +83,7 @@ mod tests {
         };
         let mut seen = [0.0; 3];
         NvcCcScheme.features(&stats, 0.0, &mut seen);
-        // 10 ms more in 50 ms; half as much again; three sent for two that came.
+        // 10 ms more in 50 ms; half as much again; three sent for two that arrived.
         assert_eq!(seen, [0.2, 0.5, 0.5]);
         NvcCcScheme.features(&WindowStats::default(), 0.0, &mut seen);
         assert_eq!(seen, [0.0, 0.0, -1.0]);

@@ -1,8 +1,8 @@
-//! `onrl` believes that a controller should go on learning where it runs, with a rule that takes over
-//! when what it tries goes wrong ([zhang2020]; as [nvc-cc] runs it). This is the learner; the rule is
-//! `safeguard` around it. It sees loss, delay, its gradient and the receiver rate of ten intervals, and
-//! picks a bitrate outright. The paper's text was not at hand: scales, and the gradient for its "delay interval",
-//! are ours; the sixty bitrates are those of [nvc-cc]'s authors.
+//! `onrl` believes that a controller should go on learning where it runs, with a rule that takes over when what it
+//! tries goes wrong ([zhang2020]; as [nvc-cc] runs it). This is the learner; the rule is `safeguard` around it. It
+//! observes loss, delay, its gradient and the receiver rate of ten intervals, and picks a bitrate outright. The
+//! paper's text was not at hand: scales, and the gradient for its "delay interval", are ours; the sixty bitrates
+//! are those of [nvc-cc]'s authors.
 
 use super::{Learned, Scheme};
 use crate::action::{self, ActionSpace, ONRL_BITRATES};
@@ -14,7 +14,7 @@ use legato_units::{DataRate, TimeDelta};
 /// OnRL.
 pub type Onrl = Learned<OnrlScheme>;
 
-/// What [`Onrl`] sees and does.
+/// [`Onrl`]'s features and actions.
 #[derive(Clone)]
 pub struct OnrlScheme;
 
@@ -38,7 +38,7 @@ impl Scheme for OnrlScheme {
         out[0] = stats.loss_ratio() as f32;
         out[1] = stats.delay.map_or(0.0, |delay| delay.as_secs_f64() as f32).min(5.0);
         out[2] = (stats.delay_gradient() as f32).clamp(-2.0, 2.0);
-        // In Mbit/s: who answers bitrates has to see one.
+        // In Mbit/s: a policy that picks bitrates has to see one.
         out[3] = ((stats.receiver_rate().as_bps_f64() / 1e6) as f32).min(20.0);
     }
 

@@ -1,6 +1,6 @@
-//! `r3net` believes that a recurrent network finds the bandwidth from four numbers an interval and
-//! its own memory of them ([r3net]). It sits at the receiver, sees receive rate, packet interval,
-//! loss and round-trip time every 50 ms, and answers the bitrate outright.
+//! `r3net` believes that a recurrent network finds the bandwidth from four numbers per interval and
+//! its own memory of them ([r3net]). It runs at the receiver, observes receive rate, packet
+//! interval, loss and round-trip time every 50 ms, and picks the bitrate outright.
 
 use super::{Learned, Scheme};
 use crate::action::{self, ActionSpace};
@@ -12,7 +12,7 @@ use legato_units::{DataRate, TimeDelta};
 /// R3Net.
 pub type R3Net = Learned<R3NetScheme>;
 
-/// What [`R3Net`] sees and does.
+/// [`R3Net`]'s features and actions.
 #[derive(Clone)]
 pub struct R3NetScheme;
 

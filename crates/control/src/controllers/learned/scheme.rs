@@ -1,5 +1,5 @@
-//! What a paper adds to the road that all learned controllers take: what its network sees of an
-//! interval and what its answer means.
+//! What a paper adds to the pipeline of all learned controllers: the features of an interval and
+//! the meaning of the action.
 
 use crate::action::ActionSpace;
 use crate::observation::Layout;
@@ -9,56 +9,56 @@ use legato_units::{DataRate, TimeDelta, Timestamp};
 
 /// A paper's part of a learned controller.
 pub trait Scheme: Clone + Send + Sized + 'static {
-    /// The name users type; also that of the policy that is shipped for it.
+    /// The name users type; also that of the policy shipped for it.
     const NAME: &'static str;
-    /// Which end it sits at.
+    /// The end it runs at.
     const SIDE: Side;
     /// One line for `legato controllers`.
     const SUMMARY: &'static str;
     /// Keys of docs/references.bib.
     const CITES: &'static [&'static str];
-    /// It decides each so often.
+    /// The time between two decisions.
     const INTERVAL: TimeDelta;
-    /// What its network takes.
+    /// The shape of its network's input.
     const LAYOUT: Layout;
-    /// What its network answers.
+    /// The actions its network may take.
     const ACTIONS: ActionSpace;
-    /// Whether it fills what the encoder leaves of its target with padding.
+    /// Whether padding fills what the encoder leaves of its target.
     const PADDING: bool = false;
-    /// Who decides an interval for which the network's answer is no number.
+    /// The controller that decides an interval for which the network's output is NaN.
     const FALLBACK: &'static str;
 
-    /// Begin a call.
+    /// Start a call.
     fn new(context: Context<'_>) -> Result<Self, BuildError>;
 
-    /// Look at an event that the window does not keep.
+    /// Process an event that the window does not keep.
     fn on_event(&mut self, now: Timestamp, event: &Event) {
         let _ = (now, event);
     }
 
-    /// Write the features of an interval, all about one in size. `last_action` is the answer in force
-    /// during it. Pure: an environment asks before the interval is closed.
+    /// Write the features of an interval, all scaled to about one. `last_action` was in force during
+    /// it. Pure: an environment calls this before the interval is closed.
     fn features(&self, stats: &WindowStats, last_action: f32, out: &mut [f32]);
 
-    /// The target that an answer means, before bounds.
+    /// The target that an action stands for, before bounds.
     fn target(&self, action: f32, stats: &WindowStats, target: DataRate) -> DataRate;
 
-    /// What the paper's own rules make of the target between two answers, where they do: asked after each event.
+    /// The target by the paper's own rules between two actions, if they change it: queried after each event.
     fn between(&mut self) -> Option<DataRate> {
         None
     }
 
-    /// The target as it is in force from now on, bounds and silence included, whoever asked for it.
+    /// The target in force from now on, including bounds and silence, whatever its origin.
     fn settled(&mut self, now: Timestamp, target: DataRate) {
         let _ = (now, target);
     }
 
-    /// An interval is over, and the answer to it given.
+    /// An interval is over, and its action has been taken.
     fn close(&mut self, stats: &WindowStats) {
         let _ = stats;
     }
 
-    /// What the sender shall do at a target within bounds; depends on nothing else.
+    /// The sender's decision at a target within bounds; depends on nothing else.
     fn decision(target: DataRate) -> Decision {
         let padding_rate = if Self::PADDING { target } else { DataRate::ZERO };
         Decision { padding_rate, ..Decision::of_target(target) }

@@ -1,20 +1,20 @@
-//! What of a one-way delay is the path's: the least seen in the last ten minutes, kept by the
-//! minute so that a base that rose (a new route, clocks that drift) is forgotten in the end.
+//! The path's own part of the one-way delay: the minimum of the last ten minutes, kept per minute
+//! so that a base that rose (a new route, clock drift) is eventually forgotten.
 
 use legato_units::TimeDelta;
 
-/// The least of the one-way delays of the last ten minutes. The clocks of both ends differ, so a
-/// delay is known up to a constant; only differences of two mean something.
+/// The minimum one-way delay of the last ten minutes. The two ends' clocks differ, so a delay is
+/// known up to a constant; only differences of two mean something.
 #[derive(Clone, Debug)]
 pub struct BaseDelay {
-    /// The least of each minute, the newest at `minute % MINUTES`; `None`: no packet in it.
+    /// The minimum of each minute, the newest at `minute % MINUTES`; `None`: no packet in it.
     least: [Option<TimeDelta>; MINUTES],
     minute: i64,
-    /// The least of all of them.
+    /// The minimum of all of them.
     base: Option<TimeDelta>,
 }
 
-/// [rfc8698] §5.1.1 leaves the window open but for an order: minutes, as LEDBAT's base history.
+/// [rfc8698] §5.1.1 gives only the window's order of magnitude: minutes, as in LEDBAT's base history.
 const MINUTES: usize = 10;
 const MINUTE: TimeDelta = TimeDelta::from_secs(60);
 
@@ -25,7 +25,7 @@ impl Default for BaseDelay {
 }
 
 impl BaseDelay {
-    /// Take a delay that was seen `elapsed` after the first one; answers the base.
+    /// Take a delay measured `elapsed` after the first one; returns the base.
     #[inline]
     pub fn update(&mut self, elapsed: TimeDelta, delay: TimeDelta) -> TimeDelta {
         let minute = elapsed.as_nanos().div_euclid(MINUTE.as_nanos());
@@ -57,9 +57,9 @@ mod tests {
         base.update(TimeDelta::from_secs(at_s), TimeDelta::from_millis(delay_ms)).as_millis()
     }
 
-    /// [rfc8698] §5.1.1: the base is the least one-way delay seen.
+    /// [rfc8698] §5.1.1: the base is the minimum one-way delay seen.
     #[test]
-    fn the_base_is_the_least_of_ten_minutes() {
+    fn the_base_is_the_minimum_of_ten_minutes() {
         let mut base = BaseDelay::default();
         assert_eq!(base_ms(&mut base, 0, 50), 50);
         assert_eq!(base_ms(&mut base, 1, 40), 40);
@@ -67,7 +67,7 @@ mod tests {
         assert_eq!(base_ms(&mut base, 599, 60), 40);
         assert_eq!(base_ms(&mut base, 600, 70), 60, "the first minute is forgotten");
         assert_eq!(base_ms(&mut base, 660, 70), 60, "the minute of 599 s is still known");
-        assert_eq!(base_ms(&mut base, 9_999, 90), 90, "after a long pause nothing is");
+        assert_eq!(base_ms(&mut base, 9_999, 90), 90, "after a long pause everything is forgotten");
     }
 
     #[test]

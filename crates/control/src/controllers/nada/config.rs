@@ -3,33 +3,33 @@
 use serde::{Deserialize, Serialize};
 
 /// Parameters of `nada`.
-// [rfc8698] Figure 3 names and sets them; beside each, the RFC's name.
+// [rfc8698] Figure 3 names and sets them; the RFC's name comes first.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// PRIO: the weight of this flow among others.
     pub priority: f64,
-    /// XREF: the congestion that a flow at its highest rate puts up with.
+    /// XREF: the congestion that a flow accepts at its maximum rate.
     pub reference_signal_ms: f64,
     /// KAPPA: gain of the gradual update.
     pub kappa_gain: f64,
-    /// ETA: gain of the change of the signal.
+    /// ETA: gain on changes of the signal.
     pub eta_gain: f64,
     /// TAU: bound on the round trip in the gradual update.
     pub tau_ms: f64,
     /// DELTA: update the rate this often, at the next feedback.
     pub update_interval_ms: u32,
-    /// LOGWIN: ratios and the receiving rate are over this window.
+    /// LOGWIN: the window of the ratios and the receiving rate.
     pub window_ms: u32,
-    /// QEPS: a queue shorter than this is none.
+    /// QEPS: shorter queues count as empty.
     pub empty_queue_ms: f64,
-    /// DFILT: what filtering adds to the delay of feedback.
+    /// DFILT: delay that filtering adds to the feedback.
     pub filter_delay_ms: f64,
-    /// GAMMA_MAX: most that ramp-up adds to what arrives.
+    /// GAMMA_MAX: the maximum that ramp-up adds to the receiver rate.
     pub max_ramp_up_ratio: f64,
-    /// QBOUND: most that ramp-up may queue.
+    /// QBOUND: the maximum queue that ramp-up may build.
     pub queue_bound_ms: f64,
-    /// MULTILOSS: a loss counts as recent for so many mean intervals between losses.
+    /// MULTILOSS: a loss counts as recent for this many mean intervals between losses.
     pub loss_memory_factor: f64,
     /// QTH: delay beyond this is warped while losses are recent.
     pub warp_threshold_ms: f64,
@@ -43,19 +43,19 @@ pub struct Config {
     pub loss_penalty_ms: f64,
     /// DMARK: or as this much.
     pub mark_penalty_ms: f64,
-    /// XMAX of the authors' simulator: the signal is never more. A message of the RFC could carry 3,276.7.
+    /// XMAX of the authors' simulator: the maximum of the signal. A message of the RFC could carry 3,276.7.
     pub max_signal_ms: f64,
     /// ALPHA: weight of the newest ratio of lost or marked packets.
     pub smoothing_weight: f64,
-    /// The queuing delay is the least of so many packets.
+    /// The queuing delay is the minimum over this many packets.
     pub delay_filter_packets: u32,
-    /// BETA_V: part of a backlog in the pacer that the encoder makes room for.
+    /// BETA_V: share of a backlog in the pacer that the encoder makes room for.
     pub video_shaping_gain: f64,
-    /// BETA_S: part of a backlog that is sent on top.
+    /// BETA_S: share of a backlog that is sent on top.
     pub sending_shaping_gain: f64,
-    /// FPS: frames a second of the source.
+    /// FPS: frames per second of the source.
     pub frame_rate_fps: f64,
-    /// Halve the rate each time so long passes in which packets left and no feedback came.
+    /// Halve the rate whenever this long passes in which packets leave and no feedback comes.
     pub feedback_timeout_ms: u32,
 }
 
@@ -91,11 +91,11 @@ impl Default for Config {
     }
 }
 
-/// The longest minimum filter there is room for.
+/// The maximum length of the minimum filter.
 pub const MAX_FILTER_PACKETS: u32 = 64;
 
 impl Config {
-    /// Name the first key whose value makes no sense.
+    /// Name the first key whose value is invalid.
     pub fn check(&self) -> Result<(), String> {
         // Written so that NaN is refused.
         let within = |key: &str, value: f64, low: f64, high: f64| match value >= low && value <= high {

@@ -1,5 +1,5 @@
-//! The receiver's half of NADA, at the sender: out of joined reports the queuing delay, the ratios
-//! of lost and marked packets and the receiving rate, and out of these the signal x_curr and the
+//! The receiver's half of NADA, at the sender: from joined reports to the queuing delay, the ratios
+//! of lost and marked packets and the receiving rate, and from these to the signal x_curr and the
 //! mode. One `update` stands for one feedback message of the RFC.
 
 use super::base_delay::BaseDelay;
@@ -10,10 +10,10 @@ use super::signal;
 use crate::{Fate, PacketReport};
 use legato_units::{DataRate, PeerTimestamp, TimeDelta, Timestamp};
 
-/// What the path looks like from its far end.
+/// The path as seen from its far end.
 #[derive(Clone, Debug)]
 pub struct Congestion {
-    /// Departure and arrival of the first packet: delays are relative to its.
+    /// Departure and arrival of the first packet: delays are relative to it.
     first: Option<(Timestamp, PeerTimestamp)>,
     base: BaseDelay,
     /// The last queuing delays, the newest at `next − 1`.
@@ -27,7 +27,7 @@ pub struct Congestion {
     mark_ratio: f64,
     /// The newest packet reported on.
     newest_seq: Option<u64>,
-    /// When, by the receiver's time, a queue, a loss or a mark was last seen.
+    /// When, in the receiver's time, a queue, a loss or a mark was last seen.
     last_queue: Option<TimeDelta>,
     last_loss: Option<TimeDelta>,
     last_mark: Option<TimeDelta>,
@@ -69,7 +69,7 @@ impl Congestion {
     /// Take the report of one packet; `rtt` groups losses.
     #[inline]
     pub fn push(&mut self, config: &Config, packet: &PacketReport, rtt: TimeDelta) {
-        // A packet older than the newest was lost when the newest arrived: out of order is lost.
+        // A packet older than the newest already counted as lost when the newest arrived: out of order is lost.
         let is_new = self.newest_seq.is_none_or(|newest| packet.transport_seq > newest);
         if !is_new {
             if packet.arrived() {
@@ -106,13 +106,13 @@ impl Congestion {
         self.known = (self.known + 1).min(filter);
     }
 
-    /// d_queue: the least of the last packets, so that the noise of a path and of bursts is none.
+    /// d_queue: the minimum of the last packets, which filters out jitter and bursts.
     // [rfc8698] §5.1.1: a minimum filter of 15 samples.
     fn queuing_delay(&self) -> TimeDelta {
         self.delays[..self.known].iter().copied().min().unwrap_or(TimeDelta::ZERO)
     }
 
-    /// One interval is over: what a receiver would tell now.
+    /// One interval is over: what a receiver would report now.
     pub fn update(&mut self, config: &Config) -> Message {
         let alpha = config.smoothing_weight;
         // [rfc8698] §5.1.2: p = ALPHA p_inst + (1 − ALPHA) p, once a feedback message.
@@ -129,8 +129,8 @@ impl Congestion {
         let long_ago = |at: Option<TimeDelta>| at.is_none_or(|at| now - at > length);
         Message {
             signal_ms: signal::aggregate(config, delay_ms, self.loss_ratio, self.mark_ratio),
-            // [rfc8698] §4.2: no loss and no queue in the window. Deviates: no mark either, or a queue
-            // that marks before it is QEPS long would be ramped up on without end.
+            // [rfc8698] §4.2: no loss and no queue in the window. Deviates: no mark either, or ramp-up
+            // would never end on a queue that marks before it is QEPS long.
             ramp_up: long_ago(self.last_loss) && long_ago(self.last_queue) && long_ago(self.last_mark),
             received: self.window.received_rate(),
             queuing_ms,

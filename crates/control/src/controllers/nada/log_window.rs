@@ -1,5 +1,5 @@
-//! The receiver's log of the last LOGWIN: how many packets arrived, were lost, were marked, and how
-//! many bytes they had, in slots of a fiftieth so that a packet costs an addition.
+//! The receiver's log of the last LOGWIN: how many packets arrived, were lost or marked, and their
+//! bytes, in slots of a fiftieth so that a packet costs one addition.
 
 use legato_units::{DataRate, DataSize, TimeDelta};
 
@@ -8,7 +8,7 @@ use legato_units::{DataRate, DataSize, TimeDelta};
 pub struct LogWindow {
     slot: TimeDelta,
     slots: [Counts; SLOTS],
-    /// The slot the newest arrival falls into.
+    /// The slot of the newest arrival.
     newest: i64,
     total: Counts,
     /// Of the newest arrival, since the first.
@@ -38,8 +38,8 @@ impl LogWindow {
         }
     }
 
-    /// A packet arrived at `at`, since the first arrival. One that comes out of order counts where
-    /// the newest stands.
+    /// A packet arrived at `at`, since the first arrival. One out of order counts at the newest
+    /// arrival's time.
     #[inline]
     pub fn push_arrived(&mut self, at: TimeDelta, size: DataSize, marked: bool) {
         if at > self.latest {
@@ -73,21 +73,21 @@ impl LogWindow {
         self.total.bytes += bytes;
     }
 
-    /// p_inst: of the packets that were due, the part that did not come.
+    /// p_inst: of the packets that were due, the share that did not arrive.
     // [rfc8698] §5.1.2: the number lost over the number sent, in the window.
     pub fn loss_ratio(&self) -> f64 {
         f64::from(self.total.lost) / f64::from((self.total.lost + self.total.arrived).max(1))
     }
 
-    /// Of the packets that arrived, the part that was marked.
+    /// Of the packets that arrived, the share that was marked.
     pub fn mark_ratio(&self) -> f64 {
         f64::from(self.total.marked) / f64::from(self.total.arrived.max(1))
     }
 
     /// r_recv.
-    // [rfc8698] §5.1.3: what arrived in the window over its length.
+    // [rfc8698] §5.1.3: bytes that arrived in the window over its length.
     pub fn received_rate(&self) -> DataRate {
-        // The window reaches from the oldest slot's begin to the newest arrival.
+        // The window reaches from the start of the oldest slot to the newest arrival.
         let oldest = self.slot * (self.newest - (SLOTS as i64 - 1)).max(0);
         let whole = self.slot * SLOTS as i64;
         let span = if oldest > TimeDelta::ZERO { self.latest - oldest } else { whole };

@@ -1,4 +1,4 @@
-//! Whether a loss is recent: how many packets passed since, against the mean number of packets
+//! Whether a loss is recent: the number of packets since, against the mean number of packets
 //! between losses.
 
 use legato_units::{TimeDelta, Timestamp};
@@ -30,14 +30,14 @@ impl LossMemory {
                 self.intervals[0] = seq.saturating_sub(first);
                 self.known = (self.known + 1).min(INTERVALS);
             }
-            // [rfc5348] would make one up for the first; without two losses there is no interval yet.
+            // [rfc5348] has a synthetic interval for the first; without two losses there is no interval yet.
             None => {}
         }
         self.event = Some((seq, departure));
     }
 
-    /// loss_int: the weighted mean of the closed intervals, in packets. Before the second loss
-    /// event: none.
+    /// loss_int: the weighted mean of the closed intervals, in packets; `None` before the second
+    /// loss event.
     // [rfc8698] §4.2 refers to [rfc5348] §5.4 for it.
     pub fn mean_interval(&self) -> Option<f64> {
         let pairs = self.intervals[..self.known].iter().zip(WEIGHTS);
@@ -47,7 +47,7 @@ impl LossMemory {
     }
 
     /// Whether the last loss lies within `memory` mean intervals of the packet `newest`. One loss
-    /// event alone has no interval and is none that recurs: not recent.
+    /// event alone has no interval and does not recur: not recent.
     // [rfc8698] §4.2: loss_exp = MULTILOSS loss_int, in packets.
     pub fn is_recent(&self, newest: u64, memory: f64) -> bool {
         self.mean_interval().is_some_and(|mean| (newest.saturating_sub(self.last_loss) as f64) < memory * mean)
@@ -79,7 +79,7 @@ mod tests {
 
     /// [rfc8698] §4.2, worked by hand: intervals of 100 packets, a memory of 7: 700 packets.
     #[test]
-    fn a_loss_is_recent_for_so_many_intervals() {
+    fn a_loss_is_recent_for_a_number_of_intervals() {
         let mut memory = LossMemory::default();
         lose(&mut memory, 100);
         assert!(!memory.is_recent(101, 7.0), "no interval is known");

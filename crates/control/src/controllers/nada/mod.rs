@@ -1,15 +1,15 @@
-//! `nada`: RFC 8698. It believes that congestion is one number, in milliseconds: the queuing delay
-//! plus penalties for packets lost and marked. Flows that hold rate × congestion at one constant share a
-//! bottleneck by their weights, whatever it is that tells them of it.
+//! `nada`: RFC 8698. It believes that congestion is one number, in milliseconds: the queuing delay plus
+//! penalties for packets lost and marked. Flows that keep rate × congestion at one constant share a
+//! bottleneck by their weights, whichever signal they see.
 //!
-//! It measures one-way delay against the least of ten minutes, the least of the last 15 packets of
-//! it; the ratios of lost and marked packets over half a second, smoothed; and the rate that arrives. While nothing
-//! queues it ramps up from that rate; otherwise it moves gradually, with one term for the distance from the constant and one against change.
+//! It measures one-way delay against the minimum of ten minutes, as the minimum of the last 15 packets; the ratios of lost and marked packets
+//! over half a second, smoothed; and the receiver rate. While nothing queues it ramps up from that rate; otherwise it moves gradually, with
+//! one term for the distance from the constant and one against change.
 //!
-//! The receiver's half runs at the sender, out of transport-wide feedback, as [rfc8698] section 6.4
-//! allows: no message of NADA's own is on the wire. Missing of the RFC: nothing normative. Ours, where the
-//! RFC is silent: the start at the call's start rate, halving when feedback stays away, a bound on the interval an
-//! update makes up for. docs/papers/rfc8698.md lists every reading.
+//! The receiver's half runs at the sender, on transport-wide feedback, as [rfc8698] section 6.4 allows: no message
+//! of NADA's own is on the wire. Missing from the RFC: nothing normative. Ours, where the RFC is silent: the start
+//! at the call's start rate, halving without feedback, a bound on the interval an update makes up for.
+//! docs/papers/rfc8698.md lists every interpretation.
 
 mod base_delay;
 mod config;
@@ -41,9 +41,9 @@ pub struct Nada {
     rtt: TimeDelta,
     /// t_last; `None`: no feedback yet.
     last_update: Option<Timestamp>,
-    /// Waits in the pacer.
+    /// Queued in the pacer.
     backlog: DataSize,
-    /// When the rate is halved for want of feedback; only while packets leave.
+    /// When the rate is halved for lack of feedback; only while packets leave.
     timeout: Option<Timestamp>,
 }
 
@@ -71,7 +71,7 @@ impl Construct for Nada {
     }
 }
 
-/// Until a report tells.
+/// Until a report gives it.
 const INITIAL_RTT: TimeDelta = TimeDelta::from_millis(100);
 
 impl Nada {
@@ -110,8 +110,8 @@ impl Nada {
             let input = GradualInput {
                 signal_ms: message.signal_ms,
                 previous_ms: self.message.signal_ms,
-                // Not in the RFC, whose feedback comes at least every 250 ms: a long silence is no
-                // licence for a leap.
+                // Not in the RFC, whose feedback comes at least every 250 ms: a long silence does
+                // not justify a large step.
                 elapsed_ms: elapsed.as_millis_f64().min(self.config.tau_ms),
                 max_rate_bps: self.limits.max.as_bps_f64(),
             };
@@ -126,7 +126,7 @@ impl Nada {
         self.reference_bps = self.reference_bps.max(self.limits.min.as_bps_f64()).min(self.limits.max.as_bps_f64());
     }
 
-    /// What a backlog of the pacer takes from the encoder, or gives to the pacer.
+    /// What a pacer backlog takes from the encoder, or gives to the pacer.
     // [rfc8698] §5.2.2: r_diff = min(0.05 r_ref, BETA 8 buffer_len FPS).
     fn shaping_bps(&self, beta: f64) -> f64 {
         let backlog_bits = 8.0 * self.backlog.as_bytes() as f64;

@@ -77,10 +77,10 @@ fn a_backlog_slows_the_encoder_and_hastens_the_pacer() {
     assert_eq!(rates(2_000), (760_000, 840_000));
 }
 
-/// [rfc8698] §4.2: neither loss nor a queue in the window is the way up; 800 kbit/s arrive, a round
-/// trip is 110 ms, gamma is 50 / 330.
+/// [rfc8698] §4.2: without loss or a queue in the window the rate ramps up; 800 kbit/s arrive, a
+/// round trip is 110 ms, gamma is 50 / 330.
 #[test]
-fn an_empty_path_is_ramped_up_on() {
+fn on_an_empty_path_the_rate_ramps_up() {
     let mut path = Path::new();
     path.feed(20, 0, |_| true, false);
     assert_eq!(gauge(&path.nada, "ramp_up"), 1.0);
@@ -122,7 +122,7 @@ fn marks_alone_lower_the_rate() {
 
 /// [rfc8698] §5.1.1: of 15 packets one without a queue suffices.
 #[test]
-fn a_burst_that_queues_behind_itself_is_no_congestion() {
+fn a_burst_that_queues_behind_itself_is_not_congestion() {
     let mut path = Path::new();
     for _ in 0..10 {
         path.feed(1, 40, |_| true, false);

@@ -1,10 +1,10 @@
-//! The reference rate r_ref: by how much it grows while nothing queues, and the law it follows
-//! otherwise. Both in bit/s and milliseconds.
+//! The reference rate r_ref: its growth while nothing queues, and the law it follows otherwise.
+//! Both in bit/s and milliseconds.
 
 use super::config::Config;
 
-/// How much more than what arrives may be sent while nothing queues, as a ratio. The queue this may
-/// build before its own feedback arrives stays below QBOUND.
+/// How much more than the receiver rate may be sent while nothing queues, as a ratio. The queue this
+/// may build before its own feedback arrives stays below QBOUND.
 // [rfc8698] eq. (3): gamma = min(GAMMA_MAX, QBOUND / (rtt + DELTA + DFILT)).
 pub fn ramp_up_ratio(config: &Config, rtt_ms: f64) -> f64 {
     let span_ms = rtt_ms + f64::from(config.update_interval_ms) + config.filter_delay_ms;
@@ -17,7 +17,7 @@ pub fn ramp_up(config: &Config, rate_bps: f64, received_bps: f64, rtt_ms: f64) -
     rate_bps.max((1.0 + ramp_up_ratio(config, rtt_ms)) * received_bps)
 }
 
-/// What a gradual update knows.
+/// The input of a gradual update.
 #[derive(Clone, Copy, Debug)]
 pub struct GradualInput {
     /// The signal now, and at the update before.
@@ -37,7 +37,7 @@ pub struct GradualInput {
 // [rfc8698] eq. (7): r_ref −= KAPPA (delta / TAU) (x_offset / TAU) r_ref + KAPPA ETA (x_diff / TAU) r_ref.
 pub fn gradual(config: &Config, rate_bps: f64, input: GradualInput) -> f64 {
     let tau_ms = config.tau_ms;
-    // x_offset r_ref: written so that a rate of zero has a way up.
+    // x_offset r_ref: written so that a rate of zero can rise.
     let offset = input.signal_ms * rate_bps - config.priority * config.reference_signal_ms * input.max_rate_bps;
     let difference = (input.signal_ms - input.previous_ms) * rate_bps;
     rate_bps
@@ -83,14 +83,14 @@ mod tests {
 
     /// [rfc8698] eq. (7): r x = PRIO XREF RMAX = 15e6 moves no more.
     #[test]
-    fn where_rate_times_signal_is_the_reference_nothing_moves() {
+    fn the_rate_is_steady_at_the_reference_product() {
         for (rate_bps, signal_ms) in [(1e6, 15.0), (1.5e6, 10.0), (0.5e6, 30.0)] {
             assert!((updated(rate_bps, signal_ms, signal_ms) - rate_bps).abs() < 1e-6);
         }
     }
 
     #[test]
-    fn a_rate_of_zero_has_a_way_up() {
+    fn a_rate_of_zero_can_rise() {
         // 0.5 × 0.2 × 10 × 1.5e6 / 500.
         assert!((updated(0.0, 0.0, 0.0) - 3_000.0).abs() < 1e-6);
     }

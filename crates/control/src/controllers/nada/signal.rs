@@ -1,10 +1,10 @@
 //! The aggregate congestion signal: delay, loss and marks as one number in milliseconds, so that
-//! one law answers all three.
+//! one law responds to all three.
 
 use super::config::Config;
 
-/// Queuing delay as congestion, once losses show that a flow driven by loss fills the queue: beyond
-/// QTH the more delay the less it counts, so that NADA does not give way without end.
+/// Queuing delay as congestion, once losses show that a loss-driven flow fills the queue: beyond QTH,
+/// more delay counts for less, so that NADA does not give way without end.
 // [rfc8698] eq. (1): d_tilde = d_queue below QTH, else QTH exp(−LAMBDA (d_queue − QTH) / QTH).
 pub fn warp(config: &Config, queuing_ms: f64) -> f64 {
     let threshold = config.warp_threshold_ms;

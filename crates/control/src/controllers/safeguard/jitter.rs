@@ -1,16 +1,16 @@
-//! How much one-way delay varies, and how much is much on this path: a threshold that follows the
-//! path's own variation.
+//! How much one-way delay varies, and how much is unusual on this path: a threshold that follows
+//! the path's own variation.
 
 use super::Config;
 use crate::TransportFeedback;
 use legato_units::{PeerTimestamp, TimeDelta, Timestamp};
 
-/// Jitter by interval: the difference of the mean one-way delays of two intervals in a row.
+/// Jitter per interval: the difference of the mean one-way delays of two consecutive intervals.
 #[derive(Clone, Debug)]
 pub struct Jitter {
-    /// Departure and arrival of the first packet: delays are relative to its.
+    /// Departure and arrival of the first packet: delays are relative to it.
     first: Option<(Timestamp, PeerTimestamp)>,
-    /// Delays of the running interval.
+    /// Delays of the current interval.
     sum: TimeDelta,
     packets: i64,
     begun: Option<Timestamp>,
@@ -19,12 +19,12 @@ pub struct Jitter {
     window: Window,
 }
 
-/// A jitter, and the threshold that held when it was measured.
+/// A jitter, and the threshold in force when it was measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Sample {
-    /// Of one interval.
+    /// The interval's jitter.
     pub jitter_ms: f64,
-    /// More than this is too much.
+    /// The maximum tolerated jitter.
     pub threshold_ms: f64,
 }
 
@@ -41,7 +41,7 @@ impl Jitter {
         }
     }
 
-    /// Take a feedback; answers a sample where an interval with arrivals is over.
+    /// Take a feedback; returns a sample when an interval with arrivals is over.
     pub fn push(&mut self, config: &Config, now: Timestamp, feedback: &TransportFeedback) -> Option<Sample> {
         for packet in &feedback.reports {
             let Some(arrival) = packet.arrival() else { continue };
@@ -72,7 +72,7 @@ struct Window {
     squares: u64,
 }
 
-/// Longer is no jitter but an outage.
+/// A longer one is an outage, not jitter.
 const MAX_JITTER_US: i64 = 1_000_000;
 
 impl Window {
@@ -90,7 +90,7 @@ impl Window {
         self.known = (self.known + 1).min(self.jitters_us.len());
     }
 
-    /// Mean and `deviations` standard deviations more; none before a tenth of the window is known.
+    /// Mean plus `deviations` standard deviations; `None` before a tenth of the window is known.
     fn threshold_ms(&self, config: &Config) -> Option<f64> {
         if self.known * 10 < self.jitters_us.len() || self.known < 2 {
             return None;
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn jitter_is_between_the_means_of_two_intervals() {
+    fn jitter_is_the_difference_of_two_interval_means() {
         let config = Config { min_threshold_ms: 1.0, ..Config::default() };
         let mut jitter = Jitter::new(4);
         let mut samples = Vec::new();

@@ -1,10 +1,10 @@
-//! `safeguard` wraps one controller with another: OnRL's net under a learned controller that still tries
-//! things out. It believes that a bad action shows as jitter before it hurts: while one-way delay varies by
+//! `safeguard` wraps one controller with another: OnRL's safety net under a learned controller that still
+//! explores. It believes that a bad action shows as jitter before it hurts: while one-way delay varies by
 //! more than the path's own variation, the fallback decides; afterwards the wrapped controller does again.
 //!
-//! Both see every event all the time, so that each is up to date when its turn comes. Missing of the
-//! paper: the threshold's own formula, which it does not print: ours is the mean and some standard deviations of the last
-//! seconds. The penalty that training takes for a switch is a reward's business (`legato.envs.rewards`).
+//! Both see every event all the time, so that each is up to date when it takes over. Missing from the paper: the
+//! threshold's own formula, which it does not print: ours is the mean plus some standard deviations of the last seconds.
+//! The training penalty for a switch belongs to the reward (`legato.envs.rewards`).
 
 mod jitter;
 
@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// The controller that decides while all is calm.
+    /// The controller that decides normally.
     pub inner: String,
     /// Its parameters.
     pub inner_config: toml::Table,
@@ -32,9 +32,9 @@ pub struct Config {
     pub interval_ms: u32,
     /// The threshold looks back this far …
     pub window_s: f64,
-    /// … and lies so many standard deviations above the mean: the smaller, the sooner it falls back.
+    /// … and lies this many standard deviations above the mean: the smaller, the sooner it falls back.
     pub n_std: f64,
-    /// The threshold is never less.
+    /// The minimum threshold.
     pub min_threshold_ms: f64,
     /// Stay with the fallback for at least this long.
     pub hold_ms: u32,
@@ -56,7 +56,7 @@ impl Default for Config {
     }
 }
 
-/// One controller under the eye of another.
+/// One controller supervised by another.
 #[derive(Clone)]
 pub struct Safeguard {
     config: Config,
@@ -66,7 +66,7 @@ pub struct Safeguard {
     sample: Sample,
     /// Since when the fallback decides.
     fallen_back: Option<Timestamp>,
-    /// Times the fallback took over, and how long it had decided before the present time.
+    /// Times the fallback took over, and how long it decided before the current time.
     switches: u32,
     before: TimeDelta,
     now: Timestamp,
@@ -161,7 +161,7 @@ impl RateController for Safeguard {
         self.now = now;
         match event {
             Event::Deadline => {
-                // Each gets those it asked for.
+                // Each gets the deadlines it asked for.
                 for controller in [&mut self.inner, &mut self.fallback] {
                     if controller.next_deadline().is_some_and(|due| due <= now) {
                         controller.on_event(now, event);
@@ -193,7 +193,7 @@ impl RateController for Safeguard {
             Some(_) => (&mut self.fallback, &mut self.inner),
             None => (&mut self.inner, &mut self.fallback),
         };
-        // Who does not decide does not probe either.
+        // The controller that does not decide does not probe either.
         while idle.poll_probe().is_some() {}
         active.poll_probe()
     }

@@ -1,4 +1,4 @@
-//! Tests of [`Safeguard`]: who decides when, what is counted, what is refused.
+//! Tests of [`Safeguard`]: which controller decides when, what is counted, what is refused.
 
 use super::*;
 use crate::{Fate, NoAssets, PacketKind, PacketReport, RateLimits};
@@ -24,7 +24,7 @@ fn two_fixed() -> toml::Table {
     }
 }
 
-/// A feedback every 50 ms, of one packet each that took `delay_ms`; answers the targets in kbit/s.
+/// A feedback every 50 ms, of one packet each that took `delay_ms`; returns the targets in kbit/s.
 fn play(safeguard: &mut Safeguard, from: i64, delays_ms: &[i64]) -> Vec<u64> {
     let mut targets = Vec::new();
     for (n, delay_ms) in (from..).zip(delays_ms) {
@@ -88,7 +88,7 @@ fn a_hold_keeps_the_fallback() {
 }
 
 #[test]
-fn what_is_refused_is_named() {
+fn refusals_name_the_value() {
     let refusal = |table: toml::Table| build(table).err().expect("refused").to_string();
     assert_eq!(refusal(toml::toml! { inner = "magic" }), "controller safeguard: inner = \"magic\": no such controller");
     assert_eq!(

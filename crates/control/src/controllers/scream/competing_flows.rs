@@ -1,14 +1,14 @@
-//! How much queue to aim for: more where flows that only loss stops keep the queue long anyway, or a
-//! flow that minds delay would be left with nothing. [rfc8298] §4.1.2.3, and §4.5.4 of the draft of its
+//! How much queue to aim for: more beside flows that only loss stops, which keep the queue long anyway
+//! and would leave nothing to a delay-based flow. [rfc8298] §4.1.2.3, and §4.5.4 of the draft of its
 //! second version, where it is optional.
 //!
-//! It cannot tell its own standing queue from another's: a steady queue raises the target, which
-//! lengthens the queue. The draft says so itself (its §6).
+//! It cannot distinguish its own standing queue from another's: a steady queue raises the target,
+//! which lengthens the queue. The draft says so itself (its §6).
 //!
 //! Its 50 and 200 samples are acknowledgements. They must stand for less time than a loss-based flow takes from
 //! one loss to the next (10 s and more beside Reno in a long queue), or the rise of the queue in between is
-//! itself the variance that forbids to go along. The RFC has acknowledgements come every 20 ms where there is
-//! bandwidth for them; ours come every 50 to 250 ms, so a delay is taken again for every 20 ms.
+//! itself the variance that forbids adapting to it. The RFC has acknowledgements come every 20 ms if there is
+//! bandwidth for them; ours come every 50 to 250 ms, so a delay is repeated for every 20 ms.
 
 use super::sample_grid::SampleGrid;
 use legato_units::{TimeDelta, Timestamp};
@@ -16,19 +16,19 @@ use legato_units::{TimeDelta, Timestamp};
 /// Parameters of [`QueueTarget`].
 #[derive(Clone, Copy, Debug)]
 pub struct QueueTargetConfig {
-    /// The least target …
+    /// The minimum target …
     pub low: TimeDelta,
-    /// … and the largest.
+    /// … and the maximum.
     pub high: TimeDelta,
-    /// Adapt it at all.
+    /// Whether to adapt it at all.
     pub adapt: bool,
 }
 
-/// The queue delay aimed for.
+/// The target queue delay.
 #[derive(Clone, Debug)]
 pub struct QueueTarget {
     config: QueueTargetConfig,
-    /// The last queue delays, each over the least target.
+    /// The last queue delays, each over the minimum target.
     norms: [f64; HISTORY],
     len: usize,
     next: usize,
@@ -38,7 +38,7 @@ pub struct QueueTarget {
 }
 
 impl QueueTarget {
-    /// Begins at the least.
+    /// Starts at the minimum.
     pub fn new(config: QueueTargetConfig) -> Self {
         Self {
             config,
@@ -51,13 +51,13 @@ impl QueueTarget {
         }
     }
 
-    /// The queue delay to aim for.
+    /// The target queue delay.
     #[inline]
     pub fn get(&self) -> TimeDelta {
         self.target
     }
 
-    /// A round trip is over; it had losses or not. [rfc8298] §4.1.1.2 asks for "the estimated fraction
+    /// A round trip is over, with or without losses. [rfc8298] §4.1.1.2 asks for "the estimated fraction
     /// of RTTs with lost packets" and leaves the filter open: the mean here has a weight of 1/100, so
     /// that one event counts for 160 round trips.
     pub fn round_trip_over(&mut self, with_loss: bool) {
@@ -65,7 +65,7 @@ impl QueueTarget {
         self.loss_event_rate += (lost - self.loss_event_rate) / 100.0;
     }
 
-    /// A feedback that came at `now` told this queue delay.
+    /// A feedback at `now` showed this queue delay.
     pub fn update(&mut self, now: Timestamp, queue_delay: TimeDelta) {
         if !self.config.adapt {
             return;
@@ -129,38 +129,38 @@ mod tests {
         QueueTarget::new(QueueTargetConfig { low, high, adapt })
     }
 
-    fn told(target: &mut QueueTarget, ms: i64, times: usize) -> i64 {
+    fn reported(target: &mut QueueTarget, ms: i64, times: usize) -> i64 {
         (0..times).for_each(|_| target.sample(TimeDelta::from_millis(ms)));
         target.get().as_millis()
     }
 
-    /// [rfc8298] §4.1.2.3, worked by hand: 250 ms for ever has mean 2.5 and no variance.
+    /// [rfc8298] §4.1.2.3, worked by hand: a constant 250 ms has mean 2.5 and no variance.
     #[test]
     fn a_steady_queue_becomes_the_target() {
-        assert_eq!(told(&mut target(true), 250, 1), 250);
-        assert_eq!(told(&mut target(true), 900, 1), 400, "never beyond the largest");
-        assert_eq!(told(&mut target(true), 20, 1), 100, "never below the least");
+        assert_eq!(reported(&mut target(true), 250, 1), 250);
+        assert_eq!(reported(&mut target(true), 900, 1), 400, "never above the maximum");
+        assert_eq!(reported(&mut target(true), 20, 1), 100, "never below the minimum");
         let mut fixed = target(false);
         (0..300).for_each(|n| fixed.update(Timestamp::from_millis(n * 20), TimeDelta::from_millis(250)));
         assert_eq!(fixed.get().as_millis(), 100);
     }
 
-    /// [rfc8298] §4.1.2.3, worked by hand: after 100 samples each of 0 and 300 ms the variance is 2.25;
-    /// T = (3 + 1.5) × 100 ms is above LO, so the target shrinks to 0.9 of itself.
+    /// [rfc8298] §4.1.2.3, worked by hand: after 100 samples each of 0 and 300 ms the variance is 2.25; T
+    /// = (3 + 1.5) × 100 ms is above LO, so the target shrinks to 0.9 of itself.
     #[test]
-    fn a_queue_that_moves_lowers_the_target() {
+    fn a_varying_queue_lowers_the_target() {
         let mut queue = target(true);
-        told(&mut queue, 0, 100);
-        told(&mut queue, 300, 99);
+        reported(&mut queue, 0, 100);
+        reported(&mut queue, 300, 99);
         queue.target = TimeDelta::from_millis(200);
-        assert_eq!(told(&mut queue, 300, 1), 180);
+        assert_eq!(reported(&mut queue, 300, 1), 180);
     }
 
-    /// [rfc8298] §4.2.2, worked by hand: what is told every 100 ms counts five times, and 200 samples are 4 s. A queue
-    /// that fills from 100 to 300 ms in 13 s, as Reno fills it, rises by 0.61 × LO in that time: variance 0.61² / 12
-    /// = 0.03, so the target goes along; told every 100 ms and counted once, all 13 s would be 2² / 12 = 0.33.
+    /// [rfc8298] §4.2.2, worked by hand: a report every 100 ms counts five times, and 200 samples are 4 s. A queue that
+    /// fills from 100 to 300 ms in 13 s, as Reno fills it, rises by 0.61 × LO in that time: variance 0.61² / 12 = 0.03,
+    /// so the target rises with it; reported every 100 ms and counted once, all 13 s would be 2² / 12 = 0.33.
     #[test]
-    fn beside_a_queue_that_fills_slowly_the_target_goes_along() {
+    fn the_target_rises_with_a_slowly_filling_queue() {
         let mut queue = target(true);
         for n in 0..130i64 {
             queue.update(Timestamp::from_millis(n * 100), TimeDelta::from_micros(100_000 + n * 1_538));
@@ -176,11 +176,11 @@ mod tests {
     fn losses_raise_the_target_by_half() {
         let mut queue = target(true);
         queue.round_trip_over(true);
-        assert_eq!(told(&mut queue, 200, 1), 300);
+        assert_eq!(reported(&mut queue, 200, 1), 300);
         // 0.01 falls below 0.002 after ln(5) / ln(1 / 0.99) = 160.1 round trips.
         (0..160).for_each(|_| queue.round_trip_over(false));
-        assert_eq!(told(&mut queue, 200, 1), 300);
+        assert_eq!(reported(&mut queue, 200, 1), 300);
         queue.round_trip_over(false);
-        assert_eq!(told(&mut queue, 200, 1), 200);
+        assert_eq!(reported(&mut queue, 200, 1), 200);
     }
 }

@@ -1,9 +1,9 @@
-//! What one feedback says, in the terms of SCReAM: bytes newly acknowledged, the round trip, the least
+//! What one feedback reports, in SCReAM's terms: bytes newly acknowledged, the round trip, the minimum
 //! one-way delay, marks and losses. Shared by [rfc8298] and the drafts of its second version.
 //!
 //! SCReAM counts by the highest sequence number: a packet below it counts as acknowledged whether it
-//! arrived or not, so that loss does not stop the clock of the window; what is said of older packets
-//! later counts for nothing but reordering.
+//! arrived or not, so that loss does not stop the clock of the window; later reports on older packets
+//! only count for reordering.
 
 use super::loss::LossDetector;
 use crate::{Fate, TransportFeedback};
@@ -14,7 +14,7 @@ use legato_units::{TimeDelta, Timestamp};
 pub struct Acknowledged {
     /// By how much the highest acknowledged byte moved, lost packets included.
     pub bytes_newly_acked: u64,
-    /// Of these, the bytes that arrived with a mark.
+    /// Of these, the bytes that arrived marked.
     pub bytes_newly_acked_ce: u64,
     /// Bytes that arrived, whatever their order.
     pub bytes_arrived: u64,
@@ -41,9 +41,9 @@ pub struct Acknowledged {
 /// One-way delays of one feedback, each plus the same unknown offset.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct OneWayDelays {
-    /// The least.
+    /// The minimum.
     pub min: TimeDelta,
-    /// The largest.
+    /// The maximum.
     pub max: TimeDelta,
     /// Of the packet with the highest number.
     pub last: TimeDelta,
@@ -51,13 +51,13 @@ pub struct OneWayDelays {
 
 #[cfg(test)]
 impl OneWayDelays {
-    /// All alike.
+    /// All three equal.
     pub fn all(delay: TimeDelta) -> Self {
         Self { min: delay, max: delay, last: delay }
     }
 }
 
-/// Digests feedback; remembers the highest number acknowledged.
+/// Digests feedback; keeps the highest number acknowledged.
 #[derive(Clone, Debug, Default)]
 pub struct FeedbackReader {
     highest: Option<u64>,
@@ -70,7 +70,7 @@ impl FeedbackReader {
         let mut said = Acknowledged { in_flight: feedback.in_flight.as_bytes(), ..Acknowledged::default() };
         let last = feedback.reports.iter().rev().find(|report| report.arrived());
         if let Some(last) = last {
-            // A departure after its own report is a broken clock, not a round trip.
+            // A departure after its own report means a broken clock, not a round trip.
             said.round_trip = Some((now - last.departure).max(TimeDelta::from_millis(1)));
         }
         let top = last.map(|report| report.transport_seq);
@@ -149,7 +149,7 @@ pub(super) mod tests {
         let said = reader.read(now, &feedback(&[report(1, 0, Some(50)), report(2, 10, None), report(3, 20, Some(45))]));
         assert_eq!((said.bytes_newly_acked, said.bytes_arrived, said.packets), (3_000, 2_000, 2));
         assert_eq!(said.round_trip, Some(TimeDelta::from_millis(80)));
-        let one_way = said.one_way.expect("arrivals are told");
+        let one_way = said.one_way.expect("there were arrivals");
         assert_eq!(one_way.max - one_way.min, TimeDelta::from_millis(5));
         // Arrivals at 50 and 65 ms.
         assert_eq!(said.arrival_span, TimeDelta::from_millis(15));

@@ -1,19 +1,19 @@
-//! Which packets are lost: those that are missing longer than reordering explains. The reordering
-//! window is learned: it is how long packets that were reported missing took to turn up after all.
+//! Which packets are lost: those missing for longer than reordering explains. The reordering window
+//! is learned: it is how long packets that were reported missing took to turn up after all.
 //! [rfc8298] §4.1.2.4 and §4.2.1.1 of its second version say so in the same words.
 //!
 //! Neither says how the window shrinks again: here by a sixteenth with every packet that is lost for
-//! good, so that one late packet does not delay the reaction to loss for ever.
+//! good, so that one late packet does not delay the reaction to loss forever.
 
 use legato_units::{TimeDelta, Timestamp};
 use std::collections::VecDeque;
 
-/// Missing packets, and how late such packets have turned up.
+/// Missing packets, and the reordering delay learned from late ones.
 #[derive(Clone, Debug)]
 pub struct LossDetector {
     missing: VecDeque<Missing>,
     reordering_window: TimeDelta,
-    /// Losses that are certain since they were last asked for.
+    /// Confirmed losses since the last call of `confirmed`.
     lost: u32,
 }
 
@@ -32,7 +32,7 @@ impl Default for LossDetector {
 }
 
 impl LossDetector {
-    /// A packet was not received. Answers whether that is news.
+    /// A packet was not received. Returns whether that is new.
     pub fn missing(&mut self, now: Timestamp, transport_seq: u64) -> bool {
         if self.missing.iter().any(|missing| missing.transport_seq == transport_seq) {
             return false;
@@ -45,9 +45,9 @@ impl LossDetector {
         true
     }
 
-    /// A packet arrived. Answers whether it had been reported missing before.
+    /// A packet arrived. Returns whether it had been reported missing before.
     pub fn arrived(&mut self, now: Timestamp, transport_seq: u64) -> bool {
-        // Nearly every packet is newer than all that are missing.
+        // Nearly every packet is newer than all missing ones.
         if self.missing.back().is_none_or(|last| transport_seq > last.transport_seq) {
             return false;
         }
@@ -60,7 +60,7 @@ impl LossDetector {
         true
     }
 
-    /// How many packets have become certain losses since the last call.
+    /// The number of packets confirmed lost since the last call.
     pub fn confirmed(&mut self, now: Timestamp) -> u32 {
         for missing in &mut self.missing {
             if !missing.lost && now - missing.reported >= self.reordering_window {
@@ -76,11 +76,11 @@ impl LossDetector {
     }
 }
 
-/// More missing packets than that are lost without waiting.
+/// Beyond this many missing packets the oldest are lost without waiting.
 const MOST_MISSING: usize = 64;
-/// A packet reported missing may be reported as arrived for so long after.
+/// How long after a packet was reported missing it may be reported as arrived.
 const REMEMBERED: TimeDelta = TimeDelta::from_secs(2);
-/// Reordering never delays the reaction to loss by more.
+/// The maximum delay that reordering adds to the reaction to loss.
 const LONGEST_WINDOW: TimeDelta = TimeDelta::from_millis(200);
 
 #[cfg(test)]
@@ -110,7 +110,7 @@ mod tests {
         losses.missing(at(100), 8);
         assert_eq!(losses.confirmed(at(129)), 0);
         assert_eq!(losses.confirmed(at(130)), 1);
-        // A sixteenth less: 28.125 ms.
+        // Minus a sixteenth: 28.125 ms.
         losses.missing(at(200), 9);
         assert_eq!(losses.confirmed(at(228)), 0);
         assert_eq!(losses.confirmed(at(229)), 1);

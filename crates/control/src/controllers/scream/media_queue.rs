@@ -1,19 +1,19 @@
-//! What waits between encoder and pacer: SCReAM's "RTP queue". It is read at the moment a frame is about
-//! to join it: what is then left is of earlier frames, and means that media come faster than they go. Right
-//! after a frame has joined, any queue is long.
+//! The queue between encoder and pacer: SCReAM's "RTP queue". It is read just before a frame joins it: what
+//! is left then belongs to earlier frames, and means that media comes faster than it leaves. Right after a
+//! frame has joined, any queue is long.
 
 use crate::{PacketKind, SentPacket};
 use legato_units::{DataSize, TimeDelta, Timestamp};
 use std::collections::VecDeque;
 
-/// The frames that wait.
+/// The waiting frames.
 #[derive(Clone, Debug)]
 pub struct MediaQueue {
     /// When frames joined, and how many bytes will have left in all once each has.
     frames: VecDeque<(Timestamp, u64)>,
     left_bytes: u64,
     queued_bytes: u64,
-    /// What was left when the last picture was taken, if pictures are told of.
+    /// What was left when the last picture was taken, if captures are reported.
     rest: Option<(u64, TimeDelta)>,
 }
 
@@ -36,20 +36,20 @@ impl MediaQueue {
         self.forget();
     }
 
-    /// So much waits at `now`.
-    pub fn told(&mut self, now: Timestamp, size: DataSize) {
+    /// `size` is waiting at `now`.
+    pub fn reported(&mut self, now: Timestamp, size: DataSize) {
         self.queued_bytes = size.as_bytes();
         let end = self.left_bytes + self.queued_bytes;
         let full = self.frames.len() == MOST_FRAMES;
         match self.frames.back_mut() {
-            // Told of again before a feedback: nothing joined.
+            // Reported again before a feedback: nothing joined.
             Some(last) if full || last.1 >= end => last.1 = end,
             _ => self.frames.push_back((now, end)),
         }
         self.forget();
     }
 
-    /// A picture is taken: what waits is of earlier ones.
+    /// A picture is taken: what waits belongs to earlier ones.
     pub fn picture(&mut self, now: Timestamp) {
         let age = self.frames.front().map_or(TimeDelta::ZERO, |&(joined, _)| now - joined);
         self.rest = Some((self.queued_bytes, age));
@@ -62,7 +62,7 @@ impl MediaQueue {
         }
     }
 
-    /// Bytes of earlier frames; of all where pictures are not told of.
+    /// Bytes of earlier frames; of all frames if captures are not reported.
     pub fn bytes(&self) -> u64 {
         self.rest.map_or(self.queued_bytes, |(bytes, _)| bytes)
     }
@@ -86,17 +86,17 @@ mod tests {
     }
 
     #[test]
-    fn a_picture_finds_what_earlier_frames_left() {
+    fn a_picture_finds_the_bytes_of_earlier_frames() {
         let at = Timestamp::from_millis;
         let mut queue = MediaQueue::default();
         queue.picture(at(0));
-        queue.told(at(1), DataSize::from_bytes(3_000));
+        queue.reported(at(1), DataSize::from_bytes(3_000));
         assert_eq!(queue.bytes(), 0, "the frame itself does not count");
         queue.sent(&packet(PacketKind::Video));
         queue.sent(&packet(PacketKind::Audio));
         queue.picture(at(33));
         assert_eq!((queue.bytes(), queue.age().as_millis()), (2_000, 32));
-        queue.told(at(34), DataSize::from_bytes(5_000));
+        queue.reported(at(34), DataSize::from_bytes(5_000));
         queue.sent(&packet(PacketKind::Video));
         queue.sent(&packet(PacketKind::Video));
         // The first frame is gone; three packets of the second, 32 ms old.

@@ -1,25 +1,25 @@
-//! Queue delay: the one-way delay less the least one seen in the last ten minutes, so that the offset
-//! of the clocks falls out and their drift is forgotten. [rfc8298] takes it from LEDBAT (RFC 6817), and
-//! so do the drafts of its second version.
+//! Queue delay: the one-way delay minus its minimum over the last ten minutes, so that the clocks' offset
+//! cancels out and their drift is forgotten. [rfc8298] takes it from LEDBAT (RFC 6817), and so do the
+//! drafts of its second version.
 //!
-//! Which packet of a feedback is asked is the caller's: [rfc8298] §4.1.2 feeds back the arrival of the one with
-//! the highest number. RFC 6817 filters the latest delays by their minimum: the last packet of a frame that
-//! leaves as a burst has waited for the frame, the first one for the queue alone.
+//! Which packet of a feedback is sampled is up to the caller: [rfc8298] §4.1.2 feeds back the arrival of the one
+//! with the highest number. RFC 6817 filters the latest delays by their minimum: the last packet of a frame that
+//! leaves as a burst has waited for the frame, the first one only for the queue.
 
 use super::feedback::OneWayDelays;
 use legato_units::{TimeDelta, Timestamp};
 
-/// The least one-way delay of each of the last minutes, and the latest queue delay.
+/// The minimum one-way delay of each of the last minutes, and the latest queue delay.
 #[derive(Clone, Debug)]
 pub struct QueueDelay {
-    /// Least one-way delay of a window, the current one at `current`.
+    /// Minimum one-way delay of a window, the current one at `current`.
     least: [TimeDelta; MOST_WINDOWS],
     windows: usize,
     window: TimeDelta,
     current: usize,
     window_end: Timestamp,
     delay: TimeDelta,
-    /// The least queue delay since the base was last reset or asked for.
+    /// The minimum queue delay since the base was last reset or read.
     seen: bool,
 }
 
@@ -37,7 +37,7 @@ impl QueueDelay {
         }
     }
 
-    /// Take the delays of one feedback, and `sample`, the one of them that tells; answers the queue delay.
+    /// Take the delays of one feedback, and `sample`, the one that counts; returns the queue delay.
     pub fn update(&mut self, now: Timestamp, delays: OneWayDelays, sample: TimeDelta) -> TimeDelta {
         if !self.seen {
             self.seen = true;
@@ -60,7 +60,7 @@ impl QueueDelay {
         self.delay
     }
 
-    /// Forget the base: the next delay is taken for one without a queue.
+    /// Forget the base: the next delay counts as one without a queue.
     pub fn reset(&mut self) {
         *self = Self::new(self.windows, self.window);
     }
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn the_queue_is_what_the_delay_exceeds_its_least_by() {
+    fn the_queue_is_the_delay_minus_its_minimum() {
         let mut queue = QueueDelay::new(10, TimeDelta::from_secs(60));
         assert_eq!(update(&mut queue, 1, -500), 0);
         assert_eq!(update(&mut queue, 2, -470), 30);
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn a_least_delay_older_than_all_windows_is_forgotten() {
+    fn a_minimum_older_than_all_windows_is_forgotten() {
         let mut queue = QueueDelay::new(2, TimeDelta::from_secs(60));
         update(&mut queue, 0, 50);
         assert_eq!(update(&mut queue, 61, 80), 30);

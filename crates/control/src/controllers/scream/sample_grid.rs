@@ -1,6 +1,6 @@
-//! Samples of a queue delay in equal steps of time, however often feedback comes. What [rfc8298] counts in
-//! samples (20 of the trend, 50 and 200 of the queue target) stands for a span of time, and feedback
-//! comes as often as the receiver has bandwidth for it: a delay is taken again for every step since the last.
+//! Samples of a queue delay at equal steps of time, however often feedback comes. The sample counts of
+//! [rfc8298] (20 of the trend, 50 and 200 of the queue target) stand for a span of time, and feedback comes as
+//! often as the receiver has bandwidth for it: a delay is repeated for every step since the last.
 
 use legato_units::{TimeDelta, Timestamp};
 
@@ -17,15 +17,15 @@ impl SampleGrid {
         Self { step, next: None }
     }
 
-    /// How many samples the delay that is told at `now` stands for, at most `most`. ([rfc8298] §4.1.2: "the
-    /// same qdelay may be sampled several times; this does not pose any problem".)
+    /// How many samples the delay reported at `now` stands for, at most `most`. ([rfc8298] §4.1.2: "the same
+    /// qdelay may be sampled several times; this does not pose any problem".)
     pub fn due(&mut self, now: Timestamp, most: usize) -> usize {
         let due = self.next.unwrap_or(now);
         if now < due {
             return 0;
         }
         let samples = ((now - due).as_nanos() / self.step.as_nanos() + 1).min(most as i64);
-        // Keeps to the grid unless more was silent than there are samples.
+        // Stays on the grid unless the silence was longer than `most` samples.
         let next = due + self.step * samples;
         self.next = Some(if next > now { next } else { now + self.step });
         samples as usize
@@ -44,7 +44,7 @@ mod tests {
         assert_eq!([0, 10, 49, 50, 51].map(|ms| grid.due(at(ms), 20)), [1, 0, 0, 1, 0]);
         // 100, 150 and 200 ms; the grid stays where it was.
         assert_eq!([220, 249, 250].map(|ms| grid.due(at(ms), 20)), [3, 0, 1]);
-        // More than there is room for: the grid begins anew.
+        // More than there is room for: the grid restarts.
         assert_eq!([60_010, 60_059, 60_060].map(|ms| grid.due(at(ms), 20)), [20, 0, 1]);
     }
 }

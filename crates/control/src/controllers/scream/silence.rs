@@ -1,10 +1,10 @@
-//! Packets leave and no word comes back. SCReAM clocks itself by feedback and leaves open what becomes
-//! of the target without it; RFC 8836 wants a sender that goes on for a while and then gives way. Here:
-//! after every second of silence the window and the target are halved. Ours, not of the RFC.
+//! Packets leave and no feedback comes back. SCReAM is clocked by feedback and leaves open what happens
+//! to the target without it; RFC 8836 requires a sender to go on for a while and then reduce. Here: after
+//! every second of silence the window and the target are halved. Ours, not the RFC's.
 
 use legato_units::{TimeDelta, Timestamp};
 
-/// Since when nothing was heard although packets left.
+/// Since when no feedback came although packets left.
 #[derive(Clone, Copy, Debug)]
 pub struct Silence {
     patience: TimeDelta,
@@ -12,12 +12,12 @@ pub struct Silence {
 }
 
 impl Silence {
-    /// Silence of `patience` counts.
+    /// Silence counts after `patience`.
     pub fn new(patience: TimeDelta) -> Self {
         Self { patience, due: None }
     }
 
-    /// A packet left: a word is due.
+    /// A packet left: feedback is due.
     #[inline]
     pub fn sent(&mut self, now: Timestamp) {
         if self.due.is_none() {
@@ -30,13 +30,13 @@ impl Silence {
         self.due = None;
     }
 
-    /// When silence will have lasted too long.
+    /// When the silence will have lasted too long.
     #[inline]
     pub fn deadline(&self) -> Option<Timestamp> {
         self.due
     }
 
-    /// Whether silence has lasted too long once more.
+    /// Whether the silence has lasted too long, counted anew each time.
     pub fn broken(&mut self, now: Timestamp) -> bool {
         let broken = self.due.is_some_and(|due| now >= due);
         if broken {
@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_second_without_a_word_counts_once_and_idleness_does_not() {
+    fn every_second_without_feedback_counts_once_and_idleness_does_not() {
         let at = Timestamp::from_millis;
         let mut silence = Silence::new(TimeDelta::from_secs(1));
         assert!(!silence.broken(at(60_000)), "nothing was sent");

@@ -10,15 +10,15 @@ pub struct Config {
     /// intervals.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub packet_size_bytes: Option<u32>,
-    /// Largest segment, which the initial window is counted in.
+    /// Maximum segment size, the unit of the initial window.
     pub mss_bytes: u32,
-    /// The equation's b: packets a TCP receiver would answer with one acknowledgement, 1 or 2.
+    /// The equation's b: packets a TCP receiver would acknowledge with one ACK, 1 or 2.
     pub packets_per_ack: u32,
     /// Send less while the round trip is longer than usual, more while it is shorter.
     pub damp_oscillations: bool,
-    /// Forget old loss the faster the longer none has come.
+    /// Discount old losses more, the longer none has come.
     pub discount_history: bool,
-    /// Which edition's rules hold.
+    /// The edition whose rules apply.
     pub edition: Edition,
 }
 
@@ -49,7 +49,7 @@ impl Default for Config {
 }
 
 impl Config {
-    /// Name the first key whose value makes no sense.
+    /// Name the first key whose value is invalid.
     pub fn check(&self) -> Result<(), String> {
         check_packet_size(self.packet_size_bytes)?;
         if !(1..=65_535).contains(&self.mss_bytes) {
@@ -58,7 +58,7 @@ impl Config {
         check_packets_per_ack(self.packets_per_ack)
     }
 
-    /// No discount goes below this; 1: none is made.
+    /// The minimum discount; 1: none is made.
     pub(crate) fn min_discount(&self) -> f64 {
         match (self.discount_history, self.edition) {
             (false, _) => 1.0,

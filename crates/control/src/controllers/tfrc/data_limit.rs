@@ -1,19 +1,19 @@
-//! Whether the application, not the allowed rate, limited what was sent: section 8.2.1 of
-//! [rfc5348]. A sender remembers at which instants it had sent all it was allowed; a feedback whose
-//! round trip holds none of them was data-limited. The RFC keeps two such instants, which are enough
-//! for one feedback a round trip; there are more here, and so there are more instants.
+//! Whether the application, not the allowed rate, limited what was sent: section 8.2.1 of [rfc5348]. A
+//! sender records the instants at which it had sent all it was allowed; a feedback whose round trip
+//! contains none of them was data-limited. The RFC keeps two such instants, which suffice for one
+//! feedback per round trip; feedback is more frequent here, so more instants are kept.
 
 use legato_units::{TimeDelta, Timestamp};
 use std::collections::VecDeque;
 
-/// The instants, and what has been sent of what was allowed since the last look.
+/// The instants, and how much of the allowance was sent since the last feedback.
 #[derive(Clone, Debug)]
 pub struct DataLimit {
-    /// When all that was allowed had been sent, and no feedback was past it yet.
+    /// When all that was allowed had been sent, with no feedback past it yet.
     not_limited: VecDeque<Timestamp>,
     looked: Timestamp,
     sent_bytes: f64,
-    /// Media waited in the pacer for longer than a round trip when it was last asked.
+    /// Media waited in the pacer for longer than a round trip at the last report.
     held_back: bool,
 }
 
@@ -37,7 +37,7 @@ impl DataLimit {
     }
 
     /// A feedback came, its newest packet departed at `departure`, and so far `allowed` bytes per
-    /// second were allowed. Answers whether the round trip before that departure was data-limited.
+    /// second were allowed. Returns whether the round trip before that departure was data-limited.
     pub fn on_feedback(&mut self, now: Timestamp, departure: Timestamp, rtt: TimeDelta, allowed: f64) -> bool {
         let allowance = allowed * (now - self.looked).as_secs_f64();
         if self.held_back || (allowance > 0.0 && self.sent_bytes >= USED_RATIO * allowance) {
@@ -58,7 +58,7 @@ impl DataLimit {
 
 /// Two round trips of a second and a half at a feedback every 50 ms.
 const MAX_INSTANTS: usize = 64;
-/// An encoder never meets its target to the byte: from here on the rate was used.
+/// An encoder never meets its target to the byte: from here on the rate counts as used.
 const USED_RATIO: f64 = 0.9;
 /// Before the first sample.
 const INITIAL_RTT: TimeDelta = TimeDelta::from_millis(100);
@@ -80,13 +80,13 @@ mod tests {
         bytes.iter().enumerate().map(feedback).collect()
     }
 
-    /// [rfc5348] §8.2.1, worked by hand: 50 B a feedback are all that is allowed. What left before 100 ms
-    /// is told of from 200 ms on.
+    /// [rfc5348] §8.2.1, worked by hand: 50 B per feedback are all that is allowed. What left before 100 ms
+    /// is reported from 200 ms on.
     #[test]
     fn a_round_trip_without_an_instant_of_full_use_is_data_limited() {
         assert_eq!(play(&[20; 8]), [true; 8]);
         assert_eq!(play(&[50; 8])[3..], [false; 5]);
-        // Full use until 200 ms is told of until 300 ms; the instant at 200 ms is within (t_old, t_new] at 350 ms too.
+        // Full use until 200 ms is reported until 300 ms; the instant at 200 ms is within (t_old, t_new] at 350 ms too.
         let fades = play(&[50, 50, 50, 50, 20, 20, 20, 20, 20, 20]);
         assert_eq!(fades[3..], [false, false, false, false, true, true, true]);
     }

@@ -1,10 +1,10 @@
 //! `tfrc`: TCP-friendly rate control [rfc5348]. It believes that a flow is fair when it sends no more
 //! than a TCP flow would on the same path, and that a call is better off with the mean of that than
-//! with TCP's saw-tooth: it measures round trips and the rate of loss events, and sends what the
-//! throughput equation gives.
+//! with TCP's saw-tooth: it measures round trips and the rate of loss events, and sends at the rate of
+//! the throughput equation.
 //!
-//! Sender-based: reports stand for the receiver's part. What differs from the RFC, and why, is in
-//! docs/papers/rfc5348.md.
+//! Sender-based: reports replace the receiver's part. docs/papers/rfc5348.md lists the differences
+//! from the RFC and why.
 
 pub mod config;
 pub mod controller;

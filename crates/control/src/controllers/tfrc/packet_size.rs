@@ -15,7 +15,7 @@ impl PacketSize {
         Self { fixed: fixed.map(f64::from), intervals: [(0.0, 0.0); INTERVALS] }
     }
 
-    /// So many packets of so many bytes in all were reported.
+    /// `packets` packets of `bytes` in all were reported.
     #[inline]
     pub fn on_reported(&mut self, bytes: u64, packets: usize) {
         self.intervals[0].0 += bytes as f64;
@@ -46,7 +46,7 @@ const INITIAL_BYTES: f64 = 1_200.0;
 mod tests {
     use super::*;
 
-    /// [rfc5348] §4.1, worked by hand: (0 + 300 + 100 + 800) B in 4 packets; the 9000 B before are out.
+    /// [rfc5348] §4.1, worked by hand: (0 + 300 + 100 + 800) B in 4 packets; the 9000 B before are out of the window.
     #[test]
     fn the_mean_is_over_four_loss_intervals() {
         let mut size = PacketSize::new(None);

@@ -1,21 +1,21 @@
 //! X_recv, the rate at which packets arrived over the last round trip, from feedback alone, and
-//! X_recv_set, the largest of which caps what may be sent [rfc5348].
+//! X_recv_set, whose maximum caps what may be sent [rfc5348].
 
 use legato_units::{PeerTimestamp, TimeDelta, Timestamp};
 use std::collections::VecDeque;
 
-/// Arrived bytes by feedback.
+/// Arrived bytes per feedback.
 #[derive(Clone, Debug, Default)]
 pub struct ReceiveRate {
     /// Bytes of the latest feedbacks and the time since the one before, oldest first.
     slices: VecDeque<(TimeDelta, f64)>,
-    /// The last feedback: when it came, and the last arrival it told of.
+    /// The last feedback: when it came, and the last arrival it reported.
     last: Option<(Timestamp, Option<PeerTimestamp>)>,
 }
 
 impl ReceiveRate {
-    /// A feedback told of arrived `bytes`, the last of which came at `arrival`. Answers the rate over
-    /// at least `rtt`, or over what there is, in bytes per second.
+    /// A feedback reported `bytes` arrived, the last of them at `arrival`. Returns the rate over at
+    /// least `rtt`, or over what there is, in bytes per second.
     pub fn update(
         &mut self,
         now: Timestamp,
@@ -24,10 +24,10 @@ impl ReceiveRate {
         rtt: TimeDelta,
     ) -> Option<f64> {
         let last = self.last.replace((now, arrival));
-        // Nothing says over which time the first feedback's packets came.
+        // The time over which the first feedback's packets came is unknown.
         let (last_now, last_arrival) = last?;
         let span = match (arrival, last_arrival) {
-            // The receiver's clock where it tells: the way back is of no concern.
+            // By the receiver's clock if it is reported: the way back does not matter then.
             (Some(arrival), Some(last)) => arrival - last,
             _ => now - last_now,
         };
@@ -62,9 +62,9 @@ const MAX_SLICES: usize = 64;
 /// The receive rates of the last two round trips, in bytes per second.
 #[derive(Clone, Debug)]
 pub struct ReceiveRateSet {
-    /// In order of time and falling, so that the front is the largest.
+    /// In order of time and descending, so that the front is the maximum.
     rates: VecDeque<(Timestamp, f64)>,
-    /// Until when the rate is not limited: the RFC's initial member, infinity.
+    /// Until when the rate is unlimited: the RFC's initial member, infinity.
     unlimited: bool,
 }
 
@@ -75,7 +75,7 @@ impl Default for ReceiveRateSet {
 }
 
 impl ReceiveRateSet {
-    /// The largest; `None` while nothing limits.
+    /// The maximum; `None` while nothing limits.
     #[inline]
     pub fn max(&self) -> Option<f64> {
         if self.unlimited { None } else { self.rates.front().map(|&(_, rate)| rate) }
@@ -89,14 +89,14 @@ impl ReceiveRateSet {
         while self.rates.front().is_some_and(|&(at, _)| now - at > rtt * 2) {
             self.rates.pop_front();
         }
-        // What is older and no larger will never be the largest.
+        // Older and smaller values can never become the maximum.
         while self.rates.back().is_some_and(|&(_, other)| other <= rate) {
             self.rates.pop_back();
         }
         self.rates.push_back((now, rate));
     }
 
-    /// Keep the largest of the rates and this one alone, as of now.
+    /// Keep only the maximum of the rates, dated now.
     pub fn maximize(&mut self, now: Timestamp, rate: f64) {
         // [rfc5348] §4.3: Maximize X_recv_set().
         let largest = self.rates.front().map_or(rate, |&(_, other)| rate.max(other));
@@ -109,7 +109,7 @@ impl ReceiveRateSet {
         self.rates.iter_mut().for_each(|(_, rate)| *rate *= 0.5);
     }
 
-    /// Have `rate` alone.
+    /// Keep only `rate`.
     pub fn replace(&mut self, now: Timestamp, rate: f64) {
         self.unlimited = false;
         self.rates.clear();
@@ -157,9 +157,9 @@ mod tests {
         assert_eq!(rate.update(at(100), arrival(100), 1_500, RTT), Some(30_000.0));
     }
 
-    /// [rfc5348] §4.3, worked by hand over a minute of rates: the largest of two round trips counts.
+    /// [rfc5348] §4.3, worked by hand over a minute of rates: the maximum of two round trips counts.
     #[test]
-    fn the_set_holds_the_largest_of_two_round_trips() {
+    fn the_set_holds_the_maximum_of_two_round_trips() {
         let mut set = ReceiveRateSet::default();
         assert_eq!(set.max(), None);
         set.update(at(0), 10.0, RTT);

@@ -2,7 +2,7 @@
 //! (section 7's sender-based variant): reports go in, the allowed sending rate comes out.
 //!
 //! X follows the throughput equation at the measured loss event rate and round trip, never above
-//! twice what was received lately; before the first loss it doubles every round trip; without
+//! twice what was received recently; before the first loss it doubles every round trip; without
 //! feedback it is halved again and again.
 
 use super::config::{Config, Edition};
@@ -14,7 +14,7 @@ use crate::estimate::loss_events::LossEvents;
 use crate::estimate::tcp_equation::TcpEquation;
 use legato_units::{DataRate, TimeDelta, Timestamp};
 
-/// The allowed sending rate and what it is made of.
+/// The allowed sending rate and its inputs.
 #[derive(Clone, Debug)]
 pub struct TfrcSender {
     config: Config,
@@ -29,7 +29,7 @@ pub struct TfrcSender {
     last_doubled: Option<Timestamp>,
     receive_rate: ReceiveRate,
     receive_rates: ReceiveRateSet,
-    /// The largest X_recv ever.
+    /// The maximum X_recv ever.
     largest_receive_rate: Option<f64>,
     data_limit: DataLimit,
     losses: LossEvents,
@@ -59,7 +59,7 @@ impl TfrcSender {
     /// Send at `start_rate` until something is known.
     pub fn new(config: Config, start_rate: DataRate, start: Timestamp) -> Self {
         Self {
-            // Deviates from [rfc5348] §4.2: one packet a second is no call; the application's start rate is.
+            // Deviates from [rfc5348] §4.2: one packet a second is useless for a call; the application's start rate is used.
             allowed: start_rate.as_bps_f64() / 8.0,
             equation: None,
             loss_event_ratio: 0.0,
@@ -80,7 +80,7 @@ impl TfrcSender {
         }
     }
 
-    /// Everything learned is void.
+    /// Forget everything learned.
     pub fn reset(&mut self, start_rate: DataRate, now: Timestamp) {
         *self = Self::new(self.config.clone(), start_rate, now);
     }
@@ -92,7 +92,7 @@ impl TfrcSender {
         self.data_limit.on_sent(bytes);
     }
 
-    /// So long would what waits in the pacer take.
+    /// How long the pacer's queue takes to drain.
     #[inline]
     pub fn on_pacer_queue(&mut self, drain: TimeDelta) {
         self.data_limit.on_pacer_queue(drain, self.rtt.map(|rtt| TimeDelta::from_secs_f64(rtt.smoothed_s)));
@@ -139,7 +139,7 @@ impl TfrcSender {
         self.set_nofeedback(now);
     }
 
-    /// The time asked for has come: no feedback since the timer was set.
+    /// The deadline has come: no feedback since the timer was set.
     pub fn on_deadline(&mut self, now: Timestamp) {
         if now < self.nofeedback {
             return;
@@ -152,7 +152,7 @@ impl TfrcSender {
             _ if !idle => self.allowed = (self.allowed / 2.0).max(self.least_rate()),
             _ => {}
         }
-        // Whatever the rules make of it, silence is no reason to send more.
+        // Whatever the rules give, silence is no reason to send more.
         self.allowed = self.allowed.min(before);
         self.silent = true;
         self.set_nofeedback(now);
@@ -170,7 +170,7 @@ impl TfrcSender {
         rate_of(self.allowed)
     }
 
-    /// X_inst: X with the oscillation damping, where it is on.
+    /// X_inst: X with oscillation damping, if that is on.
     #[inline]
     pub fn instantaneous(&self) -> DataRate {
         let factor = match self.rtt {
@@ -209,7 +209,7 @@ impl TfrcSender {
         self.silent
     }
 
-    /// Name the inner state.
+    /// Report the inner state.
     pub fn observe(&self, gauge: &mut dyn FnMut(&'static str, f64)) {
         gauge("allowed_bps", self.allowed * 8.0);
         if let Some(rate) = self.equation {
@@ -245,8 +245,8 @@ impl TfrcSender {
 
     fn on_losses(&mut self, feedback: &TransportFeedback) {
         let rtt = self.rtt();
-        // [rfc5348] §6.3.1: the equation shall give the largest rate received so far, or where nothing
-        // was received half a packet a round trip.
+        // [rfc5348] §6.3.1: the equation shall give the maximum rate received so far, or if nothing was
+        // received, half a packet per round trip.
         let equation = self.equation_now();
         let target = self.largest_receive_rate;
         let first_interval = || match equation {
@@ -321,7 +321,7 @@ impl TfrcSender {
             self.allowed = (self.allowed / 2.0).max(self.least_rate());
             return;
         };
-        // Halve what limited X: what was received, or the equation.
+        // Halve what limited X: the receive rate or the equation.
         let limit = if equation > 2.0 * receive_rate { receive_rate } else { equation / 2.0 };
         let limit = limit.max(self.least_rate());
         // [rfc5348] §4.4: Update_Limits(): X_recv_set holds half the limit, which step (4) doubles.
@@ -334,8 +334,8 @@ impl TfrcSender {
             self.nofeedback = now + INITIAL_NOFEEDBACK;
             return;
         };
-        // [rfc5348] §4.3: max(4 R, 2 s / X).
-        // Deviates from [rfc5348] §4.3: feedback here keeps its own interval, which may exceed R; four of those too.
+        // [rfc5348] §4.3: max(4 R, 2 s / X). Deviates from [rfc5348] §4.3: feedback here keeps its own interval, which
+        // may exceed R; four of those too.
         let span_s = (4.0 * rtt.smoothed_s).max(2.0 * self.packet_size.bytes() / self.allowed.max(1e-3));
         let span_s = span_s.max(4.0 * self.feedback_interval_s).min(T_MBI_S);
         self.nofeedback = now + TimeDelta::from_secs_f64(span_s).max(TimeDelta::from_millis(1));
@@ -375,7 +375,7 @@ const T_MBI_S: f64 = 64.0;
 const DATA_LIMITED_LOSS_FACTOR: f64 = 0.85;
 // [rfc5348] §4.2: the nofeedback timer begins at 2 s.
 const INITIAL_NOFEEDBACK: TimeDelta = TimeDelta::from_secs(2);
-/// Transport-wide feedback comes at least so often.
+/// The maximum interval of transport-wide feedback.
 const MAX_FEEDBACK_INTERVAL: TimeDelta = TimeDelta::from_millis(250);
 
 #[cfg(test)]

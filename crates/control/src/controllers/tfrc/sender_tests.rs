@@ -19,8 +19,8 @@ impl Path {
         Self { sender, now: Timestamp::ZERO + rtt, rtt, seq: 0 }
     }
 
-    /// A round trip goes by in which `packets` leave, and the feedback on as many comes, all arrived but
-    /// those at the places in `missing`.
+    /// One round trip in which `packets` leave and the feedback on as many comes, all arrived except those
+    /// at the places in `missing`.
     fn round(&mut self, packets: u64, missing: &[u64]) {
         self.round_of(packets, missing, self.rtt);
     }
@@ -73,7 +73,7 @@ fn the_first_feedback_allows_an_initial_window_a_round_trip() {
     assert_eq!(path.allowed(), 43_800.0);
 }
 
-/// [rfc5348] §4.3: X doubles each round trip up to 2 · X_recv. 5 packets a round trip of 100 ms are 50,000 B/s.
+/// [rfc5348] §4.3: X doubles each round trip up to 2 · X_recv. 5 packets per round trip of 100 ms are 50,000 B/s.
 #[test]
 fn slow_start_doubles_up_to_twice_what_was_received() {
     let mut path = Path::new(config(), 100);
@@ -116,7 +116,7 @@ fn the_first_loss_interval_is_worth_the_rate_received_so_far() {
         path.round(10, &[]);
     }
     path.round(10, &[2]);
-    // X_recv of this round is less; the equation's rate at the interval made up is what was received.
+    // X_recv of this round is lower; the equation's rate at the synthetic interval is what was received.
     let equation = path.sender.equation.unwrap();
     assert_close(equation, 100_000.0, 0.05);
     // [rfc5348] §3.1: the same, from the equation itself.
@@ -128,7 +128,7 @@ fn the_first_loss_interval_is_worth_the_rate_received_so_far() {
 #[test]
 fn a_first_loss_before_any_rate_is_known_is_worth_half_a_packet() {
     let mut path = Path::new(config(), 100);
-    // The open interval, four packets, is shorter than the one made up.
+    // The open interval, four packets, is shorter than the synthetic one.
     path.round(10, &[6]);
     assert_close(path.sender.equation.unwrap(), 5_000.0, 0.05);
 }
@@ -162,7 +162,7 @@ fn twice_what_was_received_caps_the_rate() {
     assert_close(path.sender.allowed, 20_000.0, 0.01);
 }
 
-/// [rfc5348] §4.3: an application with little to send keeps what it was allowed.
+/// [rfc5348] §4.3: an application with little to send keeps its allowance.
 #[test]
 fn a_data_limited_flow_keeps_its_allowance() {
     let mut path = Path::new(config(), 100);
@@ -197,7 +197,7 @@ fn loss_while_data_limited_halves_what_was_received() {
     assert_close(path.sender.allowed, 100_000.0, 0.01);
 }
 
-/// [rfc5348] §4.4: nothing heard from the start: halved every 2 s, while packets leave.
+/// [rfc5348] §4.4: no feedback from the start: halved every 2 s, while packets leave.
 #[test]
 fn without_any_feedback_the_start_rate_is_halved_every_two_seconds() {
     let mut sender = TfrcSender::new(config(), DataRate::from_kbps(300), Timestamp::ZERO);
@@ -209,8 +209,8 @@ fn without_any_feedback_the_start_rate_is_halved_every_two_seconds() {
     }
 }
 
-/// [rfc5348] §4.4: before loss X is halved; with loss what limited it is: X_recv, or the equation. The timer is
-/// max(4 R, 2 s / X, four feedback intervals).
+/// [rfc5348] §4.4: before loss X is halved; with loss, its limit: X_recv, or the equation. The timer is max(4 R,
+/// 2 s / X, four feedback intervals).
 #[test]
 fn silence_after_feedback_halves_the_rate() {
     let mut path = Path::new(config(), 100);
@@ -237,7 +237,7 @@ fn silence_after_feedback_halves_the_rate() {
     }
 }
 
-/// [rfc5348] §4.4: an idle sender with less than the initial rate is not halved.
+/// [rfc5348] §4.4: an idle sender below the initial rate is not halved.
 #[test]
 fn an_idle_sender_keeps_a_small_rate() {
     let mut path = Path::new(config(), 100);
@@ -249,7 +249,7 @@ fn an_idle_sender_keeps_a_small_rate() {
     assert_eq!(path.allowed(), before);
 }
 
-/// Three seconds of silence at usual feedback intervals at least halve any rate.
+/// Three seconds of silence at usual feedback intervals halve any rate at least once.
 #[test]
 fn three_seconds_of_silence_at_least_halve_the_rate() {
     for rtt_ms in [20, 100, 300, 600] {

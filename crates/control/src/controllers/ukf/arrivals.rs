@@ -1,4 +1,4 @@
-//! How much arrived lately and how much of it is missing: receive rate and loss over sliding windows.
+//! How much arrived recently and how much is missing: receive rate and loss over sliding windows.
 
 use legato_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
@@ -6,20 +6,20 @@ use legato_units::{DataRate, DataSize, TimeDelta, Timestamp};
 #[derive(Clone)]
 pub struct Arrivals {
     bins: [Bin; BINS],
-    /// The bin in use.
+    /// The current bin.
     current: usize,
-    /// It is over then.
+    /// When it ends.
     bin_end: Timestamp,
     started: Timestamp,
     last: Timestamp,
-    /// What is missing until then is not counted.
+    /// Packets missing until then are not counted.
     forgiven_until: Timestamp,
     highest: Option<u64>,
-    /// Loss of the last seconds, for what is always lost.
+    /// Loss of the last seconds, to find the permanent loss.
     seconds: [Option<f64>; SECONDS],
     second: usize,
     bins_of_second: usize,
-    /// CE marks since they were last asked for.
+    /// CE marks since the last call of `take_mark`.
     marked: bool,
 }
 
@@ -27,7 +27,7 @@ pub struct Arrivals {
 struct Bin {
     bytes: u64,
     packets: u64,
-    /// Packets that should have come in it, by sequence numbers.
+    /// Packets that should have arrived in it, by sequence numbers.
     expected: u64,
 }
 
@@ -36,17 +36,17 @@ const BIN: TimeDelta = TimeDelta::from_millis(100);
 /// Loss is taken over ten bins, a second; the rate over the last five.
 const BINS: usize = 10;
 const RATE_BINS: usize = 5;
-/// What is lost in every one of so many seconds is always lost.
+/// What is lost in every one of this many seconds is permanent loss.
 const SECONDS: usize = 10;
-/// More than this is never taken for what is always lost: a path that loses so much is overloaded.
+/// More than this never counts as permanent: a path that loses as much is overloaded.
 const MOST_USUAL_LOSS: f64 = 0.25;
-/// What is missing is not counted for so long after a silence of so long.
+/// Missing packets are not counted for the one time after a silence of the other.
 const OUTAGE: TimeDelta = TimeDelta::from_millis(400);
-/// Sequence numbers further on than this are another count.
+/// Sequence numbers further on than this belong to another stream.
 const RESYNC: u64 = 10_000;
 
 impl Arrivals {
-    /// Nothing arrived yet.
+    /// Nothing has arrived yet.
     pub fn new(start: Timestamp) -> Self {
         Self {
             bins: [Bin::default(); BINS],
@@ -67,7 +67,7 @@ impl Arrivals {
     #[inline]
     pub fn push(&mut self, now: Timestamp, transport_seq: u64, size: DataSize, ce: bool) {
         self.advance(now);
-        // What an outage swallowed says nothing of the rate, nor what its queue did that comes first.
+        // What an outage swallowed says nothing about the rate, nor does its queue, which arrives first.
         if now - self.last > OUTAGE {
             self.forgiven_until = now + OUTAGE;
         }
@@ -75,7 +75,7 @@ impl Arrivals {
         let expected = match self.highest {
             Some(highest) if transport_seq > highest && now < self.forgiven_until => 1,
             Some(highest) if transport_seq > highest && transport_seq - highest <= RESYNC => transport_seq - highest,
-            // Late or repeated: it was expected before.
+            // Late or repeated: it already counted as expected.
             Some(highest) if transport_seq <= highest && highest - transport_seq <= RESYNC => 0,
             _ => 1,
         };
@@ -96,7 +96,7 @@ impl Arrivals {
             return;
         }
         let passed = (now - self.bin_end).as_nanos() / BIN.as_nanos() + 1;
-        // After a pause longer than all is kept, there is nothing more to forget.
+        // After a pause longer than the history, everything is already forgotten.
         for _ in 0..passed.min((BINS * SECONDS) as i64) {
             self.next_bin();
         }
@@ -122,21 +122,21 @@ impl Arrivals {
         DataRate::from_bps_f64(DataSize::from_bytes(bytes).as_bytes_f64() * 8.0 / window.as_secs_f64())
     }
 
-    /// Lost within the last second, 0 to 1; `None` where nothing was expected.
+    /// Lost within the last second, 0 to 1; `None` if nothing was expected.
     pub fn loss_ratio(&self) -> Option<f64> {
         let (packets, expected) =
             self.bins.iter().fold((0, 0), |(packets, expected), bin| (packets + bin.packets, expected + bin.expected));
         (expected > 0).then(|| 1.0 - (packets.min(expected) as f64 / expected as f64))
     }
 
-    /// Lost within the last second beyond what is lost in every second.
+    /// Lost within the last second beyond the permanent loss.
     pub fn unusual_loss_ratio(&self) -> f64 {
         let Some(loss) = self.loss_ratio() else { return 0.0 };
         let usual = self.seconds.iter().flatten().copied().reduce(f64::min).unwrap_or(loss);
         (loss - usual.min(MOST_USUAL_LOSS)).max(0.0)
     }
 
-    /// Whether a packet was marked since this was last asked.
+    /// Whether a packet was marked since the last call.
     pub fn take_mark(&mut self) -> bool {
         std::mem::take(&mut self.marked)
     }
@@ -148,7 +148,7 @@ mod tests {
 
     const SIZE: DataSize = DataSize::from_bytes(1_250);
 
-    /// One packet of 10,000 bits each 10 ms is 1 Mbit/s; every `nth` is lost.
+    /// One packet of 10,000 bits every 10 ms is 1 Mbit/s; every `nth` is lost.
     fn feed(arrivals: &mut Arrivals, from_ms: i64, to_ms: i64, lost_nth: Option<i64>) {
         for ms in (from_ms..to_ms).step_by(10) {
             if lost_nth.is_none_or(|nth| ms / 10 % nth != 1) {
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn loss_that_is_always_there_is_usual_and_more_is_not() {
+    fn permanent_loss_is_usual_and_more_is_not() {
         let mut arrivals = Arrivals::new(Timestamp::ZERO);
         feed(&mut arrivals, 0, 4_000, Some(10));
         assert!((arrivals.loss_ratio().unwrap() - 0.1).abs() < 0.02);
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn late_packets_are_no_loss_and_another_count_is_none_either() {
+    fn late_packets_and_another_streams_numbers_are_not_losses() {
         let mut arrivals = Arrivals::new(Timestamp::ZERO);
         for seq in [1, 3, 2, 4, 5_000_000, 5_000_001, u64::MAX, 7] {
             arrivals.push(Timestamp::ZERO, seq, SIZE, false);
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_outage_swallowed_is_no_loss() {
+    fn packets_swallowed_by_an_outage_are_not_losses() {
         let mut arrivals = Arrivals::new(Timestamp::ZERO);
         feed(&mut arrivals, 0, 1_000, None);
         feed(&mut arrivals, 1_500, 1_600, None);
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mark_is_told_once() {
+    fn a_mark_is_reported_once() {
         let mut arrivals = Arrivals::new(Timestamp::ZERO);
         arrivals.push(Timestamp::ZERO, 1, SIZE, true);
         assert!(arrivals.take_mark());

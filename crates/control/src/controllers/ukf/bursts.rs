@@ -1,30 +1,30 @@
 //! Packets that left together, as the receiver sees them.
 //!
-//! A video sender lets packets go in bursts: a frame, or what the pacer passes at a time. Behind a
-//! bottleneck a burst arrives at the bottleneck's pace, however low the mean rate: each is a
-//! measurement of the capacity for free. Packets are put together by their departure alone, so that
-//! what the path does to them does not change what is measured.
+//! A video sender lets packets go in bursts: a frame, or what the pacer releases at a time. After a
+//! bottleneck a burst arrives at the bottleneck's pace, however low the mean rate: each is a free
+//! measurement of the capacity. Packets are grouped by departure alone, so that what the path does to
+//! them does not change what is measured.
 
 use legato_units::{PeerTimestamp, TimeDelta, Timestamp};
 
-/// A burst that is over, all times in s, sizes in bits.
+/// A completed burst, all times in s, sizes in bits.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Burst {
-    /// From the departure of the burst before; `None`: the first, or the first after a jump.
+    /// From the departure of the previous burst; `None`: the first, or the first after a jump.
     pub gap_s: Option<f64>,
-    /// One-way delay of its first packet, relative to that of the first packet of all.
+    /// One-way delay of its first packet, relative to that of the very first packet.
     pub delay_s: f64,
     /// From the first departure to the last.
     pub departed_s: f64,
     /// From the first arrival to the last.
     pub arrived_s: f64,
-    /// The first packet.
+    /// Size of the first packet.
     pub first_bits: f64,
-    /// All of it.
+    /// Size of the whole burst.
     pub total_bits: f64,
 }
 
-/// Puts packets together.
+/// Groups packets.
 #[derive(Clone, Default)]
 pub struct Bursts {
     origin: Option<(PeerTimestamp, Timestamp)>,
@@ -44,13 +44,13 @@ struct Open {
 }
 
 /// Packets whose departures lie within this are one burst: less than a frame interval, more than
-/// what pacing leaves between the packets of one.
+/// pacing leaves between the packets of one.
 const LONGEST_BURST: TimeDelta = TimeDelta::from_millis(10);
-/// A departure that differs more from the last is another clock, or another call.
+/// A departure that differs more from the last is from another clock, or another call.
 const JUMP: TimeDelta = TimeDelta::from_secs(10);
 
 impl Bursts {
-    /// Take a packet; the burst it ends, where it does.
+    /// Take a packet; returns the burst it ends, if any.
     #[inline]
     pub fn push(&mut self, now: Timestamp, departure: PeerTimestamp, bits: u64) -> Option<Burst> {
         let Some(open) = &mut self.open else {
@@ -64,7 +64,7 @@ impl Bursts {
             return None;
         }
         if since_first <= LONGEST_BURST {
-            // One of an earlier burst, overtaken: it took its share of the bottleneck long ago.
+            // From an earlier burst, overtaken: it took its share of the bottleneck long ago.
             if !since_first.is_negative() {
                 open.last_departure = open.last_departure.max(departure);
                 open.last_arrival = now;
@@ -132,7 +132,7 @@ mod tests {
             }
         );
         let second = push(&mut bursts, 120, 66, 1_000).unwrap();
-        // 40 ms after the first packet of all, having left 33 ms after it.
+        // 40 ms after the very first packet, having left 33 ms after it.
         assert_eq!((second.gap_s, second.delay_s), (Some(0.033), 0.007));
     }
 
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_jumps_begins_anew() {
+    fn a_clock_jump_starts_over() {
         let mut bursts = Bursts::default();
         push(&mut bursts, 50, 0, 8_000);
         push(&mut bursts, 90, 33, 8_000);

@@ -1,4 +1,4 @@
-//! Parameters of `ukf`, and which of them make sense.
+//! Parameters of `ukf` and their ranges.
 
 use super::Ukf;
 use crate::{BuildError, Construct};
@@ -8,25 +8,25 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// What is believed of the path.
+    /// The model of the path.
     pub filter: FilterConfig,
-    /// What is done about it.
+    /// The reaction to it.
     pub rules: RulesConfig,
 }
 
-/// What is believed of the path.
+/// The model of the path.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct FilterConfig {
-    /// How far the capacity wanders in a second, as a share of it.
+    /// Random walk of the capacity per second, as a share of it.
     pub capacity_walk_ratio: f64,
-    /// How far the queue wanders in a second besides what this sender does to it.
+    /// Random walk of the queue per second, beyond what this sender does to it.
     pub queue_walk_ms: f64,
-    /// How far the path's own delay wanders in a second; clocks that drift apart do so by 0.1.
+    /// Random walk of the path's own delay per second; clock drift accounts for 0.1.
     pub base_walk_ms: f64,
-    /// The delay's least standard deviation; more is learned.
+    /// The delay's minimum standard deviation; more is learned.
     pub jitter_ms: f64,
-    /// Delay that is never less for one to two of these is the path's own.
+    /// The minimum delay over one to two of these windows becomes the path's own.
     pub base_window_s: f64,
 }
 
@@ -36,11 +36,11 @@ impl Default for FilterConfig {
     }
 }
 
-/// What is done about it.
+/// The reaction to the path.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RulesConfig {
-    /// Decide each so often, 20 to 1000.
+    /// Decision interval, 20 to 1000.
     pub interval_ms: f64,
     /// Stay this share below the capacity.
     pub margin_ratio: f64,
@@ -48,15 +48,15 @@ pub struct RulesConfig {
     pub low_queue_ms: f64,
     /// … and back off when it is longer than this.
     pub high_queue_ms: f64,
-    /// Backing off drains the queue within about this.
+    /// Backing off drains the queue within about this time.
     pub drain_ms: f64,
-    /// Climb by this share of the target a second.
+    /// Climb by this share of the target per second.
     pub climb_per_s_ratio: f64,
-    /// Do not climb while more than this is lost beyond what is always lost.
+    /// Do not climb while more than this is lost beyond the permanent loss.
     pub loss_hold_ratio: f64,
-    /// Back off when more than this is lost beyond what is always lost.
+    /// Back off when more than this is lost beyond the permanent loss.
     pub loss_brake_ratio: f64,
-    /// Slow down when nothing arrived for so long.
+    /// Slow down when nothing arrived for this long.
     pub silence_ms: f64,
 }
 
@@ -77,7 +77,7 @@ impl Default for RulesConfig {
 }
 
 impl Config {
-    /// Refuses what makes no sense, naming key and value.
+    /// Refuses invalid values, naming key and value.
     pub(super) fn check(&self) -> Result<(), BuildError> {
         let Self { filter, rules } = self;
         let ranges = [

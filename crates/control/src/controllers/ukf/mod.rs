@@ -1,9 +1,9 @@
-//! `ukf` believes that a path is a link with a queue: an unscented Kalman filter at the receiver
-//! estimates the link's capacity, the queue and the path's own delay from when packets left and came, and
-//! rules turn the estimate into a target, which travels back as REMB.
+//! `ukf` believes that a path is a link with a queue: an unscented Kalman filter at the receiver estimates
+//! the link's capacity, the queue and the path's own delay from departure and arrival times, and rules turn
+//! the estimate into a target, which travels back as REMB.
 //!
-//! [r3net] names a controller of this kind as what Microsoft's calls used before it, and says no more of
-//! it than "an Unscented Kalman Filter with a rule-based controller". All below that name is ours:
+//! [r3net] names a controller of this kind as what Microsoft's calls used before it, and describes it only
+//! as "an Unscented Kalman Filter with a rule-based controller". Everything else is ours:
 //! docs/papers/ukf.md derives the model and states the rules and their weaknesses. It needs the absolute
 //! send time of packets; of those without, only rate and loss count.
 
@@ -119,7 +119,7 @@ impl RateController for Ukf {
         Decision::of_target(self.limits.clamp(self.rules.target()))
     }
 
-    /// Arrivals bring about most looks; time does where they fail to come.
+    /// Most looks follow arrivals; the deadline covers their absence.
     #[inline]
     fn next_deadline(&self) -> Option<Timestamp> {
         Some(self.last_look + self.interval * 2)

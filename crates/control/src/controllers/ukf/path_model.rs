@@ -1,4 +1,4 @@
-//! What the filter believes of the path: capacity, queue and least delay, learned burst by burst.
+//! The filter's state of the path: capacity, queue and minimum delay, learned burst by burst.
 //! docs/papers/ukf.md derives the model.
 
 use super::bursts::Burst;
@@ -18,24 +18,24 @@ pub struct PathModel {
     config: FilterConfig,
     start: DataRate,
     filter: Option<UnscentedKalman<3>>,
-    /// Bits of the burst before, which join the queue before this one.
+    /// Bits of the previous burst, which join the queue before this one.
     bits_before: f64,
     /// Standard deviation of delays the model does not explain, s.
     jitter_s: f64,
-    least: LeastDelay,
-    /// How often the model was opened again because a measurement could not be.
+    least: MinDelay,
+    /// How often the model was widened because a measurement was impossible under it.
     pub surprises: u64,
 }
 
 impl PathModel {
-    /// Nothing is known but a rate to begin with.
+    /// Knows only a rate to start with.
     pub fn new(config: FilterConfig, start: DataRate) -> Self {
         let jitter_s = 1e-3 * config.jitter_ms;
-        let (filter, least) = (None, LeastDelay::default());
+        let (filter, least) = (None, MinDelay::default());
         Self { config, start, filter, bits_before: 0.0, jitter_s, least, surprises: 0 }
     }
 
-    /// The capacity that is most likely; `None` before anything is known.
+    /// The most likely capacity; `None` before anything is known.
     #[inline]
     pub fn capacity(&self) -> Option<DataRate> {
         self.filter.map(|filter| DataRate::from_bps_f64(libm::exp(filter.state()[CAPACITY])))
@@ -59,7 +59,7 @@ impl PathModel {
         self.filter.map_or(0.0, |filter| filter.covariance()[QUEUE][QUEUE].sqrt())
     }
 
-    /// Delay without queue, relative to the first packet's, s.
+    /// Delay without a queue, relative to the first packet's, s.
     #[inline]
     pub fn base_s(&self) -> f64 {
         self.filter.map_or(0.0, |filter| filter.state()[BASE])
@@ -83,9 +83,9 @@ impl PathModel {
         self.anchor(burst);
     }
 
-    /// The first burst is taken to have met hardly a queue; of the base nothing is known but by it.
+    /// The first burst is assumed to have met almost no queue; it is the only information about the base.
     fn begin(&mut self, burst: &Burst) -> Option<UnscentedKalman<3>> {
-        self.least = LeastDelay::default();
+        self.least = MinDelay::default();
         let capacity = libm::log(self.start.as_bps_f64().clamp(LEAST_BPS, MOST_BPS));
         let mut filter = UnscentedKalman::new([capacity, 0.0, burst.delay_s], FIRST_VARIANCES, Scaling::WIDE);
         self.measure(&mut filter, burst)?;
@@ -109,9 +109,9 @@ impl PathModel {
             self.learn_jitter(late_s, told.variance);
             return Some(filter);
         }
-        // The model cannot have been right. Whatever could have made the difference is doubted: a
-        // queue that came from elsewhere or went, and the capacity; and where packets came sooner
-        // than they can, the path's own delay.
+        // The model must have been wrong. Whatever could explain the difference is doubted: a queue
+        // that came from elsewhere or went, and the capacity; and if packets came earlier than
+        // possible, the path's own delay.
         self.surprises += 1;
         filter = predicted;
         filter.doubt(CAPACITY, SURPRISED_CAPACITY);
@@ -119,32 +119,32 @@ impl PathModel {
         let early_s = (filter.state()[BASE] - burst.delay_s).max(0.0);
         filter.doubt(BASE, early_s * early_s);
         self.measure(&mut filter, burst)?;
-        // It may have been mere jitter after all: then more of it will come.
+        // It may have been mere jitter after all: then more will follow.
         self.learn_jitter(late_s, 0.0);
         Some(filter)
     }
 
-    /// Update with what the burst measures.
-    fn measure(&self, filter: &mut UnscentedKalman<3>, burst: &Burst) -> Option<Told> {
+    /// Update with the burst's measurements.
+    fn measure(&self, filter: &mut UnscentedKalman<3>, burst: &Burst) -> Option<Innovation> {
         let variance = self.jitter_s * self.jitter_s;
         let rest_bits = burst.total_bits - burst.first_bits;
         if rest_bits > 0.0 {
-            // Both figures hang on the first arrival, so their errors go together.
+            // Both values depend on the first arrival, so their errors are correlated.
             let noise = [[variance, -variance], [-variance, 2.0 * variance]];
             let seen = [burst.delay_s, burst.arrived_s];
             let expect = |x: &[f64; 3]| {
                 let per_bit = libm::exp(-x[CAPACITY]);
                 [delay(x, burst.first_bits, per_bit), span(x, rest_bits, burst.departed_s, per_bit)]
             };
-            filter.update(expect, &seen, &noise).map(|update| Told::of(&update, variance))
+            filter.update(expect, &seen, &noise).map(|update| Innovation::of(&update, variance))
         } else {
             let expect = |x: &[f64; 3]| [delay(x, burst.first_bits, libm::exp(-x[CAPACITY]))];
-            filter.update(expect, &[burst.delay_s], &[[variance]]).map(|update| Told::of(&update, variance))
+            filter.update(expect, &[burst.delay_s], &[[variance]]).map(|update| Innovation::of(&update, variance))
         }
     }
 
-    /// The innovation's variance is the jitter's and that of the prediction; what is beyond the
-    /// latter belongs to the former. One delay, however odd, tells little.
+    /// The innovation's variance is the jitter's plus that of the prediction; what exceeds the
+    /// latter belongs to the former. A single delay, however odd, shows little.
     fn learn_jitter(&mut self, late_s: f64, known: f64) {
         let late_s = late_s.clamp(-MOST_DEVIATIONS * self.jitter_s, MOST_DEVIATIONS * self.jitter_s);
         let unexplained = (late_s * late_s - known).max(0.0);
@@ -153,7 +153,7 @@ impl PathModel {
         self.jitter_s = (variance + JITTER_GAIN * (unexplained - variance)).max(0.0).sqrt().clamp(least, most);
     }
 
-    /// Figures stay where they can be, and no variance vanishes or grows without end.
+    /// Values stay possible, and no variance vanishes or grows without end.
     fn bound(&mut self) {
         let Some(filter) = &mut self.filter else { return };
         let x = *filter.state();
@@ -162,7 +162,7 @@ impl PathModel {
         filter.bound(&LEAST_VARIANCES, &MOST_VARIANCES);
     }
 
-    /// Delay that never fell for two windows is the path's own: the route changed, or others keep a
+    /// A delay that never fell for two windows is the path's own: the route changed, or others keep a
     /// queue that no restraint of ours will drain.
     fn anchor(&mut self, burst: &Burst) {
         let Some(filter) = &mut self.filter else { return };
@@ -179,51 +179,51 @@ impl PathModel {
     }
 }
 
-/// What an update told of the model.
-struct Told {
+/// The innovation of an update.
+struct Innovation {
     /// How much later than predicted the first packet came, s.
     late_s: f64,
     /// The variance of that prediction, without jitter.
     variance: f64,
-    /// Its square and the others' in units of what was expected, per figure.
+    /// The squared innovation in units of what was expected, per value.
     surprise: f64,
 }
 
-impl Told {
+impl Innovation {
     fn of<const M: usize>(update: &Update<M>, jitter: f64) -> Self {
         let (late_s, variance) = (update.innovation[0], update.variances[0] - jitter);
         Self { late_s, variance, surprise: update.surprise / M as f64 }
     }
 }
 
-/// The state when the next burst's first packet reaches the bottleneck: what joined the queue less
-/// what was sent since, and never less than nothing.
+/// The state when the next burst's first packet reaches the bottleneck: what joined the queue minus
+/// what was sent since, at least zero.
 fn after(x: &[f64; 3], bits_before: f64, gap_s: f64) -> [f64; 3] {
     let joined_s = bits_before * libm::exp(-x[CAPACITY]);
     [x[CAPACITY], (x[QUEUE].max(0.0) + joined_s - gap_s).max(0.0), x[BASE]]
 }
 
-/// What the first packet's delay is: the path's own, the queue's, and its own time on the link.
+/// The first packet's delay: the path's own, the queue's, and its own time on the link.
 fn delay(x: &[f64; 3], first_bits: f64, per_bit: f64) -> f64 {
     x[BASE] + x[QUEUE].max(0.0) + first_bits * per_bit
 }
 
-/// How long the rest of the burst takes to arrive: as fast as the link sends, but no faster than it
-/// left less what the first packet waited.
+/// How long the rest of the burst takes to arrive: at the link's rate, but no faster than it left
+/// minus the first packet's wait.
 fn span(x: &[f64; 3], rest_bits: f64, departed_s: f64, per_bit: f64) -> f64 {
     (rest_bits * per_bit).max(departed_s - x[QUEUE].max(0.0))
 }
 
-/// The least delay of the last one to two windows.
+/// The minimum delay of the last one to two windows.
 #[derive(Clone, Copy, Default)]
-struct LeastDelay {
+struct MinDelay {
     elapsed_s: f64,
     now: Option<f64>,
     before: Option<f64>,
 }
 
-impl LeastDelay {
-    /// Take a delay; at the end of a window, the least of this and the one before.
+impl MinDelay {
+    /// Take a delay; at the end of a window, returns the minimum of this one and the one before.
     fn push(&mut self, delay_s: f64, gap_s: f64, window_s: f64) -> Option<f64> {
         let now = self.now.map_or(delay_s, |now| now.min(delay_s));
         self.now = Some(now);
@@ -237,8 +237,8 @@ impl LeastDelay {
     }
 }
 
-// Ours, all of them; docs/papers/ukf.md says how they were found.
-/// Capacities are looked for within these.
+// All of these are ours; docs/papers/ukf.md says how they were found.
+/// The range of capacities.
 const LEAST_BPS: f64 = 5e3;
 const MOST_BPS: f64 = 10e9;
 const MOST_QUEUE_S: f64 = 60.0;
@@ -248,7 +248,7 @@ const FIRST_VARIANCES: [f64; 3] = [1.0, 4e-6, 1.0];
 const LEAST_VARIANCES: [f64; 3] = [1e-4, 1e-8, 2.5e-9];
 /// A factor of e; 1 s; 1 s.
 const MOST_VARIANCES: [f64; 3] = [1.0, 1.0, 1.0];
-/// Twice the mean is met once in a dozen measurements, eight times once in thousands.
+/// Twice the mean occurs once in a dozen measurements, eight times once in thousands.
 const SURPRISE: f64 = 8.0;
 /// 30 %.
 const SURPRISED_CAPACITY: f64 = 0.09;

@@ -1,4 +1,4 @@
-//! The model's functions by hand, and the filter on bursts over a link that is known.
+//! The model's functions by hand, and the filter on bursts over a known link.
 
 use super::*;
 
@@ -12,8 +12,8 @@ fn state(queue_s: f64, base_s: f64) -> [f64; 3] {
 }
 
 #[test]
-fn the_queue_takes_what_was_sent_and_gives_what_the_link_passes() {
-    // 20 kbit of 1 Mbit/s are 20 ms; 15 were there, 33 went by: 2 ms stay.
+fn the_queue_gains_what_was_sent_and_loses_what_the_link_passes() {
+    // 20 kbit of 1 Mbit/s are 20 ms; 15 were there, 33 drained: 2 ms stay.
     let next = after(&state(0.015, 0.5), 20_000.0, 0.033);
     assert!((next[QUEUE] - 0.002).abs() < 1e-12);
     assert_eq!((next[CAPACITY], next[BASE]), (libm::log(1e6), 0.5));
@@ -21,7 +21,7 @@ fn the_queue_takes_what_was_sent_and_gives_what_the_link_passes() {
 }
 
 #[test]
-fn a_burst_comes_at_the_links_pace_but_no_faster_than_it_left() {
+fn a_burst_arrives_at_the_links_pace_but_no_faster_than_it_left() {
     let per_bit = 1e-6;
     // 5 ms base, 10 ms queue, 8 ms for 8 kbit.
     assert!((delay(&state(0.010, 0.005), 8_000.0, per_bit) - 0.023).abs() < 1e-12);
@@ -30,7 +30,7 @@ fn a_burst_comes_at_the_links_pace_but_no_faster_than_it_left() {
     assert!((span(&state(0.010, 0.0), 16_000.0, 0.030, per_bit) - 0.020).abs() < 1e-12);
 }
 
-/// A drop-less link, bursts of 8-kbit packets each 33 ms, the bits of each by `load` from capacity and number.
+/// A drop-less link, bursts of 8-kbit packets every 33 ms, the bits of each by `load` from capacity and number.
 struct Link {
     free_at: f64,
     now: f64,
@@ -79,7 +79,7 @@ fn the_capacity_is_found_while_half_of_it_is_used() {
 }
 
 #[test]
-fn a_fall_of_the_capacity_is_known_within_ten_frames_and_the_queue_with_it() {
+fn a_capacity_drop_and_its_queue_are_known_within_ten_frames() {
     let mut link = Link::new();
     for _ in 0..60 {
         link.burst(2e6, 6, 0.0);
@@ -89,7 +89,7 @@ fn a_fall_of_the_capacity_is_known_within_ten_frames_and_the_queue_with_it() {
     }
     let capacity = link.capacity_kbps();
     assert!((540.0..660.0).contains(&capacity), "{capacity} kbit/s");
-    // What the burst to come will wait.
+    // How long the coming burst will wait.
     let wait = link.free_at - link.now;
     let known = link.model.queue_s() + 6.0 * 8e3 / 6e5 - 0.033;
     assert!((known - wait).abs() < 0.02, "{known} s, in truth {wait} s");
@@ -101,7 +101,7 @@ fn a_fall_of_the_capacity_is_known_within_ten_frames_and_the_queue_with_it() {
 }
 
 #[test]
-fn clocks_that_drift_apart_are_no_queue() {
+fn clock_drift_is_not_a_queue() {
     for drift in [1e-4, -1e-4] {
         let mut link = Link::new();
         let mut worst = 0.0_f64;
@@ -115,7 +115,7 @@ fn clocks_that_drift_apart_are_no_queue() {
 }
 
 #[test]
-fn a_longer_way_is_a_queue_at_first_and_the_base_after_two_windows() {
+fn a_longer_path_is_a_queue_at_first_and_the_base_after_two_windows() {
     let mut link = Link::new();
     for _ in 0..60 {
         link.burst(2e6, 4, 0.0);
@@ -131,7 +131,7 @@ fn a_longer_way_is_a_queue_at_first_and_the_base_after_two_windows() {
 }
 
 #[test]
-fn figures_that_cannot_be_leave_a_model_that_can_go_on() {
+fn impossible_values_leave_a_usable_model() {
     let mut link = Link::new();
     for delay_s in [0.0, 1e9, -1e9, 3.0, 0.0, -0.2] {
         for arrived_s in [0.0, 40.0] {

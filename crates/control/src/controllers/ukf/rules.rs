@@ -1,17 +1,17 @@
-//! From what is believed of the path to a target: four rules, the first that applies decides.
+//! From the estimate of the path to a target: four rules, of which the first that applies decides.
 //!
 //! 1. Nothing arrives: slow down.
-//! 2. The queue is long, packets are marked, or more is lost than always: back off to below the capacity.
+//! 2. The queue is long, packets are marked, or loss exceeds the permanent loss: back off to below the capacity.
 //! 3. The queue is short and the target is used: climb towards what the capacity may be.
 //! 4. Else: hold.
 
 use super::config::RulesConfig;
 use legato_units::{DataRate, TimeDelta, Timestamp};
 
-/// What the rules look at.
+/// The input of the rules.
 #[derive(Clone, Copy, Debug)]
 pub struct View {
-    /// The capacity that is most likely; `None` before anything is known.
+    /// The most likely capacity; `None` before anything is known.
     pub capacity: Option<DataRate>,
     /// Standard deviation of the capacity as a share of it.
     pub doubt_ratio: f64,
@@ -19,62 +19,62 @@ pub struct View {
     pub queue_s: f64,
     /// Standard deviation of that, s.
     pub queue_doubt_s: f64,
-    /// Standard deviation of delays nobody can explain, s.
+    /// Standard deviation of unexplained delays, s.
     pub jitter_s: f64,
-    /// What arrived lately.
+    /// What arrived recently.
     pub receive_rate: DataRate,
-    /// Loss beyond what is always lost.
+    /// Loss beyond the permanent loss.
     pub unusual_loss_ratio: f64,
     /// A packet was marked since the last look.
     pub marked: bool,
-    /// Since the last arrival.
+    /// Time since the last arrival.
     pub silence: TimeDelta,
-    /// This look was brought about by an arrival; by the mere passing of time no rate is raised.
+    /// This look follows an arrival; time alone never raises the rate.
     pub news: bool,
 }
 
-/// The target and what the rules remember.
+/// The target and the rules' memory.
 #[derive(Clone)]
 pub struct Rules {
     config: RulesConfig,
     target: DataRate,
     /// The last look.
     looked: Timestamp,
-    /// Until then the last cut has had no time to show.
+    /// Until then the last cut has not had time to show.
     settled_at: Timestamp,
-    /// The queue was last not long.
+    /// When the queue was last not long.
     short_at: Timestamp,
     /// The queue at the last cut.
     queue_at_cut_s: f64,
-    /// Loss came at about this rate, then.
+    /// Loss occurred at about this rate, at that time.
     lossy: Option<(DataRate, Timestamp)>,
 }
 
-/// A cut shows after a round trip and the encoder's answer.
+/// A cut shows after a round trip and the encoder's reaction.
 const SETTLE: TimeDelta = TimeDelta::from_millis(300);
-/// A queue that was long for so long is a standing one, as in CoDel: others come of single large frames.
+/// A queue that was long for this time is a standing one, as in CoDel: shorter ones come from single large frames.
 const STANDING: TimeDelta = TimeDelta::from_millis(250);
 /// Loss is that of the last second.
 const LOSS_WINDOW: TimeDelta = TimeDelta::from_secs(1);
-/// One look never drains more than this share of the target away.
+/// One look drains away at most this share of the target.
 const MOST_DRAIN_RATIO: f64 = 0.4;
-/// Climb no higher than this times what arrives, as gcc does: what is not used is not known.
+/// Climb no higher than this times the receiver rate, as gcc does: unused capacity is unknown.
 const USED: f64 = 1.5;
-/// … and this more, so that the least rates get off the ground.
+/// … plus this, so that the lowest rates can rise.
 const USED_MORE: DataRate = DataRate::from_kbps(20);
-/// The capacity may be so many deviations more than is likely, and a factor of two at most.
+/// The capacity may exceed the likely one by this many deviations, and by a factor of two at most.
 const HOPE_DEVIATIONS: f64 = 2.0;
 const MOST_HOPE: f64 = 2.0;
-/// Near the rate that was lossy and above, climb by this share a second; twice as fast each so long.
+/// Near or above the rate that showed loss, climb by this share per second; twice as fast per such period.
 const CAREFUL_CLIMB_PER_S_RATIO: f64 = 0.05;
 const CAREFUL_DOUBLING_S: f64 = 2.0;
-/// Half of the target goes with each second of silence: ln 2.
+/// Each second of silence halves the target: ln 2.
 const SILENT_DECAY_PER_S: f64 = std::f64::consts::LN_2;
-/// What is cut off on a mark: as CUBIC does by RFC 8511.
+/// The cut on a mark: CUBIC's by RFC 8511.
 const MARK_CUT_RATIO: f64 = 0.15;
 
 impl Rules {
-    /// Begin with a target.
+    /// Starts with a target.
     pub fn new(config: RulesConfig, target: DataRate, start: Timestamp) -> Self {
         Self {
             config,
@@ -93,12 +93,12 @@ impl Rules {
         self.target
     }
 
-    /// Force the target within bounds, so that what is beyond them is not undone first.
+    /// Force the target within bounds, so that the excess need not be undone first.
     pub fn set_target(&mut self, target: DataRate) {
         self.target = target;
     }
 
-    /// Decide anew.
+    /// Decide again.
     pub fn look(&mut self, now: Timestamp, view: &View) {
         let elapsed_s = (now - self.looked).as_secs_f64().min(1.0);
         self.looked = now;
@@ -109,7 +109,7 @@ impl Rules {
             self.target = self.target.scale(libm::exp(-SILENT_DECAY_PER_S * elapsed_s));
         } else if let Some(capacity) = view.capacity {
             if view.queue_s - view.queue_doubt_s > high_s {
-                // At once: no more than passes. Bursts of the encoder drain by that alone.
+                // At once: no more than the capacity. Bursts of the encoder drain by that alone.
                 self.target = self.target.min(capacity.scale(1.0 - self.config.margin_ratio));
                 if now - self.short_at >= STANDING {
                     self.drain(now, view, capacity);
@@ -117,7 +117,7 @@ impl Rules {
                 return;
             }
             self.short_at = now;
-            // Of a queue that is seen, loss tells nothing more.
+            // Once a queue is seen, loss adds nothing.
             self.back_off_from_loss(now, view);
             if view.queue_s < 1e-3 * self.config.low_queue_ms + noise_s {
                 self.climb(now, view, capacity, elapsed_s);
@@ -125,13 +125,13 @@ impl Rules {
         }
     }
 
-    /// To what the path passes, less a margin, less what empties the standing queue in time.
+    /// To what the path delivers, minus a margin, minus what empties the standing queue in time.
     fn drain(&mut self, now: Timestamp, view: &View, capacity: DataRate) {
         let drain_ratio = (1e3 * view.queue_s / self.config.drain_ms).min(MOST_DRAIN_RATIO);
         let keep = (1.0 - self.config.margin_ratio) * (1.0 - drain_ratio);
         let mut passes = capacity;
-        // While the queue grows, what arrives is all that passes, whatever the filter says; if the last
-        // cut made it shrink, it needs time and no further cut.
+        // While the queue grows, the receiver rate is all that the path delivers, whatever the filter
+        // says; if the last cut made it shrink, it needs time and no further cut.
         if now >= self.settled_at && view.queue_s >= self.queue_at_cut_s {
             passes = passes.min(view.receive_rate);
         }
@@ -166,7 +166,7 @@ impl Rules {
         self.queue_at_cut_s = view.queue_s;
     }
 
-    /// Towards what the capacity may be at most: the less is known, the higher.
+    /// Towards the maximum plausible capacity: the greater the uncertainty, the higher.
     fn climb(&mut self, now: Timestamp, view: &View, capacity: DataRate, elapsed_s: f64) {
         self.queue_at_cut_s = 0.0;
         let most = capacity.scale(libm::exp(HOPE_DEVIATIONS * view.doubt_ratio).min(MOST_HOPE));

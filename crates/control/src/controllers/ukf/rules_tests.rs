@@ -34,16 +34,16 @@ fn after(target_kbps: u64, view: &View) -> f64 {
 fn with_a_short_queue_the_target_climbs_to_below_the_capacity() {
     // e^(1.2 x 0.05) = 1.0618.
     assert!((after(1_000, &quiet()) - 1_061.8).abs() < 0.1);
-    // 1.5 x 1 Mbit/s + 20 kbit/s is what is used; 2 Mbit/s less 8 % is not reached by it.
+    // 1.5 x 1 Mbit/s + 20 kbit/s is what is used; 2 Mbit/s minus 8 % is not reached by it.
     assert_eq!(after(1_510, &quiet()), 1_520.0);
     let used = View { receive_rate: DataRate::from_mbps(2), ..quiet() };
     assert_eq!(after(1_830, &used), 1_840.0);
-    assert_eq!(after(1_900, &used), 1_900.0, "a short queue takes nothing of the margin away");
-    assert_eq!(after(2_100, &used), 2_000.0, "but what is beyond the capacity");
+    assert_eq!(after(1_900, &used), 1_900.0, "a short queue does not shrink the margin");
+    assert_eq!(after(2_100, &used), 2_000.0, "but the excess over the capacity goes");
 }
 
 #[test]
-fn the_less_is_known_the_higher_the_target_may_climb() {
+fn greater_uncertainty_lets_the_target_climb_higher() {
     // e^(2 x 0.1) = 1.2214: up to 2 x 0.92 x 1.2214 = 2.2474 Mbit/s.
     let unsure = View { receive_rate: DataRate::from_mbps(2), doubt_ratio: 0.1, ..quiet() };
     assert!((after(2_200, &unsure) - 2_247.4).abs() < 0.1);
@@ -69,10 +69,10 @@ fn standing(target_kbps: u64, view: &View) -> (Rules, Timestamp) {
 
 #[test]
 fn a_standing_queue_is_drained() {
-    // 50 ms of 500 are a tenth: 1 Mbit/s, which arrives, x 0.92 x 0.9.
+    // 50 ms of 500 are a tenth: 1 Mbit/s, the receiver rate, x 0.92 x 0.9.
     let long = View { queue_s: 0.05, ..quiet() };
     assert!((standing(2_500, &long).0.target().as_kbps_f64() - 828.0).abs() < 0.1);
-    // A capacity below that counts: 0.8 x 0.92 x 0.9.
+    // A lower capacity counts: 0.8 x 0.92 x 0.9.
     let low = View { capacity: Some(DataRate::from_kbps(800)), ..long };
     assert!((standing(2_500, &low).0.target().as_kbps_f64() - 662.4).abs() < 0.1);
     // No queue is drained by more than 40 % at once.
@@ -97,15 +97,15 @@ fn a_cut_is_given_time_to_show_and_none_follows_while_the_queue_shrinks() {
 #[test]
 fn between_the_two_thresholds_and_in_noise_the_target_holds() {
     assert_eq!(after(1_000, &View { queue_s: 0.02, ..quiet() }), 1_000.0);
-    // Jitter of 10 ms moves both thresholds by 20: 40 ms are no long queue, and 20 ms a short one.
+    // Jitter of 10 ms moves both thresholds by 20: 40 ms is not a long queue, and 20 ms is a short one.
     assert_eq!(after(1_000, &View { queue_s: 0.04, jitter_s: 0.01, ..quiet() }), 1_000.0);
     assert!(after(1_000, &View { queue_s: 0.02, jitter_s: 0.01, ..quiet() }) > 1_000.0);
 }
 
 #[test]
-fn unusual_loss_cuts_half_of_itself_off_what_arrives_and_is_remembered() {
+fn unusual_loss_cuts_the_receiver_rate_by_half_of_itself_and_is_remembered() {
     let mut rules = rules(1_200);
-    // 1 Mbit/s arrives x (1 - 0.1).
+    // The receiver rate of 1 Mbit/s x (1 - 0.1).
     rules.look(NOW, &View { unusual_loss_ratio: 0.2, ..quiet() });
     assert_eq!(rules.target().as_kbps_f64(), 900.0);
     // 300 ms later and near 1 Mbit/s the climb is careful: e^(0.05 x 2^0.15 x 0.3).
@@ -115,7 +115,7 @@ fn unusual_loss_cuts_half_of_itself_off_what_arrives_and_is_remembered() {
 }
 
 #[test]
-fn a_mark_is_answered_once() {
+fn a_mark_causes_one_cut() {
     let mut rules = rules(1_000);
     let marked = View { marked: true, ..quiet() };
     rules.look(NOW, &marked);

@@ -13,7 +13,7 @@ fn ukf() -> Ukf {
     Ukf::new(Config::default(), context).unwrap()
 }
 
-/// Times in ms of a call, with what the target and the queue were then.
+/// Times in ms of a call, with the target and the queue at each.
 struct Seen {
     target_kbps: Vec<f64>,
     queue_ms: Vec<f64>,
@@ -36,7 +36,7 @@ fn mean(figures: &[f64]) -> f64 {
 fn call(capacity_kbps: impl Fn(f64) -> f64, seconds: usize, clock: impl Fn(i64) -> i64) -> Seen {
     let mut controller = ukf();
     let mut seen = Seen { target_kbps: Vec::new(), queue_ms: Vec::new() };
-    // Packets in the queue with their departure; what the link has done of the first.
+    // Packets in the queue with their departure; the link's progress on the first.
     let mut queue: VecDeque<(u64, i64)> = VecDeque::new();
     let mut on_the_way: VecDeque<(i64, u64, i64)> = VecDeque::new();
     let mut targets: VecDeque<DataRate> = vec![LIMITS.start; 50].into();
@@ -95,7 +95,7 @@ fn a_constant_capacity_is_reached_and_kept_without_a_standing_queue() {
         let seen = call(|_| kbps, 20, |ns| ns);
         let target = seen.target_kbps(5.0, 20.0) / kbps;
         assert!((0.8..=1.0).contains(&target), "{target} of {kbps} kbit/s");
-        // A packet is 24 ms at the least of them, a burst two of it.
+        // A packet is 24 ms at the lowest rate, a burst two packets.
         let queue = seen.queue_ms(5.0, 20.0);
         assert!(queue < 50.0, "{queue} ms at {kbps} kbit/s");
     }
@@ -139,7 +139,7 @@ fn an_outage_slows_down_and_is_recovered_from() {
 }
 
 #[test]
-fn packets_that_do_not_say_when_they_left_change_nothing() {
+fn packets_without_a_send_time_change_nothing() {
     let mut controller = ukf();
     for ms in (0..5_000).step_by(10) {
         let packet = ReceivedPacket {
@@ -156,7 +156,7 @@ fn packets_that_do_not_say_when_they_left_change_nothing() {
 }
 
 #[test]
-fn another_route_is_begun_at_the_start_rate() {
+fn another_route_begins_at_the_start_rate() {
     let mut controller = ukf();
     controller.rules.set_target(DataRate::from_mbps(3));
     controller.on_event(Timestamp::from_secs(5), &Event::RouteChange);

@@ -1,7 +1,7 @@
-//! How complex the frame to come is against those before it: a linear prediction of its mean absolute
-//! difference from the last frame's, over their mean [vtfrc]. The line is fitted over a window that
-//! shrinks when the difference changes abruptly, as [lee2000] has it for sizes and the JM reference
-//! encoder for differences [li2003].
+//! How complex the next frame is compared with those before it: a linear prediction of its mean
+//! absolute difference from the last frame's, over their mean [vtfrc]. The line is fitted over a window
+//! that shrinks when the difference changes abruptly, as [lee2000] has it for sizes and the JM
+//! reference encoder for differences [li2003].
 
 /// Predicts differences.
 #[derive(Clone, Debug)]
@@ -25,7 +25,7 @@ impl Complexity {
         Self { measured: [0.0; MAX_WINDOW + 1], len: 0, window: 0, max_window, slope: 1.0, offset: 0.0 }
     }
 
-    /// C(k) of the frame to come: 0 for one like its past, above for a more complex one.
+    /// C(k) of the next frame: 0 for one like its past, positive for a more complex one.
     pub fn of_next(&self) -> f64 {
         let count = self.window.clamp(1, self.len.max(1));
         let mean = self.measured[..count].iter().sum::<f64>() / count as f64;
@@ -36,7 +36,7 @@ impl Complexity {
         self.predicted() / mean - 1.0
     }
 
-    /// The difference of a frame is known.
+    /// A frame's difference was measured.
     pub fn on_measured(&mut self, difference: f64) {
         if !difference.is_finite() || difference < 0.0 {
             return;
@@ -52,7 +52,7 @@ impl Complexity {
         (self.slope * self.measured[0] + self.offset).max(0.0)
     }
 
-    /// Choose the window and fit the line, first to all of it, then without what lies far off.
+    /// Choose the window and fit the line, first to all of it, then without outliers.
     fn fit(&mut self) {
         let pairs = self.len - 1;
         if pairs == 0 {
@@ -60,7 +60,7 @@ impl Complexity {
             return;
         }
         let (current, last) = (self.measured[0], self.measured[1]);
-        // [lee2000]: the more alike the two last frames, the longer the window; it grows by one a frame.
+        // [lee2000]: the more alike the two last frames, the longer the window; it grows by one per frame.
         let alike = if current.max(last) > 0.0 { current.min(last) / current.max(last) } else { 1.0 };
         let wanted = (alike * self.max_window as f64) as usize;
         self.window = wanted.min(self.window + 1).clamp(1, pairs.min(self.max_window));
@@ -92,7 +92,7 @@ impl Complexity {
         (self.slope, self.offset) = if determinant > 1e-6 * sum_xx.max(1e-6) {
             ((n * sum_xy - sum_x * sum_y) / determinant, (sum_y * sum_xx - sum_x * sum_xy) / determinant)
         } else if sum_x > 0.0 {
-            // One place on the line: through it and the origin.
+            // Only one abscissa: the line goes through it and the origin.
             (sum_y / sum_x, 0.0)
         } else {
             (1.0, 0.0)
@@ -163,7 +163,7 @@ mod tests {
 
     #[test]
     fn a_point_far_off_the_line_is_left_out() {
-        // On y = x but for one burst; the fit without it still says y = x.
+        // On y = x but for one outlier; the fit without it still says y = x.
         let mut differences = vec![8.0, 9.0, 8.0, 9.0, 8.0, 9.0, 8.0, 9.0];
         differences.extend([8.0; 6]);
         let complexity = after(&differences);
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_difference_is_ignored() {
+    fn invalid_differences_are_ignored() {
         assert_close(after(&[4.0, f64::NAN, -1.0, f64::INFINITY]).of_next(), 0.0);
     }
 }

@@ -1,7 +1,7 @@
 //! `vtfrc`: Video TFRC [vtfrc]. It believes that TFRC's smooth rate leaves unused what TCP would
-//! take at the instant, and that complex frames should have it: the encoder is given more than
-//! TFRC's rate for frames predicted to be more complex than those before, less for simpler ones,
-//! in proportion to the gap between the two rates; what is sent stays below the instantaneous one.
+//! take at the moment, and that complex frames should have it: the encoder gets more than TFRC's
+//! rate for frames predicted to be more complex than those before, less for simpler ones, in
+//! proportion to the gap between the two rates; the sending rate stays below the instantaneous one.
 //!
 //! The paper's complexity is the encoder's residual; here it is the difference between pictures, as
 //! reported by [`Event::FrameCaptured`](crate::Event::FrameCaptured). What else differs, and why: docs/papers/vtfrc.md.
@@ -28,9 +28,9 @@ pub struct Config {
     /// The equation's b, 1 or 2.
     pub packets_per_ack: u32,
     /// The last two loss intervals of equation (2) may include the open one, by the rule of TFRC's own
-    /// mean, with n = 2 for 8; else they are the last two closed ones, as the equation is written.
+    /// mean, with n = 2 for 8; otherwise they are the last two closed ones, as the equation is written.
     pub count_open_interval: bool,
-    /// Predict a frame's complexity from at most so many before it, 1 to 20.
+    /// Predict a frame's complexity from at most this many before it, 1 to 20.
     pub window_frames: u32,
 }
 
@@ -74,7 +74,7 @@ pub type Vtfrc = TfrcController<Video>;
 pub struct Video {
     config: Config,
     complexity: Complexity,
-    /// C(k) and R_add(k) of the frame that began last.
+    /// C(k) and R_add(k) of the latest frame.
     last_complexity: f64,
     additional_bps: f64,
 }
@@ -123,7 +123,7 @@ impl Flavour for Video {
         if let Some(difference) = difference {
             self.complexity.on_measured(f64::from(difference));
         }
-        // Deviates from [vtfrc] eq. (7): in silence R_instant is of the past, and a rate that is being halved
+        // Deviates from [vtfrc] eq. (7): in silence R_instant is out of date, and a rate that is being halved
         // must not be filled up to it.
         self.additional_bps = match sender.silent() {
             true => 0.0,

@@ -1,12 +1,12 @@
-//! What lies between TFRC's smooth rate and what TCP would send at this instant, and what of it a
-//! complex frame may have: equations 1 to 4 and 7 to 9 of [vtfrc].
+//! The gap between TFRC's smooth rate and what TCP would send at this instant, and the share of it
+//! that a complex frame gets: equations 1 to 4 and 7 to 9 of [vtfrc].
 
 use crate::estimate::loss_intervals::LossIntervals;
 use crate::estimate::tcp_equation::TcpEquation;
 
-/// R_instant in bit/s: the equation at the last two loss intervals and the latest round trip.
-/// `None` before the first loss. `count_open`: the open interval is one of the two where TFRC's own
-/// rule would have it so.
+/// R_instant in bit/s: the equation at the last two loss intervals and the latest round trip. `None`
+/// before the first loss. `count_open`: the open interval is one of the two if TFRC's own rule counts
+/// it.
 pub fn instantaneous_bps(
     intervals: &LossIntervals,
     packet_bytes: f64,
@@ -25,21 +25,21 @@ pub fn instantaneous_bps(
 
 /// R_add in bit/s, set when a frame begins; negative for a simpler frame, or a negative gap.
 pub fn additional_bps(complexity: f64, trans_bps: f64, instant_bps: Option<f64>) -> f64 {
-    // [vtfrc] eq. (4): R_gap(t) = R_instant(t) - R_trans(t); none before there is R_instant.
+    // [vtfrc] eq. (4): R_gap(t) = R_instant(t) - R_trans(t); zero before R_instant exists.
     let gap = instant_bps.map_or(0.0, |instant| instant - trans_bps);
-    // [vtfrc] eq. (7): R_add(k, t) = C(k) R_gap(t).
-    // Deviates from [vtfrc] eq. (7): the whole gap at the most. A camera that repeats a picture has differences
-    // of nearly nothing, against which the next is a hundred times as complex.
+    // [vtfrc] eq. (7): R_add(k, t) = C(k) R_gap(t). Deviates from [vtfrc] eq. (7): at most the whole gap. A
+    // camera that repeats a picture has differences of almost zero, against which the next is a hundred times as
+    // complex.
     complexity.min(1.0) * gap
 }
 
-/// R_target in bit/s, what the encoder would have for the frame.
+/// R_target in bit/s, what the encoder would get for the frame.
 pub fn target_bps(trans_bps: f64, additional_bps: f64) -> f64 {
     // [vtfrc] eq. (8): R_target(k, t) = R_trans(t) + R_add(k, t).
     trans_bps + additional_bps
 }
 
-/// R_neg in bit/s, what is sent, with the R_add of the frame that began last.
+/// R_neg in bit/s, the sending rate, with the R_add of the latest frame.
 pub fn negotiated_bps(trans_bps: f64, additional_bps: f64, instant_bps: Option<f64>) -> f64 {
     // [vtfrc] eq. (9): R_neg(t) = min(R_trans(t) + R_add(k, t - i), R_instant(t)).
     let wanted = trans_bps + additional_bps;
@@ -50,7 +50,7 @@ pub fn negotiated_bps(trans_bps: f64, additional_bps: f64, instant_bps: Option<f
 mod tests {
     use super::*;
 
-    /// Loss events 100 and 150 packets apart after one that 60 were made up for.
+    /// Loss events 100 and 150 packets apart after one with a synthetic interval of 60.
     fn intervals() -> LossIntervals {
         let mut intervals = LossIntervals::new(0.5);
         intervals.begin(1_000, 60.0);

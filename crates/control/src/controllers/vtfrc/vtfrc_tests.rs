@@ -15,7 +15,7 @@ fn build() -> Vtfrc {
     Vtfrc::new(Config::default(), context).unwrap()
 }
 
-/// Feedback every 100 ms on ten packets; at a round trip whose number is in `lossy` one is missing.
+/// Feedback every 100 ms on ten packets; in round trips whose number is in `lossy` one is missing.
 fn after_rounds(vtfrc: &mut Vtfrc, rounds: i64, lossy: impl Fn(i64) -> bool) -> Timestamp {
     let rtt = TimeDelta::from_millis(100);
     let mut now = Timestamp::ZERO;
@@ -81,7 +81,7 @@ fn a_simpler_frame_gets_less() {
     assert!(decision.target_bitrate.as_bps_f64() < trans);
 }
 
-/// [vtfrc] eq. (9): R_instant caps what is sent however complex the frame.
+/// [vtfrc] eq. (9): R_instant caps the sending rate however complex the frame.
 #[test]
 fn no_frame_gets_more_than_the_instantaneous_rate() {
     let (mut vtfrc, now) = with_a_gap();
@@ -97,7 +97,7 @@ fn no_frame_gets_more_than_the_instantaneous_rate() {
 }
 
 #[test]
-fn before_loss_and_without_a_measure_it_is_tfrc() {
+fn before_loss_or_without_a_difference_it_is_tfrc() {
     let mut vtfrc = build();
     let now = after_rounds(&mut vtfrc, 10, |_| false);
     let decision = capture(&mut vtfrc, now, &[1.0, 5.0, 25.0]);

@@ -1,12 +1,12 @@
-//! BBR version 1 [draft-cardwell-iccrg-bbr-congestion-control-00]: believes that what a path delivers and
-//! its round-trip time without queue say all there is to know, and that loss says nothing. Keeps the largest
-//! delivery rate of ten round trips and the shortest round trip of ten seconds, paces at the first times a gain,
-//! and keeps at most twice their product in flight. The gain goes in a cycle: a quarter more for a round trip to
+//! BBR version 1 [draft-cardwell-iccrg-bbr-congestion-control-00]: believes that the delivery rate of a path and
+//! its round-trip time without a queue are all there is to know, and that loss means nothing. It keeps the maximum
+//! delivery rate of ten round trips and the minimum round trip of ten seconds, paces at the first times a gain,
+//! and keeps at most twice their product in flight. The gain runs in a cycle: a quarter more for a round trip to
 //! see whether there is more, a quarter less to drain what that queued, then six round trips at the rate. Every
-//! ten seconds without a new shortest round trip it empties the pipe for 200 ms to find it.
+//! ten seconds without a new minimum round trip it empties the pipe for 200 ms to find it.
 //!
 //! Not here: the policer detection and the allowance for aggregated acknowledgments that Linux added later
-//! (neither is in the draft), and any answer to marks (version 1 has none).
+//! (neither is in the draft), and any reaction to marks (version 1 has none).
 
 use super::max_filter::MaxFilter;
 use super::{AckSample, Cause, Congestion, CongestionControl};
@@ -14,7 +14,7 @@ use legato_units::{DataRate, DataSize, TimeDelta, Timestamp};
 use rand_chacha::ChaCha8Rng;
 use rand_core::RngCore;
 
-/// The states of §4.3, in the order a connection meets them.
+/// The states of §4.3, in the order a connection goes through them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Startup,
@@ -23,7 +23,7 @@ enum State {
     ProbeRoundTrip,
 }
 
-/// Sizes in bytes; names as in the draft where it has one.
+/// Sizes in bytes; names as in the draft if it has one.
 #[derive(Clone, Debug)]
 pub(super) struct Bbr {
     segment: u64,
@@ -35,18 +35,18 @@ pub(super) struct Bbr {
     pacing_gain: f64,
     window_gain: f64,
     rates: MaxFilter,
-    /// The shortest round trip, and when it was seen.
+    /// The minimum round trip, and when it was seen.
     min_rtt: Option<TimeDelta>,
     min_rtt_at: Timestamp,
     round: u64,
     round_starts: bool,
-    /// A segment that left once so much was delivered ends the round.
+    /// A segment that left once this much was delivered ends the round.
     round_ends_at: u64,
     /// Startup's plateau detector.
     filled_pipe: bool,
     full_rate: DataRate,
     rounds_without_growth: u32,
-    /// Where in the gain cycle, and since when.
+    /// The phase of the gain cycle, and its start.
     cycle: usize,
     cycle_since: Timestamp,
     prior_window: u64,
@@ -68,7 +68,7 @@ impl Bbr {
             rng,
             state: State::Startup,
             window: initial_window_bytes,
-            // [draft-cardwell-iccrg-bbr-congestion-control-00] §4.2.1: as if the round trip took 1 ms until one is seen.
+            // [draft-cardwell-iccrg-bbr-congestion-control-00] §4.2.1: a round trip of 1 ms is assumed until one is seen.
             pacing_rate: first_rate.scale(HIGH_GAIN),
             pacing_gain: HIGH_GAIN,
             window_gain: HIGH_GAIN,
@@ -182,14 +182,14 @@ impl Bbr {
         }
     }
 
-    /// [draft-cardwell-iccrg-bbr-congestion-control-00] §4.3.4.2: at a random phase, but not that which drains.
+    /// [draft-cardwell-iccrg-bbr-congestion-control-00] §4.3.4.2: at a random phase, except the draining one.
     fn enter_probe_bandwidth(&mut self, now: Timestamp) {
         (self.state, self.window_gain) = (State::ProbeBandwidth, CYCLE_WINDOW_GAIN);
         self.cycle = CYCLE_GAINS.len() - 1 - (self.rng.next_u64() % 7) as usize;
         self.advance_cycle(now);
     }
 
-    /// [draft-cardwell-iccrg-bbr-congestion-control-00] §4.1.2.3; true if what was known had expired.
+    /// [draft-cardwell-iccrg-bbr-congestion-control-00] §4.1.2.3; true if the known value had expired.
     fn update_min_rtt(&mut self, ack: &AckSample) -> bool {
         let expired = self.min_rtt.is_some() && ack.now - self.min_rtt_at > MIN_RTT_WINDOW;
         if let Some(rtt) = ack.rtt
@@ -336,7 +336,7 @@ impl CongestionControl for Bbr {
     }
 }
 
-/// 2 / ln 2, the least gain that doubles the sending rate each round.
+/// 2 / ln 2, the minimum gain that doubles the sending rate each round.
 // [draft-cardwell-iccrg-bbr-congestion-control-00] §4.3.2.1.
 const HIGH_GAIN: f64 = 2.0 / core::f64::consts::LN_2;
 // [draft-cardwell-iccrg-bbr-congestion-control-00] §4.3.4.1.

@@ -5,7 +5,7 @@ use super::*;
 use crate::Seed;
 use crate::cross_traffic::delivery_rate::RateSample;
 
-/// A BBR that is told one acknowledgment a round.
+/// A BBR fed one acknowledgment per round.
 struct Rounds {
     bbr: Bbr,
     now: Timestamp,
@@ -13,13 +13,13 @@ struct Rounds {
 }
 
 impl Rounds {
-    /// Segments of 1,000 bytes, ten at first.
+    /// Segments of 1,000 bytes, initially ten.
     fn new() -> Self {
         let bbr = Bbr::new(1_000, 10_000, Seed(1).stream("bbr"));
         Self { bbr, now: Timestamp::ZERO, delivered: 0 }
     }
 
-    /// A round ends after `ms` (a round trip's sample from 99 on): at that rate, `lost` bytes lost, so many in flight before and after.
+    /// A round ends after `ms` (a round trip's sample from 99 on): at that rate, `lost` bytes lost, `in_flight` bytes in flight before and after.
     fn round(&mut self, ms: i64, kbps: u64, lost_bytes: u64, in_flight: u64) -> &Bbr {
         self.now += TimeDelta::from_millis(ms);
         let newest_stamp_bytes = Some(self.delivered);
@@ -102,7 +102,7 @@ fn the_window_is_two_products_and_three_quanta() {
 }
 
 /// [draft-cardwell-iccrg-bbr-congestion-control-00] §4.3.4.1, §4.3.4.2 and §4.3.4.3: 5/4 until that much is in flight
-/// or something is lost, 3/4 until one product is, six round trips at 1; not begun with 3/4.
+/// or something is lost, 3/4 until one product is, six round trips at 1; never starting with 3/4.
 #[test]
 fn the_gain_cycle_probes_drains_and_cruises() {
     let mut rounds = Rounds::full();
@@ -123,7 +123,7 @@ fn the_gain_cycle_probes_drains_and_cruises() {
 }
 
 /// [draft-cardwell-iccrg-bbr-congestion-control-00] §4.1.2.2, §4.1.2.3, §4.2.3.3, §4.2.3.5 and §4.3.5: ten seconds without a shorter
-/// round trip, then four segments for 200 ms and a round, then the window of before.
+/// round trip, then four segments for 200 ms and a round, then the previous window.
 #[test]
 fn every_ten_seconds_the_pipe_is_emptied_for_200_ms() {
     let mut rounds = Rounds::full();
@@ -138,7 +138,7 @@ fn every_ten_seconds_the_pipe_is_emptied_for_200_ms() {
         rounds.round(105, 8_000, 0, 100_000);
     }
     assert_eq!((rounds.bbr.window, rounds.bbr.holds_back()), (4_000, true));
-    // The pipe is not yet empty; then 200 ms from where it is.
+    // The pipe is not empty yet; then 200 ms from when it is.
     rounds.round(100, 8_000, 0, 50_000);
     assert_eq!(rounds.bbr.probe_ends, None);
     rounds.round(99, 500, 0, 4_000);
@@ -150,8 +150,8 @@ fn every_ten_seconds_the_pipe_is_emptied_for_200_ms() {
     assert!(rounds.bbr.window + 2_000 >= window, "{} after {window}", rounds.bbr.window);
 }
 
-/// [draft-cardwell-iccrg-bbr-congestion-control-00] §4.2.3.4 and §4.2.3.6: what is in flight and no more for one round, then as
-/// ever, and the window of before when all is repaired; one segment after a timeout.
+/// [draft-cardwell-iccrg-bbr-congestion-control-00] §4.2.3.4 and §4.2.3.6: what is in flight and no more for one round, then the
+/// usual rule, and the previous window when all is repaired; one segment after a timeout.
 #[test]
 fn loss_conserves_packets_for_a_round_and_forgets_nothing() {
     let mut rounds = Rounds::full();
@@ -188,8 +188,8 @@ fn loss_conserves_packets_for_a_round_and_forgets_nothing() {
     assert_eq!(rounds.bbr.window, window);
 }
 
-/// [draft-cardwell-iccrg-bbr-congestion-control-00] §4.1.1.3, §4.1.1.5 and §4.3.4.4: samples the application limits do not lower
-/// the rate; after idling it paces at exactly the rate and does not probe for the round trip.
+/// [draft-cardwell-iccrg-bbr-congestion-control-00] §4.1.1.3, §4.1.1.5 and §4.3.4.4: application-limited samples do not lower the
+/// rate; after idling it paces at exactly the rate and does not probe for the round trip.
 #[test]
 fn idling_neither_lowers_the_rate_nor_counts_as_a_queue() {
     let mut rounds = Rounds::full();

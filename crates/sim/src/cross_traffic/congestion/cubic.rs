@@ -1,10 +1,10 @@
-//! [rfc9438]: believes like Reno that loss means congestion, but remembers the window at which it came.
-//! After a loss the window follows a cubic curve in time: fast while far below that window, flat around it,
-//! faster again beyond, whatever the round-trip time. Where Reno would be faster than the curve (short round
-//! trips, small windows) it follows an estimate of Reno instead.
+//! [rfc9438]: believes like Reno that loss means congestion, but remembers the window at which it came. After
+//! a loss the window follows a cubic curve in time: fast while far below that window, flat around it, faster
+//! again beyond, whatever the round-trip time. Where Reno would be faster than the curve (short round trips,
+//! small windows) it follows an estimate of Reno instead.
 //!
-//! Not here: HyStart++ (section 4.10: slow start is [rfc5681]'s, with its overshoot), and undoing what turned
-//! out to be spurious (section 4.9).
+//! Not here: HyStart++ (section 4.10: slow start is [rfc5681]'s, with its overshoot), and undoing spurious
+//! reductions (section 4.9).
 
 use super::{AckSample, Cause, Congestion, CongestionControl, Phase};
 use legato_units::{TimeDelta, Timestamp};
@@ -19,9 +19,9 @@ pub(super) struct Cubic {
     w_max: f64,
     /// The window before the threshold was last set.
     prior: f64,
-    /// The curve's beginning, once congestion avoidance has begun.
+    /// The curve's start, once congestion avoidance has begun.
     epoch: Option<Epoch>,
-    /// The next epoch follows a timeout, or a slow start that nothing ended: K = 0.
+    /// The next epoch follows a timeout, or a slow start that no loss ended: K = 0.
     flat_start: bool,
 }
 
@@ -30,7 +30,7 @@ struct Epoch {
     start: Timestamp,
     /// Seconds from there to `w_max`.
     k_s: f64,
-    /// What Reno's window would be.
+    /// Reno's window.
     w_est: f64,
     /// When the window was last updated: time without updates does not count.
     updated: Timestamp,
@@ -83,9 +83,8 @@ impl Cubic {
             // [rfc9438] §4.3 in §4.2's summary: the higher of the two.
             self.window = self.window.max(epoch.w_est);
         } else {
-            // [rfc9438] §4.4 and §4.5: cwnd += (target − cwnd) / cwnd.
-            // Deviates from [rfc9438] §4.4: for each segment acknowledged, not each acknowledgment, so that delayed
-            // ones do not slow the curve down.
+            // [rfc9438] §4.4 and §4.5: cwnd += (target − cwnd) / cwnd. Deviates from [rfc9438] §4.4: per segment
+            // acknowledged, not per acknowledgment, so that delayed ones do not slow the curve down.
             self.window += (target - self.window) / self.window * segments;
         }
         epoch.updated = ack.now;
@@ -108,7 +107,7 @@ impl CongestionControl for Cubic {
             return;
         }
         if !ack.window_limited {
-            // [rfc9438] §4.2: t leaves out the time in which the application held the window back.
+            // [rfc9438] §4.2: t excludes the time in which the application held the window back.
             if let Some(epoch) = &mut self.epoch {
                 let pause: TimeDelta = ack.now - epoch.updated;
                 epoch.start += pause;
@@ -202,7 +201,7 @@ mod tests {
         assert!((cubic.window - 700.580_178).abs() < 1e-5, "{}", cubic.window);
     }
 
-    /// [rfc9438] §4.3, by hand: at 10 segments, 7 after the loss, and 100 ms Reno's estimate grows by 9/17 a round trip, faster
+    /// [rfc9438] §4.3, by hand: at 10 segments, 7 after the loss, and 100 ms Reno's estimate grows by 9/17 per round trip, faster
     /// than the curve; from 10 on by 1.
     #[test]
     fn small_windows_grow_as_reno_would() {
@@ -239,12 +238,12 @@ mod tests {
         assert_eq!(cubic.window, 70.0);
         cubic.on_ack(&at(1.0, 1_000));
         assert_eq!((cubic.w_max, cubic.epoch.map(|epoch| epoch.k_s)), (70.0, Some(0.0)));
-        // One segment at least after a mark, two after a loss.
+        // At least one segment after a mark, two after a loss.
         cubic.on_congestion(&congestion(Cause::Mark, 1_000));
         assert_eq!((cubic.window, cubic.threshold), (1.0, 2.0));
     }
 
-    /// [rfc9438] §4.2: ten seconds in which the application sent little are no time on the curve.
+    /// [rfc9438] §4.2: ten seconds in which the application sent little do not count on the curve.
     #[test]
     fn time_held_back_by_the_application_does_not_count() {
         let mut cubic = cubic(1_000.0);

@@ -1,8 +1,8 @@
-//! The largest delivery rate of the last ten round trips.
+//! The maximum delivery rate of the last ten round trips.
 
 use legato_units::DataRate;
 
-/// One slot a round, the latest ten.
+/// One slot per round, the latest ten.
 #[derive(Clone, Debug, Default)]
 pub(super) struct MaxFilter {
     slots: [DataRate; ROUNDS as usize],
@@ -11,11 +11,11 @@ pub(super) struct MaxFilter {
 }
 
 impl MaxFilter {
-    /// Whatever came before, the largest is `rate`, in this round.
+    /// Whatever came before, the maximum is `rate`, in this round.
     #[inline]
     pub fn update(&mut self, round: u64, rate: DataRate) {
         if round != self.round {
-            // Rounds between without a sample have none.
+            // Rounds in between without a sample are empty.
             for empty in (self.round + 1..=round).take(ROUNDS as usize) {
                 self.slots[(empty % ROUNDS) as usize] = DataRate::ZERO;
             }
@@ -30,7 +30,7 @@ impl MaxFilter {
         self.max = self.max.max(rate);
     }
 
-    /// The largest of the ten rounds that end with the last one sampled.
+    /// The maximum of the ten rounds that end with the last one sampled.
     #[inline]
     pub fn max(&self) -> DataRate {
         self.max

@@ -1,5 +1,6 @@
-//! How much a TCP connection may have in flight: one file an algorithm. The connection does what is
-//! the same for all (loss detection, retransmission, pacing as told) and says what it saw.
+//! How much a TCP connection may have in flight: one file per algorithm. The connection does what
+//! they have in common (loss detection, retransmission, pacing at the given rate) and reports what it
+//! observes.
 
 mod bbr;
 mod cubic;
@@ -13,7 +14,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_core::{RngCore, SeedableRng};
 use serde::{Deserialize, Serialize};
 
-/// The algorithms there are.
+/// The available algorithms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Algorithm {
@@ -21,12 +22,12 @@ pub enum Algorithm {
     Bbr,
     /// RFC 9438: a cubic curve in time.
     Cubic,
-    /// RFC 5681: one segment more a round trip, half at a loss.
+    /// RFC 5681: one more segment per round trip, half at a loss.
     Reno,
 }
 
 impl Algorithm {
-    /// The algorithm of that name, as scenarios write it.
+    /// The algorithm with that name, as scenarios write it.
     pub fn from_name(name: &str) -> Option<Self> {
         match name {
             "bbr" => Some(Self::Bbr),
@@ -51,29 +52,29 @@ impl Algorithm {
     }
 }
 
-/// What the connection is doing about losses.
+/// The connection's phase of loss recovery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
     /// Nothing is missing.
     Open,
-    /// Between a loss and the acknowledgment of all that was outstanding then.
+    /// Between a loss and the acknowledgment of everything outstanding at that time.
     Recovery,
     /// The same after a timeout.
     Timeout,
 }
 
-/// What an acknowledgment brought.
+/// The effects of an acknowledgment.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct AckSample {
-    /// When.
+    /// Its arrival.
     pub now: Timestamp,
-    /// The phase the connection was in when it came.
+    /// The phase of the connection when it came.
     pub phase: Phase,
     /// Bytes that the cumulative acknowledgment moved over.
     pub acked_bytes: u64,
     /// Bytes acknowledged or SACKed for the first time.
     pub delivered_bytes: u64,
-    /// Bytes now known to be lost.
+    /// Bytes newly found lost.
     pub lost_bytes: u64,
     /// In the network before and after it.
     pub prior_in_flight_bytes: u64,
@@ -85,11 +86,11 @@ pub(super) struct AckSample {
     pub marked: bool,
     /// Smoothed round-trip time.
     pub srtt: TimeDelta,
-    /// Of the segment that left last of those delivered, unless it left twice.
+    /// Of the segment that left last among those delivered, unless it left twice.
     pub rtt: Option<TimeDelta>,
     /// Delivered since the connection's start, this acknowledgment included.
     pub total_delivered_bytes: u64,
-    /// `total_delivered_bytes` when the segment that left last of those delivered left.
+    /// `total_delivered_bytes` when the segment that left last among those delivered left.
     pub newest_stamp_bytes: Option<u64>,
     /// The delivery rate.
     pub rate: Option<RateSample>,
@@ -100,7 +101,7 @@ pub(super) struct AckSample {
 pub(super) struct Congestion {
     /// A loss, or a mark.
     pub cause: Cause,
-    /// FlightSize: outstanding before the acknowledgment that told, without what SACKs let out.
+    /// FlightSize: outstanding before the acknowledgment that revealed it, without what SACKs released.
     pub prior_in_flight_bytes: u64,
     /// In the network now.
     pub in_flight_bytes: u64,
@@ -110,7 +111,7 @@ pub(super) struct Congestion {
     pub total_delivered_bytes: u64,
 }
 
-/// Why.
+/// The reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Cause {
     /// A segment is lost.
@@ -124,24 +125,24 @@ pub(super) enum Cause {
 pub(super) trait CongestionControl: Send {
     /// An acknowledgment came.
     fn on_ack(&mut self, ack: &AckSample);
-    /// A loss or mark was found; at most once a window of data.
+    /// A loss or mark was found; at most once per window of data.
     fn on_congestion(&mut self, congestion: &Congestion);
-    /// The retransmission timer ran out; `again` if it had for the same data. `in_flight_bytes` were thought
+    /// The retransmission timer expired; `again` if it had for the same data. `in_flight_bytes` were believed
     /// to be in the network.
     fn on_timeout(&mut self, in_flight_bytes: u64, again: bool);
-    /// All that was outstanding at the last loss or timeout has arrived.
+    /// Everything outstanding at the last loss or timeout has arrived.
     fn on_recovered(&mut self) {}
     /// The first segment leaves after the connection was idle for longer than a retransmission timeout.
     fn on_idle_restart(&mut self) {}
-    /// A segment leaves while nothing is in flight and the application had not enough.
+    /// A segment leaves while nothing is in flight and the application had too little to send.
     fn on_app_limited_restart(&mut self) {}
-    /// So many bytes may be in flight.
+    /// The maximum bytes in flight.
     fn window_bytes(&self) -> u64;
-    /// How fast segments may leave, and how many bytes at once; absent: as fast as acknowledgments come.
+    /// The pacing rate and the maximum burst in bytes; absent: as fast as acknowledgments come.
     fn pacing(&self) -> Option<(DataRate, u64)> {
         None
     }
-    /// What is in flight is less than the path takes, on purpose: rate samples say nothing.
+    /// Less than the path's capacity is in flight, on purpose: rate samples are meaningless.
     fn holds_back(&self) -> bool {
         false
     }
@@ -151,7 +152,7 @@ pub(super) trait CongestionControl: Send {
 mod testing {
     use super::*;
 
-    /// So many bytes acknowledged while the window is the limit, nothing else known.
+    /// `acked_bytes` acknowledged while the window is the limit, nothing else known.
     pub fn ack(acked_bytes: u64) -> AckSample {
         AckSample {
             now: Timestamp::ZERO,
@@ -171,7 +172,7 @@ mod testing {
         }
     }
 
-    /// A loss or mark with so much in flight.
+    /// A loss or mark with `flight` bytes in flight.
     pub fn congestion(cause: Cause, flight: u64) -> Congestion {
         Congestion {
             cause,

@@ -1,7 +1,7 @@
-//! [rfc5681]: believes that loss means congestion and nothing else does. Doubles the window each round
-//! trip until the first loss (slow start), then adds a segment a round trip (congestion avoidance), halves
-//! at a loss, and begins again from one segment after a timeout. Recovery itself, and with it the window's
-//! inflation by duplicate acknowledgments, is the connection's, by SACK ([rfc6675]).
+//! [rfc5681]: believes that only loss means congestion. It doubles the window each round trip until the
+//! first loss (slow start), then adds a segment per round trip (congestion avoidance), halves at a loss, and
+//! starts again from one segment after a timeout. Recovery itself, and with it the window's inflation by
+//! duplicate acknowledgments, is up to the connection, by SACK ([rfc6675]).
 
 use super::{AckSample, Congestion, CongestionControl, Phase};
 
@@ -12,7 +12,7 @@ pub(super) struct Reno {
     segment: u64,
     initial: u64,
     window: u64,
-    /// Slow start below, congestion avoidance from here.
+    /// Slow start below this, congestion avoidance above.
     threshold: u64,
     byte_counting: bool,
     /// Acknowledged since the window last grew in congestion avoidance.
@@ -94,7 +94,7 @@ mod tests {
     /// [rfc5681] eq. (2): each acknowledgment adds what it acknowledges, at most a segment; [rfc3168] §6.1.2: not one that
     /// echoes a mark.
     #[test]
-    fn slow_start_adds_a_segment_an_acknowledgment() {
+    fn slow_start_adds_a_segment_per_acknowledgment() {
         let mut reno = Reno::new(1_000, 3_000, true);
         reno.on_ack(&ack(1_000));
         assert_eq!(reno.window_bytes(), 4_000);
@@ -108,9 +108,9 @@ mod tests {
     }
 
     /// [rfc5681] §3.1 and eq. (3), by hand at ten segments: bytes counted give one segment after 10,000 bytes; else
-    /// 1,000 · 1,000 / 10,000 = 100 bytes an acknowledgment.
+    /// 1,000 · 1,000 / 10,000 = 100 bytes per acknowledgment.
     #[test]
-    fn congestion_avoidance_adds_a_segment_a_round_trip() {
+    fn congestion_avoidance_adds_a_segment_per_round_trip() {
         let mut counting = Reno { threshold: 10_000, ..Reno::new(1_000, 10_000, true) };
         (0..4).for_each(|_| counting.on_ack(&ack(2_000)));
         assert_eq!(counting.window_bytes(), 10_000);

@@ -1,10 +1,10 @@
-//! The heuristic that HRCC's network guides: Google congestion control in its older shape, all of it at the
-//! receiver. A delay-based rate and a loss-based one, and the lesser counts.
+//! The heuristic that HRCC's network guides: Google congestion control in its older form, entirely at the
+//! receiver. The lower of a delay-based and a loss-based rate applies.
 //!
-//! The delay-based rate is the one of [`gcc`](crate::controllers::gcc): arrival groups, a trend line, a threshold
-//! that adapts, additive increase and multiplicative decrease of what arrived ([libwebrtc-m150]). The loss-based one
-//! is the rule of [draft-ietf-rmcat-gcc-02], which needs no model of what a path loses anyway. What the sender's
-//! `gcc` has and this lacks: probes, the model of inherent loss, pushback, the application-limited region.
+//! The delay-based rate is the one of [`gcc`](crate::controllers::gcc): arrival groups, a trend line, an adaptive
+//! threshold, additive increase, and multiplicative decrease of the receiver rate ([libwebrtc-m150]). The loss-based
+//! one is the rule of [draft-ietf-rmcat-gcc-02], which has no model of a path's inherent loss. Compared with the
+//! sender's `gcc` it lacks probes, the model of inherent loss, pushback, and the application-limited region.
 
 use crate::ReceivedPacket;
 use crate::controllers::gcc::aimd::AimdConfig;
@@ -13,7 +13,7 @@ use crate::estimate::robust_throughput::RobustThroughput;
 use crate::estimate::trendline::BandwidthUsage;
 use legato_units::{DataRate, PeerTimestamp, TimeDelta, Timestamp};
 
-/// What the heuristic believes of the path.
+/// The heuristic's estimate and its inputs.
 #[derive(Clone)]
 pub struct Heuristic {
     delay_based: DelayBased,
@@ -26,7 +26,7 @@ pub struct Heuristic {
 }
 
 impl Heuristic {
-    /// Begin at `rate`; never below `min`.
+    /// Start at `rate`; never below `min`.
     pub fn new(rate: DataRate, min: DataRate, start: Timestamp) -> Self {
         let mut delay_based = DelayBased::new(AimdConfig::default(), min);
         delay_based.set_bitrates(rate, min);
@@ -41,24 +41,24 @@ impl Heuristic {
         }
     }
 
-    /// The bandwidth as the two rates have it, or as it was last told.
+    /// The bandwidth by the two rates, or as last set.
     #[inline]
     pub fn estimate(&self) -> DataRate {
         self.estimate
     }
 
-    /// Whether queues grow.
+    /// Whether queues are growing.
     #[inline]
     pub fn overuses(&self) -> bool {
         self.delay_based.trendline().usage() == BandwidthUsage::Overusing
     }
 
-    /// A round-trip time: over-use that goes on is acted on once in each.
+    /// Set the round-trip time: continued over-use is acted on once per round trip.
     pub fn set_rtt(&mut self, rtt: TimeDelta) {
         self.delay_based.set_rtt(rtt);
     }
 
-    /// Take `rate` as it is and go on from there: what a network answered, or what bounds made of it.
+    /// Continue from `rate`: a network's output, or the result of bounds.
     pub fn set_estimate(&mut self, rate: DataRate, now: Timestamp) {
         if rate != self.estimate {
             self.delay_based.set_estimate(rate, now);
@@ -66,7 +66,7 @@ impl Heuristic {
         }
     }
 
-    /// Take a packet; true where it made another estimate.
+    /// Take a packet; true if it changed the estimate.
     pub fn on_packet(&mut self, now: Timestamp, packet: &ReceivedPacket) -> bool {
         self.losses.push(packet.transport_seq);
         if let Some(departure) = packet.departure {
@@ -89,7 +89,7 @@ impl Heuristic {
         } else if update.estimate.is_none() {
             return false;
         }
-        // [draft-ietf-rmcat-gcc-02] §6: the lesser of the delay-based and the loss-based rate.
+        // [draft-ietf-rmcat-gcc-02] §6: the lower of the delay-based and the loss-based rate.
         let wanted = self.delay_based.aimd().rate().min(self.loss_based).max(self.min);
         let changed = wanted != self.estimate;
         self.estimate = wanted;
@@ -97,14 +97,14 @@ impl Heuristic {
     }
 }
 
-/// Seen from the receiver, departures are by the peer's clock and arrivals by the own one. The estimators only ever
-/// subtract either from its own kind; they were written at the sender, where it is the other way round.
+/// At the receiver, departures are by the peer's clock and arrivals by its own. The estimators only ever subtract
+/// like from like; they were written for the sender, where it is the other way round.
 #[inline]
 fn swapped(departure: PeerTimestamp, arrival: Timestamp) -> (Timestamp, PeerTimestamp) {
     (Timestamp::from_nanos(departure.as_nanos()), PeerTimestamp::from_nanos(arrival.as_nanos()))
 }
 
-/// What losses make of the rate that met them.
+/// The rate after losses at that rate.
 // [draft-ietf-rmcat-gcc-02] §6: A_s(i) = A_s(i−1)(1 − p/2), p > 10 %; 1.05 A_s(i−1), p < 2 %; A_s(i−1), else
 fn after_losses(rate: DataRate, loss_ratio: f64) -> DataRate {
     if loss_ratio > 0.1 {
@@ -116,7 +116,7 @@ fn after_losses(rate: DataRate, loss_ratio: f64) -> DataRate {
     }
 }
 
-/// Counts what is missing by gaps in the numbers, until enough packets were due to speak of a ratio.
+/// Counts missing packets by gaps in the numbers, until enough packets were due to give a ratio.
 #[derive(Clone, Default)]
 struct Losses {
     highest: Option<u64>,
@@ -129,7 +129,7 @@ impl Losses {
     fn push(&mut self, seq: u64) {
         self.arrived += 1;
         match self.highest {
-            // Numbers that jump further are another stream's.
+            // Numbers that jump further belong to another stream.
             Some(highest) if seq > highest && seq - highest <= MAX_GAP => self.due += seq - highest,
             Some(highest) if seq <= highest && highest - seq <= MAX_GAP => return,
             _ => self.due += 1,
@@ -137,7 +137,7 @@ impl Losses {
         self.highest = Some(seq);
     }
 
-    /// The loss ratio since it was last taken; `None` before enough packets were due.
+    /// The loss ratio since the last call that returned one; `None` before enough packets were due.
     fn take(&mut self) -> Option<f64> {
         if self.due < ENOUGH_PACKETS {
             return None;
@@ -148,7 +148,7 @@ impl Losses {
     }
 }
 
-/// [hrcc]'s public code is asked for an estimate so often.
+/// How often [hrcc]'s public code requests an estimate.
 const STEP: TimeDelta = TimeDelta::from_millis(200);
 /// [libwebrtc-m150] send_side_bandwidth_estimation: losses of fewer packets are noise.
 const ENOUGH_PACKETS: u64 = 20;
@@ -163,7 +163,7 @@ mod tests {
     const START: DataRate = DataRate::from_kbps(300);
     const MIN: DataRate = DataRate::from_kbps(50);
 
-    /// Packets of 1,250 bytes sent at `rate_kbps` into a link of `capacity_kbps`, one of `lost_nth` lost.
+    /// Packets of 1,250 bytes sent at `rate_kbps` into a link of `capacity_kbps`; every `lost_nth` is lost.
     struct Link {
         heuristic: Heuristic,
         seq: u64,
@@ -206,7 +206,7 @@ mod tests {
 
     /// [draft-ietf-rmcat-gcc-02] §6, worked by hand.
     #[test]
-    fn losses_cut_by_half_their_ratio_hold_or_let_grow_by_a_twentieth() {
+    fn losses_cut_by_half_their_ratio_hold_or_allow_five_percent_growth() {
         let megabit = DataRate::from_mbps(1);
         assert_eq!(after_losses(megabit, 0.2), DataRate::from_kbps(900));
         assert_eq!(after_losses(megabit, 0.1), megabit);
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn the_estimate_climbs_to_a_free_links_capacity_and_stays_about_there() {
+    fn the_estimate_climbs_to_a_free_links_capacity_and_stays_near_it() {
         let mut link = Link::new();
         link.run(10, 2_000, u64::MAX);
         assert!((500..1_000).contains(&link.kbps()), "8 % a second from 300: {}", link.kbps());
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_that_grows_takes_the_estimate_below_what_arrives() {
+    fn a_growing_queue_takes_the_estimate_below_the_receiver_rate() {
         let mut link = Link::new();
         link.heuristic.set_estimate(DataRate::from_kbps(1_500), Timestamp::ZERO);
         link.run(5, 2_000, u64::MAX);
@@ -236,14 +236,14 @@ mod tests {
     fn a_few_losses_hold_the_estimate_and_many_cut_it() {
         let mut link = Link::new();
         link.run(10, 2_000, 20);
-        // Of one lost in twenty it takes the groups of twenty for 5 %.
+        // With one lost in twenty it counts groups of twenty as 5 %.
         assert!((290..=330).contains(&link.kbps()), "{}", link.kbps());
         link.run(5, 2_000, 4);
         assert!(link.kbps() < 200, "{}", link.kbps());
     }
 
     #[test]
-    fn what_it_is_told_is_where_it_goes_on() {
+    fn it_continues_from_the_estimate_it_is_set_to() {
         let mut link = Link::new();
         link.run(2, 2_000, u64::MAX);
         let now = Timestamp::from_nanos(1_000 * link.free_us);
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn late_packets_are_no_loss_and_another_count_is_none_either() {
+    fn late_packets_and_another_streams_numbers_are_not_losses() {
         let mut losses = Losses::default();
         for seq in [1, 2, 3, 5, 4, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19] {
             losses.push(seq);

@@ -12,7 +12,7 @@ fn by_hand() -> Hrcc {
     Hrcc::new(Config { policy: "hand".to_owned(), ..Config::default() }, context).unwrap()
 }
 
-/// A packet each 10 ms, 20 ms on the way: at most `kbps` arrive.
+/// A packet every 10 ms, 20 ms on the way: at most `kbps` arrive.
 fn feed(controller: &mut Hrcc, from_ms: i64, to_ms: i64, bytes: u64) {
     for ms in (from_ms..to_ms).step_by(10) {
         while controller.next_deadline().unwrap() <= MS(ms) {
@@ -36,7 +36,7 @@ fn target(controller: &Hrcc) -> DataRate {
 }
 
 #[test]
-fn between_two_answers_the_rules_decide_alone() {
+fn between_two_actions_the_rules_decide_alone() {
     let mut controller = by_hand();
     feed(&mut controller, 0, 800, 375);
     let target = target(&controller);
@@ -44,7 +44,7 @@ fn between_two_answers_the_rules_decide_alone() {
 }
 
 #[test]
-fn an_answer_is_a_factor_on_the_estimate_from_which_the_rules_go_on() {
+fn an_action_scales_the_estimate_from_which_the_rules_continue() {
     let mut controller = by_hand();
     feed(&mut controller, 0, 800, 375);
     let before = target(&controller);
@@ -60,7 +60,7 @@ fn an_answer_is_a_factor_on_the_estimate_from_which_the_rules_go_on() {
     assert_eq!(target(&controller), before.scale(0.5));
 }
 
-/// Bounds are where the rules go on as well: what is beyond them is not undone first.
+/// The rules continue from the bounds: what is beyond them need not be undone first.
 #[test]
 fn the_estimate_does_not_run_beyond_the_bounds() {
     let mut controller = by_hand();
@@ -74,9 +74,9 @@ fn the_estimate_does_not_run_beyond_the_bounds() {
     assert_eq!(target(&controller), DataRate::from_mbps(3));
 }
 
-/// [hrcc] guides every fourth of the intervals it observes; the numbers are those an environment was shown.
+/// [hrcc] guides every fourth of the intervals it observes; the network gets the numbers an environment was shown.
 #[test]
-fn what_is_shown_before_a_decision_is_what_the_network_gets() {
+fn the_network_gets_what_was_shown_before_the_decision() {
     let mut controller = by_hand();
     assert_eq!(controller.interval(), TimeDelta::from_millis(800));
     assert_eq!(controller.layout().len(), 60);
@@ -85,7 +85,7 @@ fn what_is_shown_before_a_decision_is_what_the_network_gets() {
     controller.observe_into(&controller.stats(MS(1_600)), &mut shown);
     controller.on_event(MS(1_600), &Event::Deadline);
     assert_eq!(controller.history.as_slice(), shown);
-    // Eight rows of ten: 300 kbit/s in each but the first, and nothing before.
+    // Eight rows of ten: 300 kbit/s in each but the first, and none before.
     assert_eq!(shown[..2], [0.0, 0.0]);
     assert_eq!(shown[3..10], [0.05; 7]);
 }

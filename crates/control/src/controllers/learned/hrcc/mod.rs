@@ -1,10 +1,10 @@
-//! `hrcc` believes that rules find the way and that a network knows when they are too timid or too bold ([hrcc]):
+//! `hrcc` believes that rules find the way and that a network knows when they are too cautious or too bold ([hrcc]):
 //! Google congestion control at the receiver ([`heuristic`]) estimates the bandwidth all the time, and every 800 ms a
-//! network that sees the last two seconds ([`rows`]) multiplies the estimate by a factor between a half and two,
-//! from where the rules go on.
+//! network that observes the last two seconds ([`rows`]) multiplies the estimate by a factor between a half and two,
+//! from which the rules continue.
 //!
-//! The paper is read through its abstract, its slides and facts of its authors' public code; docs/papers/hrcc.md says
-//! which number is from where. The network and the reward of the paper are not public: ours are readings.
+//! The paper was read through its abstract, its slides and facts from its authors' public code; docs/papers/hrcc.md
+//! lists the source of every number. The network and the reward of the paper are not public: ours are interpretations.
 
 mod heuristic;
 mod rows;
@@ -21,15 +21,15 @@ use rows::{ROWS, Rows};
 /// HRCC.
 pub type Hrcc = Learned<HrccScheme>;
 
-/// What [`Hrcc`] sees and does.
+/// [`Hrcc`]'s features and actions.
 #[derive(Clone)]
 pub struct HrccScheme {
     heuristic: Heuristic,
     rows: Rows,
-    /// The interval in hand began then.
+    /// Start of the current interval.
     opened: Timestamp,
     min: DataRate,
-    /// The heuristic made another estimate, and nobody asked for it yet.
+    /// The heuristic has changed its estimate, and it has not been read yet.
     news: bool,
 }
 
@@ -77,7 +77,7 @@ impl Scheme for HrccScheme {
     }
 
     fn features(&self, stats: &WindowStats, _last_action: f32, out: &mut [f32]) {
-        // Where an environment looks, the row that ends with the interval is still open.
+        // When an environment observes, the row that ends with the interval is still open.
         let mut rows = self.rows.clone();
         rows.close_until(self.opened + stats.span, self.heuristic.estimate());
         rows.write(out);
@@ -100,7 +100,7 @@ impl Scheme for HrccScheme {
     }
 }
 
-/// [libwebrtc-m150]: the least rate of its delay-based control.
+/// [libwebrtc-m150]: the minimum rate of its delay-based control.
 const LEAST: DataRate = DataRate::from_kbps(5);
 
 #[cfg(test)]

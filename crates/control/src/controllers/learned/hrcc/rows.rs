@@ -1,30 +1,30 @@
-//! What HRCC's network sees: the last ten rows of 200 ms, six numbers each, kept number by number as its
-//! convolution takes them.
+//! The input of HRCC's network: the last ten rows of 200 ms, six numbers each, stored feature by feature
+//! as its convolution takes them.
 
 use crate::ReceivedPacket;
 use legato_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
-/// Rows that are seen.
+/// Rows in the input.
 pub const ROWS: usize = 10;
-/// Numbers of a row.
+/// Numbers per row.
 pub const FEATURES: usize = 6;
 /// [hrcc] §"RL-Agent": the last 10 decision-making intervals; of 200 ms in the authors' public code.
 pub const ROW: TimeDelta = TimeDelta::from_millis(200);
 
-/// The closed rows, and the one that is open.
+/// The closed rows, and the open one.
 #[derive(Clone)]
 pub struct Rows {
     seen: [[f32; ROWS]; FEATURES],
     open: Open,
-    /// When the open one is over.
+    /// When the open one ends.
     end: Timestamp,
     least_delay_ns: Option<i64>,
-    /// The last row's mean, for one without packets.
+    /// The last row's mean, for rows without packets.
     last_delay_ns: Option<i64>,
     highest_seq: Option<u64>,
     /// Rows since the last over-use.
     since_overuse: u16,
-    /// What arrived when queues last grew.
+    /// The arrival count when queues last grew.
     overuse_rate: DataRate,
 }
 
@@ -53,13 +53,13 @@ impl Rows {
         }
     }
 
-    /// Delays of another path compare with nothing.
+    /// Delays of another path are not comparable.
     pub fn on_route_change(&mut self) {
         (self.least_delay_ns, self.last_delay_ns) = (None, None);
         (self.open.delay_sum_ns, self.open.delays) = (0, 0);
     }
 
-    /// Count a packet of the open row; `overuses`: the heuristic finds that queues grow.
+    /// Count a packet of the open row; `overuses`: the heuristic detects growing queues.
     pub fn on_packet(&mut self, now: Timestamp, packet: &ReceivedPacket, overuses: bool) {
         let open = &mut self.open;
         open.bytes += packet.size.as_bytes();
@@ -71,7 +71,7 @@ impl Rows {
             open.delays += 1;
             self.least_delay_ns = Some(self.least_delay_ns.map_or(delay_ns, |least| least.min(delay_ns)));
         }
-        // A gap is a loss until the missing one comes late.
+        // A gap counts as loss until the missing packet arrives late.
         match self.highest_seq {
             Some(highest) if packet.transport_seq > highest => {
                 let missing = packet.transport_seq - highest - 1;
@@ -83,9 +83,9 @@ impl Rows {
         }
     }
 
-    /// Close every row that is over `now`; `estimate` is the bandwidth in force.
+    /// Close every row that has ended by `now`; `estimate` is the bandwidth in force.
     pub fn close_until(&mut self, now: Timestamp, estimate: DataRate) {
-        // More than are seen would only push zeros through.
+        // More than the input holds would only push zeros through.
         let mut left = ROWS;
         while now >= self.end && left > 0 {
             self.close(estimate);
@@ -134,12 +134,12 @@ impl Rows {
 
 /// [hrcc]'s public code divides rates by this.
 const FULL_RATE_BPS: f64 = 6e6;
-/// As [hrcc]'s public code begins.
+/// The initial value of [hrcc]'s public code.
 const FIRST_DISTANCE: u16 = 5;
 const FIRST_OVERUSE_RATE: DataRate = DataRate::from_mbps(1);
-/// Ours: what is a minute ago is long ago, so that the number stays about one.
+/// Ours: beyond a minute the exact time does not matter, so the number stays about one.
 const MOST_DISTANCE: u16 = 300;
-/// A number that jumps further is another stream's.
+/// A number that jumps further belongs to another stream.
 const MAX_GAP: u64 = 1_000;
 
 #[cfg(test)]
@@ -178,7 +178,7 @@ mod tests {
         rows.close_until(MS(199), ESTIMATE);
         assert_eq!(newest(&rows), [0.0; FEATURES]);
         rows.close_until(MS(200), ESTIMATE);
-        // 3,750 bytes in 0.2 s are 150 kbit/s; 30, 40 and 70 ms less 30; one of four lost; six rows without over-use.
+        // 3,750 bytes in 0.2 s are 150 kbit/s; 30, 40 and 70 ms minus 30; one of four lost; six rows without over-use.
         let seen = newest(&rows);
         assert!((seen[1] - 0.016_666_7).abs() < 1e-6, "{seen:?}");
         assert_eq!([seen[0], seen[2], seen[3], seen[4], seen[5]], [0.025, 0.25, 0.1, 0.06, 1.0 / 6.0]);
@@ -186,13 +186,13 @@ mod tests {
         rows.on_packet(MS(230), &packet(5, 200), true);
         rows.close_until(MS(400), ESTIMATE);
         assert_eq!(newest(&rows)[4..], [0.0, (50_000.0 / 6e6) as f32]);
-        // Nothing came: the delay stays what it was.
+        // No packets: the delay stays what it was.
         rows.close_until(MS(600), ESTIMATE);
         assert_eq!(newest(&rows), [0.0, 0.0, 0.0, 0.1, 0.01, (50_000.0 / 6e6) as f32]);
     }
 
     #[test]
-    fn numbers_stand_feature_by_feature_with_the_newest_row_last() {
+    fn numbers_are_stored_feature_by_feature_with_the_newest_row_last() {
         let mut rows = Rows::new(MS(0));
         for turn in 1..=3 {
             rows.close_until(MS(200 * turn), DataRate::from_kbps(600 * turn as u64));
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_pause_closes_what_is_seen_and_goes_on_in_step() {
+    fn a_long_pause_closes_all_rows_and_continues_in_step() {
         let mut rows = Rows::new(MS(0));
         rows.close_until(MS(3_600_050), ESTIMATE);
         assert_eq!(rows.end, MS(3_600_200));

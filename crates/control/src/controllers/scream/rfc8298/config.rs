@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 pub struct Config {
     /// `"rfc8298"`. The drafts of the second version are another controller, `scream-v2`.
     pub profile: String,
-    /// QDELAY_TARGET_LO: the least queue delay aimed for.
+    /// QDELAY_TARGET_LO: the minimum target queue delay.
     pub qdelay_target_lo_ms: u32,
-    /// QDELAY_TARGET_HI: the largest, beside flows that keep a queue.
+    /// QDELAY_TARGET_HI: the maximum, beside flows that keep a queue.
     pub qdelay_target_hi_ms: u32,
     /// Adapt the target between the two (§4.1.2.3: "MAY be turned off").
     pub competing_flows: bool,
@@ -18,41 +18,41 @@ pub struct Config {
     pub qdelay_weight: f64,
     /// QDELAY_TREND_TH: a trend above ends fast increase.
     pub qdelay_trend_th_ratio: f64,
-    /// QDELAY_TREND_LO: a trend below for long enough begins it again …
+    /// QDELAY_TREND_LO: a trend below it for long enough resumes it …
     pub qdelay_trend_lo_ratio: f64,
-    /// T_RESUME_FAST_INCREASE: … after so long.
+    /// T_RESUME_FAST_INCREASE: … after this time.
     pub resume_fast_increase_ms: u32,
     /// MIN_CWND.
     pub min_cwnd_bytes: u32,
-    /// MAX_BYTES_IN_FLIGHT_HEAD_ROOM: the window over the most in flight in 5 s.
+    /// MAX_BYTES_IN_FLIGHT_HEAD_ROOM: the window over the maximum in flight in 5 s.
     pub max_bytes_in_flight_head_room_ratio: f64,
     /// GAIN of the window beyond fast increase.
     pub gain: f64,
-    /// BETA_LOSS: what loss leaves of the window.
+    /// BETA_LOSS: the share of the window kept on loss.
     pub beta_loss_ratio: f64,
-    /// BETA_ECN: what a mark leaves of window and target.
+    /// BETA_ECN: the share of window and target kept on a mark.
     pub beta_ecn_ratio: f64,
-    /// BETA_R: what loss leaves of the target.
+    /// BETA_R: the share of the target kept on loss.
     pub beta_r_ratio: f64,
     /// MSS.
     pub mss_bytes: u32,
     /// RATE_ADJUST_INTERVAL.
     pub rate_adjust_interval_ms: u32,
-    /// RAMP_UP_SPEED: the target rises by at most so much a second.
+    /// RAMP_UP_SPEED: the maximum rise of the target per second.
     pub ramp_up_speed_bps: u64,
     /// PRE_CONGESTION_GUARD: how much a trend slows the rise.
     pub pre_congestion_guard_ratio: f64,
-    /// TX_QUEUE_SIZE_FACTOR: how much of the media queue is taken off the target.
+    /// TX_QUEUE_SIZE_FACTOR: how much of the media queue is subtracted from the target.
     pub tx_queue_size_factor: f64,
     /// RTP_QDELAY_TH: a media queue longer than this …
     pub rtp_qdelay_th_ms: u32,
-    /// TARGET_RATE_SCALE_RTP_QDELAY: … leaves so much of the target.
+    /// TARGET_RATE_SCALE_RTP_QDELAY: … multiplies the target by this.
     pub target_rate_scale_rtp_qdelay_ratio: f64,
-    /// Leave out pictures while media have waited longer than this (§4.1.3: "excessively delayed").
+    /// Skip pictures while media has waited longer than this (§4.1.3: "excessively delayed").
     pub max_rtp_qdelay_ms: u32,
     /// RATE_PACE_MIN.
     pub rate_pace_min_bps: u64,
-    /// Halve window and target after so long without feedback (ours; the RFC names none).
+    /// Halve window and target after this long without feedback (ours; the RFC names none).
     pub silence_ms: u32,
 }
 
@@ -91,7 +91,7 @@ impl Default for Config {
 }
 
 impl Config {
-    /// Name the first key whose value makes no sense.
+    /// Name the first key whose value is invalid.
     pub fn check(&self) -> Result<(), String> {
         if self.profile != PROFILE {
             return Err(format!(

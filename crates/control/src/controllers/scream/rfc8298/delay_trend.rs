@@ -7,7 +7,7 @@ use legato_units::{TimeDelta, Timestamp};
 /// qdelay_trend and its peak hold.
 #[derive(Clone, Debug)]
 pub struct DelayTrend {
-    /// The last queue delays, each over the target of its time.
+    /// The last queue delays, each over the target at its time.
     history: [f64; HISTORY],
     next: usize,
     average: f64,
@@ -23,8 +23,8 @@ impl Default for DelayTrend {
 }
 
 impl DelayTrend {
-    /// The queue delay over its target is `fraction` at `now`; a sample is taken of it for every 50 ms
-    /// since the last.
+    /// The queue delay over its target is `fraction` at `now`; it is sampled for every 50 ms since the
+    /// last call.
     pub fn update(&mut self, now: Timestamp, fraction: f64, weight: f64) {
         for _ in 0..self.grid.due(now, HISTORY) {
             self.sample(fraction, weight);
@@ -59,7 +59,7 @@ impl DelayTrend {
             lag_1 += previous * value;
             previous = value;
         }
-        // Of an even delay only rounding is left, and that correlates with itself.
+        // For a constant delay only rounding is left, and that correlates with itself.
         let correlation = if lag_0 > 1e-9 { lag_1 / lag_0 } else { 0.0 };
         self.trend = (correlation * self.average).clamp(0.0, 1.0);
         self.peak = (0.99 * self.peak).max(self.trend);
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn an_even_delay_has_no_trend() {
+    fn a_constant_delay_has_no_trend() {
         let mut trend = DelayTrend::default();
         (0..400).for_each(|n| trend.update(ms(n * 50), 0.5, 0.1));
         assert!(trend.get() < 1e-6, "{}", trend.get());
@@ -99,10 +99,10 @@ mod tests {
         assert!((trend.peak() - 0.89 / 1.8).abs() < 1e-12);
     }
 
-    /// [rfc8298] §4.1.1.2, worked by hand: of samples that alternate, 0 and 1, neighbours are opposite (R(1) is
-    /// negative), so there is no trend; their averages hardly move and would correlate.
+    /// [rfc8298] §4.1.1.2, worked by hand: in samples that alternate between 0 and 1, neighbours are opposite
+    /// (R(1) is negative), so there is no trend; their averages hardly move and would correlate.
     #[test]
-    fn jitter_is_no_trend() {
+    fn jitter_is_not_a_trend() {
         let mut trend = DelayTrend::default();
         (0..200).for_each(|n| trend.update(ms(n * 50), (n % 2) as f64, 0.1));
         assert_eq!(trend.get(), 0.0);

@@ -1,11 +1,11 @@
-//! The most bytes in flight over the last five seconds ([rfc8298] §4.1.1.2), in steps of half a second.
+//! The maximum bytes in flight over the last five seconds ([rfc8298] §4.1.1.2), in steps of half a second.
 
 use legato_units::{TimeDelta, Timestamp};
 
 /// max_bytes_in_flight.
 #[derive(Clone, Debug, Default)]
 pub struct MaxInFlight {
-    /// The most of each half second; the current one at `current`.
+    /// The maximum of each half second; the current one at `current`.
     most: [u64; STEPS],
     current: usize,
     step_end: Option<Timestamp>,
@@ -13,7 +13,7 @@ pub struct MaxInFlight {
 }
 
 impl MaxInFlight {
-    /// So much is in flight at `now`.
+    /// `bytes` are in flight at `now`.
     #[inline]
     pub fn update(&mut self, now: Timestamp, bytes: u64) {
         if self.step_end.is_none_or(|end| now >= end) {
@@ -25,7 +25,7 @@ impl MaxInFlight {
         }
     }
 
-    /// The most of the last five seconds, in bytes.
+    /// The maximum of the last five seconds, in bytes.
     #[inline]
     pub fn get(&self) -> u64 {
         self.max
@@ -53,7 +53,7 @@ mod tests {
 
     /// [rfc8298] §4.1.1.2: a sliding window of 5 s.
     #[test]
-    fn the_most_of_the_last_five_seconds_counts() {
+    fn the_maximum_of_the_last_five_seconds_counts() {
         let mut max = MaxInFlight::default();
         max.update(Timestamp::from_millis(0), 9_000);
         max.update(Timestamp::from_millis(600), 5_000);

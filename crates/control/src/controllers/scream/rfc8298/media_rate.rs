@@ -1,5 +1,5 @@
-//! The media rate control of [rfc8298] §4.1.3: every 200 ms the target goes up by the ramp-up speed, less so
-//! near the rate at which congestion was last seen, and down where the media queue grows; loss and marks
+//! The media rate control of [rfc8298] §4.1.3: every 200 ms the target goes up by the ramp-up speed, more
+//! slowly near the rate at which congestion was last seen, and down if the media queue grows; loss and marks
 //! cut it at once.
 
 use super::config::Config;
@@ -9,13 +9,13 @@ use super::rates::Rates;
 #[derive(Clone, Debug)]
 pub struct MediaRate {
     target_bps: f64,
-    /// The target when congestion was last seen.
+    /// The target at the last congestion.
     last_max_bps: f64,
     /// The last move was upwards.
     rising: bool,
 }
 
-/// What the target is adjusted by.
+/// The inputs of an adjustment.
 #[derive(Clone, Copy, Debug)]
 pub struct RateInput<'a> {
     /// Rates of the last interval.
@@ -28,14 +28,14 @@ pub struct RateInput<'a> {
     pub trend: f64,
     /// … and its peak hold.
     pub trend_peak: f64,
-    /// Feedback came since the last adjustment; without, nothing goes up.
+    /// Feedback came since the last adjustment; without it, nothing goes up.
     pub heard: bool,
     /// RATE_ADJUST_INTERVAL in seconds.
     pub interval_s: f64,
 }
 
 impl MediaRate {
-    /// Begins at `start_bps`, with no congestion seen.
+    /// Starts at `start_bps`, with no congestion seen.
     pub fn new(start_bps: f64) -> Self {
         Self { target_bps: start_bps, last_max_bps: 1.0, rising: true }
     }
@@ -59,9 +59,9 @@ impl MediaRate {
         self.rising = false;
     }
 
-    /// Congestion was detected: remember at which rate. [rfc8298] §4.1.3 says no more than "is updated when
-    /// congestion is detected"; we take loss, marks, the end of fast increase and the first cut after a
-    /// rise for it.
+    /// Congestion was detected: record the rate. [rfc8298] §4.1.3 says no more than "is updated when
+    /// congestion is detected"; we take this to mean loss, marks, the end of fast increase and the first cut
+    /// after a rise.
     pub fn congested(&mut self) {
         if self.rising {
             self.last_max_bps = self.target_bps.max(1.0);
@@ -82,11 +82,11 @@ impl MediaRate {
             self.target_bps += if input.heard { ramp_bps * scale } else { 0.0 };
         } else {
             // [rfc8298] §4.1.3: delta = current_rate × (1 - PRE_CONGESTION_GUARD × trend)
-            // - TX_QUEUE_SIZE_FACTOR × rtp_queue_size; if positive: min(delta × scale, ramp).
-            // Deviates from [rfc8298] §4.1.3: less the target, and never downwards while no media wait. As printed a rate
-            // is added to a rate, the ramp always bounds it, and the target cannot fall below where the ramp makes up for
-            // the twentieth (800 kbit/s). The authors' code takes the target off, and holds back where the coder made
-            // less than was asked for: then the coder limits what gets through. The bits wait over one second.
+            // - TX_QUEUE_SIZE_FACTOR × rtp_queue_size; if positive: min(delta × scale, ramp). Deviates from [rfc8298] §4.1.3:
+            // minus the target, and never downwards while no media waits. As printed a rate is added to a rate, the ramp always
+            // bounds it, and the target cannot fall below the rate at which the ramp makes up for the twentieth (800 kbit/s).
+            // The authors' code subtracts the target, and holds back if the encoder produced less than requested: then the
+            // encoder is the limit. The queued bits are spread over one second.
             let mut delta_bps = current_bps * (1.0 - config.pre_congestion_guard_ratio * input.trend)
                 - config.tx_queue_size_factor * queued_bits
                 - before;
@@ -164,7 +164,7 @@ mod tests {
     /// [rfc8298] §4.1.3, worked by hand: 4 × (1.0 - 1.25) / 1.25 = -0.8, squared 0.64; at the last
     /// maximum itself the scale is 0.2.
     #[test]
-    fn near_the_last_maximum_it_goes_slowly() {
+    fn near_the_last_maximum_it_rises_slowly() {
         let rates = rates();
         let fast = RateInput { in_fast_increase: true, ..input(&rates) };
         assert!((adjusted(1e6, 1.25e6, &fast) - (1e6 + 0.64 * 4e4)).abs() < 1e-6);
@@ -172,10 +172,10 @@ mod tests {
     }
 
     /// [rfc8298] §4.1.3, worked by hand: delta = 1 Mbit/s × (1 - 0.1 × 0.5) - 100 bytes × 8 - 1 Mbit/s = -50.8 kbit/s, and
-    /// nothing where no media wait. From 980 kbit/s without a trend it is 20 kbit/s, from 900 it is 100 and the ramp's
-    /// 40 bound it; of the 20, near the last maximum, a fifth.
+    /// zero if no media waits. From 980 kbit/s without a trend it is 20 kbit/s, from 900 it is 100 and the ramp's 40 bound
+    /// it; of the 20, near the last maximum, a fifth.
     #[test]
-    fn beyond_fast_increase_the_target_goes_to_what_gets_through() {
+    fn beyond_fast_increase_the_target_goes_to_the_delivered_rate() {
         let rates = rates();
         let calm = input(&rates);
         let close = |a: f64, b: f64| assert!((a - b).abs() < 1e-6, "{a} {b}");
@@ -187,10 +187,10 @@ mod tests {
         close(adjusted(0.9e6, 1.0, &RateInput { heard: false, ..calm }), 0.9e6);
     }
 
-    /// [rfc8298] §4.1.3, worked by hand: 2,500 bytes (20 ms at 1 Mbit/s) are 20 kbit, taken off over one second, and
+    /// [rfc8298] §4.1.3, worked by hand: 2,500 bytes (20 ms at 1 Mbit/s) are 20 kbit, subtracted over one second, and
     /// not above the threshold; 2,501 are: × 0.95.
     #[test]
-    fn beyond_fast_increase_a_media_queue_takes_a_twentieth_off() {
+    fn beyond_fast_increase_a_media_queue_costs_a_twentieth() {
         let rates = rates();
         let queue = |queued_bytes| RateInput { queued_bytes, ..input(&rates) };
         assert!((adjusted(1e6, 1.0, &queue(2_500)) - 0.98e6).abs() < 1e-6);
@@ -199,14 +199,14 @@ mod tests {
 
     /// [rfc8298] §4.1.3, worked by hand: 1 Mbit/s × (2 - 0.5) = 1.5 Mbit/s.
     #[test]
-    fn the_target_stays_near_what_is_sent() {
+    fn the_target_stays_near_the_sending_rate() {
         let rates = rates();
         let fast = RateInput { in_fast_increase: true, trend_peak: 0.5, ..input(&rates) };
         assert_eq!(adjusted(3e6, 1.0, &fast), 1.5e6);
     }
 
     #[test]
-    fn a_cut_remembers_the_rate_at_which_it_came() {
+    fn a_cut_records_its_rate() {
         let mut rate = MediaRate::new(1e6);
         rate.cut(0.9);
         assert_eq!((rate.target_bps(), rate.last_max_bps), (0.9e6, 1e6));

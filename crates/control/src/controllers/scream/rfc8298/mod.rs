@@ -1,13 +1,13 @@
 //! `scream`: self-clocked rate adaptation for multimedia, [rfc8298]. It believes that a queue of a tenth of a
-//! second is congestion, that no more may be in flight than a window, as TCP has one, and that the encoder
-//! should be asked for what keeps the queue before the pacer short.
+//! second is congestion, that the bytes in flight should be limited by a window, as in TCP, and that the
+//! encoder's rate should keep the queue before the pacer short.
 //!
-//! Per feedback: the queue delay (one-way delay over its least), its trend, the queue delay to aim for
+//! Per feedback: the queue delay (one-way delay above its minimum), its trend, the target queue delay
 //! ([`super::competing_flows`]) and the [`window`]. Every 200 ms: the [`media_rate`]. Losses and marks cut
-//! both, at most once a round trip.
+//! both, at most once per round trip.
 //!
-//! Missing: several streams and their priorities (§4.1.2.8; the driver has one video stream). What we read
-//! into the RFC where it says less than a program needs is listed in docs/papers/scream.md.
+//! Missing: several streams and their priorities (§4.1.2.8; the driver has one video stream).
+//! docs/papers/scream.md lists our interpretations where the RFC says less than a program needs.
 
 pub mod delay_trend;
 pub mod max_in_flight;
@@ -34,7 +34,7 @@ use media_rate::{MediaRate, RateInput};
 use rates::Rates;
 use window::{CongestionWindow, WindowInput};
 
-/// SCReAM as the RFC has it.
+/// SCReAM of the RFC.
 #[derive(Clone)]
 pub struct Scream {
     config: Config,
@@ -51,7 +51,7 @@ pub struct Scream {
     silence: Silence,
     /// The last loss or ECN event.
     event: Option<Timestamp>,
-    /// The round trip whose losses are counted ends then.
+    /// End of the round trip whose losses are being counted.
     round_trip_end: Timestamp,
     loss_in_round_trip: bool,
     last_adjustment: Timestamp,
@@ -106,7 +106,7 @@ impl RateController for Scream {
             Event::TransportFeedback(feedback) if !feedback.reports.is_empty() => heard = self.take(now, feedback),
             Event::FrameEncoded(frame) => return self.rates.coded(frame.size.as_bytes()),
             Event::FrameCaptured(_) => self.media_queue.picture(now),
-            Event::PacerQueue(queue) => return self.media_queue.told(now, queue.size),
+            Event::PacerQueue(queue) => return self.media_queue.reported(now, queue.size),
             Event::Limits(limits) => self.limits = *limits,
             Event::RouteChange => self.change_route(now),
             Event::Deadline => {}
@@ -166,7 +166,7 @@ impl Scream {
         self.last_adjustment + self.interval() * 2
     }
 
-    /// Take feedback; answers whether any packet arrived.
+    /// Take feedback; returns whether any packet arrived.
     fn take(&mut self, now: Timestamp, feedback: &TransportFeedback) -> bool {
         let said = self.reader.read(now, feedback);
         self.rates.acked(said.bytes_arrived);
@@ -191,7 +191,7 @@ impl Scream {
         heard
     }
 
-    /// [rfc8298] §4.1.2.1: react to loss and marks, at most once a round trip. Answers whether it did.
+    /// [rfc8298] §4.1.2.1: react to loss and marks, at most once per round trip. Returns whether it did.
     fn congestion_event(&mut self, now: Timestamp, said: &Acknowledged) -> bool {
         let lost = said.packets_lost > 0;
         let recent = self.event.is_some_and(|last| now - last < self.rtt.get());
@@ -260,13 +260,13 @@ impl Scream {
         self.media_rate.bound(self.limits.min.as_bps_f64(), self.limits.max.as_bps_f64());
         let target = self.limits.clamp(DataRate::from_bps_f64(self.media_rate.target_bps()));
         // [rfc8298] §4.1.2.6: pace_bitrate = max(RATE_PACE_MIN, cwnd × 8 / s_rtt). Never below the target:
-        // Deviates from [rfc8298] §4.1.2.6: our pacer is where media wait, and a target it cannot pass
-        // would make it the bottleneck.
+        // Deviates from [rfc8298] §4.1.2.6: media waits in our pacer, and a target above its rate would make
+        // it the bottleneck.
         let pace_bps = self.window.bytes() * 8.0 / self.rtt.get().as_secs_f64();
         let pacing_rate = DataRate::from_bps_f64(pace_bps.max(self.config.rate_pace_min_bps as f64)).max(target);
         // [rfc8298] §4.1.3: "The sender SHOULD also be equipped with a mechanism that discards RTP packets when the
         // network throughput becomes very low and RTP packets are excessively delayed". Deviates from [rfc8298]
-        // §4.1.3: pictures are left out before they are coded, so that no later one misses what it was coded from.
+        // §4.1.3: pictures are skipped before they are coded, so that no later one lacks its reference.
         let longest = TimeDelta::from_millis(i64::from(self.config.max_rtp_qdelay_ms));
         let limit = self.window.in_flight_limit(self.queue.get(), self.target_delay.get(), &self.config);
         self.decision = Decision {
@@ -278,7 +278,7 @@ impl Scream {
     }
 }
 
-/// RFC 6817: the least one-way delay of the last ten minutes, a minute at a time.
+/// RFC 6817: the minimum one-way delay of the last ten minutes, in steps of a minute.
 fn base_delay() -> QueueDelay {
     QueueDelay::new(10, TimeDelta::from_secs(60))
 }

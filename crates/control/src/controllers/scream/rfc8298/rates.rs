@@ -1,5 +1,5 @@
-//! The rates the media rate control goes by ([rfc8298] §4.1.3): what left, what was acknowledged and what
-//! the encoder made, each over the last interval, and the median of the encoder's over ten seconds.
+//! The inputs of the media rate control ([rfc8298] §4.1.3): the sending rate, the acknowledged rate and the
+//! encoder's rate, each over the last interval, and the median of the encoder's over ten seconds.
 
 use legato_units::{TimeDelta, Timestamp};
 

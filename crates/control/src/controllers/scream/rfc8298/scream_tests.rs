@@ -30,7 +30,7 @@ fn send(scream: &mut Scream, at: Timestamp, seq: u64, in_flight: u64) {
     );
 }
 
-fn tell(scream: &mut Scream, at: Timestamp, reports: &[PacketReport]) {
+fn feed(scream: &mut Scream, at: Timestamp, reports: &[PacketReport]) {
     scream.on_event(at, &Event::TransportFeedback(feedback(reports)));
 }
 
@@ -41,13 +41,13 @@ fn losses_of_one_round_trip_are_one_event() {
     scream.window.sent(ms(0), 20_000);
     // A first feedback of 20 packets: fast increase takes the window from 3,000 to 23,000.
     let first: Vec<_> = (0..20).map(|seq| report(seq, 0, Some(50))).collect();
-    tell(&mut scream, ms(100), &first);
+    feed(&mut scream, ms(100), &first);
     assert_eq!(scream.window.bytes(), 23_000.0);
-    tell(&mut scream, ms(150), &[report(20, 50, None), report(21, 50, Some(50))]);
+    feed(&mut scream, ms(150), &[report(20, 50, None), report(21, 50, Some(50))]);
     assert_eq!((scream.window.bytes(), scream.media_rate.target_bps()), (18_400.0, 0.9e6));
-    tell(&mut scream, ms(200), &[report(22, 100, None), report(23, 100, Some(50))]);
+    feed(&mut scream, ms(200), &[report(22, 100, None), report(23, 100, Some(50))]);
     assert_eq!(scream.media_rate.target_bps(), 0.9e6);
-    tell(&mut scream, ms(250), &[report(24, 150, None), report(25, 150, Some(50))]);
+    feed(&mut scream, ms(250), &[report(24, 150, None), report(25, 150, Some(50))]);
     assert!((scream.media_rate.target_bps() - 0.81e6).abs() < 1e-6);
 }
 
@@ -57,26 +57,26 @@ fn a_mark_cuts_less_than_a_loss() {
     let mut scream = scream();
     scream.window.sent(ms(0), 20_000);
     let first: Vec<_> = (0..20).map(|seq| report(seq, 0, Some(50))).collect();
-    tell(&mut scream, ms(100), &first);
-    tell(&mut scream, ms(150), &[PacketReport { ce: true, ..report(20, 50, Some(50)) }]);
+    feed(&mut scream, ms(100), &first);
+    feed(&mut scream, ms(150), &[PacketReport { ce: true, ..report(20, 50, Some(50)) }]);
     assert_eq!((scream.window.bytes(), scream.media_rate.target_bps()), (20_700.0, 0.9e6));
 }
 
 /// [rfc8298] §4.1.2.5 and §4.1.2.6, worked by hand: 23,000 bytes in 100 ms are 1.84 Mbit/s; 1,000 more
-/// may fly while the queue is short.
+/// may be in flight while the queue is short.
 #[test]
 fn the_decision_is_window_and_pace() {
     let mut scream = scream();
     scream.window.sent(ms(0), 20_000);
     let first: Vec<_> = (0..20).map(|seq| report(seq, 0, Some(50))).collect();
-    tell(&mut scream, ms(100), &first);
+    feed(&mut scream, ms(100), &first);
     let decision = scream.decision();
     assert_eq!(decision.pacing_rate, DataRate::from_bps(1_840_000));
     assert_eq!(decision.congestion_window, Some(DataSize::from_bytes(24_000)));
 }
 
-/// [rfc8298] §4.1.3: with what earlier frames left in the queue, the target loses a twentieth every
-/// interval, feedback or not.
+/// [rfc8298] §4.1.3: with bytes of earlier frames left in the queue, the target loses a twentieth
+/// every interval, feedback or not.
 #[test]
 fn a_growing_media_queue_lowers_the_target_without_feedback() {
     let mut scream = scream();
@@ -93,9 +93,9 @@ fn a_growing_media_queue_lowers_the_target_without_feedback() {
     assert!(scream.decision().target_bitrate < before.scale(0.95));
 }
 
-/// [rfc8298] §4.1.3: packets that are "excessively delayed" are discarded; here the pictures behind them are left out.
+/// [rfc8298] §4.1.3: packets that are "excessively delayed" are discarded; here the pictures after them are skipped.
 #[test]
-fn pictures_are_left_out_while_media_wait_longer_than_a_fifth_of_a_second() {
+fn pictures_are_skipped_while_media_waits_longer_than_a_fifth_of_a_second() {
     let mut scream = scream();
     let size = DataSize::from_bytes(2_000);
     scream.on_event(ms(0), &Event::PacerQueue(PacerQueue { size, ..PacerQueue::default() }));
@@ -115,7 +115,7 @@ fn three_seconds_without_feedback_leave_an_eighth() {
     let mut scream = scream();
     let at = |ms| Timestamp::from_millis(ms);
     scream.window.sent(at(0), 20_000);
-    tell(&mut scream, at(100), &(0..20).map(|seq| report(seq, 0, Some(50))).collect::<Vec<_>>());
+    feed(&mut scream, at(100), &(0..20).map(|seq| report(seq, 0, Some(50))).collect::<Vec<_>>());
     for step in 0..300 {
         send(&mut scream, at(100 + step * 10), 20 + step as u64, 1_000 * step as u64);
         while scream.next_deadline().is_some_and(|due| due <= at(110 + step * 10)) {

@@ -1,7 +1,6 @@
-//! The congestion window of [rfc8298] §4.1.2.1, §4.1.2.2, §4.1.2.5 and §4.1.2.7: it grows by all that is
-//! acknowledged until the queue shows a trend ("fast increase"), then as LEDBAT's does, by how far
-//! the queue is from its target; loss and marks cut it; what was in flight in the last five seconds
-//! bounds it.
+//! The congestion window of [rfc8298] §4.1.2.1, §4.1.2.2, §4.1.2.5 and §4.1.2.7: it grows by everything
+//! acknowledged until the queue shows a trend ("fast increase"), then like LEDBAT's, by how far the queue
+//! is from its target; loss and marks cut it; the bytes in flight in the last five seconds bound it.
 
 use super::config::Config;
 use super::max_in_flight::MaxInFlight;
@@ -12,28 +11,28 @@ use legato_units::{TimeDelta, Timestamp};
 pub struct CongestionWindow {
     bytes: f64,
     in_fast_increase: bool,
-    /// Congestion was last seen then.
+    /// When congestion was last seen.
     congested: Timestamp,
     max_in_flight: MaxInFlight,
 }
 
-/// What the window is to learn of one feedback.
+/// The window's inputs from one feedback.
 #[derive(Clone, Copy, Debug)]
 pub struct WindowInput {
     /// bytes_newly_acked.
     pub newly_acked: u64,
-    /// Bytes in flight, with what is newly acknowledged taken off.
+    /// Bytes in flight, minus those newly acknowledged.
     pub in_flight: u64,
     /// The queue delay …
     pub queue_delay: TimeDelta,
-    /// … and the one aimed for.
+    /// … and its target.
     pub target: TimeDelta,
     /// qdelay_trend.
     pub trend: f64,
 }
 
 impl CongestionWindow {
-    /// The least window, in fast increase.
+    /// The minimum window, in fast increase.
     pub fn new(start: Timestamp, config: &Config) -> Self {
         Self {
             bytes: config.min_cwnd_bytes as f64,
@@ -55,7 +54,7 @@ impl CongestionWindow {
         self.in_fast_increase
     }
 
-    /// A packet left; with it, so much is in flight.
+    /// A packet left; now `in_flight` bytes are in flight.
     #[inline]
     pub fn sent(&mut self, now: Timestamp, in_flight: u64) {
         self.max_in_flight.update(now, in_flight);
@@ -69,7 +68,7 @@ impl CongestionWindow {
         self.bytes = (self.bytes * beta).max(config.min_cwnd_bytes as f64);
     }
 
-    /// Feedback without loss or marks. Answers whether it ended fast increase.
+    /// Feedback without loss or marks. Returns whether it ended fast increase.
     pub fn acknowledged(&mut self, now: Timestamp, input: &WindowInput, config: &Config) -> bool {
         if input.trend >= config.qdelay_trend_lo_ratio {
             self.congested = now;
@@ -101,17 +100,17 @@ impl CongestionWindow {
         left
     }
 
-    /// Go back to fast increase after a calm time.
+    /// Return to fast increase after a calm period.
     pub fn resume(&mut self, now: Timestamp, config: &Config) {
         // [rfc8298] §4.1.2.7: qdelay_trend below QDELAY_TREND_LO for T_RESUME_FAST_INCREASE. We read
-        // "no congestion" for it: a loss without a queue starts the five seconds anew, too.
+        // it as "no congestion": a loss without a queue restarts the five seconds, too.
         let calm = TimeDelta::from_millis(i64::from(config.resume_fast_increase_ms));
         if now - self.congested >= calm {
             self.in_fast_increase = true;
         }
     }
 
-    /// How much may be in flight while the queue is `queue_delay` and should be `target`.
+    /// The maximum in flight while the queue is `queue_delay` and should be `target`.
     pub fn in_flight_limit(&self, queue_delay: TimeDelta, target: TimeDelta, config: &Config) -> f64 {
         // [rfc8298] §4.1.2.5: send_wnd = cwnd + MSS - in_flight if qdelay <= target, else cwnd - in_flight.
         if queue_delay <= target { self.bytes + f64::from(config.mss_bytes) } else { self.bytes }
@@ -166,7 +165,7 @@ mod tests {
 
     /// [rfc8298] §4.1.2.2: at most 1.1 × 5,000 bytes of the last five seconds, at least 3,000.
     #[test]
-    fn what_was_in_flight_bounds_the_window() {
+    fn bytes_in_flight_bound_the_window() {
         let (mut window, config) = window(10_000.0, false, 5_000);
         window.acknowledged(Timestamp::ZERO, &input(1_000, 10_000, 100, 0.0), &config);
         assert_eq!(window.bytes(), 5_500.0);
@@ -188,7 +187,7 @@ mod tests {
 
     /// [rfc8298] §4.1.2.5: one segment more while the queue is not above its target.
     #[test]
-    fn a_short_queue_lets_one_segment_more_fly() {
+    fn a_short_queue_allows_one_more_segment_in_flight() {
         let (window, config) = window(10_000.0, true, 20_000);
         assert_eq!(window.in_flight_limit(ms(100), ms(100), &config), 11_000.0);
         assert_eq!(window.in_flight_limit(ms(101), ms(100), &config), 10_000.0);

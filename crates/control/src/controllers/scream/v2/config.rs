@@ -1,10 +1,10 @@
-//! The parameters of [`ScreamV2`](super::ScreamV2), a column a profile: the draft's, those of its authors'
-//! code where they differ, and libwebrtc's. A profile fills every key that is not given; values of two
-//! columns are never mixed unless a user asks for one by name.
+//! The parameters of [`ScreamV2`](super::ScreamV2), one column per profile: the draft's, those of its
+//! authors' code where they differ, and libwebrtc's. A profile fills every key that is not given; values of
+//! two columns are never mixed unless a user sets one by name.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 
-/// Whose second version.
+/// The origin of the second version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Profile {
     /// [draft-johansson-ccwg-rfc8298bis-screamv2], as adopted by the working group (revision 01, August
@@ -14,7 +14,7 @@ pub enum Profile {
     /// The draft's logic with the constants of its authors' code.
     #[serde(rename = "v2-ericsson")]
     Ericsson,
-    /// What libwebrtc M150 does [libwebrtc-m150].
+    /// libwebrtc M150 [libwebrtc-m150].
     #[serde(rename = "v2-libwebrtc")]
     Libwebrtc,
 }
@@ -25,21 +25,21 @@ pub enum Profile {
 pub struct Config {
     /// Whose constants and, for libwebrtc, whose logic.
     pub profile: Profile,
-    /// QDELAY_TARGET_LO: the queue delay aimed for; half of it begins to count as congestion.
+    /// QDELAY_TARGET_LO: the target queue delay; half of it starts to count as congestion.
     pub qdelay_target_lo_ms: u32,
     /// MIN_REF_WND.
     pub min_ref_wnd_bytes: u32,
-    /// BYTES_IN_FLIGHT_HEAD_ROOM: the window over the most in flight in two round trips.
+    /// BYTES_IN_FLIGHT_HEAD_ROOM: the window over the maximum in flight in two round trips.
     pub bytes_in_flight_head_room_ratio: f64,
-    /// BETA_LOSS: what loss leaves of the window.
+    /// BETA_LOSS: the share of the window kept on loss.
     pub beta_loss_ratio: f64,
     /// MSS.
     pub mss_bytes: u32,
     /// POST_CONGESTION_DELAY_RTT: round trips after congestion until growth is free again.
     pub post_congestion_round_trips: u32,
-    /// MUL_INCREASE_FACTOR: growth a round trip, as a part of the window.
+    /// MUL_INCREASE_FACTOR: growth per round trip, as a share of the window.
     pub mul_increase_ratio: f64,
-    /// VIRTUAL_RTT: congestion is reacted to no more often.
+    /// VIRTUAL_RTT: the minimum time between reactions to congestion.
     pub virtual_rtt_ms: u32,
     /// L4S_AVG_G_UP and …
     pub l4s_up_gain: f64,
@@ -51,11 +51,11 @@ pub struct Config {
     pub ref_wnd_overhead_min_ratio: f64,
     /// … REF_WND_OVERHEAD_MAX: how far bytes in flight may exceed the window.
     pub ref_wnd_overhead_max_ratio: f64,
-    /// How near the last maximum growth is slowed: 8 is within an eighth.
+    /// How close to the last maximum growth is slowed: 8 is within an eighth.
     pub inflection_factor: f64,
     /// PACKET_PACING_HEADROOM: the pacing rate over the target.
     pub pacing_headroom_ratio: f64,
-    /// Halve window and target after so long without feedback (ours).
+    /// Halve window and target after this long without feedback (ours).
     pub silence_ms: u32,
     /// Read by the profiles v2-draft and v2-ericsson.
     pub draft: DraftConfig,
@@ -63,19 +63,19 @@ pub struct Config {
     pub libwebrtc: LibwebrtcConfig,
 }
 
-/// What only the draft has.
+/// The draft's own parameters.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DraftConfig {
-    /// QDELAY_TARGET_HI: the largest queue delay aimed for, with `competing_flows`.
+    /// QDELAY_TARGET_HI: the maximum target queue delay, with `competing_flows`.
     pub qdelay_target_hi_ms: u32,
-    /// Adapt the queue delay aimed for (§4.5.4, optional).
+    /// Adapt the target queue delay (§4.5.4, optional).
     pub competing_flows: bool,
-    /// BETA_ECN: what a classic mark leaves of the window.
+    /// BETA_ECN: the share of the window kept on a classic mark.
     pub beta_ecn_ratio: f64,
-    /// IS_L4S: marks are of L4S and count by their share.
+    /// IS_L4S: marks are L4S marks and count by their share.
     pub l4s: bool,
-    /// REDUCE_JITTER (§4.2.1.4, optional): grow slower where the queue delay varies.
+    /// REDUCE_JITTER (§4.2.1.4, optional): grow more slowly if the queue delay varies.
     pub reduce_jitter: bool,
     /// QDELAY_MIN_MAX_AVG_G.
     pub qdelay_min_max_avg_gain: f64,
@@ -85,39 +85,39 @@ pub struct DraftConfig {
     pub qdelay_dev_threshold_ms: f64,
     /// RATE_PACE_MIN.
     pub rate_pace_min_bps: u64,
-    /// MAX_RELAXED_PACING_FACTOR: pace so much faster at the largest target …
+    /// MAX_RELAXED_PACING_FACTOR: the pacing factor at the maximum target …
     pub max_relaxed_pacing_ratio: f64,
-    /// RELAXED_PACING_LIMIT_LOW: … from this part of it on.
+    /// RELAXED_PACING_LIMIT_LOW: … rising from this share of it on.
     pub relaxed_pacing_limit_ratio: f64,
     /// PACKET_OVERHEAD.
     pub packet_overhead_bytes: u32,
     /// RATE_ADJUST_GAIN: of the delay in the media queue.
     pub rate_adjust_gain: f64,
-    /// FRAME_SIZE_DEV_ALPHA: of frames larger than asked for.
+    /// FRAME_SIZE_DEV_ALPHA: of frames larger than requested.
     pub frame_size_dev_gain: f64,
-    /// Cut for loss only where it is frequent or a queue stands (§4.5.2).
+    /// Cut for loss only if it is frequent or a queue stands (§4.5.2).
     pub conditional_loss: bool,
     /// LOSS_RATE_THRESHOLD.
     pub loss_rate_threshold_ratio: f64,
-    /// Bound the window where much is lost without a queue (§4.5.2, optional). Off: the loss of a queue that
-    /// overflowed is remembered beyond the queue, taken for a policer's, and the bound lifts by a thousandth a
+    /// Bound the window if much is lost without a queue (§4.5.2, optional). Off: the loss of a queue that
+    /// overflowed would outlast the queue, be taken for a policer's, and the bound lift by a thousandth per
     /// round trip.
     pub policer: bool,
     /// LOSS_RATE_THRESHOLD_POLICER.
     pub loss_rate_threshold_policer_ratio: f64,
     /// BETA_LOSS_POLICER.
     pub beta_loss_policer_ratio: f64,
-    /// Take the base of the queue delay anew where it never falls (§4.5.1).
+    /// Reset the base of the queue delay if it never falls (§4.5.1).
     pub drift_reset: bool,
     /// QDELAY_MIN_AVG_ALPHA.
     pub qdelay_min_avg_gain: f64,
-    /// ACKED_BITRATE_MARGIN: back off less with a target below this part of what is acknowledged (§4.5.3) …
+    /// ACKED_BITRATE_MARGIN: back off less with a target below this share of the acknowledged rate (§4.5.3) …
     pub acked_bitrate_margin_ratio: f64,
     /// BACKOFF_SCALE_LOW_TARGET_RATE: … by this.
     pub backoff_scale_low_ratio: f64,
 }
 
-/// What only libwebrtc has.
+/// libwebrtc's own parameters.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LibwebrtcConfig {
@@ -127,29 +127,29 @@ pub struct LibwebrtcConfig {
     pub rtt_alr_gain: f64,
     /// Of the time feedback is held at the receiver.
     pub feedback_hold_gain: f64,
-    /// Of the least queue delay and of the spread of delays in a feedback.
+    /// Of the minimum queue delay and of the spread of delays in a feedback.
     pub delay_spread_gain: f64,
-    /// Least queue delays from here on slow growth to a tenth.
+    /// Minimum queue delays from here on slow growth to a tenth.
     pub qdelay_min_threshold_ms: f64,
     /// Spreads from here on do the same.
     pub latency_diff_threshold_ms: f64,
-    /// Cut for loss after so many round trips with it …
+    /// Cut for loss after this many round trips with it …
     pub rtts_with_loss: u32,
-    /// … and forget it after so many without.
+    /// … and forget it after this many without.
     pub lossless_rtts: u32,
-    /// Marks after so many calm round trips bring the window back to what is in flight.
+    /// Marks after this many calm round trips return the window to the bytes in flight.
     pub reset_after_round_trips: u32,
     /// A queue above this …
     pub drain_threshold_ms: f64,
-    /// … for so long is drained …
+    /// … for this long is drained …
     pub drain_after_ms: u32,
-    /// … by half the target for so many round trips.
+    /// … by half the target for this many round trips.
     pub drain_round_trips: u32,
-    /// Pad for so long (0: never) …
+    /// Pad for this long (0: never) …
     pub padding_ms: u32,
-    /// … so often …
+    /// … this often …
     pub padding_pause_ms: u32,
-    /// … but not so soon after the window shrank.
+    /// … but not this soon after the window shrank.
     pub padding_calm_ms: u32,
 }
 
@@ -264,7 +264,7 @@ impl Serialize for Config {
     }
 }
 
-/// Keys that are not given take the values of the profile that is.
+/// Missing keys take the values of the given profile.
 impl<'de> Deserialize<'de> for Config {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let given = toml::Table::deserialize(deserializer)?;
@@ -293,7 +293,7 @@ fn merge(into: &mut toml::Table, given: toml::Table) {
 }
 
 impl Config {
-    /// Name the first key whose value makes no sense.
+    /// Name the first key whose value is invalid.
     pub fn check(&self) -> Result<(), String> {
         within("qdelay_target_lo_ms", self.qdelay_target_lo_ms.into(), 1.0, 10_000.0)?;
         within("min_ref_wnd_bytes", self.min_ref_wnd_bytes.into(), 100.0, 1e9)?;
@@ -365,7 +365,7 @@ fn within(key: &str, value: f64, low: f64, high: f64) -> Result<(), String> {
 mod tests {
     use super::*;
 
-    /// [draft-johansson-ccwg-rfc8298bis-screamv2] §4.2.2, §4.3, §4.4: three columns, one a profile.
+    /// [draft-johansson-ccwg-rfc8298bis-screamv2] §4.2.2, §4.3, §4.4: three columns, one per profile.
     #[test]
     fn a_profile_fills_what_is_not_given() {
         let config: Config = toml::toml! { profile = "v2-libwebrtc" }.try_into().expect("valid");
@@ -382,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn a_profile_nobody_knows_is_refused_by_key_and_value() {
+    fn an_unknown_profile_is_refused_by_key_and_value() {
         let refused = toml::toml! { profile = "v3" }.try_into::<Config>().expect_err("unknown");
         assert!(refused.message().contains("profile") && refused.message().contains("v3"), "{refused}");
         let refused = toml::toml! { draft = { no_such_key = 1 } }.try_into::<Config>().expect_err("unknown");

@@ -1,4 +1,4 @@
-//! One feedback through the draft: delays, marks, losses, window, target, in that order.
+//! One feedback through the draft: delays, marks, losses, window, target, in this order.
 //! [draft-johansson-ccwg-rfc8298bis-screamv2] §4.
 
 use super::config::Config;
@@ -33,14 +33,14 @@ pub struct Draft {
     loss_in_round_trip: bool,
 }
 
-/// What bounds the target, in bit/s.
+/// The bounds of the target, in bit/s.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
-    /// The target now.
+    /// The current target.
     pub target_bps: f64,
-    /// The target at the start.
+    /// The start target.
     pub start_bps: f64,
-    /// The largest target.
+    /// The maximum target.
     pub max_bps: f64,
 }
 
@@ -66,7 +66,7 @@ impl Draft {
         }
     }
 
-    /// Take a feedback; answers the target in bit/s, not bounded.
+    /// Take a feedback; returns the target in bit/s, not bounded.
     pub fn take(
         &mut self,
         now: Timestamp,
@@ -81,7 +81,7 @@ impl Draft {
         let rtt = self.rtt.get();
         if !self.started && said.packets > 0 {
             self.started = true;
-            // The draft begins at MIN_REF_WND; with a start rate given, at the window that passes it.
+            // The draft starts at MIN_REF_WND; with a start rate given, we start at the window that carries it.
             let start_bytes = bounds.start_bps * rtt.as_secs_f64() / 8.0;
             self.window.start_at(start_bytes * bounds.start_bps / self.rate_of(start_bytes, config).max(1.0), config);
         }
@@ -153,12 +153,12 @@ impl Draft {
         self.frames.coded(size, target_bps, config);
     }
 
-    /// No word for long.
+    /// No feedback for long.
     pub fn silence(&mut self, config: &Config) {
         self.window.silence(config);
     }
 
-    /// How much may be in flight, in bytes.
+    /// The maximum in flight, in bytes.
     pub fn in_flight_limit(&self, config: &Config) -> f64 {
         // [draft-johansson-ccwg-rfc8298bis-screamv2] §4.3.1: ref_wnd × (REF_WND_OVERHEAD_MIN
         // + (REF_WND_OVERHEAD_MAX - REF_WND_OVERHEAD_MIN) × ref_wnd_delay_scale).
@@ -171,7 +171,7 @@ impl Draft {
         self.rtt.get()
     }
 
-    /// Name the inner state.
+    /// Report the inner state.
     pub fn observe(&self, gauge: &mut dyn FnMut(&'static str, f64)) {
         gauge("ref_wnd_bytes", self.window.bytes());
         gauge("qdelay_ms", self.queue.get().as_millis_f64());
@@ -223,7 +223,7 @@ mod tests {
     /// [draft-johansson-ccwg-rfc8298bis-screamv2] §4.3.1, worked by hand: 3,000 × 3 without REDUCE_JITTER;
     /// §4.5.1: the target halves for 500 ms when the base is void.
     #[test]
-    fn three_windows_may_fly() {
+    fn three_windows_may_be_in_flight() {
         let config = Config::default();
         assert_eq!(Draft::new(&config).in_flight_limit(&config), 9_000.0);
     }

@@ -1,8 +1,8 @@
 //! The queue delay as the draft averages it, how much it varies, and whether its base has become too low.
 //! [draft-johansson-ccwg-rfc8298bis-screamv2] §4.2.1.4 and §4.5.1.
 //!
-//! The draft has two variables by the name qdelay_min_avg; here the one of §4.2.1.4 is `min`, the one of
-//! §4.5.1 `standing`.
+//! The draft has two variables named qdelay_min_avg; here the one of §4.2.1.4 is `min`, the one of §4.5.1
+//! `standing`.
 
 use super::config::DraftConfig;
 use legato_units::{TimeDelta, Timestamp};
@@ -16,14 +16,14 @@ pub struct DraftDelay {
     deviation_s: f64,
     scale: f64,
     updated: Option<Timestamp>,
-    /// Least queue delay of the round trip that ends at `round_trip_end`.
+    /// Minimum queue delay of the round trip that ends at `round_trip_end`.
     least_s: f64,
     round_trip_end: Option<Timestamp>,
     standing_s: f64,
 }
 
 impl DraftDelay {
-    /// No delay; qdelay_max_avg begins at the target.
+    /// No delay; qdelay_max_avg starts at the target.
     pub fn new(target: TimeDelta) -> Self {
         Self {
             average_s: 0.0,
@@ -38,7 +38,7 @@ impl DraftDelay {
         }
     }
 
-    /// A feedback told `delay`; averages move once per `interval`.
+    /// A feedback showed `delay`; averages move once per `interval`.
     pub fn update(&mut self, now: Timestamp, delay: TimeDelta, target: TimeDelta, interval: TimeDelta, input: &Gains) {
         let delay_s = delay.as_secs_f64();
         self.least_s = self.least_s.min(delay_s);
@@ -68,7 +68,7 @@ impl DraftDelay {
         }
     }
 
-    /// Whether the queue delay has not come near zero for long, so that its base must be too low.
+    /// Whether the queue delay has not come near zero for so long that its base must be too low.
     pub fn base_is_too_low(
         &mut self,
         now: Timestamp,
@@ -83,7 +83,7 @@ impl DraftDelay {
         if self.least_s == f64::MAX {
             return false;
         }
-        // [draft-johansson-ccwg-rfc8298bis-screamv2] §4.5.1: a slow average of the least delay of each
+        // [draft-johansson-ccwg-rfc8298bis-screamv2] §4.5.1: a slow average of the minimum delay of each
         // round trip; above target / 4 the history is void.
         let gain = config.qdelay_min_avg_gain;
         self.standing_s = (1.0 - gain) * self.standing_s + gain * self.least_s;
@@ -108,7 +108,7 @@ impl DraftDelay {
     }
 }
 
-/// What the averages weigh with.
+/// The weights of the averages.
 #[derive(Clone, Copy, Debug)]
 pub struct Gains<'a> {
     /// QDELAY_AVG_G.

@@ -1,4 +1,4 @@
-//! How often packets are lost, so that what the link loses of itself is not answered as congestion.
+//! How often packets are lost, so that the link's inherent loss does not count as congestion.
 //! [draft-johansson-ccwg-rfc8298bis-screamv2] §4.5.2.
 
 /// loss_rate.
@@ -8,9 +8,8 @@ pub struct LossRate(f64);
 impl LossRate {
     /// Packets were lost, others arrived, while the window was `ref_wnd_bytes`.
     pub fn update(&mut self, lost: u32, arrived: u32, ref_wnd_bytes: f64, mss_bytes: f64, threshold: f64) {
-        // [draft-johansson-ccwg-rfc8298bis-screamv2] §4.5.2: alpha = min(LOSS_RATE_THRESHOLD / 4,
-        // MSS / ref_wnd / 2); a packet at a time. Which came first does not matter to the outcome much:
-        // arrivals are taken first.
+        // [draft-johansson-ccwg-rfc8298bis-screamv2] §4.5.2: alpha = min(LOSS_RATE_THRESHOLD / 4, MSS /
+        // ref_wnd / 2); a packet at a time. Their order hardly matters: arrivals are taken first.
         let alpha = (threshold / 4.0).min(mss_bytes / ref_wnd_bytes / 2.0);
         for _ in 0..arrived.min(MOST) {
             self.0 *= 1.0 - alpha;
@@ -27,7 +26,7 @@ impl LossRate {
     }
 }
 
-/// Packets of one feedback that count: enough to forget all that was before.
+/// Packets of one feedback that count: enough to forget everything before.
 const MOST: u32 = 10_000;
 
 #[cfg(test)]
@@ -37,7 +36,7 @@ mod tests {
     /// [draft-johansson-ccwg-rfc8298bis-screamv2] §4.5.2, worked by hand: alpha = 0.0025 with a window of
     /// 10 segments; with one of 1,000 segments 0.0005.
     #[test]
-    fn four_losses_in_a_row_reach_a_percent_nearly() {
+    fn four_losses_in_a_row_nearly_reach_one_percent() {
         let mut rate = LossRate::default();
         rate.update(1, 0, 10_000.0, 1_000.0, 0.01);
         assert_eq!(rate.get(), 0.0025);

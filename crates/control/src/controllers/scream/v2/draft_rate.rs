@@ -1,6 +1,6 @@
-//! The target and the pacing rate of the draft: what the window passes in a round trip, less some headroom,
-//! less what frames have lately been larger than asked for or have waited.
-//! [draft-johansson-ccwg-rfc8298bis-screamv2] §4.3.2 and §4.4.
+//! The target and the pacing rate of the draft: what the window carries in a round trip, minus some headroom,
+//! minus the recent oversize and waiting time of frames. [draft-johansson-ccwg-rfc8298bis-screamv2] §4.3.2
+//! and §4.4.
 
 use super::config::Config;
 use legato_units::{DataSize, TimeDelta, Timestamp};
@@ -26,7 +26,7 @@ impl FrameWatch {
     pub fn picture(&mut self, now: Timestamp, queued: TimeDelta, config: &Config) {
         if let Some(previous) = self.picture.replace(now) {
             let period_s = (now - previous).as_secs_f64().clamp(0.005, 0.2);
-            // How the period is estimated is left open; an eighth of the latest.
+            // The draft leaves the estimate of the period open; an eighth of the latest.
             self.period_s += (period_s - self.period_s) / 8.0;
         }
         // [draft-johansson-ccwg-rfc8298bis-screamv2] §4.4: error = (media_qdelay - frame_period / 4) /
@@ -45,7 +45,7 @@ impl FrameWatch {
         self.size_deviation = ((1.0 - gain) * self.size_deviation + gain * deviation).min(0.2);
     }
 
-    /// What the window's rate is divided by: 1.2 to 1.9.
+    /// The divisor of the window's rate: 1.2 to 1.9.
     pub fn divisor(&self) -> f64 {
         1.2 + self.rate_adjust + self.size_deviation
     }
@@ -90,14 +90,14 @@ mod tests {
     /// [draft-johansson-ccwg-rfc8298bis-screamv2] §4.4, worked by hand: 20,000 bytes in 100 ms are
     /// 1.6 Mbit/s; / 1.02 / 1.2. With 4,000 bytes MSS / ref_wnd is 0.25: × 0.85.
     #[test]
-    fn the_target_is_the_windows_rate_less_headroom() {
+    fn the_target_is_the_windows_rate_minus_headroom() {
         let (config, frames, rtt) = (Config::default(), FrameWatch::default(), TimeDelta::from_millis(100));
         assert_close(target_bps(20_000.0, rtt, &frames, &config), 1.6e6 / 1.02 / 1.2);
         assert_close(target_bps(4_000.0, rtt, &frames, &config), 0.32e6 * 0.85 / 1.02 / 1.2);
     }
 
-    /// [draft-johansson-ccwg-rfc8298bis-screamv2] §4.4, worked by hand at 50 ms a frame: waiting 50 ms is an
-    /// error of 0.75, / 16; a frame twice as large as asked for is 1 / 64.
+    /// [draft-johansson-ccwg-rfc8298bis-screamv2] §4.4, worked by hand at 50 ms per frame: waiting 50 ms is an
+    /// error of 0.75, / 16; a frame twice as large as requested is 1 / 64.
     #[test]
     fn frames_that_wait_or_are_too_large_lower_the_target() {
         let config = Config::default();
@@ -113,10 +113,10 @@ mod tests {
         assert_close(frames.divisor(), 1.2 + 0.5 / 16.0 + 1.0 / 64.0 * 63.0 / 64.0);
     }
 
-    /// [draft-johansson-ccwg-rfc8298bis-screamv2] §4.3.2, worked by hand: 1.5 targets; at 0.9 of the largest
-    /// half of the way: × 2; at the largest × 4; never less than 75 kbit/s.
+    /// [draft-johansson-ccwg-rfc8298bis-screamv2] §4.3.2, worked by hand: 1.5 targets; at 0.9 of the maximum
+    /// half of the way: × 2; at the maximum × 4; never below 75 kbit/s.
     #[test]
-    fn pacing_is_relaxed_towards_the_largest_target() {
+    fn pacing_is_relaxed_towards_the_maximum_target() {
         let config = Config::default();
         assert_close(pacing_bps(1e6, 6e6, &config), 1.5e6);
         assert_close(pacing_bps(5.4e6, 6e6, &config), 16.2e6);

@@ -1,6 +1,6 @@
 //! The reference window of the draft. Loss, marks and a queue delay above half its target cut it, at most
-//! once per virtual round trip; what is acknowledged lets it grow by a segment a round trip and, when no
-//! congestion was seen for long, by a part of itself; both less so near the size at which it was last cut.
+//! once per virtual round trip; acknowledged bytes let it grow by a segment per round trip and, after a long
+//! time without congestion, by a share of itself; both more slowly near the size at which it was last cut.
 //! [draft-johansson-ccwg-rfc8298bis-screamv2] §4.2.2, §4.5.2 and §4.5.3.
 
 use super::config::Config;
@@ -11,7 +11,7 @@ use legato_units::{TimeDelta, Timestamp};
 #[derive(Clone, Debug)]
 pub struct DraftWindow {
     bytes: f64,
-    /// ref_wnd_i: where it was cut last.
+    /// ref_wnd_i: the window at the last cut.
     inflection_bytes: f64,
     inflection_update_allowed: bool,
     last_congestion: Option<Timestamp>,
@@ -24,14 +24,14 @@ pub struct DraftWindow {
     policed_bytes: f64,
 }
 
-/// What a feedback tells the window.
+/// The window's inputs from one feedback.
 #[derive(Clone, Copy, Debug)]
 pub struct DraftInput {
     /// Packets were lost.
     pub lost: bool,
     /// Packets were marked.
     pub marked: bool,
-    /// bytes_newly_acked less those marked.
+    /// bytes_newly_acked minus those marked.
     pub newly_acked_unmarked: u64,
     /// s_rtt.
     pub round_trip: TimeDelta,
@@ -87,12 +87,12 @@ impl DraftWindow {
         self.bytes
     }
 
-    /// Begin at `bytes`.
+    /// Start at `bytes`.
     pub fn start_at(&mut self, bytes: f64, config: &Config) {
         self.bytes = bytes.max(config.min_ref_wnd_bytes.into());
     }
 
-    /// No word for long.
+    /// No feedback for long.
     pub fn silence(&mut self, config: &Config) {
         self.bytes = (self.bytes / 2.0).max(config.min_ref_wnd_bytes.into());
     }
@@ -112,7 +112,7 @@ impl DraftWindow {
             // max value before congestion". libwebrtc does as we do.
             self.inflection_update_allowed = true;
         }
-        // §4.5.2: a policer's limit is lifted by a thousandth a round trip.
+        // §4.5.2: a policer's limit is lifted by a thousandth per round trip.
         if self.policed_bytes < f64::MAX {
             let acked = input.newly_acked_unmarked as f64 / self.bytes;
             self.policed_bytes *= 1.0 + 0.001 * acked.min(1.0);
@@ -142,11 +142,10 @@ impl DraftWindow {
             self.inflection_bytes = self.bytes;
             self.inflection_update_allowed = false;
         }
-        // §4.2.2.1: with a round trip longer than the virtual one, each of the reactions it holds is so
-        // much smaller.
-        // Deviates from [draft-johansson-ccwg-rfc8298bis-screamv2] §4.2.2.1: feedback may come less often
-        // than every virtual round trip, and then there are fewer reactions; each stands for the time
-        // since the last.
+        // §4.2.2.1: with a round trip longer than the virtual one, each of the reactions within it is
+        // smaller in proportion. Deviates from [draft-johansson-ccwg-rfc8298bis-screamv2] §4.2.2.1:
+        // feedback may come less often than every virtual round trip, and then there are fewer reactions;
+        // each stands for the time since the last.
         let spacing = since.unwrap_or(virtual_rtt).min(input.round_trip).max(virtual_rtt);
         let per_round_trip = (input.round_trip.as_secs_f64() / spacing.as_secs_f64()).max(1.0);
         let low_target = input.target_bps < input.acked_bps * config.draft.acked_bitrate_margin_ratio;
@@ -173,7 +172,7 @@ impl DraftWindow {
     fn reaction(&mut self, now: Timestamp, input: &DraftInput, config: &Config) -> Option<Reaction> {
         let standing = input.qdelay_avg_s > input.qdelay_target_s / 4.0;
         // §3.1: "in each RTT ref_wnd will be reduced at most once". The pseudocode of §4.2.2.1 reacts every
-        // VIRTUAL_RTT, and makes up for it where the cut is by degree, but not for loss and classic marks.
+        // VIRTUAL_RTT, and compensates if the cut is by degree, but not for loss and classic marks.
         let deep = self.last_deep_cut.is_none_or(|last| now - last >= input.round_trip);
         if self.loss_detected && deep {
             // §4.5.2: if (loss_rate > LOSS_RATE_THRESHOLD || qdelay_avg > qdelay_target / 4).
@@ -213,7 +212,7 @@ impl DraftWindow {
             * near.max(0.25)
             * input.delay_scale.max(0.1)
             * (1.0 + config.mul_increase_ratio * self.bytes / mss * post * near);
-        // ref_wnd + increment <= MSS + max in flight × BYTES_IN_FLIGHT_HEAD_ROOM, and not at the largest
+        // ref_wnd + increment <= MSS + max in flight × BYTES_IN_FLIGHT_HEAD_ROOM, and not at the maximum
         // target.
         let allowed = mss + input.in_flight.most() as f64 * config.bytes_in_flight_head_room_ratio;
         if self.bytes + increment <= allowed && input.target_bps < input.target_max_bps {

@@ -1,7 +1,7 @@
 use super::super::config::DraftConfig;
 use super::*;
 
-/// Nothing is congested; much is in flight; 25 ms of round trip; nothing acknowledged.
+/// No congestion; much in flight; a round trip of 25 ms; nothing acknowledged.
 fn quiet() -> DraftInput {
     let mut in_flight = InFlight::default();
     in_flight.update(100_000);
@@ -41,7 +41,7 @@ fn assert_close(value: f64, expected: f64) {
 /// [draft-johansson-ccwg-rfc8298bis-screamv2] §4.2.2.1, worked by hand: 20,000 × 0.7; §4.5.2: rare loss
 /// without a queue leaves it, with 16 ms of queue (more than 60 / 4) it does not.
 #[test]
-fn loss_cuts_to_seven_tenths_where_it_is_frequent_or_a_queue_stands() {
+fn loss_cuts_to_seven_tenths_if_it_is_frequent_or_a_queue_stands() {
     let lost = DraftInput { lost: true, ..quiet() };
     assert_close(after(20_000.0, &DraftInput { loss_rate: 0.011, ..lost }), 14_000.0);
     assert_close(after(20_000.0, &lost), 20_000.0);
@@ -60,8 +60,8 @@ fn a_queue_beyond_half_its_target_counts_as_marks() {
     assert_close(after(20_000.0, &DraftInput { qdelay_avg_s: 0.5, ..queue }), 10_000.0);
 }
 
-/// [draft-johansson-ccwg-rfc8298bis-screamv2] §4.5.3, worked by hand: a target of 0.79 of what is
-/// acknowledged: a quarter of the back-off, 20,000 × (1 - 0.25 / 4).
+/// [draft-johansson-ccwg-rfc8298bis-screamv2] §4.5.3, worked by hand: a target of 0.79 of the
+/// acknowledged rate: a quarter of the back-off, 20,000 × (1 - 0.25 / 4).
 #[test]
 fn a_target_already_low_is_cut_a_quarter_as_much() {
     let queue = DraftInput { qdelay_avg_s: 0.045, target_bps: 0.79e6, ..quiet() };
@@ -82,7 +82,7 @@ fn reactions_are_a_virtual_round_trip_apart() {
     assert_close(window.bytes(), 9_800.0);
 }
 
-/// [draft-johansson-ccwg-rfc8298bis-screamv2] §3.1: once a round trip for loss, however short the virtual one.
+/// [draft-johansson-ccwg-rfc8298bis-screamv2] §3.1: once per round trip for loss, however short the virtual one.
 #[test]
 fn loss_cuts_once_a_round_trip() {
     let config = Config::default();
@@ -99,7 +99,7 @@ fn loss_cuts_once_a_round_trip() {
 /// With feedback every 50 ms and a round trip of 100 ms there are two reactions in it, not four: after
 /// 50 ms each is 0.25 / 2. Our deviation from §4.2.2.1.
 #[test]
-fn sparse_feedback_reacts_for_the_time_it_left_out() {
+fn sparse_feedback_reacts_for_the_time_it_covers() {
     let config = Config::default();
     let mut window = window(20_000.0);
     let queue = DraftInput { qdelay_avg_s: 0.045, round_trip: TimeDelta::from_millis(100), ..quiet() };
@@ -124,7 +124,7 @@ fn marks_cut_by_their_kind() {
     };
     assert_close(cut(1.0), 18_000.0);
     assert_close(cut(20_000.0), 19_500.0);
-    // After more than 100 round trips the window is no more than what was in flight.
+    // After more than 100 round trips the window is at most what was in flight.
     let mut in_flight = InFlight::default();
     in_flight.update(10_000);
     in_flight.turn(Timestamp::ZERO, TimeDelta::ZERO);
@@ -134,9 +134,9 @@ fn marks_cut_by_their_kind() {
 }
 
 /// [draft-johansson-ccwg-rfc8298bis-screamv2] §4.2.2.2, worked by hand: 2,000 × 1,000 / 20,000 = 100 bytes,
-/// times 1 + 0.02 × 20 = 1.4 where no congestion was seen; half that round trip: half.
+/// times 1 + 0.02 × 20 = 1.4 if no congestion was seen; half that round trip: half.
 #[test]
-fn the_window_grows_by_a_segment_a_round_trip_and_a_part_of_itself() {
+fn the_window_grows_by_a_segment_per_round_trip_and_a_share_of_itself() {
     let acked = DraftInput { newly_acked_unmarked: 2_000, ..quiet() };
     assert_close(after(20_000.0, &acked), 20_140.0);
     let short = TimeDelta::from_micros(12_500);
@@ -147,7 +147,7 @@ fn the_window_grows_by_a_segment_a_round_trip_and_a_part_of_itself() {
 /// [draft-johansson-ccwg-rfc8298bis-screamv2] §4.2.2.2, worked by hand: at the inflection point
 /// scl = 0.1: 100 × 0.25 × (1 + 0.4 × 0.1); 50 of 100 round trips after congestion, far from it: 1.2.
 #[test]
-fn near_the_inflection_point_and_after_congestion_it_grows_slower() {
+fn near_the_inflection_point_and_after_congestion_it_grows_more_slowly() {
     let acked = DraftInput { newly_acked_unmarked: 2_000, ..quiet() };
     let grown = |inflection_bytes, last_congestion| {
         let mut window = DraftWindow { inflection_bytes, last_congestion, ..window(20_000.0) };
@@ -159,9 +159,9 @@ fn near_the_inflection_point_and_after_congestion_it_grows_slower() {
 }
 
 /// [draft-johansson-ccwg-rfc8298bis-screamv2] §4.2.2.2: no growth beyond 1,000 + 1.5 × 12,000 bytes, nor at
-/// the largest target.
+/// the maximum target.
 #[test]
-fn the_window_grows_only_where_it_is_used() {
+fn the_window_grows_only_if_it_is_used() {
     let mut in_flight = InFlight::default();
     in_flight.update(12_000);
     let acked = DraftInput { newly_acked_unmarked: 2_000, in_flight, ..quiet() };

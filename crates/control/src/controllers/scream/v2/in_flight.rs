@@ -1,4 +1,4 @@
-//! The most bytes in flight of this round trip and of the one before.
+//! The maximum bytes in flight in this round trip and the one before.
 //! [draft-johansson-ccwg-rfc8298bis-screamv2] §4.1.1.
 
 use legato_units::{TimeDelta, Timestamp};
@@ -12,13 +12,13 @@ pub struct InFlight {
 }
 
 impl InFlight {
-    /// So much is in flight.
+    /// `bytes` are in flight.
     #[inline]
     pub fn update(&mut self, bytes: u64) {
         self.this = self.this.max(bytes);
     }
 
-    /// Feedback came and was acted on; after `round_trip` another round trip begins.
+    /// Feedback came and was acted on; the next round trip begins after `round_trip`.
     pub fn turn(&mut self, now: Timestamp, round_trip: TimeDelta) {
         if self.since.is_none_or(|since| now - since >= round_trip) {
             self.since = Some(now);
@@ -27,13 +27,13 @@ impl InFlight {
         }
     }
 
-    /// The most of both, in bytes. (§4.1.1 speaks of the minimum, the pseudocode of §4.2.2.2 takes the
-    /// maximum, as libwebrtc does.)
+    /// The maximum of both, in bytes. (§4.1.1 speaks of the minimum, the pseudocode of §4.2.2.2 takes
+    /// the maximum, as libwebrtc does.)
     pub fn most(&self) -> u64 {
         self.this.max(self.previous)
     }
 
-    /// The most of the round trip before, in bytes.
+    /// The maximum of the previous round trip, in bytes.
     pub fn previous(&self) -> u64 {
         self.previous
     }
@@ -45,7 +45,7 @@ mod tests {
 
     /// [draft-johansson-ccwg-rfc8298bis-screamv2] §4.1.1.
     #[test]
-    fn the_most_of_two_round_trips_counts() {
+    fn the_maximum_of_two_round_trips_counts() {
         let mut most = InFlight::default();
         let rtt = TimeDelta::from_millis(100);
         most.update(5_000);

@@ -13,7 +13,7 @@ pub struct L4sAlpha {
 }
 
 impl L4sAlpha {
-    /// Packets arrived, some of them marked; taken into account after `interval`.
+    /// Packets arrived, `marked` of them marked; applied after `interval`.
     pub fn update(&mut self, now: Timestamp, delivered: u32, marked: u32, interval: TimeDelta, up: f64, down: f64) {
         self.delivered += delivered;
         self.marked += marked;
@@ -21,7 +21,7 @@ impl L4sAlpha {
             return;
         }
         // [draft-johansson-ccwg-rfc8298bis-screamv2] §4.2.1.3: alpha = G_UP × fraction + (1 - G_UP) alpha
-        // where the fraction is not below it, else (1 - G_DOWN) alpha.
+        // if the fraction is not below it, else (1 - G_DOWN) alpha.
         let fraction = f64::from(self.marked) / f64::from(self.delivered);
         self.alpha =
             if fraction >= self.alpha { up * fraction + (1.0 - up) * self.alpha } else { (1.0 - down) * self.alpha };
@@ -34,7 +34,7 @@ impl L4sAlpha {
         self.alpha
     }
 
-    /// Take it for this from now on.
+    /// Set it.
     pub fn set(&mut self, alpha: f64) {
         self.alpha = alpha;
     }

@@ -1,4 +1,4 @@
-//! One feedback through libwebrtc M150: delays, the starting window, marks, window, target, in that order.
+//! One feedback through libwebrtc M150: delays, the starting window, marks, window, target, in this order.
 //! ScreamV2 and ScreamNetworkController [libwebrtc-m150].
 
 use super::config::Config;
@@ -22,7 +22,7 @@ pub struct Libwebrtc {
     padding: Padding,
     started: bool,
     application_limited: bool,
-    /// The queue is being drained since.
+    /// Since when the queue is being drained.
     drains: Option<Timestamp>,
 }
 
@@ -41,7 +41,7 @@ impl Libwebrtc {
         }
     }
 
-    /// Take a feedback; answers the target in bit/s, not bounded. One without any arrival says nothing.
+    /// Take a feedback; returns the target in bit/s, not bounded. One without any arrival says nothing.
     pub fn take(
         &mut self,
         now: Timestamp,
@@ -85,21 +85,21 @@ impl Libwebrtc {
         target_bps
     }
 
-    /// No word for long: no padding, and half the window.
+    /// No feedback for long: no padding, and half the window.
     pub fn silence(&mut self, now: Timestamp, config: &Config) {
         self.window.silence(now, config);
         self.padding.update(now, self.window.last_decrease(), &config.libwebrtc);
     }
 
-    /// Fill up with padding.
+    /// Whether to fill up with padding.
     pub fn pads(&self) -> bool {
         self.padding.is_on()
     }
 
-    /// How much may be in flight, in bytes.
+    /// The maximum in flight, in bytes.
     pub fn in_flight_limit(&self, config: &Config) -> f64 {
         let (min, max) = (config.ref_wnd_overhead_min_ratio, config.ref_wnd_overhead_max_ratio);
-        self.window.bytes() * (min + (max - min) * self.delay.least_scale(0.0, &config.libwebrtc))
+        self.window.bytes() * (min + (max - min) * self.delay.min_delay_scale(0.0, &config.libwebrtc))
     }
 
     /// The smoothed round trip.
@@ -107,7 +107,7 @@ impl Libwebrtc {
         self.delay.round_trip()
     }
 
-    /// Name the inner state.
+    /// Report the inner state.
     pub fn observe(&self, gauge: &mut dyn FnMut(&'static str, f64)) {
         gauge("ref_wnd_bytes", self.window.bytes());
         gauge("qdelay_avg_ms", self.delay.average_s() * 1e3);

@@ -1,7 +1,7 @@
-//! Queue delay and round trip as libwebrtc measures them for its second version of SCReAM: the least
-//! delay of a feedback, and of that and the one before the lesser; how much it is at the least and how far
-//! apart the delays of a feedback are, both slowly averaged; whether the queue has drained lately.
-//! DelayBasedCongestionControl [libwebrtc-m150].
+//! Queue delay and round trip as libwebrtc measures them for its second version of SCReAM: the minimum delay
+//! of a feedback, and the lower of that and the previous one; its minimum and the spread of delays within a
+//! feedback, both slowly averaged; whether the queue has drained recently. DelayBasedCongestionControl
+//! [libwebrtc-m150].
 
 use super::config::{Config, LibwebrtcConfig};
 use crate::controllers::scream::feedback::Acknowledged;
@@ -9,18 +9,18 @@ use crate::controllers::scream::queue_delay::QueueDelay;
 use crate::controllers::scream::round_trip::SmoothedRtt;
 use legato_units::{TimeDelta, Timestamp};
 
-/// The path, as its delays tell.
+/// The path, by its delays.
 #[derive(Clone, Debug)]
 pub struct LibwebrtcDelay {
     queue: QueueDelay,
     rtt: SmoothedRtt,
     hold_s: Option<f64>,
-    /// The queue delay of the feedback before, in seconds.
+    /// The queue delay of the previous feedback, in seconds.
     last_s: Option<f64>,
     average_s: Option<f64>,
-    least_average_s: f64,
+    min_average_s: f64,
     spread_average_s: f64,
-    /// The queue has been above the drain threshold since.
+    /// Since when the queue has been above the drain threshold.
     filled: Option<Timestamp>,
 }
 
@@ -33,7 +33,7 @@ impl Default for LibwebrtcDelay {
             hold_s: None,
             last_s: None,
             average_s: None,
-            least_average_s: 0.0,
+            min_average_s: 0.0,
             spread_average_s: 0.0,
             filled: None,
         }
@@ -69,14 +69,14 @@ impl LibwebrtcDelay {
         } else {
             self.filled = None;
         }
-        // The lesser of two feedbacks; falls at once, rises by QDelayAvgG.
+        // The lower of two feedbacks; falls at once, rises by QDelayAvgG.
         let sample_s = self.last_s.map_or(queue_s, |last_s| last_s.min(queue_s));
         self.last_s = Some(queue_s);
         self.average_s = Some(match self.average_s {
             Some(average_s) if sample_s >= average_s => average_s + config.qdelay_avg_gain * (sample_s - average_s),
             _ => sample_s,
         });
-        average(&mut self.least_average_s, queue_s, libwebrtc.qdelay_min_threshold_ms, libwebrtc);
+        average(&mut self.min_average_s, queue_s, libwebrtc.qdelay_min_threshold_ms, libwebrtc);
     }
 
     /// Round trip, smoothed.
@@ -84,7 +84,7 @@ impl LibwebrtcDelay {
         self.rtt.get()
     }
 
-    /// Round trip and the time feedback is held, in seconds; what the window covers.
+    /// Round trip plus the time feedback is held, in seconds; what the window covers.
     pub fn round_trip_and_hold_s(&self) -> f64 {
         self.rtt.get().as_secs_f64() + self.hold_s.unwrap_or(0.0)
     }
@@ -105,9 +105,9 @@ impl LibwebrtcDelay {
         ((self.average_s() - half_s) / half_s).clamp(0.0, 1.0)
     }
 
-    /// 1 with a least delay of a quarter of its threshold, 0.1 at it, `least` at the lowest.
-    pub fn least_scale(&self, least: f64, config: &LibwebrtcConfig) -> f64 {
-        scale(self.least_average_s, config.qdelay_min_threshold_ms, least)
+    /// 1 at a minimum delay of a quarter of its threshold, 0.1 at the threshold, and at least `floor`.
+    pub fn min_delay_scale(&self, floor: f64, config: &LibwebrtcConfig) -> f64 {
+        scale(self.min_average_s, config.qdelay_min_threshold_ms, floor)
     }
 
     /// The same for the spread of delays in a feedback.
@@ -127,14 +127,14 @@ impl LibwebrtcDelay {
     }
 }
 
-/// Slowly towards `value_s`, of which no more than twice the threshold counts.
+/// Slowly towards `value_s`, which counts up to twice the threshold.
 fn average(average_s: &mut f64, value_s: f64, threshold_ms: f64, config: &LibwebrtcConfig) {
     *average_s += config.delay_spread_gain * (value_s.min(2.0 * threshold_ms / 1e3) - *average_s);
 }
 
-fn scale(average_s: f64, threshold_ms: f64, least: f64) -> f64 {
+fn scale(average_s: f64, threshold_ms: f64, floor: f64) -> f64 {
     let threshold_s = threshold_ms / 1e3;
-    (0.1 + 1.2 * (threshold_s - average_s) / threshold_s).clamp(least, 1.0)
+    (0.1 + 1.2 * (threshold_s - average_s) / threshold_s).clamp(floor, 1.0)
 }
 
 #[cfg(test)]
@@ -143,7 +143,7 @@ mod tests {
     use super::*;
     use crate::controllers::scream::feedback::OneWayDelays;
 
-    fn told(delay: &mut LibwebrtcDelay, ms: i64, delays_ms: (i64, i64)) {
+    fn reported(delay: &mut LibwebrtcDelay, ms: i64, delays_ms: (i64, i64)) {
         let [min, max] = [delays_ms.0, delays_ms.1].map(TimeDelta::from_millis);
         let said = Acknowledged {
             round_trip: Some(TimeDelta::from_millis(100)),
@@ -156,22 +156,22 @@ mod tests {
 
     /// [libwebrtc-m150], worked by hand: 0, 40, 40 ms: samples 0, 0, 40: the average is a quarter of 40.
     #[test]
-    fn a_single_late_feedback_is_no_queue() {
+    fn a_single_late_feedback_is_not_a_queue() {
         let mut delay = LibwebrtcDelay::default();
         let config = Profile::Libwebrtc.config();
-        told(&mut delay, 0, (50, 50));
-        told(&mut delay, 50, (90, 90));
+        reported(&mut delay, 0, (50, 50));
+        reported(&mut delay, 50, (90, 90));
         assert_eq!(delay.average_s(), 0.0);
-        told(&mut delay, 100, (90, 90));
+        reported(&mut delay, 100, (90, 90));
         assert!((delay.average_s() - 0.010).abs() < 1e-12);
-        // The least delay counts at most 20 ms: 20 / 32, then × 31/32 + 20 / 32.
-        let least_ms = 20.0 / 32.0 * 31.0 / 32.0 + 20.0 / 32.0;
-        assert!((delay.least_average_s * 1e3 - least_ms).abs() < 1e-9);
-        assert_eq!(delay.least_scale(0.0, &config.libwebrtc), 1.0, "below 2.5 ms");
+        // The minimum delay counts at most 20 ms: 20 / 32, then × 31/32 + 20 / 32.
+        let min_ms = 20.0 / 32.0 * 31.0 / 32.0 + 20.0 / 32.0;
+        assert!((delay.min_average_s * 1e3 - min_ms).abs() < 1e-9);
+        assert_eq!(delay.min_delay_scale(0.0, &config.libwebrtc), 1.0, "below 2.5 ms");
         assert!((delay.round_trip_and_hold_s() - 0.140).abs() < 1e-12);
     }
 
-    /// [libwebrtc-m150]: 0.1 at the threshold, and 0 a twelfth beyond it where that is allowed.
+    /// [libwebrtc-m150]: 0.1 at the threshold, and 0 a twelfth beyond it if that is allowed.
     #[test]
     fn the_scale_is_a_tenth_at_the_threshold() {
         assert!((scale(0.010, 10.0, 0.0) - 0.1).abs() < 1e-12);
@@ -183,9 +183,9 @@ mod tests {
     fn a_queue_that_stands_for_twenty_seconds_must_drain() {
         let config = Profile::Libwebrtc.config().libwebrtc;
         let mut delay = LibwebrtcDelay::default();
-        told(&mut delay, 0, (50, 50));
-        told(&mut delay, 1_000, (56, 56));
-        told(&mut delay, 20_999, (56, 56));
+        reported(&mut delay, 0, (50, 50));
+        reported(&mut delay, 1_000, (56, 56));
+        reported(&mut delay, 20_999, (56, 56));
         assert!(!delay.must_drain(Timestamp::from_millis(20_999), &config));
         assert!(delay.must_drain(Timestamp::from_secs(21), &config));
         delay.reset_queue();

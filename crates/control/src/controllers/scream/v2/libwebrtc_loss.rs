@@ -1,5 +1,5 @@
-//! Whether loss is congestion, for libwebrtc: only when some is lost in three round trips on end; two
-//! without forget it, and so does the last missing packet that turns up. LossEstimator [libwebrtc-m150].
+//! Whether loss is congestion, in libwebrtc: only after three round trips in a row with loss; two without
+//! loss reset it, and so does the last missing packet that turns up. LossEstimator [libwebrtc-m150].
 
 use super::config::Config;
 use crate::controllers::scream::feedback::Acknowledged;
@@ -75,7 +75,7 @@ mod tests {
 
     /// [libwebrtc-m150], worked by hand: up by a third, down by a half.
     #[test]
-    fn three_round_trips_with_loss_are_congestion_and_two_without_forget_it() {
+    fn three_round_trips_with_loss_are_congestion_and_two_without_reset_it() {
         assert!(!after(&[(1, 0), (1, 0)]).is_congested());
         assert!(after(&[(1, 0), (2, 0), (1, 0)]).is_congested());
         assert!(!after(&[(1, 0), (0, 0), (1, 0), (0, 0), (1, 0)]).is_congested());

@@ -1,6 +1,6 @@
-//! The reference window as libwebrtc M150 moves it. Beside the draft's rules: congestion and growth exclude
-//! each other but at the moment of a reaction, growth is slowed by queues and by delays that differ within a
-//! feedback, and its pace is relative to the last reaction of any kind. ScreamV2 [libwebrtc-m150].
+//! The reference window as libwebrtc M150 moves it. Differences from the draft's rules: congestion and growth
+//! exclude each other except at the moment of a reaction, growth is slowed by queues and by a spread of delays
+//! within a feedback, and its pace is relative to the last reaction of any kind. ScreamV2 [libwebrtc-m150].
 
 use super::config::Config;
 use super::in_flight::InFlight;
@@ -20,7 +20,7 @@ pub struct LibwebrtcWindow {
     last_decrease: Option<Timestamp>,
 }
 
-/// What a feedback tells the window.
+/// The window's inputs from one feedback.
 pub struct LibwebrtcInput<'a> {
     /// The feedback …
     pub said: &'a Acknowledged,
@@ -33,7 +33,7 @@ pub struct LibwebrtcInput<'a> {
 }
 
 impl LibwebrtcWindow {
-    /// The least window.
+    /// The minimum window.
     pub fn new(config: &Config) -> Self {
         Self {
             bytes: config.min_ref_wnd_bytes.into(),
@@ -50,12 +50,12 @@ impl LibwebrtcWindow {
         self.bytes
     }
 
-    /// Begin at `bytes`.
+    /// Start at `bytes`.
     pub fn start_at(&mut self, bytes: f64, config: &Config) {
         self.bytes = bytes.max(config.min_ref_wnd_bytes.into());
     }
 
-    /// No word for long.
+    /// No feedback for long.
     pub fn silence(&mut self, now: Timestamp, config: &Config) {
         self.bytes = (self.bytes / 2.0).max(config.min_ref_wnd_bytes.into());
         self.last_decrease = Some(now);
@@ -66,7 +66,7 @@ impl LibwebrtcWindow {
         self.last_decrease
     }
 
-    /// The window may grow to this.
+    /// The limit of the window's growth.
     pub fn allowed_bytes(in_flight: InFlight, config: &Config) -> f64 {
         let allowed = f64::from(config.mss_bytes) + in_flight.most() as f64 * config.bytes_in_flight_head_room_ratio;
         allowed.max(config.min_ref_wnd_bytes.into())
@@ -123,10 +123,10 @@ impl LibwebrtcWindow {
         let round_trip = input.delay.round_trip();
         let mut backoff = alpha.get() / 2.0 / (round_trip.as_secs_f64() / virtual_rtt.as_secs_f64()).max(1.0);
         if !input.delay.is_detected(config) {
-            backoff *= self.near_inflection(config).max(0.25) * input.delay.least_scale(0.1, &config.libwebrtc);
+            backoff *= self.near_inflection(config).max(0.25) * input.delay.min_delay_scale(0.1, &config.libwebrtc);
         }
-        // libwebrtc compares with the reaction it has just noted, so that this never happens; the draft's
-        // order is meant (§4.2.2.1).
+        // libwebrtc compares with the reaction it has just recorded, so that this never happens; the
+        // draft's order is meant (§4.2.2.1).
         let long_s = f64::from(config.libwebrtc.reset_after_round_trips) * round_trip.max(virtual_rtt).as_secs_f64();
         if since.is_none_or(|since| since.as_secs_f64() > long_s) {
             self.bytes = self.bytes.min(input.in_flight.previous() as f64).max(config.min_ref_wnd_bytes.into());
@@ -149,7 +149,7 @@ impl LibwebrtcWindow {
             * short
             * short
             * near.max(0.25)
-            * input.delay.least_scale(0.1, &config.libwebrtc)
+            * input.delay.min_delay_scale(0.1, &config.libwebrtc)
             * input.delay.spread_scale(&config.libwebrtc)
             * (1.0 + config.mul_increase_ratio * self.bytes / mss * post * near);
         let allowed = Self::allowed_bytes(input.in_flight, config);
@@ -170,7 +170,7 @@ mod tests {
     use super::*;
     use crate::controllers::scream::feedback::OneWayDelays;
 
-    /// A delay that stands at `queue_ms` since long, with a round trip of 25 ms.
+    /// A delay that has long been `queue_ms`, with a round trip of 25 ms.
     fn delay(queue_ms: i64) -> LibwebrtcDelay {
         let config = Profile::Libwebrtc.config();
         let mut delay = LibwebrtcDelay::default();
@@ -199,7 +199,7 @@ mod tests {
     /// [libwebrtc-m150], worked by hand: 2,000 × 1,280 / 20,480 = 125 bytes, × (1 + 0.02 × 16); a queue of
     /// 10 ms leaves a tenth of that.
     #[test]
-    fn it_grows_slower_over_a_queue() {
+    fn it_grows_more_slowly_over_a_queue() {
         let said = Acknowledged { bytes_newly_acked: 2_000, ..Acknowledged::default() };
         assert!((after(20_480.0, said, &delay(0)) - (20_480.0 + 125.0 * 1.32)).abs() < 1e-6);
         let slow = after(20_480.0, said, &delay(10)) - 20_480.0;

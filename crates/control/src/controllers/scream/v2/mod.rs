@@ -1,14 +1,14 @@
 //! `scream-v2`: the second version of SCReAM. It believes that the rate of a call is a window over a round
-//! trip; that a queue of 30 ms is to be answered as if a share of the packets were marked; that marks of L4S
-//! are to be answered by their share; and that the bytes in flight should be around the window, not below it.
+//! trip; that a queue of 30 ms counts as if a share of the packets were marked; that L4S marks count by their
+//! share; and that the bytes in flight should be around the window, not below it.
 //!
-//! Profiles: `v2-draft` follows the working group's draft [draft-johansson-ccwg-rfc8298bis-screamv2] ([`draft`]
-//! and the files named after it), `v2-ericsson` the same with its authors' constants, `v2-libwebrtc` what
-//! libwebrtc M150 does ([`libwebrtc`] and its files). They share a controller's outside and nothing that decides.
+//! Profiles: `v2-draft` follows the working group's draft [draft-johansson-ccwg-rfc8298bis-screamv2] ([`draft`] and
+//! the files named after it), `v2-ericsson` the same with its authors' constants, `v2-libwebrtc` follows libwebrtc
+//! M150 ([`libwebrtc`] and its files). They share a controller's outside and no decision logic.
 //!
-//! Missing of the draft: several streams; the limit on the window from a history of bytes in flight at the
-//! largest target, which it leaves to its authors' code. Missing of libwebrtc: the pacer's burst of 10 ms soon
-//! after congestion (a decision has no burst). Readings: docs/papers/scream.md.
+//! Missing from the draft: several streams; the limit on the window from a history of bytes in flight at the
+//! maximum target, which it leaves to its authors' code. Missing from libwebrtc: the pacer's burst of 10 ms soon
+//! after congestion (a decision has no burst). Interpretations: docs/papers/scream.md.
 
 pub mod config;
 pub mod draft;
@@ -45,14 +45,14 @@ pub struct ScreamV2 {
     silence: Silence,
     logic: Logic,
     target_bps: f64,
-    /// The least cap of the receiver (libwebrtc obeys REMB).
+    /// The receiver's lowest cap (libwebrtc obeys REMB).
     remote_bps: f64,
     decision: Decision,
 }
 
-/// Whose logic moves window and target.
+/// The logic that moves window and target.
 #[derive(Clone)]
-#[allow(clippy::large_enum_variant, reason = "there is one a controller; the draft's has a history in place")]
+#[allow(clippy::large_enum_variant, reason = "there is one per controller; the draft's holds its history inline")]
 enum Logic {
     Draft(Draft),
     Libwebrtc(Libwebrtc),
@@ -102,7 +102,7 @@ impl RateController for ScreamV2 {
             Event::TransportFeedback(feedback) if !feedback.reports.is_empty() => self.take(now, feedback),
             Event::FrameCaptured(_) => return self.picture(now),
             Event::FrameEncoded(frame) => return self.coded(frame.size),
-            Event::PacerQueue(queue) => return self.media_queue.told(now, queue.size),
+            Event::PacerQueue(queue) => return self.media_queue.reported(now, queue.size),
             Event::Limits(limits) => self.limits = *limits,
             Event::RemoteEstimate(cap) => self.cap(*cap),
             Event::RouteChange => self.change_route(now),
@@ -158,7 +158,7 @@ impl ScreamV2 {
                 (libwebrtc.take(now, &said, in_flight, &bounds, config), libwebrtc.round_trip())
             }
         };
-        // What only reports losses does not raise the target.
+        // A feedback that only reports losses does not raise the target.
         self.target_bps = if said.packets > 0 { target_bps } else { target_bps.min(self.target_bps) };
         self.in_flight.turn(now, rtt.max(TimeDelta::from_millis(self.config.virtual_rtt_ms.into())));
     }
@@ -176,7 +176,7 @@ impl ScreamV2 {
         }
     }
 
-    /// The receiver's cap binds libwebrtc at its next feedback; the draft knows none.
+    /// The receiver's cap binds libwebrtc at its next feedback; the draft has no cap.
     fn cap(&mut self, cap: DataRate) {
         if matches!(self.logic, Logic::Libwebrtc(_)) {
             self.remote_bps = cap.as_bps_f64();

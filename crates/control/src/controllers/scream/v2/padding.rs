@@ -1,6 +1,6 @@
-//! Libwebrtc's periodic padding: for three seconds of every six the pacer is filled up to the target, so that
-//! a window that only use lets grow may grow; not within a second of its shrinking.
-//! ScreamNetworkController [libwebrtc-m150].
+//! libwebrtc's periodic padding: for three seconds of every six the pacer is filled up to the target, so that a
+//! window that grows only when used may grow; not within a second of its shrinking. ScreamNetworkController
+//! [libwebrtc-m150].
 
 use super::config::LibwebrtcConfig;
 use legato_units::{TimeDelta, Timestamp};
@@ -8,13 +8,13 @@ use legato_units::{TimeDelta, Timestamp};
 /// Whether to pad.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Padding {
-    /// The interval of padding ends or ended then.
+    /// When the interval of padding ends or ended.
     end: Option<Timestamp>,
     on: bool,
 }
 
 impl Padding {
-    /// Look again at `now`; the window last shrank at `last_decrease`.
+    /// Update at `now`; the window last shrank at `last_decrease`.
     pub fn update(&mut self, now: Timestamp, last_decrease: Option<Timestamp>, config: &LibwebrtcConfig) {
         let ms = |ms: u32| TimeDelta::from_millis(ms.into());
         if config.padding_ms == 0 {
@@ -23,7 +23,7 @@ impl Padding {
         let calm = last_decrease.is_none_or(|last| now - last > ms(config.padding_calm_ms));
         self.on = false;
         if !calm {
-            // An interval is over at once.
+            // An interval ends at once.
             self.end = self.end.map(|end| end.min(now));
         } else if self.end.is_some_and(|end| now < end) {
             self.on = true;
@@ -33,7 +33,7 @@ impl Padding {
         }
     }
 
-    /// Pad now.
+    /// Whether to pad now.
     pub fn is_on(&self) -> bool {
         self.on
     }

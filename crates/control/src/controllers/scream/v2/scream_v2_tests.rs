@@ -14,7 +14,7 @@ fn scream(profile: Profile) -> ScreamV2 {
     ScreamV2::new(profile.config(), context).expect("the defaults are valid")
 }
 
-fn tell(scream: &mut ScreamV2, at_ms: i64, reports: &[PacketReport]) {
+fn feed(scream: &mut ScreamV2, at_ms: i64, reports: &[PacketReport]) {
     scream.on_event(ms(at_ms), &Event::TransportFeedback(feedback(reports)));
 }
 
@@ -24,13 +24,13 @@ fn packets(from: u64, departure_ms: i64, delay_ms: i64) -> Vec<PacketReport> {
 
 const ALL: [Profile; 3] = [Profile::Draft, Profile::Ericsson, Profile::Libwebrtc];
 
-/// The start rate holds over the first feedback but for what a small window costs (§4.4: up to a tenth
-/// here) and what the feedback adds.
+/// The start rate holds over the first feedback except for the cost of a small window (§4.4: up to a
+/// tenth here) and what the feedback adds.
 #[test]
 fn the_first_feedback_keeps_the_start_rate() {
     for profile in ALL {
         let mut scream = scream(profile);
-        tell(&mut scream, 100, &packets(0, 0, 50));
+        feed(&mut scream, 100, &packets(0, 0, 50));
         let kbps = scream.decision().target_bitrate.as_kbps_f64();
         assert!((900.0..1_150.0).contains(&kbps), "{profile:?}: {kbps}");
     }
@@ -43,7 +43,7 @@ fn a_queue_lowers_the_target_within_a_second() {
         let mut seq = 0;
         for step in 0..40_i64 {
             let queue_ms = if step < 20 { 0 } else { 100 };
-            tell(&mut scream, 100 + step * 50 + queue_ms, &packets(seq, step * 50, 50 + queue_ms));
+            feed(&mut scream, 100 + step * 50 + queue_ms, &packets(seq, step * 50, 50 + queue_ms));
             seq += 10;
         }
         let kbps = scream.decision().target_bitrate.as_kbps_f64();
@@ -55,7 +55,7 @@ fn a_queue_lowers_the_target_within_a_second() {
 fn three_seconds_without_feedback_leave_an_eighth() {
     for profile in ALL {
         let mut scream = scream(profile);
-        tell(&mut scream, 100, &packets(0, 0, 50));
+        feed(&mut scream, 100, &packets(0, 0, 50));
         let before = scream.decision().target_bitrate;
         let packet = SentPacket {
             transport_seq: 10,
@@ -76,7 +76,7 @@ fn three_seconds_without_feedback_leave_an_eighth() {
 #[test]
 fn libwebrtc_obeys_the_receivers_cap_and_pads_while_calm() {
     let mut scream = scream(Profile::Libwebrtc);
-    tell(&mut scream, 100, &packets(0, 0, 50));
+    feed(&mut scream, 100, &packets(0, 0, 50));
     assert_eq!(scream.decision().padding_rate, scream.decision().target_bitrate);
     scream.on_event(ms(110), &Event::RemoteEstimate(DataRate::from_kbps(200)));
     assert_eq!(scream.decision().target_bitrate, DataRate::from_kbps(200));
