@@ -155,7 +155,7 @@ def test_chromium_and_we_send_to_each_other(scenario: Path, tmp_path: Path):
         (
             {"calls": [{}, {"direction": "reverse", "start_s": 1.0}]},
             {"peers": "legato", "direction": "both"},
-            r"calls\[1\].start_s: the two ways of a real call",
+            r"calls\[1\].start_s: the two directions of a real call",
         ),
         ({"tcp": [{}]}, {"peers": "legato", "direction": "both"}, "tcp, udp, links: a real call has its links"),
     ],

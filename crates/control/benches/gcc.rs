@@ -1,4 +1,4 @@
-//! What `gcc` costs: half a minute of a 2.5 Mbit/s call is recorded once, then its events are replayed
+//! The cost of `gcc`: half a minute of a 2.5 Mbit/s call is recorded once, then its events are replayed
 //! without the call around them. `cargo bench -p legato-control` prints nanoseconds per event of each
 //! kind and microseconds per simulated second.
 
@@ -16,7 +16,7 @@ use test_link::{Link, Observer, run};
 const SECONDS: i64 = 30;
 const ROUNDS: u32 = 1_000;
 
-/// Keeps the events of a call.
+/// Records the events of a call.
 #[derive(Default)]
 struct Log(Vec<(Timestamp, Event)>);
 
@@ -34,8 +34,8 @@ fn controller(name: &str) -> Box<dyn RateController> {
     entry(name).expect("registered").build(&toml::Table::new(), context).expect("the defaults are valid")
 }
 
-/// Replay the log, asking for what a driver asks for after each event. What the replay itself costs
-/// is what it costs with a controller that does nothing.
+/// Replay the log, reading after each event what a driver reads. The cost of the replay itself is
+/// measured with a controller that does nothing.
 fn cost(log: &[(Timestamp, Event)], keep: impl Fn(&Event) -> bool) -> f64 {
     let log: Vec<_> = log.iter().filter(|(_, event)| keep(event)).cloned().collect();
     replay("gcc", &log) - replay("fixed", &log)

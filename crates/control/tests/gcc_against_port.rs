@@ -1,6 +1,6 @@
-//! `gcc` against the crate `goog_cc`, a port of libwebrtc's controller: both are told of the same
-//! packets and the same feedback, `gcc` alone drives the link, and their targets are compared over
-//! time. What is known to differ is listed in docs/papers/gcc.md.
+//! `gcc` against the crate `goog_cc`, a port of libwebrtc's controller: both get the same packets
+//! and the same feedback, only `gcc` drives the link, and their targets are compared over time.
+//! docs/papers/gcc.md lists the known differences.
 
 mod test_link;
 
@@ -18,7 +18,7 @@ use test_link::{Link, Observer, run};
 const LIMITS: RateLimits =
     RateLimits { min: DataRate::from_kbps(30), start: DataRate::from_kbps(300), max: DataRate::from_mbps(6) };
 
-/// The port, told what `gcc` is told.
+/// The port, fed with `gcc`'s events.
 struct Port {
     controller: GoogCcNetworkController,
     clusters: Vec<ProbeCluster>,
@@ -173,8 +173,8 @@ impl Observer for Port {
     }
 }
 
-/// How far the targets are apart: the mean over time, the worst, and the part of the time in which
-/// they are within 2 %.
+/// The distance between the targets: the mean over time, the maximum, and the share of the time in
+/// which they are within 2 %.
 struct Difference {
     mean: f64,
     worst: f64,
@@ -283,8 +283,8 @@ fn mixed(seed: i64, arrival_step: TimeDelta) -> Link {
     }
 }
 
-/// Both see arrivals in whole milliseconds. Targets may part for a while where a comparison falls
-/// the other way by a rounding, and find each other again.
+/// Both see arrivals in whole milliseconds. Targets may differ for a while when rounding decides a
+/// comparison, and converge again.
 #[test]
 fn links_with_jitter_loss_and_steps() {
     for seed in 1..=12 {
@@ -294,8 +294,8 @@ fn links_with_jitter_loss_and_steps() {
 }
 
 /// With arrivals in the 250 microseconds of transport-wide feedback the port rounds them to
-/// milliseconds before it fits its line, and `gcc` does not: in some calls over-use shows a feedback
-/// sooner in one of them, and the recovery from it lies apart.
+/// milliseconds before it fits its line, and `gcc` does not: in some calls one of them sees over-use a
+/// feedback earlier, and they recover from it differently.
 #[test]
 fn finer_arrival_times_part_them_in_few_calls() {
     let differences: Vec<_> = (1..=12).map(|seed| compare(&mixed(seed, TimeDelta::from_micros(250)), 60)).collect();

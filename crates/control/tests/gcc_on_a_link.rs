@@ -1,5 +1,5 @@
-//! `gcc` in a closed loop over one bottleneck: it fills what there is, gives way when there is
-//! less, and is not driven down by loss it does not cause.
+//! `gcc` in a closed loop over one bottleneck: it uses the capacity, gives way when it falls, and
+//! is not driven down by loss it does not cause.
 
 mod test_link;
 
@@ -87,7 +87,7 @@ fn ten_percent_of_loss_leaves_a_call() {
 }
 
 /// [libwebrtc-m150] GoogCcScenario: from a calm megabit to 15 % loss, at most 300 kbit/s after 20 s
-/// where nothing but loss tells.
+/// if loss is the only sign.
 #[test]
 fn heavy_loss_is_given_way_to() {
     let link = Link { loss: vec![(Timestamp::ZERO, 0.0), (Timestamp::from_secs(20), 0.4)], ..Link::default() };

@@ -1,5 +1,5 @@
-//! Holds the check of `fuzz/checks/policy.rs` against mutations of the corpus: a few thousand at every
-//! test run, a minute of them with `make fuzz`.
+//! Runs the check of `fuzz/checks/policy.rs` on mutations of the corpus: a few thousand in every test
+//! run, a minute with `make fuzz`.
 
 #[path = "../../../fuzz/checks/policy.rs"]
 mod checks;
@@ -8,7 +8,7 @@ mod mutation;
 
 use mutation::{Target, run, without_numbers};
 
-/// Which key is refused and why. What stood there, and names that nothing has, are as various as inputs are.
+/// The refused key and the reason, without the value and unknown names, which vary with the inputs.
 fn reason(line: &str) -> String {
     let key = line.split_once(" = ").map_or("", |(key, _)| key);
     let why = line.rsplit(": ").next().unwrap_or_default();

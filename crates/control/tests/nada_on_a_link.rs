@@ -1,5 +1,5 @@
-//! `nada` in a closed loop over one bottleneck: it fills what there is with the queue its law
-//! asks for, and follows the steps of RFC 8867 section 5.1.
+//! `nada` in a closed loop over one bottleneck: it uses the capacity with the queue its law
+//! requires, and follows the steps of RFC 8867 section 5.1.
 
 mod test_link;
 
@@ -7,11 +7,11 @@ use legato_control::{Context, Decision, Event, Fate, NoAssets, RateController, R
 use legato_units::{DataRate, TimeDelta, Timestamp};
 use test_link::{Link, Observer, run};
 
-/// What was decided, and how long packets waited at the bottleneck.
+/// The decisions, and how long packets waited at the bottleneck.
 #[derive(Default)]
 struct Log {
     targets: Vec<(Timestamp, u64)>,
-    /// Arrival less departure, in the peer's clock.
+    /// Arrival minus departure, in the peer's clock.
     delays_ms: Vec<(Timestamp, f64)>,
     received_bytes: Vec<(Timestamp, u64)>,
     signal_ms: Vec<(Timestamp, f64)>,

@@ -1,4 +1,4 @@
-//! A policy allocates when it is made and never again.
+//! A policy allocates when it is created and never again.
 
 #![expect(unsafe_code, reason = "an allocator that counts is unsafe to implement")]
 
@@ -6,12 +6,12 @@ use legato_control::policy::{Manifest, NetworkPolicy, Policy};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Counts what the system's allocator is asked for.
+/// Counts the requests to the system's allocator.
 struct Counting;
 
 static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
 
-// SAFETY: every call goes to the system's allocator as it came.
+// SAFETY: every call is forwarded to the system's allocator unchanged.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.fetch_add(1, Ordering::Relaxed);

@@ -1,6 +1,6 @@
-//! What holds for every controller of the registry after any list of events: odd ones (packets
-//! nobody sent, duplicates, feedback out of order by a thousand, sizes of zero, equal times, all
-//! lost) as well as likely ones.
+//! Properties of every controller in the registry after any list of events: odd ones (packets never
+//! sent, duplicates, feedback out of order by a thousand, sizes of zero, equal times, all lost) as
+//! well as likely ones.
 
 use legato_control::{
     Assets, CapacityStep, Context, Decision, EncodedFrameInfo, Entry, Event, Fate, FrameReport, PacerQueue, PacketKind,
@@ -16,7 +16,7 @@ use std::sync::Arc;
 const LIMITS: RateLimits =
     RateLimits { min: DataRate::from_kbps(50), start: DataRate::from_kbps(300), max: DataRate::from_mbps(4) };
 
-/// A capacity that steps, for controllers that are told the future.
+/// A capacity that steps, for controllers that know the future.
 struct Future;
 
 impl Assets for Future {
@@ -40,15 +40,15 @@ fn build(entry: &Entry) -> Box<dyn RateController> {
     entry.build(&config, context).expect("the defaults are valid")
 }
 
-/// One event and the time since the one before.
+/// One event and the time since the previous one.
 #[derive(Clone, Debug)]
 struct Step {
     wait: TimeDelta,
     event: Event,
 }
 
-/// Tell the controller of everything; due deadlines come in between as a driver sends them.
-/// Answers every decision.
+/// Send all events to the controller; due deadlines come in between as a driver sends them. Returns
+/// every decision.
 fn play(controller: &mut dyn RateController, from: Timestamp, steps: &[Step]) -> (Timestamp, Vec<Decision>) {
     let mut now = from;
     let mut decisions = Vec::new();
@@ -302,8 +302,8 @@ proptest! {
         }
     }
 
-    /// Packets leave and deadlines pass, but no word comes back. `oracle` is told the future by no
-    /// feedback and may rise.
+    /// Packets leave and deadlines pass, but no feedback comes back. `oracle` learns the future from
+    /// no feedback and may rise.
     #[test]
     fn silence_never_raises_the_rate(steps in steps(), packets in 0_usize..600) {
         for entry in REGISTRY.iter().filter(|entry| entry.name != "oracle") {

@@ -1,5 +1,5 @@
-//! `scream` and `scream-v2` in a closed loop over one bottleneck, their windows obeyed: they fill what there
-//! is with the queue they aim for, follow the steps of RFC 8867 section 5.1, and stop without feedback.
+//! `scream` and `scream-v2` in a closed loop over one bottleneck, their windows obeyed: they use the capacity
+//! with the queue they aim for, follow the steps of RFC 8867 section 5.1, and stop without feedback.
 
 mod test_link;
 
@@ -7,11 +7,11 @@ use legato_control::{Context, Decision, Event, Fate, NoAssets, RateController, R
 use legato_units::{DataRate, TimeDelta, Timestamp};
 use test_link::{Link, Observer, run};
 
-/// What was decided, and what arrived how late.
+/// The decisions, and the arrivals with their delays.
 #[derive(Default)]
 struct Log {
     targets: Vec<(Timestamp, u64)>,
-    /// Departure, delay beyond the propagation in ms (none: lost), bytes.
+    /// Departure, delay beyond the propagation in ms (`None`: lost), bytes.
     packets: Vec<(Timestamp, Option<f64>, u64)>,
     propagation_ms: f64,
 }
@@ -92,9 +92,9 @@ fn link(steps: &[(i64, u64)], propagation_ms: i64) -> Link {
 struct Profile {
     name: &'static str,
     config: &'static str,
-    /// Least part of the capacity used in the last ten seconds of a segment.
+    /// Minimum share of the capacity used in the last ten seconds of a segment.
     used: f64,
-    /// Largest 95th percentile of queue and transmission in ms; in the segment after the drop.
+    /// Maximum 95th percentile of queue and transmission in ms; in the segment after the drop.
     delay_ms: f64,
     delay_after_drop_ms: f64,
 }

@@ -1,5 +1,5 @@
 //! No feedback for 3 s at least halves the rate of every sender-side controller that has been
-//! sending, or takes it to the floor. Those that cannot are named here, with the reason.
+//! sending, or takes it to the floor. The exceptions are listed here, with the reason.
 
 mod test_link;
 
@@ -10,15 +10,15 @@ use test_link::{Link, Observer, run};
 const LIMITS: RateLimits =
     RateLimits { min: DataRate::from_kbps(50), start: DataRate::from_kbps(300), max: DataRate::from_mbps(4) };
 
-/// What decides without feedback has none to miss.
+/// Controllers that decide without feedback have none to miss.
 const LISTENS_TO_NO_FEEDBACK: &[&str] = &[
     "fixed",  // always the same
-    "oracle", // told the future
+    "oracle", // knows the future
     "remote", // obeys REMB; the receiver's controller falls silent with its reports
 ];
 
-/// `gcc` is libwebrtc's: its back-off begins where 3 s are over and takes a fifth off a second
-/// (`rtt_backoff`), so the half is reached after 6 s. With `rtt_backoff.drop_ratio = 0.5` it is kept.
+/// `gcc` is libwebrtc's: its back-off begins after 3 s and takes a fifth off per second
+/// (`rtt_backoff`), so half is reached after 6 s. With `rtt_backoff.drop_ratio = 0.5` the rule holds.
 const SLOWER: &[(&str, i64)] = &[("gcc", 6_100)];
 
 const GAP_BEGINS: Timestamp = Timestamp::from_secs(20);

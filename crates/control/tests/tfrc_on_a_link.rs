@@ -1,5 +1,5 @@
-//! `tfrc` in a closed loop: under random loss it sends what the throughput equation gives for the
-//! loss event rate and the round trip it sees, and it lives with a bottleneck.
+//! `tfrc` in a closed loop: under random loss it sends at the throughput equation's rate for the
+//! loss event rate and the round trip it sees, and it copes with a bottleneck.
 
 mod test_link;
 
@@ -8,7 +8,7 @@ use legato_control::{Context, Decision, Event, NoAssets, RateController, RateLim
 use legato_units::{DataRate, TimeDelta, Timestamp};
 use test_link::{Link, Observer, run};
 
-/// What was sent and seen from `from` on.
+/// What was sent and observed from `from` on.
 struct Seen {
     from: Timestamp,
     bits: f64,

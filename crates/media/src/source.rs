@@ -137,7 +137,7 @@ impl Source {
     }
 
     /// Take the next picture at `now` and continue from there: the clip stood still meanwhile, and
-    /// no number was used.
+    /// the frame count goes on.
     pub fn resume(&mut self, now: Timestamp) {
         (self.start, self.start_frame, self.due) = (now, self.next, now);
     }

@@ -1,5 +1,5 @@
-//! Holds the check of `fuzz/checks/trace_file.rs` against random bytes and text, against mutations
-//! of the corpus, and against the corpus itself.
+//! Runs the check of `fuzz/checks/trace_file.rs` on random bytes and text, on mutations of the
+//! corpus, and on the corpus itself.
 
 use legato_path::trace_file::parse;
 use proptest::prelude::*;
@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 #[path = "../../../fuzz/checks/trace_file.rs"]
 mod checks;
 
-/// The inputs, each with its name; bombs aside, which would be inflated nine times a case.
+/// The inputs, each with its name; except bombs, which would be inflated nine times per case.
 fn corpus() -> &'static [(String, Vec<u8>)] {
     static CORPUS: OnceLock<Vec<(String, Vec<u8>)>> = OnceLock::new();
     CORPUS.get_or_init(|| {

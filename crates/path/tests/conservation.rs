@@ -1,4 +1,4 @@
-//! Over every stage, queue and random lists of them: in = out + dropped + held, in order but for
+//! Over every stage, queue and random lists of them: in = out + dropped + held, in order except for
 //! reordering, never early, never above capacity.
 
 mod arrivals;
@@ -14,7 +14,7 @@ use legato_units::{DataRate, DataSize, TimeDelta, Timestamp};
 use proptest::prelude::*;
 use std::sync::Arc;
 
-/// A stage in a form that prints.
+/// A stage in a printable form.
 #[derive(Clone, Debug)]
 enum Kind {
     Loss(f64),
@@ -86,7 +86,7 @@ proptest! {
     #![proptest_config(config(400))]
 
     #[test]
-    fn what_goes_in_comes_out_is_dropped_or_is_held(
+    fn every_packet_comes_out_is_dropped_or_is_held(
         kinds in prop::collection::vec(kind(), 0..6),
         arrivals in arrivals(300),
         seed in any::<u64>(),
@@ -114,7 +114,7 @@ proptest! {
         }
         let held = seen.iter().filter(|&&seen| !seen).count();
         prop_assert_eq!(out.len() + gone.len() + held, arrivals.len());
-        prop_assert!(held == 0 || kinds.iter().any(may_stall), "{} packets stay for ever", held);
+        prop_assert!(held == 0 || kinds.iter().any(may_stall), "{} packets stay forever", held);
         prop_assert!(out.windows(2).all(|pair| pair[0].0 <= pair[1].0), "exits go back in time");
         if !reorders {
             prop_assert!(out.windows(2).all(|pair| pair[0].1.payload < pair[1].1.payload), "reordered");
@@ -127,7 +127,7 @@ proptest! {
     }
 
     #[test]
-    fn a_bottleneck_never_beats_its_capacity(
+    fn a_bottleneck_never_exceeds_its_capacity(
         link in capacity(), limit in limit(), which in 0u8..4, arrivals in arrivals(300),
     ) {
         let kind = if which == 3 { Kind::DropTail(link.clone(), limit) } else { Kind::Queued(link.clone(), limit, which, false) };
@@ -137,8 +137,8 @@ proptest! {
         }
         let mut out = Vec::new();
         fetch(&mut path, Timestamp::from_secs(300_000_000), &mut out);
-        // From any arrival on: what left is no more than the capacity since, and the packet that was
-        // on the wire.
+        // From any arrival on: at most the capacity since then has left, and the packet in
+        // transmission.
         let since = arrivals[arrivals.len() / 3].at;
         let mut bytes = 0;
         for (at, packet) in out.iter().filter(|(at, _)| *at > since) {

@@ -1,5 +1,5 @@
-//! Holds the check of `fuzz/checks/trace_file.rs` against mutations of the corpus: a few thousand at
-//! every test run, a minute of them with `make fuzz`.
+//! Runs the check of `fuzz/checks/trace_file.rs` on mutations of the corpus: a few thousand in every
+//! test run, a minute with `make fuzz`.
 
 use legato_path::trace_file::parse;
 

@@ -1,4 +1,4 @@
-//! Every recorded trace of the repository reads, and is what its manifest says was measured.
+//! Every recorded trace of the repository is readable and matches the measurements in its manifest.
 
 use legato_path::trace_file::{Challenge, Format, Profile, read, read_all, read_base_rtts};
 use legato_units::TimeDelta;
@@ -7,7 +7,7 @@ fn library() -> String {
     format!("{}/../../data/traces", env!("CARGO_MANIFEST_DIR"))
 }
 
-/// `key=number` out of a manifest's remarks.
+/// `key=number` from a manifest's comments.
 fn measured(remarks: &str, key: &str) -> Option<f64> {
     let value = remarks.split_whitespace().find_map(|word| word.strip_prefix(key)?.strip_prefix('='))?;
     value.parse().ok()

@@ -1,5 +1,5 @@
-//! The link against what is known of it: the eager bottleneck against the step-by-step one, and an
-//! M/D/1 queue's mean wait.
+//! The link against theory: the eager bottleneck against the step-by-step one, and the mean wait of
+//! an M/D/1 queue.
 
 mod arrivals;
 
@@ -48,7 +48,7 @@ proptest! {
     #![proptest_config(config(600))]
 
     #[test]
-    fn the_eager_bottleneck_is_the_step_by_step_one(link in capacity(), limit in limit(), arrivals in arrivals(300)) {
+    fn the_eager_bottleneck_equals_the_step_by_step_one(link in capacity(), limit in limit(), arrivals in arrivals(300)) {
         let eager = Path::new([Bottleneck::new(link.clone(), limit).into()]).with_drop_notices();
         let queue = Box::new(DropTail::new(limit));
         let lazy = Path::new([QueuedBottleneck::new(link, queue).into()]).with_drop_notices();

@@ -1,5 +1,5 @@
-//! Steps many steered calls on one thread and tells how many steps a second that is: NVC-CC's networks and
-//! stand-in codec, answers that hold the rate near the capacity.
+//! Steps many steered calls on one thread and prints the steps per second: NVC-CC's networks and stand-in
+//! codec, actions that keep the rate near the capacity.
 //!
 //! ```text
 //! cargo run --release -p legato-sim --example episode_speed -- PROFILE [CALLS] [STEPS]

@@ -1,5 +1,5 @@
-//! Runs one scenario many times and nothing else: for profilers and instruction counters.
-//! `cargo run --release -p legato-sim --example speed -- SCENARIO.toml RUNS [PROFILE]`
+//! Only runs one scenario many times: for profilers and instruction counters. `cargo run --release
+//! -p legato-sim --example speed -- SCENARIO.toml RUNS [PROFILE]`
 
 use legato_sim::{CallParts, LoadedClip, Scenario, SessionParts, run_call, run_session};
 use legato_trace::{LogLevel, Recorder};

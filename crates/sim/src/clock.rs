@@ -1,5 +1,5 @@
-//! The receiver's clock: off by an offset and running at another speed, in every scenario, so that
-//! a controller that mixes clocks fails here and not in the field.
+//! The receiver's clock: it has an offset and a drift in every scenario, so that a controller that
+//! mixes clocks fails here and not in the field.
 
 use legato_units::{TimeDelta, Timestamp};
 
@@ -12,12 +12,12 @@ pub struct ReceiverClock {
 }
 
 impl ReceiverClock {
-    /// A clock ahead by `offset` at time zero, that gains `drift_ppm` microseconds a second.
+    /// A clock ahead by `offset` at time zero, that gains `drift_ppm` microseconds per second.
     pub fn new(offset: TimeDelta, drift_ppm: f64) -> Self {
         Self { offset, drift_q40: (drift_ppm * 1e-6 * (1u64 << 40) as f64).round_ties_even() as i64 }
     }
 
-    /// What it shows at `at`.
+    /// The time it shows at `at`.
     #[inline]
     pub fn local(&self, at: Timestamp) -> Timestamp {
         at + self.offset + TimeDelta::from_nanos(self.gain(at.as_nanos()))
@@ -32,7 +32,7 @@ impl ReceiverClock {
         let shown = (local - self.offset).as_nanos();
         let gain = self.gain(shown);
         let mut at = Timestamp::from_nanos(shown - gain + self.gain(gain));
-        // The series is off by rounding and its third term: a few nanoseconds an hour.
+        // The series is off by rounding and its third term: a few nanoseconds per hour.
         while self.local(at) < local {
             at += TimeDelta::from_nanos(1);
         }
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn twenty_parts_in_a_million_are_1200_microseconds_a_minute() {
+    fn twenty_parts_per_million_are_1200_microseconds_per_minute() {
         let clock = ReceiverClock::new(TimeDelta::ZERO, 20.0);
         let gained = clock.local(Timestamp::from_secs(60)) - Timestamp::from_secs(60);
         assert_eq!(gained.as_micros(), 1_200);

@@ -4,13 +4,13 @@ use legato_control::BuildError;
 use legato_path::trace_file;
 use std::fmt;
 
-/// What is wrong, by kind.
+/// The kinds of errors.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum SimError {
     /// A controller is unknown, its parameters are wrong, or it lacks something.
     Controller(String),
-    /// Something cannot be written or read.
+    /// A file cannot be written or read.
     Io(String),
     /// The lists that a sweep crosses.
     Plan(String),
@@ -22,9 +22,9 @@ pub enum SimError {
     Scenario {
         /// Its path.
         file: String,
-        /// The line, from 1, where the text itself is at fault.
+        /// The line, from 1, if the text itself is at fault.
         line: Option<usize>,
-        /// The dotted key, where one is at fault.
+        /// The dotted key, if one is at fault.
         key: Option<String>,
         /// What is wrong, with the value.
         message: String,

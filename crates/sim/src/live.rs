@@ -1,8 +1,8 @@
-//! What a real call takes from a plan: the same scenario file, controllers, seed and link as a simulated one, put
-//! together for another driver, with a camera in place of the clip's tables. And its run folder. A scenario of two calls,
-//! of which the second's media go in reverse, is one with media both ways.
+//! What a real call takes from a plan: the same scenario file, controllers, seed and link as a simulated one, assembled for
+//! another driver, with a camera instead of the clip's tables. Also its run folder. A scenario of two calls, the second
+//! with its media in reverse, is a call with media both ways.
 //!
-//! A scenario may describe what a real call, or one with a browser, has not: then it is refused, with the key.
+//! A scenario may describe what a real call, or one with a browser, cannot do: then it is refused, naming the key.
 
 use crate::error::SimError;
 use crate::flows::CallSpec;
@@ -26,15 +26,15 @@ use legato_trace::{CallLabels, LogLevel, Part, Recorder, Summary};
 use legato_units::{TimeDelta, Timestamp};
 use std::path::Path;
 
-/// A camera and its encoder, as tables call them.
+/// A camera and its encoder, with their names in tables.
 pub struct LiveVideo {
-    /// Pictures a second.
+    /// The pictures and their rate.
     pub content: Content,
-    /// Codes them.
+    /// The encoder.
     pub encoder: Box<dyn Encoder>,
-    /// What tables call the pictures.
+    /// The clip's name in tables.
     pub clip: String,
-    /// What tables call the encoder, and a decoder of ours.
+    /// The name of the encoder, and of a decoder of ours, in tables.
     pub codec_name: String,
 }
 
@@ -42,29 +42,29 @@ pub struct LiveVideo {
 pub struct LiveNetwork<P> {
     /// From the sending end of the first call to the other.
     pub forward: NetworkPath<P>,
-    /// And back; the media of a second call go here.
+    /// The way back; the media of a second call go here.
     pub reverse: NetworkPath<P>,
 }
 
-/// What is known of a call whoever sends.
+/// What is known about a call whichever end sends.
 pub struct LiveFlow {
     /// How long media flow.
     pub duration: TimeDelta,
-    /// Least, first and greatest target.
+    /// Minimum, start and maximum target.
     pub limits: RateLimits,
-    /// How much is recorded.
+    /// The level of recording.
     pub level: LogLevel,
-    /// What names the call in tables.
+    /// The call's columns in tables.
     pub labels: CallLabels,
 }
 
-/// What the scenario says of a receiving end of ours.
+/// The scenario's settings for a receiving end of ours.
 pub struct LiveReceiver {
-    /// The receiver-side controller, where there is one.
+    /// The receiver-side controller, if there is one.
     pub controller: Option<Box<dyn RateController>>,
     /// When pictures are shown.
     pub playout: PlayoutConfig,
-    /// Ask for missing packets again.
+    /// Whether missing packets are requested again.
     pub nack: bool,
 }
 
@@ -74,18 +74,18 @@ pub struct LiveCall {
     pub sender: Sender,
     /// When media pause (true) and go on (false), the next one last.
     pub turns: Vec<(Timestamp, bool)>,
-    /// The size of pictures changes with the quantiser.
+    /// Whether the size of pictures changes with the quantiser.
     pub adapt_resolution: bool,
     /// The rest.
     pub flow: LiveFlow,
 }
 
-/// What call `n` of a session says for itself, or the scenario for it.
+/// Call `n`'s own settings, or the scenario's.
 struct Own<'a> {
     parts: CallParts,
     limits: &'a LimitsSpec,
     pauses: &'a [PauseSpec],
-    /// Its media go in reverse.
+    /// Whether its media go in reverse.
     backward: bool,
     seed: Seed,
     labels: CallLabels,
@@ -104,7 +104,7 @@ impl LoadedPlan {
         self.live_sender(own, video)
     }
 
-    /// Call `n` of session `session` between two of ours.
+    /// Call `n` of session `session` between two of our ends.
     pub fn live_pair(&self, session: u64, n: usize, video: LiveVideo) -> Result<(LiveCall, LiveReceiver), SimError> {
         let decoder = video.codec_name.as_str().into();
         let own = self.own(session, n)?;
@@ -114,8 +114,8 @@ impl LoadedPlan {
         Ok((call, receiver))
     }
 
-    /// Call `n` of session `session` with our receiving end; who sends is another. `clip`, `encoder`, `decoder`: what
-    /// tables call them.
+    /// Call `n` of session `session` with our receiving end and another sender. `clip`, `encoder` and `decoder` are
+    /// their names in tables.
     pub fn live_receiving(
         &self,
         session: u64,
@@ -126,7 +126,7 @@ impl LoadedPlan {
     ) -> Result<(LiveFlow, LiveReceiver), SimError> {
         let own = self.own(session, n)?;
         if n > 0 && !own.pauses.is_empty() {
-            return Err(self.not_live(&format!("calls[{n}].pauses"), "a browser's camera makes no pause"));
+            return Err(self.not_live(&format!("calls[{n}].pauses"), "a browser's camera cannot pause"));
         }
         let receiver = self.live_receiver(&own)?;
         let mut flow = self.live_flow(own, clip, encoder);
@@ -147,7 +147,7 @@ impl LoadedPlan {
         };
         let source = Source::new(content, start, 0);
         let sender = Sender::new(sender_config(scenario, start), controller, encoder, source);
-        // Each size begins with a key frame, which a link just found too slow takes its time for.
+        // Each size begins with a key frame, which takes time on a link just found too slow.
         let adapt_resolution = scenario.video.adapt_resolution.unwrap_or(false);
         let turns = pauses::turns(own.pauses, start);
         Ok(LiveCall { sender, turns, adapt_resolution, flow: self.live_flow(own, clip, codec_name) })
@@ -165,7 +165,7 @@ impl LoadedPlan {
         Ok(LiveReceiver { controller: Some(controller), playout, nack })
     }
 
-    /// `build` a controller that may ask for the future of the way its media take.
+    /// `build` a controller that may need the future capacity of its media's direction.
     fn with_future<T>(
         &self,
         own: &Own<'_>,
@@ -206,7 +206,7 @@ impl LoadedPlan {
         TimeDelta::from_secs_f64(self.scenario.duration_s)
     }
 
-    /// As the simulator has it: the first call has the run's own seed.
+    /// As in the simulator: the first call has the run's own seed.
     fn own(&self, session: u64, n: usize) -> Result<Own<'_>, SimError> {
         self.check_live()?;
         let planned = self.session(session);
@@ -234,7 +234,7 @@ impl LoadedPlan {
         let scenario = &self.scenario;
         let refused = |key: &str, why| Err(self.not_live(key, why));
         if !(scenario.tcp.is_empty() && scenario.udp.is_empty() && scenario.links.is_empty()) {
-            return refused("tcp, udp, links", "a real call has its links to itself");
+            return refused("tcp, udp, links", "a real call shares its links with nothing");
         }
         if let Some(calls) = &scenario.calls {
             if !matches!(&calls[..], [first, second] if !first.is_reversed() && second.is_reversed()) {
@@ -251,13 +251,13 @@ impl LoadedPlan {
                 if let Some((key, _)) = given.iter().find(|(_, given)| *given) {
                     return refused(
                         &format!("calls[{n}].{key}"),
-                        "the two ways of a real call begin and end together, on one network",
+                        "the two directions of a real call begin and end together, on one network",
                     );
                 }
             }
         }
         if scenario.audio.is_some() {
-            return refused("audio", "a real call sends video alone");
+            return refused("audio", "a real call sends only video");
         }
         if scenario.sender.ecn != EcnSpec::Off {
             return refused("sender.ecn", "a socket of a real call sends no marks");

@@ -1,10 +1,10 @@
-//! Pauses of the media as a scenario asks for them (RFC 8867 section 5.8).
+//! Pauses of the media, as configured in a scenario (RFC 8867 section 5.8).
 
 use crate::scenario::{MAX_DURATION_S, within};
 use legato_units::{TimeDelta, Timestamp};
 use serde::{Deserialize, Serialize};
 
-/// A time without media: camera and microphone stand still, RTCP goes on.
+/// A period without media: camera and microphone stop, RTCP continues.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PauseSpec {

@@ -13,16 +13,16 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// A plan as JSON has it. Empty lists take what the scenario itself says.
+/// A plan in its JSON form. Empty lists take the scenario's own value.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
     /// The scenario's TOML text.
     pub scenario: String,
-    /// Where the text comes from; its folder is that of relative paths in it.
+    /// The path of the text; its folder is the base of relative paths in it.
     #[serde(default)]
     pub scenario_path: String,
-    /// Controllers; of a receiver-side one, `remote` obeys it at the sender.
+    /// Controllers; for a receiver-side one, `remote` obeys it at the sender.
     #[serde(default)]
     pub controllers: Vec<NamedController>,
     /// Forward bottlenecks.
@@ -39,12 +39,12 @@ pub struct Plan {
     /// `"summary"`, `"series"` or `"packets"`.
     #[serde(default = "default_log")]
     pub log: String,
-    /// Calls a file; absent: by the log level.
+    /// Calls per file; absent: by the log level.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calls_per_part: Option<u64>,
 }
 
-/// A controller, with parameters where it has any.
+/// A controller, with parameters if it has any.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum NamedController {
@@ -57,13 +57,13 @@ pub enum NamedController {
         /// Its parameters.
         #[serde(default)]
         config: toml::Table,
-        /// What reports call it; absent: name and parameters.
+        /// Its name in reports; absent: name and parameters.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         label: Option<String>,
     },
 }
 
-/// A trace, with how it is played where that is not plainly.
+/// A trace, with the way it is played unless that is the plain one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum NamedTrace {
@@ -73,7 +73,7 @@ pub enum NamedTrace {
     Cut {
         /// The file.
         path: String,
-        /// Its format, where the content does not tell.
+        /// Its format, if the content does not show it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         family: Option<String>,
         /// Multiplies rates.
@@ -98,7 +98,7 @@ pub struct LoadedPlan {
     pub scenario: Scenario,
     /// How much each call writes.
     pub level: LogLevel,
-    /// Sessions a file.
+    /// Sessions per file.
     pub sessions_per_part: u64,
     /// Controllers with their labels.
     pub controllers: Vec<(Arc<str>, ControllerSpec)>,
@@ -118,13 +118,13 @@ pub struct LoadedPlan {
 pub struct PlannedSession<'a> {
     /// What it is made of.
     pub parts: CallParts,
-    /// What reports call its controller.
+    /// Its controller's name in reports.
     pub controller: &'a Arc<str>,
     /// Its seed.
     pub seed: u64,
 }
 
-/// No plan makes more calls: a part is named by five digits and more, a call by a `u64`.
+/// The maximum number of calls: a part is named by five digits or more, a call by a `u64`.
 const MAX_CALLS: u64 = 1_000_000_000;
 
 impl Plan {
@@ -133,7 +133,7 @@ impl Plan {
         serde_json::from_str(json).map_err(|error| SimError::Plan(format!("plan: {error}")))
     }
 
-    /// Load all it names, refusing what cannot be run before anything is.
+    /// Load everything it names, refusing what cannot run before anything does.
     pub fn load(&self) -> Result<LoadedPlan, SimError> {
         let file = if self.scenario_path.is_empty() { "scenario" } else { &self.scenario_path };
         let scenario = Scenario::parse(&self.scenario, file)?;
@@ -163,9 +163,9 @@ impl Plan {
         }
         match loaded.calls() {
             0 if loaded.scenario.calls.as_ref().is_some_and(Vec::is_empty) => {
-                Err(SimError::Plan("calls: the scenario has none".to_owned()))
+                Err(SimError::Plan("calls: the scenario has no calls".to_owned()))
             }
-            0 => Err(SimError::Plan("seeds: none given".to_owned())),
+            0 => Err(SimError::Plan("seeds: the list is empty".to_owned())),
             1..=MAX_CALLS => Ok(loaded),
             calls => Err(SimError::Plan(format!("{calls} calls are more than {MAX_CALLS}"))),
         }
@@ -192,7 +192,7 @@ impl Plan {
         }
         let mut loaded = Vec::with_capacity(self.traces.len());
         for named in &self.traces {
-            // It takes the place of the scenario's capacity whole: a scale there was meant for the trace there.
+            // It replaces the scenario's capacity entirely: a scale there was meant for the trace there.
             let mut spec = CapacitySpec::default();
             let path = match named {
                 NamedTrace::Path(path) => path,
@@ -204,7 +204,7 @@ impl Plan {
                     path
                 }
             };
-            // Paths of the plan are from where its maker stands, not from the scenario's folder.
+            // Paths of the plan are relative to the current folder, not to the scenario's.
             spec.trace = Some(path.clone());
             loaded.push(Some(LoadedCapacity::load(&spec, Path::new(""))?));
         }
@@ -228,28 +228,28 @@ impl Plan {
 }
 
 impl LoadedPlan {
-    /// How many sessions: controllers × traces × clips × seeds.
+    /// The number of sessions: controllers × traces × clips × seeds.
     pub fn sessions(&self) -> u64 {
         let lists = [self.controllers.len(), self.traces.len(), self.clips.len(), self.seeds.len()];
         lists.iter().fold(1u64, |product, &length| product.saturating_mul(length as u64))
     }
 
-    /// How many calls each of them has.
+    /// The number of calls per session.
     pub fn calls_per_session(&self) -> u64 {
         self.scenario.calls_per_session() as u64
     }
 
-    /// How many calls.
+    /// The number of calls.
     pub fn calls(&self) -> u64 {
         self.sessions().saturating_mul(self.calls_per_session())
     }
 
-    /// How many files.
+    /// The number of files.
     pub fn parts(&self) -> u64 {
         self.sessions().div_ceil(self.sessions_per_part)
     }
 
-    /// Session number `session`: seeds count fastest, then clips, traces, controllers.
+    /// Session number `session`: seeds vary fastest, then clips, traces, controllers.
     pub fn session(&self, session: u64) -> PlannedSession<'_> {
         let (rest, seed) = (session / self.seeds.len() as u64, session % self.seeds.len() as u64);
         let (rest, clip) = (rest / self.clips.len() as u64, rest % self.clips.len() as u64);
@@ -269,8 +269,8 @@ impl LoadedPlan {
     }
 }
 
-/// A part of tables is a few MB whatever the level; and parts are many enough to keep cores busy and
-/// to lose little at a stop.
+/// A part's tables have a few MB at any level; and there are enough parts to keep cores busy and to
+/// lose little when stopped.
 fn default_calls_per_part(level: LogLevel, calls: u64) -> u64 {
     let most = match level {
         LogLevel::Summary => 1_000,

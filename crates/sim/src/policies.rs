@@ -1,5 +1,5 @@
-//! Where trained policies are found: by name in folders, or as a path. What was loaded is kept, so that
-//! many calls read a policy once.
+//! Where trained policies are found: by name in folders, or by path. Loaded policies are kept, so that
+//! many calls read each once.
 
 use legato_control::policy::{self, Model};
 use std::collections::BTreeMap;
@@ -13,11 +13,11 @@ pub struct Policies {
     loaded: Arc<Mutex<BTreeMap<String, Arc<Model>>>>,
 }
 
-/// No policy.toml or weights are larger.
+/// The maximum size of a policy.toml or of weights.
 const MAX_BYTES: u64 = 64 << 20;
 
 impl Policies {
-    /// Policies of these folders; where two have one of the same name, the first folder's.
+    /// Policies of these folders; if two have one of the same name, the first folder's.
     pub fn of(folders: impl IntoIterator<Item = PathBuf>) -> Self {
         Self { folders: folders.into_iter().collect(), loaded: Arc::default() }
     }
@@ -27,7 +27,7 @@ impl Policies {
         Self::of([folder.to_owned()])
     }
 
-    /// A file by its path from one of the folders, or by a path of its own; no larger than a policy may be.
+    /// A file by its path from one of the folders, or by its own path; at most as large as a policy may be.
     pub fn file(&self, name: &str) -> Option<Vec<u8>> {
         let places = self.folders.iter().map(|folder| folder.join(name)).chain([PathBuf::from(name)]);
         places.into_iter().find_map(|path| {
@@ -38,7 +38,7 @@ impl Policies {
 
     /// A policy by name or path.
     pub fn model(&self, name: &str) -> Result<Arc<Model>, String> {
-        let mut loaded = self.loaded.lock().expect("nobody panics while loading a policy");
+        let mut loaded = self.loaded.lock().expect("nothing panics while loading a policy");
         if let Some(model) = loaded.get(name) {
             return Ok(Arc::clone(model));
         }

@@ -1,5 +1,5 @@
-//! One `u64` a run. Each consumer of chance derives its own stream by name, so that a new consumer
-//! moves nobody else's draws.
+//! One `u64` per run. Each consumer of randomness derives its own stream by name, so that a new
+//! consumer changes no other's draws.
 
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
@@ -9,20 +9,20 @@ use rand_core::SeedableRng;
 pub struct Seed(pub u64);
 
 impl Seed {
-    /// The stream of that name, e.g. `"path.forward.loss"`.
+    /// The stream with that name, e.g. `"path.forward.loss"`.
     pub fn stream(self, name: &str) -> ChaCha8Rng {
         let mut rng = ChaCha8Rng::seed_from_u64(self.0);
         rng.set_stream(fnv1a(name));
         rng
     }
 
-    /// A number of its own for what takes a seed itself.
+    /// A derived seed for a component that takes one.
     pub fn derived(self, name: &str) -> u64 {
         rand_core::RngCore::next_u64(&mut self.stream(name))
     }
 }
 
-/// FNV-1a, 64 bits: fixed for ever, unlike the standard library's hashers.
+/// FNV-1a, 64 bits: fixed forever, unlike the standard library's hashers.
 fn fnv1a(name: &str) -> u64 {
     name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
 }

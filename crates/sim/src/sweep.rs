@@ -1,5 +1,5 @@
 //! Many calls into one run folder, on all cores, resumable, the same bytes for any number of
-//! threads: parts are fixed by the plan, and each is written by whoever took it.
+//! threads: parts are fixed by the plan, and each is written by the thread that took it.
 
 use crate::error::SimError;
 use crate::plan::{LoadedPlan, Plan, PlannedSession};
@@ -35,8 +35,8 @@ struct Shared {
 }
 
 impl Sweep {
-    /// Load everything and open the folder; a folder that holds part of the same plan is gone on
-    /// with, one that holds another run is refused. `threads` 0: one a core.
+    /// Load everything and open the folder; one that holds part of the same plan is continued, one
+    /// that holds another run is refused. `threads` 0: one per core.
     pub fn new(plan: &Plan, folder: &Path, threads: usize) -> Result<Self, SimError> {
         let loaded = plan.load()?;
         check_calls(&loaded)?;
@@ -54,7 +54,7 @@ impl Sweep {
         Ok(Self { shared: Arc::new(shared), threads, workers: Vec::new() })
     }
 
-    /// How many calls the plan makes.
+    /// The number of calls in the plan.
     pub fn total_calls(&self) -> u64 {
         self.shared.plan.calls()
     }
@@ -70,7 +70,7 @@ impl Sweep {
             .collect();
     }
 
-    /// Calls done, those of earlier sessions included, and seconds simulated in this one.
+    /// Completed calls, including those of earlier runs, and seconds simulated in this one.
     pub fn progress(&self) -> (u64, f64) {
         let calls = self.shared.calls_done.load(Ordering::Relaxed);
         (calls, self.shared.simulated_ms.load(Ordering::Relaxed) as f64 / 1e3)
@@ -81,7 +81,7 @@ impl Sweep {
         self.workers.iter().all(JoinHandle::is_finished)
     }
 
-    /// Stop after the calls in hand. Parts that are whole stay; others are not written.
+    /// Stop after the calls in progress. Complete parts stay; others are not written.
     pub fn cancel(&self) {
         self.shared.cancelled.store(true, Ordering::Relaxed);
     }
@@ -126,7 +126,7 @@ impl Shared {
         let mut part = Part::new(self.plan.level);
         for session in first..last {
             if self.cancelled.load(Ordering::Relaxed) {
-                // Calls of a part that is not written are not done.
+                // Calls of an unwritten part do not count as done.
                 self.calls_done.fetch_sub((session - first) * calls, Ordering::Relaxed);
                 return Ok(());
             }
@@ -146,7 +146,7 @@ impl Shared {
     }
 }
 
-/// What came of a session.
+/// The results of a session.
 pub struct Outcome {
     /// Its calls, in the scenario's order.
     pub calls: Vec<(CallLabels, Summary)>,
@@ -174,7 +174,7 @@ pub fn run_planned(
     Ok(Outcome { calls, traffic })
 }
 
-/// What names call `n` of a session.
+/// The labels of call `n` of a session.
 pub(crate) fn labels_of(plan: &LoadedPlan, planned: &PlannedSession<'_>, session: u64, n: usize) -> CallLabels {
     let scenario = &plan.scenario;
     let video = &scenario.video;
@@ -227,14 +227,14 @@ fn check_calls(plan: &LoadedPlan) -> Result<(), SimError> {
     Ok(())
 }
 
-/// Open a run folder for the calls of a plan, `kind` being how they are made; see [`Sweep::new`].
+/// Open a run folder for the calls of a plan; `kind` is how they are made; see [`Sweep::new`].
 pub(crate) fn open_folder(plan: &Plan, loaded: &LoadedPlan, folder: &Path, kind: &str) -> Result<(), SimError> {
     let text = serde_json::to_string_pretty(plan).expect("a plan is plain values") + "\n";
     let place = folder.join("plan.json");
     let manifest = serde_json::to_string_pretty(&manifest(plan, loaded, kind)).expect("plain values") + "\n";
     if place.exists() {
         for (name, wanted, what) in
-            [("plan.json", &text, "holds another run"), ("manifest.json", &manifest, "was begun by another version")]
+            [("plan.json", &text, "holds another run"), ("manifest.json", &manifest, "was started by another version")]
         {
             let place = folder.join(name);
             let before = fs::read_to_string(&place).map_err(|error| io_error(&place, &error))?;
@@ -245,7 +245,7 @@ pub(crate) fn open_folder(plan: &Plan, loaded: &LoadedPlan, folder: &Path, kind:
         }
         return Ok(());
     }
-    // What a stop before the first part leaves behind is no run, and nothing of anybody's either.
+    // The remains of a run stopped before its first part are neither a run nor anyone else's files.
     let ours = |name: &std::ffi::OsStr| name == "manifest.json" || name.to_string_lossy().ends_with(".partial");
     let occupied = fs::read_dir(folder).is_ok_and(|entries| entries.flatten().any(|entry| !ours(&entry.file_name())));
     if occupied {

@@ -17,7 +17,7 @@ use std::sync::Arc;
 /// A clip, loaded: calls share its tables.
 #[derive(Clone)]
 pub struct LoadedClip {
-    /// What reports call it.
+    /// Its name in reports.
     pub label: Arc<str>,
     /// Its tables; absent: a source without pixels.
     pub profile: Option<Arc<Profile>>,
@@ -25,7 +25,7 @@ pub struct LoadedClip {
     pub frame_sizes: Option<Arc<FrameTraces>>,
 }
 
-/// No log of frame sizes is larger.
+/// The maximum size of a log of frame sizes.
 const MAX_LOG_BYTES: u64 = 64 << 20;
 
 impl LoadedClip {
@@ -35,7 +35,7 @@ impl LoadedClip {
         Ok(Self { label: profile.name.as_str().into(), profile: Some(Arc::new(profile)), frame_sizes: None })
     }
 
-    /// What a scenario itself names; files are relative to `folder`.
+    /// The clip the scenario names; files are relative to `folder`.
     pub fn of(spec: &VideoSpec, folder: &Path) -> Result<Self, SimError> {
         match &spec.clip {
             Some(clip) => Self::load(&resolve(clip, folder)),
@@ -87,14 +87,14 @@ pub fn build_source(spec: &VideoSpec, clip: &LoadedClip, seed: Seed, start: Time
     Source::new(content(spec.fps, clip), start, first_picture(spec, clip, seed))
 }
 
-/// Where in the clip the camera begins: where the scenario says, else somewhere, drawn from the seed.
+/// Where in the clip the camera begins: as configured, else drawn from the seed.
 pub fn first_picture(spec: &VideoSpec, clip: &LoadedClip, seed: Seed) -> u32 {
     let period = clip.profile.as_ref().map_or(1, |profile| profile.content.period());
     let picture = spec.first_picture.map_or_else(|| seed.derived("media.source.offset"), u64::from);
     (picture % u64::from(period.max(1))) as u32
 }
 
-/// What a picture that stays on the screen is worth later, where pixels were measured, of a call that began with picture
+/// The later quality of a picture that stays on the screen, if pixels were measured, in a call that began with picture
 /// `first`.
 pub fn aged_picture(clip: &LoadedClip, first: u32) -> Option<Box<AgedPicture<'static>>> {
     let profile = clip.profile.clone()?;

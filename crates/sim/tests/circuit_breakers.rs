@@ -1,5 +1,5 @@
 //! The circuit breakers of [rfc8083] over whole calls: they end those that must end, and leave every
-//! other as it is, to the byte.
+//! other unchanged, to the byte.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -20,9 +20,9 @@ fn ended_at_s(series: &[SeriesRow]) -> Option<f64> {
     (last + 1 < series.len()).then(|| (last + 1) as f64 / 10.0)
 }
 
-/// [rfc8083] §4.1 and §4.5: what was sent goes unanswered for 15 s; then nothing is sent.
+/// [rfc8083] §4.1 and §4.5: nothing is reported for 15 s; then nothing is sent.
 #[test]
-fn a_call_that_hears_nothing_ends_after_15_seconds() {
+fn a_call_without_any_rtcp_ends_after_15_seconds() {
     let lasting = |seconds: u32| call(&format!("duration_s = {seconds}.0\n[audio]\n[reverse]\nloss_ratio = 1.0"));
     let (summary, series) = lasting(30);
     let ended = ended_at_s(&series).expect("a breaker trips");

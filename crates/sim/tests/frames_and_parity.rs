@@ -1,5 +1,5 @@
-//! Controllers that reach further than the bitrate, in whole calls: `salsify` picks the size of each
-//! frame, `fbra` sends parity. What their papers claim, in bands.
+//! Controllers that decide more than the bitrate, in whole calls: `salsify` picks the size of each
+//! frame, `fbra` sends parity. Their papers' claims, in bands.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -20,7 +20,7 @@ impl Outcome {
         let bins = &self.series[(from_s * 10.0) as usize..(to_s * 10.0) as usize];
         bins.iter().map(|row| f64::from(row.receiver_rate_bps()) / 1e3).sum::<f64>() / bins.len() as f64
     }
-    /// Sizes in bytes of the frames captured over `[from, to)` seconds that were sent.
+    /// Sizes in bytes of the sent frames captured over `[from, to)` seconds.
     fn sizes(&self, from_s: f64, to_s: f64) -> Vec<u32> {
         let within = |frame: &&FrameRow| (at(from_s)..at(to_s)).contains(&frame.captured);
         self.frames.iter().filter(within).filter_map(|frame| frame.encoded.map(|coded| coded.size_bytes)).collect()
@@ -62,11 +62,11 @@ fn salsify_reacts_within_one_frame_of_the_first_feedback() {
     let outcome = call("{ name = \"salsify\" }", 60.0, STEPS, "");
     let rates = [(10.0, 20.0), (21.0, 40.0), (41.0, 60.0)].map(|(from_s, to_s)| outcome.receiver_kbps(from_s, to_s));
     assert!(rates[0] > 3_200.0 && rates[1] > 900.0 && rates[2] > 2_000.0, "{rates:?}");
-    // What 4 Mbit/s pass in a frame's time is more than 1 Mbit/s pass in 100 ms.
+    // What 4 Mbit/s carry in a frame's time is more than 1 Mbit/s carries in 100 ms.
     let (before, after) = (outcome.sizes(19.0, 20.0), outcome.sizes(20.134, 22.0));
     assert!(before.iter().any(|&bytes| bytes > 12_500), "{before:?}");
     assert!(after.iter().all(|&bytes| bytes <= 12_500), "{after:?}");
-    // 25 ms of propagation, and what is under way drains within 100 ms; feedback comes each 50.
+    // 25 ms of propagation, and what is in flight drains within 100 ms; feedback comes every 50 ms.
     for (from_s, to_s) in [(10.0, 20.0), (20.5, 40.0), (40.5, 60.0)] {
         let longest = outcome.longest_delay(from_s, to_s);
         assert!(longest < TimeDelta::from_millis(200), "{longest:?} from {from_s} s on");
@@ -88,8 +88,8 @@ fn fbra_is_seen_in_all_its_states() {
     assert!((0.01..=0.3).contains(&fec_ratio), "{fec_ratio}");
 }
 
-/// 2 % of packets are lost, no queue ever fills and nothing is sent again: with parity in each frame most of that is
-/// made good, without it nothing is.
+/// 2 % of packets are lost, no queue ever fills and nothing is retransmitted: with parity in each frame most of that
+/// is repaired, without it nothing is.
 #[test]
 fn fbras_parity_makes_good_for_random_loss() {
     let lossy = "loss_ratio = 0.02\ncapacity = { constant_bps = 4000000 }";

@@ -1,12 +1,12 @@
-//! Media that a full congestion window holds back: the sender leaves out pictures before they wait for ever, whatever
-//! the pacing rate says of the time they would take to leave.
+//! Media held back by a full congestion window: the sender skips pictures before they wait forever, whatever time the
+//! pacing rate promises they need to leave.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use legato_sim::{CallParts, Scenario, run_call};
 use legato_trace::{LogLevel, Recorder};
 
-/// SCReAM that leaves out no pictures of its own accord, and asks for at least 150 kbit/s where 60 pass.
+/// SCReAM that skips no pictures itself, and asks for at least 150 kbit/s where 60 are available.
 #[test]
 fn what_the_window_holds_is_bounded_in_time() {
     let text = "duration_s = 60.0\nlimits = { min_bps = 150000, start_bps = 300000, max_bps = 1000000 }\n\

@@ -1,4 +1,4 @@
-//! Key frames asked for by whole calls of a measured clip.
+//! Key frame requests in whole calls of a measured clip.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -6,8 +6,9 @@ use legato_sim::{CallParts, Scenario, run_call};
 use legato_trace::{LogLevel, Recorder};
 use std::path::Path;
 
-/// 600 kbit/s over a link of 250: frames are lost all the time, and a key frame takes longer to come than the 200 ms
-/// after which one is asked for again. Asked for while it comes, each made another: 84 requests, 1.2 frames a second.
+/// 600 kbit/s over a link of 250: frames are lost all the time, and a key frame takes longer to arrive than the 200 ms
+/// after which another is requested. Requested while one was arriving, each caused another: 84 requests, 1.2 frames per
+/// second.
 #[test]
 fn no_key_frame_is_asked_for_while_one_is_coming() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");

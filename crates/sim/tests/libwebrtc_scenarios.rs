@@ -37,7 +37,7 @@ fn call(duration_s: f64, max_kbps: u64, forward: &str, more: &str) -> Outcome {
 
 #[test]
 fn the_target_follows_the_capacity() {
-    // 500 kbit/s, from 25 s 800 kbit/s, from 45 s 100 kbit/s; the queue is as deep as it likes.
+    // 500 kbit/s, from 25 s 800 kbit/s, from 45 s 100 kbit/s; the queue is unlimited.
     let forward = "propagation_ms = 50.0\nqueue = { limit_ms = 2000.0 }\n\
                    capacity = { steps = [[0.0, 500000], [25.0, 800000], [45.0, 100000]] }";
     let outcome = call(100.0, 1_500, forward, "");
@@ -82,7 +82,7 @@ fn a_path_that_stalls_is_not_filled_further() {
 
 #[test]
 fn a_call_recovers_from_an_outage_that_loses_everything() {
-    // The queue is short: all that is sent during the outage is lost, and so is all feedback about it.
+    // The queue is short: everything sent during the outage is lost, and so is all feedback about it.
     let forward = "propagation_ms = 30.0\nqueue = { limit_ms = 200.0, reference_bps = 3000000 }\n\
                    capacity = { steps = [[0.0, 3000000], [10.0, 0], [20.0, 3000000]] }";
     let outcome = call(50.0, 3_000, forward, "");

@@ -5,7 +5,7 @@
 use legato_sim::{CallParts, LoadedCapacity, LoadedClip, Policies, Scenario, run_call};
 use legato_trace::{LogLevel, Recorder, Summary};
 
-/// A call of 20 s over 1 Mbit/s, unless `more` has it otherwise.
+/// A call of 20 s over 1 Mbit/s, unless `more` overrides it.
 fn call(controller: &str, more: &str) -> (Summary, Recorder) {
     seeded(controller, more, 1)
 }
@@ -48,14 +48,14 @@ fn where_an_aqm_would_drop_it_marks_those_who_are_capable() {
             let (marks, left, before) = (on.ce_ratio, drops(&marked, "aqm"), drops(&dropped, "aqm"));
             println!("{kind} {ecn}: {marks:?} marked, {left} of {before} drops left");
             assert!(marks > Some(0.0), "{kind} {ecn}: {marks:?}");
-            // PIE marks up to a probability of 10 % and drops beyond: where one who does not listen to marks soon
-            // drives it, so that few are left for marks.
+            // PIE marks up to a probability of 10 % and drops beyond: a sender that ignores marks soon drives it
+            // there, so that few packets are marked.
             assert!(if kind == "pie" { left < before } else { left == 0 }, "{kind} {ecn}: {left} of {before}");
             assert_eq!(marked.packets().iter().filter(|packet| packet.ce && packet.dropped.is_some()).count(), 0);
         }
         let (refused, _) = call(TOO_FAST, &format!("{queue}ecn = false\n[sender]\necn = \"ect0\""));
         assert_eq!(refused.ce_ratio, Some(0.0));
-        // Who is not capable sees the same queue either way.
+        // A sender without ECN sees the same queue either way.
         assert_eq!(call(TOO_FAST, &format!("{queue}ecn = false")).0, off);
     }
 }
@@ -66,7 +66,7 @@ fn a_step_marks_exactly_those_who_wait_longer_by_the_fast_road_and_by_the_slow_o
         let (summary, recorder) =
             call(TOO_FAST, &format!("[sender]\necn = \"ect1\"\n[forward.queue]\nmark_above_ms = 20.0\n{more}"));
         let marked: Vec<_> = recorder.packets().iter().map(|packet| (packet.packet.transport_seq, packet.ce)).collect();
-        // RTCP sits in the queue too, and the packet before may be on the wire: a packet of 1,200 bytes takes 10 ms.
+        // RTCP is in the queue too, and the previous packet may be in transmission: a packet of 1,200 bytes takes 10 ms.
         for row in recorder.packets() {
             if let Some(arrived) = row.arrived {
                 let waited_ms = (arrived - row.sent).as_millis_f64() - 25.0 - f64::from(row.packet.size_bytes) * 8e-3;
@@ -82,7 +82,7 @@ fn a_step_marks_exactly_those_who_wait_longer_by_the_fast_road_and_by_the_slow_o
     assert_eq!((fast, marked), (slow, same));
 }
 
-/// RFC 8888 tells to 1/1024 s what transport-wide feedback tells to 1/4 ms: gcc is as good with it.
+/// RFC 8888 reports to 1/1024 s what transport-wide feedback reports to 1/4 ms: gcc performs equally with both.
 #[test]
 fn gcc_does_as_well_on_either_feedback() {
     let cases = [
@@ -93,7 +93,7 @@ fn gcc_does_as_well_on_either_feedback() {
         "[forward]\nreorder = { packet_ratio = 0.02, extra_ms = 15.0 }",
     ];
     for case in cases {
-        // One call's course depends on each loss; eight calls' mean does not.
+        // A single call depends on each loss; the mean of eight calls does not.
         let mean = |more: &str, figure: fn(&Summary) -> Option<f64>| {
             let figures = (1..=8).map(|seed| figure(&seeded(GCC, &format!("{case}{more}"), seed).0).unwrap());
             figures.sum::<f64>() / 8.0

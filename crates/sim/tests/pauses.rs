@@ -1,4 +1,4 @@
-//! Pauses of the media in a simulated call: what the scenario key does, end to end.
+//! Pauses of the media in a simulated call: the effect of the scenario key, end to end.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -39,7 +39,7 @@ fn a_pause_is_silent_is_no_freeze_and_ends_with_a_key_frame() {
 #[test]
 fn a_call_that_ends_in_a_pause_ends_without_a_freeze() {
     let (summary, recorder) = call("[[pauses]]\nstart_s = 2.0\nend_s = 4.0\n[[pauses]]\nstart_s = 10.0\nend_s = 60.0");
-    // After the first pause the key frame may take its time on the way; that is no part of the pause.
+    // After the first pause the key frame may take its time in the network; that is not part of the pause.
     assert!(recorder.freezes().iter().all(|freeze| freeze.duration < TimeDelta::from_millis(500)));
     assert_eq!(summary.frames_captured, 30 * 8);
 }

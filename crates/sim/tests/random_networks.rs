@@ -28,14 +28,14 @@ struct Networks {
     range: Ranges,
     share: Shares,
     rescue: Rescue,
-    /// Of whom less progress is asked, by name.
+    /// Controllers of which less progress is required, by name.
     excuse: BTreeMap<String, Excuse>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Excuse {
-    /// Where more feedback than this is lost, anything is progress.
+    /// If more feedback than this is lost, anything counts as progress.
     reverse_loss_ratio: f64,
 }
 
@@ -109,7 +109,7 @@ impl Networks {
         let (range, share) = (&self.range, &self.share);
         let mut draw = Draw(seed, 0);
         let mut scenario = Scenario { duration_s: self.duration_s, ..Scenario::default() };
-        // The controllers themselves, not the fuse behind them.
+        // The controllers themselves, without the fuse behind them.
         scenario.sender.circuit_breakers = false;
         let mut steps = vec![(0.0, draw.of(range.first_capacity_bps) as u64)];
         let rescue_at = self.duration_s - self.rescue.rescue_s;
@@ -201,7 +201,7 @@ fn judge(plan: &Networks, scenario: &Scenario, summary: &Summary, recorder: &Rec
     let excuse = plan.excuse.get(&scenario.controller.name);
     let excused = excuse.is_some_and(|excuse| scenario.reverse.loss_ratio > excuse.reverse_loss_ratio);
     if summary.receiver_rate_bps < if excused { 1.0 } else { plan.least_progress_bps } {
-        return Err(format!("only {} bit/s came", summary.receiver_rate_bps));
+        return Err(format!("only {} bit/s arrived", summary.receiver_rate_bps));
     }
     let limits = &scenario.limits;
     for row in recorder.series() {
@@ -219,13 +219,13 @@ fn judge(plan: &Networks, scenario: &Scenario, summary: &Summary, recorder: &Rec
             return Err(format!("{row:?} has two fates"));
         }
         if row.arrived.is_some_and(|at| at < row.sent) {
-            return Err(format!("{row:?} came before it left"));
+            return Err(format!("{row:?} arrived before it left"));
         }
         came += u64::from(row.arrived.is_some());
         gone += u64::from(row.dropped.is_some());
     }
     if came != summary.packets_received || came + gone > summary.packets_sent {
-        return Err(format!("{came} came and {gone} were lost of {summary:?}"));
+        return Err(format!("{came} arrived and {gone} were lost of {summary:?}"));
     }
     Ok(())
 }
@@ -272,11 +272,11 @@ fn every_controller_survives_random_networks() {
     assert!(failures.is_empty(), "{} failures:\n{}", failures.len(), failures.join("\n"));
 }
 
-/// Those that by their nature do not heed feedback.
+/// Those that by design ignore feedback.
 const HEEDS_NO_SILENCE: [&str; 2] = ["fixed", "oracle"];
 
-/// Without feedback for three seconds at least half of the rate goes: of what is asked for, or of what is sent
-/// where a congestion window holds packets back, as gcc's does.
+/// Without feedback for three seconds at least half of the rate must go: of the target, or of the sending rate
+/// if a congestion window holds packets back, as gcc's does.
 #[test]
 fn three_seconds_without_feedback_halve_the_rate() {
     let mut recorder = Recorder::default();

@@ -1,5 +1,5 @@
-//! Whole calls under a receiver-side controller: named as any other, its estimate back by REMB as bytes,
-//! obeyed by `remote`.
+//! Whole calls under a receiver-side controller: named like any other, its estimate sent back as REMB
+//! bytes, obeyed by `remote`.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -12,7 +12,7 @@ struct Outcome {
 }
 
 impl Outcome {
-    /// Means over `[from, to)` seconds, of 100 ms each.
+    /// The bins of 100 ms over `[from, to)` seconds.
     fn bins(&self, from_s: f64, to_s: f64) -> &[SeriesRow] {
         &self.series[(from_s * 10.0) as usize..(to_s * 10.0) as usize]
     }

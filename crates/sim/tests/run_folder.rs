@@ -1,4 +1,4 @@
-//! Run folders: the same bytes whatever the number of threads, and after a stop in the middle.
+//! Run folders: the same bytes for any number of threads, and after a stop in the middle.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 

@@ -1,6 +1,6 @@
-//! SCReAM over whole calls: the steps of RFC 8867 §5.1, its forward delays of 50 and 100 ms, a drop-tail
-//! queue of 300 ms at the reference rate, video of RFC 8593's statistical source and audio beside it. The bands
-//! are those each version keeps; what it misses of the suite's thresholds is listed in docs/papers/scream.md.
+//! SCReAM over whole calls: the steps of RFC 8867 §5.1, its forward delays of 50 and 100 ms, a drop-tail queue of
+//! 300 ms at the reference rate, video of RFC 8593's statistical source and audio beside it. The bands are those
+//! each version keeps; docs/papers/scream.md lists which of the suite's thresholds it misses.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -10,7 +10,7 @@ use legato_trace::{LogLevel, Recorder};
 /// One segment of constant capacity.
 #[derive(Debug)]
 struct Segment {
-    /// Received over what could pass, over the last ten seconds.
+    /// Received over available, in the last ten seconds.
     utilisation: f64,
     /// 95th percentile of the bottleneck's queue, without the three seconds after a drop of capacity.
     queue_p95_ms: f64,
@@ -58,7 +58,7 @@ fn segment(recorder: &Recorder, from: f64, to: f64, capacity_bps: f64) -> Segmen
     }
 }
 
-/// A profile, and what it keeps: the least used, the longest queue, and the longest after the drop.
+/// A profile, and its bands: minimum utilisation, maximum queue, and maximum queue after the drop.
 const BANDS: [(&str, f64, f64, f64); 5] = [
     ("{ name = \"scream\" }", 0.85, 280.0, 310.0),
     ("{ name = \"scream\", config = { competing_flows = false } }", 0.85, 180.0, 200.0),

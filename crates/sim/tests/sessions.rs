@@ -20,8 +20,8 @@ fn session(text: &str) -> (Vec<Summary>, Vec<TrafficFigures>, Vec<Recorder>) {
 }
 
 /// The engine for one call and the engine for many must be the same simulator: packets, frames and
-/// figures of a call alone do not depend on which ran it, for queues that know a packet's exit when
-/// it comes and for those that do not.
+/// figures of a single call do not depend on which ran it, for queues that know a packet's exit when
+/// it enters and for those that do not.
 #[test]
 fn a_call_alone_in_a_session_is_the_call_of_the_engine_for_one() {
     let networks = [
@@ -58,7 +58,7 @@ fn two_constant_calls_share_what_there_is_and_queue_behind_one_another() {
     let (summaries, _, _) =
         session(&format!("{fixed}\n{TWO_MBPS}[[calls]]\n[[calls]]\nstart_s = 20.0\nstop_s = 40.0\n"));
     let both: f64 = summaries[0].receiver_rate_bps * 60.0 + summaries[1].receiver_rate_bps * 20.0;
-    // 1.5 Mbit/s alone for 40 s, 2.0 together for 20 s: an upper bound that the link keeps to.
+    // 1.5 Mbit/s alone for 40 s, 2.0 together for 20 s: an upper bound that the link keeps.
     assert!(both <= 1.02 * (1.5e6 * 40.0 + 2e6 * 20.0), "{both}");
     assert!(both >= 0.85 * (1.5e6 * 40.0 + 2e6 * 20.0), "{both}");
     assert!(summaries[1].queue_delay_p95_ms.unwrap() > 150.0, "a full queue of 300 ms");
@@ -95,7 +95,7 @@ fn a_flow_over_two_links_gets_the_lesser_and_each_link_serves_its_own() {
     assert!(short.receiver_rate_bps > 350e3 && short.loss_ratio == Some(0.0));
 }
 
-/// RFC 8867 section 5.3's set-up: media both ways, and each one's feedback beside the other's media.
+/// RFC 8867 section 5.3's set-up: media both ways, and the feedback of each beside the other's media.
 #[test]
 fn media_in_reverse_shares_the_way_with_the_others_feedback() {
     let text = "duration_s = 30.0\n[forward]\ncapacity = { constant_bps = 2000000 }\n\

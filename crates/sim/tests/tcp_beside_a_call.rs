@@ -1,4 +1,4 @@
-//! Calls beside TCP: RFC 8867 sections 5.6 and 5.7, and who gets what.
+//! Calls beside TCP: RFC 8867 sections 5.6 and 5.7, and the shares of each flow.
 
 use legato_sim::{CallParts, Scenario, SessionParts, run_session};
 use legato_trace::{LogLevel, TrafficFigures};
@@ -46,7 +46,7 @@ fn beside_long_tcp(controller: &str, algorithm: &str, queue_ms: u32, tcp_stop_s:
     )
 }
 
-/// RFC 8867 section 5.6. A controller that answers delay yields to flows that fill the queue: what it must not do is starve.
+/// RFC 8867 section 5.6. A delay-based controller yields to flows that fill the queue: it must not starve.
 #[test]
 fn gcc_yields_to_a_long_tcp_flow_and_does_not_starve() {
     for algorithm in ["bbr", "cubic", "reno"] {
@@ -82,6 +82,6 @@ fn calls_live_beside_ten_short_tcp_flows() {
         assert!(starved * 20 <= call.len() && mean(call) > 250e3, "{starved} s below the least, {} bit/s", mean(call));
     }
     let load: f64 = rates.tcp.iter().map(|flow| mean(flow)).sum();
-    // Ten times 40 kB every 10 s and what the fetch takes, with headers.
+    // Ten times 40 kB every 10 s and the fetch's own, with headers.
     assert!((250e3..=370e3).contains(&load), "{load}");
 }

@@ -14,27 +14,27 @@ use std::collections::VecDeque;
 /// The path and the application.
 #[derive(Clone)]
 pub struct Link {
-    /// From a time on the bottleneck passes this.
+    /// The bottleneck's capacity from each time on.
     pub capacity: Vec<(Timestamp, DataRate)>,
-    /// One way, each way.
+    /// One-way delay, in each direction.
     pub propagation: TimeDelta,
-    /// The queue holds this much time at the present capacity.
+    /// The queue holds this much time at the current capacity.
     pub queue: TimeDelta,
-    /// From a time on this part of the packets is lost after the queue.
+    /// The share of packets lost after the queue, from each time on.
     pub loss: Vec<(Timestamp, f64)>,
     /// Arrivals vary by up to this, in order.
     pub jitter: TimeDelta,
-    /// The application sends at most this, from a time on.
+    /// The maximum sending rate of the application, from each time on.
     pub application_limit: Vec<(Timestamp, DataRate)>,
     /// The receiver's clock is ahead by this.
     pub peer_offset: TimeDelta,
-    /// Arrival times are told in these steps.
+    /// The granularity of reported arrival times.
     pub arrival_step: TimeDelta,
-    /// From …, until …: no feedback gets through.
+    /// From …, until …: all feedback is lost.
     pub feedback_gap: (Timestamp, Timestamp),
-    /// The sender obeys the congestion window and tells of pictures and of what waits.
+    /// The sender obeys the congestion window and reports pictures and the pacer's queue.
     pub windowed: bool,
-    /// Draws.
+    /// Seed of the random draws.
     pub seed: u64,
 }
 
@@ -56,9 +56,9 @@ impl Default for Link {
     }
 }
 
-/// What happens on the link, told as it happens.
+/// Observes the events on the link as they happen.
 pub trait Observer {
-    /// The controller is about to be told of `event`.
+    /// The controller is about to get `event`.
     fn on_event(&mut self, now: Timestamp, event: &Event);
     /// A probe will be sent.
     fn on_probe(&mut self, _cluster: &ProbeCluster) {}
@@ -118,28 +118,28 @@ impl<'a> Call<'a> {
         let mut now = Timestamp::ZERO;
         while now < end {
             if controller.next_deadline().is_some_and(|deadline| deadline <= now) {
-                self.tell(controller, now, &Event::Deadline, observer);
+                self.deliver(controller, now, &Event::Deadline, observer);
             }
             if now.as_nanos() % 50_000_000 == 0 {
-                self.tell_queue(controller, now, observer);
+                self.report_queue(controller, now, observer);
                 self.feed_back(controller, now, observer);
                 observer.on_decision(now, &controller.decision(), controller);
             }
             if now.as_nanos() % 33_000_000 == 0 {
                 if self.link.windowed {
                     let picture = SourceFrameInfo { frame: now.as_nanos() as u64 / 33_000_000, complexity: None };
-                    self.tell(controller, now, &Event::FrameCaptured(picture), observer);
+                    self.deliver(controller, now, &Event::FrameCaptured(picture), observer);
                 }
                 let rate = controller.decision().target_bitrate.min(at(&self.link.application_limit, now));
                 self.media += rate.as_bps_f64() / 8.0 * 0.033;
-                self.tell_queue(controller, now, observer);
+                self.report_queue(controller, now, observer);
             }
             self.send(controller, now, now + step, observer);
             now += step;
         }
     }
 
-    fn tell(
+    fn deliver(
         &mut self,
         controller: &mut dyn RateController,
         now: Timestamp,
@@ -155,16 +155,16 @@ impl<'a> Call<'a> {
         }
     }
 
-    fn tell_queue(&mut self, controller: &mut dyn RateController, now: Timestamp, observer: &mut dyn Observer) {
+    fn report_queue(&mut self, controller: &mut dyn RateController, now: Timestamp, observer: &mut dyn Observer) {
         if self.link.windowed {
             // The rest of a frame goes with the next one.
             let size = DataSize::from_bytes(self.media as u64 / PACKET * PACKET);
             let drain = size / controller.decision().pacing_rate.max(DataRate::from_kbps(10));
-            self.tell(controller, now, &Event::PacerQueue(PacerQueue { size, drain }), observer);
+            self.deliver(controller, now, &Event::PacerQueue(PacerQueue { size, drain }), observer);
         }
     }
 
-    /// What leaves the pacer until `until`.
+    /// Send what leaves the pacer until `until`.
     fn send(
         &mut self,
         controller: &mut dyn RateController,
@@ -195,7 +195,7 @@ impl<'a> Call<'a> {
             let kind = if self.media >= PACKET as f64 { PacketKind::Video } else { PacketKind::Padding };
             self.media = (self.media - PACKET as f64).max(0.0);
             let size = DataSize::from_bytes(PACKET);
-            // Whole microseconds, as clocks of real senders have them.
+            // Whole microseconds, like the clocks of real senders.
             let gap = size / rate.max(DataRate::from_kbps(10));
             self.next_departure = departure + TimeDelta::from_micros(gap.as_micros() + 1);
             self.in_flight += PACKET;
@@ -220,7 +220,7 @@ impl<'a> Call<'a> {
                 probe_cluster: probe,
                 in_flight,
             };
-            self.tell(controller, departure, &Event::PacketSent(sent), observer);
+            self.deliver(controller, departure, &Event::PacketSent(sent), observer);
         }
     }
 
@@ -240,7 +240,7 @@ impl<'a> Call<'a> {
         self.flying.push_back(Flying { report, arrival: self.last_arrival.max(arrival), lost });
     }
 
-    /// The receiver reports what it got; a gap is told once something behind it has arrived.
+    /// The receiver reports what it received; a gap is reported once something after it has arrived.
     fn feed_back(&mut self, controller: &mut dyn RateController, now: Timestamp, observer: &mut dyn Observer) {
         if now >= self.link.feedback_gap.0 && now < self.link.feedback_gap.1 {
             return;
@@ -258,11 +258,11 @@ impl<'a> Call<'a> {
             reports.push(PacketReport { fate, ..flying.report });
         }
         let feedback = TransportFeedback { reports, in_flight: DataSize::from_bytes(self.in_flight) };
-        self.tell(controller, now, &Event::TransportFeedback(feedback), observer);
+        self.deliver(controller, now, &Event::TransportFeedback(feedback), observer);
     }
 }
 
-/// The value of the step that `now` falls on.
+/// The value in force at `now`.
 pub fn at<T: Copy>(steps: &[(Timestamp, T)], now: Timestamp) -> T {
     steps.iter().rev().find(|step| step.0 <= now).expect("steps begin at zero").1
 }

@@ -1,4 +1,4 @@
-//! What the tests send, and over which links.
+//! The packets the tests send, and the links.
 #![allow(dead_code, reason = "each test file uses its part")]
 
 use legato_path::capacity::{AfterLast, LinkCapacity, Mahimahi, Opportunities, RateSteps, Steps};
@@ -16,12 +16,12 @@ pub struct Arrival {
     pub ecn: Ecn,
 }
 
-/// Failures are printed, not saved: a case found becomes a test with a name.
+/// Failures are printed, not saved: a case found becomes a named test.
 pub fn config(cases: u32) -> ProptestConfig {
     ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(cases) }
 }
 
-/// Bursts and pauses, on whole milliseconds every other time so that instants coincide.
+/// Bursts and pauses, every other time on whole milliseconds so that instants coincide.
 pub fn arrivals(most: usize) -> impl Strategy<Value = Vec<Arrival>> {
     let gap = prop_oneof![Just(0i64), (0i64..4).prop_map(|ms| ms * 1_000_000), 1i64..30_000_000];
     let ecn = prop_oneof![Just(Ecn::NotEct), Just(Ecn::Ect0), Just(Ecn::Ect1)];

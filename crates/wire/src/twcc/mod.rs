@@ -115,7 +115,7 @@ impl<'a> Feedback<'a> {
         })
     }
 
-    /// Who sent the feedback.
+    /// The end that sent the feedback.
     pub fn sender_ssrc(&self) -> u32 {
         self.sender_ssrc
     }

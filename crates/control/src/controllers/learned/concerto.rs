@@ -1,5 +1,5 @@
 //! `concerto` believes that codec and transport conflict because neither sees the other: a network that sees the
-//! losses, inter-packet delays and rates of both, in detail, can imitate an expert who knows the future ([concerto]).
+//! losses, inter-packet delays and rates of both, in detail, can imitate an expert that knows the future ([concerto]).
 //! Each second it observes 15 reports of 4 packets of each kind, for the last three seconds, and picks one of 26
 //! bitrates. `rl-v` has the same features and actions and is trained by reward instead ([concerto] §5.1).
 
@@ -174,7 +174,7 @@ macro_rules! scheme {
     };
 }
 
-scheme!(ConcertoScheme, "concerto", "imitates an expert who knows the future", &["concerto"]);
+scheme!(ConcertoScheme, "concerto", "imitates an expert that knows the future", &["concerto"]);
 scheme!(RlVScheme, "rl-v", "Pensieve's learner on video calls", &["concerto"]);
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use legato_units::{TimeDelta, Timestamp};
 /// max_bytes_in_flight.
 #[derive(Clone, Debug, Default)]
 pub struct MaxInFlight {
-    /// The maximum of each half second; the current one at `current`.
+    /// The maximum of every half second; the current one at `current`.
     most: [u64; STEPS],
     current: usize,
     step_end: Option<Timestamp>,

@@ -68,7 +68,7 @@ impl DraftDelay {
         }
     }
 
-    /// Whether the queue delay has not come near zero for so long that its base must be too low.
+    /// Whether the queue delay has stayed above zero long enough to show that its base is too low.
     pub fn base_is_too_low(
         &mut self,
         now: Timestamp,
