@@ -31,7 +31,7 @@ impl Assets for Future {
 
 fn build(entry: &Entry) -> Box<dyn RateController> {
     let context = Context { limits: LIMITS, start: Timestamp::ZERO, seed: 1, assets: &Future };
-    // A policy that was trained is a file; what holds of the road holds for any answer.
+    // A trained policy is a file; the pipeline's guarantees hold for any action.
     let config = if entry.learned {
         toml::toml! { policy = "hand" }
     } else {
@@ -316,7 +316,7 @@ proptest! {
             };
             let silence: Vec<_> =
                 (0..packets as u64).map(|n| Step { wait: TimeDelta::from_millis(20), event: sent(n) }).collect();
-            // One that decides by intervals may still act on what it heard lately: for half a second.
+            // One that decides by intervals may still act on recent feedback: for half a second.
             let lately = if entry.learned { silence.len().min(26) } else { 0 };
             let (now, _) = play(controller.as_mut(), now, &silence[..lately]);
             let mut last = controller.decision().target_bitrate;

@@ -51,7 +51,7 @@ fn three_seconds_without_feedback_at_least_halve_the_rate() {
     let senders = REGISTRY.iter().filter(|entry| entry.side == Side::Sender);
     for entry in senders.filter(|entry| !LISTENS_TO_NO_FEEDBACK.contains(&entry.name)) {
         let context = Context { limits: LIMITS, start: Timestamp::ZERO, seed: 1, assets: &NoAssets };
-        // A policy that was trained is a file; what holds of the road holds for any answer.
+        // A trained policy is a file; the pipeline's guarantees hold for any action.
         let config = if entry.learned {
             toml::toml! { policy = "hand" }
         } else {
@@ -66,7 +66,7 @@ fn three_seconds_without_feedback_at_least_halve_the_rate() {
         run(&link, controller.as_mut(), TimeDelta::from_secs(40), &mut silence);
         let Silence { before, after, .. } = silence;
         println!("{}: {before} before, {after} after {lasts_ms} ms", entry.name);
-        // A hand that always answers the same may hold its start.
+        // A constant action may keep its start rate.
         assert!(entry.learned || before > LIMITS.start, "{}: {before} before the silence is no call", entry.name);
         assert!(
             after <= before.scale(0.5).max(LIMITS.min),

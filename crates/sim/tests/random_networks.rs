@@ -169,7 +169,7 @@ fn call(
     level: LogLevel,
     recorder: &mut Recorder,
 ) -> Summary {
-    // What the road of learned controllers promises holds for any answer, a constant one among them.
+    // The pipeline's guarantees for learned controllers hold for any action, a constant one included.
     let config = if entry(controller).unwrap().learned {
         toml::toml! { policy = "hand" }
     } else {

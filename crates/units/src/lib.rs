@@ -1,12 +1,6 @@
-<<<<<<< HEAD
 //! Units as types. Every time, rate and size in Legato is an integer: nanoseconds, bits per
 //! second, bytes. Floats live inside an estimator and are rounded where they leave it. The ECN field
 //! and [`elementary`] functions with fixed bits are here too, since all crates may name this one.
-=======
-//! Units as types. Every time, rate and size in Legato is an integer: nanoseconds, bits per second,
-//! bytes. Floats live inside an estimator and are rounded when they leave it. The ECN field is here
-//! too, since all crates may depend on this one.
->>>>>>> f41b47e (control, media, path, sim, trace, wire: comments in plain English)
 //!
 //! ```
 //! use legato_units::{DataRate, DataSize, TimeDelta, Timestamp};
