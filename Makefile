@@ -8,7 +8,8 @@ CARGO_FLAGS ?= --locked
 DEMO_OUT ?= runs/demo
 DIST_OUT ?= dist
 
-RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) \
+# All that cargo reads: sources, build scripts, C code, what is compiled in. A target/ of a crate's own is not.
+RUST_SOURCES := $(shell find crates -type f -not -path '*/target/*' -not -name '*.md' -not -path '*/tests/*') \
                 Cargo.toml Cargo.lock
 
 # Measuring clips and real calls need OpenH264, which is C++; a machine that has only a C compiler does all else.
@@ -21,11 +22,12 @@ endif
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 unexport CONDA_PREFIX
 
-.PHONY: help setup build demo test test-rust test-python fuzz bench dist lint format lock clean
+.PHONY: help setup build demo test test-rust test-python test-train test-calls fuzz bench dist lint format lock clean
 
 help:
 	@echo "make demo     compare controllers on the shipped traces and clips; writes $(DEMO_OUT)/report.html"
-	@echo "make test     all tests, quickest first"
+	@echo "make test     the tests, quickest first     make test-calls   those of real calls, with a browser"
+	@echo "                                            make test-train   those of learning; installs torch, 6 GB"
 	@echo "make fuzz     a minute of mutated inputs for each parser of foreign bytes"
 	@echo "make build    the Python package in $(VENV), native part in release mode"
 	@echo "make setup    $(VENV) with everything development needs"
@@ -86,9 +88,17 @@ test-rust:
 	cargo test --quiet --workspace $(CARGO_FLAGS) $(TEST_FLAGS)
 
 # After the Rust ones, so that the last line is pytest's count.
-test-python: $(VENV)/.train build test-rust
+test-python: $(VENV)/.dev build test-rust
 	@tools/find_browser.sh
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -m "not calls" --ignore tests/python/train
+
+test-train: $(VENV)/.train build
+	$(BIN)/python -m pytest tests/python/train
+
+# They last as long as the calls, some of them between browsers.
+test-calls: $(VENV)/.dev build
+	@tools/find_browser.sh
+	$(BIN)/python -m pytest -m calls --ignore tests/python/train
 
 # A minute of mutations a target; `make test` tries a few thousand of each.
 fuzz:
@@ -129,8 +139,8 @@ LOCK := uv pip compile pyproject.toml --universal --python-version 3.11 --genera
 lock:
 	@command -v uv > /dev/null || { echo "error: make lock needs uv: pip install uv" >&2; exit 1; }
 	$(LOCK) --output-file requirements/base.lock
-	$(LOCK) --extra dev --extra profile --constraints requirements/base.lock --output-file requirements/dev.lock
-	$(LOCK) --extra dev --extra profile --extra train --extra dev-train --constraints requirements/dev.lock \
+	$(LOCK) --extra dev --extra profile --extra gym --constraints requirements/base.lock --output-file requirements/dev.lock
+	$(LOCK) --extra dev --extra profile --extra gym --extra train --extra dev-train --constraints requirements/dev.lock \
 	  --output-file requirements/train.lock
 
 clean:

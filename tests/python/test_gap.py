@@ -78,7 +78,7 @@ def test_a_simulation_does_with_pictures_what_the_call_does(tmp_path: Path):
     assert gap.as_called(silent, {"video.adapt_resolution": True})["video.adapt_resolution"] is True
 
 
-@pytest.mark.slow
+@pytest.mark.calls
 def test_a_call_between_two_ends_of_ours_is_held_against_its_simulation(tmp_path: Path):
     if not hasattr(_core, "OwnCall"):
         pytest.skip("this build makes no real calls: it lacks the feature `calls`")

@@ -63,7 +63,7 @@ def test_windows_of_the_only_recording_make_an_interval():
         assert rows[name].low < rows[name].mean < rows[name].high
 
 
-@pytest.mark.slow
+@pytest.mark.calls
 def test_a_study_is_made_of_calls_and_can_be_gone_on_with(tmp_path: Path):
     if not hasattr(_core, "OwnCall"):
         pytest.skip("this build makes no real calls: it lacks the feature `calls`")

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-torch = pytest.importorskip("torch", reason="torch is not installed: make setup", exc_type=ImportError)
+torch = pytest.importorskip("torch", reason="torch is not installed: make test-train", exc_type=ImportError)
 
 from safetensors.numpy import load_file  # noqa: E402
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-torch = pytest.importorskip("torch", reason="torch is not installed: make setup", exc_type=ImportError)
+torch = pytest.importorskip("torch", reason="torch is not installed: make test-train", exc_type=ImportError)
 
 from legato.errors import TrainingError  # noqa: E402
 from legato.train import a2c, ppo  # noqa: E402

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-torch = pytest.importorskip("torch", reason="torch is not installed: make setup", exc_type=ImportError)
+torch = pytest.importorskip("torch", reason="torch is not installed: make test-train", exc_type=ImportError)
 
 from legato.errors import TrainingError  # noqa: E402
 from legato.train.evaluation import evaluate  # noqa: E402

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-torch = pytest.importorskip("torch", reason="torch is not installed: make setup", exc_type=ImportError)
+torch = pytest.importorskip("torch", reason="torch is not installed: make test-train", exc_type=ImportError)
 
 from legato.errors import TrainingError  # noqa: E402
 from legato.train.curriculum import GapCurriculum, choose  # noqa: E402

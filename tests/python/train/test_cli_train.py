@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-torch = pytest.importorskip("torch", reason="torch is not installed: make setup", exc_type=ImportError)
+torch = pytest.importorskip("torch", reason="torch is not installed: make test-train", exc_type=ImportError)
 
 from safetensors.numpy import load_file  # noqa: E402
 
