@@ -239,17 +239,18 @@ def _interval(estimate: Estimate, scale: float, places: int) -> str:
 def write_page(gap: Gap, title: str, path: Path) -> Path:
     """One self-contained HTML page: the table, and every call's lines over each other."""
     legend = (("c0", "simulated"), ("c1", "called"))
+    rows = [[name, *(cell.replace("-", "−") for cell in cells)] for name, *cells in text_rows(gap)]
     return pages.write_sections(
         path,
         f"{title}: simulated and called",
         ["Means over repeats; the difference is called minus simulated, with its 95 % interval. One line per call."],
         [
-            Section("Figures", columns=["", "simulated", "called", "difference"], rows=text_rows(gap)),
+            Section("Figures", columns=["", "simulated", "called", "difference"], rows=rows),
             Section(
                 "Over time",
                 legend=legend,
                 charts=[
-                    (f"{name}, {unit}", chart.draw([chart.Axes(lines)], f"{name} over time", width=900, unit=" s"))
+                    (f"{name}, {unit}", chart.draw([chart.Axes(lines)], f"{name} over time", unit=" s"))
                     for column, name, unit, scale in LINES
                     for lines in (
                         [

@@ -35,7 +35,7 @@ class Section:
 
     title: str
     note: str = ""
-    columns: Sequence[str] = ()
+    columns: Sequence[str | Cell] = ()
     rows: Sequence[Sequence[str | Cell]] = ()
     """Cells by row; the first names the row."""
     legend: Sequence[tuple[str, str]] = ()

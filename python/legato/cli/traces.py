@@ -123,8 +123,8 @@ def show(
             atomic.write_text(svg, picture)
             terminal.out().print(f"picture: {svg}")
         if html:
-            axes = chart.Axes([chart.Line("c0", list(zip(times_s, rates_mbps, strict=True)))], height=280)
-            drawn = chart.draw([axes], title, width=900, unit=" s")
+            axes = chart.Axes([chart.Line("c0", list(zip(times_s, rates_mbps, strict=True)))], height=220)
+            drawn = chart.draw([axes], title, width=720, unit=" s")
             pages.write_sections(
                 html, title, ["Capacity in Mbit/s over time."], [pages.Section("", charts=[("", drawn)])]
             )

@@ -191,7 +191,7 @@ def _tradeoff(convergences: Sequence[Convergence]) -> list[Section]:
         f"({', '.join('none' if kind is None else f'{kind:g}' for kind in kinds)} deviations)."
     )
     end = 1.05 * max(each.steps for each in convergences) / 1e3
-    drawn = chart.draw([axes], "Reward until convergence against decisions", x_end=end, unit="k")
+    drawn = chart.draw([axes], "Reward until convergence against decisions", width=720, x_end=end, unit="k")
     return [Section("Figure 7", note, charts=[("", drawn)])]
 
 
@@ -206,6 +206,6 @@ def _curves(curves: dict[str, list[dict[str, Any]]]) -> list[Section]:
     if not lines:
         return []
     axes = chart.Axes(lines, low=min(0.0, *(y for line in lines for _, y in line.points)))
-    drawn = chart.draw([axes], "Reward on held-out networks against decisions", unit="k")
+    drawn = chart.draw([axes], "Reward on held-out networks against decisions", width=720, unit="k")
     note = f"Mean reward of eq. (3) on 50 held-out networks against decisions; {POLICIES[2]} runs under its safeguard."
     return [Section("Trainings", note, legend=legend, charts=[("", drawn)])]

@@ -174,7 +174,11 @@ class Reproduction:
             line += [paper.own(row, name) for name in own] if paper.own else []
             line += [row.unit or ""] if unit else []
             cells.append([*line, Cell(row.verdict, f"verdict {row.verdict.replace(' ', '-')}", row.why)])
-        return Section(title, columns=["figure", "published", "ours", "interval", *own, *unit, "verdict"], rows=cells)
+        return Section(
+            title,
+            columns=["figure", "published", "ours", "interval", *own, *unit, Cell("verdict", "verdict")],
+            rows=cells,
+        )
 
 
 Figure = tuple[str, float, int]
