@@ -11,6 +11,9 @@ The commands of the command line are functions::
         print(call["controller"], call["ssim_db_mean"], call["frame_delay_p98_ms"])
     legato.write_report([run.folder], "runs/lte/report.html")
 
+What needs more than one function has a module: ``legato.conformance``, ``legato.envs``, ``legato.gap``,
+``legato.profile``, ``legato.published``, ``legato.report``, ``legato.train``. Each is imported on first use.
+
 Errors are subclasses of :class:`legato.Error`; each names the file, the key and the value at fault.
 """
 
@@ -235,13 +238,16 @@ def controllers() -> list[dict[str, Any]]:
     return _core.controllers()
 
 
+_MODULES = ("conformance", "envs", "gap", "profile", "published", "report", "train")
+
+
 def __getattr__(name: str) -> Any:
     # Imported on first use: `legato --help` need not wait for duckdb.
     if name in ("Policy", "Trace", "__version__"):
         from legato import _core
 
         return _core.version() if name == "__version__" else getattr(_core, name)
-    if name in ("profile", "report"):
+    if name in _MODULES:
         return importlib.import_module(f"legato.{name}")
     raise AttributeError(f"module 'legato' has no attribute '{name}'")
 

@@ -114,3 +114,5 @@ def test_what_cannot_be_is_refused_in_one_line() -> None:
         CallVectorEnv(0)
     with pytest.raises(Error, match="actions: 3 for 2 calls"):
         CallVectorEnv(2, **SHORT).step([0.0, 0.0, 0.0])
+    with pytest.raises(TypeError, match="durations"):
+        gymnasium.make_vec("legato/Call-v0", num_envs=2, durations=2.0)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import inspect
+import subprocess
+import sys
 from pathlib import Path
 
 import legato
@@ -62,3 +64,9 @@ def test_classes_have_the_members_the_stub_says():
 def test_everything_native_is_documented():
     for name in public(_core):
         assert getattr(_core, name).__doc__, name
+
+
+def test_modules_are_reached_from_the_package():
+    program = "import legato; print(legato.gap.measure.__name__, legato.conformance.conformance.__name__)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "measure conformance\n"

@@ -43,7 +43,6 @@ class CallVectorEnv(ManyCalls):
         threads: int = 0,
         seed: int = 0,
         staggered: bool = False,
-        **_ignored: Any,
     ) -> None:
         changes = dict(options or {})
         if duration_s is not None:
