@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from legato.cli import results, terminal
+from legato.cli import options, results, terminal
 
 HELP = """
 Compare controllers: every one of them on every trace, clip and seed, then one report.
@@ -28,27 +28,24 @@ legato compare --controllers 'gcc,fixed@target_bitrate_bps=800000' --traces my.c
 
 
 def compare(
-    controllers: Annotated[str, typer.Option(help="Names, separated by commas.", show_default=False)],
+    controllers: options.ControllerNames,
     out: Annotated[Path, typer.Option(help="The run folder; its report is report.html in it.", show_default=False)],
-    traces: Annotated[list[str] | None, typer.Option(metavar="GLOB", help="Traces of capacity.")] = None,
-    clips: Annotated[list[str] | None, typer.Option(metavar="GLOB", help="Clips: profiles or video files.")] = None,
-    seeds: Annotated[int, typer.Option(min=1, help="How many: seeds 1 to N.")] = 1,
+    traces: options.Traces = None,
+    clips: options.Clips = None,
+    seeds: options.SeedCount = 1,
     scenario: Annotated[
         str, typer.Option(metavar="FILE", help="Everything else: a file or a shipped name.")
     ] = "cellular",
     duration_s: Annotated[float | None, typer.Option(help="Length of a call, instead of the scenario's.")] = None,
-    option: Annotated[
-        list[str] | None,
-        typer.Option("-o", "--option", metavar="KEY=VALUE", help="Change a value of the scenario."),
-    ] = None,
-    log: Annotated[str, typer.Option(help="summary, series (each 100 ms and each frame) or packets.")] = "series",
+    option: options.Changes = None,
+    log: options.Log = "series",
     calls_per_part: Annotated[
         int | None, typer.Option(min=1, help="How many calls share a file; a stopped run loses at most these.")
     ] = None,
-    threads: Annotated[int, typer.Option(min=0, help="Threads to use; 0 is one a core.")] = 0,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with a comparison that was stopped.")] = False,
+    threads: options.Threads = 0,
+    resume: options.Resume = False,
     report: Annotated[bool, typer.Option("--report/--no-report", help="Write OUT/report.html as well.")] = True,
-    as_json: Annotated[bool, typer.Option("--json", help="Print folder, report and means as JSON.")] = False,
+    as_json: options.Json = False,
 ) -> None:
     import legato
     from legato import overrides

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from legato.cli import terminal
+from legato.cli import options, terminal
 from legato.errors import Error
 
 HELP = """
@@ -39,10 +39,10 @@ def conformance(
         str | None, typer.Option(help="Sections or keys: 5.1 or 5.1a-50. [default: all]", show_default=False)
     ] = None,
     seeds: Annotated[int, typer.Option(min=1, help="How many; the worst is the verdict.")] = 1,
-    threads: Annotated[int, typer.Option(min=0, help="How many; 0 is one a core.")] = 0,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with the folder.")] = False,
+    threads: options.Threads = 0,
+    resume: options.Resume = False,
     list_cases: Annotated[bool, typer.Option("--list", help="List the cases and leave.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the verdicts for a machine.")] = False,
+    as_json: options.Json = False,
 ) -> None:
     from legato.conformance import CASES, page, suite
 

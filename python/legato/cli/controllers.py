@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from legato.cli import terminal
+from legato.cli import options, terminal
 from legato.errors import ControllerError
 
 app = typer.Typer(help="The rate controllers: list them, show one.", no_args_is_help=True, rich_markup_mode="markdown")
@@ -15,7 +15,7 @@ app = typer.Typer(help="The rate controllers: list them, show one.", no_args_is_
 
 @app.command("list")
 def list_controllers(
-    as_json: Annotated[bool, typer.Option("--json", help="Print them as JSON, parameters and all.")] = False,
+    as_json: options.Json = False,
 ) -> None:
     """List every controller.
 

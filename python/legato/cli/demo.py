@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from legato.cli import results, terminal
+from legato.cli import options, results, terminal
 from legato.errors import Error, RunFolderError
 
 HELP = """
@@ -40,7 +40,7 @@ _CLIPS = ("asl-please", "foreman", "grid-lrwp9a")
 
 def demo(
     out: Annotated[Path, typer.Option(help="The run folder. A run that is there is replaced.")] = Path("runs/demo"),
-    seeds: Annotated[int, typer.Option(min=1, help="How many: seeds 1 to N.")] = 2,
+    seeds: options.SeedCount = 2,
 ) -> None:
     import legato
 

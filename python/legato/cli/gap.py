@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from legato.cli import terminal
+from legato.cli import options, terminal
 from legato.cli.call import picture_size
 from legato.cli.run import next_free
 
@@ -37,25 +37,20 @@ def gap(
     scenarios: Annotated[
         list[str], typer.Argument(help="TOML files, or shipped scenarios' names.", metavar="SCENARIO...")
     ],
-    option: Annotated[
-        list[str] | None,
-        typer.Option("-o", "--option", metavar="KEY=VALUE", help="Change a value of the scenario."),
-    ] = None,
-    controller: Annotated[list[str] | None, typer.Option(help="Instead of the scenario's.")] = None,
+    option: options.Changes = None,
+    controller: options.Controllers = None,
     repeats: Annotated[int, typer.Option(min=1, help="Calls each way.")] = 3,
-    clip: Annotated[
-        Path | None, typer.Option(help="A Y4M file to send, 8-bit 4:2:0. [default: a generated scene]")
-    ] = None,
-    size: Annotated[str, typer.Option(help="Of the generated scene.", metavar="WxH")] = "1280x720",
-    fps: Annotated[int, typer.Option(help="Of the generated scene.", min=1, max=60)] = 30,
-    codec: Annotated[str, typer.Option(help="h264; or vp8, vp9, where libvpx was there at the build.")] = "h264",
+    clip: options.Clip = None,
+    size: options.Size = "1280x720",
+    fps: options.FramesPerSecond = 30,
+    codec: options.Codec = "h264",
     peers: Annotated[
         str, typer.Option(help="chromium: we call it. legato: we call ourselves, without a browser.")
     ] = "chromium",
     out: Annotated[
         Path | None, typer.Option(help="The folder. [default: the next free of runs/NAME-gap, runs/NAME-gap-2, ...]")
     ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with calls that were stopped.")] = False,
+    resume: options.Resume = False,
 ) -> None:
     from legato import gap as gaps
     from legato import overrides

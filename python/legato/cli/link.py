@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from legato.cli import results, terminal
+from legato.cli import options, results, terminal
 from legato.cli.call import say_what_the_machine_did
 from legato.cli.run import next_free
 
@@ -34,25 +34,20 @@ legato link cellular --near './sender $LEGATO_PEER' --far './receiver' --name mi
 
 
 def link(
-    scenario: Annotated[str, typer.Argument(help="A TOML file, or a shipped scenario's name.", show_default=False)],
+    scenario: options.Scenario,
     near: Annotated[str, typer.Option(metavar="COMMAND", help="Sends the media; a command line for the shell.")],
     far: Annotated[str, typer.Option(metavar="COMMAND", help="Receives them.")],
-    option: Annotated[
-        list[str] | None,
-        typer.Option("-o", "--option", metavar="KEY=VALUE", help="Change a value of the scenario."),
-    ] = None,
-    seed: Annotated[list[int] | None, typer.Option(help="A seed; give it again for more runs. [default: 1]")] = None,
-    traces: Annotated[
-        list[str] | None, typer.Option("--traces", help="Files, folders or globs, instead of the scenario's.")
-    ] = None,
+    option: options.Changes = None,
+    seed: options.Seeds = None,
+    traces: options.Traces = None,
     name: Annotated[str, typer.Option(help="What tables call the two, in place of a controller.")] = "others",
     out: Annotated[
         Path | None,
         typer.Option(help="The run folder. [default: the next free of runs/NAME-link, runs/NAME-link-2, ...]"),
     ] = None,
-    log: Annotated[str, typer.Option(help="summary, series (each 100 ms) or packets.")] = "series",
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with runs that were stopped.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the folder and the summary as JSON.")] = False,
+    log: options.Log = "series",
+    resume: options.Resume = False,
+    as_json: options.Json = False,
 ) -> int:
     import legato
     from legato import overrides

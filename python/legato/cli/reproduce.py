@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from legato.cli import terminal
+from legato.cli import options, terminal
 from legato.errors import Error
 
 if TYPE_CHECKING:
@@ -77,9 +77,9 @@ def reproduce(
     calls: Annotated[
         int | None, typer.Option(min=1, help="--real: windows of each kind of link, 30 s each. [default: 10]")
     ] = None,
-    threads: Annotated[int, typer.Option(min=0, help="Threads to use; 0 is one a core.")] = 0,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with the folder.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print reproduction.json.")] = False,
+    threads: options.Threads = 0,
+    resume: options.Resume = False,
+    as_json: options.Json = False,
 ) -> None:
     import importlib
 

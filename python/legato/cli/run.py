@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from legato.cli import results, terminal
+from legato.cli import options, results, terminal
 
 HELP = """
 Simulate the call of one scenario and write it to a run folder.
@@ -26,24 +26,18 @@ legato run my.toml -o duration_s=30 --out runs/short
 
 
 def run(
-    scenario: Annotated[str, typer.Argument(help="A TOML file, or a shipped scenario's name.", show_default=False)],
-    option: Annotated[
-        list[str] | None,
-        typer.Option("-o", "--option", metavar="KEY=VALUE", help="Change a value of the scenario."),
-    ] = None,
-    seed: Annotated[list[int] | None, typer.Option(help="A seed; give it again for more calls. [default: 1]")] = None,
-    controller: Annotated[
-        list[str] | None,
-        typer.Option(help="Instead of the scenario's: gcc, or fixed@target_bitrate_bps=800000."),
-    ] = None,
+    scenario: options.Scenario,
+    option: options.Changes = None,
+    seed: options.Seeds = None,
+    controller: options.Controllers = None,
     out: Annotated[
         Path | None,
         typer.Option(help="The run folder. [default: the next free of runs/NAME, runs/NAME-2, ...]"),
     ] = None,
-    log: Annotated[str, typer.Option(help="summary, series (each 100 ms and each frame) or packets.")] = "series",
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with a run that was stopped.")] = False,
-    threads: Annotated[int, typer.Option(min=0, help="Threads to use; 0 is one a core.")] = 0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the folder and the summary as JSON.")] = False,
+    log: options.Log = "series",
+    resume: options.Resume = False,
+    threads: options.Threads = 0,
+    as_json: options.Json = False,
 ) -> None:
     import legato
     from legato import overrides

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from legato import plan
-from legato.cli import terminal
+from legato.cli import options, terminal
 from legato.errors import TraceError
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def list_traces(
         list[str] | None,
         typer.Argument(metavar="[GLOB]...", help="Files, folders, globs. [default: the shipped ones]"),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print them as JSON.")] = False,
+    as_json: options.Json = False,
 ) -> int:
     """List traces with their family, length and mean rate.
 
@@ -90,9 +90,7 @@ def address(path: Path, trace: Trace) -> str:
 @app.command("show")
 def show(
     path: Annotated[str, typer.Argument(help="A trace, in any format Legato reads.", show_default=False)],
-    format_name: Annotated[
-        str | None, typer.Option("--format", help="The format, where the file does not say.")
-    ] = None,
+    format_name: options.FormatName = None,
     interval_s: Annotated[
         float | None, typer.Option(help="Time over which rates are averaged. [default: a 600th of the trace]")
     ] = None,
@@ -141,9 +139,7 @@ def show(
 def import_trace(
     source: Annotated[str, typer.Argument(help="A trace, in any format Legato reads.", show_default=False)],
     target: Annotated[Path, typer.Argument(help="The file to write: time_s,rate_bps.", show_default=False)],
-    format_name: Annotated[
-        str | None, typer.Option("--format", help="The format, where the file does not say.")
-    ] = None,
+    format_name: options.FormatName = None,
     force: Annotated[bool, typer.Option("--force", help="Replace TARGET if it is there.")] = False,
 ) -> None:
     """Read a trace of any known format and write it in Legato's own: CSV with time_s,rate_bps.

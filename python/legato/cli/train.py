@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from legato.cli import terminal
+from legato.cli import options, terminal
 
 HELP = """
 Train the policy of a learned controller.
@@ -36,8 +36,8 @@ def train(
     seed: Annotated[int, typer.Option(min=0, help="Of weights, exploration and calls.")] = 1,
     seeds: Annotated[int | None, typer.Option(min=1, help="How many, side by side: seeds 1 to N.")] = None,
     steps: Annotated[int | None, typer.Option(min=1, help="Decisions, instead of the recipe's.")] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with the folder.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    resume: options.Resume = False,
+    as_json: options.Json = False,
 ) -> None:
     from legato.train import recipe as recipes
 
