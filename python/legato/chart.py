@@ -85,7 +85,7 @@ def draw(
 
     Args:
         axes: from top to bottom.
-        title: what a reader hears who does not see the picture.
+        title: of the picture, for readers that hear it.
         width: of the picture, in units of its text of about 10.
         x_end: of the horizontal axis, which begins at 0; None: the last point's.
         unit: written behind each number of the horizontal axis.

@@ -1,7 +1,7 @@
-"""How far a simulation is from a call: the same scenario made both ways, several times, and their differences.
+"""How far a simulation is from a real call: the same scenario both ways, several times, and their differences.
 
-Simulated calls differ by seed; real calls have those seeds too, and the machine's chance besides. Each figure's
-difference is that of the means over repeats, with a bootstrap interval (:mod:`legato.eval.stats`).
+Simulated calls differ by seed; real calls have the same seeds, and differ by chance on the machine as well. Each
+figure's difference is that of the means over repeats, with a bootstrap interval (:mod:`legato.eval.stats`).
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ FIGURES = (
 """Column of the summary, what it is called, in which unit, times what, with how many places."""
 
 BROWSER_NACK_INTERVAL_MS = 110.0
-"""Measured: Chromium 156, told no round-trip time, asks for a packet up to 34 times, 109 to 110 ms apart."""
+"""Measured: Chromium 156, without a round-trip time, requests a packet up to 34 times, 109 to 110 ms apart."""
 
 WITHIN = (
     ("receiver_rate_bps", "receiver rate", 0.10, True),
@@ -61,7 +61,7 @@ LINES = (
 
 @dataclass(frozen=True)
 class Gap:
-    """The two runs, and each figure simulated, called, and their difference (called less simulated)."""
+    """The two runs, and each figure simulated, called, and their difference (called minus simulated)."""
 
     simulated: Path
     called: Path
@@ -99,7 +99,7 @@ def measure(
 ) -> Gap:
     """Make a scenario's call ``repeats`` times each way, below ``out``, and write ``out/gap.html``.
 
-    ``pictures`` and ``peers`` as of :func:`legato.real_calls`; between two browsers nothing is ours to compare.
+    ``pictures`` and ``peers`` as of :func:`legato.real_calls`; between two browsers no sender is ours to compare.
     """
     import legato
 
@@ -122,11 +122,11 @@ def measure(
 
 
 def as_called(scenario: str | Path, options: Mapping[str, Any] | None, peers: str = "chromium") -> dict[str, Any]:
-    """``options`` that have a simulation do what a call of the scenario does.
+    """``options`` that make a simulation behave as a call of the scenario does.
 
-    A call begins with the clip's first picture, where a simulation would begin anywhere, and keeps their size unless
-    the scenario says otherwise, where a simulation would change it. A browser that sends no media is told no round-trip
-    time, and asks for a lost packet at intervals of its own.
+    A call begins with the clip's first picture, a simulation anywhere; a call keeps the pictures' size unless the
+    scenario says otherwise, a simulation may change it. A browser that sends no media learns no round-trip time, and
+    requests a lost packet at fixed intervals of its own.
     """
     _, text = read_scenario(scenario, options)
     table = tomllib.loads(text)
@@ -157,7 +157,7 @@ def measure_pairs(
 
 
 def pair_rows(gaps: Mapping[str, Gap]) -> list[tuple[str, ...]]:
-    """One row a pair: name, differences of :data:`WITHIN` in means, what is too far, calls that do not count."""
+    """One row per pair: name, differences of :data:`WITHIN` in means, what is too far, calls that do not count."""
     scales = {column: (scale, places) for column, _, _, scale, places in FIGURES}
     rows = []
     for name, gap in gaps.items():
@@ -197,7 +197,7 @@ def _table(rows: list[dict[str, Any]], columns: list[str]) -> np.ndarray:
 
 
 def _difference(simulated: np.ndarray, called: np.ndarray) -> Estimate:
-    """Of the means: the two kinds of call are no pairs, so each is resampled by itself."""
+    """Of the means: the two kinds of call are not paired, so each is resampled by itself."""
     simulated, called = simulated[~np.isnan(simulated)], called[~np.isnan(called)]
     if not len(simulated) or not len(called):
         return Estimate(None, None, None, 0)
@@ -214,13 +214,13 @@ def _difference(simulated: np.ndarray, called: np.ndarray) -> Estimate:
 
 def text_rows(gap: Gap) -> list[tuple[str, str, str, str]]:
     """The table as text: figure, simulated, called, difference with its interval."""
-    told = []
+    rows = []
     for (_, name, unit, scale, places), (_, before, after, difference) in zip(FIGURES, gap.rows, strict=True):
         label = f"{name} ({unit})" if unit else name
-        told.append(
+        rows.append(
             (label, *(_number(e, scale, places) for e in (before, after)), _interval(difference, scale, places))
         )
-    return told
+    return rows
 
 
 def _number(estimate: Estimate, scale: float, places: int) -> str:

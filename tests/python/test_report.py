@@ -209,7 +209,7 @@ def test_an_incomplete_sweep_says_how_much_of_it_is_there(tmp_path: Path) -> Non
 def test_one_call_reports_without_intervals(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", controllers=["gcc"], traces=["lte/a"], clips=["anna"], duration_s=5.0)
     text = report.write(run, tmp_path / "report.html").read_text()
-    assert "With one condition this tells what happened" in text
+    assert "With one condition this shows what happened" in text
     assert '<section id="trade-off" hidden>' in text
 
 

@@ -14,7 +14,7 @@ HELP = """
 Compare controllers: every one of them on every trace, clip and seed, then one report.
 
 Patterns go in quotes and may name a file, a folder or a glob (** reaches down); commas separate
-several. What follows an @ says how to use an item: LTE traces are often too fast for a call unscaled.
+several. What follows an @ sets options of an item: unscaled, LTE traces are often too fast for a call.
 A clip is a profile, or any video file: that is profiled first (minutes, once) and kept.
 Without --traces or --clips the scenario's own are used.
 

@@ -13,10 +13,11 @@ from legato.cli import options, terminal
 from legato.errors import Error
 
 HELP = """
-Run the test cases of RFC 8867 for controllers and say pass or fail, case by case.
+Run the test cases of RFC 8867 for controllers, with a verdict for each case.
 
 The page has a table of controllers by cases, each case's plots in the RFC's manner, and every figure with its mark.
-Cases are named by section or by one way of running it. Leaves with status 0 whoever passes: a verdict is a result.
+Cases are named by section or by one way of running it. Exits with status 0 whatever the
+verdicts: a failed case is a result.
 
 Examples:
 

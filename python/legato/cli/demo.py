@@ -75,4 +75,6 @@ def _clear(folder: Path) -> None:
     if folder.is_dir() and (folder / "manifest.json").is_file():
         shutil.rmtree(folder)
     elif not folder.is_dir() or any(folder.iterdir()):
-        raise RunFolderError(f"{folder}: is there and is no run, so it is left alone", hint="give another --out")
+        raise RunFolderError(
+            f"{folder}: exists and is not a run folder, so it is left as it is", hint="give another --out"
+        )

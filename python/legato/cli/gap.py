@@ -12,8 +12,8 @@ from legato.cli.call import picture_size
 from legato.cli.run import next_free
 
 HELP = """
-Simulate a scenario's call and make it for real, several times each, and say how far the one is from the other:
-a table of differences with intervals, and gap.html with every call's target, rate and delay over each other.
+Simulate a scenario's call and make it for real, several times each, and report how far apart they are: a table of
+differences with intervals, and gap.html with the target, rate and delay of all calls over each other.
 
 Examples:
 
@@ -28,8 +28,8 @@ The simulation begins with the clip's first picture, as a call does, and keeps t
 It plays the scenario's `video.clip`: a profile of the clip that is sent (`legato profile CLIP --frames N --looped`)
 shows the same pictures at the same time.
 
-Of several scenarios or controllers a row each is printed: called less simulated of rate (10 % is near), 95th
-percentile of packet delay in ms (20) and loss in points (1), and which of them are farther.
+With several scenarios or controllers, one row is printed for each: called minus simulated of rate (10 % is near),
+95th percentile of packet delay in ms (20) and loss in percentage points (1), and which of them are farther apart.
 """
 
 

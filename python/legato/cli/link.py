@@ -13,13 +13,12 @@ from legato.cli.call import say_what_the_machine_did
 from legato.cli.run import next_free
 
 HELP = """
-Run two programs over the link that a scenario describes, whatever they say to each other: each in a network
-namespace of its own, whose only way out is the link. Writes a run folder of what the link saw: packets, delays,
-losses, rates, how late the link was. All that the near program sends counts as media, all that the far one sends as
-feedback.
+Run two programs over the link that a scenario describes, with any protocol: each in a network namespace of its own,
+whose only way out is the link. Writes a run folder of what the link recorded: packets, delays, losses, rates, how late
+the link was. All that the near program sends counts as media, all that the far one sends as feedback.
 
 The programs find their addresses in LEGATO_OWN and LEGATO_PEER (and LEGATO_NEAR, LEGATO_FAR), and have the
-scenario's duration: who is still running then is ended. What they print goes to standard error. For the
+scenario's duration: a program that still runs then is ended. What they print goes to standard error. For the
 superuser, on Linux; `legato call --check` says what is missing.
 
 Status 0: done. 1: a program failed by itself, or the link was late. 2: something to put right.
@@ -79,15 +78,15 @@ def link(
 
 
 def _say_what_the_programs_did(folder: Path) -> int:
-    """How each of them ended; how many failed by themselves."""
+    """Reports how each of them ended; returns how many failed by themselves."""
     failed = 0
     for file in sorted((folder / "calls").glob("*.json")):
-        told = json.loads(file.read_text(encoding="utf-8"))
+        record = json.loads(file.read_text(encoding="utf-8"))
         for where in ("near", "far"):
-            status = told[f"{where}_status"]
+            status = record[f"{where}_status"]
             failed += bool(status)
             how = "was ended with the scenario" if status is None else f"ended with status {status}"
             if status is not None and status < 0:
                 how = f"was ended by signal {-status}"
-            terminal.say(f"call {told['call']}: the {where} program {how}")
+            terminal.say(f"call {record['call']}: the {where} program {how}")
     return failed

@@ -12,7 +12,7 @@ from legato.cli import terminal
 from legato.errors import ProfileError
 
 HELP = """
-Measure how a real encoder codes a clip, and write that down as a profile.
+Measure how a real encoder codes a clip, and write the result as a profile.
 
 A profile is what the simulator plays instead of video: size, quantiser and quality of every frame at
 every level. Takes minutes, once. `compare` does it by itself for clips given as video files.
@@ -34,7 +34,7 @@ def profile(
     height: Annotated[
         list[int] | None, typer.Option(min=16, help="Rows of picture to measure at. [default: a ladder up to half]")
     ] = None,
-    frames: Annotated[int, typer.Option(min=30, help="At most so many of its pictures.")] = 300,
+    frames: Annotated[int, typer.Option(min=30, help="Maximum number of its pictures.")] = 300,
     looped: Annotated[
         bool, typer.Option("--looped", help="After the last picture comes the first, as calls play a file.")
     ] = False,

@@ -13,10 +13,10 @@ from legato.cli.run import next_free
 from legato.errors import Error
 
 HELP = """
-Make one call again, with every packet written down, and check that it came out the same.
+Make one call again, log every packet, and check that all figures are the same.
 
 WHAT is a run folder, followed by the number of a call in it; or a scenario, with --seed.
-Leaves with status 1 if a figure differs from the recorded one (another version of Legato may do that).
+Exits with status 1 if a figure differs from the recorded one (another version of Legato may do that).
 
 Examples:
 
@@ -51,7 +51,7 @@ def replay(
             different = differences(first.summary()[0], again.summary()[0])
     terminal.out().print(f"run: {folder}")
     if not different:
-        terminal.out().print("same: every figure came out as before")
+        terminal.out().print("same: every figure is as before")
         return 0
     for column, (before, now) in different.items():
         terminal.out().print(f"different: {column} was {before}, is {now}")

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 HELP = """
 Make a published table again: the figure as printed, ours with an interval, and met, not met or not comparable.
 
-Writes reproduction.json, reproduction.html and the run folders they were made of. Leaves with status 0 whatever
-comes out: a figure that is not met is a result.
+Writes reproduction.json, reproduction.html and the run folders they were made of. Exits with status 0 whatever
+the verdicts: a figure that is not met is a result.
 
 Papers: `vtfrc` (Video TFRC, ICC 2008: Tables II and III, Figures 5 to 8); `concerto` (MobiCom 2019: Figures 19 to 21,
 Tables 3 and 4, whose variants it trains); `nvc-cc` (2024: Table 3, Figures 4 to 12; it trains for Figures 4 and 7, the
@@ -39,7 +39,7 @@ legato reproduce clcc --out runs/clcc
 legato reproduce r3net --real --calls 5 --out runs/r3net-real
 ```
 
-`--real` makes calls instead: the papers' controllers and whom they were compared with, over recorded 3G, 4G and Wi-Fi
+`--real` makes calls instead: the papers' controllers and those they were compared with, over recorded 3G, 4G and Wi-Fi
 links in real time, both ends ours (`legato call --peers legato`).
 """
 

@@ -1,4 +1,4 @@
-"""The few figures of a run that are worth a look at once: one row a controller."""
+"""The few figures of a run that are worth a look at once: one row per controller."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ HELP = """
 Simulate the call of one scenario and write it to a run folder.
 
 SCENARIO is a TOML file (docs/scenario.md), or the name of one that comes with Legato.
-What it says can be changed with -o, by dotted key.
+Its values can be changed with -o, by dotted key.
 
 Examples:
 

@@ -1,7 +1,7 @@
 """What a person sees: results on standard output, everything said about them on standard error.
 
-Progress is a bar on a terminal and a plain line every few seconds elsewhere; whatever is over sooner
-says nothing of it.
+Progress is a bar on a terminal and a plain line every few seconds elsewhere; what ends sooner
+shows none.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[Any]], *, right: Seque
         grid.add_row(*(escape(str(cell)) for cell in row))
     console = Console(highlight=False)
     if not console.is_terminal:
-        console.width = 10_000  # whoever reads it by machine wants one line a row
+        console.width = 10_000  # a script that reads it needs one line per row
     console.print(grid)
 
 

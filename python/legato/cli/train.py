@@ -13,9 +13,9 @@ from legato.cli import options, terminal
 HELP = """
 Train the policy of a learned controller.
 
-Writes a run folder: config.toml, progress.jsonl, TensorBoard events, a checkpoint to go on from, and under policy/
-what can be deployed. The same seed gives the same weights on one machine, stopped in between or not. With several
-seeds there is a folder for each, and the best of them is copied to policy/. Needs `pip install legato-rtc[train]`.
+Writes a run folder: config.toml, progress.jsonl, TensorBoard events, a checkpoint to continue from, and under
+policy/ what can be deployed. The same seed gives the same weights on one machine, stopped in between or not. With
+several seeds there is a folder for each, and the best of them is copied to policy/. Needs `pip install legato-rtc[train]`.
 
 Examples:
 
@@ -50,7 +50,7 @@ def train(
     try:
         result = _several(name, folder, seeds, steps, resume) if seeds else _one(recipe, folder, seed, steps, resume)
     except KeyboardInterrupt:
-        terminal.say("to go on from the last finished leg: the same command with --resume")
+        terminal.say("to continue from the last finished leg, repeat the command with --resume")
         raise
     if as_json:
         typer.echo(json.dumps(result))

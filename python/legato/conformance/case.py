@@ -33,7 +33,7 @@ class Case:
     options: Mapping[str, Any] = field(default_factory=dict)
     """Values of the scenario that are changed."""
     link_is_known: bool = False
-    """Each call has a link to itself, so that who is told the link's capacity is told its own."""
+    """Each call has a link to itself, so that the link's capacity is the call's own."""
     needs: tuple[str, ...] = ()
     """Keys of other cases its judge looks at."""
 

@@ -235,7 +235,7 @@ _BASIC: tuple[Case, ...] = (
     Case(
         "5.4",
         "Three flows of one kind",
-        "Converge to equal shares with the least delay and loss.",
+        "Converge to equal shares with the lowest delay and loss.",
         "rfc8867/5_4",
         _three_flows,
         _step(3.5e6),
@@ -327,7 +327,7 @@ def _no_worse(plain: str, pauses: bool) -> Callable[[Session, Sessions], list[Ch
             at_least(
                 "rate against that without ECN", total(session) / max(total(without), 1.0), criteria.ECN_RATE_SHARE
             ),
-            # Who pauses starves of its own will.
+            # A call that pauses starves by choice.
             *(
                 never_starved(call, MIN_BPS, call.start_s + 5, call.name)
                 for call in session.calls
@@ -345,7 +345,7 @@ CASES: tuple[Case, ...] = (
     ),
     *(pair for case in _BASIC if case.key in _WITH_ECN for pair in _with_ecn(case)),
     Case(
-        "6.3", "Two bottlenecks in a row", "Both full, nobody starved.", "rfc8867/6_3", _two_bottlenecks, _step(1.5e6)
+        "6.3", "Two bottlenecks in a row", "Both full, no call starved.", "rfc8867/6_3", _two_bottlenecks, _step(1.5e6)
     ),
     *rfc8869.CASES,
 )

@@ -1,9 +1,9 @@
-"""Who takes part: every controller that adapts is judged; two others run beside them for reference.
+"""Which controllers take part: all that adapt are judged; two others run beside them for reference.
 
-``fixed`` shows what not adapting costs, ``oracle`` what the marks leave to reach: it is told the link's capacity, so it
-runs where one call has the link to itself. ``remote`` takes no part under its name: it is the sender's half of every
-receiver-side controller, which repeats what the receiver said, and so is in the rows of those. A controller that
-cannot be built without more than its name (a learned one that comes without a policy) is left out, and said to be.
+``fixed`` shows what not adapting costs, ``oracle`` what the marks leave to reach: it knows the link's capacity, so
+it runs where one call has the link to itself. ``remote`` does not take part by itself: it is the sender's half of every
+receiver-side controller, repeats what the receiver requested, and is part of their rows. A controller that cannot be
+built from its name alone (a learned one without a policy) is left out, and listed as such.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _NOT_JUDGED = ("fixed", "oracle", "remote")
 
 @dataclass(frozen=True)
 class Contestants:
-    """Who takes part in a run of cases, as people type it."""
+    """The controllers of a run of cases, as typed."""
 
     judged: tuple[str, ...]
     references: tuple[str, ...] = ()
@@ -36,7 +36,7 @@ class Contestants:
     """(name, why) of those that cannot run."""
 
     def of(self, case: Case) -> list[str]:
-        """Those who run in a case."""
+        """Those that run in a case."""
         beside = [name for name in self.references if name != ORACLE or case.link_is_known]
         return [*self.judged, *(_typed(name) for name in beside)]
 

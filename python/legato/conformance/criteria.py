@@ -6,7 +6,7 @@ RFC 8867 has none; docs/conformance.md says where each comes from and what it wa
 from __future__ import annotations
 
 STEADY_WINDOW_S = 2.0
-"""Rates are judged as means over so long: a second of AIMD's saw-tooth is no instability."""
+"""Rates are judged as means over this window: one second of AIMD's saw-tooth is not instability."""
 STEADY_BAND = (0.65, 1.25)
 """Steady is within this of the fair share: below lies what a back-off to 0.85 of the received rate and one frame's
 noise leave of 0.8; above, one flow takes a quarter more than its share."""
@@ -20,7 +20,7 @@ UTILISATION_WINDOW_S = 10.0
 MAX_QUEUE_P95_MS = 150.0
 MAX_LOSS_RATIO = 0.02
 DROP_GRACE_S = 3.0
-"""Queue and loss do not count for so long after the capacity fell: nobody can know of it before."""
+"""Queue and loss do not count for this long after the capacity fell: a sender cannot know of it any earlier."""
 MAX_SWINGS = 6
 SWING_RATIO = 0.25
 """A swing is a turn of the 2 s mean by more than this of the fair share."""
@@ -29,8 +29,8 @@ RATIO_BAND = (1 / 3, 3.0)
 RATIO_BAND_LATE = (0.5, 2.0)
 RATIO_WINDOW_S = 20.0
 MINIMUM_SHARE = 0.8
-"""A call at its minimum target is seen with this of it: the encoder's deviation, and a queue that moves a frame
-into the next second."""
+"""The share that a call at its minimum target delivers of it: the encoder deviates, and a queue moves a frame into
+the next second."""
 STARVED_S = 2.0
 """No flow is below that for longer."""
 FEEDBACK_GOODPUT = 0.7

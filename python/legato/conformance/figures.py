@@ -112,7 +112,7 @@ def passages(values: Array, low: float, high: float, within_s: float) -> int:
 
 
 def fairness(session: Session) -> list[Fairness]:
-    """How flows share, by the length of windows; nothing where one call has nobody to share with."""
+    """How flows share, by the length of windows; empty for a call that shares with no other flow."""
     calls = session.calls
     tcp = [flow for flow in session.traffic if flow.kind.startswith("tcp") and _is_long(flow)]
     if len(calls) + len(tcp) < 2:
@@ -141,8 +141,8 @@ def fairness(session: Session) -> list[Fairness]:
 
 
 def _pausing(sending_bps: Array) -> Array:
-    """Where a call sends nothing for half a second, and so long after it goes on as after it began: who
-    pauses shares nothing, of its own will."""
+    """Where a call sends nothing for half a second, and as long after it resumes as after it began: a call that
+    pauses leaves its share to others by choice."""
     silent = rolling(np.nan_to_num(sending_bps), 0.5) <= 0
     behind = round(FAIR_AFTER_S / BIN_S)
     return np.convolve(silent, np.ones(behind), mode="full")[: silent.size] > 0

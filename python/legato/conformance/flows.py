@@ -19,7 +19,7 @@ BIN_S = 0.1
 
 @dataclass(frozen=True)
 class Flow:
-    """One flow; arrays have a value each 100 ms of the session and nan where the flow does not live."""
+    """One flow; arrays have a value for every 100 ms of the session, NaN outside the flow's life."""
 
     name: str
     kind: str
@@ -35,7 +35,7 @@ class Flow:
     figures: dict[str, Any] = field(default_factory=dict)
     """Its row of the summary or traffic table."""
     rtt_ms: Array = field(default_factory=lambda: np.empty(0))
-    """Empty where nobody measures it."""
+    """Empty where it is not measured."""
 
     def mean_bps(self, from_s: float, to_s: float) -> float:
         """Mean rate at the receiver over part of the session."""

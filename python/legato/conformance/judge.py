@@ -47,9 +47,9 @@ class Verdict:
         return tuple(check for check in self.checks if not check.passed)
 
 
-def at_least(name: str, value: float, least: float, digits: int = 2) -> Check:
-    """nan fails: what was not seen was not done."""
-    return Check(name, value, f">= {least:g}", bool(value >= least), digits)
+def at_least(name: str, value: float, minimum: float, digits: int = 2) -> Check:
+    """NaN fails: what was not observed did not happen."""
+    return Check(name, value, f">= {minimum:g}", bool(value >= minimum), digits)
 
 
 def at_most(name: str, value: float, most: float, digits: int = 2) -> Check:
@@ -99,16 +99,16 @@ def settle_s(flow: Flow, segment: Segment) -> float:
 
 def swings(rate: Array, fair_bps: float) -> int:
     """Turns of a smoothed rate by more than ``SWING_RATIO`` of the fair share."""
-    least = criteria.SWING_RATIO * fair_bps
+    threshold = criteria.SWING_RATIO * fair_bps
     turns, direction = 0, 0
     low = high = rate[0] if rate.size else 0.0
     for value in rate:
         if np.isnan(value):
             continue
         low, high = min(low, value), max(high, value)
-        if direction >= 0 and high - value > least:
+        if direction >= 0 and high - value > threshold:
             turns, direction, low, high = turns + (direction > 0), -1, value, value
-        elif direction <= 0 and value - low > least:
+        elif direction <= 0 and value - low > threshold:
             turns, direction, low, high = turns + (direction < 0), 1, value, value
     return turns
 
@@ -203,6 +203,6 @@ def worst(per_seed: Sequence[Sequence[Check]]) -> Verdict:
     for same in zip(*per_seed, strict=True):
         failing = [check for check in same if not check.passed]
         pool = failing or list(same)
-        least = pool[0].mark.startswith(">=")
-        chosen.append((min if least else max)(pool, key=lambda check: check.value))
+        has_minimum = pool[0].mark.startswith(">=")
+        chosen.append((min if has_minimum else max)(pool, key=lambda check: check.value))
     return Verdict(tuple(chosen))

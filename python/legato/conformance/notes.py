@@ -1,6 +1,6 @@
-"""Why a controller misses a mark where that is its nature, and who else has seen it.
+"""Why a controller misses a mark by its design, and where the same was observed elsewhere.
 
-A note explains; it excuses nothing: the verdict stays what it is. It is shown where the check it is about fails.
+A note explains and does not excuse: the verdict stays. It is shown where its check fails.
 """
 
 from __future__ import annotations
@@ -22,38 +22,32 @@ class Note:
     """How the name of the check begins."""
     text: str
     seen_by: str
-    """Who has observed the like; empty: nobody we know of."""
+    """Where the same was observed; empty: no source known."""
 
 
 _STANDING = (
-    "After the fall the link's queue is full, and UDP that never yields keeps most of the link: what the call backs "
-    "off "
-    "by drains next to nothing of 150 kB. A queue that stands has no gradient to see, and 1 to 5 % of loss are below"
-    " what "
-    "the loss-based estimate answers: the target settles 10 to 25 % above what is free until the UDP leaves."
+    "After the fall the link's queue is full, and UDP, which never yields, keeps most of the link: the call's back-off "
+    "drains next to nothing of 150 kB. A standing queue has no gradient, and 1 to 5 % of loss is too little for the "
+    "loss-based estimate to react: the target settles 10 to 25 % above what is free until the UDP leaves."
 )
 _AFTER_THE_FALL = (
     "Both calls back off at the same fall and then climb additively near the rate at which each last met the limit. "
-    "The one "
-    "that fell further stays behind: 0.6 of its share 25 s later."
+    "The one that fell further stays behind: 0.6 of its share 25 s later."
 )
 _SLOW_TO_CONVERGE = "Zhang et al. 2019: fair, but slow to converge where the link changes"
 _JITTER_IS_DELAY = (
-    "NADA's rate is inverse to the delay it measures: r = priority × 10 ms × r_max / x. Of 30 ms of jitter the least"
-    " of 15 packets "
-    "still leaves x at about 14 ms while the queue is empty: 1 Mbit/s at r_max = 1.5, whatever the capacity; and "
-    "above 10 ms "
-    "there is no accelerated ramp-up."
+    "NADA's rate is inverse to the delay it measures: r = priority × 10 ms × r_max / x. With 30 ms of jitter, the "
+    "minimum of 15 packets still leaves x at about 14 ms while the queue is empty: 1 Mbit/s at r_max = 1.5, whatever "
+    "the capacity; and above 10 ms there is no accelerated ramp-up."
 )
 _EQUILIBRIUM = "RFC 8698 section 4 itself: the equilibrium r x is constant"
 _OWN_QUEUE = (
     "SCReAM raises its queue target, up to 400 ms, where the delay looks like that of a competing flow. Its own "
-    "steady queue, "
-    "and jitter, look so too; it then fills what it allows itself. With competing_flows = false the queue is up to a "
-    "third shorter."
+    "standing queue, and jitter, look the same; it then fills what it allows itself. With competing_flows = false the "
+    "queue is up to a third shorter."
 )
 _OWN_QUEUE_SEEN = "RFC 8298 itself and the draft of its second version, which warn of it"
-_WHO_FELL_FURTHER = (
+_FELL_FURTHER = (
     "Beyond fast increase the target goes to what gets through and up again by a ramp that is a fifth near the last "
     "maximum: the flow that fell further at a common fall climbs no faster than the other, on a queue the other keeps."
 )
@@ -62,14 +56,12 @@ _TARGETS_DIFFER = (
     "gives up."
 )
 _BESIDE_TCP = (
-    "Reno keeps the queue near its end. Where that is above the target the compensation has reached (never more than"
-    " 400 ms) the window "
-    "shrinks to its least, and the pacer sends less than the target asks."
+    "Reno keeps the queue nearly full. Where that is above the target that the compensation has reached (never more "
+    "than 400 ms), the window shrinks to its minimum, and the pacer sends less than the target."
 )
 _LOSS_BASED = (
-    "TFRC answers loss and nothing else: on a tail-drop queue it fills the queue until a packet is lost, as TCP "
-    "does, and "
-    "smoothly, so that the queue stays full."
+    "TFRC reacts to loss alone: it fills a tail-drop queue until a packet is lost, as TCP does, but smoothly, so that "
+    "the queue stays full."
 )
 _EQUATION_RTT = "The rate is inverse to the round trip (the equation has it in the denominator), as TCP's is."
 _NO_PRIORITY = "The algorithm has no notion of priority; all flows run as equals."
@@ -91,16 +83,15 @@ NOTES: tuple[Note, ...] = (
         "gcc",
         ("5.5",),
         "largest rate",
-        "Near its last limit GCC climbs by half a packet per response time, which is the round trip and 100 ms: who "
-        "is near "
-        "climbs faster.",
+        "Near its last limit GCC climbs by half a packet per response time, which is the round trip plus 100 ms: a "
+        "call with a short round trip climbs faster.",
         "draft-ietf-rmcat-gcc-02, whose increase is so by construction",
     ),
     Note(
         "gcc",
         ("6.2",),
         "mean queue more",
-        "GCC heeds delay and loss, not marks: where CoDel drops it sees loss, where CoDel marks it sees nothing.",
+        "GCC reacts to delay and loss, not to marks: where CoDel drops it sees loss, where CoDel marks, nothing.",
         "libwebrtc, whose GCC has no answer to CE",
     ),
     *(Note("nada", ("5.1", "5.2"), check, _JITTER_IS_DELAY, _EQUILIBRIUM) for check in ("use of the share", "settled")),
@@ -109,7 +100,7 @@ NOTES: tuple[Note, ...] = (
     Note("gcc", ("5.2b",), "loss", _STANDING, ""),
     Note("scream", ("5.1", "5.2", "5.4", "5.5"), "queue p95", _OWN_QUEUE, _OWN_QUEUE_SEEN),
     Note("scream", ("6.2",), "mean queue more", _OWN_QUEUE, _OWN_QUEUE_SEEN),
-    *(Note("scream", ("5.2",), check, _WHO_FELL_FURTHER, "") for check in ("settled", "use of the share")),
+    *(Note("scream", ("5.2",), check, _FELL_FURTHER, "") for check in ("settled", "use of the share")),
     *(
         Note("scream", ("5.4", "5.5", "5.7"), check, _TARGETS_DIFFER, _OWN_QUEUE_SEEN)
         for check in ("ratio of rates", "largest rate", "Jain")

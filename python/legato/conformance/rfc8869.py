@@ -1,4 +1,4 @@
-"""RFC 8869's cases, as far as a simulator without a radio can have them: approximations, and called so.
+"""RFC 8869's cases, as far as a simulator without a radio can have them: approximations, and named so.
 
 Wi-Fi (section 3): stations share the airtime of one queue. Cellular (section 2): a bearer of its own in a recorded
 LTE cell, with the load that others made then.
@@ -129,7 +129,7 @@ CASES: tuple[Case, ...] = (
     _wifi("3.2d", "UDP until 60 s", _air([(30.0, 60.0, AIR_BPS - _FIVE_UDP), (85.0, 119.0, AIR_BPS)]), AIR_BPS / 16),
     _wifi("3.2e", "UDP from 60 s", _air([(30.0, 60.0, AIR_BPS), (85.0, 119.0, AIR_BPS - _FIVE_UDP)]), AIR_BPS / 16),
     _wifi("3.2f", "TCP from 40 to 80 s", _air([(20.0, 40.0, AIR_BPS), (100.0, 119.0, AIR_BPS)]), AIR_BPS / 16),
-    # Nobody has begun to leave at 109 s; four calls cannot fill the air.
+    # No call has begun to leave at 109 s; four calls cannot fill the air.
     *(
         _wifi(
             f"3.2g-{calls}",

@@ -23,11 +23,11 @@ FORMAT = 1
 
 @dataclass(frozen=True)
 class Suite:
-    """What came of a run of the cases: sessions and verdicts by controller and case."""
+    """Results of a run of the cases: sessions and verdicts by controller and case."""
 
     folder: Path
     controllers: tuple[str, ...]
-    """Those who are judged."""
+    """Those that are judged."""
     cases: tuple[Case, ...]
     verdicts: dict[tuple[str, str], Verdict]
     sessions: dict[tuple[str, str], Session]
@@ -37,7 +37,7 @@ class Suite:
     shapes: dict[tuple[str, str], Figures]
     """By controller and shape; none unless all cases were run."""
     references: tuple[str, ...] = ()
-    """Those who run beside them, some in some cases only."""
+    """Those that run beside them, some in some cases only."""
     left_out: tuple[tuple[str, str], ...] = ()
     """(name, why) of controllers that could not run."""
 
@@ -46,7 +46,7 @@ class Suite:
         return sum(self.verdicts[controller, case.key].passed for case in self.judged)
 
     def shown(self, case: Case) -> list[str]:
-        """Who ran in a case, the judged ones first."""
+        """The controllers that ran in a case, the judged ones first."""
         return [name for name in (*self.controllers, *self.references) if (name, case.key) in self.sessions]
 
     @property
@@ -74,7 +74,7 @@ def conformance(
         out: the folder; each case is a run folder below ``out/runs``, verdicts are ``out/verdicts.json``.
         cases: keys or sections (``5.1``); none: all.
         seeds: how many; the worst seed is the verdict.
-        resume: go on with a folder that holds some of the same cases.
+        resume: continue a folder that holds some of the same cases.
     """
     out = Path(out)
     picked = chosen(cases)

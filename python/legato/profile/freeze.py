@@ -1,4 +1,4 @@
-"""What a picture that stays on display is worth while the camera goes on."""
+"""Quality of a picture that stays on display while the camera moves on."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from legato.profile.tables import quality
 
 LAGS = (1, 2, 3, 5, 8, 13, 20, 30)
 STRIDE = 4
-"""Every so many pictures a row."""
+"""Pictures per row."""
 
 
 def measure_freeze(clip: Clip, full: Pictures) -> tuple[np.ndarray, np.ndarray]:

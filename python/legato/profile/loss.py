@@ -17,7 +17,7 @@ RATIOS = (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0)
 """Shares of the slices that are lost; of the last nothing arrives and the picture before stays."""
 LEVELS = (22, 30, 38)
 STRIDE = 5
-"""Every so many pictures one is damaged, and the next is a key frame."""
+"""Pictures between damaged ones; the next is a key frame."""
 REPEATS = 3
 SLICES = 10
 RUN_LOSSY, RUN_CLEAN = 10, 10
@@ -90,7 +90,7 @@ class _Decoder:
 
 
 def _damaged(coded: Coded, ratio: float, random: np.random.Generator) -> bytes:
-    """The frame without so many of its slices; a fraction of a slice is lost by chance."""
+    """The frame without this share of its slices; a fraction of a slice is lost by chance."""
     holders = [i for i, is_slice in enumerate(coded.slices) if is_slice]
     lost = int(ratio * len(holders) + random.random())
     gone = set(random.choice(holders, min(lost, len(holders)), replace=False).tolist())
@@ -124,7 +124,7 @@ def _single_hits(
             sums += np.stack([clean_ssim - ssim, mse - clean_mse])
         dissimilarity.append(sums[0] / repeats)
         error.append(sums[1] / repeats)
-    # More loss is not less damage; small samples may say so.
+    # More loss does not mean less damage, though small samples may suggest it.
     return tuple(np.maximum.accumulate(np.stack(values, axis=1), axis=1) for values in (dissimilarity, error))
 
 
@@ -134,7 +134,7 @@ def _persistence(
     """The share of the damage that the next frame inherits, [hit itself or whole, SSIM or MSE].
 
     Runs of lossy and then clean frames, fitted by least squares to D_t = rho D_{t-1} + hit. A frame that is
-    hit inherits less: what is lost anew was partly damaged before.
+    hit inherits less: part of what is lost was damaged before.
     """
     qp, period = LEVELS[1], 2 + RUN_LOSSY + RUN_CLEAN
     count = len(pictures.luma)

@@ -166,7 +166,7 @@ def _level(
 
 
 def _stacked(arrays: dict[str, np.ndarray], heights: Sequence[int], encoders: Sequence[str]) -> dict[str, np.ndarray]:
-    """One array a quantity, [frames, levels], in place of one a level."""
+    """One array per quantity, [frames, levels], in place of one per level."""
     arrays = dict(arrays)
     for height in heights:
         for encoder in encoders:

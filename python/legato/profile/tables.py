@@ -17,7 +17,7 @@ LEVELS = tuple(range(14, 51, 4))
 LEAD_IN_FRAMES = 4
 """Coded before the first measured frame, so that it too is predicted from its neighbour."""
 KEY_STRIDE = 8
-"""Every so many pictures one is coded as a key frame."""
+"""Pictures between those that are coded as key frames."""
 
 
 class Stream(Protocol):
@@ -52,7 +52,7 @@ class OpenH264Stream:
 
 @dataclass(frozen=True)
 class Level:
-    """One quantiser: a row a picture of the clip, and a row every KEY_STRIDE pictures for key frames."""
+    """One quantiser: one row per picture of the clip, and one every KEY_STRIDE pictures for key frames."""
 
     size_bytes: np.ndarray
     psnr_db: np.ndarray  # at the coded size
@@ -127,10 +127,10 @@ def ssim_to_db(ssim: np.ndarray) -> np.ndarray:
 def satd(library: X264, clip: Clip, pictures: Pictures) -> tuple[np.ndarray, np.ndarray]:
     """x264's own complexity of every picture: (predicted from the one before, key frames).
 
-    x264's rate control steers by the cost its lookahead finds on the source pictures. It is not
-    told, but with `qcomp` 0 and a constant rate factor the quantiser of a frame is proportional to
-    the cost blurred over the last frames, and the statistics tell the quantiser to 0.01: so the
-    blur can be taken off again.
+    x264's rate control steers by the cost its lookahead finds on the source pictures. It does
+    not report it, but with `qcomp` 0 and a constant rate factor the quantiser of a frame is proportional to
+    the cost blurred over the last frames, and the statistics report the quantiser to 0.01, so
+    the blur can be removed.
     """
     keys = list(range(0, len(pictures.luma), KEY_STRIDE))
     # The quantisers of a stream's start are not free: the first picture comes again until that is forgotten.

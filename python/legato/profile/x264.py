@@ -201,7 +201,7 @@ class Encoder:
             "annexb": 1,
             "repeat-headers": 1,
             "force-cfr": 1,
-            # The statistics of a first pass tell the mean QP to two digits; they change nothing else.
+            # The statistics of a first pass report the mean QP to two digits; they change nothing else.
             "pass": 1,
             "stats": Path(self._folder.name) / "stats",
         }

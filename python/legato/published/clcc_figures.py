@@ -52,7 +52,7 @@ _BUT_ON_LTE = (BETTER, None)
 """[clcc] §V-B says that HRCC's pictures are good on LTE, and nothing else of it."""
 
 # [clcc] §V: Fig. 3 and Fig. 4, then Fig. 5 and Fig. 6: changes against GCC, on random and LTE traces. Against HRCC it
-# has no numbers: all is better but the receiving rate.
+# prints no figures: all are better but the receiving rate.
 FIGURES: tuple[Figure, ...] = (
     Figure("packet delay (%)", "one_way_delay_mean_ms", _printed(-5.0, -7.0), True, True, "ms", 1.0, 1),
     Figure("packet loss (%)", "loss_ratio", _printed(-8.0, -33.0), True, True, "%", 100.0, 2),

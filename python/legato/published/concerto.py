@@ -33,7 +33,7 @@ WEBRTC, SALSIFY, BEST_OF_TWO, RL_V, CONCERTO, ORACLE = (
     "webrtc", "salsify as described", "salsify", "rl-v", "concerto", "oracle"
 )  # fmt: skip
 RIVALS = (WEBRTC, SALSIFY, RL_V)
-"""Whom the paper compares with; its Salsify is WebRTC's estimate with a codec that obeys at once."""
+"""The schemes that the paper compares with; its Salsify is WebRTC's estimate with a codec that obeys at once."""
 SCHEMES = (*RIVALS, BEST_OF_TWO, CONCERTO, ORACLE)
 
 PUBLISHED_GAP = {"3G": 0.238, "4G": 0.249, "Wi-Fi": 0.343}
@@ -238,7 +238,7 @@ def judge(calls: Sequence[Call]) -> list[Row]:
 
 
 def _scores(calls: Sequence[Call], access: str, figure: str) -> list[Row]:
-    """The closest of the paper's rivals, how far behind it is in each reading of "normalized", and who is ahead."""
+    """The closest of the paper's rivals, how far behind it is in each reading of "normalized", and the scores."""
     by_scheme = {scheme: mean(calls, figure, scheme) for scheme in SCHEMES}
     ranked = sorted(RIVALS, key=lambda scheme: -(by_scheme[scheme].mean or 0.0))
     closest, name = ranked[0], f"{figure}, {access}"

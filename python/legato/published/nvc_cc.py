@@ -168,7 +168,7 @@ def _behind(sessions: Sessions) -> list[Section]:
 
 
 def _tradeoff(convergences: Sequence[Convergence]) -> list[Section]:
-    """Figure 7: a point per training."""
+    """Figure 7: a point per training; empty without trainings."""
     if not convergences:
         return []
     kinds = list(dict.fromkeys(each.n_std for each in convergences))

@@ -54,7 +54,7 @@ class Sessions:
         return list(self._tables)
 
     def controllers(self, setting: str) -> list[str]:
-        """Who was run in a setting."""
+        """The controllers that were run in a setting."""
         return list(self._tables.get(setting, {}))
 
     def networks(self, setting: str) -> int:
@@ -73,12 +73,12 @@ class Sessions:
         return mean_intervals(totals, counts, _weights(len(totals)))[0]
 
     def difference(self, setting: str, controller: str, other: str, figure: str) -> Estimate:
-        """What ``controller`` has more than ``other``."""
+        """``controller`` minus ``other``."""
         own, others = self._column(setting, controller, figure), self._column(setting, other, figure)
         return paired_differences(*own, *others, _weights(len(own[0])))[0]
 
     def fewer(self, setting: str, controller: str, other: str, figure: str) -> Estimate:
-        """By what share of the other's ``controller`` has less: 0.2 is a fifth less."""
+        """The share by which ``controller`` is below ``other``: 0.2 is a fifth lower."""
         own, others = self._column(setting, controller, figure), self._column(setting, other, figure)
 
         def share(weights: Array) -> Array:

@@ -3,7 +3,7 @@ network under safeguards of several sensitivities (Fig. 7).
 
 A safeguard takes over while delay jitters more than ``n_std`` standard deviations above its mean: the fewer, the more
 sensitive. Under one, the agent earns more while it learns, since GCC decides where things go wrong, and learns less
-from it, since what it answers meanwhile is not obeyed.
+from it, since its actions are not obeyed meanwhile.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The controllers of papers in real calls, beside who they were compared with (``legato reproduce NAME --real``).
+"""The controllers of papers in real calls, beside those they were compared with (``legato reproduce NAME --real``).
 
 Both ends are ours, in one process: real encoder, packets, encryption, sockets and decoder over the emulated link,
-which plays windows of recordings that no training saw (:mod:`legato.access_networks`). A call takes as long as it
-lasts, so the paper's hundreds are a few here, unless told otherwise.
+which plays windows of recordings that no training saw (:mod:`legato.access_networks`). Calls run in real
+time, so there are a few here instead of the paper's hundreds, unless more are requested.
 
 Missing: the papers' own links, clips and stacks. VMAF, where a paper has it, is SSIM here.
 """
@@ -51,7 +51,7 @@ FIGURES: Mapping[str, tuple[str, int]] = MappingProxyType(
 
 @dataclass(frozen=True)
 class Study:
-    """Whom a paper's controller meets, and where."""
+    """The rivals of a paper's controller, and the links of its calls."""
 
     ours: str
     rivals: tuple[str, ...]
@@ -111,7 +111,7 @@ class Call:
     place: int
     """Of its window among those of the access."""
     valid: bool
-    """Its emulated link was in time; figures of others are left out, and of the calls they would be compared with."""
+    """Its emulated link was in time; otherwise its figures, and those it would be compared with, are left out."""
     values: Mapping[str, float]
 
 
@@ -204,7 +204,7 @@ def _scaled(value: float | None, factor: float) -> float | None:
 
 
 def judge(study: Study, calls: Sequence[Call]) -> list[Row]:
-    """Every row: each controller's figures, then ours less each rival's, link by link."""
+    """Every row: each controller's figures, then ours minus each rival's, link by link."""
     rows: list[Row] = []
     for access in study.accesses:
         here = [call for call in calls if call.access == access]
@@ -221,7 +221,7 @@ def judge(study: Study, calls: Sequence[Call]) -> list[Row]:
 
 
 def _difference(study: Study, here: Sequence[Call], access: str, rival: str, figure: str) -> Row:
-    """Ours less a rival's over the same window, where both calls count."""
+    """Ours minus a rival's over the same window, where both calls count."""
 
     def of(controller: str) -> dict[int, Call]:
         return {call.place: call for call in here if call.controller == controller and call.valid}
@@ -243,7 +243,7 @@ def _difference(study: Study, here: Sequence[Call], access: str, rival: str, fig
 
 
 def _clusters(calls: Sequence[Call]) -> list[str]:
-    """What each call is resampled with: windows of one recording are alike, but where there is only one they are all
-    there is, and an interval over them says less."""
+    """What each call is resampled with: windows of one recording are alike; where there is only one recording, its
+    windows are resampled, and the interval says less."""
     recordings = {call.recording for call in calls}
     return [call.recording if len(recordings) > 1 else f"{call.recording} {call.place}" for call in calls]

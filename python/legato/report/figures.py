@@ -1,4 +1,4 @@
-"""What the charts across calls are drawn from: one point a call, or a sample and quantiles of them.
+"""What the charts across calls are drawn from: one point per call, or a sample and quantiles of them.
 
 A report of a few thousand calls holds every one. Above `MAX_POINTS`, whole conditions are sampled by their hash
 (so the same file comes out every time, and controllers stay paired), and the distributions are drawn from

@@ -95,7 +95,7 @@ METRICS: dict[str, Metric] = {
         _count("freezes", "Freezes", "Number of freezes by libwebrtc's rule.", "lower"),
         *_delays("one_way_delay", "One-way delay", "Departure from the pacer to arrival, a packet",
                  "p95 mean std p50 p98"),
-        *_delays("queue_delay", "Queue delay", "One-way delay less the smallest of the call", "mean p95"),
+        *_delays("queue_delay", "Queue delay", "One-way delay minus the smallest of the call", "mean p95"),
         *_delays("rtt", "RTT", "One-way delay of a packet and of the feedback that reported it", "mean p50 p95 p98"),
         *_delays("pacer_delay", "Pacer delay", "Enqueued to departed, media packets", "mean p95"),
         Metric("rendered_fps", "Rendered", "fps", 1.0, 2, "higher", "Frames rendered over the call's length."),

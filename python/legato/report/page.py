@@ -22,7 +22,7 @@ from legato.report.store import Store
 from legato.report.tables import Summary, summarise_store
 
 MAX_TIMELINES = 60
-"""Calls whose time line a report holds unless told otherwise (about 15 kB each)."""
+"""Calls whose time line a report holds by default (about 15 kB each)."""
 
 _D3_VERSION = "7.9.0"
 _SCRIPTS = (

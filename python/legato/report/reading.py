@@ -40,7 +40,7 @@ def reading(summary: Summary) -> tuple[list[str], list[str]]:
     number = summary.conditions
     if number is not None and number < FEW_CONDITIONS:
         conditions = "one condition" if number == 1 else f"{number} conditions"
-        says.append(f"With {conditions} this tells what happened, not what would happen elsewhere.")
+        says.append(f"With {conditions} this shows what happened, not what would happen elsewhere.")
     return seen, says
 
 
@@ -61,21 +61,22 @@ def _what_it_did(row: TableRow) -> str:
 
 
 def _compared(row: TableRow, baseline: str) -> str | None:
-    told, undecided = [], []
+    decided, undecided = [], []
     for column, label in _COMPARED.items():
         difference = row.differences.get(column)
         if difference is None or difference.mean is None or difference.low is None or difference.high is None:
             continue
         if difference.excludes_zero():
             low, high = sorted((abs(difference.low), abs(difference.high)))
-            told.append(f"{_amount(column, abs(difference.mean))} {'more' if difference.mean > 0 else 'less'} {label} "
-                        f"({_bounds(column, low, high)})")  # fmt: skip
+            more = "more" if difference.mean > 0 else "less"
+            amount, bounds = _amount(column, abs(difference.mean)), _bounds(column, low, high)
+            decided.append(f"{amount} {more} {label} ({bounds})")
         elif (difference.low, difference.high) != (0, 0):
             undecided.append(label)
     start = f"Against **{baseline}** in the same conditions, **{row.controller}**"
-    if told:
+    if decided:
         ending = f"; {_listed(undecided)} cannot be told apart" if undecided else ""
-        return f"{start} has {_listed(told)}{ending}."
+        return f"{start} has {_listed(decided)}{ending}."
     return f"{start} cannot be told apart in {_listed(undecided)}." if undecided else None
 
 

@@ -90,7 +90,7 @@ def open_run(path: str | Path) -> RunFolder:
     if not summary:
         raise RunFolderError(
             f"{path / 'summary'}: no finished part: none of {manifest['calls']} calls is done",
-            "run the same command again: a sweep goes on with the parts that are missing",
+            "run the same command again: a sweep continues with the parts that are missing",
         )
     return RunFolder(path, manifest, plan, summary)
 

@@ -1,9 +1,9 @@
-"""Who has the link: the flows of sessions in which calls share it with each other, or with TCP and UDP.
+"""How flows share the link: the flows of sessions in which calls share it with each other, or with TCP and UDP.
 
-One session a controller, the first of each run folder's. Each link is a stack of what came out of it, flow by flow,
+One session per controller, the first of each run folder. Each link is a stack of what came out of it, flow by flow,
 under its capacity. Which flows pass which link stands in the scenario; the capacity is what calls that pass this link
-alone recorded, or the scenario's constant one. Feedback and acknowledgements are not in the stacks: nobody records
-them over time.
+alone recorded, or the scenario's constant one. Feedback and acknowledgements are not in the stacks: they are
+not recorded over time.
 """
 
 from __future__ import annotations
@@ -209,14 +209,14 @@ def _links(
         used = sum(rates[flow][at] or 0 for flow in passing for at in known)
         full = used / sum(capacity[at] or 0 for at in known) if known else 0.0
         found.append((full, len(passing), {"name": name, "capacity": deltas(capacity), "flows": passing}))
-    # A link of one flow among links that are shared tells nothing of sharing.
+    # A link of one flow among links that are shared shows nothing of sharing.
     shared = [entry for entry in found if entry[1] > 1] or found
     shared.sort(key=lambda entry: -entry[0])
     return [link for full, _, link in shared[:MAX_LINKS] if full >= shared[0][0] / 2]
 
 
 def _capacity(store: Store, run: RunFolder, calls: Sequence[_Flow], bin_ms: int, bins: int) -> list[int | None]:
-    """The capacity in kbit/s that these calls saw, whoever of them lived."""
+    """The capacity in kbit/s that these calls saw, from any that was active."""
     seen: dict[int, int] = {}
     for flow in calls:
         assert flow.call is not None, "only calls record the capacity"

@@ -125,7 +125,7 @@ class Store:
             except duckdb.Error as cause:
                 return RunFolderError(
                     f"{path}: not a readable Parquet file: {_first_line(cause)}",
-                    "delete this part and run the sweep again: it goes on with the parts that are missing",
+                    "delete this part and run the sweep again: it continues with the parts that are missing",
                 )
         return RunFolderError(f"{self.runs[0].path}: {_first_line(error)}")
 

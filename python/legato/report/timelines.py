@@ -1,7 +1,7 @@
 """The time lines of single calls, packed small.
 
 Every figure becomes an integer in a small unit (kbit/s, ms, 0.1 %, 0.01 dB) and is written as the difference to the
-one before, nulls kept: about 15 kB a call of a minute. Calls are chosen condition by condition, so that what is
+one before, nulls kept: about 15 kB per call of a minute. Calls are chosen condition by condition, so that what is
 shown for one controller can be put above the others; across conditions, traces take turns.
 """
 
@@ -193,7 +193,7 @@ def _columns(store: Store, part: Path) -> set[str]:
 
 
 def _split(rows: Sequence[tuple]) -> list[tuple[int, list[list]]]:
-    """Rows sorted by call to one list of columns (without the call) a call."""
+    """Rows sorted by call to one list of columns (without the call) per call."""
     found: dict[int, list[tuple]] = {}
     for row in rows:
         found.setdefault(row[0], []).append(row[1:])
