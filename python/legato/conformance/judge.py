@@ -47,9 +47,9 @@ class Verdict:
         return tuple(check for check in self.checks if not check.passed)
 
 
-def at_least(name: str, value: float, minimum: float, digits: int = 2) -> Check:
+def at_least(name: str, value: float, low: float, digits: int = 2) -> Check:
     """NaN fails: what was not observed did not happen."""
-    return Check(name, value, f">= {minimum:g}", bool(value >= minimum), digits)
+    return Check(name, value, f">= {low:g}", bool(value >= low), digits)
 
 
 def at_most(name: str, value: float, most: float, digits: int = 2) -> Check:
