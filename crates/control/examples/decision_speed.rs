@@ -1,6 +1,6 @@
-//! What one decision of a learned controller costs: the network alone, one observation at a time, on one
-//! thread, all of it in the cache. Prints microseconds as JSON, half of the decisions took no longer (p50)
-//! and 99 of 100 (p99).
+//! The cost of one decision of a learned controller: the network alone, one observation at a time, on one
+//! thread, all of it in the cache. Prints microseconds as JSON: the median (p50) and the 99th percentile
+//! (p99).
 //!
 //! ```text
 //! cargo run --release -p legato-control --example decision_speed
@@ -73,7 +73,7 @@ fn policy(features: usize, decide: &str, layers: &str) -> NetworkPolicy {
     NetworkPolicy::new(manifest.load(&weights(&manifest)).expect("valid weights"))
 }
 
-/// Small weights that are no multiples of each other.
+/// Small weights that are not multiples of each other.
 fn weights(manifest: &Manifest) -> Vec<u8> {
     let (mut header, mut at, mut values) = (String::from("{"), 0, Vec::new());
     for (name, shape) in manifest.tensors() {
@@ -89,7 +89,7 @@ fn weights(manifest: &Manifest) -> Vec<u8> {
     [&(header.len() as u64).to_le_bytes()[..], header.as_bytes(), &values].concat()
 }
 
-/// p50 and p99 in microseconds of one decision, from `samples` of `each` decisions in a row.
+/// p50 and p99 in microseconds of one decision, from `samples` of `each` consecutive decisions.
 fn decision_us(mut policy: NetworkPolicy, samples: usize, each: u32) -> (f64, f64) {
     let inputs = policy.model().manifest().inputs();
     let mut observation: Vec<f32> = (0..inputs).map(|i| (i % 17) as f32 / 17.0).collect();
@@ -102,7 +102,7 @@ fn decision_us(mut policy: NetworkPolicy, samples: usize, each: u32) -> (f64, f6
         }
         times.push(start.elapsed().as_secs_f64() * 1e6 / f64::from(each));
     }
-    // The first tenth warms up.
+    // The first tenth is warm-up.
     let mut times = times.split_off(samples / 10);
     times.sort_by(f64::total_cmp);
     (times[samples / 2], times[samples * 99 / 100])

@@ -23,11 +23,11 @@ pub enum Column {
     F32(Vec<Option<f32>>),
     /// Figures, absent if not defined.
     F64(Vec<Option<f64>>),
-    /// Signed nanoseconds, absent where there are none.
+    /// Signed nanoseconds, absent if there are none.
     I64(Vec<Option<i64>>),
-    /// Names, absent where there is none. Few distinct ones.
+    /// Names, absent if there is none. Few distinct ones.
     Text(Vec<Option<Arc<str>>>),
-    /// Small counts, absent where there are none.
+    /// Small counts, absent if there are none.
     U32(Vec<Option<u32>>),
     /// Counts.
     U64(Vec<u64>),

@@ -126,9 +126,9 @@ impl Drop for Encoder {
 
 pub(crate) struct Decoder(NonNull<Opaque>);
 
-// SAFETY: as of the encoder.
+// SAFETY: as for the encoder.
 unsafe impl Send for Decoder {}
-// SAFETY: as of the encoder.
+// SAFETY: as for the encoder.
 unsafe impl Sync for Decoder {}
 
 impl Decoder {

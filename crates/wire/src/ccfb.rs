@@ -157,8 +157,9 @@ pub struct StreamReport<'a> {
 
 /// Appends one feedback packet. Streams without metrics at the end are left out.
 ///
-/// # Panics Debug builds panic past [`MAX_BLOCKS`] streams or [`MAX_METRICS`] metrics; release
-/// builds drop the excess.
+/// # Panics
+/// Debug builds panic past [`MAX_BLOCKS`] streams or [`MAX_METRICS`] metrics; release builds drop
+/// the excess.
 pub fn write(out: &mut Vec<u8>, sender_ssrc: u32, report_timestamp: CompactNtp, streams: &[StreamReport<'_>]) {
     debug_assert!(streams.len() <= MAX_BLOCKS, "{} streams are more than {MAX_BLOCKS}", streams.len());
     let streams = &streams[..streams.len().min(MAX_BLOCKS)];

@@ -168,8 +168,9 @@ impl NetworkPolicy {
     /// Take an observation of [`Manifest::inputs`] values; return the outputs of the last layer. A
     /// recurrent network advances one step.
     ///
-    /// # Panics If the observation has another length: compare the layouts of policy and controller
-    /// when pairing them.
+    /// # Panics
+    /// If the observation has another length: compare the layouts of policy and controller when
+    /// pairing them.
     pub fn outputs(&mut self, observation: &[f32]) -> &[f32] {
         let inputs = self.model.manifest.inputs();
         assert_eq!(observation.len(), inputs, "an observation of {}", self.model.manifest.file());

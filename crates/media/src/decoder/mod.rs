@@ -94,7 +94,7 @@ impl DecoderKind {
     }
 
     /// The decoder. Without a profile it is `strict`: the others need its tables. `standin_rows` is the size that
-    /// `loss_tolerant` was coded at, where it is not the clip's own.
+    /// `loss_tolerant` was coded at, if it is not the clip's own.
     pub fn build(self, profile: Option<Arc<Profile>>, standin_rows: Option<u16>) -> Box<dyn Decoder> {
         let Some(profile) = profile else { return Box::new(strict::Strict::new()) };
         match self {

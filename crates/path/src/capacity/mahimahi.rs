@@ -69,8 +69,8 @@ impl Opportunities {
     /// A window of it (to the millisecond), with more or fewer opportunities: the n-th is kept when
     /// `n / scale` passes a whole number, so that their rhythm and size stay the same.
     ///
-    /// # Errors A window outside the list, a scale that is not a positive number, or no opportunity
-    /// left.
+    /// # Errors
+    /// A window outside the list, a scale that is not a positive number, or no opportunity left.
     pub fn cut(&self, cut: &Cut) -> Result<Self, CapacityError> {
         let (from, length) = cut.within(self.duration())?;
         let (from, length) = ((from / MS) as u32, ((length + MS - 1) / MS) as u32);

@@ -81,8 +81,8 @@ impl RateSteps {
 
     /// A window of it, faster or slower; neighbours of equal rate are merged.
     ///
-    /// # Errors A window outside the table, a scale that is not a positive number, or no positive
-    /// rate left.
+    /// # Errors
+    /// A window outside the table, a scale that is not a positive number, or no positive rate left.
     pub fn cut(&self, cut: &Cut, after: AfterLast) -> Result<Self, CapacityError> {
         let (from, length) = cut.within(self.duration())?;
         let first = self.index_at(from);

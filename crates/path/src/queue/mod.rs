@@ -18,7 +18,8 @@ use legato_units::{DataRate, DataSize, Timestamp};
 pub trait Queue<P>: Send {
     /// Take a packet in.
     ///
-    /// # Errors The packet itself and the reason, if the queue refuses it.
+    /// # Errors
+    /// The packet itself and the reason, if the queue refuses it.
     fn push(&mut self, now: Timestamp, packet: Packet<P>) -> Result<(), (Packet<P>, DropReason)>;
 
     /// The next packet for the link. Packets the queue drops on the way to it are appended to

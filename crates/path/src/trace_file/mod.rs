@@ -146,14 +146,16 @@ pub fn read(address: &str, format: Option<Format>) -> Result<Trace, Error> {
 
 /// Every trace of a file, gzipped or not; at least one.
 ///
-/// # Errors A file that cannot be read, is above [`MAX_FILE`], or is not a trace.
+/// # Errors
+/// A file that cannot be read, is above [`MAX_FILE`], or is not a trace.
 pub fn read_all(path: &str, format: Option<Format>) -> Result<Vec<Trace>, Error> {
     parse(&bytes_of(path)?, path, format)
 }
 
 /// Every trace in a file's bytes; `name` is its path, for messages and the traces' names.
 ///
-/// # Errors Bytes that are not a trace.
+/// # Errors
+/// Bytes that are not a trace.
 pub fn parse(bytes: &[u8], name: &str, format: Option<Format>) -> Result<Vec<Trace>, Error> {
     let traces = parse_parts(bytes, format).and_then(|(format, parts)| {
         let several = parts.len() > 1;
@@ -188,7 +190,8 @@ fn parse_parts(bytes: &[u8], format: Option<Format>) -> Result<(Format, Vec<trac
 
 /// The base RTTs of a list of speed tests (ERRANT), to draw one from.
 ///
-/// # Errors A file that cannot be read, or whose `rtt_ms` are not times.
+/// # Errors
+/// A file that cannot be read, or whose `rtt_ms` are not times.
 pub fn read_base_rtts(path: &str) -> Result<Vec<TimeDelta>, Error> {
     let bytes = bytes_of(path)?;
     let rtts = inflate::inflated(&bytes).and_then(|bytes| errant::parse(text(&bytes)?));

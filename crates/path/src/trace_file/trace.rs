@@ -97,8 +97,9 @@ impl Trace {
     /// `after` is for rates. The whole at its own speed shares the trace's data; for anything else
     /// cut once and clone the result, which shares too.
     ///
-    /// # Errors A window outside the trace, a scale that is not a positive number, or a window that
-    /// never sends and repeats.
+    /// # Errors
+    /// A window outside the trace, a scale that is not a positive number, or a window that never
+    /// sends and repeats.
     pub fn capacity(&self, cut: &Cut, after: AfterLast) -> Result<LinkCapacity, CapacityError> {
         let whole = *cut == Cut::default();
         Ok(match &self.profile {

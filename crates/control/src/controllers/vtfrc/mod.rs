@@ -3,8 +3,8 @@
 //! rate for frames predicted to be more complex than those before, less for simpler ones, in
 //! proportion to the gap between the two rates; the sending rate stays below the instantaneous one.
 //!
-//! The paper's complexity is the encoder's residual; here it is the difference between pictures, as
-//! reported by [`Event::FrameCaptured`](crate::Event::FrameCaptured). What else differs, and why: docs/papers/vtfrc.md.
+//! The paper's complexity is the encoder's residual; here it is the difference between pictures, as reported by
+//! [`Event::FrameCaptured`](crate::Event::FrameCaptured). docs/papers/vtfrc.md lists the other differences and why.
 
 pub mod complexity;
 pub mod rate_gap;

@@ -88,7 +88,7 @@ fn no_frame_gets_more_than_the_instantaneous_rate() {
     let decision = capture(&mut vtfrc, now, &[1.0, 5.0, 25.0, 125.0]);
     assert!(vtfrc.flavour.last_complexity > 1.0);
     assert_eq!(decision.pacing_rate.as_bps(), vtfrc.flavour.instant_bps(&vtfrc.sender).unwrap().round() as u64);
-    // More loss than the mean knows of: R_instant is below R_trans, and what is sent with it.
+    // More loss than the mean includes: R_instant is below R_trans, and so is the sending rate.
     let mut lossy = build();
     let now = after_rounds(&mut lossy, 107, |round| round % 10 == 0 || round == 103 || round == 106);
     assert!(lossy.flavour.instant_bps(&lossy.sender).unwrap() < trans_bps(&lossy.sender));
