@@ -22,7 +22,7 @@ endif
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 unexport CONDA_PREFIX
 
-.PHONY: help setup build demo test test-rust test-python test-train test-calls fuzz bench dist lint format lock clean
+.PHONY: help setup build demo test test-rust test-python test-train test-calls fuzz bench dist docs lint format lock clean
 
 help:
 	@echo "make demo     compare controllers on the shipped traces and clips; writes $(DEMO_OUT)/report.html"
@@ -33,6 +33,7 @@ help:
 	@echo "make setup    $(VENV) with everything development needs"
 	@echo "make bench    measure speed; writes bench.json"
 	@echo "make dist     the wheel in $(DIST_OUT)/, tried in a clean environment"
+	@echo "make docs     the documents and the API reference as a site in build/site/"
 	@echo "make lint     rustfmt, clippy, ruff, and the rules of tools/check_*.py       make format  let them write"
 	@echo "make lock     resolve requirements/*.lock anew"
 	@echo "make clean    remove what was built"
@@ -114,6 +115,21 @@ dist: $(VENV)/.base
 	@rm -rf python/legato/packed
 	@tools/try_wheel.sh $(DIST_OUT)/*.whl
 
+# --- the site ------------------------------------------------------------------------------------
+
+# Its own environment: a builder of sites has no place beside what the product needs.
+$(VENV)/docs/.made: requirements/docs.lock
+	@python=$$(tools/check_machine.sh) && $$python -m venv $(VENV)/docs
+	@echo "installing $<"
+	@$(VENV)/docs/bin/python -m pip --disable-pip-version-check --quiet install --require-hashes -r $<
+	@touch $@
+
+docs: $(VENV)/docs/.made
+	PATH="$(CURDIR)/$(VENV)/docs/bin:$$PATH" NO_MKDOCS_2_WARNING=1 mkdocs build --quiet --strict
+	RUSTDOCFLAGS="-D warnings" cargo doc --quiet --no-deps --workspace --exclude legato-python $(CARGO_FLAGS)
+	@rm -rf build/site/crates && cp -r $${CARGO_TARGET_DIR:-target}/doc build/site/crates
+	@echo "site: build/site/index.html"
+
 # --- upkeep --------------------------------------------------------------------------------------
 
 lint: $(VENV)/.dev
@@ -142,6 +158,10 @@ lock:
 	$(LOCK) --extra dev --extra profile --extra gym --constraints requirements/base.lock --output-file requirements/dev.lock
 	$(LOCK) --extra dev --extra profile --extra gym --extra train --extra dev-train --constraints requirements/dev.lock \
 	  --output-file requirements/train.lock
+
+	grep '^docs = ' pyproject.toml | grep -o '"[^"]*"' | tr -d '"' | uv pip compile - --universal \
+	  --python-version 3.11 --generate-hashes --quiet --custom-compile-command 'make lock' \
+	  --output-file requirements/docs.lock
 
 clean:
 	rm -rf $(VENV) target $(DIST_OUT) build python/legato/_core*.so python/legato/packed .pytest_cache .ruff_cache

@@ -50,6 +50,29 @@ def test_the_python_of_the_readme_runs(tmp_path: Path):
         assert done.returncode == 0, done.stderr
 
 
+def runs_from_top_to_bottom(document: Path, legato: Legato, folder: Path) -> None:
+    """Every command and every piece of Python of a tutorial, in one folder, one after the other."""
+    (folder / "data").symlink_to(ROOT / "data")
+    text = document.read_text(encoding="utf-8")
+    for language, block in re.findall(r"^```(sh|python)\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
+        if language == "python":
+            done = subprocess.run(
+                [sys.executable, "-c", block], cwd=folder, capture_output=True, text=True, timeout=120
+            )
+            assert done.returncode == 0, done.stderr
+        for command in block.splitlines() if language == "sh" else ():
+            program, *arguments = shlex.split(command)
+            assert program == "legato"
+            done = legato(*arguments, timeout=240)
+            assert done.returncode == 0, f"{command}\n{done.stderr}"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", ["first-comparison", "why-the-rate-fell"])
+def test_the_commands_of_the_tutorial_run_one_after_the_other(page: str, legato: Legato, tmp_path: Path):
+    runs_from_top_to_bottom(ROOT / f"docs/tutorial/{page}.md", legato, tmp_path)
+
+
 @pytest.mark.slow
 def test_the_controller_of_the_howto_compiles_and_has_the_properties_of_all(tmp_path: Path):
     source, module_line, registry_line = fenced(ROOT / "docs/howto/add-a-controller.md", "rust")
