@@ -1,4 +1,5 @@
-//! What a network element reads of an IP packet: its ECN field, and the UDP payload in it; and how it marks one.
+//! What a network element reads of an IP packet: its ECN field, and the UDP payload in it; and how it marks one. And
+//! the IPv4 packet around a datagram, for an end without a network interface.
 //!
 //! IPv4 with options, and IPv6 whose next header is UDP. The payload of fragments, of IPv6 after extension headers and
 //! of anything that is not UDP is not extracted: only the ECN field of such packets matters here. Checksums are not
@@ -7,6 +8,7 @@
 use crate::Error;
 use crate::reader::Reader;
 use legato_units::Ecn;
+use std::net::SocketAddrV4;
 
 /// The fields read from an IP packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +32,45 @@ pub struct Datagram<'a> {
     pub payload: &'a [u8],
 }
 
+/// The IPv4 packet of a datagram from `source` to `destination`: no options, not to be fragmented, not ECN-capable.
+/// [rfc791] §3.1, [rfc768]. `None`: the payload is too long for one packet.
+pub fn udp_packet(source: SocketAddrV4, destination: SocketAddrV4, payload: &[u8]) -> Option<Vec<u8>> {
+    let length = u16::try_from(payload.len()).ok()?.checked_add(UDP_HEADER_BYTES)?;
+    let total = length.checked_add(IPV4_HEADER_BYTES as u16)?;
+    let mut packet = Vec::with_capacity(total.into());
+    packet.extend_from_slice(&[0x45, 0]);
+    packet.extend_from_slice(&total.to_be_bytes());
+    // [rfc6864] §4.1: what is never fragmented needs no identification.
+    packet.extend_from_slice(&[0, 0, DONT_FRAGMENT, 0, TTL, UDP, 0, 0]);
+    packet.extend_from_slice(&source.ip().octets());
+    packet.extend_from_slice(&destination.ip().octets());
+    let header = checksum(&packet);
+    packet[10..12].copy_from_slice(&header.to_be_bytes());
+    packet.extend_from_slice(&source.port().to_be_bytes());
+    packet.extend_from_slice(&destination.port().to_be_bytes());
+    packet.extend_from_slice(&length.to_be_bytes());
+    packet.extend_from_slice(&[0, 0]);
+    packet.extend_from_slice(payload);
+    // The pseudo-header: both addresses, the protocol and the length.
+    let [high, low] = length.to_be_bytes();
+    let pseudo = [&packet[12..20], &[0, UDP, high, low], &packet[IPV4_HEADER_BYTES..]].concat();
+    // Zero would say that there is none.
+    let sum = Some(checksum(&pseudo)).filter(|&sum| sum != 0).unwrap_or(u16::MAX);
+    packet[26..28].copy_from_slice(&sum.to_be_bytes());
+    Some(packet)
+}
+
+/// [rfc1071] §1: the complement of the one's complement sum of all words; an odd byte counts as the high one.
+fn checksum(bytes: &[u8]) -> u16 {
+    let word = |pair: &[u8]| u32::from(pair[0]) << 8 | u32::from(pair.get(1).copied().unwrap_or(0));
+    let sum: u32 = bytes.chunks(2).map(word).sum();
+    let folded = (sum & 0xffff) + (sum >> 16);
+    !((folded & 0xffff) + (folded >> 16)) as u16
+}
+
+const DONT_FRAGMENT: u8 = 0x40;
+/// What Linux sends with.
+const TTL: u8 = 64;
 const UDP: u8 = 17;
 const IPV4_HEADER_BYTES: usize = 20;
 const UDP_HEADER_BYTES: u16 = 8;
@@ -220,6 +261,29 @@ mod tests {
     fn the_ecn_field_is_the_low_two_bits() {
         let read = [0xfc, 0x01, 0x02, 0x03].map(ecn_of);
         assert_eq!(read, [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce]);
+    }
+
+    /// [rfc1071] §1, with the numbers of its §3: the sum is 2ddf0, folded ddf2.
+    #[test]
+    fn a_checksum_is_the_complement_of_the_folded_sum() {
+        assert_eq!(checksum(&[0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7]), !0xddf2);
+        assert_eq!(checksum(&[0x00, 0x01, 0xf2]), !0xf201);
+    }
+
+    /// [rfc6864] §4.1: not fragmented, so without identification.
+    #[test]
+    fn a_packet_made_is_the_packet_read() {
+        let (source, destination) = ("198.18.0.1:40000".parse().unwrap(), "198.18.0.2:5004".parse().unwrap());
+        for payload in [&b"media"[..], b"", &[0xff; 1_400]] {
+            let bytes = udp_packet(source, destination, payload).unwrap();
+            let datagram = Datagram { source_port: 40_000, destination_port: 5_004, payload };
+            assert_eq!(Packet::parse(&bytes), Ok(Packet { version: 4, ecn: Ecn::NotEct, udp: Some(datagram) }));
+            assert_eq!(bytes[4..8], [0, 0, 0x40, 0]);
+            assert_eq!((sum_of(&bytes[..20]), &bytes[12..20]), (0xffff, &[198, 18, 0, 1, 198, 18, 0, 2][..]));
+            let covered = [&bytes[12..20], &[0, 17], &bytes[24..26], &bytes[20..]].concat();
+            assert_eq!(checksum(&covered), 0);
+        }
+        assert_eq!(udp_packet(source, destination, &vec![0; 65_508]), None);
     }
 
     /// [rfc1624] eq. (3), with the numbers of its §4.
