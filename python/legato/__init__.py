@@ -132,15 +132,17 @@ def real_calls(
     ``peers="chromium-chromium"``: another Chromium sends in place of Legato, under its own rate control.
     ``peers="legato"``: both ends are Legato, and no browser is needed.
     ``direction="receive"``: Chromium sends to Legato, under a receiver-side controller or only its own; ``"both"``:
-    Legato sends forward and the other end in reverse, two flows of one session.
-    ``link="tun"``: two Chromiums run in network namespaces with the link between them; needs root, on Linux.
+    the near end sends forward and the far end in reverse, two flows of one session.
+    ``link="tun"``: browsers run in network namespaces with the link between them; needs root, on Linux.
+    Combinations that cannot be called are refused by :class:`legato.call.ends.Session`.
     ``vmaf=True``: what was viewed of Legato's pictures is also measured by VMAF, with ffmpeg (extra ``vmaf``).
     """
     from legato import plan as plans
     from legato.call import make
-    from legato.call.both import with_both_ways
+    from legato.call.ends import Session, with_both_ways
     from legato.sweep import check_folder
 
+    session = Session.of(peers, direction, link)
     check_folder(Path(out), resume=resume)
     if direction == "both":
         options = with_both_ways(plans.read_scenario(scenario, options)[1], options)
@@ -153,8 +155,7 @@ def real_calls(
         log=log,
         calls_per_part=1,
     )
-    how = {"pictures": pictures, "peers": peers, "direction": direction, "link": link, "vmaf": vmaf}
-    return make(plan, out, resume=resume, on_progress=on_progress, **how)
+    return make(plan, out, session, pictures=pictures, vmaf=vmaf, resume=resume, on_progress=on_progress)
 
 
 def link(
@@ -177,13 +178,13 @@ def link(
     ``LEGATO_OWN`` and ``LEGATO_PEER``. Tables have ``name`` in place of a controller. Needs root, on Linux.
     """
     from legato import plan as plans
-    from legato.call import others
+    from legato.call import make, others
     from legato.sweep import check_folder
 
     check_folder(Path(out), resume=resume)
     plan = plans.make(scenario, options=options, trace_specs=traces, seed_spec=seeds, log=log, calls_per_part=1)
     programs = others.Programs(near, far, name)
-    return others.make(plan, out, programs, resume=resume, on_progress=on_progress)
+    return make(plan, out, others.SESSION, programs=programs, resume=resume, on_progress=on_progress)
 
 
 def replay(folder: str | Path, call: int, *, out: str | Path) -> Replay:

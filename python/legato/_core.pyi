@@ -6,6 +6,9 @@ from typing import Any, final
 import numpy as np
 import numpy.typing as npt
 
+from legato.call import Pictures
+from legato.call.ends import Others, Session
+
 def version() -> str:
     """The version of the crates, "0.1.0"."""
 
@@ -188,45 +191,57 @@ def open_call_folder(plan_json: str, out_dir: str | PathLike[str]) -> int:
 
 @final
 class RealCall:
-    """One call with a peer that Python brings."""
+    """One session of real calls: one way of media or two, between ends of ours and ends that Python brings."""
 
     def __new__(
         cls,
         plan_json: str,
-        session: int,
+        number: int,
         out_dir: str | PathLike[str],
+        session: Session | None = None,
         *,
-        clip: str | PathLike[str] | None = None,
-        width: int = 1280,
-        height: int = 720,
-        fps: int = 30,
-        codec: str = "h264",
+        pictures: Pictures | None = None,
+        others: Others | None = None,
+        tuns: TunPair | None = None,
         ffmpeg: str | PathLike[str] | None = None,
-    ) -> RealCall: ...
+    ) -> RealCall:
+        """Set up session `number` of a plan, by default between our end, which sends, and a browser. Ways between two
+        ends of ours connect at once."""
     @property
     def duration_s(self) -> float:
         """How long media flow."""
     @property
-    def labels(self) -> dict[str, Any]:
-        """What names the call in tables: `call`, `controller`, `trace`, `clip`, `encoder`, `seed`."""
+    def labels(self) -> list[dict[str, Any]]:
+        """What names each way in tables: `call`, `controller`, `trace`, `clip`, `encoder`, `seed`."""
     @property
-    def offer(self) -> str:
-        """The offer, as a session description."""
-    def answer(self, sdp: str) -> None:
-        """Take the other end's answer and begin."""
+    def limits_bps(self) -> list[tuple[int, int, int]]:
+        """Minimum, first and maximum target of each way in the scenario."""
+    def offer(self, way: int = 0, theirs: str | None = None) -> str:
+        """The offer of a way, as its receiving end is to see it; `theirs`: the sending end's, unless that is ours."""
+    def answer(self, way: int = 0, theirs: str | None = None) -> str:
+        """The answer, as the sending end is to see it; `theirs`: the receiving end's, unless that is ours."""
+    def aims_at(self, way: int, target_bps: int) -> None:
+        """What the rate control of another's end, which sends on a way, aims at from now on."""
     def now_ms(self) -> float:
-        """The call's time in ms; before media began, since it was set up."""
+        """The session's time in ms; before media began, since it was set up."""
     def progress(self) -> dict[str, Any]:
-        """How far it is: `reached` (the connection stands), `connected` (media flow), `over`, `time_s`, `target_bps`,
-        `sent_bytes`, `arrived_bytes`, `shown_frames`."""
+        """How far the first way is, `over` where any is: `reached` (the connection stands), `connected` (media flow),
+        `over`, `time_s`, `target_bps`, `sent_bytes`, `arrived_bytes`, `shown_frames`."""
     def stop(self) -> None:
         """End it before its time."""
-    def finish(self, shown_ms: list[tuple[int, float | None, float]]) -> dict[str, Any]:
-        """Wait for the end, write the call's part of the folder, and tell how the machine did.
+    def finish(
+        self, shown_ms: list[list[tuple[int, float | None, float]]] = ...
+    ) -> list[tuple[dict[str, Any], list[_Seen]]]:
+        """Wait for the end, write the session's part of the folder, and report of each way how the machine did, and
+        each picture that an end of ours received.
 
-        `shown_ms`: the frames as the other end tells of them: RTP time, when the last packet came and when it was
-        shown, in ms of the call's time.
+        `shown_ms`: the frames of each way as another's receiving end reports them: RTP time, when the last packet came
+        and when it was shown, in ms of the call's time.
         """
+
+_Seen = tuple[int, float, float | None, float, float | None, int | None, int | None, int | None]
+"""RTP time; when the picture was whole, was shown and was to be shown, in ms of the call's time; ms to decode it,
+columns, rows, and the number in it."""
 
 @final
 class TunPair:
@@ -238,171 +253,6 @@ class TunPair:
         """Of the near one and the far one: the number of the open file that stands for it, and its address."""
     def close(self) -> None:
         """Let them go. They last as long as a process is in them, or a link between them."""
-
-@final
-class RelayCall:
-    """One call between two peers that Python brings, over a plan's link; or what two programs do over it."""
-
-    def __new__(
-        cls,
-        plan_json: str,
-        session: int,
-        out_dir: str | PathLike[str],
-        *,
-        clip: str,
-        controller: str,
-        encoder: str,
-        tuns: TunPair | None = None,
-        strangers: bool = False,
-    ) -> RelayCall: ...
-    @property
-    def duration_s(self) -> float:
-        """How long it is recorded."""
-    @property
-    def limits_bps(self) -> tuple[int, int, int]:
-        """Least, first and greatest target of the scenario."""
-    @property
-    def labels(self) -> dict[str, Any]:
-        """What names the call in tables."""
-    def pass_offer(self, sdp: str) -> str:
-        """The sending peer's offer, as the other is to see it."""
-    def pass_answer(self, sdp: str) -> str:
-        """The other peer's answer, as the sending one is to see it."""
-    def aims_at(self, target_bps: int) -> None:
-        """What the sending peer aims at from now on."""
-    def now_ms(self) -> float:
-        """The call's time in ms; before media began, since it was set up."""
-    def progress(self) -> dict[str, Any]:
-        """How far it is, as of `RealCall`."""
-    def stop(self) -> None:
-        """End it before its time."""
-    def finish(self, shown_ms: list[tuple[int, float | None, float]]) -> dict[str, Any]:
-        """As of `RealCall`."""
-
-@final
-class ReceivedCall:
-    """One call in which a peer that Python brings sends to us."""
-
-    def __new__(
-        cls,
-        plan_json: str,
-        session: int,
-        out_dir: str | PathLike[str],
-        offer: str,
-        *,
-        clip: str,
-        encoder: str,
-        width: int,
-        codec: str = "h264",
-    ) -> ReceivedCall: ...
-    @property
-    def duration_s(self) -> float:
-        """How long it is recorded."""
-    @property
-    def limits_bps(self) -> tuple[int, int, int]:
-        """Least, first and greatest target of the scenario."""
-    @property
-    def labels(self) -> dict[str, Any]:
-        """What names the call in tables."""
-    @property
-    def answer(self) -> str:
-        """The answer to the peer's offer."""
-    def aims_at(self, target_bps: int) -> None:
-        """What the peer's rate control aims at from now on; of interest where none of ours decides."""
-    def now_ms(self) -> float:
-        """The call's time in ms; before media began, since it was set up."""
-    def progress(self) -> dict[str, Any]:
-        """How far it is, as of `RealCall`."""
-    def stop(self) -> None:
-        """End it before its time."""
-    def finish(self) -> tuple[dict[str, Any], list[_Seen]]:
-        """Wait for the end, write the call's part of the folder, and tell how the machine did, and of each picture."""
-
-_Seen = tuple[int, float, float | None, float, float | None, int | None, int | None, int | None]
-"""RTP time; when the picture was whole, was shown and was to be shown, in ms of the call's time; ms to decode it,
-columns, rows, and the number in it."""
-
-@final
-class OwnCall:
-    """One call of ours with us, one way or, where the plan has two calls, both."""
-
-    def __new__(
-        cls,
-        plan_json: str,
-        session: int,
-        out_dir: str | PathLike[str],
-        *,
-        clip: str | PathLike[str] | None = None,
-        width: int = 1280,
-        height: int = 720,
-        fps: int = 30,
-        codec: str = "h264",
-        ffmpeg: str | PathLike[str] | None = None,
-    ) -> OwnCall: ...
-    @property
-    def duration_s(self) -> float:
-        """How long media flow."""
-    @property
-    def labels(self) -> list[dict[str, Any]]:
-        """What names each way in tables."""
-    def now_ms(self) -> float:
-        """The call's time in ms; before media began, since it was set up."""
-    def progress(self) -> dict[str, Any]:
-        """How far its first way is, as of `RealCall`; `over` where any is."""
-    def stop(self) -> None:
-        """End it before its time."""
-    def finish(self) -> list[tuple[dict[str, Any], list[_Seen]]]:
-        """As of `ReceivedCall`, of each way."""
-
-@final
-class BothCall:
-    """One call with a peer that Python brings, in which both send."""
-
-    def __new__(
-        cls,
-        plan_json: str,
-        session: int,
-        out_dir: str | PathLike[str],
-        offer: str,
-        *,
-        their_clip: str,
-        their_encoder: str,
-        their_width: int,
-        clip: str | PathLike[str] | None = None,
-        width: int = 1280,
-        height: int = 720,
-        fps: int = 30,
-        codec: str = "h264",
-        ffmpeg: str | PathLike[str] | None = None,
-    ) -> BothCall: ...
-    @property
-    def duration_s(self) -> float:
-        """How long media flow."""
-    @property
-    def limits_bps(self) -> tuple[int, int, int]:
-        """Least, first and greatest target of what the peer sends."""
-    @property
-    def labels(self) -> list[dict[str, Any]]:
-        """What names each way in tables, ours first."""
-    @property
-    def offer(self) -> str:
-        """The offer of what we send, as a session description."""
-    @property
-    def own_answer(self) -> str:
-        """The answer to the peer's offer, to be given once `reached`: what the peer sends begins the call."""
-    def answer(self, sdp: str) -> None:
-        """Take the other end's answer to our offer."""
-    def aims_at(self, target_bps: int) -> None:
-        """What the peer's rate control aims at from now on; of interest where none of ours decides."""
-    def now_ms(self) -> float:
-        """The call's time in ms; before media began, since it was set up."""
-    def progress(self) -> dict[str, Any]:
-        """How far what we send is, as of `RealCall`; `over` where either way is; `shown_frames` are the peer's."""
-    def stop(self) -> None:
-        """End it before its time."""
-    def finish(self, shown_ms: list[tuple[int, float | None, float]]) -> list[tuple[dict[str, Any], list[_Seen]]]:
-        """Wait for the end, write the session's part of the folder, and tell of each way how the machine did, and of
-        each picture of the peer's. `shown_ms`: ours, as of `RealCall`."""
 
 def codecs() -> dict[str, str | None]:
     """The codecs of real calls, by name: why this build cannot code them, or `None` where it can."""

@@ -14,10 +14,10 @@ import pytest
 
 import legato
 from legato import _core
-from legato.call import Pictures, both, browser
+from legato.call import Pictures, browser, ends
 
 pytestmark = pytest.mark.skipif(
-    not hasattr(_core, "BothCall"), reason="this build makes no real calls: it lacks the feature `calls`"
+    not hasattr(_core, "RealCall"), reason="this build makes no real calls: it lacks the feature `calls`"
 )
 
 SCENARIO = """
@@ -109,7 +109,7 @@ def test_what_a_report_and_a_comparison_show_of_both_ways(scenario: Path, tmp_pa
     options = {"duration_s": 3.0}
     how = {"pictures": SMALL, "peers": "legato", "direction": "both"}
     legato.real_calls(scenario, out=folder, options=options, **how)
-    legato.run(scenario, out=simulated, options=both.with_both_ways(SCENARIO, options))
+    legato.run(scenario, out=simulated, options=ends.with_both_ways(SCENARIO, options))
     assert rows(simulated, "summary", "session, flow") == rows(folder, "summary", "session, flow")
     page = legato.write_report([folder, simulated], tmp_path / "report.html").read_text(encoding="utf-8")
     assert "forward" in page and "reverse" in page
@@ -145,11 +145,31 @@ def test_chromium_and_we_send_to_each_other(scenario: Path, tmp_path: Path):
     assert 0.3e6 < estimate_bps < 1.2e6
 
 
+def test_two_browsers_send_to_each_other(scenario: Path, tmp_path: Path):
+    if browser.find() is None:
+        pytest.skip(f"no browser: none of {', '.join(browser.NAMES)} is on the path")
+    folder = tmp_path / "run"
+    how = {"pictures": Pictures(width=320, height=180), "peers": "chromium-chromium", "direction": "both"}
+    legato.real_calls(scenario, out=folder, **how)
+    assert threads_of_calls() == set()
+    columns = "call, flow, controller, encoder, decoder"
+    assert sorted(rows(folder, "summary", columns)) == [
+        (0, "forward", "chromium", "chromium's h264", "browser"),
+        (1, "reverse", "chromium", "chromium's h264", "browser"),
+    ]
+    assert {call for (call,) in rows(folder, "receiver", "DISTINCT call")} == {0, 1}
+    assert {call for (call,) in rows(folder, "outbound", "DISTINCT call")} == {0, 1}
+    for call, captured, rendered, rate_bps in rows(
+        folder, "summary", "call, frames_captured, frames_rendered, receiver_rate_bps"
+    ):
+        assert rendered > 0.5 * captured > 40
+        assert 0 < rate_bps < 1.02 * CAPACITY_BPS[call]
+
+
 @pytest.mark.parametrize(
     ("options", "how", "why"),
     [
-        ({}, {"peers": "chromium-chromium", "direction": "both"}, "direction both: with peers chromium-chromium"),
-        ({}, {"peers": "legato", "direction": "both", "link": "tun"}, "link tun: it is for peers chromium-chromium"),
+        ({}, {"peers": "legato", "direction": "both", "link": "tun"}, "link tun: with peers legato"),
         ({"calls": [{}]}, {"peers": "legato"}, "calls: the scenario has several, and direction send is one"),
         ({"calls": [{}, {}]}, {"peers": "legato", "direction": "both"}, "calls: real calls are one, or two of which"),
         (
@@ -167,17 +187,8 @@ def test_what_cannot_be_made_both_ways_says_so(scenario: Path, tmp_path: Path, o
     assert not (tmp_path / "run").exists()
 
 
-def test_a_gap_is_of_one_call(scenario: Path, tmp_path: Path):
-    from legato import gap
-
-    options = {"calls": [{}, {"direction": "reverse"}]}
-    with pytest.raises(legato.CallError, match="calls: a gap is of one call"):
-        gap.measure(scenario, tmp_path / "gap", options=options, peers="legato")
-    assert not (tmp_path / "gap").exists()
-
-
 def test_pauses_are_those_of_both_ways():
     paused = SCENARIO + "[[pauses]]\nstart_s = 1.0\nend_s = 2.0\n"
-    [first, second] = both.with_both_ways(paused, {"duration_s": 5.0})["calls"]
+    [first, second] = ends.with_both_ways(paused, {"duration_s": 5.0})["calls"]
     assert first["pauses"] == second["pauses"] == [{"start_s": 1.0, "end_s": 2.0}]
-    assert both.with_both_ways("[[calls]]", {"duration_s": 5.0}) == {"duration_s": 5.0}
+    assert ends.with_both_ways("[[calls]]", {"duration_s": 5.0}) == {"duration_s": 5.0}

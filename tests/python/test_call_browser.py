@@ -23,7 +23,7 @@ import pytest
 
 import legato
 from legato import _core, plan
-from legato.call import Pictures, browser, log, reference, session
+from legato.call import Pictures, browser, camera, ends, log, session
 
 pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -165,13 +165,15 @@ def test_the_viewed_quality_is_that_of_the_pixels_on_the_screen(scenario: Path, 
     screens: list[dict] = []
     with browser.launched() as chromium:
         _core.open_call_folder(made, str(folder))
-        call = _core.RealCall(made, 0, str(folder), width=width, height=height, fps=fps)
-        peer, told = browser.Peer(chromium), log.BrowserLog()
-        call.answer(peer.answer(call.offer))
-        session.wait_for_media(call, peer)
+        pictures = Pictures(width=width, height=height, fps=fps)
+        call = _core.RealCall(made, 0, str(folder), pictures=pictures)
+        peer = browser.Peer(chromium)
+        way = session.Way(receiver=peer)
+        way.connect(call)
+        session.wait_until(call, "connected", [peer])
         look = lambda: screens.append(peer._page.evaluate(SCREEN))  # noqa: E731
-        session.follow(call, peer, told, 0, 1, None, each_second=look)
-        report = call.finish(told.shown())
+        session.follow(call, [way], 0, 1, None, each_second=look)
+        [(report, _)] = call.finish([way.log.shown()])
         peer.close()
     assert report["compared"]
     psnr_db = dict(rows(folder, "frames", "frame, psnr_db"))
@@ -289,24 +291,24 @@ def test_what_a_browser_sends_in_another_codec_is_decoded_and_shown(scenario: Pa
 
 def test_the_limits_of_the_scenario_reach_the_browsers_rate_control():
     answer = "a=fmtp:102 level-asymmetry-allowed=1;packetization-mode=1\r\na=fmtp:103 apt=102\r\n"
-    limited = reference.with_limits(answer, 50_000, 300_000, 2_000_000).splitlines()
+    limited = camera.with_limits(answer, 50_000, 300_000, 2_000_000).splitlines()
     limits = "x-google-min-bitrate=50;x-google-start-bitrate=300;x-google-max-bitrate=2000"
     assert limited[0].endswith(limits)
     assert limited[1] == "a=fmtp:103 apt=102"
     answer = "a=rtpmap:96 VP8/90000\r\na=rtcp-fb:96 nack\r\n"
-    limited = reference.with_limits(answer, 50_000, 300_000, 2_000_000).splitlines()
+    limited = camera.with_limits(answer, 50_000, 300_000, 2_000_000).splitlines()
     assert limited == ["a=rtpmap:96 VP8/90000", f"a=fmtp:96 {limits}", "a=rtcp-fb:96 nack"]
-    limited = reference.with_limits("a=fmtp:98 profile-id=0\r\n", 50_000, 300_000, 2_000_000).splitlines()
+    limited = camera.with_limits("a=fmtp:98 profile-id=0\r\n", 50_000, 300_000, 2_000_000).splitlines()
     assert limited == [f"a=fmtp:98 profile-id=0;{limits}"]
 
 
 def test_a_clip_is_known_by_its_header(tmp_path: Path):
     clip = tmp_path / "clip.y4m"
     clip.write_bytes(b"YUV4MPEG2 W640 H360 F30000:1001 Ip\nFRAME\n")
-    assert reference.picture_format(clip) == (640, 360, 30)
+    assert camera.picture_format(clip) == (640, 360, 30)
     clip.write_bytes(b"GIF89a")
     with pytest.raises(legato.CallError, match="no Y4M file"):
-        reference.picture_format(clip)
+        camera.picture_format(clip)
 
 
 def test_a_real_call_cannot_be_replayed(called: Path, tmp_path: Path):
@@ -337,18 +339,18 @@ def test_a_call_without_a_browser_says_what_to_install(scenario: Path, tmp_path:
 def test_a_call_that_ends_before_any_media_says_why_in_both_directions(scenario: Path, tmp_path: Path):
     made = plan.make(scenario, options={"limits.max_bps": 1_500_000}).to_json()
     pictures = Pictures(width=320, height=180, fps=15)
-    with reference.camera(pictures, True) as camera:
-        assert camera is not None
-        peer = browser.Peer(camera.browser)
+    with camera.film(pictures) as film, browser.launched(camera=film.file) as chromium:
+        peer = browser.Peer(chromium)
         _core.open_call_folder(made, str(tmp_path))
-        offer = peer.offer(camera.width, camera.height, camera.fps)
-        receiving = _core.ReceivedCall(made, 0, str(tmp_path), offer, clip="c", encoder="e", width=320)
-        sending = _core.RealCall(made, 0, str(tmp_path), width=320, height=180, fps=15)
-        for call, finish in ((receiving, receiving.finish), (sending, lambda: sending.finish([]))):
+        how = {"pictures": pictures, "others": film.others()}
+        receiving = _core.RealCall(made, 0, str(tmp_path), ends.Session(direction="receive"), **how)
+        receiving.offer(0, peer.offer(film.width, film.height, film.fps))
+        sending = _core.RealCall(made, 0, str(tmp_path), pictures=pictures)
+        for call in (receiving, sending):
             call.stop()
-            session.wait_for_media(call, peer)
+            session.wait_until(call, "connected", [peer])
             with pytest.raises(legato.CallError, match="stopped before media began"):
-                finish()
+                call.finish()
         peer.close()
 
 
@@ -407,7 +409,7 @@ def test_the_only_thing_that_listens_is_one_socket_on_loopback(scenario: Path, t
 
     call = _core.RealCall(plan.make(scenario).to_json(), 0, str(tmp_path))
     try:
-        [port] = {int(line.split()[5]) for line in call.offer.splitlines() if line.startswith("a=candidate:")}
+        [port] = {int(line.split()[5]) for line in call.offer().splitlines() if line.startswith("a=candidate:")}
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as other, pytest.raises(OSError):
             other.bind(("127.0.0.1", port))
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as outside:
@@ -416,7 +418,7 @@ def test_the_only_thing_that_listens_is_one_socket_on_loopback(scenario: Path, t
                 outside.sendto(bytes([byte]) * (byte + 1), ("127.0.0.1", port))
         assert not call.progress()["over"]
         with pytest.raises(legato.CallError, match="no line m=video"):
-            call.answer("v=0\r\n")
+            call.answer(0, "v=0\r\n")
     finally:
         call.stop()
 

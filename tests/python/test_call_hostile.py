@@ -20,7 +20,7 @@ import pytest
 
 import legato
 from legato import _core, plan
-from legato.call import browser, log, session
+from legato.call import Pictures, browser, session
 
 pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -124,10 +124,12 @@ def test_datagrams_that_are_no_part_of_the_call_change_nothing_in_it(tmp_path: P
     sizes: list[int] = []
     with browser.launched() as chromium:
         _core.open_call_folder(made, str(folder))
-        call = _core.RealCall(made, 0, str(folder), width=320, height=180, fps=15)
-        [port] = {int(line.split()[5]) for line in call.offer.splitlines() if line.startswith("a=candidate:")}
-        peer, told = browser.Peer(chromium), log.BrowserLog()
-        answer = peer.answer(call.offer)
+        call = _core.RealCall(made, 0, str(folder), pictures=Pictures(width=320, height=180, fps=15))
+        [port] = {int(line.split()[5]) for line in call.offer().splitlines() if line.startswith("a=candidate:")}
+        peer = browser.Peer(chromium)
+        way = session.Way(receiver=peer)
+        told = way.log
+        answer = peer.answer(call.offer())
         if forged:
             candidates = [line.split() for line in answer.splitlines() if line.startswith("a=candidate:")]
             [source] = {(fields[4], int(fields[5])) for fields in candidates if "." in fields[4] and fields[2] == "udp"}
@@ -140,8 +142,8 @@ def test_datagrams_that_are_no_part_of_the_call_change_nothing_in_it(tmp_path: P
         for datagram in hail():
             # Before the connection stands, too.
             send(datagram)
-        call.answer(answer)
-        session.wait_for_media(call, peer)
+        call.answer(0, answer)
+        session.wait_until(call, "connected", [peer])
 
         def attack() -> None:
             for datagram in hail():
@@ -149,8 +151,8 @@ def test_datagrams_that_are_no_part_of_the_call_change_nothing_in_it(tmp_path: P
             hits.append(len(told.seconds))
             sizes.append(resident_bytes())
 
-        session.follow(call, peer, told, 0, 1, None, each_second=attack)
-        report = call.finish(told.shown())
+        session.follow(call, [way], 0, 1, None, each_second=attack)
+        [(report, _)] = call.finish([told.shown()])
         peer.close()
     assert len(hits) >= 6
     assert report["misnumbered"] == 0

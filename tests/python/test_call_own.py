@@ -19,7 +19,7 @@ from legato import _core
 from legato.call import Pictures, check
 
 pytestmark = pytest.mark.skipif(
-    not hasattr(_core, "OwnCall"), reason="this build makes no real calls: it lacks the feature `calls`"
+    not hasattr(_core, "RealCall"), reason="this build makes no real calls: it lacks the feature `calls`"
 )
 
 SCENARIO = """

@@ -288,7 +288,7 @@ def test_one_who_may_not_make_namespaces_is_told_so(tmp_path: Path):
 
 
 def test_our_own_calls_have_their_link_inside(scenario: Path, tmp_path: Path):
-    with pytest.raises(legato.CallError, match="link tun: it is for peers chromium-chromium"):
+    with pytest.raises(legato.CallError, match="link tun: with peers legato both ends are in this process"):
         legato.real_calls(scenario, out=tmp_path / "run", peers="legato", link="tun")
     with pytest.raises(legato.CallError, match="link kernel: one of inside, tun"):
         legato.real_calls(scenario, out=tmp_path / "run", link="kernel")
@@ -327,6 +327,39 @@ def test_two_browsers_call_each_other_between_namespaces(scenario: Path, tmp_pat
         pytest.skip(f"the machine is too busy for the rest: {machine['lateness_p999_ms']} ms late")
     # 30 ms of propagation and 6.4 ms for a packet; the browsers' rate control keeps the queue short.
     assert delay_ms < 70
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+@pytest.mark.parametrize("direction", ["send", "receive", "both"])
+def test_we_and_a_browser_in_a_namespace_call_each_other(scenario: Path, tmp_path: Path, direction: str):
+    pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    if browser.find() is None:
+        if os.environ.get("LEGATO_NEED_BROWSER") == "1":
+            pytest.fail(f"no browser: none of {', '.join(browser.NAMES)} is on the path")
+        pytest.skip("no browser")
+    before = namespaces()
+    folder = tmp_path / "run"
+    options = {"duration_s": 8.0, "limits.max_bps": 600_000}
+    how = {"pictures": Pictures(width=320, height=180), "direction": direction, "link": "tun"}
+    legato.real_calls(scenario, out=folder, options=options, controllers=["gcc"], log="packets", **how)
+    assert not namespaces() - before
+    calls = 2 if direction == "both" else 1
+    machines = [json.loads(file.read_text(encoding="utf-8")) for file in sorted((folder / "calls").glob("*.json"))]
+    assert [machine["link"] for machine in machines] == calls * ["tun"]
+    assert all((machine["misnumbered"], machine["odd_sizes"]) == (0, 0) for machine in machines)
+    columns = "call, packets_sent, packets_received, one_way_delay_p50_ms, frames_captured, frames_rendered"
+    ways = sorted(rows(folder, "summary", columns))
+    assert len(ways) == calls
+    for call, sent, arrived, delay_ms, captured, rendered in ways:
+        # The last ones are on their way when the call ends.
+        assert sent > 100 and arrived == pytest.approx(sent, abs=40), call
+        assert delay_ms > (20 if call else 30), call
+        assert rendered > 0.5 * captured > 40, call
+    if not all(machine["valid"] for machine in machines):
+        pytest.skip(f"the machine is too busy for the rest: {[machine['lateness_p999_ms'] for machine in machines]}")
+    # 30 ms of propagation forward and 20 in reverse, and 1 ms for a packet at 10 Mbit/s.
+    assert all(delay_ms < (30 if call else 40) for call, _, _, delay_ms, _, _ in ways), ways
 
 
 @pytest.mark.browser

@@ -65,7 +65,7 @@ def test_windows_of_the_only_recording_make_an_interval():
 
 @pytest.mark.calls
 def test_a_study_is_made_of_calls_and_can_be_gone_on_with(tmp_path: Path):
-    if not hasattr(_core, "OwnCall"):
+    if not hasattr(_core, "RealCall"):
         pytest.skip("this build makes no real calls: it lacks the feature `calls`")
     out = tmp_path / "study"
     done = real_calls.reproduce("r3net", out, calls=1, duration_s=3.0)

@@ -5,7 +5,7 @@
 use legato_call::{FeedbackFormat, Sender, SenderConfig};
 use legato_control::controllers::fixed::{Config, Fixed};
 use legato_control::{Construct, Context, NoAssets, RateLimits};
-use legato_endpoint::{Call, CallSetup, Camera, Clock, Codec, LatenessFigures, PictureSource, Place};
+use legato_endpoint::{CallSetup, Camera, Clock, Codec, LatenessFigures, PictureSource, Place, Session, WaySetup};
 use legato_media::pacer::PacerConfig;
 use legato_media::{FrameRate, Source};
 use legato_path::Path;
@@ -70,20 +70,22 @@ fn call(seconds: u32) -> Result<(LatenessFigures, f64), Box<dyn Error>> {
     let duration = TimeDelta::from_secs(i64::from(seconds));
     let (reverse, turns, level) = (Path::new([delay()]), Vec::new(), LogLevel::Summary);
     let place = Place::alone(forward, reverse)?;
-    let call = Call::open(CallSetup { sender, camera, place, duration, turns, level })?;
-    answer(&call)?;
-    let (summary, _, report) = call.finish(&[])?;
+    let setup = CallSetup { sender, camera, place, duration, turns, level };
+    let mut call = Session::open([WaySetup::Sent(Box::new(setup))])?;
+    answer(&mut call)?;
+    let ((summary, _, report), _) = call.finish(&[])?.remove(0);
     Ok((report.lateness, summary.receiver_rate_bps))
 }
 
 /// The other end, until the call is over.
-fn answer(call: &Call) -> Result<(), Box<dyn Error>> {
+fn answer(call: &mut Session) -> Result<(), Box<dyn Error>> {
     let (socket, clock) = (UdpSocket::bind("127.0.0.1:0")?, Clock::starting_now());
     let local = socket.local_addr()?;
     let config = RtcConfig::new().clear_codecs().enable_h264(true).set_rtp_mode(true);
     let mut rtc = config.build(clock.instant(clock.now()));
     rtc.add_local_candidate(Candidate::host(local, "udp")?);
-    call.answer(&rtc.sdp_api().accept_offer(SdpOffer::from_sdp_string(call.offer())?)?.to_sdp_string())?;
+    let offer = SdpOffer::from_sdp_string(&call.offer(0, None)?)?;
+    call.answer(0, Some(&rtc.sdp_api().accept_offer(offer)?.to_sdp_string()))?;
     let mut buffer = [0; 2_000];
     while !call.progress().over {
         match rtc.poll_output()? {

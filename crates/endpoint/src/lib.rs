@@ -10,7 +10,6 @@
 
 #![forbid(unsafe_code)]
 
-mod call;
 mod clock;
 mod codec;
 mod connection;
@@ -20,25 +19,28 @@ mod listener;
 mod mail;
 mod network;
 mod outcome;
-mod pair;
 mod pictures;
 mod receiving;
 mod relay;
+mod sending;
+mod session;
+mod thread;
 mod viewing;
 
-pub use call::{Call, CallSetup};
 pub use clock::Clock;
 pub use codec::Codec;
 pub use error::Error;
 pub use network::datagram::Datagram;
+pub use network::flow::Watched;
 pub use network::lateness::{Lateness, LatenessFigures};
 pub use network::link::Place;
 pub use outcome::{CallReport, Finished, Progress};
-pub use pair::{PairCall, PairSetup};
 pub use pictures::camera::Camera;
 pub use pictures::source::{PictureSource, scene_period, write_y4m};
-pub use receiving::{ReceivingCall, ReceivingSetup};
-pub use relay::{Between, Relay, RelaySetup};
+pub use receiving::ReceivingSetup;
+pub use relay::RelaySetup;
+pub use sending::CallSetup;
+pub use session::{PairSetup, Session, WaySetup};
 pub use viewing::assembly::{Assembled, Assembly, CodedPicture, VideoPacket};
 pub use viewing::decoder::Image;
 pub use viewing::seen::{SeenPicture, ShownFrame};

@@ -13,11 +13,11 @@ use std::collections::BTreeMap;
 /// How far a call is.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Progress {
-    /// The connection stands; media flow once those of every call on the network can.
+    /// The connection stands; media flow once every call on the network can begin.
     pub reached: bool,
     /// Media flow.
     pub connected: bool,
-    /// The thread is done: [`Call::finish`] does not wait.
+    /// Its threads are done: [`Session::finish`](crate::Session::finish) does not wait.
     pub over: bool,
     /// Of the call's media.
     pub time: TimeDelta,

@@ -6,7 +6,6 @@
 //!
 //! Missing: RFC 8888 feedback: str0m has none. A codec that changes within the call: what was agreed upon is decoded.
 
-use crate::call::{CallThread, bind};
 use crate::clock::{Clock, wait};
 use crate::codec::Codec;
 use crate::connection::coded_psnr::{self, CodedPsnr};
@@ -17,17 +16,17 @@ use crate::mail::{Mail, link_report};
 use crate::network::ends::Ends;
 use crate::network::event::{LinkEvent, Media};
 use crate::network::link::{Link, Place};
-use crate::outcome::{CallReport, Finished, Outcome, Progress};
+use crate::outcome::{CallReport, Outcome};
+use crate::thread::CallThread;
 use crate::viewing::assembly::VideoPacket;
 use crate::viewing::decoder::Decoder;
-use crate::viewing::seen::SeenPicture;
 use crate::viewing::steering::Steering;
 use crate::viewing::viewer::Viewer;
 use legato_control::{Event as ControllerEvent, PacketKind, RateController, ReceivedPacket};
 use legato_media::packetizer::IP_UDP_BYTES;
 use legato_media::playout::PlayoutConfig;
 use legato_trace::{LogLevel, Record, TraceSink};
-use legato_units::{DataRate, DataSize, PeerTimestamp, TimeDelta, Timestamp};
+use legato_units::{DataSize, PeerTimestamp, TimeDelta, Timestamp};
 use std::net::SocketAddr;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
@@ -39,7 +38,7 @@ use str0m::rtp::rtcp::Rtcp;
 use str0m::rtp::{RawPacket, RtpHeader, RtpPacket, Ssrc};
 use str0m::{Candidate, Event, IceConnectionState, Input, Output, Rtc, RtcConfig};
 
-/// What a call is made of in which the other end sends.
+/// What a receiving end of ours is made of.
 pub struct ReceivingSetup {
     /// How the other end is to code. This build must have its decoder.
     pub codec: Codec,
@@ -59,99 +58,53 @@ pub struct ReceivingSetup {
     pub sent_width: Option<u16>,
 }
 
-/// A call under way in which the other end sends; it ends when this is dropped.
-pub struct ReceivingCall {
-    answer: String,
-    thread: CallThread,
-}
-
-impl ReceivingCall {
-    /// Bind a socket on the loopback interface and answer the other end's offer.
-    pub fn open(setup: ReceivingSetup, offer: &str) -> Result<Self, Error> {
-        let (socket, local) = bind()?;
-        let base = Clock::starting_now();
-        let refused = |error: &dyn std::fmt::Display| Error::Sdp(format!("the offer of the other end: {error}"));
-        setup.codec.check()?;
-        let video = OfferedVideo::of(offer, setup.codec);
-        if video.types.is_empty() {
-            return Err(refused(&format!("no {} in it", setup.codec.rtp_name())));
-        }
-        // Padding of an end of ours is offered as H.264, whatever the video is.
-        let config = RtcConfig::new().clear_codecs().enable_h264(true);
-        let config = config.enable_vp8(setup.codec == Codec::Vp8).enable_vp9(setup.codec == Codec::Vp9);
-        let config = config.set_rtp_mode(true).enable_raw_packets(true);
-        let config = config.set_stats_interval(Some(STATISTICS_INTERVAL));
-        // A browser takes any other number for one of its own.
-        let config = config.set_extension(MAX_EXTENSION_ID, coded_psnr::extension());
-        let mut rtc = config.build(base.instant(base.now()));
-        let candidate = Candidate::host(local, "udp").map_err(|error| Error::System(format!("{local}: {error}")))?;
-        rtc.add_local_candidate(candidate);
-        let parsed = SdpOffer::from_sdp_string(offer).map_err(|error| refused(&error))?;
-        let answer = rtc.sdp_api().accept_offer(parsed).map_err(|error| refused(&error))?.to_sdp_string();
-        let ReceivingSetup { codec, controller, place, duration, level, playout, nack, sent_width } = setup;
-        let thread = CallThread::start(base, |mail, inbox, progress, shared_clock| {
-            let decoder = {
-                let mail = mail.clone();
-                Decoder::start(codec, sent_width, move |decoded| mail.send(Mail::Decoded(decoded)).is_ok())?
-            };
-            let link = place.open(Ends::Receiver(socket), link_report(mail))?;
-            let mut listener = Listener::new(base, duration, level, progress, shared_clock);
-            listener.expect_repair(video.repair.clone());
-            let end = ReceivingEnd {
-                rtc,
-                local,
-                link,
-                listener,
-                viewer: Viewer::new(codec, decoder, playout, Timestamp::ZERO),
-                video,
-                nack,
-                stream: None,
-                steering: Steering::by(controller),
-                due: Timestamp::ZERO,
-                report: CallReport::default(),
-            };
-            Ok(move || end.run(&inbox))
-        })?;
-        Ok(Self { answer, thread })
+/// Answer the other end's offer: the answer, and the thread of our end.
+pub(crate) fn open(setup: ReceivingSetup, offer: &str) -> Result<(String, CallThread), Error> {
+    let ReceivingSetup { codec, controller, place, duration, level, playout, nack, sent_width } = setup;
+    let (outside, local) = place.outside()?;
+    let base = Clock::starting_now();
+    let refused = |error: &dyn std::fmt::Display| Error::Sdp(format!("the offer of the other end: {error}"));
+    codec.check()?;
+    let video = OfferedVideo::of(offer, codec);
+    if video.types.is_empty() {
+        return Err(refused(&format!("no {} in it", codec.rtp_name())));
     }
-
-    /// The answer, for the other end.
-    pub fn answer(&self) -> &str {
-        &self.answer
-    }
-
-    /// How far it is.
-    pub fn progress(&self) -> Progress {
-        self.thread.progress()
-    }
-
-    /// The call's time; before its media began, time since it was set up.
-    pub fn now(&self) -> Timestamp {
-        self.thread.now()
-    }
-
-    /// What the other end's rate control aims at, where no controller of ours decides.
-    pub fn aims_at(&self, target: DataRate) {
-        // A call that is over has no use for it.
-        let _ = self.thread.send(Mail::Target(target));
-    }
-
-    /// End it before its time.
-    pub fn stop(&self) {
-        self.thread.stop();
-    }
-
-    /// Wait for the end and make the figures; and all pictures, in decoding order.
-    pub fn finish(self) -> Result<(Finished, Vec<SeenPicture>), Error> {
-        let mut outcome = self.thread.join()?;
-        let seen = std::mem::take(&mut outcome.seen);
-        Ok((outcome.figures(&seen)?, seen))
-    }
-
-    /// The work of its thread, for who makes the figures otherwise.
-    pub(crate) fn into_thread(self) -> CallThread {
-        self.thread
-    }
+    // Padding of an end of ours is offered as H.264, whatever the video is.
+    let config = RtcConfig::new().clear_codecs().enable_h264(true);
+    let config = config.enable_vp8(codec == Codec::Vp8).enable_vp9(codec == Codec::Vp9);
+    let config = config.set_rtp_mode(true).enable_raw_packets(true);
+    let config = config.set_stats_interval(Some(STATISTICS_INTERVAL));
+    // A browser takes any other number for one of its own.
+    let config = config.set_extension(MAX_EXTENSION_ID, coded_psnr::extension());
+    let mut rtc = config.build(base.instant(base.now()));
+    let candidate = Candidate::host(local, "udp").map_err(|error| Error::System(format!("{local}: {error}")))?;
+    rtc.add_local_candidate(candidate);
+    let parsed = SdpOffer::from_sdp_string(offer).map_err(|error| refused(&error))?;
+    let answer = rtc.sdp_api().accept_offer(parsed).map_err(|error| refused(&error))?.to_sdp_string();
+    let thread = CallThread::start(base, |mail, inbox, progress, shared_clock| {
+        let decoder = {
+            let mail = mail.clone();
+            Decoder::start(codec, sent_width, move |decoded| mail.send(Mail::Decoded(decoded)).is_ok())?
+        };
+        let link = place.open(Ends::Receiver(outside), link_report(mail))?;
+        let mut listener = Listener::new(base, duration, level, progress, shared_clock);
+        listener.expect_repair(video.repair.clone());
+        let end = ReceivingEnd {
+            rtc,
+            local,
+            link,
+            listener,
+            viewer: Viewer::new(codec, decoder, playout, Timestamp::ZERO),
+            video,
+            nack,
+            stream: None,
+            steering: Steering::by(controller),
+            due: Timestamp::ZERO,
+            report: CallReport::default(),
+        };
+        Ok(move || end.run(&inbox))
+    })?;
+    Ok((answer, thread))
 }
 
 /// A packet that just came.

@@ -9,121 +9,72 @@
 //! clear headers tell. So there are no feedback, frame or encoder records, frames count as captured when their
 //! first packet leaves, and what the sender aims at is what its browser says.
 
-use crate::call::{CallThread, bind};
 use crate::clock::{Clock, wait};
 use crate::connection::offered::repair_types;
 use crate::error::Error;
 use crate::listener::Listener;
 use crate::mail::{Mail, link_report};
-use crate::network::datagram::Datagram;
-use crate::network::ends::Ends;
+use crate::network::ends::{Ends, Outside};
 use crate::network::flow::Watched;
 use crate::network::link::{Link, Place};
-use crate::outcome::{CallReport, Finished, Outcome, Progress};
-use crate::viewing::seen::ShownFrame;
-use legato_path::Path;
+use crate::outcome::{CallReport, Outcome};
+use crate::thread::CallThread;
 use legato_trace::LogLevel;
-use legato_tun::Pair;
-use legato_units::{DataRate, TimeDelta, Timestamp};
+use legato_units::TimeDelta;
 use std::net::SocketAddr;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 
 /// What a call between others is made of.
 pub struct RelaySetup {
-    /// From the one who sends media to the one who shows them.
-    pub forward: Path<Datagram>,
-    /// And back.
-    pub reverse: Path<Datagram>,
+    /// The network: each end has a socket of the loopback interface before it, or is in a namespace.
+    pub place: Place,
     /// How long it is recorded, from the first media packet, or from the opening where everything is watched.
     pub duration: TimeDelta,
     /// How much is recorded.
     pub level: LogLevel,
+    /// Of media, the call begins with the first; of everything, at once, and frames are unknown.
+    pub watched: Watched,
 }
 
-/// Where the two are.
-pub enum Between<'a> {
-    /// On this machine, each of them behind a socket of the loopback interface.
-    Sockets,
-    /// In network namespaces. They call each other by WebRTC, or whatever begins with RTP.
-    Namespaces(&'a Pair),
-    /// In network namespaces, whatever they do there: the link is the scenario's from the opening on, all that goes
-    /// forward is recorded as media without frames, and all that goes back as feedback.
-    Strangers(&'a Pair),
+/// Sockets that stand for the other end, towards the sending end and towards the receiving one.
+pub(crate) type Addresses = (SocketAddr, SocketAddr);
+
+/// Put the link between the two.
+pub(crate) fn open(setup: RelaySetup) -> Result<(Option<Addresses>, CallThread), Error> {
+    let RelaySetup { place, duration, level, watched } = setup;
+    let (ends, addresses) = match place.hosts() {
+        None => {
+            let ((near, near_address), (far, far_address)) = (Outside::socket()?, Outside::socket()?);
+            (Ends::Others { near, far }, Some((near_address, far_address)))
+        }
+        Some(hosts) => (Ends::Tuns(hosts.try_clone()?, watched), None),
+    };
+    let base = Clock::starting_now();
+    let thread = CallThread::start(base, |mail, inbox, progress, shared_clock| {
+        let link = place.open(ends, link_report(mail))?;
+        let mut listener = Listener::new(base, duration, level, progress, shared_clock);
+        if watched == Watched::Everything {
+            listener.expect_no_frames();
+            link.ready(base);
+        }
+        Ok(move || run(link, listener, &inbox))
+    })?;
+    Ok((addresses, thread))
 }
 
-/// A call between others under way; it ends when this is dropped.
-pub struct Relay {
-    /// Sockets that stand for the other end, towards each of them.
-    addresses: Option<(SocketAddr, SocketAddr)>,
-    thread: CallThread,
+/// The sending end's offer, as the receiving end is to see it.
+pub(crate) fn pass_offer(
+    sdp: &str,
+    addresses: Option<Addresses>,
+    thread: Option<&CallThread>,
+) -> Result<String, Error> {
+    thread.map_or(Ok(()), |thread| thread.send(Mail::RepairTypes(repair_types(sdp))))?;
+    addresses.map_or_else(|| Ok(sdp.to_owned()), |(_, far)| readdressed(sdp, far))
 }
 
-impl Relay {
-    /// Put the link between the two.
-    pub fn open(setup: RelaySetup, between: Between<'_>) -> Result<Self, Error> {
-        let watched = if matches!(between, Between::Strangers(_)) { Watched::Everything } else { Watched::Media };
-        let (ends, addresses) = match between {
-            Between::Sockets => {
-                let ((near, near_address), (far, far_address)) = (bind()?, bind()?);
-                (Ends::Others { near, far }, Some((near_address, far_address)))
-            }
-            Between::Namespaces(pair) | Between::Strangers(pair) => {
-                let failed = |error: std::io::Error| Error::System(format!("a TUN device: {error}"));
-                let near = pair.near.device().try_clone().map_err(failed)?;
-                let far = pair.far.device().try_clone().map_err(failed)?;
-                (Ends::Tuns { near, far, watched }, None)
-            }
-        };
-        let RelaySetup { forward, reverse, duration, level } = setup;
-        let base = Clock::starting_now();
-        let thread = CallThread::start(base, |mail, inbox, progress, shared_clock| {
-            let link = Place::alone(forward, reverse)?.open(ends, link_report(mail))?;
-            let mut listener = Listener::new(base, duration, level, progress, shared_clock);
-            if watched == Watched::Everything {
-                listener.expect_no_frames();
-                link.ready(base);
-            }
-            Ok(move || run(link, listener, &inbox))
-        })?;
-        Ok(Self { addresses, thread })
-    }
-
-    /// The sending end's offer, as the receiving end is to see it.
-    pub fn pass_offer(&self, sdp: &str) -> Result<String, Error> {
-        self.thread.send(Mail::RepairTypes(repair_types(sdp)))?;
-        self.addresses.map_or_else(|| Ok(sdp.to_owned()), |(_, far)| readdressed(sdp, far))
-    }
-
-    /// The receiving end's answer, as the sending end is to see it.
-    pub fn pass_answer(&self, sdp: &str) -> Result<String, Error> {
-        self.addresses.map_or_else(|| Ok(sdp.to_owned()), |(near, _)| readdressed(sdp, near))
-    }
-
-    /// What the sending end aims at, from now on.
-    pub fn aims_at(&self, target: DataRate) {
-        // A call that is over has no use for it.
-        let _ = self.thread.send(Mail::Target(target));
-    }
-
-    /// How far it is.
-    pub fn progress(&self) -> Progress {
-        self.thread.progress()
-    }
-
-    /// The call's time; before its media began, time since it was set up.
-    pub fn now(&self) -> Timestamp {
-        self.thread.now()
-    }
-
-    /// End it before its time.
-    pub fn stop(&self) {
-        self.thread.stop();
-    }
-
-    /// Wait for the end and make the figures, with what the receiving end has told of the frames it showed.
-    pub fn finish(self, shown: &[ShownFrame]) -> Result<Finished, Error> {
-        self.thread.finish(shown)
-    }
+/// The receiving end's answer, as the sending end is to see it.
+pub(crate) fn pass_answer(sdp: &str, addresses: Option<Addresses>) -> Result<String, Error> {
+    addresses.map_or_else(|| Ok(sdp.to_owned()), |(near, _)| readdressed(sdp, near))
 }
 
 /// `sdp` with one candidate at `address` in place of its own.

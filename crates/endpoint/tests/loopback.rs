@@ -7,8 +7,8 @@ use legato_call::{FeedbackFormat, Sender, SenderConfig};
 use legato_control::controllers::fixed::{Config, Fixed};
 use legato_control::{Construct, Context, NoAssets, RateLimits};
 use legato_endpoint::{
-    Call, CallReport, CallSetup, Camera, Clock, Codec, Datagram, PairCall, PairSetup, PictureSource, Place,
-    ReceivingCall, ReceivingSetup,
+    CallReport, CallSetup, Camera, Clock, Codec, Datagram, Finished, PairSetup, PictureSource, Place, ReceivingSetup,
+    SeenPicture, Session, WaySetup,
 };
 use legato_media::pacer::PacerConfig;
 use legato_media::packet::{RTX_SSRC, VIDEO_SSRC};
@@ -112,12 +112,33 @@ fn setup_in(codec: Codec, forward: Path<Datagram>, target_bps: u64, duration: Ti
     CallSetup { sender, camera, place, duration, turns: Vec::new(), level: LogLevel::Packets }
 }
 
+/// A session of one way from our end to another's.
+fn sent(setup: CallSetup) -> Session {
+    Session::open([WaySetup::Sent(Box::new(setup))]).unwrap()
+}
+
+/// A way between two ends of ours.
+fn own(call: CallSetup) -> WaySetup {
+    WaySetup::Own(Box::new(PairSetup { call, controller: None, playout: PlayoutConfig::default(), nack: true }))
+}
+
+/// The other end of a session's only way, which has answered.
+fn answered(call: &mut Session) -> Other {
+    let (other, answer) = Other::answering(&call.offer(0, None).unwrap());
+    call.answer(0, Some(&answer)).unwrap();
+    other
+}
+
+/// What came of a session's only way.
+fn finished(call: Session) -> Result<(Finished, Vec<SeenPicture>), String> {
+    call.finish(&[]).map(|mut ways| ways.remove(0)).map_err(|error| error.to_string())
+}
+
 fn call(codec: Codec, forward: Path<Datagram>, target_bps: u64) -> (Other, Summary, Recorder, CallReport) {
-    let call = Call::open(setup_in(codec, forward, target_bps, TimeDelta::from_secs(3))).unwrap();
-    let (mut other, answer) = Other::answering(call.offer());
-    call.answer(&answer).unwrap();
+    let mut call = sent(setup_in(codec, forward, target_bps, TimeDelta::from_secs(3)));
+    let mut other = answered(&mut call);
     other.run(|| call.progress().over);
-    let (summary, recorder, report) = call.finish(&[]).unwrap();
+    let ((summary, recorder, report), _) = finished(call).unwrap();
     (other, summary, recorder, report)
 }
 
@@ -162,13 +183,12 @@ fn packets_of_vp8_and_vp9_have_the_sizes_that_the_sender_counts() {
 #[test]
 fn a_call_that_is_stopped_or_never_answered_ends_at_once() {
     let direct = || Path::new([Propagation::fixed(TimeDelta::from_millis(1)).into()]);
-    let call = Call::open(setup(direct(), 300_000, TimeDelta::from_secs(60))).unwrap();
+    let call = sent(setup(direct(), 300_000, TimeDelta::from_secs(60)));
     call.stop();
-    let error = call.finish(&[]).err().unwrap().to_string();
+    let error = finished(call).err().unwrap();
     assert_eq!(error, "stopped before media began");
-    let call = Call::open(setup(direct(), 300_000, TimeDelta::from_secs(60))).unwrap();
-    let (mut other, answer) = Other::answering(call.offer());
-    call.answer(&answer).unwrap();
+    let mut call = sent(setup(direct(), 300_000, TimeDelta::from_secs(60)));
+    let mut other = answered(&mut call);
     let mut seen = false;
     other.run(|| {
         let progress = call.progress();
@@ -178,20 +198,20 @@ fn a_call_that_is_stopped_or_never_answered_ends_at_once() {
         }
         progress.over
     });
-    let (summary, _, report) = call.finish(&[]).unwrap();
+    let ((summary, _, report), _) = finished(call).unwrap();
     assert!(report.stopped && summary.duration_s < 2.0, "{}", summary.duration_s);
 }
 
 #[test]
 fn an_end_with_another_certificate_is_refused() {
-    let call = Call::open(setup(Path::new([]), 300_000, TimeDelta::from_secs(5))).unwrap();
-    let (mut other, answer) = Other::answering(call.offer());
+    let mut call = sent(setup(Path::new([]), 300_000, TimeDelta::from_secs(5)));
+    let (mut other, answer) = Other::answering(&call.offer(0, None).unwrap());
     let line = answer.lines().find(|line| line.starts_with("a=fingerprint:")).unwrap();
     let first = line.rfind(' ').unwrap() + 1;
     let wrong = format!("{}{}", &line[..first], line[first..].replace('A', "B").replace('1', "2"));
-    call.answer(&answer.replace(line, &wrong)).unwrap();
+    call.answer(0, Some(&answer.replace(line, &wrong))).unwrap();
     other.run(|| call.progress().over);
-    let error = call.finish(&[]).err().unwrap().to_string();
+    let error = finished(call).err().unwrap();
     assert!(error.contains("fingerprint"), "{error}");
 }
 
@@ -237,13 +257,13 @@ fn malformed(number: u32) -> Vec<u8> {
 
 #[test]
 fn a_thousand_malformed_datagrams_from_peer_and_stranger_change_nothing() {
-    let call = Call::open(setup(plain_link(), 500_000, TimeDelta::from_secs(4))).unwrap();
-    let at = address_in(call.offer());
-    let (mut other, answer) = Other::answering(call.offer());
+    let mut call = sent(setup(plain_link(), 500_000, TimeDelta::from_secs(4)));
+    let at = address_in(&call.offer(0, None).unwrap());
+    let (mut other, answer) = Other::answering(&call.offer(0, None).unwrap());
     let (as_peer, stranger) = (other.socket.try_clone().unwrap(), UdpSocket::bind("127.0.0.1:0").unwrap());
     // Before the answer nobody but strangers can send.
     (0..50).for_each(|number| drop(stranger.send_to(&malformed(number), at)));
-    call.answer(&answer).unwrap();
+    call.answer(0, Some(&answer)).unwrap();
     let mut number = 50;
     other.run(|| {
         for _ in 0..2 {
@@ -255,7 +275,7 @@ fn a_thousand_malformed_datagrams_from_peer_and_stranger_change_nothing() {
         }
         call.progress().over
     });
-    let (summary, _, report) = call.finish(&[]).unwrap();
+    let ((summary, _, report), _) = finished(call).unwrap();
     assert_eq!((number, report.misnumbered, report.stopped), (1_050, 0, false));
     assert!(report.unreadable > 500, "{}", report.unreadable);
     assert!((summary.sending_rate_bps - 500e3).abs() < 100e3 && other.video > 150, "{}", summary.sending_rate_bps);
@@ -264,25 +284,23 @@ fn a_thousand_malformed_datagrams_from_peer_and_stranger_change_nothing() {
 
 #[test]
 fn a_peer_that_goes_away_ends_the_call_with_one_line_and_frees_the_port() {
-    let call = Call::open(setup(plain_link(), 300_000, TimeDelta::from_secs(120))).unwrap();
-    let at = address_in(call.offer());
-    let (mut other, answer) = Other::answering(call.offer());
-    call.answer(&answer).unwrap();
+    let mut call = sent(setup(plain_link(), 300_000, TimeDelta::from_secs(120)));
+    let at = address_in(&call.offer(0, None).unwrap());
+    let mut other = answered(&mut call);
     other.run(|| call.progress().time > TimeDelta::from_secs(1));
     drop(other);
-    let error = call.finish(&[]).err().unwrap().to_string();
+    let error = finished(call).err().unwrap();
     assert!(error.starts_with("the other end no longer answers") && !error.contains('\n'), "{error}");
     UdpSocket::bind(at).unwrap();
 }
 
 fn shown_to_us(codec: Codec) {
     let call = setup_in(codec, plain_link(), 500_000, TimeDelta::from_secs(3));
-    let call = PairCall::open(PairSetup { call, controller: None, playout: PlayoutConfig::default(), nack: true });
-    let call = call.unwrap();
+    let call = Session::open([own(call)]).unwrap();
     while !call.progress().over {
         std::thread::sleep(Duration::from_millis(20));
     }
-    let ((summary, recorder, report), seen) = call.finish().unwrap();
+    let ((summary, recorder, report), seen) = finished(call).unwrap();
     assert_eq!((report.misnumbered, report.odd_sizes, report.misread, report.stopped), (0, 0, 0, false));
     // The last ones are on their way when the call ends.
     let rendered = recorder.frames().iter().filter(|row| row.rendered.is_some()).count() as u64;
@@ -305,16 +323,14 @@ fn two_ends_of_ours_show_every_picture_that_was_coded() {
 #[test]
 fn media_both_ways_over_one_network_show_every_picture() {
     let both = Place::opposite(plain_link(), plain_link()).unwrap();
-    let calls = both.map(|place| {
-        let call = CallSetup { place, ..setup(Path::new([]), 500_000, TimeDelta::from_secs(3)) };
-        let call = PairSetup { call, controller: None, playout: PlayoutConfig::default(), nack: true };
-        PairCall::open(call).unwrap()
-    });
-    while !calls.iter().all(|call| call.progress().over) {
+    let ways = both.map(|place| own(CallSetup { place, ..setup(Path::new([]), 500_000, TimeDelta::from_secs(3)) }));
+    let call = Session::open(ways).unwrap();
+    while !call.progress().over {
         std::thread::sleep(Duration::from_millis(20));
     }
-    for call in calls {
-        let ((summary, _, report), seen) = call.finish().unwrap();
+    let ways = call.finish(&[]).unwrap();
+    assert_eq!(ways.len(), 2);
+    for ((summary, _, report), seen) in ways {
         assert_eq!((report.misnumbered, report.odd_sizes, report.misread, report.stopped), (0, 0, 0, false));
         assert!(summary.frames_encoded > 60 && seen.len() as u64 + 10 > summary.frames_encoded, "{summary:?}");
         assert!(seen.iter().all(|picture| picture.decoded && picture.lost_packets == 0));
@@ -325,8 +341,7 @@ fn media_both_ways_over_one_network_show_every_picture() {
 fn one_of_two_calls_on_a_network_does_not_begin_alone() {
     let [place, _waiting] = Place::opposite(plain_link(), plain_link()).unwrap();
     let call = CallSetup { place, ..setup(Path::new([]), 300_000, TimeDelta::from_secs(3)) };
-    let call = PairSetup { call, controller: None, playout: PlayoutConfig::default(), nack: true };
-    let call = PairCall::open(call).unwrap();
+    let call = Session::open([own(call)]).unwrap();
     // Certificates take a busy machine their time.
     for _ in 0..2_000 {
         if call.progress().reached {
@@ -339,27 +354,25 @@ fn one_of_two_calls_on_a_network_does_not_begin_alone() {
     let progress = call.progress();
     assert!(progress.reached && !progress.connected && !progress.over, "{progress:?}");
     call.stop();
-    assert_eq!(call.finish().err().unwrap().to_string(), "stopped before media began");
+    assert_eq!(finished(call).err().unwrap(), "stopped before media began");
 }
 
 #[test]
 fn a_call_between_two_ends_of_ours_can_be_stopped_at_any_time() {
     for wait_ms in [0, 1_500] {
-        let call = setup(plain_link(), 300_000, TimeDelta::from_secs(60));
-        let call = PairSetup { call, controller: None, playout: PlayoutConfig::default(), nack: true };
-        let call = PairCall::open(call).unwrap();
+        let call = Session::open([own(setup(plain_link(), 300_000, TimeDelta::from_secs(60)))]).unwrap();
         std::thread::sleep(Duration::from_millis(wait_ms));
         call.stop();
-        match call.finish() {
+        match finished(call) {
             Ok(((_, _, report), _)) => assert!(report.stopped),
-            Err(error) => assert_eq!(error.to_string(), "stopped before media began"),
+            Err(error) => assert_eq!(error, "stopped before media began"),
         }
     }
 }
 
 #[test]
 fn malformed_datagrams_at_our_receiving_end_cost_no_picture() {
-    let call = Call::open(setup(plain_link(), 500_000, TimeDelta::from_secs(3))).unwrap();
+    let mut call = sent(setup(plain_link(), 500_000, TimeDelta::from_secs(3)));
     let receiving = ReceivingSetup {
         codec: Codec::H264,
         controller: None,
@@ -370,10 +383,12 @@ fn malformed_datagrams_at_our_receiving_end_cost_no_picture() {
         nack: true,
         sent_width: None,
     };
-    let receiving = ReceivingCall::open(receiving, call.offer()).unwrap();
-    let at = address_in(receiving.answer());
+    let mut receiving = Session::open([WaySetup::Received(Box::new(receiving))]).unwrap();
+    receiving.offer(0, Some(&call.offer(0, None).unwrap())).unwrap();
+    let answer = receiving.answer(0, None).unwrap();
+    let at = address_in(&answer);
     let stranger = UdpSocket::bind("127.0.0.1:0").unwrap();
-    call.answer(receiving.answer()).unwrap();
+    call.answer(0, Some(&answer)).unwrap();
     let mut number = 0;
     while !call.progress().over {
         // Not before the call has begun: it is the first media that begins it, whoever sends them.
@@ -383,9 +398,9 @@ fn malformed_datagrams_at_our_receiving_end_cost_no_picture() {
         }
         std::thread::sleep(Duration::from_millis(10));
     }
-    let (summary, _, _) = call.finish(&[]).unwrap();
+    let ((summary, _, _), _) = finished(call).unwrap();
     receiving.stop();
-    let ((_, _, report), seen) = receiving.finish().unwrap();
+    let ((_, _, report), seen) = finished(receiving).unwrap();
     assert!(number == 1_000 && report.unreadable > 500, "{number} {}", report.unreadable);
     let shown = seen.iter().filter(|picture| picture.shown.is_some()).count() as u64;
     assert!(seen.iter().all(|picture| picture.decoded) && shown + 10 > summary.frames_encoded, "{shown}");

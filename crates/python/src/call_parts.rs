@@ -1,91 +1,216 @@
-//! What real calls are put together of: a plan's session on one side, what `legato_endpoint` takes on the other.
+//! What a session of real calls is put together of: a plan's session and the ends that Python names on one side, what
+//! `legato_endpoint` takes on the other.
 
 use crate::error::{call_error, sim_error};
-use legato_endpoint::{CallSetup, Camera, Codec, PictureSource, Place, ReceivingSetup};
+use crate::vmaf::Interrupt;
+use legato_control::RateLimits;
+use legato_endpoint::{
+    CallSetup, Camera, Codec, PairSetup, PictureSource, Place, ReceivingSetup, RelaySetup, TunPair as Hosts, Watched,
+    WaySetup,
+};
 use legato_media::FrameRate;
 use legato_sim::{LiveCall, LiveFlow, LiveNetwork, LiveReceiver, LiveVideo, LoadedPlan, Plan};
 use legato_trace::CallLabels;
+use legato_units::TimeDelta;
 use pyo3::prelude::*;
 use std::path::PathBuf;
+use std::str::FromStr;
 
-/// The camera of a call whose pictures are ours, and what its sender is told of them.
-pub(crate) fn filmed(
-    clip: Option<PathBuf>,
-    (width, height): (u16, u16),
-    fps: u32,
-    codec: Codec,
-) -> PyResult<(Camera, LiveVideo)> {
-    let source = match clip {
-        Some(path) => PictureSource::Y4m(path),
-        None => generated(width, height, fps)?,
-    };
-    let (camera, encoder) = Camera::open(&source, codec).map_err(call_error)?;
-    let (content, clip) = (camera.content(), camera.label().to_owned());
-    let video = LiveVideo { content, encoder, clip, codec_name: codec.label().to_owned() };
-    Ok((camera, video))
+/// Who is at an end: `legato.call.ends.End`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    Chromium,
+    Legato,
+    Program,
 }
 
+/// `legato.call.ends.Session`: who is at the ends, and which way media go.
+#[derive(FromPyObject)]
+pub(crate) struct Ends {
+    near: String,
+    far: String,
+    direction: String,
+}
+
+/// `legato.call.Pictures`: what an end of ours sends, and how all ends code.
+#[derive(FromPyObject)]
+pub(crate) struct Pictures {
+    clip: Option<PathBuf>,
+    width: u16,
+    height: u16,
+    fps: u32,
+    codec: String,
+}
+
+/// `legato.call.ends.Others`: what tables call the rate control, the pictures and the encoder of an end that is not ours,
+/// and the columns of its camera's pictures.
+#[derive(FromPyObject)]
+pub(crate) struct Others {
+    controller: String,
+    clip: String,
+    encoder: String,
+    width: u16,
+}
+
+/// What all ways of a session have in common.
+pub(crate) struct Parts<'a> {
+    pub plan: &'a str,
+    pub session: u64,
+    pub ends: Ends,
+    pub pictures: Pictures,
+    pub others: Option<Others>,
+    pub hosts: Option<&'a Hosts>,
+    pub ffmpeg: Option<PathBuf>,
+    pub interrupt: &'a Interrupt,
+}
+
+/// One way, and what is known of it from outside.
+pub(crate) struct WayParts {
+    pub setup: WaySetup,
+    pub labels: CallLabels,
+    pub limits: RateLimits,
+    pub duration: TimeDelta,
+}
+
+impl Default for Ends {
+    fn default() -> Self {
+        Self { near: "legato".to_owned(), far: "chromium".to_owned(), direction: "send".to_owned() }
+    }
+}
+
+impl Default for Pictures {
+    fn default() -> Self {
+        Self { clip: None, width: 1280, height: 720, fps: 30, codec: "h264".to_owned() }
+    }
+}
+
+impl FromStr for End {
+    type Err = PyErr;
+
+    fn from_str(name: &str) -> PyResult<Self> {
+        match name {
+            "chromium" => Ok(Self::Chromium),
+            "legato" => Ok(Self::Legato),
+            "program" => Ok(Self::Program),
+            _ => Err(call_error(format!("end {name}: one of chromium, legato, program is needed"))),
+        }
+    }
+}
+
+impl Ends {
+    /// The sending end and the receiving end of each way.
+    fn ways(&self) -> PyResult<Vec<(End, End)>> {
+        let (near, far) = (self.near.parse()?, self.far.parse()?);
+        match self.direction.as_str() {
+            "send" => Ok(vec![(near, far)]),
+            "receive" => Ok(vec![(far, near)]),
+            "both" => Ok(vec![(near, far), (far, near)]),
+            other => Err(call_error(format!("direction {other}: one of send, receive, both is needed"))),
+        }
+    }
+}
+
+impl Parts<'_> {
+    /// Each way of the session.
+    pub fn ways(&self) -> PyResult<Vec<WayParts>> {
+        let loaded = Plan::parse(self.plan).and_then(|plan| plan.load()).map_err(sim_error)?;
+        let ways = self.ends.ways()?;
+        if loaded.calls_per_session() != ways.len() as u64 {
+            let direction = &self.ends.direction;
+            return Err(call_error(format!("direction {direction}: the plan needs {} calls a session", ways.len())));
+        }
+        let places = self.places(&loaded, ways.len())?;
+        let ways = ways.into_iter().zip(places).enumerate();
+        ways.map(|(n, (ends, place))| self.way(&loaded, n, ends, place)).collect()
+    }
+
+    fn places(&self, loaded: &LoadedPlan, ways: usize) -> PyResult<Vec<Place>> {
+        let LiveNetwork { forward, reverse } = loaded.live_network(self.session).map_err(sim_error)?;
+        let places = match ways {
+            1 => vec![Place::alone(forward, reverse).map_err(call_error)?],
+            _ => Place::opposite(forward, reverse).map_err(call_error)?.into(),
+        };
+        let Some(hosts) = self.hosts else { return Ok(places) };
+        places.into_iter().map(|place| place.between(hosts).map_err(call_error)).collect()
+    }
+
+    fn way(&self, loaded: &LoadedPlan, n: usize, ends: (End, End), place: Place) -> PyResult<WayParts> {
+        let session = self.session;
+        let (setup, LiveFlow { duration, limits, labels, .. }) = match ends {
+            (End::Legato, End::Legato) => {
+                let (camera, video) = self.filmed()?;
+                let (live, receiver) = loaded.live_pair(session, n, video).map_err(sim_error)?;
+                let LiveReceiver { controller, playout, nack } = receiver;
+                let (call, flow) = sending(live, camera, place);
+                (WaySetup::Own(Box::new(PairSetup { call, controller, playout, nack })), flow)
+            }
+            (End::Legato, _) => {
+                let (camera, video) = self.filmed()?;
+                let live = loaded.live(session, n, video).map_err(sim_error)?;
+                let (call, flow) = sending(live, camera, place);
+                (WaySetup::Sent(Box::new(call)), flow)
+            }
+            (_, End::Legato) => {
+                let (codec, Others { controller: named, clip, encoder, width }) = (self.codec()?, self.others()?);
+                let (clip, encoder, decoder) = (clip.clone(), encoder.clone(), codec.label().to_owned());
+                let live = loaded.live_receiving(session, n, clip, encoder, decoder).map_err(sim_error)?;
+                let (mut flow, LiveReceiver { controller, playout, nack }) = live;
+                if controller.is_none() {
+                    flow.labels.controller = named.as_str().into();
+                }
+                let (duration, level, sent_width) = (flow.duration, flow.level, Some(*width));
+                let setup = ReceivingSetup { codec, controller, place, duration, level, playout, nack, sent_width };
+                (WaySetup::Received(Box::new(setup)), flow)
+            }
+            (sending, _) => {
+                let Others { controller, clip, encoder, .. } = self.others()?;
+                let flow = loaded.live_between(session, n, clip.clone(), encoder.clone()).map_err(sim_error)?;
+                let watched = if sending == End::Program { Watched::Everything } else { Watched::Media };
+                let (duration, level) = (flow.duration, flow.level);
+                let labels = CallLabels { controller: controller.as_str().into(), ..flow.labels };
+                let setup = RelaySetup { place, duration, level, watched };
+                (WaySetup::Relayed(setup), LiveFlow { labels, ..flow })
+            }
+        };
+        Ok(WayParts { setup, labels, limits, duration })
+    }
+
+    fn codec(&self) -> PyResult<Codec> {
+        self.pictures.codec.parse().map_err(call_error)
+    }
+
+    fn others(&self) -> PyResult<&Others> {
+        self.others.as_ref().ok_or_else(|| call_error("others: what tables call the end that sends is needed"))
+    }
+
+    /// The camera of an end of ours, and what its sender is told of it.
+    fn filmed(&self) -> PyResult<(Camera, LiveVideo)> {
+        let Pictures { clip, width, height, fps, .. } = &self.pictures;
+        let source = match clip {
+            Some(path) => PictureSource::Y4m(path.clone()),
+            None => generated(*width, *height, *fps)?,
+        };
+        let codec = self.codec()?;
+        let (mut camera, encoder) = Camera::open(&source, codec).map_err(call_error)?;
+        if let Some(ffmpeg) = &self.ffmpeg {
+            camera.measure_vmaf(self.interrupt.ends(ffmpeg.clone()));
+        }
+        let (content, clip) = (camera.content(), camera.label().to_owned());
+        let video = LiveVideo { content, encoder, clip, codec_name: codec.label().to_owned() };
+        Ok((camera, video))
+    }
+}
+
+/// Pictures of our own making.
 pub(crate) fn generated(width: u16, height: u16, fps: u32) -> PyResult<PictureSource> {
     let refused = || call_error(format!("fps = {fps}: outside 1 to 60"));
     let frame_rate = FrameRate::new(fps, 1).filter(|_| fps <= 60).ok_or_else(refused)?;
     Ok(PictureSource::Generated { width, height, frame_rate })
 }
 
-/// A plan with everything it names.
-pub(crate) fn load(plan_json: &str) -> PyResult<LoadedPlan> {
-    Plan::parse(plan_json).and_then(|plan| plan.load()).map_err(sim_error)
-}
-
-/// The place of a session's only call.
-pub(crate) fn alone(loaded: &LoadedPlan, session: u64) -> PyResult<Place> {
-    let LiveNetwork { forward, reverse } = loaded.live_network(session).map_err(sim_error)?;
-    Place::alone(forward, reverse).map_err(call_error)
-}
-
-/// The places of a session's one or two calls.
-pub(crate) fn places(loaded: &LoadedPlan, session: u64) -> PyResult<Vec<Place>> {
-    if loaded.calls_per_session() < 2 {
-        return Ok(vec![alone(loaded, session)?]);
-    }
-    let LiveNetwork { forward, reverse } = loaded.live_network(session).map_err(sim_error)?;
-    Ok(Place::opposite(forward, reverse).map_err(call_error)?.into())
-}
-
-/// A call in which we send, and what names it.
-pub(crate) fn sending(live: LiveCall, mut camera: Camera, place: Place) -> (CallSetup, CallLabels) {
+fn sending(live: LiveCall, mut camera: Camera, place: Place) -> (CallSetup, LiveFlow) {
     let LiveCall { sender, turns, adapt_resolution, flow } = live;
     camera.adapt_resolution(adapt_resolution);
-    let LiveFlow { duration, level, labels, .. } = flow;
-    (CallSetup { sender, camera, place, duration, turns, level }, labels)
-}
-
-/// What another end sends.
-pub(crate) struct Theirs {
-    /// What tables call the pictures …
-    pub clip: String,
-    /// … and their encoder.
-    pub encoder: String,
-    /// Columns of its camera's pictures.
-    pub width: u16,
-    /// How they are coded.
-    pub codec: Codec,
-}
-
-/// Call `n` of a session, in which another end sends to us.
-pub(crate) fn receiving(
-    loaded: &LoadedPlan,
-    session: u64,
-    n: usize,
-    theirs: Theirs,
-    place: Place,
-) -> PyResult<(ReceivingSetup, LiveFlow)> {
-    let Theirs { clip, encoder, width, codec } = theirs;
-    let decoder = codec.label().to_owned();
-    let (mut flow, receiver) = loaded.live_receiving(session, n, clip, encoder, decoder).map_err(sim_error)?;
-    let LiveReceiver { controller, playout, nack } = receiver;
-    if controller.is_none() {
-        flow.labels.controller = "chromium".into();
-    }
-    let (duration, level, sent_width) = (flow.duration, flow.level, Some(width));
-    Ok((ReceivingSetup { codec, controller, place, duration, level, playout, nack, sent_width }, flow))
+    let (duration, level) = (flow.duration, flow.level);
+    (CallSetup { sender, camera, place, duration, turns, level }, flow)
 }

@@ -4,19 +4,15 @@
 mod arrays;
 mod batch;
 #[cfg(feature = "calls")]
-mod both;
-#[cfg(feature = "calls")]
 mod call;
 #[cfg(feature = "calls")]
 mod call_parts;
 #[cfg(feature = "calls")]
-mod call_told;
+mod call_report;
 #[cfg(feature = "encoders")]
 mod codec;
 mod controllers;
 mod error;
-#[cfg(feature = "calls")]
-mod pair;
 mod policy;
 mod shared;
 mod spaces;
@@ -36,18 +32,12 @@ mod _core {
     use super::batch::CallBatch;
     #[cfg(feature = "calls")]
     #[pymodule_export]
-    use super::both::BothCall;
-    #[cfg(feature = "calls")]
-    #[pymodule_export]
-    use super::call::{RealCall, ReceivedCall, RelayCall, codecs, open_call_folder, write_scene};
+    use super::call::{RealCall, codecs, open_call_folder, write_scene};
     #[cfg(feature = "encoders")]
     #[pymodule_export]
     use super::codec::{EncoderModel, OpenH264Stream, picture_quality, profile_mean_size};
     #[pymodule_export]
     use super::controllers::controllers;
-    #[cfg(feature = "calls")]
-    #[pymodule_export]
-    use super::pair::OwnCall;
     #[pymodule_export]
     use super::policy::Policy;
     #[pymodule_export]

@@ -188,9 +188,9 @@ impl LoadedPlan {
         })
     }
 
-    /// The only call of session `session` for ends that bring their own controller.
-    pub fn live_between(&self, session: u64, clip: String, encoder: String) -> Result<LiveFlow, SimError> {
-        Ok(self.live_flow(self.own(session, 0)?, clip, encoder))
+    /// Call `n` of session `session` for ends that bring their own controller.
+    pub fn live_between(&self, session: u64, n: usize, clip: String, encoder: String) -> Result<LiveFlow, SimError> {
+        Ok(self.live_flow(self.own(session, n)?, clip, encoder))
     }
 
     fn live_flow(&self, own: Own<'_>, clip: String, encoder: String) -> LiveFlow {

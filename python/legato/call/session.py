@@ -1,21 +1,33 @@
-"""A real call from its first media to its end: what the browsers tell is kept each second, and progress is said."""
+"""One session of real calls, whoever is at its ends: connected, followed to its end, and written."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from legato.call import others, priority, vmaf
+from legato.call.camera import Film, with_limits
+from legato.call.ends import End
+from legato.call.log import BrowserLog
+from legato.call.processor import Processor
 from legato.errors import CallError
+from legato.plan import Plan
 
 if TYPE_CHECKING:
+    from legato._core import RealCall
     from legato.call.browser import Peer
-    from legato.call.log import BrowserLog
+    from legato.call.stage import Stage
 
 _POLL_S = 1.0
+_POLL_SENDER_S = 0.5
+"""Where no browser receives."""
+_STEP_S = 0.05
+"""Where there is no browser."""
 CONNECT_S = 20.0
-"""No connection of a browser takes longer."""
+"""No connection takes longer."""
 
 
 @dataclass(frozen=True)
@@ -33,58 +45,167 @@ class CallProgress:
     """What was captured is being compared with what was shown, a third of the call's length."""
 
 
-def wait_for_media(call: Any, peer: Peer) -> None:
-    """Until the first media, or until the call is over without any: then its ``finish`` says why."""
-    until = time.monotonic() + CONNECT_S
-    while not (progress := call.progress())["connected"]:
-        if progress["over"]:
-            return
-        if time.monotonic() > until:
-            raise CallError(f"no media within {CONNECT_S:.0f} s of the answer")
-        peer.wait(0.02)
+@dataclass
+class Way:
+    """One way of media, by its number in the session, with the pages at its ends where these are browsers."""
+
+    number: int = 0
+    sender: Peer | None = None
+    receiver: Peer | None = None
+    film: Film | None = None
+    """What the sending page's camera films."""
+    log: BrowserLog = field(default_factory=BrowserLog)
+    frames: int = 0
+    """Decoded by the receiving page."""
+
+    @property
+    def pages(self) -> list[Peer]:
+        """Those there are."""
+        return [page for page in (self.receiver, self.sender) if page is not None]
+
+    def connect(self, call: RealCall) -> None:
+        """Carry the offer from the sending end to the receiving one, and the answer back."""
+        own = None
+        if self.sender is not None and self.film is not None:
+            own = self.sender.offer(self.film.width, self.film.height, self.film.fps, self.film.codec)
+        offer = call.offer(self.number, own)
+        answer = call.answer(self.number, None if self.receiver is None else self.receiver.answer(offer))
+        if self.sender is not None:
+            limits_bps = call.limits_bps[self.number]
+            self.sender.answered(with_limits(answer, *limits_bps), limits_bps[-1])
+
+    def poll(self, call: RealCall) -> None:
+        """Keep what the pages report; and what a sending one aims at is the call's target."""
+        if self.receiver is not None:
+            before_ms = call.now_ms()
+            page_ms = self.receiver.now_ms()
+            self.log.clocks(before_ms, page_ms, call.now_ms())
+            self.last_frames()
+        if self.sender is not None:
+            told = self.sender.poll()
+            self.log.sent(told, call.now_ms())
+            if told["pair"] and told["pair"].get("availableOutgoingBitrate"):
+                call.aims_at(self.number, int(told["pair"]["availableOutgoingBitrate"]))
+
+    def last_frames(self) -> None:
+        """Keep what the receiving page reports."""
+        if self.receiver is not None:
+            told = self.receiver.poll()
+            self.log.poll(told)
+            if told["failure"]:
+                raise CallError(f"the browser does not play: {told['failure']}")
+            self.frames = (told["inbound"] or {}).get("framesDecoded", self.frames)
+
+    def close(self) -> None:
+        """Close the pages."""
+        for page in self.pages:
+            page.close()
 
 
-def follow(
-    call: Any,
-    receiver: Peer,
-    log: BrowserLog,
+def make_one(
+    stage: Stage,
+    plan: Plan,
+    folder: Path,
     number: int,
     calls: int,
     on_progress: Callable[[CallProgress], None] | None,
+) -> float:
+    """Session ``number`` of the plan, written to ``folder``; how long it lasted in s."""
+    from legato import _core
+
+    call = _core.RealCall(plan.to_json(), number, str(folder), stage.session, **stage.native())
+    ways: list[Way] = []
+    processor = Processor()
+    try:
+        ways += stage.ways()
+        with others.running(stage.programs, stage.tuns) as running:
+            _connect(call, ways if not running else [])
+            own = stage.session.ends == (End.LEGATO, End.LEGATO)
+            # A receiving end of a pair has a wire of its own; the scenario's link is one for all.
+            realtime = priority.raised(ends=len(ways) * (1 + own), links=1 + len(ways) * own)
+            compared = End.LEGATO in stage.session.senders()
+            follow(call, ways, number, calls, on_progress, compared=compared, until=running.all_ended)
+            programs = running.report()
+            if programs:
+                call.stop()
+            finished = call.finish([way.log.shown() for way in ways])
+    finally:
+        call.stop()
+        for way in ways:
+            way.close()
+    machine = {**programs, "link": stage.session.link, "browser": stage.browser_version(), "realtime": realtime}
+    machine |= processor.since()
+    for way, labels, (report, seen) in zip(ways, call.labels, finished, strict=True):
+        way.log.seen = seen
+        way.log.write(folder, labels["call"], {**labels, **report, **machine})
+    for labels, (report, _) in zip(call.labels, finished, strict=True):
+        vmaf.check(labels["call"], report)
+    return finished[0][0]["end_s"]
+
+
+def _connect(call: RealCall, ways: Sequence[Way]) -> None:
+    """All ways, one after the other, until the first media. A browser's media may begin the call, so an end of ours
+    that sends is connected before."""
+    for way in ways:
+        way.connect(call)
+        if way.sender is None and len(ways) > 1:
+            wait_until(call, "reached", way.pages)
+    wait_until(call, "connected", [page for way in ways for page in way.pages])
+
+
+def wait_until(call: RealCall, what: str, pages: Sequence[Peer] = ()) -> None:
+    """Until the call is ``reached`` or ``connected``, or is over before: then its ``finish`` says why."""
+    until = time.monotonic() + CONNECT_S
+    while not (progress := call.progress())[what] and not progress["over"]:
+        if time.monotonic() > until:
+            raise CallError(f"no {'media' if what == 'connected' else 'connection'} within {CONNECT_S:.0f} s")
+        _wait(pages, 0.02)
+
+
+def follow(
+    call: RealCall,
+    ways: Sequence[Way],
+    number: int,
+    calls: int,
+    on_progress: Callable[[CallProgress], None] | None,
+    *,
+    compared: bool = True,
+    until: Callable[[], bool] = lambda: False,
     each_second: Callable[[], None] = lambda: None,
 ) -> None:
-    """Until the end. ``each_second`` is for what else is to be asked."""
-    received, at_s = 0, 0.0
-    rate_bps, decoded = 0.0, 0
-    while not (progress := call.progress())["over"]:
-        receiver.wait(max(0.0, _POLL_S - progress["time_s"] % _POLL_S))
-        before_ms = call.now_ms()
-        page_ms = receiver.now_ms()
-        log.clocks(before_ms, page_ms, call.now_ms())
-        told = receiver.poll()
-        log.poll(told)
-        if told["failure"]:
-            raise CallError(f"the browser does not play: {told['failure']}")
-        each_second()
-        inbound = told["inbound"] or {}
-        total = inbound.get("bytesReceived", 0) + inbound.get("headerBytesReceived", 0)
-        progress = call.progress()
-        rate_bps = 8 * (total - received) / max(progress["time_s"] - at_s, 1e-3)
-        decoded = inbound.get("framesDecoded", 0)
+    """To the end, or ``until`` says so; what the pages report is kept each second. ``compared``: pictures will be,
+    after the end."""
+    pages = [page for way in ways for page in way.pages]
+    poll_s = _POLL_S if any(way.receiver for way in ways) else _POLL_SENDER_S
+    arrived, at_s, rate_bps, frames = 0, 0.0, 0.0, 0
+
+    def say(progress: dict[str, Any], over: bool = False) -> None:
         if on_progress is not None:
             target_bps = progress["target_bps"]
-            on_progress(CallProgress(number, calls, progress["time_s"], call.duration_s, target_bps, rate_bps, decoded))
-        received, at_s = total, progress["time_s"]
-    # Frames of the last moments.
-    log.poll(receiver.poll())
-    if on_progress is not None:
-        time_s, target_bps = progress["time_s"], progress["target_bps"]
-        on_progress(CallProgress(number, calls, time_s, call.duration_s, target_bps, rate_bps, decoded, over=True))
+            how = (number, calls, progress["time_s"], call.duration_s, target_bps, rate_bps, frames, over)
+            on_progress(CallProgress(*how))
+
+    while not (progress := call.progress())["over"] and not until():
+        _wait(pages, max(0.0, poll_s - progress["time_s"] % poll_s) if pages else _STEP_S)
+        if pages:
+            for way in ways:
+                way.poll(call)
+            each_second()
+        progress = call.progress()
+        frames = max([way.frames for way in ways if way.receiver] or [progress["shown_frames"]])
+        if int(progress["time_s"]) > int(at_s):
+            rate_bps = 8 * (progress["arrived_bytes"] - arrived) / (progress["time_s"] - at_s)
+            arrived, at_s = progress["arrived_bytes"], progress["time_s"]
+            say(progress)
+    for way in ways:
+        way.last_frames()
+    if compared:
+        say(progress, over=True)
 
 
-def pass_aim(call: Any, sender: Peer, log: BrowserLog) -> None:
-    """Keep what a sending browser tells of itself, and tell ``call`` what it aims at."""
-    told = sender.poll()
-    log.sent(told, call.now_ms())
-    if told["pair"] and told["pair"].get("availableOutgoingBitrate"):
-        call.aims_at(int(told["pair"]["availableOutgoingBitrate"]))
+def _wait(pages: Sequence[Peer], wait_s: float) -> None:
+    """A browser works meanwhile."""
+    if pages:
+        pages[0].wait(wait_s)
+    else:
+        time.sleep(wait_s)

@@ -27,6 +27,7 @@ legato call cellular --controller gcc -o duration_s=30
 legato call cellular --clip talk.y4m --seed 1 --seed 2 --out runs/real
 legato call cellular --clip talk.y4m --peers chromium-chromium
 legato call cellular --clip talk.y4m --peers chromium-chromium --link tun
+legato call steady --controller gcc --link tun
 legato call steady --codec vp9
 legato call steady --controller ukf --direction receive
 legato call steady --controller gcc --peers legato
@@ -68,13 +69,13 @@ def call(
     direction: Annotated[
         str,
         typer.Option(
-            help="send: we send video. receive: Chromium does, and a receiver-side controller caps it. "
-            "both: we send forward, the other end in reverse."
+            help="send: the near end sends video. receive: Chromium sends to us, and a receiver-side controller caps "
+            "it. both: the near end sends forward, the far one in reverse."
         ),
     ] = "send",
     link: Annotated[
         str,
-        typer.Option(help="inside this process. tun: between network namespaces (chromium-chromium; the superuser)."),
+        typer.Option(help="inside this process. tun: between network namespaces (with browsers; the superuser)."),
     ] = "inside",
     vmaf: Annotated[
         bool, typer.Option("--vmaf", help="Measure VMAF of what was viewed too, by an ffmpeg with libvmaf.")

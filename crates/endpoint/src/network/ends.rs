@@ -8,8 +8,9 @@ use crate::network::exit::{Behind, Exit};
 use crate::network::flow::{Opened, Watched};
 use crate::network::framing::{Framing, is_stun};
 use crate::network::order::Order;
-use legato_tun::{Device, MTU_BYTES};
+use legato_tun::{Device, MTU_BYTES, Pair};
 use legato_units::TimeDelta;
+use legato_wire::ip;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
@@ -19,9 +20,9 @@ use std::time::Duration;
 
 /// What is at the ends of the paths.
 pub enum Ends {
-    /// The endpoint itself sends and is sent to; who is at the other end is reached by this socket.
-    Endpoint(UdpSocket),
-    /// Others, each of whom takes one socket for the other. Media are what is RTP on its way from `near` to `far`,
+    /// The endpoint itself sends and is sent to; the other end is reached so.
+    Endpoint(Outside),
+    /// Two others, each of which takes one socket for the other. Media are what is RTP on its way from `near` to `far`,
     /// numbered as it comes, and the first of it is the begin.
     Others {
         /// Media come in here.
@@ -29,25 +30,40 @@ pub enum Ends {
         /// And go out here.
         far: UdpSocket,
     },
-    /// The endpoint itself is sent media; who sends them is reached by this socket. They are numbered, and begin the
-    /// call, as between others.
-    Receiver(UdpSocket),
-    /// Others, each in a network namespace of its own whose only way out is a TUN device.
-    Tuns {
-        /// Media come in here.
-        near: Device,
-        /// And go out here.
-        far: Device,
-        /// What is numbered.
-        watched: Watched,
+    /// The endpoint itself is sent media; their sender is reached so. They are numbered, and begin the call, as between
+    /// others.
+    Receiver(Outside),
+    /// Two others, each in a network namespace of its own whose only way out is a TUN device: media come in at the near
+    /// one.
+    Tuns(Hosts, Watched),
+}
+
+/// How another end reaches one of ours.
+pub enum Outside {
+    /// By this socket.
+    Socket(UdpSocket),
+    /// From its network namespace, whose device this is: the end of ours has an address and no interface.
+    Host {
+        /// The other end's.
+        device: Device,
+        /// The other end's.
+        far: Ipv4Addr,
+        /// Ours.
+        local: SocketAddrV4,
     },
+}
+
+/// Two network namespaces that the network is between.
+pub struct Hosts {
+    near: (Device, Ipv4Addr),
+    far: (Device, Ipv4Addr),
 }
 
 /// Threads that wait for packets, until told to stop.
 pub struct Readers {
     /// Where packets go.
     pub orders: Sender<Order>,
-    /// For whom they are.
+    /// Of the call whose ends they read.
     pub place: u16,
     /// They are to end.
     pub stop: Arc<AtomicBool>,
@@ -55,38 +71,76 @@ pub struct Readers {
     pub threads: Vec<JoinHandle<()>>,
 }
 
+/// What came in: for which place, on which way, its bytes, and its sender.
+type Came<'a> = (u16, Way, &'a [u8], SocketAddr);
+
 /// A blocked read looks this often whether it is over.
 const READ_TIMEOUT: Duration = Duration::from_millis(50);
 /// No datagram of a call is longer.
 const MAX_DATAGRAM_BYTES: usize = 2_048;
 /// Packets of a namespace go where their own headers say.
 const NOWHERE: SocketAddr = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0));
+/// An end of ours without an interface has this port at the first place and the next one at the second.
+const FIRST_PORT: u16 = 40_000;
 
 fn failed(error: std::io::Error) -> Error {
     Error::System(format!("the ends of the link: {error}"))
+}
+
+impl Hosts {
+    /// Those of `pair`, which they outlive.
+    pub fn of(pair: &Pair) -> Result<Self, Error> {
+        let host = |host: &legato_tun::Host| Ok((host.device().try_clone().map_err(failed)?, host.address()));
+        Ok(Self { near: host(&pair.near)?, far: host(&pair.far)? })
+    }
+
+    /// The same two once more.
+    pub fn try_clone(&self) -> Result<Self, Error> {
+        let clone = |(device, address): &(Device, _)| Ok((device.try_clone().map_err(failed)?, *address));
+        Ok(Self { near: clone(&self.near)?, far: clone(&self.far)? })
+    }
+}
+
+impl Outside {
+    /// On the loopback interface.
+    pub fn loopback() -> Result<(Self, SocketAddr), Error> {
+        Self::socket().map(|(socket, local)| (Self::Socket(socket), local))
+    }
+
+    /// A socket at any free port of the loopback interface, and where it is.
+    pub fn socket() -> Result<(UdpSocket, SocketAddr), Error> {
+        let refused = |error: std::io::Error| Error::System(format!("a socket on the loopback interface: {error}"));
+        let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).map_err(refused)?;
+        let local = socket.local_addr().map_err(refused)?;
+        Ok((socket, local))
+    }
+
+    /// An address of the near one of `hosts`, for the call at a place.
+    pub fn host(hosts: &Hosts, place: u16) -> Result<(Self, SocketAddr), Error> {
+        let local = SocketAddrV4::new(hosts.near.1, FIRST_PORT + place);
+        let (device, far) = (hosts.far.0.try_clone().map_err(failed)?, hosts.far.1);
+        Ok((Self::Host { device, far, local }, local.into()))
+    }
 }
 
 impl Readers {
     /// Start those that `ends` need.
     pub fn open(&mut self, ends: Ends) -> Result<Opened, Error> {
         let (framing, watched) = match &ends {
-            Ends::Tuns { watched, .. } => (Framing::IpPackets, *watched),
+            Ends::Tuns(_, watched) => (Framing::IpPackets, *watched),
             _ => (Framing::Datagrams, Watched::Media),
         };
         let others = |(socket, behind)| Exit::Others(socket, behind);
         let (sends, forward_exit, reverse_exit) = match ends {
-            Ends::Endpoint(socket) => (Way::Forward, Exit::Peer(self.read(socket, Way::Reverse)?.0), Exit::Endpoint),
+            Ends::Endpoint(outside) => (Way::Forward, self.read_outside(outside, Way::Reverse)?, Exit::Endpoint),
             Ends::Others { near, far } => {
                 let reverse_exit = others(self.read(near, Way::Forward)?);
                 (Way::Forward, others(self.read(far, Way::Reverse)?), reverse_exit)
             }
-            Ends::Receiver(socket) => (Way::Reverse, Exit::Endpoint, Exit::Peer(self.read(socket, Way::Forward)?.0)),
-            Ends::Tuns { near, far, .. } => {
-                // Of those who were there before.
-                near.drain();
-                far.drain();
-                self.read_device(near.try_clone().map_err(failed)?, Way::Forward)?;
-                self.read_device(far.try_clone().map_err(failed)?, Way::Reverse)?;
+            Ends::Receiver(outside) => (Way::Reverse, Exit::Endpoint, self.read_outside(outside, Way::Forward)?),
+            Ends::Tuns(Hosts { near: (near, _), far: (far, _) }, _) => {
+                self.read_packets(near.try_clone().map_err(failed)?, Way::Forward)?;
+                self.read_packets(far.try_clone().map_err(failed)?, Way::Reverse)?;
                 (Way::Forward, Exit::Tun(far), Exit::Tun(near))
             }
         };
@@ -101,47 +155,81 @@ impl Readers {
         }
     }
 
+    /// What another end sends to one of ours, on this way; how to reach it.
+    fn read_outside(&mut self, outside: Outside, way: Way) -> Result<Exit, Error> {
+        match outside {
+            Outside::Socket(socket) => Ok(Exit::Peer(self.read(socket, way)?.0)),
+            Outside::Host { device, far, local } => {
+                // One device for all calls: the first one's reader gives packets to the call of their port. At the
+                // second call, whose media go the opposite way, ours is the opposite end.
+                if self.place == 0 {
+                    self.read_device(device.try_clone().map_err(failed)?, move |packet| {
+                        let udp = ip::Packet::parse(packet).ok()?.udp?;
+                        let place = udp.destination_port.checked_sub(FIRST_PORT)?;
+                        let way = if place == 0 { way } else { way.opposite() };
+                        Some((place, way, udp.payload, (far, udp.source_port).into()))
+                    })?;
+                }
+                Ok(Exit::Host(device, local))
+            }
+        }
+    }
+
     fn read(&mut self, socket: UdpSocket, way: Way) -> Result<(UdpSocket, Behind), Error> {
         socket.set_read_timeout(Some(READ_TIMEOUT)).map_err(failed)?;
         let behind = Behind::default();
         // One socket both ways.
         let (receiving, learned) = (socket.try_clone().map_err(failed)?, Arc::clone(&behind));
-        self.spawn(way, move |buffer| {
+        let place = self.place;
+        self.spawn(move |buffer| {
             // A time-out, or word that the last datagram met a closed port: neither is the end.
             let (length, peer) = receiving.recv_from(buffer).ok()?;
-            if is_stun(&buffer[..length]) {
+            let bytes = &buffer[..length];
+            if is_stun(bytes) {
                 *learned.lock().unwrap_or_else(PoisonError::into_inner) = Some(peer);
             }
-            Some((length, peer))
+            Some((place, way, bytes, peer))
         })?;
         Ok((socket, behind))
     }
 
-    fn read_device(&mut self, device: Device, way: Way) -> Result<(), Error> {
+    /// Whole packets, as they are.
+    fn read_packets(&mut self, device: Device, way: Way) -> Result<(), Error> {
+        let place = self.place;
+        self.read_device(device, move |packet| Some((place, way, packet, NOWHERE)))
+    }
+
+    /// `known` reads a packet; nothing, where it is for no call here.
+    fn read_device(
+        &mut self,
+        device: Device,
+        known: impl for<'a> Fn(&'a [u8]) -> Option<Came<'a>> + Send + 'static,
+    ) -> Result<(), Error> {
         const { assert!(MAX_DATAGRAM_BYTES >= MTU_BYTES as usize) }
-        self.spawn(way, move |buffer| {
+        // From sessions before.
+        device.drain();
+        self.spawn(move |buffer| {
             let received = device.receive(buffer, READ_TIMEOUT);
             if received.is_err() {
                 // Somebody inside has switched it off, and may switch it on again.
                 thread::sleep(READ_TIMEOUT);
             }
-            received.ok().flatten().map(|length| (length, NOWHERE))
+            known(&buffer[..received.ok().flatten()?])
         })
     }
 
-    /// `receive` gives the next packet's length and sender, or nothing for now.
+    /// `receive` waits for the next packet; nothing, if none came for now.
     fn spawn(
         &mut self,
-        way: Way,
-        receive: impl Fn(&mut [u8]) -> Option<(usize, SocketAddr)> + Send + 'static,
+        receive: impl for<'a> Fn(&'a mut [u8]) -> Option<Came<'a>> + Send + 'static,
     ) -> Result<(), Error> {
-        let (orders, place, stop) = (self.orders.clone(), self.place, Arc::clone(&self.stop));
+        let (orders, stop) = (self.orders.clone(), Arc::clone(&self.stop));
         let work = move || {
             let clock = Clock::starting_now();
             let mut buffer = [0; MAX_DATAGRAM_BYTES];
             while !stop.load(Ordering::Relaxed) {
-                let Some((length, peer)) = receive(&mut buffer) else { continue };
-                let (bytes, entered) = (buffer[..length].to_vec(), clock.now());
+                let Some((place, way, bytes, peer)) = receive(&mut buffer) else { continue };
+                let (bytes, entered) = (bytes.to_vec(), clock.now());
                 let datagram = Datagram { bytes, entered, late: TimeDelta::ZERO, peer, media: None };
                 if orders.send(Order::Received(place, datagram, clock, way)).is_err() {
                     return;

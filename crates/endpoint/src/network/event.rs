@@ -15,6 +15,11 @@ pub enum Way {
 }
 
 impl Way {
+    /// The other one.
+    pub fn opposite(self) -> Self {
+        if self == Self::Forward { Self::Reverse } else { Self::Forward }
+    }
+
     /// Between a call's ways and the network's paths, in either direction: `media` is the path that the call's media
     /// take.
     pub fn across(self, media: Self) -> Self {

@@ -3,7 +3,8 @@
 use crate::network::datagram::Datagram;
 use crate::network::event::{LinkEvent, Report};
 use legato_tun::Device;
-use std::net::{SocketAddr, UdpSocket};
+use legato_wire::ip;
+use std::net::{SocketAddr, SocketAddrV4, UdpSocket};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Who is behind a socket: whoever spoke STUN to it last. Junk moves no call elsewhere.
@@ -13,11 +14,13 @@ pub type Behind = Arc<Mutex<Option<SocketAddr>>>;
 pub enum Exit {
     /// To the endpoint, by mail.
     Endpoint,
+    /// Into a network namespace, from an address without an interface.
+    Host(Device, SocketAddrV4),
     /// To whoever is behind a socket.
     Others(UdpSocket, Behind),
     /// To the datagram's own address.
     Peer(UdpSocket),
-    /// Into a network namespace.
+    /// Into a network namespace, as it is.
     Tun(Device),
 }
 
@@ -29,6 +32,13 @@ impl Exit {
             Self::Endpoint => report(LinkEvent::Datagram { bytes, peer, entered, media }),
             Self::Peer(socket) => drop(socket.send_to(&bytes, peer)),
             Self::Tun(device) => drop(device.send(&bytes)),
+            Self::Host(device, local) => {
+                if let SocketAddr::V4(peer) = peer
+                    && let Some(packet) = ip::udp_packet(*local, peer, &bytes)
+                {
+                    drop(device.send(&packet));
+                }
+            }
             // Before anyone has spoken from there, to nobody.
             Self::Others(socket, behind) => {
                 if let Some(peer) = *behind.lock().unwrap_or_else(PoisonError::into_inner) {

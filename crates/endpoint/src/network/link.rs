@@ -1,6 +1,6 @@
 //! The emulated network of calls: one thread with two paths of `legato_path`, forward and reverse, between an
 //! endpoint's socket and the endpoint itself, or between two others (`ends.rs`). Needs no privilege and no support of
-//! the operating system, unless the others are in network namespaces.
+//! the operating system, unless an end is in a network namespace.
 //!
 //! A call has a [`Place`] on it: alone, or with another whose media go the opposite way, so that the media of the one
 //! and the feedback of the other wait for each other. What is forward to a call at the other place is reverse here.
@@ -13,13 +13,14 @@
 use crate::clock::Clock;
 use crate::error::Error;
 use crate::network::datagram::Datagram;
-use crate::network::ends::{Ends, Readers};
+use crate::network::ends::{Ends, Hosts, Outside, Readers};
 use crate::network::event::{Media, Report, Way};
 use crate::network::flow::Flow;
 use crate::network::lateness::Lateness;
 use crate::network::link_worker::Worker;
 use crate::network::order::Order;
 use legato_path::Path;
+use legato_tun::Pair;
 use legato_units::{DataRate, TimeDelta, Timestamp};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -33,6 +34,8 @@ pub struct Place {
     number: u16,
     /// The path that its media take.
     media: Way,
+    /// Where the other ends are, if not on the loopback interface.
+    hosts: Option<Hosts>,
 }
 
 /// The thread of the paths.
@@ -74,7 +77,7 @@ impl Place {
     /// The only one on a network.
     pub fn alone(forward: Path<Datagram>, reverse: Path<Datagram>) -> Result<Self, Error> {
         let network = Network::start(forward, reverse, 1)?;
-        Ok(Self { network, number: 0, media: Way::Forward })
+        Ok(Self { network, number: 0, media: Way::Forward, hosts: None })
     }
 
     /// Two on one network: the media of the first go forward, those of the second in reverse, and the feedback of each
@@ -85,12 +88,29 @@ impl Place {
             network: Arc::clone(&network),
             number,
             media,
+            hosts: None,
         }))
+    }
+
+    /// Between the namespaces of `pair`: two others are in one each; an end of ours has the near one's address, and the
+    /// other end is in the far one.
+    pub fn between(self, pair: &Pair) -> Result<Self, Error> {
+        Ok(Self { hosts: Some(Hosts::of(pair)?), ..self })
+    }
+
+    /// The namespaces, where there are some.
+    pub(crate) fn hosts(&self) -> Option<&Hosts> {
+        self.hosts.as_ref()
+    }
+
+    /// How the other end reaches one of ours at this place, and under which address.
+    pub(crate) fn outside(&self) -> Result<(Outside, SocketAddr), Error> {
+        self.hosts.as_ref().map_or_else(Outside::loopback, |hosts| Outside::host(hosts, self.number))
     }
 
     /// Take it. What passes is reported to `report`.
     pub(crate) fn open(self, ends: Ends, report: Report) -> Result<Link, Error> {
-        let Self { network, number, media } = self;
+        let Self { network, number, media, .. } = self;
         let orders = network.orders.clone();
         let mut readers =
             Readers { orders, place: number, stop: Arc::new(AtomicBool::new(false)), threads: Vec::new() };

@@ -122,9 +122,10 @@ impl Worker {
     }
 
     fn come_in(&mut self, place: u16, mut datagram: Datagram, clock: Clock, way: Way) {
-        let Some(flow) = &self.flows[usize::from(place)] else { return };
+        // Anyone in a namespace may name a place that there is not.
+        let Some(Some(flow)) = self.flows.get(usize::from(place)) else { return };
         let begins = way == Way::Forward && media_header(flow.ends.framing.payload(&datagram.bytes)).is_some();
-        // Who sends by the endpoint says itself when it is ready.
+        // An endpoint that sends media reports readiness itself.
         if begins && self.clock.is_none() {
             self.ready(place, Clock::starting_at(clock.instant(datagram.entered)));
         }

@@ -1,17 +1,15 @@
-//! What came of real calls: written as a part of their run folder, and told to Python.
+//! What came of real calls: written as a part of their run folder, and reported to Python.
 
-use crate::error::{call_error, sim_error};
-use legato_endpoint::{CallReport, Error as EndpointError, Finished, Progress, SeenPicture, ShownFrame};
+use crate::error::sim_error;
+use legato_endpoint::{CallReport, Finished, Progress, SeenPicture, ShownFrame};
 use legato_sim::write_live;
 use legato_trace::CallLabels;
 use legato_units::{TimeDelta, Timestamp};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::path::Path;
-use std::thread;
-use std::time::Duration;
 
-/// A frame as the other end tells of it: RTP time, when its last packet came and when it was shown, in ms of the
+/// A frame as another's end reports it: RTP time, when its last packet came and when it was shown, in ms of the
 /// call's time.
 pub(crate) type Shown = (u32, Option<f64>, f64);
 
@@ -33,36 +31,8 @@ pub(crate) fn seen_row(picture: &SeenPicture) -> Seen {
     )
 }
 
-/// How the machine did, as Python is told, and each picture.
-pub(crate) type Told<'py> = (Bound<'py, PyDict>, Vec<Seen>);
-
-/// Finish a session whose pictures came to ends of ours, write it, and tell of the machine and of each picture. `labels`:
-/// of each of its calls.
-pub(crate) fn finish_seen<'py>(
-    py: Python<'py>,
-    folder: &Path,
-    labels: &[CallLabels],
-    finish: impl FnOnce() -> Result<Vec<(Finished, Vec<SeenPicture>)>, EndpointError> + Send,
-) -> PyResult<Vec<Told<'py>>> {
-    let (reports, seen) = py.detach(|| {
-        let (finished, seen): (Vec<_>, Vec<_>) = finish().map_err(call_error)?.into_iter().unzip();
-        Ok::<_, PyErr>((write(folder, labels, finished)?, seen))
-    })?;
-    let told =
-        reports.iter().zip(seen).map(|(report, seen)| Ok((describe(py, report)?, seen.iter().map(seen_row).collect())));
-    told.collect()
-}
-
-/// Two calls end together: wait for the other of one that is over, or stop it.
-pub(crate) fn settle(all_over: impl Fn() -> bool, stop: impl FnOnce()) {
-    for _ in 0..100 {
-        if all_over() {
-            return;
-        }
-        thread::sleep(Duration::from_millis(10));
-    }
-    stop();
-}
+/// How the machine did on one way, as Python gets it, and each picture that an end of ours received.
+pub(crate) type Report<'py> = (Bound<'py, PyDict>, Vec<Seen>);
 
 pub(crate) fn shown_frames(shown_ms: Vec<Shown>) -> Vec<ShownFrame> {
     let at = |ms: f64| Timestamp::ZERO + TimeDelta::from_millis_f64(ms);
@@ -83,11 +53,6 @@ pub(crate) fn write(folder: &Path, labels: &[CallLabels], finished: Vec<Finished
         named.map(|(labels, (summary, recorder, report))| ((labels, summary, recorder), report)).unzip();
     write_live(folder, &calls).map_err(sim_error)?;
     Ok(reports)
-}
-
-pub(crate) fn write_one(folder: &Path, labels: &CallLabels, finished: Finished) -> PyResult<CallReport> {
-    let mut reports = write(folder, std::slice::from_ref(labels), vec![finished])?;
-    reports.pop().ok_or_else(|| call_error("one call makes one report"))
 }
 
 pub(crate) fn describe_labels<'py>(py: Python<'py>, labels: &CallLabels) -> PyResult<Bound<'py, PyDict>> {

@@ -1,0 +1,58 @@
+//! The sending end of a call, ours: camera, encoder, `call::Sender` and connection, put together and offered.
+
+use crate::clock::Clock;
+use crate::connection::other_end::OtherEnd;
+use crate::connection::peer::Peer;
+use crate::driver::Driver;
+use crate::error::Error;
+use crate::mail::{Mail, link_report};
+use crate::network::ends::Ends;
+use crate::network::link::Place;
+use crate::outcome::Outcome;
+use crate::pictures::camera::Camera;
+use crate::thread::CallThread;
+use legato_call::Sender;
+use legato_trace::LogLevel;
+use legato_units::{TimeDelta, Timestamp};
+
+/// What a sending end of ours is made of.
+pub struct CallSetup {
+    /// Encoder and controller inside; its encoder is the camera's.
+    pub sender: Sender,
+    /// Pictures.
+    pub camera: Camera,
+    /// The network; forward leads from us to the other end.
+    pub place: Place,
+    /// How long media flow.
+    pub duration: TimeDelta,
+    /// When media pause (true) and go on (false), the next one last.
+    pub turns: Vec<(Timestamp, bool)>,
+    /// How much is recorded.
+    pub level: LogLevel,
+}
+
+/// Make the offer, for another end: its text, and the thread that takes the answer.
+pub(crate) fn open(setup: CallSetup, other: OtherEnd) -> Result<(String, CallThread), Error> {
+    let CallSetup { sender, mut camera, place, duration, turns, level } = setup;
+    let (outside, local) = place.outside()?;
+    let base = Clock::starting_now();
+    let mut peer = Peer::new(local, base, camera.codec(), other)?;
+    let offer = peer.offer();
+    camera.leave_room(other.further_extension_bytes());
+    let thread = CallThread::start(base, |mail, inbox, progress, shared_clock| {
+        let (frames, camera) = {
+            let mail = mail.clone();
+            camera.start(move |coded| mail.send(Mail::Encoded(coded)).is_ok())?
+        };
+        let link = place.open(Ends::Endpoint(outside), link_report(mail))?;
+        let end = Timestamp::ZERO + duration;
+        let driver = Driver { sender, peer, frames, link, clock: base, end, turns, level, progress, shared_clock };
+        Ok(move || {
+            let outcome = driver.run(&inbox);
+            // The sender, and with it the camera's encoder, is gone by now.
+            let coded = camera.join().ok().flatten();
+            outcome.map(|outcome| Outcome { coded, ..outcome })
+        })
+    })?;
+    Ok((offer, thread))
+}

@@ -1,0 +1,158 @@
+"""Who is at the ends of a real call, which way media go, and where the link is: one :class:`Session`, and the one place
+where what cannot be called is refused.
+
+The near end is ours where one is: it sends forward over the scenario's link. ``receive`` has the far end send forward
+to us instead; ``both`` has the near end send forward and the far end in reverse.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+from legato.errors import CallError
+
+if TYPE_CHECKING:
+    from legato.plan import Plan
+
+
+class End(StrEnum):
+    """What an end is."""
+
+    CHROMIUM = "chromium"
+    LEGATO = "legato"
+    """Of this process."""
+    PROGRAM = "program"
+    """Any command line, in a network namespace of its own."""
+
+
+PEERS = {
+    "chromium": (End.LEGATO, End.CHROMIUM),
+    "chromium-chromium": (End.CHROMIUM, End.CHROMIUM),
+    "legato": (End.LEGATO, End.LEGATO),
+}
+"""Who is called: a browser by us, by another browser, or an end of ours by us; the near end and the far one."""
+
+DIRECTIONS = ("send", "receive", "both")
+LINKS = ("inside", "tun")
+"""The emulated link is in this process, on the loopback interface; or between two network namespaces."""
+
+CODECS = ("h264", "vp8", "vp9")
+"""We code and decode VP8 and VP9 where the native module was built with libvpx."""
+
+_OURS, _BROWSERS, _PROGRAMS = PEERS["legato"], PEERS["chromium-chromium"], (End.PROGRAM, End.PROGRAM)
+
+_REFUSED: tuple[tuple[tuple[End, End], str | None, str | None, str], ...] = (
+    (_OURS, "receive", None, "direction receive: with peers legato both ends are ours, and one receives anyway"),
+    (_OURS, None, "tun", "link tun: with peers legato both ends are in this process, and none in a namespace"),
+    (_BROWSERS, "receive", None, "direction receive: with peers chromium-chromium no end is ours"),
+    (_BROWSERS, "both", "tun", "direction both: with peers chromium-chromium the link is inside"),
+    (_PROGRAMS, "receive", None, "direction receive: the near program sends the media"),
+    (_PROGRAMS, "both", None, "direction both: the near program sends the media"),
+    (_PROGRAMS, None, "inside", "link inside: programs are in network namespaces, and the link is tun"),
+)
+"""Every combination that cannot be called: ends, direction and link (``None``: any), and why. All others can."""
+
+
+@dataclass(frozen=True)
+class Session:
+    """One session of calls.
+
+    Raises:
+        CallError: there is no such session; one line says why.
+    """
+
+    near: End = End.LEGATO
+    far: End = End.CHROMIUM
+    direction: str = "send"
+    link: str = "inside"
+
+    def __post_init__(self) -> None:
+        if self.ends not in (*PEERS.values(), _PROGRAMS):
+            raise CallError(f"ends {self.near} and {self.far}: no call is known between these two")
+        for ends, direction, link, why in _REFUSED:
+            if self.ends == ends and direction in (None, self.direction) and link in (None, self.link):
+                raise CallError(why)
+
+    @classmethod
+    def of(cls, peers: str, direction: str = "send", link: str = "inside") -> Session:
+        """The session that options name."""
+        options = (("peers", peers, PEERS), ("direction", direction, DIRECTIONS), ("link", link, LINKS))
+        for name, chosen, known in options:
+            if chosen not in known:
+                raise CallError(f"{name} {chosen}: one of {', '.join(known)} is needed")
+        return cls(*PEERS[peers], direction, link)
+
+    @property
+    def ends(self) -> tuple[End, End]:
+        """The near one and the far one."""
+        return self.near, self.far
+
+    @property
+    def ways(self) -> tuple[tuple[int, int], ...]:
+        """Of each way of media the end that sends and the end that receives, by their places in ``ends``."""
+        return {"send": ((0, 1),), "receive": ((1, 0),), "both": ((0, 1), (1, 0))}[self.direction]
+
+    def senders(self) -> set[End]:
+        """What sends."""
+        return {self.ends[sender] for sender, _ in self.ways}
+
+    def check(self, plan: Plan, codec: str, vmaf: bool) -> None:
+        """Refuse a plan, a codec or a measurement that this session cannot have.
+
+        Raises:
+            CallError: it cannot.
+        """
+        from legato import _core
+
+        several = "calls" in _read(plan.scenario)
+        if several and len(self.ways) == 1:
+            raise CallError(
+                f"calls: the scenario has several, and direction {self.direction} is one: direction both is needed"
+            )
+        if not several and len(self.ways) == 2:
+            raise CallError("direction both: the plan needs two calls, the second of direction reverse")
+        if vmaf and End.LEGATO not in self.senders():
+            raise CallError("vmaf: only what we send is compared, and here a browser sends")
+        if codec not in CODECS:
+            raise CallError(f"codec {codec}: one of {', '.join(CODECS)} is needed")
+        # Where we send we code, where we receive we decode.
+        why_not = _core.codecs()[codec] if End.LEGATO in self.ends else None
+        if why_not:
+            raise CallError(why_not, hint="apt install libvpx-dev pkg-config, and build Legato again; or --codec h264")
+
+
+@dataclass(frozen=True)
+class Others:
+    """What tables call the rate control, the pictures and the encoder of an end that is not ours and sends; and the
+    columns of its camera's pictures."""
+
+    controller: str
+    clip: str = "none"
+    encoder: str = "none"
+    width: int = 0
+
+
+_FLOWS = ({"name": "forward"}, {"name": "reverse", "direction": "reverse"})
+"""The two calls of a scenario that names none."""
+
+
+def with_both_ways(text: str, options: Mapping[str, Any] | None) -> dict[str, Any]:
+    """``options``, and those that give the scenario ``text`` the two calls of media both ways, where it names none."""
+    changes, scenario = dict(options or {}), _read(text)
+    if "calls" not in scenario:
+        # Of several calls each has its own.
+        pauses = {"pauses": scenario["pauses"]} if scenario.get("pauses") else {}
+        changes["calls"] = [{**flow, **pauses} for flow in _FLOWS]
+    return changes
+
+
+def _read(text: str) -> dict[str, Any]:
+    """A scenario; an invalid one is refused by its own reader, by name."""
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        return {}

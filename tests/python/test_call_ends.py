@@ -1,0 +1,72 @@
+"""Which ends can call each other, which way and over what: each combination is a session, or is refused by one line."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+
+import legato
+from legato.call.ends import DIRECTIONS, LINKS, PEERS, End, Session
+
+REFUSED = {
+    ("legato", "receive", "inside"): "direction receive",
+    ("legato", "receive", "tun"): "direction receive",
+    ("legato", "send", "tun"): "link tun",
+    ("legato", "both", "tun"): "link tun",
+    ("chromium-chromium", "receive", "inside"): "direction receive",
+    ("chromium-chromium", "receive", "tun"): "direction receive",
+    ("chromium-chromium", "both", "tun"): "direction both",
+}
+"""By the option that the line names."""
+
+
+@pytest.mark.parametrize(("peers", "direction", "link"), list(product(PEERS, DIRECTIONS, LINKS)))
+def test_each_combination_is_a_session_or_is_refused_by_one_line(peers: str, direction: str, link: str):
+    option = REFUSED.get((peers, direction, link))
+    if option is None:
+        session = Session.of(peers, direction, link)
+        assert (session.ends, session.direction, session.link) == (PEERS[peers], direction, link)
+        return
+    with pytest.raises(legato.CallError, match=f"^{option}: ") as refused:
+        Session.of(peers, direction, link)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        (("firefox",), "peers firefox: one of chromium, chromium-chromium, legato is needed"),
+        (("legato", "sideways"), "direction sideways: one of send, receive, both is needed"),
+        (("legato", "send", "kernel"), "link kernel: one of inside, tun is needed"),
+    ],
+)
+def test_an_option_that_is_not_there_is_named_with_those_that_are(options: tuple[str, ...], why: str):
+    with pytest.raises(legato.CallError, match=f"^{why}$"):
+        Session.of(*options)
+
+
+def test_programs_are_for_links_between_namespaces():
+    assert Session(End.PROGRAM, End.PROGRAM, link="tun").ways == ((0, 1),)
+    for how, why in (
+        ({}, "link inside: programs are in network namespaces"),
+        ({"link": "tun", "direction": "both"}, "direction both: the near program sends"),
+        ({"link": "tun", "direction": "receive"}, "direction receive: the near program sends"),
+    ):
+        with pytest.raises(legato.CallError, match=why):
+            Session(End.PROGRAM, End.PROGRAM, **how)
+    with pytest.raises(legato.CallError, match="ends program and legato: no call is known"):
+        Session(End.PROGRAM, End.LEGATO)
+
+
+def test_media_go_from_the_end_that_sends_to_the_end_that_receives():
+    assert [Session.of("chromium", direction).ways for direction in DIRECTIONS] == [
+        ((0, 1),),
+        ((1, 0),),
+        ((0, 1), (1, 0)),
+    ]
+    assert [Session.of("chromium", direction).senders() for direction in DIRECTIONS] == [
+        {End.LEGATO},
+        {End.CHROMIUM},
+        {End.LEGATO, End.CHROMIUM},
+    ]
