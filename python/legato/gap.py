@@ -1,4 +1,4 @@
-"""How far a simulation is from a real call: the same scenario both ways, several times, and their differences.
+"""How far a simulation is from a real call: the same scenario simulated and called, several times, and the differences.
 
 Simulated calls differ by seed; real calls have the same seeds, and differ by chance on the machine as well. Each
 figure's difference is that of the means over repeats, with a bootstrap interval (:mod:`legato.eval.stats`).
@@ -61,11 +61,13 @@ LINES = (
 
 @dataclass(frozen=True)
 class Gap:
-    """The two runs, and each figure simulated, called, and their difference (called minus simulated)."""
+    """The two runs, and each figure simulated, called, and their difference (called minus simulated); of one way of
+    media, ``flow``, where there are two."""
 
     simulated: Path
     called: Path
     rows: list[tuple[str, Estimate, Estimate, Estimate]]
+    flow: str | None = None
 
     def misses(self) -> list[str]:
         """The figures of :data:`WITHIN` whose means are too far apart."""
@@ -81,8 +83,17 @@ class Gap:
 
     def invalid_calls(self) -> int:
         """Calls whose emulated link was late."""
-        files = (self.called / "calls").glob("*.json")
-        return sum(not json.loads(file.read_text(encoding="utf-8"))["valid"] for file in files)
+        files = (self.called / "calls" / f"{row['call']:05}.json" for row in rows_of(self.called, self.flow))
+        return sum(not json.loads(file.read_text(encoding="utf-8"))["valid"] for file in files if file.exists())
+
+    def way(self) -> str:
+        """What names the way: its flow, and the rate controls where a browser's own was called."""
+        controllers = [
+            "/".join(sorted({row["controller"] for row in rows_of(run, self.flow)}))
+            for run in (self.simulated, self.called)
+        ]
+        differ = "" if len(set(controllers)) == 1 else "{} simulated, {} called".format(*controllers)
+        return ": ".join(filter(None, (self.flow, differ)))
 
 
 def measure(
@@ -94,48 +105,66 @@ def measure(
     controllers: Iterable[str] = (),
     pictures: Pictures | None = None,
     peers: str = "chromium",
+    direction: str = "send",
     resume: bool = False,
     on_progress: Callable[[CallProgress], None] | None = None,
-) -> Gap:
-    """Make a scenario's call ``repeats`` times each way, below ``out``, and write ``out/gap.html``.
+) -> list[Gap]:
+    """Simulate a scenario's call and make it, ``repeats`` times each, below ``out``, and write ``out/gap.html``: the
+    gap of each way of media.
 
-    ``pictures`` and ``peers`` as of :func:`legato.real_calls`; between two browsers no sender is ours to compare.
+    ``pictures``, ``peers`` and ``direction`` as of :func:`legato.real_calls`. The near end must be ours and send: a
+    browser's rate control is not simulated. With ``direction="both"`` and a browser, the gap of the reverse way
+    includes that between the scenario's controller and Chromium's.
+
+    Raises:
+        CallError: the near end is not ours, or does not send.
     """
     import legato
+    from legato.call.ends import End, Session
 
+    session = Session.of(peers, direction)
+    if session.near != End.LEGATO or direction == "receive":
+        raise CallError(f"a gap is of what we send: peers {peers}, direction {direction} has a browser send")
     out = Path(out)
     seeds = list(range(1, repeats + 1))
     chosen = list(controllers)
     how = {"options": options, "controllers": chosen, "seeds": seeds, "resume": resume}
-    simulated = legato.run(scenario, out=out / "simulated", **{**how, "options": as_called(scenario, options, peers)})
+    alike = as_called(scenario, options, peers, direction)
+    simulated = legato.run(scenario, out=out / "simulated", **{**how, "options": alike})
     called = legato.real_calls(
         scenario,
         out=out / "called",
         pictures=pictures,
         peers=peers,
+        direction=direction,
         on_progress=on_progress,
         **how,
     )
-    gap = Gap(simulated.folder, called.folder, compare(simulated.folder, called.folder))
-    write_page(gap, str(scenario), out / "gap.html")
-    return gap
+    runs = simulated.folder, called.folder
+    flows = dict.fromkeys(row["flow"] for row in summary_rows(called.folder))
+    gaps = [Gap(*runs, compare(*runs, flow), flow) for flow in flows]
+    write_page(gaps, str(scenario), out / "gap.html")
+    return gaps
 
 
-def as_called(scenario: str | Path, options: Mapping[str, Any] | None, peers: str = "chromium") -> dict[str, Any]:
+def as_called(
+    scenario: str | Path, options: Mapping[str, Any] | None, peers: str = "chromium", direction: str = "send"
+) -> dict[str, Any]:
     """``options`` that make a simulation behave as a call of the scenario does.
 
     A call begins with the clip's first picture, a simulation anywhere; a call keeps the pictures' size unless the
     scenario says otherwise, a simulation may change it. A browser that sends no media learns no round-trip time, and
     requests a lost packet at fixed intervals of its own.
     """
+    from legato.call.ends import with_both_ways
+
     _, text = read_scenario(scenario, options)
     table = tomllib.loads(text)
-    if "calls" in table:
-        raise CallError("calls: a gap is of one call; of two, make both runs (run, call --direction both) and a report")
+    ways = with_both_ways(text, options) if direction == "both" else dict(options or {})
     adapts = table.get("video", {}).get("adapt_resolution", False)
     pictures = {"video.first_picture": 0, "video.adapt_resolution": adapts}
     browser = {"receiver.nack_interval_ms": BROWSER_NACK_INTERVAL_MS} if peers == "chromium" else {}
-    return {**(options or {}), **pictures, **browser}
+    return {**ways, **pictures, **browser}
 
 
 def measure_pairs(
@@ -146,13 +175,14 @@ def measure_pairs(
     **how: Any,
 ) -> dict[str, Gap]:
     """:func:`measure` for each scenario with each controller (its own, where none is named), each below ``out`` in a
-    folder of its name."""
+    folder of its name; of two ways each has the way's name behind that."""
     found: dict[str, Gap] = {}
     for scenario in scenarios:
         for controller in controllers or [""]:
             name = "-".join(filter(None, (Path(scenario).stem, controller)))
             chosen = [controller] if controller else []
-            found[name] = measure(scenario, Path(out) / name, controllers=chosen, **how)
+            for gap in measure(scenario, Path(out) / name, controllers=chosen, **how):
+                found[" ".join(filter(None, (name, gap.flow)))] = gap
     return found
 
 
@@ -177,10 +207,15 @@ def pair_rows(gaps: Mapping[str, Gap]) -> list[tuple[str, ...]]:
     return rows
 
 
-def compare(simulated: Path, called: Path) -> list[tuple[str, Estimate, Estimate, Estimate]]:
-    """Every figure of two run folders: its column, simulated, called, difference."""
+def rows_of(folder: Path, flow: str | None) -> list[dict[str, Any]]:
+    """The summary of a run's calls, or of those on one way of media."""
+    return [row for row in summary_rows(folder) if flow is None or row["flow"] == flow]
+
+
+def compare(simulated: Path, called: Path, flow: str | None = None) -> list[tuple[str, Estimate, Estimate, Estimate]]:
+    """Every figure of two run folders, or of one way of media in them: its column, simulated, called, difference."""
     columns = [column for column, *_ in FIGURES]
-    ours, theirs = (_table(summary_rows(folder), columns) for folder in (simulated, called))
+    ours, theirs = (_table(rows_of(folder, flow), columns) for folder in (simulated, called))
     estimates = []
     for table in (ours, theirs):
         present = ~np.isnan(table)
@@ -236,37 +271,35 @@ def _interval(estimate: Estimate, scale: float, places: int) -> str:
     return text
 
 
-def write_page(gap: Gap, title: str, path: Path) -> Path:
-    """One self-contained HTML page: the table, and every call's lines over each other."""
-    legend = (("c0", "simulated"), ("c1", "called"))
-    rows = [[name, *(cell.replace("-", "−") for cell in cells)] for name, *cells in text_rows(gap)]
+def write_page(gaps: Sequence[Gap], title: str, path: Path) -> Path:
+    """One self-contained HTML page: of each way the table, and every call's lines over each other."""
     return pages.write_sections(
         path,
         f"{title}: simulated and called",
         ["Means over repeats; the difference is called minus simulated, with its 95 % interval. One line per call."],
-        [
-            Section("Figures", columns=["", "simulated", "called", "difference"], rows=rows),
-            Section(
-                "Over time",
-                legend=legend,
-                charts=[
-                    (f"{name}, {unit}", chart.draw([chart.Axes(lines)], f"{name} over time", unit=" s"))
-                    for column, name, unit, scale in LINES
-                    for lines in (
-                        [
-                            chart.Line(kind, points)
-                            for kind, run in legend
-                            for points in _lines(getattr(gap, run), column, scale)
-                        ],
-                    )
-                ],
-            ),
-        ],
+        [section for gap in gaps for section in _sections(gap)],
     )
 
 
-def _lines(folder: Path, column: str, scale: float) -> list[list[chart.Point]]:
-    """A column of every call of a run, over seconds, in means of 500 ms: 100 ms of packets jump too much."""
+def _sections(gap: Gap) -> list[Section]:
+    legend = (("c0", "simulated"), ("c1", "called"))
+    which = f", {way}" if (way := gap.way()) else ""
+    charts = []
+    for column, name, unit, scale in LINES:
+        runs = [(kind, _lines(getattr(gap, run), column, scale, gap.flow)) for kind, run in legend]
+        axes = chart.Axes([chart.Line(kind, points) for kind, lines in runs for points in lines])
+        charts.append((f"{name}, {unit}", chart.draw([axes], f"{name} over time", unit=" s")))
+    columns = ["", "simulated", "called", "difference"]
+    rows = [[name, *(cell.replace("-", "−") for cell in cells)] for name, *cells in text_rows(gap)]
+    return [
+        Section(f"Figures{which}", columns=columns, rows=rows),
+        Section(f"Over time{which}", legend=legend, charts=charts),
+    ]
+
+
+def _lines(folder: Path, column: str, scale: float, flow: str | None) -> list[list[chart.Point]]:
+    """A column of every call of a run, or of one way of media, over seconds, in means of 500 ms: 100 ms of packets
+    jump too much."""
     import duckdb
 
     found = parts(folder, "series")
@@ -276,7 +309,8 @@ def _lines(folder: Path, column: str, scale: float) -> list[list[chart.Point]]:
     with duckdb.connect() as connection:
         connection.register("t", duckdb.read_parquet(found, connection=connection))
         rows = connection.execute(query).fetchall()
-    lines: dict[int, list[chart.Point]] = {}
+    lines: dict[int, list[chart.Point]] = {row["call"]: [] for row in rows_of(folder, flow)}
     for call, bin_, value in rows:
-        lines.setdefault(call, []).append((bin_ / 2 + 0.25, np.nan if value is None else value * scale))
+        if call in lines:
+            lines[call].append((bin_ / 2 + 0.25, np.nan if value is None else value * scale))
     return list(lines.values())

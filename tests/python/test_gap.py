@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import legato
 from legato import _core, gap
 from legato.call import Pictures
 from run_folders import write_run
@@ -38,7 +39,7 @@ def test_a_run_differs_from_itself_by_nothing(tmp_path: Path):
 def test_the_page_has_the_table_and_a_line_of_every_call(tmp_path: Path):
     simulated, called = folders(tmp_path)
     found = gap.Gap(simulated, called, gap.compare(simulated, called))
-    text = gap.write_page(found, "a <scenario>", tmp_path / "gap.html").read_text(encoding="utf-8")
+    text = gap.write_page([found], "a <scenario>", tmp_path / "gap.html").read_text(encoding="utf-8")
     assert "a &lt;scenario&gt;" in text
     assert text.count('<path class="line') == 2 * 3 * len(gap.LINES)
     assert len(gap.text_rows(found)) == len(gap.FIGURES)
@@ -78,12 +79,55 @@ def test_a_simulation_does_with_pictures_what_the_call_does(tmp_path: Path):
     assert gap.as_called(silent, {"video.adapt_resolution": True})["video.adapt_resolution"] is True
 
 
+def test_of_two_ways_each_is_held_against_itself(tmp_path: Path):
+    options = {"duration_s": 3.0, "reverse.capacity": {"constant_bps": 200_000}}
+    alike = gap.as_called("steady", options, "legato", "both")
+    run = legato.run("steady", out=tmp_path / "run", options=alike, controllers=["gcc"], seeds=[1, 2]).folder
+    forward, reverse = (gap.Gap(run, run, gap.compare(run, run, flow), flow) for flow in ("forward", "reverse"))
+    rates = [next(row[1].mean for row in one.rows if row[0] == "receiver_rate_bps") for one in (forward, reverse)]
+    assert rates[0] > 1.5 * rates[1] > 0
+    assert forward.misses() == reverse.misses() == []
+    text = gap.write_page([forward, reverse], "both", tmp_path / "gap.html").read_text(encoding="utf-8")
+    assert "Figures, forward" in text and "Figures, reverse" in text
+    assert text.count('<path class="line') == 2 * 2 * 2 * len(gap.LINES)
+
+
+@pytest.mark.parametrize(("peers", "direction"), [("chromium-chromium", "send"), ("chromium", "receive")])
+def test_what_a_browser_sends_has_no_simulation_to_be_held_against(tmp_path: Path, peers: str, direction: str):
+    with pytest.raises(legato.CallError, match="a gap is of what we send"):
+        gap.measure("steady", tmp_path / "gap", peers=peers, direction=direction)
+    assert not (tmp_path / "gap").exists()
+
+
+@pytest.mark.calls
+def test_both_ways_of_a_call_are_held_against_their_simulation(tmp_path: Path):
+    if not hasattr(_core, "RealCall"):
+        pytest.skip("this build makes no real calls: it lacks the feature `calls`")
+    gaps = gap.measure(
+        "steady",
+        tmp_path / "gap",
+        repeats=1,
+        options={"duration_s": 6.0},
+        controllers=["fixed@target_bitrate_bps=150000"],
+        pictures=Pictures(width=320, height=180, fps=15),
+        peers="legato",
+        direction="both",
+    )
+    assert [one.flow for one in gaps] == ["forward", "reverse"]
+    for one in gaps:
+        figures = {column: (before.mean, after.mean) for column, before, after, _ in one.rows}
+        # Of the packets a quarter of a second of the call is on its way at its end.
+        assert figures["receiver_rate_bps"][1] == pytest.approx(figures["receiver_rate_bps"][0], rel=0.25), one.flow
+        assert figures["viewed_ssim_db_mean"][1] > 5, one.flow
+    assert "Figures, reverse" in (tmp_path / "gap" / "gap.html").read_text(encoding="utf-8")
+
+
 @pytest.mark.calls
 def test_a_call_between_two_ends_of_ours_is_held_against_its_simulation(tmp_path: Path):
-    if not hasattr(_core, "OwnCall"):
+    if not hasattr(_core, "RealCall"):
         pytest.skip("this build makes no real calls: it lacks the feature `calls`")
     pictures = Pictures(width=320, height=180, fps=15)
-    found = gap.measure(
+    [found] = gap.measure(
         "steady",
         tmp_path / "gap",
         repeats=1,

@@ -22,6 +22,7 @@ legato gap steady --repeats 5
 legato gap cellular --controller gcc -o duration_s=30
 legato gap steady cellular lossy --controller gcc --controller nada --repeats 2
 legato gap steady --controller ukf --peers legato
+legato gap steady --controller gcc --peers legato --direction both
 ```
 
 The simulation begins with the clip's first picture, as a call does, and keeps the pictures' size where the call does.
@@ -47,6 +48,9 @@ def gap(
     peers: Annotated[
         str, typer.Option(help="chromium: we call it. legato: we call ourselves, without a browser.")
     ] = "chromium",
+    direction: Annotated[
+        str, typer.Option(help="send: we send video. both: the other end does too, in reverse; a table each way.")
+    ] = "send",
     out: Annotated[
         Path | None, typer.Option(help="The folder. [default: the next free of runs/NAME-gap, runs/NAME-gap-2, ...]")
     ] = None,
@@ -57,8 +61,6 @@ def gap(
     from legato.call import Pictures
 
     width, height = picture_size(size)
-    if peers not in ("chromium", "legato"):
-        raise typer.BadParameter(f"--peers {peers}: chromium or legato is needed")
     controllers = controller or []
     alone = len(scenarios) == 1 and len(controllers) < 2
     name = Path(scenarios[0]).stem if len(scenarios) == 1 else "pairs"
@@ -69,6 +71,7 @@ def gap(
         "controllers": controllers,
         "pictures": Pictures(clip=clip, width=width, height=height, fps=fps, codec=codec),
         "peers": peers,
+        "direction": direction,
         "resume": resume,
     }
     with terminal.watch("call") as watch:
@@ -77,8 +80,9 @@ def gap(
         else:
             pairs = gaps.measure_pairs(scenarios, folder, on_progress=watch.real_call, **how)
     if alone:
-        columns = ("", "simulated", "called", "difference")
-        terminal.table(columns, gaps.text_rows(found), right=columns[1:])
+        for one in found:
+            columns = (one.way(), "simulated", "called", "difference")
+            terminal.table(columns, gaps.text_rows(one), right=columns[1:])
         terminal.out().print(f"\ngap: {folder / 'gap.html'}")
     else:
         numbers = tuple(name for _, name, _, _ in gaps.WITHIN)
