@@ -108,7 +108,7 @@ def check_folder(folder: Path, *, resume: bool) -> None:
     if not resume and (folder / "manifest.json").exists():
         raise RunFolderError(
             f"{folder}: holds a run already",
-            hint="give --resume to go on with it, or another folder with --out",
+            hint="continue it with --resume, or give another folder with --out",
         )
     if not (folder / "manifest.json").exists() and folder.is_dir() and any(folder.iterdir()):
         raise RunFolderError(f"{folder}: holds other files, a run needs a folder of its own")
@@ -139,6 +139,6 @@ def summary_rows(folder: Path) -> list[dict[str, Any]]:
 
     found = parts(folder, "summary")
     if not found:
-        raise RunFolderError(f"{folder}: no part of this run is finished", hint="go on with it: --resume")
+        raise RunFolderError(f"{folder}: no part of this run is finished", hint="continue it with --resume")
     table = duckdb.read_parquet(found).order("call")
     return [dict(zip(table.columns, row, strict=True)) for row in table.fetchall()]

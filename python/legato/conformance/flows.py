@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from legato.errors import RunFolderError
+from legato.sweep import parts
 
 Array = NDArray[np.float64]
 BIN_S = 0.1
@@ -73,13 +74,13 @@ def window(array: Array, from_s: float, to_s: float) -> Array:
 
 
 def mean(array: Array, from_s: float, to_s: float) -> float:
-    """Mean of what is known in a part of the session; nan where nothing is."""
+    """Mean of what is known in a part of the session; NaN where nothing is."""
     part = window(array, from_s, to_s)
     return float(np.nanmean(part)) if part.size and not np.isnan(part).all() else float("nan")
 
 
 def rolling(array: Array, window_s: float) -> Array:
-    """Means over the window that ends with each bin; nan until the first whole one."""
+    """Means over the window that ends with each bin; NaN until the first whole one."""
     width = round(window_s / BIN_S)
     result = np.full_like(array, np.nan)
     if array.size >= width:
@@ -100,8 +101,8 @@ def read(folder: Path) -> list[Session]:
     import duckdb
 
     def rows(table: str) -> duckdb.DuckDBPyRelation | None:
-        parts = sorted(str(part) for part in (folder / table).glob("*.parquet"))
-        return duckdb.read_parquet(parts) if parts else None
+        found = parts(folder, table)
+        return duckdb.read_parquet(found) if found else None
 
     summary = rows("summary")
     series = rows("series")

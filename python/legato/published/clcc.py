@@ -157,7 +157,7 @@ def read_calls(folder: Path, group: str, repeat: int) -> list[Call]:
     for row in summary_rows(folder):
         known = {name: row[name] for name in own if name in row}
         known = {name: np.nan if value is None else float(value) for name, value in known.items()}
-        # A file's stretches are not independent: they are one network. A trace's name goes on with " @ start".
+        # A file's stretches are not independent: they are one network. A trace's name ends in " @ start".
         network = str(row["seed"]) if group == "random" else str(row["trace"]).partition("@")[0].strip()
         shortest_ms = row["one_way_delay_mean_ms"] - row["queue_delay_mean_ms"]
         found.append(

@@ -116,23 +116,20 @@ def reproduce(
     check_empty(out, resume=resume)
     seeds = 1 if quick else seeds
 
-    def calls_of(plans_by_access: dict[str, tuple[str, Plan]]) -> list[Call]:
-        made = {name: plan for name, (_, plan) in plans_by_access.items()}
-        runs = play(made, out / "runs", threads=threads, on_progress=on_progress)
-        return [
-            call
-            for name, (access, plan) in plans_by_access.items()
-            for call in read_calls(runs[name], access, plan, _windows(access, quick))
-        ]
+    def calls_of(made: dict[tuple[str, str], Plan]) -> list[Call]:
+        named = {f"{access}-{part}": plan for (access, part), plan in made.items()}
+        runs = play(named, out / "runs", threads=threads, on_progress=on_progress)
+        found = []
+        for (access, part), plan in made.items():
+            found += read_calls(runs[f"{access}-{part}"], access, plan, _windows(access, quick))
+        return found
 
+    encoders = (("1s", _SLOW_ENCODER, SMOOTH_ENCODER_MS), ("prompt", _PROMPT_ENCODER, PROMPT_ENCODER_MS))
     calls = calls_of(
         {
-            f"{access}-encoder-{name}": (access, _plan(access, schemes, seeds, vbv_ms, quick))
+            (access, f"encoder-{name}"): _plan(access, schemes, seeds, vbv_ms, quick)
             for access in access_networks.ACCESSES
-            for name, schemes, vbv_ms in (
-                ("1s", _SLOW_ENCODER, SMOOTH_ENCODER_MS),
-                ("prompt", _PROMPT_ENCODER, PROMPT_ENCODER_MS),
-            )
+            for name, schemes, vbv_ms in encoders
         }
     )
     rows = judge(calls)
@@ -140,16 +137,13 @@ def reproduce(
     if trainings and not quick:
         from legato.published import concerto_variants
 
-        made = concerto_variants.train_all(out / "trainings", on_training)
-        trainings_s = made.wall_s
-        rows += judge_variants(
-            calls_of(
-                {
-                    f"{access}-variants": (access, _plan(access, made.specs, 1, SMOOTH_ENCODER_MS, quick))
-                    for access in access_networks.ACCESSES
-                }
-            )
-        )
+        trained = concerto_variants.train_all(out / "trainings", on_training)
+        trainings_s = trained.wall_s
+        variants = {
+            (access, "variants"): _plan(access, trained.specs, 1, SMOOTH_ENCODER_MS, quick)
+            for access in access_networks.ACCESSES
+        }
+        rows += judge_variants(calls_of(variants))
     folder = next((out / "runs").glob("*/manifest.json")).parent
     done = Reproduction(PAPER, out, version(folder), tuple(rows), tuple(calls))
     return done.write(

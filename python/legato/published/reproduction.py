@@ -1,7 +1,7 @@
-"""What every published table that is made again has: rows with verdicts, a file of figures and a page.
+"""What all reproductions of published tables share: rows with verdicts, a file of figures and a page.
 
-A paper's module measures, judges and explains; this one checks the folder, plays the plans and writes
-``reproduction.json`` and ``reproduction.html``.
+A paper's module measures, judges and explains; this one plays its plans and writes ``reproduction.json`` and
+``reproduction.html``.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Verdict = Literal["met", "not met", "not comparable"]
 
 
 def verdict(is_met: bool) -> Verdict:
-    """What a claim comes to that can be compared."""
+    """The verdict on a claim that can be compared."""
     return "met" if is_met else "not met"
 
 
@@ -73,9 +73,9 @@ class Paper:
     tables: Mapping[str, str]
     """Titles, by the tables' names in rows."""
     digits: str = ""
-    """Of its figures, as a format; empty: three that count."""
+    """Of its figures, as a format; empty: about three significant ones."""
     printed_zero: str | None = None
-    """What a printed 0 stands for, where it is no figure."""
+    """What a printed 0 stands for, where it is not a figure."""
     own: Callable[[Row, str], str] | None = None
     """Shows a controller's own mean of a row."""
 
@@ -85,12 +85,11 @@ class Paper:
             return value
         if value is None or value != value:
             return "–"
+        size = abs(value)
         if self.digits:
-            rounded = "" if not self.digits.endswith("g") or abs(value) < 1_000 else ".0f"
-            return minus(f"{value:{rounded or self.digits}}")
-        return minus(
-            f"{value:.{0 if abs(value) >= 100 else 1 if abs(value) >= 10 else 2 if abs(value) >= 0.1 else 3}f}"
-        )
+            # Without an exponent, which three significant digits would need from 1000 on.
+            return minus(f"{value:.0f}" if self.digits.endswith("g") and size >= 1_000 else f"{value:{self.digits}}")
+        return minus(f"{value:.{0 if size >= 100 else 1 if size >= 10 else 2 if size >= 0.1 else 3}f}")
 
     def published(self, row: Row) -> str:
         """The printed figure as a reader sees it."""
@@ -108,7 +107,7 @@ def minus(text: str) -> str:
 
 @dataclass(frozen=True)
 class Reproduction:
-    """Rows of a paper's tables, the calls behind them, and where all of it lies."""
+    """Rows of a paper's tables, the calls behind them, and the folder of both."""
 
     paper: Paper
     folder: Path
