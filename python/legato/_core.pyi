@@ -102,17 +102,17 @@ class OpenH264Stream:
         cls, width: int, height: int, fps: float, *, qp: int | None = None, bitrate_bps: int | None = None
     ) -> OpenH264Stream: ...
     def encode(self, picture: bytes, keyframe: bool = False) -> tuple[bytes, bool, int, bytes]:
-        """Code one picture: coded bytes, key frame?, mean QP, decoded luma."""
+        """Encode one picture; returns coded bytes, whether it is a key frame, mean QP, decoded luma."""
     def set_bitrate(self, bitrate_bps: int) -> None:
-        """A new target from the next frame on."""
+        """Set the target, which holds from the next frame on."""
 
 @final
 class EncoderModel:
-    """A model of an encoder playing a profile, without a call around it."""
+    """The model of an encoder on a profile, without a call."""
 
     def __new__(cls, path: str, encoder: str, height: int, *, vbv_ms: int = 1_000, offset: int = 0) -> EncoderModel: ...
     def encode(self, bitrate_bps: int, keyframe: bool = False) -> tuple[int, float, float | None, float | None]:
-        """The next frame: size in bytes, QP, SSIM in dB as shown, PSNR in dB at the coded size."""
+        """Encode the next frame; returns size in bytes, QP, SSIM in dB as shown, PSNR in dB at the coded size."""
 
 @final
 class Spaces:

@@ -1,5 +1,5 @@
-//! What measuring clips needs at native speed: SSIM and PSNR, and OpenH264. Lists of pictures come as
-//! one `bytes` object, picture after picture; all work is done with the interpreter released.
+//! The native half of clip measurement: SSIM, PSNR and OpenH264. A list of pictures is one `bytes` object with the pictures
+//! in sequence. All work is done with the interpreter released.
 
 use crate::error::profile_error;
 use legato_h264::{Mode, Settings, Stream};
@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::thread;
 
 /// Mean SSIM (Gaussian window 11, sigma 1.5, luma) and luma PSNR in dB of each picture of `coded` against
-/// the picture of `reference` with the same number. Works on `threads` threads.
+/// the picture of `reference` with the same number, computed on `threads` threads.
 #[pyfunction]
 #[pyo3(signature = (reference, coded, width, height, threads = 1))]
 pub(crate) fn picture_quality(
@@ -72,7 +72,7 @@ pub(crate) struct OpenH264Stream {
     stream: Stream,
 }
 
-/// (coded bytes, key frame?, mean QP, luma as decoded)
+/// (coded bytes, whether it is a key frame, mean QP, decoded luma)
 type Coded = (Vec<u8>, bool, u8, Vec<u8>);
 
 #[pymethods]
@@ -90,7 +90,7 @@ impl OpenH264Stream {
         Ok(Self { stream: stream.map_err(|error| profile_error(error.to_string()))? })
     }
 
-    /// Code one picture; (coded bytes, key frame?, mean QP, decoded luma).
+    /// Encode one picture; returns (coded bytes, whether it is a key frame, mean QP, decoded luma).
     #[pyo3(signature = (picture, keyframe = false))]
     fn encode(&mut self, py: Python<'_>, picture: &[u8], keyframe: bool) -> PyResult<Coded> {
         let coded = py.detach(|| self.stream.encode(picture, keyframe));
@@ -98,14 +98,13 @@ impl OpenH264Stream {
         Ok((coded.bytes, coded.keyframe, coded.qp, coded.luma))
     }
 
-    /// A new target from the next frame on.
+    /// Set the target, which holds from the next frame on.
     fn set_bitrate(&mut self, bitrate_bps: u32) -> PyResult<()> {
         self.stream.set_bitrate(bitrate_bps).map_err(|error| profile_error(error.to_string()))
     }
 }
 
-/// A model of an encoder playing a profile, without a call around it: for holding models against
-/// the encoders they stand for.
+/// The model of an encoder on a profile, without a call: for comparing models with the encoders that they represent.
 #[pyclass(module = "legato._core")]
 pub(crate) struct EncoderModel {
     encoder: Box<dyn Encoder + Sync>,
@@ -114,7 +113,7 @@ pub(crate) struct EncoderModel {
 
 #[pymethods]
 impl EncoderModel {
-    /// `encoder` on the profile at `path`, in pictures of `height` rows, from content `offset` on.
+    /// The model of `encoder` on the profile at `path`, in pictures of `height` rows, starting with content `offset`.
     #[new]
     #[pyo3(signature = (path, encoder, height, *, vbv_ms = 1_000, offset = 0))]
     fn new(path: &str, encoder: &str, height: u16, vbv_ms: u32, offset: u32) -> PyResult<Self> {
@@ -131,7 +130,7 @@ impl EncoderModel {
         Ok(Self { encoder, source })
     }
 
-    /// The next frame at a bitrate: (size in bytes, QP, SSIM in dB as shown, PSNR in dB at the coded size).
+    /// Encode the next frame at a bitrate; returns (size in bytes, QP, SSIM in dB as shown, PSNR in dB at the coded size).
     #[pyo3(signature = (bitrate_bps, keyframe = false))]
     fn encode(&mut self, bitrate_bps: u64, keyframe: bool) -> (u64, f32, Option<f32>, Option<f32>) {
         let frame = self.source.capture();

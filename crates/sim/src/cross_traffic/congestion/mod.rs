@@ -27,16 +27,6 @@ pub enum Algorithm {
 }
 
 impl Algorithm {
-    /// The algorithm with that name, as scenarios write it.
-    pub fn from_name(name: &str) -> Option<Self> {
-        match name {
-            "bbr" => Some(Self::Bbr),
-            "cubic" => Some(Self::Cubic),
-            "reno" => Some(Self::Reno),
-            _ => None,
-        }
-    }
-
     /// An instance at the start of a connection. Randomness is drawn from `rng`.
     pub(super) fn build(self, config: &TcpConfig, rng: &mut ChaCha8Rng) -> Box<dyn CongestionControl> {
         match self {
