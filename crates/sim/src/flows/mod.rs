@@ -1,5 +1,4 @@
-//! The flows of a scenario that has more than one: calls, TCP and UDP beside each other on shared
-//! links. A scenario that names none of these is one call on a path of its own.
+//! Flows that share links: calls, TCP and UDP. A scenario without any of these is a single call on a path of its own.
 
 mod table;
 
@@ -10,13 +9,13 @@ use serde::de::{DeserializeOwned, MapAccess};
 use serde::{Deserialize, Serialize};
 use table::OwnKeys;
 
-/// No scenario has more flows of a kind.
+/// Maximum number of flows of one kind.
 const MAX_FLOWS: usize = 1_000;
 
-/// What every flow has, and what those of its kind have: keys of one table.
+/// A flow: the keys of all flows and those of its kind, in one table.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct FlowSpec<Own> {
-    /// What reports call it; absent: `call 1`, `tcp 1`, `udp 1`, …
+    /// Its name in reports; absent: `call 1`, `tcp 1`, `udp 1`, …
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// When it starts. The steps of a UDP flow count from there.
@@ -24,10 +23,10 @@ pub struct FlowSpec<Own> {
     /// When it stops; absent: with the scenario.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stop_s: Option<f64>,
-    /// Where its media or data goes; absent: forward. Feedback and acknowledgements go the other way.
+    /// Direction of its media or data; absent: forward. Feedback and acknowledgements go the other way.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub direction: Option<Direction>,
-    /// Its one-way propagation, both ways; absent: that of the scenario's paths.
+    /// Its one-way propagation delay, in both directions; absent: that of the scenario's paths.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub propagation_ms: Option<f64>,
     /// Names of `links` that its media or data passes, in order; absent: the scenario's own bottleneck.
@@ -36,7 +35,7 @@ pub struct FlowSpec<Own> {
     /// Those that its feedback or acknowledgements pass; absent: the scenario's link of the other direction. UDP has none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub return_route: Vec<String>,
-    /// What its kind has.
+    /// The keys of its kind.
     #[serde(flatten)]
     pub own: Own,
 }
@@ -58,7 +57,7 @@ pub type TcpSpec = FlowSpec<TrafficKeys<TcpConfig>>;
 /// A UDP flow.
 pub type UdpSpec = FlowSpec<TrafficKeys<UdpConfig>>;
 
-/// What a call has that other flows lack.
+/// The keys of calls alone.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct CallKeys {
     /// Its controller; absent: the scenario's.
@@ -75,10 +74,10 @@ pub struct CallKeys {
     pub priority: Option<f64>,
 }
 
-/// What cross traffic has that calls lack.
+/// The keys of cross traffic alone.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct TrafficKeys<Config> {
-    /// What is sent, and how.
+    /// How it sends.
     pub config: Config,
 }
 
@@ -139,20 +138,20 @@ impl<Own> FlowSpec<Own> {
     }
 }
 
-/// A further bottleneck that flows may be routed over.
+/// A further bottleneck that flows can be routed over.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LinkSpec {
-    /// What routes call it.
+    /// Its name in routes.
     pub name: String,
     /// Its capacity.
     pub capacity: CapacitySpec,
-    /// What waits for it.
+    /// The queue in front of it.
     pub queue: QueueSpec,
 }
 
 impl LinkSpec {
-    /// The link as the bottleneck of a path without propagation.
+    /// The link as the bottleneck of a path without propagation delay.
     pub fn path(&self) -> PathSpec {
         PathSpec {
             capacity: Some(self.capacity.clone()),

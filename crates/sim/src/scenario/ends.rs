@@ -1,19 +1,19 @@
-//! The two ends of a call: their controller, its limits, the receiver's clock.
+//! The two ends of a call: the controller and its limits, sender, receiver, and the receiver's clock.
 
 use super::{Refusal, within};
 use legato_call::FeedbackFormat;
 use legato_units::Ecn;
 use serde::{Deserialize, Serialize};
 
-/// Bounds and start of the target bitrate.
+/// Bounds and initial value of the target bitrate.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LimitsSpec {
-    /// Never decide below this.
+    /// Minimum target bitrate.
     pub min_bps: u64,
-    /// Decide this until something is known.
+    /// Initial target bitrate, used until feedback arrives.
     pub start_bps: u64,
-    /// Never decide above this.
+    /// Maximum target bitrate.
     pub max_bps: u64,
 }
 
@@ -21,9 +21,9 @@ pub struct LimitsSpec {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ControllerSpec {
-    /// A name of `legato controllers list`.
+    /// A name that `legato controllers list` shows.
     pub name: String,
-    /// Its parameters; absent ones take their defaults.
+    /// Its parameters; absent ones have their defaults.
     #[serde(default, skip_serializing_if = "toml::Table::is_empty")]
     pub config: toml::Table,
 }
@@ -32,17 +32,17 @@ pub struct ControllerSpec {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct SenderSpec {
-    /// The pacer lets go at once what its rate passes in this time.
+    /// The pacer sends in one burst what its rate permits in this time.
     pub burst_ms: f64,
-    /// The pacer speeds up rather than hold media longer.
+    /// The pacer raises its rate rather than hold media longer than this.
     pub queue_time_limit_ms: f64,
-    /// Pictures are skipped while the pacer holds more.
+    /// Frames are skipped while the pacer holds more than this.
     pub max_pacer_queue_ms: f64,
-    /// Answer requests for lost packets.
+    /// Retransmit packets that the receiver requests.
     pub retransmit: bool,
     /// The ECN field that media packets leave with.
     pub ecn: EcnSpec,
-    /// End the sending where RFC 8083 wants it ended.
+    /// Stop sending when a circuit breaker of RFC 8083 triggers.
     pub circuit_breakers: bool,
 }
 
@@ -74,35 +74,36 @@ impl EcnSpec {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ReceiverSpec {
-    /// Feedback takes 5 % of the bitrate, no more often than this …
+    /// Minimum interval between feedback, which is scheduled to use 5 % of the bitrate.
     pub min_feedback_interval_ms: f64,
-    /// … and no less often than this.
+    /// Maximum interval between feedback.
     pub max_feedback_interval_ms: f64,
-    /// Ask for lost packets again. Absent: yes, unless the decoder is `loss_tolerant`.
+    /// Request lost packets. Absent: yes, unless the decoder is `loss_tolerant`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nack: Option<bool>,
-    /// Each so often, until it comes. Absent: once a round trip, which repairs show, ten times at most.
+    /// Interval of repeated requests, which end when the packet arrives. Absent: one round-trip time, as measured by
+    /// retransmissions, and at most ten requests.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nack_interval_ms: Option<f64>,
-    /// How long a decoder that takes incomplete frames waits for what is missing once a later frame
-    /// has begun. Absent: 150 with retransmission, else 0.
+    /// How long a decoder that accepts incomplete frames waits for missing packets after the first packet of a later
+    /// frame. Absent: 150 with retransmission, else 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub partial_wait_ms: Option<f64>,
-    /// Least delay kept against jitter.
+    /// Minimum playout delay.
     pub min_playout_delay_ms: f64,
-    /// Largest delay kept against jitter.
+    /// Maximum playout delay.
     pub max_playout_delay_ms: f64,
     /// How the receiver reports what arrived.
     pub feedback: FeedbackFormat,
 }
 
-/// The receiver's clock against the sender's.
+/// The receiver's clock relative to the sender's.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ClockSpec {
-    /// Ahead by this at the start.
+    /// Offset at the start; positive means ahead.
     pub offset_ms: f64,
-    /// Gains this many microseconds a second.
+    /// Drift in microseconds per second; positive means faster.
     pub drift_ppm: f64,
 }
 

@@ -8,37 +8,36 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct VideoSpec {
-    /// A profile: a path, relative to the scenario's folder. Absent: no pixels, encoder
-    /// `statistical`.
+    /// A profile: a path relative to the scenario's folder. Absent: the statistical source, without pixels.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub clip: Option<String>,
-    /// Instead of a clip: logs of frame sizes at several bitrates, the ladder of RFC 8593's
-    /// trace-driven source. No pixels either.
+    /// Instead of a clip: logs of frame sizes at several bitrates, the ladder of RFC 8593's trace-driven source, without
+    /// pixels.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub frame_sizes: Vec<FrameSizesSpec>,
-    /// What codes the clip.
+    /// The encoder of the clip.
     pub encoder: EncoderKind,
-    /// What decodes it.
+    /// The decoder of the clip.
     pub decoder: DecoderKind,
-    /// The encoder's buffer: short ones follow the target closely.
+    /// The encoder's buffer; with a short one, frame sizes follow the target closely.
     pub vbv_ms: u32,
-    /// Change the resolution with the quantiser. Absent: simulated calls do, real ones, whose viewers see each key
-    /// frame of another size as a freeze, do not.
+    /// Adapt the resolution to the quantiser. Absent: on in simulated calls; off in real ones, where the key frame of a
+    /// new size is seen as a freeze.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub adapt_resolution: Option<bool>,
-    /// Code no more rows than this.
+    /// Maximum height in rows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_height: Option<u16>,
-    /// Rows of what `grace_standin` codes: its figures are of pixels, so they hold for any size. Absent: the
-    /// largest that the clip was measured at.
+    /// Height in rows of the pictures of `grace_standin`, whose figures are per pixel and hold for any size. Absent: the
+    /// largest height of the profile.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub standin_height: Option<u16>,
-    /// The picture of the clip that calls begin with, counted round and round; absent: drawn from the seed.
+    /// The picture of the clip that calls start with, modulo its length; absent: drawn from the seed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first_picture: Option<u32>,
-    /// Pictures a second of the statistical source; clips have their own.
+    /// Frame rate of the statistical source; clips have their own.
     pub fps: u32,
-    /// A key frame every so many frames and at no other time; absent: when one is asked for.
+    /// Interval of key frames, in frames, and no others; absent: on request only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gop_frames: Option<u32>,
 }
@@ -63,7 +62,7 @@ pub enum EncoderKind {
 pub struct FrameSizesSpec {
     /// The file, relative to the scenario's folder.
     pub file: String,
-    /// The target it was made at.
+    /// The target bitrate at which it was recorded.
     pub bitrate_bps: u64,
 }
 
@@ -71,9 +70,9 @@ pub struct FrameSizesSpec {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct AudioSpec {
-    /// Coded, without headers.
+    /// Payload bitrate, without headers.
     pub bitrate_bps: u64,
-    /// One packet each.
+    /// Interval of packets.
     pub interval_ms: u32,
 }
 

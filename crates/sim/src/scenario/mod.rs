@@ -1,5 +1,5 @@
-//! A scenario: everything a call depends on but its seed, as a TOML file. Every key has a default,
-//! unknown ones are refused. docs/scenario.md lists them.
+//! A scenario: a TOML file with everything that a call depends on, except its seed. Every key has a default; unknown
+//! keys are refused. docs/scenario.md lists them.
 
 mod ends;
 mod media;
@@ -18,16 +18,16 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Scenario {
-    /// What reports call it.
+    /// Its name in reports.
     pub name: String,
-    /// Simulated length.
+    /// Simulated duration.
     pub duration_s: f64,
-    /// Bounds and start of the target bitrate.
+    /// Bounds and initial value of the target bitrate.
     pub limits: LimitsSpec,
     /// The rate controller. A receiver-side one goes to the receiver, and `remote` to the sender.
     pub controller: ControllerSpec,
-    /// A rate controller at the receiver, where `controller` says what is at the sender: `remote`, with
-    /// its parameters, or one that takes the remote estimate as one word among others.
+    /// A rate controller at the receiver, in addition to the sender's `controller`: `remote` with its parameters, or one
+    /// that uses the remote estimate as one input among others.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub receiver_controller: Option<ControllerSpec>,
     /// What is sent.
@@ -45,13 +45,13 @@ pub struct Scenario {
     pub reverse: PathSpec,
     /// The receiver's clock.
     pub clock: ClockSpec,
-    /// Calls beside each other on the same links; absent: one.
+    /// Calls that share the links; absent: one call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub calls: Option<Vec<CallSpec>>,
-    /// TCP beside them.
+    /// TCP flows beside them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tcp: Vec<TcpSpec>,
-    /// Constant-rate UDP beside them.
+    /// Constant-rate UDP flows beside them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub udp: Vec<UdpSpec>,
     /// Further bottlenecks that flows are routed over.
@@ -86,16 +86,16 @@ impl Default for Scenario {
     }
 }
 
-/// The dotted key of a value that cannot be, and what is wrong with it.
+/// The dotted key of an invalid value, and what is wrong with it.
 pub(crate) type Refusal = (String, String);
 
-/// No scenario text is larger.
+/// Maximum size of a scenario file.
 const MAX_TEXT_BYTES: usize = 1 << 20;
 /// A day.
 pub(crate) const MAX_DURATION_S: f64 = 86_400.0;
 
 impl Scenario {
-    /// Read the text of `file`; the name is for messages.
+    /// Parse `text`, read from `file`; the name is for messages.
     pub fn parse(text: &str, file: &str) -> Result<Self, SimError> {
         let refused = |line, key, message| SimError::Scenario { file: file.to_owned(), line, key, message };
         if text.len() > MAX_TEXT_BYTES {
@@ -112,12 +112,12 @@ impl Scenario {
         Ok(scenario)
     }
 
-    /// The text of the scenario with every default written out.
+    /// The scenario as TOML with every default written out.
     pub fn to_toml(&self) -> String {
         toml::to_string(self).expect("a scenario is tables of plain values")
     }
 
-    /// Values that no part of the simulator could work with.
+    /// Refuses values out of range and combinations that contradict each other.
     fn check(&self) -> Result<(), Refusal> {
         within("duration_s", self.duration_s, 0.1, MAX_DURATION_S)?;
         self.limits.check("limits")?;
@@ -133,38 +133,38 @@ impl Scenario {
         Flows { calls: self.calls.as_deref().unwrap_or_default(), tcp, udp, links }.check(self.duration_s)
     }
 
-    /// Whether flows share links; otherwise it is one call, alone.
+    /// Whether flows share links; otherwise the scenario is a single call.
     pub fn is_shared(&self) -> bool {
         self.calls.is_some() || !(self.tcp.is_empty() && self.udp.is_empty() && self.links.is_empty())
     }
 
-    /// How many calls it makes for one seed.
+    /// Number of calls per seed.
     pub fn calls_per_session(&self) -> usize {
         self.calls.as_ref().map_or(1, Vec::len)
     }
 }
 
-pub(crate) fn within(key: &str, value: f64, least: f64, most: f64) -> Result<(), Refusal> {
+pub(crate) fn within(key: &str, value: f64, min: f64, max: f64) -> Result<(), Refusal> {
     // Written so that NaN is refused.
-    if value >= least && value <= most {
+    if value >= min && value <= max {
         return Ok(());
     }
-    Err((key.to_owned(), format!("{value} is not within {least} to {most}")))
+    Err((key.to_owned(), format!("{value} is not within {min} to {max}")))
 }
 
-/// serde's message for a choice that does not exist, in the words of all other refusals.
+/// serde's message for an unknown choice, worded like all other refusals; `None` for other messages.
 fn not_one_of(message: &str) -> Option<String> {
     let (value, known) = message.strip_prefix("unknown variant `")?.split_once("`, expected ")?;
     let known: Vec<&str> = known.split('`').skip(1).step_by(2).collect();
     Some(format!("{value:?} is not one of {}", known.join(", ")))
 }
 
-/// From 1.
+/// The line of an error, counted from 1.
 fn line_of(error: &toml::de::Error, text: &str) -> Option<usize> {
     error.span().map(|span| text[..span.start.min(text.len())].matches('\n').count() + 1)
 }
 
-/// TOML's own message, and the line it is about: that names key and value.
+/// TOML's own message with the text of its line, which names key and value.
 fn describe(error: &toml::de::Error, text: &str) -> String {
     let message = error.message().trim().replace('\n', ", ");
     let Some(span) = error.span() else { return message };

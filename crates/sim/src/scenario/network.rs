@@ -1,4 +1,4 @@
-//! One direction of the network: its bottleneck, the queue in front of it, and what else happens to packets.
+//! One direction of the network: the bottleneck, its queue, loss, delay variation and reordering.
 
 use super::{MAX_DURATION_S, Refusal, within};
 use legato_path::generate::Generator;
@@ -11,9 +11,9 @@ pub struct PathSpec {
     /// The bottleneck; absent: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub capacity: Option<CapacitySpec>,
-    /// What waits for the bottleneck.
+    /// The queue in front of the bottleneck.
     pub queue: QueueSpec,
-    /// One way, without queue and transmission.
+    /// One-way propagation delay, without queuing and serialization.
     pub propagation_ms: f64,
     /// Independent random loss.
     pub loss_ratio: f64,
@@ -23,7 +23,7 @@ pub struct PathSpec {
     /// Packet delay variation of RFC 8868.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub jitter: Option<JitterSpec>,
-    /// Packets that are overtaken.
+    /// Packets that later ones overtake.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reorder: Option<ReorderSpec>,
 }
@@ -32,7 +32,7 @@ pub struct PathSpec {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct CapacitySpec {
-    /// One rate.
+    /// A constant rate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub constant_bps: Option<u64>,
     /// `[[time_s, rate_bps], …]`, the first at 0.
@@ -41,20 +41,20 @@ pub struct CapacitySpec {
     /// A trace file, relative to the scenario's folder.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trace: Option<String>,
-    /// A random network, drawn from the seed: of a paper (`nvc-cc`, `clcc`), wider than any paper's (`broad`), or one of
-    /// several (`clcc+broad`). Brings its own delay, loss and queue.
+    /// A random network, drawn from the seed: that of a paper (`nvc-cc`, `clcc`), a wider one (`broad`), or one of
+    /// several (`clcc+broad`). It sets delay, loss and queue too.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub generator: Option<String>,
-    /// The trace's format, where its content does not tell.
+    /// The trace's format, where its content is ambiguous.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub family: Option<String>,
-    /// Multiplies the trace's rates.
+    /// Factor of the trace's rates.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scale: Option<f64>,
-    /// Where in the trace the call begins.
+    /// Position in the trace where the call starts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub start_s: Option<f64>,
-    /// How much of the trace is played before it repeats; absent: to its end.
+    /// Length of the part that is played and repeated; absent: to the end of the trace.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duration_s: Option<f64>,
 }
@@ -63,37 +63,37 @@ pub struct CapacitySpec {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct QueueSpec {
-    /// Which discipline.
+    /// The queue discipline.
     pub kind: QueueKind,
-    /// In ms at the reference rate.
+    /// Limit in ms at the reference rate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit_ms: Option<f64>,
-    /// In bytes.
+    /// Limit in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit_bytes: Option<u64>,
-    /// In packets.
+    /// Limit in packets.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit_packets: Option<u32>,
-    /// What turns ms into bytes; absent: the constant rate, the largest step, the trace's mean.
+    /// Rate that converts ms to bytes; absent: the constant rate, the largest step or the trace's mean.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reference_bps: Option<u64>,
-    /// A limit in ms follows the capacity as it varies.
+    /// A limit in ms follows the varying capacity.
     pub rescale: bool,
-    /// `codel` and `pie` mark packets that are capable of it in place of dropping them.
+    /// `codel` and `pie` mark ECN-capable packets instead of dropping them.
     pub ecn: bool,
-    /// `drop_tail` marks capable packets that wait longer; absent: none.
+    /// `drop_tail` marks ECN-capable packets that wait longer than this; absent: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mark_above_ms: Option<f64>,
 }
 
-/// The queue disciplines there are.
+/// The queue disciplines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum QueueKind {
     /// RFC 8289.
     #[serde(rename = "codel")]
     CoDel,
-    /// Drops what does not fit.
+    /// Drops packets that exceed the limit.
     #[default]
     DropTail,
     /// RFC 8033.
@@ -104,23 +104,23 @@ pub enum QueueKind {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct GilbertElliottSpec {
-    /// From the good to the bad state, per packet.
+    /// Probability per packet of going from the good to the bad state.
     pub good_to_bad_ratio: f64,
-    /// Back, per packet.
+    /// Probability per packet of going back.
     pub bad_to_good_ratio: f64,
-    /// Loss in the good state.
+    /// Loss ratio in the good state.
     pub loss_good_ratio: f64,
-    /// Loss in the bad state.
+    /// Loss ratio in the bad state.
     pub loss_bad_ratio: f64,
 }
 
-/// RFC 8868 section 2.3.
+/// Packet delay variation of RFC 8868, section 2.3.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct JitterSpec {
     /// Standard deviation.
     pub std_ms: f64,
-    /// Where it is cut, in standard deviations.
+    /// Truncation, in standard deviations.
     pub n_std: f64,
 }
 
@@ -128,9 +128,9 @@ pub struct JitterSpec {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ReorderSpec {
-    /// How many.
+    /// Share of packets.
     pub packet_ratio: f64,
-    /// How much longer.
+    /// Additional delay.
     pub extra_ms: f64,
 }
 
