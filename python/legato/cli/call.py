@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from legato.cli import results, terminal
+from legato.cli import options, results, terminal
 from legato.cli.run import next_free
 
 HELP = """
@@ -16,8 +16,8 @@ Make the call of a scenario for real: WebRTC to a headless Chromium on this mach
 scenario describes, steered by the controller that a simulation would run. Writes the run folder that
 `legato run` writes.
 
-Needs Chromium and Playwright, except with `--peers legato`; `legato call --check` says what is missing. A call
-takes as long as it lasts, and its figures mean little on a busy machine.
+Needs Chromium and Playwright, except with `--peers legato`; `legato call --check` says what is missing. Calls run in
+real time, and their figures mean little on a busy machine.
 
 Examples:
 
@@ -41,24 +41,14 @@ def call(
     scenario: Annotated[
         str | None, typer.Argument(help="A TOML file, or a shipped scenario's name.", show_default=False)
     ] = None,
-    option: Annotated[
-        list[str] | None,
-        typer.Option("-o", "--option", metavar="KEY=VALUE", help="Change a value of the scenario."),
-    ] = None,
-    seed: Annotated[list[int] | None, typer.Option(help="A seed; give it again for more calls. [default: 1]")] = None,
-    controller: Annotated[
-        list[str] | None,
-        typer.Option(help="Instead of the scenario's: gcc, or fixed@target_bitrate_bps=800000."),
-    ] = None,
-    traces: Annotated[
-        list[str] | None, typer.Option("--traces", help="Files, folders or globs, instead of the scenario's.")
-    ] = None,
-    clip: Annotated[
-        Path | None, typer.Option(help="A Y4M file to send, 8-bit 4:2:0. [default: a generated scene]")
-    ] = None,
-    size: Annotated[str, typer.Option(help="Of the generated scene.", metavar="WxH")] = "1280x720",
-    fps: Annotated[int, typer.Option(help="Of the generated scene.", min=1, max=60)] = 30,
-    codec: Annotated[str, typer.Option(help="h264; or vp8, vp9, where libvpx was there at the build.")] = "h264",
+    option: options.Changes = None,
+    seed: options.Seeds = None,
+    controller: options.Controllers = None,
+    traces: options.Traces = None,
+    clip: options.Clip = None,
+    size: options.Size = "1280x720",
+    fps: options.FramesPerSecond = 30,
+    codec: options.Codec = "h264",
     peers: Annotated[
         str,
         typer.Option(
@@ -84,10 +74,10 @@ def call(
         Path | None,
         typer.Option(help="The run folder. [default: the next free of runs/NAME-real, runs/NAME-real-2, ...]"),
     ] = None,
-    log: Annotated[str, typer.Option(help="summary, series (each 100 ms and each frame) or packets.")] = "series",
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with calls that were stopped.")] = False,
-    check: Annotated[bool, typer.Option("--check", help="Say what this machine can do, and make no call.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the folder and the summary as JSON.")] = False,
+    log: options.Log = "series",
+    resume: options.Resume = False,
+    check: Annotated[bool, typer.Option("--check", help="Report what this machine can do, without a call.")] = False,
+    as_json: options.Json = False,
 ) -> int:
     if check:
         return _check(peers)
@@ -144,14 +134,14 @@ def picture_size(text: str) -> tuple[int, int]:
 
 
 def say_what_the_machine_did(folder: Path) -> int:
-    """Names calls whose link was late; how many."""
+    """Reports calls whose link was late; returns how many."""
     invalid = 0
     for file in sorted((folder / "calls").glob("*.json")):
-        told = json.loads(file.read_text(encoding="utf-8"))
-        if not told["valid"]:
+        record = json.loads(file.read_text(encoding="utf-8"))
+        if not record["valid"]:
             invalid += 1
             terminal.say(
-                f"call {told['call']} does not count: the emulated link was {told['lateness_p999_ms']:.1f} ms late at "
-                f"the 99.9th percentile (load {told.get('load_after', 0):.1f}); 2 ms is the most"
+                f"call {record['call']} does not count: the emulated link was {record['lateness_p999_ms']:.1f} ms late "
+                f"at the 99.9th percentile (load {record.get('load_after', 0):.1f}); 2 ms is the limit"
             )
     return invalid
