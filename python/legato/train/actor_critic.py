@@ -1,22 +1,23 @@
-"""Actor and critic: what acts, and what says how well it will go on.
+"""Actor and critic: the network that acts, and the one that predicts the return.
 
 The actor is the network of ``policy.toml``'s layer table, which is what is deployed. The critic has the same layers
 and one linear output; or (``shared_until``) both stand on the first layers of one network, as R3Net's do. A hidden
 state is a tuple, one tensor ``(N, H)`` or ``None`` for each network here.
 
-Continuous actions are brought into range only where they meet the environment: what is learned from is what was
-drawn. A last layer that is a softmax is left out while training, as it changes no order. So is a sigmoid, if asked for
+Continuous actions are clamped to their range only where they meet the environment: what is learned from is what was
+drawn. A last layer that is a softmax is left out in training, as it changes no order. So is a sigmoid, if asked for
 (``explore_in_logits``): noise is then a factor on small actions and not a term, and no draw is out of range.
 
-The critic speaks in units of the returns seen so far: its output is ``(value - mean) / std``, and when mean and
-standard deviation move, its last layer is adjusted so that every value stays what it was ([hasselt2016], "PopArt").
-A reward in thousands of kbit/s and one in thousandths are learned alike.
+The critic's output is in units of the returns seen so far, ``(value - mean) / std``, and when mean and standard
+deviation move, its last layer is adjusted so that every value stays what it was ([hasselt2016], "PopArt"). A reward
+in thousands of kbit/s and one in thousandths are learned alike.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -27,13 +28,35 @@ from torch import Tensor, nn
 from legato.errors import TrainingError
 from legato.train.distributions import Categorical, Distribution, Gaussian
 from legato.train.network import Network
+from legato.train.schedule import Schedule
 
 Hidden = tuple[Tensor | None, ...]
 NO_STATE: Hidden = (None, None, None)
-"""Of networks that do not remember, however many."""
+"""Of networks without memory, however many."""
 
 _RETURNS_WEIGHT = 0.3
 """How far the critic's mean and variance move to those of a round's returns."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How the networks begin and how actions are drawn: part of every algorithm's settings."""
+
+    action_std: Schedule | None = None
+    """Standard deviation of a continuous action; ``None``: learned, the same in every state."""
+    initial_action_std: float = 0.5
+    """Where a learned one begins."""
+    hold_noise: int = 1
+    """For how many decisions in a row a continuous action's noise is held."""
+    explore_in_logits: bool = False
+    """Draw continuous actions before the last layer's sigmoid: exploration then scales with small actions."""
+    initial_output: float = 0.0
+    """Where the actor's output begins, before its last activation."""
+    input_gain: tuple[float, ...] | None = None
+    """What the first weights of each observed number, or channel, are multiplied by, where these numbers are not all
+    about 1 in size."""
+    shared_until: str | None = None
+    """The last layer that actor and critic share; ``None``: a network each."""
 
 
 class ActorCritic(nn.Module):
@@ -42,29 +65,12 @@ class ActorCritic(nn.Module):
     Args:
         layers: the actor's layer table.
         actions: the environment's ``single_action_space``: ``Box`` of one number, or ``Discrete``.
-        shared_until: name of the last layer both share.
-        action_std: where the standard deviation of a continuous action begins.
-        learn_std: whether training moves it.
-        hold_noise: for how many decisions in a row the same noise is added.
-        explore_in_logits: draw continuous actions before the last layer's sigmoid.
-        initial_output: where the actor's output begins, before its last activation.
-        input_gain: what the first weights of each observed number, or channel, are drawn times; none: one.
+        settings: how they begin.
         random: what the first weights are drawn from.
     """
 
     def __init__(
-        self,
-        layers: Sequence[Mapping[str, Any]],
-        actions: Box | Discrete,
-        *,
-        shared_until: str | None = None,
-        action_std: float = 0.5,
-        learn_std: bool = True,
-        hold_noise: int = 1,
-        explore_in_logits: bool = False,
-        initial_output: float = 0.0,
-        input_gain: Sequence[float] | None = None,
-        random: torch.Generator,
+        self, layers: Sequence[Mapping[str, Any]], actions: Box | Discrete, settings: Settings, random: torch.Generator
     ) -> None:
         super().__init__()
         self.discrete = isinstance(actions, Discrete)
@@ -72,13 +78,13 @@ class ActorCritic(nn.Module):
         acting = [dict(layer) for layer in layers]
         if acting[-1].get("activation") == "softmax":
             acting[-1]["activation"] = "linear"
-        if explore_in_logits and (self.discrete or acting[-1]["activation"] != "sigmoid"):
-            raise TrainingError("explore_in_logits: the last layer's activation is no sigmoid")
-        self._in_logits = explore_in_logits
-        if explore_in_logits:
+        self._in_logits = settings.explore_in_logits
+        if self._in_logits:
+            if self.discrete or acting[-1]["activation"] != "sigmoid":
+                raise TrainingError("explore_in_logits: the last layer's activation is not a sigmoid")
             acting[-1]["activation"] = "linear"
         judging = [*acting[:-1], {**acting[-1], "outputs": 1, "activation": "linear"}]
-        shared = _index_of(shared_until, acting) + 1 if shared_until else 0
+        shared = _index_of(settings.shared_until, acting) + 1 if settings.shared_until else 0
         self.trunk = Network(acting[:shared]) if shared else None
         self.actor = Network(_standing_on(acting, shared))
         self.critic = Network(_standing_on(judging, shared))
@@ -86,14 +92,16 @@ class ActorCritic(nn.Module):
         _draw_weights(self.actor, 0.01, random)  # the first actions hardly depend on what is seen
         _draw_weights(self.critic, 1.0, random)
         with torch.no_grad():
-            self.actor.tensors()[f"{self.actor.last}.bias"].fill_(initial_output)
+            self.actor.tensors()[f"{self.actor.last}.bias"].fill_(settings.initial_output)
         for network in (self.trunk,) if self.trunk is not None else (self.actor, self.critic):
-            _scale_inputs(network, input_gain)
+            _scale_inputs(network, settings.input_gain)
         self.distribution: Distribution
         if self.discrete:
             self.distribution = Categorical()
         else:
-            self.distribution = Gaussian(action_std, learned=learn_std, hold=hold_noise)
+            self.distribution = Gaussian(
+                settings.initial_action_std, learned=settings.action_std is None, hold=settings.hold_noise
+            )
             self._low, self._high = float(actions.low.min()), float(actions.high.max())
         self.register_buffer("return_mean", torch.zeros(()))
         self.register_buffer("return_std", torch.ones(()))
@@ -101,7 +109,7 @@ class ActorCritic(nn.Module):
 
     @property
     def recurrent(self) -> bool:
-        """Whether any network remembers."""
+        """Whether any network has memory."""
         return any(network.recurrent for network in self._networks())
 
     def initial(self, envs: int) -> Hidden:
@@ -109,50 +117,50 @@ class ActorCritic(nn.Module):
         return tuple(network.initial(envs) for network in self._networks())
 
     def restart(self, hidden: Hidden, starts: Tensor) -> Hidden:
-        """The hidden state, begun anew where an episode starts."""
+        """The hidden state, reset where an episode starts."""
         if not self.recurrent or not bool(starts.any()):
             return hidden
         going_on = (~starts).float().unsqueeze(-1)
         return tuple(None if h is None else h * going_on for h in hidden)
 
     def forward(self, obs: Tensor, hidden: Hidden, starts: Tensor | None = None) -> tuple[Tensor, Tensor, Hidden]:
-        """The actor's output, the critic's, the state afterwards. ``(N, F)``, or ``(T, N, F)`` with ``starts``."""
+        """The actor's output, the critic's, the state after. ``(N, F)``, or ``(T, N, F)`` with ``starts``."""
         first: Hidden = ()
         if self.trunk is not None:
             obs, after = self.trunk(obs, hidden[0], starts)
             first, hidden = (after,), hidden[1:]
         out, actor_after = self.actor(obs, hidden[0], starts)
-        judgement, critic_after = self.critic(obs, hidden[1], starts)
-        return out, judgement.squeeze(-1), (*first, actor_after, critic_after)
+        value, critic_after = self.critic(obs, hidden[1], starts)
+        return out, value.squeeze(-1), (*first, actor_after, critic_after)
 
     def act(
         self, obs: Tensor, hidden: Hidden, starts: Tensor, random: torch.Generator
     ) -> tuple[Tensor, Tensor, Tensor, Hidden]:
-        """One action for each environment: the action, its log-probability, the value, the state afterwards."""
-        out, judgement, hidden = self(obs, self.restart(hidden, starts))
+        """One action for each environment: the action, its log-probability, the value, the state after."""
+        out, value, hidden = self(obs, self.restart(hidden, starts))
         action = self.distribution.draw(out, random)
-        return action, self.distribution.log_prob(out, action), self.to_value(judgement), hidden
+        return action, self.distribution.log_prob(out, action), self.denormalised(value), hidden
 
     def value(self, obs: Tensor, hidden: Hidden) -> Tensor:
-        """What is left to gain, ``(N,)``."""
-        return self.to_value(self(obs, hidden)[1])
+        """The return that the critic expects, ``(N,)``."""
+        return self.denormalised(self(obs, hidden)[1])
 
     def best(self, obs: Tensor, hidden: Hidden) -> tuple[Tensor, Hidden]:
-        """The action without exploration, as a deployed policy takes it, and the state afterwards."""
+        """The action without exploration, as a deployed policy takes it, and the state after."""
         out, _, hidden = self(obs, hidden)
         return self.distribution.best(out), hidden
 
-    def to_value(self, judgement: Tensor) -> Tensor:
+    def denormalised(self, value: Tensor) -> Tensor:
         """From the critic's units to the reward's."""
-        return judgement * self.return_std + self.return_mean
+        return value * self.return_std + self.return_mean
 
-    def to_judgement(self, value: Tensor) -> Tensor:
+    def normalised(self, value: Tensor) -> Tensor:
         """From the reward's units to the critic's."""
         return (value - self.return_mean) / self.return_std
 
     @torch.no_grad()
     def take_returns(self, returns: Tensor) -> None:
-        """Move the critic's units to the returns of a round; its values stay what they were."""
+        """Move the critic's units towards the returns of a round; its values stay what they were."""
         # [hasselt2016], proposition 1: W' = W s / s', b' = (s b + m - m') / s'
         weight = max(_RETURNS_WEIGHT, 1 / (1 + float(self.returns_seen)))
         self.returns_seen += 1
@@ -225,7 +233,7 @@ def _standing_on(layers: list[dict[str, Any]], shared: int) -> list[dict[str, An
 
 
 def _draw_weights(network: Network | None, output_gain: float, random: torch.Generator) -> None:
-    """Orthogonal weights and no biases: what policy gradients are usually begun with."""
+    """Orthogonal weights and zero biases, as usual for policy gradients."""
     if network is None:
         return
     for name, parameter in network.tensors().items():
@@ -252,4 +260,4 @@ def _scale_inputs(network: Network, gain: Sequence[float] | None) -> None:
                 weight.mul_(torch.tensor(gain, dtype=torch.float32).reshape(1, -1, *(1,) * (weight.dim() - 2)))
 
 
-__all__ = ["NO_STATE", "ActorCritic", "Hidden"]
+__all__ = ["NO_STATE", "ActorCritic", "Hidden", "Settings"]

@@ -12,7 +12,7 @@ It is interactive imitation (as of [concerto]) and PPO in one loop; [r3net] has 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -54,13 +54,11 @@ class GuidedPpo(Ppo):
         super().__init__(_Watched(env), layers, settings, seed)
         if not (self.agent.recurrent and settings.explore_in_logits):
             raise TrainingError("guided: a recurrent network and explore_in_logits are needed")
-        self._guides: Tensor | None = None
-        self._weight = 0.0
 
     def learn(self, last_value: Tensor, share_done: float) -> dict[str, float]:
-        """As PPO's, with labels at hand."""
-        self._weight = at(self.settings.guide_weight, share_done)
-        self._labels = self.labels(*self.env.taken(self.settings.rollout))
+        """As PPO's, with labels."""
+        self._guide_weight = at(self.settings.guide_weight, share_done)
+        self.rollout.labels = self.labels(*self.env.taken(self.settings.rollout))
         return super().learn(last_value, share_done)
 
     def labels(self, capacity_ahead_bps: Tensor, queue_delay_s: Tensor) -> Tensor:
@@ -70,28 +68,20 @@ class GuidedPpo(Ppo):
         share = ratio * capacity_ahead_bps / s.full_scale_bps
         return torch.logit(share.clamp(0.005, 0.95))
 
-    def further_slope(self, out: Tensor) -> Tensor | None:
-        """The second term's slope by the actor's output."""
-        if self._guides is None or self._weight == 0.0:
-            return None
-        distance = (out.squeeze(-1) - self._guides).nan_to_num(0.0)
-        # [koenker1978]: a quantile, where what is above counts more than what is below, and size hardly: its slope is a
-        # step, here a smooth one.
-        slope = distance / (distance.abs() + _SMOOTH)
-        slope = torch.where(slope > 0, self.settings.over_weight * slope, slope)
-        return (self._weight / slope.numel() * slope).unsqueeze(-1)
+    def further_loss(self, out: Tensor, batch: Batch) -> Tensor | float:
+        """The weighted distance to the labels."""
+        if self._guide_weight == 0.0:
+            return 0.0
+        return self._guide_weight * quantile_distance(out.squeeze(-1), batch.labels, self.settings.over_weight)
 
-    def _minibatches(self, whole: Batch) -> Iterator[Batch]:
-        # The order is drawn once more by the generator below: take it first, and put the state back.
-        state = self.random.get_state()
-        order = torch.randperm(self.settings.envs, generator=self.random)
-        self.random.set_state(state)
-        labels, begin = self._labels[:, order], 0
-        for batch in super()._minibatches(whole):
-            end = begin + batch.obs.shape[1]
-            self._guides, begin = labels[:, begin:end], end
-            yield batch
-        self._guides = None
+
+def quantile_distance(out: Tensor, labels: Tensor, over_weight: float) -> Tensor:
+    """How far outputs are from their labels, the mean over all decisions; an unknown label (NaN) is no distance."""
+    # [koenker1978]: a quantile's loss is |d|, weighted by d's sign. Here it is smooth: its slope is d / (|d| + s).
+    distance = (out - labels).nan_to_num(0.0)
+    size = distance.abs()
+    smooth = size - _SMOOTH * torch.log1p(size / _SMOOTH)
+    return torch.where(distance > 0, over_weight * smooth, smooth).mean()
 
 
 class _Watched:
@@ -134,4 +124,4 @@ class _Watched:
         return np.full(self._env.num_envs, np.nan, np.float32), np.zeros(self._env.num_envs, np.float32)
 
 
-__all__ = ["GuidedPpo", "GuidedSettings"]
+__all__ = ["GuidedPpo", "GuidedSettings", "quantile_distance"]

@@ -36,6 +36,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from legato.errors import TrainingError
+from legato.train import checkpoint
 from legato.train.network import Network
 
 
@@ -275,10 +276,7 @@ class Imitation:
 
     def tensors(self) -> dict[str, Tensor]:
         """All there is to save between two loops, with :meth:`facts`."""
-        tensors = {f"agent.{name}": tensor for name, tensor in self.agent.state_dict().items()}
-        tensors["random"] = self.random.get_state()
-        for index, state in self.optimiser.state_dict()["state"].items():
-            tensors |= {f"adam.{index}.{name}": tensor for name, tensor in state.items()}
+        tensors = checkpoint.state(self.agent, self.optimiser, self.random)
         for k, seen in enumerate(self.seen):
             tensors |= {f"seen.{k}.{name}": tensor for name, tensor in seen.items()}
         return tensors
@@ -289,16 +287,9 @@ class Imitation:
 
     def restore(self, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> None:
         """Become what was saved; the next call must be :meth:`begin`."""
-        below: dict[str, dict[str, Tensor]] = {}
-        for name, tensor in tensors.items():
-            place, _, rest = name.rpartition(".") if not name.startswith("agent.") else ("agent", "", name[6:])
-            below.setdefault(place, {})[rest] = tensor
-        self.agent.load_state_dict(below["agent"])
-        self.random.set_state(tensors["random"])
-        state = {int(place.split(".")[1]): values for place, values in below.items() if place.startswith("adam.")}
-        groups = self.optimiser.state_dict()["param_groups"]
-        self.optimiser.load_state_dict({"state": state, "param_groups": groups})
-        self.seen = [below[f"seen.{k}"] for k in range(facts["loops_seen"])]
+        checkpoint.restore_state(tensors, self.agent, self.optimiser, self.random)
+        names = ("obs", "labels", "age")
+        self.seen = [{name: tensors[f"seen.{k}.{name}"] for name in names} for k in range(facts["loops_seen"])]
         self.rounds_done = int(facts["rounds_done"])
 
 

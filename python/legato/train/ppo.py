@@ -1,63 +1,58 @@
-"""Proximal policy optimisation, dense and recurrent, continuous and discrete: one file, read top to bottom.
+"""Proximal policy optimisation [schulman2017], with and without memory, continuous and discrete: read it top to bottom.
 
-A learner is a value: :class:`Ppo` holds the networks, the optimiser and one stream of random numbers, and
-:meth:`Ppo.iterate` does one round of it: play ``rollout`` decisions in every environment, say how much better each
-action was than expected (generalized advantage estimation), then make the better ones likelier, in small steps.
-When to reset, evaluate, save and stop is :mod:`legato.train.run`'s.
+:meth:`Ppo.iterate` is one round: :meth:`Ppo.play` collects ``rollout`` decisions in every environment,
+:meth:`Ppo.learn` computes how much better each action was than expected and takes gradient steps on the paper's loss,
+:meth:`Ppo.loss`. When to reset, evaluate, save and stop is decided in :mod:`legato.train.run`.
 
-Two readings that training controllers hangs on:
+Two points on which training rate controllers depends:
 
-- A call that ran out of time is *truncated*: the next value is that of ``info["final_obs"]``. Only a *terminated*
-  episode is worth nothing afterwards.
+- A call that ran out of time is *truncated*: the value of what follows is that of ``info["final_obs"]``. Only after a
+  *terminated* episode is that value zero.
 - Observations are never normalised by running statistics, which a deployed policy would lack: they are scaled where
-  they are defined, in Rust. The size of rewards is the critic's business (actor_critic.py).
+  they are defined, in Rust. The critic adapts to the size of the rewards (actor_critic.py).
 
-Of [schulman2017] what is missing: the KL-penalty variant, and parallel actors that share nothing (ours step at once).
+Missing from [schulman2017]: the variant with a KL penalty, and asynchronous actors (ours step together).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from gymnasium.spaces import Discrete
-from torch import Tensor
+from torch import Tensor, nn
 
 from legato.errors import TrainingError
+from legato.train import actor_critic, checkpoint
 from legato.train.actor_critic import NO_STATE, ActorCritic, Hidden
-from legato.train.chain import Chain
-from legato.train.flat import FlatAdam
 from legato.train.schedule import Schedule, at
-
-Backward = Callable[[Tensor, Tensor], None]
-"""Given a loss's slopes by the actor's outputs and by the critic's."""
 
 
 @dataclass(frozen=True)
-class Settings:
+class Settings(actor_critic.Settings):
     """Every number of a training. A :data:`Schedule` is a number, or points over the share of training done."""
 
     steps: int = 720_000
-    """Decisions in all, over all environments; rounded up to whole rounds."""
+    """Decisions in total, over all environments; rounded up to whole rounds."""
     envs: int = 240
     """Environments stepped at once."""
     rollout: int = 60
     """Decisions of each environment in a round."""
     minibatch: int = 960
-    """Decisions a gradient step sees. Recurrent networks take whole sequences, ``minibatch / rollout`` of them."""
+    """Decisions per gradient step. Recurrent networks take whole sequences, ``minibatch / rollout`` of them."""
     epochs: int = 10
-    """How often a round's decisions are used."""
+    """How many times a round's decisions are used."""
     learning_rate: Schedule = ((0.0, 3e-3), (1.0, 0.0))
     discount: float = 0.99
     """What a reward is worth one decision later."""
     gae_lambda: float = 0.95
-    """0: one step ahead and the critic's word; 1: the whole return. [schulman2016]"""
+    """0: one step ahead, then the critic's value; 1: the whole return. [schulman2016]"""
     clip: Schedule = 0.2
-    """How far a probability ratio counts."""
+    """How far a probability ratio may be from 1 for a gain to count."""
     clip_value: float | None = None
     """How far a value may move in a round and count, if it is clipped at all."""
     value_weight: float = 0.5
@@ -66,22 +61,8 @@ class Settings:
     normalise_advantages: bool = True
     target_kl: float | None = None
     """A round's epochs end early once the policy has moved by this much."""
-    action_std: Schedule | None = None
-    """Standard deviation of a continuous action; ``None``: learned, the same in every state."""
-    initial_action_std: float = 0.5
-    """Where a learned one begins."""
-    hold_noise: int = 1
-    """For how many decisions a continuous action's noise is held."""
-    explore_in_logits: bool = False
-    """Draw an action that a sigmoid gives before the sigmoid: exploration then scales with small actions."""
-    initial_output: float = 0.0
-    """Where the actor's output begins, before its last activation."""
-    input_gain: tuple[float, ...] | None = None
-    """What the first weights of each observed number are drawn times, where they are not all about one in size."""
     adam_betas: tuple[float, float] = (0.9, 0.999)
     adam_epsilon: float = 1e-5
-    shared_until: str | None = None
-    """The last layer that actor and critic share; ``None``: a network each."""
 
     @property
     def round_steps(self) -> int:
@@ -95,7 +76,7 @@ class Settings:
 
 
 class Rollout:
-    """What one round saw. Written step by step, over and over: environments may hand out views of their own memory."""
+    """The decisions of one round, overwritten by the next: environments may return views of their own memory."""
 
     def __init__(self, rollout: int, envs: int, observation: int, *, discrete: bool) -> None:
         shape = (rollout, envs)
@@ -105,11 +86,13 @@ class Rollout:
         self.rewards = torch.zeros(shape)
         self.values = torch.zeros(shape)
         self.starts = torch.zeros(shape, dtype=torch.bool)
-        """Whether an observation is an episode's first."""
+        """Whether an observation is the first of an episode."""
         self.done = torch.zeros(shape, dtype=torch.bool)
-        """Whether an action was its episode's last."""
+        """Whether an action was the last of its episode."""
         self.final_values = torch.zeros(shape)
-        """Where done: what was left to gain. Zero where the episode terminated."""
+        """Where done: the value of what follows, zero if the episode terminated."""
+        self.labels = torch.full(shape, math.nan)
+        """What the actor's output should have been, for learners that know (guided.py); NaN: unknown."""
         self.hidden: Hidden = NO_STATE
         """The networks' state before the first step."""
 
@@ -120,59 +103,41 @@ class Batch(NamedTuple):
     obs: Tensor
     actions: Tensor
     log_probs: Tensor
-    judged: Tensor
-    """What the critic said when they were taken, in its own units."""
     advantages: Tensor
+    values: Tensor
+    """The critic's output when they were taken."""
     targets: Tensor
-    """What it should have said."""
+    """What it should have been."""
+    starts: Tensor
+    labels: Tensor
     hidden: Hidden = NO_STATE
-    starts: Tensor | None = None
-
-    @property
-    def decisions(self) -> tuple[Tensor, ...]:
-        """What there is one of for each decision."""
-        return self[:6]
 
 
 class Ppo:
-    """A training under way.
+    """A training in progress: networks, optimiser, and one stream of random numbers.
 
     Args:
         env: a ``gymnasium.vector.VectorEnv`` in the mode ``SAME_STEP``, with ``settings.envs`` environments.
         layers: the actor's layer table, as in ``policy.toml``.
-        seed: of weights, exploration and the order of minibatches. Environments are seeded where they are reset.
+        seed: of weights, exploration and the order of minibatches. Environments are seeded when they are reset.
     """
 
-    def __init__(self, env: Any, layers: Sequence[Mapping[str, Any]], settings: Settings, seed: int) -> None:
+    def __init__(self, env: Any, layers: Sequence[Mapping[str, Any]], settings: Any, seed: int) -> None:
         if env.num_envs != settings.envs:
             raise TrainingError(f"settings.envs is {settings.envs}, the environment has {env.num_envs}")
         self.env, self.settings = env, settings
         self.random = torch.Generator().manual_seed(seed)
-        self.agent = ActorCritic(
-            layers,
-            env.single_action_space,
-            shared_until=settings.shared_until,
-            action_std=settings.initial_action_std,
-            learn_std=settings.action_std is None,
-            hold_noise=settings.hold_noise,
-            explore_in_logits=settings.explore_in_logits,
-            initial_output=settings.initial_output,
-            input_gain=settings.input_gain,
-            random=self.random,
+        self.agent = ActorCritic(layers, env.single_action_space, settings, self.random)
+        self.adam = torch.optim.Adam(
+            self.agent.parameters(), betas=settings.adam_betas, eps=settings.adam_epsilon, fused=True
         )
-        self.adam = FlatAdam(self.agent, adam_betas=settings.adam_betas, adam_epsilon=settings.adam_epsilon)
-        networks = (self.agent.actor, self.agent.critic)
-        apart = self.agent.trunk is None and all(Chain.is_one(network) for network in networks)
-        self._chains = tuple(Chain(network) for network in networks) if apart else None
-        self.discrete = isinstance(env.single_action_space, Discrete)
         features = int(np.prod(env.single_observation_space.shape))
-        self.rollout = Rollout(settings.rollout, settings.envs, features, discrete=self.discrete)
+        discrete = isinstance(env.single_action_space, Discrete)
+        self.rollout = Rollout(settings.rollout, settings.envs, features, discrete=discrete)
         self.rounds_done = 0
 
-    # --- one round ------------------------------------------------------------------------------------------------
-
     def begin(self, seed: int, options: Mapping[str, Any] | None = None) -> None:
-        """Begin new episodes in all environments. Before the first round, and whenever a run says so."""
+        """Start new episodes in all environments: before the first round, and whenever a run asks for it."""
         obs, _ = self.env.reset(seed=seed, options=dict(options) if options else None)
         self._obs = torch.from_numpy(np.array(obs, dtype=np.float32))
         self._starts = torch.ones(self.settings.envs, dtype=torch.bool)
@@ -180,7 +145,7 @@ class Ppo:
         self.agent.distribution.renew()
 
     def iterate(self) -> dict[str, float]:
-        """Play one round and learn from it; the round's figures by name."""
+        """Play one round and learn from it; returns the round's figures by name."""
         share_done = self.rounds_done / self.settings.rounds
         if self.settings.action_std is not None:
             self.agent.distribution.fix(at(self.settings.action_std, share_done))
@@ -188,17 +153,19 @@ class Ppo:
         self.check_finite("reward", self.rollout.rewards)
         figures = self.learn(last_value, share_done)
         self.rounds_done += 1
-        figures["reward"] = float(self.rollout.rewards.mean())
-        return figures
+        return {
+            **figures,
+            "action_std": self.agent.action_std(),
+            "reward": float(self.rollout.rewards.mean()),
+        }
 
     @torch.no_grad()
     def play(self) -> Tensor:
-        """Fill the rollout; the value of where it stopped, for each environment."""
+        """Fill the rollout; returns the value of the state after it, ``(N,)``."""
         r = self.rollout
         r.hidden = self._hidden
         for t in range(self.settings.rollout):
-            r.obs[t] = self._obs
-            r.starts[t] = self._starts
+            r.obs[t], r.starts[t] = self._obs, self._starts
             action, r.log_probs[t], r.values[t], self._hidden = self.agent.act(
                 self._obs, self._hidden, self._starts, self.random
             )
@@ -206,8 +173,7 @@ class Ppo:
             obs, reward, terminated, truncated, info = self.env.step(self.agent.to_env(action))
             self._obs.copy_(torch.from_numpy(obs))
             r.rewards[t] = torch.from_numpy(np.asarray(reward, dtype=np.float32))
-            ended = terminated | truncated
-            self._starts = r.done[t] = torch.from_numpy(ended)
+            self._starts = r.done[t] = torch.from_numpy(terminated | truncated)
             r.final_values[t] = 0.0
             if (truncated & ~terminated).any():  # [pardo2018]: out of time is not the end of the world
                 final = torch.from_numpy(np.array(info["final_obs"], dtype=np.float32))
@@ -215,135 +181,92 @@ class Ppo:
                 r.final_values[t] = self.agent.value(final, self._hidden).masked_fill(
                     torch.from_numpy(terminated | ~truncated), 0.0
                 )
-        hidden = self.agent.restart(self._hidden, self._starts)
-        return self.agent.value(self._obs, hidden)
+        return self.agent.value(self._obs, self.agent.restart(self._hidden, self._starts))
 
     def learn(self, last_value: Tensor, share_done: float) -> dict[str, float]:
-        """Several epochs of gradient steps on the rollout."""
+        """Take several epochs of gradient steps on the rollout."""
+        s = self.settings
+        clip, entropy_weight = at(s.clip, share_done), at(s.entropy_weight, share_done)
+        self.adam.param_groups[0]["lr"] = at(s.learning_rate, share_done)
+        whole, explained_ratio = self.judged(last_value)
+        if s.normalise_advantages:  # over the whole round: a minibatch's mean would add noise
+            advantages = whole.advantages
+            whole = whole._replace(advantages=(advantages - advantages.mean()) / (advantages.std() + 1e-8))
+        for epoch in range(1, s.epochs + 1):  # noqa: B007
+            figures = []
+            for batch in self._minibatches(whole):
+                loss, parts = self.loss(batch, clip, entropy_weight)
+                self.descend(loss)
+                figures.append(parts)
+            policy_loss, value_loss, entropy, kl, clipped_ratio = torch.stack(figures).mean(0).tolist()
+            self.check_finite("loss", torch.tensor([policy_loss, value_loss]))
+            if s.target_kl is not None and kl > s.target_kl:
+                break
+        return {
+            "policy_loss": policy_loss,
+            "value_loss": value_loss,
+            "entropy": entropy,
+            "kl": kl,
+            "clipped_ratio": clipped_ratio,
+            "explained_variance_ratio": explained_ratio,
+            "learning_rate": self.adam.param_groups[0]["lr"],
+            "epochs": float(epoch),
+        }
+
+    def loss(self, batch: Batch, clip: float, entropy_weight: float) -> tuple[Tensor, Tensor]:
+        """The loss of some decisions, and its figures: policy, value, entropy, KL divergence, share clipped."""
+        out, values, _ = self.agent(batch.obs, batch.hidden, batch.starts)
+        log_ratio = self.agent.distribution.log_prob(out, batch.actions) - batch.log_probs
+        ratio = log_ratio.exp()
+        policy_loss = -clipped_objective(ratio, batch.advantages, clip)
+        value_loss = squared_error(values, batch.targets, batch.values, self.settings.clip_value)
+        entropy = self.agent.distribution.entropy(out)
+        # [schulman2017] eq. (9): L = E[L_CLIP - c1 L_VF + c2 S], to be maximised; a loss is its negative
+        loss = policy_loss + self.settings.value_weight * value_loss - entropy_weight * entropy
+        loss = loss + self.further_loss(out, batch)
+        with torch.no_grad():
+            kl = (ratio - 1 - log_ratio).mean()  # never negative, and of less variance than -log_ratio
+            clipped_ratio = ((ratio - 1).abs() > clip).float().mean()
+            figures = torch.stack((policy_loss, value_loss, entropy, kl, clipped_ratio))
+        return loss, figures
+
+    def further_loss(self, out: Tensor, batch: Batch) -> Tensor | float:
+        """A term that another learner adds, given the actor's output (guided.py); 0 here."""
+        return 0.0
+
+    def descend(self, loss: Tensor) -> None:
+        """Take one gradient step."""
+        self.adam.zero_grad()
+        loss.backward()
+        nn.utils.clip_grad_norm_(self.agent.parameters(), self.settings.max_gradient_norm)
+        self.adam.step()
+
+    def judged(self, last_value: Tensor) -> tuple[Batch, float]:
+        """The rollout with advantages and the critic's targets, and the share of the returns' variance it explained."""
         s, r = self.settings, self.rollout
         advantages = generalized_advantages(
             r.rewards, r.values, r.done, r.final_values, last_value, s.discount, s.gae_lambda
         )
         returns = advantages + r.values
         self.agent.take_returns(returns)
-        if s.normalise_advantages:  # over the whole round: a minibatch's mean would add noise
-            advantages = (advantages - advantages.mean()) / (advantages.std() + 1e-8)
-        judged, targets = self.agent.to_judgement(r.values), self.agent.to_judgement(returns)
-        whole = Batch(r.obs, r.actions, r.log_probs, judged, advantages, targets, r.hidden, r.starts)
-        clip, entropy_weight = at(s.clip, share_done), at(s.entropy_weight, share_done)
-        learning_rate = at(s.learning_rate, share_done)
-        losses: list[Tensor] = []
-        epochs = 0
-        while epochs < s.epochs:
-            for batch in self._minibatches(whole):
-                losses.append(self._gradient(batch, clip, entropy_weight))
-                self.adam.clip(s.max_gradient_norm)
-                self.adam.step(learning_rate)
-            epochs += 1
-            if s.target_kl is not None and self._moved(whole, clip)[0] > s.target_kl:
-                break
-        divergence, clipped = self._moved(whole, clip)
-        policy_loss, value_loss, entropy = torch.stack(losses).mean(0).tolist()
-        self.check_finite("loss", torch.tensor([policy_loss, value_loss]))
-        return {
-            "policy_loss": policy_loss,
-            "value_loss": value_loss,
-            "entropy": entropy,
-            "kl": divergence,
-            "clipped_ratio": clipped,
-            "explained_variance_ratio": explained_variance(r.values, returns),
-            "action_std": self.agent.action_std(),
-            "learning_rate": learning_rate,
-            "epochs": float(epochs),
-        }
-
-    # --- to go on later ---------------------------------------------------------------------------------------------
-
-    def tensors(self) -> dict[str, Tensor]:
-        """All there is to save between two calls of :meth:`begin`, with :meth:`facts`."""
-        tensors = {f"agent.{name}": tensor for name, tensor in self.agent.state_dict().items()}
-        tensors |= {f"adam.{name}": tensor for name, tensor in self.adam.tensors().items()}
-        return {**tensors, "random": self.random.get_state()}
-
-    def facts(self) -> dict[str, Any]:
-        """What to save that is no tensor."""
-        return {"rounds_done": self.rounds_done}
-
-    def restore(self, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> None:
-        """Become what was saved; the next call must be :meth:`begin`."""
-        below: dict[str, dict[str, Tensor]] = {"agent": {}, "adam": {}}
-        for name, tensor in tensors.items():
-            kind, _, rest = name.partition(".")
-            if kind in below:
-                below[kind][rest] = tensor
-        self.agent.load_state_dict(below["agent"])
-        self.adam.restore(below["adam"])
-        self.random.set_state(tensors["random"])
-        self.rounds_done = int(facts["rounds_done"])
-
-    # --- its parts --------------------------------------------------------------------------------------------------
-
-    def _gradient(self, batch: Batch, clip: float, entropy_weight: float) -> Tensor:
-        """Put the loss's gradient into ``self.adam.gradient``; the policy's loss, the critic's, the entropy."""
-        s = self.settings
-        out, judged, backward = self.forward(batch.obs, batch.hidden, batch.starts)
-        distribution = self.agent.distribution
-        with torch.no_grad():  # by hand as far as the networks' outputs, by torch from there
-            log_ratio = distribution.log_prob(out, batch.actions) - batch.log_probs
-            policy_loss, log_prob_slope = clipped_policy_loss(log_ratio, batch.advantages, clip)
-            out_slope = distribution.slope(out, batch.actions, log_prob_slope, -entropy_weight)
-            value_loss, value_slope = squared_value_loss(judged, batch.targets, batch.judged, s.clip_value)
-            if (further := self.further_slope(out)) is not None:
-                out_slope = out_slope + further
-            parts = torch.stack((policy_loss, value_loss, distribution.entropy(out)))
-        backward(out_slope, value_slope * s.value_weight)
-        return parts
-
-    def forward(self, obs: Tensor, hidden: Hidden, starts: Tensor) -> tuple[Tensor, Tensor, Backward]:
-        """The networks' outputs; and what takes a loss's slopes at them to the gradients of all weights."""
-        if self._chains is not None and obs.dim() == 2:
-            actor, critic = self._chains
-
-            def chained(out_slope: Tensor, value_slope: Tensor) -> None:
-                actor.backward(out_slope)
-                critic.backward(value_slope.unsqueeze(-1))
-
-            return actor.forward(obs), critic.forward(obs).squeeze(-1), chained
-        out, judged, _ = self.agent(obs, hidden, starts)
-        return out, judged, lambda out_slope, value_slope: backward(out, out_slope, judged, value_slope)
-
-    def further_slope(self, out: Tensor) -> Tensor | None:
-        """The slope by the actor's output of a term that a learner adds to the loss; ``None``: it adds none."""
-        return None
+        values, targets = self.agent.normalised(r.values), self.agent.normalised(returns)
+        batch = Batch(r.obs, r.actions, r.log_probs, advantages, values, targets, r.starts, r.labels, r.hidden)
+        return batch, explained_variance(r.values, returns)
 
     def _minibatches(self, whole: Batch) -> Iterator[Batch]:
-        """A round's decisions in a new order, in parts. Shuffled as a whole: parts are views of it."""
+        """A round's decisions in random order, in parts."""
         s = self.settings
-        if self.agent.recurrent:  # sequences of some environments, from the state the round began with
-            order = torch.randperm(s.envs, generator=self.random)
-            shuffled = [x[:, order] for x in (*whole.decisions, whole.starts)]
-            hidden = [None if h is None else h[order] for h in whole.hidden]
-            size = max(1, s.minibatch // s.rollout)
-            for k in range(0, s.envs, size):
-                *decisions, starts = (x[:, k : k + size] for x in shuffled)
-                yield Batch(*decisions, tuple(None if h is None else h[k : k + size] for h in hidden), starts)
+        *decisions, hidden = whole
+        if self.agent.recurrent:  # whole sequences of some environments, from the state the round began with
+            for some in torch.randperm(s.envs, generator=self.random).split(max(1, s.minibatch // s.rollout)):
+                yield Batch(*(x[:, some] for x in decisions), tuple(None if h is None else h[some] for h in hidden))
         else:
-            order = torch.randperm(s.round_steps, generator=self.random)
-            shuffled = [x.flatten(0, 1).index_select(0, order) for x in whole.decisions]
-            for k in range(0, s.round_steps, s.minibatch):
-                yield Batch(*(x[k : k + s.minibatch] for x in shuffled))
-
-    @torch.no_grad()
-    def _moved(self, whole: Batch, clip: float) -> tuple[float, float]:
-        """How far the policy is from the one that played (KL divergence), and the share of ratios beyond the clip."""
-        out, _, _ = self.agent(whole.obs, whole.hidden, whole.starts)
-        log_ratio = self.agent.distribution.log_prob(out, whole.actions) - whole.log_probs
-        ratio = log_ratio.exp()
-        divergence = (ratio - 1 - log_ratio).mean()  # never negative, and of less variance than -log_ratio
-        return float(divergence), float(((ratio - 1).abs() > clip).float().mean())
+            decisions = [x.flatten(0, 1) for x in decisions]
+            for some in torch.randperm(s.round_steps, generator=self.random).split(s.minibatch):
+                yield Batch(*(x[some] for x in decisions))
 
     def check_finite(self, what: str, values: Tensor) -> None:
-        """Refuse to learn from NaN or infinity, and say where it came from."""
+        """Refuse to learn from NaN or infinity, and report where it came from."""
         finite = torch.isfinite(values)
         if bool(finite.all()):
             return
@@ -351,14 +274,26 @@ class Ppo:
         if values.dim() == 2:
             step, env = (~finite).nonzero()[0].tolist()
             where += f", step {step}, environment {env}"
-        value = float(values[~finite][0])
         raise TrainingError(
-            f"{what} is {value} in {where}",
+            f"{what} is {float(values[~finite][0])} in {where}",
             "the reward function divides by something that was zero" if what == "reward" else "a smaller learning_rate",
         )
 
+    def tensors(self) -> dict[str, Tensor]:
+        """Everything to save between two calls of :meth:`begin`, with :meth:`facts`."""
+        return checkpoint.state(self.agent, self.adam, self.random)
 
-# --- the arithmetic -------------------------------------------------------------------------------------------------
+    def facts(self) -> dict[str, Any]:
+        """What to save that is not a tensor."""
+        return {"rounds_done": self.rounds_done}
+
+    def restore(self, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> None:
+        """Continue from what was saved; the next call must be :meth:`begin`."""
+        checkpoint.restore_state(tensors, self.agent, self.adam, self.random)
+        self.rounds_done = int(facts["rounds_done"])
+
+
+# --- the equations --------------------------------------------------------------------------------------------------
 
 
 def generalized_advantages(
@@ -376,7 +311,7 @@ def generalized_advantages(
         rewards: of each action.
         values: of the observation each action was taken at.
         done: whether the action ended its episode.
-        final_values: where done, the value of what came after: zero if terminated, the final observation's if not.
+        final_values: where done, the value of what follows: zero if terminated, the final observation's if not.
         last_value: ``(N,)``, of the observation after the last action.
         discount: gamma.
         gae_lambda: lambda.
@@ -395,56 +330,29 @@ def generalized_advantages(
     return advantages
 
 
-def clipped_policy_loss(log_ratio: Tensor, advantages: Tensor, clip: float) -> tuple[Tensor, Tensor]:
-    """The policy's loss, whose gains count only while the probability ratio is near 1; its slope by ``log_ratio``."""
-    # [schulman2017] eq. (7): L = E[min(r A, clip(r, 1 - eps, 1 + eps) A)]; a loss is its negative
-    ratio = log_ratio.exp()
-    free = ratio * advantages
-    held = ratio.clamp(1 - clip, 1 + clip) * advantages
-    # Where the clipped one is smaller it is a constant. d r / d log r = r.
-    slope = torch.where(free <= held, free, 0.0) * (-1 / free.numel())
-    return -torch.min(free, held).mean(), slope
+def clipped_objective(ratio: Tensor, advantages: Tensor, clip: float) -> Tensor:
+    """The policy's objective: gains count only while the probability ratio is near 1, losses always."""
+    # [schulman2017] eq. (7): L_CLIP = E[min(r A, clip(r, 1 - eps, 1 + eps) A)]
+    return torch.min(ratio * advantages, ratio.clamp(1 - clip, 1 + clip) * advantages).mean()
 
 
-def squared_value_loss(
-    judged: Tensor, targets: Tensor, before: Tensor, clip_value: float | None
-) -> tuple[Tensor, Tensor]:
-    """Half the critic's mean squared error, and its slope by ``judged``.
+def squared_error(values: Tensor, targets: Tensor, before: Tensor, clip_value: float | None) -> Tensor:
+    """Half the critic's mean squared error.
 
     With ``clip_value`` an error counts as the worse of two: as it is, and as if the critic had not moved further
     than that from ``before``.
     """
-    error = judged - targets
+    error = (values - targets).square()
     if clip_value is not None:
-        held = before + (judged - before).clamp(-clip_value, clip_value) - targets
-        is_held = (held.abs() > error.abs()) & ((judged - before).abs() > clip_value)
-        worse = torch.where(held.abs() > error.abs(), held, error)
-        return 0.5 * worse.square().mean(), torch.where(is_held, 0.0, error) / error.numel()
-    return 0.5 * error.square().mean(), error / error.numel()
-
-
-def backward(out: Tensor, out_slope: Tensor, judged: Tensor, value_slope: Tensor) -> None:
-    """Take a loss's slopes at the networks' outputs to their weights.
-
-    As the slope of a sum of products: to hand them to torch.autograd as they are loads sympy, a second's work.
-    """
-    (out.flatten() @ out_slope.flatten() + judged.flatten() @ value_slope.flatten()).backward()
+        held = before + (values - before).clamp(-clip_value, clip_value)
+        error = torch.max(error, (held - targets).square())
+    return 0.5 * error.mean()
 
 
 def explained_variance(values: Tensor, returns: Tensor) -> float:
-    """1: the critic foresaw every return; 0: no better than their mean."""
+    """1: the critic predicted every return; 0: no better than their mean."""
     variance = float(returns.var())
     return math.nan if variance == 0 else 1 - float((returns - values).var()) / variance
 
 
-__all__ = [
-    "Batch",
-    "Ppo",
-    "Rollout",
-    "Settings",
-    "backward",
-    "clipped_policy_loss",
-    "explained_variance",
-    "generalized_advantages",
-    "squared_value_loss",
-]
+__all__ = ["Batch", "Ppo", "Rollout", "Settings", "clipped_objective", "explained_variance", "generalized_advantages"]

@@ -1,4 +1,4 @@
-"""Guided PPO: the label, and the slope of the term that draws the actor to it."""
+"""Guided PPO: the label, and the term of the loss that draws the actor towards it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ torch = pytest.importorskip("torch")
 from legato.envs import ReplayedVectorEnv  # noqa: E402
 from legato.errors import TrainingError  # noqa: E402
 from legato.train import recipe  # noqa: E402
-from legato.train.guided import GuidedPpo, GuidedSettings  # noqa: E402
+from legato.train.guided import GuidedPpo, GuidedSettings, quantile_distance  # noqa: E402
 
 
 def learner(**changes: object) -> GuidedPpo:
@@ -39,21 +39,23 @@ def test_what_waits_in_queues_takes_its_share_of_the_capacity_to_come():
     assert torch.allclose(labels.sigmoid(), torch.tensor([[0.18, 0.1, 0.02]]))
 
 
-def test_the_slope_is_that_of_a_smooth_quantile_and_an_unknown_capacity_has_none():
-    made = learner(over_weight=4.0)
-    made._weight, made._guides = 20.0, torch.tensor([[0.0, 0.0, math.nan]])
-    slope = made.further_slope(torch.tensor([[[0.4], [-0.4], [1.0]]]))
-    # 0.4 / (0.4 + 0.1), four times as much above, 20 times the mean over three.
-    assert torch.allclose(slope.flatten(), torch.tensor([20 * 4 * 0.8 / 3, -20 * 0.8 / 3, 0.0]))
+def test_the_distance_is_a_smooth_quantiles_and_an_unknown_capacity_has_none():
+    out = torch.tensor([[0.4, -0.4, 1.0]], requires_grad=True)
+    distance = quantile_distance(out, torch.tensor([[0.0, 0.0, math.nan]]), over_weight=4.0)
+    distance.backward()
+    # 0.4 - 0.1 ln(1 + 0.4 / 0.1) = 0.23906, four times as much above; the mean over three.
+    assert distance.item() == pytest.approx(5 * 0.23906 / 3, abs=1e-5)
+    # Its slope: 0.4 / (0.4 + 0.1), four times as much above.
+    assert torch.allclose(out.grad, torch.tensor([[4 * 0.8 / 3, -0.8 / 3, 0.0]]))
 
 
 def test_a_round_is_guided_while_there_is_weight_and_learns_without():
     made = learner(guide_weight=((0.0, 1.0), (0.5, 0.0)))
     made.begin(1)
     assert math.isfinite(made.iterate()["policy_loss"])
-    assert made._weight == 1.0
+    assert made._guide_weight == 1.0
     assert math.isfinite(made.iterate()["policy_loss"])
-    assert made._weight == 0.0
+    assert made._guide_weight == 0.0
 
 
 def test_guidance_is_for_recurrent_networks_that_explore_before_the_sigmoid():

@@ -1,4 +1,4 @@
-"""Proximal policy optimisation: its arithmetic by hand, its slopes against autograd, and that it learns."""
+"""Proximal policy optimisation: its equations by hand, and that it learns."""
 
 from __future__ import annotations
 
@@ -11,11 +11,10 @@ import pytest
 torch = pytest.importorskip("torch", reason="torch is not installed: make test-train", exc_type=ImportError)
 
 from legato.errors import TrainingError  # noqa: E402
-from legato.train import a2c, ppo  # noqa: E402
+from legato.train import a2c, actor_critic, ppo  # noqa: E402
 from legato.train.actor_critic import NO_STATE, ActorCritic  # noqa: E402
 from legato.train.distributions import Categorical, Gaussian  # noqa: E402
 from legato.train.evaluation import evaluate  # noqa: E402
-from legato.train.flat import FlatAdam  # noqa: E402
 from legato.train.schedule import at  # noqa: E402
 from toy_link import MOVES, ToyLink, dense, remembering_network, small_network  # noqa: E402
 
@@ -34,7 +33,7 @@ def trained(env: ToyLink, layers: Any, settings: Any = SMALL, seed: int = 1, lea
 
 
 def weights_of(one: Any) -> np.ndarray:
-    return one.adam.weights.numpy().copy()
+    return torch.cat([weight.detach().flatten() for weight in one.agent.parameters()]).numpy()
 
 
 # --- arithmetic -------------------------------------------------------------------------------------------------------
@@ -104,60 +103,58 @@ def test_gains_count_within_the_clip_and_losses_always() -> None:
     """[schulman2017] eq. (7) with clip 0.2, by hand.
 
     Ratios 1.5, 1.5, 0.5, 0.5 and advantages 1, -1, 1, -1: min(1.5, 1.2) = 1.2; min(-1.5, -1.2) = -1.5;
-    min(0.5, 0.8) = 0.5; min(-0.5, -0.8) = -0.8. Sum -0.6, so that the loss is 0.15.
+    min(0.5, 0.8) = 0.5; min(-0.5, -0.8) = -0.8. Sum -0.6, mean -0.15.
     """
     # [schulman2017] eq. (7)
-    log_ratio = torch.tensor([1.5, 1.5, 0.5, 0.5]).log()
-    loss, slope = ppo.clipped_policy_loss(log_ratio, torch.tensor([1.0, -1.0, 1.0, -1.0]), 0.2)
-    assert float(loss) == pytest.approx(0.15)
-    assert slope.tolist() == pytest.approx([0.0, 1.5 / 4, -0.5 / 4, 0.0])
+    ratio = torch.tensor([1.5, 1.5, 0.5, 0.5], requires_grad=True)
+    objective = ppo.clipped_objective(ratio, torch.tensor([1.0, -1.0, 1.0, -1.0]), 0.2)
+    objective.backward()
+    assert objective.item() == pytest.approx(-0.15)
+    # Where the clipped one is smaller it is a constant.
+    assert ratio.grad.tolist() == pytest.approx([0.0, -1 / 4, 1 / 4, 0.0])
 
 
-def test_the_critics_loss_and_slope_by_hand() -> None:
-    """Errors 1 and -2: half their mean square is 1.25. Held to 0.5 from before = 0: 0.5 - 0 and -0.5 - 1.
+def test_the_critics_loss_by_hand() -> None:
+    """Values 1 and -1, targets 0 and 1: errors 1 and -2, half their mean square is 1.25.
 
-    Targets 0 and 1, judged 1 and -1. Held errors 0.5 and -1.5 are smaller, so that the free ones count.
+    Held to 0.5 from before, 0: errors 0.5 and -1.5 are smaller, so that the free ones count. Moved past its target, 2
+    from 0 to 2, and held at 0.5 the error is 1.5: half its square is 1.125, and it has no slope.
     """
-    judged, targets, before = torch.tensor([1.0, -1.0]), torch.tensor([0.0, 1.0]), torch.zeros(2)
-    loss, slope = ppo.squared_value_loss(judged, targets, before, None)
-    assert (float(loss), slope.tolist()) == (pytest.approx(1.25), pytest.approx([0.5, -1.0]))
-    loss, slope = ppo.squared_value_loss(judged, targets, before, 0.5)
-    assert (float(loss), slope.tolist()) == (pytest.approx(1.25), pytest.approx([0.5, -1.0]))
-    # Moved past the target: held at 0.5 the error is 1.5, which is worse and has no slope.
-    loss, slope = ppo.squared_value_loss(torch.tensor([2.0]), torch.tensor([2.0]), torch.zeros(1), 0.5)
-    assert (float(loss), slope.tolist()) == (pytest.approx(1.125), [0.0])
+    values, targets, before = torch.tensor([1.0, -1.0]), torch.tensor([0.0, 1.0]), torch.zeros(2)
+    assert ppo.squared_error(values, targets, before, None).item() == pytest.approx(1.25)
+    assert ppo.squared_error(values, targets, before, 0.5).item() == pytest.approx(1.25)
+    moved = torch.tensor([2.0], requires_grad=True)
+    loss = ppo.squared_error(moved, torch.tensor([2.0]), torch.zeros(1), 0.5)
+    loss.backward()
+    assert (loss.item(), moved.grad.item()) == (pytest.approx(1.125), 0.0)
 
 
-@pytest.mark.parametrize("choices", [False, True])
-@pytest.mark.parametrize("clip_value", [None, 0.1])
-def test_the_gradient_is_what_autograd_finds(choices: bool, clip_value: float | None) -> None:
-    env = ToyLink(16, choices=choices)
-    settings = replace(SMALL, envs=16, clip_value=clip_value, entropy_weight=0.03)
-    one = ppo.Ppo(env, small_network(len(MOVES) if choices else 1), settings, 1)
-    one.begin(1)
-    one.iterate()  # away from the first weights, so that ratios differ from 1
-    one.begin(2)
-    one.play()
-    r = one.rollout
-    torch.manual_seed(0)
+def test_the_loss_is_the_policys_the_critics_and_the_entropys() -> None:
+    """[schulman2017] eq. (9) on one decision, by hand: outputs 0, standard deviation 1, action 1, c1 = 2, c2 = 0.1.
+
+    log p = -1/2 - ln sqrt(2 pi) = -1.41894, played at -1.6: ratio exp(0.18106) = 1.19849, below 1.2. Advantage 2:
+    L_CLIP = 2.39698. Value 0, target 3: half the squared error is 4.5. Entropy 1/2 + ln sqrt(2 pi) = 1.41894.
+    Loss: -2.39698 + 2 * 4.5 - 0.141894 = 6.46113.
+    """
+    # [schulman2017] eq. (9)
+    settings = replace(SMALL, initial_action_std=1.0, value_weight=2.0)
+    one = ppo.Ppo(ToyLink(64), small_network(), settings, 1)
+    one.agent.load_state_dict({name: tensor * 0 for name, tensor in one.agent.state_dict().items()})
+    number = lambda value: torch.tensor([value])  # noqa: E731
     batch = ppo.Batch(
-        *(x.flatten(0, 1) for x in (r.obs, r.actions, r.log_probs + 0.3 * torch.randn_like(r.log_probs))),
-        *torch.randn(3, r.obs.shape[0] * 16),
+        obs=torch.zeros(1, 2),
+        actions=torch.ones(1, 1),
+        log_probs=number(-1.6),
+        advantages=number(2.0),
+        values=number(0.0),
+        targets=number(3.0),
+        starts=number(True),
+        labels=number(float("nan")),
     )
-    one._gradient(batch, 0.2, 0.03)
-    by_hand = one.adam.gradient.clone()
-    one.adam.gradient.zero_()
-    out, judged, _ = one.agent(batch.obs, NO_STATE)
-    distribution = one.agent.distribution
-    ratio = (distribution.log_prob(out, batch.actions) - batch.log_probs).exp()
-    policy = -torch.min(ratio * batch.advantages, ratio.clamp(0.8, 1.2) * batch.advantages).mean()
-    error = (judged - batch.targets).square()
-    if clip_value is not None:
-        held = batch.judged + (judged - batch.judged).clamp(-clip_value, clip_value)
-        error = torch.max(error, (held - batch.targets).square())
-    (policy + 0.5 * 0.5 * error.mean() - 0.03 * distribution.entropy(out)).sum().backward()
-    assert by_hand.abs().max() > 1e-3
-    torch.testing.assert_close(by_hand, one.adam.gradient, rtol=1e-4, atol=1e-6)
+    loss, figures = one.loss(batch, 0.2, 0.1)
+    assert loss.item() == pytest.approx(6.46113, abs=1e-4)
+    # The KL divergence is estimated by r - 1 - ln r.
+    assert figures.tolist() == pytest.approx([-2.39698, 4.5, 1.41894, 0.19849 - 0.18106, 0.0], abs=1e-4)
 
 
 @pytest.mark.parametrize(
@@ -187,30 +184,11 @@ def test_held_noise_is_the_same_for_so_many_draws_and_new_when_calls_begin() -> 
     assert not torch.allclose(held.draw(out, random), draws[3])
 
 
-def test_a_step_of_adam_is_torchs() -> None:
-    # [kingma2015]
-    torch.manual_seed(1)
-    ours, theirs = torch.nn.Linear(3, 2), torch.nn.Linear(3, 2)
-    theirs.load_state_dict(ours.state_dict())
-    adam = FlatAdam(ours, adam_betas=(0.8, 0.99), adam_epsilon=1e-5)
-    reference = torch.optim.Adam(theirs.parameters(), lr=0.01, betas=(0.8, 0.99), eps=1e-5)
-    for _ in range(5):
-        obs = torch.randn(7, 3)
-        ours(obs).square().mean().backward()
-        adam.clip(0.1)
-        adam.step(0.01)
-        reference.zero_grad()
-        theirs(obs).square().mean().backward()
-        torch.nn.utils.clip_grad_norm_(theirs.parameters(), 0.1)
-        reference.step()
-    torch.testing.assert_close(ours.weight, theirs.weight)
-    torch.testing.assert_close(ours.bias, theirs.bias)
-
-
 def test_the_critics_units_change_and_its_values_do_not() -> None:
     """[hasselt2016], proposition 1: outputs are rescaled as the units are."""
     # [hasselt2016], proposition 1
-    agent = ActorCritic(small_network(), ToyLink(1).single_action_space, random=torch.Generator().manual_seed(1))
+    space, random = ToyLink(1).single_action_space, torch.Generator().manual_seed(1)
+    agent = ActorCritic(small_network(), space, actor_critic.Settings(), random)
     obs = torch.randn(20, 2)
     before = agent.value(obs, NO_STATE)
     agent.take_returns(torch.randn(100) * 30 + 500)
@@ -237,9 +215,9 @@ def test_a_sequence_gives_what_its_steps_gave() -> None:
     r = one.rollout
     assert r.starts.any() and r.starts.sum() < r.starts.numel() / 3
     with torch.no_grad():
-        out, judged, _ = one.agent(r.obs, r.hidden, r.starts)
+        out, values, _ = one.agent(r.obs, r.hidden, r.starts)
     torch.testing.assert_close(one.agent.distribution.log_prob(out, r.actions), r.log_probs, rtol=1e-4, atol=1e-5)
-    torch.testing.assert_close(one.agent.to_value(judged), r.values, rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(one.agent.denormalised(values), r.values, rtol=1e-4, atol=1e-5)
 
 
 def test_actor_and_critic_may_share_the_first_layers() -> None:
@@ -286,6 +264,29 @@ def test_it_solves_the_toy_link_with_choices() -> None:
     assert evaluate(one.agent, ToyLink(100, choices=True), 9)["reward"] > 0.9
 
 
+def test_one_step_of_actor_critic_follows_its_gradient() -> None:
+    """[mnih2016] section 4: after one small step the loss of the same rollout, written out here, is lower."""
+    # [mnih2016] section 4
+    settings = a2c.Settings(envs=8, rollout=6, learning_rate=1e-4, entropy_weight=0.02)
+    one = a2c.A2c(ToyLink(8, choices=True), small_network(len(MOVES)), settings, 1)
+    one.begin(1)
+    last_value = one.play()
+    r = one.rollout
+    probabilities = lambda: one.agent(r.obs, NO_STATE)[0].softmax(-1)  # noqa: E731
+    taken = lambda p: p.gather(-1, r.actions.unsqueeze(-1)).squeeze(-1)  # noqa: E731
+    figures = one.learn(last_value, 0.0)
+    returns, later = torch.zeros(6, 8), last_value
+    for t in range(5, -1, -1):
+        later = returns[t] = r.rewards[t] + 0.99 * torch.where(r.done[t], r.final_values[t], later)
+    gained = (returns - r.values) / one.agent.return_std
+    # Before the step all five choices are about as likely: -mean(A ln 1/5), and an entropy of ln 5.
+    assert figures["policy_loss"] == pytest.approx(float(np.log(5) * gained.mean()), abs=0.05)
+    assert figures["entropy"] == pytest.approx(np.log(5), abs=0.01)
+    p = probabilities().detach()
+    loss = -(gained * taken(p).log()).mean() + 0.02 * (p * p.log()).sum(-1).mean()
+    assert float(loss) < figures["policy_loss"] - 0.02 * figures["entropy"]
+
+
 def test_actor_critic_learns_the_toy_link_too() -> None:
     settings = a2c.Settings(
         steps=150_000, envs=64, rollout=8, discount=0.9, learning_rate=((0, 1e-2), (1, 1e-3)), entropy_weight=0.003
@@ -327,7 +328,7 @@ def test_first_weights_and_output_begin_where_they_are_asked_to() -> None:
     space = ToyLink(1, choices=False).single_action_space
 
     def first(**changes: Any) -> tuple[np.ndarray, float]:
-        agent = ActorCritic(layers, space, random=torch.Generator().manual_seed(1), **changes)
+        agent = ActorCritic(layers, space, actor_critic.Settings(**changes), torch.Generator().manual_seed(1))
         tensors = agent.actor_tensors()
         return tensors["hidden1.weight"].detach().numpy(), float(tensors["out.bias"].detach())
 
