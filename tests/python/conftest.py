@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from on_time import pytest_runtest_protocol  # noqa: F401 - a hook
+
 ROOT = Path(__file__).resolve().parents[2]
 
 Legato = Callable[..., subprocess.CompletedProcess[str]]
@@ -18,6 +20,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.name.startswith("test_call_"):
             item.add_marker(pytest.mark.calls)
+        if item.get_closest_marker("calls"):
+            item.add_marker(pytest.mark.timeout(900))  # of all tries
     items.sort(key=lambda item: item.get_closest_marker("slow") is not None)
 
 
@@ -27,7 +31,7 @@ def legato(tmp_path: Path) -> Legato:
 
     def run(*arguments: str | Path, **how: object) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-c", "from legato.cli import main; main()", *map(str, arguments)]
-        options: dict[str, object] = {"cwd": tmp_path, "capture_output": True, "text": True, "timeout": 120}
+        options: dict[str, object] = {"cwd": tmp_path, "capture_output": True, "text": True, "timeout": 280}
         return subprocess.run(command, **{**options, **how})  # type: ignore[call-overload]
 
     return run

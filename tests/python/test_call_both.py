@@ -15,6 +15,7 @@ import pytest
 import legato
 from legato import _core
 from legato.call import Pictures, browser, ends
+from on_time import only_on_time
 
 pytestmark = pytest.mark.skipif(
     not hasattr(_core, "RealCall"), reason="this build makes no real calls: it lacks the feature `calls`"
@@ -82,8 +83,7 @@ def test_two_ends_of_ours_send_to_each_other(scenario: Path, tmp_path: Path):
     for call, rate_bps in carried:
         assert 0 < feedback_bps[call] < 0.1 * rate_bps
         assert rate_bps + feedback_bps[call] < 1.02 * CAPACITY_BPS[call]
-    if not all(machine["valid"] for machine in machines):
-        pytest.skip(f"the machine is too busy for the rest: {[machine['lateness_p999_ms'] for machine in machines]}")
+    only_on_time(*machines)
     late = f"SELECT call, avg(receiver_rate_bps) FROM read_parquet('{folder}/series/*.parquet') WHERE time_ms >= 3000"
     used = duckdb.sql(f"{late} GROUP BY call").fetchall()
     assert all(rate_bps > 0.4 * CAPACITY_BPS[call] for call, rate_bps in used), used
@@ -139,8 +139,7 @@ def test_chromium_and_we_send_to_each_other(scenario: Path, tmp_path: Path):
     assert {call for (call,) in rows(folder, "outbound", "DISTINCT call")} == {1}
     assert {call for (call,) in rows(folder, "shown", "DISTINCT call")} == {0, 1}
     # Its own rate control finds the reverse link.
-    if not all(machine["valid"] for machine in machines):
-        pytest.skip(f"the machine is too busy for the rest: {[machine['lateness_p999_ms'] for machine in machines]}")
+    only_on_time(*machines)
     [(estimate_bps,)] = rows(folder, "outbound", "median(available_bitrate_bps) FILTER (time_ms > 6000)")
     assert 0.3e6 < estimate_bps < 1.2e6
 

@@ -24,6 +24,7 @@ import pytest
 import legato
 from legato import _core, plan
 from legato.call import Pictures, browser, camera, ends, log, session
+from on_time import only_on_time
 
 pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -74,8 +75,7 @@ def test_the_browser_gets_the_constant_rate_and_shows_the_frames(called: Path):
         "packets_sent, packets_received, frames_captured, frames_encoded, frames_rendered, receiver_rate_bps",
     )
     assert (arrived / sent, captured) == (pytest.approx(1, abs=0.01), pytest.approx(450, abs=5))
-    if not machine["valid"]:
-        pytest.skip(f"the machine is too busy for the rest: {machine['lateness_p999_ms']} ms late")
+    only_on_time(machine)
     assert rate_bps == pytest.approx(1e6, rel=0.1)
     # A picture is left out where the one before is not coded yet.
     assert encoded > 0.8 * captured
@@ -119,8 +119,7 @@ def test_a_call_by_libvpx_gets_its_changing_rates_and_shows_the_frames(
     assert quantiser <= most
     assert height == 720
     assert psnr_db > 25
-    if not machine["valid"]:
-        pytest.skip(f"the machine is too busy for the rest: {machine['lateness_p999_ms']} ms late")
+    only_on_time(machine)
     assert loss_ratio == 0
     assert encoded > 0.5 * captured
     assert rendered > 0.5 * encoded
@@ -134,8 +133,7 @@ def test_a_call_by_libvpx_gets_its_changing_rates_and_shows_the_frames(
 def test_the_link_of_the_scenario_is_the_link_of_the_call(called: Path):
     [(delay_ms,)] = rows(called, "summary", "one_way_delay_p50_ms")
     machine = json.loads((called / "calls" / "00000.json").read_text(encoding="utf-8"))
-    if not machine["valid"]:
-        pytest.skip(f"the machine is too busy: {machine['lateness_p999_ms']} ms late")
+    only_on_time(machine)
     # 20 ms of propagation, 1,200 bytes at 4 Mbit/s are 2.4 ms, and some wait for each other.
     assert 22 < delay_ms < 40
 
@@ -218,8 +216,7 @@ def test_two_browsers_call_each_other_over_the_scenarios_link(scenario: Path, tm
     assert delay_ms > 20
     [(frames, decoded)] = rows(folder, "receiver", "max(frames_received), max(frames_decoded)")
     assert decoded > 0.9 * frames > 100
-    if not machine["valid"]:
-        pytest.skip(f"the machine is too busy for the rest: {machine['lateness_p999_ms']} ms late")
+    only_on_time(machine)
     # Its own rate control keeps to the link, and is recorded as the target.
     [(estimate_bps,)] = rows(folder, "outbound", "median(available_bitrate_bps) FILTER (time_ms > 8000)")
     assert 0.5e6 < estimate_bps < 2.5e6
@@ -257,8 +254,7 @@ def test_a_browser_that_sends_to_us_keeps_to_the_receiver_side_controllers_targe
     assert len(steps) > 0.9 * len(shown)
     assert sum(step <= 0 for step in steps) <= 2
     machine = json.loads((folder / "calls" / "00000.json").read_text(encoding="utf-8"))
-    if not machine["valid"]:
-        pytest.skip(f"the machine is too busy for the rest: {machine['lateness_p999_ms']} ms late")
+    only_on_time(machine)
     delays = rows(folder, "frames", "decodable_ms - captured_ms, rendered_ms - captured_ms, captured_ms")
     early = [(whole, eye) for whole, eye, at_ms in delays if whole is not None and eye is not None and at_ms < 7_000]
     # 20 ms of propagation and a frame's packets on a link of 4 Mbit/s; playout keeps more against what the browser's

@@ -17,6 +17,7 @@ import pytest
 import legato
 from legato import _core
 from legato.call import Pictures, check
+from on_time import only_on_time
 
 pytestmark = pytest.mark.skipif(
     not hasattr(_core, "RealCall"), reason="this build makes no real calls: it lacks the feature `calls`"
@@ -68,8 +69,7 @@ def test_frames_come_whole_and_in_time_over_the_scenarios_link(scenario: Path, t
     assert len(shown) >= rendered
     assert [row[0] for row in shown] == sorted(row[0] for row in shown)
     assert all(row[2] <= row[3] and row[4:] == (640, 360) for row in shown)
-    if not machine["valid"]:
-        pytest.skip(f"the machine is too busy for the rest: {machine['lateness_p999_ms']} ms late")
+    only_on_time(machine)
     [(rate_bps, delay_ms, quality_db)] = rows(
         folder, "summary", "receiver_rate_bps, one_way_delay_p50_ms, ssim_db_mean"
     )
@@ -101,8 +101,7 @@ def test_a_call_by_libvpx_is_decoded_by_our_own_receiving_end(scenario: Path, tm
     assert rendered > 0.8 * encoded > 0.5 * captured
     assert viewed_db > 5
     assert all(size == (640, 360) for size in rows(folder, "shown", "width, height"))
-    if not machine["valid"]:
-        pytest.skip(f"the machine is too busy for the rest: {machine['lateness_p999_ms']} ms late")
+    only_on_time(machine)
     [(rate_bps,)] = rows(folder, "series", "avg(receiver_rate_bps) FILTER (time_ms >= 2000)")
     assert rate_bps == pytest.approx(1e6, rel=0.15)
 

@@ -25,6 +25,7 @@ import pytest
 
 import legato
 from legato.call import Pictures, browser, check, tun
+from on_time import only_on_time
 
 WHY_NOT = tun.problem()
 pytestmark = pytest.mark.skipif(WHY_NOT is not None, reason=str(WHY_NOT))
@@ -323,8 +324,7 @@ def test_two_browsers_call_each_other_between_namespaces(scenario: Path, tmp_pat
     # Where others want the processors, of two that are decoded together the screen gets one.
     assert rendered > 0.5 * captured > 50
     assert not namespaces() - before
-    if not machine["valid"]:
-        pytest.skip(f"the machine is too busy for the rest: {machine['lateness_p999_ms']} ms late")
+    only_on_time(machine)
     # 30 ms of propagation and 6.4 ms for a packet; the browsers' rate control keeps the queue short.
     assert delay_ms < 70
 
@@ -356,8 +356,7 @@ def test_we_and_a_browser_in_a_namespace_call_each_other(scenario: Path, tmp_pat
         assert sent > 100 and arrived == pytest.approx(sent, abs=40), call
         assert delay_ms > (20 if call else 30), call
         assert rendered > 0.5 * captured > 40, call
-    if not all(machine["valid"] for machine in machines):
-        pytest.skip(f"the machine is too busy for the rest: {[machine['lateness_p999_ms'] for machine in machines]}")
+    only_on_time(*machines)
     # 30 ms of propagation forward and 20 in reverse, and 1 ms for a packet at 10 Mbit/s.
     assert all(delay_ms < (30 if call else 40) for call, _, _, delay_ms, _, _ in ways), ways
 

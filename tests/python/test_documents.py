@@ -74,6 +74,7 @@ def test_the_commands_of_the_tutorial_run_one_after_the_other(page: str, legato:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_the_controller_of_the_howto_compiles_and_has_the_properties_of_all(tmp_path: Path):
     source, module_line, registry_line = fenced(ROOT / "docs/howto/add-a-controller.md", "rust")
     for part in ("crates/units", "crates/control", "Cargo.lock", "clippy.toml"):
@@ -102,6 +103,6 @@ def test_the_controller_of_the_howto_compiles_and_has_the_properties_of_all(tmp_
         env=environment,
         capture_output=True,
         text=True,
-        timeout=280,
+        timeout=840,
     )
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]

@@ -3,6 +3,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod on_time;
+
 use legato_call::{FeedbackFormat, Sender, SenderConfig};
 use legato_control::controllers::fixed::{Config, Fixed};
 use legato_control::{Construct, Context, NoAssets, RateLimits};
@@ -20,6 +22,7 @@ use legato_path::queue::QueueLimit;
 use legato_path::stage::{Bottleneck, Propagation};
 use legato_trace::{LogLevel, Recorder, Summary};
 use legato_units::{DataRate, Ecn, TimeDelta, Timestamp};
+use on_time::on_time;
 use std::net::{SocketAddr, UdpSocket};
 use std::time::Duration;
 use str0m::change::SdpOffer;
@@ -144,75 +147,83 @@ fn call(codec: Codec, forward: Path<Datagram>, target_bps: u64) -> (Other, Summa
 
 #[test]
 fn packets_keep_their_numbers_and_sizes_and_feedback_comes_back() {
-    let link = LinkCapacity::constant(DataRate::from_mbps(4));
-    let forward = Path::new([
-        Bottleneck::new(link, QueueLimit::Packets(100)).into(),
-        Propagation::fixed(TimeDelta::from_millis(20)).into(),
-    ]);
-    let (other, summary, recorder, report) = call(Codec::H264, forward, 600_000);
-    assert_eq!((report.misnumbered, report.odd_sizes, report.stopped), (0, 0, false));
-    assert!((summary.sending_rate_bps - 600e3).abs() < 120e3, "{}", summary.sending_rate_bps);
-    assert_eq!(summary.loss_ratio, Some(0.0));
-    // 20 ms, and a packet of some 1,200 bytes takes up to 2.4 ms at 4 Mbit/s; the rest is the machine's.
-    let delay = summary.one_way_delay_p50_ms.unwrap();
-    assert!((20.0..40.0).contains(&delay), "{delay}");
-    let rtt = summary.rtt_p50_ms.unwrap();
-    assert!((30.0..80.0).contains(&rtt), "{rtt}");
-    assert!(summary.feedback_rate_bps > 0.0 && summary.frames_encoded > 60);
-    let arrived = recorder.packets().iter().filter(|row| row.arrived.is_some()).count() as u32;
-    // The last ones are on their way when the call ends.
-    assert!(other.video <= arrived && other.video + 20 > arrived, "{} of {arrived}", other.video);
-    assert!(u64::from(other.markers) <= summary.frames_encoded && other.markers > 50);
-    assert_eq!(other.repeated, 0);
+    on_time(|| {
+        let link = LinkCapacity::constant(DataRate::from_mbps(4));
+        let forward = Path::new([
+            Bottleneck::new(link, QueueLimit::Packets(100)).into(),
+            Propagation::fixed(TimeDelta::from_millis(20)).into(),
+        ]);
+        let (other, summary, recorder, report) = call(Codec::H264, forward, 600_000);
+        assert_eq!((report.misnumbered, report.odd_sizes, report.stopped), (0, 0, false));
+        assert!((summary.sending_rate_bps - 600e3).abs() < 120e3, "{}", summary.sending_rate_bps);
+        assert_eq!(summary.loss_ratio, Some(0.0));
+        // 20 ms, and a packet of some 1,200 bytes takes up to 2.4 ms at 4 Mbit/s; the rest is the machine's.
+        let delay = summary.one_way_delay_p50_ms.unwrap();
+        assert!((20.0..40.0).contains(&delay), "{delay}");
+        let rtt = summary.rtt_p50_ms.unwrap();
+        assert!((30.0..80.0).contains(&rtt), "{rtt}");
+        assert!(summary.feedback_rate_bps > 0.0 && summary.frames_encoded > 60);
+        let arrived = recorder.packets().iter().filter(|row| row.arrived.is_some()).count() as u32;
+        // The last ones are on their way when the call ends.
+        assert!(other.video <= arrived && other.video + 20 > arrived, "{} of {arrived}", other.video);
+        assert!(u64::from(other.markers) <= summary.frames_encoded && other.markers > 50);
+        assert_eq!(other.repeated, 0);
+    });
 }
 
 #[test]
 fn packets_of_vp8_and_vp9_have_the_sizes_that_the_sender_counts() {
-    if let Err(error) = Codec::Vp8.check() {
-        eprintln!("skipped: {error}");
-        return;
-    }
-    for codec in [Codec::Vp8, Codec::Vp9] {
-        let (other, summary, _, report) = call(codec, plain_link(), 600_000);
-        assert_eq!((report.misnumbered, report.odd_sizes), (0, 0), "{codec:?}");
-        assert!((summary.sending_rate_bps - 600e3).abs() < 150e3, "{codec:?} {}", summary.sending_rate_bps);
-        assert!(other.video > 100 && other.markers > 50, "{} packets, {} frames", other.video, other.markers);
-    }
+    on_time(|| {
+        if let Err(error) = Codec::Vp8.check() {
+            eprintln!("skipped: {error}");
+            return;
+        }
+        for codec in [Codec::Vp8, Codec::Vp9] {
+            let (other, summary, _, report) = call(codec, plain_link(), 600_000);
+            assert_eq!((report.misnumbered, report.odd_sizes), (0, 0), "{codec:?}");
+            assert!((summary.sending_rate_bps - 600e3).abs() < 150e3, "{codec:?} {}", summary.sending_rate_bps);
+            assert!(other.video > 100 && other.markers > 50, "{} packets, {} frames", other.video, other.markers);
+        }
+    });
 }
 
 #[test]
 fn a_call_that_is_stopped_or_never_answered_ends_at_once() {
-    let direct = || Path::new([Propagation::fixed(TimeDelta::from_millis(1)).into()]);
-    let call = sent(setup(direct(), 300_000, TimeDelta::from_secs(60)));
-    call.stop();
-    let error = finished(call).err().unwrap();
-    assert_eq!(error, "stopped before media began");
-    let mut call = sent(setup(direct(), 300_000, TimeDelta::from_secs(60)));
-    let mut other = answered(&mut call);
-    let mut seen = false;
-    other.run(|| {
-        let progress = call.progress();
-        if progress.time > TimeDelta::from_secs(1) && !seen {
-            seen = true;
-            call.stop();
-        }
-        progress.over
+    on_time(|| {
+        let direct = || Path::new([Propagation::fixed(TimeDelta::from_millis(1)).into()]);
+        let call = sent(setup(direct(), 300_000, TimeDelta::from_secs(60)));
+        call.stop();
+        let error = finished(call).err().unwrap();
+        assert_eq!(error, "stopped before media began");
+        let mut call = sent(setup(direct(), 300_000, TimeDelta::from_secs(60)));
+        let mut other = answered(&mut call);
+        let mut seen = false;
+        other.run(|| {
+            let progress = call.progress();
+            if progress.time > TimeDelta::from_secs(1) && !seen {
+                seen = true;
+                call.stop();
+            }
+            progress.over
+        });
+        let ((summary, _, report), _) = finished(call).unwrap();
+        assert!(report.stopped && summary.duration_s < 2.0, "{}", summary.duration_s);
     });
-    let ((summary, _, report), _) = finished(call).unwrap();
-    assert!(report.stopped && summary.duration_s < 2.0, "{}", summary.duration_s);
 }
 
 #[test]
 fn an_end_with_another_certificate_is_refused() {
-    let mut call = sent(setup(Path::new([]), 300_000, TimeDelta::from_secs(5)));
-    let (mut other, answer) = Other::answering(&call.offer(0, None).unwrap());
-    let line = answer.lines().find(|line| line.starts_with("a=fingerprint:")).unwrap();
-    let first = line.rfind(' ').unwrap() + 1;
-    let wrong = format!("{}{}", &line[..first], line[first..].replace('A', "B").replace('1', "2"));
-    call.answer(0, Some(&answer.replace(line, &wrong))).unwrap();
-    other.run(|| call.progress().over);
-    let error = finished(call).err().unwrap();
-    assert!(error.contains("fingerprint"), "{error}");
+    on_time(|| {
+        let mut call = sent(setup(Path::new([]), 300_000, TimeDelta::from_secs(5)));
+        let (mut other, answer) = Other::answering(&call.offer(0, None).unwrap());
+        let line = answer.lines().find(|line| line.starts_with("a=fingerprint:")).unwrap();
+        let first = line.rfind(' ').unwrap() + 1;
+        let wrong = format!("{}{}", &line[..first], line[first..].replace('A', "B").replace('1', "2"));
+        call.answer(0, Some(&answer.replace(line, &wrong))).unwrap();
+        other.run(|| call.progress().over);
+        let error = finished(call).err().unwrap();
+        assert!(error.contains("fingerprint"), "{error}");
+    });
 }
 
 /// A link of 2 Mbit/s and 20 ms each way.
@@ -257,41 +268,45 @@ fn malformed(number: u32) -> Vec<u8> {
 
 #[test]
 fn a_thousand_malformed_datagrams_from_peer_and_stranger_change_nothing() {
-    let mut call = sent(setup(plain_link(), 500_000, TimeDelta::from_secs(4)));
-    let at = address_in(&call.offer(0, None).unwrap());
-    let (mut other, answer) = Other::answering(&call.offer(0, None).unwrap());
-    let (as_peer, stranger) = (other.socket.try_clone().unwrap(), UdpSocket::bind("127.0.0.1:0").unwrap());
-    // Before the answer nobody but strangers can send.
-    (0..50).for_each(|number| drop(stranger.send_to(&malformed(number), at)));
-    call.answer(0, Some(&answer)).unwrap();
-    let mut number = 50;
-    other.run(|| {
-        for _ in 0..2 {
-            if number < 1_050 {
-                let from = if number % 3 == 0 { &stranger } else { &as_peer };
-                let _ = from.send_to(&malformed(number), at);
-                number += 1;
+    on_time(|| {
+        let mut call = sent(setup(plain_link(), 500_000, TimeDelta::from_secs(4)));
+        let at = address_in(&call.offer(0, None).unwrap());
+        let (mut other, answer) = Other::answering(&call.offer(0, None).unwrap());
+        let (as_peer, stranger) = (other.socket.try_clone().unwrap(), UdpSocket::bind("127.0.0.1:0").unwrap());
+        // Before the answer nobody but strangers can send.
+        (0..50).for_each(|number| drop(stranger.send_to(&malformed(number), at)));
+        call.answer(0, Some(&answer)).unwrap();
+        let mut number = 50;
+        other.run(|| {
+            for _ in 0..2 {
+                if number < 1_050 {
+                    let from = if number % 3 == 0 { &stranger } else { &as_peer };
+                    let _ = from.send_to(&malformed(number), at);
+                    number += 1;
+                }
             }
-        }
-        call.progress().over
+            call.progress().over
+        });
+        let ((summary, _, report), _) = finished(call).unwrap();
+        assert_eq!((number, report.misnumbered, report.stopped), (1_050, 0, false));
+        assert!(report.unreadable > 500, "{}", report.unreadable);
+        assert!((summary.sending_rate_bps - 500e3).abs() < 100e3 && other.video > 150, "{}", summary.sending_rate_bps);
+        assert!(summary.feedback_rate_bps > 0.0);
     });
-    let ((summary, _, report), _) = finished(call).unwrap();
-    assert_eq!((number, report.misnumbered, report.stopped), (1_050, 0, false));
-    assert!(report.unreadable > 500, "{}", report.unreadable);
-    assert!((summary.sending_rate_bps - 500e3).abs() < 100e3 && other.video > 150, "{}", summary.sending_rate_bps);
-    assert!(summary.feedback_rate_bps > 0.0);
 }
 
 #[test]
 fn a_peer_that_goes_away_ends_the_call_with_one_line_and_frees_the_port() {
-    let mut call = sent(setup(plain_link(), 300_000, TimeDelta::from_secs(120)));
-    let at = address_in(&call.offer(0, None).unwrap());
-    let mut other = answered(&mut call);
-    other.run(|| call.progress().time > TimeDelta::from_secs(1));
-    drop(other);
-    let error = finished(call).err().unwrap();
-    assert!(error.starts_with("the other end no longer answers") && !error.contains('\n'), "{error}");
-    UdpSocket::bind(at).unwrap();
+    on_time(|| {
+        let mut call = sent(setup(plain_link(), 300_000, TimeDelta::from_secs(120)));
+        let at = address_in(&call.offer(0, None).unwrap());
+        let mut other = answered(&mut call);
+        other.run(|| call.progress().time > TimeDelta::from_secs(1));
+        drop(other);
+        let error = finished(call).err().unwrap();
+        assert!(error.starts_with("the other end no longer answers") && !error.contains('\n'), "{error}");
+        UdpSocket::bind(at).unwrap();
+    });
 }
 
 fn shown_to_us(codec: Codec) {
@@ -316,92 +331,102 @@ fn shown_to_us(codec: Codec) {
 
 #[test]
 fn two_ends_of_ours_show_every_picture_that_was_coded() {
-    let here = Codec::ALL.into_iter().filter(|codec| codec.check().is_ok());
-    here.for_each(shown_to_us);
+    on_time(|| {
+        let here = Codec::ALL.into_iter().filter(|codec| codec.check().is_ok());
+        here.for_each(shown_to_us);
+    });
 }
 
 #[test]
 fn media_both_ways_over_one_network_show_every_picture() {
-    let both = Place::opposite(plain_link(), plain_link()).unwrap();
-    let ways = both.map(|place| own(CallSetup { place, ..setup(Path::new([]), 500_000, TimeDelta::from_secs(3)) }));
-    let call = Session::open(ways).unwrap();
-    while !call.progress().over {
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    let ways = call.finish(&[]).unwrap();
-    assert_eq!(ways.len(), 2);
-    for ((summary, _, report), seen) in ways {
-        assert_eq!((report.misnumbered, report.odd_sizes, report.misread, report.stopped), (0, 0, 0, false));
-        assert!(summary.frames_encoded > 60 && seen.len() as u64 + 10 > summary.frames_encoded, "{summary:?}");
-        assert!(seen.iter().all(|picture| picture.decoded && picture.lost_packets == 0));
-    }
+    on_time(|| {
+        let both = Place::opposite(plain_link(), plain_link()).unwrap();
+        let ways = both.map(|place| own(CallSetup { place, ..setup(Path::new([]), 500_000, TimeDelta::from_secs(3)) }));
+        let call = Session::open(ways).unwrap();
+        while !call.progress().over {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let ways = call.finish(&[]).unwrap();
+        assert_eq!(ways.len(), 2);
+        for ((summary, _, report), seen) in ways {
+            assert_eq!((report.misnumbered, report.odd_sizes, report.misread, report.stopped), (0, 0, 0, false));
+            assert!(summary.frames_encoded > 60 && seen.len() as u64 + 10 > summary.frames_encoded, "{summary:?}");
+            assert!(seen.iter().all(|picture| picture.decoded && picture.lost_packets == 0));
+        }
+    });
 }
 
 #[test]
 fn one_of_two_calls_on_a_network_does_not_begin_alone() {
-    let [place, _waiting] = Place::opposite(plain_link(), plain_link()).unwrap();
-    let call = CallSetup { place, ..setup(Path::new([]), 300_000, TimeDelta::from_secs(3)) };
-    let call = Session::open([own(call)]).unwrap();
-    // Certificates take a busy machine their time.
-    for _ in 0..2_000 {
-        if call.progress().reached {
-            break;
+    on_time(|| {
+        let [place, _waiting] = Place::opposite(plain_link(), plain_link()).unwrap();
+        let call = CallSetup { place, ..setup(Path::new([]), 300_000, TimeDelta::from_secs(3)) };
+        let call = Session::open([own(call)]).unwrap();
+        // Certificates take a busy machine their time.
+        for _ in 0..2_000 {
+            if call.progress().reached {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(10));
         }
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    // As long as a call that may begin takes to.
-    std::thread::sleep(Duration::from_millis(500));
-    let progress = call.progress();
-    assert!(progress.reached && !progress.connected && !progress.over, "{progress:?}");
-    call.stop();
-    assert_eq!(finished(call).err().unwrap(), "stopped before media began");
+        // As long as a call that may begin takes to.
+        std::thread::sleep(Duration::from_millis(500));
+        let progress = call.progress();
+        assert!(progress.reached && !progress.connected && !progress.over, "{progress:?}");
+        call.stop();
+        assert_eq!(finished(call).err().unwrap(), "stopped before media began");
+    });
 }
 
 #[test]
 fn a_call_between_two_ends_of_ours_can_be_stopped_at_any_time() {
-    for wait_ms in [0, 1_500] {
-        let call = Session::open([own(setup(plain_link(), 300_000, TimeDelta::from_secs(60)))]).unwrap();
-        std::thread::sleep(Duration::from_millis(wait_ms));
-        call.stop();
-        match finished(call) {
-            Ok(((_, _, report), _)) => assert!(report.stopped),
-            Err(error) => assert_eq!(error, "stopped before media began"),
+    on_time(|| {
+        for wait_ms in [0, 1_500] {
+            let call = Session::open([own(setup(plain_link(), 300_000, TimeDelta::from_secs(60)))]).unwrap();
+            std::thread::sleep(Duration::from_millis(wait_ms));
+            call.stop();
+            match finished(call) {
+                Ok(((_, _, report), _)) => assert!(report.stopped),
+                Err(error) => assert_eq!(error, "stopped before media began"),
+            }
         }
-    }
+    });
 }
 
 #[test]
 fn malformed_datagrams_at_our_receiving_end_cost_no_picture() {
-    let mut call = sent(setup(plain_link(), 500_000, TimeDelta::from_secs(3)));
-    let receiving = ReceivingSetup {
-        codec: Codec::H264,
-        controller: None,
-        place: Place::alone(Path::new([]), Path::new([])).unwrap(),
-        duration: TimeDelta::from_secs(20),
-        level: LogLevel::Summary,
-        playout: PlayoutConfig::default(),
-        nack: true,
-        sent_width: None,
-    };
-    let mut receiving = Session::open([WaySetup::Received(Box::new(receiving))]).unwrap();
-    receiving.offer(0, Some(&call.offer(0, None).unwrap())).unwrap();
-    let answer = receiving.answer(0, None).unwrap();
-    let at = address_in(&answer);
-    let stranger = UdpSocket::bind("127.0.0.1:0").unwrap();
-    call.answer(0, Some(&answer)).unwrap();
-    let mut number = 0;
-    while !call.progress().over {
-        // Not before the call has begun: it is the first media that begins it, whoever sends them.
-        if call.progress().time > TimeDelta::from_millis(500) && number < 1_000 {
-            (number..number + 10).for_each(|number| drop(stranger.send_to(&malformed(number), at)));
-            number += 10;
+    on_time(|| {
+        let mut call = sent(setup(plain_link(), 500_000, TimeDelta::from_secs(3)));
+        let receiving = ReceivingSetup {
+            codec: Codec::H264,
+            controller: None,
+            place: Place::alone(Path::new([]), Path::new([])).unwrap(),
+            duration: TimeDelta::from_secs(20),
+            level: LogLevel::Summary,
+            playout: PlayoutConfig::default(),
+            nack: true,
+            sent_width: None,
+        };
+        let mut receiving = Session::open([WaySetup::Received(Box::new(receiving))]).unwrap();
+        receiving.offer(0, Some(&call.offer(0, None).unwrap())).unwrap();
+        let answer = receiving.answer(0, None).unwrap();
+        let at = address_in(&answer);
+        let stranger = UdpSocket::bind("127.0.0.1:0").unwrap();
+        call.answer(0, Some(&answer)).unwrap();
+        let mut number = 0;
+        while !call.progress().over {
+            // Not before the call has begun: it is the first media that begins it, whoever sends them.
+            if call.progress().time > TimeDelta::from_millis(500) && number < 1_000 {
+                (number..number + 10).for_each(|number| drop(stranger.send_to(&malformed(number), at)));
+                number += 10;
+            }
+            std::thread::sleep(Duration::from_millis(10));
         }
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    let ((summary, _, _), _) = finished(call).unwrap();
-    receiving.stop();
-    let ((_, _, report), seen) = finished(receiving).unwrap();
-    assert!(number == 1_000 && report.unreadable > 500, "{number} {}", report.unreadable);
-    let shown = seen.iter().filter(|picture| picture.shown.is_some()).count() as u64;
-    assert!(seen.iter().all(|picture| picture.decoded) && shown + 10 > summary.frames_encoded, "{shown}");
+        let ((summary, _, _), _) = finished(call).unwrap();
+        receiving.stop();
+        let ((_, _, report), seen) = finished(receiving).unwrap();
+        assert!(number == 1_000 && report.unreadable > 500, "{number} {}", report.unreadable);
+        let shown = seen.iter().filter(|picture| picture.shown.is_some()).count() as u64;
+        assert!(seen.iter().all(|picture| picture.decoded) && shown + 10 > summary.frames_encoded, "{shown}");
+    });
 }
