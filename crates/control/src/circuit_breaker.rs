@@ -296,12 +296,12 @@ impl RateController for CircuitBreakers {
         if self.tripped.is_some() {
             return Decision { cease: true, ..Decision::of_target(DataRate::ZERO) };
         }
-        let Some(most) = self.reduced else { return decision };
+        let Some(max) = self.reduced else { return decision };
         Decision {
-            target_bitrate: decision.target_bitrate.min(most),
-            pacing_rate: decision.pacing_rate.min(most.scale(2.5)),
+            target_bitrate: decision.target_bitrate.min(max),
+            pacing_rate: decision.pacing_rate.min(max.scale(2.5)),
             padding_rate: DataRate::ZERO,
-            fec_rate: decision.fec_rate.min(most),
+            fec_rate: decision.fec_rate.min(max),
             ..decision
         }
     }
@@ -329,8 +329,8 @@ impl RateController for CircuitBreakers {
         if let Some(Trip { breaker, at }) = self.tripped {
             gauge("circuit_breaker", breaker as i32 as f64);
             gauge("circuit_breaker_s", at.as_secs_f64());
-        } else if let Some(most) = self.reduced {
-            gauge("circuit_breaker_reduced_bps", most.as_bps_f64());
+        } else if let Some(max) = self.reduced {
+            gauge("circuit_breaker_reduced_bps", max.as_bps_f64());
         }
     }
 

@@ -226,9 +226,9 @@ fn loss_of_merged_reports_is_weighted_by_packets() {
 fn a_trip_is_gauged_by_number_and_time() {
     let mut call = Call::new();
     while call.second(20, 100, 0, 7) {}
-    let mut told = Vec::new();
-    call.breakers.observe(&mut |name, value| told.push((name, value)));
-    assert_eq!(told, [("circuit_breaker", 2.0), ("circuit_breaker_s", 6.0)]);
+    let mut gauges = Vec::new();
+    call.breakers.observe(&mut |name, value| gauges.push((name, value)));
+    assert_eq!(gauges, [("circuit_breaker", 2.0), ("circuit_breaker_s", 6.0)]);
 }
 
 /// A train is what its packets are, for the breakers as for the controller inside.

@@ -78,8 +78,8 @@ impl WindowStats {
 
     /// Of the packets reported on, the share missing; 0 without any.
     pub fn loss_ratio(&self) -> f64 {
-        let told = self.arrived_packets + self.lost_packets;
-        if told == 0 { 0.0 } else { f64::from(self.lost_packets) / f64::from(told) }
+        let reported = self.arrived_packets + self.lost_packets;
+        if reported == 0 { 0.0 } else { f64::from(self.lost_packets) / f64::from(reported) }
     }
 
     /// Growth of the delay since the interval before, in seconds per second.
@@ -112,7 +112,7 @@ pub struct Window {
     highest_seq: Option<u64>,
     /// Consecutive missing packets up to the last one reported.
     loss_run: u32,
-    least_frame_delay_ns: Option<i64>,
+    min_frame_delay_ns: Option<i64>,
     frame_delays_ns: [Option<i64>; 2],
     recent: Recent,
 }
@@ -155,7 +155,7 @@ impl Window {
             packet_interval: None,
             highest_seq: None,
             loss_run: 0,
-            least_frame_delay_ns: None,
+            min_frame_delay_ns: None,
             frame_delays_ns: [None; 2],
             recent: Recent::default(),
         }
@@ -177,7 +177,7 @@ impl Window {
                 // Delays of another path are not comparable.
                 (self.min_delay_ns, self.mean_delays_ns) = (None, [None; 2]);
                 (self.min_rtt, self.min_mean_rtt, self.measured_rtt) = (None, None, None);
-                (self.least_frame_delay_ns, self.frame_delays_ns) = (None, [None; 2]);
+                (self.min_frame_delay_ns, self.frame_delays_ns) = (None, [None; 2]);
             }
             _ => {}
         }
@@ -232,7 +232,7 @@ impl Window {
         // The last packet of a report waited for it the shortest time.
         if let Some(departure) = last_departure {
             let rtt = (now - departure).max(TimeDelta::ZERO);
-            self.min_rtt = Some(self.min_rtt.map_or(rtt, |least| least.min(rtt)));
+            self.min_rtt = Some(self.min_rtt.map_or(rtt, |min| min.min(rtt)));
         }
         self.recent.push(now, bytes);
     }
@@ -246,7 +246,7 @@ impl Window {
             let delay_ns = now.as_nanos() - departure.as_nanos();
             tally.delay_sum_ns += delay_ns;
             tally.delays += 1;
-            self.min_delay_ns = Some(self.min_delay_ns.map_or(delay_ns, |least| least.min(delay_ns)));
+            self.min_delay_ns = Some(self.min_delay_ns.map_or(delay_ns, |min| min.min(delay_ns)));
         }
         if let Some(last) = self.last_arrival {
             tally.interval_sum_ns += (now.as_nanos() - last).max(0);
@@ -295,8 +295,8 @@ impl Window {
             let delay_ns = now.as_nanos() - queued.as_nanos();
             tally.frame_delay_sum_ns += delay_ns;
             tally.frame_delays += 1;
-            let least = self.least_frame_delay_ns.map_or(delay_ns, |least| least.min(delay_ns));
-            self.least_frame_delay_ns = Some(least);
+            let min = self.min_frame_delay_ns.map_or(delay_ns, |min| min.min(delay_ns));
+            self.min_frame_delay_ns = Some(min);
         }
     }
 
@@ -304,7 +304,7 @@ impl Window {
     pub fn stats(&self, now: Timestamp, target_bitrate: DataRate) -> WindowStats {
         let tally = &self.now;
         let mean = |sum_ns: i64, count: u32| (count > 0).then(|| sum_ns / i64::from(count));
-        let above = |mean: Option<i64>, least: Option<i64>| Some(TimeDelta::from_nanos(mean? - least?));
+        let above = |mean: Option<i64>, min: Option<i64>| Some(TimeDelta::from_nanos(mean? - min?));
         let latest = mean(tally.delay_sum_ns, tally.delays);
         let (delay_ns, before_ns) = match latest {
             Some(_) => (latest, self.mean_delays_ns[0]),
@@ -327,8 +327,8 @@ impl Window {
             rtt,
             min_rtt,
             min_mean_rtt: match (rtt, self.min_mean_rtt) {
-                (Some(rtt), Some(least)) => Some(rtt.min(least)),
-                (rtt, least) => rtt.or(least),
+                (Some(rtt), Some(min)) => Some(rtt.min(min)),
+                (rtt, min) => rtt.or(min),
             },
             packet_interval: mean(tally.interval_sum_ns, tally.intervals)
                 .map(TimeDelta::from_nanos)
@@ -340,8 +340,8 @@ impl Window {
                 given_up: tally.given_up,
                 psnr_db: (tally.psnrs > 0).then(|| tally.psnr_sum / tally.psnrs as f32),
                 height: tally.height,
-                delay: above(frame_delay.or(self.frame_delays_ns[0]), self.least_frame_delay_ns),
-                delay_before: above(self.frame_delays_ns[0], self.least_frame_delay_ns),
+                delay: above(frame_delay.or(self.frame_delays_ns[0]), self.min_frame_delay_ns),
+                delay_before: above(self.frame_delays_ns[0], self.min_frame_delay_ns),
             },
             target_bitrate,
         }

@@ -66,7 +66,7 @@ fn play(controller: &mut dyn RateController, from: Timestamp, steps: &[Step]) ->
         let (revision, decision) = (controller.revision(), controller.decision());
         controller.on_event(now, &step.event);
         if revision.is_some() && controller.revision() == revision {
-            assert_eq!((controller.decision(), controller.poll_probe()), (decision, None), "nobody would ask");
+            assert_eq!((controller.decision(), controller.poll_probe()), (decision, None), "a driver would not poll");
         }
         while controller.poll_probe().is_some() {}
         decisions.push(controller.decision());

@@ -77,8 +77,8 @@ fn a_maximum_frame_size_is_kept() {
     run(&mut encoder, &mut source, &[(50, 600)]);
     for _ in 0..50 {
         let picture = source.capture();
-        let most = Some(DataSize::from_bytes(1_500));
-        let budget = EncoderBudget { max_frame_size: most, ..EncoderBudget::of_bitrate(DataRate::from_kbps(600)) };
+        let max = Some(DataSize::from_bytes(1_500));
+        let budget = EncoderBudget { max_frame_size: max, ..EncoderBudget::of_bitrate(DataRate::from_kbps(600)) };
         assert!(encoder.encode(picture.capture, picture, budget).size.as_bytes() <= 1_500);
     }
 }

@@ -247,8 +247,8 @@ impl Recorder {
     fn mmsys21(&self, summary: &Summary) -> Option<f64> {
         let first = f64::from(*self.one_way_delay_us.iter().find(|&&us| has_arrived(us))?) / 1e3;
         let p95 = summary.one_way_delay_p95_ms? - first;
-        let least = summary.one_way_delay_p95_ms? - summary.queue_delay_p95_ms? - first;
-        let delay = ((MMSYS21_MAX_DELAY_MS - p95) / (MMSYS21_MAX_DELAY_MS - least)).clamp(0.0, 1.0);
+        let minimum = summary.one_way_delay_p95_ms? - summary.queue_delay_p95_ms? - first;
+        let delay = ((MMSYS21_MAX_DELAY_MS - p95) / (MMSYS21_MAX_DELAY_MS - minimum)).clamp(0.0, 1.0);
         let rate = (summary.receiver_rate_bps / MMSYS21_FULL_RATE_BPS).min(1.0);
         Some(20.0 * delay + 20.0 * rate + 30.0 * (1.0 - summary.loss_ratio?))
     }
@@ -408,8 +408,11 @@ mod tests {
         // The third, at 200 ms, was never shown.
         assert_eq!(ended(2_000), (Some(80.0), [None, Some(90.0), Some(70.0), None]));
         assert_eq!(ended(1_000), (Some(90.0), [None, Some(90.0), None, None]));
-        let mut nobody = recorded();
-        assert_eq!(nobody.finish(CallFacts { end: at(1_000), capacity_mean: None, aged: None }).viewed_vmaf_mean, None);
+        let mut unscored = recorded();
+        assert_eq!(
+            unscored.finish(CallFacts { end: at(1_000), capacity_mean: None, aged: None }).viewed_vmaf_mean,
+            None
+        );
     }
 
     #[test]

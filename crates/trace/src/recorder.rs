@@ -354,21 +354,21 @@ impl Recorder {
         let back = micros(self.feedback_delay);
         let before = self.rtt_us.len();
         self.rtt_us.resize(before + reports.len(), 0);
-        let mut told = before;
+        let mut reported = before;
         for report in reports {
             if report.arrived() {
                 let forth = self.one_way_delay_us[report.transport_seq as usize];
-                self.rtt_us[told] = forth.saturating_add(back);
-                told += 1;
+                self.rtt_us[reported] = forth.saturating_add(back);
+                reported += 1;
             }
         }
-        self.rtt_us.truncate(told);
+        self.rtt_us.truncate(reported);
         if self.wants_series() {
-            let told = self.rtt_us.len() - before;
+            let reported = self.rtt_us.len() - before;
             let sum: u64 = self.rtt_us[before..].iter().map(|&us| u64::from(us)).sum();
             let bin = self.bin(now);
             bin.rtt_sum_us += sum;
-            bin.rtts += told as u32;
+            bin.rtts += reported as u32;
         }
     }
 

@@ -111,9 +111,9 @@ fn check_aggregate(bytes: &[u8]) -> Result<(), Error> {
 }
 
 // [rfc6184] §5.4: types 1 to 23 are units of H.264's own, 24 is STAP-A, 28 is FU-A.
-fn check_unit(header: u8, field: &'static str, most: u8) -> Result<(), Error> {
+fn check_unit(header: u8, field: &'static str, max: u8) -> Result<(), Error> {
     let unit = unit_type(header);
-    let known = (1..=most).contains(&unit) || (most == STAP_A && unit == FU_A);
+    let known = (1..=max).contains(&unit) || (max == STAP_A && unit == FU_A);
     if header & FORBIDDEN_BIT != 0 || !known {
         return Err(Error::Invalid { field, value: header.into() });
     }

@@ -73,13 +73,13 @@ impl<'a> Payload<'a> {
 
 // [rfc9628] §4.2: |P_DIFF|N|, up to three, the next one if N is set.
 fn skip_references(reader: &mut Reader<'_>) -> Result<(), Error> {
-    for _ in 0..MOST_REFERENCES {
+    for _ in 0..MAX_REFERENCES {
         let [reference] = reader.array("vp9.p_diff")?;
         if reference & 1 == 0 {
             return Ok(());
         }
     }
-    Err(Error::Invalid { field: "vp9.p_diff", value: MOST_REFERENCES + 1 })
+    Err(Error::Invalid { field: "vp9.p_diff", value: MAX_REFERENCES + 1 })
 }
 
 // [rfc9628] §4.2.1: |N_S|Y|G|RES|, with Y width and height of N_S + 1 layers, with G |N_G| and for each of these
@@ -108,7 +108,7 @@ const END: u8 = 0x04;
 const STRUCTURE: u8 = 0x02;
 const STRUCTURE_SIZES: u8 = 0x10;
 const STRUCTURE_GROUP: u8 = 0x08;
-const MOST_REFERENCES: u64 = 3;
+const MAX_REFERENCES: u64 = 3;
 
 #[cfg(test)]
 mod tests {

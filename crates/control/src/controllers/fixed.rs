@@ -37,8 +37,8 @@ impl Construct for Fixed {
         let refuse = |message: String| Err(BuildError::Config { controller: Self::NAME, message });
         let mut steps = Vec::with_capacity(config.steps.len());
         for &(time_s, bps) in config.steps.iter().rev() {
-            if !(0.0..=MOST_TIME_S).contains(&time_s) {
-                return refuse(format!("steps: {time_s} s is outside 0 … {MOST_TIME_S}"));
+            if !(0.0..=MAX_TIME_S).contains(&time_s) {
+                return refuse(format!("steps: {time_s} s is outside 0 … {MAX_TIME_S}"));
             }
             steps.push((context.start + TimeDelta::from_secs_f64(time_s), DataRate::from_bps(bps)));
         }
@@ -82,7 +82,7 @@ impl RateController for Fixed {
 }
 
 /// Calls last at most a day.
-const MOST_TIME_S: f64 = 86_400.0;
+const MAX_TIME_S: f64 = 86_400.0;
 
 #[cfg(test)]
 mod tests {
@@ -99,12 +99,12 @@ mod tests {
         let start = Timestamp::from_secs(7);
         let steps = vec![(0.0, 2_000_000), (10.0, 400_000), (20.0, 1_200_000)];
         let mut fixed = Fixed::new(Config { steps, ..Config::default() }, context(start)).unwrap();
-        let mut told = Vec::new();
+        let mut decisions = Vec::new();
         while let Some(due) = fixed.next_deadline() {
-            told.push((due, fixed.decision().target_bitrate.as_bps()));
+            decisions.push((due, fixed.decision().target_bitrate.as_bps()));
             fixed.on_event(due, &Event::Deadline);
         }
-        assert_eq!(told, [(Timestamp::from_secs(17), 2_000_000), (Timestamp::from_secs(27), 400_000)]);
+        assert_eq!(decisions, [(Timestamp::from_secs(17), 2_000_000), (Timestamp::from_secs(27), 400_000)]);
         assert_eq!(fixed.decision().target_bitrate, DataRate::from_bps(1_200_000));
     }
 

@@ -81,7 +81,7 @@ impl Oracle {
         }
         let end = now + self.horizon;
         let mut bits = 0.0;
-        let mut least = f64::INFINITY;
+        let mut minimum = f64::INFINITY;
         for index in self.cursor..self.future.len() {
             let from = self.future[index].start.max(now);
             if from >= end {
@@ -91,11 +91,11 @@ impl Oracle {
             bits += self.future[index].capacity.as_bps_f64() * (until - from).as_secs_f64();
             // A mean over less than a fifth of the horizon is a packet's noise, not capacity.
             if (until - now) * 5 >= self.horizon {
-                least = least.min(bits / (until - now).as_secs_f64());
+                minimum = minimum.min(bits / (until - now).as_secs_f64());
             }
         }
-        if least.is_finite() {
-            self.target = DataRate::from_bps_f64(least * self.utilisation);
+        if minimum.is_finite() {
+            self.target = DataRate::from_bps_f64(minimum * self.utilisation);
         }
     }
 }

@@ -132,10 +132,10 @@ impl Salsify {
         let budget_bytes = packets.max(0.0) * f64::from(self.config.packet_bytes);
         // No frame may take more than the application's maximum rate carries in its interval: the
         // paper's sender knows no such limit.
-        let most_bytes =
+        let max_bytes =
             self.limits.max.as_bps_f64() / 8e9 * self.capture_interval_ns * f64::from(self.config.packet_bytes)
                 / self.wire_bytes();
-        DataSize::from_bytes(budget_bytes.min(most_bytes) as u64)
+        DataSize::from_bytes(budget_bytes.min(max_bytes) as u64)
     }
 
     /// What an acknowledgement of each packet would have reported since the last feedback. No more

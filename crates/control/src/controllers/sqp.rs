@@ -110,9 +110,9 @@ fn check(config: &Config) -> Result<(), BuildError> {
         ("utilisation_weight_ratio", config.utilisation_weight_ratio, f64::MIN_POSITIVE, 1.0),
         ("step_bps", config.step_bps as f64, 1.0, 1e9),
     ];
-    for (key, value, least, most) in ranges {
-        if !(least..=most).contains(&value) {
-            let message = format!("{key} = {value}: not from {least:.3} to {most}");
+    for (key, value, minimum, maximum) in ranges {
+        if !(minimum..=maximum).contains(&value) {
+            let message = format!("{key} = {value}: not from {minimum:.3} to {maximum}");
             return Err(BuildError::Config { controller: Sqp::NAME, message });
         }
     }
@@ -181,19 +181,19 @@ impl Sqp {
             bytes: (train.bytes - train.first_bytes) as f64,
             since_least_ns: since_ns(train.last_arrival) - min_delay_ns,
             spread_ns: (train.last_arrival - train.first_arrival).as_nanos() as f64,
-            growth: (target_bytes / train.bytes.max(1) as f64).clamp(1.0, MOST_GROWTH),
+            growth: (target_bytes / train.bytes.max(1) as f64).clamp(1.0, MAX_GROWTH),
         };
         // Frames are paced: no sample can show more.
-        let most_bps = self.config.pacing_ratio * self.bitrate_bps;
-        let mut sample_bps = sample.bps().min(most_bps);
+        let max_bps = self.config.pacing_ratio * self.bitrate_bps;
+        let mut sample_bps = sample.bps().min(max_bps);
         if train.bytes == train.first_bytes {
             // A lone packet shows a queue and nothing else.
             let frame_bits = target_bytes.max(train.bytes as f64) * 8e9;
-            let queued_ns = sample.since_least_ns.max(0.0) + frame_bits / most_bps;
-            sample_bps = (frame_bits / queued_ns).min(most_bps);
+            let queued_ns = sample.since_least_ns.max(0.0) + frame_bits / max_bps;
+            sample_bps = (frame_bits / queued_ns).min(max_bps);
         }
         self.last_sample_bps = Some(sample_bps);
-        self.bitrate_bps = self.step(sample_bps).clamp(1.0, MOST_BPS);
+        self.bitrate_bps = self.step(sample_bps).clamp(1.0, MAX_BPS);
         self.bitrate_bps = self.limits.clamp(DataRate::from_bps(self.bitrate_bps as u64)).as_bps_f64().max(1.0);
     }
 
@@ -313,9 +313,9 @@ const FIRST_ROUND_TRIP_NS: f64 = 1e8;
 const RTT_SMOOTHING: f64 = 0.125;
 const INTERVAL_SMOOTHING: f64 = 0.1;
 /// The maximum stretch: a tenth of the wanted size.
-const MOST_GROWTH: f64 = 10.0;
+const MAX_GROWTH: f64 = 10.0;
 const SHORTEST_SPAN_NS: f64 = 1e3;
-const MOST_BPS: f64 = 1e12;
+const MAX_BPS: f64 = 1e12;
 
 #[cfg(test)]
 mod tests {

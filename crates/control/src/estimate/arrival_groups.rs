@@ -173,12 +173,12 @@ mod tests {
     #[test]
     fn a_group_ends_more_than_five_milliseconds_after_its_first_departure() {
         let mut groups = ArrivalGroups::default();
-        let told = feed(
+        let deltas = feed(
             &mut groups,
             &[(0, 50_000, 10), (5_000, 56_000, 20), (5_001, 62_000, 1), (20_000, 90_000, 5), (40_000, 110_000, 5)],
         );
         // Groups: {0, 5 ms}, {5.001}, {20}; the last is still open.
-        assert_eq!(told, [delta(1, 6_000, 1 - 30), delta(14_999, 28_000, 4)]);
+        assert_eq!(deltas, [delta(1, 6_000, 1 - 30), delta(14_999, 28_000, 4)]);
     }
 
     #[test]
@@ -206,17 +206,17 @@ mod tests {
             arrival_us += 900 * packets + i64::from(state >> 16 & 0xfff);
             let now = Timestamp::from_millis(n * 5);
             let size = DataSize::from_bytes(100);
-            let told: Vec<_> =
+            let deltas: Vec<_> =
                 arrivals.iter().filter_map(|&us| one_by_one.on_packet(departure, peer(us), now, size)).collect();
             let first = together.on_packet(departure, peer(arrivals[0]), now, size);
             let last = arrivals[arrivals.len() - 1];
             let rest = DataSize::from_bytes(100 * (packets as u64 - 1));
             if together.join_run(departure, peer(last), now, rest) {
-                assert_eq!(told, Vec::from_iter(first));
+                assert_eq!(deltas, Vec::from_iter(first));
             } else {
                 let others = &arrivals[1..];
                 let others = others.iter().filter_map(|&us| together.on_packet(departure, peer(us), now, size));
-                assert_eq!(told, first.into_iter().chain(others).collect::<Vec<_>>());
+                assert_eq!(deltas, first.into_iter().chain(others).collect::<Vec<_>>());
             }
             assert_eq!(format!("{one_by_one:?}"), format!("{together:?}"));
         }

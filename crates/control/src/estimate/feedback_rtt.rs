@@ -37,7 +37,7 @@ impl FeedbackRtts {
     #[inline]
     pub fn min(&self) -> Option<TimeDelta> {
         // Empty places hold the maximum span.
-        (self.len > 0).then(|| self.rtts.iter().fold(TimeDelta::MAX, |least, &rtt| least.min(rtt)))
+        (self.len > 0).then(|| self.rtts.iter().fold(TimeDelta::MAX, |minimum, &rtt| minimum.min(rtt)))
     }
 
     /// Their mean.

@@ -58,8 +58,8 @@ mod tests {
         assert_eq!(silence.next_deadline(), None);
         silence.on_packet_sent(at(500));
         silence.on_packet_sent(at(900));
-        let told: Vec<bool> = [1_000, 1_500, 1_600, 2_500, 3_500].map(|ms| silence.is_over(at(ms))).into();
-        assert_eq!(told, [false, true, false, true, true]);
+        let over: Vec<bool> = [1_000, 1_500, 1_600, 2_500, 3_500].map(|ms| silence.is_over(at(ms))).into();
+        assert_eq!(over, [false, true, false, true, true]);
         silence.on_feedback();
         assert!(!silence.is_over(at(9_000)));
         assert_eq!(silence.next_deadline(), None);

@@ -108,11 +108,11 @@ impl<'a> Keys<'a> {
         }
     }
 
-    /// A list of 1 to `most` tables.
-    pub(super) fn tables(&mut self, key: &str, most: usize) -> Read<Vec<Keys<'a>>> {
-        let why = format!("1 to {most} tables are needed");
+    /// A list of 1 to `max` tables.
+    pub(super) fn tables(&mut self, key: &str, max: usize) -> Read<Vec<Keys<'a>>> {
+        let why = format!("1 to {max} tables are needed");
         let values = match self.required(key)? {
-            Value::Array(values) if (1..=most).contains(&values.len()) => values,
+            Value::Array(values) if (1..=max).contains(&values.len()) => values,
             Value::Array(values) => return Err(self.refuse(key, format!("a list of {}", values.len()), &why)),
             other => return Err(self.refuse(key, other, &why)),
         };

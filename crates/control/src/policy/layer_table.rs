@@ -11,13 +11,13 @@ use super::keys::Keys;
 use std::ops::Range;
 
 /// The maximum number of layers.
-const MOST_LAYERS: usize = 64;
+const MAX_LAYERS: usize = 64;
 /// The maximum number of weights.
-const MOST_PARAMETERS: usize = 16 << 20;
+const MAX_PARAMETERS: usize = 16 << 20;
 /// The maximum number of values of an observation, and of one layer.
-pub(super) const MOST_VALUES: usize = 1 << 16;
+pub(super) const MAX_VALUES: usize = 1 << 16;
 /// The maximum number of multiplications per decision.
-const MOST_PRODUCTS: usize = 1 << 30;
+const MAX_PRODUCTS: usize = 1 << 30;
 
 /// One line of the table.
 #[derive(Clone, Debug)]
@@ -105,13 +105,13 @@ impl Kind {
 pub(super) fn parse(network: &mut Keys<'_>, observation: usize) -> Result<Vec<Layer>, PolicyError> {
     let mut layers: Vec<Layer> = Vec::new();
     let (mut parameters, mut products) = (0, 0);
-    for mut keys in network.tables("layers", MOST_LAYERS)? {
+    for mut keys in network.tables("layers", MAX_LAYERS)? {
         let layer = parse_layer(&mut keys, observation, &layers)?;
         parameters += layer.kind.parameters();
         products += layer.kind.products();
-        if parameters > MOST_PARAMETERS || products > MOST_PRODUCTS {
+        if parameters > MAX_PARAMETERS || products > MAX_PRODUCTS {
             let why = format!(
-                "{parameters} weights and {products} multiplications up to here, {MOST_PARAMETERS} and {MOST_PRODUCTS} \
+                "{parameters} weights and {products} multiplications up to here, {MAX_PARAMETERS} and {MAX_PRODUCTS} \
                  are the most"
             );
             return Err(keys.refuse("name", &layer.name, &why));
@@ -132,9 +132,9 @@ fn parse_layer(keys: &mut Keys<'_>, observation: usize, before: &[Layer]) -> Res
         return Err(keys.refuse("name", name, "an earlier layer has this name"));
     }
     let kind = parse_kind(keys)?;
-    if !(1..=MOST_VALUES).contains(&kind.outputs()) || !(1..=MOST_VALUES).contains(&kind.inputs_at_once()) {
+    if !(1..=MAX_VALUES).contains(&kind.outputs()) || !(1..=MAX_VALUES).contains(&kind.inputs_at_once()) {
         let why =
-            format!("{} outputs of {} inputs each, 1 to {MOST_VALUES} can be", kind.outputs(), kind.inputs_at_once());
+            format!("{} outputs of {} inputs each, 1 to {MAX_VALUES} can be", kind.outputs(), kind.inputs_at_once());
         return Err(keys.refuse("name", name, &why));
     }
     let mut from: Vec<Range<usize>> = Vec::new();
@@ -156,7 +156,7 @@ fn parse_layer(keys: &mut Keys<'_>, observation: usize, before: &[Layer]) -> Res
 }
 
 fn parse_kind(keys: &mut Keys<'_>) -> Result<Kind, PolicyError> {
-    let values = 1..=MOST_VALUES;
+    let values = 1..=MAX_VALUES;
     let kind = keys.text("kind")?;
     // Picture sizes are bounded one by one, so that their products stay within usize.
     let (sizes, paddings) = (1..=4_096, 0..=16);

@@ -6,7 +6,7 @@
 use super::PolicyError;
 use super::error::shown;
 use super::keys::Keys;
-use super::layer_table::{self, Layer, MOST_VALUES};
+use super::layer_table::{self, Layer, MAX_VALUES};
 use super::network::Model;
 use super::tensors::Tensors;
 use std::sync::Arc;
@@ -65,11 +65,11 @@ impl Manifest {
         if let Some(i) = (1..features.len()).find(|&i| features[..i].contains(&features[i])) {
             return Err(observation.refuse("features", &features[i], "named twice"));
         }
-        let history = observation.count("history", 1..=MOST_VALUES)?;
-        let width = observation.count_or("width", 1..=MOST_VALUES, 1)?;
+        let history = observation.count("history", 1..=MAX_VALUES)?;
+        let width = observation.count_or("width", 1..=MAX_VALUES, 1)?;
         let values = features.len() * history * width;
-        if values > MOST_VALUES {
-            let why = format!("{values} values of an observation, {MOST_VALUES} are the most");
+        if values > MAX_VALUES {
+            let why = format!("{values} values of an observation, {MAX_VALUES} are the most");
             return Err(observation.refuse("history", history, &why));
         }
         observation.finish()?;

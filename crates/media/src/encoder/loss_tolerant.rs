@@ -41,7 +41,7 @@ impl Encoder for LossTolerant {
     fn encode(&mut self, _now: Timestamp, frame: SourceFrame, budget: EncoderBudget) -> EncodedFrame {
         let keyframe = budget.keyframe || self.sequence == 0;
         let wanted = budget.bitrate.as_bps().max(1) as f32 / self.fps;
-        let wanted = budget.max_frame_size.map_or(wanted, |most| wanted.min(most.as_bits().max(1) as f32));
+        let wanted = budget.max_frame_size.map_or(wanted, |max| wanted.min(max.as_bits().max(1) as f32));
         let level = match budget.version.log2_size_step() {
             Some(step) if self.sequence > 0 => self.standin.level_for(self.standin.log2_bits(self.last_level) + step),
             _ => self.standin.level_for(log2(wanted.max(1.0))),

@@ -157,7 +157,7 @@ impl RateControl {
         let size = SIZES.iter().position(|&pixels| self.pixels <= pixels).unwrap_or(SIZES.len());
         let bits_per_pixel = self.bits_per_frame / self.pixels;
         let steps = &BITS_PER_PIXEL[size];
-        let step = steps.iter().position(|&most| bits_per_pixel <= most).unwrap_or(steps.len());
+        let step = steps.iter().position(|&maximum| bits_per_pixel <= maximum).unwrap_or(steps.len());
         let qp = if self.key_frames == 0 {
             FIRST_KEY_QP[size][step]
         } else {
@@ -175,7 +175,7 @@ impl RateControl {
         }
         let share = self.remaining_bits / self.remaining_frames as f32;
         self.remaining_frames -= 1;
-        let target = share.clamp(LEAST_SHARE * self.bits_per_frame, MOST_SHARE * self.bits_per_frame).max(8.0);
+        let target = share.clamp(MIN_SHARE * self.bits_per_frame, MAX_SHARE * self.bits_per_frame).max(8.0);
         let (low, high) = ((self.last_qp - 3.0).max(QP_MIN), (self.last_qp + 5.0).min(QP_MAX));
         let begin = if self.predicted_frames == 0 {
             self.last_qp
@@ -298,8 +298,8 @@ fn qp_of(step: f32) -> f32 {
 /// Frames that share their bits.
 const GROUP: u32 = 8;
 /// A frame's share stays within these multiples of the mean.
-const LEAST_SHARE: f32 = 0.55;
-const MOST_SHARE: f32 = 1.5;
+const MIN_SHARE: f32 = 0.55;
+const MAX_SHARE: f32 = 1.5;
 /// A key frame is planned at this many frames' bits.
 const KEY_FRAMES_WORTH: f32 = 4.0;
 /// How much more the middle groups cost: 1.37 times the mean, the first and the last 0.27. Fitted on nine live streams of

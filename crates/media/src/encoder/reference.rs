@@ -43,7 +43,7 @@ impl Reference {
             + 3.0
             + carry.live_log2
             + carry.size_log2_per_qp * coarser
-            + carry.finer_log2_per_qp * (self.slow_qp - qp).clamp(-MOST_FINER_QP, 0.0);
+            + carry.finer_log2_per_qp * (self.slow_qp - qp).clamp(-MAX_FINER_QP, 0.0);
         if coarser <= 0.0 {
             return own;
         }
@@ -54,7 +54,7 @@ impl Reference {
     #[inline]
     pub(super) fn quality_db(&self, carry: &Carry, qp: f32) -> f32 {
         let gained = carry.fast_db_per_qp * (qp - self.fast_qp) + carry.slow_db_per_qp * (qp - self.slow_qp);
-        gained.clamp(-MOST_DB, MOST_DB)
+        gained.clamp(-MAX_DB, MAX_DB)
     }
     /// A frame was coded at `qp`; a key frame forgets what was before.
     #[inline]
@@ -72,6 +72,6 @@ impl Reference {
 const FAST_MEMORY: f32 = 0.4;
 const SLOW_MEMORY: f32 = 0.93;
 /// A picture finer than this many QP leaves no less to code.
-const MOST_FINER_QP: f32 = 4.0;
+const MAX_FINER_QP: f32 = 4.0;
 /// The maximum carried gain or loss.
-const MOST_DB: f32 = 4.0;
+const MAX_DB: f32 = 4.0;

@@ -78,10 +78,9 @@ impl SizeRule {
 
     /// The largest size for a first bitrate.
     fn start_at(&mut self, bitrate: DataRate) {
-        let most =
-            START_HEIGHTS.iter().find(|&&(below_bps, _)| bitrate.as_bps() < below_bps).map(|&(_, height)| height);
-        let Some(most) = most else { return };
-        while self.place > 0 && self.height() > most {
+        let max = START_HEIGHTS.iter().find(|&&(below_bps, _)| bitrate.as_bps() < below_bps).map(|&(_, height)| height);
+        let Some(max) = max else { return };
+        while self.place > 0 && self.height() > max {
             self.place -= 1;
         }
     }

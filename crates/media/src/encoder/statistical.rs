@@ -126,10 +126,10 @@ impl Statistical {
     /// A version is a size: the RFC has neither quantisers nor encoders that react at once.
     fn version_bytes(&mut self, log2_step: f32) -> f64 {
         let last = self.last_version_bytes.unwrap_or_else(|| self.frame_bytes(self.current));
-        let [least, most] = [self.config.min_bitrate_bps, self.config.max_bitrate_bps]
+        let [min, maximum] = [self.config.min_bitrate_bps, self.config.max_bitrate_bps]
             .map(|bps| self.frame_bytes(DataRate::from_bps(bps)));
         // Limits in the wrong order leave the smaller size.
-        let bytes = (last * libm::exp2(f64::from(log2_step))).max(least).min(most);
+        let bytes = (last * libm::exp2(f64::from(log2_step))).max(min).min(maximum);
         self.last_version_bytes = Some(bytes);
         self.noisy(bytes)
     }

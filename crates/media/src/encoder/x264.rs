@@ -77,12 +77,12 @@ impl Encoder for X264 {
                 (qp, exp2(size_at(qp)))
             }
         };
-        if let Some(most) = budget.max_frame_size.map(|max| max.as_bits().max(80) as f32)
-            && bits > most
+        if let Some(maximum) = budget.max_frame_size.map(|max| max.as_bits().max(80) as f32)
+            && bits > maximum
         {
             // x264 has no such limit; a caller would code the frame again, coarser, until it fits.
-            qp = raise_until(qp, log2(most), QP_MAX, &size_at);
-            bits = exp2(size_at(qp)).min(most);
+            qp = raise_until(qp, log2(maximum), QP_MAX, &size_at);
+            bits = exp2(size_at(qp)).min(maximum);
         }
         self.control.end(kind, picture.cost, qp, bits);
         self.last_qp = qp;
@@ -104,14 +104,14 @@ impl Encoder for X264 {
     }
 }
 
-/// The smallest quantiser from `qp` up at which the size is at most `most` (log2 bits), or `end`.
+/// The smallest quantiser from `qp` up at which the size is at most `maximum` (log2 bits), or `end`.
 #[inline]
-fn raise_until(mut qp: f32, most: f32, end: f32, size_at: &impl Fn(f32) -> f32) -> f32 {
-    let mut excess = size_at(qp) - most;
+fn raise_until(mut qp: f32, maximum: f32, end: f32, size_at: &impl Fn(f32) -> f32) -> f32 {
+    let mut excess = size_at(qp) - maximum;
     while excess > 0.0 && qp < end {
         // Half a step is x264's minimum; a frame halves in some 4 QP.
         let next = (qp + (excess * 3.5).max(0.5)).min(end);
-        let left = size_at(next) - most;
+        let left = size_at(next) - maximum;
         if left <= 0.0 {
             // Between the two: sizes are nearly linear over such a short distance.
             return qp + (next - qp) * excess / (excess - left);
@@ -278,13 +278,13 @@ impl RateControl {
         }
         let single_frame = rate * 1.1 > size;
         // A VBV of five or more frames keeps half its room for the next.
-        let most = if size >= 5.0 * rate { 0.5 * fill } else { fill };
-        let least = if single_frame { rate } else { 0.5 * rate };
-        if now.1 > most {
-            now = coarser(now, 1.0 / (most / now.1).clamp(0.2, 1.0));
+        let maximum = if size >= 5.0 * rate { 0.5 * fill } else { fill };
+        let min = if single_frame { rate } else { 0.5 * rate };
+        if now.1 > maximum {
+            now = coarser(now, 1.0 / (maximum / now.1).clamp(0.2, 1.0));
         }
-        if now.1 < least {
-            now = coarser(now, (now.1 / least).clamp(0.001, 1.0));
+        if now.1 < min {
+            now = coarser(now, (now.1 / min).clamp(0.001, 1.0));
         }
         if now.0 < wanted {
             now = (wanted, wanted_bits);
@@ -320,13 +320,13 @@ impl RateControl {
         let left = (room - plan).max(0.0);
         let tolerance = if kind == Kind::Intra { left } else { 0.5 * left };
         let spare = (16.0 / self.height).clamp(0.05, 0.25) * self.buffer_rate;
-        let most = (plan + tolerance).min(room - 0.5 * left).min(room - spare).max(MIN_BITS);
+        let maximum = (plan + tolerance).min(room - 0.5 * left).min(room - spare).max(MIN_BITS);
         let start_bits = exp2(size_at(start_qp));
         let doubted = if kind == Kind::Inter && start_qp < reference_qp { 2.0 * start_bits } else { start_bits };
-        if doubted <= if start_qp < self.unbuffered_qp { plan.min(most) } else { most } {
+        if doubted <= if start_qp < self.unbuffered_qp { plan.min(maximum) } else { maximum } {
             return (start_qp, start_bits);
         }
-        let (within_plan, within_room) = (log2(plan.max(MIN_BITS)).min(log2(most)), log2(most));
+        let (within_plan, within_room) = (log2(plan.max(MIN_BITS)).min(log2(maximum)), log2(maximum));
         let doubt_ends = if kind == Kind::Intra { start_qp } else { reference_qp };
         let plan_ends = self.unbuffered_qp.min(QP_MAX);
         let mut qp = start_qp;
@@ -362,7 +362,7 @@ impl RateControl {
 /// bits = (coefficient x cost + offset) / scale, with a memory of two frames.
 #[derive(Clone, Debug)]
 struct Predictor {
-    least: f32,
+    min: f32,
     coefficient: f32,
     offset: f32,
     count: f32,
@@ -370,7 +370,7 @@ struct Predictor {
 
 impl Predictor {
     fn new(coefficient: f32) -> Self {
-        Self { least: 0.5 * coefficient, coefficient, offset: 0.0, count: 1.0 }
+        Self { min: 0.5 * coefficient, coefficient, offset: 0.0, count: 1.0 }
     }
     #[inline]
     fn bits(&self, log2_scale: f32, cost: f32) -> f32 {
@@ -383,7 +383,7 @@ impl Predictor {
         }
         let (old_coefficient, old_offset) = (self.coefficient / self.count, self.offset / self.count);
         let product = bits * exp2(log2_scale + SCALE_AT_ZERO);
-        let mut coefficient = ((product - old_offset) / cost).max(self.least);
+        let mut coefficient = ((product - old_offset) / cost).max(self.min);
         // At most half as much again, or two thirds, in one frame; the rest is offset.
         let clipped = coefficient.clamp(old_coefficient / 1.5, old_coefficient * 1.5);
         let mut offset = product - clipped * cost;

@@ -130,16 +130,12 @@ impl About {
     }
 }
 
-fn within(key: &str, count: usize, least: usize, most: usize) -> Parsed<()> {
-    if (least..=most).contains(&count) {
-        Ok(())
-    } else {
-        Err(format!("{key}: {count} of them, must be {least} … {most}"))
-    }
+fn within(key: &str, count: usize, min: usize, max: usize) -> Parsed<()> {
+    if (min..=max).contains(&count) { Ok(()) } else { Err(format!("{key}: {count} of them, must be {min} … {max}")) }
 }
 
-fn ascending(key: &str, values: &[f32], least: usize, low: f32, high: f32) -> Parsed<()> {
-    within(key, values.len(), least, MAX_LEVELS)?;
+fn ascending(key: &str, values: &[f32], min: usize, low: f32, high: f32) -> Parsed<()> {
+    within(key, values.len(), min, MAX_LEVELS)?;
     let sorted = values.windows(2).all(|pair| pair[0] < pair[1]);
     if !sorted || !values.iter().all(|value| (low..=high).contains(value)) {
         return Err(format!("{key} {values:?}: must ascend within {low} … {high}"));

@@ -22,7 +22,7 @@ pub(super) const LOSS_RATIO: [f64; 2] = [0.001, 0.05];
 /// The queue's length at the capacity's median, log-uniform.
 const QUEUE_S: [f64; 2] = [0.04, 1.0];
 /// A shorter queue would drop a frame of any bitrate.
-pub(super) const LEAST_QUEUE_PACKETS: u32 = 6;
+pub(super) const MIN_QUEUE_PACKETS: u32 = 6;
 const PACKET_BITS: f64 = 1_200.0 * 8.0;
 /// Time between two values of a wandering capacity.
 const STEP_S: f64 = 0.2;
@@ -53,7 +53,7 @@ pub(super) fn draw(rng: &mut ChaCha8Rng) -> Network {
         capacity: Arc::new(capacity.expect("positive rates at ascending times within the minute")),
         min_rtt,
         loss_ratio,
-        queue_packets: ((median * 1e6 * queue_s / PACKET_BITS) as u32).max(LEAST_QUEUE_PACKETS),
+        queue_packets: ((median * 1e6 * queue_s / PACKET_BITS) as u32).max(MIN_QUEUE_PACKETS),
     }
 }
 

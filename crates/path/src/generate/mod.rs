@@ -175,7 +175,7 @@ mod tests {
                 network.loss_ratio == 0.0
                     || (broad::LOSS_RATIO[0]..=broad::LOSS_RATIO[1]).contains(&network.loss_ratio)
             );
-            assert!(network.queue_packets >= broad::LEAST_QUEUE_PACKETS);
+            assert!(network.queue_packets >= broad::MIN_QUEUE_PACKETS);
             assert_eq!(network.capacity.duration(), broad::DURATION);
         }
         let share = |holds: &dyn Fn(&Network) -> bool| networks.iter().filter(|n| holds(n)).count() as f64 / 1_000.0;

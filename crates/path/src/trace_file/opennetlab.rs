@@ -58,15 +58,15 @@ fn part(name: &str, spans: &[Span]) -> Result<Part, Fault> {
     let mut steps = Vec::with_capacity(spans.len());
     let mut series = Series::default();
     for (index, span) in spans.iter().enumerate() {
-        let check = |key: &str, value: f64, most: f64, reason: &str| {
-            if (0.0..=most).contains(&value) {
+        let check = |key: &str, value: f64, max: f64, reason: &str| {
+            if (0.0..=max).contains(&value) {
                 return Ok(value);
             }
             let reason = if value < 0.0 { "is below zero" } else { reason };
             Err(Fault::new(&format!("{link}[{index}].{key}"), value, reason))
         };
-        let most_kbps = MAX_RATE.as_kbps_f64();
-        let capacity = check("capacity", span.capacity, most_kbps, "is above 100 Gbit/s")?;
+        let max_kbps = MAX_RATE.as_kbps_f64();
+        let capacity = check("capacity", span.capacity, max_kbps, "is above 100 Gbit/s")?;
         let duration = check("duration", span.duration, MAX_DURATION.as_millis_f64(), "is above 24 hours")?;
         let duration = TimeDelta::from_millis_f64(duration);
         if duration == TimeDelta::ZERO {

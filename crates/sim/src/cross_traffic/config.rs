@@ -55,19 +55,19 @@ impl TcpConfig {
     /// # Errors
     /// The first such value.
     pub fn check(&self, place: &str) -> Result<(), (String, String)> {
-        let within = |key: &str, value: u64, least: u64, most: u64| {
-            if (least..=most).contains(&value) {
+        let within = |key: &str, value: u64, min: u64, max: u64| {
+            if (min..=max).contains(&value) {
                 return Ok(());
             }
-            Err((format!("{place}.{key}"), format!("{value} is not within {least} to {most}")))
+            Err((format!("{place}.{key}"), format!("{value} is not within {min} to {max}")))
         };
         within("segment_bytes", self.segment_bytes.into(), 64, u64::from(u16::MAX - HEADER_BYTES))?;
         within("initial_window_segments", self.initial_window_segments.unwrap_or(1).into(), 1, 1_000)?;
         within("ack_every_segments", self.ack_every_segments.into(), 1, 100)?;
         within("delayed_ack_ms", self.delayed_ack_ms.into(), 0, 500)?;
         within("min_rto_ms", self.min_rto_ms.into(), 1, 60_000)?;
-        let least = 4 * u64::from(self.segment_bytes);
-        within("receive_window_bytes", self.receive_window_bytes.into(), least, 1 << 30)?;
+        let min = 4 * u64::from(self.segment_bytes);
+        within("receive_window_bytes", self.receive_window_bytes.into(), min, 1 << 30)?;
         self.workload.check(&format!("{place}.workload"))
     }
 

@@ -188,8 +188,8 @@ fn renos_mean_window_follows_the_square_root_of_random_loss() {
             let peak = (-0.5 + (0.25 + 1.5 * b / p).sqrt()) / (0.75 * b);
             let with_recovery = 1.0 / p / (b * peak / 2.0 + 1.0);
             assert!((mean / with_recovery - 1.0).abs() < 0.07, "b = {b}, p = {p}: {mean} against {with_recovery}");
-            let most = if law > 11.0 || b > 1.0 { 0.1 } else { 0.14 };
-            assert!((mean / law - 1.0).abs() < most, "b = {b}, p = {p}: {mean} against {law}");
+            let max = if law > 11.0 || b > 1.0 { 0.1 } else { 0.14 };
+            assert!((mean / law - 1.0).abs() < max, "b = {b}, p = {p}: {mean} against {law}");
         }
     }
 }
@@ -276,8 +276,8 @@ fn every_byte_is_delivered_once_under_heavy_loss_both_ways_and_reordering() {
             assert!(unacked <= 50_000, "{algorithm:?} {seed}: {unacked}");
             let counts = sender.counts();
             // Each byte costs 1.25 transmissions on average, and spurious ones.
-            let least = receiver.delivered().as_bytes() / 1_448;
-            assert!(counts.segments - counts.retransmissions >= least, "{algorithm:?} {seed}: {counts:?}");
+            let min = receiver.delivered().as_bytes() / 1_448;
+            assert!(counts.segments - counts.retransmissions >= min, "{algorithm:?} {seed}: {counts:?}");
         }
     }
 }

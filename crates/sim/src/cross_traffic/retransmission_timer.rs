@@ -15,13 +15,13 @@ pub(super) struct RetransmissionTimer {
     timeout: TimeDelta,
     /// Consecutive expiries.
     backoffs: u32,
-    least: TimeDelta,
+    min: TimeDelta,
 }
 
 impl RetransmissionTimer {
-    /// A timer that waits at least `least`.
-    pub fn new(least: TimeDelta) -> Self {
-        Self { smoothed: None, timeout: INITIAL.max(least), backoffs: 0, least }
+    /// A timer that waits at least `min`.
+    pub fn new(min: TimeDelta) -> Self {
+        Self { smoothed: None, timeout: INITIAL.max(min), backoffs: 0, min }
     }
 
     /// A round trip was measured on new data, which also ends the back-off.
@@ -38,7 +38,7 @@ impl RetransmissionTimer {
         };
         self.smoothed = Some((srtt, variation));
         // [rfc6298] §2.3 and §2.4: RTO = SRTT + max(G, 4 RTTVAR), rounded up to the minimum.
-        self.timeout = (srtt + GRANULARITY.max(variation * 4)).clamp(self.least, MOST);
+        self.timeout = (srtt + GRANULARITY.max(variation * 4)).clamp(self.min, MAX);
         self.backoffs = 0;
     }
 
@@ -51,7 +51,7 @@ impl RetransmissionTimer {
     #[inline]
     pub fn timeout(&self) -> TimeDelta {
         // [rfc6298] §5.5: doubled at each expiry, to at most 60 s.
-        if self.backoffs == 0 { self.timeout } else { (self.timeout * (1 << self.backoffs)).min(MOST) }
+        if self.backoffs == 0 { self.timeout } else { (self.timeout * (1 << self.backoffs)).min(MAX) }
     }
 
     /// The smoothed round-trip time, once there is one.
@@ -64,10 +64,10 @@ impl RetransmissionTimer {
 // [rfc6298] §2.1: one second until a round trip is measured.
 const INITIAL: TimeDelta = TimeDelta::from_secs(1);
 // [rfc6298] §2.5: an upper bound of at least 60 s.
-const MOST: TimeDelta = TimeDelta::from_secs(60);
+const MAX: TimeDelta = TimeDelta::from_secs(60);
 /// The clock's granularity G; ours is exact, but a timer of a real host is not.
 const GRANULARITY: TimeDelta = TimeDelta::from_millis(1);
-/// 2^6 s are more than [`MOST`] already.
+/// 2^6 s are more than [`MAX`] already.
 const MAX_BACKOFFS: u32 = 6;
 
 #[cfg(test)]

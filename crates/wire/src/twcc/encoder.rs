@@ -80,30 +80,30 @@ impl Encoder {
         }
         let reference = ticks[missing].div_euclid(TICKS_PER_REFERENCE);
         let mut last_ticks = reference * TICKS_PER_REFERENCE;
-        let mut told = missing;
-        while told < ticks.len() {
+        let mut reported = missing;
+        while reported < ticks.len() {
             // The maximum that the pending symbols and this packet can add: 3 chunks, a delta, padding.
-            if told == usize::from(u16::MAX) || at + delta_len > MOST_BEFORE_LAST {
+            if reported == usize::from(u16::MAX) || at + delta_len > MAX_BEFORE_LAST {
                 break;
             }
-            let symbol = if ticks[told] == NO_TICKS {
+            let symbol = if ticks[reported] == NO_TICKS {
                 MISSING
             } else {
-                let delta = ticks[told] - last_ticks;
+                let delta = ticks[reported] - last_ticks;
                 if let Ok(small) = u8::try_from(delta) {
                     self.deltas[delta_len] = small;
                     delta_len += 1;
-                    last_ticks = ticks[told];
+                    last_ticks = ticks[reported];
                     SMALL
                 } else if self.put_large(delta_len, delta) {
                     delta_len += 2;
-                    last_ticks = ticks[told];
+                    last_ticks = ticks[reported];
                     LARGE
                 } else {
                     break;
                 }
             };
-            told += 1;
+            reported += 1;
             if !pending.repeats(symbol) {
                 at = self.add_symbol(&mut pending, at, symbol);
                 continue;
@@ -112,10 +112,11 @@ impl Encoder {
             if symbol == SMALL {
                 // The common case: packets arrive soon after one another.
                 let room = (MAX_RUN - pending.len) as usize;
-                let room =
-                    room.min(usize::from(u16::MAX) - told).min((MOST_BEFORE_LAST + 1).saturating_sub(at + delta_len));
+                let room = room
+                    .min(usize::from(u16::MAX) - reported)
+                    .min((MAX_BEFORE_LAST + 1).saturating_sub(at + delta_len));
                 let mut run = 0;
-                for (delta, &ticks) in self.deltas[delta_len..].iter_mut().zip(&ticks[told..]).take(room) {
+                for (delta, &ticks) in self.deltas[delta_len..].iter_mut().zip(&ticks[reported..]).take(room) {
                     // A missing packet is too far away.
                     let Ok(small) = u8::try_from(ticks.wrapping_sub(last_ticks)) else { break };
                     *delta = small;
@@ -123,11 +124,11 @@ impl Encoder {
                     run += 1;
                 }
                 delta_len += run;
-                told += run;
+                reported += run;
                 pending.len += run as u32;
             }
         }
-        let count = told as u16;
+        let count = reported as u16;
         self.packet[at..at + 2].copy_from_slice(&pending.emit_all().to_be_bytes());
         at += 2;
         self.packet[at..at + delta_len].copy_from_slice(&self.deltas[..delta_len]);
@@ -280,7 +281,7 @@ fn repeat_two_bit(symbol: u32, len: u32) -> u32 {
 /// Stands for no arrival: earlier than any valid time, and so not within a small delta of one.
 const NO_TICKS: i64 = i64::MIN;
 /// The maximum length of chunks and deltas before the last packet is reported.
-const MOST_BEFORE_LAST: usize = MAX_ENCODED_BYTES - 3 * 2 - 2 - 3;
+const MAX_BEFORE_LAST: usize = MAX_ENCODED_BYTES - 3 * 2 - 2 - 3;
 /// Bytes before the chunks.
 const FIXED_BYTES: usize = 20;
 const TICKS_PER_REFERENCE: i64 = REFERENCE_UNIT.as_nanos() / TICK.as_nanos();

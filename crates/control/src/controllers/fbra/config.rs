@@ -1,7 +1,7 @@
 //! Parameters of `fbra`, with their sources.
 
 use super::state::Thresholds;
-use super::{Fbra, LEAST_FEC_INTERVAL, MOST_FEC_INTERVAL};
+use super::{Fbra, MAX_FEC_INTERVAL, MIN_FEC_INTERVAL};
 use crate::{BuildError, Construct};
 use legato_units::TimeDelta;
 use serde::{Deserialize, Serialize};
@@ -55,7 +55,7 @@ impl Config {
             return bad(format!("history_ms = {}: not from 500 to 10000", self.history_ms));
         }
         let n = self.start_fec_interval_packets;
-        if !(LEAST_FEC_INTERVAL..=MOST_FEC_INTERVAL).contains(&n) {
+        if !(MIN_FEC_INTERVAL..=MAX_FEC_INTERVAL).contains(&n) {
             return bad(format!("start_fec_interval_packets = {n}: not from 2 to 14"));
         }
         for (key, value) in [

@@ -81,7 +81,7 @@ impl Construct for Fbra {
             correlated: (1.0, 1.0),
             round_trip_time: TimeDelta::ZERO,
             protect_until: None,
-            media: MediaPackets { packets: 0, frames: 0, per_frame: MOST_FEC_INTERVAL },
+            media: MediaPackets { packets: 0, frames: 0, per_frame: MAX_FEC_INTERVAL },
             silence: Silence::default(),
         })
     }
@@ -159,14 +159,14 @@ impl Fbra {
         let n = self.fec_interval;
         match action {
             Action::Hold => {}
-            Action::MoreParity => self.fec_interval = (n - 1).max(LEAST_FEC_INTERVAL),
-            Action::FewerParity => self.fec_interval = (n + 1).min(MOST_FEC_INTERVAL),
+            Action::MoreParity => self.fec_interval = (n - 1).max(MIN_FEC_INTERVAL),
+            Action::FewerParity => self.fec_interval = (n + 1).min(MAX_FEC_INTERVAL),
             // Media replaces the probe: one packet per N.
             Action::Climb => self.rate = self.rate.scale(1.0 + 1.0 / f64::from(n)),
             Action::Undershoot => self.rate = undershoot(self.rate, goodput),
             // [nvc-cc]: the simulator returns to 0.9 of the goodput. Deviates from it: never below what was
             // sent while undershooting, which is all that goodput can show if no queue drained.
-            Action::BounceBack => self.rate = self.rate.max(goodput.scale(0.9).min(self.rate.scale(MOST_BOUNCE))),
+            Action::BounceBack => self.rate = self.rate.max(goodput.scale(0.9).min(self.rate.scale(MAX_BOUNCE))),
         }
         self.rate = self.limits.clamp(self.rate);
     }
@@ -175,7 +175,7 @@ impl Fbra {
     fn parity(&self) -> Option<u8> {
         let probing = (self.state == State::Probe).then_some(self.fec_interval);
         // Ours: protection requires a parity packet in each frame.
-        let protecting = self.protect_until.map(|_| self.media.per_frame.clamp(LEAST_FEC_INTERVAL, MOST_FEC_INTERVAL));
+        let protecting = self.protect_until.map(|_| self.media.per_frame.clamp(MIN_FEC_INTERVAL, MAX_FEC_INTERVAL));
         match (probing, protecting) {
             (Some(a), Some(b)) => Some(a.min(b)),
             (a, b) => a.or(b),
@@ -258,12 +258,12 @@ impl RateController for Fbra {
 }
 
 /// [nagy2014]: N is from 2 to 14.
-const LEAST_FEC_INTERVAL: u8 = 2;
-const MOST_FEC_INTERVAL: u8 = 14;
+const MIN_FEC_INTERVAL: u8 = 2;
+const MAX_FEC_INTERVAL: u8 = 14;
 /// Ours: a goodput below this share of the rate means that the rate is not used, so there is nothing to probe for.
 const USED_RATIO: f64 = 0.7;
 /// Ours: no bounce ends further than this above the rate it came down to.
-const MOST_BOUNCE: f64 = 1.5;
+const MAX_BOUNCE: f64 = 1.5;
 /// Ours: how long protection follows losses.
 const PROTECTION: TimeDelta = TimeDelta::from_secs(2);
 /// A report waits for a round trip, but not for a broken one.

@@ -118,8 +118,8 @@ impl Interval {
 #[derive(Clone, Debug, Default)]
 pub(super) struct OneWayDelay {
     first: Option<(Timestamp, PeerTimestamp)>,
-    least: TimeDelta,
-    least_round_trip: Option<TimeDelta>,
+    min: TimeDelta,
+    min_round_trip: Option<TimeDelta>,
 }
 
 impl OneWayDelay {
@@ -128,7 +128,7 @@ impl OneWayDelay {
         let arrival = report.arrival()?;
         let (departure_0, arrival_0) = *self.first.get_or_insert((report.departure, arrival));
         let delay = (arrival - arrival_0) - (report.departure - departure_0);
-        self.least = self.least.min(delay);
+        self.min = self.min.min(delay);
         Some(delay)
     }
 
@@ -136,9 +136,9 @@ impl OneWayDelay {
     pub(super) fn of(&mut self, now: Timestamp, report: &PacketReport) -> Option<TimeDelta> {
         let delay = self.relative(report)?;
         let round_trip = (now - report.departure).max(SHORTEST_ROUND_TRIP);
-        let least_round_trip = self.least_round_trip.map_or(round_trip, |least| least.min(round_trip));
-        self.least_round_trip = Some(least_round_trip);
-        Some(delay - self.least + least_round_trip / 2)
+        let min_round_trip = self.min_round_trip.map_or(round_trip, |min| min.min(round_trip));
+        self.min_round_trip = Some(min_round_trip);
+        Some(delay - self.min + min_round_trip / 2)
     }
 }
 

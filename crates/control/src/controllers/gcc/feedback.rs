@@ -42,7 +42,7 @@ pub struct Arrivals {
     pub last: PeerTimestamp,
     /// Least of arrival less departure in nanoseconds. The clocks differ, so only its sum with a
     /// departure less an arrival means anything.
-    pub least_transit_ns: i64,
+    pub min_transit_ns: i64,
 }
 
 impl<'a> Feedback<'a> {
@@ -58,7 +58,7 @@ impl<'a> Feedback<'a> {
         // Plain integers: this loop runs over every packet of the call.
         let (mut bytes, mut lost, mut in_order) = (0_u64, 0, true);
         let (mut first, mut last) = (i64::MAX, i64::MIN);
-        let (mut arrived_first, mut last_arrival, mut least_transit_ns) = (i64::MAX, i64::MIN, i64::MAX);
+        let (mut arrived_first, mut last_arrival, mut min_transit_ns) = (i64::MAX, i64::MIN, i64::MAX);
         let mut rest = reports;
         while let Some(head) = rest.first() {
             let departure = head.departure;
@@ -86,7 +86,7 @@ impl<'a> Feedback<'a> {
             (first, last) = (first.min(departure), last.max(departure));
             if let Some(earliest) = earliest {
                 arrived_first = arrived_first.min(departure);
-                least_transit_ns = least_transit_ns.min(earliest.wrapping_sub(departure));
+                min_transit_ns = min_transit_ns.min(earliest.wrapping_sub(departure));
             }
             bytes = bytes.wrapping_add(run.bytes);
             rest = &rest[run.packets..];
@@ -96,7 +96,7 @@ impl<'a> Feedback<'a> {
             in_order,
             first_departure: Timestamp::from_nanos(arrived_first),
             last: PeerTimestamp::from_nanos(last_arrival),
-            least_transit_ns,
+            min_transit_ns,
         };
         Self {
             reports,
@@ -138,7 +138,7 @@ mod tests {
         assert!(!arrivals.in_order);
         assert_eq!(arrivals.first_departure, Timestamp::from_millis(20));
         assert_eq!(arrivals.last.as_nanos(), 95_000_000);
-        assert_eq!(arrivals.least_transit_ns, 60_000_000);
+        assert_eq!(arrivals.min_transit_ns, 60_000_000);
         assert!(Feedback::of(&reports[..1]).arrivals.is_none());
     }
 

@@ -231,8 +231,8 @@ impl LossBased {
         let acknowledged = acknowledged.map(|rate| rate.scale(self.config.acknowledged_candidate_ratio));
         let delay_based = self.delay_based.filter(|rate| self.config.delay_based_candidate && *rate > current);
         let in_window = self.increase_window.filter(|_| self.state != LossState::DelayBased);
-        let most = current.max(in_window.map_or(self.max, |window| window.limit));
-        let candidates = [up, same, down, acknowledged, delay_based].map(|rate| rate.map(|rate| rate.min(most)));
+        let maximum = current.max(in_window.map_or(self.max, |window| window.limit));
+        let candidates = [up, same, down, acknowledged, delay_based].map(|rate| rate.map(|rate| rate.min(maximum)));
         for (place, bandwidth) in candidates.into_iter().enumerate() {
             // Bounds make candidates equal, and equal ones score the same.
             let Some(bandwidth) = bandwidth.filter(|_| !candidates[..place].contains(&bandwidth)) else { continue };
@@ -253,8 +253,8 @@ impl LossBased {
     /// One step of Newton's method on the inherent loss.
     fn refine(&self, candidate: &mut Channel) {
         let before = candidate.inherent_loss;
-        let least = self.model.min_newton_step(*candidate);
-        if least.is_some_and(|step| before - self.config.newton_step * step <= self.config.min_inherent_loss_ratio) {
+        let minimum = self.model.min_newton_step(*candidate);
+        if minimum.is_some_and(|step| before - self.config.newton_step * step <= self.config.min_inherent_loss_ratio) {
             candidate.inherent_loss = 0.0;
         } else {
             candidate.inherent_loss = before - self.config.newton_step * self.model.newton_step(*candidate);
@@ -337,11 +337,11 @@ impl LossBased {
 
     fn feasible(&self, channel: Channel) -> f64 {
         let balance_bps = self.config.max_inherent_loss_balance_bps as f64;
-        let most = match channel.bandwidth.as_bps() {
+        let maximum = match channel.bandwidth.as_bps() {
             0 => 1.0,
             bps => (self.config.max_inherent_loss_offset_ratio + balance_bps / bps as f64).min(1.0),
         };
-        channel.inherent_loss.max(self.config.min_inherent_loss_ratio).min(most)
+        channel.inherent_loss.max(self.config.min_inherent_loss_ratio).min(maximum)
     }
 
     /// Bias towards a bandwidth per kilobyte sent; against it if the average loss is high.

@@ -110,11 +110,11 @@ fn the_upper_bound_is_the_balance_over_the_excess_of_loss() {
 #[test]
 fn the_inherent_loss_is_bounded_by_the_bandwidth() {
     let loss = LossBased::new(LossConfig::default());
-    let most = |rate| loss.feasible(Channel { inherent_loss: 1.0, bandwidth: kbps(rate) });
+    let maximum = |rate| loss.feasible(Channel { inherent_loss: 1.0, bandwidth: kbps(rate) });
     for (rate, expected) in [(100, 1.0), (500, 0.25), (1_000, 0.15), (3_000, 0.0833333)] {
-        assert!((most(rate) - expected).abs() < 1e-6, "{rate} kbit/s: {}", most(rate));
+        assert!((maximum(rate) - expected).abs() < 1e-6, "{rate} kbit/s: {}", maximum(rate));
     }
-    assert_eq!(most(0), 1.0);
+    assert_eq!(maximum(0), 1.0);
     assert_eq!(loss.feasible(Channel { inherent_loss: 0.0, bandwidth: kbps(500) }), 1e-3);
 }
 

@@ -134,8 +134,8 @@ impl LossModel {
             (whole(self.lost_kb[age] + self.got_kb[age]), whole(self.lost_kb[age]))
         };
         let (mut total, mut lost) = (0.0, 0.0);
-        let (mut least, mut least_at) = (1.0, None);
-        let (mut most, mut most_at) = (0.0, None);
+        let (mut min, mut min_at) = (1.0, None);
+        let (mut max, mut max_at) = (0.0, None);
         // Of equally good or bad observations the first of the ring counts, in libwebrtc's order.
         let ring = (0..=self.newest).rev().chain((self.newest + 1..self.window).rev());
         for age in ring.filter(|age| *age < self.len) {
@@ -144,17 +144,17 @@ impl LossModel {
             lost += lost_bytes;
             let kb = self.lost_kb[age] + self.got_kb[age];
             let loss = if kb > 0.0 { self.lost_kb[age] / kb } else { 0.0 };
-            if loss > most {
-                (most, most_at) = (loss, Some(age));
+            if loss > max {
+                (max, max_at) = (loss, Some(age));
             }
-            if loss < least {
-                (least, least_at) = (loss, Some(age));
+            if loss < min {
+                (min, min_at) = (loss, Some(age));
             }
         }
         if enough {
-            let worst_rate = most_at.map_or(0.0, |age| self.sent_bps[age]);
+            let worst_rate = max_at.map_or(0.0, |age| self.sent_bps[age]);
             if self.is_median_above(worst_rate, spike_ratio) {
-                for (bytes, lost_bytes) in [least_at, most_at].into_iter().flatten().map(weighted) {
+                for (bytes, lost_bytes) in [min_at, max_at].into_iter().flatten().map(weighted) {
                     total -= bytes;
                     lost -= lost_bytes;
                 }
@@ -166,9 +166,9 @@ impl LossModel {
     /// Whether `ratio` times the median of the rates is above `rate`.
     fn is_median_above(&self, rate: f64, ratio: f64) -> bool {
         let positive = self.sent_bps[..self.len].iter().copied().filter(|&sent| sent > 0.0);
-        let least = positive.fold(f64::INFINITY, f64::min);
+        let min = positive.fold(f64::INFINITY, f64::min);
         // The median is at least the minimum: usually no sorting is needed.
-        (least < f64::INFINITY && ratio >= 0.0 && least * ratio > rate) || self.median_sent_bps() * ratio > rate
+        (min < f64::INFINITY && ratio >= 0.0 && min * ratio > rate) || self.median_sent_bps() * ratio > rate
     }
 
     fn median_sent_bps(&self) -> f64 {

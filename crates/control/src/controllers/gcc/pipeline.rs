@@ -214,7 +214,7 @@ impl Gcc {
         let Some(arrivals) = arrivals else { return };
         self.rtts.push(now - arrivals.first_departure);
         // From the departure to the feedback, minus the packet's wait for the last arrival.
-        let held = arrivals.last.as_nanos() - arrivals.least_transit_ns;
+        let held = arrivals.last.as_nanos() - arrivals.min_transit_ns;
         let shortest = TimeDelta::from_nanos(now.as_nanos() - held);
         self.send_side.on_propagation_rtt(now, shortest);
         if !self.rtt_reported {

@@ -242,8 +242,8 @@ impl SendSide {
 
     fn follow_loss(&mut self, now: Timestamp) {
         if self.loss_ratio <= LOW_LOSS {
-            let least = self.history.front().map_or(self.target, |least| least.1);
-            self.target = DataRate::from_bps((least.as_bps_f64() * 1.08 + 0.5) as u64 + 1_000);
+            let minimum = self.history.front().map_or(self.target, |minimum| minimum.1);
+            self.target = DataRate::from_bps((minimum.as_bps_f64() * 1.08 + 0.5) as u64 + 1_000);
         } else if self.loss_ratio > HIGH_LOSS
             && !self.decreased_since_loss
             && self.last_decrease.is_none_or(|last| now - last >= DECREASE_INTERVAL + self.rtt)

@@ -88,10 +88,10 @@ impl Scheme for ClccScheme {
             (Some(now), Some(before)) => (now - before).as_secs_f64() as f32,
             _ => 0.0,
         };
-        let told = (stats.arrived_packets + stats.lost_packets).max(1);
+        let reported = (stats.arrived_packets + stats.lost_packets).max(1);
         out[0] = seconds(stats.delay).min(5.0);
         out[1] = change(stats.delay, stats.delay_before).clamp(-5.0, 5.0);
-        out[2] = stats.longest_loss as f32 / told as f32;
+        out[2] = stats.longest_loss as f32 / reported as f32;
         out[3] = self.quality() / 50.0;
         out[4] = self.resolution(stats);
         out[5] = seconds(stats.frames.delay).min(5.0);

@@ -217,8 +217,8 @@ mod tests {
         assert_eq!(row[4..8], [0.0, 0.0, 0.0, 0.5]);
         // 10 ms of 100; 1,250 bytes in 10 ms are 1 Mbit/s: log 11 / log 26, and the first group has two of them per gap.
         assert_eq!(row[60 + 4..60 + 8], [0.1, 0.1, 0.1, 0.1]);
-        let told = [0.9345, 0.7360, 0.7360, 0.7360];
-        assert!(row[180 + 4..180 + 8].iter().zip(told).all(|(a, b)| (a - b).abs() < 1e-4), "{row:?}");
+        let expected = [0.9345, 0.7360, 0.7360, 0.7360];
+        assert!(row[180 + 4..180 + 8].iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-4), "{row:?}");
         // 1.5 Mbit/s: log 16 / log 26.
         assert!((row[120 + 14 * 4] - 0.8510).abs() < 1e-4);
         second.close(Timestamp::from_secs(1));

@@ -80,7 +80,7 @@ pub struct Learned<S> {
     last_heard: Option<Timestamp>,
     /// Decides when the policy's output is NaN; built when that first happens.
     fallback: Option<Box<dyn RateController>>,
-    no_numbers: u32,
+    fallbacks: u32,
 }
 
 impl<S: Scheme> Construct for Learned<S> {
@@ -110,7 +110,7 @@ impl<S: Scheme> Construct for Learned<S> {
             silence: Silence::default(),
             last_heard: None,
             fallback: None,
-            no_numbers: 0,
+            fallbacks: 0,
         })
     }
 }
@@ -165,7 +165,7 @@ impl<S: Scheme> Learned<S> {
             self.last_action = S::ACTIONS.clamp(answer);
             self.scheme.target(self.last_action, &stats, self.target)
         } else {
-            self.no_numbers += 1;
+            self.fallbacks += 1;
             self.fall_back(now)
         };
         // The other end may be gone: no reason to send more.
@@ -261,7 +261,7 @@ impl<S: Scheme> RateController for Learned<S> {
 
     fn observe(&self, gauge: &mut dyn FnMut(&'static str, f64)) {
         gauge("action", f64::from(self.last_action));
-        gauge("fallbacks", f64::from(self.no_numbers));
+        gauge("fallbacks", f64::from(self.fallbacks));
     }
 
     fn steered(&mut self) -> Option<&mut dyn Steered> {

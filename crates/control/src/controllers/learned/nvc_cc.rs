@@ -51,10 +51,10 @@ pub(super) const LATENCY_AND_RATIO: Layout =
 pub(super) fn latency_and_ratio(stats: &WindowStats, out: &mut [f32]) {
     out[0] = (stats.delay_gradient() as f32).clamp(-2.0, 2.0);
     out[1] = match (stats.rtt, stats.min_mean_rtt) {
-        (Some(rtt), Some(least)) => {
+        (Some(rtt), Some(min)) => {
             // A minimum latency below a millisecond says nothing about the path.
-            let least = least.as_secs_f64().max(1e-3);
-            ((rtt.as_secs_f64() / least - 1.0) as f32).clamp(0.0, 10.0)
+            let min = min.as_secs_f64().max(1e-3);
+            ((rtt.as_secs_f64() / min - 1.0) as f32).clamp(0.0, 10.0)
         }
         _ => 0.0,
     };

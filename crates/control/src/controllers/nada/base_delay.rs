@@ -8,7 +8,7 @@ use legato_units::TimeDelta;
 #[derive(Clone, Debug)]
 pub struct BaseDelay {
     /// The minimum of each minute, the newest at `minute % MINUTES`; `None`: no packet in it.
-    least: [Option<TimeDelta>; MINUTES],
+    min: [Option<TimeDelta>; MINUTES],
     minute: i64,
     /// The minimum of all of them.
     base: Option<TimeDelta>,
@@ -20,7 +20,7 @@ const MINUTE: TimeDelta = TimeDelta::from_secs(60);
 
 impl Default for BaseDelay {
     fn default() -> Self {
-        Self { least: [None; MINUTES], minute: 0, base: None }
+        Self { min: [None; MINUTES], minute: 0, base: None }
     }
 }
 
@@ -33,7 +33,7 @@ impl BaseDelay {
             self.forget_until(minute);
         }
         let place = self.minute.rem_euclid(MINUTES as i64) as usize;
-        self.least[place] = Some(self.least[place].map_or(delay, |least| least.min(delay)));
+        self.min[place] = Some(self.min[place].map_or(delay, |min| min.min(delay)));
         let base = self.base.map_or(delay, |base| base.min(delay));
         self.base = Some(base);
         base
@@ -42,10 +42,10 @@ impl BaseDelay {
     fn forget_until(&mut self, minute: i64) {
         let fresh = (minute - self.minute).min(MINUTES as i64);
         for back in 0..fresh {
-            self.least[(minute - back).rem_euclid(MINUTES as i64) as usize] = None;
+            self.min[(minute - back).rem_euclid(MINUTES as i64) as usize] = None;
         }
         self.minute = minute;
-        self.base = self.least.iter().flatten().copied().min();
+        self.base = self.min.iter().flatten().copied().min();
     }
 }
 

@@ -27,7 +27,7 @@ struct Missing {
 
 impl Default for LossDetector {
     fn default() -> Self {
-        Self { missing: VecDeque::with_capacity(MOST_MISSING), reordering_window: TimeDelta::ZERO, lost: 0 }
+        Self { missing: VecDeque::with_capacity(MAX_MISSING), reordering_window: TimeDelta::ZERO, lost: 0 }
     }
 }
 
@@ -37,7 +37,7 @@ impl LossDetector {
         if self.missing.iter().any(|missing| missing.transport_seq == transport_seq) {
             return false;
         }
-        if self.missing.len() == MOST_MISSING {
+        if self.missing.len() == MAX_MISSING {
             let oldest = self.missing.pop_front().expect("full");
             self.lost += u32::from(!oldest.lost);
         }
@@ -77,7 +77,7 @@ impl LossDetector {
 }
 
 /// Beyond this many missing packets the oldest are lost without waiting.
-const MOST_MISSING: usize = 64;
+const MAX_MISSING: usize = 64;
 /// How long after a packet was reported missing it may be reported as arrived.
 const REMEMBERED: TimeDelta = TimeDelta::from_secs(2);
 /// The maximum delay that reordering adds to the reaction to loss.

@@ -19,7 +19,7 @@ pub struct MediaQueue {
 
 impl Default for MediaQueue {
     fn default() -> Self {
-        Self { frames: VecDeque::with_capacity(MOST_FRAMES), left_bytes: 0, queued_bytes: 0, rest: None }
+        Self { frames: VecDeque::with_capacity(MAX_FRAMES), left_bytes: 0, queued_bytes: 0, rest: None }
     }
 }
 
@@ -40,7 +40,7 @@ impl MediaQueue {
     pub fn reported(&mut self, now: Timestamp, size: DataSize) {
         self.queued_bytes = size.as_bytes();
         let end = self.left_bytes + self.queued_bytes;
-        let full = self.frames.len() == MOST_FRAMES;
+        let full = self.frames.len() == MAX_FRAMES;
         match self.frames.back_mut() {
             // Reported again before a feedback: nothing joined.
             Some(last) if full || last.1 >= end => last.1 = end,
@@ -74,7 +74,7 @@ impl MediaQueue {
 }
 
 /// Two seconds of frames at 30 Hz; further ones join the last.
-const MOST_FRAMES: usize = 64;
+const MAX_FRAMES: usize = 64;
 
 #[cfg(test)]
 mod tests {

@@ -13,7 +13,7 @@ use legato_units::{TimeDelta, Timestamp};
 #[derive(Clone, Debug)]
 pub struct QueueDelay {
     /// Minimum one-way delay of a window, the current one at `current`.
-    least: [TimeDelta; MOST_WINDOWS],
+    min: [TimeDelta; MAX_WINDOWS],
     windows: usize,
     window: TimeDelta,
     current: usize,
@@ -27,8 +27,8 @@ impl QueueDelay {
     /// A base over `windows` spans of `window` each; at most ten.
     pub fn new(windows: usize, window: TimeDelta) -> Self {
         Self {
-            least: [TimeDelta::MAX; MOST_WINDOWS],
-            windows: windows.clamp(1, MOST_WINDOWS),
+            min: [TimeDelta::MAX; MAX_WINDOWS],
+            windows: windows.clamp(1, MAX_WINDOWS),
             window,
             current: 0,
             window_end: Timestamp::MAX,
@@ -45,11 +45,11 @@ impl QueueDelay {
         }
         if now >= self.window_end {
             self.current = (self.current + 1) % self.windows;
-            self.least[self.current] = TimeDelta::MAX;
+            self.min[self.current] = TimeDelta::MAX;
             self.window_end = now + self.window;
         }
-        let least = &mut self.least[self.current];
-        *least = (*least).min(delays.min);
+        let min = &mut self.min[self.current];
+        *min = (*min).min(delays.min);
         self.delay = TimeDelta::from_nanos(sample.as_nanos().saturating_sub(self.base().as_nanos()));
         self.delay
     }
@@ -66,12 +66,12 @@ impl QueueDelay {
     }
 
     fn base(&self) -> TimeDelta {
-        self.least[..self.windows].iter().fold(TimeDelta::MAX, |least, &delay| least.min(delay))
+        self.min[..self.windows].iter().fold(TimeDelta::MAX, |min, &delay| min.min(delay))
     }
 }
 
 /// The longest base history of a version: [rfc8298]'s, ten windows of a minute.
-const MOST_WINDOWS: usize = 10;
+const MAX_WINDOWS: usize = 10;
 
 #[cfg(test)]
 mod tests {

@@ -17,15 +17,15 @@ impl SampleGrid {
         Self { step, next: None }
     }
 
-    /// How many samples the delay reported at `now` stands for, at most `most`. ([rfc8298] §4.1.2: "the same
+    /// How many samples the delay reported at `now` stands for, at most `max`. ([rfc8298] §4.1.2: "the same
     /// qdelay may be sampled several times; this does not pose any problem".)
-    pub fn due(&mut self, now: Timestamp, most: usize) -> usize {
+    pub fn due(&mut self, now: Timestamp, max: usize) -> usize {
         let due = self.next.unwrap_or(now);
         if now < due {
             return 0;
         }
-        let samples = ((now - due).as_nanos() / self.step.as_nanos() + 1).min(most as i64);
-        // Stays on the grid unless the silence was longer than `most` samples.
+        let samples = ((now - due).as_nanos() / self.step.as_nanos() + 1).min(max as i64);
+        // Stays on the grid unless the silence was longer than `max` samples.
         let next = due + self.step * samples;
         self.next = Some(if next > now { next } else { now + self.step });
         samples as usize

@@ -149,7 +149,7 @@ impl TfrcSender {
         match (self.rtt, self.receive_rates.max()) {
             (Some(rtt), Some(receive_rate)) => self.halve(now, rtt, receive_rate, idle),
             // [rfc5348] §4.4: without a sample or feedback, halve unless the sender has been idle.
-            _ if !idle => self.allowed = (self.allowed / 2.0).max(self.least_rate()),
+            _ if !idle => self.allowed = (self.allowed / 2.0).max(self.min_rate()),
             _ => {}
         }
         // Whatever the rules give, silence is no reason to send more.
@@ -178,7 +178,7 @@ impl TfrcSender {
             Some(rtt) if self.config.damp_oscillations => rtt.sqrt_mean / rtt.latest_s.sqrt(),
             _ => 1.0,
         };
-        rate_of((self.allowed * factor).max(self.least_rate()))
+        rate_of((self.allowed * factor).max(self.min_rate()))
     }
 
     /// R, or zero before the first sample.
@@ -299,7 +299,7 @@ impl TfrcSender {
     fn update_allowed(&mut self, now: Timestamp, rtt: RoundTrip, receive_limit: f64) {
         if let Some(equation) = self.equation {
             // [rfc5348] §4.3: X = max(min(X_Bps, recv_limit), s / t_mbi).
-            self.allowed = equation.min(receive_limit).max(self.least_rate());
+            self.allowed = equation.min(receive_limit).max(self.min_rate());
         } else if self.last_doubled.is_none_or(|at| (now - at).as_secs_f64() >= rtt.smoothed_s) {
             // [rfc5348] §4.3: X = max(min(2 X, recv_limit), initial_rate), once a round trip.
             self.allowed = (2.0 * self.allowed).min(receive_limit).max(self.initial_rate(rtt));
@@ -318,15 +318,15 @@ impl TfrcSender {
             return;
         }
         let Some(equation) = self.equation else {
-            self.allowed = (self.allowed / 2.0).max(self.least_rate());
+            self.allowed = (self.allowed / 2.0).max(self.min_rate());
             return;
         };
         // Halve what limited X: the receive rate or the equation.
         let limit = if equation > 2.0 * receive_rate { receive_rate } else { equation / 2.0 };
-        let limit = limit.max(self.least_rate());
+        let limit = limit.max(self.min_rate());
         // [rfc5348] §4.4: Update_Limits(): X_recv_set holds half the limit, which step (4) doubles.
         self.receive_rates.replace(now, limit / 2.0);
-        self.allowed = equation.min(limit).max(self.least_rate());
+        self.allowed = equation.min(limit).max(self.min_rate());
     }
 
     fn set_nofeedback(&mut self, now: Timestamp) {
@@ -356,7 +356,7 @@ impl TfrcSender {
     }
 
     /// s / t_mbi: one packet in 64 seconds.
-    fn least_rate(&self) -> f64 {
+    fn min_rate(&self) -> f64 {
         self.packet_size.bytes() / T_MBI_S
     }
 }

@@ -39,7 +39,7 @@ const RATE_BINS: usize = 5;
 /// What is lost in every one of this many seconds is permanent loss.
 const SECONDS: usize = 10;
 /// More than this never counts as permanent: a path that loses as much is overloaded.
-const MOST_USUAL_LOSS: f64 = 0.25;
+const MAX_USUAL_LOSS: f64 = 0.25;
 /// Missing packets are not counted for the one time after a silence of the other.
 const OUTAGE: TimeDelta = TimeDelta::from_millis(400);
 /// Sequence numbers further on than this belong to another stream.
@@ -133,7 +133,7 @@ impl Arrivals {
     pub fn unusual_loss_ratio(&self) -> f64 {
         let Some(loss) = self.loss_ratio() else { return 0.0 };
         let usual = self.seconds.iter().flatten().copied().reduce(f64::min).unwrap_or(loss);
-        (loss - usual.min(MOST_USUAL_LOSS)).max(0.0)
+        (loss - usual.min(MAX_USUAL_LOSS)).max(0.0)
     }
 
     /// Whether a packet was marked since the last call.

@@ -96,11 +96,11 @@ impl Config {
             ("rules.loss_brake_ratio", rules.loss_brake_ratio, 0.0, 1.0),
             ("rules.silence_ms", rules.silence_ms, 50.0, 60_000.0),
         ];
-        match ranges.into_iter().find(|(_, value, least, most)| !(least..=most).contains(&value)) {
+        match ranges.into_iter().find(|(_, value, min, max)| !(min..=max).contains(&value)) {
             None => Ok(()),
-            Some((key, value, least, most)) => Err(BuildError::Config {
+            Some((key, value, min, max)) => Err(BuildError::Config {
                 controller: Ukf::NAME,
-                message: format!("{key} = {value}: not from {least} to {most}"),
+                message: format!("{key} = {value}: not from {min} to {max}"),
             }),
         }
     }

@@ -22,7 +22,7 @@ pub struct PathModel {
     bits_before: f64,
     /// Standard deviation of delays the model does not explain, s.
     jitter_s: f64,
-    least: MinDelay,
+    min: MinDelay,
     /// How often the model was widened because a measurement was impossible under it.
     pub surprises: u64,
 }
@@ -31,8 +31,8 @@ impl PathModel {
     /// Knows only a rate to start with.
     pub fn new(config: FilterConfig, start: DataRate) -> Self {
         let jitter_s = 1e-3 * config.jitter_ms;
-        let (filter, least) = (None, MinDelay::default());
-        Self { config, start, filter, bits_before: 0.0, jitter_s, least, surprises: 0 }
+        let (filter, min) = (None, MinDelay::default());
+        Self { config, start, filter, bits_before: 0.0, jitter_s, min, surprises: 0 }
     }
 
     /// The most likely capacity; `None` before anything is known.
@@ -85,8 +85,8 @@ impl PathModel {
 
     /// The first burst is assumed to have met almost no queue; it is the only information about the base.
     fn begin(&mut self, burst: &Burst) -> Option<UnscentedKalman<3>> {
-        self.least = MinDelay::default();
-        let capacity = libm::log(self.start.as_bps_f64().clamp(LEAST_BPS, MOST_BPS));
+        self.min = MinDelay::default();
+        let capacity = libm::log(self.start.as_bps_f64().clamp(MIN_BPS, MAX_BPS));
         let mut filter = UnscentedKalman::new([capacity, 0.0, burst.delay_s], FIRST_VARIANCES, Scaling::WIDE);
         self.measure(&mut filter, burst)?;
         Some(filter)
@@ -103,10 +103,10 @@ impl PathModel {
         let bits_before = self.bits_before;
         filter.predict(|x| after(x, bits_before, gap_s), &noise)?;
         let predicted = filter;
-        let told = self.measure(&mut filter, burst)?;
-        let late_s = told.late_s;
-        if told.surprise <= SURPRISE {
-            self.learn_jitter(late_s, told.variance);
+        let innovation = self.measure(&mut filter, burst)?;
+        let late_s = innovation.late_s;
+        if innovation.surprise <= SURPRISE {
+            self.learn_jitter(late_s, innovation.variance);
             return Some(filter);
         }
         // The model must have been wrong. Whatever could explain the difference is doubted: a queue
@@ -146,20 +146,20 @@ impl PathModel {
     /// The innovation's variance is the jitter's plus that of the prediction; what exceeds the
     /// latter belongs to the former. A single delay, however odd, shows little.
     fn learn_jitter(&mut self, late_s: f64, known: f64) {
-        let late_s = late_s.clamp(-MOST_DEVIATIONS * self.jitter_s, MOST_DEVIATIONS * self.jitter_s);
+        let late_s = late_s.clamp(-MAX_DEVIATIONS * self.jitter_s, MAX_DEVIATIONS * self.jitter_s);
         let unexplained = (late_s * late_s - known).max(0.0);
         let variance = self.jitter_s * self.jitter_s;
-        let (least, most) = (1e-3 * self.config.jitter_ms, MOST_JITTER_S);
-        self.jitter_s = (variance + JITTER_GAIN * (unexplained - variance)).max(0.0).sqrt().clamp(least, most);
+        let (min, max) = (1e-3 * self.config.jitter_ms, MAX_JITTER_S);
+        self.jitter_s = (variance + JITTER_GAIN * (unexplained - variance)).max(0.0).sqrt().clamp(min, max);
     }
 
     /// Values stay possible, and no variance vanishes or grows without end.
     fn bound(&mut self) {
         let Some(filter) = &mut self.filter else { return };
         let x = *filter.state();
-        filter.place(CAPACITY, x[CAPACITY].clamp(libm::log(LEAST_BPS), libm::log(MOST_BPS)));
-        filter.place(QUEUE, x[QUEUE].clamp(0.0, MOST_QUEUE_S));
-        filter.bound(&LEAST_VARIANCES, &MOST_VARIANCES);
+        filter.place(CAPACITY, x[CAPACITY].clamp(libm::log(MIN_BPS), libm::log(MAX_BPS)));
+        filter.place(QUEUE, x[QUEUE].clamp(0.0, MAX_QUEUE_S));
+        filter.bound(&MIN_VARIANCES, &MAX_VARIANCES);
     }
 
     /// A delay that never fell for two windows is the path's own: the route changed, or others keep a
@@ -168,13 +168,13 @@ impl PathModel {
         let Some(filter) = &mut self.filter else { return };
         let sent_s = burst.first_bits * libm::exp(-filter.state()[CAPACITY]);
         let window_s = self.config.base_window_s;
-        let Some(least_s) = self.least.push(burst.delay_s - sent_s, burst.gap_s.unwrap_or(0.0), window_s) else {
+        let Some(min_s) = self.min.push(burst.delay_s - sent_s, burst.gap_s.unwrap_or(0.0), window_s) else {
             return;
         };
         let base_s = filter.state()[BASE];
-        if least_s > base_s + ANCHOR_S + 2.0 * self.jitter_s {
-            filter.place(BASE, least_s);
-            filter.place(QUEUE, (filter.state()[QUEUE] + base_s - least_s).max(0.0));
+        if min_s > base_s + ANCHOR_S + 2.0 * self.jitter_s {
+            filter.place(BASE, min_s);
+            filter.place(QUEUE, (filter.state()[QUEUE] + base_s - min_s).max(0.0));
         }
     }
 }
@@ -239,22 +239,22 @@ impl MinDelay {
 
 // All of these are ours; docs/papers/ukf.md says how they were found.
 /// The range of capacities.
-const LEAST_BPS: f64 = 5e3;
-const MOST_BPS: f64 = 10e9;
-const MOST_QUEUE_S: f64 = 60.0;
+const MIN_BPS: f64 = 5e3;
+const MAX_BPS: f64 = 10e9;
+const MAX_QUEUE_S: f64 = 60.0;
 /// A factor of e either way; 2 ms; 1 s.
 const FIRST_VARIANCES: [f64; 3] = [1.0, 4e-6, 1.0];
 /// 1 %; 0.1 ms; 0.05 ms.
-const LEAST_VARIANCES: [f64; 3] = [1e-4, 1e-8, 2.5e-9];
+const MIN_VARIANCES: [f64; 3] = [1e-4, 1e-8, 2.5e-9];
 /// A factor of e; 1 s; 1 s.
-const MOST_VARIANCES: [f64; 3] = [1.0, 1.0, 1.0];
+const MAX_VARIANCES: [f64; 3] = [1.0, 1.0, 1.0];
 /// Twice the mean occurs once in a dozen measurements, eight times once in thousands.
 const SURPRISE: f64 = 8.0;
 /// 30 %.
 const SURPRISED_CAPACITY: f64 = 0.09;
 const JITTER_GAIN: f64 = 0.03;
-const MOST_DEVIATIONS: f64 = 4.0;
-const MOST_JITTER_S: f64 = 0.03;
+const MAX_DEVIATIONS: f64 = 4.0;
+const MAX_JITTER_S: f64 = 0.03;
 const ANCHOR_S: f64 = 0.005;
 
 #[cfg(test)]

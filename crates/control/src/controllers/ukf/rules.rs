@@ -57,14 +57,14 @@ const STANDING: TimeDelta = TimeDelta::from_millis(250);
 /// Loss is that of the last second.
 const LOSS_WINDOW: TimeDelta = TimeDelta::from_secs(1);
 /// One look drains away at most this share of the target.
-const MOST_DRAIN_RATIO: f64 = 0.4;
+const MAX_DRAIN_RATIO: f64 = 0.4;
 /// Climb no higher than this times the receiver rate, as gcc does: unused capacity is unknown.
 const USED: f64 = 1.5;
 /// … plus this, so that the lowest rates can rise.
 const USED_MORE: DataRate = DataRate::from_kbps(20);
 /// The capacity may exceed the likely one by this many deviations, and by a factor of two at most.
 const HOPE_DEVIATIONS: f64 = 2.0;
-const MOST_HOPE: f64 = 2.0;
+const MAX_HOPE: f64 = 2.0;
 /// Near or above the rate that showed loss, climb by this share per second; twice as fast per such period.
 const CAREFUL_CLIMB_PER_S_RATIO: f64 = 0.05;
 const CAREFUL_DOUBLING_S: f64 = 2.0;
@@ -127,7 +127,7 @@ impl Rules {
 
     /// To what the path delivers, minus a margin, minus what empties the standing queue in time.
     fn drain(&mut self, now: Timestamp, view: &View, capacity: DataRate) {
-        let drain_ratio = (1e3 * view.queue_s / self.config.drain_ms).min(MOST_DRAIN_RATIO);
+        let drain_ratio = (1e3 * view.queue_s / self.config.drain_ms).min(MAX_DRAIN_RATIO);
         let keep = (1.0 - self.config.margin_ratio) * (1.0 - drain_ratio);
         let mut passes = capacity;
         // While the queue grows, the receiver rate is all that the path delivers, whatever the filter
@@ -169,14 +169,14 @@ impl Rules {
     /// Towards the maximum plausible capacity: the greater the uncertainty, the higher.
     fn climb(&mut self, now: Timestamp, view: &View, capacity: DataRate, elapsed_s: f64) {
         self.queue_at_cut_s = 0.0;
-        let most = capacity.scale(libm::exp(HOPE_DEVIATIONS * view.doubt_ratio).min(MOST_HOPE));
-        self.target = self.target.min(most);
+        let max = capacity.scale(libm::exp(HOPE_DEVIATIONS * view.doubt_ratio).min(MAX_HOPE));
+        self.target = self.target.min(max);
         let holds = view.unusual_loss_ratio > self.config.loss_hold_ratio || now < self.settled_at || !view.news;
         if holds {
             return;
         }
         let used = view.receive_rate.scale(USED) + USED_MORE;
-        let ceiling = most.scale(1.0 - self.config.margin_ratio).min(used);
+        let ceiling = max.scale(1.0 - self.config.margin_ratio).min(used);
         if ceiling <= self.target {
             return;
         }

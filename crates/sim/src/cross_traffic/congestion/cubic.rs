@@ -127,8 +127,8 @@ impl CongestionControl for Cubic {
     fn on_congestion(&mut self, congestion: &Congestion) {
         self.reduce(congestion.prior_in_flight_bytes);
         // [rfc9438] §4.6: at least two segments after a loss, one after a mark.
-        let least = if congestion.cause == Cause::Loss { 2.0 } else { 1.0 };
-        self.window = self.threshold.max(least);
+        let min = if congestion.cause == Cause::Loss { 2.0 } else { 1.0 };
+        self.window = self.threshold.max(min);
         self.threshold = self.threshold.max(2.0);
     }
 

@@ -50,7 +50,7 @@ impl Scheme for HrccScheme {
 
     fn new(context: Context<'_>) -> Result<Self, BuildError> {
         let Context { limits, start, .. } = context;
-        let min = limits.min.max(LEAST);
+        let min = limits.min.max(MIN);
         Ok(Self {
             heuristic: Heuristic::new(limits.start, min, start),
             rows: Rows::new(start),
@@ -101,7 +101,7 @@ impl Scheme for HrccScheme {
 }
 
 /// [libwebrtc-m150]: the minimum rate of its delay-based control.
-const LEAST: DataRate = DataRate::from_kbps(5);
+const MIN: DataRate = DataRate::from_kbps(5);
 
 #[cfg(test)]
 #[path = "hrcc_tests.rs"]

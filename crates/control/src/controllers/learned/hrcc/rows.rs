@@ -18,7 +18,7 @@ pub struct Rows {
     open: Open,
     /// When the open one ends.
     end: Timestamp,
-    least_delay_ns: Option<i64>,
+    min_delay_ns: Option<i64>,
     /// The last row's mean, for rows without packets.
     last_delay_ns: Option<i64>,
     highest_seq: Option<u64>,
@@ -45,7 +45,7 @@ impl Rows {
             seen: [[0.0; ROWS]; FEATURES],
             open: Open::default(),
             end: start + ROW,
-            least_delay_ns: None,
+            min_delay_ns: None,
             last_delay_ns: None,
             highest_seq: None,
             since_overuse: FIRST_DISTANCE,
@@ -55,7 +55,7 @@ impl Rows {
 
     /// Delays of another path are not comparable.
     pub fn on_route_change(&mut self) {
-        (self.least_delay_ns, self.last_delay_ns) = (None, None);
+        (self.min_delay_ns, self.last_delay_ns) = (None, None);
         (self.open.delay_sum_ns, self.open.delays) = (0, 0);
     }
 
@@ -69,7 +69,7 @@ impl Rows {
             let delay_ns = now.as_nanos() - departure.as_nanos();
             open.delay_sum_ns += delay_ns;
             open.delays += 1;
-            self.least_delay_ns = Some(self.least_delay_ns.map_or(delay_ns, |least| least.min(delay_ns)));
+            self.min_delay_ns = Some(self.min_delay_ns.map_or(delay_ns, |min| min.min(delay_ns)));
         }
         // A gap counts as loss until the missing packet arrives late.
         match self.highest_seq {
@@ -103,21 +103,21 @@ impl Rows {
         if open.delays > 0 {
             self.last_delay_ns = Some(open.delay_sum_ns / i64::from(open.delays));
         }
-        let delay_ns = self.last_delay_ns.zip(self.least_delay_ns).map_or(0, |(mean, least)| mean - least);
+        let delay_ns = self.last_delay_ns.zip(self.min_delay_ns).map_or(0, |(mean, min)| mean - min);
         if open.overused {
             (self.since_overuse, self.overuse_rate) = (0, rate);
         } else {
             self.since_overuse = self.since_overuse.saturating_add(1);
         }
-        let told = open.packets + open.lost;
+        let reported = open.packets + open.lost;
         let share = |rate: DataRate| (rate.as_bps_f64() / FULL_RATE_BPS) as f32;
         // The scales are those of [hrcc]'s public code: 6 Mbit/s, a second, a ratio, a hundred rows.
         let row = [
             share(rate),
             ((delay_ns as f64 * 1e-9) as f32).min(5.0),
-            if told == 0 { 0.0 } else { open.lost as f32 / told as f32 },
+            if reported == 0 { 0.0 } else { open.lost as f32 / reported as f32 },
             share(estimate),
-            f32::from(self.since_overuse.min(MOST_DISTANCE)) / 100.0,
+            f32::from(self.since_overuse.min(MAX_DISTANCE)) / 100.0,
             share(self.overuse_rate),
         ];
         for (numbers, newest) in self.seen.iter_mut().zip(row) {
@@ -138,7 +138,7 @@ const FULL_RATE_BPS: f64 = 6e6;
 const FIRST_DISTANCE: u16 = 5;
 const FIRST_OVERUSE_RATE: DataRate = DataRate::from_mbps(1);
 /// Ours: beyond a minute the exact time does not matter, so the number stays about one.
-const MOST_DISTANCE: u16 = 300;
+const MAX_DISTANCE: u16 = 300;
 /// A number that jumps further belongs to another stream.
 const MAX_GAP: u64 = 1_000;
 

@@ -6,7 +6,7 @@ use legato_units::{TimeDelta, Timestamp};
 #[derive(Clone, Debug, Default)]
 pub struct MaxInFlight {
     /// The maximum of every half second; the current one at `current`.
-    most: [u64; STEPS],
+    maximum: [u64; STEPS],
     current: usize,
     step_end: Option<Timestamp>,
     max: u64,
@@ -19,8 +19,8 @@ impl MaxInFlight {
         if self.step_end.is_none_or(|end| now >= end) {
             self.step(now);
         }
-        if bytes > self.most[self.current] {
-            self.most[self.current] = bytes;
+        if bytes > self.maximum[self.current] {
+            self.maximum[self.current] = bytes;
             self.max = self.max.max(bytes);
         }
     }
@@ -36,10 +36,10 @@ impl MaxInFlight {
         let passed = (now - end).as_nanos() / STEP.as_nanos() + 1;
         for _ in 0..passed.min(STEPS as i64) {
             self.current = (self.current + 1) % STEPS;
-            self.most[self.current] = 0;
+            self.maximum[self.current] = 0;
         }
         self.step_end = Some(end + STEP * passed);
-        self.max = self.most.iter().copied().max().unwrap_or(0);
+        self.max = self.maximum.iter().copied().max().unwrap_or(0);
     }
 }
 

@@ -17,7 +17,7 @@ pub struct DraftDelay {
     scale: f64,
     updated: Option<Timestamp>,
     /// Minimum queue delay of the round trip that ends at `round_trip_end`.
-    least_s: f64,
+    minimum_s: f64,
     round_trip_end: Option<Timestamp>,
     standing_s: f64,
 }
@@ -32,7 +32,7 @@ impl DraftDelay {
             deviation_s: 0.0,
             scale: 1.0,
             updated: None,
-            least_s: f64::MAX,
+            minimum_s: f64::MAX,
             round_trip_end: None,
             standing_s: 0.0,
         }
@@ -41,7 +41,7 @@ impl DraftDelay {
     /// A feedback showed `delay`; averages move once per `interval`.
     pub fn update(&mut self, now: Timestamp, delay: TimeDelta, target: TimeDelta, interval: TimeDelta, input: &Gains) {
         let delay_s = delay.as_secs_f64();
-        self.least_s = self.least_s.min(delay_s);
+        self.minimum_s = self.minimum_s.min(delay_s);
         let reduce_jitter = input.config.reduce_jitter;
         if reduce_jitter {
             self.max_s = target.as_secs_f64().min(delay_s.max(self.max_s));
@@ -80,14 +80,14 @@ impl DraftDelay {
             return false;
         }
         self.round_trip_end = Some(now + round_trip);
-        if self.least_s == f64::MAX {
+        if self.minimum_s == f64::MAX {
             return false;
         }
         // [draft-johansson-ccwg-rfc8298bis-screamv2] §4.5.1: a slow average of the minimum delay of each
         // round trip; above target / 4 the history is void.
         let gain = config.qdelay_min_avg_gain;
-        self.standing_s = (1.0 - gain) * self.standing_s + gain * self.least_s;
-        self.least_s = f64::MAX;
+        self.standing_s = (1.0 - gain) * self.standing_s + gain * self.minimum_s;
+        self.minimum_s = f64::MAX;
         let too_low = self.standing_s > target.as_secs_f64() / 4.0;
         if too_low {
             self.standing_s = 0.0;

@@ -11,10 +11,10 @@ impl LossRate {
         // [draft-johansson-ccwg-rfc8298bis-screamv2] §4.5.2: alpha = min(LOSS_RATE_THRESHOLD / 4, MSS /
         // ref_wnd / 2); a packet at a time. Their order hardly matters: arrivals are taken first.
         let alpha = (threshold / 4.0).min(mss_bytes / ref_wnd_bytes / 2.0);
-        for _ in 0..arrived.min(MOST) {
+        for _ in 0..arrived.min(MAX) {
             self.0 *= 1.0 - alpha;
         }
-        for _ in 0..lost.min(MOST) {
+        for _ in 0..lost.min(MAX) {
             self.0 = (1.0 - alpha) * self.0 + alpha;
         }
     }
@@ -27,7 +27,7 @@ impl LossRate {
 }
 
 /// Packets of one feedback that count: enough to forget everything before.
-const MOST: u32 = 10_000;
+const MAX: u32 = 10_000;
 
 #[cfg(test)]
 mod tests {

@@ -214,7 +214,7 @@ impl DraftWindow {
             * (1.0 + config.mul_increase_ratio * self.bytes / mss * post * near);
         // ref_wnd + increment <= MSS + max in flight × BYTES_IN_FLIGHT_HEAD_ROOM, and not at the maximum
         // target.
-        let allowed = mss + input.in_flight.most() as f64 * config.bytes_in_flight_head_room_ratio;
+        let allowed = mss + input.in_flight.max() as f64 * config.bytes_in_flight_head_room_ratio;
         if self.bytes + increment <= allowed && input.target_bps < input.target_max_bps {
             self.bytes += increment;
         }

@@ -29,7 +29,7 @@ impl InFlight {
 
     /// The maximum of both, in bytes. (§4.1.1 speaks of the minimum, the pseudocode of §4.2.2.2 takes
     /// the maximum, as libwebrtc does.)
-    pub fn most(&self) -> u64 {
+    pub fn max(&self) -> u64 {
         self.this.max(self.previous)
     }
 
@@ -46,14 +46,14 @@ mod tests {
     /// [draft-johansson-ccwg-rfc8298bis-screamv2] §4.1.1.
     #[test]
     fn the_maximum_of_two_round_trips_counts() {
-        let mut most = InFlight::default();
+        let mut max = InFlight::default();
         let rtt = TimeDelta::from_millis(100);
-        most.update(5_000);
-        most.turn(Timestamp::from_millis(0), rtt);
-        most.update(3_000);
-        assert_eq!((most.most(), most.previous()), (5_000, 5_000));
-        most.turn(Timestamp::from_millis(99), rtt);
-        most.turn(Timestamp::from_millis(100), rtt);
-        assert_eq!((most.most(), most.previous()), (3_000, 3_000));
+        max.update(5_000);
+        max.turn(Timestamp::from_millis(0), rtt);
+        max.update(3_000);
+        assert_eq!((max.max(), max.previous()), (5_000, 5_000));
+        max.turn(Timestamp::from_millis(99), rtt);
+        max.turn(Timestamp::from_millis(100), rtt);
+        assert_eq!((max.max(), max.previous()), (3_000, 3_000));
     }
 }

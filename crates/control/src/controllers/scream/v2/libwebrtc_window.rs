@@ -68,7 +68,7 @@ impl LibwebrtcWindow {
 
     /// The limit of the window's growth.
     pub fn allowed_bytes(in_flight: InFlight, config: &Config) -> f64 {
-        let allowed = f64::from(config.mss_bytes) + in_flight.most() as f64 * config.bytes_in_flight_head_room_ratio;
+        let allowed = f64::from(config.mss_bytes) + in_flight.max() as f64 * config.bytes_in_flight_head_room_ratio;
         allowed.max(config.min_ref_wnd_bytes.into())
     }
 
