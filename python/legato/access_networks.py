@@ -1,8 +1,8 @@
-"""Windows of recorded 3G, 4G and Wi-Fi links, those to train on apart from those to test on, by file.
+"""Windows of recorded 3G, 4G and Wi-Fi links; no file serves both training and tests.
 
-Every fifth file of a kind of access is held out for tests, and of the others every fifth window for choosing between
-trained policies. Files that are too fast for a call are slowed to a mean of 1.25 Mbit/s, half of the range of bitrates
-that [concerto] chooses from; windows with hardly any capacity (outages of a minute) are left out.
+Every fifth file of a kind of access is held out for tests; every fifth window of the other files is for choosing
+between trained policies. Files that are too fast for a call are slowed to a mean of 1.25 Mbit/s, half of the range of
+bitrates that [concerto] chooses from; windows with hardly any capacity (outages of a minute) are left out.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ Part = Literal["train", "validate", "test"]
 
 ACCESSES = ("3G", "4G", "Wi-Fi")
 MEAN_BPS = 1.25e6
-"""What a faster file is slowed to, over its whole length."""
-LEAST_MEAN_BPS = 150e3
-"""Windows with less are no calls."""
+"""The mean over its whole length that a faster file is slowed to."""
+MIN_MEAN_BPS = 150e3
+"""Windows with less are left out."""
 
 _THIRD_GENERATION = ("UMTS", "EVDO")
 TRAINING_CLIPS = ("asl-again", "asl-night", "asl-sister", "bunny", "camera", "grid-lrwp9a")
@@ -44,7 +44,7 @@ def files(access: str, part: Part) -> list[Path]:
 
 @cache
 def windows(access: str, part: Part, window_s: float = 60.0) -> Sequence[str]:
-    """Windows of that length, one after the other, as trace specs: ``PATH@scale=…,start_s=…,duration_s=…``."""
+    """Consecutive windows of that length as trace specs: ``PATH@scale=…,start_s=…,duration_s=…``."""
     specs = []
     for path in files(access, part):
         trace = _core.load_trace(str(path))
@@ -54,14 +54,14 @@ def windows(access: str, part: Part, window_s: float = 60.0) -> Sequence[str]:
             start_s = index * window_s
             if part != "test" and (index % 5 == 4) != (part == "validate"):
                 continue
-            if rates[int(start_s) : int(start_s + window_s)].mean() * scale < LEAST_MEAN_BPS:
+            if rates[int(start_s) : int(start_s + window_s)].mean() * scale < MIN_MEAN_BPS:
                 continue
             specs.append(f"{path}@scale={scale:.4g},start_s={start_s:g},duration_s={window_s:g}")
     return tuple(specs)
 
 
 def of_all(accesses: Sequence[str], part: Part, most: int, window_s: float = 60.0) -> list[str]:
-    """Windows of several kinds of access, no more than ``most`` of each, spread over its files."""
+    """Windows of several kinds of access, at most ``most`` of each, spread over its files."""
     chosen: list[str] = []
     for access in accesses:
         every = windows(access, part, window_s)

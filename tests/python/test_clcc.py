@@ -85,7 +85,7 @@ def test_the_burst_ratio_is_that_of_all_losses_where_they_are_one_run():
 
 def test_every_environment_has_a_reward_of_its_own():
     assert named("clcc") is not named("clcc")
-    with pytest.raises(Error, match="no reward is called 'clc'"):
+    with pytest.raises(Error, match="no reward is named 'clc'"):
         named("clc")
 
 

@@ -1,4 +1,4 @@
-"""Environments: what Gymnasium and Stable-Baselines3 ask of them, and that they tell and keep what they should."""
+"""Environments: what Gymnasium and Stable-Baselines3 require, what is returned, and what stays hidden."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_a_call_is_cut_off_and_tells_its_last_observation() -> None:
         assert not terminated.any()
         last = truncated.all()
         assert last or not truncated.any()
-    # 40 intervals of 50 ms, the first of which nobody answers: 39 steps.
+    # 40 intervals of 50 ms, the first of which has no action: 39 steps.
     assert last
     assert not np.array_equal(info["final_obs"], observation)
     assert np.count_nonzero(observation) < np.count_nonzero(info["final_obs"]), "another call has only begun"
@@ -91,7 +91,7 @@ def test_rewards_are_what_their_papers_say() -> None:
     assert rewards.nvc_cc(given)[0] == pytest.approx(0.9, abs=1e-6)
     frozen = interval(true_shown_ssim_db=18.54, true_since_frame_ms=300.0, rtt_ms=40.0, min_rtt_ms=40.0)
     assert rewards.nvc_cc(frozen)[0] == 0.0
-    # Half of what the least and the best SSIM leave between them: 0.929, and 11.487 dB of 8.93 to 18.54.
+    # Half of the span between lowest and highest SSIM: 0.929, and 11.487 dB of 8.93 to 18.54.
     given = interval(true_shown_ssim_db=11.487, true_since_frame_ms=10.0, rtt_ms=40.0, min_rtt_ms=40.0)
     assert rewards.nvc_cc(given)[0] == pytest.approx(0.5, abs=1e-3)
     assert rewards.nvc_cc_db(given)[0] == pytest.approx(0.266, abs=1e-3)
@@ -108,7 +108,7 @@ def test_rewards_are_what_their_papers_say() -> None:
 def test_what_cannot_be_is_refused_in_one_line() -> None:
     with pytest.raises(Error, match="policy"):
         CallVectorEnv(1, controller="gcc")
-    with pytest.raises(Error, match="no reward is called 'fame'"):
+    with pytest.raises(Error, match="no reward is named 'fame'"):
         CallVectorEnv(1, reward="fame")
     with pytest.raises(Error, match="num_envs = 0"):
         CallVectorEnv(0)

@@ -69,7 +69,7 @@ def test_two_parts_alike_play_different_calls_without_a_seed_too():
 
 
 def test_parts_that_see_different_things_are_refused():
-    with pytest.raises(Error, match="parts: clcc and r3net see or answer different things"):
+    with pytest.raises(Error, match="parts: clcc and r3net have different observations or actions"):
         JoinedVectorEnv([calls(1, "broad", 1.0), CallVectorEnv(1, "clcc", "clcc", "clcc")])
     with pytest.raises(Error, match="parts: none given"):
         JoinedVectorEnv([])

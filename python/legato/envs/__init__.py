@@ -1,4 +1,4 @@
-"""Environments: calls that are steered from outside, for reinforcement learning. Needs ``pip install legato-rtc[gym]``.
+"""Environments: calls steered from outside, for reinforcement learning. Needs ``pip install legato-rtc[gym]``.
 
 ``legato.envs.CallVectorEnv`` steps many calls at once in Rust; ``gymnasium.make("legato/Call-v0")`` is one call.
 Rewards are functions in :mod:`legato.envs.rewards`; observations and actions are those of a learned controller

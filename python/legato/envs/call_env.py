@@ -14,10 +14,10 @@ from legato.envs.vector_env import CallVectorEnv
 
 
 class CallEnv(gymnasium.Env):
-    """A call that stops before each decision of its controller. Arguments as of :class:`CallVectorEnv`.
+    """A call that stops before each decision of its controller. Arguments as in :class:`CallVectorEnv`.
 
-    The call ends by running out of time: it is truncated, never terminated. ``info["intervals"]`` is what the
-    step came to, ground truth included; what is not known is not in it.
+    The call ends by running out of time: it is truncated, never terminated. ``info["intervals"]`` holds the
+    step's figures, ground truth included; unknown ones are left out.
     """
 
     metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012
@@ -32,7 +32,7 @@ class CallEnv(gymnasium.Env):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[NDArray[np.float32], dict[str, Any]]:
-        """Begin a call; without a seed, the one after the last."""
+        """Start a call; without a seed, the one after the last."""
         super().reset(seed=seed)
         if seed is None:
             seed = int(self.np_random.integers(2**62))
@@ -40,10 +40,10 @@ class CallEnv(gymnasium.Env):
         return observation[0].copy(), {}
 
     def step(self, action: Any) -> tuple[NDArray[np.float32], float, bool, bool, dict[str, Any]]:
-        """Answer and go on to the next decision."""
+        """Act, and run to the next decision."""
         observation, reward, _, truncated, info = self._calls.step(np.asarray(action, np.float32).reshape(1))
         over = bool(truncated[0])
-        # The vector environment has begun another call; this one's last observation is the one to tell.
+        # The vector environment has started another call; this call's last observation is the one to return.
         shown = info["final_obs"][0] if over else observation[0]
         numbers = ((name, float(info["intervals"][name][0])) for name in COLUMNS)
         interval = {name: number for name, number in numbers if not math.isnan(number)}

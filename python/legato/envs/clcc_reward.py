@@ -1,13 +1,13 @@
-"""CLCC's reward ([clcc] eq. (2) to (4)): packets and frames together, and something to remember.
+"""CLCC's reward ([clcc] eq. (2) to (4)): packets and frames together, with memory.
 
-While the picture is smaller than it could be, bitrate counts; once it has its full size, the encoder's PSNR does. The
-two are joined where the size changes: what the rate and the PSNR were at that moment is remembered, call by call.
+While the picture is smaller than its full size, the bitrate counts; at full size, the encoder's PSNR does. The two are
+made continuous where the size changes: the rate and the PSNR at that moment are stored for each call.
 
-Readings: delays are those above the least of the call, in seconds; an interval without a frame has waited since the
-last one, and no delay counts more than a second (a queue of Table III can hold fourteen); the full size is the
-largest that has come so far, which the call's first frames are unless it grows. The burst loss ratio is the longest
-run of lost packets over all packets of the interval. How many there were is not told: the share of what was lost
-bounds it, and is the same wherever there was one run, as in nearly all intervals.
+How the paper was read: delays are those above the call's minimum, in seconds; the delay of an interval without a frame
+is the time since the last one, and no delay counts more than a second (a queue of Table III can hold fourteen); the
+full size is the largest so far, which the call's first frames have unless it grows. The burst loss ratio is the longest
+run of lost packets over all packets of the interval. An interval does not state the latter: the loss ratio is an upper
+bound, and equal to it wherever there was one run, as in nearly all intervals.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ from legato.envs.intervals import Intervals
 
 Array = NDArray[np.float32]
 
-MOST_DELAY_S = 1.0
-"""Later is no worse: one full queue would outweigh minutes of a call."""
+MAX_DELAY_S = 1.0
+"""Longer delays count as this: otherwise one full queue would outweigh minutes of a call."""
 _PACKET_BYTES = 1250.0
-"""Of a full video packet on the wire: an interval has at least as many as fit its bytes."""
+"""Of a full video packet on the wire: an interval has at least as many packets as its bytes fill."""
 
 
 class ClccReward:
-    """[clcc] eq. (4): one number a call and interval, of the size of the bitrate in Mbit/s."""
+    """[clcc] eq. (4): one number per call and interval, of the magnitude of the bitrate in Mbit/s."""
 
     def __init__(self) -> None:
         self._calls = 0
 
     def reset(self, begun: NDArray[np.bool_]) -> None:
-        """Forget the calls that are over.
+        """Forget the calls that have ended.
 
         Args:
-            begun: ``(N,)``, where another call has begun.
+            begun: ``(N,)``, where another call has started.
         """
         if len(begun) != self._calls:
             self._begin(len(begun))
@@ -59,7 +59,7 @@ class ClccReward:
         self._rate_then = np.where(turned, rate, self._rate_then)
         self._psnr_then_db = np.where(turned, self._psnr_db, self._psnr_then_db)
         self._full = full
-        # Without a frame nothing says how late the next will be but the waiting.
+        # Without a frame, the time since the last one is all that is known of the delay.
         frame_delay_s = np.where(
             np.isnan(intervals["frame_delay_ms"]),
             intervals.seconds("true_since_frame"),
@@ -67,10 +67,10 @@ class ClccReward:
         )
         gained = np.where(full, self._rate_then + 4.0 / 15.0 * (self._psnr_db - self._psnr_then_db), rate)
         # [clcc] eq. (2): rate_pkt - 16 d_pkt - 6 l_pkt, r_frame < 1; -16 d_pkt - 6 l_pkt, r_frame = 1
-        delay_s = np.minimum(intervals.seconds("delay"), MOST_DELAY_S)
+        delay_s = np.minimum(intervals.seconds("delay"), MAX_DELAY_S)
         packets = -16.0 * delay_s - 6.0 * burst_loss_ratio(intervals)
         # [clcc] eq. (3): -10 d_frame; 4/15 PSNR_enc - 10 d_frame + rate_pkt_r - 4/15 PSNR_enc_r
-        frames = gained - 10.0 * np.minimum(frame_delay_s, MOST_DELAY_S)
+        frames = gained - 10.0 * np.minimum(frame_delay_s, MAX_DELAY_S)
         # [clcc] eq. (4): Reward = R_pkt + R_frame
         return (packets + frames).astype(np.float32)
 
@@ -87,7 +87,7 @@ class ClccReward:
 
 
 def burst_loss_ratio(intervals: Intervals) -> Array:
-    """l_pkt of [clcc] Table I, as near as an interval tells."""
+    """l_pkt of [clcc] Table I, as closely as an interval's figures allow."""
     longest = intervals["longest_loss_packets"]
     arrived = intervals["receiver_rate_bps"] * intervals["interval_s"] / (8.0 * _PACKET_BYTES)
     ratio = longest / np.maximum(longest + arrived, 1.0)

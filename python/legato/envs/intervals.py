@@ -1,4 +1,4 @@
-"""What a decision interval came to, for many calls at once: what rewards are functions of."""
+"""The figures of a decision interval for many calls at once: the arguments of rewards."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from numpy.typing import NDArray
 from legato import _core
 
 COLUMNS: tuple[str, ...] = tuple(_core.CallBatch.columns())
-"""The names of an interval's numbers; those that no controller may know begin with ``true_``."""
+"""The names of an interval's figures; ground truth, which no controller may know, begins with ``true_``."""
 
 _PLACES = {name: place for place, name in enumerate(COLUMNS)}
 
 
 class Intervals:
-    """A table of one row a call: ``intervals["true_rtt_ms"]`` is a column. What is not known is NaN."""
+    """A table of one row per call: ``intervals["true_rtt_ms"]`` is a column. Unknown figures are NaN."""
 
     def __init__(self, rows: NDArray[np.float32]) -> None:
         self.rows = rows
@@ -30,5 +30,5 @@ class Intervals:
         return self[f"{name}_bps"] * np.float32(1e-6)
 
     def seconds(self, name: str) -> NDArray[np.float32]:
-        """A span in seconds, 0 where it is not known; ``name`` is without its unit."""
+        """A duration in seconds, 0 where unknown; ``name`` is without its unit."""
         return np.nan_to_num(self[f"{name}_ms"]) * np.float32(1e-3)

@@ -1,4 +1,4 @@
-"""Environments of several kinds side by side, as one: what no one scenario holds."""
+"""Several vector environments as one: calls that no single scenario has."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ class JoinedVectorEnv(ManyCalls):
     """The calls of several vector environments of one controller, the first one's first.
 
     Steps, ends of calls, rewards and ``info`` are those of the parts (:class:`~legato.envs.CallVectorEnv`,
-    :class:`~legato.envs.ReplayedVectorEnv`). Each part is reset with a seed of its own, made from the whole's: two
-    alike play different calls.
+    :class:`~legato.envs.ReplayedVectorEnv`). Each part is reset with a seed of its own, derived from the given one:
+    equal parts play different calls.
     """
 
     def __init__(self, parts: Sequence[ManyCalls], *, seed: int = 0) -> None:
@@ -26,7 +26,7 @@ class JoinedVectorEnv(ManyCalls):
         seen, answered = first.single_observation_space, first.single_action_space
         for part in parts[1:]:
             if (part.single_observation_space, part.single_action_space) != (seen, answered):
-                raise Error(f"parts: {part.controller} and {first.controller} see or answer different things")
+                raise Error(f"parts: {part.controller} and {first.controller} have different observations or actions")
         super().__init__(sum(part.num_envs for part in parts), first.controller, seen, answered, seed=seed)
         self.parts = tuple(parts)
         ends = np.cumsum([part.num_envs for part in parts])
@@ -36,21 +36,21 @@ class JoinedVectorEnv(ManyCalls):
     def reset(
         self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Array, dict[str, Any]]:
-        """Begin all calls anew. The same seed gives the same calls; none gives other ones than before."""
+        """Start all calls anew. The same seed gives the same calls; without one they differ from the last."""
         own = np.random.SeedSequence(self._begin(seed, options)).generate_state(len(self.parts))
         for part, slots, part_seed in zip(self.parts, self._slots, own, strict=True):
             self._observations[slots], _ = part.reset(seed=int(part_seed), options=options)
         return self._observations, {}
 
     def step(self, actions: Any) -> Step:
-        """Answer each call; (observations, rewards, terminated, truncated, info)."""
-        answers = self._answers(actions)
+        """Act in each call; returns (observations, rewards, terminated, truncated, info)."""
+        actions = self._actions(actions)
         for part, at in zip(self.parts, self._slots, strict=True):
-            self._observations[at], self._rewards[at], _, self._truncated[at], info = part.step(answers[at])
+            self._observations[at], self._rewards[at], _, self._truncated[at], info = part.step(actions[at])
             self._rows[at] = info["intervals"].rows
             if "final_obs" in info:
                 self._final[at] = info["final_obs"]
-        return self._told(self._rewards)
+        return self._result(self._rewards)
 
     def close_extras(self, **kwargs: Any) -> None:
         """Close the parts."""

@@ -1,4 +1,4 @@
-"""What environments of many calls have in common: their arrays, which seed is next, how an episode ends."""
+"""What environments of many calls share: their arrays, the next seed, how an episode ends."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ Step = tuple[Array, Array, NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]
 
 
 class ManyCalls(VectorEnv):
-    """A vector environment of ``num_envs`` calls of one controller, whose ended calls begin anew in the same step.
+    """A vector environment of ``num_envs`` calls of one controller, which replaces ended calls in the same step.
 
     Args:
-        num_envs: how many.
+        num_envs: number of calls.
         controller: whose observation and action these are.
         observation: of one call.
         action: of one call.
-        seed: the one before the first that a reset without a seed takes.
+        seed: a first reset without a seed takes the one after it.
     """
 
     def __init__(
@@ -53,22 +53,22 @@ class ManyCalls(VectorEnv):
         self.intervals = Intervals(self._rows)
 
     def _begin(self, seed: int | list[int | None] | None, options: dict[str, Any] | None) -> int:
-        """The seed of the calls that a reset begins: the one given, or another than before."""
+        """The seed of a reset: the given one, or the one after the last."""
         if isinstance(seed, list):
             seed = seed[0]
         super().reset(seed=seed, options=options)
         self._next_seed = self._next_seed + 1 if seed is None else seed
         return self._next_seed
 
-    def _answers(self, actions: Any) -> Array:
-        """``actions`` as ``(N,)``, an answer for each call; other numbers of them are refused."""
-        answers = np.ascontiguousarray(actions, np.float32).reshape(-1)
-        if len(answers) != self.num_envs:
-            raise Error(f"actions: {len(answers)} for {self.num_envs} calls")
-        return answers
+    def _actions(self, actions: Any) -> Array:
+        """``actions`` as ``(N,)``, one for each call; any other number is refused."""
+        flat = np.ascontiguousarray(actions, np.float32).reshape(-1)
+        if len(flat) != self.num_envs:
+            raise Error(f"actions: {len(flat)} for {self.num_envs} calls")
+        return flat
 
-    def _told(self, reward: Array) -> Step:
-        """What a step gives: (observations, rewards, terminated, truncated, info)."""
+    def _result(self, reward: Array) -> Step:
+        """What a step returns: (observations, rewards, terminated, truncated, info)."""
         info: dict[str, Any] = {"intervals": self.intervals}
         if self._truncated.any():
             info["final_obs"] = self._final
@@ -76,7 +76,7 @@ class ManyCalls(VectorEnv):
         return self._observations, reward, self._terminated, self._truncated, info
 
     def close_extras(self, **kwargs: Any) -> None:
-        """There is nothing to close."""
+        """Nothing to close."""
 
 
 def spaces_of(spaces: _core.Spaces) -> tuple[gymnasium.spaces.Box, gymnasium.Space]:

@@ -6,7 +6,7 @@ from legato.errors import Error
 
 
 def require_gymnasium() -> None:
-    """Say in one line what is missing."""
+    """Raise an error of one line if it is not installed."""
     try:
         import gymnasium  # noqa: F401
     except ImportError:
@@ -14,7 +14,7 @@ def require_gymnasium() -> None:
 
 
 def require_pettingzoo() -> None:
-    """Say in one line what is missing."""
+    """Raise an error of one line if it is not installed."""
     require_gymnasium()
     try:
         import pettingzoo  # noqa: F401
@@ -23,7 +23,7 @@ def require_pettingzoo() -> None:
 
 
 def register() -> None:
-    """Make the environments known by name; a second time changes nothing."""
+    """Register the environments by name; idempotent."""
     import gymnasium
 
     if "legato/Call-v0" not in gymnasium.registry:

@@ -1,12 +1,12 @@
 """Networks made of recorded capacity: windows of the traces that come with Legato, over paths drawn at random.
 
-R3Net trained on about 10,000 traces of capacity, delay and loss and tested on 1,150 others; none are public. These take
-their place ([r3net] §2.3). A trace is a window of a recording, scaled; delay, loss and queue are drawn.
+R3Net was trained on about 10,000 traces of capacity, delay and loss and tested on 1,150 others, none of them public.
+These replace them ([r3net] §2.3). A trace is a window of a recording, scaled; delay, loss and queue are drawn.
 
-Recordings are split by file, family by family: one fifth is ``test`` and nobody trains on it, one tenth
-``evaluation``, which tells how a training gets on, the rest ``train``. Two splits share no file, whatever the seeds.
+Recordings are split by file within each family: one fifth is ``test`` and never trained on, one tenth is
+``evaluation``, which measures progress during a training, the rest is ``train``. Two splits never share a file.
 
-What is missing: recorded delay and loss beside the recorded capacity, which our files do not hold.
+Missing: recorded delay and loss to go with the recorded capacity, which our files do not hold.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from legato.errors import TraceError
 
 SPLITS = ("train", "evaluation", "test")
 FAMILIES = ("fcc", "nyc-lte")
-"""Broadband and cellular; what may travel in a package under our licence."""
+"""Broadband and cellular: recordings that may be redistributed under our licence."""
 
 MEAN_MBPS = (0.3, 4.0)
 """Of a whole recording after scaling, log-uniform. The published reward, delay and loss leave 1.1 Mbit/s on average."""
@@ -37,12 +37,12 @@ LOSS_RATIO = (0.0, 0.02)
 
 _SPLIT_SEED = 2020
 LTE_RATIO = 1 / 6
-"""Of the paths; the others have broadband."""
+"""Share of cellular paths; the others are broadband."""
 
 
 @dataclass(frozen=True)
 class Recording:
-    """A trace file and what is needed to cut it."""
+    """A trace file and what is needed to cut windows from it."""
 
     path: Path
     duration_s: float
@@ -51,7 +51,7 @@ class Recording:
 
 @dataclass(frozen=True)
 class Network:
-    """What several calls share, as keys of a scenario, and the capacities of each, as ``FILE@OPTION=VALUE,…``."""
+    """What several calls share, as keys of a scenario, and their capacities, as ``FILE@OPTION=VALUE,…``."""
 
     options: Mapping[str, Any]
     traces: tuple[str, ...]
@@ -63,8 +63,8 @@ def files(family: str, split: str) -> list[Path]:
         raise TraceError(f"split = {split}: not one of {', '.join(SPLITS)}")
     known = [trace.path for trace in shipped.traces() if trace.family == family]
     if len(known) < 10:
-        raise TraceError(f"{family}: {len(known)} recordings are there, ten are needed to split them")
-    # By name and not by path: the same wherever Legato lies.
+        raise TraceError(f"{family}: {len(known)} recordings; splitting takes at least ten")
+    # By name and not by path: the same wherever Legato is installed.
     known.sort(key=lambda path: (path.parent.name, path.name))
     order = np.random.default_rng(_SPLIT_SEED).permutation(len(known))
     tests, evaluations = round(0.2 * len(known)), round(0.1 * len(known))
@@ -97,16 +97,16 @@ def draw(
     clips: Sequence[str] = (),
     duration_s: float = 30.0,
 ) -> list[Network]:
-    """Random networks; the same arguments give the same ones.
+    """Random networks; the same arguments give the same networks.
 
     Args:
         split: of :data:`SPLITS`.
         seed: of the draw.
-        paths: how many delays, loss ratios and queues.
-        traces_each: how many windows of recordings are played over each.
-        lte_traces_each: the same of cellular paths, whose recordings are long and slow to read.
+        paths: number of delays, loss ratios and queues.
+        traces_each: number of windows of recordings played over each.
+        lte_traces_each: the same for cellular paths, whose recordings are long and slow to read.
         lte_ratio: share of the paths that are cellular.
-        clips: profiles whose frames every other path carries, one a path; none: the scenario's source alone.
+        clips: profiles whose frames every other path carries, one per path; empty: the scenario's source alone.
         duration_s: of a window.
     """
     random = np.random.default_rng([SPLITS.index(split), seed])

@@ -17,10 +17,10 @@ from legato.errors import Error
 class ReplayedVectorEnv(ManyCalls):
     """``num_envs`` calls over ``paths`` paths of :mod:`legato.envs.replayed`, side by side.
 
-    Of the paths ``lte_ratio`` are cellular; with ``clips`` every other path carries frames of one of them. A call
-    meets one of its path's ``traces_each`` windows of recordings, and the next call in its place another. A reset
-    draws all of them anew from its seed, so a training that is reset at each leg sees as many networks as it has legs
-    times paths times windows. Steps, ends of calls and ``info`` are as of :class:`~legato.envs.CallVectorEnv`.
+    A share ``lte_ratio`` of the paths is cellular; with ``clips`` every other path carries frames of one of them. A
+    call gets one of its path's ``traces_each`` windows of recordings, and the next call in its slot another. A reset
+    draws all of them again from its seed, so a training that resets at each leg plays on legs times paths times windows
+    networks. Steps, ends of calls and ``info`` are as in :class:`~legato.envs.CallVectorEnv`.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class ReplayedVectorEnv(ManyCalls):
         each = self.num_envs // self._paths
         self._batches = []
         self._slots = [slice(k * each, (k + 1) * each) for k in range(self._paths)]
-        # Calls of one length would all be of one age, and each round of a training would see one age alone.
+        # Calls of one length would all have the same age, and so would each round of a training.
         lengths_s = np.random.default_rng(seed).uniform(*self._duration_s, self._paths)
         networks = replayed.draw(self._split, seed, self._paths, self._windows, **self._choice)
         for network, length_s in zip(networks, lengths_s, strict=True):
@@ -70,7 +70,7 @@ class ReplayedVectorEnv(ManyCalls):
     def reset(
         self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Array, dict[str, Any]]:
-        """Draw networks and begin all calls. The same seed gives the same calls; none gives other ones than before."""
+        """Draw networks and start all calls. The same seed gives the same calls; without one they differ."""
         drawn = self._begin(seed, options)
         self._draw(drawn)
         own = np.random.SeedSequence(drawn).generate_state(self._paths)
@@ -81,11 +81,11 @@ class ReplayedVectorEnv(ManyCalls):
         return self._observations, {}
 
     def step(self, actions: Any) -> Step:
-        """Answer each call; (observations, rewards, terminated, truncated, info)."""
-        answers = self._answers(actions)
+        """Act in each call; returns (observations, rewards, terminated, truncated, info)."""
+        actions = self._actions(actions)
         for batch, at in zip(self._batches, self._slots, strict=True):
-            batch.step(answers[at], self._observations[at], self._final[at], self._rows[at], self._truncated[at])
+            batch.step(actions[at], self._observations[at], self._final[at], self._rows[at], self._truncated[at])
         reward = self._reward(self.intervals)
         if hasattr(self._reward, "reset") and self._truncated.any():
             self._reward.reset(self._truncated)
-        return self._told(reward)
+        return self._result(reward)

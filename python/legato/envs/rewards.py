@@ -1,7 +1,7 @@
-"""Rewards: one function a paper, from what an interval came to, to one number a call.
+"""Rewards: one function per paper, from the figures of an interval to one number per call.
 
-A reward is a function of :class:`~legato.envs.intervals.Intervals`, or an object with ``reset(calls)`` where it
-remembers something. Everything here is NumPy over all calls at once.
+A reward is a function of :class:`~legato.envs.intervals.Intervals`, or an object that also has ``reset(begun)`` where
+it has memory. Everything here is NumPy over all calls at once.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ Array = NDArray[np.float32]
 
 
 class Reward(Protocol):
-    """What an environment asks after each step."""
+    """What an environment calls after each step."""
 
     def __call__(self, intervals: Intervals) -> Array: ...
 
 
 SSIM_DB_RANGE = (8.93, 18.54)
-"""Least and greatest quality of the loss-tolerant codec's published table, in dB."""
+"""Lowest and highest quality in the loss-tolerant codec's published table, in dB."""
 SSIM_RANGE = (0.872, 0.986)
 """The same as SSIM."""
 
@@ -34,14 +34,14 @@ _STALL_MS = 200.0
 
 
 def frame_quality(intervals: Intervals) -> Array:
-    """Quality of what is shown, 0 to 1 within :data:`SSIM_RANGE`: 0 while no picture has come for 200 ms."""
+    """Quality of the picture shown, 0 to 1 within :data:`SSIM_RANGE`; 0 once no picture has come for 200 ms."""
     low, high = SSIM_RANGE
     ssim = 1.0 - np.power(10.0, -0.1 * _shown_ssim_db(intervals))
     return _unless_frozen(intervals, (ssim - low) / (high - low))
 
 
 def frame_quality_db(intervals: Intervals) -> Array:
-    """The same within :data:`SSIM_DB_RANGE`: what a doubling of the bitrate is worth falls less."""
+    """The same within :data:`SSIM_DB_RANGE`, where the gain of a doubled bitrate falls less."""
     low, high = SSIM_DB_RANGE
     return _unless_frozen(intervals, (_shown_ssim_db(intervals) - low) / (high - low))
 
@@ -57,7 +57,7 @@ def _unless_frozen(intervals: Intervals, quality: Array) -> Array:
 
 
 def latency_growth(intervals: Intervals) -> Array:
-    """Round-trip time above its least, in units of the least (no less than 10 ms), 0 to 10."""
+    """Round-trip time above its minimum, in units of that minimum (at least 10 ms), 0 to 10."""
     base_ms, rtt_ms = intervals["min_rtt_ms"], intervals["rtt_ms"]
     base_ms = np.where(np.isnan(base_ms), np.float32(100), np.maximum(base_ms, 10))
     rtt_ms = np.where(np.isnan(rtt_ms), base_ms, rtt_ms)
@@ -65,7 +65,7 @@ def latency_growth(intervals: Intervals) -> Array:
 
 
 def nvc_cc(intervals: Intervals) -> Array:
-    """[nvc-cc] eq. (3), as the authors' public code has it: quality less a tenth of how much latency grew.
+    """[nvc-cc] eq. (3), as in the authors' public code: quality minus a tenth of the latency's growth.
 
     The paper adds 0.1 of the latency "in ms", which would reward queues and drown the quality. Quality is SSIM, which
     [nvc-cc] §5.1 measures and only reports in dB.
@@ -79,7 +79,7 @@ def nvc_cc_db(intervals: Intervals) -> Array:
 
 
 def nvc_cc_seconds(intervals: Intervals) -> Array:
-    """[nvc-cc] eq. (3), with the latency as it is, in seconds: quality less a tenth of the round-trip time."""
+    """[nvc-cc] eq. (3), with the latency itself, in seconds: quality minus a tenth of the round-trip time."""
     return frame_quality(intervals) - np.float32(0.1) * intervals.seconds("rtt")
 
 
@@ -96,9 +96,10 @@ def aurora(intervals: Intervals) -> Array:
 
 
 def onrl(intervals: Intervals) -> Array:
-    """[nvc-cc] eq. (2) for who learns under a safeguard: each time that it takes over costs a penalty of one.
+    """[nvc-cc] eq. (2) for policies that learn under a safeguard: each of its interventions costs a penalty of one.
 
-    [zhang2020] penalises a switch "heavily" and [nvc-cc] repeats it, without a number: one is a good interval's worth.
+    [zhang2020] penalises a switch "heavily" and [nvc-cc] repeats it, without a number: one is the reward of a good
+    interval.
     """
     return aurora(intervals) - intervals["takeovers"]
 
@@ -111,31 +112,31 @@ def r3net(intervals: Intervals) -> Array:
 
 
 HRCC_DELAY_S = 0.2
-"""A queue of so long costs what all of the capacity is worth."""
-_HRCC_MOST_DELAY_S = 1.0
+"""A queue of this length costs as much as full utilisation gains."""
+_HRCC_MAX_DELAY_S = 1.0
 
 
 def hrcc(intervals: Intervals) -> Array:
     """An interval's share of the score that the grand challenge of 2021 judged by, for which [hrcc] was made.
 
     Its terms and weights are those of [clcc] eq. (10): utilisation, delay and loss by 20, 20 and 30. The reward of
-    [hrcc] itself is not public. A call's largest delay, which the score measures by, is not known before its end: 200
-    ms above the least are taken for it; a second's waiting is the most that counts.
+    [hrcc] itself is not public. A call's largest delay, which the score refers to, is not known before its end: 200
+    ms above the minimum stand in for it; delays count up to a second.
     """
     capacity = np.maximum(intervals["true_capacity_bps"], 1.0)
     utilisation = np.minimum(intervals["receiver_rate_bps"] / capacity, 1.0)
-    delay = np.minimum(intervals.seconds("delay"), _HRCC_MOST_DELAY_S) / HRCC_DELAY_S
+    delay = np.minimum(intervals.seconds("delay"), _HRCC_MAX_DELAY_S) / HRCC_DELAY_S
     score = 20.0 * utilisation + 20.0 * (1.0 - delay) + 30.0 * (1.0 - intervals["loss_ratio"])
     return (score / 70.0).astype(np.float32)
 
 
 def qoe_p(intervals: Intervals) -> Array:
-    """[concerto] eq. (8), Table 2: the score that minds the picture; a second without one is a delay of a second."""
+    """[concerto] eq. (8), Table 2: the score that favours quality; a second without picture is a delay of a second."""
     return _qoe(intervals, -6.39e-4, 6.22e-2, 3.30)
 
 
 def qoe_d(intervals: Intervals) -> Array:
-    """[concerto] eq. (8), Table 2: the score that minds delay."""
+    """[concerto] eq. (8), Table 2: the score that favours low delay."""
     return _qoe(intervals, -1.92e-3, 1.01e-1, 2.67)
 
 
@@ -159,18 +160,18 @@ REWARDS: dict[str, Callable[[Intervals], Array]] = {
 }
 """Rewards by name."""
 
-REMEMBERING: dict[str, Callable[[], Reward]] = {
+WITH_MEMORY: dict[str, Callable[[], Reward]] = {
     "clcc": ClccReward,
 }
-"""Rewards that remember something of each call, by name: every environment has one of its own."""
+"""Rewards with memory of each call, by name: every environment has its own."""
 
 
 def named(reward: str | Reward) -> Reward:
-    """A reward by name; anything else is one already."""
+    """A reward by name; anything else is returned as it is."""
     if not isinstance(reward, str):
         return reward
-    if reward in REMEMBERING:
-        return REMEMBERING[reward]()
+    if reward in WITH_MEMORY:
+        return WITH_MEMORY[reward]()
     if reward not in REWARDS:
-        raise Error(f"no reward is called '{reward}'", hint=f"there are: {', '.join(sorted({*REWARDS, *REMEMBERING}))}")
+        raise Error(f"no reward is named '{reward}'", hint=f"there are: {', '.join(sorted({*REWARDS, *WITH_MEMORY}))}")
     return REWARDS[reward]

@@ -1,4 +1,4 @@
-"""Several calls on shared links as a PettingZoo ``ParallelEnv``: each call an agent, all decide at once.
+"""Several calls on shared links as a PettingZoo ``ParallelEnv``: each call is an agent, all decide at once.
 
 ``pip install legato-rtc[gym]``, then ``legato.envs.shared_env.SharedCallsEnv("rfc8867/5_4", controller="nvc-cc")``.
 """
@@ -35,13 +35,13 @@ class SharedCallsEnv(ParallelEnv):
         scenario: a file or the name of a shipped scenario. Its calls that name no controller of their own are the
             agents, under their names there (``call 1``, ...); other calls, TCP and UDP are traffic beside them.
         controller: the learned controller whose observation and action these are.
-        reward: a name of :mod:`legato.envs.rewards`, or a function of :class:`Intervals`, one row an agent.
-        calls: so many calls from the first second on, in place of those of the scenario.
+        reward: a name of :mod:`legato.envs.rewards`, or a function of :class:`Intervals`, one row per agent.
+        calls: number of calls, all from the beginning, instead of those of the scenario.
         options: keys of the scenario to change.
-        duration_s: how long a session lasts.
+        duration_s: of a session.
 
-    Agents come and go with their calls: ``agents`` are those that wait for an answer. A call that begins later joins
-    with an observation and a reward of 0; one that ends, by its own time or the session's, is truncated, never
+    Agents come and go with their calls: ``agents`` are those whose action is due. A call that begins later joins
+    with an observation and a reward of 0; one that ends, at its own end or the session's, is truncated, never
     terminated. ``infos[agent]["interval"]`` is the ground truth of its step, which no observation holds. The same
     seed gives the same session.
     """
@@ -84,11 +84,11 @@ class SharedCallsEnv(ParallelEnv):
         self.intervals = Intervals(self._rows)
 
     def observation_space(self, agent: str) -> gymnasium.Space:
-        """What any agent is shown; the same object each time."""
+        """Every agent's observation space; the same object each time."""
         return self._observation_space
 
     def action_space(self, agent: str) -> gymnasium.Space:
-        """What any agent may answer."""
+        """Every agent's action space."""
         return self._action_space
 
     @property
@@ -98,11 +98,11 @@ class SharedCallsEnv(ParallelEnv):
 
     @property
     def history(self) -> int:
-        """How many intervals an observation holds."""
+        """Number of intervals in an observation."""
         return self._calls.spaces.history
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Agents, Agents]:
-        """Begin a session. The same seed gives the same one; none gives another than before."""
+        """Start a session. The same seed gives the same session; without one it differs from the last."""
         self._next_seed = self._next_seed + 1 if seed is None else seed
         self._calls.reset(self._next_seed, self._observations, self._acting)
         if hasattr(self._reward, "reset"):
@@ -111,28 +111,28 @@ class SharedCallsEnv(ParallelEnv):
         return self._seen(self.agents), {agent: {} for agent in self.agents}
 
     def step(self, actions: Mapping[str, Any]) -> tuple[Agents, dict[str, float], Agents, Agents, Agents]:
-        """Answer for each agent; (observations, rewards, terminations, truncations, infos) by agent."""
+        """Act for each agent; returns (observations, rewards, terminations, truncations, infos) by agent."""
         if not self.agents:
             return {}, {}, {}, {}, {}
-        answers = np.zeros(len(self.possible_agents), np.float32)
+        decisions = np.zeros(len(self.possible_agents), np.float32)
         for agent in self.agents:
-            answers[self._place(agent)] = np.asarray(actions[agent], np.float32).reshape(())
+            decisions[self._place(agent)] = np.asarray(actions[agent], np.float32).reshape(())
         acted = self.agents
         self._rows[:] = np.nan
-        self._calls.step(answers, self._observations, self._rows, self._truncated, self._acting)
+        self._calls.step(decisions, self._observations, self._rows, self._truncated, self._acting)
         earned = self._reward(self.intervals)
         self.agents = self._who(self._acting)
-        told = acted + [agent for agent in self.agents if agent not in acted]
+        reported = acted + [agent for agent in self.agents if agent not in acted]
         return (
-            self._seen(told),
-            {agent: float(earned[self._place(agent)]) if agent in acted else 0.0 for agent in told},
-            dict.fromkeys(told, False),
-            {agent: bool(self._truncated[self._place(agent)]) for agent in told},
-            {agent: {"interval": self._interval(agent)} for agent in told},
+            self._seen(reported),
+            {agent: float(earned[self._place(agent)]) if agent in acted else 0.0 for agent in reported},
+            dict.fromkeys(reported, False),
+            {agent: bool(self._truncated[self._place(agent)]) for agent in reported},
+            {agent: {"interval": self._interval(agent)} for agent in reported},
         )
 
     def close(self) -> None:
-        """There is nothing to close."""
+        """Nothing to close."""
 
     def _place(self, agent: str) -> int:
         return self.possible_agents.index(agent)

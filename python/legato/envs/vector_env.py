@@ -16,16 +16,16 @@ from legato.envs.many_calls import Array, ManyCalls, Step, spaces_of
 class CallVectorEnv(ManyCalls):
     """``num_envs`` calls of one scenario, each with a network, clip and seed of its own.
 
-    A step answers each call's next decision and runs to the one after; the next step overwrites what it gave. A
-    call ends by running out of time: it is truncated, never terminated, and ``info["final_obs"]`` has what its
-    controller would have seen, for bootstrapping; another call begins in its place in the same step.
+    A step applies each call's next decision and runs to the one after; it overwrites the arrays that the last step
+    returned. A call ends by running out of time: it is truncated, never terminated, and ``info["final_obs"]`` holds
+    what its controller would have observed, for bootstrapping; another call replaces it in the same step.
 
     ``scenario`` is a file or the name of a shipped one, ``options`` changes keys of it; ``controller`` names the
     learned controller whose observation and action these are; ``reward`` is a name of :mod:`legato.envs.rewards`
     or a function of :class:`Intervals`. ``info["intervals"]`` is the ground truth of the step: rewards and labels
-    may use it, observations never hold any of it. ``staggered`` cuts the first call of each place off at a random age:
-    from then on calls of every age are under way at once. With ``safeguard``, parameters of the controller of that name
-    (``{}``: its own), the steered one has it around it: while it holds, answers are taken and not obeyed.
+    may use it, observations never hold any of it. ``staggered`` ends the first call of each slot at a random age, so
+    that calls of every age run at once. ``safeguard`` holds parameters of the controller of that name (``{}``: its
+    defaults), which then wraps the steered one: while it intervenes, actions are accepted but have no effect.
     """
 
     def __init__(
@@ -65,28 +65,27 @@ class CallVectorEnv(ManyCalls):
 
     @property
     def history(self) -> int:
-        """How many intervals an observation holds."""
+        """Number of intervals in an observation."""
         return self._batch.spaces.history
 
     @property
     def feature_width(self) -> int:
-        """How many numbers a feature is."""
+        """Number of values of a feature."""
         return self._batch.spaces.feature_width
 
     def reset(
         self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Array, dict[str, Any]]:
-        """Begin all calls anew. The same seed gives the same calls; none gives other ones than before."""
+        """Start all calls anew. The same seed gives the same calls; without one they differ from the last."""
         self._batch.reset(self._begin(seed, options), self._observations, self._staggered)
         if hasattr(self._reward, "reset"):
             self._reward.reset(np.ones(self.num_envs, np.bool_))
         return self._observations, {}
 
     def step(self, actions: Any) -> Step:
-        """Answer each call; (observations, rewards, terminated, truncated, info)."""
-        answers = self._answers(actions)
-        self._batch.step(answers, self._observations, self._final, self._rows, self._truncated)
+        """Act in each call; returns (observations, rewards, terminated, truncated, info)."""
+        self._batch.step(self._actions(actions), self._observations, self._final, self._rows, self._truncated)
         reward = self._reward(self.intervals)
         if hasattr(self._reward, "reset") and self._truncated.any():
             self._reward.reset(self._truncated)
-        return self._told(reward)
+        return self._result(reward)

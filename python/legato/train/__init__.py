@@ -1,6 +1,6 @@
-"""Training: one readable file an algorithm, a folder a run. Needs the extra: ``pip install legato-rtc[train]``.
+"""Training: one readable file per algorithm, one folder per run. Needs the extra: ``pip install legato-rtc[train]``.
 
-Begin with :mod:`legato.train.ppo` for the algorithm, :mod:`legato.train.run` for what happens around it, and
+Start with :mod:`legato.train.ppo` for the algorithm, :mod:`legato.train.run` for the run around it, and
 :mod:`legato.train.recipes` for what is trained.
 """
 

@@ -1,11 +1,11 @@
 """A curriculum: train where a rule-based controller still does better ([xia2022], Genet).
 
 What Genet believes: a network on which a policy lags far behind a simple baseline is one it can improve on, which is
-not so of one that is merely hard. Now and then the gap, the baseline's reward less the policy's, is measured on each
-of some families of networks; the widest is promoted, and from then on gets a share of the training. The rest goes to
-the recipe's own distribution, lest what was learned be forgotten.
+not so of one that is merely hard. At the beginning of each leg the gap, the baseline's reward minus the policy's, is
+measured on several families of networks; the one with the widest gap is promoted and gets a share of the training from
+then on. The rest goes to the recipe's own distribution, so that what was learned is not forgotten.
 
-What is missing: Genet searches a continuous space of networks by Bayesian optimisation; here the families are a list.
+Missing: Genet searches a continuous space of networks by Bayesian optimisation; here the families are a list.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ class GapCurriculum:
     Args:
         families: options of the environment's ``reset``, by the name of the family of networks they choose.
         env: one that takes these options; the first episode of each of its calls is measured.
-        baseline: the baseline's reward per decision on a family, the same calls that :func:`evaluate` plays with
+        baseline: the baseline's reward per decision on a family, on the calls that :func:`evaluate` plays with
             ``evaluation_seed``.
-        first_leg: legs before the first measurement, so that there is a policy to measure.
+        first_leg: number of legs before the first measurement, so that there is a policy to measure.
         promoted_ratio: the share of later legs that play a promoted family; Genet's is 0.3 for each it promotes.
-        evaluation_seed: of the calls that are measured.
+        evaluation_seed: of the calls that are measured on.
     """
 
     def __init__(
@@ -53,12 +53,12 @@ class GapCurriculum:
         self._first_leg, self._promoted_ratio, self._seed = first_leg, promoted_ratio, evaluation_seed
         self._baseline_rewards: dict[str, float] = {}
         self.promoted: list[str] = []
-        """Families in the order they were promoted in, once for each time."""
+        """Families in order of promotion, once per promotion."""
         self.gaps: dict[str, float] = {}
         """As last measured."""
 
     def __call__(self, situation: Situation) -> Options | None:
-        """The options of a leg; ``None`` is the recipe's own distribution."""
+        """The options of a leg; ``None`` selects the recipe's own distribution."""
         if situation.leg < self._first_leg:
             return None
         self.gaps = {name: self._gap(name, situation.actor) for name in self._families}
@@ -71,11 +71,11 @@ class GapCurriculum:
         return self._families[choose(self.promoted, self._promoted_ratio, random)]
 
     def facts(self) -> dict[str, Any]:
-        """What a checkpoint keeps."""
+        """What a checkpoint saves."""
         return {"promoted": self.promoted}
 
     def restore(self, facts: Mapping[str, Any]) -> None:
-        """Become what was kept."""
+        """Restore what was saved."""
         self.promoted = list(facts["promoted"])
 
     def _gap(self, name: str, actor: Any) -> float:
@@ -86,7 +86,7 @@ class GapCurriculum:
 
 
 def choose(promoted: Sequence[str], promoted_ratio: float, random: np.random.Generator) -> str:
-    """One of those promoted: each promotion took its share of all there was, so that later ones weigh more."""
+    """One of the promoted families: each promotion took its share of everything before, so later ones weigh more."""
     weights = (1 - promoted_ratio) ** np.arange(len(promoted) - 1, -1, -1.0)
     return promoted[int(random.choice(len(promoted), p=weights / weights.sum()))]
 

@@ -13,12 +13,12 @@ from torch import Tensor
 
 from legato.errors import TrainingError
 
-MOST_DECISIONS = 100_000
-"""Of one call: who never ends an episode is told so."""
+MAX_DECISIONS = 100_000
+"""Of one call: an environment that never ends an episode is reported."""
 
 
 class Actor(Protocol):
-    """What can be evaluated."""
+    """A policy that can be evaluated."""
 
     def initial(self, envs: int) -> Any: ...
 
@@ -32,15 +32,15 @@ def evaluate(actor: Actor, env: Any, seed: int, options: Mapping[str, Any] | Non
     """Play each environment's first episode after ``reset(seed, options)``: the same networks at every evaluation.
 
     Returns:
-        ``reward``: per decision, the mean over calls; ``reward_p10``: that of the call below which a tenth lie;
-        ``calls``: how many.
+        ``reward``: per decision, the mean over calls; ``reward_p10``: its tenth percentile over calls; ``calls``: their
+        number.
     """
     obs, _ = env.reset(seed=seed, options=dict(options) if options else None)
     hidden = actor.initial(env.num_envs)
     total = np.zeros(env.num_envs)
     decisions = np.zeros(env.num_envs)
     playing = np.ones(env.num_envs, dtype=bool)
-    for _ in range(MOST_DECISIONS):
+    for _ in range(MAX_DECISIONS):
         action, hidden = actor.best(torch.from_numpy(np.array(obs, dtype=np.float32)), hidden)
         obs, reward, terminated, truncated, _ = env.step(actor.to_env(action))
         total += np.where(playing, reward, 0.0)
@@ -49,7 +49,7 @@ def evaluate(actor: Actor, env: Any, seed: int, options: Mapping[str, Any] | Non
         if not playing.any():
             break
     else:
-        raise TrainingError(f"an episode of evaluation has not ended after {MOST_DECISIONS} decisions")
+        raise TrainingError(f"an episode of evaluation has not ended after {MAX_DECISIONS} decisions")
     rewards = total / decisions
     return {
         "reward": float(rewards.mean()),
@@ -59,9 +59,9 @@ def evaluate(actor: Actor, env: Any, seed: int, options: Mapping[str, Any] | Non
 
 
 class Evaluator:
-    """Evaluations beside a training, one after the other on a thread of their own, each of the actor as it was.
+    """Evaluations during a training, one after another on one thread, each of a copy of the actor.
 
-    The environment is made, used and closed there: native ones stay with the thread that made them.
+    The environment is made, used and closed on that thread: native ones must stay with the thread that made them.
     """
 
     def __init__(self, make_env: Callable[[], Any], seed: int) -> None:
@@ -74,11 +74,11 @@ class Evaluator:
         self._made = self._thread.submit(self._make, make_env)
 
     def begin(self, actor: Actor) -> Future[dict[str, float]]:
-        """:func:`evaluate`, to be had later."""
+        """Starts :func:`evaluate`; returns its future result."""
         return self._thread.submit(self._evaluate, copy.deepcopy(actor))
 
     def close(self) -> None:
-        """Wait for the evaluations begun."""
+        """Wait for the evaluations that have started."""
         self._thread.submit(self._close)
         self._thread.shutdown()
 
@@ -86,7 +86,7 @@ class Evaluator:
         self._env = make_env()
 
     def _evaluate(self, actor: Actor) -> dict[str, float]:
-        self._made.result()  # says why there is no environment
+        self._made.result()  # raises why there is no environment
         return evaluate(actor, self._env, self._seed)
 
     def _close(self) -> None:

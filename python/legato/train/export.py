@@ -1,7 +1,7 @@
 """A trained policy as files: policy.toml, weights.safetensors and policy.onnx. Never pickle.
 
-The first two are what Legato runs; the third says the same to everyone else. What is written is read back by the
-native engine before it counts as written, so a policy folder that exists can be loaded.
+Legato runs the first two; the third is the same network for other programs. The native engine loads a policy before
+it is written, so every policy folder can be loaded.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def write(
     """Write a policy.
 
     Args:
-        folder: made if absent; files of a policy there before are replaced.
+        folder: created if absent; an earlier policy's files are replaced.
         manifest: ``controller``, ``observation``, ``action``, and ``trained``, as in policy.toml.
         layers: the layer table.
         tensors: the weights by ``layer.tensor``, torch's or numpy's.
@@ -51,7 +51,7 @@ def write(
         files[ONNX] = onnx_graph.model(layers, loaded.inputs, arrays).SerializeToString()
     folder.mkdir(parents=True, exist_ok=True)
     for name, content in files.items():
-        # Whoever reads meanwhile finds the old file or the new one.
+        # A concurrent reader finds the old file or the new one.
         unfinished = folder / f"{name}.part"
         unfinished.write_bytes(content)
         unfinished.replace(folder / name)

@@ -1,13 +1,13 @@
-"""PPO with a hand on its back: early on, the actor is also drawn towards what the simulator knows to be right.
+"""Guided PPO: early in training, the actor is also drawn towards what the simulator knows to be right.
 
-A recurrent policy that answers a bitrate outright has to find, from the reward alone, that its answer should follow
-what arrives; that takes far more calls than a coffee lasts. Here the loss begins with a second term, the distance (in
-the actor's output) to a share of the capacity to come, on the states that the policy itself visits. Distances above
-count more than those below, so what is learned is a low quantile: near the capacity where it can be foreseen, well
-below it where it cannot. The term fades to nothing: the end of the training is the reward's alone. The observation
-never holds the label, and nothing of this is deployed.
+A recurrent policy whose action is the bitrate itself has to learn from the reward alone that its action should follow
+the receiver rate, which takes far more calls. Here the loss begins with a further term, the distance of the actor's
+output to a share of the capacity to come, on the states that the policy itself visits. Distances above count more than
+those below, so a low quantile is learned: near the capacity where it can be predicted, well below where it cannot. The
+term fades to zero: the end of the training depends on the reward alone. The observation never holds the label, and
+nothing of this is deployed.
 
-It is interactive imitation (as of [concerto]) and PPO in one loop; [r3net] has PPO alone.
+It combines interactive imitation (as in [concerto]) with PPO; [r3net] has PPO alone.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from legato.train.schedule import Schedule, at
 
 @dataclass(frozen=True)
 class GuidedSettings(Settings):
-    """Those of PPO, and of the guidance."""
+    """PPO's, and those of the guidance."""
 
     guide_weight: Schedule = ((0.0, 10.0), (0.5, 10.0), (0.7, 0.0))
-    """Of the distance to the label, beside the policy's loss."""
+    """Of the distance to the label, relative to the policy's loss."""
     over_weight: float = 12.0
-    """How much more a bitrate above the label counts than one below: too much fills queues, too little only waits."""
+    """How much more a bitrate above the label counts than one below: a high one fills queues."""
     guide_ratio: float = 1.0
-    """The label: this share of the capacity to come …"""
+    """The label: this share of the capacity to come, minus …"""
     drain_per_s: float = 2.0
-    """… less this much of it for each second that packets wait in queues: what stands there takes its share too."""
+    """… this much of it for each second of queuing delay: the queue needs capacity too."""
     full_scale_bps: float = 8e6
     """The rate that an action of 1 means."""
 
@@ -46,7 +46,7 @@ _SMOOTH = 0.1
 
 
 class GuidedPpo(Ppo):
-    """A training under way. For recurrent policies whose action is a rate as a share of ``full_scale_bps``."""
+    """A training in progress. For recurrent policies whose action is a rate as a share of ``full_scale_bps``."""
 
     settings: GuidedSettings
 
@@ -85,7 +85,7 @@ def quantile_distance(out: Tensor, labels: Tensor, over_weight: float) -> Tensor
 
 
 class _Watched:
-    """An environment, and what capacity was ahead and what delay behind when each action was taken."""
+    """An environment that records the capacity ahead and the delay behind for each action."""
 
     def __init__(self, env: Any) -> None:
         self._env = env
@@ -104,9 +104,9 @@ class _Watched:
         self._seen.append(self._next)
         stepped = self._env.step(actions)
         _, _, _, truncated, info = stepped
-        # Another call's first capacity is not in the last one's interval.
+        # The next call's first capacity is not in this call's last interval.
         ahead_bps = np.where(truncated, np.nan, info["intervals"]["true_capacity_ahead_bps"])
-        # Where nothing arrived, what waits has waited on.
+        # Where nothing arrived, the queue has waited for another interval.
         intervals = info["intervals"]
         delay_s = np.where(
             np.isnan(intervals["delay_ms"]), self._next[1] + intervals["interval_s"], intervals.seconds("delay")
@@ -115,7 +115,7 @@ class _Watched:
         return stepped
 
     def taken(self, steps: int) -> tuple[Tensor, Tensor]:
-        """Of the last ``steps`` actions, (T, N) each: the capacity ahead in bit/s, how long packets wait in s."""
+        """Of the last ``steps`` actions, ``(T, N)`` each: the capacity ahead in bit/s, the queuing delay in s."""
         last, self._seen = self._seen[-steps:], []
         ahead_bps, delay_s = (torch.from_numpy(np.stack(one)) for one in zip(*last, strict=True))
         return ahead_bps, delay_s

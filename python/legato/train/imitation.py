@@ -1,26 +1,26 @@
 """Interactive imitation: Concerto's training. Play, ask the expert what it would have done, learn that, play again.
 
 The expert is the simulator, which knows what the network can carry. Each of ``loops`` rounds of supervision plays all
-environments with a mixture: the expert decides with probability ``beta``, the learner else; the first loop, whose
-learner has learned nothing, is the expert's. All states seen are labelled with the expert's choice and added to those
-of earlier loops, and the network is trained on them for some epochs.
+environments with a mixture: the expert decides with probability ``beta``, otherwise the learner; in the first loop,
+before the learner has learned anything, the expert always does. All states visited are labelled with the expert's
+choice and added to those of earlier loops, and the network is trained on them for some epochs.
 
-An environment says what the expert would do about the observation it returns: ``info["expert_action"]``, ``(N,)``
+An environment reports what the expert would do on the observation it returns: ``info["expert_action"]``, ``(N,)``
 indices, from ``reset`` and from every ``step``.
 
-Readings we had to choose, of [concerto] section 3.3:
+How we read [concerto] section 3.3 where it is open:
 
-- eq. (6) prints the weights 2^-k, all alike; the text wants nearer decisions to weigh more, so 2^-i. A "weighted
-  average" has weights that sum to one; where an episode has fewer predecessors, those it has are averaged.
-- eq. (7) needs a slope, which an argmax has not: there the policy is the mean rate of its distribution. Predecessors
-  are computed with the weights of the moment (or of the epoch's beginning, ``smooth_refresh``) and held fixed. In
+- eq. (6) prints the weights 2^-k, all equal; the text wants nearer decisions to weigh more, so 2^-i. A "weighted
+  average" has weights that sum to one; where an episode has fewer predecessors, the existing ones are averaged.
+- eq. (7) needs a gradient, which an argmax lacks: there the policy is the mean rate of its distribution. Predecessors
+  are computed with the current weights (or those of the epoch's beginning, ``smooth_refresh``) and held fixed. In
   eq. (4) the policy is the argmax, as printed.
 - Rates are in units of ``unit_mbps``. In Mbit/s, where no squared error exceeds 6.25, C = 8 drowns it as C = 100 does;
   in steps of 0.1 Mbit/s C = 8 is an error of 3 steps and C = 100 one of 10, which is what the paper's Table 3 compares.
-- The rate of learning falls by 0.6 each loop, and the 20 epochs are all loops' together.
+- The learning rate is multiplied by 0.6 each loop, and the 20 epochs are those of all loops together.
 - "L2 normalization" of the last layer is a penalty on its weights.
 
-What is missing: the mixture of policies that SMILE keeps when it plays; only the newest learner plays.
+Missing: the mixture of policies with which SMILE plays; only the newest learner plays.
 """
 
 from __future__ import annotations
@@ -53,25 +53,25 @@ class Settings:
     epochs: int = 5
     """Of each loop."""
     beta: float = 0.5
-    """Share of decisions the expert takes."""
+    """Share of decisions that the expert takes."""
     aggregate: bool = True
-    """Whether a loop also learns from what earlier ones saw."""
+    """Whether a loop also learns from the states of earlier ones."""
     minibatch: int = 32
     learning_rate: float = 1e-3
     learning_rate_decay_ratio: float = 0.6
-    """By which the learning rate falls from loop to loop."""
+    """Factor on the learning rate from loop to loop."""
     weighted: bool = True
     """Whether errors weigh by their size, eq. (4); otherwise plain cross-entropy, eq. (3)."""
     overshoot_weight: float = 8.0
-    """C: what a rate above the expert's weighs more."""
+    """C: the additional weight of a rate above the expert's."""
     smooth_weight: float = 0.5
     """lambda of eq. (7)."""
     unit_mbps: float = 1.0
-    """In what errors and steps of the rate are counted, eq. (4) and (7)."""
+    """The unit of errors and steps of the rate, eq. (4) and (7)."""
     smooth_decisions: int = 3
     """k of eq. (6)."""
     smooth_refresh: Literal["step", "epoch"] = "step"
-    """When the rates of the decisions before, eq. (6), are computed anew. Once an epoch costs a third."""
+    """When the rates of the preceding decisions, eq. (6), are recomputed. Once per epoch takes a third of the time."""
     l2_weight: float = 1e-4
     """Of the last layer's weights."""
 
@@ -82,12 +82,12 @@ class Settings:
 
     @property
     def round_steps(self) -> int:
-        """Decisions played for an epoch."""
+        """Decisions played per epoch."""
         return self.envs * self.rollout // self.epochs
 
 
 class Classifier(nn.Module):
-    """The network as one that chooses; what is evaluated and exported."""
+    """The network as a classifier; what is evaluated and exported."""
 
     def __init__(self, layers: Sequence[Mapping[str, Any]], actions: Discrete) -> None:
         super().__init__()
@@ -107,7 +107,7 @@ class Classifier(nn.Module):
         return self.actor(obs, self.actor.initial(len(obs)))[0]
 
     def initial(self, envs: int) -> None:
-        """No state."""
+        """It has no state."""
 
     def best(self, obs: Tensor, hidden: None) -> tuple[Tensor, None]:
         """The likeliest choice."""
@@ -123,7 +123,7 @@ class Classifier(nn.Module):
 
 
 class Imitation:
-    """A training under way; a round is an epoch, a leg must be a loop.
+    """A training in progress; a round is an epoch, a leg must be a loop.
 
     Args:
         env: a ``gymnasium.vector.VectorEnv`` with choices, ``SAME_STEP``, and ``info["expert_action"]``.
@@ -148,11 +148,11 @@ class Imitation:
         self.optimiser = torch.optim.Adam(groups, lr=settings.learning_rate, fused=True)
         self.rates = torch.tensor(settings.rates_mbps, dtype=torch.float32)
         self.seen: list[dict[str, Tensor]] = []
-        """What each loop saw: ``obs (T, N, F)``, ``labels (T, N)``, ``age (T, N)`` decisions since an episode began."""
+        """The states of each loop: ``obs (T, N, F)``, ``labels (T, N)``, ``age (T, N)``: decisions since a start."""
         self.rounds_done = 0
         self._reward = 0.0
         self._rates_seen: list[Tensor] | None = None
-        """Mean rates of all states seen, as of this epoch's beginning, if they are computed once an epoch."""
+        """Mean rates of all states at this epoch's beginning, if they are computed once per epoch."""
 
     def begin(self, seed: int, options: Mapping[str, Any] | None = None) -> None:
         """Reset the environments and play a loop's decisions in them."""
@@ -165,7 +165,7 @@ class Imitation:
         self.seen.append(self._play(seed, options, beta))
 
     def iterate(self) -> dict[str, float]:
-        """One epoch; its figures by name."""
+        """Train for one epoch; returns its figures by name."""
         s = self.settings
         rate = s.learning_rate * s.learning_rate_decay_ratio ** (self.rounds_done // s.epochs)
         for group in self.optimiser.param_groups:
@@ -275,18 +275,18 @@ class Imitation:
     # --- to go on later -------------------------------------------------------------------------------------------
 
     def tensors(self) -> dict[str, Tensor]:
-        """All there is to save between two loops, with :meth:`facts`."""
+        """Everything to save between two loops, with :meth:`facts`."""
         tensors = checkpoint.state(self.agent, self.optimiser, self.random)
         for k, seen in enumerate(self.seen):
             tensors |= {f"seen.{k}.{name}": tensor for name, tensor in seen.items()}
         return tensors
 
     def facts(self) -> dict[str, Any]:
-        """What to save that is no tensor."""
+        """What to save that is not a tensor."""
         return {"rounds_done": self.rounds_done, "loops_seen": len(self.seen)}
 
     def restore(self, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> None:
-        """Become what was saved; the next call must be :meth:`begin`."""
+        """Continue from what was saved; the next call must be :meth:`begin`."""
         checkpoint.restore_state(tensors, self.agent, self.optimiser, self.random)
         names = ("obs", "labels", "age")
         self.seen = [{name: tensors[f"seen.{k}.{name}"] for name in names} for k in range(facts["loops_seen"])]
@@ -294,13 +294,13 @@ class Imitation:
 
 
 def error_weight(chosen: Tensor, expert: Tensor, overshoot_weight: float) -> Tensor:
-    """What each state's error weighs: the square of it, and more if the choice was too high."""
+    """The weight of each state's error: its square, and more if the choice was too high."""
     # [concerto] eq. (4): w = |pi - pi*|^2 if pi <= pi*, |pi - pi*|^2 + C else
     return (chosen - expert).square() + overshoot_weight * (chosen > expert)
 
 
 def unsmoothness(rate_mbps: Tensor, before_mbps: Tensor, has_before: Tensor) -> Tensor:
-    """How far each rate is from the weighted average of those before it, Mbit/s; the mean over all states.
+    """The mean distance of each rate from the weighted average of those before it, Mbit/s.
 
     Args:
         rate_mbps: ``(B,)``.

@@ -3,8 +3,8 @@
 Networks are windows of recorded 3G, 4G and Wi-Fi links (:mod:`legato.access_networks`), the scenario is ``mobile``.
 The expert of [concerto] section 3.1 "follows the bandwidth but remains slightly lower": it knows what the bottleneck
 will pass in the second to come and chooses the highest bitrate, in steps of 0.1 Mbit/s, that is no more than a share of
-it. What it would choose about an observation is that of the interval to come: it stands in the row of the step that
-ended with the observation.
+it. Its choice for an observation is that of the interval to come, which the row of the step that ended with the
+observation holds.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ STEP_MBPS = 0.1
 CHOICES = 26
 SHARE_RATIO = 0.65
 """Of the bottleneck's capacity. The expert's own reward on windows for validation is 4.202 at 0.6, 4.224 at 0.7, 4.227
-at 0.8, 4.216 at 0.9; but who cannot see the future errs, and learns more from one who leaves room: trained alike,
-4.078 with 0.65, 4.052 with 0.8."""
+at 0.8, 4.216 at 0.9; but a learner that cannot see the future errs, and learns more from an expert that leaves room:
+trained alike, 4.078 with 0.65, 4.052 with 0.8."""
 DECISIONS = 59
-"""Of a call of 60 s: after each second but the last."""
+"""Per call of 60 s: one after each second but the last."""
 WINDOWS = {"train": 36, "validate": 9}
-"""Most of one kind of access."""
+"""Maximum number per kind of access."""
 
 
 def calls(
@@ -57,7 +57,7 @@ def expert_choice(capacity_bps: NDArray[np.float32], share_ratio: float) -> NDAr
 
 
 class ExpertCalls:
-    """Calls that say what the expert would do: ``info["expert_action"]`` beside every observation.
+    """Calls that report what the expert would do: ``info["expert_action"]`` beside every observation.
 
     The first observation of a call has no row before it. The capacity does not depend on what is decided, so a call is
     begun, a second of it is played to see what the bottleneck passes in it, and the same call is begun again. A play
@@ -75,7 +75,7 @@ class ExpertCalls:
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[NDArray[np.float32], dict[str, Any]]:
-        """Begin all calls anew."""
+        """Start all calls anew."""
         self._seed = self._seed + 1 if seed is None else seed
         self.env.reset(seed=self._seed, options=options)
         _, _, _, _, info = self.env.step(np.zeros(self.num_envs, np.float32))
@@ -85,7 +85,7 @@ class ExpertCalls:
         return observations, {**info, "expert_action": first}
 
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
-        """Answer each call."""
+        """Act in each call."""
         if self._over:
             raise TrainingError("a play is longer than a call", f"settings.rollout = {DECISIONS} or fewer")
         observations, reward, terminated, truncated, info = self.env.step(actions)

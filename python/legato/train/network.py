@@ -51,7 +51,7 @@ class Network(nn.Module):
 
     @property
     def recurrent(self) -> bool:
-        """Whether it remembers."""
+        """Whether it has memory."""
         return self._state > 0
 
     def tensors(self) -> dict[str, Tensor]:
@@ -64,14 +64,14 @@ class Network(nn.Module):
 
     @torch.no_grad()
     def load(self, tensors: Mapping[str, Any]) -> None:
-        """Take the weights of a file, all of them or an error.
+        """Load the weights of a file; refuses missing and unknown tensors.
 
         Args:
             tensors: by ``layer.tensor``; arrays or tensors.
         """
         own = self.tensors()
         if strays := sorted(own.keys() ^ tensors.keys()):
-            raise PolicyError(f"weights: {strays[0]}: a layer lacks it or no layer has it")
+            raise PolicyError(f"weights: {strays[0]}: missing from the file, or of no layer")
         for name, tensor in own.items():
             given = torch.as_tensor(tensors[name])
             if given.shape != tensor.shape:
@@ -79,7 +79,7 @@ class Network(nn.Module):
             tensor.copy_(given)
 
     def initial(self, sequences: int) -> Tensor | None:
-        """The state that episodes begin with, ``(N, H)``; ``None`` for a network that does not remember."""
+        """The state that episodes begin with, ``(N, H)``; ``None`` for a network without memory."""
         if not self._state:
             return None
         return torch.zeros(sequences, self._state, device=next(self.parameters()).device)
@@ -87,11 +87,11 @@ class Network(nn.Module):
     def forward(
         self, obs: Tensor, hidden: Tensor | None = None, starts: Tensor | None = None
     ) -> tuple[Tensor, Tensor | None]:
-        """Outputs and the state afterwards.
+        """Outputs and the state after.
 
         Args:
             obs: ``(N, F)``, one step; or ``(T, N, F)``, sequences.
-            hidden: the state before, ``(N, H)``; ``None`` begins anew.
+            hidden: the state before, ``(N, H)``; ``None``: the initial one.
             starts: ``(T, N)``, where episodes begin: from an empty state. For sequences only.
         """
         if hidden is None and self._state:
@@ -120,7 +120,7 @@ class Network(nn.Module):
 
 
 def sources(layer: Layer) -> list[tuple[str, slice]]:
-    """Where a layer takes its input: names, and which of the values."""
+    """Where a layer takes its input from: names, and which of their values."""
     found = []
     for text in layer["from"]:
         match = _SOURCE.fullmatch(text)
@@ -132,7 +132,7 @@ def sources(layer: Layer) -> list[tuple[str, slice]]:
 
 
 def outputs(layer: Layer) -> int:
-    """How many values a layer gives."""
+    """How many values a layer returns."""
     if layer["kind"] in ("dense", "gru"):
         return layer["outputs"]
     _, *sides = _picture(layer)
@@ -158,7 +158,7 @@ def _part(layer: Layer) -> nn.Module:
 
 
 def _gathered(texts: Sequence[str], known: Mapping[str, Tensor]) -> Tensor:
-    if len(texts) == 1 and texts[0] in known:  # the usual case, at no cost
+    if len(texts) == 1 and texts[0] in known:  # the usual case, without a copy
         return known[texts[0]]
     pieces = [known[name][..., piece] for name, piece in sources({"name": "", "from": texts})]
     return pieces[0] if len(pieces) == 1 else torch.cat(pieces, -1)
@@ -180,8 +180,7 @@ def _pairs(layer: Layer) -> tuple[tuple[int, ...], tuple[int, ...]]:
 def through(gru: nn.GRU, x: Tensor, hidden: Tensor, starts: Tensor | None) -> tuple[Tensor, Tensor]:
     """A GRU over sequences in which episodes may begin anywhere; its outputs, and the states at the end.
 
-    What follows a start becomes a sequence of its own beside the others, from an empty state, so that one call does
-    all of them however many there are.
+    What follows a start becomes another sequence, from an empty state, so that one call computes all of them.
 
     Args:
         gru: one layer.
@@ -189,7 +188,7 @@ def through(gru: nn.GRU, x: Tensor, hidden: Tensor, starts: Tensor | None) -> tu
         hidden: ``(N, H)``, before the first step.
         starts: ``(T, N)``, whether an episode begins there.
     """
-    if starts is not None:  # one that begins with the first step is its sequence already
+    if starts is not None:  # an episode that begins with the first step needs no other sequence
         hidden = hidden.masked_fill(starts[0].unsqueeze(1), 0.0)
     if starts is None or not bool(starts[1:].any()):
         out, last = gru(x, hidden.unsqueeze(0).contiguous())
@@ -202,7 +201,7 @@ def through(gru: nn.GRU, x: Tensor, hidden: Tensor, starts: Tensor | None) -> tu
     begun = x[(time + row).clamp(max=steps - 1), sequence]
     states = torch.cat((hidden, hidden.new_zeros(len(time), hidden.shape[1])))
     out, _ = gru(torch.cat((x, begun), 1), states.unsqueeze(0))
-    # Which start each step follows; starts are numbered from 1 in order of time, 0 is none.
+    # The start that each step follows; starts are numbered from 1 in order of time, 0 means no start.
     follows = torch.zeros_like(starts, dtype=torch.int64)
     follows[time, sequence] = torch.arange(1, len(time) + 1, device=x.device)
     follows = follows.cummax(0).values

@@ -1,7 +1,7 @@
-"""A policy as ONNX, written node by node from its layer table: nothing is traced, no name is made up.
+"""A policy as ONNX, written node by node from its layer table, without tracing.
 
-Inputs are ``observation`` (batch, F) and, for networks that remember, ``hidden`` (batch, H): the states of all
-GRUs behind each other. Outputs are ``outputs`` (batch, O) and ``hidden_after``. Weights keep the names they have in
+Inputs are ``observation`` (batch, F) and, for networks with memory, ``hidden`` (batch, H): the states of all GRUs
+concatenated. Outputs are ``outputs`` (batch, O) and ``hidden_after``. Weights keep the names they have in
 the weights file, except a GRU's: ONNX orders its gates differently and has a dimension for directions.
 """
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import onnx
 
 OPSET = 17
-_IR_VERSION = 9  # of that opset's time: runtimes of the last years read it
+_IR_VERSION = 9  # as old as that opset: runtimes of recent years read it
 _ACTIVATIONS = {"leaky_relu": "LeakyRelu", "relu": "Relu", "sigmoid": "Sigmoid", "softmax": "Softmax", "tanh": "Tanh"}
 
 Array = npt.NDArray[np.float32]
@@ -76,7 +76,7 @@ def _outputs(layers: Sequence[Layer]) -> int:
 
 
 class _Graph:
-    """Nodes as they come, and which value each layer ends in."""
+    """Nodes in order, and the value that each layer ends in."""
 
     def __init__(self, tensors: Mapping[str, Array]) -> None:
         self.tensors = tensors
@@ -118,7 +118,7 @@ class _Graph:
         return pieces[0] if len(pieces) == 1 else self.node("Concat", pieces, name, axis=1)
 
     def shaped(self, value: str, shape: Sequence[int], place: str) -> str:
-        """0 keeps a side as it is, the batch's here; -1 is what is left."""
+        """0 keeps a dimension, here the batch; -1 is inferred."""
         to = self.constant(f"{place}/shape_{len(self.nodes)}", np.array(shape, np.int64))
         return self.node("Reshape", [value, to], place)
 

@@ -1,12 +1,12 @@
-"""An ONNX model of the same contract, as a policy: its graph is read back into the layer table.
+"""An ONNX model as a policy: its graph is converted to a layer table.
 
-The native engine runs every policy, so that a model from elsewhere costs no more in a sweep than one trained here and
-gives the same bits on every machine. Read are dense layers (``Gemm``; ``MatMul`` and ``Add``), one-step ``GRU``,
-``Conv`` with steps of one, their activations, and what only moves values about. Whatever the reading, it counts
-only if the native engine then gives what onnxruntime gives: random observations over several steps, to 1e-5.
+The native engine runs every policy, so a model from elsewhere is as fast in a sweep as one trained here and gives the
+same bits on every machine. Supported are dense layers (``Gemm``; ``MatMul`` and ``Add``), one-step ``GRU``, ``Conv``
+with strides of one, their activations, and operations that only move values. A conversion is accepted only if the
+native engine's outputs equal onnxruntime's, to 1e-5, on random observations over several steps.
 
-The model takes ``(batch, F)`` first and, if it remembers, one state; it gives the output first. Not read: LSTMs,
-attention, strides, and any arithmetic besides the above.
+The model's first input is ``(batch, F)``, followed by one state if it has memory; its first output is the policy's. Not
+supported: LSTMs, attention, strides, and any other arithmetic.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from legato.train import export
 Array = npt.NDArray[np.float32]
 
 TOLERANCE = 1e-5
-LARGEST_BYTES = 128 << 20
+MAX_BYTES = 128 << 20
 _STEPS = 10
 _ACTIVATIONS = {"LeakyRelu": "leaky_relu", "Relu": "relu", "Sigmoid": "sigmoid", "Softmax": "softmax", "Tanh": "tanh"}
-# What leaves the values of one observation in their order.
+# Operations that keep the values of an observation in order.
 _MOVES = {"Cast", "Dropout", "Flatten", "Identity", "Reshape", "Squeeze", "Transpose", "Unsqueeze"}
 
 
 def convert(model: Path, like: Mapping[str, Any], out: Path) -> list[dict[str, Any]]:
-    """Write a policy folder that does what an ONNX model does; its layer table.
+    """Write a policy folder equivalent to an ONNX model; returns its layer table.
 
     Args:
         model: the ONNX file.
@@ -43,8 +43,8 @@ def convert(model: Path, like: Mapping[str, Any], out: Path) -> list[dict[str, A
         out: the folder to write.
     """
     try:
-        if model.stat().st_size > LARGEST_BYTES:
-            raise PolicyError(f"{model}: {model.stat().st_size} bytes, {LARGEST_BYTES} are the most")
+        if model.stat().st_size > MAX_BYTES:
+            raise PolicyError(f"{model}: {model.stat().st_size} bytes, the maximum is {MAX_BYTES}")
         content = model.read_bytes()
     except OSError as error:
         raise PolicyError(f"{model}: {error.strerror}") from None

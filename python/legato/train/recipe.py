@@ -1,4 +1,4 @@
-"""A recipe: everything that makes one paper's policy again, but the seed."""
+"""A recipe: everything that reproduces one paper's policy, except the seed."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from legato.train import a2c, guided, imitation, ppo
 Curriculum = Callable[["Situation"], Mapping[str, Any] | None]
 """Chooses the networks of the next leg: options of the environment's ``reset``, or ``None`` for its own choice.
 
-One that remembers has ``facts()`` and ``restore(facts)``, as a learner has: a run that goes on restores it.
+One with state has ``facts()`` and ``restore(facts)``, as a learner has, for runs that resume.
 """
 
 
 class Learner(Protocol):
-    """A training under way, whatever the algorithm."""
+    """A training in progress, of any algorithm."""
 
     rounds_done: int
     settings: Any
@@ -41,16 +41,16 @@ class Learner(Protocol):
 
 @dataclass(frozen=True)
 class Situation:
-    """What a curriculum may go by."""
+    """What a curriculum may depend on."""
 
     share_done: float
     """Of the training, 0 to 1."""
     leg: int
-    """How many times environments were reset."""
+    """How many times environments have been reset."""
     seed: int
     """Of this leg."""
     actor: Any
-    """The policy as it is: see :class:`legato.train.evaluation.Actor`."""
+    """The current policy: see :class:`legato.train.evaluation.Actor`."""
 
 
 ALGORITHMS: dict[type, Callable[..., Learner]] = {
@@ -70,36 +70,36 @@ class Recipe:
     """One line: what is trained, on what, with which reward."""
     cites: Sequence[str]
     manifest: Mapping[str, Any]
-    """What policy.toml says of the controller: ``controller``, ``[observation]`` and ``[action]``."""
+    """What policy.toml states of the controller: ``controller``, ``[observation]`` and ``[action]``."""
     layers: Sequence[Mapping[str, Any]]
     """The actor's layer table, as in policy.toml."""
     settings: Any
     make_env: Callable[[int], Any]
-    """The environment that is trained in, for a number of calls at once."""
+    """The training environment, for a number of parallel calls."""
     make_evaluation: Callable[[], Any]
     """Held-out networks: the first episode of each environment is one call of an evaluation."""
     evaluation_seed: int = 1
     evaluate_every: int = 5
-    """Rounds between two evaluations; the last round is always followed by one."""
+    """Rounds between two evaluations; one always follows the last round."""
     leg_rounds: int = 20
-    """Rounds between two resets of the environments, which is where a run can be taken up again."""
+    """Rounds between two resets of the environments, from which a run can resume."""
     curriculum: Curriculum | None = None
     facts: Mapping[str, Any] = field(default_factory=dict)
-    """Anything more for the policy's card."""
+    """Further entries of the policy's ``[trained]`` table."""
 
     def learner(self, env: Any, settings: Any, seed: int) -> Learner:
-        """A training of this recipe, at its beginning."""
+        """A new training of this recipe."""
         return ALGORITHMS[type(settings)](env, self.layers, settings, seed)
 
 
 def dense(name: str, source: str, inputs: int, outputs: int, activation: str) -> dict[str, Any]:
-    """A line of a layer table: a dense layer that takes all of one other."""
+    """An entry of a layer table: a dense layer that takes all values of one other."""
     sizes = {"inputs": inputs, "outputs": outputs}
     return {"name": name, "kind": "dense", "from": [source], **sizes, "activation": activation}
 
 
 def names() -> list[str]:
-    """Every recipe there is: a file each in train/recipes."""
+    """Every recipe: one file each in train/recipes."""
     folder = Path(__file__).with_name("recipes")
     return sorted(path.stem.replace("_", "-") for path in folder.glob("*.py") if path.stem != "__init__")
 
@@ -111,7 +111,7 @@ def load(name: str) -> Recipe:
         if not path.is_file():
             raise TrainingError(f"{path}: no such file")
         spec = importlib.util.spec_from_file_location(path.stem, path)
-        assert spec is not None and spec.loader is not None  # a name that ends in .py has one
+        assert spec is not None and spec.loader is not None  # a name that ends in .py has a loader
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
         recipe = getattr(module, "RECIPE", None)

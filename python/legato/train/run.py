@@ -1,20 +1,20 @@
-"""A training run: a folder that can be read while it grows, and gone on with after a kill.
+"""A training run: a folder that can be read while it grows, and resumed after a kill.
 
 ::
 
     config.toml              the recipe, its seed and every setting
-    progress.jsonl           a line a round: steps, seconds, figures, evaluations
-    tensorboard/             the same for TensorBoard
+    progress.jsonl           one line per round: steps, seconds, figures, evaluations
+    tensorboard/             the same, for TensorBoard
     checkpoint.safetensors   the last finished leg: weights, optimiser, random state
     best.safetensors         the weights of the best evaluation
-    policy/best  policy/last what can be deployed: policy.toml, weights.safetensors, policy.onnx
+    policy/best  policy/last deployable: policy.toml, weights.safetensors, policy.onnx
 
-A run is cut into legs of some rounds. Environments are reset at the beginning of each, seeded by the run's seed and
-the leg's number, and everything is saved at its end: whoever goes on from there meets the same calls in the same
-order, and ends with the same weights as a run that was never stopped.
+A run consists of legs of some rounds. Environments are reset at the beginning of each, seeded by the run's seed and
+the leg's number, and everything is saved at its end: a resumed run plays the same calls in the same order and ends with
+the same weights as a run that was never stopped.
 
-Evaluations go on beside the next rounds, on a copy of the agent: gradient steps are one thread's work, so another
-processor has nothing else to do. A round's line is written once its evaluation is there.
+Evaluations run in parallel with the next rounds, on a copy of the agent: gradient steps use one thread, so another
+processor is idle. A round's line is written once its evaluation is done.
 """
 
 from __future__ import annotations
@@ -47,36 +47,36 @@ BEST = "best.safetensors"
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a training is."""
+    """How far a training has got."""
 
     steps_done: int
     steps: int
     wall_s: float
-    """Of this process, beginning with its first round."""
+    """Of this process, since its first round began."""
     steps_per_s: float
     reward: float
-    """Per decision, of the last round, with exploration."""
+    """Per decision in the last round, with exploration."""
     evaluation_reward: float
-    """Per decision on held-out networks, without exploration, of the last evaluation that is done; NaN before."""
+    """Per decision on held-out networks, without exploration, in the last finished evaluation; NaN before the first."""
     best_reward: float
 
 
 @dataclass(frozen=True)
 class _Round:
-    """A round that was played and is not written down yet."""
+    """A round that has been played and is not yet written to progress.jsonl."""
 
     number: int
     steps: int
     wall_s: float
     figures: dict[str, float]
     weights: dict[str, torch.Tensor]
-    """Where it is evaluated: what its evaluation is of."""
+    """The evaluated weights; empty where the round is not evaluated."""
     evaluation: Future[dict[str, float]] | None
 
 
 @dataclass(frozen=True)
 class Trained:
-    """A run that ended."""
+    """A finished run."""
 
     folder: Path
     steps: int
@@ -101,17 +101,17 @@ def train(
         folder: the run folder; it must not hold another run.
         seed: of weights, exploration and calls.
         steps: decisions, instead of the recipe's.
-        resume: go on with the folder's run, which must be of the same recipe, seed and settings.
+        resume: continue the folder's run, which must be of the same recipe, seed and settings.
         on_progress: called after each round.
     """
     settings = recipe.settings if steps is None else dataclasses.replace(recipe.settings, steps=steps)
     folder = Path(folder)
     _open_folder(folder, _config(recipe, settings, seed), resume=resume)
-    # One thread: networks of this size gain nothing by a second, and sums keep their order.
+    # One thread: networks of this size gain nothing from a second, and sums keep their order.
     torch.set_num_threads(1)
-    # The same as use_deterministic_algorithms(True) but for torch's compiler, which it would load for two seconds.
+    # As use_deterministic_algorithms(True), without the second or two in which that loads torch's code generator.
     torch.set_deterministic_debug_mode("error")
-    torch.utils.deterministic.fill_uninitialized_memory = False  # a tenth of the time, to find what tests have found
+    torch.utils.deterministic.fill_uninitialized_memory = False  # costs a tenth of the time; tests cover it
     return _Run(recipe, settings, seed, folder).to_the_end(on_progress or (lambda _: None))
 
 
@@ -189,7 +189,7 @@ class _Run:
         self.unwritten.append(_Round(self.learner.rounds_done, self.steps_done(), wall_s, figures, weights, evaluation))
 
     def write_down(self, *, wait: bool) -> None:
-        """Rounds in their order, up to the first whose evaluation is not done, or all."""
+        """Log rounds in order: all, or up to the first whose evaluation is not done."""
         while self.unwritten:
             first = self.unwritten[0]
             if first.evaluation is not None and not (wait or first.evaluation.done()):
@@ -212,7 +212,7 @@ class _Run:
         in_all = self.learner.settings.rounds * self.learner.settings.round_steps
         row = {"round": of.number, "steps": of.steps, "steps_in_all": in_all, "wall_s": round(of.wall_s, 3)}
         row |= figures
-        # JSON has no NaN: what does not apply is left out.
+        # JSON has no NaN: figures that do not apply are left out.
         self.lines.write(json.dumps({key: value for key, value in row.items() if math.isfinite(value)}) + "\n")
         self.lines.flush()
         for name, value in figures.items():
@@ -240,7 +240,7 @@ class _Run:
         agent.load_state_dict(now)
 
     def command(self) -> str:
-        """What trains this again."""
+        """The command that reproduces this training."""
         steps = getattr(self.learner.settings, "steps", None)
         of_recipe = steps == getattr(self.recipe.settings, "steps", None)
         return f"legato train {self.recipe.name} --seed {self.seed}" + ("" if of_recipe else f" --steps {steps}")
@@ -279,9 +279,7 @@ def _open_folder(folder: Path, config: Mapping[str, Any], *, resume: bool) -> No
     path = folder / CONFIG
     if path.exists():
         if not resume:
-            raise TrainingError(
-                f"{folder}: holds a training already", "--resume goes on with it; or name another folder"
-            )
+            raise TrainingError(f"{folder}: holds a training already", "--resume continues it; or name another folder")
         if path.read_text(encoding="utf-8") != text:
             raise TrainingError(f"{path}: is of another recipe, seed or setting", "--resume with the same ones")
     elif folder.exists() and any(folder.iterdir()):
@@ -291,7 +289,7 @@ def _open_folder(folder: Path, config: Mapping[str, Any], *, resume: bool) -> No
 
 
 def _keep_lines(path: Path, rounds: int) -> None:
-    """Drop the lines of rounds that will be played again, and a line cut off in the middle."""
+    """Drop the lines of rounds that will be played again, and a truncated last line."""
     if not path.exists():
         return
     lines = path.read_text(encoding="utf-8").splitlines(keepends=True)

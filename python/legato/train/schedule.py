@@ -13,7 +13,7 @@ Schedule = float | Sequence[tuple[float, float]]
 
 
 def at(schedule: Schedule, share_done: float) -> float:
-    """The value when this share of training is done."""
+    """The value once this share of training is done."""
     if isinstance(schedule, (int, float)):
         return float(schedule)
     before, after = schedule[0], schedule[-1]

@@ -1,4 +1,4 @@
-"""One recipe, several seeds, side by side: a process each, one thread each, as many at once as there are cores."""
+"""One recipe, several seeds in parallel: one process and one thread per seed, as many at once as there are cores."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _POLL_S = 0.25
 
 @dataclass(frozen=True)
 class SeedProgress:
-    """How far one seed's training is."""
+    """How far one seed's training has got."""
 
     seed: int
     share_done: float
@@ -41,7 +41,7 @@ def train_seeds(
     at_once: int | None = None,
     on_progress: Callable[[list[SeedProgress]], None] | None = None,
 ) -> dict[str, Any]:
-    """Train a recipe with each seed into ``folder/seed-N``; what came out, as also written to seeds.json.
+    """Train a recipe with each seed into ``folder/seed-N``; returns the summary that it writes to seeds.json.
 
     The policy of the best evaluation is copied to ``folder/policy``.
     """
@@ -65,7 +65,7 @@ def train_seeds(
             if on_progress is not None:
                 on_progress([_progress(folder / f"seed-{seed}", seed) for seed in seeds])
     finally:
-        for process in running.values():  # they save at the end of each leg: nothing is lost
+        for process in running.values():  # each saves at the end of every leg
             process.send_signal(signal.SIGTERM)
         for process in running.values():
             process.wait()
@@ -86,13 +86,13 @@ def _start(name: str, folder: Path, seed: int, steps: int | None, resume: bool) 
         "--json",
     ]
     command += ["--steps", str(steps)] if steps is not None else []
-    # A seed that was not begun before the stop has no folder to go on with.
+    # A seed that had not started has no folder to resume.
     command += ["--resume"] if resume and folder.exists() else []
     return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
 
 
 def _last_error(text: str) -> str:
-    lines = [line for line in text.splitlines() if line.strip()] or ["it ended without a word"]
+    lines = [line for line in text.splitlines() if line.strip()] or ["it ended without an error message"]
     errors = [line.removeprefix("error: ") for line in lines if line.startswith("error: ")]
     return errors[-1] if errors else lines[-1]
 

@@ -1,7 +1,7 @@
 """A link small enough to know the best policy of: what tests of training train on.
 
-The capacity of a link wanders; each decision moves the rate, and earns 1 less the distance between the two. Whoever
-looks moves by exactly the distance that is observed. ``reset``'s option ``wander`` says how far the capacity goes.
+The capacity of a link wanders; each decision moves the rate, and earns 1 minus the distance between the two. The best
+policy moves by exactly the observed distance. ``reset``'s option ``wander`` says how far the capacity goes.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ RECIPE = Recipe(
     },
     # Aurora's own two hidden layers are of this size too.
     layers=nvc_cc.RECIPE.layers,
-    # Exploration and discount are Aurora's own ([jay2019]); an answer of 1 moves the rate by 2.5 %.
+    # Exploration and discount are Aurora's own ([jay2019]); an action of 1 moves the rate by 2.5 %.
     settings=replace(
         nvc_cc.RECIPE.settings,
         initial_action_std=1.0,

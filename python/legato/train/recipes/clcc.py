@@ -1,4 +1,4 @@
-"""CLCC: a receiver that sees packets and frames, trained on the networks of its Table III and wider ones ([clcc])."""
+"""CLCC: a receiver that observes packets and frames, trained on networks of its Table III and wider ones ([clcc])."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from legato.train.recipe import Recipe, dense
 
 CONTROLLER = "clcc"
 CLIPS = ("asl-night", "asl-please", "asl-sister", "bunny", "camera", "grid-bbaf2n", "grid-lrwp9a")
-"""Trained with; what is reproduced is measured with another one."""
+"""For training; reproductions are measured with another one."""
 
 
 _WIDER = {"forward.capacity.generator": "broad"}
 _FAST_START = {"limits.start_bps": 2_500_000}
-"""Who begins at 300 kbit/s and climbs by 0.7 to 1.1 rarely sees what is up there."""
+"""A call that starts at 300 kbit/s and climbs by factors of 0.7 to 1.1 rarely gets to high rates."""
 
 
 def _calls(envs: int, *, training: bool) -> Any:
-    """Half on Table III, half on wider networks: on Table III alone nobody has room for more than a second."""
+    """Half on Table III, half on wider networks: those of Table III alone never leave room for more than a second."""
     from legato.envs import CallVectorEnv, JoinedVectorEnv
 
     def part(count: int, options: Mapping[str, Any]) -> CallVectorEnv:
@@ -60,8 +60,9 @@ RECIPE = Recipe(
     ),
     # [clcc] Table II: the Adam betas, exploration that only falls. Ours: the rest. Its exploration, 0.25 to 0.01, is
     # lopsided under gains of 0.7 to 1.1: the rate of a policy that holds falls by a tenth a decision, and the one that
-    # makes up for it runs away when judged without: noise is held for five decisions, a second, in which the sender's
-    # slow way up gets to where its quick way down does. Its 15 epochs of 18,000 decisions, 180 times, are hours here.
+    # compensates for it runs away when evaluated without noise. So noise is held for five decisions, a second, in which
+    # the sender's slow way up gets as far as its quick way down. Its 15 epochs of 18,000 decisions, 180 times, would
+    # take hours here.
     settings=Settings(
         steps=2_592_000,
         envs=60,
@@ -71,7 +72,7 @@ RECIPE = Recipe(
         action_std=((0, 0.12), (1, 0.04)),
         hold_noise=5,
         initial_output=-0.32,  # an action of 0.42: the rate hardly moves
-        # Delays are told in seconds and are hundredths of one; without this, braking is learned last.
+        # Delays are in seconds, and hundredths of one matter: without this, braking is learned last.
         input_gain=(20.0, 50.0, 10.0, 1.0, 1.0, 10.0, 30.0, 1.0),
         learning_rate=((0, 2e-3), (1, 1e-4)),
         clip=0.2,

@@ -1,4 +1,4 @@
-"""Concerto: imitates an expert who knows what the network will carry in the second to come ([concerto])."""
+"""Concerto: imitates an expert that knows what the network will carry in the next second ([concerto])."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ class Sizes:
 PUBLISHED = Sizes(64, 128, 256)
 """[concerto] section 3.2: 2.3 million weights."""
 OURS = Sizes(8, 16, 64)
-"""A thirtieth of the weights: what two cores train in a minute or two."""
+"""A thirtieth of the weights: two cores train it in a minute or two."""
 
 
 def slices(kind: int) -> list[str]:
-    """Where a kind's numbers lie in an observation, one slice a second, the oldest first."""
+    """The slices of an observation that hold a kind's numbers, one per second, the oldest first."""
     starts = [second * _ROW + kind * _KIND for second in range(SECONDS)]
     return [f"observation[{start}:{start + _KIND}]" for start in starts]
 
@@ -74,9 +74,9 @@ SETTINGS = Settings(
     rollout=59,
     loops=4,
     epochs=5,
-    # Ours: the unit in which C = 8 is neither nothing nor all (see legato.train.imitation).
+    # Ours: a unit in which C = 8 neither vanishes nor dominates (see legato.train.imitation).
     unit_mbps=0.1,
-    # The paper's 32, twice as large: less time a state.
+    # Twice the paper's 32: less time per state.
     minibatch=64,
     smooth_refresh="epoch",
 )
@@ -84,7 +84,7 @@ SETTINGS = Settings(
 
 def recipe(
     name: str = CONTROLLER,
-    summary: str = "Concerto on 3G, 4G and Wi-Fi traces, imitating one who knows the second to come",
+    summary: str = "Concerto on 3G, 4G and Wi-Fi traces, imitating an expert that knows the next second",
     *,
     accesses: Sequence[str] = ("3G", "4G", "Wi-Fi"),
     settings: Settings = SETTINGS,

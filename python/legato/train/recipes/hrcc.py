@@ -11,10 +11,10 @@ from legato.train.recipes.clcc import CLIPS
 CONTROLLER = "hrcc"
 FEATURES = ("receiver_rate", "delay", "loss_ratio", "estimate", "since_overuse", "overuse_rate")
 ROWS = 10
-"""Of 200 ms each: what is seen of the past."""
+"""Number of intervals of 200 ms in an observation."""
 _FILTERS, _KERNEL = 32, 4
 NETWORKS = {"forward.capacity.generator": "clcc+broad"}
-"""On those of Table III alone it learns that all links lose and jump: on wider ones its QoE_p was 0.06 behind GCC's."""
+"""Trained on Table III alone it learns that all links lose and jump: on wider ones its QoE_p was 0.06 below GCC's."""
 
 
 def _calls(envs: int) -> Any:
@@ -32,7 +32,7 @@ RECIPE = Recipe(
         "observation": {"features": list(FEATURES), "width": ROWS, "history": 1},
         "action": {"map": CONTROLLER, "decide": "value", "range": [0.0, 1.0]},
     },
-    # [hrcc]'s is convolutional, by the name of a module of its public code; its sizes are not known.
+    # [hrcc]'s network is convolutional, by the name of a module in its public code; its sizes are not known.
     layers=(
         {
             "name": "rows",
@@ -56,7 +56,7 @@ RECIPE = Recipe(
         minibatch=448,
         epochs=6,
         action_std=((0, 0.1), (0.5, 0.1), (1, 0.04)),
-        # Rates come in 6 Mbit/s and delays in seconds: a tenth, and what matters is a tenth of that.
+        # Rates are in 6 Mbit/s and delays in seconds: values are about 0.1, and changes of 0.01 matter.
         input_gain=(5.0, 10.0, 10.0, 5.0, 2.0, 5.0),
         learning_rate=((0, 1e-3), (1, 1e-4)),
         clip=0.2,

@@ -14,14 +14,14 @@ from legato.train.recipe import Recipe, dense
 CONTROLLER = "nvc-cc"
 SCENARIO = "nvc_cc"
 TRAINING_CLIPS = ("asl-again",)
-"""Never among those of ``legato reproduce nvc-cc``. One is enough: the stand-in codec knows a clip's frame rate and
-shape, not its pictures."""
+"""Not used by ``legato reproduce nvc-cc``. One is enough: the stand-in codec depends on a clip's frame rate and shape,
+not on its pictures."""
 
 
 def calls(
     envs: int, controller: str, reward: str, safeguard: Mapping[str, Any] | None = None, *, staggered: bool = True
 ) -> Any:
-    """The networks of [nvc-cc] Table 2, each call on one of its own. ``staggered``: of every age, for training."""
+    """Calls on networks of [nvc-cc] Table 2, one each. ``staggered``: of every age, for training."""
     from legato.envs import CallVectorEnv
 
     return CallVectorEnv(
@@ -67,7 +67,7 @@ RECIPE = Recipe(
         gae_lambda=0.9,
         initial_action_std=0.25,
     ),
-    # In dB quality goes on rising where SSIM is nearly one: learned from so, a policy ends higher by either.
+    # In dB, quality keeps rising where SSIM is nearly one: a policy trained so is better by either measure.
     make_env=lambda envs: calls(envs, CONTROLLER, "nvc-cc-db"),
     make_evaluation=lambda: held_out(CONTROLLER),
     evaluate_every=3,

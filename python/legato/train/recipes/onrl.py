@@ -1,7 +1,7 @@
 """OnRL as [nvc-cc] runs it: one of ten factors, learned with GCC taking over whenever delay jitters ([zhang2020]).
 
-What the agent answers while GCC decides is learned from as if it had been obeyed, which is what makes learning under
-a safeguard slow; and each time that GCC takes over costs it a penalty.
+The agent's actions while GCC decides are learned from as if they had been applied, which makes learning under a
+safeguard slow; each time that GCC takes over costs a penalty.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ RECIPE = Recipe(
         dense("hidden2", "hidden1", 32, 16, "tanh"),
         dense("out", "hidden2", 16, ACTIONS, "linear"),
     ),
-    # Learned faster, or seeing less far, it ended lower.
+    # A higher learning rate or a lower discount gave a lower reward.
     settings=replace(
         nvc_cc.RECIPE.settings,
         entropy_weight=((0, 0.01), (1, 0)),
         discount=0.97,
         learning_rate=((0, 3e-3), (1, 0)),
     ),
-    # As the paper has it: the methodology of OnRL, with the reward of eq. (2).
+    # As in the paper: the methodology of OnRL, with the reward of eq. (2).
     make_env=lambda envs: nvc_cc.calls(envs, CONTROLLER, "onrl", safeguard={}),
     # It runs as it learns: with the safeguard.
     make_evaluation=lambda: nvc_cc.held_out(CONTROLLER, safeguard={}),

@@ -14,7 +14,7 @@ _WIDER = {"forward.capacity": {"generator": "broad"}}
 
 def _calls(envs: int, split: str, duration_s: tuple[float, float], *, paths: int, **cellular: Any) -> Any:
     """Two thirds over recordings, a third over wider networks; half of each sends the paper's synthetic packets, half
-    the frames of clips: who has only met smooth packets takes the frames of a real encoder for a queue.
+    the frames of clips: a policy that has only met smooth packets takes the frames of a real encoder for a queue.
     """
     from legato.envs import CallVectorEnv, JoinedVectorEnv, ReplayedVectorEnv
 
@@ -48,9 +48,9 @@ RECIPE = Recipe(
     ),
     # What the paper states: the network, that actor and critic share its first layers, PPO, Adam, the reward. Its
     # learning rate of 3e-5 is for far more decisions than ours. PPO alone, by other settings, was at -0.37 on the
-    # networks of evaluation after 288,000 decisions: hence the guidance, which fades. A receiver's word travels at once
-    # where it falls and five times a second where it rises: the sender hears the least of four, and noise is held for
-    # as long.
+    # networks of evaluation after 288,000 decisions: hence the guidance, which fades. A receiver reports a lower
+    # estimate at once and a higher one five times a second: the sender gets the minimum of four, and noise is held for
+    # four decisions.
     settings=GuidedSettings(
         steps=518_400,
         envs=144,
@@ -62,12 +62,12 @@ RECIPE = Recipe(
         action_std=((0, 0.15), (0.6, 0.12), (1, 0.06)),
         hold_noise=4,
         explore_in_logits=True,
-        # Rates are told in 8 Mbit/s and delays in seconds: a tenth, and what matters is a tenth of that.
+        # Rates are in 8 Mbit/s and delays in seconds: values are about 0.1, and changes of 0.01 matter.
         input_gain=(8.0, 2.0, 10.0, 10.0),
         initial_output=-2.0,
         shared_until="memory",
     ),
-    # Calls of several lengths, lest all be of one age. Cellular paths are twice as many as in tests: they are harder.
+    # Calls of several lengths, so that ages differ. Cellular paths are twice as many as in tests: they are harder.
     make_env=lambda envs: _calls(envs, "train", (15.0, 45.0), paths=12, lte_ratio=0.34, lte_traces_each=6),
     make_evaluation=lambda: _calls(96, "evaluation", (30.0, 30.0), paths=16),
     evaluate_every=8,

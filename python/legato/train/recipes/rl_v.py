@@ -12,12 +12,12 @@ CONTROLLER = "rl-v"
 _LENGTH = 60
 _KERNEL = 4
 FILTERS = 16
-"""Pensieve has 128; an eighth trains in an eighth of the time."""
+"""Pensieve has 128; an eighth of them trains in an eighth of the time."""
 _HIDDEN = 128
 
 
 def _layers() -> tuple[dict[str, Any], ...]:
-    """Pensieve's: a convolution in one dimension for each kind, all of them into 128, a softmax."""
+    """Pensieve's: a one-dimensional convolution for each kind, a dense layer of 128 over all of them, a softmax."""
     first = [
         {
             "name": kind,
