@@ -17,6 +17,8 @@ TRIES = 3
 TICK_S = 0.002
 # Of a hundred sleeps one may end this much too late: Python's own threads wait 5 ms for each other.
 LATE_S = 0.015
+# However late the machine is, these are faults of the program or of the test.
+FAULTS = ("AttributeError", "ImportError", "KeyError", "ModuleNotFoundError", "NameError", "TypeError")
 
 
 class TooLateError(Exception):
@@ -63,8 +65,9 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
         with Stopwatch() as stopwatch:
             reports = runtestprotocol(item, log=False, nextitem=nextitem)
         failed = [report for report in reports if report.failed]
-        late = any("TooLateError" in str(report.longrepr) for report in failed) or stopwatch.late_s() > LATE_S
-        if not failed or not late:
+        raised = [str(getattr(getattr(report.longrepr, "reprcrash", None), "message", "")) for report in failed]
+        late = stopwatch.late_s() > LATE_S or any("TooLateError" in message for message in raised)
+        if not failed or not late or any(message.startswith(FAULTS) for message in raised):
             break
         # As pytest's own runner does before a first try.
         item._initrequest()  # type: ignore[attr-defined]

@@ -67,5 +67,10 @@ def test_tries():
     assert outcomes(pytester, body.format(tries=1)) == {"failed": 1, "passed": 1}
 
 
+def test_a_fault_of_the_program_is_never_excused(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("on_time.Stopwatch.late_s", lambda _: 0.1)
+    assert outcomes(pytester, "@pytest.mark.calls\ndef test_a():\n    len(1)\n") == {"failed": 1}
+
+
 def test_a_test_without_calls_is_not_excused(pytester: pytest.Pytester):
     assert outcomes(pytester, f"def test_a():\n    {LATE}\n") == {"failed": 1}
