@@ -109,8 +109,13 @@ def prose(path: Path) -> list[tuple[int, str]]:
 
 
 def findings(name: str, lines: list[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+    before = ""
     for number, whole in lines:
-        line = QUOTED.sub("``", whole)
+        # "at" and "not" of the line before excuse a word.
+        line = ("at " if re.search(r"\b(?:at|not|There)$", before, re.I) else "") + QUOTED.sub(
+            "``", whole.lstrip(" /!*#")
+        )
+        before = whole
         for rule, pattern in RULES.items():
             for match in pattern.finditer(line):
                 if not (rule.startswith("who") and PERSON.search(line[: match.start()])):
