@@ -37,7 +37,7 @@ PARTS: dict[str, set[str]] = {
     "chart": set(),
     "pages": {"atomic"},
     "report": {"eval.stats", "pages"},  # reads run folders and nothing else
-    "train": {"access_networks", "envs"},
+    "train": {"access_networks", "atomic", "envs"},
     "access_networks": {"_core", "shipped"},  # which recorded links are for training and which for tests
     "envs": {"_core", "plan", "shipped"},
     "eval": {"_core"},

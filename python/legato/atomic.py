@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import math
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -28,16 +30,24 @@ def write_bytes(path: str | Path, content: bytes) -> Path:
         Error: it cannot be written; what was there before is left as it was.
     """
     path = Path(path)
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        partial.write_bytes(content)
-        partial.replace(path)
+        with replacing(path) as partial:
+            partial.write_bytes(content)
     except OSError as error:
         raise Error(f"{path}: cannot be written: {error.strerror}") from error
+    return path
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """A path to write to, which is moved to ``path`` in the end, and removed if writing fails."""
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    try:
+        yield partial
+        partial.replace(path)
     finally:
         partial.unlink(missing_ok=True)
-    return path
 
 
 def _finite(value: Any) -> Any:

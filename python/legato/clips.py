@@ -44,13 +44,7 @@ def profile_of(clip: Path, on_progress: ProgressCallback | None = None) -> Path:
     kept = next(cache_folder().glob(f"*-{content}{PROFILE_SUFFIX}"), None)
     if kept is None:
         kept = cache_folder() / f"{clip.stem}-{content}{PROFILE_SUFFIX}"
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        unfinished = kept.with_name(f".{kept.name}.{os.getpid()}")
-        try:
-            profiler().profile_clip(clip, unfinished, on_progress=on_progress)
-            unfinished.replace(kept)
-        finally:
-            unfinished.unlink(missing_ok=True)
+        profiler().profile_clip(clip, kept, on_progress=on_progress)
     return kept
 
 

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from legato import atomic
+
 STATISTICS = (
     ("bytes_received", "bytesReceived", int),
     ("header_bytes_received", "headerBytesReceived", int),
@@ -166,9 +168,7 @@ def write_rows(folder: Path, name: str, rows: list[dict[str, Any]]) -> None:
         kind = np.int64 if whole else np.float64
         filled = np.array([0 if value is None else value for value in values], dtype=kind)
         columns[key] = np.ma.masked_array(filled, absent)
-    partial = folder / f"{name}.parquet.partial"
-    with duckdb.connect() as connection:
+    with atomic.replacing(folder / f"{name}.parquet") as partial, duckdb.connect() as connection:
         connection.register("rows", columns)
         target = str(partial).replace("'", "''")
         connection.execute(f"COPY (SELECT * FROM rows) TO '{target}' (FORMAT parquet, COMPRESSION zstd)")
-    partial.rename(folder / f"{name}.parquet")

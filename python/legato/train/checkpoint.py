@@ -15,6 +15,7 @@ from safetensors.torch import save_file
 from torch import Generator, Tensor, nn
 from torch.optim import Optimizer
 
+from legato import atomic
 from legato.errors import TrainingError
 
 _FORMAT = 2
@@ -24,9 +25,8 @@ _HEADER = "legato_training"
 def save(path: Path, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> None:
     """Write a checkpoint; ``facts`` is anything that JSON can represent."""
     header = json.dumps({"format": _FORMAT, **facts})
-    unwritten = path.with_name(path.name + ".new")
-    save_file({name: t.detach().contiguous() for name, t in tensors.items()}, unwritten, {_HEADER: header})
-    unwritten.replace(path)
+    with atomic.replacing(path) as partial:
+        save_file({name: t.detach().contiguous() for name, t in tensors.items()}, partial, {_HEADER: header})
 
 
 def load(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:

@@ -17,7 +17,7 @@ import tomli_w
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
-from legato import _core
+from legato import _core, atomic
 from legato.errors import PolicyError
 from legato.train import onnx_graph
 from legato.train.network import Layer
@@ -49,12 +49,8 @@ def write(
     files = {MANIFEST: text.encode(), WEIGHTS: weights}
     if onnx:
         files[ONNX] = onnx_graph.model(layers, loaded.inputs, arrays).SerializeToString()
-    folder.mkdir(parents=True, exist_ok=True)
     for name, content in files.items():
-        # A concurrent reader finds the old file or the new one.
-        unfinished = folder / f"{name}.part"
-        unfinished.write_bytes(content)
-        unfinished.replace(folder / name)
+        atomic.write_bytes(folder / name, content)
 
 
 def packed(

@@ -34,6 +34,7 @@ import numpy as np
 import tomli_w
 import torch
 
+from legato import atomic
 from legato.errors import TrainingError
 from legato.train import checkpoint, export
 from legato.train.evaluation import Evaluator
@@ -293,7 +294,7 @@ def _keep_lines(path: Path, rounds: int) -> None:
     if not path.exists():
         return
     lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
-    path.write_text("".join(lines[:rounds]), encoding="utf-8")
+    atomic.write_text(path, "".join(lines[:rounds]))
 
 
 __all__ = ["Progress", "Trained", "train"]

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from legato import atomic
 from legato.errors import TrainingError
 from legato.train.run import PROGRESS
 
@@ -127,7 +128,7 @@ def _summary(name: str, folder: Path, seeds: Sequence[int]) -> dict[str, Any]:
     best_seed = max(results, key=lambda result: result["best_reward"])["seed"]
     shutil.copytree(folder / f"seed-{best_seed}" / "policy" / "best", folder / "policy", dirs_exist_ok=True)
     summary = {"recipe": name, "best_seed": best_seed, "seeds": results}
-    (folder / SUMMARY).write_text(json.dumps(summary, indent=2) + "\n", encoding="utf-8")
+    atomic.write_text(folder / SUMMARY, json.dumps(summary, indent=2) + "\n")
     return summary
 
 
