@@ -5,7 +5,7 @@
 //! seen before joins those that are mutated. That finds the corners of a parser that says precisely what
 //! it refuses, as these do; it is blind to branches that change nothing one can see.
 //!
-//! `LEGATO_FUZZ_S=60` runs each target for so many seconds (`make fuzz`); without it a few thousand
+//! `LEGATO_FUZZ_S=60` runs each target for that many seconds (`make fuzz`); without it a few thousand
 //! inputs are tried, always the same ones. `LEGATO_FUZZ_SEED` begins elsewhere. `LEGATO_FUZZ_KEEP=1` writes
 //! inputs with a new outline to the target's corpus. An input that fails is always written there.
 

@@ -29,7 +29,7 @@ WORDS = {
     "tell: report, record, return, say": r"\b(?:tell|tells|telling|told)\b(?!(?: \S+){0,3} apart)",
     "each so often: every n ms": r"\b(?:each|every|over|as|for) so (?:often|many|much|long)\b(?! as)",
     "each 50 ms: every 50 ms": r"\beach (?:\d[\d.,]*|half|second|third) ?(?:m?s|frames?|packets?|second|third)\b",
-    "is none: invalid, absent, zero": r"(?<!there )\b(?:is|are|was|were) none\b(?! of)",
+    "is none: invalid, absent, zero": r"(?<!there )\b(?:is|are|was|were) (?-i:none)\b(?! of)",
     "nobody: nothing, no part": r"\b(?:nobody|anybody|whoever|everybody)\b",
     "who: that": r"\bwho\b",
     "less: minus": r"\bless (?=(?:the|its|what|those|that of|this) |[`\d(\[])",
@@ -130,9 +130,12 @@ def draw(texts: dict[str, list[tuple[int, str]]], number: int) -> int:
         pool = []
         for name, lines in texts.items():
             if name.endswith(".md") == chosen:
-                marked = " ".join(re.sub(r"^[ /!#*>-]+", "", line) for _, line in lines if "|" not in line)
-                sentences = re.findall(r"[A-Z][^.;:!?\"]{40,240}[.!?](?= |$)", marked)
-                pool += [f"{name}: {sentence}" for sentence in sentences]
+                text = "\n".join("" if re.match(r"\s*(?:$|\||#+ )", line) else line.strip(" /!*#") for _, line in lines)
+                blocks = re.split(r"\n\s*\n|\n(?=[-\d]+\.? )", text)
+                sentences = [
+                    s for block in blocks for s in re.split(r"(?<=[.!?])\s+(?=[A-Z`*])", " ".join(block.split()))
+                ]
+                pool += [f"{name}: {s}" for s in sentences if 40 < len(s) < 300 and s[-1] in ".!?"]
         print(f"# {kind}\n" + "\n".join(random.Random(15).sample(sorted(pool), min(number, len(pool)))))
     return 0
 

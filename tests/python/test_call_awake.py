@@ -1,4 +1,4 @@
-"""Processors of a virtual machine are kept awake while calls are made, by processes that are in nobody's way."""
+"""Processors of a virtual machine are kept awake while calls are made, by processes that never get in the way."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_they_count_only_where_sleepers_are_woken_in_time_more_often_then(
 ):
     def late(_seconds: float) -> float:
         told = counting if awake.counting() else asleep
-        assert told is not None, "hardly anybody is late: nothing else needs to be tried"
+        assert told is not None, "few sleeps are late: nothing else needs to be tried"
         return told
 
     monkeypatch.setattr(awake, "_virtual", lambda: True)

@@ -134,7 +134,7 @@ def test_chromium_and_we_send_to_each_other(scenario: Path, tmp_path: Path):
     assert ours[2] > 0.5 * ours[1]
     assert theirs[2] > 0.5 * theirs[1] > 60
     assert all(rate_bps < 1.02 * CAPACITY_BPS[call] for call, _, _, rate_bps in (ours, theirs))
-    # What each end tells is kept with the call it is of.
+    # The statistics of each end belong to its own call.
     assert {call for (call,) in rows(folder, "receiver", "DISTINCT call")} == {0}
     assert {call for (call,) in rows(folder, "outbound", "DISTINCT call")} == {1}
     assert {call for (call,) in rows(folder, "shown", "DISTINCT call")} == {0, 1}

@@ -82,7 +82,7 @@ def test_the_browser_gets_the_constant_rate_and_shows_the_frames(called: Path):
     told = rows(
         called, "receiver", "time_ms, bytes_received + header_bytes_received, freezes, packets_lost, frames_decoded"
     )
-    # Told once a second: the last is not of the whole call.
+    # Reported once per second: the last report does not cover the whole call.
     assert told[-1][4] > 0.9 * encoded * told[-1][0] / 15_000
     # Without a screen, on processors that others want too, of two pictures that are decoded together one is put up:
     # 397 of 446 in a call that counts. Freezes are by Chromium's count, which leaves the first frames out: the key

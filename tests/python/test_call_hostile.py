@@ -2,7 +2,7 @@
 
 The inputs are those that broke other stacks: cut-off SRTP and SRTCP, RTCP whose counts and lengths lie, RTP headers
 that end early, STUN with wrong lengths, DTLS out of turn, and noise. None of them is authenticated, so each is to be
-dropped, at no cost that shows, whoever it seems to come from.
+dropped, at no cost that shows, whatever its source address.
 """
 
 from __future__ import annotations

@@ -46,8 +46,8 @@ import os, socket
 here = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 here.bind((os.environ["LEGATO_OWN"], 7))
 while True:
-    datagram, who = here.recvfrom(2048)
-    here.sendto(datagram, who)
+    datagram, sender = here.recvfrom(2048)
+    here.sendto(datagram, sender)
 """
 ASK = """
 import json, os, socket, sys, time
@@ -91,9 +91,9 @@ here.settimeout(1.5)
 packets = marked = 0
 try:
     while True:
-        _, told, _, _ = here.recvmsg(2048, 64)
+        _, ancillary, _, _ = here.recvmsg(2048, 64)
         packets += 1
-        marked += told[0][2][0] == 3
+        marked += ancillary[0][2][0] == 3
 except TimeoutError:
     open(sys.argv[1], "w").write(json.dumps([packets, marked]))
 """
@@ -183,16 +183,16 @@ def test_a_round_trip_takes_what_the_scenario_says(scenario: Path, tmp_path: Pat
 def test_the_rate_of_the_link_is_held_and_what_is_too_much_is_lost(
     scenario: Path, tmp_path: Path, program: Callable[..., str]
 ):
-    told = tmp_path / "told.json"
+    counts = tmp_path / "counts.json"
     options = {
         "duration_s": 6.0,
         "forward.capacity.constant_bps": 1_000_000,
         "forward.queue": {"limit_ms": 100.0, "mark_above_ms": 20.0},
     }
-    near, far = program("flood", FLOOD), program("sink", SINK, told)
+    near, far = program("flood", FLOOD), program("sink", SINK, counts)
     out = tmp_path / "run"
     run = legato.link(scenario, near=near, far=far, out=out, options=options, name="flood", log="packets")
-    packets, marked = json.loads(told.read_text(encoding="utf-8"))
+    packets, marked = json.loads(counts.read_text(encoding="utf-8"))
     columns = "controller, packets_sent, packets_received, one_way_delay_p95_ms"
     [(name, sent, received, delay_ms)] = rows(run.folder, "summary", columns)
     assert name == "flood"
@@ -246,7 +246,7 @@ def test_nothing_is_left_however_legato_ends(scenario: Path, tmp_path: Path, num
         if running.poll() is None:
             running.kill()
     assert until(lambda: not inside(made), 3)
-    # Nobody holds them any more, so they are gone, and their devices with them.
+    # Nothing holds them any more, so they are gone, and their devices with them.
     assert until(lambda: not any(made & held(int(entry.name)) for entry in Path("/proc").glob("[0-9]*")), 3)
 
 
@@ -282,7 +282,7 @@ def test_where_there_can_be_none_one_line_says_why(scenario: Path, tmp_path: Pat
 
 def test_one_who_may_not_make_namespaces_is_told_so(tmp_path: Path):
     code = "from legato import _core\ntry: _core.TunPair()\nexcept Exception as error: print(error)"
-    # Without any capability the superuser is nobody.
+    # Without any capability the superuser may do nothing.
     command = ["setpriv", "--bounding-set=-all", "--inh-caps=-all", sys.executable, "-c", code]
     said = subprocess.run(command, capture_output=True, text=True, check=False).stdout
     assert "a network namespace: Operation not permitted" in said

@@ -143,7 +143,7 @@ def test_an_ffmpeg_that_is_missing_is_said_before_the_call(
     with pytest.raises(legato.CallError, match="needs an ffmpeg with libvmaf") as refused:
         legato.real_calls(scenario, out=folder, pictures=SMALL, peers="legato", vmaf=True, on_progress=began.append)
     assert "pip install 'legato-rtc[vmaf]'" in refused.value.hint
-    # One without libvmaf is none.
+    # An ffmpeg without libvmaf does not count.
     program(tmp_path / "ffmpeg", "echo \"[AVFilterGraph @ 0x5570] No such filter: 'libvmaf'\" >&2; exit 8")
     command = ["call", str(scenario), "--peers", "legato", "--vmaf", "--out", str(folder)]
     with pytest.raises(SystemExit) as ended:

@@ -108,7 +108,7 @@ def call(controller: str, network: int, **figures: float) -> clcc_figures.Call:
 
 
 def made(**figures: float) -> dict[str, Row]:
-    """Three networks, of GCC as usual and of CLCC as told; a little apart."""
+    """Three networks, of GCC as usual and of CLCC as given; a little apart."""
     calls = []
     for n in range(3):
         calls.append(call("gcc", n, one_way_delay_mean_ms=80.0 + n))

@@ -1,4 +1,4 @@
-"""What a stranger sees who has not read anything."""
+"""What a newcomer sees without having read anything."""
 
 from __future__ import annotations
 

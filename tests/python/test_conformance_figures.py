@@ -93,7 +93,7 @@ def test_the_growth_of_round_trips_is_the_worst_of_any_join() -> None:
     first = replace(flow(constant(1e6, 60)), rtt_ms=np.concatenate([np.full(200, 100.0), np.full(400, 250.0)]))
     second = replace(flow(constant(1e6, 60), start_s=20.0), rtt_ms=np.full(600, 250.0))
     assert rtt_growth(session(first, second)) == pytest.approx(2.5)
-    # Who joins with the first, or when nobody is left to see it, makes nothing grow.
+    # A flow that joins with the first, or when no other is left, makes no round trip grow.
     assert rtt_growth(session(first, replace(second, start_s=0.0))) is None
     assert rtt_growth(session(first, replace(second, start_s=55.0))) is None
     udp = replace(flow(constant(1e6, 60), kind="udp"), start_s=40.0)

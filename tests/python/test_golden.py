@@ -62,4 +62,4 @@ def test_a_table_that_is_missing_stale_or_changed_is_told(
     assert golden.main([]) == 1
     told = capsys.readouterr().out
     assert "2401" in told and "gone/step.snap: of no controller" in told
-    assert golden.main(["--write", "nobody"]) == 2
+    assert golden.main(["--write", "absent"]) == 2

@@ -36,7 +36,7 @@ def test_differences_are_of_the_same_window_where_both_calls_count():
     assert ahead.mean == pytest.approx(2.0)
     assert (ahead.verdict, "2 pairs" in ahead.why) == ("met", True)
     assert rows["r3net: SSIM of what was viewed (dB)"].mean == pytest.approx(13.0)
-    # As printed in Table 2: 11.2 less 6.5.
+    # As printed in Table 2: 11.2 minus 6.5.
     assert rows["frames not shown (%), less ukf's"].published == pytest.approx(4.7)
 
 

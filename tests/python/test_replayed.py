@@ -1,4 +1,4 @@
-"""Recorded networks: who may see which file, and environments over them."""
+"""Recorded networks: which environment may see which file, and environments over them."""
 
 from __future__ import annotations
 

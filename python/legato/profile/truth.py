@@ -47,7 +47,7 @@ class Verdict:
     `rate_error_ratio`: mean over whole seconds of |model - real| / real bits.
     `overshoot_corr_*`: correlation of bits over target in windows of 1 s and of 200 ms.
     `overshoot_p95_*_ratio`: 95th percentile of bits over target, 1 s windows.
-    `qp_mae`, `ssim_mae_db`: mean absolute difference a frame; `ssim_bias_db`: mean difference.
+    `qp_mae`, `ssim_mae_db`: mean absolute difference per frame; `ssim_bias_db`: mean difference.
     """
 
     clip: str

@@ -216,7 +216,7 @@ def test_acting_decides_within_the_range_and_resetting_forgets():
     observation[1] = np.nan
     assert np.isnan(policy.act(observation))
     observation = observations(inputs, 1)[0]
-    assert policy.act(observation) == first  # the state that was no number is gone
+    assert policy.act(observation) == first  # the state that was NaN is gone
 
 
 def files(network: Network, head: dict[str, Any]) -> tuple[str, bytes]:
