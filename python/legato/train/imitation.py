@@ -147,22 +147,41 @@ class Imitation:
         ]
         self.optimiser = torch.optim.Adam(groups, lr=settings.learning_rate, fused=True)
         self.rates = torch.tensor(settings.rates_mbps, dtype=torch.float32)
-        self.seen: list[dict[str, Tensor]] = []
-        """The states of each loop: ``obs (T, N, F)``, ``labels (T, N)``, ``age (T, N)``: decisions since a start."""
+        features = int(np.prod(env.single_observation_space.shape))
+        self.seen = {"obs": torch.empty(0, features), "labels": torch.empty(0).long(), "age": torch.empty(0).long()}
+        """All states to learn from: ``obs (S, F)``, the expert's ``labels (S,)``, and ``age (S,)``: decisions since the
+        episode began. They are in order of time, so that an environment's previous state is ``envs`` rows before."""
         self.rounds_done = 0
-        self._reward = 0.0
-        self._rates_seen: list[Tensor] | None = None
-        """Mean rates of all states at this epoch's beginning, if they are computed once per epoch."""
 
     def begin(self, seed: int, options: Mapping[str, Any] | None = None) -> None:
         """Reset the environments and play a loop's decisions in them."""
-        s = self.settings
-        if self.rounds_done % s.epochs:
+        if self.rounds_done % self.settings.epochs:
             raise TrainingError(f"round {self.rounds_done} lies within a loop", "leg_rounds must be settings.epochs")
-        beta = 1.0 if self.rounds_done == 0 else s.beta
-        if not s.aggregate:
-            self.seen.clear()
-        self.seen.append(self._play(seed, options, beta))
+        played = self._play(seed, options, 1.0 if self.rounds_done == 0 else self.settings.beta)
+        if self.settings.aggregate:
+            played = {name: torch.cat((self.seen[name], x)) for name, x in played.items()}
+        self.seen = played
+
+    @torch.no_grad()
+    def _play(self, seed: int, options: Mapping[str, Any] | None, beta: float) -> dict[str, Tensor]:
+        """The states of one loop; the expert acts with probability ``beta``."""
+        s = self.settings
+        obs, info = self.env.reset(seed=seed, options=dict(options) if options else None)
+        age = torch.zeros(s.envs, dtype=torch.int64)
+        steps: list[tuple[Tensor, ...]] = []
+        total = 0.0
+        for _ in range(s.rollout):
+            seen, labels = torch.tensor(obs), torch.from_numpy(_expert(info))
+            steps.append((seen, labels, age))
+            experts = torch.rand(s.envs, generator=self.random) < beta
+            action = torch.where(experts, labels, self.agent(seen).argmax(-1))
+            obs, reward, terminated, truncated, info = self.env.step(action.numpy())
+            total += float(np.mean(reward))
+            age = torch.where(torch.from_numpy(terminated | truncated), 0, age + 1)
+        self._reward = total / s.rollout
+        if not np.isfinite(self._reward):
+            raise TrainingError(f"reward is {self._reward} in loop {self.rounds_done // s.epochs + 1}")
+        return {name: torch.cat(x) for name, x in zip(self.seen, zip(*steps, strict=True), strict=True)}
 
     def iterate(self) -> dict[str, float]:
         """Train for one epoch; returns its figures by name."""
@@ -170,28 +189,24 @@ class Imitation:
         rate = s.learning_rate * s.learning_rate_decay_ratio ** (self.rounds_done // s.epochs)
         for group in self.optimiser.param_groups:
             group["lr"] = rate
-        places = [
-            torch.stack((torch.full((x["labels"].numel(),), k), torch.arange(x["labels"].numel())), 1)
-            for k, x in enumerate(self.seen)
-        ]
-        every = torch.cat(places)
-        if s.smooth_refresh == "epoch":
-            self._rates_seen = [self._rates_of(x["obs"].flatten(0, 1)) for x in self.seen]
-        order = torch.randperm(len(every), generator=self.random)
+        states = len(self.seen["labels"])
+        rates_mbps = self._rates_of(self.seen["obs"]) if s.smooth_refresh == "epoch" else None
         totals = torch.zeros(4)
-        for some in order.split(s.minibatch):
-            obs, labels, before, has_before = self._gather(every[some])
-            logits = self.agent(obs)
-            loss, smooth = self._loss(logits, labels, before, has_before)
-            self.optimiser.zero_grad(set_to_none=True)
-            (loss + s.smooth_weight / s.unit_mbps * smooth).backward()
+        for places in torch.randperm(states, generator=self.random).split(s.minibatch):
+            labels = self.seen["labels"][places]
+            logits = self.agent(self.seen["obs"][places])
+            imitation = self.imitation_loss(logits, labels)
+            # [concerto] eq. (7): the loss, and lambda times the distance to the rates before
+            smooth = unsmoothness(self.mean_rate(logits), *self.rates_before(places, rates_mbps))
+            loss = imitation + s.smooth_weight / s.unit_mbps * smooth
+            self.optimiser.zero_grad()
+            loss.backward()
             self.optimiser.step()
-            chosen = logits.detach().argmax(-1)
-            figures = torch.stack(
-                (loss.detach(), smooth.detach(), (chosen == labels).float().mean(), (chosen > labels).float().mean())
-            )
-            totals += figures * len(some)
-        imitation_loss, smoothness, correct, over = (totals / len(every)).tolist()
+            with torch.no_grad():
+                chosen = logits.argmax(-1)
+                parts = (imitation, smooth, (chosen == labels).float().mean(), (chosen > labels).float().mean())
+                totals += torch.stack(parts) * len(places)
+        imitation_loss, smoothness, correct, over = (totals / states).tolist()
         if not np.isfinite(imitation_loss):
             raise TrainingError(f"loss is {imitation_loss} in epoch {self.rounds_done + 1}", "a smaller learning_rate")
         self.rounds_done += 1
@@ -202,57 +217,32 @@ class Imitation:
             "correct_ratio": correct,
             "overshoot_ratio": over,
             "learning_rate": rate,
-            "states": float(len(every)),
+            "states": float(states),
         }
 
-    @torch.no_grad()
-    def _play(self, seed: int, options: Mapping[str, Any] | None, beta: float) -> dict[str, Tensor]:
-        s = self.settings
-        obs, info = self.env.reset(seed=seed, options=dict(options) if options else None)
-        shape = (s.rollout, s.envs)
-        seen = {
-            "obs": torch.zeros(*shape, int(np.prod(self.env.single_observation_space.shape))),
-            "labels": torch.zeros(shape, dtype=torch.int64),
-            "age": torch.zeros(shape, dtype=torch.int64),
-        }
-        age = torch.zeros(s.envs, dtype=torch.int64)
-        total = 0.0
-        for t in range(s.rollout):
-            seen["obs"][t] = torch.from_numpy(obs)
-            seen["labels"][t] = torch.from_numpy(_expert(info))
-            seen["age"][t] = age
-            experts = torch.rand(s.envs, generator=self.random) < beta
-            action = torch.where(experts, seen["labels"][t], self.agent(seen["obs"][t]).argmax(-1))
-            obs, reward, terminated, truncated, info = self.env.step(action.numpy())
-            total += float(np.mean(reward))
-            age = torch.where(torch.from_numpy(terminated | truncated), 0, age + 1)
-        self._reward = total / s.rollout
-        if not np.isfinite(self._reward):
-            raise TrainingError(f"reward is {self._reward} in loop {self.rounds_done // s.epochs + 1}")
-        return seen
+    def imitation_loss(self, logits: Tensor, labels: Tensor) -> Tensor:
+        """The weighted cross-entropy with the expert's choices, the mean over all states."""
+        # [concerto] eq. (5): l = w H(p, q), where p is all on the expert's choice
+        losses = functional.cross_entropy(logits, labels, reduction="none")
+        if self.settings.weighted:
+            units = self.rates / self.settings.unit_mbps
+            losses = losses * error_weight(units[logits.argmax(-1)], units[labels], self.settings.overshoot_weight)
+        return losses.mean()
 
-    def _gather(self, places: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """Observations, labels, the rates chosen in the k decisions before (B, k), and whether there were any."""
-        s = self.settings
-        obs = torch.empty(len(places), self.seen[0]["obs"].shape[-1])
-        wanted = 1 if self._rates_seen is not None else obs.shape[-1]
-        earlier = torch.zeros(len(places), s.smooth_decisions, wanted)
-        labels = torch.empty(len(places), dtype=torch.int64)
-        age = torch.empty(len(places), dtype=torch.int64)
-        back = torch.arange(1, s.smooth_decisions + 1) * s.envs  # a decision earlier lies one row of envs before
-        for k, seen in enumerate(self.seen):
-            here = places[:, 0] == k
-            at = places[here, 1]
-            flat = seen["obs"].flatten(0, 1)
-            obs[here], labels[here], age[here] = flat[at], seen["labels"].flatten()[at], seen["age"].flatten()[at]
-            known = flat if self._rates_seen is None else self._rates_seen[k].unsqueeze(-1)
-            earlier[here] = known[(at.unsqueeze(1) - back).clamp(min=0)]
-        has_before = age.unsqueeze(1) >= torch.arange(1, s.smooth_decisions + 1)
-        if self._rates_seen is not None:
-            return obs, labels, earlier.squeeze(-1), has_before
-        with torch.no_grad():
-            before = self.mean_rate(self.agent(earlier.flatten(0, 1))).view(len(places), -1)
-        return obs, labels, before, has_before
+    def rates_before(self, places: Tensor, rates_mbps: Tensor | None) -> tuple[Tensor, Tensor]:
+        """The rates of the ``k`` decisions before each state, ``(B, k)``, the nearest first, and whether they exist.
+
+        Args:
+            places: of the states, ``(B,)``.
+            rates_mbps: of all states; ``None``: computed with the current weights.
+        """
+        back = torch.arange(1, self.settings.smooth_decisions + 1)
+        earlier = (places.unsqueeze(1) - back * self.settings.envs).clamp(min=0)
+        if rates_mbps is None:
+            before = self._rates_of(self.seen["obs"][earlier.flatten()]).view(earlier.shape)
+        else:
+            before = rates_mbps[earlier]
+        return before, self.seen["age"][places].unsqueeze(1) >= back
 
     @torch.no_grad()
     def _rates_of(self, obs: Tensor) -> Tensor:
@@ -262,34 +252,20 @@ class Imitation:
         """The mean rate of the policy's distribution, Mbit/s."""
         return logits.softmax(-1) @ self.rates
 
-    def _loss(self, logits: Tensor, labels: Tensor, before: Tensor, has_before: Tensor) -> tuple[Tensor, Tensor]:
-        s = self.settings
-        # [concerto] eq. (5): l = w H(p, q), where p is all on the expert's choice
-        losses = functional.cross_entropy(logits, labels, reduction="none")
-        if s.weighted:
-            units = self.rates / s.unit_mbps
-            losses = losses * error_weight(units[logits.argmax(-1)], units[labels], s.overshoot_weight)
-        smooth = unsmoothness(self.mean_rate(logits), before, has_before)
-        return losses.mean(), smooth
-
-    # --- to go on later -------------------------------------------------------------------------------------------
-
     def tensors(self) -> dict[str, Tensor]:
         """Everything to save between two loops, with :meth:`facts`."""
-        tensors = checkpoint.state(self.agent, self.optimiser, self.random)
-        for k, seen in enumerate(self.seen):
-            tensors |= {f"seen.{k}.{name}": tensor for name, tensor in seen.items()}
-        return tensors
+        return checkpoint.state(self.agent, self.optimiser, self.random) | {
+            f"seen.{name}": tensor for name, tensor in self.seen.items()
+        }
 
     def facts(self) -> dict[str, Any]:
         """What to save that is not a tensor."""
-        return {"rounds_done": self.rounds_done, "loops_seen": len(self.seen)}
+        return {"rounds_done": self.rounds_done}
 
     def restore(self, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> None:
         """Continue from what was saved; the next call must be :meth:`begin`."""
         checkpoint.restore_state(tensors, self.agent, self.optimiser, self.random)
-        names = ("obs", "labels", "age")
-        self.seen = [{name: tensors[f"seen.{k}.{name}"] for name in names} for k in range(facts["loops_seen"])]
+        self.seen = {name: tensors[f"seen.{name}"] for name in self.seen}
         self.rounds_done = int(facts["rounds_done"])
 
 

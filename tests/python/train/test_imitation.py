@@ -30,10 +30,8 @@ def test_the_loss_is_the_weighted_cross_entropy() -> None:
     """
     # [concerto] eq. (3), [concerto] eq. (5)
     one = Imitation(ToyLink(32, choices=True), small_network(5), SMALL, 1)
-    nothing_before = torch.zeros(2, 3, dtype=torch.bool)
-    loss, smooth = one._loss(torch.zeros(2, 5), torch.tensor([2, 0]), torch.zeros(2, 3), nothing_before)
+    loss = one.imitation_loss(torch.zeros(2, 5), torch.tensor([2, 0]))
     assert float(loss) == pytest.approx((0.4024 + 0) / 2, abs=1e-4)
-    assert float(smooth) == 0
 
 
 def test_a_rate_is_compared_with_those_before_it_nearest_most() -> None:
@@ -43,20 +41,20 @@ def test_a_rate_is_compared_with_those_before_it_nearest_most() -> None:
     has = torch.tensor([[True, True, True], [True, False, False]])
     both = unsmoothness(torch.tensor([2.0, 2.0]), before, has)
     assert float(both) == pytest.approx((2 / 7 + 1) / 2)
+    assert float(unsmoothness(torch.ones(2), before, torch.zeros_like(has))) == 0
 
 
 def test_decisions_before_are_of_the_same_environment_and_episode() -> None:
     one = Imitation(ToyLink(32, choices=True), small_network(5), SMALL, 1)
     one.begin(5)
-    seen = one.seen[0]
+    obs, age = one.seen["obs"].view(60, 32, -1), one.seen["age"].view(60, 32)
     time, env = 20, 7
-    _, labels, before, has = one._gather(torch.tensor([[0, time * 32 + env]]))
-    assert labels.tolist() == [int(seen["labels"][time, env])]
+    before, has = one.rates_before(torch.tensor([time * 32 + env]), None)
     with torch.no_grad():
-        expected = [one.mean_rate(one.agent(seen["obs"][time - i, env].unsqueeze(0))).item() for i in (1, 2, 3)]
+        expected = [one.mean_rate(one.agent(obs[time - i, env].unsqueeze(0))).item() for i in (1, 2, 3)]
     assert before[0].tolist() == pytest.approx(expected, rel=1e-5)
-    first = int((seen["age"][:, env] == 1).nonzero()[0])
-    _, _, _, has = one._gather(torch.tensor([[0, first * 32 + env]]))
+    first = int((age[:, env] == 1).nonzero()[0])
+    _, has = one.rates_before(torch.tensor([first * 32 + env]), None)
     assert has.tolist() == [[True, False, False]]
 
 
