@@ -23,8 +23,8 @@ legato demo --out runs/demo
 """
 
 _CONTROLLERS = ("fixed@target_bitrate_bps=1000000,label=fixed 1 Mbit/s", "gcc", "oracle")
-# A minute of each that is hard and not hopeless: dips below 1 Mbit/s, no outage of seconds. Fast ones are
-# slowed to what a call can use: above a few Mbit/s every controller sits at its cap.
+# A minute of each that is difficult but not hopeless: dips below 1 Mbit/s, no outage of seconds. Fast ones are
+# slowed to what a call can use: above a few Mbit/s every controller stays at its maximum.
 _TRACES = (
     ("fcc/1.4s/trace_10137_http---www.amazon.com", "@start_s=45"),
     ("fcc/1.4s/trace_12066_http---www.amazon.com", "@start_s=60"),

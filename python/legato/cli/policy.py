@@ -24,7 +24,7 @@ def import_model(
 ) -> int:
     """Make a policy of an ONNX model: what it observes and what its output means are as in another policy.
 
-    The native engine runs it from then on; it is held against onnxruntime before anything is written.
+    The native engine runs it from then on; its outputs are compared with onnxruntime's before anything is written.
 
     Examples:
 

@@ -1,4 +1,4 @@
-"""What a person sees: results on standard output, everything said about them on standard error.
+"""What a person sees: results on standard output, messages about them on standard error.
 
 Progress is a bar on a terminal and a plain line every few seconds elsewhere; what ends sooner
 shows none.
@@ -67,7 +67,7 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[Any]], *, right: Seque
 
 
 class Watch:
-    """Shows how far something is. Its methods are the callbacks of what takes time."""
+    """Shows progress. Its methods are the callbacks of lengthy functions."""
 
     def __init__(self, what: str) -> None:
         self._what = what

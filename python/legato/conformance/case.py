@@ -21,7 +21,7 @@ class Case:
     """One case of RFC 8867, in one of the ways it may be run."""
 
     key: str
-    """``5.1a-50``: what people type and tables say."""
+    """``5.1a-50``: as typed, and as shown in tables."""
     title: str
     asks: str
     """What the RFC expects, in our words."""

@@ -129,7 +129,7 @@ def _recovery_s(call: Flow, bursts: Sequence[tuple[float, float]]) -> float:
         until = bursts[n + 1][0] if n + 1 < len(bursts) else call.stop_s
         until = min(until, end + criteria.RECOVERY_S + 5.0)
         took = reached_s(call, criteria.RECOVERY_SHARE * before, end, until)
-        # The next burst came first: not seen whether it would have.
+        # The next burst came first: unknown whether the rate would have recovered.
         if np.isinf(took) and until - end < criteria.RECOVERY_S:
             continue
         longest = max(longest, took)
@@ -349,7 +349,7 @@ CASES: tuple[Case, ...] = (
     ),
     *rfc8869.CASES,
 )
-"""Every case, in the order of the RFCs; those another refers to stand before it."""
+"""Every case, in the order of the RFCs; each after the cases it refers to."""
 
 
 def chosen(patterns: Sequence[str]) -> list[Case]:

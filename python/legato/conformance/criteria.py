@@ -8,10 +8,10 @@ from __future__ import annotations
 STEADY_WINDOW_S = 2.0
 """Rates are judged as means over this window: one second of AIMD's saw-tooth is not instability."""
 STEADY_BAND = (0.65, 1.25)
-"""Steady is within this of the fair share: below lies what a back-off to 0.85 of the received rate and one frame's
-noise leave of 0.8; above, one flow takes a quarter more than its share."""
+"""Steady is within this of the fair share. The lower end is what a back-off to 0.85 of the received rate and the noise
+of one frame leave of 0.8; at the upper end one flow takes a quarter more than its share."""
 STEADY_HOLD = 0.9
-"""The share of the rest of a segment that is spent in the band from there on."""
+"""The minimum share of the rest of a segment that is spent in the band."""
 SETTLE_AFTER_DROP_S = 15.0
 SETTLE_AFTER_RISE_S = 25.0
 MIN_UTILISATION = 0.75
@@ -25,7 +25,7 @@ MAX_SWINGS = 6
 SWING_RATIO = 0.25
 """A swing is a turn of the 2 s mean by more than this of the fair share."""
 RATIO_BAND = (1 / 3, 3.0)
-"""RFC 8868's guideline for flows of one priority and like round trips."""
+"""RFC 8868's guideline for flows of one priority and similar round trips."""
 RATIO_BAND_LATE = (0.5, 2.0)
 RATIO_WINDOW_S = 20.0
 MINIMUM_SHARE = 0.8
@@ -51,7 +51,7 @@ RESUME_FAIR_S = 30.0
 PRIORITY_RATIO = (1.6, 2.4)
 ECN_QUEUE_SLACK_MS = 5.0
 ECN_RATE_SHARE = 0.8
-"""Marks come earlier than drops, so a controller that heeds them may give up some rate for its shorter queue."""
+"""Marks come earlier than drops, so a controller that reacts to them may give up some rate for its shorter queue."""
 BOTTLENECK_UTILISATION = 0.7
 WIRELESS_UTILISATION = 0.6
 CELL_UTILISATION = 0.5

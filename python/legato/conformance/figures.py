@@ -20,9 +20,9 @@ FAIRNESS_WINDOWS_S = (1.0, 5.0, 20.0)
 # [rfc8868] §3: no flow has more than this times the rate of another of the same kind.
 FAIR_RATIO = 3.0
 FAIR_AFTER_S = 10.0
-"""Fairness counts from so long after a flow began, or went on: its way up is convergence, which is judged elsewhere."""
-# [rfc8868] §3: the round trips of flows that are there do not grow by a factor of 3 when one joins. It does not say
-# over what time: ours are means of so long before and after.
+"""Fairness counts from this long after a flow began or resumed: convergence before that is judged elsewhere."""
+# [rfc8868] §3: the round trips of present flows do not grow by a factor of 3 when one joins. It does not say
+# over what time: ours are means over this long before and after.
 JOIN_WINDOW_S = 10.0
 # [rfc8868] §3: its example are watermarks 4 apart, 500 kbit/s and 2 Mbit/s, and 500 ms. Deviates: ours are a half and
 # twice the mean sending rate of the 10 s around, or calls that never have 2 Mbit/s would never swing.
@@ -36,7 +36,7 @@ NEAR_SWING_S = 5.0
 
 @dataclass(frozen=True)
 class FlowFigures:
-    """One flow over its life; None where a flow has no such thing."""
+    """One flow over its life; None where a figure does not apply."""
 
     name: str
     kind: str
@@ -62,9 +62,9 @@ class Fairness:
 
     window_s: float
     windows: int
-    """How many there were, one a second."""
+    """Their number; one begins every second."""
     worst_ratio: float | None
-    """The furthest that any two calls were apart in any window; None where there is one call."""
+    """The largest ratio of two calls' rates in any window; None for a single call."""
     within_ratio: float | None
     """The share of windows in which no two calls were further apart than ``FAIR_RATIO``."""
     jain_mean_ratio: float | None
@@ -99,7 +99,7 @@ def flow_figures(flow: Flow) -> FlowFigures:
 
 
 def passages(values: Array, low: float, high: float, within_s: float) -> int:
-    """How often a series goes from the low watermark to the high one, or back, in no more than a time."""
+    """How often a series goes from the low watermark to the high one, or back, within a time."""
     count, last, left_at = 0, 0, 0
     for at, value in enumerate(values):
         side = 1 if value >= high else -1 if value <= low else 0
@@ -169,7 +169,7 @@ def _windows(values: Array, from_s: float, to_s: float, window_s: float) -> Arra
 
 
 def _level(values: Array) -> Array:
-    """The mean of what is known of the 10 s around each bin; nan where nothing is."""
+    """The mean of what is known of the 10 s around each bin; NaN where nothing is."""
     half = round(LEVEL_WINDOW_S / BIN_S / 2)
     sums = np.concatenate([[0.0], np.cumsum(np.nan_to_num(values))])
     counts = np.concatenate([[0], np.cumsum(~np.isnan(values))])
@@ -184,7 +184,7 @@ class SessionFigures:
     """All figures of one session."""
 
     flows: tuple[FlowFigures, ...]
-    """Calls first, then what was beside them."""
+    """Calls first, then the traffic beside them."""
     fairness: tuple[Fairness, ...]
     rtt_growth_ratio: float | None
     """The largest growth of a call's round trip as another flow joined; None where none did."""

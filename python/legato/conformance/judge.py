@@ -114,7 +114,7 @@ def swings(rate: Array, fair_bps: float) -> int:
 
 
 def outside_drops(array: Array, parts: Sequence[Segment], start_s: float) -> Array:
-    """The bins that are not within the grace after a fall of the capacity, or before the flow began."""
+    """The bins outside the grace period after a fall of the capacity, and after the flow began."""
     keep = np.ones(array.size, dtype=bool)
     keep[: round(start_s / BIN_S)] = False
     for part in parts:
@@ -158,7 +158,7 @@ def path_checks(flow: Flow, parts: Sequence[Segment], name: str = "") -> list[Ch
 
 
 def ratios(calls: Sequence[Flow], from_s: float, to_s: float, band: tuple[float, float]) -> Check:
-    """The furthest that two flows' rates are apart, over windows of 20 s."""
+    """The largest ratio of two flows' rates, over windows of 20 s."""
     furthest = 1.0
     starts = np.arange(from_s, max(to_s - criteria.RATIO_WINDOW_S, from_s) + 1e-9, 1.0)
     for start in starts:

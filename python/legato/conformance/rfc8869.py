@@ -1,7 +1,7 @@
 """RFC 8869's cases, as far as a simulator without a radio can have them: approximations, and named so.
 
 Wi-Fi (section 3): stations share the airtime of one queue. Cellular (section 2): a bearer of its own in a recorded
-LTE cell, with the load that others made then.
+LTE cell, with the load of other users at that time.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What losing parts of a frame does to it: x264 with slices, FFmpeg's concealment.
+"""Damage by the loss of parts of a frame: x264 with slices, FFmpeg's concealment.
 
 Two figures of damage, both of which add up from frame to frame: the rise of 1 - SSIM and the rise
 of the mean squared error against the intact picture. Per frame with an intact reference, and how
@@ -43,7 +43,7 @@ def measure_loss(library: X264, clip: Clip, pictures: Pictures) -> dict[str, np.
 
 
 def _code(library: X264, clip: Clip, pictures: Pictures, qp: int, order: list[int], keys: set[int]) -> list[Coded]:
-    """Code `order` with about SLICES slices a frame; key frames at the positions in `keys`."""
+    """Code `order` with about SLICES slices per frame; key frames at the positions in `keys`."""
 
     def run(slice_bytes: int, positions: range) -> list[Coded]:
         encoder = Encoder(library, pictures.width, pictures.height, fps_text(clip), slice_bytes=slice_bytes)

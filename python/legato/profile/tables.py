@@ -107,13 +107,13 @@ def enlarge(luma: np.ndarray, full: Pictures) -> np.ndarray:
 
 
 def quality(reference: np.ndarray, coded: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """SSIM in dB and PSNR in dB, a value a picture."""
+    """SSIM in dB and PSNR in dB, one value per picture."""
     ssim, psnr = ssim_psnr(reference, coded)
     return ssim_to_db(ssim), psnr
 
 
 def ssim_psnr(reference: np.ndarray, coded: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """SSIM and PSNR in dB, a value a picture."""
+    """SSIM and PSNR in dB, one value per picture."""
     _, height, width = reference.shape
     pairs = _core.picture_quality(reference.tobytes(), coded.tobytes(), width, height)
     return np.array([ssim for ssim, _ in pairs]), np.array([psnr for _, psnr in pairs])

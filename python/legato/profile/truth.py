@@ -28,12 +28,12 @@ from legato.profile.x264 import X264, Encoder
 
 VBV_MS = (100, 200, 500, 1000)
 LEAST_BPS = 60_000
-"""No schedule goes below this: a still talking head would fit in less, but no call sends so little."""
+"""The lowest target of a schedule: a still talking head would need less, but no call sends so little."""
 
 
 @dataclass(frozen=True)
 class Track:
-    """What one encoder, real or modelled, made of a schedule; one entry a frame."""
+    """What one encoder, real or modelled, made of a schedule; one entry per frame."""
 
     size_bytes: np.ndarray
     qp: np.ndarray
@@ -66,7 +66,7 @@ class Verdict:
 
 
 def schedule(rng: np.random.Generator, frames: int, fps: float, low_bps: float, high_bps: float) -> np.ndarray:
-    """A target a frame: log-uniform steps of 1 to 4 s, and in a third of them a ramp in place of a step."""
+    """A target per frame: log-uniform steps of 1 to 4 s, and in a third of them a ramp in place of a step."""
     targets: list[float] = []
     last = float(np.sqrt(low_bps * high_bps))
     while len(targets) < frames:
@@ -160,7 +160,7 @@ def compare(real: Track, model: Track, targets: np.ndarray, fps: float) -> dict[
 
 
 def rate_range(profile: Path, encoder: str, height: int, fps: float) -> tuple[float, float]:
-    """From the rate the clip needs at QP 38 to that at QP 22, but nothing a call would not be held at."""
+    """From the rate the clip needs at QP 38 to that at QP 22, within the limits of a call."""
     low, high = (_core.profile_mean_size(str(profile), encoder, height, qp) * 8 * fps for qp in (38, 22))
     low = max(low, LEAST_BPS)
     return low, max(high, 3 * low)

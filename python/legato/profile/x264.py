@@ -24,7 +24,7 @@ from legato.errors import ProfileError
 # Interface numbers whose structures were checked. 164 and 165 agree in everything used here.
 KNOWN_BUILDS = (165, 164)
 
-_PARAM_BYTES = 4096  # The structure has below 1,100; the library writes no further.
+_PARAM_BYTES = 4096  # The structure has fewer than 1,100 bytes; the library writes no further.
 _OFFSET = {"threads": 4, "width": 28, "height": 32, "colorspace": 36, "bit_depth": 40}
 _I420 = 2
 _TYPE_AUTO, _TYPE_IDR, _TYPE_P = 0, 1, 3

@@ -32,7 +32,7 @@ LTE = "nyc-lte"
 STRETCH_S, LTE_STEP_S = 45.0, 30.0
 """How long a call is, and how far apart the stretches of an LTE trace begin: the shortest has 171 s."""
 LTE_SCALES = {"LTE": 1.0, "LTE at a fifth": 0.2}
-"""As recorded, and as a user's share of a cell: the paper names no scale."""
+"""As recorded, and as one user's share of a cell; the paper does not give a scale."""
 ANNOTATED = "annotated"
 """The name of Figure 7's run."""
 CLIFF_S, RECOVERY_S = 20.0, 30.0

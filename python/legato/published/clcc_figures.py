@@ -33,7 +33,7 @@ class Figure:
 
 
 BETTER = 0.0
-"""The paper draws it better than the rival's, without a number."""
+"""The paper's drawing shows it better than the rival's, without a figure."""
 
 
 def _printed(
@@ -152,7 +152,7 @@ def _row(table: str, figure: Figure, totals: Mapping[str, np.ndarray], rival: st
     low = high = None
     if len(pairs) > 1 and change is not None:
         drawn = _change(resampling_weights(len(pairs), RESAMPLES) @ pairs, figure.relative)
-        # Where a rival's is all in one network or two, draws without them say nothing, and those with them little.
+        # Where all of a rival's is in one or two networks, draws without them give no change, others little.
         if np.isfinite(drawn).mean() >= _ENOUGH_DRAWS:
             low, high = (_known(value) for value in np.quantile(drawn[np.isfinite(drawn)], [0.025, 0.975]))
     published = figure.published.get(table)
@@ -201,7 +201,7 @@ def qoe_packet(
     utilisation_ratio: float, shortest_ms: float, p95_ms: float, largest_ms: float, loss_ratio: float
 ) -> float:
     """The packet-level score, 0 to 70."""
-    # [clcc] eq. (7): QoE_recv_rate = 100 U. More than all of the capacity is a matter of bins.
+    # [clcc] eq. (7): QoE_recv_rate = 100 U. Utilisation above 1 is an artefact of the bins.
     rate = 100.0 * min(utilisation_ratio, 1.0)
     # [clcc] eq. (8): QoE_delay = 100 (d_max - d_95th) / (d_max - d_min)
     delay = 100.0 * (largest_ms - p95_ms) / (largest_ms - shortest_ms) if largest_ms > shortest_ms else 100.0

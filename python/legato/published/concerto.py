@@ -37,7 +37,7 @@ RIVALS = (WEBRTC, SALSIFY, RL_V)
 SCHEMES = (*RIVALS, BEST_OF_TWO, CONCERTO, ORACLE)
 
 PUBLISHED_GAP = {"3G": 0.238, "4G": 0.249, "Wi-Fi": 0.343}
-"""[concerto] section 5.2: how far the closest rival stays behind, of both scores."""
+"""[concerto] section 5.2: how far the closest rival is behind, in both scores."""
 PUBLISHED_THROUGHPUT = {WEBRTC: 0.549, SALSIFY: 0.539, RL_V: 0.373}
 PUBLISHED_SMOOTHNESS = {"with": 0.116, "without": 0.136}
 # [concerto] Table 3, QoE_p over that of the whole.
@@ -293,7 +293,7 @@ def ratio(
 ) -> Estimate:
     """One scheme's mean over another's, over the conditions both have; an interval over conditions.
 
-    ``base_qoe`` is taken off the figure first, ``less_one`` gives the gain.
+    ``base_qoe`` is subtracted from the figure first, ``less_one`` gives the gain.
     """
     first, second = (_by_condition(calls, figure, scheme) for scheme in (above, below))
     pairs = [
@@ -305,7 +305,7 @@ def ratio(
 
 
 def gap(calls: Sequence[Call], figure: str, rival: str, base_qoe: float, best: str = CONCERTO) -> Estimate:
-    """How much of the best one's score, without its constant, a rival lacks."""
+    """The share of the best scheme's score, without its constant, that a rival lacks."""
     return _scaled(ratio(calls, figure, rival, best, base_qoe=base_qoe), -1.0, 1.0)
 
 

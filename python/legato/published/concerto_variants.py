@@ -1,7 +1,7 @@
-"""The trainings of Concerto's Tables 3 and 4: each differs from the whole in one thing, and all are as short.
+"""The trainings of Concerto's Tables 3 and 4: each differs from the whole in one thing, and all are equally short.
 
-A variant learns from half of the calls that the shipped policy learns from, for one seed: what they are compared
-with is the whole trained as briefly, not the shipped policy.
+A variant learns from half of the calls that the shipped policy learns from, with one seed. They are compared with the
+whole after an equally short training, not with the shipped policy.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from legato.published import trainings
 from legato.published.trainings import OnTraining, Training
 
 ENVS = 32
-"""Calls of a loop."""
+"""Calls per round."""
 SEED = 1
 
 
@@ -28,7 +28,7 @@ class Variants:
 
 
 def table() -> Mapping[str, Mapping[str, Any]]:
-    """What each variant is called and in what its recipe differs."""
+    """Names of the variants, and how each one's recipe differs."""
     from legato.train.recipes.concerto import SETTINGS
 
     short = replace(SETTINGS, envs=ENVS)
@@ -49,7 +49,7 @@ def table() -> Mapping[str, Mapping[str, Any]]:
 
 
 def train_all(folder: Path, on_training: OnTraining | None = None) -> Variants:
-    """Train every variant that is not there yet, one after the other."""
+    """Train every variant that has no policy yet, one after the other."""
     places: dict[str, Path] = {}
 
     def plan() -> list[Training]:

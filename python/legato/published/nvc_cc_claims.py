@@ -1,4 +1,4 @@
-"""What [nvc-cc] claims, beside what came out: its Table 3, Figures 4 to 12, and generalisation."""
+"""What [nvc-cc] claims, beside our figures: its Table 3, Figures 4 to 12, and generalisation."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ TABLE_3 = {
     "nvc-cc": (2.55, 355.0, 3.5),
 }
 WITHIN = 0.02
-"""A training has reached its best once it is this close to it, as a share of what it gained: evaluations are noisy."""
+"""A training has reached its best once it is this close to it, as a share of its gain: evaluations are noisy."""
 
 
 def judge(
@@ -38,7 +38,7 @@ def judge(
     folders: Sequence[Path] = (),
     convergences: Sequence[Convergence] = (),
 ) -> list[Row]:
-    """Every row that what was run has figures for."""
+    """Every row for which there are figures."""
     rows = [*_learning(curves), *_synthetic(sessions), *_table_3(sessions)]
     for setting in FIG_12:
         rows += _recorded(sessions, setting)
@@ -104,13 +104,13 @@ class _Training:
         return (float(self.points[hits[0], 0]), float(self.points[hits[0], 1])) if hits.size else (np.inf, np.inf)
 
     def converged(self) -> tuple[float, float]:
-        """Steps and seconds until as good as ever."""
+        """Steps and seconds until it has reached its best."""
         first = float(self.points[0, 2])
         return self.reaches(self.best - WITHIN * abs(self.best - first))
 
 
 def _over_seeds(groups: Sequence[Sequence[float]], of: Callable[[list[np.ndarray]], np.ndarray]) -> Estimate:
-    """A figure of the groups' means; trainings are resampled in each group by itself."""
+    """A figure of the groups' means; trainings are resampled within each group."""
     values = [np.array(group) for group in groups]
     mean = float(np.asarray(of([v.mean(keepdims=True) for v in values])).ravel()[0])
     if not np.isfinite(mean):
@@ -292,7 +292,7 @@ def _small(sessions: Sessions, folders: Sequence[Path]) -> Iterator[Row]:
 
 
 def _rising(folder: Path) -> dict[str, Estimate]:
-    """The share of OnRL's answers that are above the one before, of those that differ from it, by controller."""
+    """The share of OnRL's actions that are above the one before, among those that differ from it, by controller."""
     import duckdb
 
     gauges, summary = parts(folder, "gauges"), parts(folder, "summary")
@@ -309,7 +309,7 @@ def _rising(folder: Path) -> dict[str, Estimate]:
 
 
 def _safeguard(folder: Path) -> tuple[float, float]:
-    """How often and how long the safeguard held."""
+    """How often and how long the safeguard was in control."""
     import duckdb
 
     values = dict(

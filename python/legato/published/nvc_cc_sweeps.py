@@ -51,7 +51,7 @@ FIG_6 = (2_000_000, 25.0, 30_000)
 
 @dataclass(frozen=True)
 class Size:
-    """How much of it is run."""
+    """How much is run."""
 
     networks: int = NETWORKS
     links: int = LINKS
@@ -80,10 +80,10 @@ def sweeps(size: Size, groups: Sequence[tuple[str, Sequence[str]]] | None = None
             yield _sweep("synthetic", f"synthetic-{height}-{name}", size, controllers, height, _networks(size))
     for setting, (family, scale) in FAMILIES.items():
         links = recorded_links(family, size.links)
-        if not links:  # families under a copyleft licence stay behind in an installed package
+        if not links:  # an installed package lacks the families under a copyleft licence
             continue
         specs = [f"{path}@scale={scale}" for path in links]
-        # Figure 12 has 570 sessions of each of its two; the others are there to see how far a policy carries.
+        # Figure 12 has 570 sessions of each of its two; the others show how far a policy generalises.
         for height in size.heights if setting in FIG_12 else (720,):
             for name, controllers in groups:
                 part = f"{setting.lower()}-{height}-{name}"
@@ -121,12 +121,12 @@ def _small(size: Size) -> Iterator[Sweep]:
     one = replace(size, clips=size.clips[:1])
     guarded = _sweep("Fig. 6", "fig-6", one, [LEARNED[2]], 720, [1], **one_link(*FIG_6))
     yield replace(guarded, plan=replace(guarded.plan, log="series"))
-    # [nvc-cc] Fig. 5: which answers are given; networks of Table 2.
+    # [nvc-cc] Fig. 5: which actions are taken; networks of Table 2.
     asked = replace(one, networks=min(size.networks, 10))
     seeds = list(range(1, asked.networks + 1))
     answers = _sweep("Fig. 5", "fig-5", one, LEARNED[1:3], 720, seeds)
     yield replace(answers, plan=replace(answers.plan, log="series"))
-    # [nvc-cc] Fig. 8: one codec, two rates, with a tenth lost and without.
+    # [nvc-cc] Fig. 8: one codec at two rates, one with a tenth of the packets lost.
     for rate, loss in ((1_810_000, 0.1), (1_068_000, 0.0)):
         fixed = f"fixed@target_bitrate_bps={rate},label=fixed"
         name = f"fig-8-{rate // 1000}"
@@ -143,7 +143,7 @@ def fig_4(name: str, size: Size, controllers: Sequence[str]) -> Sweep:
 
 
 def one_link(bps: int, one_way_ms: float, queue_bytes: int, loss_ratio: float = 0.0) -> dict[str, Any]:
-    """One network that holds still, as changes of the scenario."""
+    """One network that does not change, as changes of the scenario."""
     return {
         "forward.capacity": {"constant_bps": bps},
         "forward.propagation_ms": one_way_ms,

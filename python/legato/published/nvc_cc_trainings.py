@@ -1,5 +1,5 @@
-"""The trainings that NVC-CC's figures need and no shipped policy comes of: OnRL for H.264 (Fig. 4), and OnRL on one
-network under safeguards of several sensitivities (Fig. 7).
+"""The trainings that NVC-CC's figures need besides those of shipped policies: OnRL for H.264 (Fig. 4), and OnRL on
+one network under safeguards of several sensitivities (Fig. 7).
 
 A safeguard takes over while delay jitters more than ``n_std`` standard deviations above its mean: the fewer, the more
 sensitive. Under one, the agent earns more while it learns, since GCC decides where things go wrong, and learns less
@@ -58,10 +58,10 @@ class Made:
 
 
 def train_all(folder: Path, network: dict[str, Any], on_training: OnTraining | None = None) -> Made:
-    """Train everything that is not there yet, one after the other.
+    """Train everything that has no policy yet, one after the other.
 
     Args:
-        folder: a run folder each below it.
+        folder: holds a run folder for each.
         network: that of Fig. 7, as changes of the scenario.
         on_training: called before each.
     """
@@ -88,8 +88,8 @@ def train_all(folder: Path, network: dict[str, Any], on_training: OnTraining | N
 
 
 def convergence(rounds: Sequence[dict[str, Any]], n_std: float | None, seed: int) -> Convergence:
-    """Where a training converged: at the first of its tests from which on none is further than a tenth from the
-    last."""
+    """Where a training converged: at the first test from which no later one differs from the last by more than a
+    tenth."""
     tests = [each for each in rounds if each.get("evaluation_reward") is not None]
     if not tests:
         raise Error("a training without tests: nothing says where it converged")
@@ -104,7 +104,7 @@ def convergence(rounds: Sequence[dict[str, Any]], n_std: float | None, seed: int
 
 def _on_one_network(recipe: Any, network: dict[str, Any], n_std: float | None) -> Any:
     safeguard = None if n_std is None else {"n_std": n_std}
-    # Eq. (2) alone: the penalty for a takeover is no part of what Fig. 7 draws.
+    # Eq. (2) alone: Fig. 7 does not include the penalty for a takeover.
     return replace(
         recipe,
         name=f"onrl on one network, {'no safeguard' if n_std is None else f'n_std {n_std:g}'}",

@@ -59,7 +59,7 @@ FIGURES: dict[str, tuple[str, int]] = {
 }
 """What is compared: its title, and whether more of it is better."""
 CLAIMED = ("utilisation_percent", "rtt_p95_ms", "loss_percent", "reward")
-"""In which R3Net is to lead together."""
+"""The figures in which R3Net claims to lead at the same time."""
 
 PAPER = Paper(
     "r3net",

@@ -1,4 +1,4 @@
-"""The trainings that a reproduction makes for itself: one after the other, what is there not again."""
+"""The trainings that a reproduction makes for itself, one after the other; finished ones are kept."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import Any
 from legato.errors import Error
 
 OnTraining = Callable[[str, int, int], None]
-"""Called before each training with what it is, which it is, and of how many."""
+"""Called before each training with its name, its number, and the number of all."""
 
 
 @dataclass(frozen=True)
 class Training:
-    """One to be made."""
+    """A training to be made."""
 
     place: Path
     """Its run folder."""
@@ -27,8 +27,8 @@ class Training:
 
 
 def make(plan: Callable[[], Sequence[Training]], figures: str, on_training: OnTraining | None = None) -> float:
-    """Train what is planned and not there yet; how many seconds that took. A plan is made here, since recipes need
-    PyTorch; ``figures``: what it is for.
+    """Train what is planned and not finished yet; returns how many seconds that took. ``plan`` is called here, since
+    recipes need PyTorch; ``figures`` names what the trainings are for.
 
     Raises:
         Error: PyTorch is not installed.

@@ -1,4 +1,4 @@
-"""One colour a controller, the same in every report.
+"""One colour per controller, the same in every report.
 
 Eight colours in the spirit of Okabe and Ito (2008, "Color Universal Design"): searched for so that any two stay well
 apart for the three kinds of dichromats, and each stands out from the ground (a test holds it); report.css holds them

@@ -1,6 +1,6 @@
 """The result in plain words, computed: what each controller did, and what can be told apart.
 
-A difference is called one only where its paired 95 % interval leaves zero out; the rest is said to be undecided.
+A difference is reported only where its paired 95 % interval excludes zero; the rest is called undecided.
 Controllers are set in `**` (a terminal may drop them, the page colours them).
 """
 
