@@ -1,7 +1,8 @@
 //! A flow's TOML table holds the keys of every flow beside those of its kind. It is read by hand: serde's `flatten`
 //! buffers the table, so that an unknown key or a wrong value would lose its line and its dotted key.
 
-use super::FlowSpec;
+use super::{Direction, FlowSpec};
+use crate::scenario::choice;
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, Visitor};
 use std::fmt;
@@ -40,7 +41,7 @@ impl<'de, Own: OwnKeys> Visitor<'de> for Table<Own> {
                 "name" => flow.name = table.next_value()?,
                 "start_s" => flow.start_s = table.next_value()?,
                 "stop_s" => flow.stop_s = table.next_value()?,
-                "direction" => flow.direction = table.next_value()?,
+                "direction" => flow.direction = Some(table.next_value::<Named>()?.direction),
                 "propagation_ms" => flow.propagation_ms = table.next_value()?,
                 "route" => flow.route = table.next_value()?,
                 "return_route" => flow.return_route = table.next_value()?,
@@ -49,6 +50,14 @@ impl<'de, Own: OwnKeys> Visitor<'de> for Table<Own> {
         }
         Ok(flow)
     }
+}
+
+/// A direction by its name.
+#[derive(Deserialize)]
+#[serde(transparent)]
+struct Named {
+    #[serde(deserialize_with = "choice")]
+    direction: Direction,
 }
 
 /// A key of every flow, or one of these.

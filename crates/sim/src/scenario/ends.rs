@@ -1,6 +1,6 @@
 //! The two ends of a call: the controller and its limits, sender, receiver, and the receiver's clock.
 
-use super::{Refusal, within};
+use super::{Refusal, choice, within};
 use legato_call::FeedbackFormat;
 use legato_units::Ecn;
 use serde::{Deserialize, Serialize};
@@ -41,6 +41,7 @@ pub struct SenderSpec {
     /// Retransmit packets that the receiver requests.
     pub retransmit: bool,
     /// The ECN field that media packets leave with.
+    #[serde(deserialize_with = "choice")]
     pub ecn: EcnSpec,
     /// Stop sending when a circuit breaker of RFC 8083 triggers.
     pub circuit_breakers: bool,
@@ -94,6 +95,7 @@ pub struct ReceiverSpec {
     /// Maximum playout delay.
     pub max_playout_delay_ms: f64,
     /// How the receiver reports what arrived.
+    #[serde(deserialize_with = "choice")]
     pub feedback: FeedbackFormat,
 }
 

@@ -1,6 +1,6 @@
 //! What a call sends.
 
-use super::{Refusal, within};
+use super::{Refusal, choice, within};
 use legato_media::DecoderKind;
 use serde::{Deserialize, Serialize};
 
@@ -16,8 +16,10 @@ pub struct VideoSpec {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub frame_sizes: Vec<FrameSizesSpec>,
     /// The encoder of the clip.
+    #[serde(deserialize_with = "choice")]
     pub encoder: EncoderKind,
     /// The decoder of the clip.
+    #[serde(deserialize_with = "choice")]
     pub decoder: DecoderKind,
     /// The encoder's buffer; with a short one, frame sizes follow the target closely.
     pub vbv_ms: u32,

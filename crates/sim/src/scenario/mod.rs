@@ -12,7 +12,8 @@ pub use network::{CapacitySpec, GilbertElliottSpec, JitterSpec, PathSpec, QueueK
 use crate::error::SimError;
 use crate::flows::{CallSpec, Flows, LinkSpec, TcpSpec, UdpSpec};
 use crate::pauses::{self, PauseSpec};
-use serde::{Deserialize, Serialize};
+use serde::de::IntoDeserializer;
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// A scenario file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -152,6 +153,12 @@ pub(crate) fn within(key: &str, value: f64, min: f64, max: f64) -> Result<(), Re
     Err((key.to_owned(), format!("{value} is not within {min} to {max}")))
 }
 
+/// Read an enum from its name. Without this a table with the name as its key would do as well, and the message for a
+/// number would not say that a string is expected.
+pub(crate) fn choice<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
+    T::deserialize(String::deserialize(deserializer)?.into_deserializer())
+}
+
 /// serde's message for an unknown choice, worded like all other refusals; `None` for other messages.
 fn not_one_of(message: &str) -> Option<String> {
     let (value, known) = message.strip_prefix("unknown variant `")?.split_once("`, expected ")?;
@@ -235,9 +242,13 @@ mod tests {
                 let expected = format!("a.toml: {key}: {value:?} is not one of {known}");
                 assert_eq!(refused(&format!("{text} = {value:?}")), expected);
             }
-            let mistyped = refused(&format!("{text} = 3"));
-            assert!(mistyped.starts_with("a.toml:") && mistyped.contains("= 3`"), "{mistyped}");
-            assert!(!mistyped.contains('\n'), "{mistyped}");
+        }
+        // Those of TCP may be tables.
+        for (text, ..) in choices.iter().filter(|(_, key, _)| !key.contains("config")) {
+            let (line, name) = (text.matches('\n').count() + 1, text.rsplit('\n').next().unwrap());
+            let expected = format!("a.toml:{line}: invalid type: integer `3`, expected a string, in `{name} = 3`");
+            assert_eq!(refused(&format!("{text} = 3")), expected);
+            assert!(refused(&format!("{text} = {{ off = {{}} }}")).contains("invalid type: map, expected a string"));
         }
     }
 

@@ -1,6 +1,6 @@
 //! One direction of the network: the bottleneck, its queue, loss, delay variation and reordering.
 
-use super::{MAX_DURATION_S, Refusal, within};
+use super::{MAX_DURATION_S, Refusal, choice, within};
 use legato_path::generate::Generator;
 use serde::{Deserialize, Serialize};
 
@@ -64,6 +64,7 @@ pub struct CapacitySpec {
 #[serde(default, deny_unknown_fields)]
 pub struct QueueSpec {
     /// The queue discipline.
+    #[serde(deserialize_with = "choice")]
     pub kind: QueueKind,
     /// Limit in ms at the reference rate.
     #[serde(skip_serializing_if = "Option::is_none")]
