@@ -1,4 +1,4 @@
-//! What arrived when, until transport-wide feedback has told of it.
+//! What arrived when, until transport-wide feedback has reported it.
 
 use legato_units::{TimeDelta, Timestamp};
 use legato_wire::twcc::{Encoder, Header};
@@ -6,30 +6,30 @@ use legato_wire::twcc::{Encoder, Header};
 /// Arrivals by transport-wide sequence number.
 #[derive(Clone, Debug, Default)]
 pub struct ArrivalLog {
-    /// [`NOT_ARRIVED`] where it has not; those before `first` are forgotten.
+    /// [`NOT_ARRIVED`] if it has not; those before `first` are forgotten.
     arrivals: Vec<Timestamp>,
     first: usize,
     /// Sequence number of the entry at `first`.
     base: u64,
-    /// First sequence number the next feedback tells of.
+    /// First sequence number of the next feedback.
     unreported: u64,
     feedback_count: u8,
     encoder: Encoder,
 }
 
-/// [libwebrtc-m150] a packet that comes late makes feedback go back so far at most.
+/// [libwebrtc-m150] how far back a late packet makes feedback go at most.
 const BACK_WINDOW: TimeDelta = TimeDelta::from_millis(500);
-/// Stands for a packet that has not arrived: before any time there is.
+/// Stands for a packet that has not arrived: earlier than any valid time.
 const NOT_ARRIVED: Timestamp = Timestamp::from_nanos(i64::MIN);
-/// What is forgotten is taken out of the list once it is so much.
-/// What many calls side by side keep of the past shall not push them out of a processor's cache.
+/// Forgotten entries are removed from the list in batches of this size. The history of many
+/// concurrent calls must not push them out of a processor's cache.
 const FORGOTTEN_KEPT: usize = 64;
-/// A jump in numbers beyond this is another stream, not loss.
+/// A jump in numbers beyond this means another stream, not loss.
 const MAX_GAP: u64 = 1 << 14;
 
 impl ArrivalLog {
-    /// A packet arrived. A repeated number keeps its first arrival (RFC 8888 section 3 says the
-    /// same of its own format).
+    /// A packet arrived. A repeated number keeps its first arrival (RFC 8888 section 3 has the same
+    /// rule for its own format).
     #[inline]
     pub fn push(&mut self, now: Timestamp, seq: u64) {
         let next = self.end();
@@ -40,7 +40,7 @@ impl ArrivalLog {
         }
     }
 
-    /// One past the last number remembered.
+    /// One past the last number kept.
     #[inline]
     fn end(&self) -> u64 {
         self.base + (self.arrivals.len() - self.first) as u64
@@ -51,13 +51,13 @@ impl ArrivalLog {
         self.arrivals.len() == self.first
     }
 
-    /// The number that comes next in turn; none where nothing is remembered.
+    /// The next expected number; `None` if nothing is kept.
     #[inline]
     pub fn next_seq(&self) -> Option<u64> {
         (!self.is_empty()).then(|| self.end())
     }
 
-    /// The packets from [`ArrivalLog::next_seq`] on arrived at these times; the first and the last.
+    /// The packets from [`ArrivalLog::next_seq`] on arrived at these times; returns the first and the last.
     #[inline]
     pub fn push_run(&mut self, arrivals: impl ExactSizeIterator<Item = Timestamp>) -> Option<(Timestamp, Timestamp)> {
         let first = self.arrivals.len();
@@ -68,7 +68,7 @@ impl ArrivalLog {
     #[cold]
     fn push_out_of_turn(&mut self, now: Timestamp, seq: u64, next: u64) {
         if self.is_empty() || seq.saturating_sub(next) > MAX_GAP {
-            // After a report everything before `unreported` is told; a gap up to here is loss.
+            // After a report everything before `unreported` has been reported; a gap up to here is loss.
             let from = if seq.saturating_sub(self.unreported) > MAX_GAP { seq } else { self.unreported.min(seq) };
             self.arrivals.clear();
             self.first = 0;
@@ -88,31 +88,32 @@ impl ArrivalLog {
         }
     }
 
-    /// Append one feedback packet of what is not told yet; false where there is nothing to tell.
-    /// Call again until false: not everything may fit one packet.
+    /// Append one feedback packet with what is unreported; false if there is nothing. Call again
+    /// until false: not everything may fit one packet.
     pub fn write_feedback(&mut self, out: &mut Vec<u8>, sender_ssrc: u32, media_ssrc: u32) -> bool {
-        let untold = &self.arrivals[self.first + (self.unreported - self.base) as usize..];
-        if untold.is_empty() {
+        let unreported = &self.arrivals[self.first + (self.unreported - self.base) as usize..];
+        if unreported.is_empty() {
             return false;
         }
         let header =
             Header { sender_ssrc, media_ssrc, base_seq: self.unreported as u16, feedback_count: self.feedback_count };
-        let told = self.encoder.encode(out, &header, untold.iter().map(|&at| (at != NOT_ARRIVED).then_some(at)));
-        if told == 0 {
-            // Only losses, more than a packet can tell: the sender need not know of each.
+        let reported =
+            self.encoder.encode(out, &header, unreported.iter().map(|&at| (at != NOT_ARRIVED).then_some(at)));
+        if reported == 0 {
+            // Only losses, more than a packet can report: the sender need not know of each.
             self.unreported = self.end();
             return false;
         }
         self.feedback_count = self.feedback_count.wrapping_add(1);
-        self.unreported += u64::from(told);
+        self.unreported += u64::from(reported);
         true
     }
 
-    /// Forget what no late packet may correct any more.
+    /// Forget what no late packet can correct any more.
     pub fn forget(&mut self, now: Timestamp) {
         let mut done = 0;
-        let told = (self.unreported - self.base) as usize;
-        for (place, &arrival) in self.arrivals[self.first..].iter().take(told).enumerate() {
+        let reported = (self.unreported - self.base) as usize;
+        for (place, &arrival) in self.arrivals[self.first..].iter().take(reported).enumerate() {
             if arrival == NOT_ARRIVED {
                 continue;
             }
@@ -135,7 +136,7 @@ mod tests {
     use super::*;
     use legato_wire::twcc::{Feedback, Status};
 
-    fn told(log: &mut ArrivalLog) -> Vec<(u16, bool)> {
+    fn reported(log: &mut ArrivalLog) -> Vec<(u16, bool)> {
         let mut bytes = Vec::new();
         if !log.write_feedback(&mut bytes, 1, 2) {
             return Vec::new();
@@ -149,39 +150,39 @@ mod tests {
     }
 
     #[test]
-    fn each_packet_is_told_once_and_a_gap_is_told_as_missing() {
+    fn each_packet_is_reported_once_and_a_gap_is_reported_as_missing() {
         let mut log = ArrivalLog::default();
         push(&mut log, 1, &[0, 1, 3]);
-        assert_eq!(told(&mut log), [(0, true), (1, true), (2, false), (3, true)]);
-        assert_eq!(told(&mut log), []);
+        assert_eq!(reported(&mut log), [(0, true), (1, true), (2, false), (3, true)]);
+        assert_eq!(reported(&mut log), []);
         push(&mut log, 60, &[5]);
-        assert_eq!(told(&mut log), [(4, false), (5, true)]);
+        assert_eq!(reported(&mut log), [(4, false), (5, true)]);
     }
 
     #[test]
     fn a_late_packet_makes_feedback_go_back_to_it() {
         let mut log = ArrivalLog::default();
         push(&mut log, 1, &[0, 2]);
-        told(&mut log);
+        reported(&mut log);
         push(&mut log, 30, &[1, 3]);
-        assert_eq!(told(&mut log), [(1, true), (2, true), (3, true)]);
+        assert_eq!(reported(&mut log), [(1, true), (2, true), (3, true)]);
     }
 
     #[test]
-    fn what_is_old_is_forgotten_and_numbering_goes_on() {
+    fn old_entries_are_forgotten_and_numbering_continues() {
         let mut log = ArrivalLog::default();
         push(&mut log, 1, &[0, 1, 2]);
-        told(&mut log);
+        reported(&mut log);
         log.forget(Timestamp::from_millis(600));
         assert!(log.is_empty());
         push(&mut log, 700, &[5]);
-        assert_eq!(told(&mut log), [(3, false), (4, false), (5, true)]);
+        assert_eq!(reported(&mut log), [(3, false), (4, false), (5, true)]);
     }
 
     #[test]
-    fn loss_of_the_first_packets_of_a_call_is_told() {
+    fn loss_of_the_first_packets_of_a_call_is_reported() {
         let mut log = ArrivalLog::default();
         push(&mut log, 1, &[2]);
-        assert_eq!(told(&mut log), [(0, false), (1, false), (2, true)]);
+        assert_eq!(reported(&mut log), [(0, false), (1, false), (2, true)]);
     }
 }

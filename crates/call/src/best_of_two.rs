@@ -1,25 +1,25 @@
-//! A frame coded twice, of which the sender takes what the network takes now: [fouladi2018].
+//! A frame coded twice, of which the sender takes the one that fits the network at the moment: [fouladi2018].
 //!
-//! Each picture is tried a little finer and a little coarser than the last frame sent; the larger
-//! one that fits goes out, or neither. A rate control that is off by a factor is so replaced by a
-//! choice that is never wrong by more than one frame. A picture costs up to three codings of the
-//! model here: two on copies of the encoder, and the one that is sent once more on the encoder itself.
+//! Each picture is tried slightly finer and slightly coarser than the last frame sent; the larger one
+//! that fits is sent, or neither. This replaces a rate control that is off by a factor by a choice that
+//! is never wrong by more than one frame. A picture costs up to three codings of the model here: two on
+//! copies of the encoder, and the chosen one again on the encoder itself.
 //!
-//! Where the paper says only that the sender may leave a frame out, its public sender leaves out
-//! three in a row at most and then sends the smaller version whatever the budget: so do we.
+//! The paper says only that the sender may skip a frame; its public sender skips at most three in a
+//! row and then sends the smaller version whatever the budget: so do we.
 
 use legato_media::{EncodedFrame, Encoder, EncoderBudget, SourceFrame, Version};
 use legato_units::{DataSize, Timestamp};
 
-/// Pictures left out since the last one sent.
+/// Pictures skipped since the last one sent.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct BestOfTwo {
     left_out: u32,
 }
 
 impl BestOfTwo {
-    /// The frame of `picture` to send, coded; `None`: none fits `budget.max_frame_size`, or
-    /// the encoder works beside the call.
+    /// The frame of `picture` to send, coded; `None`: none fits `budget.max_frame_size`, or the
+    /// encoder works beside the call.
     pub fn code(
         &mut self,
         encoder: &mut dyn Encoder,
@@ -49,7 +49,7 @@ impl BestOfTwo {
     }
 }
 
-/// The public sender of [fouladi2018]: so many pictures are left out in a row at most.
+/// The maximum number of consecutive skipped pictures in the public sender of [fouladi2018].
 const MOST_LEFT_OUT: u32 = 3;
 
 #[cfg(test)]
@@ -96,9 +96,9 @@ mod tests {
         assert_eq!(Camera::new().size(1_897), None);
     }
 
-    /// A picture left out changes nothing: the versions of the next are those of this.
+    /// A skipped picture changes nothing: the versions of the next are those of this.
     #[test]
-    fn after_three_pictures_left_out_the_smaller_version_is_sent_anyhow() {
+    fn after_three_skipped_pictures_the_smaller_version_is_sent_anyway() {
         let mut camera = Camera::new();
         let sizes: Vec<_> = (0..5).map(|_| camera.size(1_000)).collect();
         // 1,898 fits nothing; the step after it, 1,898 x 2^-1.075 = 901, fits.
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_walk_up_to_the_largest_that_fits_and_stay_around_it() {
+    fn frames_grow_to_the_largest_that_fits_and_stay_around_it() {
         let mut camera = Camera::new();
         let sizes: Vec<_> = (0..40).map(|_| camera.size(5_000).unwrap()).collect();
         assert!(sizes[10..].iter().all(|&size| size <= 5_000));

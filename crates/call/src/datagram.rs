@@ -1,4 +1,4 @@
-//! What RTCP weighs on the network.
+//! The size of RTCP on the network.
 
 use legato_media::packetizer::IP_UDP_BYTES;
 use legato_units::DataSize;
@@ -6,7 +6,7 @@ use legato_units::DataSize;
 /// SRTCP index 4, tag 10.
 const SRTCP_BYTES: u64 = 14;
 
-/// Bytes on the wire of so many bytes of RTCP, IP and UDP headers included.
+/// Bytes on the wire of `bytes` bytes of RTCP, IP and UDP headers included.
 #[inline]
 pub fn rtcp_wire_size(bytes: usize) -> DataSize {
     DataSize::from_bytes(bytes as u64 + SRTCP_BYTES + u64::from(IP_UDP_BYTES))

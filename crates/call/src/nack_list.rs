@@ -1,5 +1,5 @@
-//! Which packets of the video stream are missing, and when to ask for them again
-//! ([libwebrtc-m150] NackRequester).
+//! Which packets of the video stream are missing, and when to request them again ([libwebrtc-m150]
+//! NackRequester).
 
 use legato_units::{TimeDelta, Timestamp};
 use std::collections::VecDeque;
@@ -10,28 +10,28 @@ pub struct NackList {
     missing: VecDeque<Missing>,
     /// One past the highest number seen.
     next: u32,
-    /// One bit a number: seen. A ring over the last [`SEEN`] numbers.
+    /// One bit per number: seen. A ring over the last [`SEEN`] numbers.
     seen: Box<[u64; SEEN as usize / 64]>,
     round_trip_time: TimeDelta,
-    /// Asks again each so often and does not tire, as who never learns the round-trip time.
+    /// Re-requests at a fixed interval, without limit, for receivers that never learn the round-trip time.
     interval: Option<TimeDelta>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Missing {
     seq: u32,
-    /// First and last time it was asked for.
+    /// First and last time it was requested.
     first_asked: Option<Timestamp>,
     asked: Option<Timestamp>,
     retries: u8,
 }
 
-/// Numbers remembered for telling duplicates.
+/// Number of sequence numbers kept to recognise duplicates.
 const SEEN: u32 = 16_384;
-/// [libwebrtc-m150] ask so often, for so many packets, before a key frame is the better way.
+/// [libwebrtc-m150] the maximum requests per packet, and missing packets, before a key frame is the better way.
 const MAX_RETRIES: u8 = 10;
 const MAX_MISSING: usize = 1_000;
-/// Ten requests shall not leave at one instant.
+/// Ten requests must not leave at one instant.
 const LEAST_ROUND_TRIP_TIME: TimeDelta = TimeDelta::from_millis(1);
 /// [libwebrtc-m150] until a repair has shown how long one takes.
 const DEFAULT_ROUND_TRIP_TIME: TimeDelta = TimeDelta::from_millis(100);
@@ -49,8 +49,8 @@ impl Default for NackList {
 }
 
 impl NackList {
-    /// One that asks again each `interval` and does not tire, as a receiver does that never learns the round-trip time;
-    /// `None`: once a round trip, ten times.
+    /// Re-requests every `interval` without limit, for a receiver that never learns the round-trip time; `None`: once per
+    /// round trip, at most ten times.
     pub fn asking_each(interval: Option<TimeDelta>) -> Self {
         let Self { missing, next, seen, round_trip_time, .. } = Self::default();
         Self { missing, next, seen, round_trip_time, interval }
@@ -86,8 +86,8 @@ impl NackList {
         if let Ok(place) = self.missing.binary_search_by_key(&seq, |missing| missing.seq) {
             let missing = self.missing.remove(place).expect("just found");
             if let Some(asked) = missing.first_asked {
-                // Which of several requests it answers is not known; counted from the first it is at most
-                // a doubling, so that a long round trip is learnt and one lost repair is not mistaken for it.
+                // Which of several requests it answers is unknown; counted from the first it is at most a
+                // doubling, so that a long round trip is learned and one lost repair is not mistaken for it.
                 let took = (now - asked).min(self.round_trip_time * 2);
                 self.round_trip_time = ((self.round_trip_time * 7 + took) / 8).max(LEAST_ROUND_TRIP_TIME);
             }
@@ -95,14 +95,14 @@ impl NackList {
         true
     }
 
-    /// Nobody wants packets before this number any more.
+    /// Packets before this number are no longer needed.
     pub fn forget_below(&mut self, seq: u32) {
         while self.missing.front().is_some_and(|missing| missing.seq < seq) {
             self.missing.pop_front();
         }
     }
 
-    /// Whether so much is missing, or was asked for so often, that only a key frame helps.
+    /// Whether so many packets are missing, or one was requested so often, that only a key frame helps.
     pub fn is_hopeless(&self) -> bool {
         self.missing.len() > MAX_MISSING
     }
@@ -112,7 +112,7 @@ impl NackList {
         self.missing.clear();
     }
 
-    /// The next `packets` numbers came, one after the other.
+    /// The next `packets` numbers came in order.
     #[inline]
     pub fn insert_next(&mut self, packets: u32) {
         // By words of 64 numbers: a run mostly lies in one.
@@ -131,7 +131,7 @@ impl NackList {
         self.next
     }
 
-    /// How many are missing.
+    /// The number of missing packets.
     #[inline]
     pub fn missing(&self) -> usize {
         self.missing.len()
@@ -143,7 +143,7 @@ impl NackList {
         !self.missing.is_empty()
     }
 
-    /// When to ask next.
+    /// When to send the next request.
     #[inline]
     pub fn next_deadline(&self) -> Option<Timestamp> {
         if self.missing.is_empty() {
@@ -152,18 +152,18 @@ impl NackList {
         self.missing.iter().filter_map(|missing| self.due(missing)).min()
     }
 
-    /// Whether to ask now.
+    /// Whether to send a request now.
     #[inline]
     pub fn is_due(&self, now: Timestamp) -> bool {
         !self.missing.is_empty() && self.next_deadline().is_some_and(|due| due <= now)
     }
 
-    /// How long a repair takes, as far as the list knows.
+    /// The duration of a repair, as far as known.
     pub fn round_trip_time(&self) -> TimeDelta {
         self.interval.unwrap_or(self.round_trip_time)
     }
 
-    /// Append the numbers to ask for now.
+    /// Append the numbers to request now.
     pub fn take_due(&mut self, now: Timestamp, out: &mut Vec<u16>) {
         let (again, tires) = (self.round_trip_time(), self.interval.is_none());
         let spent = |missing: &Missing| tires && missing.retries >= MAX_RETRIES;
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gap_is_asked_for_at_once_and_again_after_a_round_trip() {
+    fn a_gap_is_requested_at_once_and_again_after_a_round_trip() {
         let mut list = NackList::default();
         for seq in [0, 1, 4] {
             assert!(list.insert(Timestamp::ZERO, seq));
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn who_never_learns_the_round_trip_time_asks_at_the_same_interval_and_on() {
+    fn without_a_round_trip_time_requests_repeat_at_a_fixed_interval() {
         let mut list = NackList::asking_each(Some(TimeDelta::from_millis(100)));
         for seq in [0, 2, 4] {
             assert!(list.insert(Timestamp::ZERO, seq));
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn duplicates_are_told_from_repairs() {
+    fn duplicates_are_distinguished_from_repairs() {
         let mut list = NackList::default();
         for (seq, fresh) in [(0, true), (0, false), (2, true), (1, true), (1, false), (2, false)] {
             assert_eq!(list.insert(Timestamp::ZERO, seq), fresh, "{seq}");
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_in_a_row_are_seen_as_each_by_itself_around_the_ring_too() {
+    fn consecutive_numbers_count_like_single_ones_around_the_ring_too() {
         let (mut rows, mut singles) = (NackList::default(), NackList::default());
         for packets in (0..300).map(|n| n % 150) {
             rows.insert_next(packets);
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn a_repair_teaches_the_round_trip_time() {
+    fn a_repair_gives_the_round_trip_time() {
         let mut list = NackList::default();
         list.insert(Timestamp::ZERO, 0);
         list.insert(Timestamp::ZERO, 2);
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn a_round_trip_longer_than_the_first_guess_is_learnt() {
+    fn a_round_trip_longer_than_the_first_guess_is_learned() {
         let mut list = NackList::default();
         list.insert(Timestamp::ZERO, 0);
         for n in 0..60 {
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn asking_ends_after_ten_times() {
+    fn requests_end_after_ten_times() {
         let mut list = NackList::default();
         list.insert(Timestamp::ZERO, 0);
         list.insert(Timestamp::ZERO, 2);
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_wants_is_forgotten() {
+    fn packets_no_longer_needed_are_forgotten() {
         let mut list = NackList::default();
         list.insert(Timestamp::ZERO, 0);
         list.insert(Timestamp::ZERO, 5);

@@ -1,10 +1,10 @@
-//! How much may be sent again: no more than the target bitrate over a window ([libwebrtc-m150]
-//! retransmission rate limiter). Without it a queue that overflows is answered by as many
-//! retransmissions, which keep it full.
+//! How much may be retransmitted: no more than the target bitrate over a window ([libwebrtc-m150]
+//! retransmission rate limiter). Without it an overflowing queue causes as many retransmissions,
+//! which keep it full.
 
 use legato_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
-/// Bytes sent again lately, in buckets of a fifth of the window.
+/// Bytes recently retransmitted, in buckets of a fifth of the window.
 #[derive(Clone, Debug, Default)]
 pub struct RtxAllowance {
     buckets: [u64; BUCKETS],
@@ -16,14 +16,14 @@ const BUCKETS: usize = 5;
 const BUCKET: TimeDelta = TimeDelta::from_millis(100);
 
 impl RtxAllowance {
-    /// Whether one more packet may be sent again at `now`.
+    /// Whether one more packet may be retransmitted at `now`.
     pub fn permits(&mut self, now: Timestamp, target: DataRate) -> bool {
         self.advance(now);
         let spent: u64 = self.buckets.iter().sum();
         DataSize::from_bytes(spent) < target * (BUCKET * BUCKETS as i64)
     }
 
-    /// It was.
+    /// It was retransmitted.
     pub fn spend(&mut self, bytes: u64) {
         self.buckets[self.current as usize % BUCKETS] += bytes;
     }
@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_target_over_half_a_second_may_be_sent_again() {
+    fn the_target_over_half_a_second_may_be_retransmitted() {
         let (mut allowance, target) = (RtxAllowance::default(), DataRate::from_kbps(160));
         let at = |ms| Timestamp::from_millis(ms);
         // 160 kbit/s are 10,000 bytes in 500 ms.

@@ -1,9 +1,9 @@
-//! What arrived of which stream, how marked, until RFC 8888 feedback has told of it: the counterpart
-//! of [`crate::arrival_log::ArrivalLog`] for feedback by SSRC and RTP sequence number.
+//! What arrived of each stream, with which mark, until RFC 8888 feedback has reported it: the
+//! counterpart of [`crate::arrival_log::ArrivalLog`] for feedback by SSRC and RTP sequence number.
 //!
-//! Reports of a stream follow one another without a gap. They overlap only where a packet came late,
-//! or a second copy of it came marked: then the next report goes back to it and tells of all since
-//! again. [rfc8888] §3 allows more overlap, against lost reports; that is left out, as libwebrtc does.
+//! Reports of a stream follow one another without a gap. They overlap only if a packet came late, or a
+//! second copy of it came marked: then the next report goes back to it and repeats everything since.
+//! [rfc8888] §3 allows more overlap, against lost reports; that is left out, as in libwebrtc.
 
 use legato_units::{Ecn, TimeDelta, Timestamp};
 use legato_wire::ccfb::{self, ArrivalOffset, Metric, StreamReport};
@@ -24,7 +24,7 @@ struct Stream {
     arrivals: VecDeque<Option<Arrival>>,
     /// Number of the first entry, unwrapped.
     base: u64,
-    /// The first number the next report tells of.
+    /// The first number of the next report.
     unreported: u64,
     /// The lowest number that came; `base` until something is forgotten.
     lowest: u64,
@@ -36,17 +36,17 @@ struct Arrival {
     ecn: Ecn,
 }
 
-/// A late packet makes a report go back so far at most; the same as with transport-wide feedback.
+/// How far back a late packet makes a report go at most; the same as with transport-wide feedback.
 const BACK_WINDOW: TimeDelta = TimeDelta::from_millis(500);
-/// A jump in numbers beyond this is another stream, not loss.
+/// A jump in numbers beyond this means another stream, not loss.
 const MAX_GAP: u64 = 1 << 14;
-/// A stream's first packet to come may be so many behind its first.
+/// The first packet of a stream to arrive may be this many after its first.
 const MAX_LATE_START: u64 = 128;
-/// A call has four streams; a stranger's are not reported on.
+/// A call has four streams; unknown ones are not reported.
 const MAX_STREAMS: usize = 8;
-/// So many metrics fit a datagram of 1,200 bytes beside the headers of the blocks.
+/// The metrics that fit a datagram of 1,200 bytes beside the headers of the blocks.
 const MAX_METRICS: usize = 500;
-/// Numbers begin a turn of the wrap above zero, so that there is room below the first.
+/// Numbers start one wrap above zero, so that there is room below the first.
 const FIRST_TURN: u64 = 1 << 16;
 
 impl StreamLog {
@@ -63,34 +63,34 @@ impl StreamLog {
         }
     }
 
-    /// Append one report of what is not told yet; false where there is nothing to tell. Call again
-    /// until false: not everything may fit one packet.
+    /// Append one report with what is unreported; false if there is nothing. Call again until false:
+    /// not everything may fit one packet.
     pub fn write_feedback(&mut self, out: &mut Vec<u8>, now: Timestamp, sender_ssrc: u32) -> bool {
         let Self { streams, metrics } = self;
         metrics.clear();
         let mut lengths = [0; MAX_STREAMS];
         for (stream, length) in streams.iter().zip(&mut lengths) {
-            let untold = stream.arrivals.range((stream.unreported - stream.base) as usize..);
-            *length = untold.len().min(MAX_METRICS - metrics.len());
-            metrics.extend(untold.take(*length).map(|arrival| arrival.map(|arrival| arrival.metric(now))));
+            let unreported = stream.arrivals.range((stream.unreported - stream.base) as usize..);
+            *length = unreported.len().min(MAX_METRICS - metrics.len());
+            metrics.extend(unreported.take(*length).map(|arrival| arrival.map(|arrival| arrival.metric(now))));
         }
         if metrics.is_empty() {
             return false;
         }
         let mut reports = [StreamReport { ssrc: 0, begin_seq: 0, metrics: &[] }; MAX_STREAMS];
-        let (mut rest, mut told) = (&metrics[..], 0);
+        let (mut rest, mut reported) = (&metrics[..], 0);
         for (stream, &length) in streams.iter_mut().zip(&lengths).filter(|(_, length)| **length > 0) {
             let (metrics, behind) = rest.split_at(length);
             rest = behind;
-            reports[told] = StreamReport { ssrc: stream.ssrc, begin_seq: stream.unreported as u16, metrics };
-            told += 1;
+            reports[reported] = StreamReport { ssrc: stream.ssrc, begin_seq: stream.unreported as u16, metrics };
+            reported += 1;
             stream.unreported += length as u64;
         }
-        ccfb::write(out, sender_ssrc, CompactNtp::from_timestamp(now), &reports[..told]);
+        ccfb::write(out, sender_ssrc, CompactNtp::from_timestamp(now), &reports[..reported]);
         true
     }
 
-    /// Forget what no late packet may correct any more.
+    /// Forget what no late packet can correct any more.
     pub fn forget(&mut self, now: Timestamp) {
         self.streams.iter_mut().for_each(|stream| stream.forget(now));
     }
@@ -120,7 +120,7 @@ impl Stream {
 
     #[cold]
     fn push_out_of_turn(&mut self, seq: u16, arrival: Arrival, next: u64) {
-        // The nearer way round the wrap.
+        // The shorter way round the wrap.
         let number = next.saturating_add_signed(i64::from(seq.wrapping_sub(next as u16).cast_signed()));
         if number >= next + MAX_GAP {
             (self.base, self.unreported, self.lowest) = (number, number, number);
@@ -142,9 +142,9 @@ impl Stream {
     }
 
     fn forget(&mut self, now: Timestamp) {
-        let told = (self.unreported - self.base) as usize;
+        let reported = (self.unreported - self.base) as usize;
         let mut done = 0;
-        for (place, arrival) in self.arrivals.iter().take(told).enumerate() {
+        for (place, arrival) in self.arrivals.iter().take(reported).enumerate() {
             match arrival {
                 Some(arrival) if now - arrival.at > BACK_WINDOW => done = place + 1,
                 Some(_) => break,
@@ -156,9 +156,9 @@ impl Stream {
     }
 }
 
-/// What an entry makes of another copy of its packet.
+/// Merging another copy of an entry's packet.
 trait TakeIn {
-    /// True where there is something new to tell.
+    /// True if there is something new to report.
     fn take_in(&mut self, arrival: Arrival) -> bool;
 }
 
@@ -198,8 +198,8 @@ mod tests {
         log
     }
 
-    /// What the next report tells: SSRC, number, and the metric where it arrived.
-    fn told(log: &mut StreamLog, now_ms: i64) -> Vec<(u32, u16, Option<Metric>)> {
+    /// The next report: SSRC, number, and the metric if it arrived.
+    fn reported(log: &mut StreamLog, now_ms: i64) -> Vec<(u32, u16, Option<Metric>)> {
         let mut bytes = Vec::new();
         if !log.write_feedback(&mut bytes, at(now_ms), 1) {
             return Vec::new();
@@ -209,38 +209,38 @@ mod tests {
         feedback.blocks().flat_map(|block| block.metrics().map(move |(seq, m)| (block.ssrc, seq, m))).collect()
     }
 
-    fn arrived(told: &[(u32, u16, Option<Metric>)]) -> Vec<(u16, bool)> {
-        told.iter().map(|&(_, seq, metric)| (seq, metric.is_some())).collect()
+    fn arrived(reported: &[(u32, u16, Option<Metric>)]) -> Vec<(u16, bool)> {
+        reported.iter().map(|&(_, seq, metric)| (seq, metric.is_some())).collect()
     }
 
     /// [rfc8888] §3.1, worked by hand: 500 ms before the report are 512 of 1/1024 s.
     #[test]
-    fn each_packet_is_told_once_with_how_long_before_the_report_it_came() {
+    fn each_packet_is_reported_once_with_its_offset_from_the_report() {
         let mut log = log(1_000, &[10, 11, 13]);
-        let first = told(&mut log, 1_500);
+        let first = reported(&mut log, 1_500);
         assert_eq!(arrived(&first), [(10, true), (11, true), (12, false), (13, true)]);
         assert_eq!(first[0].2, Some(Metric { ecn: Ecn::Ect0, offset: ArrivalOffset::Units(512) }));
-        assert_eq!(told(&mut log, 1_600), []);
+        assert_eq!(reported(&mut log, 1_600), []);
     }
 
     #[test]
-    fn streams_are_told_of_apart_and_their_numbers_wrap() {
+    fn streams_are_reported_separately_and_their_numbers_wrap() {
         let mut log = log(0, &[65_534, 65_535, 0]);
         log.push(at(1), 9, 65_000, Ecn::Ce);
-        let all = told(&mut log, 2);
+        let all = reported(&mut log, 2);
         assert_eq!(arrived(&all), [(65_534, true), (65_535, true), (0, true), (65_000, true)]);
         assert_eq!((all[3].0, all[3].2.map(|metric| metric.ecn)), (9, Some(Ecn::Ce)));
     }
 
-    /// [rfc8888] §3: reports overlap where reordering crosses the line between them, and what was
+    /// [rfc8888] §3: reports overlap if reordering crosses the boundary between them, and what was
     /// received stays received.
     #[test]
     fn a_late_packet_makes_the_report_go_back_to_it() {
         let mut log = log(0, &[0, 2]);
-        told(&mut log, 10);
+        reported(&mut log, 10);
         log.push(at(20), VIDEO, 1, Ecn::Ect0);
         log.push(at(21), VIDEO, 3, Ecn::Ect0);
-        assert_eq!(arrived(&told(&mut log, 30)), [(1, true), (2, true), (3, true)]);
+        assert_eq!(arrived(&reported(&mut log, 30)), [(1, true), (2, true), (3, true)]);
     }
 
     /// [rfc8888] §3.1: the earliest of two copies, CE if either was.
@@ -249,35 +249,35 @@ mod tests {
         let mut log = log(0, &[0, 1]);
         log.push(at(250), VIDEO, 1, Ecn::Ce);
         log.push(at(251), VIDEO, 1, Ecn::Ect0);
-        let metric = told(&mut log, 1_000)[1].2.unwrap();
+        let metric = reported(&mut log, 1_000)[1].2.unwrap();
         assert_eq!(metric, Metric { ecn: Ecn::Ce, offset: ArrivalOffset::Units(1_024) });
         log.push(at(1_001), VIDEO, 0, Ecn::Ce);
-        assert_eq!(arrived(&told(&mut log, 1_002)), [(0, true), (1, true)]);
+        assert_eq!(arrived(&reported(&mut log, 1_002)), [(0, true), (1, true)]);
     }
 
     #[test]
     fn a_stream_may_begin_out_of_order() {
         let mut log = log(0, &[3, 1, 0]);
-        assert_eq!(arrived(&told(&mut log, 10)), [(0, true), (1, true), (2, false), (3, true)]);
+        assert_eq!(arrived(&reported(&mut log, 10)), [(0, true), (1, true), (2, false), (3, true)]);
         log.push(at(11), VIDEO, 65_535, Ecn::Ect0);
-        assert_eq!(arrived(&told(&mut log, 12)).len(), 5);
+        assert_eq!(arrived(&reported(&mut log, 12)).len(), 5);
     }
 
     #[test]
-    fn what_is_old_is_forgotten_numbering_goes_on_and_a_jump_begins_anew() {
+    fn old_entries_are_forgotten_numbering_continues_and_a_jump_starts_over() {
         let mut log = log(0, &[0, 1, 2]);
-        told(&mut log, 10);
+        reported(&mut log, 10);
         log.forget(at(600));
         log.push(at(700), VIDEO, 1, Ecn::Ect0);
-        assert_eq!(told(&mut log, 700), []);
+        assert_eq!(reported(&mut log, 700), []);
         log.push(at(700), VIDEO, 5, Ecn::Ect0);
-        assert_eq!(arrived(&told(&mut log, 800)), [(3, false), (4, false), (5, true)]);
+        assert_eq!(arrived(&reported(&mut log, 800)), [(3, false), (4, false), (5, true)]);
         log.push(at(900), VIDEO, 30_000, Ecn::Ect0);
-        assert_eq!(arrived(&told(&mut log, 900)), [(30_000, true)]);
+        assert_eq!(arrived(&reported(&mut log, 900)), [(30_000, true)]);
     }
 
     #[test]
-    fn much_is_told_in_datagrams_that_fit_a_network() {
+    fn large_reports_are_split_into_datagrams_that_fit_a_network() {
         let mut log = StreamLog::default();
         (0..1_300u16).for_each(|seq| log.push(at(0), u32::from(seq % 2), seq / 2, Ecn::NotEct));
         let (mut sizes, mut bytes) = (Vec::new(), Vec::new());

@@ -1,5 +1,5 @@
-//! A receiver-side controller's target travels back as REMB: at once where it falls by 3 % or more, else
-//! each 200 ms, as libwebrtc does.
+//! A receiver-side controller's target travels back as REMB: at once if it falls by 3 % or more, else
+//! every 200 ms, as in libwebrtc.
 
 use legato_call::{FeedbackFormat, Receiver, ReceiverConfig, ReceiverInput, ReceiverOutput};
 use legato_control::{Decision, Event, RateController};
@@ -8,7 +8,7 @@ use legato_media::playout::PlayoutConfig;
 use legato_units::{DataRate, TimeDelta, Timestamp};
 use legato_wire::rtcp::{Compound, Message};
 
-/// Decides what the table says from a time on; looks each 10 ms.
+/// Decides by a table of times; wakes every 10 ms.
 #[derive(Clone)]
 struct Scripted {
     now_ms: i64,
@@ -31,7 +31,7 @@ impl RateController for Scripted {
     }
 }
 
-/// When REMBs left and what they said, ms and kbit/s.
+/// When REMBs left and their estimates, ms and kbit/s.
 fn estimates(table: &'static [(i64, u64)], until_ms: i64) -> Vec<(i64, u64)> {
     let config = ReceiverConfig {
         start: Timestamp::ZERO,
@@ -64,8 +64,8 @@ fn estimates(table: &'static [(i64, u64)], until_ms: i64) -> Vec<(i64, u64)> {
 }
 
 #[test]
-fn a_fall_of_3_percent_is_told_at_once_and_all_else_each_200_ms() {
-    // 2 % down waits, 4 % below what was told does not, a rise waits; then it is told again and again.
+fn a_fall_of_3_percent_is_sent_at_once_and_all_else_every_200_ms() {
+    // 2 % down waits, 4 % below the last one sent does not, a rise waits; then it is repeated.
     let told = estimates(&[(0, 1_000), (50, 980), (100, 960), (120, 2_000)], 750);
     assert_eq!(told, [(10, 1_000), (100, 960), (300, 2_000), (500, 2_000), (700, 2_000)]);
 }

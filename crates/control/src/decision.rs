@@ -1,36 +1,36 @@
-//! What a controller answers.
+//! A controller's decision.
 
 use legato_units::{DataRate, DataSize, TimeDelta};
 use serde::{Deserialize, Serialize};
 
 /// What the sender shall do until the next event. Rates count bytes on the wire, packet headers
-/// included; the sender takes headers, FEC and retransmissions off before it asks the encoder.
+/// included; the sender subtracts headers, FEC and retransmissions to get the encoder's rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Decision {
-    /// What all media together may use.
+    /// The rate for all media together.
     pub target_bitrate: DataRate,
-    /// How fast the pacer lets packets go.
+    /// The rate at which the pacer releases packets.
     pub pacing_rate: DataRate,
     /// Fill the pacer up to this with padding.
     pub padding_rate: DataRate,
-    /// The part of the target that is spent on parity.
+    /// The share of the target spent on parity.
     pub fec_rate: DataRate,
     /// Hold packets while this much is in flight (`None`: no window).
     pub congestion_window: Option<DataSize>,
-    /// Ask the encoder for frames no larger than this (`None`: as the bitrate has it).
+    /// The maximum size of encoded frames (`None`: given by the bitrate).
     pub max_frame_size: Option<DataSize>,
-    /// Leave out one captured frame in so many, and its share of the target with it; 1 leaves out all
-    /// (`None`: none).
+    /// Skip one captured frame in this many, and its share of the target with it; 1 skips all (`None`:
+    /// skip none).
     pub drop_one_frame_in: Option<u32>,
-    /// Have each frame coded twice, a little better and a little worse than the last one that was
-    /// sent, and send the larger that fits `max_frame_size`, or neither: [fouladi2018]'s way.
+    /// Have each frame coded twice, slightly better and slightly worse than the last one sent, and
+    /// send the larger that fits `max_frame_size`, or neither: [fouladi2018]'s way.
     pub best_of_two: bool,
     /// Send nothing at all: a circuit breaker of [rfc8083] has tripped.
     pub cease: bool,
 }
 
 impl Decision {
-    /// A target with the pacing of 2.5 times itself that libwebrtc starts with, and nothing else.
+    /// A target with pacing at 2.5 times the target, as libwebrtc starts, and nothing else.
     pub fn of_target(target_bitrate: DataRate) -> Self {
         Self {
             target_bitrate,
@@ -46,17 +46,17 @@ impl Decision {
     }
 }
 
-/// A burst the pacer shall send at a given rate so that the path's capacity shows.
+/// A burst for the pacer to send at a given rate so that the path's capacity shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProbeCluster {
-    /// Comes back in the reports of its packets.
+    /// Returned in the reports of its packets.
     pub id: u32,
     /// Send at this rate.
     pub target_rate: DataRate,
     /// Send for at least this long …
     pub min_duration: TimeDelta,
-    /// … and at least so many packets.
+    /// … and at least this many packets.
     pub min_packets: u32,
-    /// Leave at least this between two bursts of the cluster.
+    /// The minimum time between two bursts of the cluster.
     pub min_delta: TimeDelta,
 }

@@ -1,7 +1,8 @@
 //! Frame assembly: packets in, frames out in `sequence` order, whole or in part.
 //!
-//! What bytes would tell of a frame (its quantiser, its picture) is told by [`FrameBuffer::expect`]
-//! when the sender codes it; nothing of it is used before a packet of the frame has arrived.
+//! What bytes would reveal about a frame (its quantiser, its picture) is passed in by
+//! [`FrameBuffer::expect`] when the sender codes it; none of it is used before a packet of the frame
+//! has arrived.
 
 use crate::EncodedFrame;
 use crate::decoder::AssembledFrame;
@@ -17,7 +18,7 @@ pub struct FrameBuffer {
     slots: VecDeque<Slot>,
     /// Sequence of the first slot.
     base: u64,
-    /// First slot that no packet of has arrived yet, nor of any later one.
+    /// First slot from which on no packet has arrived yet.
     begun: usize,
 }
 
@@ -34,31 +35,31 @@ struct Slot {
     last_arrival: Timestamp,
 }
 
-/// What a packet did.
+/// The effect of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Inserted {
-    /// It is one more of a frame that is not whole yet.
+    /// It belongs to a frame that is not complete yet.
     Adds,
     /// It is the first of its frame.
     Begins,
-    /// Its frame is whole.
+    /// It completes its frame.
     Completes,
-    /// Its frame has already been handed over or given up.
+    /// Its frame has already been passed on or given up.
     Refused,
 }
 
 /// A frame that leaves the buffer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BufferedFrame {
-    /// What is there of it.
+    /// The part of it that arrived.
     pub assembled: AssembledFrame,
     /// When it was captured, sender's clock (the RTP timestamp).
     pub captured: PeerTimestamp,
     /// Whether a retransmission or parity was needed.
     pub repaired: bool,
-    /// First and last packet of it, own clock; equal where none came.
+    /// First and last packet of it, own clock; equal if none came.
     pub arrivals: (Timestamp, Timestamp),
-    /// Number of the first video packet after it, where a video packet of it came.
+    /// Number of the first video packet after it, if a video packet of it came.
     pub next_rtp_seq: Option<u32>,
 }
 
@@ -79,7 +80,7 @@ impl FrameBuffer {
         });
     }
 
-    /// Take a packet, not a duplicate.
+    /// Take a packet that is not a duplicate.
     #[inline]
     pub fn insert(&mut self, now: Timestamp, packet: &MediaPacket) -> Inserted {
         let Some(place) = u64::from(packet.frame).checked_sub(self.base) else { return Inserted::Refused };
@@ -108,8 +109,8 @@ impl FrameBuffer {
         }
     }
 
-    /// How many packets the frame of `packet` lacks. None where it has not begun, unless `may_begin`
-    /// and no other frame has: then nobody waits for it any longer.
+    /// How many packets the frame of `packet` lacks. Zero if it has not begun, unless `may_begin` and
+    /// no other frame has: then it is no longer waited for.
     #[inline]
     pub fn room(&self, packet: &MediaPacket, may_begin: bool) -> u16 {
         let place = u64::from(packet.frame).checked_sub(self.base);
@@ -120,8 +121,8 @@ impl FrameBuffer {
         if begins || slot.has_packets() { packet.count.saturating_sub(slot.received + slot.parity) } else { 0 }
     }
 
-    /// Take `packets` video packets from `first` on, no more than [`FrameBuffer::room`] has; the first
-    /// and the last came then.
+    /// Take `packets` video packets from `first` on, at most [`FrameBuffer::room`]; `arrivals` are those
+    /// of the first and the last.
     #[inline]
     pub fn insert_plain(&mut self, arrivals: (Timestamp, Timestamp), first: &MediaPacket, packets: u16) -> Inserted {
         let place = u64::from(first.frame).wrapping_sub(self.base) as usize;
@@ -142,28 +143,28 @@ impl FrameBuffer {
         }
     }
 
-    /// Frames between the one wanted next and the newest coded one, both included.
+    /// Frames from the next one wanted to the newest coded one, inclusive.
     pub fn len(&self) -> usize {
         self.slots.len()
     }
 
-    /// Whether no coded frame is left to hand over.
+    /// Whether no coded frame is left to pass on.
     pub fn is_empty(&self) -> bool {
         self.slots.is_empty()
     }
 
-    /// Sequence of the frame that is wanted next.
+    /// Sequence of the next frame wanted.
     pub fn next_sequence(&self) -> u64 {
         self.base
     }
 
-    /// Whether the next frame is whole.
+    /// Whether the next frame is complete.
     #[inline]
     pub fn next_is_complete(&self) -> bool {
         self.slots.front().is_some_and(Slot::is_complete)
     }
 
-    /// When a packet of a key frame that is still here came last.
+    /// When a packet of a key frame still in the buffer last came.
     pub fn last_of_keyframe(&self) -> Option<Timestamp> {
         let begun = self.slots.iter().take(self.begun);
         begun.filter(|slot| slot.encoded.keyframe && slot.has_packets()).map(|slot| slot.last_arrival).max()
@@ -190,7 +191,7 @@ impl FrameBuffer {
         later.filter(|slot| slot.has_packets()).map(|slot| slot.first_arrival).min()
     }
 
-    /// How many frames stand before the first whole key frame after the next frame.
+    /// How many frames precede the first complete key frame after the next frame.
     pub fn frames_before_keyframe(&self) -> Option<usize> {
         if self.begun < 2 {
             return None;
@@ -199,12 +200,12 @@ impl FrameBuffer {
         begun.enumerate().skip(1).find(|(_, slot)| slot.encoded.keyframe && slot.is_complete()).map(|(place, _)| place)
     }
 
-    /// Hand over the next frame as it is.
+    /// Pass on the next frame as it is.
     pub fn pop(&mut self) -> Option<BufferedFrame> {
         let slot = self.slots.pop_front()?;
         self.base += 1;
         self.begun = self.begun.saturating_sub(1);
-        // Where nothing arrived the packets do not say how many there were; their bytes do.
+        // If nothing arrived, the packets do not show how many there were; their bytes do.
         let total = if slot.count > 0 { slot.count } else { pieces(slot.encoded.size.as_bytes() as u32).packets() };
         let pieces = if slot.is_complete() { total } else { slot.received.min(total) };
         Some(BufferedFrame {
@@ -278,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_is_whole_when_all_its_packets_or_as_many_with_parity_are_there() {
+    fn a_frame_is_complete_with_all_its_packets_or_as_many_including_parity() {
         let mut buffer = buffer(2);
         assert_eq!(buffer.insert(Timestamp::from_millis(1), &packet(0, 0, PacketKind::Video)), Inserted::Begins);
         assert!(!buffer.next_is_complete());
@@ -290,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_of_a_frame_handed_over_is_refused() {
+    fn a_packet_of_a_frame_passed_on_is_refused() {
         let mut buffer = buffer(2);
         buffer.insert(Timestamp::ZERO, &packet(0, 0, PacketKind::Video));
         assert_eq!(buffer.pop().unwrap().assembled.loss_ratio(), 0.5);
@@ -300,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn waiting_and_being_overtaken_are_told_apart() {
+    fn waiting_and_being_overtaken_are_distinguished() {
         let mut buffer = buffer(3);
         assert_eq!(buffer.waiting_since(), None);
         buffer.insert(Timestamp::from_millis(5), &packet(0, 0, PacketKind::Video));
@@ -310,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn packets_in_a_row_may_begin_a_frame_that_no_other_is_begun_beside() {
+    fn consecutive_packets_may_begin_a_frame_if_no_other_has_begun() {
         let of_three = |frame, index: u16| {
             let packet = packet(frame, index, PacketKind::Video);
             MediaPacket { count: 3, rtp_seq: index.into(), ..packet }
@@ -329,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn a_whole_key_frame_further_on_is_found() {
+    fn a_complete_key_frame_further_on_is_found() {
         let mut buffer = buffer(3);
         buffer.insert(Timestamp::ZERO, &packet(2, 0, PacketKind::Video));
         assert_eq!(buffer.frames_before_keyframe(), None);

@@ -1,7 +1,7 @@
-//! A pause of the media (RFC 8867 section 5.8): camera and microphone stop, and with them padding
-//! and probes, which only stand in for media. What waits in the pacer still leaves, lost packets are
-//! still repeated, and RTCP goes on, so that the round-trip time stays known. The controller is told
-//! nothing: it sees what a real one would, that nothing is sent.
+//! A pause of the media (RFC 8867 section 5.8): camera and microphone stop, and with them padding and
+//! probes, which only stand in for media. What waits in the pacer still leaves, lost packets are still
+//! repeated, and RTCP goes on, so that the round-trip time stays known. The controller gets no event:
+//! as in a real call it sees that nothing is sent.
 
 use super::{MIN_KEYFRAME_INTERVAL, Sender};
 use legato_control::Decision;
@@ -9,8 +9,8 @@ use legato_trace::{Record, TraceSink};
 use legato_units::DataRate;
 
 impl Sender {
-    /// Stop or go on. After a pause the next picture is taken at once and coded as a key frame:
-    /// who joins or looks again meanwhile has nothing to refer to.
+    /// Stop or resume. After a pause the next picture is taken at once and coded as a key frame: a
+    /// viewer that joins or returns meanwhile has no reference.
     pub(super) fn pause(&mut self, paused: bool, sink: &mut impl TraceSink) {
         if paused == self.paused {
             return;
@@ -30,7 +30,7 @@ impl Sender {
         self.pacer.obey(self.now, &self.paced(), self.history.in_flight());
     }
 
-    /// What the pacer is to obey.
+    /// The decision as the pacer obeys it.
     pub(super) fn paced(&self) -> Decision {
         if self.paused { Decision { padding_rate: DataRate::ZERO, ..self.decision } } else { self.decision }
     }
@@ -47,7 +47,7 @@ mod tests {
     use rand_chacha::ChaCha8Rng;
     use rand_core::SeedableRng;
 
-    /// Pads up to 1 Mbit/s and probes each second.
+    /// Pads up to 1 Mbit/s and probes every second.
     #[derive(Clone)]
     struct Pushy {
         next_probe: Timestamp,
@@ -80,8 +80,8 @@ mod tests {
         }
     }
 
-    /// What left when: `'k'` a key frame coded, `'f'` another frame, `'a'` audio, `'v'` video, `'p'` padding or a
-    /// probe's, `'r'` RTCP. Paused from `pause_ms` to `resume_ms` of 4 s.
+    /// The departures with their times: `'k'` a key frame coded, `'f'` another frame, `'a'` audio, `'v'` video,
+    /// `'p'` padding or a probe's, `'r'` RTCP. Paused from `pause_ms` to `resume_ms` of 4 s.
     fn call(pause_ms: i64, resume_ms: i64) -> Vec<(i64, char)> {
         let (start, rate) = (Timestamp::ZERO, FrameRate::THIRTY);
         let encoder = Statistical::new(Config::default(), rate, ChaCha8Rng::seed_from_u64(1));
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn in_a_pause_nothing_leaves_but_rtcp_and_what_the_pacer_held() {
+    fn in_a_pause_only_rtcp_and_what_the_pacer_held_leave() {
         let sent = call(1_005, 3_005);
         let of = |kinds: &str, from, to| {
             sent.iter().filter(|(ms, what)| kinds.contains(*what) && (from..to).contains(ms)).count()
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn after_a_pause_media_goes_on_at_once_with_a_key_frame() {
+    fn after_a_pause_media_resumes_at_once_with_a_key_frame() {
         let sent = call(1_005, 3_005);
         let coded: Vec<_> = sent.iter().filter(|(ms, what)| "kf".contains(*what) && *ms >= 3_005).copied().collect();
         assert_eq!(coded[..3], [(3_005, 'k'), (3_038, 'f'), (3_071, 'f')]);
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pause_shorter_than_the_interval_of_key_frames_ends_with_one_all_the_same() {
+    fn a_pause_shorter_than_the_key_frame_interval_still_ends_with_one() {
         let sent = call(40, 90);
         let keyframes: Vec<_> = sent.iter().filter(|(_, what)| *what == 'k').map(|(ms, _)| *ms).collect();
         assert_eq!(keyframes, [0, 90]);

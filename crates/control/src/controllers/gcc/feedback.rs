@@ -1,4 +1,4 @@
-//! A feedback with what one walk over its reports tells all estimators.
+//! A feedback with the sums of one walk over its reports, for all estimators.
 
 use crate::{Fate, PacketReport};
 use legato_units::{PeerTimestamp, Timestamp};
@@ -16,22 +16,22 @@ pub struct Feedback<'a> {
     pub first_departure: Timestamp,
     /// Over all packets.
     pub last_departure: Timestamp,
-    /// Over the packets whose arrival is told, where there are any.
+    /// Over the packets whose arrival time is reported, if there are any.
     pub arrivals: Option<Arrivals>,
 }
 
-/// Neighbours among the reports that left at one instant.
+/// Consecutive reports whose packets left at one instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Run {
-    /// How many.
+    /// Number of packets.
     pub packets: usize,
     /// Bytes of all of them.
     pub bytes: u64,
-    /// All arrived, at told times, and none belongs to a probe.
+    /// All arrived, at known times, and none belongs to a probe.
     pub plain: bool,
 }
 
-/// Over the packets whose arrival is told.
+/// Over the packets whose arrival time is reported.
 #[derive(Clone, Copy, Debug)]
 pub struct Arrivals {
     /// They arrived in the order they left.
@@ -40,8 +40,8 @@ pub struct Arrivals {
     pub first_departure: Timestamp,
     /// The latest arrival.
     pub last: PeerTimestamp,
-    /// Least of arrival less departure in nanoseconds. The clocks differ, so only its sum with a
-    /// departure less an arrival means anything.
+    /// Minimum of arrival minus departure in nanoseconds. The clocks differ, so only its sum with a
+    /// departure minus an arrival is meaningful.
     pub min_transit_ns: i64,
 }
 
@@ -51,7 +51,7 @@ impl<'a> Feedback<'a> {
         Self::by_runs(reports, &mut Vec::new())
     }
 
-    /// Walk over `reports`; `runs` is left holding what left together.
+    /// Walk over `reports`; `runs` receives the packets that left together.
     #[inline]
     pub fn by_runs(reports: &'a [PacketReport], runs: &mut Vec<Run>) -> Self {
         runs.clear();
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn sums_tell_lost_packets_from_those_of_unknown_arrival() {
+    fn sums_distinguish_lost_packets_from_those_of_unknown_arrival() {
         let arrived = |ms: i64| Fate::Arrived(Some(PeerTimestamp::from_nanos(ms * 1_000_000)));
         let reports = [
             report(10, Fate::Missing),
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn what_left_together_and_arrived_is_a_plain_run() {
+    fn packets_that_left_together_and_arrived_are_a_plain_run() {
         let arrived = |ms: i64| Fate::Arrived(Some(PeerTimestamp::from_nanos(ms * 1_000_000)));
         let probe = PacketReport { probe_cluster: Some(1), ..report(30, arrived(60)) };
         let reports = [
