@@ -1,4 +1,4 @@
-//! What calls take of a machine apart from their codec: so many at once, frames of filling, str0m at the other ends.
+//! The load of calls on a machine apart from their codec: several at once, frames of filler, str0m at the other ends.
 //!
 //! `cargo run --release -p legato-endpoint --example load -- CALLS SECONDS`; Linux, for the threads' times.
 
@@ -45,7 +45,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         );
     }
     let share = spent_s / f64::from(seconds - 4) / f64::from(calls);
-    println!("endpoint and link: {:.1} % of a processor a call", 100.0 * share);
+    println!("endpoint and link: {:.1} % of a processor per call", 100.0 * share);
     Ok(())
 }
 
@@ -109,7 +109,7 @@ fn answer(call: &mut Session) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// What the calls' own threads have worked, in hundredths of a second.
+/// CPU time of the calls' own threads, in hundredths of a second.
 fn cpu_ticks() -> Result<u64, Box<dyn Error>> {
     let mut ticks = 0;
     for task in std::fs::read_dir("/proc/self/task")? {

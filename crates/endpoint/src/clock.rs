@@ -1,8 +1,8 @@
-//! The one place of Legato that reads a clock.
+//! The only place in Legato that reads a clock.
 //!
-//! It is the system's monotonic clock: on one machine every process has the same, so a picture's way from the
-//! sender's camera to the other end's screen can be timed without any offset to estimate. What everything else
-//! sees are [`Timestamp`]s since the call's media began, as in the simulator.
+//! It is the system's monotonic clock: all processes on a machine share it, so a picture's way from the sender's
+//! camera to the other end's screen can be timed without estimating an offset. Everything else sees
+//! [`Timestamp`]s since the call's media began, as in the simulator.
 
 use legato_units::{TimeDelta, Timestamp};
 use std::time::{Duration, Instant};
@@ -25,7 +25,7 @@ impl Clock {
         Self { epoch: instant }
     }
 
-    /// What it shows; negative before its epoch.
+    /// The time it shows; negative before its epoch.
     #[expect(clippy::disallowed_methods, reason = "the one place that reads a clock")]
     pub fn now(&self) -> Timestamp {
         let now = Instant::now();
@@ -40,7 +40,7 @@ impl Clock {
         self.epoch + Duration::from_nanos(at.as_nanos().max(0) as u64)
     }
 
-    /// What it shows at an instant not before its epoch.
+    /// The time it shows at an instant not before its epoch.
     pub fn at(&self, instant: Instant) -> Timestamp {
         Timestamp::from_nanos(instant.saturating_duration_since(self.epoch).as_nanos() as i64)
     }
@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_clock_goes_on_and_agrees_with_the_systems() {
+    fn a_clock_advances_and_agrees_with_the_systems() {
         let clock = Clock::starting_now();
         let first = clock.now();
         std::thread::sleep(Duration::from_millis(2));

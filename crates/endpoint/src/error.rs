@@ -1,4 +1,4 @@
-//! What can go wrong at the border of a real call, each in one line.
+//! The errors of a real call, each in one line.
 
 use std::fmt;
 
@@ -10,13 +10,13 @@ pub enum Error {
     Connection(String),
     /// The encoder failed.
     Encoder(String),
-    /// Somebody stopped what was done after the call.
+    /// The evaluation after the call was stopped.
     Interrupted,
     /// Pictures could not be read.
     Pictures(String),
-    /// A description of a session that cannot be used.
+    /// A session description that cannot be used.
     Sdp(String),
-    /// A socket or a thread could not be had.
+    /// A socket or a thread could not be created.
     System(String),
     /// VMAF could not be measured.
     Vmaf(String),

@@ -12,9 +12,9 @@ use std::sync::mpsc::Sender;
 pub enum Mail {
     /// The other end's answer to the offer.
     Answer(Box<Answer>),
-    /// Our own decoder is done with a picture.
+    /// Our own decoder has finished a picture.
     Decoded(Decoded),
-    /// The encoder is done with the picture captured then, or failed.
+    /// The encoder has finished the picture captured then, or failed.
     Encoded(Result<(EncodedFrame, Timestamp), String>),
     /// A report of the emulated network.
     Link(LinkEvent),

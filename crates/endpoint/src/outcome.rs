@@ -1,4 +1,4 @@
-//! How far a call is, and the figures that it ends with.
+//! The progress of a call, and its final figures.
 
 use crate::clock::Clock;
 use crate::error::Error;
@@ -10,7 +10,7 @@ use legato_trace::{CallFacts, FrameDecoded, Record, Recorder, Summary, TraceSink
 use legato_units::{DataRate, TimeDelta, Timestamp};
 use std::collections::BTreeMap;
 
-/// How far a call is.
+/// The progress of a call.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Progress {
     /// The connection stands; media flow once every call on the network can begin.
@@ -27,32 +27,32 @@ pub struct Progress {
     pub sent_bytes: u64,
     /// Bytes that came out of the forward path.
     pub arrived_bytes: u64,
-    /// Pictures shown, where the receiving end is ours.
+    /// Pictures shown, if the receiving end is ours.
     pub shown_frames: u64,
 }
 
-/// What the machine and the connection did, beside the summary.
+/// The machine's and the connection's performance, beside the summary.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CallReport {
     /// How late the emulated link was.
     pub lateness: LatenessFigures,
     /// From the answer to the first media.
     pub connecting: TimeDelta,
-    /// Packets whose size on the wire was not what the sender counted.
+    /// Packets whose size on the wire differed from the sender's count.
     pub odd_sizes: u64,
-    /// Packets that str0m numbered otherwise than the sender: none, or feedback means nothing.
+    /// Packets that str0m numbered differently from the sender: must be zero, or feedback means nothing.
     pub misnumbered: u64,
-    /// Datagrams that came to the socket and were no part of the call.
+    /// Datagrams that reached the socket and were not part of the call.
     pub unreadable: u64,
-    /// The call was stopped before its time.
+    /// The call was stopped early.
     pub stopped: bool,
-    /// What was shown was compared with what was captured.
+    /// Whether the shown pictures were compared with the captured ones.
     pub compared: bool,
-    /// Pictures that came with another number in them than that of the frame they were sent as: none.
+    /// Pictures with another number in them than that of the frame they were sent as: must be zero.
     pub misread: u64,
     /// When media ended.
     pub end: Timestamp,
-    /// Why there is no VMAF, where it was wanted.
+    /// Why there is no VMAF, if it was requested.
     pub vmaf_problem: Option<String>,
 }
 
@@ -65,17 +65,17 @@ pub(crate) struct Outcome {
     pub clock: Clock,
     /// Captured frames by the RTP time of their packets.
     pub numbers: BTreeMap<u32, u64>,
-    /// Where the pictures were ours.
+    /// If the pictures were ours.
     pub coded: Option<CodedCall>,
-    /// Pictures that our own receiving end had, in decoding order.
+    /// Pictures of our own receiving end, in decoding order.
     pub seen: Vec<SeenPicture>,
 }
 
-/// Figures of a call, what they are of, and how the machine did.
+/// Figures of a call, their records, and the machine's performance.
 pub type Finished = (Summary, Recorder, CallReport);
 
 impl Outcome {
-    /// Make the figures, with what the other end has told of the pictures it had.
+    /// Compute the figures, with the other end's reports on its pictures.
     pub fn figures(self, seen: &[SeenPicture]) -> Result<Finished, Error> {
         let Self { mut recorder, mut report, capacity_mean, numbers, coded, .. } = self;
         let seen = known(seen, &numbers, report.end);
@@ -86,7 +86,7 @@ impl Outcome {
                 |&(number, picture): &(u64, SeenPicture)| stamp(&picture).is_some_and(|stamp| stamp != number as u32);
             report.misread = seen.iter().filter(|told| misread(told)).count() as u64;
         }
-        // A call that was made is not lost for a clip that can no longer be read, or for an ffmpeg that fails.
+        // A completed call is not lost because a clip can no longer be read or ffmpeg fails.
         let wants_vmaf = coded.as_ref().is_some_and(CodedCall::wants_vmaf);
         let viewed = match coded.map(|coded| coded.viewed(recorder.frames().len() as u64, &frames)) {
             Some(Err(Error::Interrupted)) => return Err(Error::Interrupted),
@@ -109,7 +109,7 @@ impl Outcome {
     }
 }
 
-/// What came before `end` of the frames we know, by their numbers; what was shown later was not shown.
+/// What came before `end` of the known frames, by their numbers; what was shown later counts as not shown.
 fn known(seen: &[SeenPicture], numbers: &BTreeMap<u32, u64>, end: Timestamp) -> Vec<(u64, SeenPicture)> {
     let within = seen.iter().filter(|picture| picture.decodable_at < end);
     let shown = |picture: &SeenPicture| picture.shown.filter(|&at| at < end);
@@ -117,13 +117,13 @@ fn known(seen: &[SeenPicture], numbers: &BTreeMap<u32, u64>, end: Timestamp) -> 
     within.filter_map(|picture| Some((*numbers.get(&picture.rtp_timestamp)?, told(picture)))).collect()
 }
 
-/// SSIM and PSNR of what stood on the screen in place of a frame.
+/// SSIM and PSNR of what was on the screen for a frame.
 fn quality_of(qualities: &[Option<Quality>], frame: u64) -> Option<(f32, f32)> {
     let Quality { ssim_db, psnr_db } = (*qualities.get(frame as usize)?)?;
     Some((ssim_db, psnr_db))
 }
 
-/// Record what became of frames, and then the pictures in the order they were shown.
+/// Record the fate of frames, and then the pictures in the order they were shown.
 fn record_seen(recorder: &mut Recorder, seen: &[(u64, SeenPicture)], qualities: Option<&[Option<Quality>]>) {
     for &(frame, picture) in seen {
         let quality_db = qualities.and_then(|qualities| quality_of(qualities, frame));

@@ -1,13 +1,13 @@
-//! A call between two others, over the emulated link: the reference that our own calls are measured against.
+//! A call between two others, over the emulated link: the reference for our own calls.
 //!
-//! Two sockets on the loopback interface stand between the two ends. Each end takes one of them for the other end,
-//! because the session descriptions pass through here and come out with these addresses in place of the ends' own.
-//! Or each end is in a network namespace of its own (`legato_tun`), and the link is between the namespaces: then ends
+//! Two sockets on the loopback interface are between the two ends. Each end takes one of them for the other end,
+//! because the session descriptions pass through here and come out with these addresses instead of the ends' own. Or
+//! each end is in a network namespace of its own (`legato_tun`), and the link is between the namespaces: then ends
 //! reach each other under their own addresses, and may be programs that know nothing of WebRTC or of us.
 //!
-//! Nothing is decrypted: ICE, DTLS and media are between the two, and what is recorded of packets is what their
-//! clear headers tell. So there are no feedback, frame or encoder records, frames count as captured when their
-//! first packet leaves, and what the sender aims at is what its browser says.
+//! Nothing is decrypted: ICE, DTLS and media are between the two, and packets are recorded by their clear
+//! headers. So there are no feedback, frame or encoder records, frames count as captured when their first packet
+//! leaves, and the sender's target is what its browser reports.
 
 use crate::clock::{Clock, wait};
 use crate::connection::offered::repair_types;
@@ -24,13 +24,13 @@ use legato_units::TimeDelta;
 use std::net::SocketAddr;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 
-/// What a call between others is made of.
+/// The parts of a call between others.
 pub struct RelaySetup {
     /// The network: each end has a socket of the loopback interface before it, or is in a namespace.
     pub place: Place,
-    /// How long it is recorded, from the first media packet, or from the opening where everything is watched.
+    /// The recorded duration, from the first media packet, or from the opening if everything is watched.
     pub duration: TimeDelta,
-    /// How much is recorded.
+    /// The level of recording.
     pub level: LogLevel,
     /// Of media, the call begins with the first; of everything, at once, and frames are unknown.
     pub watched: Watched,
@@ -77,7 +77,7 @@ pub(crate) fn pass_answer(sdp: &str, addresses: Option<Addresses>) -> Result<Str
     addresses.map_or_else(|| Ok(sdp.to_owned()), |(near, _)| readdressed(sdp, near))
 }
 
-/// `sdp` with one candidate at `address` in place of its own.
+/// `sdp` with one candidate at `address` instead of its own.
 fn readdressed(sdp: &str, address: SocketAddr) -> Result<String, Error> {
     let (ip, port) = (address.ip(), address.port());
     let mut out = String::with_capacity(sdp.len());
@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_description_comes_out_with_the_relays_address_alone() {
+    fn a_description_comes_out_with_only_the_relays_address() {
         let sdp = "v=0\r\nm=video 9 UDP/TLS/RTP/SAVPF 96 97\r\na=candidate:1 1 udp 5 10.0.0.1 9 typ host\r\n\
                    a=candidate:2 1 tcp 5 10.0.0.1 9 typ host\r\na=rtpmap:97 rtx/90000\r\na=mid:0\r\n";
         let passed = readdressed(sdp, "127.0.0.1:4000".parse().unwrap()).unwrap();

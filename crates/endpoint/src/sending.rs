@@ -23,11 +23,11 @@ pub struct CallSetup {
     pub camera: Camera,
     /// The network; forward leads from us to the other end.
     pub place: Place,
-    /// How long media flow.
+    /// The duration of the media.
     pub duration: TimeDelta,
-    /// When media pause (true) and go on (false), the next one last.
+    /// When media pause (true) and resume (false), the next one last.
     pub turns: Vec<(Timestamp, bool)>,
-    /// How much is recorded.
+    /// The level of recording.
     pub level: LogLevel,
 }
 

@@ -45,11 +45,11 @@ pub enum WaySetup {
 pub struct PairSetup {
     /// The sending end, and the link.
     pub call: CallSetup,
-    /// Of the receiving end, where it has one: its target goes back as REMB.
+    /// The receiving end's, if it has one: its target goes back as REMB.
     pub controller: Option<Box<dyn RateController>>,
     /// When pictures are shown.
     pub playout: PlayoutConfig,
-    /// Ask for missing packets again.
+    /// Whether to request missing packets again.
     pub nack: bool,
 }
 
@@ -80,7 +80,7 @@ enum Signals {
     Connected,
 }
 
-/// The receiving end is told when to stop; this only ends one that was forgotten.
+/// The receiving end is told to stop explicitly; this only ends a forgotten one.
 const LATEST_END: TimeDelta = TimeDelta::from_secs(60);
 /// Two ways end together, within this time.
 const SETTLE: Duration = Duration::from_secs(1);
@@ -106,7 +106,7 @@ impl Session {
     /// decides.
     pub fn aims_at(&self, way: usize, target: DataRate) {
         if let Some(thread) = self.ways.get(way).and_then(|way| way.thread.as_ref()) {
-            // A call that is over has no use for it.
+            // A call that is over ignores it.
             let _ = thread.send(Mail::Target(target));
         }
     }
@@ -123,7 +123,7 @@ impl Session {
         first.map_or_else(|| self.opened.now(), CallThread::now)
     }
 
-    /// End it before its time.
+    /// End it early.
     pub fn stop(&self) {
         self.ways.iter().for_each(Way::stop);
     }
@@ -226,7 +226,7 @@ impl Way {
         let Self { thread, receiving, .. } = self;
         let thread = thread.ok_or_else(|| Error::Connection("the other end made no offer".to_owned()))?;
         if receiving.as_ref().is_some_and(|receiving| receiving.progress().over) {
-            // It has failed, and says why.
+            // It has failed, and reports why.
             thread.stop();
         }
         let outcome = thread.join();
@@ -234,7 +234,7 @@ impl Way {
             receiving.stop();
             receiving.join()
         });
-        // Of two that fail the one that could not reach the other says more.
+        // If both fail, the one that could not reach the other says more.
         let mut outcome = outcome?;
         if let Some(received) = received.transpose()? {
             outcome.seen = received.seen.iter().map(|picture| picture.by(received.clock, outcome.clock)).collect();

@@ -54,7 +54,7 @@ impl CallThread {
         self.clock.lock().unwrap_or_else(PoisonError::into_inner).now()
     }
 
-    /// End it before its time.
+    /// End it early.
     pub fn stop(&self) {
         let _ = self.mail.send(Mail::Stop);
     }

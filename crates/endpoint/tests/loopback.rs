@@ -29,7 +29,7 @@ use str0m::change::SdpOffer;
 use str0m::net::{Protocol, Receive};
 use str0m::{Candidate, Event, Input, Output, Rtc, RtcConfig};
 
-/// The other end: answers, takes packets, gives transport-wide feedback and asks for what is missing.
+/// The other end: answers, takes packets, sends transport-wide feedback and requests what is missing.
 struct Other {
     rtc: Rtc,
     socket: UdpSocket,
@@ -51,7 +51,7 @@ impl Other {
         (Self { rtc, socket, clock, video: 0, repeated: 0, markers: 0 }, answer.to_sdp_string())
     }
 
-    /// Work until `over` says so.
+    /// Run until `over` returns true.
     fn run(&mut self, mut over: impl FnMut() -> bool) {
         let mut buffer = [0; 2_000];
         while !over() {
@@ -164,7 +164,7 @@ fn packets_keep_their_numbers_and_sizes_and_feedback_comes_back() {
         assert!((30.0..80.0).contains(&rtt), "{rtt}");
         assert!(summary.feedback_rate_bps > 0.0 && summary.frames_encoded > 60);
         let arrived = recorder.packets().iter().filter(|row| row.arrived.is_some()).count() as u32;
-        // The last ones are on their way when the call ends.
+        // The last ones are in flight when the call ends.
         assert!(other.video <= arrived && other.video + 20 > arrived, "{} of {arrived}", other.video);
         assert!(u64::from(other.markers) <= summary.frames_encoded && other.markers > 50);
         assert_eq!(other.repeated, 0);
@@ -226,7 +226,7 @@ fn an_end_with_another_certificate_is_refused() {
     });
 }
 
-/// A link of 2 Mbit/s and 20 ms each way.
+/// A link of 2 Mbit/s and 20 ms in each direction.
 fn plain_link() -> Path<Datagram> {
     let link = LinkCapacity::constant(DataRate::from_mbps(2));
     Path::new([
@@ -241,7 +241,7 @@ fn address_in(offer: &str) -> SocketAddr {
     format!("{}:{}", fields[4], fields[5]).parse().unwrap()
 }
 
-/// Datagrams that look like STUN, DTLS, RTP, RTCP or nothing, and are none.
+/// Datagrams that look like STUN, DTLS, RTP, RTCP or nothing, but are invalid.
 fn malformed(number: u32) -> Vec<u8> {
     let mut state = number.wrapping_mul(2_654_435_761);
     let mut next = || {
@@ -273,7 +273,7 @@ fn a_thousand_malformed_datagrams_from_peer_and_stranger_change_nothing() {
         let at = address_in(&call.offer(0, None).unwrap());
         let (mut other, answer) = Other::answering(&call.offer(0, None).unwrap());
         let (as_peer, stranger) = (other.socket.try_clone().unwrap(), UdpSocket::bind("127.0.0.1:0").unwrap());
-        // Before the answer nobody but strangers can send.
+        // Before the answer only strangers can send.
         (0..50).for_each(|number| drop(stranger.send_to(&malformed(number), at)));
         call.answer(0, Some(&answer)).unwrap();
         let mut number = 50;
@@ -317,13 +317,13 @@ fn shown_to_us(codec: Codec) {
     }
     let ((summary, recorder, report), seen) = finished(call).unwrap();
     assert_eq!((report.misnumbered, report.odd_sizes, report.misread, report.stopped), (0, 0, 0, false));
-    // The last ones are on their way when the call ends.
+    // The last ones are in flight when the call ends.
     let rendered = recorder.frames().iter().filter(|row| row.rendered.is_some()).count() as u64;
     assert!(rendered <= summary.frames_encoded && rendered + 10 > summary.frames_encoded, "{rendered} of {summary:?}");
     assert!(seen.iter().all(|picture| picture.decoded && picture.lost_packets == 0));
     let stamps: Vec<_> = seen.iter().filter_map(|picture| picture.image?.stamp).collect();
     assert!(stamps.len() == seen.len() && stamps.is_sorted(), "{stamps:?}");
-    // 20 ms forth and 10 back, and what is shown was decoded before.
+    // 20 ms forth and 10 back, and decoding comes before showing.
     let delay = summary.frame_delay_p50_ms.unwrap();
     assert!((20.0..80.0).contains(&delay), "{delay}");
     assert!(summary.render_delay_mean_ms.unwrap() > delay && summary.rtt_p50_ms.unwrap() > 30.0);
@@ -362,7 +362,7 @@ fn one_of_two_calls_on_a_network_does_not_begin_alone() {
         let [place, _waiting] = Place::opposite(plain_link(), plain_link()).unwrap();
         let call = CallSetup { place, ..setup(Path::new([]), 300_000, TimeDelta::from_secs(3)) };
         let call = Session::open([own(call)]).unwrap();
-        // Certificates take a busy machine their time.
+        // Certificates take time on a busy machine.
         for _ in 0..2_000 {
             if call.progress().reached {
                 break;
@@ -415,7 +415,7 @@ fn malformed_datagrams_at_our_receiving_end_cost_no_picture() {
         call.answer(0, Some(&answer)).unwrap();
         let mut number = 0;
         while !call.progress().over {
-            // Not before the call has begun: it is the first media that begins it, whoever sends them.
+            // Not before the call has begun: the first media begins it, whatever its source.
             if call.progress().time > TimeDelta::from_millis(500) && number < 1_000 {
                 (number..number + 10).for_each(|number| drop(stranger.send_to(&malformed(number), at)));
                 number += 10;

@@ -1,4 +1,4 @@
-//! What stands for [`crate::raw`] where there are no network namespaces: every call is refused.
+//! Replaces [`crate::raw`] on systems without network namespaces: every call is refused.
 
 use std::fs::File;
 use std::io;
@@ -6,7 +6,7 @@ use std::net::Ipv4Addr;
 use std::time::Duration;
 
 fn refused<T>() -> io::Result<T> {
-    Err(io::Error::new(io::ErrorKind::Unsupported, "only Linux has it"))
+    Err(io::Error::new(io::ErrorKind::Unsupported, "only Linux has network namespaces"))
 }
 
 pub fn number(_file: &File) -> i32 {

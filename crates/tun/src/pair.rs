@@ -1,4 +1,4 @@
-//! The pair: how each half is set up, from a thread of its own that steps into a new namespace and ends.
+//! The pair: each half is set up from a thread of its own that enters a new namespace and ends.
 
 use crate::raw;
 use std::fs::File;
@@ -7,10 +7,10 @@ use std::net::Ipv4Addr;
 use std::thread;
 use std::time::Duration;
 
-/// No packet of the devices is longer; Ethernet's.
+/// The devices' maximum packet size; Ethernet's.
 pub const MTU_BYTES: u16 = 1_500;
 
-/// RFC 2544 sets 198.18.0.0/15 aside for networks that are only measured on, so nobody's own addresses are hidden.
+/// RFC 2544 reserves 198.18.0.0/15 for networks used only for measurements, so no real addresses are hidden.
 const NEAR: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 1);
 const FAR: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 2);
 /// Two hosts.
@@ -19,9 +19,9 @@ const NETMASK: Ipv4Addr = Ipv4Addr::new(255, 255, 255, 252);
 /// Both halves.
 #[derive(Debug)]
 pub struct Pair {
-    /// One.
+    /// One half.
     pub near: Host,
-    /// The other.
+    /// The other half.
     pub far: Host,
 }
 
@@ -33,15 +33,15 @@ pub struct Host {
     address: Ipv4Addr,
 }
 
-/// The far side of a namespace's TUN device: what is sent into it comes out here.
+/// The outer side of a namespace's TUN device: what programs in it send comes out here.
 #[derive(Debug)]
 pub struct Device(File);
 
 impl Pair {
-    /// Make both. An error says in one line what is missing.
+    /// Create both. An error says in one line what is missing.
     pub fn open() -> Result<Self, String> {
         let open = |name: &'static str, address| {
-            // A thread's namespace is its own, and goes with it: the process stays where it is.
+            // A thread's namespace is its own, and ends with it: the process stays where it is.
             let made = thread::Builder::new().name(name.to_owned()).spawn(move || Host::open(name, address));
             let made = made.map_err(|error| format!("a thread: {error}"))?;
             made.join().map_err(|_| "the thread that makes a namespace died: this is a bug in Legato".to_owned())?
@@ -68,7 +68,7 @@ impl Host {
         self.address
     }
 
-    /// The number of the open file that stands for the namespace, as `setns` and `/proc/PID/fd` take it. Programs that this process
+    /// The number of the open file that stands for the namespace, as used by `setns` and `/proc/PID/fd`. Programs that this process
     /// starts do not inherit it.
     pub fn namespace(&self) -> i32 {
         raw::number(&self.namespace)
@@ -81,13 +81,13 @@ impl Host {
 }
 
 impl Device {
-    /// The same device once more.
+    /// A second handle of the device.
     pub fn try_clone(&self) -> io::Result<Self> {
         self.0.try_clone().map(Self)
     }
 
-    /// The next packet that a program in the namespace has sent, into the front of `packet`; its length.
-    /// `None`: none came in `timeout`.
+    /// The next packet that a program in the namespace has sent, written to the front of `packet`; returns
+    /// its length. `None`: none came within `timeout`.
     pub fn receive(&self, packet: &mut [u8], timeout: Duration) -> io::Result<Option<usize>> {
         let mut waited = false;
         loop {
@@ -106,13 +106,13 @@ impl Device {
         }
     }
 
-    /// Forget what has been sent and not received.
+    /// Discard what has been sent and not received.
     pub fn drain(&self) {
         let mut packet = [0; MTU_BYTES as usize];
         while let Ok(Some(_)) = self.receive(&mut packet, Duration::ZERO) {}
     }
 
-    /// A packet for the programs in the namespace.
+    /// Send a packet to the programs in the namespace.
     pub fn send(&self, packet: &[u8]) -> io::Result<()> {
         (&self.0).write_all(packet)
     }

@@ -1,11 +1,11 @@
 use super::*;
 
-/// Needs the superuser: others are told so and see the test pass.
+/// Needs the superuser: for others the test is skipped with a message.
 fn pair() -> Option<Pair> {
     Pair::open().map_err(|why| eprintln!("skipped: {why}")).ok()
 }
 
-/// Does `work` on a thread in the host's namespace.
+/// Runs `work` on a thread in the host's namespace.
 fn inside<T: Send + 'static>(host: &Host, work: impl FnOnce() -> T + Send + 'static) -> T {
     let namespace = host.namespace.try_clone().unwrap();
     thread::spawn(move || {
@@ -23,7 +23,7 @@ fn receive(device: &Device) -> Option<Vec<u8>> {
 }
 
 #[test]
-fn what_one_host_sends_comes_out_of_its_device_and_goes_into_the_others() {
+fn one_hosts_packets_leave_by_its_device_and_enter_the_others() {
     let Some(pair) = pair() else { return };
     let (near, far) = (pair.near.address(), pair.far.address());
     let receiver = inside(&pair.far, move || std::net::UdpSocket::bind((far, 4_000)).unwrap());
@@ -43,7 +43,7 @@ fn what_one_host_sends_comes_out_of_its_device_and_goes_into_the_others() {
 }
 
 #[test]
-fn nothing_comes_that_nobody_sent_and_old_packets_can_be_forgotten() {
+fn only_sent_packets_arrive_and_old_ones_can_be_discarded() {
     let Some(pair) = pair() else { return };
     let mut packet = [0; 64];
     assert_eq!(pair.near.device().receive(&mut packet, Duration::from_millis(300)).unwrap(), None);

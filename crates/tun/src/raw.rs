@@ -1,7 +1,7 @@
 //! Linux's calls for namespaces and devices; every `unsafe` of the crate is here.
 //!
-//! Devices are set up by the `ioctl`s of `netdevice(7)`: address, netmask, MTU, flags and one route are all that is
-//! needed, so neither netlink nor a tool to speak it is. Their structures are those of `linux/if.h` and
+//! Devices are set up by the `ioctl`s of `netdevice(7)`: only address, netmask, MTU, flags and one route are
+//! needed, so neither netlink nor a tool that uses it is required. Their structures are those of `linux/if.h` and
 //! `linux/route.h`.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -67,27 +67,27 @@ struct Route {
     initial_rtt: u16,
 }
 
-/// Of an open file.
+/// The number of an open file.
 pub fn number(file: &File) -> i32 {
     file.as_raw_fd()
 }
 
-/// Put the calling thread, and no other, into a network namespace of its own.
+/// Move only the calling thread into a new network namespace.
 pub fn enter_new_namespace() -> io::Result<()> {
     // SAFETY: it changes what the thread's later calls mean. Only an unshared table of open files can leave others with
     // a file that is gone, and this flag does not unshare it.
     Ok(unsafe { unshare_unsafe(UnshareFlags::NEWNET) }?)
 }
 
-/// Put the calling thread, and no other, into a namespace that exists.
+/// Move only the calling thread into an existing namespace.
 #[cfg(test)]
 pub fn enter_namespace(namespace: &File) -> io::Result<()> {
     use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
     Ok(move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network))?)
 }
 
-/// Without IPv6 in the namespace nobody looks for routers over the link. Where there is none, or settings cannot be
-/// written, that is no fault: then some do.
+/// Without IPv6 in the namespace no program searches for routers over the link. If there is no IPv6, or settings
+/// cannot be written, that is not an error: then some do.
 pub fn without_ipv6() {
     for which in ["all", "default"] {
         let _ = fs::write(format!("/proc/sys/net/ipv6/conf/{which}/disable_ipv6"), "1");
@@ -107,7 +107,7 @@ pub fn set_up_loopback() -> io::Result<()> {
     device_call::<SIOCSIFFLAGS>(&control()?, "lo", &IFF_UP.to_ne_bytes())
 }
 
-/// Give the device an address, switch it on, and make it the way to everywhere.
+/// Give the device an address, switch it on, and make it the default route.
 pub fn set_up(name: &str, address: Ipv4Addr, netmask: Ipv4Addr, mtu_bytes: u16) -> io::Result<()> {
     let socket = control()?;
     device_call::<SIOCSIFADDR>(&socket, name, &socket_address(address).bytes())?;
@@ -145,7 +145,7 @@ pub fn wait_readable(file: &File, timeout: Duration) -> io::Result<bool> {
     }
 }
 
-/// Any socket will do to speak of devices.
+/// Any socket can be used for requests about devices.
 fn control() -> io::Result<UdpSocket> {
     UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))
 }

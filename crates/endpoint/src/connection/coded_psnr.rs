@@ -1,7 +1,7 @@
-//! What the encoder says of a frame, beside each packet of it: its own luma PSNR, in a header extension of ours.
+//! The encoder's report on a frame, beside each of its packets: its own luma PSNR, in a header extension of ours.
 //!
-//! A receiver-side controller may want to know it ([clcc]), and no standard carries it. Two bytes, 1/256 dB each unit,
-//! zero where nothing is known: always as long, so that packets are as large as the sender counts them.
+//! A receiver-side controller may use it ([clcc]), and no standard carries it. Two bytes, in units of 1/256 dB, zero if
+//! nothing is known: always the same length, so that packets are as large as the sender counts them.
 
 use str0m::rtp::{Extension, ExtensionSerializer, ExtensionValues};
 
@@ -19,12 +19,12 @@ pub fn extension() -> Extension {
 }
 
 impl CodedPsnr {
-    /// Of the encoder's figure, up to 255 dB.
+    /// From the encoder's figure, up to 255 dB.
     pub fn of_db(psnr_db: Option<f32>) -> Self {
         Self(psnr_db.map_or(0, |db| (db * UNITS_PER_DB) as u16))
     }
 
-    /// The figure, where there is one.
+    /// The figure, if there is one.
     pub fn db(self) -> Option<f32> {
         (self.0 > 0).then(|| f32::from(self.0) / UNITS_PER_DB)
     }
@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_figure_comes_out_as_it_went_in_to_the_256th_of_a_decibel() {
+    fn a_figure_is_preserved_to_the_256th_of_a_decibel() {
         for (told, heard) in
             [(Some(38.123), Some(38.121_094)), (None, None), (Some(-3.0), None), (Some(1e9), Some(255.996_1))]
         {

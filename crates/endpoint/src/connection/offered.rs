@@ -1,12 +1,12 @@
-//! What a receiving end reads of another's offer beside what the WebRTC library reads: which packets are the video,
-//! and which repeat it.
+//! What a receiving end reads from another's offer besides what the WebRTC library reads: which packets are the
+//! video, and which repeat it.
 
 use crate::codec::Codec;
 
 /// The video of an offer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OfferedVideo {
-    /// Its stream, where the offer names it together with that of its retransmission.
+    /// Its stream, if the offer names it together with that of its retransmission.
     pub ssrc: Option<u32>,
     /// Payload types of the codec.
     pub types: Vec<u8>,
@@ -15,9 +15,9 @@ pub struct OfferedVideo {
 }
 
 impl OfferedVideo {
-    /// Read it, coded so; what is not there is absent.
+    /// Read it, in this codec; what is missing is absent.
     pub fn of(sdp: &str, codec: Codec) -> Self {
-        // RFC 5576 §4.2, RFC 4588 §8.1: first the stream, then that which repairs it.
+        // RFC 5576 §4.2, RFC 4588 §8.1: first the stream, then the one that repairs it.
         let pair = sdp.lines().find_map(|line| line.trim_end().strip_prefix("a=ssrc-group:FID "));
         let ssrc = pair.and_then(|pair| pair.split(' ').next()?.parse().ok());
         Self { ssrc, types: types(sdp, codec.rtp_name()), repair: repair_types(sdp) }
@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_video_is_the_first_of_the_pair_and_types_go_by_their_codec() {
+    fn the_video_is_the_first_of_the_pair_and_types_match_their_codec() {
         let sdp = "a=rtpmap:96 H264/90000\r\na=rtpmap:97 rtx/90000\r\na=rtpmap:98 VP8/90000\r\na=rtpmap:99 VP9/90000\r\n\
                    a=rtpmap:110 rtx/90000\r\na=ssrc-group:FID 17 18\r\na=ssrc:17 cname:x\r\n";
         let video = |types| OfferedVideo { ssrc: Some(17), types, repair: vec![97, 110] };

@@ -1,13 +1,13 @@
-//! The WebRTC connection: ICE, DTLS and SRTP by str0m in its RTP mode, with none of its pacing, repeating or
-//! estimating. It is handed finished packets one by one and gives the RTCP of the other end back as bytes.
+//! The WebRTC connection: ICE, DTLS and SRTP by str0m in its RTP mode, without its pacing, retransmission or
+//! estimation. It takes finished packets one by one and returns the RTCP of the other end as bytes.
 //!
 //! Retransmissions and padding are the sender's own packets here, with the same transport-wide numbering as video.
-//! str0m would make them itself, so it is told of two streams that know nothing of each other, and of three payload
-//! types; the offer tells the other end what they are. str0m gives transport-wide numbers from 0 in the order
-//! packets leave: the very numbers of `call::Sender`, which is checked on every packet.
+//! str0m would make them itself, so it is configured with two unrelated streams and three payload types; the offer
+//! states what they are. str0m assigns transport-wide numbers from 0 in the order packets leave: the very numbers of
+//! `call::Sender`, which is checked on every packet.
 //!
-//! Not ours: sender reports, which str0m writes. The times in them are its own; what comes back about them is
-//! translated into the sender's.
+//! Not ours: sender reports, which str0m writes. The times in them are its own; replies to them are translated
+//! into the sender's.
 
 use crate::clock::Clock;
 use crate::codec::Codec;
@@ -41,16 +41,16 @@ pub struct Peer {
     rtx_seq: u64,
     padding_seq: u64,
     rtcp: RtcpBytes,
-    /// Packets whose size on the wire was not the one the sender counted.
+    /// Packets whose size on the wire differed from the sender's count.
     pub odd_sizes: u64,
-    /// Datagrams that were no part of the call.
+    /// Datagrams that were not part of the call.
     pub unreadable: u64,
 }
 
-/// What a connection wants done, or says.
+/// The actions and reports of a connection.
 #[derive(Debug)]
 pub enum PeerOutput {
-    /// Encrypted both ways: media may begin.
+    /// Encrypted in both directions: media may begin.
     Connected,
     /// Nothing more until then.
     Deadline(Instant),
@@ -64,7 +64,7 @@ pub enum PeerOutput {
 
 /// RTP header, and the extension with the transport-wide number.
 const RTP_BYTES: u16 = 12 + 8;
-/// The tag of AES-GCM (RFC 7714), which every current browser takes.
+/// The tag of AES-GCM (RFC 7714), which every current browser uses.
 const SRTP_TAG_BYTES: u16 = 16;
 /// Of video over RTP.
 const CLOCK_HZ: i128 = 90_000;
@@ -109,7 +109,7 @@ impl Peer {
         Ok(Self { rtc, local, codec, other, rtx_seq: 0, padding_seq: 0, rtcp, odd_sizes: 0, unreadable: 0 })
     }
 
-    /// What to offer the other end.
+    /// The offer for the other end.
     pub fn offer(&mut self) -> String {
         let api = self.rtc.direct_api();
         let IceCreds { ufrag, pass } = api.local_ice_credentials();
@@ -118,12 +118,12 @@ impl Peer {
         Offer { address, codec, other, ufrag: &ufrag, password: &pass, fingerprint: &fingerprint }.to_sdp()
     }
 
-    /// Take the other end's answer; ICE begins. The certificate must be the one that the answer names.
+    /// Take the other end's answer; ICE begins. The certificate must be the one named in the answer.
     pub fn answer(&mut self, answer: &Answer) -> Result<(), Error> {
         let refused = |what: String| Error::Sdp(format!("the answer of the other end: {what}"));
         let fingerprint = answer.fingerprint.parse().map_err(|error| refused(format!("a=fingerprint: {error}")))?;
         for line in &answer.candidates {
-            // Those of other transports and families are of no use here, and said in any answer.
+            // Candidates of other transports and families are useless here, and any answer may have them.
             if let Ok(candidate) = Candidate::from_sdp_string(line)
                 && candidate.addr().is_ipv4()
                 && candidate.proto() == Protocol::Udp
@@ -143,8 +143,9 @@ impl Peer {
         self.rtc.handle_input(Input::Timeout(now)).map_err(|error| lost(&error))
     }
 
-    /// A datagram came. Anyone may have sent it, so nothing in it ends the call: what cannot be read is dropped
-    /// (RFC 6347 §4.1.2.7 has it so for DTLS), and a certificate that is not the answer's is told by the next poll.
+    /// A datagram came. Anyone may have sent it, so nothing in it ends the call: what cannot be parsed is dropped (as
+    /// RFC 6347 §4.1.2.7 requires for DTLS), and a certificate that differs from the answer's is reported by the next
+    /// poll.
     pub fn receive(&mut self, now: Instant, bytes: &[u8], from: SocketAddr) {
         let Ok(received) = Receive::new(Protocol::Udp, from, self.local, bytes) else {
             self.unreadable += 1;
@@ -156,8 +157,8 @@ impl Peer {
         }
     }
 
-    /// Have a packet encrypted; it comes out of the next [`Peer::poll`]. `payload` is what it carries, its own
-    /// original sequence number excluded; `None`: nothing but bytes to fill it up. `psnr`: of its frame.
+    /// Encrypt a packet; it comes out of the next [`Peer::poll`]. `payload` is what it carries, without its own
+    /// original sequence number; `None`: only filler. `psnr`: of its frame.
     pub fn write(
         &mut self,
         now: Instant,
@@ -203,7 +204,7 @@ impl Peer {
         self.padding_seq - 1
     }
 
-    /// The next thing it wants.
+    /// The next action.
     pub fn poll(&mut self, now: Timestamp) -> Result<PeerOutput, Error> {
         loop {
             match self.rtc.poll_output().map_err(|error| lost(&error))? {
@@ -230,7 +231,7 @@ impl Peer {
     }
 
     /// Whether `datagram`, just encrypted, is the packet `media`, by the number in its clear header; counts sizes
-    /// that are not the sender's.
+    /// that differ from the sender's.
     pub fn is_packet(&mut self, datagram: &[u8], media: &Media) -> bool {
         let ids = ExtensionIds { transport_seq: Some(TRANSPORT_SEQ_ID), absolute_send_time: None };
         let is_rtp = matches!(datagram, [first, second, ..] if first >> 6 == 2 && !(64..96).contains(&(second & 0x7f)));
@@ -276,14 +277,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rtp_time_counts_ninety_thousand_a_second_and_wraps() {
+    fn rtp_time_counts_ninety_thousand_per_second_and_wraps() {
         assert_eq!(rtp_timestamp(Timestamp::from_millis(33)), 2_970);
         assert_eq!(rtp_timestamp(Timestamp::from_secs(47_722)), (47_722_u64 * 90_000 % (1 << 32)) as u32);
     }
 
     /// [rfc4588] §4, worked by hand: packet 65,538 had number 2.
     #[test]
-    fn what_is_sent_again_begins_with_its_first_number() {
+    fn a_retransmission_begins_with_its_original_number() {
         assert_eq!(again(65_538, &[9, 8]), [0, 2, 9, 8]);
     }
 

@@ -1,7 +1,7 @@
 //! RTCP of the other end, as the bytes that `call::Sender` reads.
 //!
-//! str0m decrypts RTCP and gives it out parsed. It is written down again here with `legato_wire`, so that feedback
-//! crosses the same bytes and the same reader as in the simulator. Times in reports are changed from str0m's sender
+//! str0m decrypts RTCP and returns it parsed. Here it is serialised again with `legato_wire`, so that feedback
+//! crosses the same bytes and the same parser as in the simulator. Times in reports are converted from str0m's sender
 //! reports to the sender's own clock: str0m writes those reports, and the sender does not know their times.
 
 use legato_units::{DataRate, Timestamp};
@@ -12,28 +12,28 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant, UNIX_EPOCH};
 use str0m::rtp::rtcp::{ReceptionReport, Rtcp, Twcc};
 
-/// RTCP that came, written down again.
+/// Received RTCP, serialised again.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Received {
     /// One or more RTCP packets.
     pub bytes: Vec<u8>,
-    /// How many packets it asks for again.
+    /// The number of packets it requests again.
     pub nacked: u32,
-    /// It asks for a key frame.
+    /// Whether it requests a key frame.
     pub keyframe: bool,
 }
 
-/// Writes RTCP down again, and remembers what it must for that.
+/// Serialises RTCP again, and keeps the state required for it.
 pub struct RtcpBytes {
     encoder: twcc::Encoder,
     feedback_count: u8,
     /// Times of the last sender reports, in NTP and ours.
     reports: VecDeque<(u32, Timestamp)>,
-    /// str0m gives arrivals as instants after one we name; only differences matter.
+    /// str0m gives arrivals as instants after a given one; only differences matter.
     zero: Instant,
 }
 
-/// Reports remembered: one a second leaves, and a reception report speaks of the latest that came.
+/// Reports kept: one leaves per second, and a reception report refers to the latest that arrived.
 const REPORTS_KEPT: usize = 64;
 /// Between the NTP and the Unix epoch.
 const NTP_UNIX_SECONDS: u64 = 2_208_988_800;
@@ -58,7 +58,7 @@ impl RtcpBytes {
         }
     }
 
-    /// A packet came; `None` where it is of no interest to a sender.
+    /// A packet came; `None` if it is of no use to a sender.
     pub fn received(&mut self, rtcp: Rtcp) -> Option<Received> {
         let mut out = Received::default();
         match rtcp {
@@ -121,7 +121,7 @@ impl RtcpBytes {
         let (sender_ssrc, media_ssrc) = (*feedback.sender_ssrc, *feedback.ssrc);
         let mut base_seq = feedback.base_seq;
         let zero = self.zero;
-        // What it extends sequence numbers from; they are counted here.
+        // The base from which it extends sequence numbers; they are counted here.
         let extend_from = 1_u64 << 32;
         let arrivals: Vec<_> = feedback
             .into_iter(zero, extend_from.into())

@@ -1,6 +1,6 @@
-//! The offer of a call and its answer (RFC 8866, RFC 8829): one video stream from us in one codec, with
-//! retransmission, transport-wide feedback, no simulcast, no audio. Written and read here rather than by the WebRTC library,
-//! because the retransmission and padding packets are ours too: the library must take them for streams of their own.
+//! The offer of a call and its answer (RFC 8866, RFC 8829): one video stream from us in one codec, with retransmission,
+//! transport-wide feedback, no simulcast, no audio. Written and parsed here instead of by the WebRTC library, because the
+//! retransmission and padding packets are ours too: the library must treat them as separate streams.
 
 use crate::codec::Codec;
 use crate::connection::coded_psnr;
@@ -15,30 +15,30 @@ pub const VIDEO_PT: u8 = 102;
 /// Payload type of its retransmission (RFC 4588).
 pub const RTX_PT: u8 = 103;
 /// Payload type of padding. It is not in an offer to browsers: they count such packets in their feedback and then
-/// throw them away, which is what padding is for.
+/// discard them, which is the purpose of padding.
 pub const PADDING_PT: u8 = 104;
 /// Stream of padding, towards an end of ours.
 pub const PADDING_SSRC: u32 = 0x1e6a_0005;
 /// Identifier of the header extension with the transport-wide number …
 pub const TRANSPORT_SEQ_ID: u8 = 1;
-/// … of that with the time of departure, and of that with the frame's PSNR, for those who want them.
+/// … of the one with the departure time, and of the one with the frame's PSNR, for ends that use them.
 pub const SEND_TIME_ID: u8 = 2;
 /// As above.
 pub const CODED_PSNR_ID: u8 = 3;
-/// Name of the one.
+/// URI of the first.
 pub const TRANSPORT_SEQ_URI: &str = "http://www.ietf.org/id/draft-holmer-rmcat-transport-wide-cc-extensions-01";
 
-/// Name of the other one.
+/// URI of the second.
 const SEND_TIME_URI: &str = "http://www.webrtc.org/experiments/rtp-hdrext/abs-send-time";
 
-/// What the offer tells of this end.
+/// What the offer states about this end.
 #[derive(Clone, Debug)]
 pub struct Offer<'a> {
     /// Where the socket listens.
     pub address: SocketAddr,
-    /// How the video is coded.
+    /// The codec of the video.
     pub codec: Codec,
-    /// Whom it is for.
+    /// The end it is for.
     pub other: OtherEnd,
     /// ICE user name fragment …
     pub ufrag: &'a str,
@@ -71,7 +71,7 @@ impl Offer<'_> {
         line(format_args!("a=ice-ufrag:{}", self.ufrag));
         line(format_args!("a=ice-pwd:{}", self.password));
         line(format_args!("a=fingerprint:{}", self.fingerprint));
-        // The other end chooses who begins the DTLS handshake.
+        // The other end chooses which begins the DTLS handshake.
         line(format_args!("a=setup:actpass"));
         line(format_args!("a=mid:0"));
         line(format_args!("a=extmap:{TRANSPORT_SEQ_ID} {TRANSPORT_SEQ_URI}"));
@@ -106,7 +106,7 @@ impl Offer<'_> {
         line(format_args!("a=ssrc:{VIDEO_SSRC} cname:legato"));
         line(format_args!("a=ssrc:{RTX_SSRC} cname:legato"));
         if ours {
-            // Another mode, so that nobody takes the one for the other.
+            // Another mode, so that the two are not confused.
             line(format_args!("a=rtpmap:{PADDING_PT} H264/90000"));
             line(format_args!("a=rtcp-fb:{PADDING_PT} transport-cc"));
             line(format_args!("a=fmtp:{PADDING_PT} packetization-mode=0;profile-level-id=42e01f"));
@@ -116,10 +116,10 @@ impl Offer<'_> {
     }
 }
 
-/// What the answer tells of the other end.
+/// What the answer states about the other end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
-    /// The DTLS handshake is begun by the other end, as browsers have it.
+    /// The other end begins the DTLS handshake, as browsers do.
     pub begins_dtls: bool,
     /// ICE user name fragment.
     pub ufrag: String,
@@ -131,11 +131,11 @@ pub struct Answer {
     pub candidates: Vec<String>,
 }
 
-/// No answer of a browser is longer.
+/// The maximum length; no answer of a browser is longer.
 const MAX_SDP_BYTES: usize = 64 << 10;
 
 impl Answer {
-    /// Read an answer to our offer of video in `codec`; refuses one that does not take what was offered.
+    /// Parse an answer to our offer of video in `codec`; refuses one that does not accept the offer.
     pub fn parse(sdp: &str, codec: Codec) -> Result<Self, Error> {
         let refused = |what: &str| Error::Sdp(format!("the answer of the other end: {what}"));
         if sdp.len() > MAX_SDP_BYTES {
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_that_cannot_be_used_say_why() {
+    fn unusable_answers_are_refused_with_the_reason() {
         let media = "m=video 9 UDP/TLS/RTP/SAVPF 102 103";
         let cases = [
             (answer("a=setup:holdconn", media), "a=setup:holdconn, where active or passive is needed"),
@@ -226,7 +226,7 @@ mod tests {
         assert!(!sdp.contains(SEND_TIME_URI) && !sdp.contains(&format!("a=ssrc:{PADDING_SSRC}")));
         let sdp = of(Codec::H264, OtherEnd::Ours { steers: true });
         assert!(sdp.contains(SEND_TIME_URI) && sdp.contains(&format!("a=ssrc:{PADDING_SSRC}")));
-        // [rfc7741] §6.2.1: the name and the clock are all there is to say of VP8.
+        // [rfc7741] §6.2.1: VP8 has only its name and clock.
         let sdp = of(Codec::Vp8, OtherEnd::Browser);
         assert!(sdp.contains("a=rtpmap:102 VP8/90000\r\n") && !sdp.contains("a=fmtp:102"));
         let sdp = of(Codec::Vp9, OtherEnd::Browser);

@@ -1,4 +1,4 @@
-//! What is at the ends of the emulated network, and the threads that read what comes in there.
+//! The ends of the emulated network, and the threads that read their packets.
 
 use crate::clock::Clock;
 use crate::error::Error;
@@ -18,16 +18,16 @@ use std::sync::{Arc, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// What is at the ends of the paths.
+/// The ends of the paths.
 pub enum Ends {
     /// The endpoint itself sends and is sent to; the other end is reached so.
     Endpoint(Outside),
     /// Two others, each of which takes one socket for the other. Media are what is RTP on its way from `near` to `far`,
     /// numbered as it comes, and the first of it is the begin.
     Others {
-        /// Media come in here.
+        /// Media enters here.
         near: UdpSocket,
-        /// And go out here.
+        /// And leaves here.
         far: UdpSocket,
     },
     /// The endpoint itself is sent media; their sender is reached so. They are numbered, and begin the call, as between
@@ -59,13 +59,13 @@ pub struct Hosts {
     far: (Device, Ipv4Addr),
 }
 
-/// Threads that wait for packets, until told to stop.
+/// Threads that wait for packets, until stopped.
 pub struct Readers {
     /// Where packets go.
     pub orders: Sender<Order>,
     /// Of the call whose ends they read.
     pub place: u16,
-    /// They are to end.
+    /// Set when they are to end.
     pub stop: Arc<AtomicBool>,
     /// They themselves.
     pub threads: Vec<JoinHandle<()>>,
@@ -74,9 +74,9 @@ pub struct Readers {
 /// What came in: for which place, on which way, its bytes, and its sender.
 type Came<'a> = (u16, Way, &'a [u8], SocketAddr);
 
-/// A blocked read looks this often whether it is over.
+/// How often a blocked read checks whether it is over.
 const READ_TIMEOUT: Duration = Duration::from_millis(50);
-/// No datagram of a call is longer.
+/// The maximum size of a datagram.
 const MAX_DATAGRAM_BYTES: usize = 2_048;
 /// Packets of a namespace go where their own headers say.
 const NOWHERE: SocketAddr = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0));
@@ -124,7 +124,7 @@ impl Outside {
 }
 
 impl Readers {
-    /// Start those that `ends` need.
+    /// Start those that `ends` needs.
     pub fn open(&mut self, ends: Ends) -> Result<Opened, Error> {
         let (framing, watched) = match &ends {
             Ends::Tuns(_, watched) => (Framing::IpPackets, *watched),
@@ -178,11 +178,11 @@ impl Readers {
     fn read(&mut self, socket: UdpSocket, way: Way) -> Result<(UdpSocket, Behind), Error> {
         socket.set_read_timeout(Some(READ_TIMEOUT)).map_err(failed)?;
         let behind = Behind::default();
-        // One socket both ways.
+        // One socket for both directions.
         let (receiving, learned) = (socket.try_clone().map_err(failed)?, Arc::clone(&behind));
         let place = self.place;
         self.spawn(move |buffer| {
-            // A time-out, or word that the last datagram met a closed port: neither is the end.
+            // A time-out, or a report that the last datagram met a closed port: neither is the end.
             let (length, peer) = receiving.recv_from(buffer).ok()?;
             let bytes = &buffer[..length];
             if is_stun(bytes) {
@@ -211,7 +211,7 @@ impl Readers {
         self.spawn(move |buffer| {
             let received = device.receive(buffer, READ_TIMEOUT);
             if received.is_err() {
-                // Somebody inside has switched it off, and may switch it on again.
+                // A program inside has switched it off, and may switch it on again.
                 thread::sleep(READ_TIMEOUT);
             }
             known(&buffer[..received.ok().flatten()?])

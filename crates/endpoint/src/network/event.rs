@@ -1,16 +1,16 @@
-//! What the emulated network reports to the calls on it.
+//! The reports of the emulated network to its calls.
 
 use crate::clock::Clock;
 use legato_units::{DataRate, TimeDelta, Timestamp};
 use legato_wire::rtp;
 use std::net::SocketAddr;
 
-/// The two ways of a call on the network.
+/// The two directions of a call on the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
-    /// The way of its media.
+    /// The direction of its media.
     Forward,
-    /// The way of its feedback.
+    /// The direction of its feedback.
     Reverse,
 }
 
@@ -20,7 +20,7 @@ impl Way {
         if self == Self::Forward { Self::Reverse } else { Self::Forward }
     }
 
-    /// Between a call's ways and the network's paths, in either direction: `media` is the path that the call's media
+    /// Between a call's directions and the network's paths, either way: `media` is the path that the call's media
     /// take.
     pub fn across(self, media: Self) -> Self {
         if self == media { Self::Forward } else { Self::Reverse }
@@ -38,7 +38,7 @@ pub struct Media {
     pub departure: Timestamp,
 }
 
-/// What only the link can see of itself.
+/// What only the link can see about itself.
 #[derive(Clone, Copy, Debug)]
 pub struct LinkSample {
     /// The end of the bin.
@@ -62,7 +62,7 @@ pub enum LinkEvent {
         bytes: Vec<u8>,
         /// Where it came from.
         peer: SocketAddr,
-        /// When the socket had it, before the path.
+        /// When it reached the socket, before the path.
         entered: Timestamp,
         /// The media packet it is.
         media: Option<Media>,

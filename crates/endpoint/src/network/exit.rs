@@ -7,7 +7,7 @@ use legato_wire::ip;
 use std::net::{SocketAddr, SocketAddrV4, UdpSocket};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Who is behind a socket: whoever spoke STUN to it last. Junk moves no call elsewhere.
+/// The peer behind a socket: the last address that sent STUN to it. Junk does not redirect a call.
 pub type Behind = Arc<Mutex<Option<SocketAddr>>>;
 
 /// A way out of the link.
@@ -16,7 +16,7 @@ pub enum Exit {
     Endpoint,
     /// Into a network namespace, from an address without an interface.
     Host(Device, SocketAddrV4),
-    /// To whoever is behind a socket.
+    /// To the peer behind a socket.
     Others(UdpSocket, Behind),
     /// To the datagram's own address.
     Peer(UdpSocket),
@@ -25,7 +25,7 @@ pub enum Exit {
 }
 
 impl Exit {
-    /// Let a packet go. What the network refuses is lost, as on any other.
+    /// Release a packet. What the network refuses is lost, as on any other.
     pub fn put_out(&self, datagram: Datagram, report: &Report) {
         let Datagram { bytes, entered, peer, media, .. } = datagram;
         match self {
@@ -39,7 +39,7 @@ impl Exit {
                     drop(device.send(&packet));
                 }
             }
-            // Before anyone has spoken from there, to nobody.
+            // Before the first STUN from there, it goes nowhere.
             Self::Others(socket, behind) => {
                 if let Some(peer) = *behind.lock().unwrap_or_else(PoisonError::into_inner) {
                     drop(socket.send_to(&bytes, peer));

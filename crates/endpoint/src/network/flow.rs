@@ -1,4 +1,4 @@
-//! A call on the emulated network: its ways out, and what is reported of its packets.
+//! A call on the emulated network: its ways out, and the reports on its packets.
 
 use crate::network::datagram::Datagram;
 use crate::network::event::{LinkEvent, Media, Report, Way};
@@ -13,31 +13,31 @@ pub struct Flow {
     pub(super) report: Report,
     /// The path that its media take.
     pub(super) media: Way,
-    /// It could begin.
+    /// Whether it is ready to begin.
     pub(super) ready: bool,
     /// Of media between others.
     next_seq: u64,
     pub(super) lateness: Lateness,
 }
 
-/// What is numbered and reported of packets between others.
+/// Which packets between others are numbered and reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Watched {
-    /// RTP on its way forward, the first of which is the begin, and RTCP on its way back.
+    /// RTP in the forward direction, the first of which begins the call, and RTCP in the reverse direction.
     Media,
     /// All packets.
     Everything,
 }
 
-/// Both ways out, and how packets that come in are read.
+/// Both ways out, and how incoming packets are read.
 pub struct Opened {
-    /// Which way what the endpoint sends goes.
+    /// The direction of what the endpoint sends.
     pub sends: Way,
     /// Of the forward path.
     pub forward_exit: Exit,
     /// Of the reverse path.
     pub reverse_exit: Exit,
-    /// What packets are.
+    /// The format of packets.
     pub framing: Framing,
     /// What is reported.
     pub watched: Watched,
@@ -49,7 +49,7 @@ impl Flow {
         Self { ends, report, media, ready: false, next_seq: 0, lateness: Lateness::default() }
     }
 
-    /// Number what came in, where it is media, and report it.
+    /// Number what came in, if it is media, and report it.
     pub fn note(&mut self, datagram: &mut Datagram, way: Way) {
         let forward = way == Way::Forward;
         let everything = self.ends.watched == Watched::Everything;
@@ -70,7 +70,7 @@ impl Flow {
         }
     }
 
-    /// A path delivers a packet, marked where the path has marked it.
+    /// A path delivers a packet, with the path's mark if any.
     pub fn let_go(&self, delivered: Delivered<Datagram>, way: Way) {
         let mut datagram = delivered.packet.payload;
         if delivered.packet.ecn.is_ce() {
@@ -79,7 +79,7 @@ impl Flow {
         self.put_out(datagram, way);
     }
 
-    /// A packet leaves at the end of a way.
+    /// A packet leaves at the end of a direction.
     pub fn put_out(&self, datagram: Datagram, way: Way) {
         let exit = match way {
             Way::Forward => &self.ends.forward_exit,

@@ -1,14 +1,14 @@
-//! What the bytes of a packet on the emulated network are.
+//! The format of packets on the emulated network.
 
 use legato_media::packetizer::IP_UDP_BYTES;
 use legato_units::Ecn;
 use legato_wire::ip;
 use legato_wire::rtp::{self, ExtensionIds};
 
-/// What the bytes of a packet are.
+/// The format of a packet's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Framing {
-    /// The payload of UDP datagrams, whose headers the system has taken off.
+    /// The payload of UDP datagrams, whose headers the system has removed.
     Datagrams,
     /// Whole IP packets.
     IpPackets,
@@ -21,7 +21,7 @@ impl Framing {
         if self == Self::Datagrams { length + u64::from(IP_UDP_BYTES) } else { length }
     }
 
-    /// What UDP carries; nothing where it is something else.
+    /// The payload of UDP; empty if it is something else.
     pub fn payload(self, bytes: &[u8]) -> &[u8] {
         match self {
             Self::Datagrams => bytes,
@@ -31,7 +31,7 @@ impl Framing {
         }
     }
 
-    /// The ECN field, where the system shows it.
+    /// The ECN field, if the system shows it.
     pub fn ecn(self, bytes: &[u8]) -> Ecn {
         match self {
             Self::Datagrams => Ecn::NotEct,
@@ -39,7 +39,7 @@ impl Framing {
         }
     }
 
-    /// The path has marked the packet.
+    /// Mark the packet as the path did.
     pub fn mark_ce(self, bytes: &mut [u8]) {
         if self == Self::IpPackets {
             ip::mark_ce(bytes);
@@ -47,9 +47,9 @@ impl Framing {
     }
 }
 
-/// The clear header of a media packet; `None`: RTCP, STUN, DTLS or nothing known.
+/// The clear header of a media packet; `None`: RTCP, STUN, DTLS or unknown.
 pub fn media_header(payload: &[u8]) -> Option<rtp::Header> {
-    // RFC 7983 and RFC 5761: what begins so is RTP or RTCP, and these payload types would be RTCP's.
+    // RFC 7983 and RFC 5761: with this first byte it is RTP or RTCP, and these payload types would be RTCP's.
     let is_rtp = matches!(payload, [128..=191, second, ..] if !(64..96).contains(&(second & 0x7f)));
     let ids = ExtensionIds { transport_seq: None, absolute_send_time: None };
     is_rtp.then(|| rtp::Packet::parse(payload, &ids).ok()).flatten().map(|packet| packet.header)
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn media_are_the_same_as_a_datagram_and_inside_a_packet() {
+    fn media_is_recognised_as_a_datagram_and_inside_a_packet() {
         let media = [0x80, 0x66, 0, 1, 0, 0, 0, 9, 0, 0, 0, 5, 1, 2, 3];
         let inside = packet(&media);
         assert_eq!(Framing::IpPackets.payload(&inside), Framing::Datagrams.payload(&media));
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_udp_carries_nothing_that_is_known() {
+    fn non_udp_packets_have_no_known_payload() {
         let mut echo = packet(&[0x80, 0x66, 0, 1, 0, 0, 0, 9, 0, 0, 0, 5]);
         echo[9] = 1;
         for bytes in [&echo[..], &[], &[0xff; 40]] {
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn only_whole_packets_show_and_bear_marks() {
+    fn only_whole_packets_show_and_carry_marks() {
         let mut bytes = packet(&[0x80, 0xc9]);
         assert_eq!((Framing::IpPackets.ecn(&bytes), Framing::Datagrams.ecn(&bytes)), (Ecn::Ect1, Ecn::NotEct));
         Framing::Datagrams.mark_ce(&mut bytes);

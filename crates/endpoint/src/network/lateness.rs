@@ -1,8 +1,8 @@
-//! How late packets left the emulated link: what tells whether a run on a busy machine means anything.
+//! How late packets left the emulated link: shows whether a run on a busy machine is valid.
 
 use legato_units::TimeDelta;
 
-/// Release times against those the link decided, one a packet.
+/// Release times against those the link decided, one per packet.
 #[derive(Clone, Debug, Default)]
 pub struct Lateness {
     late_us: Vec<u32>,
@@ -24,7 +24,7 @@ pub struct LatenessFigures {
 }
 
 impl Lateness {
-    /// A packet left so long after it should have.
+    /// A packet left this long after it should have.
     pub fn push(&mut self, late: TimeDelta) {
         self.late_us.push(u32::try_from(late.as_micros().max(0)).unwrap_or(u32::MAX));
     }
@@ -62,7 +62,7 @@ impl LatenessFigures {
     }
 }
 
-/// Beyond this the emulated link is no longer the one the scenario describes.
+/// Beyond this the emulated link is no longer the one in the scenario.
 const MOST_P999_MS: f64 = 2.0;
 
 #[cfg(test)]

@@ -2,13 +2,13 @@
 //! endpoint's socket and the endpoint itself, or between two others (`ends.rs`). Needs no privilege and no support of
 //! the operating system, unless an end is in a network namespace.
 //!
-//! A call has a [`Place`] on it: alone, or with another whose media go the opposite way, so that the media of the one
-//! and the feedback of the other wait for each other. What is forward to a call at the other place is reverse here.
+//! A call has a [`Place`] on it: alone, or with another whose media go the opposite way, so that the media of one and
+//! the feedback of the other queue behind each other. What is forward to a call at the other place is reverse here.
 //!
-//! Reader threads stamp what comes in. Until media begin at all places, datagrams pass as they come, so that
-//! setting the connections up takes nothing off a trace; from then on everything crosses the paths: media, RTCP,
-//! and what little STUN there is. What a path decides is the moment of release; how much later the thread really
-//! let go, and how late it put the packet on the path before that, is kept in [`Lateness`], for each place.
+//! Reader threads stamp incoming packets. Until media begin at all places, datagrams pass directly, so that
+//! connection set-up consumes nothing of a trace; from then on everything crosses the paths: media, RTCP, and the
+//! little STUN there is. A path decides the moment of release; how much later the thread really released it, and
+//! how late it put the packet on the path before that, is kept in [`Lateness`], for each place.
 
 use crate::clock::Clock;
 use crate::error::Error;
@@ -28,7 +28,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Sender, channel};
 use std::thread::{self, JoinHandle};
 
-/// Where a call is on the emulated network. The network ends when all its places are given up.
+/// The position of a call on the emulated network. The network ends when all its places are released.
 pub struct Place {
     network: Arc<Network>,
     number: u16,
@@ -59,7 +59,7 @@ pub struct CapacityMean {
 }
 
 impl CapacityMean {
-    /// One bin more, where its capacity is known.
+    /// Add a bin, if its capacity is known.
     pub fn take(&mut self, capacity: Option<DataRate>) {
         if let Some(capacity) = capacity {
             self.sum_bps += u128::from(capacity.as_bps());
@@ -74,7 +74,7 @@ impl CapacityMean {
 }
 
 impl Place {
-    /// The only one on a network.
+    /// The only call on a network.
     pub fn alone(forward: Path<Datagram>, reverse: Path<Datagram>) -> Result<Self, Error> {
         let network = Network::start(forward, reverse, 1)?;
         Ok(Self { network, number: 0, media: Way::Forward, hosts: None })
@@ -108,14 +108,14 @@ impl Place {
         self.hosts.as_ref().map_or_else(Outside::loopback, |hosts| Outside::host(hosts, self.number))
     }
 
-    /// Take it. What passes is reported to `report`.
+    /// Take the place. Packets are reported to `report`.
     pub(crate) fn open(self, ends: Ends, report: Report) -> Result<Link, Error> {
         let Self { network, number, media, .. } = self;
         let orders = network.orders.clone();
         let mut readers =
             Readers { orders, place: number, stop: Arc::new(AtomicBool::new(false)), threads: Vec::new() };
         let ends = readers.open(ends)?;
-        // Only a network that has failed is gone, and that its calls find out by themselves.
+        // Only a network that has failed is gone, which its calls notice by themselves.
         let _ = network.orders.send(Order::Join(number, Flow::new(ends, report, media)));
         Ok(Link { network, number, readers })
     }
@@ -154,7 +154,7 @@ impl Link {
         let _ = self.network.orders.send(Order::Send(self.number, datagram, clock));
     }
 
-    /// Leave the network; how late it was.
+    /// Leave the network; returns how late it was.
     pub fn finish(mut self) -> Lateness {
         self.leave()
     }
@@ -162,7 +162,7 @@ impl Link {
     fn leave(&mut self) -> Lateness {
         let (reply, told) = channel();
         let _ = self.network.orders.send(Order::Leave(self.number, reply));
-        // Its sockets are closed by then, but for the readers'.
+        // Its sockets are closed by then, except the readers'.
         let lateness = told.recv().unwrap_or_default();
         self.readers.join();
         lateness

@@ -1,5 +1,5 @@
-//! The thread of the emulated network (`link.rs`): takes datagrams in, lets them go when the paths say, and tells the
-//! calls what became of them.
+//! The thread of the emulated network (`link.rs`): takes datagrams in, releases them when the paths say, and reports
+//! their fate to the calls.
 
 use crate::clock::{Clock, wait};
 use crate::network::datagram::Datagram;
@@ -12,14 +12,14 @@ use legato_trace::SERIES_INTERVAL;
 use legato_units::{DataSize, TimeDelta, Timestamp};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 
-/// What the thread works with.
+/// The thread's state.
 pub struct Worker {
     paths: Paths,
-    /// By their places.
+    /// By place.
     flows: Vec<Option<Flow>>,
     /// The calls', once media have begun.
     clock: Option<Clock>,
-    /// Paths are never told an earlier time.
+    /// Paths are never given an earlier time.
     last: Timestamp,
     next_sample: Timestamp,
 }
@@ -38,11 +38,11 @@ impl Paths {
     }
 }
 
-/// Whatever comes in, packets are let go after so many orders.
+/// Regardless of the input, packets are released after this many orders.
 const MAX_ORDERS_A_ROUND: u32 = 256;
 
 impl Worker {
-    /// A network with so many places, all of them free.
+    /// A network with `places` places, all of them free.
     pub fn new(forward: Path<Datagram>, reverse: Path<Datagram>, places: usize) -> Self {
         Self {
             paths: Paths { forward: forward.with_drop_notices(), reverse: reverse.with_drop_notices() },
@@ -53,7 +53,7 @@ impl Worker {
         }
     }
 
-    /// Until told to stop.
+    /// Until stopped.
     pub fn run(mut self, inbox: &Receiver<Order>) {
         loop {
             let mut order = match self.clock {
@@ -63,8 +63,8 @@ impl Worker {
                     inbox.recv_timeout(wait(clock.now(), due))
                 }
             };
-            // All that wait go in before anything is let go: a path cannot be told of an earlier time any more. Unless
-            // they are too many: then the lateness tells.
+            // All that wait go in before anything is released: a path cannot accept an earlier time afterwards. Unless
+            // they are too many: then the lateness shows it.
             for _ in 0..MAX_ORDERS_A_ROUND {
                 match order {
                     Ok(Order::Stop) | Err(RecvTimeoutError::Disconnected) => return,
@@ -84,7 +84,7 @@ impl Worker {
             Order::Join(place, flow) => self.flows[usize::from(place)] = Some(flow),
             Order::Leave(place, reply) => {
                 let left = self.flows[usize::from(place)].take();
-                // Who left by being dropped does not listen.
+                // A caller that left by being dropped does not listen.
                 let _ = reply.send(left.map(|flow| flow.lateness).unwrap_or_default());
             }
             Order::Ready(place, clock) => self.ready(place, clock),
@@ -97,7 +97,7 @@ impl Worker {
                     self.enter(place, datagram, flow.ends.sends);
                 }
             }
-            // Told by now.
+            // Known by now.
             Order::Stop => {}
         }
     }
@@ -107,7 +107,7 @@ impl Worker {
         arrivals.into_iter().flatten().fold(self.next_sample, Timestamp::min)
     }
 
-    /// The call at a place could begin; the last of all makes the time.
+    /// The call at a place is ready; the last of all sets the time.
     fn ready(&mut self, place: u16, clock: Clock) {
         if let Some(flow) = &mut self.flows[usize::from(place)] {
             flow.ready = true;
@@ -156,7 +156,7 @@ impl Worker {
         self.paths.by(way.across(flow.media)).push(now, packet);
     }
 
-    /// Let go what is due, and say what was lost.
+    /// Release what is due, and report what was lost.
     fn release(&mut self, clock: Clock) {
         for way in [Way::Forward, Way::Reverse] {
             let path = self.paths.by(way);
@@ -164,7 +164,7 @@ impl Worker {
                 let now = clock.now().max(self.last);
                 self.last = now;
                 let Some(delivered) = path.pop(now) else { break };
-                // Of a call that is over: nobody waits for it.
+                // Of a call that is over: it has no receiver.
                 let Some(flow) = &mut self.flows[usize::from(delivered.packet.flow)] else { continue };
                 let (media, due) = (delivered.packet.payload.media, delivered.at - delivered.packet.payload.late);
                 flow.let_go(delivered, way.across(flow.media));
@@ -184,7 +184,7 @@ impl Worker {
         self.sample();
     }
 
-    /// Tell each call of the bins of the path its media take.
+    /// Report the bins of the path its media take to each call.
     fn sample(&mut self) {
         while self.next_sample <= self.last {
             let (from, at) = (self.next_sample - SERIES_INTERVAL, self.next_sample);
@@ -213,7 +213,7 @@ mod tests {
     use legato_units::DataRate;
     use std::sync::mpsc::channel;
 
-    /// Two calls, forward without a limit and in reverse at 1 Mbit/s; what they are told.
+    /// Two calls, forward without a limit and in reverse at 1 Mbit/s, and their reports.
     fn two_calls() -> (Worker, [Receiver<LinkEvent>; 2]) {
         let slow = Bottleneck::new(LinkCapacity::constant(DataRate::from_mbps(1)), QueueLimit::Packets(100));
         let mut worker = Worker::new(Path::new([]), Path::new([slow.into()]), 2);
@@ -248,7 +248,7 @@ mod tests {
         let clock = Clock::starting_now();
         worker.obey(Order::Ready(0, clock));
         assert!(first.try_recv().is_err() && second.try_recv().is_err());
-        // What sets the connections up meets no link.
+        // Connection set-up does not cross the link.
         worker.obey(Order::Send(1, datagram(None), clock));
         assert!(matches!(second.try_recv(), Ok(LinkEvent::Datagram { .. })));
         worker.obey(Order::Ready(1, clock));
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_call_sends_before_it_has_heard_of_the_begin_does_not_move_the_paths_time() {
+    fn sends_before_a_call_knows_of_the_begin_do_not_move_the_paths_time() {
         let (mut worker, _inboxes) = two_calls();
         let begun = Clock::starting_now();
         // Set up a minute before.

@@ -1,4 +1,4 @@
-//! The emulated network: paths driven by the wall clock, and what is at their ends.
+//! The emulated network: paths driven by the wall clock, and their ends.
 
 pub mod datagram;
 pub mod ends;

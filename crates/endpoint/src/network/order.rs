@@ -1,4 +1,4 @@
-//! What the network's thread is told.
+//! The orders to the network's thread.
 
 use crate::clock::Clock;
 use crate::network::datagram::Datagram;
@@ -13,11 +13,11 @@ pub enum Order {
     Join(u16, Flow),
     /// It is over; it wants to know how late the network was for it.
     Leave(u16, Sender<Lateness>),
-    /// It could begin, by this clock.
+    /// It is ready, by this clock.
     Ready(u16, Clock),
-    /// Something came in at one of its ends, at a time by this clock, on this way.
+    /// A packet came in at one of its ends, at a time by this clock, in this direction.
     Received(u16, Datagram, Clock, Way),
-    /// Its endpoint sends, at a time by this clock: until it has heard of the begin, its own.
+    /// Its endpoint sends, at a time by this clock: until it knows of the begin, its own.
     Send(u16, Datagram, Clock),
     /// End.
     Stop,

@@ -1,20 +1,20 @@
-//! A picture drawn before its time, so that what it changes is known when it is captured: controllers that go by the
-//! complexity of pictures are told it before they decide on a bitrate, as in a simulation.
+//! A picture drawn ahead of time, so that its complexity is known when it is captured: controllers that use the
+//! complexity of pictures get it before they decide on a bitrate, as in a simulation.
 
 use crate::error::Error;
 use crate::pictures::source::Pictures;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Pictures, of which the next is drawn while the camera has nothing else to do.
+/// Pictures, the next of which is drawn while the camera is idle.
 #[derive(Debug)]
 pub struct Ahead {
-    /// Where they come from.
+    /// The source of the pictures.
     pub pictures: Pictures,
     current: Vec<u8>,
     next: Vec<u8>,
     /// Number of the picture in `current`.
     taken: Option<u64>,
-    /// Number of the picture in `next`, where one is.
+    /// Number of the picture in `next`, if there is one.
     drawn: Option<u64>,
     measured: Measured,
 }
@@ -24,13 +24,13 @@ pub struct Ahead {
 pub struct Measured(Arc<Mutex<Option<(u64, f32)>>>);
 
 impl Measured {
-    /// What is known of a picture.
+    /// The measurement of a picture, if it is known.
     pub fn of(&self, frame: u64) -> Option<f32> {
         let last = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
         last.filter(|&(number, _)| number == frame).map(|(_, complexity)| complexity)
     }
 
-    fn tell(&self, frame: u64, complexity: f32) {
+    fn set(&self, frame: u64, complexity: f32) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some((frame, complexity));
     }
 }
@@ -51,7 +51,7 @@ impl Ahead {
         Ok(&self.current)
     }
 
-    /// Draw the picture after the last that was taken, and measure it.
+    /// Draw the picture after the last one taken, and measure it.
     pub fn look(&mut self) -> Result<(), Error> {
         let Some(taken) = self.taken else { return Ok(()) };
         if self.drawn.is_some() {
@@ -60,7 +60,7 @@ impl Ahead {
         self.pictures.draw(taken + 1, &mut self.next)?;
         self.drawn = Some(taken + 1);
         let luma = usize::from(self.pictures.width) * usize::from(self.pictures.height);
-        self.measured.tell(taken + 1, difference(&self.current[..luma], &self.next[..luma]));
+        self.measured.set(taken + 1, difference(&self.current[..luma], &self.next[..luma]));
         Ok(())
     }
 }
@@ -100,7 +100,7 @@ mod tests {
         let measured = Measured::default();
         let mut ahead = Ahead::new(pictures(), measured.clone());
         let (mut plain, mut picture, mut before) = (pictures(), Vec::new(), Vec::new());
-        // Between 3 and 7 pictures pass unseen, of which the first was drawn.
+        // Pictures between 3 and 7 are skipped; the first of them was drawn.
         for (frame, known) in [(0, false), (1, true), (2, true), (3, true), (7, false), (8, true)] {
             std::mem::swap(&mut picture, &mut before);
             plain.draw(frame, &mut picture).unwrap();

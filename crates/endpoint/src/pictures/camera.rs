@@ -1,9 +1,9 @@
 //! Camera and encoder of a real call: pictures are drawn and coded on a thread of their own, so that the pacer
 //! keeps its times meanwhile. The sender sees a [`legato_media::Encoder`] whose frames come later.
 //!
-//! One picture is under way at a time: one that is captured before the last is coded is left out, as libwebrtc
-//! leaves it out. [`PictureSource::Filling`] does without pictures and codec. The bitrate changes with each picture,
-//! the size with the quantiser where the scenario has it so (`sizes.rs`).
+//! One picture is in progress at a time: one captured before the last is coded is skipped, as in libwebrtc.
+//! [`PictureSource::Filling`] does without pictures and codec. The bitrate changes with each picture, the size with
+//! the quantiser if the scenario enables it (`sizes.rs`).
 
 use crate::codec::Codec;
 use crate::error::Error;
@@ -39,7 +39,7 @@ struct Remote {
     jobs: Sender<Job>,
     busy: Arc<AtomicBool>,
     measured: Measured,
-    /// A key frame was wanted of a picture that was left out.
+    /// A key frame was requested for a skipped picture.
     keyframe_due: bool,
     skipped: u64,
 }
@@ -60,11 +60,11 @@ struct CodedFrame {
     frame: CutFrame,
 }
 
-/// Frames kept for retransmission: longer than the sender answers for.
+/// Frames kept for retransmission: longer than the sender answers NACKs.
 const FRAMES_KEPT: usize = 600;
 
 impl Camera {
-    /// Open the pictures, to be coded so; the encoder is for the sender. Refuses a codec that this build has not.
+    /// Open the pictures in this codec; the encoder is for the sender. Refuses a codec that this build lacks.
     pub fn open(source: &PictureSource, codec: Codec) -> Result<(Self, Box<dyn Encoder>), Error> {
         codec.check()?;
         let (source, coded) = match *source {
@@ -81,7 +81,7 @@ impl Camera {
         Ok((camera, Box::new(remote)))
     }
 
-    /// What the sender's source shows: so many pictures a second.
+    /// The content of the sender's source: its picture rate.
     pub fn content(&self) -> Content {
         Content::unmeasured(match &self.source {
             CodedSource::Filling(frame_rate) => *frame_rate,
@@ -89,7 +89,7 @@ impl Camera {
         })
     }
 
-    /// What tables call the pictures.
+    /// The pictures' name in tables.
     pub fn label(&self) -> &str {
         match &self.source {
             CodedSource::Filling(_) => "filling",
@@ -97,28 +97,28 @@ impl Camera {
         }
     }
 
-    /// How pictures are coded.
+    /// The codec.
     pub fn codec(&self) -> Codec {
         self.codec
     }
 
-    /// Have the size of pictures change with the quantiser, by the rule that simulated encoders have.
+    /// Let the size of pictures change with the quantiser, by the rule of the simulated encoders.
     pub fn adapt_resolution(&mut self, adapts: bool) {
         self.adapts = adapts;
     }
 
-    /// Have what is seen of the pictures judged by this program too, once the call is over.
+    /// Have the viewed pictures scored by this program too, once the call is over.
     pub fn measure_vmaf(&mut self, program: VmafProgram) {
         self.coded.iter_mut().for_each(|coded| coded.measure_vmaf(program.clone()));
     }
 
-    /// Leave so many bytes of each packet empty, for header extensions.
+    /// Leave this many bytes of each packet empty, for header extensions.
     pub(crate) fn leave_room(&mut self, bytes: u16) {
         self.room = bytes;
     }
 
     /// Start the thread, which reports each coded frame with its capture time, or why it failed. It ends when the
-    /// sender's encoder is gone or `report` returns false, with all that was coded of pictures.
+    /// sender's encoder is gone or `report` returns false, and returns everything coded.
     pub(crate) fn start(
         self,
         report: impl Fn(Result<(EncodedFrame, Timestamp), String>) -> bool + Send + 'static,
@@ -145,7 +145,7 @@ impl Camera {
                     break;
                 }
                 if let Err(error) = coder.look_ahead() {
-                    // As for a picture that could not be coded: the call ends with this word.
+                    // As for a picture that could not be coded: the call ends with this error.
                     report(Err(error.to_string()));
                     break;
                 }
@@ -179,7 +179,7 @@ fn describe(job: &Job, sequence: u32, coded: &Coded) -> EncodedFrame {
 
 impl Encoder for Remote {
     fn encode(&mut self, _now: Timestamp, _frame: SourceFrame, _budget: EncoderBudget) -> EncodedFrame {
-        unreachable!("a sender begins a frame and is told when it is done")
+        unreachable!("a sender begins a frame and gets it later")
     }
 
     fn begin(&mut self, _now: Timestamp, picture: SourceFrame, budget: EncoderBudget) -> Option<EncodedFrame> {
@@ -190,7 +190,7 @@ impl Encoder for Remote {
         }
         let budget = EncoderBudget { keyframe: budget.keyframe || self.keyframe_due, ..budget };
         self.keyframe_due = false;
-        // A camera that failed has said so by mail.
+        // A camera that failed has reported it by mail.
         let _ = self.jobs.send(Job { picture, budget });
         None
     }
@@ -213,7 +213,7 @@ impl CodedFrames {
         }
     }
 
-    /// Payload and capture time of packet `index` of coded frame `sequence`, where it is still known.
+    /// Payload and capture time of packet `index` of coded frame `sequence`, if it is still kept.
     pub fn payload(&self, sequence: u32, index: u16) -> Option<(Vec<u8>, Timestamp)> {
         let frames = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let place = sequence.checked_sub(frames.front()?.sequence)?;
@@ -228,7 +228,7 @@ mod tests {
     use legato_media::FrameRate;
     use legato_units::DataRate;
 
-    /// Three pictures, of which the second comes before the first is coded; what the first and the third became.
+    /// Three pictures, the second of which comes before the first is coded; returns the first and the third as coded.
     fn two_of_three(codec: Codec) -> [EncodedFrame; 2] {
         let source = PictureSource::Generated { width: 320, height: 180, frame_rate: FrameRate::THIRTY };
         let (camera, mut encoder) = Camera::open(&source, codec).unwrap();
@@ -240,7 +240,7 @@ mod tests {
             complexity: None,
         };
         let budget = EncoderBudget::of_bitrate(DataRate::from_bps(400_000));
-        // A key frame was wanted of the second.
+        // A key frame was requested for the second.
         assert!(encoder.begin(Timestamp::ZERO, picture(0), budget).is_none());
         assert!(encoder.begin(Timestamp::ZERO, picture(1), EncoderBudget { keyframe: true, ..budget }).is_none());
         let (frames, thread) = camera.start(move |coded| reports.send(coded).is_ok()).unwrap();
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_come_by_mail_with_their_payloads_and_a_busy_encoder_leaves_pictures_out() {
+    fn frames_come_by_mail_with_their_payloads_and_a_busy_encoder_skips_pictures() {
         let frames = two_of_three(Codec::H264);
         assert!(frames.iter().all(|frame| frame.head_bytes > 0));
         if let Err(error) = Codec::Vp8.check() {

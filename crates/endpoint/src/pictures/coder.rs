@@ -1,4 +1,4 @@
-//! Makes coded frames out of pictures: the encoders of a call behind one face, and their frames ready to be cut into
+//! From pictures to coded frames: the encoders of a call behind one interface, and their frames ready to be cut into
 //! packets.
 
 use crate::codec::Codec;
@@ -14,7 +14,7 @@ use legato_units::DataRate;
 
 /// Where coded frames come from.
 pub enum CodedSource {
-    /// No pictures: frames of filling.
+    /// No pictures: frames of filler.
     Filling(FrameRate),
     /// Pictures, coded.
     Pictures(Pictures),
@@ -54,13 +54,13 @@ type FromEncoder = (Vec<u8>, bool, u8, Option<f32>);
 pub struct Coded {
     /// As the encoder made it.
     pub bytes: Vec<u8>,
-    /// What packets are cut from.
+    /// The source of packets.
     pub frame: CutFrame,
     /// Decodable without any other.
     pub keyframe: bool,
-    /// In the codec's own steps: 0 … 51 of H.264, 0 … 127 of VP8, 0 … 255 of VP9.
+    /// In the codec's own steps: 0 … 51 for H.264, 0 … 127 for VP8, 0 … 255 for VP9.
     pub qp: u8,
-    /// Of luma, as the encoder tells.
+    /// Of luma, as the encoder reports it.
     pub psnr_db: Option<f32>,
     /// Luma columns and rows.
     pub size: (u16, u16),
@@ -79,14 +79,14 @@ pub enum CutFrame {
     Vp9(Vp9Frame),
 }
 
-/// Encoders are opened at this and told the first budget with the first picture.
+/// Encoders are opened at this and get the first budget with the first picture.
 const FIRST_BITRATE_BPS: u32 = 300_000;
-/// Below this OpenH264's rate control has nothing left to give.
+/// Below this OpenH264's rate control cannot save any more.
 const LEAST_BITRATE_BPS: u64 = 20_000;
 
 impl Coder {
-    /// Open the encoder. Each packet's piece of a frame leaves `room` bytes empty; what pictures change is told to
-    /// `measured`. `adapts`: their size changes with the quantiser.
+    /// Open the encoder. Each packet's piece of a frame leaves `room` bytes empty; the complexity of pictures is
+    /// written to `measured`. `adapts`: their size changes with the quantiser.
     pub fn new(source: CodedSource, codec: Codec, room: u16, measured: Measured, adapts: bool) -> Result<Self, Error> {
         let kind = match source {
             CodedSource::Filling(frame_rate) => Kind::Filling(frame_rate),
@@ -162,7 +162,7 @@ impl LiveCoder {
 }
 
 impl LiveEncoder {
-    /// A stream of pictures of so many columns and rows.
+    /// A stream of pictures of `width` columns and `height` rows.
     fn open(codec: Codec, (width, height): (u16, u16), frame_rate: f32, bps: u32) -> Result<Self, Error> {
         let vpx = |codec| {
             let settings = legato_vpx::Settings { codec, width, height, frame_rate };
@@ -194,7 +194,7 @@ impl LiveEncoder {
 }
 
 impl CutFrame {
-    /// Bytes that the packetizer shares out.
+    /// Bytes that the packetizer distributes.
     pub fn size_bytes(&self) -> u32 {
         match self {
             Self::H264(frame) => frame.size_bytes(),
@@ -203,7 +203,7 @@ impl CutFrame {
         }
     }
 
-    /// Of these the ones that go ahead in a packet of their own.
+    /// Of these, the bytes that go ahead in a packet of their own.
     pub fn head_bytes(&self) -> u16 {
         match self {
             Self::H264(frame) => frame.head_bytes(),
@@ -221,7 +221,7 @@ impl CutFrame {
     }
 }
 
-/// A frame of so many bytes that no decoder takes.
+/// A frame of `length` bytes that no decoder accepts.
 fn filling(codec: Codec, length: usize, keyframe: bool) -> Vec<u8> {
     let mut bytes = match codec {
         Codec::H264 => vec![0, 0, 1, if keyframe { 0x65 } else { 0x41 }],

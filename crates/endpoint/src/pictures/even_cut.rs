@@ -1,10 +1,10 @@
-//! A frame's bytes shared out evenly among packets, each behind a descriptor that is as long in every one: what VP8 and
-//! VP9 have in common.
+//! A frame's bytes distributed evenly among packets, each after a descriptor of constant length: what VP8 and VP9 have in
+//! common.
 //!
-//! The packetizer shares a frame's bytes out in pieces that differ by one byte at most, and counts 38 bytes of RTP a
-//! packet, of which the wire has 36; a payload has two bytes more than its piece, as with H.264 (`h264_payload.rs`).
-//! What a descriptor takes beyond those two is counted as bytes of the frame, and so is what each piece leaves empty for
-//! further header extensions.
+//! The packetizer distributes a frame's bytes in pieces that differ by at most one byte, and counts 38 bytes of RTP per
+//! packet, of which the wire has 36; a payload has two bytes more than its piece, as with H.264 (`h264_payload.rs`). What
+//! a descriptor takes beyond those two counts as bytes of the frame, and so does what each piece leaves empty for further
+//! header extensions.
 
 use legato_media::packetizer::{self, MAX_PAYLOAD_BYTES};
 
@@ -12,27 +12,27 @@ use legato_media::packetizer::{self, MAX_PAYLOAD_BYTES};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EvenCut {
     body: Vec<u8>,
-    /// Bytes of each piece that are not the body's.
+    /// Bytes of each piece that do not belong to the body.
     taken: usize,
 }
 
-/// What each payload holds beside its piece.
+/// What each payload holds beyond its piece.
 const FRAMING_BYTES: usize = 2;
 
 impl EvenCut {
-    /// Of `body`, behind descriptors of two bytes or more. Each piece leaves `room` bytes empty.
+    /// Of `body`, after descriptors of two or more bytes. Each piece leaves `room` bytes empty.
     pub fn new(body: Vec<u8>, descriptor_bytes: usize, room: u16) -> Self {
         Self { body, taken: descriptor_bytes - FRAMING_BYTES + usize::from(room) }
     }
 
-    /// Bytes that the packetizer shares out.
+    /// Bytes that the packetizer distributes.
     pub fn size_bytes(&self) -> u32 {
         let most = usize::from(MAX_PAYLOAD_BYTES) - self.taken;
         let packets = self.body.len().div_ceil(most).max(1);
         (self.body.len() + self.taken * packets) as u32
     }
 
-    /// What packet `index` holds of the body, and whether it is the last; `None` beyond it.
+    /// The part of the body in packet `index`, and whether it is the last; `None` beyond it.
     pub fn piece(&self, index: u16) -> Option<(&[u8], bool)> {
         let pieces = packetizer::pieces(self.size_bytes());
         let length = |piece: u16| usize::from(piece) - self.taken;
@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pieces_and_descriptors_are_the_packetizers_pieces_and_two_bytes_less_the_room_left() {
+    fn pieces_and_descriptors_are_the_packetizers_pieces_plus_two_minus_the_room() {
         let lengths = [1, 500, 1_159, 1_160, 1_161, 1_162, 2_320, 2_321, 5_000, 40_000, 115_999, 116_000, 116_001];
         let cases = lengths.into_iter().flat_map(|length| [(3, 0), (4, 0), (3, 8), (4, 8)].map(|how| (length, how)));
         for (length, (descriptor, room)) in cases {

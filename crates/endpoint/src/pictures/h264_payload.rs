@@ -1,16 +1,16 @@
 //! A coded H.264 frame as RTP payloads (RFC 6184, packetization mode 1), cut where the sender's packetizer cuts.
 //!
-//! The packetizer shares a frame's bytes out in pieces that differ by one byte at most, and counts 38 bytes of
-//! RTP a packet. On the wire those are 12 of RTP header, 8 of header extension, 16 of SRTP's tag, and the two
-//! bytes by which every payload here is longer than its piece: the header of a fragment (FU-A). A frame that fits
-//! one packet goes as an aggregation (STAP-A) of one unit, so that the same two bytes are over and above. The
-//! parameter sets of a key frame go ahead in an aggregation of their own, the frame's head. Where a packet carries more
-//! header extensions than those 8 bytes, each piece leaves so many bytes empty for them, which count as the frame's.
+//! The packetizer distributes a frame's bytes in pieces that differ by at most one byte, and counts 38 bytes of RTP per
+//! packet. On the wire those are 12 of RTP header, 8 of header extension, 16 of SRTP's tag, and the two bytes by which
+//! every payload here is longer than its piece: the header of a fragment (FU-A). A frame that fits one packet goes as an
+//! aggregation (STAP-A) of one unit, so that it has the same two extra bytes. The parameter sets of a key frame go ahead
+//! in an aggregation of their own, the frame's head. If a packet carries more header extensions than those 8 bytes, each
+//! piece leaves as many bytes empty for them, which count as the frame's.
 
 use crate::error::Error;
 use legato_media::packetizer::{self, MAX_PAYLOAD_BYTES};
 
-/// What each payload holds beside its piece.
+/// What each payload holds beyond its piece.
 pub const FRAMING_BYTES: u16 = 2;
 
 /// A frame, ready to be cut.
@@ -41,7 +41,7 @@ const FIRST_FRAGMENT: u8 = 0x80;
 const LAST_FRAGMENT: u8 = 0x40;
 
 impl H264Frame {
-    /// From NAL units with start codes (Annex B): at most one slice, as the encoder is set up to make. Each piece leaves
+    /// From NAL units with start codes (Annex B): at most one slice, as the encoder is configured. Each piece leaves
     /// `room` bytes empty.
     pub fn new(annex_b: &[u8], room: u16) -> Result<Self, Error> {
         let (mut parameters, mut slice) = (Vec::new(), None);
@@ -52,7 +52,7 @@ impl H264Frame {
                     return Err(Error::Encoder("the encoder made a picture of several slices".to_owned()));
                 }
                 Some(1..=5) => slice = Some(unit),
-                // Supplements and delimiters change no picture.
+                // Supplements and delimiters do not change the picture.
                 _ => {}
             }
         }
@@ -63,19 +63,19 @@ impl H264Frame {
             Body::Whole(aggregate(&[slice]))
         } else {
             let mut bytes = slice[1..].to_vec();
-            // One byte too long for an aggregation and too short for two fragments: H.264 lets zeros trail.
+            // One byte too long for an aggregation and too short for two fragments: H.264 allows trailing zeros.
             bytes.resize(bytes.len().max(most + 1), 0);
             Body::Slice { header: slice[0], bytes }
         };
         Ok(Self { head, body, room })
     }
 
-    /// Bytes that the packetizer shares out.
+    /// Bytes that the packetizer distributes.
     pub fn size_bytes(&self) -> u32 {
         u32::from(self.head_bytes()) + self.rest_bytes()
     }
 
-    /// Of these the ones in the head.
+    /// Of these, the bytes in the head.
     pub fn head_bytes(&self) -> u16 {
         self.head.as_ref().map_or(0, |head| head.len() as u16 - FRAMING_BYTES + self.room)
     }
@@ -119,7 +119,7 @@ impl H264Frame {
     }
 }
 
-/// [rfc6184] §5.7.1: a STAP-A, each unit behind its length.
+/// [rfc6184] §5.7.1: a STAP-A, each unit after its length.
 fn aggregate(units: &[&[u8]]) -> Vec<u8> {
     let importance = units.iter().map(|unit| unit[0] & IMPORTANCE_BITS & 0x7f).max().unwrap_or(0);
     let mut payload = vec![importance | STAP_A];
@@ -139,7 +139,7 @@ fn units(annex_b: &[u8]) -> impl Iterator<Item = &[u8]> {
         let end = find_start_code(after).unwrap_or(after.len());
         rest = &after[end..];
         let mut unit = &after[..end];
-        // The fourth byte of a long start code, or zeros that trail.
+        // The fourth byte of a long start code, or trailing zeros.
         while let [front @ .., 0] = unit {
             unit = front;
         }
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn payloads_are_the_packetizers_pieces_and_two_bytes_less_the_room_left() {
+    fn payloads_are_the_packetizers_pieces_plus_two_minus_the_room() {
         for (length, room) in [2, 500, 1_157, 1_158, 1_161, 1_162, 1_163, 1_164, 5_000, 40_000]
             .into_iter()
             .flat_map(|length| [(length, 0), (length, 4)])
@@ -196,7 +196,7 @@ mod tests {
         assert_eq!([&[0x65], &body[..]].concat(), unit);
     }
 
-    /// [rfc6184] §5.7.1: 24, then each unit behind its 16-bit length.
+    /// [rfc6184] §5.7.1: 24, then each unit after its 16-bit length.
     #[test]
     fn parameter_sets_go_ahead_in_a_packet_of_their_own() {
         let (sps, pps) = ([0x67, 1, 2, 3], [0x68, 9]);
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_single_slice_is_refused() {
+    fn anything_but_a_single_slice_is_refused() {
         assert!(H264Frame::new(&annex_b(&[&slice(0x41, 9), &slice(0x41, 9)]), 0).is_err());
         assert!(H264Frame::new(&annex_b(&[&[0x67, 1]]), 0).is_err());
     }

@@ -1,4 +1,4 @@
-//! From a clip to payloads: pictures, their sizes, the encoders, and how frames are cut into packets.
+//! From a clip to payloads: pictures, their sizes, the encoders, and cutting frames into packets.
 
 pub mod ahead;
 pub mod camera;

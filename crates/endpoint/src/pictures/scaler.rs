@@ -1,8 +1,8 @@
-//! Pictures in another size: smaller by the mean over the area that a sample comes to stand for, as browsers make theirs,
-//! larger by interpolation between neighbours (bilinear). Planes are scaled down their columns first and then along their
-//! rows, in integers.
+//! Pictures in another size: smaller by the mean over the area that each sample covers, as in browsers, larger by
+//! interpolation between neighbours (bilinear). Planes are scaled down their columns first and then along their rows, in
+//! integers.
 
-/// Makes planes of one size out of planes of another.
+/// Makes planes of one size from planes of another.
 #[derive(Clone, Debug)]
 pub struct Scaler {
     columns: Axis,
@@ -11,7 +11,7 @@ pub struct Scaler {
     row: Vec<u32>,
 }
 
-/// What each sample along one axis is made of: as many neighbours of the source for each, in turn.
+/// The sources of each sample along one axis: the same number of neighbours for each, in order.
 #[derive(Clone, Debug)]
 struct Axis {
     from: usize,
@@ -23,7 +23,7 @@ struct Axis {
 
 const ONE_BITS: u32 = 14;
 const ONE: u32 = 1 << ONE_BITS;
-/// A sum over columns keeps so many bits below the sample's lowest.
+/// A sum over columns keeps this many bits below the sample's lowest.
 const KEPT_BITS: u32 = 6;
 
 impl Scaler {
@@ -32,7 +32,7 @@ impl Scaler {
         Self { columns: Axis::new(from.0, to.0), rows: Axis::new(from.1, to.1), row: Vec::new() }
     }
 
-    /// Append the scaled plane to `scaled`. `plane` is as large as was said.
+    /// Append the scaled plane to `scaled`. `plane` has the declared size.
     pub fn scale(&mut self, plane: &[u8], scaled: &mut Vec<u8>) {
         let Self { columns, rows, row: sums } = self;
         let width = columns.from;
@@ -66,7 +66,7 @@ impl Axis {
             let start = weights.len();
             weights.extend(shares.iter().map(|(_, share)| (share / whole * f64::from(ONE)).round() as u32));
             weights.resize(start + taps, 0);
-            // What rounding left over goes to the largest.
+            // The rounding remainder goes to the largest.
             let sum: u32 = weights[start..].iter().sum();
             if let Some(largest) = weights[start..].iter_mut().max() {
                 *largest = *largest + ONE - sum;
@@ -77,12 +77,12 @@ impl Axis {
     }
 }
 
-/// Places that are none of the span's between `first` and its own first one.
+/// Places between `first` and the span's own first one.
 fn span_start(shares: &[(usize, f64)], first: usize) -> usize {
     shares.first().map_or(0, |&(place, _)| place - first)
 }
 
-/// The source's samples that sample `place` is made of, with their shares.
+/// The source samples of sample `place`, with their shares.
 fn span(place: usize, ratio: f64, from: usize) -> (usize, Vec<(usize, f64)>) {
     let shares: Vec<_> = if ratio >= 1.0 {
         let (begin, end) = (place as f64 * ratio, (place + 1) as f64 * ratio);

@@ -1,22 +1,22 @@
 //! A file read in small pieces.
 //!
-//! Linux without kernel preemption lets no thread in before a read is over, not one of the highest priority either: a
-//! picture of 1280x720 read at once held a processor for 2 to 5 ms, and a packet to be let go there was as late. What
-//! the kernel reads ahead, 8 MiB on some machines, counts as ours.
+//! Linux without kernel preemption runs no other thread before a read is over, not even one of the highest priority: a
+//! picture of 1280x720 read at once held a processor for 2 to 5 ms, and a packet due there was as late. What the kernel
+//! reads ahead, 8 MiB on some machines, counts as ours.
 
 use std::fs::File;
 use std::io::{Read, Result, Seek, SeekFrom};
 use std::path::Path;
 
-/// A processor copies them in some 20 us.
+/// A processor copies this much in some 20 us.
 const MOST_BYTES: usize = 64 << 10;
 
-/// Whatever is asked for, a read takes a little of it.
+/// Whatever is requested, a read takes only a little of it.
 #[derive(Debug)]
 pub struct ShortReads<F>(F);
 
 impl ShortReads<File> {
-    /// Of which nothing is read ahead, where the system lets us say so.
+    /// With read-ahead disabled, if the system supports that.
     pub fn open(path: &Path) -> Result<Self> {
         let file = File::open(path)?;
         // Without it the clip plays all the same.
@@ -44,7 +44,7 @@ mod tests {
     use super::*;
     use std::io::Cursor;
 
-    /// What was asked for, each time.
+    /// The size of each request.
     struct Asked(Cursor<Vec<u8>>, Vec<usize>);
 
     impl Read for Asked {
@@ -55,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn a_picture_comes_whole_by_small_reads() {
+    fn a_picture_is_complete_after_small_reads() {
         let bytes: Vec<u8> = (0..100_000).map(|at| at as u8).collect();
         let mut file = ShortReads(Asked(Cursor::new(bytes.clone()), Vec::new()));
         let mut read = vec![0; bytes.len()];

@@ -1,8 +1,8 @@
 //! The sizes of a call's pictures: the clip's own and smaller ones, among which the rule of the simulator's encoders
 //! (`legato_media::encoder::size_rule`) chooses while it is coded.
 //!
-//! The ladder is a browser's: three quarters, then two thirds of that, and again, in columns and rows, down to no less
-//! than 320x180 has samples. A smaller picture is scaled down and then takes its number once more, in squares as large as
+//! The ladder is a browser's: three quarters, then two thirds of that, and again, in columns and rows, down to the number
+//! of samples of 320x180. A smaller picture is scaled down and then stamped with its number again, in squares as large as
 //! those of a whole one: scaled down they could not be read.
 
 use crate::codec::Codec;
@@ -16,16 +16,16 @@ pub struct Sizes {
     rule: SizeRule,
     /// Columns and rows, smallest first.
     ladder: Vec<(u16, u16)>,
-    /// Of luma and of chroma; `None`: pictures are sent as they are.
+    /// For luma and for chroma; `None`: pictures are sent as they are.
     scalers: Option<[Scaler; 2]>,
     scaled: Vec<u8>,
 }
 
-/// Browsers make pictures no smaller.
+/// The minimum size of browsers' pictures.
 const LEAST_SAMPLES: u32 = 320 * 180;
 
 impl Sizes {
-    /// Of pictures of this size in this codec. `adapts`: else they stay as they are.
+    /// For pictures of this size in this codec. Unless `adapts`, they stay as they are.
     pub fn new(full: (u16, u16), codec: Codec, adapts: bool) -> Option<Self> {
         let ladder = if adapts { ladder(full) } else { vec![full] };
         let heights: Vec<u16> = ladder.iter().map(|&(_, height)| height).collect();
@@ -33,7 +33,7 @@ impl Sizes {
         Some(Self { rule, ladder, scalers: None, scaled: Vec::new() })
     }
 
-    /// A picture is about to be coded at a bitrate; whether its size is another than that of the one before.
+    /// A picture is about to be coded at a bitrate; returns whether its size differs from that of the one before.
     pub fn steps(&mut self, now: Timestamp, bitrate: DataRate) -> bool {
         let steps = self.rule.steps(now, bitrate);
         if steps {
@@ -61,7 +61,7 @@ impl Sizes {
         self.rule.place() as u8
     }
 
-    /// Picture `number`, of the whole size and planar 4:2:0, in this size.
+    /// Picture `number`, of full size and planar 4:2:0, in this size.
     pub fn fit<'a>(&'a mut self, picture: &'a [u8], number: u64) -> &'a [u8] {
         let width = usize::from(self.size().0);
         let Some([luma, chroma]) = &mut self.scalers else { return picture };

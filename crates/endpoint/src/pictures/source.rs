@@ -1,9 +1,9 @@
 //! What the camera sees: a generated scene, or a clip in a Y4M file. Pictures are planar 4:2:0, 8 bits, and carry
-//! their number (`stamp.rs`), so that the far end can tell which one it shows.
+//! their number (`stamp.rs`), so that the far end can report which one it shows.
 //!
-//! The generated scene is head and shoulders that sway and turn before a background that stands. Both are "dead
-//! leaves", discs of all sizes that cover each other, whose edges are spread over sizes as those of natural pictures
-//! are; each picture has a little noise of its own, as cameras have. Smooth textures will not do: at high quantisers
+//! The generated scene is head and shoulders that sway and turn before a still background. Both are "dead leaves",
+//! discs of all sizes that cover each other, whose edges are distributed over sizes like those of natural pictures;
+//! each picture has a little noise of its own, as from a camera. Smooth textures do not work: at high quantisers
 //! OpenH264 finds no motion in them, needs more bits the coarser it codes, and never leaves its coarsest quantiser
 //! again. The scene is the same in every run. Y4M is read a picture at a time and played in a loop.
 
@@ -15,7 +15,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-/// Which pictures a call sends.
+/// The pictures a call sends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PictureSource {
     /// The generated scene, in this size and at this rate.
@@ -24,13 +24,13 @@ pub enum PictureSource {
         width: u16,
         /// Luma rows, even.
         height: u16,
-        /// Pictures a second.
+        /// Pictures per second.
         frame_rate: FrameRate,
     },
-    /// No pictures: frames of filling, as large as an encoder would make them, that no decoder takes. For asking what
-    /// calls take of a machine apart from their codec.
+    /// No pictures: frames of filler, as large as an encoder would make them, that no decoder accepts. For measuring
+    /// the load of calls apart from their codec.
     Filling {
-        /// Frames a second.
+        /// Frames per second.
         frame_rate: FrameRate,
     },
     /// A Y4M file.
@@ -44,9 +44,9 @@ pub struct Pictures {
     pub width: u16,
     /// Luma rows.
     pub height: u16,
-    /// Pictures a second.
+    /// Pictures per second.
     pub frame_rate: FrameRate,
-    /// What tables call it.
+    /// Its name in tables.
     pub label: String,
     kind: Kind,
 }
@@ -58,7 +58,7 @@ enum Kind {
 }
 
 impl Pictures {
-    /// Open a source; refuses what no encoder here takes.
+    /// Open a source; refuses what no encoder here accepts.
     pub fn open(source: &PictureSource) -> Result<Self, Error> {
         match source {
             &PictureSource::Generated { width, height, frame_rate } => {
@@ -85,7 +85,7 @@ impl Pictures {
         Err(Error::Pictures(format!("{what}: {size} is not even, or not between 64x64 and 1920x1080")))
     }
 
-    /// The picture of camera frame `frame` into `picture`. Frames are drawn in order; those between pass unseen.
+    /// Draw the picture of camera frame `frame` into `picture`. Frames are drawn in order; those between are skipped.
     pub fn draw(&mut self, frame: u64, picture: &mut Vec<u8>) -> Result<(), Error> {
         match &mut self.kind {
             Kind::Generated(scene) => scene.draw(frame, picture),
@@ -101,7 +101,7 @@ impl Pictures {
     }
 }
 
-/// Pictures after which the generated scene comes again, but for noise and number.
+/// The number of pictures after which the generated scene repeats, except for noise and number.
 pub fn scene_period(width: u16, height: u16) -> u64 {
     let (width, height) = (usize::from(width), usize::from(height));
     let (columns, _) = Scene::extent(width, height);
@@ -137,15 +137,15 @@ struct Scene {
 
 /// The texture's size in pictures, as a fraction.
 const SCENE_SCALE: (usize, usize) = (3, 2);
-/// Columns the figure moves over a picture …
+/// Columns the figure moves per picture …
 const SWAY_COLUMNS: usize = 1;
-/// … and its texture within it; even, for the sake of chroma.
+/// … and its texture within it; even, because of chroma.
 const TURN_COLUMNS: usize = 2;
 /// Radii of the leaves, in luma samples …
 const RADII: (f64, f64) = (6.0, 160.0);
-/// … of which there is one for so many samples: each point is covered five times over.
+/// … with one per this many samples: each point is covered five times over.
 const SAMPLES_A_LEAF: usize = 150;
-/// One sample in so many takes new noise in a picture.
+/// One in this many samples takes new noise in a picture.
 const NOISE_SHARE: u32 = 5;
 
 impl Scene {
@@ -178,7 +178,7 @@ impl Scene {
     fn draw(&self, frame: u64, picture: &mut Vec<u8>) {
         let (width, height) = (self.width, self.height);
         let (columns, rows) = Self::extent(width, height);
-        // Where the figure stands, swaying, and which part of the texture it shows, turning.
+        // The figure's position, swaying, and the part of the texture it shows, turning.
         let frame = frame as usize;
         let sway = there_and_back(frame * SWAY_COLUMNS, width / 8) & !1;
         let (left, top) = (there_and_back(frame * TURN_COLUMNS, columns - width), rows - height);
@@ -205,7 +205,7 @@ impl Scene {
     }
 }
 
-/// The columns that head (a disc) or shoulders take in a row, before swaying.
+/// The columns of head (a disc) or shoulders in a row, before swaying.
 fn figure(row: usize, width: usize, height: usize) -> Option<std::ops::Range<usize>> {
     let (x, y) = (width as f64 * 0.45, row as f64 / height as f64);
     let half = if y < 0.6 {
@@ -218,7 +218,7 @@ fn figure(row: usize, width: usize, height: usize) -> Option<std::ops::Range<usi
     (to > from).then_some(from..to)
 }
 
-/// A linear congruential generator: the scene needs no better, and it is the same everywhere.
+/// A linear congruential generator: sufficient for the scene, and the same everywhere.
 struct Lcg(u32);
 
 impl Lcg {
@@ -262,13 +262,13 @@ struct Y4m {
     width: u16,
     height: u16,
     frame_rate: FrameRate,
-    /// Where the first picture begins.
+    /// Start of the first picture.
     first: u64,
-    /// Pictures that were read, round after round.
+    /// Number of pictures read, over all rounds.
     passed: u64,
 }
 
-/// No header line is longer.
+/// The maximum length of a header line.
 const MAX_HEADER_BYTES: u64 = 1_024;
 
 impl Y4m {
@@ -284,12 +284,12 @@ impl Y4m {
         for field in fields {
             let (key, value) = field.split_at(field.len().min(1));
             match key {
-                "W" => width = value.parse().map_err(|_| failed(&format!("W{value} is no width")))?,
-                "H" => height = value.parse().map_err(|_| failed(&format!("H{value} is no height")))?,
+                "W" => width = value.parse().map_err(|_| failed(&format!("W{value} is not a width")))?,
+                "H" => height = value.parse().map_err(|_| failed(&format!("H{value} is not a height")))?,
                 "F" => {
                     let parts = value.split_once(':').and_then(|(a, b)| Some((a.parse().ok()?, b.parse().ok()?)));
                     rate = parts.and_then(|(frames, seconds)| FrameRate::new(frames, seconds));
-                    rate.ok_or_else(|| failed(&format!("F{value} is no frame rate up to 240")))?;
+                    rate.ok_or_else(|| failed(&format!("F{value} is not a frame rate up to 240")))?;
                 }
                 "C" if !matches!(value, "420" | "420jpeg" | "420mpeg2" | "420paldv") => {
                     return Err(failed(&format!("C{value}: only 8-bit 4:2:0 can be sent")));
@@ -312,7 +312,7 @@ impl Y4m {
         moved.map(drop).map_err(|error| Error::Pictures(format!("{}: {error}", self.path.display())))
     }
 
-    /// Find the next picture, the first after the last.
+    /// Find the next picture; the first after the last.
     fn find(&mut self) -> Result<usize, Error> {
         if self.file.fill_buf().is_ok_and(<[u8]>::is_empty) {
             self.rewind()?;
@@ -329,7 +329,7 @@ impl Y4m {
         self.file.read_exact(picture).map_err(|_| self.cut_off())
     }
 
-    /// Leave one picture out.
+    /// Skip a picture.
     fn pass(&mut self) -> Result<(), Error> {
         let bytes = self.find()?;
         self.file.seek_relative(bytes as i64).map_err(|_| self.cut_off())
@@ -370,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn the_scene_comes_again_without_a_cut() {
+    fn the_scene_repeats_without_a_cut() {
         assert_eq!((scene_period(1_280, 720), scene_period(320, 180), scene_period(640, 360)), (640, 160, 320));
         let source = PictureSource::Generated { width: 176, height: 144, frame_rate: FrameRate::THIRTY };
         let period = scene_period(176, 144);
@@ -422,7 +422,7 @@ mod tests {
         }
         Pictures::open(&source).unwrap().draw(2, &mut ours).unwrap();
         assert!(ours == theirs);
-        // Round again, and past one: 3, 4 and 5 are 0, 1 and 2.
+        // Another round, skipping one: 3, 4 and 5 are 0, 1 and 2.
         let mut sixth = Vec::new();
         written.draw(5, &mut sixth).unwrap();
         stamp::write(&mut ours, 320, 5);
@@ -431,7 +431,7 @@ mod tests {
     }
 
     #[test]
-    fn files_that_are_no_clip_say_why() {
+    fn invalid_clips_are_refused_with_the_reason() {
         let missing = Pictures::open(&PictureSource::Y4m("nowhere.y4m".into())).unwrap_err().to_string();
         assert!(missing.starts_with("nowhere.y4m: "), "{missing}");
         let odd = PictureSource::Generated { width: 321, height: 180, frame_rate: FrameRate::THIRTY };

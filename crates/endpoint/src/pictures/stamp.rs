@@ -1,18 +1,18 @@
 //! The number of a picture, written into it: 32 bits as black and white squares at the top left, so that the far end
-//! can tell which picture it shows.
+//! can report which picture it shows.
 
 /// Squares: bits of the number, most significant first …
 const BITS: usize = 32;
-/// … in rows of so many …
+/// … in rows of this many …
 const COLUMNS: usize = 16;
-/// … each so many luma samples wide and high; 64 columns are wide enough for them.
+/// … each this many luma samples wide and high; 64 columns are wide enough for them.
 const SIDE: usize = 4;
 const BLACK: u8 = 16;
 const WHITE: u8 = 235;
-/// A coded square is as far from grey as this, or it says nothing.
+/// The minimum distance of a coded square from grey.
 const CONTRAST: u32 = 48;
 
-/// Columns and rows of it.
+/// Columns and rows of the stamp.
 pub const fn extent() -> (usize, usize) {
     (COLUMNS * SIDE, BITS / COLUMNS * SIDE)
 }
@@ -28,8 +28,8 @@ pub fn write(luma: &mut [u8], width: usize, number: u64) {
     }
 }
 
-/// The number in decoded luma, whose rows begin `stride` samples after each other. `scale`: how much smaller the
-/// picture is than the one that was stamped, columns over columns. `None`: it cannot be read.
+/// The number in decoded luma, whose rows start `stride` samples apart. `scale`: how much smaller the picture is
+/// than the stamped one, columns over columns. `None`: it cannot be read.
 pub fn read(luma: &[u8], stride: usize, scale: f64) -> Option<u32> {
     let mut number = 0;
     for bit in 0..BITS {
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_number_is_read_as_it_was_written_in_a_smaller_picture_too() {
+    fn a_number_is_read_back_even_from_a_smaller_picture() {
         for number in [0, 1, 0xa5_0001, 0xffff_ffff] {
             let mut luma = vec![100; 96 * 16];
             write(&mut luma, 96, u64::from(number));

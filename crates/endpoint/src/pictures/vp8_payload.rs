@@ -1,7 +1,7 @@
 //! A coded VP8 frame as RTP payloads (RFC 7741), cut where the sender's packetizer cuts (`even_cut.rs`).
 //!
 //! The descriptor is libwebrtc's: a picture number of 15 bits in every packet, all packets of partition 0. Missing:
-//! temporal layers, and with them frames that no other refers to; partitions in packets of their own.
+//! temporal layers, and with them non-reference frames; partitions in packets of their own.
 
 use crate::pictures::even_cut::EvenCut;
 
@@ -15,7 +15,7 @@ pub struct Vp8Frame {
 const DESCRIPTOR_BYTES: usize = 4;
 /// The descriptor has a second byte …
 const EXTENDED: u8 = 0x80;
-/// … which says that a picture number follows …
+/// … which announces a picture number …
 const HAS_PICTURE_ID: u8 = 0x80;
 /// … of 15 bits.
 const LONG_PICTURE_ID: u16 = 0x8000;
@@ -29,7 +29,7 @@ impl Vp8Frame {
         Self { cut, picture_id: number as u16 | LONG_PICTURE_ID }
     }
 
-    /// Bytes that the packetizer shares out.
+    /// Bytes that the packetizer distributes.
     pub fn size_bytes(&self) -> u32 {
         self.cut.size_bytes()
     }

@@ -1,9 +1,9 @@
 //! A coded VP9 frame as RTP payloads (RFC 9628), cut where the sender's packetizer cuts (`even_cut.rs`).
 //!
 //! The descriptor is libwebrtc's for one spatial and one temporal layer: non-flexible mode, a picture number of 15 bits
-//! in every packet, no layer indices, and in front of a key frame the scalability structure: its size, and that each
-//! picture refers to the one before. The structure is in the first packet alone and counts as bytes of the frame.
-//! Missing: layers; flexible mode.
+//! in every packet, no layer indices, and before a key frame the scalability structure: its size, and that each picture
+//! refers to the one before. The structure is only in the first packet and counts as bytes of the frame. Missing: layers;
+//! flexible mode.
 
 use crate::pictures::even_cut::EvenCut;
 
@@ -31,7 +31,7 @@ const ONE_PICTURE: [u8; 2] = [1, 0x14];
 const PREVIOUS: u8 = 1;
 
 impl Vp9Frame {
-    /// From the encoder's bytes. `key`: columns and rows, of a key frame. `number` counts the stream's frames. Each piece
+    /// From the encoder's bytes. `key`: columns and rows, for a key frame. `number` counts the stream's frames. Each piece
     /// leaves `room` bytes empty.
     pub fn new(bytes: &[u8], key: Option<(u16, u16)>, number: u32, room: u16) -> Self {
         let body = [&key.map_or_else(Vec::new, structure)[..], bytes].concat();
@@ -39,7 +39,7 @@ impl Vp9Frame {
         Self { cut, picture_id: number as u16 | LONG_PICTURE_ID, keyframe: key.is_some() }
     }
 
-    /// Bytes that the packetizer shares out.
+    /// Bytes that the packetizer distributes.
     pub fn size_bytes(&self) -> u32 {
         self.cut.size_bytes()
     }
@@ -48,7 +48,7 @@ impl Vp9Frame {
     pub fn payload(&self, index: u16) -> Option<Vec<u8>> {
         let (piece, last) = self.cut.piece(index)?;
         let when = |so: bool, bit: u8| if so { bit } else { 0 };
-        // [rfc9628] §4.2: |I|P|L|F|B|E|V|Z|, |M| PictureID |, then what V announces, which the body begins with.
+        // [rfc9628] §4.2: |I|P|L|F|B|E|V|Z|, |M| PictureID |, then what V announces, with which the body begins.
         let bits = when(!self.keyframe, INTER_PREDICTED)
             | when(index == 0, BEGIN)
             | when(last, END)
@@ -78,7 +78,7 @@ mod tests {
 
     /// [rfc9628] §4.2, worked by hand: I and P, B first and E last; 40,000 is 7,232 modulo 2^15, 0x1c40.
     #[test]
-    fn every_packet_names_its_picture_and_the_first_and_last_say_so() {
+    fn every_packet_names_its_picture_and_the_first_and_last_are_marked() {
         let frame = Vp9Frame::new(&[7; 3_000], None, 40_000, 0);
         assert_eq!(heads(&frame), [[0xc8, 0x9c, 0x40], [0xc0, 0x9c, 0x40], [0xc4, 0x9c, 0x40]]);
         assert_eq!(heads(&Vp9Frame::new(&[7; 30], None, 1, 0)), [[0xcc, 0x80, 1]]);

@@ -1,5 +1,5 @@
-//! The decoder of a receiving end, on a thread of its own, without the priority of those that keep a call's times. It reads the number in each picture, and conceals nothing: after one that cannot be decoded it waits for a
-//! key frame.
+//! The decoder of a receiving end, on a thread of its own, without the priority of the threads that keep a call's times. It reads the number in each
+//! picture, and conceals nothing: after one that cannot be decoded it waits for a key frame.
 
 use crate::clock::Clock;
 use crate::codec::Codec;
@@ -13,7 +13,7 @@ use std::thread::{self, JoinHandle};
 /// A picture to decode.
 #[derive(Debug)]
 pub struct Job {
-    /// Comes back with what became of it.
+    /// Returned with the result.
     pub picture: usize,
     /// As its encoder made it.
     pub bytes: Vec<u8>,
@@ -21,7 +21,7 @@ pub struct Job {
     pub keyframe: bool,
 }
 
-/// What became of a picture.
+/// The result for a picture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Decoded {
     /// Of the job.
@@ -37,7 +37,7 @@ pub struct Image {
     pub width: u16,
     /// Luma rows.
     pub height: u16,
-    /// The number in it, where it can be read.
+    /// The number in it, if it can be read.
     pub stamp: Option<u32>,
     /// How long decoding took.
     pub took: TimeDelta,
@@ -50,8 +50,8 @@ pub struct Decoder {
 }
 
 impl Decoder {
-    /// Start the thread. `sent_width`: luma columns of the pictures that were numbered, where the sender may have made
-    /// them smaller. Each picture is reported, in the order of jobs; the thread ends once `report` returns false.
+    /// Start the thread. `sent_width`: luma columns of the numbered pictures, if the sender may have scaled them down.
+    /// Each picture is reported, in the order of jobs; the thread ends once `report` returns false.
     pub fn start(
         codec: Codec,
         sent_width: Option<u16>,
@@ -67,7 +67,7 @@ impl Decoder {
 
     /// Decode a picture.
     pub fn decode(&self, job: Job) {
-        // The thread ends with this alone.
+        // Only this ends the thread.
         let _ = self.jobs.as_ref().map(|jobs| jobs.send(job));
     }
 }
@@ -119,7 +119,7 @@ mod tests {
     use legato_units::{DataRate, Timestamp};
 
     #[test]
-    fn pictures_come_back_with_their_numbers_and_after_a_loss_with_the_next_key_frame() {
+    fn pictures_come_back_with_their_numbers_and_after_a_loss_from_the_next_key_frame() {
         for codec in Codec::ALL.into_iter().filter(|codec| codec.check().is_ok()) {
             let source = PictureSource::Generated { width: 320, height: 180, frame_rate: FrameRate::THIRTY };
             let pictures = CodedSource::Pictures(Pictures::open(&source).unwrap());

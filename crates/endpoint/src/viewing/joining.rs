@@ -1,8 +1,8 @@
-//! What the codecs' payload formats say of pictures: where a key frame begins, and how the payloads of one picture
-//! are put together (RFC 6184, RFC 7741, RFC 9628).
+//! The codecs' payload formats: where a key frame begins, and how the payloads of one picture are joined (RFC 6184,
+//! RFC 7741, RFC 9628).
 //!
-//! A picture is broken, and will not be shown, where its payloads cannot be read or do not follow each other as its
-//! format has it. What is in it is for the decoder to judge.
+//! A picture is broken, and will not be shown, if its payloads cannot be parsed or are not in the order of its
+//! format. Its contents are left to the decoder.
 
 use crate::codec::Codec;
 use legato_wire::h264::{self, Payload};
@@ -13,7 +13,7 @@ use legato_wire::{vp8, vp9};
 pub enum KeyStart {
     /// It does, whatever came before it.
     Certain,
-    /// It does if the picture before ends there: a slice of H.264 that has no parameter sets ahead of it.
+    /// It does if the previous picture ends there: a slice of H.264 without parameter sets ahead of it.
     IfNothingAhead,
 }
 
@@ -38,9 +38,9 @@ pub struct Joining {
     codec: Codec,
     bytes: Vec<u8>,
     keyframe: bool,
-    /// In the middle of something that must go on.
+    /// In the middle of something that must continue.
     open: bool,
-    /// What came is no picture.
+    /// The packets do not form a picture.
     broken: bool,
 }
 
@@ -62,13 +62,14 @@ impl Joining {
         self.broken |= read.is_err();
     }
 
-    /// The picture as its encoder made it, and whether it is decodable without any other; `None`: it is none.
+    /// The picture as its encoder made it, and whether it is decodable without any other; `None`: it is not a valid
+    /// picture.
     pub fn finish(self) -> Option<(Vec<u8>, bool)> {
         (!self.broken && !self.open && !self.bytes.is_empty()).then_some((self.bytes, self.keyframe))
     }
 
     fn push_units(&mut self, payload: Payload<'_>) {
-        // Pieces follow each other from the first to the last, with nothing between.
+        // Pieces follow each other from the first to the last, with nothing in between.
         let continues = matches!(payload, Payload::Fragment(fragment) if !fragment.first);
         self.broken |= continues != self.open;
         match payload {
@@ -98,7 +99,7 @@ impl Joining {
         self.bytes.extend_from_slice(payload.bytes);
     }
 
-    /// [rfc9628] §4.2: a picture is whole frames, one behind the other, each from B to E.
+    /// [rfc9628] §4.2: a picture is a sequence of complete frames, each from B to E.
     fn push_vp9(&mut self, payload: &vp9::Payload<'_>) {
         self.broken |= payload.begins_frame == self.open;
         self.keyframe |= payload.begins_keyframe();
@@ -117,7 +118,7 @@ mod tests {
         joining.finish()
     }
 
-    /// [rfc7741] §4.2, worked by hand: S and partition 0 in the first payload alone.
+    /// [rfc7741] §4.2, worked by hand: S and partition 0 only in the first payload.
     #[test]
     fn a_vp8_frame_is_its_payloads_without_their_descriptors() {
         let [key, delta, later] = [&[0x90, 0x80, 0x81, 2, 0x50, 5][..], &[0x90, 0x80, 3, 0x51], &[0x80, 0x80, 3, 7, 8]];
@@ -130,7 +131,7 @@ mod tests {
         assert_eq!(starts, [Some(KeyStart::Certain), None, None]);
     }
 
-    /// [rfc9628] §4.2, worked by hand: from B to E, and for another spatial layer once more.
+    /// [rfc9628] §4.2, worked by hand: from B to E, and once more for another spatial layer.
     #[test]
     fn a_vp9_picture_is_its_frames_from_begin_to_end() {
         let key = [0x8a, 1, 0x18, 5, 0, 2, 0xd0, 1, 0x14, 1, 0x82, 4];

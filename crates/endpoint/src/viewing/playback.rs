@@ -1,4 +1,4 @@
-//! The decoders of a call's codecs behind one face.
+//! The decoders of a call's codecs behind one interface.
 
 use crate::codec::Codec;
 use crate::error::Error;
@@ -23,7 +23,7 @@ pub struct Shown {
 }
 
 impl Playback {
-    /// One that has seen nothing.
+    /// A decoder in its initial state.
     pub fn new(codec: Codec) -> Result<Self, Error> {
         let vpx = |codec| legato_vpx::Playback::new(codec).map(Self::Vpx).map_err(failed);
         match codec {
@@ -33,7 +33,7 @@ impl Playback {
         }
     }
 
-    /// Decode one frame as the encoder made it; `None`: nothing is to be shown.
+    /// Decode one frame as the encoder made it; `None`: there is nothing to show.
     pub fn decode(&mut self, frame: &[u8]) -> Result<Option<Shown>, Error> {
         Ok(match self {
             Self::H264(playback) => playback.decode(frame).map_err(failed)?.map(|luma| {

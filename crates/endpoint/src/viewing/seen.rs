@@ -4,7 +4,7 @@ use crate::clock::Clock;
 use crate::viewing::decoder::Image;
 use legato_units::Timestamp;
 
-/// A frame as the other end tells of it.
+/// A frame as the other end reports it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ShownFrame {
     /// Of its RTP packets.
@@ -20,22 +20,22 @@ pub struct ShownFrame {
 pub struct SeenPicture {
     /// Of its RTP packets.
     pub rtp_timestamp: u32,
-    /// When it was whole and its turn had come, or when it was given up.
+    /// When it was complete and next in order, or when it was given up.
     pub decodable_at: Timestamp,
     /// Packets of it that never came.
     pub lost_packets: u16,
     /// It was decoded.
     pub decoded: bool,
-    /// What came out, where we decoded it.
+    /// The decoded image, if we decoded it.
     pub image: Option<Image>,
     /// When it was to be shown.
     pub due: Timestamp,
-    /// When it was.
+    /// When it was shown.
     pub shown: Option<Timestamp>,
 }
 
 impl SeenPicture {
-    /// A picture that a browser tells of: it tells of those it showed.
+    /// A picture that a browser reports: it reports those it showed.
     pub fn of_browser(frame: &ShownFrame) -> Self {
         let &ShownFrame { rtp_timestamp, received, shown } = frame;
         Self {

@@ -1,10 +1,10 @@
 //! What the viewer saw, from pixels, once the call is over: during it there is no time for that.
 //!
-//! The other end shows a frame only where it and all it refers to came whole, and H.264, VP8 and VP9 come out of every decoder
-//! with the same samples. So what was shown of a frame is what a decoder makes of what was coded, and each captured picture
-//! is drawn once more and compared with the one on the screen in its place: its own where it was shown, else the last
-//! that was; smaller ones are scaled up for that, and where a smaller one has its number, in squares that are larger then,
-//! it counts as right. Missing: an other end that conceals what it lacks.
+//! The other end shows a frame only if it and everything it refers to came complete, and H.264, VP8 and VP9 have the same
+//! samples in every decoder. So what was shown for a frame is a decoder's output for what was coded, and each captured picture
+//! is drawn again and compared with the one on the screen at that time: its own if it was shown, else the last that was; smaller
+//! ones are scaled up for that, and where a smaller one has its number, in squares that are then larger, it counts as correct.
+//! Missing: another end that conceals losses.
 
 use crate::codec::Codec;
 use crate::error::Error;
@@ -33,30 +33,30 @@ pub struct CodedCall {
     vmaf: Option<VmafProgram>,
 }
 
-/// What each captured picture was to the viewer; `None` before the first was shown.
+/// What the viewer had for each captured picture; `None` before the first was shown.
 pub struct Viewed {
     pub qualities: Vec<Option<Quality>>,
-    /// Where it was wanted.
+    /// If it was requested.
     pub vmaf: Option<Result<Vec<Option<f32>>, Error>>,
 }
 
-/// Half an hour at 2 Mbit/s; of a longer call nothing is compared.
+/// Half an hour at 2 Mbit/s; a longer call is not compared.
 const MOST_BYTES: usize = 512 << 20;
 /// Pictures drawn and not compared yet.
 const AHEAD: usize = 4;
 
 impl CodedCall {
-    /// Nothing coded yet of a source.
+    /// Nothing coded yet from a source.
     pub fn new(source: PictureSource, codec: Codec) -> Self {
         Self { source, codec, frames: Vec::new(), bytes: 0, vmaf: None }
     }
 
-    /// Have each pair of pictures judged by this program too.
+    /// Have each pair of pictures scored by this program too.
     pub fn measure_vmaf(&mut self, program: VmafProgram) {
         self.vmaf = Some(program);
     }
 
-    /// Whether a program is to judge too.
+    /// Whether a program is to score too.
     pub fn wants_vmaf(&self) -> bool {
         self.vmaf.is_some()
     }
@@ -71,8 +71,8 @@ impl CodedCall {
         }
     }
 
-    /// Compare all pictures captured with what was on the screen, where frames `shown` were shown; `None` of a call
-    /// too long to keep. A program that fails is told in its place; one that was stopped ends all of it.
+    /// Compare all captured pictures with what was on the screen, given that frames `shown` were shown; `None` for a
+    /// call too long to keep. A program's failure is reported in place of its scores; a stopped one ends everything.
     pub fn viewed(&self, captured: u64, shown: &BTreeSet<u64>) -> Result<Option<Viewed>, Error> {
         if self.bytes > MOST_BYTES {
             return Ok(None);
@@ -133,7 +133,7 @@ impl CodedCall {
     }
 }
 
-/// A captured picture, and the luma that stood on the screen in its place.
+/// A captured picture, and the luma on the screen at that time.
 struct Pair {
     frame: u64,
     source: Vec<u8>,
@@ -143,7 +143,7 @@ struct Pair {
 /// What a viewer sees of a decoded picture, as large as the clip.
 struct Screen {
     samples: Vec<u8>,
-    /// Columns and rows at the top left that say nothing: a number in other squares than the clip's.
+    /// Columns and rows at the top left to ignore: a number in other squares than the clip's.
     number: (usize, usize),
 }
 
@@ -154,13 +154,13 @@ impl Screen {
         }
         let mut samples = Vec::with_capacity(width * height);
         Scaler::new((shown.width, shown.height), (width, height)).scale(&shown.samples, &mut samples);
-        // Its edges are mixed with what is beside it.
+        // Its edges are mixed with their neighbours.
         let reach = |squares: usize, full: usize, own: usize| ((squares + 1) * full).div_ceil(own).min(full);
         let (columns, rows) = stamp::extent();
         Self { samples, number: (reach(columns, width, shown.width), reach(rows, height, shown.height)) }
     }
 
-    /// With the number as the clip's picture has it.
+    /// With the number as in the clip's picture.
     fn beside(&self, luma: &[u8], width: usize) -> Cow<'_, [u8]> {
         let (columns, rows) = self.number;
         if rows == 0 {
@@ -173,7 +173,7 @@ impl Screen {
     }
 }
 
-/// Pairs given to a program that measures VMAF, until it fails.
+/// Pairs passed to a program that measures VMAF, until it fails.
 struct Judged {
     meter: Result<VmafMeter, Error>,
     size: (usize, usize),
@@ -185,7 +185,7 @@ impl Judged {
         Self { meter: program.start(size), size, frames: Vec::new() }
     }
 
-    /// False once nobody wants to know any more.
+    /// False once the result is no longer wanted.
     fn take(&mut self, pair: &Pair) -> bool {
         let Ok(meter) = &mut self.meter else { return self.is_wanted() };
         let (width, height) = self.size;
@@ -204,7 +204,7 @@ impl Judged {
     fn finish(self, captured: u64) -> Result<Vec<Option<f32>>, Error> {
         let mut scores = vec![None; captured as usize];
         if self.frames.is_empty() {
-            // A program that is given nothing takes it for a fault.
+            // A program that gets no input reports an error.
             return self.meter.map(|_| scores);
         }
         for (frame, score) in self.frames.iter().zip(self.meter?.finish()?) {

@@ -1,4 +1,4 @@
-//! What the viewer saw, of calls whose frames were shown, stayed away, or were smaller.
+//! What the viewer saw in calls whose frames were shown, not shown, or smaller.
 
 use super::*;
 use crate::pictures::ahead::Measured;
@@ -7,8 +7,8 @@ use crate::viewing::vmaf::stand_in;
 use legato_media::{EncoderBudget, FrameRate, SourceFrame};
 use legato_units::{DataRate, Timestamp};
 
-/// Ten pictures, of which the camera left out number 4; of whole macroblocks, because OpenH264's own figures count
-/// what it pads them with.
+/// Ten pictures, of which the camera skipped number 4; of whole macroblocks, because OpenH264's own figures include
+/// its padding.
 fn coded(codec: Codec) -> (CodedCall, Vec<f32>) {
     let source = PictureSource::Generated { width: 320, height: 176, frame_rate: FrameRate::THIRTY };
     let mut coder =
@@ -27,7 +27,7 @@ fn coded(codec: Codec) -> (CodedCall, Vec<f32>) {
 }
 
 #[test]
-fn frames_that_were_shown_are_worth_what_the_encoder_tells() {
+fn shown_frames_have_the_quality_that_the_encoder_reports() {
     for codec in Codec::ALL.into_iter().filter(|codec| codec.check().is_ok()) {
         let (call, told) = coded(codec);
         let viewed = call.viewed(10, &(0..10).collect()).unwrap().unwrap().qualities;
@@ -41,7 +41,7 @@ fn frames_that_were_shown_are_worth_what_the_encoder_tells() {
 #[test]
 fn a_picture_that_stays_is_compared_with_those_it_stands_for() {
     let (call, _) = coded(Codec::H264);
-    // Nothing before 2; 3 to 6 are looked at 2, then 7.
+    // Nothing before 2; 3 to 6 show 2, then 7.
     let viewed = call.viewed(10, &[2, 7, 8, 9].into()).unwrap().unwrap().qualities;
     let ssim: Vec<_> = viewed.iter().map(|quality| quality.map(|quality| quality.ssim_db)).collect();
     assert_eq!(ssim[..2], [None, None]);
@@ -62,7 +62,7 @@ fn a_smaller_picture_is_compared_at_the_clips_own_size_and_its_number_is_not() {
             let picture = SourceFrame { frame, capture, content: 0, complexity: None };
             let budget = EncoderBudget::of_bitrate(DataRate::from_bps(240_000));
             let coded = coder.code(&picture, &budget, frame as u32).unwrap();
-            // Less than 250 kbit/s begin at no more than 240 rows.
+            // Less than 250 kbit/s begins at 240 rows or less.
             assert_eq!((coded.size, coded.keyframe), (if adapts { (320, 180) } else { (640, 360) }, frame == 0));
             call.push(frame, coded.bytes);
         }
@@ -79,7 +79,7 @@ fn a_smaller_picture_is_compared_at_the_clips_own_size_and_its_number_is_not() {
 }
 
 #[test]
-fn what_is_judged_by_vmaf_are_the_captured_picture_and_the_one_on_the_screen() {
+fn vmaf_compares_the_captured_picture_with_the_one_on_the_screen() {
     let (mut call, _) = coded(Codec::H264);
     let stream = std::env::temp_dir().join(format!("legato-viewed-{}", std::process::id()));
     let frames: Vec<_> = (0..8).map(|score| format!("{{\"metrics\": {{\"vmaf\": {score}}}}}")).collect();
@@ -118,7 +118,7 @@ fn a_program_that_fails_costs_its_scores_and_one_that_is_stopped_the_rest() {
 }
 
 #[test]
-fn a_call_of_which_nothing_was_shown_has_no_vmaf_and_no_fault() {
+fn a_call_that_showed_nothing_has_no_vmaf_and_no_error() {
     let (mut call, _) = coded(Codec::H264);
     call.measure_vmaf(stand_in("unused", "cat > /dev/null; echo nothing >&2; exit 1", || true));
     assert_eq!(call.viewed(10, &BTreeSet::new()).unwrap().unwrap().vmaf, Some(Ok(vec![None; 10])));

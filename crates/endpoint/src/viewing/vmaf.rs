@@ -1,10 +1,9 @@
-//! VMAF [vmaf] of pictures beside what stood on the screen: an ffmpeg with libvmaf, a process of its own, is given both.
+//! VMAF [vmaf] of pictures against what was on the screen: both go to an ffmpeg with libvmaf, a process of its own.
 //!
-//! They go through one pipe, one above the other in a picture twice as high, and ffmpeg cuts them apart again: two
+//! They go through one pipe, one above the other in a picture of twice the height, and ffmpeg separates them again: two
 //! streams could wait for each other, one cannot. The scores come back through another pipe when the first ends, so
-//! nothing is on disk, and memory holds a picture and the scores. VMAF's default model (`vmaf_v0.6.1`) looks at luma
-//! alone, so chroma is neutral. How much a picture moves is part of the model: the first has no other to move from, and
-//! scores some points less.
+//! nothing is on disk, and memory holds a picture and the scores. VMAF's default model (`vmaf_v0.6.1`) only uses luma, so
+//! chroma is neutral. Motion is part of the model: the first picture has no predecessor, and scores some points less.
 
 use crate::error::Error;
 use serde::Deserialize;
@@ -19,19 +18,19 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
-/// An ffmpeg that has the filter `libvmaf`, and who may stop it.
+/// An ffmpeg with the filter `libvmaf`, and a way to stop it.
 #[derive(Clone)]
 pub struct VmafProgram {
     ffmpeg: PathBuf,
     goes_on: Arc<dyn Fn() -> bool + Send + Sync>,
 }
 
-/// What is running of it: takes pictures in order. It ends when this is dropped.
+/// A running instance: takes pictures in order. It ends when this is dropped.
 pub struct VmafMeter {
     program: VmafProgram,
     size: (usize, usize),
     child: Child,
-    /// Until all is told.
+    /// Until all scores are returned.
     pictures: Option<ChildStdin>,
     log: Receiver<Vec<u8>>,
     complaints: Receiver<Vec<u8>>,
@@ -40,22 +39,22 @@ pub struct VmafMeter {
     given: usize,
 }
 
-/// How often a wait looks whether it is still wanted.
+/// How often a wait checks whether the result is still wanted.
 const LOOK_EACH: Duration = Duration::from_millis(50);
-/// The sample that has no colour.
+/// The neutral chroma sample.
 const NEUTRAL: u8 = 128;
 
 impl VmafProgram {
-    /// The program at this path. `goes_on` is asked on the thread that gives pictures, again and again: once it is
-    /// false the program is ended, and what it was asked for fails.
+    /// The program at this path. `goes_on` is called on the thread that writes pictures, again and again: once it
+    /// returns false the program is ended, and its task fails.
     pub fn new(ffmpeg: PathBuf, goes_on: impl Fn() -> bool + Send + Sync + 'static) -> Self {
         Self { ffmpeg, goes_on: Arc::new(goes_on) }
     }
 
-    /// Start it for pictures of so many columns and rows, both even.
+    /// Start it for pictures of `width` columns and `height` rows, both even.
     pub fn start(&self, (width, height): (usize, usize)) -> Result<VmafMeter, Error> {
         let threads = thread::available_parallelism().map_or(1, NonZero::get);
-        // The first input is judged, the second is what it should be.
+        // The first input is scored, the second is the reference.
         let graph = format!(
             "[0:v]split[both][too];[both]crop=iw:ih/2:0:0[captured];[too]crop=iw:ih/2:0:ih/2[screen];\
              [screen][captured]libvmaf=log_fmt=json:log_path=/dev/stdout:n_threads={threads}"
@@ -67,7 +66,7 @@ impl VmafProgram {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            // A group of its own: Ctrl-C in the terminal is not for it.
+            // A group of its own: Ctrl-C in the terminal must not reach it.
             .process_group(0)
             .spawn()
             .map_err(|error| failed(&self.ffmpeg, &error.to_string()))?;
@@ -76,14 +75,14 @@ impl VmafProgram {
         let (program, size, given) = (self.clone(), (width, height), 0);
         let chroma = vec![NEUTRAL; width * height];
         let mut meter = VmafMeter { program, size, child, pictures, log, complaints, chroma, given };
-        // VMAF knows no time: any rate will do.
+        // VMAF is independent of time: any rate will do.
         meter.write(format!("YUV4MPEG2 W{width} H{} F30:1 Ip A1:1 C420jpeg\n", 2 * height).as_bytes())?;
         Ok(meter)
     }
 }
 
 impl VmafMeter {
-    /// A captured picture's luma and the screen's, each as large as was said.
+    /// A captured picture's luma and the screen's, each of the declared size.
     pub fn push(&mut self, captured: &[u8], screen: &[u8]) -> Result<(), Error> {
         let samples = self.size.0 * self.size.1;
         debug_assert!(captured.len() == samples && screen.len() == samples, "pictures of one size");
@@ -117,7 +116,7 @@ impl VmafMeter {
             }
             match self.pictures.as_mut().map_or(Ok(0), |pipe| pipe.write(bytes)) {
                 Ok(written @ 1..) => bytes = &bytes[written..],
-                // A signal came: whether it was one to stop is asked above.
+                // A signal came: whether to stop is checked above.
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Ok(0) | Err(_) => return Err(self.failure()),
             }
@@ -125,7 +124,7 @@ impl VmafMeter {
         Ok(())
     }
 
-    /// Why it ended, as it says itself: the first line is the one nearest to the cause.
+    /// Why it ended, in its own words: the first line is the closest to the cause.
     fn failure(&mut self) -> Error {
         self.pictures = None;
         let said = match self.wait_for(&self.complaints) {
@@ -155,7 +154,7 @@ impl VmafMeter {
 impl Drop for VmafMeter {
     fn drop(&mut self) {
         self.pictures = None;
-        // One that is done already cannot be killed, and need not.
+        // One that has already ended cannot be killed, and need not be.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -167,7 +166,7 @@ impl fmt::Debug for VmafProgram {
     }
 }
 
-/// libvmaf's log, what is of interest of it.
+/// libvmaf's log, the relevant part of it.
 #[derive(Deserialize)]
 struct Log {
     frames: Vec<LoggedFrame>,
@@ -183,7 +182,7 @@ struct Metrics {
     vmaf: f32,
 }
 
-/// What a stream says until its end, read on a thread of its own so that nobody waits for a reader.
+/// The output of a stream until its end, read on a thread of its own so that it never waits for a reader.
 fn read_all(stream: Option<impl Read + Send + 'static>) -> Receiver<Vec<u8>> {
     let (told, all) = channel();
     thread::spawn(move || {
@@ -195,7 +194,7 @@ fn read_all(stream: Option<impl Read + Send + 'static>) -> Receiver<Vec<u8>> {
     all
 }
 
-/// A line of ffmpeg's without the part of it that speaks, `[name @ 0x5570]`, which is another each time.
+/// A line of ffmpeg's without its origin, `[name @ 0x5570]`, which varies.
 fn without_origin(line: &str) -> &str {
     let line = line.trim();
     line.strip_prefix('[').and_then(|rest| rest.split_once("] ")).map_or(line, |(_, what)| what)
@@ -205,12 +204,12 @@ fn failed(ffmpeg: &Path, what: &str) -> Error {
     Error::Vmaf(format!("{}: {what}", ffmpeg.display()))
 }
 
-/// A program that stands for an ffmpeg which does this: what it says is then known.
+/// A stand-in for ffmpeg that runs this script: its output is then known.
 #[cfg(test)]
 pub(crate) fn stand_in(name: &str, script: &str, goes_on: impl Fn() -> bool + Send + Sync + 'static) -> VmafProgram {
     let file = std::env::temp_dir().join(format!("legato-vmaf-{}-{name}", std::process::id()));
-    // Not written by this process: a test beside this one that starts a program just then would hold the file open, and
-    // a file that is being written cannot be run.
+    // Not written by this process: a concurrent test that starts a program at that moment would hold the file open, and a
+    // file being written cannot be run.
     let write = r#"printf '#!/bin/sh\n%s\n' "$2" > "$1" && chmod 700 "$1""#;
     let written = Command::new("sh").args(["-c", write, "sh"]).arg(&file).arg(script).status();
     assert!(written.unwrap().success());
@@ -270,10 +269,10 @@ mod tests {
     }
 
     #[test]
-    fn one_that_is_no_longer_wanted_is_ended() {
+    fn a_program_no_longer_wanted_is_ended() {
         let wanted = Arc::new(AtomicBool::new(true));
         let asked = Arc::clone(&wanted);
-        // It would take a minute over its answer.
+        // Its result would take a minute.
         let slow = stand_in("slow", "exec sleep 60", move || asked.load(Ordering::Relaxed));
         let mut meter = slow.start((64, 64)).unwrap();
         let child = meter.child.id();
