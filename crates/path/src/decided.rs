@@ -1,11 +1,11 @@
-//! One packet through a path whose every stage decides at once, without the path keeping it: who knows when
-//! it comes out need not store it twice. Stages may mark it on the way.
+//! One packet through a path whose every stage decides at once, without the path keeping it: a caller that
+//! knows when it comes out need not store it twice. Stages may mark it on the way.
 
 use crate::stage::{DropReason, Transit};
 use crate::{Ecn, Path};
 use legato_units::{DataSize, Timestamp};
 
-/// What became of a packet.
+/// The fate of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decided {
     /// It is lost, since that time.
@@ -22,8 +22,8 @@ impl<P: Send> Path<P> {
         self.lazy.is_empty()
     }
 
-    /// What becomes of a packet of `size` that enters at `now`: the same as [`Path::push`], but the caller keeps the
-    /// packet, and the notice of its loss. Only where [`Path::decides_at_once`].
+    /// The fate of a packet of `size` that enters at `now`: the same as [`Path::push`], but the caller keeps the
+    /// packet, and the notice of its loss. Only if [`Path::decides_at_once`].
     #[inline]
     pub fn decide(&mut self, now: Timestamp, size: DataSize, ecn: &mut Ecn) -> Decided {
         debug_assert!(self.decides_at_once(), "a stage that holds packets cannot tell when they leave");

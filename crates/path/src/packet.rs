@@ -1,4 +1,4 @@
-//! What travels on a path.
+//! The packets on a path.
 
 use legato_units::{DataSize, Ecn};
 
@@ -7,10 +7,10 @@ use legato_units::{DataSize, Ecn};
 pub struct Packet<P> {
     /// Bytes on the wire, IP and UDP headers included.
     pub size: DataSize,
-    /// Which flow it belongs to, where several share a path.
+    /// The flow it belongs to, if several share a path.
     pub flow: u16,
     /// The ECN field of its IP header.
     pub ecn: Ecn,
-    /// What it carries; the path never looks.
+    /// Its contents; the path never reads them.
     pub payload: P,
 }

@@ -29,10 +29,10 @@ pub struct DropNotice<P> {
     pub reason: DropReason,
 }
 
-/// What waits at the bottleneck; where a path has several, at all of them.
+/// The backlog of the bottleneck; if a path has several, of all of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Backlog {
-    /// Bytes that wait; the packet on the wire waits no more.
+    /// Waiting bytes; the packet in transmission does not wait any more.
     pub size: DataSize,
     /// Those bytes over the capacity of this instant: the queue length in ms. [`TimeDelta::MAX`]
     /// in an outage.
@@ -96,8 +96,8 @@ impl<P> From<Box<dyn Stage<P>>> for PathStage<P> {
 }
 
 impl<P: Send> PathStage<P> {
-    /// What becomes of a packet in an eager stage; `None` where the stage may keep it. The packet
-    /// itself does not move: its copies from stage to stage would cost more than the stages.
+    /// The fate of a packet in an eager stage; `None` if the stage may keep it. The packet itself
+    /// does not move: copying it from stage to stage would cost more than the stages.
     #[inline(always)]
     pub(crate) fn transit(&mut self, now: Timestamp, size: DataSize, ecn: &mut Ecn) -> Option<Transit> {
         Some(match self {
@@ -168,7 +168,7 @@ pub struct Path<P> {
     exits: VecDeque<Delivered<P>>,
     /// The earliest exit or deadline of a stage.
     next: Timestamp,
-    /// The stages that may hold packets and so have deadlines; mostly none.
+    /// The stages that may hold packets and so have deadlines; usually none.
     pub(crate) lazy: Vec<usize>,
     counts: DropCounts,
     /// Packets on a link that never sends again.
@@ -180,7 +180,7 @@ pub struct Path<P> {
 }
 
 impl<P: Send> Path<P> {
-    /// A path of these stages, in the order packets pass them. None at all delivers at once.
+    /// A path of these stages, in the order packets pass them. Without stages it delivers at once.
     pub fn new(stages: impl IntoIterator<Item = PathStage<P>>) -> Self {
         let stages: Vec<_> = stages.into_iter().collect();
         Self {
@@ -196,8 +196,8 @@ impl<P: Send> Path<P> {
         }
     }
 
-    /// Keep a notice of each drop for [`Path::pop_drop`]; without it drops are only counted. Who
-    /// asks for them fetches them.
+    /// Keep a notice of each drop for [`Path::pop_drop`]; without it drops are only counted. The
+    /// caller must fetch them.
     #[must_use]
     pub fn with_drop_notices(mut self) -> Self {
         self.keeps_notices = true;
@@ -214,7 +214,7 @@ impl<P: Send> Path<P> {
     }
 
     /// When to call [`Path::pop`] next: the earliest exit, or a stage's deadline, at which `pop` may
-    /// have nothing yet. `None` while nothing is due ever.
+    /// have nothing yet. `None` while nothing will ever be due.
     #[inline]
     pub fn next_arrival(&self) -> Option<Timestamp> {
         (self.next != Timestamp::MAX).then_some(self.next)
@@ -251,7 +251,7 @@ impl<P: Send> Path<P> {
         self.counts
     }
 
-    /// What waits at the bottleneck. `now` is at or after every `push` and `pop` before.
+    /// The backlog of the bottleneck. `now` is at or after every earlier `push` and `pop`.
     pub fn backlog(&mut self, now: Timestamp) -> Backlog {
         if !self.lazy.is_empty() {
             self.settle(now);
@@ -272,13 +272,13 @@ impl<P: Send> Path<P> {
         sum
     }
 
-    /// The bottleneck's mean capacity over `[from, to)`, or at `from` where they are equal: the
-    /// least of them where there are several, `None` where there is none.
+    /// The bottleneck's mean capacity over `[from, to)`, or at `from` if they are equal: the
+    /// minimum if there are several, `None` if there is none.
     pub fn capacity(&self, from: Timestamp, to: Timestamp) -> Option<DataRate> {
         self.stages.iter().filter_map(|stage| stage.as_stage_ref().capacity(from, to)).min()
     }
 
-    /// The least one-way delay of the path, without any packet's transmission.
+    /// The minimum one-way delay of the path, excluding transmission.
     pub fn min_one_way_delay(&self) -> TimeDelta {
         self.stages.iter().map(|stage| stage.as_stage_ref().min_delay()).sum()
     }
@@ -293,7 +293,7 @@ impl<P: Send> Path<P> {
         self.stuck
     }
 
-    /// Pass a packet through the stages from `first` on, as far as their answers reach.
+    /// Pass a packet through the stages from `first` on, as far as they decide.
     #[inline(always)]
     fn run(&mut self, first: usize, now: Timestamp, mut packet: Packet<P>) {
         let mut at = now;
@@ -351,7 +351,7 @@ impl<P: Send> Path<P> {
 
     #[inline(never)]
     fn pop_lazy(&mut self, now: Timestamp) -> Option<Delivered<P>> {
-        // Exits are in order, so what a stage still holds comes out behind what is decided.
+        // Exits are in order, so what a stage still holds comes out after what is decided.
         if self.exits.front().is_none_or(|exit| exit.at > now) {
             self.settle(now);
         }
@@ -361,7 +361,7 @@ impl<P: Send> Path<P> {
         delivered
     }
 
-    /// Let every stage do what is due. First to last: what one lets go enters those behind it.
+    /// Let every stage do what is due. First to last: what one releases enters those after it.
     fn settle(&mut self, now: Timestamp) {
         for n in 0..self.lazy.len() {
             let index = self.lazy[n];

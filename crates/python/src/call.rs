@@ -124,7 +124,7 @@ impl RealCall {
         describe_progress(py, self.under_way()?.progress())
     }
 
-    /// End it before its time.
+    /// End it early.
     fn stop(&self) {
         if let Some(session) = &self.session {
             session.stop();

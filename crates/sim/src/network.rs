@@ -1,4 +1,4 @@
-//! From a path's description to a path: what is shared by many calls is loaded once.
+//! From a path's description to a path: data shared by many calls is loaded once.
 
 use crate::error::SimError;
 use crate::scenario::{CapacitySpec, PathSpec, QueueKind, QueueSpec};
@@ -19,15 +19,15 @@ use std::sync::Arc;
 /// A bottleneck's capacity, loaded: calls share its data.
 #[derive(Clone)]
 pub struct LoadedCapacity {
-    /// What reports call it.
+    /// Its name in reports.
     pub label: Arc<str>,
     /// The data set it comes from.
     pub family: Option<Arc<str>>,
-    /// What turns a queue's ms into bytes.
+    /// Converts a queue's ms into bytes.
     pub reference: DataRate,
     /// The capacity at its start.
     pub capacity: LinkCapacity,
-    /// Draw all of the network anew for each seed: one of them does, drawn as well. Empty: nothing is drawn.
+    /// If not empty, the whole network is drawn anew for each seed by one of these, drawn as well.
     pub generators: Arc<[Generator]>,
 }
 
@@ -80,7 +80,7 @@ impl LoadedCapacity {
         let length = cut.duration.unwrap_or(trace.duration() - cut.start).min(trace.duration() - cut.start);
         let start = legato_units::Timestamp::ZERO;
         let mut label = trace.name.clone();
-        // What is played of it is part of what it is.
+        // The played part belongs to its identity.
         if let Some(scale) = spec.scale.filter(|&scale| scale != 1.0) {
             label += &format!(" x{scale}");
         }
@@ -110,7 +110,7 @@ impl LoadedCapacity {
         })
     }
 
-    /// What a seed makes of it: itself, or for a generator a network with its own capacity, queue,
+    /// The capacity for a seed: itself, or for a generator a network with its own capacity, queue,
     /// loss and propagation, written into the two paths.
     pub fn draw(&self, seed: Seed, forward: &mut PathSpec, reverse: &mut PathSpec) -> Self {
         let generator = match &*self.generators {
@@ -147,8 +147,8 @@ impl LoadedCapacity {
     }
 }
 
-/// Load what a path's bottleneck names, where it has one. `key` is where the scenario has it: it is named where a trace
-/// cannot be read.
+/// Load what a path's bottleneck names, if it has one. `key` is its place in the scenario, for the error of an unreadable
+/// trace.
 pub fn load_capacity(
     spec: Option<&CapacitySpec>,
     folder: &FilePath,
@@ -157,7 +157,7 @@ pub fn load_capacity(
     spec.map(|spec| load_named(spec, folder, key)).transpose()
 }
 
-/// The same where there is one.
+/// The same if there is one.
 pub fn load_named(spec: &CapacitySpec, folder: &FilePath, key: &str) -> Result<LoadedCapacity, SimError> {
     let named = |error| match (error, &spec.trace) {
         (SimError::Trace(problem), Some(trace)) => SimError::Trace(format!("{key}.trace = {trace:?}: {problem}")),
@@ -178,7 +178,7 @@ pub fn build_path<P: Send + 'static>(
     Ok(Path::new(stages))
 }
 
-/// What flows on a link have in common: loss and the bottleneck.
+/// What flows on a link share: loss and the bottleneck.
 pub fn link_stages<P: Send + 'static>(
     spec: &PathSpec,
     capacity: Option<&LoadedCapacity>,
@@ -208,7 +208,7 @@ pub fn link_stages<P: Send + 'static>(
 }
 
 /// What each flow has of its own: propagation, packet delay variation, reordering. `serial` is the
-/// rate of the lowest bottleneck, which jitter keeps packets in order by.
+/// rate of the lowest bottleneck, by which jitter keeps packets in order.
 pub fn tail_stages<P: Send + 'static>(
     spec: &PathSpec,
     serial: Option<DataRate>,
@@ -264,7 +264,7 @@ fn bottleneck<P: Send + 'static>(
     }
 }
 
-/// A path as a scenario or plan names it, from the folder of the file that names it.
+/// A path named in a scenario or plan, relative to the folder of the file that names it.
 pub fn resolve(name: &str, folder: &FilePath) -> String {
     let path = FilePath::new(name);
     if path.is_absolute() { name.to_owned() } else { folder.join(path).to_string_lossy().into_owned() }

@@ -1,4 +1,4 @@
-//! One call of a scenario: everything it needs, put together, and run.
+//! One call of a scenario: everything it needs, assembled and run.
 
 use crate::clock::ReceiverClock;
 use crate::engine::Engine;
@@ -25,7 +25,7 @@ use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
 
-/// What a call is made of besides its scenario and seed; loaded once, shared by many calls.
+/// The parts of a call besides its scenario and seed; loaded once, shared by many calls.
 #[derive(Clone)]
 pub struct CallParts {
     /// The forward bottleneck.
@@ -41,7 +41,7 @@ pub struct CallParts {
 }
 
 impl CallParts {
-    /// Those a scenario itself names; files are relative to `folder`.
+    /// Those the scenario itself names; files are relative to `folder`.
     pub fn load(scenario: &Scenario, folder: &Path) -> Result<Self, SimError> {
         Ok(Self {
             forward: load_capacity(scenario.forward.capacity.as_ref(), folder, "forward.capacity")?,
@@ -97,7 +97,7 @@ pub(crate) fn build(
     Ok((engine, bottleneck.map(|loaded| loaded.capacity)))
 }
 
-/// What a seed makes of a call's two paths and of the forward bottleneck.
+/// A seed's draw of a call's two paths and of the forward bottleneck.
 pub(crate) struct DrawnNetwork {
     pub forward: PathSpec,
     pub reverse: PathSpec,
@@ -105,7 +105,7 @@ pub(crate) struct DrawnNetwork {
 }
 
 impl DrawnNetwork {
-    /// Only a generator leaves anything to the seed.
+    /// Only a generator depends on the seed.
     pub fn of(scenario: &Scenario, parts: &CallParts, seed: Seed) -> Self {
         let (mut forward, mut reverse) = (scenario.forward.clone(), scenario.reverse.clone());
         let bottleneck = parts.forward.as_ref().map(|loaded| loaded.draw(seed, &mut forward, &mut reverse));
@@ -120,7 +120,7 @@ pub(crate) struct Ends {
     pub clock: ReceiverClock,
 }
 
-/// Build the ends of a call that lasts as long as the future it may be told.
+/// Build the ends of a call that lasts as long as the future it may be given.
 pub(crate) fn build_ends(
     scenario: &Scenario,
     parts: &CallParts,
@@ -150,7 +150,7 @@ pub(crate) fn build_ends(
     })
 }
 
-/// The controller at the sender, within its circuit breakers where the scenario has them.
+/// The controller at the sender, within its circuit breakers if the scenario has them.
 pub(crate) fn sender_controller(
     scenario: &Scenario,
     spec: &ControllerSpec,
@@ -172,7 +172,7 @@ pub(crate) fn rate_limits(spec: &LimitsSpec) -> RateLimits {
     RateLimits { min, start, max }
 }
 
-/// What a controller is built in; its randomness is the stream `name`.
+/// The context for building a controller; its randomness is the stream `name`.
 pub(crate) fn context_of<'a>(
     limits: &LimitsSpec,
     seed: Seed,
@@ -183,7 +183,7 @@ pub(crate) fn context_of<'a>(
     Context { limits: rate_limits(limits), start, seed: seed.derived(name), assets }
 }
 
-/// Who sits where: a receiver-side controller named as the call's goes to the receiver, and `remote`,
+/// The two sides: a receiver-side controller named as the call's goes to the receiver, and `remote`,
 /// which obeys it, to the sender.
 pub(crate) fn sides<'a>(
     controller: &'a ControllerSpec,
@@ -262,9 +262,9 @@ pub(crate) fn receiver_config(scenario: &Scenario, start: Timestamp) -> Receiver
     }
 }
 
-/// The future of the forward bottleneck, made only where a controller asks for it.
+/// The future of the forward bottleneck, made only if a controller requests it.
 pub(crate) struct FutureOf<'a> {
-    /// Of the bottleneck, where there is one.
+    /// Of the bottleneck, if there is one.
     pub capacity: Option<&'a LinkCapacity>,
     /// When the call begins …
     pub start: Timestamp,
@@ -274,7 +274,7 @@ pub(crate) struct FutureOf<'a> {
     pub policies: &'a Policies,
 }
 
-/// The future is told in means over this.
+/// The future is given in means over this.
 const FUTURE_STEP: TimeDelta = TimeDelta::from_millis(100);
 
 impl Assets for FutureOf<'_> {

@@ -1,7 +1,7 @@
 //! Any queue in front of a link, step by step.
 //!
-//! An active queue management decides when a packet is taken out, by what waits then; so packets
-//! are held, and the stage asks to be called at the end of each transmission.
+//! An active queue management decides when a packet is removed, by what waits then; so packets are
+//! held, and the stage has a deadline at the end of each transmission.
 
 use super::{DropReason, Passage, Stage};
 use crate::Packet;
@@ -14,10 +14,10 @@ use std::collections::VecDeque;
 pub struct QueuedBottleneck<P> {
     capacity: LinkCapacity,
     queue: Box<dyn Queue<P>>,
-    /// Packets that come after the next departure: the stage has not come to them yet.
+    /// Packets that come after the next departure, not processed yet.
     arriving: VecDeque<(Timestamp, Packet<P>)>,
     on_wire: Option<(Timestamp, Packet<P>)>,
-    /// What happened and was not fetched yet, in the order of its times.
+    /// What happened and was not fetched yet, in order of time.
     done: VecDeque<Passage<P>>,
     /// Scratch for what a queue drops while it looks for a packet.
     dropped: Vec<Packet<P>>,
@@ -36,8 +36,8 @@ impl<P: Send> QueuedBottleneck<P> {
         }
     }
 
-    /// The next departure or arrival at or before `now`, in their order, and what shows of it. At
-    /// one instant a departure comes first: it makes the room the arrival may need.
+    /// The next departure or arrival at or before `now`, in order, and its visible result. At one
+    /// instant a departure comes first: it makes the room the arrival may need.
     #[inline]
     fn step(&mut self, now: Timestamp) -> Option<Option<Passage<P>>> {
         let arrival = self.arriving.front().map_or(Timestamp::MAX, |&(at, _)| at);
@@ -77,8 +77,8 @@ impl<P: Send> QueuedBottleneck<P> {
 }
 
 impl<P: Send> Stage<P> for QueuedBottleneck<P> {
-    /// Packets come in the order of time, so one that comes before the next departure can be dealt
-    /// with at once, even if that is in the future.
+    /// Packets come in order of time, so one that comes before the next departure can be processed
+    /// at once, even if that is in the future.
     fn push(&mut self, now: Timestamp, packet: Packet<P>) -> Passage<P> {
         let departure = self.on_wire.as_ref().map_or(Timestamp::MAX, |&(at, _)| at);
         if departure > now && self.arriving.is_empty() {
@@ -102,7 +102,7 @@ impl<P: Send> Stage<P> for QueuedBottleneck<P> {
         }
     }
 
-    /// Arrivals wait for the departure they come behind, unless there is none.
+    /// Arrivals wait for the departure they come after, unless there is none.
     #[inline]
     fn next_deadline(&self) -> Option<Timestamp> {
         if let Some(Passage::Exit(at, _) | Passage::Dropped(at, ..)) = self.done.front() {

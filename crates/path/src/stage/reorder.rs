@@ -1,4 +1,4 @@
-//! Reordering: some packets take a detour, and those behind overtake them.
+//! Reordering: some packets take a detour, and later ones overtake them.
 
 use super::{LossError, Passage, Stage};
 use crate::Packet;
@@ -7,13 +7,13 @@ use rand_chacha::ChaCha8Rng;
 use rand_core::RngCore;
 use std::collections::VecDeque;
 
-/// Delays a share of packets by an extra time; the others pass at once. Lazy, so that what it hands
-/// on is in the order of time.
+/// Delays a share of packets by an extra time; the others pass at once. Lazy, so that its output is
+/// in order of time.
 pub struct Reorder<P> {
     threshold: u64,
     extra: TimeDelta,
     rng: ChaCha8Rng,
-    /// Both in the order of their exits; what `pop` hands out is the earlier of the two fronts.
+    /// Both in the order of their exits; `pop` returns the earlier of the two fronts.
     prompt: VecDeque<(Timestamp, Packet<P>)>,
     detour: VecDeque<(Timestamp, Packet<P>)>,
 }

@@ -1,6 +1,6 @@
-//! Many steered calls at once: a vector environment's inside. Each slot plays one call after the
-//! other; which network, clip and seed a slot's next call has depends on the batch's seed, the slot and how
-//! many calls it has played, so the outcome is the same for any number of threads.
+//! Many steered calls at once: the core of a vector environment. Each slot plays one call after another; the
+//! network, clip and seed of a slot's next call depend on the batch's seed, the slot and the number of calls
+//! it has played, so the result is the same for any number of threads.
 
 use super::{COLUMNS, Episode, columns};
 use crate::error::SimError;
@@ -11,7 +11,7 @@ use legato_control::action::ActionSpace;
 use legato_control::observation::Layout;
 use rayon::prelude::*;
 
-/// Steered calls side by side.
+/// Concurrent steered calls.
 pub struct Batch {
     plan: LoadedPlan,
     seed: u64,
@@ -24,11 +24,11 @@ pub struct Batch {
     actions: ActionSpace,
 }
 
-/// Where a slot's step is written.
+/// The outputs of a slot's step.
 pub struct Slot<'a> {
-    /// What its network is given next.
+    /// Its next observation.
     pub observation: &'a mut [f32],
-    /// What it would be given if the call went on; only where it was cut off.
+    /// The observation if the call had continued; only written if it was cut off.
     pub last_observation: &'a mut [f32],
     /// The interval, by [`COLUMNS`].
     pub row: &'a mut [f32],
@@ -63,8 +63,8 @@ impl Batch {
         Ok(batch)
     }
 
-    /// Begin all calls anew. `staggered` cuts the first call of each slot off after a random share of its
-    /// time, so that from then on calls of every age are under way at once: learning from a few seconds
+    /// Restart all calls. `staggered` cuts the first call of each slot off after a random share of its
+    /// time, so that from then on calls of every age are in progress at once: learning from a few seconds
     /// of all calls does not see only their beginnings, then only their ends.
     pub fn reset(&mut self, seed: u64, staggered: bool) -> Result<(), SimError> {
         self.seed = seed;
@@ -83,30 +83,30 @@ impl Batch {
         Ok(())
     }
 
-    /// How many calls there are.
+    /// The number of calls.
     pub fn slots(&self) -> usize {
         self.begun.len()
     }
 
-    /// What a network takes.
+    /// The shape of the network's input.
     pub fn layout(&self) -> Layout {
         self.layout
     }
 
-    /// What it may answer.
+    /// The actions it may take.
     pub fn actions(&self) -> ActionSpace {
         self.actions
     }
 
-    /// What each network would be given now: slots × layout.
+    /// Each network's current observation: slots × layout.
     pub fn observe_into(&mut self, observations: &mut [f32]) {
         let rows = observations.par_chunks_mut(self.width);
         self.pool
             .install(|| self.episodes.par_iter_mut().zip(rows).for_each(|(episode, row)| episode.observe_into(row)));
     }
 
-    /// Answer each and go on to its next decision. The arrays are slots × layout, slots × layout, slots ×
-    /// columns and slots. A call that is over is followed by the slot's next.
+    /// Apply each action and run to the next decision. The arrays are slots × layout, slots × layout, slots
+    /// × columns and slots. A call that is over is followed by the slot's next.
     pub fn step(
         &mut self,
         actions: &[f32],
@@ -175,5 +175,5 @@ fn begin(plan: &LoadedPlan, seed: u64, slot: usize, call: u64) -> Result<Episode
 
 /// More would not fit into memory anywhere.
 const MAX_SLOTS: usize = 1 << 16;
-/// A thread takes no fewer at a time: a step is a few microseconds.
+/// The minimum calls per thread: a step is a few microseconds.
 const SLOTS_A_TASK: usize = 16;

@@ -1,5 +1,5 @@
 //! An interval as a row of numbers, for Python: rewards are functions of these. Names end in their
-//! units; what the controller cannot know begins with `true_`.
+//! units; values the controller cannot know begin with `true_`.
 
 use super::Outcome;
 use legato_units::{DataRate, TimeDelta};
@@ -36,7 +36,7 @@ pub const COLUMNS: &[&str] = &[
     "true_since_frame_ms",
 ];
 
-/// Write the row; what is not known is NaN. `row` is as long as [`COLUMNS`].
+/// Write the row; unknown values are NaN. `row` is as long as [`COLUMNS`].
 pub fn columns(outcome: &Outcome, row: &mut [f32]) {
     let Outcome { stats, truth, capacity, capacity_ahead, .. } = outcome;
     let ms = |span: Option<TimeDelta>| span.map_or(f32::NAN, |span| span.as_millis_f64() as f32);

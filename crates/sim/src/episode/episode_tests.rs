@@ -42,12 +42,12 @@ fn a_call_of_three_seconds_has_sixty_intervals_and_is_cut_off_at_the_last() {
             break;
         }
     }
-    // The first decision is made at 50 ms, so 59 answers act and the last interval ends the call.
+    // The first decision is made at 50 ms, so 59 actions take effect and the last interval ends the call.
     assert_eq!(steps, 59);
 }
 
 #[test]
-fn an_answer_acts_on_the_interval_that_follows_it() {
+fn an_action_affects_the_interval_that_follows_it() {
     let mut episode = episode(SCENARIO, 1);
     for _ in 0..10 {
         episode.step(0.0);
@@ -57,18 +57,18 @@ fn an_answer_acts_on_the_interval_that_follows_it() {
 }
 
 #[test]
-fn capacity_is_told_as_it_was_and_as_it_will_be() {
+fn capacity_is_given_for_the_past_and_the_coming_second() {
     let mut episode = episode(SCENARIO, 1);
     let outcomes: Vec<Outcome> = (0..30).map(|_| episode.step(0.0)).collect();
     let kbps = |rate: Option<DataRate>| rate.unwrap().as_kbps_f64();
     assert_eq!(kbps(outcomes[5].capacity), 1_000.0);
     assert_eq!(kbps(outcomes[29].capacity), 400.0);
-    // From 1 s on, the second to come is half one and half the other.
+    // From 1 s on, the coming second is half one and half the other.
     assert_eq!(kbps(outcomes[18].capacity_ahead), 700.0);
 }
 
 #[test]
-fn an_overload_shows_in_what_is_seen_and_in_what_is_true() {
+fn an_overload_shows_in_the_observation_and_in_the_truth() {
     let mut episode = episode(SCENARIO, 1);
     let mut last = episode.step(0.0);
     for _ in 0..25 {
@@ -82,7 +82,7 @@ fn an_overload_shows_in_what_is_seen_and_in_what_is_true() {
 }
 
 /// Only what the controller could know is in the observation: the same packets on a link whose
-/// capacity is another in the future, where nobody has sent yet.
+/// capacity differs only in the future, before anything is sent there.
 #[test]
 fn truth_alone_changes_no_observation() {
     let other =
@@ -98,7 +98,7 @@ fn truth_alone_changes_no_observation() {
     }
 }
 
-/// A steered call whose hand repeats what a policy answered makes the same call.
+/// A steered call that repeats a policy's actions makes the same call.
 #[test]
 fn a_receivers_controller_is_steered_by_its_own_clock() {
     let scenario = SCENARIO.replace("nvc-cc", "r3net") + "[clock]\noffset_ms = 1234.5\ndrift_ppm = 50.0\n";
@@ -154,7 +154,7 @@ fn a_call_cut_off_early_is_the_same_until_then() {
 }
 
 #[test]
-fn staggered_calls_end_at_different_ages_and_those_after_them_are_whole() {
+fn staggered_calls_end_at_different_ages_and_later_ones_are_complete() {
     let mut batch = Batch::new(plan(SCENARIO), 20, 1, 1).unwrap();
     let width = batch.layout().len();
     let ends = |batch: &mut Batch| {

@@ -1,6 +1,6 @@
-//! A call that is steered from outside: it stops before each decision of its learned controller,
-//! shows what the controller sees, takes an answer and goes on. What the controller sees and what
-//! really happened are kept apart: [`Episode::observe_into`] never tells of the latter.
+//! A call steered from outside: it stops before each decision of its learned controller, shows the
+//! controller's observation, takes an action and continues. The observation and what really
+//! happened are kept apart: [`Episode::observe_into`] never reveals the latter.
 
 mod batch;
 mod columns;
@@ -32,11 +32,11 @@ pub struct Episode {
     end: Timestamp,
     now: Timestamp,
     capacity: Option<LinkCapacity>,
-    /// Takeovers before the interval in hand.
+    /// Takeovers before the current interval.
     takeovers: u32,
 }
 
-/// What one interval came to.
+/// The results of one interval.
 #[derive(Clone, Copy, Debug)]
 pub struct Outcome {
     /// What the controller could know.
@@ -47,7 +47,7 @@ pub struct Outcome {
     pub capacity: Option<DataRate>,
     /// Mean capacity over the second to come.
     pub capacity_ahead: Option<DataRate>,
-    /// How often a safeguard took the decision from the steered controller.
+    /// How often a safeguard took over from the steered controller.
     pub takeovers: u32,
     /// Whether the call is over: it ran out of time, it did not end by itself.
     pub truncated: bool,
@@ -64,7 +64,7 @@ impl Episode {
         let due = engine.begin(start, &mut log);
         let mut episode = Self { engine, due, log, side, end, now: start, capacity, takeovers: 0 };
         if episode.steered().is_none() {
-            let message = format!("controller {} is not learned: nobody can steer it", parts.controller.name);
+            let message = format!("controller {} is not learned: it cannot be steered", parts.controller.name);
             return Err(SimError::Controller(message));
         }
         episode.advance();
@@ -90,29 +90,29 @@ impl Episode {
         self.steered().expect("checked when the episode began")
     }
 
-    /// What the controller's network takes.
+    /// The shape of the controller's input.
     pub fn layout(&mut self) -> Layout {
         self.controller().layout()
     }
 
-    /// What it may answer.
+    /// The actions it may take.
     pub fn actions(&mut self) -> ActionSpace {
         self.controller().actions()
     }
 
-    /// What the network would be given now. `out` is as long as the layout.
+    /// The network's current observation. `out` is as long as the layout.
     pub fn observe_into(&mut self, out: &mut [f32]) {
         let now = self.local_now();
         let controller = self.controller();
         controller.observe_into(&controller.stats(now), out);
     }
 
-    /// As [`Episode::observe_into`] after the step that came to this, which has the interval at hand.
+    /// Like [`Episode::observe_into`] after the step that gave this outcome, whose interval is at hand.
     pub fn observe_outcome_into(&mut self, outcome: &Outcome, out: &mut [f32]) {
         self.controller().observe_into(&outcome.stats, out);
     }
 
-    /// Answer, and run to the next decision or to the end.
+    /// Apply the action, and run to the next decision or to the end.
     pub fn step(&mut self, action: f32) -> Outcome {
         let from = self.now;
         self.controller().steer(action);

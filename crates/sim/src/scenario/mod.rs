@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_file_is_the_default_call_and_defaults_come_back_from_their_own_text() {
+    fn an_empty_file_is_the_default_call_and_defaults_survive_a_round_trip() {
         let scenario = Scenario::parse("", "a.toml").unwrap();
         assert_eq!(scenario, Scenario::default());
         assert_eq!(Scenario::parse(&scenario.to_toml(), "b.toml").unwrap(), scenario);
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_refused_is_named_with_file_line_key_and_value() {
+    fn refusals_name_file_line_key_and_value() {
         assert!(refused("duration = 3").contains("a.toml:1: unknown field `duration`"));
         let mistyped = refused("\n[video]\nfps = \"x\"");
         assert_eq!(mistyped, "a.toml:3: invalid type: string \"x\", expected u32, in `fps = \"x\"`");

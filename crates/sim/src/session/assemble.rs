@@ -1,4 +1,4 @@
-//! From a scenario's flows to a session, run, and what came of it.
+//! From a scenario's flows to a session, its run, and its results.
 
 use super::call_flow::{CallFlow, CallSetup};
 use super::lane::Lane;
@@ -38,8 +38,8 @@ impl SessionParts {
     }
 }
 
-/// Simulate the flows of a scenario beside each other; the calls' summaries in their order, and what
-/// the others did. The calls' tables stay in `recorders`, one each, until the next.
+/// Simulate the flows of a scenario together; returns the calls' summaries in order, and the other
+/// flows' figures. The calls' tables stay in `recorders`, one each, until the next.
 pub fn run_session(
     scenario: &Scenario,
     parts: &CallParts,
@@ -111,7 +111,7 @@ pub(super) fn calls_of(scenario: &Scenario) -> Vec<CallSpec> {
     scenario.calls.clone().unwrap_or_else(|| vec![CallSpec::default()])
 }
 
-/// What flows are given of the network, while they are made.
+/// The network's parts for flows, while they are made.
 struct Layout<'a> {
     scenario: &'a Scenario,
     parts: Cow<'a, CallParts>,
@@ -143,7 +143,7 @@ impl<'a> Layout<'a> {
         self.routes.len() as u16
     }
 
-    /// The first flow has the run's own seed: alone it is what the engine for one call makes.
+    /// The first flow has the run's own seed: alone it equals the call of the engine for one call.
     fn flow_seed(&self, flow: u16, name: &str) -> Seed {
         if flow == 0 { self.seed } else { Seed(self.seed.derived(&format!("flow.{name}"))) }
     }
@@ -175,7 +175,7 @@ impl<'a> Layout<'a> {
         Ok(CallSetup { flow, ends, media, replies, start, stop, clip: parts.clip, first_picture, turns })
     }
 
-    /// What an oracle is told: the capacity of the only link on its way, whoever shares it.
+    /// The future for an oracle: the capacity of the only link on its way, whether or not it is shared.
     fn bottleneck(&self, route: &[usize]) -> Option<&LinkCapacity> {
         let loaded = match *route {
             [FORWARD] => self.parts.forward.as_ref(),
@@ -186,7 +186,7 @@ impl<'a> Layout<'a> {
         loaded.map(|loaded| &loaded.capacity)
     }
 
-    /// Note the links the next flow's packets pass, out and back.
+    /// Record the links of the next flow's packets, out and back.
     fn note_routes<Own>(&mut self, flow: &FlowSpec<Own>) {
         let named = |name: &String| {
             let place = self.scenario.links.iter().position(|link| link.name == *name);
@@ -199,7 +199,7 @@ impl<'a> Layout<'a> {
         self.routes.push([links(&flow.route, out), links(&flow.return_route, back)]);
     }
 
-    /// One of a flow's ways, with its own part behind the links.
+    /// One direction of a flow, with its own part after the links.
     fn lane<T: Send + Into<Parcel> + 'static, Own>(
         &self,
         flow: u16,
@@ -242,7 +242,7 @@ impl<'a> Layout<'a> {
     }
 }
 
-/// Controllers that know a weight have a parameter of that name; others go on without.
+/// Controllers that support a weight have a parameter of that name; others go without.
 fn give_priority(controller: &mut ControllerSpec, priority: f64) {
     let known =
         legato_control::entry(&controller.name).is_some_and(|entry| entry.default_config().contains_key("priority"));

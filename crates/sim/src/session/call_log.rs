@@ -1,4 +1,4 @@
-//! Where a call of a session writes: its recorder and, where it is steered from outside, what really happened
+//! The log of a call in a session: its recorder and, if it is steered from outside, what really happened
 //! between two of its decisions.
 
 use crate::episode::TruthLog;
@@ -7,9 +7,9 @@ use legato_units::{TimeDelta, Timestamp};
 
 /// A call's log.
 pub struct CallLog {
-    /// What becomes figures and tables.
+    /// The source of figures and tables.
     pub recorder: Recorder,
-    /// The interval in hand.
+    /// The current interval.
     pub truth: Option<TruthLog>,
 }
 

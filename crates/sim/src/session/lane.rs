@@ -1,18 +1,18 @@
-//! One way between a flow's ends: the links it shares with others, and behind them its own propagation and jitter.
+//! One way between a flow's ends: the links it shares with others, and after them its own propagation and jitter.
 //!
-//! Where the links tell a packet's fate when it is sent, it goes straight on its flow's own part of the way, as
-//! what it is; where one may keep it, it waits among those of all flows, as a parcel.
+//! If the links decide a packet's fate when it is sent, it goes straight to its flow's own part of the way, as it
+//! is; if one may keep it, it waits among those of all flows, as a parcel.
 
 use super::link::Links;
 use super::parcel::{Parcel, Way};
 use legato_path::{Decided, Delivered, DropReason, Ecn, Packet, Path};
 use legato_units::{DataSize, Timestamp};
 
-/// What a flow sends into.
+/// The network that a flow sends into.
 pub struct Network {
     /// The links.
     pub links: Links,
-    /// What goes over links that keep packets, to be sent at the end of the turn.
+    /// Packets for links that keep packets, to be sent at the end of the turn.
     pub outbox: Vec<Packet<Parcel>>,
 }
 
@@ -32,7 +32,7 @@ impl<T: Send + Into<Parcel>> Lane<T> {
         Self { flow, way, tail }
     }
 
-    /// Send a packet; answers what is already known to be lost.
+    /// Send a packet; returns a loss that is already known.
     #[inline]
     pub fn send(
         &mut self,
@@ -51,13 +51,13 @@ impl<T: Send + Into<Parcel>> Lane<T> {
         None
     }
 
-    /// A packet is behind the last link at `at`; answers when one is due at the end.
+    /// A packet is past the last link at `at`; returns when one is due at the end.
     pub fn enter(&mut self, at: Timestamp, size: DataSize, ecn: Ecn, payload: T) -> Timestamp {
         self.tail.push(at, Packet { size, flow: self.flow, ecn, payload });
         self.due()
     }
 
-    /// When a packet is next due at the end; [`Timestamp::MAX`] where none is.
+    /// When a packet is next due at the end; [`Timestamp::MAX`] if none is.
     #[inline]
     pub fn due(&self) -> Timestamp {
         self.tail.next_arrival().unwrap_or(Timestamp::MAX)

@@ -7,8 +7,8 @@ use legato_units::{DataRate, DataSize, TimeDelta, Timestamp};
 /// One link: loss, queue and capacity; no propagation, which each flow has of its own.
 pub struct Link {
     path: Path<Parcel>,
-    /// What leaves is known when it comes, and nobody has another link behind this one: a packet passes at once, with
-    /// the time it will leave, and is never kept here.
+    /// Exit times are known on entry, and this is the last link of every route: a packet passes at once, with its exit
+    /// time, and is never kept here.
     passes_at_once: bool,
 }
 
@@ -29,13 +29,13 @@ impl Link {
         self.path.push(now, packet);
     }
 
-    /// What becomes of a packet that comes at `now`, where that is known: `None` where it must be pushed.
+    /// The fate of a packet that comes at `now`, if that is known: `None` if it must be pushed.
     #[inline]
     pub fn pass(&mut self, now: Timestamp, size: DataSize, ecn: &mut Ecn) -> Option<Decided> {
         self.passes_at_once.then(|| self.path.decide(now, size, ecn))
     }
 
-    /// The next packet that is handed on by `now`.
+    /// The next packet that is passed on by `now`.
     pub fn pop(&mut self, now: Timestamp) -> Option<Delivered<Parcel>> {
         self.path.pop(now)
     }
@@ -51,7 +51,7 @@ impl Link {
     }
 }
 
-/// All links of a session, and which of them each flow's packets pass.
+/// All links of a session, and the route of each flow's packets.
 pub struct Links {
     /// The links.
     pub links: Vec<Link>,
@@ -60,7 +60,7 @@ pub struct Links {
 }
 
 impl Links {
-    /// What becomes of a packet that leaves at `now`, where every link on its route tells: `None` where one may keep it.
+    /// The fate of a packet that leaves at `now`, if every link on its route decides: `None` if one may keep it.
     #[inline]
     pub fn pass(&mut self, flow: u16, way: Way, now: Timestamp, size: DataSize, ecn: &mut Ecn) -> Option<Decided> {
         match *self.route(flow, way) {
@@ -80,19 +80,19 @@ impl Links {
         }
     }
 
-    /// The link behind `link` on the packet's route.
+    /// The link after `link` on the packet's route.
     pub fn next(&self, link: usize, packet: &Packet<Parcel>) -> Option<usize> {
         let route = self.route(packet.flow, packet.payload.way());
         let place = route.iter().position(|&passed| passed == link)?;
         route.get(place + 1).copied()
     }
 
-    /// The least mean capacity over `[from, to)` on a flow's way out.
+    /// The minimum mean capacity over `[from, to)` on a flow's way out.
     pub fn capacity(&self, flow: u16, from: Timestamp, to: Timestamp) -> Option<DataRate> {
         self.route(flow, Way::Out).iter().filter_map(|&link| self.links[link].path.capacity(from, to)).min()
     }
 
-    /// Time to drain what waits on a flow's way out; `None` in an outage.
+    /// Time to drain the queues on a flow's way out; `None` in an outage.
     pub fn queue(&mut self, flow: u16, now: Timestamp) -> Option<TimeDelta> {
         let mut sum = TimeDelta::ZERO;
         for &link in &self.routes[usize::from(flow)][0] {

@@ -1,10 +1,10 @@
-//! A session: calls, TCP and UDP beside each other on links they share, packet by packet.
+//! A session: calls, TCP and UDP together on links they share, packet by packet.
 //!
-//! Each flow has its own propagation and jitter behind the last link it passes, and its own two
-//! ends; links have queue, capacity and loss. Who is due next is the least of the links' and flows'
-//! own times; at equal times links come before flows, and flows in their order. Where all links of a route tell a
-//! packet's fate as it is sent, it goes straight on its flow's own part of the way ([`lane`]). A single call alone
-//! on its path is the [`crate::Engine`]'s, which knows its packets' fate in fewer steps.
+//! Each flow has its own propagation and jitter after the last link it passes, and its own two ends; links have
+//! queue, capacity and loss. The next event is the minimum of the links' and flows' own times; at equal times links
+//! come before flows, and flows in their order. If all links of a route decide a packet's fate as it is sent, it
+//! goes straight to its flow's own part of the way ([`lane`]). A single call alone on its path is run by the
+//! [`crate::Engine`], which knows its packets' fate in fewer steps.
 
 mod assemble;
 mod call_flow;
@@ -71,12 +71,12 @@ impl Session {
         self.flows
     }
 
-    /// Do all that is due by `until`, as far as no flow is held.
+    /// Do everything due by `until`, as far as no flow is held.
     fn advance(&mut self, until: Timestamp) {
         loop {
             let (flow, flow_due) = earliest(self.due.iter().copied());
             let (place, link_due) = earliest(self.keeping.iter().map(|&link| self.network.links.links[link].due()));
-            // What links still keep when all flows have ended is nobody's.
+            // What links still keep when all flows have ended is dropped.
             if flow_due.min(link_due) > until || (flow_due == Timestamp::MAX && until == Timestamp::MAX) {
                 return;
             }
@@ -102,7 +102,7 @@ impl Session {
         }
     }
 
-    /// Let a call wait before that turn of its, or go on.
+    /// Let a call wait before that turn, or continue.
     fn hold(&mut self, flow: usize, hold: Option<(Side, Timestamp)>) {
         let call = self.call(flow);
         call.hold(hold);
@@ -119,7 +119,7 @@ impl Session {
         self.network.outbox = outbox;
     }
 
-    /// Put a packet on a link, or behind the last.
+    /// Put a packet on a link, or past the last.
     fn put_on(&mut self, link: Option<usize>, now: Timestamp, mut packet: Packet<Parcel>) {
         let Some(link) = link else { return self.leave_links(now, packet) };
         match self.network.links.links[link].pass(now, packet.size, &mut packet.ecn) {
@@ -133,7 +133,7 @@ impl Session {
         }
     }
 
-    /// Take what a link lets go by `now`, and what it lost.
+    /// Take what a link releases by `now`, and what it lost.
     fn hand_on(&mut self, link: usize, now: Timestamp) {
         while let Some(delivered) = self.network.links.links[link].pop(now) {
             let next = self.network.links.next(link, &delivered.packet);
@@ -157,7 +157,7 @@ impl Session {
     }
 }
 
-/// The first of the least.
+/// The first of the earliest.
 fn earliest(times: impl Iterator<Item = Timestamp>) -> (usize, Timestamp) {
     times.enumerate().fold((0, Timestamp::MAX), |least, (n, at)| if at < least.1 { (n, at) } else { least })
 }

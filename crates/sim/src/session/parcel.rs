@@ -1,10 +1,10 @@
-//! What travels on links that flows share.
+//! The packets on links that flows share.
 
 use crate::cross_traffic::{Ack, Segment};
 use crate::in_transit::Ticket;
 use legato_units::Timestamp;
 
-/// The two ways between a flow's ends.
+/// The two directions between a flow's ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
     /// From the flow's source: media, data.
@@ -13,7 +13,7 @@ pub enum Way {
     Back,
 }
 
-/// What a packet of a session carries.
+/// The contents of a session's packets.
 #[derive(Clone, Debug)]
 pub enum Parcel {
     /// An acknowledgement of TCP.
@@ -28,7 +28,7 @@ pub enum Parcel {
     Segment(Segment),
 }
 
-/// Nothing anybody reads, and when it left.
+/// Filler without contents, and when it left.
 #[derive(Clone, Copy, Debug)]
 pub struct Filler(pub Timestamp);
 
@@ -42,7 +42,7 @@ pub struct Reply {
 }
 
 impl Parcel {
-    /// Which way it goes.
+    /// Its direction.
     pub fn way(&self) -> Way {
         match self {
             Self::Filler(_) | Self::Media(_) | Self::Segment(_) => Way::Out,

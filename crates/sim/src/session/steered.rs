@@ -1,6 +1,6 @@
-//! Several calls on shared links that are steered from outside, all at once: the session stops before the
-//! instant at which their learned controllers decide, shows what each sees, takes an answer for each and goes
-//! on. Calls with a controller of their own, TCP and UDP are traffic beside them.
+//! Several calls on shared links, steered from outside all at once: the session stops before the instant at
+//! which their learned controllers decide, shows each observation, takes an action for each and continues.
+//! Calls with a controller of their own, TCP and UDP are traffic beside them.
 
 use super::Session;
 use super::assemble::{SessionParts, assemble, calls_of};
@@ -16,7 +16,7 @@ use legato_control::{Side, entry};
 use legato_trace::LogLevel;
 use legato_units::{TimeDelta, Timestamp};
 
-/// Steered calls beside each other.
+/// Steered calls that share links.
 pub struct SharedEpisode {
     session: Session,
     side: Side,
@@ -24,31 +24,31 @@ pub struct SharedEpisode {
     now: Timestamp,
 }
 
-/// A call that is steered.
+/// A steered call.
 struct Agent {
     name: String,
     flow: usize,
     turn: Turn,
-    /// The interval in hand began then.
+    /// Start of the current interval.
     from: Timestamp,
     /// Takeovers before it.
     takeovers: u32,
 }
 
-/// Where a call stands between two steps.
+/// The state of a call between two steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Turn {
-    /// It has not come to its first decision.
+    /// It has not reached its first decision.
     Waiting,
-    /// It waits for an answer.
+    /// It waits for an action.
     Acting,
     /// It has ended.
     Over,
 }
 
 impl SharedEpisode {
-    /// Begin a session and run it to the first decision. Steered are the calls that name no controller of
-    /// their own; `parts` has theirs, which must be a learned one.
+    /// Begin a session and run it to the first decision. The calls that name no controller of their own are
+    /// steered; `parts` has theirs, which must be a learned one.
     pub fn new(
         scenario: &Scenario,
         parts: &CallParts,
@@ -68,13 +68,13 @@ impl SharedEpisode {
             let (from, _) = running.life();
             running.log().truth = Some(TruthLog::new(from));
             let Some(interval) = running.steered(side).map(|steered| steered.interval()) else {
-                let message = format!("controller {} is not learned: nobody can steer it", parts.controller.name);
+                let message = format!("controller {} is not learned: it cannot be steered", parts.controller.name);
                 return Err(SimError::Controller(message));
             };
             if (from - Timestamp::ZERO).as_nanos() % interval.as_nanos() != 0 {
                 let (start_s, interval_ms) = ((from - Timestamp::ZERO).as_secs_f64(), interval.as_millis());
                 let message = format!(
-                    "calls[{flow}].start_s = {start_s} is no multiple of {interval_ms} ms: steered calls decide at once"
+                    "calls[{flow}].start_s = {start_s} is not a multiple of {interval_ms} ms: steered calls decide at once"
                 );
                 return Err(SimError::Plan(message));
             }
@@ -87,35 +87,35 @@ impl SharedEpisode {
         Ok(episode)
     }
 
-    /// What the steered calls are called, in order.
+    /// The names of the steered calls, in order.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.agents.iter().map(|agent| agent.name.as_str())
     }
 
-    /// Where each steered call stands.
+    /// The state of each steered call.
     pub fn turns(&self) -> impl Iterator<Item = Turn> {
         self.agents.iter().map(|agent| agent.turn)
     }
 
-    /// What each one's network takes.
+    /// The shape of each one's input.
     pub fn layout(&mut self) -> Layout {
         self.steered(0).layout()
     }
 
-    /// What each may answer.
+    /// The actions each may take.
     pub fn actions(&mut self) -> ActionSpace {
         self.steered(0).actions()
     }
 
-    /// What the network of the `agent`-th would be given now. `out` is as long as the layout.
+    /// The current observation of the `agent`-th. `out` is as long as the layout.
     pub fn observe_into(&mut self, agent: usize, out: &mut [f32]) {
         let now = self.local_now(agent);
         let steered = self.steered(agent);
         steered.observe_into(&steered.stats(now), out);
     }
 
-    /// Answer for each that acts, in order of the agents; others' answers are not read. Runs to the next
-    /// decision of any, and tells what the interval of each that acted came to.
+    /// Apply an action for each that acts, in order of the agents; others' are ignored. Runs to the next
+    /// decision of any, and returns the outcome of each interval of those that acted.
     pub fn step(&mut self, actions: &[f32]) -> Vec<Option<Outcome>> {
         let acted: Vec<_> = self.turns().map(|turn| turn == Turn::Acting).collect();
         for (agent, &action) in actions.iter().enumerate() {
@@ -166,7 +166,7 @@ impl SharedEpisode {
         }
     }
 
-    /// What the interval in hand of one came to; the next begins.
+    /// The outcome of the current interval of one; the next begins.
     fn outcome(&mut self, agent: usize) -> Outcome {
         let (from, now) = (self.agents[agent].from, self.now_of(agent));
         let local = self.local_now(agent);

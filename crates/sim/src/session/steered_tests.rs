@@ -34,13 +34,13 @@ fn observed(episode: &mut SharedEpisode, agent: usize) -> Vec<f32> {
     row
 }
 
-/// Answers that fill the link and drain it.
+/// Actions that fill the link and drain it.
 fn answer(step: usize) -> f32 {
     if step % 20 < 12 { 0.05 } else { -0.08 }
 }
 
 #[test]
-fn one_call_alone_is_the_episode_of_one_call_at_either_end() {
+fn one_call_alone_equals_the_episode_of_one_call_at_either_end() {
     for scenario in [SCENARIO.to_owned(), SCENARIO.replace("nvc-cc", "r3net")] {
         let loaded = plan(&scenario);
         let mut alone = Episode::new(&loaded.scenario, &loaded.session(0).parts, 7).unwrap();
@@ -61,7 +61,7 @@ fn one_call_alone_is_the_episode_of_one_call_at_either_end() {
 }
 
 #[test]
-fn calls_come_and_go_and_only_those_that_wait_for_an_answer_act() {
+fn calls_come_and_go_and_only_waiting_ones_act() {
     let calls = "calls = [{}, { start_s = 1.0, name = \"late\" }, { stop_s = 2.02 }]\n";
     let mut episode = shared(&format!("{calls}{SCENARIO}")).unwrap();
     assert_eq!(episode.names().collect::<Vec<_>>(), ["call 1", "late", "call 3"]);
@@ -82,7 +82,7 @@ fn calls_come_and_go_and_only_those_that_wait_for_an_answer_act() {
 }
 
 #[test]
-fn flows_feel_each_other() {
+fn flows_affect_each_other() {
     let run = |other: f32| {
         let mut episode = shared(&format!("calls = [{{}}, {{}}]\n{SCENARIO}")).unwrap();
         (0..30).map(|_| episode.step(&[0.0, other])[0].unwrap().stats.delay).last().flatten().unwrap()
@@ -91,7 +91,7 @@ fn flows_feel_each_other() {
 }
 
 #[test]
-fn who_cannot_be_steered_together_is_refused_by_name() {
+fn calls_that_cannot_be_steered_together_are_refused_by_name() {
     let calls = "calls = [{}, { start_s = 1.01 }]\n";
     let error = shared(&format!("{calls}{SCENARIO}")).err().unwrap().to_string();
     assert!(error.contains("calls[1].start_s = 1.01 is no multiple of 50 ms"), "{error}");

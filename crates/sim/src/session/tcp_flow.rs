@@ -9,7 +9,7 @@ use legato_trace::TrafficFigures;
 use legato_units::Timestamp;
 use rand_chacha::ChaCha8Rng;
 
-/// Both ends of a TCP flow, its ways, and what it did.
+/// Both ends of a TCP flow, its ways, and its figures.
 pub struct TcpFlow {
     sender: TcpSender,
     receiver: TcpReceiver,
@@ -20,13 +20,13 @@ pub struct TcpFlow {
     figures: TrafficFigures,
     /// Over all connections.
     retransmissions: u64,
-    /// Cached: asked for far more often than it changes.
+    /// Cached: read far more often than it changes.
     ends_due: Timestamp,
     done: bool,
 }
 
 impl TcpFlow {
-    /// A flow that lives as long as its figures say; `rng` is for its workload and algorithm.
+    /// A flow with the lifetime in its figures; `rng` is for its workload and algorithm.
     pub fn new(
         config: &TcpConfig,
         (start, stop): (Timestamp, Timestamp),
@@ -49,7 +49,7 @@ impl TcpFlow {
         }
     }
 
-    /// What it did.
+    /// Its figures.
     pub fn figures(self) -> TrafficFigures {
         self.figures
     }
@@ -66,7 +66,7 @@ impl TcpFlow {
         }
     }
 
-    /// Acknowledge what should be.
+    /// Acknowledge what is due.
     fn acknowledge(&mut self, now: Timestamp, network: &mut Network) {
         while let Some(ack) = self.receiver.poll_ack(now) {
             self.acks.send(now, network, ack.wire_size(), Ecn::NotEct, ack);
@@ -90,7 +90,7 @@ impl Flow for TcpFlow {
             return;
         }
         debug_assert!(now >= self.start, "nothing is due before the start");
-        // What arrives at one end changes nothing at the other.
+        // Arrivals at one end change nothing at the other.
         if self.data.due() <= now {
             if let Some(delivered) = self.data.pop(now) {
                 let segment = delivered.packet.payload;

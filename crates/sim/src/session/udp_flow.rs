@@ -8,7 +8,7 @@ use legato_path::{DropNotice, Ecn, Packet};
 use legato_trace::TrafficFigures;
 use legato_units::Timestamp;
 
-/// The source, the way to the sink, and what it did.
+/// The source, the way to the sink, and its figures.
 pub struct UdpFlow {
     sender: UdpSender,
     stop: Timestamp,
@@ -23,7 +23,7 @@ impl UdpFlow {
         Self { sender, stop, out, figures, done: false }
     }
 
-    /// What it did.
+    /// Its figures.
     pub fn figures(self) -> TrafficFigures {
         self.figures
     }
