@@ -57,7 +57,7 @@ class A2c(Ppo):
         """Take one gradient step on the whole rollout."""
         s = self.settings
         self.adam.param_groups[0]["lr"] = at(s.learning_rate, share_done)
-        whole, explained_ratio = self.judged(last_value)
+        whole, explained_ratio = self.with_advantages(last_value)
         advantages = whole.advantages / self.agent.return_std  # in the critic's units: rewards of any size are alike
         out, values, _ = self.agent(whole.obs, whole.hidden, whole.starts)
         # [mnih2016] section 4: d log pi(a_t | s_t) (R_t - V(s_t)) + beta d H(pi(s_t)), up which A3C climbs

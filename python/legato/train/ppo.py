@@ -183,12 +183,24 @@ class Ppo:
                 )
         return self.agent.value(self._obs, self.agent.restart(self._hidden, self._starts))
 
+    def with_advantages(self, last_value: Tensor) -> tuple[Batch, float]:
+        """The rollout with advantages and the critic's targets, and the share of the returns' variance it explained."""
+        s, r = self.settings, self.rollout
+        advantages = generalized_advantages(
+            r.rewards, r.values, r.done, r.final_values, last_value, s.discount, s.gae_lambda
+        )
+        returns = advantages + r.values
+        self.agent.take_returns(returns)
+        values, targets = self.agent.normalised(r.values), self.agent.normalised(returns)
+        batch = Batch(r.obs, r.actions, r.log_probs, advantages, values, targets, r.starts, r.labels, r.hidden)
+        return batch, explained_variance(r.values, returns)
+
     def learn(self, last_value: Tensor, share_done: float) -> dict[str, float]:
         """Take several epochs of gradient steps on the rollout."""
         s = self.settings
         clip, entropy_weight = at(s.clip, share_done), at(s.entropy_weight, share_done)
         self.adam.param_groups[0]["lr"] = at(s.learning_rate, share_done)
-        whole, explained_ratio = self.judged(last_value)
+        whole, explained_ratio = self.with_advantages(last_value)
         if s.normalise_advantages:  # over the whole round: a minibatch's mean would add noise
             advantages = whole.advantages
             whole = whole._replace(advantages=(advantages - advantages.mean()) / (advantages.std() + 1e-8))
@@ -240,18 +252,6 @@ class Ppo:
         loss.backward()
         nn.utils.clip_grad_norm_(self.agent.parameters(), self.settings.max_gradient_norm)
         self.adam.step()
-
-    def judged(self, last_value: Tensor) -> tuple[Batch, float]:
-        """The rollout with advantages and the critic's targets, and the share of the returns' variance it explained."""
-        s, r = self.settings, self.rollout
-        advantages = generalized_advantages(
-            r.rewards, r.values, r.done, r.final_values, last_value, s.discount, s.gae_lambda
-        )
-        returns = advantages + r.values
-        self.agent.take_returns(returns)
-        values, targets = self.agent.normalised(r.values), self.agent.normalised(returns)
-        batch = Batch(r.obs, r.actions, r.log_probs, advantages, values, targets, r.starts, r.labels, r.hidden)
-        return batch, explained_variance(r.values, returns)
 
     def _minibatches(self, whole: Batch) -> Iterator[Batch]:
         """A round's decisions in random order, in parts."""
