@@ -126,7 +126,7 @@ $(VENV)/docs/.made: requirements/docs.lock
 
 docs: $(VENV)/docs/.made
 	PATH="$(CURDIR)/$(VENV)/docs/bin:$$PATH" NO_MKDOCS_2_WARNING=1 mkdocs build --quiet --strict
-	RUSTDOCFLAGS="-D warnings" cargo doc --quiet --no-deps --workspace --exclude legato-python $(CARGO_FLAGS)
+	$(VENV)/docs/bin/python tools/crate_docs.py --workspace --exclude legato-python $(CARGO_FLAGS)
 	@rm -rf build/site/crates && cp -r $${CARGO_TARGET_DIR:-target}/doc build/site/crates
 	@echo "site: build/site/index.html"
 

@@ -63,3 +63,24 @@ def test_labels_are_of_the_second_to_come() -> None:
     with pytest.raises(TrainingError, match="longer than a call"):
         env.step(label)
     env.close()
+
+
+def test_every_variant_of_a_loss_differs_from_the_whole_in_one_setting() -> None:
+    """[concerto] §5.3: eq. (3) alone, and eq. (4) with C = 0 and C = 100, where the whole has C = 8."""
+    from dataclasses import asdict
+
+    from legato.published import concerto_variants
+
+    rows = concerto_variants.table()
+    whole = asdict(rows["whole"]["settings"])
+    changed = {
+        name: {key: value for key, value in asdict(rows[name]["settings"]).items() if value != whole[key]}
+        for name in ("loss 1", "loss 2", "loss 3")
+    }
+    # [concerto] §5.3
+    assert changed == {
+        "loss 1": {"weighted": False},
+        "loss 2": {"overshoot_weight": 0.0},
+        "loss 3": {"overshoot_weight": 100.0},
+    }
+    assert rows["2-state"]["kinds"] == ("loss_ratio", "packet_interval")

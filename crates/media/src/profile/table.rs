@@ -117,7 +117,7 @@ impl LevelTable {
         (self.first_qp, self.first_qp + (self.columns - 1) as f32 * GRID_QP)
     }
 
-    /// A frame at any quantiser; up to [`BEYOND_QP`] outside the measured range the last slope continues.
+    /// A frame at any quantiser; up to `BEYOND_QP` outside the measured range the last slope continues.
     #[inline]
     pub fn at(&self, row: usize, qp: f32) -> Cell {
         let (column, share) = self.position(qp);

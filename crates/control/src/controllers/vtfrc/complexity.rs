@@ -19,7 +19,7 @@ pub struct Complexity {
 }
 
 impl Complexity {
-    /// Nothing measured; the window never exceeds `max_window` frames, at most [`MAX_WINDOW`].
+    /// Nothing measured; the window never exceeds `max_window` frames, at most `MAX_WINDOW`.
     pub fn new(max_window: usize) -> Self {
         let max_window = max_window.clamp(1, MAX_WINDOW);
         Self { measured: [0.0; MAX_WINDOW + 1], len: 0, window: 0, max_window, slope: 1.0, offset: 0.0 }
