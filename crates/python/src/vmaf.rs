@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What a signal's handler raised while a program was at work: the signal is told once, and is for Python.
+/// What a signal handler raised while a program was running: the signal is delivered once, and is for Python.
 #[derive(Clone, Default)]
 pub(crate) struct Interrupt(Arc<Mutex<Option<PyErr>>>);
 
@@ -23,7 +23,7 @@ impl Interrupt {
         })
     }
 
-    /// What was raised, for who called.
+    /// Return what was raised to the caller.
     pub(crate) fn result(&self) -> PyResult<()> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take().map_or(Ok(()), Err)
     }

@@ -43,8 +43,8 @@ fn a_call_that_floods_is_divided_by_ten() {
     let text = "duration_s = 60.0\n[controller]\nname = \"fixed\"\nconfig.target_bitrate_bps = 5000000\n\
                 [forward.capacity]\nconstant_bps = 300000";
     let (_, series) = call(text);
-    let least = series.iter().map(|row| row.sample.target_bitrate.as_bps()).min().unwrap();
-    assert!((150_000..=600_000).contains(&least), "{least}");
+    let min = series.iter().map(|row| row.sample.target_bitrate.as_bps()).min().unwrap();
+    assert!((150_000..=600_000).contains(&min), "{min}");
 }
 
 #[test]

@@ -173,6 +173,6 @@ fn the_inner_state_of_controller_and_encoder_is_recorded() {
     let recorder = &recorders[0];
     for name in ["trend", "x264_qp", "encoder_height"] {
         let rows = recorder.gauges().iter().filter(|row| row.name == name).count();
-        assert!((30..=40).contains(&rows), "{name}: {rows} in 4 s, one each 100 ms");
+        assert!((30..=40).contains(&rows), "{name}: {rows} in 4 s, one every 100 ms");
     }
 }

@@ -53,7 +53,7 @@ fn gcc_yields_to_a_long_tcp_flow_and_does_not_starve() {
         let rates = run(&beside_long_tcp("gcc", algorithm, 300, 120), 1);
         let (call, tcp) = (&rates.calls[0][10..114], &rates.tcp[0][15..119]);
         let starved = call.iter().filter(|&&bps| bps < 150_000.0).count();
-        assert!(starved * 20 <= call.len(), "{algorithm}: below the least rate in {starved} of {} s", call.len());
+        assert!(starved * 20 <= call.len(), "{algorithm}: below the minimum rate in {starved} of {} s", call.len());
         assert!(mean(tcp) > 0.2 * 2e6, "{algorithm}: {}", mean(tcp));
         let both = mean(call) + mean(tcp);
         assert!((0.95 * 2e6..=1.01 * 2e6).contains(&both), "{algorithm}: {both}");
@@ -79,7 +79,11 @@ fn calls_live_beside_ten_short_tcp_flows() {
     let rates = run(&format!("{head}[[calls]]\nstart_s = 5.0\n[[calls]]\nstart_s = 5.0\n{flows}"), 1);
     for call in &rates.calls {
         let starved = call.iter().filter(|&&bps| bps < 150_000.0).count();
-        assert!(starved * 20 <= call.len() && mean(call) > 250e3, "{starved} s below the least, {} bit/s", mean(call));
+        assert!(
+            starved * 20 <= call.len() && mean(call) > 250e3,
+            "{starved} s below the minimum, {} bit/s",
+            mean(call)
+        );
     }
     let load: f64 = rates.tcp.iter().map(|flow| mean(flow)).sum();
     // Ten times 40 kB every 10 s and the fetch's own, with headers.

@@ -5,7 +5,7 @@
 pub enum OtherEnd {
     /// It counts every packet in its feedback, whether it knows the stream or not.
     Browser,
-    /// str0m again: it only counts streams that it was told of, so padding is one.
+    /// str0m again: it counts only streams announced to it, so padding is announced as a stream.
     Ours {
         /// Whether it has a controller, which needs departure times and the encoder's report on frames.
         steers: bool,

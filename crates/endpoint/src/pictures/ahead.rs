@@ -104,12 +104,12 @@ mod tests {
         for (frame, known) in [(0, false), (1, true), (2, true), (3, true), (7, false), (8, true)] {
             std::mem::swap(&mut picture, &mut before);
             plain.draw(frame, &mut picture).unwrap();
-            let told = measured.of(frame);
+            let figure = measured.of(frame);
             assert_eq!(ahead.take(frame).unwrap(), picture, "{frame}");
-            assert_eq!(told.is_some(), known, "{frame}");
-            if let Some(told) = told {
-                assert_eq!(told, difference(&before[..320 * 180], &picture[..320 * 180]));
-                assert!(told > 0.1 && told < 20.0, "{told}");
+            assert_eq!(figure.is_some(), known, "{frame}");
+            if let Some(figure) = figure {
+                assert_eq!(figure, difference(&before[..320 * 180], &picture[..320 * 180]));
+                assert!(figure > 0.1 && figure < 20.0, "{figure}");
             }
             ahead.look().unwrap();
             ahead.look().unwrap();

@@ -293,7 +293,7 @@ mod tests {
         assert!(Packet::parse(&[0xa0, 204, 0, 0]).is_err());
     }
 
-    /// str0m 0.23.1 and its issue 1029: packets of 3 to 64 bytes that begin like a receiver report.
+    /// str0m 0.23.1 (upstream issue 1029): packets of 3 to 64 bytes that begin like a receiver report.
     #[test]
     fn short_receiver_reports_are_refused_at_every_length() {
         for len in 3..=64usize {
