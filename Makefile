@@ -138,6 +138,7 @@ lint: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/python tools/check_layers.py
+	$(BIN)/python tools/check_circles.py
 	$(BIN)/python tools/check_dependencies.py
 	$(BIN)/python tools/check_units.py
 	$(BIN)/python tools/check_constants.py

@@ -6,6 +6,7 @@ import sys
 import textwrap
 from collections.abc import Callable
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
@@ -74,6 +75,33 @@ class TestLayers:
             "python/legato/report/a.py:1: legato.report imports legato.sweep",
             "python/legato/report/b.py:1: legato.report imports legato._core",
         ]
+
+
+class TestCircles:
+    FILES: ClassVar[dict[str, str]] = {
+        "crates/media/src/lib.rs": "mod link;\nmod queue;\nmod stage;\npub use queue::{Limit, Queue};\n",
+        "crates/media/src/queue.rs": "use std::fmt;\npub struct Queue;\npub struct Limit;\n",
+        "crates/media/src/link.rs": "use crate::{Limit, stage::{self, Stage}};\n",
+        "crates/media/src/stage/mod.rs": "mod loss;\npub use loss::Loss;\npub trait Stage {}\n",
+        "crates/media/src/stage/loss.rs": "use super::Stage;\n",
+    }
+
+    def test_a_parent_that_passes_a_name_on_is_in_no_circle(self, run):
+        assert run("check_circles", self.FILES) == []
+
+    @pytest.mark.parametrize(
+        "line", ["use super::link::Link;", "use crate::{link::{self as l}};", "fn f() { crate::link::g() }"]
+    )
+    def test_files_that_import_each_other_are_refused(self, run, line):
+        queue = self.FILES["crates/media/src/queue.rs"] + line + "\n"
+        assert run("check_circles", self.FILES | {"crates/media/src/queue.rs": queue}) == [
+            "crates/media/src: link.rs, queue.rs import each other"
+        ]
+
+    def test_tests_may_look_anywhere(self, run):
+        tests = "#[cfg(test)]\nmod tests {\n    use crate::link::Link;\n}\n"
+        queue = self.FILES["crates/media/src/queue.rs"] + tests
+        assert run("check_circles", self.FILES | {"crates/media/src/queue.rs": queue}) == []
 
 
 class TestDependencies:

@@ -1,6 +1,10 @@
 //! Which vector width the processor has. The same code is compiled for each; no bit depends on it.
 
-use super::network::{Memory, Model};
+/// Work that is compiled for each width.
+pub(super) trait Wide {
+    /// `PANELS` of a matrix are computed together; their number changes the speed and no bit of the result.
+    fn run<const PANELS: usize>(self);
+}
 
 /// How wide a vector of f32 is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,29 +41,29 @@ impl Lanes {
         all
     }
 
-    /// [`Model::run`], with as many panels together as there are registers for.
+    /// The work, with as many panels together as there are registers for.
     #[cfg_attr(target_arch = "x86_64", expect(unsafe_code, reason = "calls what needs a processor's wider vectors"))]
-    pub(super) fn run(self, model: &Model, memory: &mut Memory) {
+    pub(super) fn run(self, work: impl Wide) {
         match self {
             // SAFETY: `all` lists it only if the processor has AVX-512.
             #[cfg(target_arch = "x86_64")]
-            Self::Sixteen => unsafe { run_sixteen(model, memory) },
+            Self::Sixteen => unsafe { run_sixteen(work) },
             // SAFETY: `all` lists it only if the processor has AVX2.
             #[cfg(target_arch = "x86_64")]
-            Self::Eight => unsafe { run_eight(model, memory) },
-            Self::Four => model.run::<2>(memory),
+            Self::Eight => unsafe { run_eight(work) },
+            Self::Four => work.run::<2>(),
         }
     }
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f")]
-fn run_sixteen(model: &Model, memory: &mut Memory) {
-    model.run::<4>(memory);
+fn run_sixteen(work: impl Wide) {
+    work.run::<4>();
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
-fn run_eight(model: &Model, memory: &mut Memory) {
-    model.run::<4>(memory);
+fn run_eight(work: impl Wide) {
+    work.run::<4>();
 }

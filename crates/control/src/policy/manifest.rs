@@ -7,9 +7,6 @@ use super::PolicyError;
 use super::error::shown;
 use super::keys::Keys;
 use super::layer_table::{self, Layer, MAX_VALUES};
-use super::network::Model;
-use super::tensors::Tensors;
-use std::sync::Arc;
 use toml::Table;
 
 /// Version of the manifest's layout; another one is refused.
@@ -108,13 +105,9 @@ impl Manifest {
         Ok(Self { file, controller, features, history, width, action_map, decide, weights_file, layers, trained })
     }
 
-    /// The network with the weights of a safetensors file.
-    pub fn load(&self, weights: &[u8]) -> Result<Arc<Model>, PolicyError> {
-        let refuse = |problem: String| {
-            PolicyError::new(&self.file, format!("network.weights = {:?}: {problem}", shown(&self.weights_file)))
-        };
-        let tensors = Tensors::parse(weights).map_err(refuse)?;
-        Model::new(self.clone(), &tensors).map(Arc::new).map_err(refuse)
+    /// What is wrong with the weights it names.
+    pub(super) fn refuse_weights(&self, problem: &str) -> PolicyError {
+        PolicyError::new(&self.file, format!("network.weights = {:?}: {problem}", shown(&self.weights_file)))
     }
 
     /// The file it came from, as the caller named it.

@@ -2,12 +2,12 @@
 
 use super::convolution::Convolution;
 use super::gru::Gru;
-use super::lanes::Lanes;
+use super::lanes::{Lanes, Wide};
 use super::layer_table::{self, Kind};
 use super::manifest::{Decide, Manifest};
 use super::panels::Panels;
 use super::tensors::Tensors;
-use super::{Policy, activation::Activation};
+use super::{Policy, PolicyError, activation::Activation};
 use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
@@ -19,6 +19,25 @@ pub struct Model {
     lanes: Lanes,
     layers: Box<[Layer]>,
     sizes: Sizes,
+}
+
+impl Manifest {
+    /// The network with the weights of a safetensors file.
+    pub fn load(&self, weights: &[u8]) -> Result<Arc<Model>, PolicyError> {
+        let refuse = |problem: String| self.refuse_weights(&problem);
+        let tensors = Tensors::parse(weights).map_err(refuse)?;
+        Model::new(self.clone(), &tensors).map(Arc::new).map_err(refuse)
+    }
+}
+
+/// A model and the memory it runs over.
+struct Run<'a>(&'a Model, &'a mut Memory);
+
+impl Wide for Run<'_> {
+    #[inline(always)]
+    fn run<const PANELS: usize>(self) {
+        self.0.run::<PANELS>(self.1);
+    }
 }
 
 /// One layer, ready to run.
@@ -70,10 +89,9 @@ impl Model {
         &self.manifest
     }
 
-    /// Run the layers over `memory`, whose row begins with the observation. `PANELS` of a matrix
-    /// are computed together; their number changes the speed and no bit of the result.
+    /// Run the layers over `memory`, whose row begins with the observation.
     #[inline(always)]
-    pub(super) fn run<const PANELS: usize>(&self, memory: &mut Memory) {
+    fn run<const PANELS: usize>(&self, memory: &mut Memory) {
         for layer in &self.layers {
             let (before, out) = memory.values.split_at_mut(layer.out.start);
             let out = &mut out[..layer.out.len()];
@@ -134,7 +152,7 @@ fn gather<'a>(values: &[f32], from: &[Range<usize>], gathered: &'a mut [f32]) ->
 
 /// A policy's working memory. Allocated once.
 #[derive(Clone, Debug)]
-pub(super) struct Memory {
+struct Memory {
     /// The observation and the outputs of all layers.
     values: Vec<f32>,
     /// The state of the recurrent layers.
@@ -175,7 +193,7 @@ impl NetworkPolicy {
         let inputs = self.model.manifest.inputs();
         assert_eq!(observation.len(), inputs, "an observation of {}", self.model.manifest.file());
         self.memory.values[..inputs].copy_from_slice(observation);
-        self.model.lanes.run(&self.model, &mut self.memory);
+        self.model.lanes.run(Run(&self.model, &mut self.memory));
         let outputs = self.model.manifest.outputs();
         &self.memory.values[self.memory.values.len() - outputs..]
     }
