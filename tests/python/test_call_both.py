@@ -176,7 +176,11 @@ def test_two_browsers_send_to_each_other(scenario: Path, tmp_path: Path):
             {"peers": "legato", "direction": "both"},
             r"calls\[1\].start_s: the two directions of a real call",
         ),
-        ({"tcp": [{}]}, {"peers": "legato", "direction": "both"}, "tcp, udp, links: a real call shares its links with nothing"),
+        (
+            {"tcp": [{}]},
+            {"peers": "legato", "direction": "both"},
+            "tcp, udp, links: a real call shares its links with nothing",
+        ),
     ],
 )
 def test_what_cannot_be_made_both_ways_says_so(scenario: Path, tmp_path: Path, options: dict, how: dict, why: str):

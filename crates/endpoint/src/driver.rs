@@ -97,8 +97,8 @@ impl Driver {
                 && now - since > CONNECT_TIMEOUT
             {
                 let waited = CONNECT_TIMEOUT.as_millis() / 1_000;
-                let who = if reached.is_none() { "the other end" } else { "the other way of the call" };
-                return Err(Error::Connection(format!("{who} could not be reached in {waited} s")));
+                let end = if reached.is_none() { "the other end" } else { "the other way of the call" };
+                return Err(Error::Connection(format!("{end} could not be reached in {waited} s")));
             }
             let due = loop {
                 match self.peer.poll(now)? {

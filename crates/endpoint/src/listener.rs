@@ -1,4 +1,4 @@
-//! What can be recorded of media that others send: packets by their clear headers, and what the link tells.
+//! What can be recorded of media that others send: packets by their clear headers, and what the link reports.
 //!
 //! There are no frame or encoder records; a frame counts as captured when its first packet leaves. What the sender
 //! aims at is what it says.
@@ -38,7 +38,7 @@ pub struct Listener {
 const BEGIN_TIMEOUT: TimeDelta = TimeDelta::from_secs(20);
 
 impl Listener {
-    /// `clock` counts until media begin; then the link's is told.
+    /// `clock` counts until media begin, and then the link's.
     pub fn new(
         clock: Clock,
         duration: TimeDelta,
@@ -64,7 +64,7 @@ impl Listener {
         }
     }
 
-    /// Nobody will ever tell of frames.
+    /// Frames will stay unknown.
     pub fn expect_no_frames(&mut self) {
         self.has_frames = false;
     }
@@ -174,7 +174,7 @@ impl Listener {
         self.recorder.record(departure, &Record::TrainSent(TrainSent::single(packet)));
     }
 
-    /// What a packet carries: padding cannot be told from retransmission.
+    /// What a packet carries: padding looks like retransmission.
     pub fn kind(&self, payload_type: u8) -> PacketKind {
         if self.repair_types.contains(&payload_type) { PacketKind::Retransmission } else { PacketKind::Video }
     }

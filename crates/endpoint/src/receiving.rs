@@ -1,6 +1,6 @@
 //! The other direction: a browser sends to us, and a receiver-side controller's target goes back as REMB.
 //!
-//! What else a receiver says is str0m's: transport-wide feedback each 50 ms, NACK, receiver reports. So a browser's own
+//! What else a receiver says is str0m's: transport-wide feedback every 50 ms, NACK, receiver reports. So a browser's own
 //! rate control works, and REMB is a cap on it; without a controller (`steering.rs`) it works alone. The video is put
 //! together, decoded and shown (`viewer.rs`); key frames are asked for by the rules of `call::Receiver`.
 //!
@@ -134,7 +134,7 @@ struct ReceivingEnd {
 
 /// Identifiers of one byte end here; an offer's own override it.
 const MAX_EXTENSION_ID: u8 = 14;
-/// The connection tells the round-trip time so often, as the reports that it is measured by come.
+/// The connection reports the round-trip time at this interval: that of the reports that it is measured by.
 const STATISTICS_INTERVAL: Duration = Duration::from_secs(1);
 
 impl ReceivingEnd {
@@ -177,7 +177,7 @@ impl ReceivingEnd {
         Ok(Outcome { seen, ..self.listener.finish(self.link, self.report) })
     }
 
-    /// Show what is due, tell the controller of frames, and ask the other end for what is wanted of it.
+    /// Show what is due, report frames to the controller, and request from the other end what is missing.
     fn look_on(&mut self, now: Timestamp) {
         self.viewer.show(now);
         self.listener.shown_frames(self.viewer.shown());
@@ -219,7 +219,7 @@ impl ReceivingEnd {
             self.rtc.accepts(&input) && self.rtc.handle_input(input).is_ok()
         });
         self.report.unreadable += u64::from(!taken);
-        // The connection hides which packets were sent again; the clear header tells.
+        // The connection hides which packets were sent again; the clear header shows it.
         let repeated = bytes.get(1).is_some_and(|second| self.video.repair.contains(&(second & 0x7f)));
         self.drain_with(media.map(|media| Came { media, repeated }))
     }

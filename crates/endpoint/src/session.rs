@@ -128,8 +128,8 @@ impl Session {
         self.ways.iter().for_each(Way::stop);
     }
 
-    /// Wait for the end and make each way's figures, with what other ends have told of the frames that they showed, by
-    /// way; and all pictures that ends of ours received, in decoding order, by the call's time.
+    /// Wait for the end and make each way's figures, with what other ends have reported of the frames that they showed,
+    /// by way; and all pictures that ends of ours received, in decoding order, by the call's time.
     pub fn finish(self, shown: &[Vec<ShownFrame>]) -> Result<Vec<(Finished, Vec<SeenPicture>)>, Error> {
         if self.progress().over {
             let (opened, all_over) = (Clock::starting_now(), || self.ways.iter().all(|way| way.progress().over));

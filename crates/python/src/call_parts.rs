@@ -16,7 +16,7 @@ use pyo3::prelude::*;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-/// Who is at an end: `legato.call.ends.End`.
+/// What an end is: `legato.call.ends.End`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
     Chromium,
@@ -24,7 +24,7 @@ enum End {
     Program,
 }
 
-/// `legato.call.ends.Session`: who is at the ends, and which way media go.
+/// `legato.call.ends.Session`: what the ends are, and which way media go.
 #[derive(FromPyObject)]
 pub(crate) struct Ends {
     near: String,
@@ -183,7 +183,7 @@ impl Parts<'_> {
         self.others.as_ref().ok_or_else(|| call_error("others: what tables call the end that sends is needed"))
     }
 
-    /// The camera of an end of ours, and what its sender is told of it.
+    /// The camera of an end of ours, and what its sender takes of it.
     fn filmed(&self) -> PyResult<(Camera, LiveVideo)> {
         let Pictures { clip, width, height, fps, .. } = &self.pictures;
         let source = match clip {

@@ -1,14 +1,14 @@
 """Keeps a virtual machine's processors awake while calls are made.
 
-A virtual processor with nothing to do goes back to the host, which gives it to other guests. Where those are busy, a
-timer that falls due then is served milliseconds late, and a call, which sleeps between its packets, is late at every
-one of them. So a process on each processor counts idly, in the class that Linux runs when nothing else wants to: it
-takes no time from anybody, and the processor is never given back.
+A virtual processor with nothing to do goes back to the host, which gives it to other guests. If those are busy, a timer
+that falls due then is served milliseconds late, and a call, which sleeps between its packets, is late at every one of
+them. So a process on each processor counts idly, in the class that Linux runs when nothing else wants to run: it takes
+no time from other work, and the processor is never given back.
 
-Other hosts do the opposite: they take a processor away for milliseconds from whoever uses all of it, twice a second on
-one where nobody who sleeps is late. So sleeping is tried for a moment, and where many are woken late, counting as well;
-the processors are kept awake only where that helps clearly. Where the machine is no virtual one, or the class is not
-there, nothing happens.
+Other hosts do the opposite: they take a processor away for milliseconds from a guest that uses all of it; on one such
+host twice a second, where no sleeper is late. So sleeping is tried for a moment, and, if many sleepers wake late,
+counting as well; the processors are kept awake only if that clearly helps. On a machine that is not virtual, or without
+the class, nothing happens.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from pathlib import Path
 
 from legato.call import wakes
 
-# It ends with its parent, however that ends; SCHED_IDLE comes first, or it would be in everybody's way.
+# It ends with its parent, however that ends; SCHED_IDLE comes first, or it would be in the way of all others.
 _COUNTING = """
 import os, sys
 processor, parent = int(sys.argv[1]), int(sys.argv[2])
@@ -92,7 +92,7 @@ def counting() -> bool:
 
 
 def counted_s() -> float:
-    """Processor time that went into counting up to now: nobody else wanted it."""
+    """Processor time that went into counting up to now: no other process wanted it."""
     ticks = 0
     for process in _counting:
         try:

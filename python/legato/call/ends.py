@@ -1,4 +1,4 @@
-"""Who is at the ends of a real call, which way media go, and where the link is: one :class:`Session`, and the one place
+"""What the ends of a real call are, which way media go, and where the link is: one :class:`Session`, and the one place
 where what cannot be called is refused.
 
 The near end is ours where one is: it sends forward over the scenario's link. ``receive`` has the far end send forward
@@ -34,7 +34,7 @@ PEERS = {
     "chromium-chromium": (End.CHROMIUM, End.CHROMIUM),
     "legato": (End.LEGATO, End.LEGATO),
 }
-"""Who is called: a browser by us, by another browser, or an end of ours by us; the near end and the far one."""
+"""The near end and the far one: ours calls a browser, one browser another, or an end of ours another."""
 
 DIRECTIONS = ("send", "receive", "both")
 LINKS = ("inside", "tun")

@@ -1,4 +1,4 @@
-"""Ends what is left in network namespaces; and, as a program, waits for the end of who made them and does it then.
+"""Ends what is left in network namespaces; as a program, once the process that made them has ended.
 
 ``python guard.py FOLDER DESCRIPTOR...`` holds open files of namespaces and reads standard input until it ends, as it
 does when its parent closes it or is gone, however that came; the folder, for the parent's passing files, goes then,

@@ -1,8 +1,8 @@
-"""What the other end tells of a call, kept and written beside the run folder's own tables.
+"""What the other end reports of a call, kept and written beside the run folder's own tables.
 
-``RUN/receiver``: one row a second, out of getStats; ``RUN/outbound``: the same of one that sends.
-``RUN/shown``: one row a frame on the screen, out of requestVideoFrameCallback, or what our own receiving end saw.
-``RUN/calls``: one JSON file a call, what the machine did. docs/run-folder.md lists the columns. Times are the call's:
+``RUN/receiver``: one row per second, out of getStats; ``RUN/outbound``: the same of one that sends.
+``RUN/shown``: one row per frame on the screen, out of requestVideoFrameCallback, or what our own receiving end saw.
+``RUN/calls``: one JSON file per call, what the machine did. docs/run-folder.md lists the columns. Times are the call's:
 ms since its media began.
 """
 
@@ -54,7 +54,7 @@ OUTBOUND = (
 
 @dataclass
 class BrowserLog:
-    """Collects one call's polls. The page's clock is set by the exchange that took least time."""
+    """Collects one call's polls. The page's clock is set by the quickest exchange."""
 
     seconds: list[dict[str, Any]] = field(default_factory=list)
     outbound: list[dict[str, Any]] = field(default_factory=list)
@@ -72,14 +72,14 @@ class BrowserLog:
             self.offset_ms = before_ms + half_ms - page_ms
 
     def poll(self, told: dict[str, Any]) -> None:
-        """Keep what :meth:`legato.call.browser.Peer.poll` told."""
+        """Keep what :meth:`legato.call.browser.Peer.poll` returned."""
         self.frames.extend(told["frames"])
         inbound = told["inbound"]
         if inbound is not None:
             self.seconds.append({"page_ms": told["now"], **_members(inbound, STATISTICS)})
 
     def sent(self, told: dict[str, Any], time_ms: float) -> None:
-        """Keep what a sending browser told at a time of the call's."""
+        """Keep what a sending browser reported at a time of the call's."""
         if told["outbound"] is not None and told["pair"] is not None:
             estimate = {"available_bitrate_bps": float(told["pair"].get("availableOutgoingBitrate", 0.0))}
             row = {"time_ms": time_ms, **estimate, **_members(told["outbound"], OUTBOUND)}

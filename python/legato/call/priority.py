@@ -2,7 +2,7 @@
 
 The emulated link lets packets go within 0.1 ms of their time on an idle machine, and tens of milliseconds late where
 encoder, browser and whatever else runs want the same processors. Linux gives threads of a real-time class a
-processor at once; the superuser may ask for it, and so may whoever has ``rtprio`` in the limits. Encoder and browser
+processor at once; the superuser may ask for it, and so may users with ``rtprio`` in their limits. Encoder and browser
 stay as they are. Elsewhere, or without the permission, nothing changes.
 """
 

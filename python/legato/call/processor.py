@@ -1,4 +1,4 @@
-"""How busy the machine was while a call lasted: without this a late link could not be told from a wrong one."""
+"""How busy the machine was while a call lasted: without this, a late link could not be distinguished from a bug."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One session of real calls, whoever is at its ends: connected, followed to its end, and written."""
+"""One session of real calls, whatever its ends are: connected, followed to its end, and written."""
 
 from __future__ import annotations
 

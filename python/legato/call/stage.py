@@ -34,7 +34,7 @@ class Stage:
     ffmpeg: str | None = None
 
     def native(self) -> dict[str, Any]:
-        """What the native module is told of it."""
+        """What the native module takes of it."""
         others = self.film.others() if self.film else None
         if self.programs is not None:
             others = Others(self.programs.name)

@@ -1,4 +1,4 @@
-"""How late this machine wakes who sleeps: what the emulated link will be like, before a call is made. Linux alone."""
+"""How late this machine wakes sleepers: how late the emulated link will be, before a call is made. Linux only."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from contextlib import suppress
 
 _PAUSE_S = 0.002
 _LATE_S = 0.001
-"""A link that wakes so late once in a thousand packets is half of what makes a call not count."""
+"""A link that wakes that late once in a thousand packets is half as late as one whose call does not count."""
 _MOST_PROCESSORS = 4
 """Looked at: more threads would wait for each other, and not for the host."""
 
 
 def late_ratio(for_s: float) -> float:
-    """Sleep for so long in short pauses, on some processors at once; the share that ended a millisecond late."""
+    """Sleep for ``for_s`` in short pauses, on some processors at once; the share that ended a millisecond late."""
     counts: list[tuple[int, int]] = []
     threads = [
         threading.Thread(target=_sleep, args=(processor, for_s, counts), name="legato-wakes")
