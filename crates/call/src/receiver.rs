@@ -3,16 +3,18 @@
 
 use crate::FeedbackFormat;
 use crate::arrival_log::ArrivalLog;
+use crate::keyframe_requests::{KeyframeRequests, Patience};
 use crate::nack_list::NackList;
+use crate::receiver_side::ReceiverSide;
 use crate::stream_log::StreamLog;
 use legato_control::controllers::learned::Steered;
 use legato_control::{Event, FrameReport, PacketKind, RateController, ReceivedPacket};
 use legato_media::frame_buffer::{BufferedFrame, FrameBuffer, Inserted};
 use legato_media::packet::{MediaPacket, Train, VIDEO_SSRC};
-use legato_media::playout::{Playout, PlayoutConfig, Repair};
-use legato_media::{Decoder, EncodedFrame, Quality, SourceFrame};
+use legato_media::playout::{PlayoutConfig, Repair};
+use legato_media::{Decoder, EncodedFrame, JitterBuffer, Quality, SourceFrame};
 use legato_trace::{End, FrameDecoded, Record, TraceSink};
-use legato_units::{DataRate, DataSize, PeerTimestamp, TimeDelta, Timestamp};
+use legato_units::{DataSize, PeerTimestamp, TimeDelta, Timestamp};
 use legato_wire::ntp::{self, CompactNtp, Ntp};
 use legato_wire::rtcp::{self, Compound, ExtendedBlock, Message};
 use std::collections::VecDeque;
@@ -78,7 +80,7 @@ pub struct RenderedFrame {
 /// The receiving end of a call.
 pub struct Receiver {
     config: ReceiverConfig,
-    controller: Option<Box<dyn RateController>>,
+    controller: ReceiverSide,
     decoder: Box<dyn Decoder>,
     accepts_partial: bool,
     now: Timestamp,
@@ -87,8 +89,7 @@ pub struct Receiver {
     streams: Option<StreamLog>,
     nacks: NackList,
     frames: FrameBuffer,
-    playout: Playout,
-    to_render: VecDeque<(Timestamp, RenderedFrame)>,
+    pictures: JitterBuffer<RenderedFrame>,
     outbox: VecDeque<Vec<u8>>,
     nack_scratch: Vec<u16>,
     next_feedback: Timestamp,
@@ -97,15 +98,12 @@ pub struct Receiver {
     last_feedback: Timestamp,
     /// Something arrived that no feedback told of yet.
     unreported: bool,
-    keyframe_wanted: bool,
-    last_pli: Option<Timestamp>,
+    keyframes: KeyframeRequests,
     /// Cached [`Receiver::give_up_time`]; frames change it, time does not.
     give_up: Option<Timestamp>,
-    last_rendered: Option<Timestamp>,
     last_sr: Option<(CompactNtp, Timestamp)>,
     next_report: Timestamp,
     loss: LossSinceReport,
-    last_remb: Option<(DataRate, Timestamp)>,
     /// All is done and `due` holds; most packets leave it so.
     settled: bool,
     due: Timestamp,
@@ -128,21 +126,15 @@ const FEEDBACK_BYTES: u64 = 68;
 const FEEDBACK_SHARE: u64 = 20;
 /// Receiver reports each so often.
 const REPORT_INTERVAL: TimeDelta = TimeDelta::from_secs(1);
-/// [libwebrtc-m150] no decodable frame for so long asks for a key frame; and again after so long.
-const MAX_WAIT_FOR_FRAME: TimeDelta = TimeDelta::from_secs(3);
-const MAX_WAIT_FOR_KEYFRAME: TimeDelta = TimeDelta::from_millis(200);
 /// [libwebrtc-m150] FrameBuffer: no more frames are held back.
 const MAX_BUFFERED_FRAMES: usize = 800;
-/// Without repair a gap is final once this has passed: the time a reordered packet takes.
-const REORDER_WAIT: TimeDelta = TimeDelta::from_millis(20);
-/// [libwebrtc-m150] REMB at once on a fall of 3 %, else each so often.
-const REMB_INTERVAL: TimeDelta = TimeDelta::from_millis(200);
 
 impl Receiver {
     /// A receiver that begins at `config.start`; `controller` is a receiver-side one.
     pub fn new(config: ReceiverConfig, controller: Option<Box<dyn RateController>>, decoder: Box<dyn Decoder>) -> Self {
+        let patience = if config.nack { Patience::Repair } else { Patience::Reordering };
         Self {
-            controller,
+            controller: ReceiverSide::new(controller),
             accepts_partial: decoder.accepts_partial(),
             decoder,
             now: config.start,
@@ -150,22 +142,18 @@ impl Receiver {
             streams: (config.feedback == FeedbackFormat::Ccfb).then(StreamLog::default),
             nacks: NackList::asking_each(config.nack_interval),
             frames: FrameBuffer::default(),
-            playout: Playout::new(config.playout, config.start),
-            to_render: VecDeque::new(),
+            pictures: JitterBuffer::new(config.playout, config.start),
             outbox: VecDeque::new(),
             nack_scratch: Vec::new(),
             next_feedback: config.start + config.feedback_interval.0,
             bytes_since_feedback: 0,
             last_feedback: config.start,
             unreported: false,
-            keyframe_wanted: false,
-            last_pli: None,
+            keyframes: KeyframeRequests::new(patience),
             give_up: None,
-            last_rendered: None,
             last_sr: None,
             next_report: config.start + REPORT_INTERVAL,
             loss: LossSinceReport::default(),
-            last_remb: None,
             settled: false,
             due: config.start,
             spare: Vec::new(),
@@ -243,7 +231,7 @@ impl Receiver {
         let first = &train.first;
         let plain = self.settled
             && (self.unreported || self.due <= self.next_feedback)
-            && self.controller.is_none()
+            && !self.controller.decides()
             && first.kind == PacketKind::Video
             && self.nacks.next_seq() == first.rtp_seq + u32::from(place)
             && self.arrivals.next_seq() == Some(first.transport_seq + u64::from(place));
@@ -252,7 +240,7 @@ impl Receiver {
         }
         // A decoder that takes frames in part waits for none until a later one has begun.
         let may_begin = self.accepts_partial
-            && !self.keyframe_wanted
+            && !self.keyframes.is_wanted()
             && !self.nacks.has_gaps()
             && self.frames.len() <= MAX_BUFFERED_FRAMES;
         self.frames.room(first, may_begin).min(train.packets - place)
@@ -260,7 +248,7 @@ impl Receiver {
 
     /// The controller, where it is steered from outside.
     pub fn steered(&mut self) -> Option<&mut dyn Steered> {
-        self.controller.as_mut()?.steered()
+        self.controller.steered()
     }
 
     /// A buffer that `Send` gave and the driver needs no more.
@@ -289,7 +277,7 @@ impl Receiver {
             sink.record(self.now, &Record::RtcpSent { by: End::Receiver, bytes: &bytes });
             return ReceiverOutput::Send(bytes);
         }
-        if self.to_render.front().is_some_and(|(due, _)| *due <= self.now) {
+        if self.pictures.front().is_some_and(|(due, _)| due <= self.now) {
             return self.render(sink);
         }
         self.settled = true;
@@ -305,8 +293,8 @@ impl Receiver {
         if self.unreported || self.next_feedback > self.now {
             due = due.min(self.next_feedback);
         }
-        if let Some((render, _)) = self.to_render.front() {
-            due = due.min(*render);
+        if let Some((render, _)) = self.pictures.front() {
+            due = due.min(render);
         }
         if let Some(give_up) = self.give_up {
             due = due.min(give_up);
@@ -316,9 +304,7 @@ impl Receiver {
         {
             due = due.min(nack);
         }
-        if let Some(controller) = &self.controller
-            && let Some(wanted) = controller.next_deadline()
-        {
+        if let Some(wanted) = self.controller.next_deadline() {
             due = due.min(wanted);
         }
         due.max(self.now)
@@ -338,7 +324,7 @@ impl Receiver {
             // Nothing else changes, so what was due is due.
             self.settled &= self.due <= self.next_feedback;
         }
-        if self.controller.is_some() {
+        if self.controller.decides() {
             self.tell_arrival(*packet);
         }
         let missing_before = self.nacks.missing();
@@ -387,8 +373,7 @@ impl Receiver {
         if self.give_up.is_some_and(|due| due <= self.now) {
             self.hand_over(sink);
         }
-        let due = self.controller.as_ref().and_then(|controller| controller.next_deadline());
-        if due.is_some_and(|due| due <= self.now) {
+        if self.controller.next_deadline().is_some_and(|due| due <= self.now) {
             self.tell(&Event::Deadline, sink);
         }
     }
@@ -433,7 +418,7 @@ impl Receiver {
             }
         }
         self.give_up = self.give_up_time();
-        if self.keyframe_wanted || self.give_up.is_some_and(|due| due <= self.now) || self.nacks.is_hopeless() {
+        if self.keyframes.is_wanted() || self.give_up.is_some_and(|due| due <= self.now) || self.nacks.is_hopeless() {
             self.request_keyframe(sink);
             self.give_up = self.give_up_time();
         }
@@ -448,31 +433,15 @@ impl Receiver {
         if self.accepts_partial {
             return self.frames.overtaken_since().map(|since| since + self.config.partial_wait);
         }
-        let patience = if self.keyframe_wanted {
-            self.last_sign_of_keyframe().map_or(self.now, |last| last + MAX_WAIT_FOR_KEYFRAME)
-        } else if self.config.nack {
-            self.frames.waiting_since()? + MAX_WAIT_FOR_FRAME
-        } else {
-            self.frames.overtaken_since()? + REORDER_WAIT
-        };
-        Some(patience)
-    }
-
-    /// When a key frame was asked for last, or a part of one came.
-    // [libwebrtc-m150] VideoReceiveStream2: none is asked for while one is coming. A large one takes longer than the
-    // wait to come, and each request would make another.
-    fn last_sign_of_keyframe(&self) -> Option<Timestamp> {
-        self.last_pli.max(self.frames.last_of_keyframe())
+        self.keyframes.due(self.now, &self.frames)
     }
 
     fn request_keyframe(&mut self, sink: &mut impl TraceSink) {
         if self.nacks.is_hopeless() {
             self.nacks.clear();
         }
-        self.keyframe_wanted |= !self.accepts_partial;
-        let silent = self.last_sign_of_keyframe().is_none_or(|last| last + MAX_WAIT_FOR_KEYFRAME <= self.now);
-        if self.keyframe_wanted && silent {
-            self.last_pli = Some(self.now);
+        self.keyframes.set_wanted(self.keyframes.is_wanted() || !self.accepts_partial);
+        if self.keyframes.take(self.now, &self.frames) {
             let mut bytes = Vec::with_capacity(16);
             rtcp::write_pli(&mut bytes, RECEIVER_SSRC, VIDEO_SSRC);
             self.outbox.push_back(bytes);
@@ -489,8 +458,8 @@ impl Receiver {
         let decoded = self.decoder.decode(self.now, &frame.assembled);
         // A decoder that cannot go on asks once it is certain; one that waits for repair is `strict`
         // and is asked for by the wait itself.
-        self.keyframe_wanted =
-            if decoded.decodable { decoded.keyframe_needed } else { self.keyframe_wanted || decoded.keyframe_needed };
+        let wanted = decoded.keyframe_needed || (!decoded.decodable && self.keyframes.is_wanted());
+        self.keyframes.set_wanted(wanted);
         let quality = if decoded.decodable {
             decoded.quality
         } else {
@@ -511,30 +480,25 @@ impl Receiver {
             }),
         );
         // When a picture is shown matters to who looks at it, and to a controller that is told of frames.
-        if decoded.decodable && (self.controller.is_some() || sink.wants_renderings()) {
+        if decoded.decodable && (self.controller.decides() || sink.wants_renderings()) {
             let size = encoded.size.as_bytes() as u32;
             let repair = if frame.repaired { Repair::Took(self.nacks.round_trip_time()) } else { Repair::None };
-            let due = self.playout.render_time(self.now, frame.captured, size, repair);
             let rendered = RenderedFrame {
                 frame: encoded.frame,
                 captured: frame.captured,
                 decodable: self.now,
                 quality: decoded.quality,
             };
-            // Two pictures due at one instant: the viewer sees the later one.
-            if self.to_render.back().is_some_and(|(other, _)| *other == due) {
-                self.to_render.pop_back();
-            }
-            self.to_render.push_back((due, rendered));
+            self.pictures.push(self.now, frame.captured, size, repair, rendered);
         }
-        if self.controller.is_some() {
+        if self.controller.decides() {
             self.tell_frame(&frame, decoded.decodable, sink);
         }
     }
 
     fn render(&mut self, sink: &mut impl TraceSink) -> ReceiverOutput {
-        let (_, frame) = self.to_render.pop_front().expect("checked by poll");
-        self.last_rendered = Some(self.now);
+        let frame = self.pictures.pop().expect("checked by poll");
+        self.pictures.shown(self.now);
         sink.record(self.now, &Record::FrameRendered { frame: frame.frame });
         ReceiverOutput::Render(frame)
     }
@@ -602,7 +566,7 @@ impl Receiver {
         let mut bytes = Vec::with_capacity(64);
         rtcp::write_receiver_report(&mut bytes, RECEIVER_SSRC, &[block]);
         // Only a controller here has a use for the round-trip time.
-        if self.controller.is_some() {
+        if self.controller.decides() {
             let now = ExtendedBlock::ReferenceTime(Ntp::from_timestamp(self.now));
             rtcp::write_extended_report(&mut bytes, RECEIVER_SSRC, &now);
         }
@@ -621,7 +585,7 @@ impl Receiver {
         });
         self.tell(&event, &mut ());
         // Most arrivals make nothing due sooner.
-        let wanted = self.controller.as_ref().and_then(|controller| controller.next_deadline());
+        let wanted = self.controller.next_deadline();
         self.settled &= self.outbox.is_empty() && wanted.is_none_or(|wanted| wanted >= self.due);
     }
 
@@ -633,7 +597,7 @@ impl Receiver {
             keyframe: encoded.keyframe,
             size: encoded.size,
             assembly: frame.arrivals.1 - frame.arrivals.0,
-            interval: self.last_rendered.map_or(TimeDelta::ZERO, |last| self.now - last),
+            interval: self.pictures.since_shown(self.now),
             height: encoded.height,
             psnr_db: encoded.psnr_db,
             // Frames are coded and queued at the instant of their capture.
@@ -644,17 +608,8 @@ impl Receiver {
 
     /// Tell the receiver-side controller; its target goes back as REMB.
     fn tell(&mut self, event: &Event, sink: &mut impl TraceSink) {
-        let Some(controller) = &mut self.controller else { return };
-        controller.on_event(self.now, event);
-        let target = controller.decision().target_bitrate;
-        if sink.wants_gauges(self.now) {
-            controller.observe(&mut |name, value| sink.record(self.now, &Record::Gauge { name, value }));
-        }
-        let send = self
-            .last_remb
-            .is_none_or(|(last, at)| target.as_bps_f64() <= 0.97 * last.as_bps_f64() || at + REMB_INTERVAL <= self.now);
-        if send {
-            self.last_remb = Some((target, self.now));
+        self.controller.on_event(self.now, event, sink);
+        if let Some(target) = self.controller.due_target(self.now) {
             let mut bytes = Vec::with_capacity(32);
             legato_wire::remb::write(&mut bytes, RECEIVER_SSRC, target, &[VIDEO_SSRC]);
             self.outbox.push_back(bytes);

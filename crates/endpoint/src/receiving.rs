@@ -1,7 +1,7 @@
 //! The other direction: a browser sends to us, and a receiver-side controller's target goes back as REMB.
 //!
 //! What else a receiver says is str0m's: transport-wide feedback every 50 ms, NACK, receiver reports. So a browser's own
-//! rate control works, and REMB is a cap on it; without a controller (`steering.rs`) it works alone. The video is put
+//! rate control works, and REMB is a cap on it; without a controller it works alone. The video is put
 //! together, decoded and shown (`viewer.rs`); key frames are asked for by the rules of `call::Receiver`.
 //!
 //! Missing: RFC 8888 feedback: str0m has none. A codec that changes within the call: what was agreed upon is decoded.
@@ -10,6 +10,7 @@ use crate::clock::{Clock, wait};
 use crate::codec::Codec;
 use crate::connection::coded_psnr::{self, CodedPsnr};
 use crate::connection::offered::OfferedVideo;
+use crate::connection::transport_seq::TransportSeq;
 use crate::error::Error;
 use crate::listener::Listener;
 use crate::mail::{Mail, link_report};
@@ -20,8 +21,8 @@ use crate::outcome::{CallReport, Outcome};
 use crate::thread::CallThread;
 use crate::viewing::assembly::VideoPacket;
 use crate::viewing::decoder::Decoder;
-use crate::viewing::steering::Steering;
-use crate::viewing::viewer::Viewer;
+use crate::viewing::viewer::{Viewer, ViewerConfig};
+use legato_call::ReceiverSide;
 use legato_control::{Event as ControllerEvent, PacketKind, RateController, ReceivedPacket};
 use legato_media::packetizer::IP_UDP_BYTES;
 use legato_media::playout::PlayoutConfig;
@@ -94,11 +95,12 @@ pub(crate) fn open(setup: ReceivingSetup, offer: &str) -> Result<(String, CallTh
             local,
             link,
             listener,
-            viewer: Viewer::new(codec, decoder, playout, Timestamp::ZERO),
+            viewer: Viewer::new(codec, decoder, ViewerConfig { playout, nack }, Timestamp::ZERO),
             video,
             nack,
             stream: None,
-            steering: Steering::by(controller),
+            controller: ReceiverSide::new(controller),
+            transport_seq: TransportSeq::default(),
             due: Timestamp::ZERO,
             report: CallReport::default(),
         };
@@ -126,7 +128,8 @@ struct ReceivingEnd {
     nack: bool,
     /// The video's.
     stream: Option<Ssrc>,
-    steering: Steering,
+    controller: ReceiverSide,
+    transport_seq: TransportSeq,
     /// When the connection is due next.
     due: Timestamp,
     report: CallReport,
@@ -142,7 +145,7 @@ impl ReceivingEnd {
         self.drain()?;
         while !self.report.stopped && !self.listener.is_over()? {
             let deadline = self.deadline().unwrap_or(Timestamp::MAX);
-            let due = self.listener.due().min(self.due).min(deadline).min(self.viewer.due());
+            let due = self.listener.due().min(self.due).min(deadline).min(self.viewer.due(self.listener.now()));
             match inbox.recv_timeout(wait(self.listener.now(), due)) {
                 Ok(Mail::Stop) | Err(RecvTimeoutError::Disconnected) => {
                     self.listener.stop()?;
@@ -151,7 +154,7 @@ impl ReceivingEnd {
                 Ok(Mail::Link(LinkEvent::Datagram { bytes, peer, media, .. })) => self.receive(&bytes, peer, media)?,
                 Ok(Mail::Decoded(decoded)) => self.viewer.decoded(self.listener.now(), decoded),
                 // The browser's own target is of interest where no controller of ours decides.
-                Ok(Mail::Target(target)) if !self.steering.decides() => self.listener.aim(target),
+                Ok(Mail::Target(target)) if !self.controller.decides() => self.listener.aim(target),
                 Ok(Mail::Link(event)) => {
                     let begun = self.listener.has_begun();
                     let before = self.listener.clock();
@@ -185,7 +188,7 @@ impl ReceivingEnd {
             self.tell(now, &ControllerEvent::FrameReport(report));
         }
         let Some(ssrc) = self.stream else { return };
-        let target = self.steering.due_target(now);
+        let target = self.controller.due_target(now);
         target.into_iter().for_each(|target| self.listener.aim(target));
         let keyframe = self.viewer.asks_for_keyframe(now);
         let mut api = self.rtc.direct_api();
@@ -201,7 +204,7 @@ impl ReceivingEnd {
 
     /// The controller's; before media there is nothing to decide.
     fn deadline(&self) -> Option<Timestamp> {
-        self.steering.deadline().filter(|_| self.listener.has_begun())
+        self.controller.next_deadline().filter(|_| self.listener.has_begun())
     }
 
     fn tick(&mut self, now: Timestamp) -> Result<(), Error> {
@@ -283,7 +286,7 @@ impl ReceivingEnd {
         };
         let since = |at: Instant| PeerTimestamp::from_nanos(self.listener.clock().at(at).as_nanos());
         let departure = extensions.abs_send_time.map(since);
-        let transport_seq = extensions.transport_cc.map_or(media.transport_seq, |seq| self.steering.unwrap_seq(seq));
+        let transport_seq = extensions.transport_cc.map_or(media.transport_seq, |seq| self.transport_seq.unwrap(seq));
         let (ssrc, size) = (*header.ssrc, DataSize::from_bytes(u64::from(media.size_bytes)));
         let received = ReceivedPacket { transport_seq, ssrc, size, kind, departure, ce: false };
         self.tell(self.listener.now(), &ControllerEvent::PacketReceived(received));
@@ -330,7 +333,7 @@ impl ReceivingEnd {
     }
 
     fn tell(&mut self, now: Timestamp, event: &ControllerEvent) {
-        self.steering.tell(now, event, &mut self.listener.recorder);
+        self.controller.on_event(now, event, &mut self.listener.recorder);
     }
 }
 

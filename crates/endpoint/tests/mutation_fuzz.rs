@@ -1,6 +1,7 @@
 //! Holds the assembly of pictures against streams of a hostile sender: mutations of the corpus, a few thousand at every
 //! test run, a minute of them with `make fuzz`.
 
+use legato_call::FrameAssembly;
 use legato_endpoint::{Assembled, Assembly, Codec, VideoPacket};
 use legato_units::Timestamp;
 

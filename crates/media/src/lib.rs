@@ -8,6 +8,7 @@ pub mod decoder;
 pub mod encoder;
 pub mod frame_buffer;
 mod grace_standin;
+mod jitter_buffer;
 pub mod jitter_estimator;
 pub mod pacer;
 pub mod packet;
@@ -20,6 +21,7 @@ mod source;
 
 pub use decoder::{AssembledFrame, DecodedFrame, Decoder, DecoderKind};
 pub use encoder::{EncodedFrame, Encoder, EncoderBudget, Version};
+pub use jitter_buffer::JitterBuffer;
 pub use picture_rate::PictureRate;
 pub use profile::Profile;
 pub use quality::Quality;

@@ -74,6 +74,11 @@ impl Playout {
         }
     }
 
+    /// Its parameters.
+    pub fn config(&self) -> PlayoutConfig {
+        self.config
+    }
+
     /// When to show a frame captured at `captured` (sender's clock) that became decodable at `now`.
     /// Render times never go back.
     pub fn render_time(

@@ -6,3 +6,4 @@ pub mod other_end;
 pub mod peer;
 pub mod rtcp_bytes;
 pub mod sdp;
+pub mod transport_seq;

@@ -24,6 +24,7 @@
 
 use crate::codec::Codec;
 use crate::viewing::joining::{Joining, KeyStart, key_start};
+use legato_call::FrameAssembly;
 use legato_units::{TimeDelta, Timestamp};
 use std::collections::VecDeque;
 
@@ -174,16 +175,6 @@ impl Assembly {
     /// The next picture, whole or given up.
     pub fn pop(&mut self) -> Option<Assembled> {
         self.ready.pop_front()
-    }
-
-    /// The first arrival of what waits for others.
-    pub fn waiting_since(&self) -> Option<Timestamp> {
-        self.waiting_since
-    }
-
-    /// When a packet of a key frame came last.
-    pub fn last_of_keyframe(&self) -> Option<Timestamp> {
-        self.keyframe.map(|(_, last)| last)
     }
 
     /// What the next picture lacks will not come any more.
@@ -341,6 +332,23 @@ impl Assembly {
             Assembled::Picture(CodedPicture { bytes, timestamp, keyframe, size_bytes, arrivals, psnr_db, repair })
         });
         self.ready.push_back(picture.unwrap_or(Assembled::GivenUp { timestamp, lost_packets: 0 }));
+    }
+}
+
+impl FrameAssembly for Assembly {
+    fn last_of_keyframe(&self) -> Option<Timestamp> {
+        self.keyframe.map(|(_, last)| last)
+    }
+    /// Unknown before the first key frame, which no gap can be told from what came before the call.
+    fn overtaken_since(&self) -> Option<Timestamp> {
+        let ((_, end), next) = (self.window?, self.looked.max(self.next?));
+        match self.slots[next as usize % SLOTS] {
+            Slot::Missing(since) if next < end => Some(since),
+            _ => None,
+        }
+    }
+    fn waiting_since(&self) -> Option<Timestamp> {
+        self.waiting_since
     }
 }
 

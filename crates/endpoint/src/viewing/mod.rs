@@ -5,7 +5,6 @@ pub mod decoder;
 pub mod joining;
 pub mod playback;
 pub mod seen;
-pub mod steering;
 pub mod viewed;
 pub mod viewer;
 pub mod vmaf;

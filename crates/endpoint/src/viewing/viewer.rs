@@ -1,7 +1,7 @@
 //! What stands between packets and eyes at our own receiving end: assembly, decoder, playout, and key frame requests.
 //!
-//! The rules are those of `call::Receiver` with a decoder that takes whole frames, and playout is the simulator's own
-//! ([`Playout`]). Decoding takes time here: a picture that is not decoded when it is due is shown when it is; the
+//! Key frame requests ([`KeyframeRequests`]), the jitter buffer with its playout ([`JitterBuffer`]) and the times of
+//! frame reports are the parts that `call::Receiver` holds in the simulator. Decoding takes time here: a picture that is not decoded when it is due is shown when it is; the
 //! renderer's 10 ms in the playout delay are room enough for it on a machine that is not busy. A stream that jumps in
 //! time, or a decoder that falls behind, costs pictures, and no memory.
 
@@ -9,27 +9,34 @@ use crate::codec::Codec;
 use crate::viewing::assembly::{Assembled, Assembly, CodedPicture, VideoPacket};
 use crate::viewing::decoder::{Decoded, Decoder, Job};
 use crate::viewing::seen::SeenPicture;
+use legato_call::{KeyframeRequests, Patience};
 use legato_control::FrameReport;
-use legato_media::playout::{Playout, PlayoutConfig, Repair};
+use legato_media::JitterBuffer;
+use legato_media::playout::{PlayoutConfig, Repair};
 use legato_units::{DataSize, PeerTimestamp, TimeDelta, Timestamp};
 use std::collections::VecDeque;
+
+/// Parameters of a [`Viewer`].
+#[derive(Clone, Copy, Debug)]
+pub struct ViewerConfig {
+    /// When pictures are shown.
+    pub playout: PlayoutConfig,
+    /// Missing packets are asked for, so that a gap is worth waiting for.
+    pub nack: bool,
+}
 
 /// Watches the video.
 pub struct Viewer {
     assembly: Assembly,
     decoder: Decoder,
-    config: PlayoutConfig,
-    playout: Playout,
+    /// Pictures to be shown, by their places in `pictures`.
+    waiting: JitterBuffer<usize>,
     times: RtpTimes,
     /// Something is missing before the next picture.
     torn: bool,
     undecoded: usize,
     pictures: Vec<Picture>,
-    /// To be shown, places in `pictures`.
-    waiting: VecDeque<usize>,
-    keyframe_wanted: bool,
-    last_request: Option<Timestamp>,
-    last_shown: Option<Timestamp>,
+    keyframes: KeyframeRequests,
     shown: u64,
     reports: VecDeque<FrameReport>,
 }
@@ -52,29 +59,22 @@ enum Fate {
     Undecodable,
 }
 
-/// As of `call::Receiver`: no whole picture for so long asks for a key frame …
-const MAX_WAIT_FOR_FRAME: TimeDelta = TimeDelta::from_secs(3);
-/// … and again after so long.
-const MAX_WAIT_FOR_KEYFRAME: TimeDelta = TimeDelta::from_millis(200);
 /// Two seconds of pictures; a decoder further behind skips to the next key frame.
 const MAX_UNDECODED: usize = 60;
 
 impl Viewer {
     /// Nothing seen at `start` of a video in this codec, which `decoder` decodes.
-    pub fn new(codec: Codec, decoder: Decoder, config: PlayoutConfig, start: Timestamp) -> Self {
+    pub fn new(codec: Codec, decoder: Decoder, config: ViewerConfig, start: Timestamp) -> Self {
+        let patience = if config.nack { Patience::Repair } else { Patience::Reordering };
         Self {
             assembly: Assembly::new(codec),
             decoder,
-            config,
-            playout: Playout::new(config, start),
+            waiting: JitterBuffer::new(config.playout, start),
             times: RtpTimes::default(),
             torn: false,
             undecoded: 0,
             pictures: Vec::new(),
-            waiting: VecDeque::new(),
-            keyframe_wanted: false,
-            last_request: None,
-            last_shown: None,
+            keyframes: KeyframeRequests::new(patience),
             shown: 0,
             reports: VecDeque::new(),
         }
@@ -98,7 +98,7 @@ impl Viewer {
         (picture.seen.image, picture.seen.decoded) = (image, image.is_some());
         picture.fate = if image.is_some() { Fate::Decoded } else { Fate::Undecodable };
         // A picture that came out says that nothing it refers to is missing.
-        self.keyframe_wanted = image.is_none();
+        self.keyframes.set_wanted(image.is_none());
         self.torn |= image.is_none();
         self.report(now, place);
         self.show(now);
@@ -107,49 +107,37 @@ impl Viewer {
     /// Show what is due.
     pub fn show(&mut self, now: Timestamp) {
         let mut latest = None;
-        while let Some(&place) = self.waiting.front() {
-            let picture = &self.pictures[place];
-            if picture.seen.due > now || picture.fate == Fate::Pending {
+        while let Some((due, &place)) = self.waiting.front() {
+            let fate = self.pictures[place].fate;
+            if due > now || fate == Fate::Pending {
                 break;
             }
-            if picture.fate == Fate::Decoded {
+            if fate == Fate::Decoded {
                 latest = Some(place);
             }
-            self.waiting.pop_front();
+            self.waiting.pop();
         }
         // Of pictures due by one instant the viewer sees the last.
         if let Some(place) = latest {
             self.pictures[place].seen.shown = Some(now);
-            self.last_shown = Some(now);
+            self.waiting.shown(now);
             self.shown += 1;
         }
     }
 
     /// When something is due by itself.
-    pub fn due(&self) -> Timestamp {
-        let front = self.waiting.front().map(|&place| &self.pictures[place]);
-        let show = front.filter(|picture| picture.fate != Fate::Pending).map(|picture| picture.seen.due);
-        let request = if self.keyframe_wanted {
-            self.last_request.max(self.assembly.last_of_keyframe()).map(|last| last + MAX_WAIT_FOR_KEYFRAME)
-        } else {
-            self.assembly.waiting_since().map(|since| since + MAX_WAIT_FOR_FRAME)
-        };
+    pub fn due(&self, now: Timestamp) -> Timestamp {
+        let next = self.waiting.front().filter(|&(_, &place)| self.pictures[place].fate != Fate::Pending);
+        let (show, request) = (next.map(|(due, _)| due), self.keyframes.due(now, &self.assembly));
         [show, request].into_iter().flatten().fold(Timestamp::MAX, Timestamp::min)
     }
 
     /// Whether to ask for a key frame now; true once for each time.
     pub fn asks_for_keyframe(&mut self, now: Timestamp) -> bool {
-        let expired = self.assembly.waiting_since().is_some_and(|since| since + MAX_WAIT_FOR_FRAME <= now);
-        self.keyframe_wanted |= expired || self.assembly.is_hopeless();
-        // [libwebrtc-m150] VideoReceiveStream2: not while one is coming. A large one takes longer than that to come,
-        // and another behind it would only make it later.
-        let latest = self.last_request.max(self.assembly.last_of_keyframe());
-        let silent = latest.is_none_or(|latest| latest + MAX_WAIT_FOR_KEYFRAME <= now);
-        let asks = self.keyframe_wanted && silent;
-        if asks {
-            self.last_request = Some(now);
+        if self.assembly.is_hopeless() || self.keyframes.due(now, &self.assembly).is_some_and(|due| due <= now) {
+            self.keyframes.set_wanted(true);
         }
-        asks
+        self.keyframes.take(now, &self.assembly)
     }
 
     /// What a controller is to be told of, in order.
@@ -176,11 +164,11 @@ impl Viewer {
         }
         let (captured, jumped) = self.times.captured(now, timestamp);
         if jumped {
-            self.playout = Playout::new(self.config, now);
+            self.waiting.restart(now);
         }
         let repair = repair.map_or(Repair::None, Repair::Took);
-        let due = self.playout.render_time(now, captured, size_bytes, repair);
         let place = self.pictures.len();
+        let due = self.waiting.push(now, captured, size_bytes, repair, place);
         let seen = SeenPicture {
             rtp_timestamp: timestamp,
             decodable_at: now,
@@ -192,17 +180,13 @@ impl Viewer {
         };
         let (size, assembly) = (DataSize::from_bytes(u64::from(size_bytes)), arrivals.1 - arrivals.0);
         self.pictures.push(Picture { seen, fate: Fate::Pending, captured, keyframe, size, assembly, psnr_db });
-        // Two pictures due at one instant: the viewer sees the later one.
-        if self.waiting.back().is_some_and(|&other| self.pictures[other].seen.due == due) {
-            self.waiting.pop_back();
-        }
-        self.waiting.push_back(place);
         self.undecoded += 1;
         self.decoder.decode(Job { picture: place, bytes, keyframe });
     }
 
     fn give_up(&mut self, now: Timestamp, rtp_timestamp: u32, lost_packets: u16) {
-        (self.torn, self.keyframe_wanted) = (true, true);
+        self.torn = true;
+        self.keyframes.set_wanted(true);
         let seen = SeenPicture {
             rtp_timestamp,
             decodable_at: now,
@@ -229,7 +213,7 @@ impl Viewer {
             keyframe: picture.keyframe,
             size: picture.size,
             assembly: picture.assembly,
-            interval: self.last_shown.map_or(TimeDelta::ZERO, |last| now - last),
+            interval: self.waiting.since_shown(now),
             height: picture.seen.image.map_or(0, |image| image.height),
             psnr_db: picture.psnr_db,
             queued: Some(picture.captured),

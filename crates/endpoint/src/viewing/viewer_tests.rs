@@ -1,6 +1,7 @@
 use super::*;
 use crate::pictures::h264_payload::H264Frame;
 use crate::pictures::source::{PictureSource, Pictures};
+use legato_call::FrameAssembly;
 use legato_h264::{Live, Mode, Settings};
 use legato_media::FrameRate;
 use std::sync::mpsc::{Receiver, channel};
@@ -19,6 +20,10 @@ const MS: fn(i64) -> Timestamp = Timestamp::from_millis;
 
 impl Scene {
     fn new() -> Self {
+        Self::with_nack(true)
+    }
+
+    fn with_nack(nack: bool) -> Self {
         let source = PictureSource::Generated { width: 320, height: 180, frame_rate: FrameRate::THIRTY };
         let settings = Settings { width: 320, height: 180, frame_rate: 30.0, mode: Mode::Quantiser(0) };
         let (reports, inbox) = channel();
@@ -28,7 +33,12 @@ impl Scene {
             live: Live::new(settings, 400_000).unwrap(),
             buffer: Vec::new(),
             seq: 0,
-            viewer: Viewer::new(Codec::H264, decoder, PlayoutConfig::default(), Timestamp::ZERO),
+            viewer: Viewer::new(
+                Codec::H264,
+                decoder,
+                ViewerConfig { playout: PlayoutConfig::default(), nack },
+                Timestamp::ZERO,
+            ),
             inbox,
         }
     }
@@ -75,7 +85,7 @@ fn pictures_are_shown_in_order_when_they_are_due() {
         let packets = scene.send(number, false);
         scene.receive(number, &packets, &[]);
         // Where nothing is due any more it was shown as it came: so it is with the first.
-        let due = scene.viewer.due();
+        let due = scene.viewer.due(MS(33 * number as i64 + 50));
         assert!(due < MS(33 * number as i64 + 100) || due == Timestamp::MAX, "{due}");
         let due = due.min(MS(33 * number as i64 + 50));
         scene.viewer.show(due.max(MS(33 * number as i64 + 80)));
@@ -103,25 +113,41 @@ fn a_loss_is_waited_for_and_then_a_key_frame_is_asked_for() {
     // The first picture is shown; the others wait, from when the first packet beyond the gap came.
     scene.viewer.show(MS(150));
     let since = scene.viewer.assembly.waiting_since().unwrap();
-    assert_eq!(scene.viewer.due(), since + TimeDelta::from_secs(3));
+    assert_eq!(scene.viewer.due(since), since + TimeDelta::from_secs(3));
     assert!(!scene.viewer.asks_for_keyframe(since + TimeDelta::from_millis(2_999)));
     let asked = since + TimeDelta::from_secs(3);
     assert!(scene.viewer.asks_for_keyframe(asked) && !scene.viewer.asks_for_keyframe(asked));
-    assert_eq!(scene.viewer.due(), asked + TimeDelta::from_millis(200));
+    assert_eq!(scene.viewer.due(asked), asked + TimeDelta::from_millis(200));
     assert!(scene.viewer.asks_for_keyframe(asked + TimeDelta::from_millis(200)));
     // While a key frame comes no other is asked for.
     let packets = scene.send(120, true);
     let last = packets.len() - 1;
     scene.receive(120, &packets, &[last]);
     let coming = MS(33 * 120 + 50);
-    assert_eq!(scene.viewer.due(), coming + TimeDelta::from_millis(200));
+    assert_eq!(scene.viewer.due(coming), coming + TimeDelta::from_millis(200));
     assert!(!scene.viewer.asks_for_keyframe(coming + TimeDelta::from_millis(199)));
     scene.receive(120, &packets[last..], &[]);
-    assert!(!scene.viewer.keyframe_wanted);
+    assert!(!scene.viewer.keyframes.is_wanted());
     scene.viewer.show(MS(9_000));
     assert_eq!(scene.shown(), [0, 120]);
     let lost: u16 = scene.viewer.finish().iter().map(|picture| picture.lost_packets).sum();
     assert_eq!(lost, 1);
+}
+
+#[test]
+fn a_loss_that_nobody_repairs_is_waited_for_as_long_as_a_reordered_packet() {
+    let mut scene = Scene::with_nack(false);
+    let packets = scene.send(0, false);
+    scene.receive(0, &packets, &[]);
+    let missed = scene.send(1, false);
+    scene.receive(1, &missed, &[0]);
+    let packets = scene.send(2, false);
+    scene.receive(2, &packets, &[]);
+    scene.viewer.show(MS(100));
+    let overtaken = scene.viewer.assembly.overtaken_since().unwrap();
+    assert!(!scene.viewer.asks_for_keyframe(overtaken + TimeDelta::from_millis(19)));
+    assert_eq!(scene.viewer.due(overtaken), overtaken + TimeDelta::from_millis(20));
+    assert!(scene.viewer.asks_for_keyframe(overtaken + TimeDelta::from_millis(20)));
 }
 
 #[test]

@@ -1,0 +1,147 @@
+//! When a receiver asks for a key frame, in the simulator and in real calls ([libwebrtc-m150] VideoReceiveStream2).
+//!
+//! A receiver wants one once a wait has lasted too long, a gap is hopeless, or its decoder cannot go on. While one is
+//! coming it asks for no other: a large key frame takes longer than the wait to come, and each request would make
+//! another.
+
+use legato_media::frame_buffer::FrameBuffer;
+use legato_units::{TimeDelta, Timestamp};
+
+/// What a buffer of frames that are not whole yet knows of them. The simulator's is told each frame in advance; that
+/// of real calls reads RTP headers.
+pub trait FrameAssembly {
+    /// When a packet of a key frame that is still under way, or of the latest key frame, came last.
+    fn last_of_keyframe(&self) -> Option<Timestamp>;
+    /// When a packet came that overtook what the next frame lacks.
+    fn overtaken_since(&self) -> Option<Timestamp>;
+    /// When the first packet came of what waits for the next frame to be whole.
+    fn waiting_since(&self) -> Option<Timestamp>;
+}
+
+impl FrameAssembly for FrameBuffer {
+    fn last_of_keyframe(&self) -> Option<Timestamp> {
+        self.last_of_keyframe()
+    }
+    fn overtaken_since(&self) -> Option<Timestamp> {
+        self.overtaken_since()
+    }
+    fn waiting_since(&self) -> Option<Timestamp> {
+        self.waiting_since()
+    }
+}
+
+/// What a missing packet is waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Patience {
+    /// Its retransmission.
+    Repair,
+    /// Nobody sends it again: it can only be late by another route.
+    Reordering,
+}
+
+/// The policy, and where it stands.
+#[derive(Clone, Debug)]
+pub struct KeyframeRequests {
+    patience: Patience,
+    wanted: bool,
+    last: Option<Timestamp>,
+}
+
+/// [libwebrtc-m150] no decodable frame for this long asks for a key frame …
+pub const MAX_WAIT_FOR_FRAME: TimeDelta = TimeDelta::from_secs(3);
+/// … and again after this long without a sign of it.
+pub const MAX_WAIT_FOR_KEYFRAME: TimeDelta = TimeDelta::from_millis(200);
+/// Without repair a gap is final once this has passed: the time a reordered packet takes.
+pub const REORDER_WAIT: TimeDelta = TimeDelta::from_millis(20);
+
+impl KeyframeRequests {
+    /// None asked for yet.
+    pub fn new(patience: Patience) -> Self {
+        Self { patience, wanted: false, last: None }
+    }
+
+    /// Whether only a key frame helps.
+    #[inline]
+    pub fn is_wanted(&self) -> bool {
+        self.wanted
+    }
+
+    /// Whether only a key frame helps, from now on.
+    pub fn set_wanted(&mut self, wanted: bool) {
+        self.wanted = wanted;
+    }
+
+    /// When to ask if no more packets come; `None`: nothing is waited for.
+    pub fn due(&self, now: Timestamp, frames: &impl FrameAssembly) -> Option<Timestamp> {
+        if self.wanted {
+            return Some(self.last_sign(frames).map_or(now, |last| last + MAX_WAIT_FOR_KEYFRAME));
+        }
+        Some(match self.patience {
+            Patience::Repair => frames.waiting_since()? + MAX_WAIT_FOR_FRAME,
+            Patience::Reordering => frames.overtaken_since()? + REORDER_WAIT,
+        })
+    }
+
+    /// Whether to ask now; true once for each request.
+    pub fn take(&mut self, now: Timestamp, frames: &impl FrameAssembly) -> bool {
+        let asks = self.wanted && self.last_sign(frames).is_none_or(|last| last + MAX_WAIT_FOR_KEYFRAME <= now);
+        if asks {
+            self.last = Some(now);
+        }
+        asks
+    }
+
+    /// When a key frame was asked for last, or a part of one came.
+    fn last_sign(&self, frames: &impl FrameAssembly) -> Option<Timestamp> {
+        self.last.max(frames.last_of_keyframe())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Default)]
+    struct Seen {
+        keyframe_ms: Option<i64>,
+        overtaken_ms: Option<i64>,
+        waiting_ms: Option<i64>,
+    }
+
+    impl FrameAssembly for Seen {
+        fn last_of_keyframe(&self) -> Option<Timestamp> {
+            self.keyframe_ms.map(MS)
+        }
+        fn overtaken_since(&self) -> Option<Timestamp> {
+            self.overtaken_ms.map(MS)
+        }
+        fn waiting_since(&self) -> Option<Timestamp> {
+            self.waiting_ms.map(MS)
+        }
+    }
+
+    const MS: fn(i64) -> Timestamp = Timestamp::from_millis;
+
+    #[test]
+    fn a_repair_is_waited_for_three_seconds_and_a_reordered_packet_twenty_milliseconds() {
+        let seen = Seen { waiting_ms: Some(10), overtaken_ms: Some(15), ..Seen::default() };
+        let due = |patience| KeyframeRequests::new(patience).due(MS(20), &seen);
+        assert_eq!(due(Patience::Repair), Some(MS(3_010)));
+        assert_eq!(due(Patience::Reordering), Some(MS(35)));
+        assert_eq!(KeyframeRequests::new(Patience::Repair).due(MS(20), &Seen::default()), None);
+    }
+
+    #[test]
+    fn a_key_frame_is_asked_for_every_200_ms_until_a_part_of_one_comes() {
+        let mut requests = KeyframeRequests::new(Patience::Repair);
+        let mut seen = Seen::default();
+        assert!(!requests.take(MS(0), &seen));
+        requests.set_wanted(true);
+        assert_eq!(requests.due(MS(5), &seen), Some(MS(5)));
+        let asked: Vec<_> = (5..500).filter(|&ms| requests.take(MS(ms), &seen)).collect();
+        assert_eq!(asked, [5, 205, 405]);
+        seen.keyframe_ms = Some(500);
+        assert_eq!(requests.due(MS(501), &seen), Some(MS(700)));
+        assert!(!requests.take(MS(699), &seen) && requests.take(MS(700), &seen));
+    }
+}

@@ -1,0 +1,78 @@
+//! A receiver-side rate controller and its REMB messages, in the simulator and in real calls.
+
+use legato_control::controllers::learned::Steered;
+use legato_control::{Event, RateController};
+use legato_trace::{Record, TraceSink};
+use legato_units::{DataRate, TimeDelta, Timestamp};
+
+/// The controller, where there is one, and the target that was sent last.
+pub struct ReceiverSide {
+    controller: Option<Box<dyn RateController>>,
+    last_remb: Option<(DataRate, Timestamp)>,
+}
+
+/// [libwebrtc-m150] a REMB leaves at once on a fall of 3 %, else every 200 ms.
+const REMB_INTERVAL: TimeDelta = TimeDelta::from_millis(200);
+const REMB_FALL: f64 = 0.97;
+
+impl ReceiverSide {
+    /// Nothing sent yet.
+    pub fn new(controller: Option<Box<dyn RateController>>) -> Self {
+        Self { controller, last_remb: None }
+    }
+
+    /// There is a controller.
+    #[inline]
+    pub fn decides(&self) -> bool {
+        self.controller.is_some()
+    }
+
+    /// When the controller wants an [`Event::Deadline`].
+    #[inline]
+    pub fn next_deadline(&self) -> Option<Timestamp> {
+        self.controller.as_ref()?.next_deadline()
+    }
+
+    /// The controller, where it is steered from outside.
+    pub fn steered(&mut self) -> Option<&mut dyn Steered> {
+        self.controller.as_mut()?.steered()
+    }
+
+    /// Report to the controller.
+    pub fn on_event(&mut self, now: Timestamp, event: &Event, sink: &mut impl TraceSink) {
+        let Some(controller) = &mut self.controller else { return };
+        controller.on_event(now, event);
+        if sink.wants_gauges(now) {
+            controller.observe(&mut |name, value| sink.record(now, &Record::Gauge { name, value }));
+        }
+    }
+
+    /// The target to send now; returned once for each REMB.
+    pub fn due_target(&mut self, now: Timestamp) -> Option<DataRate> {
+        let target = self.controller.as_ref()?.decision().target_bitrate;
+        let due = self
+            .last_remb
+            .is_none_or(|(last, at)| target.as_bps_f64() <= REMB_FALL * last.as_bps_f64() || at + REMB_INTERVAL <= now);
+        due.then(|| {
+            self.last_remb = Some((target, now));
+            target
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use legato_control::controllers::fixed::{Config, Fixed};
+    use legato_control::{Construct, Context, NoAssets, RateLimits};
+
+    #[test]
+    fn a_target_that_stays_is_sent_every_200_ms() {
+        let limits = RateLimits { min: DataRate::ZERO, start: DataRate::from_kbps(500), max: DataRate::from_mbps(1) };
+        let context = Context { limits, start: Timestamp::ZERO, seed: 1, assets: &NoAssets };
+        let mut side = ReceiverSide::new(Some(Box::new(Fixed::new(Config::default(), context).unwrap())));
+        let sent = (0..100).filter(|n| side.due_target(Timestamp::from_millis(10 * n)).is_some());
+        assert!(sent.eq([0, 20, 40, 60, 80]));
+        assert!(ReceiverSide::new(None).due_target(Timestamp::ZERO).is_none());
+    }
+}
