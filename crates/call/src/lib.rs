@@ -16,6 +16,7 @@ mod keyframe_requests;
 mod nack_list;
 mod receiver;
 mod receiver_side;
+pub mod rtp_assembly;
 mod rtx_allowance;
 mod rtx_store;
 mod send_history;

@@ -1,6 +1,7 @@
 //! How pictures are coded in a call: one codec a call, chosen when it is set up and the only one in the offer.
 
 use crate::error::Error;
+use legato_call::rtp_assembly::PayloadFormat;
 use legato_media::encoder::size_rule::Thresholds;
 use std::str::FromStr;
 
@@ -55,6 +56,15 @@ impl Codec {
             Self::Vp9 => (149.0, 205.0),
         };
         Thresholds { low_qp, high_qp }
+    }
+
+    /// How RTP carries it.
+    pub fn payload_format(self) -> PayloadFormat {
+        match self {
+            Self::H264 => PayloadFormat::H264,
+            Self::Vp8 => PayloadFormat::Vp8,
+            Self::Vp9 => PayloadFormat::Vp9,
+        }
     }
 
     /// Whether this build codes and decodes it; else why not.

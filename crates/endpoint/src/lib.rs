@@ -41,7 +41,6 @@ pub use receiving::ReceivingSetup;
 pub use relay::RelaySetup;
 pub use sending::CallSetup;
 pub use session::{PairSetup, Session, WaySetup};
-pub use viewing::assembly::{Assembled, Assembly, CodedPicture, VideoPacket};
 pub use viewing::decoder::Image;
 pub use viewing::seen::{SeenPicture, ShownFrame};
 pub use viewing::vmaf::{VmafMeter, VmafProgram};

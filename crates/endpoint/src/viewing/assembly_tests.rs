@@ -1,6 +1,10 @@
-use super::*;
+//! What our own sender cuts into payloads, put together by the receiver.
+
 use crate::pictures::h264_payload::H264Frame;
 use crate::pictures::vp8_payload::Vp8Frame;
+use legato_call::FrameAssembly;
+use legato_call::rtp_assembly::{Assembled, CodedPicture, PayloadFormat, REPAIR_REACH, RtpAssembly, VideoPacket};
+use legato_units::{TimeDelta, Timestamp};
 
 /// Packets of a picture as our own sender cuts it.
 struct Cut {
@@ -47,7 +51,7 @@ impl Stream {
     }
 }
 
-fn give(assembly: &mut Assembly, at_ms: i64, packet: &Owned, repeated: bool) {
+fn give(assembly: &mut RtpAssembly, at_ms: i64, packet: &Owned, repeated: bool) {
     let &(seq, timestamp, marker, ref payload) = packet;
     assembly.insert(
         Timestamp::from_millis(at_ms),
@@ -55,7 +59,7 @@ fn give(assembly: &mut Assembly, at_ms: i64, packet: &Owned, repeated: bool) {
     );
 }
 
-fn pictures(assembly: &mut Assembly) -> Vec<CodedPicture> {
+fn pictures(assembly: &mut RtpAssembly) -> Vec<CodedPicture> {
     std::iter::from_fn(|| assembly.pop())
         .map(|assembled| match assembled {
             Assembled::Picture(picture) => picture,
@@ -67,7 +71,8 @@ fn pictures(assembly: &mut Assembly) -> Vec<CodedPicture> {
 /// [rfc6184] §5.1: packets of one time up to the marker, whatever they carry.
 #[test]
 fn pictures_come_out_as_they_were_coded() {
-    let (mut assembly, mut stream) = (Assembly::new(Codec::H264), Stream { seq: 65_530, timestamp: u32::MAX - 4_000 });
+    let (mut assembly, mut stream) =
+        (RtpAssembly::new(PayloadFormat::H264), Stream { seq: 65_530, timestamp: u32::MAX - 4_000 });
     for (number, length) in [5_000, 20, 1_161, 1_162, 1_163, 40_000].into_iter().enumerate() {
         let cut = cut(number == 0 || number == 3, length);
         for packet in stream.send(&cut) {
@@ -85,7 +90,7 @@ fn pictures_come_out_as_they_were_coded() {
 
 #[test]
 fn a_picture_without_its_marker_ends_where_another_time_begins() {
-    let (mut assembly, mut stream) = (Assembly::new(Codec::H264), Stream::default());
+    let (mut assembly, mut stream) = (RtpAssembly::new(PayloadFormat::H264), Stream::default());
     for mut packet in stream.send(&cut(true, 3_000)) {
         packet.2 = false;
         give(&mut assembly, 0, &packet, false);
@@ -97,7 +102,7 @@ fn a_picture_without_its_marker_ends_where_another_time_begins() {
 
 #[test]
 fn a_gap_is_waited_for_and_the_repair_is_timed() {
-    let (mut assembly, mut stream) = (Assembly::new(Codec::H264), Stream::default());
+    let (mut assembly, mut stream) = (RtpAssembly::new(PayloadFormat::H264), Stream::default());
     stream.send(&cut(true, 3_000)).iter().for_each(|packet| give(&mut assembly, 0, packet, false));
     assert_eq!(pictures(&mut assembly).len(), 1);
     let packets = [stream.send(&cut(false, 3_000)), stream.send(&cut(false, 100))].concat();
@@ -117,7 +122,7 @@ fn a_gap_is_waited_for_and_the_repair_is_timed() {
 
 #[test]
 fn a_whole_key_frame_ends_the_wait_and_tells_what_was_lost() {
-    let (mut assembly, mut stream) = (Assembly::new(Codec::H264), Stream::default());
+    let (mut assembly, mut stream) = (RtpAssembly::new(PayloadFormat::H264), Stream::default());
     stream.send(&cut(true, 100)).iter().for_each(|packet| give(&mut assembly, 0, packet, false));
     pictures(&mut assembly);
     let damaged = stream.send(&cut(false, 3_000));
@@ -135,7 +140,7 @@ fn a_whole_key_frame_ends_the_wait_and_tells_what_was_lost() {
 
 #[test]
 fn what_cannot_be_repaired_any_more_is_hopeless() {
-    let (mut assembly, mut stream) = (Assembly::new(Codec::H264), Stream::default());
+    let (mut assembly, mut stream) = (RtpAssembly::new(PayloadFormat::H264), Stream::default());
     stream.send(&cut(true, 100)).iter().for_each(|packet| give(&mut assembly, 0, packet, false));
     pictures(&mut assembly);
     stream.send(&cut(false, 100));
@@ -149,7 +154,7 @@ fn what_cannot_be_repaired_any_more_is_hopeless() {
 
 #[test]
 fn a_jump_in_the_numbers_begins_again_with_a_key_frame() {
-    let (mut assembly, mut stream) = (Assembly::new(Codec::H264), Stream::default());
+    let (mut assembly, mut stream) = (RtpAssembly::new(PayloadFormat::H264), Stream::default());
     stream.send(&cut(true, 100)).iter().for_each(|packet| give(&mut assembly, 0, packet, false));
     pictures(&mut assembly);
     stream.seq += 1_000_000;
@@ -162,7 +167,7 @@ fn a_jump_in_the_numbers_begins_again_with_a_key_frame() {
 
 #[test]
 fn a_unit_cut_short_is_no_picture() {
-    let (mut assembly, mut stream) = (Assembly::new(Codec::H264), Stream::default());
+    let (mut assembly, mut stream) = (RtpAssembly::new(PayloadFormat::H264), Stream::default());
     let mut packets = stream.send(&cut(true, 3_000));
     packets[1].2 = true;
     packets.truncate(2);
@@ -173,7 +178,7 @@ fn a_unit_cut_short_is_no_picture() {
 /// [rfc7741] §4.2: a frame begins where S is set and the partition is the first, and ends with the marker.
 #[test]
 fn frames_of_vp8_come_out_as_they_were_coded_and_a_key_frame_ends_a_wait() {
-    let (mut assembly, mut stream) = (Assembly::new(Codec::Vp8), Stream { seq: 65_530, timestamp: 9 });
+    let (mut assembly, mut stream) = (RtpAssembly::new(PayloadFormat::Vp8), Stream { seq: 65_530, timestamp: 9 });
     for (number, length) in [5_000, 20, 1_160, 1_161, 40_000].into_iter().enumerate() {
         let cut = cut_vp8(number == 0 || number == 3, length, 32_766 + number as u32);
         stream.send(&cut).iter().for_each(|packet| give(&mut assembly, number as i64, packet, false));
@@ -189,7 +194,7 @@ fn frames_of_vp8_come_out_as_they_were_coded_and_a_key_frame_ends_a_wait() {
     assert_eq!(assembly.pop(), Some(Assembled::GivenUp { timestamp: damaged_time, lost_packets: 1 }));
     assert!(pictures(&mut assembly)[0].keyframe && assembly.waiting_since().is_none());
     // One that comes in the middle of a call begins with a key frame.
-    let mut late = Assembly::new(Codec::Vp8);
+    let mut late = RtpAssembly::new(PayloadFormat::Vp8);
     damaged.iter().for_each(|packet| give(&mut late, 0, packet, false));
     assert!(late.pop().is_none());
     stream.send(&cut_vp8(true, 100, 3)).iter().for_each(|packet| give(&mut late, 1, packet, false));

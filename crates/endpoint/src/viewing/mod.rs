@@ -1,8 +1,8 @@
 //! From packets to what a viewer sees: assembly, decoding, playout, and how good the pictures are.
 
-pub mod assembly;
+#[cfg(test)]
+mod assembly_tests;
 pub mod decoder;
-pub mod joining;
 pub mod playback;
 pub mod seen;
 pub mod viewed;

@@ -6,9 +6,9 @@
 //! time, or a decoder that falls behind, costs pictures, and no memory.
 
 use crate::codec::Codec;
-use crate::viewing::assembly::{Assembled, Assembly, CodedPicture, VideoPacket};
 use crate::viewing::decoder::{Decoded, Decoder, Job};
 use crate::viewing::seen::SeenPicture;
+use legato_call::rtp_assembly::{Assembled, CodedPicture, RtpAssembly, VideoPacket};
 use legato_call::{KeyframeRequests, Patience};
 use legato_control::FrameReport;
 use legato_media::JitterBuffer;
@@ -27,7 +27,7 @@ pub struct ViewerConfig {
 
 /// Watches the video.
 pub struct Viewer {
-    assembly: Assembly,
+    assembly: RtpAssembly,
     decoder: Decoder,
     /// Pictures to be shown, by their places in `pictures`.
     waiting: JitterBuffer<usize>,
@@ -67,7 +67,7 @@ impl Viewer {
     pub fn new(codec: Codec, decoder: Decoder, config: ViewerConfig, start: Timestamp) -> Self {
         let patience = if config.nack { Patience::Repair } else { Patience::Reordering };
         Self {
-            assembly: Assembly::new(codec),
+            assembly: RtpAssembly::new(codec.payload_format()),
             decoder,
             waiting: JitterBuffer::new(config.playout, start),
             times: RtpTimes::default(),

@@ -139,11 +139,12 @@ fn a_loss_that_nobody_repairs_is_waited_for_as_long_as_a_reordered_packet() {
     let mut scene = Scene::with_nack(false);
     let packets = scene.send(0, false);
     scene.receive(0, &packets, &[]);
-    let missed = scene.send(1, false);
-    scene.receive(1, &missed, &[0]);
-    let packets = scene.send(2, false);
-    scene.receive(2, &packets, &[]);
-    scene.viewer.show(MS(100));
+    // Long after the key frame, which no other is asked for beside.
+    let missed = scene.send(10, false);
+    scene.receive(10, &missed, &[0]);
+    let packets = scene.send(11, false);
+    scene.receive(11, &packets, &[]);
+    scene.viewer.show(MS(400));
     let overtaken = scene.viewer.assembly.overtaken_since().unwrap();
     assert!(!scene.viewer.asks_for_keyframe(overtaken + TimeDelta::from_millis(19)));
     assert_eq!(scene.viewer.due(overtaken), overtaken + TimeDelta::from_millis(20));

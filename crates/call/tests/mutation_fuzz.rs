@@ -2,7 +2,7 @@
 //! test run, a minute of them with `make fuzz`.
 
 use legato_call::FrameAssembly;
-use legato_endpoint::{Assembled, Assembly, Codec, VideoPacket};
+use legato_call::rtp_assembly::{Assembled, PayloadFormat, RtpAssembly, VideoPacket};
 use legato_units::Timestamp;
 
 #[path = "../../../fuzz/mutation.rs"]
@@ -21,8 +21,8 @@ fn packets(mut bytes: &[u8]) -> impl Iterator<Item = (i64, i32, u8, &[u8])> {
 }
 
 /// What came out, and whether it still waits.
-fn assembled(codec: Codec, bytes: &[u8]) -> (Vec<Assembled>, Assembly) {
-    let (mut assembly, mut out) = (Assembly::new(codec), Vec::new());
+fn assembled(format: PayloadFormat, bytes: &[u8]) -> (Vec<Assembled>, RtpAssembly) {
+    let (mut assembly, mut out) = (RtpAssembly::new(format), Vec::new());
     let (mut seq, mut time, mut ms) = (1_u64 << 16, 0_u32, 0);
     for (step, time_step, flags, payload) in packets(bytes) {
         seq = seq.saturating_add_signed(step);
@@ -37,15 +37,15 @@ fn assembled(codec: Codec, bytes: &[u8]) -> (Vec<Assembled>, Assembly) {
     (out, assembly)
 }
 
-fn check(codec: Codec, bytes: &[u8]) {
-    let (out, assembly) = assembled(codec, bytes);
+fn check(format: PayloadFormat, bytes: &[u8]) {
+    let (out, assembly) = assembled(format, bytes);
     let mut total = 0;
     for one in &out {
         let Assembled::Picture(picture) = one else { continue };
-        match codec {
-            Codec::H264 => assert!(picture.bytes.starts_with(&[0, 0, 0, 1]) && picture.bytes.len() > 4),
+        match format {
+            PayloadFormat::H264 => assert!(picture.bytes.starts_with(&[0, 0, 0, 1]) && picture.bytes.len() > 4),
             // A descriptor takes a byte at least.
-            Codec::Vp8 | Codec::Vp9 => {
+            PayloadFormat::Vp8 | PayloadFormat::Vp9 => {
                 assert!(!picture.bytes.is_empty() && picture.bytes.len() < picture.size_bytes as usize)
             }
         }
@@ -58,8 +58,8 @@ fn check(codec: Codec, bytes: &[u8]) {
     assert!(first.is_none_or(|first| first >= Timestamp::ZERO));
 }
 
-fn outline(codec: Codec, bytes: &[u8]) -> String {
-    let (out, assembly) = assembled(codec, bytes);
+fn outline(format: PayloadFormat, bytes: &[u8]) -> String {
+    let (out, assembly) = assembled(format, bytes);
     let kinds = out.iter().take(8).map(|one| match one {
         Assembled::GivenUp { lost_packets: 0, .. } => 'g',
         Assembled::GivenUp { .. } => 'l',
@@ -73,18 +73,18 @@ fn outline(codec: Codec, bytes: &[u8]) -> String {
 
 #[test]
 fn assembly() {
-    let outline = |bytes: &[u8]| outline(Codec::H264, bytes);
-    run(&Target { name: "assembly", check: |bytes| check(Codec::H264, bytes), outline });
+    let outline = |bytes: &[u8]| outline(PayloadFormat::H264, bytes);
+    run(&Target { name: "assembly", check: |bytes| check(PayloadFormat::H264, bytes), outline });
 }
 
 #[test]
 fn assembly_vp8() {
-    let outline = |bytes: &[u8]| outline(Codec::Vp8, bytes);
-    run(&Target { name: "assembly_vp8", check: |bytes| check(Codec::Vp8, bytes), outline });
+    let outline = |bytes: &[u8]| outline(PayloadFormat::Vp8, bytes);
+    run(&Target { name: "assembly_vp8", check: |bytes| check(PayloadFormat::Vp8, bytes), outline });
 }
 
 #[test]
 fn assembly_vp9() {
-    let outline = |bytes: &[u8]| outline(Codec::Vp9, bytes);
-    run(&Target { name: "assembly_vp9", check: |bytes| check(Codec::Vp9, bytes), outline });
+    let outline = |bytes: &[u8]| outline(PayloadFormat::Vp9, bytes);
+    run(&Target { name: "assembly_vp9", check: |bytes| check(PayloadFormat::Vp9, bytes), outline });
 }

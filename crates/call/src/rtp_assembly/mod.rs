@@ -11,10 +11,10 @@
 //! are, each costs little.
 //!
 //! ```
-//! use legato_endpoint::{Assembled, Assembly, Codec, VideoPacket};
+//! use legato_call::rtp_assembly::{Assembled, RtpAssembly, PayloadFormat, VideoPacket};
 //! use legato_units::Timestamp;
 //!
-//! let mut assembly = Assembly::new(Codec::H264);
+//! let mut assembly = RtpAssembly::new(PayloadFormat::H264);
 //! let payload = &[0x78, 0, 2, 0x67, 66, 0, 3, 0x65, 1, 2];
 //! let packet = VideoPacket { seq: 7, timestamp: 90, marker: true, repeated: false, psnr_db: None, payload };
 //! assembly.insert(Timestamp::ZERO, &packet);
@@ -22,11 +22,14 @@
 //! assert_eq!(picture.bytes, [0, 0, 0, 1, 0x67, 66, 0, 0, 0, 1, 0x65, 1, 2]);
 //! ```
 
-use crate::codec::Codec;
-use crate::viewing::joining::{Joining, KeyStart, key_start};
-use legato_call::FrameAssembly;
+mod payloads;
+
+use crate::keyframe_requests::FrameAssembly;
 use legato_units::{TimeDelta, Timestamp};
+use payloads::{Joining, KeyStart, key_start};
 use std::collections::VecDeque;
+
+pub use payloads::PayloadFormat;
 
 /// A packet of the video, decrypted; one sent again in the place of its first.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -80,8 +83,8 @@ pub enum Assembled {
 
 /// The buffer.
 #[derive(Debug)]
-pub struct Assembly {
-    codec: Codec,
+pub struct RtpAssembly {
+    format: PayloadFormat,
     /// By sequence number modulo their count.
     slots: Vec<Slot>,
     /// First packet of the next picture; unknown until a key frame is whole.
@@ -125,13 +128,13 @@ const SLOTS: usize = 2_048;
 /// Key frames under way at a time; more are of no use.
 const MAX_KEY_STARTS: usize = 16;
 /// str0m asks for none again that is further behind the newest.
-const REPAIR_REACH: u64 = 100;
+pub const REPAIR_REACH: u64 = 100;
 
-impl Assembly {
-    /// Nothing of a video in this codec has come yet.
-    pub fn new(codec: Codec) -> Self {
+impl RtpAssembly {
+    /// Nothing of a video in this format has come yet.
+    pub fn new(format: PayloadFormat) -> Self {
         Self {
-            codec,
+            format,
             slots: vec![Slot::Empty; SLOTS],
             next: None,
             window: None,
@@ -160,7 +163,7 @@ impl Assembly {
         let VideoPacket { timestamp, marker, psnr_db, payload, .. } = *packet;
         *slot = Slot::Here(Piece { timestamp, marker, arrival: now, repair, psnr_db, payload: payload.to_vec() });
         self.waiting_since.get_or_insert(now);
-        if let Some(start) = key_start(self.codec, payload) {
+        if let Some(start) = key_start(self.format, payload) {
             if self.key_starts.len() == MAX_KEY_STARTS {
                 self.key_starts.pop_front();
             }
@@ -306,7 +309,7 @@ impl Assembly {
 
     /// Packets `start` to `end`, all here, are a picture.
     fn hand_over(&mut self, start: u64, end: u64) {
-        let mut joined = Joining::new(self.codec);
+        let mut joined = Joining::new(self.format);
         let mut timestamp = 0;
         let (mut repair, mut psnr_db, mut arrivals, mut size_bytes) = (None, None, None, 0);
         for seq in start..end {
@@ -335,7 +338,7 @@ impl Assembly {
     }
 }
 
-impl FrameAssembly for Assembly {
+impl FrameAssembly for RtpAssembly {
     fn last_of_keyframe(&self) -> Option<Timestamp> {
         self.keyframe.map(|(_, last)| last)
     }
@@ -351,7 +354,3 @@ impl FrameAssembly for Assembly {
         self.waiting_since
     }
 }
-
-#[cfg(test)]
-#[path = "assembly_tests.rs"]
-mod tests;
