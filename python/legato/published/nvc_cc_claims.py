@@ -239,7 +239,7 @@ def _sensitivity(convergences: Sequence[Convergence]) -> Iterator[Row]:
     by_kind: dict[float | None, list[Convergence]] = {}
     for each in convergences:
         by_kind.setdefault(each.n_std, []).append(each)
-    why = "a point of the figure; no numbers are printed, and its network is not named"
+    why = "a point of the figure; the paper prints no values of it, and its network is not named"
     for n_std, found in by_kind.items():
         name = "without a safeguard" if n_std is None else f"safeguard above {n_std:g} deviations"
         for what, values, unit in (
