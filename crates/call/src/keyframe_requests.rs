@@ -7,14 +7,14 @@
 use legato_media::frame_buffer::FrameBuffer;
 use legato_units::{TimeDelta, Timestamp};
 
-/// What a buffer of frames that are not whole yet knows of them. The simulator's is told each frame in advance; that
-/// of real calls reads RTP headers.
+/// State of a buffer of incomplete frames. The simulator's knows each frame in advance; that of real calls reads RTP
+/// headers.
 pub trait FrameAssembly {
-    /// When a packet of a key frame that is still under way, or of the latest key frame, came last.
+    /// When the last packet came of a key frame in progress, or of the latest key frame.
     fn last_of_keyframe(&self) -> Option<Timestamp>;
     /// When a packet came that overtook what the next frame lacks.
     fn overtaken_since(&self) -> Option<Timestamp>;
-    /// When the first packet came of what waits for the next frame to be whole.
+    /// When the first of the packets came that wait for the next frame to be complete.
     fn waiting_since(&self) -> Option<Timestamp>;
 }
 
@@ -30,12 +30,12 @@ impl FrameAssembly for FrameBuffer {
     }
 }
 
-/// What a missing packet is waited for.
+/// Why the receiver waits for a missing packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Patience {
     /// Its retransmission.
     Repair,
-    /// Nobody sends it again: it can only be late by another route.
+    /// It is not sent again: it can only be late by another route.
     Reordering,
 }
 
@@ -51,7 +51,7 @@ pub struct KeyframeRequests {
 pub const MAX_WAIT_FOR_FRAME: TimeDelta = TimeDelta::from_secs(3);
 /// … and again after this long without a sign of it.
 pub const MAX_WAIT_FOR_KEYFRAME: TimeDelta = TimeDelta::from_millis(200);
-/// Without repair a gap is final once this has passed: the time a reordered packet takes.
+/// Without repair a gap is final after this: the time a reordered packet takes.
 pub const REORDER_WAIT: TimeDelta = TimeDelta::from_millis(20);
 
 impl KeyframeRequests {
@@ -91,7 +91,7 @@ impl KeyframeRequests {
         asks
     }
 
-    /// When a key frame was asked for last, or a part of one came.
+    /// When a key frame was last requested, or a part of one came.
     fn last_sign(&self, frames: &impl FrameAssembly) -> Option<Timestamp> {
         self.last.max(frames.last_of_keyframe())
     }

@@ -1,5 +1,5 @@
-//! Holds the assembly of pictures against streams of a hostile sender: mutations of the corpus, a few thousand at every
-//! test run, a minute of them with `make fuzz`.
+//! Runs the assembly of pictures on streams of a hostile sender: mutations of the corpus, a few thousand in every test
+//! run, a minute with `make fuzz`.
 
 use legato_call::FrameAssembly;
 use legato_call::rtp_assembly::{Assembled, PayloadFormat, RtpAssembly, VideoPacket};
@@ -10,7 +10,7 @@ mod mutation;
 
 use mutation::{Target, run};
 
-/// Packets by five bytes each, and as many more as they say: step of the number and of the time, flags, length.
+/// Packets by five bytes each, plus as many more as these state: step of the number and of the time, flags, length.
 fn packets(mut bytes: &[u8]) -> impl Iterator<Item = (i64, i32, u8, &[u8])> {
     std::iter::from_fn(move || {
         let (&[seq_low, seq_high, time, flags, length], rest) = bytes.split_first_chunk()?;
@@ -52,7 +52,7 @@ fn check(format: PayloadFormat, bytes: &[u8]) {
         assert!(picture.arrivals.0 <= picture.arrivals.1);
         total += picture.size_bytes as usize;
     }
-    // Every byte is in one picture at most, and no more pictures than packets.
+    // Every byte is in at most one picture, and there are no more pictures than packets.
     assert!(total <= bytes.len() && out.len() <= packets(bytes).count());
     let first = assembly.waiting_since();
     assert!(first.is_none_or(|first| first >= Timestamp::ZERO));

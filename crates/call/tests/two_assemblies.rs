@@ -1,4 +1,4 @@
-//! The simulated receiver is told of frames in advance, that of a real call reads RTP headers. Whatever a path does to
+//! The simulated receiver knows frames in advance, that of a real call reads RTP headers. Whatever a path does to
 //! a stream, both hand over the same decodable frames at the same packets, wait since the same time and ask for key
 //! frames alike. Frames that refer to one that was given up differ: the simulated receiver leaves them to its decoder,
 //! the real one gives them up itself.

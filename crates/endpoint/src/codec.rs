@@ -1,4 +1,4 @@
-//! How pictures are coded in a call: one codec a call, chosen when it is set up and the only one in the offer.
+//! The codec of a call: one per call, chosen when it is set up and the only one in the offer.
 
 use crate::error::Error;
 use legato_call::rtp_assembly::PayloadFormat;
@@ -11,7 +11,7 @@ pub enum Codec {
     /// By OpenH264, which every build has.
     #[default]
     H264,
-    /// By libvpx, where the build found it.
+    /// By libvpx, if the build found it.
     Vp8,
     /// As VP8.
     Vp9,
@@ -21,7 +21,7 @@ impl Codec {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::H264, Self::Vp8, Self::Vp9];
 
-    /// What options call it.
+    /// Its name in options.
     pub fn name(self) -> &'static str {
         match self {
             Self::H264 => "h264",
@@ -30,7 +30,7 @@ impl Codec {
         }
     }
 
-    /// What session descriptions call it.
+    /// Its name in session descriptions.
     pub fn rtp_name(self) -> &'static str {
         match self {
             Self::H264 => "H264",
@@ -39,7 +39,7 @@ impl Codec {
         }
     }
 
-    /// What tables call our own encoder of it, and our own decoder.
+    /// The name in tables of our own encoder and decoder.
     pub fn label(self) -> &'static str {
         match self {
             Self::H264 => "openh264 (real)",
@@ -67,7 +67,7 @@ impl Codec {
         }
     }
 
-    /// Whether this build codes and decodes it; else why not.
+    /// Whether this build codes and decodes it; if not, why.
     pub fn check(self) -> Result<(), Error> {
         match self {
             Self::H264 => Ok(()),

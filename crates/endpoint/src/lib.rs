@@ -5,8 +5,8 @@
 //! camera with an encoder ([`Camera`]), a WebRTC connection (`peer`), the network, which is emulated between the
 //! socket and the endpoint by the simulator's own `path` (`link`), and the other end: a browser.
 //!
-//! This is the only crate that reads a clock (`clock.rs`) or opens a socket, on the loopback interface unless told
-//! otherwise. It knows nothing of the simulator, and the simulator nothing of it.
+//! This is the only crate that reads a clock (`clock.rs`) or opens a socket, on the loopback interface unless
+//! configured otherwise. It knows nothing of the simulator, and the simulator nothing of it.
 
 #![forbid(unsafe_code)]
 

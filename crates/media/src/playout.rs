@@ -7,9 +7,9 @@ use legato_units::{PeerTimestamp, TimeDelta, Timestamp};
 /// Parameters of [`Playout`].
 #[derive(Clone, Copy, Debug)]
 pub struct PlayoutConfig {
-    /// Never hold a frame for less, beyond the fastest frame's delay.
+    /// The minimum hold of a frame, beyond the fastest frame's delay.
     pub min_delay: TimeDelta,
-    /// Never hold a frame for more.
+    /// The maximum hold of a frame.
     pub max_delay: TimeDelta,
 }
 
@@ -24,25 +24,25 @@ impl Default for PlayoutConfig {
 pub struct Playout {
     config: PlayoutConfig,
     jitter: JitterEstimator,
-    /// Arrival less capture of the fastest frame, in this window and the one before. The clocks'
-    /// offset is in it; two windows forget an old route and follow drift.
+    /// Arrival minus capture of the fastest frame, in this window and the one before. It includes
+    /// the clocks' offset; two windows forget an old route and follow drift.
     base: [Option<TimeDelta>; 2],
     window_start: Timestamp,
     delay: TimeDelta,
     previous: Option<(PeerTimestamp, Timestamp)>,
     last_render: Timestamp,
-    /// Repairs since the last quiet time, and the latest of them.
+    /// Repairs since the last quiet period, and the latest of them.
     repairs: u32,
     last_repair: Timestamp,
     repair_time: TimeDelta,
 }
 
-/// How a frame came together.
+/// How a frame was completed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Repair {
-    /// Nothing was lost of it.
+    /// Nothing of it was lost.
     None,
-    /// Something was sent again or recovered; sending again takes so long.
+    /// Something was retransmitted or recovered; a retransmission took this long.
     Took(TimeDelta),
 }
 
@@ -53,11 +53,11 @@ const RENDER_DELAY: TimeDelta = TimeDelta::from_millis(10);
 const REPAIRS_BEFORE_WAITING: u32 = 3;
 const REPAIR_MEMORY: TimeDelta = TimeDelta::from_secs(60);
 const MAX_REPAIR_WAIT: TimeDelta = TimeDelta::from_millis(200);
-/// [libwebrtc-m150] VCMTiming: the delay moves by at most this much a second.
+/// [libwebrtc-m150] VCMTiming: the delay moves by at most this much per second.
 const MAX_CHANGE_MS_PER_S: i64 = 100;
 
 impl Playout {
-    /// A fresh one.
+    /// No frames yet.
     pub fn new(config: PlayoutConfig, start: Timestamp) -> Self {
         let delay = config.min_delay;
         Self {
@@ -118,7 +118,7 @@ impl Playout {
         before.map_or(current, |before| before.min(current))
     }
 
-    /// Where frames are repaired again and again, wait for the repair ([libwebrtc-m150]
+    /// If frames are repaired again and again, wait for the repair ([libwebrtc-m150]
     /// JitterEstimator: a round trip from the third repair on, until there was none for a minute).
     fn repair_allowance(&mut self, now: Timestamp, repair: Repair) -> TimeDelta {
         if now - self.last_repair > REPAIR_MEMORY {
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn repairs_that_come_again_and_again_are_waited_for() {
+    fn repeated_repairs_are_waited_for() {
         let mut playout = Playout::new(PlayoutConfig::default(), Timestamp::ZERO);
         let hold = |playout: &mut Playout, n: i64, repair| {
             let now = Timestamp::from_millis(n * 33 + 50);

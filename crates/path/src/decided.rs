@@ -26,7 +26,7 @@ impl<P: Send> Path<P> {
     /// packet, and the notice of its loss. Only if [`Path::decides_at_once`].
     #[inline]
     pub fn decide(&mut self, now: Timestamp, size: DataSize, ecn: &mut Ecn) -> Decided {
-        debug_assert!(self.decides_at_once(), "a stage that holds packets cannot tell when they leave");
+        debug_assert!(self.decides_at_once(), "a stage that holds packets does not know when they leave");
         let mut at = now;
         for stage in &mut self.stages {
             match stage.transit(at, size, ecn) {

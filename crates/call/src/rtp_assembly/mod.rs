@@ -1,13 +1,13 @@
-//! Packets of a foreign sender in, coded pictures out in decoding order: what `legato_media::frame_buffer` is to a
-//! simulated receiver.
+//! Packets of a foreign sender in, coded pictures out in decoding order: the counterpart of
+//! `legato_media::frame_buffer` for a simulated receiver.
 //!
-//! That one is told beforehand which frames there are, and packets tell it their frame, their place in it and how
-//! many it has. RTP tells none of this: a picture is a run of consecutive packets of one RTP time, which ends with
-//! the marker or where another time begins ([rfc6184] §5.1). So one is whole when the run from the end of the last to
-//! its own end has no gap, and whether anything was lost before it is known by the numbers alone. As there, the next
-//! picture is waited for, unless a whole key frame further on makes it needless.
+//! That one knows beforehand which frames there are, and each packet names its frame, its place in it and the number of
+//! packets. RTP has none of this: a picture is a run of consecutive packets of one RTP time, which ends with the marker
+//! or at another time ([rfc6184] §5.1). So a picture is complete when the run from the end of the last to its own end
+//! has no gap, and only the numbers show whether anything was lost before it. As there, the buffer waits for the next
+//! picture, unless a complete key frame further on makes it unnecessary.
 //!
-//! The sender is not trusted: so many packets are kept and no more, and whatever their numbers, times and payloads
+//! The sender is not trusted: the number of packets kept is bounded, and whatever their numbers, times and payloads
 //! are, each costs little.
 //!
 //! ```
@@ -31,7 +31,7 @@ use std::collections::VecDeque;
 
 pub use payloads::PayloadFormat;
 
-/// A packet of the video, decrypted; one sent again in the place of its first.
+/// A packet of the video, decrypted; a retransmitted one counts as its original.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct VideoPacket<'a> {
     /// RTP sequence number, unwrapped.
@@ -42,7 +42,7 @@ pub struct VideoPacket<'a> {
     pub marker: bool,
     /// It was sent again.
     pub repeated: bool,
-    /// The encoder's own figure of the picture, where the sender tells.
+    /// The encoder's own figure for the picture, if the sender reports it.
     pub psnr_db: Option<f32>,
     /// Of RFC 6184, RFC 7741 or RFC 9628.
     pub payload: &'a [u8],
@@ -51,7 +51,7 @@ pub struct VideoPacket<'a> {
 /// A whole picture.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CodedPicture {
-    /// As its encoder made it: of H.264, NAL units behind start codes.
+    /// As its encoder made it: for H.264, NAL units after start codes.
     pub bytes: Vec<u8>,
     /// RTP time.
     pub timestamp: u32,
@@ -61,9 +61,9 @@ pub struct CodedPicture {
     pub size_bytes: u32,
     /// First and last arrival.
     pub arrivals: (Timestamp, Timestamp),
-    /// The encoder's own figure, where the sender tells.
+    /// The encoder's own figure, if the sender reports it.
     pub psnr_db: Option<f32>,
-    /// Something of it was sent again: the longest time from when it was missed until it came.
+    /// If something of it was retransmitted: the longest time from when it was missed until it came.
     pub repair: Option<TimeDelta>,
 }
 
@@ -87,11 +87,11 @@ pub struct RtpAssembly {
     format: PayloadFormat,
     /// By sequence number modulo their count.
     slots: Vec<Slot>,
-    /// First packet of the next picture; unknown until a key frame is whole.
+    /// First packet of the next picture; unknown until a key frame is complete.
     next: Option<u64>,
     /// The oldest and one past the newest number in `slots`.
     window: Option<(u64, u64)>,
-    /// Packets from `next` to here are there, of one picture without an end.
+    /// Packets from `next` to here have arrived, of one picture without an end.
     looked: u64,
     /// Where key frames begin, beyond `next`.
     key_starts: VecDeque<(u64, KeyStart)>,
@@ -99,7 +99,7 @@ pub struct RtpAssembly {
     waiting_since: Option<Timestamp>,
     /// RTP time of the latest key frame, and the last arrival of it.
     keyframe: Option<(u32, Timestamp)>,
-    /// Packets were thrown away unread: what follows cannot be decoded.
+    /// Whether packets were discarded unread: what follows cannot be decoded.
     torn: bool,
     ready: VecDeque<Assembled>,
 }
@@ -108,7 +108,7 @@ pub struct RtpAssembly {
 enum Slot {
     #[default]
     Empty,
-    /// Later ones came before it, the first of them then.
+    /// Later ones came before it, the first of them at this time.
     Missing(Timestamp),
     Here(Piece),
 }
@@ -125,9 +125,9 @@ struct Piece {
 
 /// Packets kept: two seconds of 10 Mbit/s.
 const SLOTS: usize = 2_048;
-/// Key frames under way at a time; more are of no use.
+/// Maximum number of key frames in progress; more are of no use.
 const MAX_KEY_STARTS: usize = 16;
-/// str0m asks for none again that is further behind the newest.
+/// str0m does not request packets further behind the newest than this.
 pub const REPAIR_REACH: u64 = 100;
 
 impl RtpAssembly {
@@ -180,7 +180,7 @@ impl RtpAssembly {
         self.ready.pop_front()
     }
 
-    /// What the next picture lacks will not come any more.
+    /// The missing packets of the next picture will not come any more.
     pub fn is_hopeless(&self) -> bool {
         let Some((first, end)) = self.window else { return self.torn };
         let looked = match self.next {
@@ -195,7 +195,7 @@ impl RtpAssembly {
     fn make_room(&mut self, now: Timestamp, seq: u64) -> bool {
         let (first, end) = self.window.unwrap_or((seq, seq));
         if seq < first {
-            // At the begin of a call packets may come in any order.
+            // At the start of a call packets may come in any order.
             let fits = self.next.is_none() && end - seq <= SLOTS as u64;
             if fits {
                 (seq + 1..first).for_each(|seq| self.slots[seq as usize % SLOTS] = Slot::Missing(now));
@@ -216,7 +216,7 @@ impl RtpAssembly {
         true
     }
 
-    /// More waits than can be kept: begin again with the next key frame.
+    /// More is waiting than can be kept: start again with the next key frame.
     fn tear(&mut self) {
         self.slots.fill(Slot::Empty);
         self.key_starts.clear();
@@ -239,8 +239,8 @@ impl RtpAssembly {
         }
     }
 
-    /// One past the last packet of the picture that begins at `start`, of which all before `from` were looked at; or
-    /// how far it is there.
+    /// One past the last packet of the picture that begins at `start`, of which all before `from` were checked; or how
+    /// far it has arrived.
     fn end_of_run(&self, start: u64, from: u64) -> Result<u64, u64> {
         let (_, end) = self.window.unwrap_or((start, start));
         let Some(Slot::Here(first)) = (start < end).then(|| &self.slots[start as usize % SLOTS]) else {
@@ -257,7 +257,7 @@ impl RtpAssembly {
         Err(end)
     }
 
-    /// The bounds of the first whole key frame beyond the next picture.
+    /// The bounds of the first complete key frame beyond the next picture.
     fn whole_key_frame(&mut self) -> Option<(u64, u64)> {
         let (first, end) = self.window?;
         let least = self.next.map_or(first, |next| next + 1);
@@ -271,7 +271,7 @@ impl RtpAssembly {
         found.min()
     }
 
-    /// The first packet of a picture of which `start` is one: what comes before its parameter sets is part of it.
+    /// The first packet of a picture that contains `start`: what precedes its parameter sets is part of it.
     fn begin_of_run(&self, least: u64, start: u64) -> u64 {
         let time = |seq: u64| match &self.slots[seq as usize % SLOTS] {
             Slot::Here(piece) => Some(piece.timestamp),
@@ -299,7 +299,7 @@ impl RtpAssembly {
             }
             lost_packets = 0;
         }
-        // Those before the key frame are of the last one that is known of.
+        // Those before the key frame belong to the last known one.
         self.push_given_up(current.map(|(timestamp, lost)| (timestamp, lost + lost_packets)));
     }
 
@@ -307,7 +307,7 @@ impl RtpAssembly {
         self.ready.extend(given_up.map(|(timestamp, lost_packets)| Assembled::GivenUp { timestamp, lost_packets }));
     }
 
-    /// Packets `start` to `end`, all here, are a picture.
+    /// Packets `start` to `end`, all present, are a picture.
     fn hand_over(&mut self, start: u64, end: u64) {
         let mut joined = Joining::new(self.format);
         let mut timestamp = 0;
@@ -342,7 +342,7 @@ impl FrameAssembly for RtpAssembly {
     fn last_of_keyframe(&self) -> Option<Timestamp> {
         self.keyframe.map(|(_, last)| last)
     }
-    /// Unknown before the first key frame, which no gap can be told from what came before the call.
+    /// Unknown before the first key frame: a gap there may be packets from before the call.
     fn overtaken_since(&self) -> Option<Timestamp> {
         let ((_, end), next) = (self.window?, self.looked.max(self.next?));
         match self.slots[next as usize % SLOTS] {

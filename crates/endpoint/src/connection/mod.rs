@@ -1,4 +1,4 @@
-//! The WebRTC connection: session descriptions, what str0m is told and what it gives.
+//! The WebRTC connection: session descriptions, and the inputs and outputs of str0m.
 
 pub mod coded_psnr;
 pub mod offered;

@@ -11,7 +11,7 @@ impl TransportSeq {
     pub fn unwrap(&mut self, seq: u16) -> u64 {
         let last = self.newest.unwrap_or(u64::from(seq));
         let step = i64::from(seq.wrapping_sub(last as u16).cast_signed());
-        // What would be before the first number of all is taken as it stands.
+        // A number that would lie before the very first is taken literally.
         let unwrapped = last.checked_add_signed(step).unwrap_or(u64::from(seq));
         self.newest = Some(last.max(unwrapped));
         unwrapped
@@ -23,7 +23,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_go_on_beyond_sixteen_bits_in_any_order() {
+    fn numbers_continue_beyond_sixteen_bits_in_any_order() {
         let mut numbers = TransportSeq::default();
         let seen = [65_534, 65_535, 1, 0, 2].map(|seq| numbers.unwrap(seq));
         assert_eq!(seen, [65_534, 65_535, 65_537, 65_536, 65_538]);

@@ -80,7 +80,7 @@ fn pictures_come_out_as_they_were_coded() {
             give(&mut assembly, number as i64, &packet, false);
         }
         let [picture] = &pictures(&mut assembly)[..] else { panic!("one is whole") };
-        // Too long for an aggregation and too short for two fragments: it takes zeros more.
+        // Too long for an aggregation and too short for two fragments: it gets extra zeros.
         let zeros = picture.bytes.len() - cut.bytes.len();
         assert!(picture.bytes.starts_with(&cut.bytes) && zeros <= 2, "{length}");
         assert_eq!((picture.keyframe, picture.timestamp, picture.repair), (number % 3 == 0, stream.timestamp, None));
@@ -121,7 +121,7 @@ fn a_gap_is_waited_for_and_the_repair_is_timed() {
 }
 
 #[test]
-fn a_whole_key_frame_ends_the_wait_and_tells_what_was_lost() {
+fn a_complete_key_frame_ends_the_wait_and_reports_the_losses() {
     let (mut assembly, mut stream) = (RtpAssembly::new(PayloadFormat::H264), Stream::default());
     stream.send(&cut(true, 100)).iter().for_each(|packet| give(&mut assembly, 0, packet, false));
     pictures(&mut assembly);
@@ -139,7 +139,7 @@ fn a_whole_key_frame_ends_the_wait_and_tells_what_was_lost() {
 }
 
 #[test]
-fn what_cannot_be_repaired_any_more_is_hopeless() {
+fn gaps_that_can_no_longer_be_repaired_are_hopeless() {
     let (mut assembly, mut stream) = (RtpAssembly::new(PayloadFormat::H264), Stream::default());
     stream.send(&cut(true, 100)).iter().for_each(|packet| give(&mut assembly, 0, packet, false));
     pictures(&mut assembly);
@@ -153,7 +153,7 @@ fn what_cannot_be_repaired_any_more_is_hopeless() {
 }
 
 #[test]
-fn a_jump_in_the_numbers_begins_again_with_a_key_frame() {
+fn after_a_jump_in_the_numbers_it_starts_again_with_a_key_frame() {
     let (mut assembly, mut stream) = (RtpAssembly::new(PayloadFormat::H264), Stream::default());
     stream.send(&cut(true, 100)).iter().for_each(|packet| give(&mut assembly, 0, packet, false));
     pictures(&mut assembly);
@@ -166,7 +166,7 @@ fn a_jump_in_the_numbers_begins_again_with_a_key_frame() {
 }
 
 #[test]
-fn a_unit_cut_short_is_no_picture() {
+fn a_truncated_unit_is_not_a_picture() {
     let (mut assembly, mut stream) = (RtpAssembly::new(PayloadFormat::H264), Stream::default());
     let mut packets = stream.send(&cut(true, 3_000));
     packets[1].2 = true;

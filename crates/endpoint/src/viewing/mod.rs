@@ -1,4 +1,4 @@
-//! From packets to what a viewer sees: assembly, decoding, playout, and how good the pictures are.
+//! From packets to what a viewer sees: assembly, decoding, playout, and the quality of the pictures.
 
 #[cfg(test)]
 mod assembly_tests;

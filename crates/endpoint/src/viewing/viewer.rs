@@ -1,4 +1,4 @@
-//! What stands between packets and eyes at our own receiving end: assembly, decoder, playout, and key frame requests.
+//! From packets to eyes at our own receiving end: assembly, decoder, playout, and key frame requests.
 //!
 //! Key frame requests ([`KeyframeRequests`]), the jitter buffer with its playout ([`JitterBuffer`]) and the times of
 //! frame reports are the parts that `call::Receiver` holds in the simulator. Decoding takes time here: a picture that is not decoded when it is due is shown when it is; the
@@ -91,13 +91,13 @@ impl Viewer {
         }
     }
 
-    /// The decoder is done with a picture.
+    /// The decoder has finished a picture.
     pub fn decoded(&mut self, now: Timestamp, Decoded { picture: place, image }: Decoded) {
         self.undecoded = self.undecoded.saturating_sub(1);
         let Some(picture) = self.pictures.get_mut(place) else { return };
         (picture.seen.image, picture.seen.decoded) = (image, image.is_some());
         picture.fate = if image.is_some() { Fate::Decoded } else { Fate::Undecodable };
-        // A picture that came out says that nothing it refers to is missing.
+        // A decoded picture shows that nothing it refers to is missing.
         self.keyframes.set_wanted(image.is_none());
         self.torn |= image.is_none();
         self.report(now, place);
@@ -117,7 +117,7 @@ impl Viewer {
             }
             self.waiting.pop();
         }
-        // Of pictures due by one instant the viewer sees the last.
+        // Of the pictures due by one instant the viewer sees the last.
         if let Some(place) = latest {
             self.pictures[place].seen.shown = Some(now);
             self.waiting.shown(now);
@@ -132,7 +132,7 @@ impl Viewer {
         [show, request].into_iter().flatten().fold(Timestamp::MAX, Timestamp::min)
     }
 
-    /// Whether to ask for a key frame now; true once for each time.
+    /// Whether to request a key frame now; true once for each time.
     pub fn asks_for_keyframe(&mut self, now: Timestamp) -> bool {
         if self.assembly.is_hopeless() || self.keyframes.due(now, &self.assembly).is_some_and(|due| due <= now) {
             self.keyframes.set_wanted(true);
@@ -140,7 +140,7 @@ impl Viewer {
         self.keyframes.take(now, &self.assembly)
     }
 
-    /// What a controller is to be told of, in order.
+    /// The next report for a controller, in order.
     pub fn next_report(&mut self) -> Option<FrameReport> {
         self.reports.pop_front()
     }
@@ -204,7 +204,7 @@ impl Viewer {
         self.report(now, self.pictures.len() - 1);
     }
 
-    /// As `call::Receiver` tells.
+    /// As reported by `call::Receiver`.
     fn report(&mut self, now: Timestamp, place: usize) {
         let picture = &self.pictures[place];
         self.reports.push_back(FrameReport {
@@ -224,11 +224,11 @@ impl Viewer {
 /// RTP times of a video as times of the sender's clock.
 #[derive(Debug, Default)]
 struct RtpTimes {
-    /// The last one: its 32 bits, what they stand for, and when it came.
+    /// The last one: its 32 bits, the time they stand for, and when it came.
     last: Option<(u32, i64, Timestamp)>,
 }
 
-/// A picture's time and its arrival drift apart by no more at once; beyond it the sender began to count anew.
+/// The maximum drift between a picture's time and its arrival at once; beyond it the sender has restarted its count.
 const MAX_JUMP: TimeDelta = TimeDelta::from_secs(10);
 
 impl RtpTimes {
@@ -244,7 +244,7 @@ impl RtpTimes {
             }
         };
         self.last = Some((rtp, ticks, now));
-        // 90,000 ticks a second.
+        // 90,000 ticks per second.
         (PeerTimestamp::from_nanos(ticks * 100_000 / 9), jumped)
     }
 }

@@ -57,7 +57,7 @@ impl Scene {
         packets.collect()
     }
 
-    /// They come 50 ms after their capture, those in `lost` excepted, and are decoded at once.
+    /// They come 50 ms after their capture, except those in `lost`, and are decoded at once.
     fn receive(&mut self, number: u64, packets: &[(u64, bool, Vec<u8>)], lost: &[usize]) {
         let now = MS(33 * number as i64 + 50);
         for (_, (seq, marker, payload)) in packets.iter().enumerate().filter(|(place, _)| !lost.contains(place)) {
@@ -84,7 +84,7 @@ fn pictures_are_shown_in_order_when_they_are_due() {
     for number in 0..10 {
         let packets = scene.send(number, false);
         scene.receive(number, &packets, &[]);
-        // Where nothing is due any more it was shown as it came: so it is with the first.
+        // If nothing is due any more it was shown on arrival: as with the first.
         let due = scene.viewer.due(MS(33 * number as i64 + 50));
         assert!(due < MS(33 * number as i64 + 100) || due == Timestamp::MAX, "{due}");
         let due = due.min(MS(33 * number as i64 + 50));
@@ -96,13 +96,13 @@ fn pictures_are_shown_in_order_when_they_are_due() {
     assert!(reports.iter().enumerate().all(|(n, report)| report.rendered && report.frame == n as u64));
     assert_eq!((reports[0].keyframe, reports[1].keyframe, reports[0].height), (true, false, 180));
     assert_eq!((reports[0].psnr_db, reports[9].psnr_db), (Some(30.0), Some(39.0)));
-    // 33 ms a picture, by the sender's clock.
+    // 33 ms per picture, by the sender's clock.
     let queued = reports.iter().map(|report| report.queued.unwrap().as_nanos() / 1_000_000);
     assert!(queued.eq((0..10).map(|n| 33 * n)));
 }
 
 #[test]
-fn a_loss_is_waited_for_and_then_a_key_frame_is_asked_for() {
+fn after_waiting_for_a_loss_a_key_frame_is_requested() {
     let mut scene = Scene::new();
     let packets = scene.send(0, false);
     scene.receive(0, &packets, &[]);
@@ -119,7 +119,7 @@ fn a_loss_is_waited_for_and_then_a_key_frame_is_asked_for() {
     assert!(scene.viewer.asks_for_keyframe(asked) && !scene.viewer.asks_for_keyframe(asked));
     assert_eq!(scene.viewer.due(asked), asked + TimeDelta::from_millis(200));
     assert!(scene.viewer.asks_for_keyframe(asked + TimeDelta::from_millis(200)));
-    // While a key frame comes no other is asked for.
+    // While a key frame is arriving no other is requested.
     let packets = scene.send(120, true);
     let last = packets.len() - 1;
     scene.receive(120, &packets, &[last]);
@@ -152,10 +152,10 @@ fn a_loss_that_nobody_repairs_is_waited_for_as_long_as_a_reordered_packet() {
 }
 
 #[test]
-fn a_stream_that_jumps_in_time_is_shown_on() {
+fn a_stream_that_jumps_in_time_is_still_shown() {
     let mut times = RtpTimes::default();
     assert_eq!(times.captured(MS(0), u32::MAX - 89_999), (PeerTimestamp::from_nanos(47_720_858_844_444), false));
-    // A second later the 32 bits are round; then they jump by an hour in 100 ms.
+    // A second later the 32 bits wrap; then they jump by an hour in 100 ms.
     let second = times.captured(MS(1_000), 0);
     assert_eq!(second, (PeerTimestamp::from_nanos(47_721_858_844_444), false));
     let third = times.captured(MS(1_100), 3_600 * 90_000);
