@@ -1,8 +1,8 @@
-//! The thread of a call: waits for mail or for what is due next, and does what sender and connection want.
+//! The thread of a call: waits for mail or for the next deadline, and does what sender and connection request.
 //!
-//! It is to `call::Sender` what the simulator's engine is: it hands it the time and what came, and polls it. A
-//! packet's departure is the time at which this thread lets it go to the link, encrypted in the same breath. The
-//! encoder works elsewhere, so nothing here takes long.
+//! It is to `call::Sender` what the simulator's engine is: it passes in the time and arrivals, and polls. A
+//! packet's departure is the time at which this thread passes it to the link, encrypted in the same step. The
+//! encoder runs elsewhere, so nothing here takes long.
 
 use crate::clock::{Clock, wait};
 use crate::connection::coded_psnr::CodedPsnr;
@@ -24,7 +24,7 @@ use std::net::SocketAddr;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What the thread starts with.
+/// The thread's initial state.
 pub(crate) struct Driver {
     pub sender: Sender,
     pub peer: Peer,
@@ -45,7 +45,7 @@ struct Running {
     recorder: Recorder,
     report: CallReport,
     numbers: BTreeMap<u32, u64>,
-    /// What the encoder says of its latest frames, by their sequence.
+    /// The encoder's report on its latest frames, by sequence number.
     psnr: VecDeque<(u32, CodedPsnr)>,
     /// When the sender is due next.
     sender_due: Timestamp,
@@ -57,15 +57,15 @@ struct Running {
     last_capture: Timestamp,
 }
 
-/// From the answer to media no connection takes longer.
+/// The maximum time from the answer to media.
 const CONNECT_TIMEOUT: TimeDelta = TimeDelta::from_secs(15);
-/// Packets leave of no more frames at a time.
+/// The maximum number of frames whose packets are leaving.
 const FRAMES_IN_FLIGHT: usize = 128;
-/// Mail is waited for no longer at a time.
+/// The maximum wait for mail.
 const MOST_WAIT: TimeDelta = TimeDelta::from_millis(200);
 
 impl Driver {
-    /// Connect, send, and say what came of it.
+    /// Connect, send, and report the result.
     pub fn run(mut self, inbox: &Receiver<Mail>) -> Result<Outcome, Error> {
         let connecting = self.connect(inbox)?;
         *self.shared_clock.lock().unwrap_or_else(PoisonError::into_inner) = self.clock;
@@ -87,8 +87,8 @@ impl Driver {
         running.run(inbox)
     }
 
-    /// Until the connection stands and the network begins, whose clock is the call's from then on; how long the
-    /// connection took from the answer.
+    /// Until the connection stands and the network begins, whose clock is the call's from then on; returns how
+    /// long the connection took from the answer.
     fn connect(&mut self, inbox: &Receiver<Mail>) -> Result<TimeDelta, Error> {
         let (mut answered, mut reached) = (None, None);
         loop {
@@ -194,7 +194,7 @@ impl Running {
                 self.psnr.push_front((frame.sequence as u32, CodedPsnr::of_db(frame.psnr_db)));
                 return self.tell(now, SenderInput::Encoded(frame, capture));
             }
-            // The rest is of calls whose media others send.
+            // The rest belongs to calls with other senders of media.
             _ => {}
         }
         Ok(())
@@ -212,7 +212,7 @@ impl Running {
                 self.recorder.record(now, &Record::PacketDropped { transport_seq, departure, reason });
             }
             LinkEvent::Sample(sample) => self.sample(sample),
-            // Reported of media that others send.
+            // Reports on media that others send.
             LinkEvent::Begun(_) | LinkEvent::FeedbackSent(..) | LinkEvent::Sent(..) => {}
         }
         Ok(())
@@ -243,7 +243,7 @@ impl Running {
         Ok(())
     }
 
-    /// Hand the sender something and do what it wants.
+    /// Pass an input to the sender and do what it requests.
     fn tell(&mut self, now: Timestamp, input: SenderInput<'_>) -> Result<(), Error> {
         self.driver.sender.handle(now, input, &mut Own(&mut self.recorder));
         loop {
@@ -291,7 +291,7 @@ impl Running {
         Ok(())
     }
 
-    /// Do what the connection wants; the RTCP that came. `media`: the packet just written.
+    /// Do what the connection requests; returns the RTCP that came. `media`: the packet just written.
     fn drain_peer(&mut self, mut media: Option<Media>) -> Result<Vec<Received>, Error> {
         let mut received = Vec::new();
         let now = media.map_or_else(|| self.driver.clock.now(), |media| media.departure);
@@ -313,7 +313,7 @@ impl Running {
                 }
             }
         }
-        // Written, and yet it did not come out under its number.
+        // Written, yet it did not come out under its number.
         self.report.misnumbered += u64::from(media.is_some());
         Ok(received)
     }
@@ -365,7 +365,7 @@ impl Running {
     }
 }
 
-/// All records but the sender's own reports, which do not leave.
+/// All records except the sender's own reports, which do not leave.
 struct Own<'a>(&'a mut Recorder);
 
 impl TraceSink for Own<'_> {

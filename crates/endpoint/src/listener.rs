@@ -1,7 +1,7 @@
 //! What can be recorded of media that others send: packets by their clear headers, and what the link reports.
 //!
-//! There are no frame or encoder records; a frame counts as captured when its first packet leaves. What the sender
-//! aims at is what it says.
+//! There are no frame or encoder records; a frame counts as captured when its first packet leaves. The sender's
+//! target is what it reports.
 
 use crate::clock::Clock;
 use crate::error::Error;
@@ -25,16 +25,16 @@ pub struct Listener {
     progress: Arc<Mutex<Progress>>,
     shared_clock: Arc<Mutex<Clock>>,
     repair_types: Vec<u8>,
-    /// What comes is known to be of frames.
+    /// Whether arrivals are known to belong to frames.
     has_frames: bool,
-    /// Frames by their RTP time, numbered as they come.
+    /// Frames by their RTP time, numbered in order of arrival.
     numbers: BTreeMap<u32, u64>,
     target: DataRate,
     capacity: CapacityMean,
     told: Progress,
 }
 
-/// Media come within this time, or not at all.
+/// The maximum wait for media.
 const BEGIN_TIMEOUT: TimeDelta = TimeDelta::from_secs(20);
 
 impl Listener {
@@ -79,7 +79,7 @@ impl Listener {
         self.clock
     }
 
-    /// Media have begun.
+    /// Whether media have begun.
     pub fn has_begun(&self) -> bool {
         self.begun
     }
@@ -89,7 +89,7 @@ impl Listener {
         if self.begun { self.end } else { Timestamp::ZERO + BEGIN_TIMEOUT }
     }
 
-    /// Its time is up. An error: no media came.
+    /// Whether its time is up. An error: no media came.
     pub fn is_over(&self) -> Result<bool, Error> {
         let over = self.now() >= self.due();
         if over && !self.begun {
@@ -99,7 +99,7 @@ impl Listener {
         Ok(over)
     }
 
-    /// It ends now. An error: before it began.
+    /// End now. An error: before it began.
     pub fn stop(&mut self) -> Result<(), Error> {
         if self.begun { Ok(()) } else { Err(Error::Connection("stopped before media began".to_owned())) }
     }
@@ -179,7 +179,7 @@ impl Listener {
         if self.repair_types.contains(&payload_type) { PacketKind::Retransmission } else { PacketKind::Video }
     }
 
-    /// The end, with what is in `report` already.
+    /// The end, with what is already in `report`.
     pub fn finish(self, link: Link, report: CallReport) -> Outcome {
         let Self { recorder, clock, numbers, capacity, .. } = self;
         let end = clock.now().min(self.end).max(Timestamp::ZERO + SERIES_INTERVAL);

@@ -4,7 +4,8 @@
 //! rate control works, and REMB is a cap on it; without a controller it works alone. The video is put
 //! together, decoded and shown (`viewer.rs`); key frames are asked for by the rules of `call::Receiver`.
 //!
-//! Missing: RFC 8888 feedback: str0m has none. A codec that changes within the call: what was agreed upon is decoded.
+//! Missing: RFC 8888 feedback: str0m has none. A codec that changes within the call: only the negotiated one is
+//! decoded.
 
 use crate::clock::{Clock, wait};
 use crate::codec::Codec;
@@ -41,21 +42,21 @@ use str0m::{Candidate, Event, IceConnectionState, Input, Output, Rtc, RtcConfig}
 
 /// What a receiving end of ours is made of.
 pub struct ReceivingSetup {
-    /// How the other end is to code. This build must have its decoder.
+    /// The codec of the other end. This build must have its decoder.
     pub codec: Codec,
-    /// Decides what the other end may send; `None`: its own rate control alone.
+    /// Decides what the other end may send; `None`: only its own rate control does.
     pub controller: Option<Box<dyn RateController>>,
     /// The network; forward leads from the other end to us.
     pub place: Place,
-    /// How long it lasts, from the first media packet.
+    /// The duration, from the first media packet.
     pub duration: TimeDelta,
-    /// How much is recorded.
+    /// The level of recording.
     pub level: LogLevel,
     /// When pictures are shown.
     pub playout: PlayoutConfig,
-    /// Ask for missing packets again.
+    /// Whether to request missing packets again.
     pub nack: bool,
-    /// Luma columns of what the other end's camera sees, where it may send smaller pictures.
+    /// Luma columns of the other end's camera, if it may send smaller pictures.
     pub sent_width: Option<u16>,
 }
 
@@ -113,7 +114,7 @@ pub(crate) fn open(setup: ReceivingSetup, offer: &str) -> Result<(String, CallTh
 #[derive(Clone, Copy)]
 struct Came {
     media: Media,
-    /// It was sent again.
+    /// Whether it was retransmitted.
     repeated: bool,
 }
 
@@ -231,7 +232,7 @@ impl ReceivingEnd {
         self.drain_with(None)
     }
 
-    /// Do what the connection wants; `came`: the packet it was just given.
+    /// Do what the connection requests; `came`: the packet it was just given.
     fn drain_with(&mut self, came: Option<Came>) -> Result<(), Error> {
         loop {
             match self.rtc.poll_output().map_err(|error| failed(&error))? {
@@ -296,7 +297,7 @@ impl ReceivingEnd {
         self.video.ssrc.is_none_or(|ssrc| ssrc == *header.ssrc)
     }
 
-    /// A packet that was not there before, sent again or not; one sent again in the place of its first.
+    /// A new packet, retransmitted or not; a retransmitted one counts as its original.
     fn take_video(&mut self, packet: &RtpPacket, came: Came) {
         let header = &packet.header;
         if !self.is_video(header) {

@@ -80,7 +80,7 @@ enum Signals {
     Connected,
 }
 
-/// The receiving end is told to stop explicitly; this only ends a forgotten one.
+/// The receiving end gets an order to stop; this only ends one that was forgotten.
 const LATEST_END: TimeDelta = TimeDelta::from_secs(60);
 /// Two ways end together, within this time.
 const SETTLE: Duration = Duration::from_secs(1);
