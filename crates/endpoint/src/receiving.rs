@@ -154,7 +154,7 @@ impl ReceivingEnd {
                 }
                 Ok(Mail::Link(LinkEvent::Datagram { bytes, peer, media, .. })) => self.receive(&bytes, peer, media)?,
                 Ok(Mail::Decoded(decoded)) => self.viewer.decoded(self.listener.now(), decoded),
-                // The browser's own target is of interest where no controller of ours decides.
+                // The browser's own target matters only if no controller of ours decides.
                 Ok(Mail::Target(target)) if !self.controller.decides() => self.listener.aim(target),
                 Ok(Mail::Link(event)) => {
                     let begun = self.listener.has_begun();
