@@ -10,11 +10,11 @@ use crate::stream_log::StreamLog;
 use legato_control::controllers::learned::Steered;
 use legato_control::{Event, FrameReport, PacketKind, RateController, ReceivedPacket};
 use legato_media::frame_buffer::{BufferedFrame, FrameBuffer, Inserted};
-use legato_media::packet::{MediaPacket, Train, VIDEO_SSRC};
+use legato_media::packet::{MediaPacket, VIDEO_SSRC};
 use legato_media::playout::{PlayoutConfig, Repair};
 use legato_media::{Decoder, EncodedFrame, JitterBuffer, Quality, SourceFrame};
 use legato_trace::{End, FrameDecoded, Record, TraceSink};
-use legato_units::{DataSize, PeerTimestamp, TimeDelta, Timestamp};
+use legato_units::{Burst, DataSize, PeerTimestamp, TimeDelta, Timestamp};
 use legato_wire::ntp::{self, CompactNtp, Ntp};
 use legato_wire::rtcp::{self, Compound, ExtendedBlock, Message};
 use std::collections::VecDeque;
@@ -193,48 +193,43 @@ impl Receiver {
         }
     }
 
-    /// Take packets of `train` from `place` on that came one after the other at `arrivals`: no more
-    /// than [`Receiver::plain_ahead`] of them, all before the receiver is due. The outcome is the
-    /// same as by [`Receiver::handle`] of each.
+    /// Take packets that left together and arrived one after the other at `arrivals`: no more than
+    /// [`Receiver::plain_ahead`] of them, all before the receiver is due. The outcome is the same as by
+    /// [`Receiver::handle`] of each.
     #[inline]
-    pub fn take_run(
+    pub fn take_burst(
         &mut self,
-        train: &Train,
-        place: u16,
+        burst: &Burst<MediaPacket>,
         arrivals: impl ExactSizeIterator<Item = Timestamp>,
         sink: &mut impl TraceSink,
     ) {
-        let taken = arrivals.len() as u16;
-        debug_assert!(taken <= self.plain_ahead(train, place), "the others make something due");
+        debug_assert!(burst.packets <= self.plain_ahead(burst), "the others make something due");
         let Some((first, last)) = self.arrivals.push_run(arrivals) else { return };
         debug_assert!(first >= self.now, "time never goes back");
         self.now = last;
         self.unreported = true;
-        let smaller = train.smaller_among(place + taken) - train.smaller_among(place);
-        let bytes = u64::from(taken) * u64::from(train.first.size_bytes) - u64::from(smaller);
-        self.bytes_since_feedback += bytes;
-        self.loss.received += u32::from(taken);
-        self.nacks.insert_next(u32::from(taken));
+        self.bytes_since_feedback += burst.bytes();
+        self.loss.received += u32::from(burst.packets);
+        self.nacks.insert_next(u32::from(burst.packets));
         self.loss.highest = self.loss.highest.max(self.nacks.next_seq());
-        if self.frames.insert_plain((first, last), &train.get(place), taken) == Inserted::Completes {
+        if self.frames.insert_plain((first, last), &burst.first, burst.packets) == Inserted::Completes {
             let missing_before = self.nacks.missing();
             self.hand_over(sink);
             self.look_for_gaps(missing_before, sink);
         }
     }
 
-    /// How many packets of `train` from `place` on may come in a row of which none but the last makes
-    /// anything due: in order, of a frame that has begun, or begins behind a whole one. The last may
-    /// complete the frame.
+    /// How many packets of `burst` may come in a row of which none but the last makes anything due: in order, of a
+    /// frame that has begun, or begins behind a whole one. The last may complete the frame.
     #[inline]
-    pub fn plain_ahead(&self, train: &Train, place: u16) -> u16 {
-        let first = &train.first;
+    pub fn plain_ahead(&self, burst: &Burst<MediaPacket>) -> u16 {
+        let first = &burst.first;
         let plain = self.settled
             && (self.unreported || self.due <= self.next_feedback)
             && !self.controller.decides()
             && first.kind == PacketKind::Video
-            && self.nacks.next_seq() == first.rtp_seq + u32::from(place)
-            && self.arrivals.next_seq() == Some(first.transport_seq + u64::from(place));
+            && self.nacks.next_seq() == first.rtp_seq
+            && self.arrivals.next_seq() == Some(first.transport_seq);
         if !plain {
             return 0;
         }
@@ -243,7 +238,7 @@ impl Receiver {
             && !self.keyframes.is_wanted()
             && !self.nacks.has_gaps()
             && self.frames.len() <= MAX_BUFFERED_FRAMES;
-        self.frames.room(first, may_begin).min(train.packets - place)
+        self.frames.room(first, may_begin).min(burst.packets)
     }
 
     /// The controller, where it is steered from outside.

@@ -1,15 +1,15 @@
 //! What is needed to send a packet again, for the packets a NACK may still name.
 
 use legato_control::PacketKind;
-use legato_media::packet::{MediaPacket, RTX_SSRC, Train};
-use legato_units::{Ecn, TimeDelta, Timestamp};
+use legato_media::packet::{MediaPacket, RTX_SSRC};
+use legato_units::{Burst, Ecn, TimeDelta, Timestamp};
 use std::collections::VecDeque;
 
 /// The last packets of the video stream.
 #[derive(Clone, Debug)]
 pub struct RtxStore {
     /// In the order they left, which is that of their numbers.
-    trains: VecDeque<Train>,
+    bursts: VecDeque<Burst<MediaPacket>>,
     /// Packets before this number are forgotten.
     oldest: u32,
     /// One past the newest number.
@@ -31,28 +31,28 @@ const OSN_BYTES: u16 = 2;
 
 impl Default for RtxStore {
     fn default() -> Self {
-        Self { trains: VecDeque::new(), oldest: 0, next: 0, capacity: FEWEST, repeated: Vec::new() }
+        Self { bursts: VecDeque::new(), oldest: 0, next: 0, capacity: FEWEST, repeated: Vec::new() }
     }
 }
 
 impl RtxStore {
     /// Packets of the video stream left.
     #[inline]
-    pub fn push(&mut self, train: &Train) {
-        self.next = end_of(train);
+    pub fn push(&mut self, burst: &Burst<MediaPacket>) {
+        self.next = end_of(burst);
         while self.oldest + self.capacity < self.next
-            && let Some(front) = self.trains.front()
+            && let Some(front) = self.bursts.front()
         {
-            if self.capacity < MOST && train.first.departure - front.first.departure < WANTED_TIME {
+            if self.capacity < MOST && burst.first.departure - front.first.departure < WANTED_TIME {
                 self.capacity *= 2;
                 continue;
             }
             self.oldest = end_of(front).min(self.next - self.capacity);
             if end_of(front) == self.oldest {
-                self.trains.pop_front();
+                self.bursts.pop_front();
             }
         }
-        self.trains.push_back(*train);
+        self.bursts.push_back(*burst);
     }
 
     /// The packet to send again for the 16-bit number a NACK names; `None` where it is forgotten or
@@ -63,8 +63,8 @@ impl RtxStore {
         if seq < self.oldest {
             return None;
         }
-        let train = self.trains.get(self.trains.partition_point(|train| end_of(train) <= seq))?;
-        let packet = train.get(u16::try_from(seq.checked_sub(train.first.rtp_seq)?).ok()?);
+        let burst = self.bursts.get(self.bursts.partition_point(|burst| end_of(burst) <= seq))?;
+        let packet = burst.get(u16::try_from(seq.checked_sub(burst.first.rtp_seq)?).ok()?);
         let forgotten = self.repeated.partition_point(|&(repeated, _)| repeated < self.oldest);
         self.repeated.drain(..forgotten);
         match self.repeated.binary_search_by_key(&seq, |&(repeated, _)| repeated) {
@@ -86,10 +86,10 @@ impl RtxStore {
     }
 }
 
-/// One past the last number of a train.
+/// One past the last number of a burst.
 #[inline]
-fn end_of(train: &Train) -> u32 {
-    train.first.rtp_seq + u32::from(train.packets)
+fn end_of(burst: &Burst<MediaPacket>) -> u32 {
+    burst.first.rtp_seq + u32::from(burst.packets)
 }
 
 #[cfg(test)]
@@ -100,7 +100,7 @@ mod tests {
     fn store(packets: u32) -> RtxStore {
         let mut store = RtxStore::default();
         for rtp_seq in 0..packets {
-            store.push(&Train::single(MediaPacket {
+            store.push(&Burst::single(MediaPacket {
                 transport_seq: 0,
                 enqueued: Timestamp::ZERO,
                 departure: Timestamp::ZERO,

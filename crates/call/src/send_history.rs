@@ -3,8 +3,8 @@
 use crate::FeedbackFormat;
 use crate::stream_index::StreamIndex;
 use legato_control::{Fate, PacketKind, PacketReport};
-use legato_media::packet::Train;
-use legato_units::{DataSize, PeerTimestamp, TimeDelta, Timestamp};
+use legato_media::packet::MediaPacket;
+use legato_units::{Burst, DataSize, PeerTimestamp, TimeDelta, Timestamp};
 use legato_wire::ccfb;
 use legato_wire::ntp::CompactNtp;
 use legato_wire::twcc::{self, Feedback, Status};
@@ -75,18 +75,18 @@ impl SendHistory {
 
     /// Packets left; the first carries [`SendHistory::next_seq`].
     #[inline]
-    pub fn push(&mut self, train: &Train) {
-        let first = &train.first;
+    pub fn push(&mut self, burst: &Burst<MediaPacket>) {
+        let first = &burst.first;
         debug_assert_eq!(first.transport_seq, self.next_seq(), "departures are numbered without gaps");
-        self.in_flight += DataSize::from_bytes(train.bytes());
+        self.in_flight += DataSize::from_bytes(burst.bytes());
         if let Some(by_stream) = &mut self.by_stream {
-            by_stream.index.push(train);
+            by_stream.index.push(burst);
         }
-        self.sent.extend((0..train.packets).map(|place| Sent {
+        self.sent.extend((0..burst.packets).map(|place| Sent {
             departure: first.departure,
             ssrc: first.ssrc,
             probe_cluster: first.probe_cluster,
-            size_bytes: train.size_bytes(place),
+            size_bytes: burst.size_bytes(place) as u16,
             kind: first.kind,
             state: State::InFlight,
         }));

@@ -16,7 +16,7 @@ fn sent(history: &mut SendHistory, packets: u64) {
 /// A packet of 1,000 bytes, of this number in its stream.
 fn send(history: &mut SendHistory, ssrc: u32, seq: u32, at_ms: i64) {
     let departure = Timestamp::from_millis(at_ms);
-    history.push(&Train::single(MediaPacket {
+    history.push(&Burst::single(MediaPacket {
         transport_seq: history.next_seq(),
         enqueued: departure,
         departure,

@@ -8,15 +8,15 @@ use crate::rtx_store::RtxStore;
 use crate::send_history::SendHistory;
 use legato_control::controllers::learned::Steered;
 use legato_control::{
-    Decision, Event, PacerQueue, PacketKind, PacketReport, RateController, ReceptionReport, SentPacket, SentTrain,
+    Decision, Event, PacerQueue, PacketKind, PacketReport, RateController, ReceptionReport, SentPacket,
     TransportFeedback,
 };
 use legato_media::pacer::{Pacer, PacerConfig};
-use legato_media::packet::{AUDIO_SSRC, FEC_SSRC, MediaPacket, RTX_SSRC, Train, VIDEO_SSRC};
+use legato_media::packet::{AUDIO_SSRC, FEC_SSRC, MediaPacket, RTX_SSRC, VIDEO_SSRC};
 use legato_media::packetizer::{self, PACKET_OVERHEAD_BYTES};
 use legato_media::{EncodedFrame, Encoder, EncoderBudget, Source, SourceFrame, Version};
-use legato_trace::{End, FrameEncoded, PacketSent, Record, TraceSink, TrainSent};
-use legato_units::{DataRate, DataSize, Ecn, PeerTimestamp, TimeDelta, Timestamp};
+use legato_trace::{End, FrameEncoded, PacketSent, Record, TraceSink};
+use legato_units::{Burst, DataRate, DataSize, Ecn, PeerTimestamp, TimeDelta, Timestamp};
 use legato_wire::ntp::{self, CompactNtp, Ntp};
 use legato_wire::rtcp::{self, Compound, ExtendedBlock, Message};
 
@@ -73,7 +73,7 @@ pub enum SenderOutput {
     Coded(EncodedFrame, PeerTimestamp),
     /// Put these packets on the forward path, one after the other. They travel as values: `wire`
     /// makes RTP of them where bytes are needed.
-    Media(Train),
+    Media(Burst<MediaPacket>),
     /// Put this compound RTCP packet on the forward path.
     Rtcp(Vec<u8>),
     /// Nothing more until then.
@@ -222,14 +222,14 @@ impl Sender {
         if let Some((frame, captured)) = self.coded.take() {
             return SenderOutput::Coded(frame, captured);
         }
-        if let Some(train) = self.pop() {
-            return SenderOutput::Media(self.depart(train, sink));
+        if let Some(burst) = self.pop() {
+            return SenderOutput::Media(self.depart(burst, sink));
         }
         // A new decision may let more go; the old one has just been asked.
         if self.refresh(sink)
-            && let Some(train) = self.pop()
+            && let Some(burst) = self.pop()
         {
-            return SenderOutput::Media(self.depart(train, sink));
+            return SenderOutput::Media(self.depart(burst, sink));
         }
         if self.next_report <= self.now {
             let bytes = self.report();
@@ -522,42 +522,42 @@ impl Sender {
 
     /// What may leave now. After a circuit breaker nothing may; reports go on ([rfc8083] section 4.5).
     #[inline]
-    fn pop(&mut self) -> Option<Train> {
+    fn pop(&mut self) -> Option<Burst<MediaPacket>> {
         if self.decision.cease || self.pacer.is_idle() {
             return None;
         }
         if self.decision.congestion_window.is_some() {
             // A window may be full after any packet.
-            return self.pacer.pop(self.now).map(Train::single);
+            return self.pacer.pop(self.now).map(Burst::single);
         }
-        self.pacer.pop_train(self.now)
+        self.pacer.pop_burst(self.now)
     }
 
     /// Packets leave: number them, remember them, tell the controller of each.
     #[inline]
-    fn depart(&mut self, mut train: Train, sink: &mut impl TraceSink) -> Train {
-        train.first.transport_seq = self.history.next_seq();
-        train.first.ecn = self.config.ecn;
-        if train.first.ssrc == RTX_SSRC {
-            train.first.rtx_seq = self.rtx_seq;
-            self.rtx_seq = self.rtx_seq.wrapping_add(train.packets);
+    fn depart(&mut self, mut burst: Burst<MediaPacket>, sink: &mut impl TraceSink) -> Burst<MediaPacket> {
+        burst.first.transport_seq = self.history.next_seq();
+        burst.first.ecn = self.config.ecn;
+        if burst.first.ssrc == RTX_SSRC {
+            burst.first.rtx_seq = self.rtx_seq;
+            self.rtx_seq = self.rtx_seq.wrapping_add(burst.packets);
         }
         let in_flight = self.history.in_flight();
-        self.history.push(&train);
-        let first = &train.first;
+        self.history.push(&burst);
+        let first = &burst.first;
         let media = match first.kind {
             PacketKind::Video => {
-                self.rtx_store.push(&train);
+                self.rtx_store.push(&burst);
                 true
             }
             PacketKind::Retransmission => {
-                self.rtx_bytes += train.bytes();
+                self.rtx_bytes += burst.bytes();
                 true
             }
             PacketKind::Fec => true,
             PacketKind::Audio | PacketKind::Padding => false,
         };
-        let (packets, smaller) = (u32::from(train.packets), train.smaller_among(train.packets));
+        let (packets, smaller) = (u32::from(burst.packets), burst.smaller);
         self.packets_sent = self.packets_sent.wrapping_add(packets);
         let payload_bytes = packets * u32::from(first.payload_bytes) - u32::from(smaller);
         self.octets_sent = self.octets_sent.wrapping_add(payload_bytes);
@@ -570,7 +570,7 @@ impl Sender {
             probe_cluster: first.probe_cluster,
             in_flight: in_flight + size,
         };
-        self.controller.on_train_sent(self.now, &SentTrain { first: sent, packets: train.packets, smaller });
+        self.controller.on_event(self.now, &Event::PacketsSent(burst.with(sent)));
         self.stale = true;
         self.pacer.set_in_flight(&self.decision, self.history.in_flight());
         let sent = PacketSent {
@@ -581,8 +581,8 @@ impl Sender {
             sequence: media.then_some(first.frame),
             queued: self.now - first.enqueued,
         };
-        sink.record(self.now, &Record::TrainSent(TrainSent { first: sent, packets: train.packets, smaller }));
-        train
+        sink.record(self.now, &Record::PacketsSent(burst.with(sent)));
+        burst
     }
 
     /// Foreign bytes: what cannot be read is ignored, as a datagram that was lost.

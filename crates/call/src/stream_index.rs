@@ -1,7 +1,8 @@
 //! Which departure a packet of a stream was: RFC 8888 feedback names packets by SSRC and RTP
 //! sequence number, everything else here by the transport-wide number.
 
-use legato_media::packet::Train;
+use legato_media::packet::MediaPacket;
+use legato_units::Burst;
 use std::collections::VecDeque;
 
 /// Departures by stream and sequence number.
@@ -27,8 +28,8 @@ const FIRST_TURN: u64 = 1 << 16;
 impl StreamIndex {
     /// Packets left.
     #[inline]
-    pub fn push(&mut self, train: &Train) {
-        let first = &train.first;
+    pub fn push(&mut self, burst: &Burst<MediaPacket>) {
+        let first = &burst.first;
         let place = self.streams.iter().position(|stream| stream.ssrc == first.ssrc);
         let place = place.unwrap_or_else(|| {
             let base = FIRST_TURN + u64::from(first.stream_seq());
@@ -37,7 +38,7 @@ impl StreamIndex {
         });
         let stream = &mut self.streams[place];
         debug_assert_eq!(stream.next() as u16, first.stream_seq(), "a stream leaves in order, without gaps");
-        stream.departures.extend((0..u64::from(train.packets)).map(|place| first.transport_seq + place));
+        stream.departures.extend((0..u64::from(burst.packets)).map(|place| first.transport_seq + place));
     }
 
     /// The stream of this SSRC.
@@ -86,9 +87,9 @@ mod tests {
     use super::*;
     use legato_control::PacketKind;
     use legato_media::packet::{AUDIO_SSRC, MediaPacket, VIDEO_SSRC};
-    use legato_units::{Ecn, Timestamp};
+    use legato_units::{Burst, Ecn, Timestamp};
 
-    fn train(ssrc: u32, rtp_seq: u32, transport_seq: u64, packets: u16) -> Train {
+    fn burst(ssrc: u32, rtp_seq: u32, transport_seq: u64, packets: u16) -> Burst<MediaPacket> {
         let first = MediaPacket {
             transport_seq,
             enqueued: Timestamp::ZERO,
@@ -105,15 +106,15 @@ mod tests {
             ecn: Ecn::NotEct,
             probe_cluster: None,
         };
-        Train { first, packets, larger: 0 }
+        Burst { first, packets, smaller: 0 }
     }
 
     #[test]
     fn packets_of_each_stream_are_found_by_their_own_numbers_across_the_wrap() {
         let mut index = StreamIndex::default();
-        index.push(&train(VIDEO_SSRC, 65_534, 0, 2));
-        index.push(&train(AUDIO_SSRC, 9, 2, 1));
-        index.push(&train(VIDEO_SSRC, 65_536, 3, 2));
+        index.push(&burst(VIDEO_SSRC, 65_534, 0, 2));
+        index.push(&burst(AUDIO_SSRC, 9, 2, 1));
+        index.push(&burst(VIDEO_SSRC, 65_536, 3, 2));
         let find = |index: &mut StreamIndex, ssrc, seq| {
             let stream = index.stream(ssrc)?;
             stream.departure(stream.unwrap(seq)?)
@@ -128,7 +129,7 @@ mod tests {
     #[test]
     fn packets_between_two_reports_are_given_up_once() {
         let mut index = StreamIndex::default();
-        index.push(&train(VIDEO_SSRC, 0, 10, 8));
+        index.push(&burst(VIDEO_SSRC, 0, 10, 8));
         let stream = index.stream(VIDEO_SSRC).unwrap();
         let mut between = |first, end| {
             let (first, end) = (stream.unwrap(first).unwrap(), stream.unwrap(first).unwrap() + end);

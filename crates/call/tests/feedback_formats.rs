@@ -116,8 +116,8 @@ fn call(
                 SenderOutput::Coded(frame, captured) => {
                     receiver.handle(now + OFFSET, ReceiverInput::Coded(frame, captured), &mut ());
                 }
-                SenderOutput::Media(train) => {
-                    for mut packet in train.iter() {
+                SenderOutput::Media(burst) => {
+                    for mut packet in burst.iter() {
                         assert_eq!(packet.ecn, Ecn::Ect1);
                         kinds.push(packet.kind);
                         let Some((delay, marked)) = path(&packet) else { continue };

@@ -66,8 +66,8 @@ fn call(fec_kbps: u64, frames: u64) -> (u64, u64, f64) {
                     coded += 1;
                     receiver.handle(now, ReceiverInput::Coded(frame, captured), &mut ());
                 }
-                SenderOutput::Media(train) => {
-                    for packet in train.iter() {
+                SenderOutput::Media(burst) => {
+                    for packet in burst.iter() {
                         sent += u64::from(packet.size_bytes);
                         let is_parity = packet.kind == PacketKind::Fec;
                         parity += if is_parity { u64::from(packet.size_bytes) } else { 0 };

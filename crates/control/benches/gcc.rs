@@ -70,7 +70,7 @@ fn main() {
         let mut log = Log::default();
         run(&link, controller("gcc").as_mut(), TimeDelta::from_secs(SECONDS), &mut log);
         let count = |keep: fn(&Event) -> bool| log.0.iter().filter(|(_, event)| keep(event)).count();
-        let is_sent: fn(&Event) -> bool = |event| matches!(event, Event::PacketSent(_));
+        let is_sent: fn(&Event) -> bool = |event| matches!(event, Event::PacketsSent(_));
         let is_feedback: fn(&Event) -> bool = |event| matches!(event, Event::TransportFeedback(_));
         let (sent, feedback) = (count(is_sent), count(is_feedback));
         let (all, sends) = (cost(&log.0, |_| true), cost(&log.0, is_sent));

@@ -10,7 +10,7 @@
 //! reports and does not compute it from group size and bandwidth.
 
 use crate::controllers::learned::Steered;
-use crate::{Decision, Event, PacketKind, ProbeCluster, RateController, ReceptionReport, SentTrain};
+use crate::{Decision, Event, PacketKind, ProbeCluster, RateController, ReceptionReport};
 use legato_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
 /// The intervals that the breakers count.
@@ -257,7 +257,9 @@ fn ceil(reports: f64) -> u32 {
 impl RateController for CircuitBreakers {
     fn on_event(&mut self, now: Timestamp, event: &Event) {
         match event {
-            Event::PacketSent(packet) => self.count(now, packet.kind, packet.size, 1),
+            Event::PacketsSent(burst) => {
+                self.count(now, burst.first.kind, DataSize::from_bytes(burst.bytes()), burst.packets);
+            }
             Event::Deadline => {
                 if self.rtcp_deadline().is_some_and(|due| due <= now) {
                     self.trip(Breaker::RtcpTimeout, now);
@@ -284,11 +286,6 @@ impl RateController for CircuitBreakers {
             _ => {}
         }
         self.inner.on_event(now, event);
-    }
-
-    fn on_train_sent(&mut self, now: Timestamp, train: &SentTrain) {
-        self.count(now, train.first.kind, train.first.size + train.rest(), train.packets);
-        self.inner.on_train_sent(now, train);
     }
 
     fn decision(&self) -> Decision {

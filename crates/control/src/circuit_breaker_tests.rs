@@ -34,7 +34,7 @@ impl Call {
             self.seq += 1;
             let (size, in_flight) = (DataSize::from_bytes(1_200), DataSize::ZERO);
             let packet = SentPacket { transport_seq: self.seq, ssrc: 1, size, kind, probe_cluster: None, in_flight };
-            self.breakers.on_event(now, &Event::PacketSent(packet));
+            self.breakers.on_event(now, &Event::PacketsSent(Burst::single(packet)));
         }
     }
 
@@ -233,7 +233,7 @@ fn a_trip_is_gauged_by_number_and_time() {
 
 /// A train is what its packets are, for the breakers as for the controller inside.
 #[test]
-fn a_train_counts_as_its_packets_do() {
+fn a_burst_counts_as_its_packets_do() {
     let first = SentPacket {
         transport_seq: 7,
         ssrc: 1,
@@ -242,11 +242,11 @@ fn a_train_counts_as_its_packets_do() {
         probe_cluster: None,
         in_flight: DataSize::from_bytes(9_000),
     };
-    let train = SentTrain { first, packets: 5, smaller: 2 };
+    let burst = Burst { first, packets: 5, smaller: 2 };
     let (mut together, mut apart) = (Call::new(), Call::new());
-    together.breakers.on_train_sent(at(10), &train);
-    for packet in train.iter() {
-        apart.breakers.on_event(at(10), &Event::PacketSent(packet));
+    together.breakers.on_event(at(10), &Event::PacketsSent(burst));
+    for packet in burst.iter() {
+        apart.breakers.on_event(at(10), &Event::PacketsSent(Burst::single(packet)));
     }
     let counted = |call: &Call| (call.breakers.sent_bytes, call.breakers.sent_packets, call.breakers.unanswered_since);
     assert_eq!(counted(&together), (5_998, 5, Some(at(10))));

@@ -2,7 +2,7 @@
 
 use crate::controllers::learned::Steered;
 use crate::policy::{self, Model};
-use crate::{Decision, Event, ProbeCluster, RateLimits, SentTrain};
+use crate::{Decision, Event, ProbeCluster, RateLimits};
 use legato_units::{DataRate, Timestamp};
 use serde::{Serialize, de::DeserializeOwned};
 use std::borrow::Cow;
@@ -13,14 +13,6 @@ use std::sync::Arc;
 pub trait RateController: Send {
     /// Take one event, known at `now`. `now` never goes back.
     fn on_event(&mut self, now: Timestamp, event: &Event);
-
-    /// Take several [`Event::PacketSent`] of one instant. Only for controllers that can do so at less
-    /// cost than one by one: the outcome is the same.
-    fn on_train_sent(&mut self, now: Timestamp, train: &SentTrain) {
-        for packet in train.iter() {
-            self.on_event(now, &Event::PacketSent(packet));
-        }
-    }
 
     /// What to do until the next event. Pure: changes only through `on_event`.
     fn decision(&self) -> Decision;

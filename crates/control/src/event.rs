@@ -1,6 +1,6 @@
-//! What a controller is told. Events are owned values: recorded, replayed, fuzzed, passed over C.
+//! What a controller is told. Events are owned values: recorded, replayed, fuzzed.
 
-use legato_units::{DataRate, DataSize, PeerTimestamp, TimeDelta, Timestamp};
+use legato_units::{Burst, BurstPacket, DataRate, DataSize, PeerTimestamp, TimeDelta, Timestamp};
 use serde::{Deserialize, Serialize};
 
 /// One thing that happened, told to a controller with the time it became known at this end.
@@ -21,8 +21,8 @@ pub enum Event {
     PacerQueue(PacerQueue),
     /// A packet arrived (receiver).
     PacketReceived(ReceivedPacket),
-    /// A packet left the pacer (sender). Stamped when it leaves, not when it queues.
-    PacketSent(SentPacket),
+    /// Packets left the pacer at one instant (sender). Stamped when they leave, not when they queue.
+    PacketsSent(Burst<SentPacket>),
     /// What a receiver report says of the video (sender); its round-trip time came just before.
     ReceiverReport(ReceptionReport),
     /// The receiver's estimate, carried by REMB (sender).
@@ -146,36 +146,18 @@ pub struct SentPacket {
     pub in_flight: DataSize,
 }
 
-/// Packets that left the pacer at one instant, one behind the other: what an [`Event::PacketSent`]
-/// each would tell.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SentTrain {
-    /// The first of them.
-    pub first: SentPacket,
-    /// How many; at least one.
-    pub packets: u16,
-    /// How many, the last ones, are one byte smaller than the first.
-    pub smaller: u16,
-}
-
-impl SentTrain {
-    /// Each packet: numbers count on, and what is in flight grows.
-    pub fn iter(&self) -> impl Iterator<Item = SentPacket> + '_ {
-        let larger = self.packets - self.smaller;
-        let before = self.first.in_flight.saturating_sub(self.first.size);
-        (0..self.packets).scan(before, move |in_flight, place| {
-            let size = DataSize::from_bytes(self.first.size.as_bytes() - u64::from(place >= larger));
-            *in_flight += size;
-            let transport_seq = self.first.transport_seq + u64::from(place);
-            Some(SentPacket { transport_seq, size, in_flight: *in_flight, ..self.first })
-        })
+impl BurstPacket for SentPacket {
+    #[inline]
+    fn size_bytes(&self) -> u64 {
+        self.size.as_bytes()
     }
 
-    /// Bytes on the wire of all but the first.
     #[inline]
-    pub fn rest(&self) -> DataSize {
-        let others = u64::from(self.packets - 1);
-        DataSize::from_bytes(others * self.first.size.as_bytes() - u64::from(self.smaller.min(self.packets - 1)))
+    fn behind(&self, place: u16, smaller: u16) -> Self {
+        let size = self.size.behind(place, smaller);
+        let before = self.size * u64::from(place);
+        let in_flight = self.in_flight + before - DataSize::from_bytes(u64::from(smaller));
+        Self { transport_seq: self.transport_seq + u64::from(place), size, in_flight, ..*self }
     }
 }
 

@@ -30,6 +30,6 @@ pub use controller::{Assets, BuildError, CapacityStep, Construct, Context, NoAss
 pub use decision::{Decision, ProbeCluster};
 pub use event::{
     EncodedFrameInfo, Event, Fate, FrameReport, PacerQueue, PacketKind, PacketReport, RateLimits, ReceivedPacket,
-    ReceptionReport, SentPacket, SentTrain, SourceFrameInfo, TransportFeedback,
+    ReceptionReport, SentPacket, SourceFrameInfo, TransportFeedback,
 };
 pub use registry::{Entry, REGISTRY, entry};

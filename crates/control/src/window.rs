@@ -5,7 +5,7 @@
 //! reported in the interval; at the receiver they are those it saw itself. Delays are differences of
 //! two clocks: only their change means something, so they are given above the minimum of the call.
 
-use crate::{EncodedFrameInfo, Event, Fate, FrameReport, ReceivedPacket, SentTrain, TransportFeedback};
+use crate::{EncodedFrameInfo, Event, Fate, FrameReport, ReceivedPacket, TransportFeedback};
 use legato_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
 /// The statistics of one interval.
@@ -164,9 +164,9 @@ impl Window {
     /// Take an event; those not about packets or frames change nothing.
     pub fn on_event(&mut self, now: Timestamp, event: &Event) {
         match event {
-            Event::PacketSent(packet) => {
-                self.now.sent_packets += 1;
-                self.now.sent_bytes += packet.size.as_bytes();
+            Event::PacketsSent(burst) => {
+                self.now.sent_packets += u32::from(burst.packets);
+                self.now.sent_bytes += burst.bytes();
             }
             Event::TransportFeedback(feedback) => self.take_feedback(now, feedback),
             Event::PacketReceived(packet) => self.take_packet(now, packet),
@@ -181,13 +181,6 @@ impl Window {
             }
             _ => {}
         }
-    }
-
-    /// Take a train's departures at once.
-    #[inline]
-    pub fn on_train_sent(&mut self, train: &SentTrain) {
-        self.now.sent_packets += u32::from(train.packets);
-        self.now.sent_bytes += (train.first.size + train.rest()).as_bytes();
     }
 
     fn take_feedback(&mut self, now: Timestamp, feedback: &TransportFeedback) {

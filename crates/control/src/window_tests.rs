@@ -36,8 +36,8 @@ fn a_senders_interval_has_rates_loss_and_delay_above_the_minimum() {
         probe_cluster: None,
         in_flight: DataSize::from_bytes(1_000),
     };
-    window.on_event(MS(0), &Event::PacketSent(sent));
-    window.on_train_sent(&SentTrain { first: sent, packets: 3, smaller: 1 });
+    window.on_event(MS(0), &Event::PacketsSent(Burst::single(sent)));
+    window.on_event(MS(0), &Event::PacketsSent(Burst { first: sent, packets: 3, smaller: 1 }));
     window.on_event(MS(40), &feedback(vec![report(0, 0, Some(20)), report(1, 0, None), report(2, 0, None)]));
     let first = window.close(MS(50), TARGET);
     assert_eq!((first.sent_packets, first.sent.as_bytes()), (4, 3_999));

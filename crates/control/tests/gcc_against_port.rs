@@ -138,7 +138,8 @@ impl Observer for Port {
     fn on_event(&mut self, now: Timestamp, event: &Event) {
         self.process(now);
         match event {
-            Event::PacketSent(packet) => {
+            Event::PacketsSent(burst) => {
+                let packet = burst.first;
                 let update = self.controller.on_sent_packet(peer::SentPacket {
                     send_time: at(now),
                     size: size(packet.size),

@@ -7,7 +7,7 @@ use legato_control::{
     PacketReport, REGISTRY, RateController, RateLimits, ReceivedPacket, ReceptionReport, SentPacket, SourceFrameInfo,
     TransportFeedback,
 };
-use legato_units::{DataRate, DataSize, PeerTimestamp, TimeDelta, Timestamp};
+use legato_units::{Burst, DataRate, DataSize, PeerTimestamp, TimeDelta, Timestamp};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use std::borrow::Cow;
@@ -201,7 +201,14 @@ fn absolute(kind: Kind, now_us: i64, seq: i64) -> Event {
         }
         Kind::Sent(offset, size, kind, in_flight) => {
             let transport_seq = (seq + offset) as u64;
-            Event::PacketSent(SentPacket { transport_seq, ssrc: 1, size, kind, probe_cluster: None, in_flight })
+            Event::PacketsSent(Burst::single(SentPacket {
+                transport_seq,
+                ssrc: 1,
+                size,
+                kind,
+                probe_cluster: None,
+                in_flight,
+            }))
         }
         Kind::Received(offset, size, kind, departure) => Event::PacketReceived(ReceivedPacket {
             transport_seq: (seq + offset) as u64,
@@ -312,7 +319,7 @@ proptest! {
             let sent = |n| {
                 let (size, kind) = (DataSize::from_bytes(1_200), PacketKind::Video);
                 let in_flight = DataSize::from_bytes(1_200 * n);
-                Event::PacketSent(SentPacket { transport_seq: 90_000 + n, ssrc: 1, size, kind, probe_cluster: None, in_flight })
+                Event::PacketsSent(Burst::single(SentPacket { transport_seq: 90_000 + n, ssrc: 1, size, kind, probe_cluster: None, in_flight }))
             };
             let silence: Vec<_> =
                 (0..packets as u64).map(|n| Step { wait: TimeDelta::from_millis(20), event: sent(n) }).collect();

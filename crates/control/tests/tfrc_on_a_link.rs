@@ -21,9 +21,9 @@ struct Seen {
 
 impl Observer for Seen {
     fn on_event(&mut self, now: Timestamp, event: &Event) {
-        if let (Event::PacketSent(packet), true) = (event, now >= self.from) {
-            self.bits += packet.size.as_bits() as f64;
-            self.packets += 1.0;
+        if let (Event::PacketsSent(burst), true) = (event, now >= self.from) {
+            self.bits += burst.bytes() as f64 * 8.0;
+            self.packets += f64::from(burst.packets);
         }
     }
 

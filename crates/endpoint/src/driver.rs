@@ -16,9 +16,9 @@ use crate::outcome::{CallReport, Outcome, Progress};
 use crate::pictures::camera::CodedFrames;
 use legato_call::{Sender, SenderInput, SenderOutput, rtcp_wire_size};
 use legato_control::PacketKind;
-use legato_media::packet::Train;
+use legato_media::packet::MediaPacket;
 use legato_trace::{End, LogLevel, Record, Recorder, SERIES_INTERVAL, Sample, TraceSink};
-use legato_units::{DataRate, TimeDelta, Timestamp};
+use legato_units::{Burst, DataRate, TimeDelta, Timestamp};
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -248,7 +248,7 @@ impl Running {
         self.driver.sender.handle(now, input, &mut Own(&mut self.recorder));
         loop {
             match self.driver.sender.poll(&mut Own(&mut self.recorder)) {
-                SenderOutput::Media(train) => self.send(&train)?,
+                SenderOutput::Media(burst) => self.send(&burst)?,
                 // str0m writes the reports, the other end sees the frames.
                 SenderOutput::Rtcp(_) | SenderOutput::Coded(..) => {}
                 SenderOutput::Deadline(due) => {
@@ -259,9 +259,8 @@ impl Running {
         }
     }
 
-    fn send(&mut self, train: &Train) -> Result<(), Error> {
-        for place in 0..train.packets {
-            let packet = train.get(place);
+    fn send(&mut self, burst: &Burst<MediaPacket>) -> Result<(), Error> {
+        for packet in burst.iter() {
             let coded = match packet.kind {
                 PacketKind::Video | PacketKind::Retransmission => {
                     self.driver.frames.payload(packet.frame, packet.index)

@@ -9,8 +9,8 @@ use crate::network::event::{LinkEvent, Media};
 use crate::network::link::{CapacityMean, Link};
 use crate::outcome::{CallReport, Outcome, Progress};
 use legato_control::{Decision, PacketKind};
-use legato_trace::{LogLevel, PacketSent, Record, Recorder, SERIES_INTERVAL, Sample, TraceSink, TrainSent};
-use legato_units::{DataRate, TimeDelta, Timestamp};
+use legato_trace::{LogLevel, PacketSent, Record, Recorder, SERIES_INTERVAL, Sample, TraceSink};
+use legato_units::{Burst, DataRate, TimeDelta, Timestamp};
 use legato_wire::rtp;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -171,7 +171,7 @@ impl Listener {
         self.told.sent_bytes += u64::from(size_bytes);
         let (ssrc, queued) = (header.ssrc, TimeDelta::ZERO);
         let packet = PacketSent { transport_seq, ssrc, kind, size_bytes, sequence: None, queued };
-        self.recorder.record(departure, &Record::TrainSent(TrainSent::single(packet)));
+        self.recorder.record(departure, &Record::PacketsSent(Burst::single(packet)));
     }
 
     /// What a packet carries: padding looks like retransmission.

@@ -5,10 +5,10 @@
 //! every packet and drains at the pacing rate; packets may go while the debt is worth less than the
 //! burst interval. The debt is kept as the instant at which it will be drained.
 
-use crate::packet::{MediaPacket, RTX_SSRC, Train};
+use crate::packet::{MediaPacket, RTX_SSRC};
 use crate::packetizer::{IP_UDP_BYTES, MAX_UDP_PAYLOAD_BYTES, Pieces};
 use legato_control::{Decision, PacketKind, ProbeCluster};
-use legato_units::{DataRate, DataSize, Ecn, TimeDelta, Timestamp};
+use legato_units::{Burst, DataRate, DataSize, Ecn, TimeDelta, Timestamp};
 use std::collections::VecDeque;
 
 /// Parameters of [`Pacer`].
@@ -32,7 +32,7 @@ pub struct Pacer {
     config: PacerConfig,
     audio: VecDeque<MediaPacket>,
     retransmissions: VecDeque<MediaPacket>,
-    media: VecDeque<Train>,
+    media: VecDeque<Burst<MediaPacket>>,
     queued: DataSize,
     packets: u32,
     /// Sum over queued packets of their enqueue times since the start, for the mean waiting time.
@@ -187,7 +187,7 @@ impl Pacer {
         match packet.kind {
             PacketKind::Audio => self.audio.push_back(packet),
             PacketKind::Retransmission => self.retransmissions.push_back(packet),
-            _ => self.media.push_back(Train::single(packet)),
+            _ => self.media.push_back(Burst::single(packet)),
         }
     }
 
@@ -197,7 +197,7 @@ impl Pacer {
         let overhead = u64::from(first.size_bytes - first.payload_bytes);
         let packets = u64::from(pieces.packets());
         self.count_in(&first, pieces.packets(), overhead * packets + pieces.bytes());
-        self.media.push_back(Train { first, packets: pieces.packets(), larger: pieces.larger() });
+        self.media.push_back(Burst { first, packets: pieces.packets(), smaller: pieces.smaller() });
     }
 
     fn count_in(&mut self, packet: &MediaPacket, packets: u16, bytes: u64) {
@@ -226,14 +226,14 @@ impl Pacer {
 
     /// The first `packets` of the media in front; there are as many.
     #[inline]
-    fn cut_off(&mut self, packets: u16) -> Train {
-        let train = &mut self.media[0];
-        if packets < train.packets {
-            return train.cut_off(packets);
+    fn cut_off(&mut self, packets: u16) -> Burst<MediaPacket> {
+        let burst = &mut self.media[0];
+        if packets < burst.packets {
+            return burst.cut_off(packets);
         }
-        let train = *train;
+        let burst = *burst;
         self.media.pop_front();
-        train
+        burst
     }
 
     /// Bytes waiting, headers included.
@@ -263,7 +263,7 @@ impl Pacer {
     /// Beyond the limit on the queue's time the pacing rate rises, and [`Pacer::drain_time`] says nothing of such media.
     pub fn held_for(&self, now: Timestamp) -> TimeDelta {
         let front = self.media.front().filter(|_| self.congested);
-        front.map_or(TimeDelta::ZERO, |train| now - train.first.enqueued)
+        front.map_or(TimeDelta::ZERO, |burst| now - burst.first.enqueued)
     }
 
     /// The next packet that may leave at `now`, stamped, or `None` until [`Pacer::next_deadline`].
@@ -305,48 +305,48 @@ impl Pacer {
     /// As [`Pacer::pop`], but with all packets of a frame at once that may leave now. For a driver
     /// that has no congestion window to look at between two packets.
     #[inline]
-    pub fn pop_train(&mut self, now: Timestamp) -> Option<Train> {
+    pub fn pop_burst(&mut self, now: Timestamp) -> Option<Burst<MediaPacket>> {
         let probing = self.probing_allowed && !self.clusters.is_empty();
         if probing || self.congested || !self.audio.is_empty() || !self.retransmissions.is_empty() {
-            return self.pop(now).map(Train::single);
+            return self.pop(now).map(Burst::single);
         }
         let Some(front) = self.media.front().filter(|_| self.pacing.rate > DataRate::ZERO) else {
-            return self.pop(now).map(Train::single);
+            return self.pop(now).map(Burst::single);
         };
         let packets = self.departing(now, *front);
         if packets == 0 {
             return None;
         }
-        let mut train = self.cut_off(packets);
-        self.queued -= DataSize::from_bytes(train.bytes());
+        let mut burst = self.cut_off(packets);
+        self.queued -= DataSize::from_bytes(burst.bytes());
         self.packets -= u32::from(packets);
-        self.enqueued_us -= (train.first.enqueued - self.start).as_micros() * i64::from(packets);
-        train.first.departure = now;
-        train.first.probe_cluster = None;
+        self.enqueued_us -= (burst.first.enqueued - self.start).as_micros() * i64::from(packets);
+        burst.first.departure = now;
+        burst.first.probe_cluster = None;
         self.last_departure = now;
-        Some(train)
+        Some(burst)
     }
 
-    /// How many packets of `train` may leave at `now`; they are added to the debts.
+    /// How many packets of `burst` may leave at `now`; they are added to the debts.
     #[inline]
-    fn departing(&mut self, now: Timestamp, train: Train) -> u16 {
+    fn departing(&mut self, now: Timestamp, burst: Burst<MediaPacket>) -> u16 {
         // Asked at every turn of the sender, and mostly for nothing.
         if self.media_drained - now >= self.config.burst_interval {
             return 0;
         }
         let most = now + MAX_DEBT;
-        let times = |rate: DrainRate| [0, 1].map(|less| rate.time_of(u64::from(train.first.size_bytes) - less));
+        let times = |rate: DrainRate| [0, 1].map(|less| rate.time_of(u64::from(burst.first.size_bytes) - less));
         let (drain, fill) = (times(self.pacing), times(self.padding));
         // The first leaves whatever it costs; from then on the debt is not below zero.
         let (mut packets, mut drained) = (1, (self.media_drained.max(now) + drain[0]).min(most));
-        while packets < train.packets && drained - now < self.config.burst_interval {
-            drained = (drained + drain[usize::from(train.smaller_among(packets + 1) > 0)]).min(most);
+        while packets < burst.packets && drained - now < self.config.burst_interval {
+            drained = (drained + drain[usize::from(burst.smaller_among(packets + 1) > 0)]).min(most);
             packets += 1;
         }
         self.media_drained = drained;
         if self.padding.rate > DataRate::ZERO {
             // The debt only grows up to its most, so their sum comes to the same as each by itself.
-            let smaller = i64::from(train.smaller_among(packets));
+            let smaller = i64::from(burst.smaller_among(packets));
             let owed = fill[0] * (i64::from(packets) - smaller) + fill[1] * smaller;
             self.padding_drained = (self.padding_drained.max(now) + owed).min(most);
         }
@@ -565,22 +565,22 @@ mod tests {
     }
 
     #[test]
-    fn a_train_owes_what_its_packets_would_by_themselves() {
-        for (burst_ms, larger) in [(0, 0), (5, 3), (40, 4), (200, 9), (900, 70)] {
-            let mut trains = pacer(burst_ms);
+    fn a_burst_owes_what_its_packets_would_by_themselves() {
+        for (burst_ms, smaller) in [(0, 0), (5, 77), (40, 76), (200, 71), (900, 10)] {
+            let mut bursts = pacer(burst_ms);
             let padded =
                 Decision { padding_rate: DataRate::from_kbps(700), ..Decision::of_target(DataRate::from_mbps(1)) };
-            trains.obey(Timestamp::ZERO, &padded, DataSize::ZERO);
+            bursts.obey(Timestamp::ZERO, &padded, DataSize::ZERO);
             let first = packet(0, PacketKind::Video);
-            trains.media.push_back(Train { first, packets: 80, larger });
-            trains.count_in(&first, 80, trains.media[0].bytes());
-            let mut singles = trains.clone();
+            bursts.media.push_back(Burst { first, packets: 80, smaller });
+            bursts.count_in(&first, 80, bursts.media[0].bytes());
+            let mut singles = bursts.clone();
             for ms in [0, 3, 31, 32, 700, 2_000, 2_001] {
                 let now = Timestamp::from_millis(ms);
-                while trains.packets > 0 && trains.pop_train(now).is_some() {}
+                while bursts.packets > 0 && bursts.pop_burst(now).is_some() {}
                 while singles.packets > 0 && singles.pop(now).is_some() {}
                 let owes = |pacer: &Pacer| (pacer.packets, pacer.media_drained, pacer.padding_drained, pacer.queued);
-                assert_eq!(owes(&trains), owes(&singles), "{burst_ms} {larger} {ms}");
+                assert_eq!(owes(&bursts), owes(&singles), "{burst_ms} {smaller} {ms}");
             }
         }
     }

@@ -36,13 +36,13 @@ impl Pieces {
     pub fn packets(&self) -> u16 {
         self.count
     }
-    /// How many of the remaining ones carry one byte more than the last.
-    pub fn larger(&self) -> u16 {
-        self.larger.saturating_sub(self.next)
+    /// How many of the remaining ones, the last, carry one byte less than the next.
+    pub fn smaller(&self) -> u16 {
+        if self.larger > self.next { self.count - self.larger } else { 0 }
     }
     /// Coded bytes of the remaining ones.
     pub fn bytes(&self) -> u64 {
-        u64::from(self.count - self.next) * u64::from(self.base) + u64::from(self.larger())
+        u64::from(self.count - self.next) * u64::from(self.base) + u64::from(self.larger.saturating_sub(self.next))
     }
 }
 

@@ -4,38 +4,14 @@
 
 use crate::stage::{DropReason, Eager, Transit};
 use crate::{Path, PathStage};
-use legato_units::{DataSize, Ecn, Timestamp};
+use legato_units::{Burst, DataSize, Ecn, Timestamp};
 
-/// Packets one behind the other, of one size or of two that differ by a byte, the larger first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Burst {
-    /// How many.
-    pub packets: u16,
-    /// Bytes on the wire of the first.
-    pub size: DataSize,
-    /// How many, the last ones, are one byte smaller.
-    pub smaller: u16,
-}
-
-impl Burst {
-    /// The size of the packet at `place`, counted from 0.
-    #[inline]
-    pub fn size(&self, place: usize) -> DataSize {
-        DataSize::from_bytes(self.size.as_bytes() - u64::from(place >= usize::from(self.packets - self.smaller)))
-    }
-
-    /// All of them.
-    #[inline]
-    pub fn bytes(&self) -> u64 {
-        u64::from(self.packets) * self.size.as_bytes() - u64::from(self.smaller)
-    }
-
-    /// The packets of either size: how many, and the size.
-    #[inline]
-    pub(crate) fn runs(&self) -> [(usize, DataSize); 2] {
-        let larger = usize::from(self.packets - self.smaller);
-        [(larger, self.size), (usize::from(self.smaller), DataSize::from_bytes(self.size.as_bytes().saturating_sub(1)))]
-    }
+/// The packets of either size: how many, and the size.
+#[inline]
+pub(crate) fn by_size(burst: &Burst<DataSize>) -> [(usize, DataSize); 2] {
+    let larger = usize::from(burst.packets - burst.smaller);
+    let less = DataSize::from_bytes(burst.first.as_bytes().saturating_sub(1));
+    [(larger, burst.first), (usize::from(burst.smaller), less)]
 }
 
 /// A packet of a burst that was dropped.
@@ -61,7 +37,7 @@ impl<P: Send> Path<P> {
     /// [`Timestamp::MAX`] for those that never do, and answers which were dropped, in their order.
     /// The same as a [`Path::push`] each, but the path keeps nothing: the caller has the packets, and
     /// they come out in the order of all bursts. Only where [`Path::is_eager`].
-    pub fn pass(&mut self, now: Timestamp, burst: Burst, exits: &mut Vec<Timestamp>) -> &[Lost] {
+    pub fn pass(&mut self, now: Timestamp, burst: Burst<DataSize>, exits: &mut Vec<Timestamp>) -> &[Lost] {
         debug_assert!(self.is_eager(), "a stage that holds packets cannot tell when they leave");
         let first = exits.len();
         exits.resize(first + usize::from(burst.packets), now);
@@ -104,12 +80,17 @@ pub(crate) fn is_whole(at: &[Timestamp], lost: &[Lost]) -> bool {
 
 /// Take a burst through a stage packet by packet, those that are gone left out.
 #[inline(never)]
-pub(crate) fn pass_each(stage: &mut (impl Eager + ?Sized), burst: &Burst, at: &mut [Timestamp], lost: &mut Vec<Lost>) {
+pub(crate) fn pass_each(
+    stage: &mut (impl Eager + ?Sized),
+    burst: &Burst<DataSize>,
+    at: &mut [Timestamp],
+    lost: &mut Vec<Lost>,
+) {
     for (place, at) in at.iter_mut().enumerate() {
         if *at == Timestamp::MAX {
             continue;
         }
-        match stage.transit(*at, burst.size(place), &mut Ecn::NotEct) {
+        match stage.transit(*at, burst.get(place as u16), &mut Ecn::NotEct) {
             Transit::Exit(exit) => {
                 debug_assert!(exit >= *at, "a stage let a packet out before it came in");
                 *at = exit;

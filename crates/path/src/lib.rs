@@ -28,7 +28,7 @@ mod random;
 pub mod stage;
 pub mod trace_file;
 
-pub use burst::{Burst, Lost};
+pub use burst::Lost;
 pub use decided::Decided;
 pub use legato_units::Ecn;
 pub use packet::Packet;

@@ -1,7 +1,6 @@
 //! Whole paths: hand-worked cases, and the speed of the common one.
 
 use super::*;
-use crate::Burst;
 use crate::capacity::{AfterLast, LinkCapacity, Mahimahi, Opportunities, RateSteps, Steps};
 use crate::queue::{DropTail, QueueLimit};
 use std::sync::Arc;
@@ -172,7 +171,7 @@ fn a_burst_on_a_dead_link_is_stuck_as_far_as_it_is_not_dropped() {
     let mut dead =
         Path::<()>::new([Bottleneck::new(LinkCapacity::constant(DataRate::ZERO), QueueLimit::Packets(1)).into()]);
     let mut exits = Vec::new();
-    let lost = dead.pass(ms(0), Burst { packets: 3, size: DataSize::from_bytes(100), smaller: 0 }, &mut exits);
+    let lost = dead.pass(ms(0), Burst { packets: 3, first: DataSize::from_bytes(100), smaller: 0 }, &mut exits);
     assert_eq!(lost.iter().map(|lost| lost.place).collect::<Vec<_>>(), [2]);
     assert_eq!(exits, [Timestamp::MAX; 3]);
     assert_eq!((dead.next_arrival(), dead.stuck(), dead.drops().queue_full), (None, 2, 1));

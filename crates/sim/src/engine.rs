@@ -9,9 +9,10 @@ use crate::clock::ReceiverClock;
 use crate::forward::{Arrival, Forward};
 use legato_call::{Receiver, ReceiverInput, ReceiverOutput, Sender, SenderInput, SenderOutput, rtcp_wire_size};
 use legato_control::Side;
+use legato_media::packet::MediaPacket;
 use legato_path::{Packet, Path};
 use legato_trace::{
-    AgedPicture, At, CallFacts, Record, Recorder, RunArrived, SERIES_INTERVAL, Sample, Summary, TraceSink,
+    AgedPicture, At, CallFacts, PacketArrived, Record, Recorder, SERIES_INTERVAL, Sample, Summary, TraceSink,
 };
 use legato_units::{DataRate, DataSize, Ecn, TimeDelta, Timestamp};
 
@@ -167,28 +168,22 @@ impl Engine {
     /// the next packet is none of these.
     #[inline]
     fn arrive_in_line(&mut self, until: Timestamp, sink: &mut impl TraceSink) -> Option<Timestamp> {
-        let (train, place, exits) = self.forward.line()?;
-        let most = usize::from(self.receiver.plain_ahead(train, place)).min(exits.len());
+        let (burst, exits) = self.forward.line()?;
+        let most = usize::from(self.receiver.plain_ahead(burst));
         let exits = &exits[..most];
         let packets = match exits.last() {
             Some(&last) if last <= until => most,
             _ => exits.iter().take_while(|&&at| at <= until).count(),
         };
-        let (&first, &last) = (exits[..packets].first()?, exits[..packets].last()?);
-        let smaller = train.smaller_among(place + packets as u16) - train.smaller_among(place);
-        let size_bytes = train.size_bytes(place);
-        let run = RunArrived {
-            transport_seq: train.first.transport_seq + u64::from(place),
-            size_bytes,
-            // Smaller than the first of the run: where that is one of the smaller ones, none is.
-            smaller: if size_bytes == train.first.size_bytes { smaller } else { 0 },
-            departure: train.first.departure,
-            arrivals: &exits[..packets],
-        };
-        sink.record(first, &Record::RunArrived(run));
+        let arrivals = &exits[..packets];
+        let (&first, &last) = (arrivals.first()?, arrivals.last()?);
+        let burst = burst.front(packets as u16);
+        let MediaPacket { transport_seq, size_bytes, departure, .. } = burst.first;
+        let arrived = burst.with(PacketArrived { transport_seq, size_bytes, departure });
+        sink.record(first, &Record::PacketsArrived { burst: arrived, arrivals });
         let clock = &self.clock;
-        let arrivals = run.arrivals.iter().map(|&at| clock.local(at));
-        self.receiver.take_run(train, place, arrivals, &mut At(sink, last));
+        let arrivals = arrivals.iter().map(|&at| clock.local(at));
+        self.receiver.take_burst(&burst, arrivals, &mut At(sink, last));
         self.forward.skip(packets as u16);
         Some(last)
     }
@@ -245,7 +240,7 @@ impl Engine {
     fn drain_sender(&mut self, now: Timestamp, sink: &mut impl TraceSink) -> Timestamp {
         let due = loop {
             match self.sender.poll(sink) {
-                SenderOutput::Media(train) => self.forward.send(now, train),
+                SenderOutput::Media(burst) => self.forward.send(now, burst),
                 SenderOutput::Rtcp(bytes) => self.forward.send_rtcp(now, rtcp_wire_size(bytes.len()), bytes),
                 SenderOutput::Coded(frame, captured) => {
                     let local = self.clock.local(now);

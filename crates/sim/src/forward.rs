@@ -5,17 +5,17 @@
 //! holds packets back or marks them, each is on the path by itself, as a ticket.
 
 use crate::in_transit::{InTransit, Load, Ticket, tickets};
-use legato_media::packet::{MediaPacket, Train};
-use legato_path::{Burst, DropReason, Packet, Path};
-use legato_units::{DataSize, Ecn, Timestamp};
+use legato_media::packet::MediaPacket;
+use legato_path::{DropReason, Packet, Path};
+use legato_units::{Burst, DataSize, Ecn, Timestamp};
 use std::collections::VecDeque;
 
 /// The forward path of a call.
 pub struct Forward {
     path: Path<Ticket>,
     eager: bool,
-    /// Loads of which a packet has yet to arrive, where the path is eager.
-    flights: VecDeque<Flight>,
+    /// Packets that left together and arrive one behind the other, where the path is eager: what is left of them.
+    flights: VecDeque<Load>,
     /// When their packets arrive; those before `first` have.
     exits: Vec<Timestamp>,
     first: usize,
@@ -24,14 +24,6 @@ pub struct Forward {
     /// [`Timestamp::MAX`] where nothing is due.
     next: Timestamp,
     drops: VecDeque<Dropped>,
-}
-
-/// Neighbours of one load that all arrive.
-struct Flight {
-    load: Load,
-    /// The next of them, and how many there are from it on.
-    place: u16,
-    packets: u16,
 }
 
 /// What came out.
@@ -86,16 +78,15 @@ impl Forward {
 
     /// Packets leave the sender.
     #[inline]
-    pub fn send(&mut self, now: Timestamp, train: Train) {
+    pub fn send(&mut self, now: Timestamp, burst: Burst<MediaPacket>) {
         if self.eager {
-            let smaller = train.smaller_among(train.packets);
-            let size = DataSize::from_bytes(u64::from(train.first.size_bytes));
-            self.pass(now, Burst { packets: train.packets, size, smaller }, Load::Media(train));
+            let size = DataSize::from_bytes(u64::from(burst.first.size_bytes));
+            self.pass(now, burst.with(size), Load::Media(burst));
         } else {
-            let first = self.in_transit.insert(Load::Media(train), train.packets);
-            for ticket in tickets(first, train.packets) {
-                let size = DataSize::from_bytes(u64::from(train.size_bytes(ticket.place())));
-                self.push(now, size, train.first.ecn, ticket);
+            let first = self.in_transit.insert(Load::Media(burst), burst.packets);
+            for ticket in tickets(first, burst.packets) {
+                let size = DataSize::from_bytes(burst.size_bytes(ticket.place()));
+                self.push(now, size, burst.first.ecn, ticket);
             }
         }
     }
@@ -103,30 +94,26 @@ impl Forward {
     /// A compound RTCP packet of `size` on the wire leaves the sender.
     pub fn send_rtcp(&mut self, now: Timestamp, size: DataSize, bytes: Vec<u8>) {
         if self.eager {
-            self.pass(now, Burst { packets: 1, size, smaller: 0 }, Load::Rtcp(bytes));
+            self.pass(now, Burst::single(size), Load::Rtcp(bytes));
         } else {
             let ticket = self.in_transit.insert(Load::Rtcp(bytes), 1);
             self.push(now, size, Ecn::NotEct, ticket);
         }
     }
 
-    /// The train that arrives next, its next packet, and when that and those behind it do, as far as
-    /// that is certain.
+    /// The packets that arrive next, and when, as far as that is certain.
     #[inline]
-    pub fn line(&self) -> Option<(&Train, u16, &[Timestamp])> {
-        let Flight { load: Load::Media(train), place, packets } = self.flights.front()? else { return None };
-        Some((train, *place, &self.exits[self.first..][..usize::from(*packets)]))
+    pub fn line(&self) -> Option<(&Burst<MediaPacket>, &[Timestamp])> {
+        let Load::Media(burst) = self.flights.front()? else { return None };
+        Some((burst, &self.exits[self.first..][..usize::from(burst.packets)]))
     }
 
     /// The first `packets` of [`Forward::line`] are taken.
     #[inline]
     pub fn skip(&mut self, packets: u16) {
-        if let Some(flight) = self.flights.front_mut() {
-            flight.place += packets;
-            flight.packets -= packets;
-            if flight.packets == 0 {
-                self.flights.pop_front();
-            }
+        match self.flights.front_mut() {
+            Some(Load::Media(burst)) if packets < burst.packets => *burst = burst.rest(packets),
+            _ => drop(self.flights.pop_front()),
         }
         self.first += usize::from(packets);
         if self.first >= ARRIVED_KEPT {
@@ -144,9 +131,8 @@ impl Forward {
         if self.next > now {
             return None;
         }
-        let flight = self.flights.front_mut()?;
-        let arrival = match &mut flight.load {
-            Load::Media(train) => Arrival::Media(train.get(flight.place)),
+        let arrival = match self.flights.front_mut()? {
+            Load::Media(burst) => Arrival::Media(burst.first),
             Load::Rtcp(bytes) => Arrival::Rtcp(std::mem::take(bytes)),
         };
         self.skip(1);
@@ -163,8 +149,8 @@ impl Forward {
     pub fn pop_drop(&mut self) -> Option<Dropped> {
         while let Some(notice) = self.path.pop_drop() {
             let ticket = notice.packet.payload;
-            if let Load::Media(train) = self.in_transit.get(ticket) {
-                self.drops.push_back(dropped(train, ticket.place(), notice.reason));
+            if let Load::Media(burst) = self.in_transit.get(ticket) {
+                self.drops.push_back(dropped(burst, ticket.place(), notice.reason));
             }
             self.in_transit.remove(ticket, 1);
         }
@@ -173,23 +159,23 @@ impl Forward {
 
     /// Each packet of a load through an eager path.
     #[inline]
-    fn pass(&mut self, now: Timestamp, burst: Burst, load: Load) {
+    fn pass(&mut self, now: Timestamp, sizes: Burst<DataSize>, load: Load) {
         let entered = self.exits.len();
-        let lost = self.path.pass(now, burst, &mut self.exits);
+        let lost = self.path.pass(now, sizes, &mut self.exits);
         if lost.is_empty() && self.exits.last().is_some_and(|&last| last < Timestamp::MAX) {
-            self.flights.push_back(Flight { load, place: 0, packets: burst.packets });
+            self.flights.push_back(load);
         } else {
-            if let Load::Media(train) = &load {
-                self.drops.extend(lost.iter().map(|lost| dropped(train, lost.place, lost.reason)));
+            if let Load::Media(burst) = &load {
+                self.drops.extend(lost.iter().map(|lost| dropped(burst, lost.place, lost.reason)));
             }
-            self.part(entered, load);
+            self.part(entered, &load);
         }
         self.next = self.exits.get(self.first).copied().unwrap_or(Timestamp::MAX);
     }
 
     /// A load of which not all arrives: what is left between the gaps, if anything, flies on.
     #[cold]
-    fn part(&mut self, entered: usize, load: Load) {
+    fn part(&mut self, entered: usize, load: &Load) {
         let arrives = |at: &Timestamp| *at < Timestamp::MAX;
         let (mut begin, mut kept) = (entered, entered);
         while let Some(gap) = self.exits[begin..].iter().position(arrives) {
@@ -197,7 +183,10 @@ impl Forward {
             let rest = &self.exits[begin..];
             let packets = rest.iter().position(|at| !arrives(at)).unwrap_or(rest.len());
             let place = (begin - entered) as u16;
-            self.flights.push_back(Flight { load: load.clone(), place, packets: packets as u16 });
+            self.flights.push_back(match load {
+                Load::Media(burst) => Load::Media(burst.rest(place).front(packets as u16)),
+                Load::Rtcp(bytes) => Load::Rtcp(bytes.clone()),
+            });
             self.exits.copy_within(begin..begin + packets, kept);
             (begin, kept) = (begin + packets, kept + packets);
         }
@@ -216,7 +205,7 @@ impl Forward {
         self.next = self.path.next_arrival().unwrap_or(Timestamp::MAX);
         let Packet { payload: ticket, ecn, .. } = delivered?.packet;
         let arrival = match self.in_transit.get(ticket) {
-            Load::Media(train) => Arrival::Media(MediaPacket { ecn, ..train.get(ticket.place()) }),
+            Load::Media(burst) => Arrival::Media(MediaPacket { ecn, ..burst.get(ticket.place()) }),
             Load::Rtcp(bytes) => Arrival::Rtcp(bytes.clone()),
         };
         self.in_transit.remove(ticket, 1);
@@ -224,8 +213,8 @@ impl Forward {
     }
 }
 
-fn dropped(train: &Train, place: u16, reason: DropReason) -> Dropped {
-    Dropped { transport_seq: train.first.transport_seq + u64::from(place), departure: train.first.departure, reason }
+fn dropped(burst: &Burst<MediaPacket>, place: u16, reason: DropReason) -> Dropped {
+    Dropped { transport_seq: burst.first.transport_seq + u64::from(place), departure: burst.first.departure, reason }
 }
 
 #[cfg(test)]
@@ -237,7 +226,7 @@ mod tests {
     use rand_chacha::ChaCha8Rng;
     use rand_core::SeedableRng;
 
-    fn train(first: u64, packets: u16) -> Train {
+    fn burst(first: u64, packets: u16) -> Burst<MediaPacket> {
         let packet = MediaPacket {
             transport_seq: first,
             enqueued: Timestamp::ZERO,
@@ -254,7 +243,7 @@ mod tests {
             ecn: Ecn::NotEct,
             probe_cluster: None,
         };
-        Train { first: packet, packets, larger: packets / 2 }
+        Burst { first: packet, packets, smaller: packets / 2 }
     }
 
     /// Arrivals and drops of the same packets over 30 % loss, with and without a stage that holds
@@ -272,7 +261,7 @@ mod tests {
             let now = Timestamp::from_millis(ms);
             if ms % 3 == 0 {
                 let packets = (ms % 8 + 1) as u16;
-                forward.send(now, train(seq, packets));
+                forward.send(now, burst(seq, packets));
                 seq += u64::from(packets);
             }
             if ms % 50 == 0 {
@@ -287,20 +276,21 @@ mod tests {
     }
 
     #[test]
-    fn trains_and_tickets_have_the_same_outcome() {
-        let (trains, tickets) = (outcome(false), outcome(true));
-        assert_eq!(trains, tickets);
-        assert!(trains.0.len() > 1_000 && trains.1.len() > 500);
+    fn bursts_and_tickets_have_the_same_outcome() {
+        let (bursts, tickets) = (outcome(false), outcome(true));
+        assert_eq!(bursts, tickets);
+        assert!(bursts.0.len() > 1_000 && bursts.1.len() > 500);
     }
 
     #[test]
     fn what_is_in_line_may_be_taken_at_once() {
         let mut forward = Forward::new(Path::new([Propagation::fixed(TimeDelta::from_millis(7)).into()]));
-        forward.send(Timestamp::ZERO, train(0, 4));
-        let (_, place, exits) = forward.line().expect("a train is on its way");
-        assert_eq!((place, exits), (0, &[Timestamp::from_millis(7); 4][..]));
+        forward.send(Timestamp::ZERO, burst(0, 4));
+        let (burst, exits) = forward.line().expect("a burst is on its way");
+        assert_eq!((burst.first.transport_seq, exits), (0, &[Timestamp::from_millis(7); 4][..]));
         forward.skip(3);
-        assert_eq!(forward.line().map(|(_, place, exits)| (place, exits.len())), Some((3, 1)));
+        let next = forward.line().map(|(burst, exits)| (burst.first.transport_seq, exits.len()));
+        assert_eq!(next, Some((3, 1)));
         forward.skip(1);
         assert!(forward.line().is_none() && forward.next_arrival() == Timestamp::MAX);
     }

@@ -1,7 +1,8 @@
 //! What is on its way to the receiver. A path carries tickets of a few bytes; what they stand for
-//! waits here, one entry a train, so that packets cost the path next to nothing to carry.
+//! waits here, one entry a burst, so that packets cost the path next to nothing to carry.
 
-use legato_media::packet::Train;
+use legato_media::packet::MediaPacket;
+use legato_units::Burst;
 use std::collections::VecDeque;
 
 /// Stands for a packet on the forward path.
@@ -17,7 +18,7 @@ pub struct Ticket {
 #[derive(Clone, Debug)]
 pub enum Load {
     /// Media packets.
-    Media(Train),
+    Media(Burst<MediaPacket>),
     /// A compound RTCP packet.
     Rtcp(Vec<u8>),
 }

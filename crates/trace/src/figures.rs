@@ -284,9 +284,9 @@ impl Spread {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{FrameDecoded, FrameEncoded, LogLevel, PacketSent, Record, TraceSink, TrainSent};
+    use crate::{FrameDecoded, FrameEncoded, LogLevel, PacketSent, Record, TraceSink};
     use legato_control::{Decision, Fate, PacketKind, PacketReport};
-    use legato_units::{DataSize, PeerTimestamp};
+    use legato_units::{Burst, DataSize, PeerTimestamp};
 
     fn at(ms: i64) -> Timestamp {
         Timestamp::from_millis(ms)
@@ -315,7 +315,7 @@ mod tests {
                 sequence: Some(n as u32),
                 queued: TimeDelta::from_millis(n as i64),
             };
-            recorder.record(sent, &Record::TrainSent(TrainSent::single(packet)));
+            recorder.record(sent, &Record::PacketsSent(Burst::single(packet)));
             if n == 2 {
                 let drop = Record::PacketDropped { transport_seq: 2, departure: sent, reason: "random" };
                 recorder.record(sent, &drop);

@@ -19,7 +19,7 @@ pub use figures::{AgedPicture, CallFacts};
 pub use freeze::{Freeze, GapWatch, STALL_GAP};
 pub use part::{CallLabels, Part};
 pub use quantile::Quantiles;
-pub use record::{FrameDecoded, FrameEncoded, PacketSent, Record, RunArrived, TrainSent};
+pub use record::{FrameDecoded, FrameEncoded, PacketArrived, PacketSent, Record};
 pub use recorder::{FrameRow, GaugeRow, LogLevel, PacketRow, Recorder, SERIES_INTERVAL, Sample, SeriesRow};
 pub use rtcp_log::{End, RtcpRow};
 pub use sink::{At, TraceSink};

@@ -2,7 +2,7 @@
 
 use crate::rtcp_log::End;
 use legato_control::{Decision, PacketKind, PacketReport};
-use legato_units::{DataRate, TimeDelta, Timestamp};
+use legato_units::{Burst, BurstPacket, DataRate, TimeDelta, Timestamp};
 
 /// One thing worth recording.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -34,7 +34,7 @@ pub enum Record<'a> {
         value: f64,
     },
     /// Packets left the pacer at one instant (sender).
-    TrainSent(TrainSent),
+    PacketsSent(Burst<PacketSent>),
     /// A packet came out of the forward path (driver).
     PacketArrived {
         /// Transport-wide sequence number.
@@ -49,8 +49,13 @@ pub enum Record<'a> {
         /// Transport-wide sequence number.
         transport_seq: u64,
     },
-    /// Packets of one train came out of the forward path, one after the other (driver).
-    RunArrived(RunArrived<'a>),
+    /// Packets that had left together came out of the forward path, one after the other (driver).
+    PacketsArrived {
+        /// The packets.
+        burst: Burst<PacketArrived>,
+        /// When each arrived, true time.
+        arrivals: &'a [Timestamp],
+    },
     /// A packet was lost on the forward path (driver).
     PacketDropped {
         /// Transport-wide sequence number.
@@ -135,57 +140,6 @@ pub struct FrameDecoded {
     pub quality_db: Option<(f32, f32)>,
 }
 
-/// Departures at one instant. Transport-wide numbers count on from the first packet.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct TrainSent {
-    /// The first of them.
-    pub first: PacketSent,
-    /// How many; at least one.
-    pub packets: u16,
-    /// How many of them, the last ones, are one byte smaller than the first.
-    pub smaller: u16,
-}
-
-impl TrainSent {
-    /// A packet on its own.
-    pub const fn single(packet: PacketSent) -> Self {
-        Self { first: packet, packets: 1, smaller: 0 }
-    }
-
-    /// Each packet.
-    pub fn iter(&self) -> impl Iterator<Item = PacketSent> + '_ {
-        let larger = self.packets - self.smaller;
-        (0..self.packets).map(move |place| PacketSent {
-            transport_seq: self.first.transport_seq + u64::from(place),
-            size_bytes: self.first.size_bytes - u16::from(place >= larger),
-            ..self.first
-        })
-    }
-}
-
-/// Arrivals of packets that left at one instant. Transport-wide numbers count on from the first.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct RunArrived<'a> {
-    /// Transport-wide sequence number of the first.
-    pub transport_seq: u64,
-    /// Bytes on the wire of the first.
-    pub size_bytes: u16,
-    /// How many, the last ones, are one byte smaller than the first.
-    pub smaller: u16,
-    /// When they left, true time.
-    pub departure: Timestamp,
-    /// When each came, true time.
-    pub arrivals: &'a [Timestamp],
-}
-
-impl RunArrived<'_> {
-    /// Bytes on the wire of all of them.
-    #[inline]
-    pub fn bytes(&self) -> u64 {
-        self.arrivals.len() as u64 * u64::from(self.size_bytes) - u64::from(self.smaller)
-    }
-}
-
 /// A departure.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PacketSent {
@@ -201,4 +155,41 @@ pub struct PacketSent {
     pub sequence: Option<u32>,
     /// Time spent in the pacer.
     pub queued: TimeDelta,
+}
+
+impl BurstPacket for PacketSent {
+    #[inline]
+    fn size_bytes(&self) -> u64 {
+        u64::from(self.size_bytes)
+    }
+
+    #[inline]
+    fn behind(&self, place: u16, smaller: u16) -> Self {
+        let size_bytes = self.size_bytes - u16::from(smaller > 0);
+        Self { transport_seq: self.transport_seq + u64::from(place), size_bytes, ..*self }
+    }
+}
+
+/// An arrival.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PacketArrived {
+    /// Transport-wide sequence number.
+    pub transport_seq: u64,
+    /// Bytes on the wire.
+    pub size_bytes: u16,
+    /// When it left, true time.
+    pub departure: Timestamp,
+}
+
+impl BurstPacket for PacketArrived {
+    #[inline]
+    fn size_bytes(&self) -> u64 {
+        u64::from(self.size_bytes)
+    }
+
+    #[inline]
+    fn behind(&self, place: u16, smaller: u16) -> Self {
+        let size_bytes = self.size_bytes - u16::from(smaller > 0);
+        Self { transport_seq: self.transport_seq + u64::from(place), size_bytes, ..*self }
+    }
 }

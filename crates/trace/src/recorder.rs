@@ -2,11 +2,11 @@
 
 use crate::freeze::{Freeze, GapWatch};
 use crate::quantile::{Quantiles, Runs};
-use crate::record::{FrameDecoded, FrameEncoded, PacketSent, Record, RunArrived, TrainSent};
+use crate::record::{FrameDecoded, FrameEncoded, PacketArrived, PacketSent, Record};
 use crate::rtcp_log::{RtcpLog, RtcpRow};
 use crate::sink::TraceSink;
 use legato_control::PacketKind;
-use legato_units::{DataRate, DataSize, TimeDelta, Timestamp};
+use legato_units::{Burst, DataRate, DataSize, TimeDelta, Timestamp};
 
 /// How much is kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -256,10 +256,9 @@ impl Recorder {
     }
 
     #[inline]
-    fn train_sent(&mut self, now: Timestamp, train: &TrainSent) {
-        let (packets, kind) = (u64::from(train.packets), train.first.kind);
-        let bytes = packets * u64::from(train.first.size_bytes) - u64::from(train.smaller);
-        self.one_way_delay_us.resize(self.one_way_delay_us.len() + usize::from(train.packets), NOT_ARRIVED);
+    fn packets_sent(&mut self, now: Timestamp, burst: &Burst<PacketSent>) {
+        let (packets, bytes, kind) = (u64::from(burst.packets), burst.bytes(), burst.first.kind);
+        self.one_way_delay_us.resize(self.one_way_delay_us.len() + usize::from(burst.packets), NOT_ARRIVED);
         self.totals.sent_bytes += bytes;
         match kind {
             PacketKind::Padding => self.totals.padding_bytes += bytes,
@@ -269,16 +268,16 @@ impl Recorder {
             PacketKind::Audio => {}
         }
         if kind != PacketKind::Padding {
-            self.pacer_delay_us.push(micros(train.first.queued), u32::from(train.packets));
+            self.pacer_delay_us.push(micros(burst.first.queued), u32::from(burst.packets));
         }
         if self.wants_series() {
             let bin = self.bin(now);
             bin.sent_bytes += bytes;
-            bin.sent_packets += u32::from(train.packets);
+            bin.sent_packets += u32::from(burst.packets);
             // A later drop is matched to its departure by number.
             if self.level == LogLevel::Packets {
                 let row = |packet| PacketRow { sent: now, packet, arrived: None, dropped: None, ce: false };
-                self.packets.extend(train.iter().map(row));
+                self.packets.extend(burst.iter().map(row));
             }
         }
     }
@@ -311,29 +310,28 @@ impl Recorder {
     }
 
     #[inline]
-    fn run_arrived(&mut self, run: &RunArrived<'_>) {
-        let first = run.transport_seq as usize;
-        if let Some(slots) = self.one_way_delay_us.get_mut(first..first + run.arrivals.len()) {
-            for (slot, &at) in slots.iter_mut().zip(run.arrivals) {
-                *slot = micros(at - run.departure);
+    fn packets_arrived(&mut self, burst: &Burst<PacketArrived>, arrivals: &[Timestamp]) {
+        let first = burst.first.transport_seq as usize;
+        if let Some(slots) = self.one_way_delay_us.get_mut(first..first + arrivals.len()) {
+            for (slot, &at) in slots.iter_mut().zip(arrivals) {
+                *slot = micros(at - burst.first.departure);
             }
         }
-        self.totals.packets_received += run.arrivals.len() as u64;
-        self.totals.received_bytes += run.bytes();
+        self.totals.packets_received += arrivals.len() as u64;
+        self.totals.received_bytes += burst.bytes();
         if self.wants_series() {
-            self.run_in_series(run);
+            self.arrivals_in_series(burst, arrivals);
         }
     }
 
     #[inline(never)]
-    fn run_in_series(&mut self, run: &RunArrived<'_>) {
-        let larger = run.arrivals.len() - usize::from(run.smaller);
-        for (place, &at) in run.arrivals.iter().enumerate() {
+    fn arrivals_in_series(&mut self, burst: &Burst<PacketArrived>, arrivals: &[Timestamp]) {
+        for (packet, &at) in burst.iter().zip(arrivals) {
             let bin = self.bin(at);
-            bin.received_bytes += u64::from(run.size_bytes) - u64::from(place >= larger);
-            bin.delay_sum_us += u64::from(micros(at - run.departure));
+            bin.received_bytes += u64::from(packet.size_bytes);
+            bin.delay_sum_us += u64::from(micros(at - packet.departure));
             bin.arrivals += 1;
-            if let Some(row) = self.packets.get_mut(run.transport_seq as usize + place) {
+            if let Some(row) = self.packets.get_mut(packet.transport_seq as usize) {
                 row.arrived = Some(at);
             }
         }
@@ -404,12 +402,12 @@ impl TraceSink for Recorder {
     #[inline(always)]
     fn record(&mut self, now: Timestamp, record: &Record<'_>) {
         match *record {
-            Record::TrainSent(ref train) => self.train_sent(now, train),
+            Record::PacketsSent(ref burst) => self.packets_sent(now, burst),
             Record::PacketArrived { transport_seq, size_bytes, departure } => {
                 self.packet_arrived(now, transport_seq, size_bytes, departure);
             }
             Record::PacketMarked { transport_seq } => self.packet_marked(transport_seq),
-            Record::RunArrived(ref run) => self.run_arrived(run),
+            Record::PacketsArrived { ref burst, arrivals } => self.packets_arrived(burst, arrivals),
             Record::PacketDropped { transport_seq, departure, reason } => {
                 self.packet_dropped(departure, transport_seq, reason);
             }
@@ -534,11 +532,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_run_of_arrivals_is_recorded_as_its_packets_are() {
+    fn a_burst_of_arrivals_is_recorded_as_its_packets_are() {
         let ms = Timestamp::from_millis;
-        let (mut runs, mut singles) = (Recorder::default(), Recorder::default());
+        let (mut bursts, mut singles) = (Recorder::default(), Recorder::default());
         let arrivals = [ms(95), ms(99), ms(101), ms(230)];
-        for recorder in [&mut runs, &mut singles] {
+        for recorder in [&mut bursts, &mut singles] {
             recorder.begin(LogLevel::Packets, ms(0));
             let first = PacketSent {
                 transport_seq: 0,
@@ -548,17 +546,17 @@ mod tests {
                 sequence: Some(0),
                 queued: TimeDelta::ZERO,
             };
-            let train = TrainSent { first, packets: 4, smaller: 1 };
-            recorder.record(ms(50), &Record::TrainSent(train));
+            recorder.record(ms(50), &Record::PacketsSent(Burst { first, packets: 4, smaller: 1 }));
         }
-        let run = RunArrived { transport_seq: 0, size_bytes: 900, smaller: 1, departure: ms(50), arrivals: &arrivals };
-        runs.record(ms(95), &Record::RunArrived(run));
+        let first = PacketArrived { transport_seq: 0, size_bytes: 900, departure: ms(50) };
+        let burst = Burst { first, packets: 4, smaller: 1 };
+        bursts.record(ms(95), &Record::PacketsArrived { burst, arrivals: &arrivals });
         for (transport_seq, (&at, size_bytes)) in (0..).zip(arrivals.iter().zip([900, 900, 900, 899])) {
             singles.record(at, &Record::PacketArrived { transport_seq, size_bytes, departure: ms(50) });
         }
-        assert_eq!(runs.one_way_delay_us, singles.one_way_delay_us);
-        assert_eq!((runs.series(), runs.packets()), (singles.series(), singles.packets()));
-        assert_eq!(runs.totals.received_bytes, singles.totals.received_bytes);
-        assert_eq!(runs.totals.packets_received, 4);
+        assert_eq!(bursts.one_way_delay_us, singles.one_way_delay_us);
+        assert_eq!((bursts.series(), bursts.packets()), (singles.series(), singles.packets()));
+        assert_eq!(bursts.totals.received_bytes, singles.totals.received_bytes);
+        assert_eq!(bursts.totals.packets_received, 4);
     }
 }

@@ -10,12 +10,14 @@
 //! assert_eq!(DataRate::from_mbps(2) * TimeDelta::from_millis(100), DataSize::from_bytes(25_000));
 //! ```
 
+mod burst;
 mod ecn;
 pub mod elementary;
 mod rate;
 mod size;
 mod time;
 
+pub use burst::{Burst, BurstPacket};
 pub use ecn::Ecn;
 pub use rate::DataRate;
 pub use size::DataSize;

@@ -196,10 +196,10 @@ impl RateController for Salsify {
                 self.take_feedback(now, feedback);
                 self.max_frame_size = self.frame_budget(now);
             }
-            Event::PacketSent(packet) => {
+            Event::PacketsSent(burst) => {
                 self.silence.on_packet_sent(now);
-                self.in_flight = packet.in_flight;
-                self.in_pacer = self.in_pacer.saturating_sub(packet.size);
+                self.in_flight = burst.get(burst.packets - 1).in_flight;
+                self.in_pacer = self.in_pacer.saturating_sub(DataSize::from_bytes(burst.bytes()));
             }
             Event::PacerQueue(queue) => self.in_pacer = queue.size,
             Event::FrameCaptured(_) => self.on_capture(now),

@@ -93,7 +93,7 @@ fn a_frame_may_have_what_drains_within_100_ms() {
     let (size, in_flight) = (DataSize::from_bytes(1_228), DataSize::from_bytes(3 * 1_228));
     let packet =
         SentPacket { transport_seq: 2, ssrc: 1, size, kind: PacketKind::Video, probe_cluster: None, in_flight };
-    salsify.on_event(at(0), &Event::PacketSent(packet));
+    salsify.on_event(at(0), &Event::PacketsSent(Burst::single(packet)));
     salsify.on_event(at(0), &captured());
     let decision = salsify.decision();
     assert_eq!(decision.max_frame_size, Some(DataSize::from_bytes(5 * 1_162)));
@@ -169,7 +169,7 @@ fn three_seconds_of_silence_leave_an_eighth_of_the_rate() {
     let size = DataSize::from_bytes(1_228);
     let packet =
         SentPacket { transport_seq: 0, ssrc: 1, size, kind: PacketKind::Video, probe_cluster: None, in_flight: size };
-    salsify.on_event(at(0), &Event::PacketSent(packet));
+    salsify.on_event(at(0), &Event::PacketsSent(Burst::single(packet)));
     for _ in 0..3 {
         let due = salsify.next_deadline().unwrap();
         salsify.on_event(due, &Event::Deadline);

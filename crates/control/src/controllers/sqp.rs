@@ -262,7 +262,7 @@ impl RateController for Sqp {
         }
         match event {
             Event::TransportFeedback(feedback) => self.take_feedback(now, feedback),
-            Event::PacketSent(_) => self.silence.on_packet_sent(now),
+            Event::PacketsSent(_) => self.silence.on_packet_sent(now),
             Event::FrameCaptured(_) => {
                 if let Some(last) = self.last_capture.replace(now) {
                     let interval_ns = ((now - last).as_nanos() as f64).clamp(4e6, 2e8);

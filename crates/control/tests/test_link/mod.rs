@@ -8,7 +8,7 @@ use legato_control::{
     Decision, Event, Fate, PacerQueue, PacketKind, PacketReport, ProbeCluster, RateController, SentPacket,
     SourceFrameInfo, TransportFeedback,
 };
-use legato_units::{DataRate, DataSize, PeerTimestamp, TimeDelta, Timestamp};
+use legato_units::{Burst, DataRate, DataSize, PeerTimestamp, TimeDelta, Timestamp};
 use std::collections::VecDeque;
 
 /// The path and the application.
@@ -220,7 +220,7 @@ impl<'a> Call<'a> {
                 probe_cluster: probe,
                 in_flight,
             };
-            self.deliver(controller, departure, &Event::PacketSent(sent), observer);
+            self.deliver(controller, departure, &Event::PacketsSent(Burst::single(sent)), observer);
         }
     }
 

@@ -7,11 +7,11 @@
 //! step by step; a test holds the two equal packet by packet.
 
 use super::{DropReason, Eager, Transit};
-use crate::burst::{is_whole, pass_each};
+use crate::burst::{by_size, is_whole, pass_each};
 use crate::capacity::{Capacity, LinkCapacity};
 use crate::queue::QueueLimit;
-use crate::{Burst, Ecn, Lost};
-use legato_units::{DataRate, DataSize, TimeDelta, Timestamp};
+use crate::{Ecn, Lost};
+use legato_units::{Burst, DataRate, DataSize, TimeDelta, Timestamp};
 
 /// An eager bottleneck with a drop-tail queue.
 #[derive(Clone, Debug)]
@@ -151,7 +151,7 @@ impl Eager for Bottleneck {
     }
 
     #[inline]
-    fn pass(&mut self, burst: &Burst, at: &mut [Timestamp], lost: &mut Vec<Lost>) {
+    fn pass(&mut self, burst: &Burst<DataSize>, at: &mut [Timestamp], lost: &mut Vec<Lost>) {
         let (packets, bytes) = (usize::from(burst.packets), burst.bytes());
         let together = is_whole(at, lost) && at.first() == at.last() && !self.rescales;
         let Some(&now) = at.first().filter(|_| together) else { return pass_each(self, burst, at, lost) };
@@ -164,7 +164,7 @@ impl Eager for Bottleneck {
         }
         // All find room whatever leaves meanwhile.
         let mut rest = at;
-        for (packets, size) in burst.runs() {
+        for (packets, size) in by_size(burst) {
             let (run, behind) = rest.split_at_mut(packets);
             let (waiting, last) = (&mut self.waiting, (now, self.last_departure));
             self.last_departure = match &mut self.capacity {

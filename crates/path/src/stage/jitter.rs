@@ -5,9 +5,9 @@
 //! of the packet before on the slowest link.
 
 use super::{Eager, Transit};
-use crate::burst::{is_whole, pass_each};
-use crate::{Burst, Ecn, Lost};
-use legato_units::{DataRate, DataSize, TimeDelta, Timestamp};
+use crate::burst::{by_size, is_whole, pass_each};
+use crate::{Ecn, Lost};
+use legato_units::{Burst, DataRate, DataSize, TimeDelta, Timestamp};
 use rand_chacha::ChaCha8Rng;
 use rand_core::RngCore;
 use std::sync::OnceLock;
@@ -127,12 +127,12 @@ impl Eager for Jitter {
     }
 
     #[inline]
-    fn pass(&mut self, burst: &Burst, at: &mut [Timestamp], lost: &mut Vec<Lost>) {
+    fn pass(&mut self, burst: &Burst<DataSize>, at: &mut [Timestamp], lost: &mut Vec<Lost>) {
         if !is_whole(at, lost) {
             return pass_each(self, burst, at, lost);
         }
         let mut rest = at;
-        for (packets, size) in burst.runs() {
+        for (packets, size) in by_size(burst) {
             if packets == 0 {
                 continue;
             }

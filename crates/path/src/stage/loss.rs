@@ -6,9 +6,9 @@
 use super::{DropReason, Eager, Transit};
 use crate::burst::{is_whole, pass_each};
 use crate::random::unit;
-use crate::{Burst, Ecn, Lost};
+use crate::{Ecn, Lost};
 use core::fmt;
-use legato_units::{DataSize, Timestamp};
+use legato_units::{Burst, DataSize, Timestamp};
 use rand_chacha::ChaCha8Rng;
 
 /// A probability outside `[0, 1]`, by its name.
@@ -52,7 +52,7 @@ impl Eager for Loss {
     }
 
     #[inline]
-    fn pass(&mut self, burst: &Burst, at: &mut [Timestamp], lost: &mut Vec<Lost>) {
+    fn pass(&mut self, burst: &Burst<DataSize>, at: &mut [Timestamp], lost: &mut Vec<Lost>) {
         // The next loss is known ahead: most bursts are in front of it.
         if !is_whole(at, lost) || !self.wait.skip(u64::from(burst.packets)) {
             pass_each(self, burst, at, lost);

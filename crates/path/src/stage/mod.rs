@@ -15,8 +15,8 @@ pub use queued_bottleneck::QueuedBottleneck;
 pub use reorder::Reorder;
 
 use crate::burst::pass_each;
-use crate::{Burst, Ecn, Lost, Packet};
-use legato_units::{DataRate, DataSize, TimeDelta, Timestamp};
+use crate::{Ecn, Lost, Packet};
+use legato_units::{Burst, DataRate, DataSize, TimeDelta, Timestamp};
 
 /// One stage of a path.
 ///
@@ -73,7 +73,7 @@ pub trait Eager: Send {
     /// The same for a burst: `at` says when each packet enters and is left saying when it leaves,
     /// [`Timestamp::MAX`] for those that do not. Those that did not enter stay so. ECN fields are not
     /// looked at: a path with a stage that marks does not use this.
-    fn pass(&mut self, burst: &Burst, at: &mut [Timestamp], lost: &mut Vec<Lost>) {
+    fn pass(&mut self, burst: &Burst<DataSize>, at: &mut [Timestamp], lost: &mut Vec<Lost>) {
         pass_each(self, burst, at, lost);
     }
 

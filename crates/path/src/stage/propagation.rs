@@ -2,9 +2,9 @@
 
 use super::{Eager, Transit};
 use crate::burst::{is_whole, pass_each};
-use crate::{Burst, Ecn, Lost};
+use crate::{Ecn, Lost};
 use core::fmt;
-use legato_units::{DataSize, TimeDelta, Timestamp};
+use legato_units::{Burst, DataSize, TimeDelta, Timestamp};
 use std::sync::Arc;
 
 /// A delay that packets never overtake each other in: where it shrinks, those behind wait for the
@@ -92,7 +92,7 @@ impl Eager for Propagation {
     }
 
     #[inline]
-    fn pass(&mut self, burst: &Burst, at: &mut [Timestamp], lost: &mut Vec<Lost>) {
+    fn pass(&mut self, burst: &Burst<DataSize>, at: &mut [Timestamp], lost: &mut Vec<Lost>) {
         let (Some(&first), Some(&last)) = (at.first(), at.last()) else { return };
         let plain = is_whole(at, lost)
             && last < self.next_at

@@ -96,10 +96,11 @@ impl TraceSink for TruthLog {
                 self.now.arrived_bytes += u64::from(size_bytes);
                 self.delay_sum_ns += (now - departure).as_nanos();
             }
-            Record::RunArrived(ref run) => {
-                self.now.arrived_packets += run.arrivals.len() as u32;
-                self.now.arrived_bytes += run.bytes();
-                self.delay_sum_ns += run.arrivals.iter().map(|&at| (at - run.departure).as_nanos()).sum::<i64>();
+            Record::PacketsArrived { ref burst, arrivals } => {
+                self.now.arrived_packets += arrivals.len() as u32;
+                self.now.arrived_bytes += burst.bytes();
+                let departure = burst.first.departure;
+                self.delay_sum_ns += arrivals.iter().map(|&at| (at - departure).as_nanos()).sum::<i64>();
             }
             Record::PacketDropped { .. } => self.now.lost_packets += 1,
             Record::FrameCaptured { frame } => {
@@ -142,7 +143,8 @@ impl TraceSink for TruthLog {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use legato_trace::{FrameDecoded, RunArrived};
+    use legato_trace::{FrameDecoded, PacketArrived};
+    use legato_units::Burst;
 
     #[test]
     fn an_interval_holds_what_happened_in_it_and_the_next_begins_empty() {
@@ -152,8 +154,9 @@ mod tests {
         log.record(ms(10), &Record::FrameCaptured { frame: 0 });
         log.record(ms(30), &Record::PacketArrived { transport_seq: 0, size_bytes: 100, departure: ms(10) });
         let arrivals = [ms(35), ms(40)];
-        let run = RunArrived { transport_seq: 1, size_bytes: 100, smaller: 1, departure: ms(10), arrivals: &arrivals };
-        log.record(ms(35), &Record::RunArrived(run));
+        let first = PacketArrived { transport_seq: 1, size_bytes: 100, departure: ms(10) };
+        let burst = Burst { first, packets: arrivals.len() as u16, smaller: 1 };
+        log.record(ms(35), &Record::PacketsArrived { burst, arrivals: &arrivals });
         log.record(ms(36), &Record::PacketDropped { transport_seq: 3, departure: ms(12), reason: "random" });
         let frame = FrameDecoded { frame: 0, lost_packets: 1, decodable: true, quality_db: Some((15.0, 40.0)) };
         log.record(ms(42), &Record::FrameDecoded(frame));

@@ -12,10 +12,10 @@ use crate::video::{LoadedClip, aged_picture};
 use legato_call::{ReceiverInput, ReceiverOutput, SenderInput, SenderOutput, rtcp_wire_size};
 use legato_control::Side;
 use legato_control::controllers::learned::Steered;
-use legato_media::packet::{MediaPacket, Train};
+use legato_media::packet::MediaPacket;
 use legato_path::{DropNotice, DropReason, Ecn, Packet};
 use legato_trace::{At, CallFacts, LogLevel, Record, Recorder, SERIES_INTERVAL, Sample, Summary, TraceSink};
-use legato_units::{DataRate, DataSize, Timestamp};
+use legato_units::{Burst, DataRate, DataSize, Timestamp};
 
 /// What a call is made of before it runs.
 pub struct CallSetup {
@@ -167,8 +167,8 @@ impl CallFlow {
         let local = self.setup.ends.clock.local(now);
         let (receiver, log) = (&mut self.setup.ends.receiver, &mut self.log);
         match self.in_transit.get(ticket) {
-            Load::Media(train) => {
-                let packet = MediaPacket { ecn: delivered.packet.ecn, ..train.get(ticket.place()) };
+            Load::Media(burst) => {
+                let packet = MediaPacket { ecn: delivered.packet.ecn, ..burst.get(ticket.place()) };
                 let (transport_seq, size_bytes, departure) =
                     (packet.transport_seq, packet.size_bytes, packet.departure);
                 log.record(now, &Record::PacketArrived { transport_seq, size_bytes, departure });
@@ -216,7 +216,7 @@ impl CallFlow {
     fn drain_sender(&mut self, now: Timestamp, network: &mut Network) {
         self.sender_due = loop {
             match self.setup.ends.sender.poll(&mut self.log) {
-                SenderOutput::Media(train) => self.send(now, train, network),
+                SenderOutput::Media(burst) => self.send(now, burst, network),
                 SenderOutput::Rtcp(bytes) => {
                     let size = rtcp_wire_size(bytes.len());
                     let ticket = self.in_transit.insert(Load::Rtcp(bytes), 1);
@@ -232,11 +232,11 @@ impl CallFlow {
         };
     }
 
-    fn send(&mut self, now: Timestamp, train: Train, network: &mut Network) {
-        let first = self.in_transit.insert(Load::Media(train), train.packets);
-        for ticket in tickets(first, train.packets) {
-            let size = DataSize::from_bytes(u64::from(train.size_bytes(ticket.place())));
-            self.put_out(now, network, size, train.first.ecn, ticket);
+    fn send(&mut self, now: Timestamp, burst: Burst<MediaPacket>, network: &mut Network) {
+        let first = self.in_transit.insert(Load::Media(burst), burst.packets);
+        for ticket in tickets(first, burst.packets) {
+            let size = DataSize::from_bytes(burst.size_bytes(ticket.place()));
+            self.put_out(now, network, size, burst.first.ecn, ticket);
         }
     }
 
@@ -248,9 +248,9 @@ impl CallFlow {
     }
 
     fn lose(&mut self, at: Timestamp, reason: DropReason, ticket: Ticket) {
-        if let Load::Media(train) = self.in_transit.get(ticket) {
-            let transport_seq = train.first.transport_seq + u64::from(ticket.place());
-            let departure = train.first.departure;
+        if let Load::Media(burst) = self.in_transit.get(ticket) {
+            let transport_seq = burst.first.transport_seq + u64::from(ticket.place());
+            let departure = burst.first.departure;
             // A link may lose what a call sent shortly before it ended.
             if self.summary.is_none() {
                 let reason = reason.name();

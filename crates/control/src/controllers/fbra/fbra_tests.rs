@@ -1,6 +1,6 @@
 use super::*;
 use crate::{EncodedFrameInfo, Fate, NoAssets, PacketReport, SentPacket};
-use legato_units::{DataSize, PeerTimestamp};
+use legato_units::{Burst, DataSize, PeerTimestamp};
 
 const LIMITS: RateLimits =
     RateLimits { min: DataRate::from_kbps(50), start: DataRate::from_kbps(800), max: DataRate::from_mbps(10) };
@@ -118,7 +118,7 @@ fn after_losses_every_frame_gets_parity() {
                 let size = DataSize::from_bytes(1_000);
                 let (kind, in_flight) = (PacketKind::Video, DataSize::ZERO);
                 let packet = SentPacket { transport_seq: n, ssrc: 1, size, kind, probe_cluster: None, in_flight };
-                path.fbra.on_event(path.now, &Event::PacketSent(packet));
+                path.fbra.on_event(path.now, &Event::PacketsSent(Burst::single(packet)));
                 if n % 2 == 0 {
                     let frame = EncodedFrameInfo {
                         frame: 0,
@@ -150,7 +150,7 @@ fn three_seconds_of_silence_leave_an_eighth_of_the_rate() {
     let mut fbra = fbra(Config::default());
     let (size, kind) = (DataSize::from_bytes(1_000), PacketKind::Video);
     let packet = SentPacket { transport_seq: 0, ssrc: 1, size, kind, probe_cluster: None, in_flight: size };
-    fbra.on_event(Timestamp::ZERO, &Event::PacketSent(packet));
+    fbra.on_event(Timestamp::ZERO, &Event::PacketsSent(Burst::single(packet)));
     for _ in 0..3 {
         let due = fbra.next_deadline().unwrap();
         fbra.on_event(due, &Event::Deadline);

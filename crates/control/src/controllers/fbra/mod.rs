@@ -212,9 +212,11 @@ impl RateController for Fbra {
                 }
                 self.take_feedback(now, feedback);
             }
-            Event::PacketSent(packet) => {
+            Event::PacketsSent(burst) => {
                 self.silence.on_packet_sent(now);
-                self.media.packets += u32::from(packet.kind == PacketKind::Video);
+                if burst.first.kind == PacketKind::Video {
+                    self.media.packets += u32::from(burst.packets);
+                }
             }
             Event::FrameEncoded(_) => self.media.frames += 1,
             Event::Limits(limits) => {

@@ -101,13 +101,13 @@ impl AlrDetector {
 
     /// Whether a packet that ends the region never lets a packet after it start it again.
     #[inline]
-    pub fn takes_trains(&self) -> bool {
+    pub fn takes_bursts(&self) -> bool {
         self.stop_bytes <= self.start_bytes
     }
 
     /// Packets that left at one instant: the first, and the others as `rest` together.
     #[inline]
-    pub fn on_train_sent(&mut self, first: DataSize, rest: DataSize, now: Timestamp) {
+    pub fn on_burst_sent(&mut self, first: DataSize, rest: DataSize, now: Timestamp) {
         self.on_sent(first, now);
         if rest > DataSize::ZERO {
             // The budget gains nothing in between, so it only falls and the levels are crossed in order.
@@ -175,11 +175,11 @@ mod tests {
             // Little for a while, then much, then little again.
             let size = DataSize::from_bytes(if (100..200).contains(&n) { 900 } else { 60 });
             (0..5).for_each(|_| one_by_one.on_sent(size, now));
-            together.on_train_sent(size, size * 4, now);
+            together.on_burst_sent(size, size * 4, now);
             assert_eq!(format!("{one_by_one:?}"), format!("{together:?}"));
             started += u32::from(together.started().is_some());
         }
-        assert!(together.takes_trains() && (100..300).contains(&started), "{started}");
+        assert!(together.takes_bursts() && (100..300).contains(&started), "{started}");
     }
 
     #[test]

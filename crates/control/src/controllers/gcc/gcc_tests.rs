@@ -1,6 +1,6 @@
 use super::*;
 use crate::{Fate, NoAssets, PacketKind, SentPacket, TransportFeedback};
-use legato_units::{DataSize, PeerTimestamp};
+use legato_units::{Burst, DataSize, PeerTimestamp};
 
 const LIMITS: RateLimits =
     RateLimits { min: DataRate::from_kbps(50), start: DataRate::from_kbps(300), max: DataRate::from_mbps(5) };
@@ -33,14 +33,14 @@ fn feedback(reports: Vec<PacketReport>) -> Event {
 }
 
 fn sent(seq: u64, in_flight_bytes: u64) -> Event {
-    Event::PacketSent(SentPacket {
+    Event::PacketsSent(Burst::single(SentPacket {
         transport_seq: seq,
         ssrc: 1,
         size: DataSize::from_bytes(1_000),
         kind: PacketKind::Video,
         probe_cluster: None,
         in_flight: DataSize::from_bytes(in_flight_bytes),
-    })
+    }))
 }
 
 #[test]
@@ -193,9 +193,9 @@ fn a_train_counts_as_its_packets_do() {
                 probe_cluster: None,
                 in_flight: DataSize::from_bytes(in_flight_bytes + 1_000),
             };
-            let train = SentTrain { first, packets: packets as u16, smaller: (packets / 2) as u16 };
-            together.on_train_sent(now, &train);
-            train.iter().for_each(|packet| one_by_one.on_event(now, &Event::PacketSent(packet)));
+            let burst = Burst { first, packets: packets as u16, smaller: (packets / 2) as u16 };
+            together.on_event(now, &Event::PacketsSent(burst));
+            burst.iter().for_each(|packet| one_by_one.on_event(now, &Event::PacketsSent(Burst::single(packet))));
             let reports: Vec<_> = (0..packets).map(|k| report(seq + k, n * 33, 1_000, k != 5)).collect();
             seq += packets;
             in_flight_bytes = if (150..300).contains(&n) { in_flight_bytes + 1_000 * packets } else { 0 };

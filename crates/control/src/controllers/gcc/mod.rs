@@ -32,8 +32,7 @@ use crate::estimate::feedback_rtt::FeedbackRtts;
 use crate::estimate::robust_throughput::RobustThroughput;
 use crate::estimate::trendline::BandwidthUsage;
 use crate::{
-    BuildError, Construct, Context, Decision, Event, PacketReport, ProbeCluster, RateController, RateLimits, SentTrain,
-    Side,
+    BuildError, Construct, Context, Decision, Event, PacketReport, ProbeCluster, RateController, RateLimits, Side,
 };
 use alr::AlrDetector;
 use delay_based::DelayBased;
@@ -129,13 +128,9 @@ impl RateController for Gcc {
     #[inline]
     fn on_event(&mut self, now: Timestamp, event: &Event) {
         match event {
-            Event::PacketSent(packet) => self.on_sent(now, packet),
+            Event::PacketsSent(burst) => self.on_sent(now, burst),
             other => self.on_rare(now, other),
         }
-    }
-
-    fn on_train_sent(&mut self, now: Timestamp, train: &SentTrain) {
-        self.take_train(now, train);
     }
 
     #[inline]

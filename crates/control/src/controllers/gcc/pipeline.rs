@@ -6,30 +6,30 @@ use super::pushback::TICK;
 use super::{Gcc, LossState, RobustThroughput};
 use super::{delay_based::DelayBased, probe_controller::LimitedBy, probe_estimator::ProbeEstimator};
 use crate::estimate::trendline::BandwidthUsage;
-use crate::{Decision, Event, PacketReport, RateLimits, SentPacket, SentTrain, TransportFeedback};
-use legato_units::{DataRate, TimeDelta, Timestamp};
+use crate::{Decision, Event, PacketReport, RateLimits, SentPacket, TransportFeedback};
+use legato_units::{Burst, DataRate, DataSize, TimeDelta, Timestamp};
 
 impl Gcc {
     #[inline]
-    pub(super) fn on_sent(&mut self, now: Timestamp, packet: &SentPacket) {
+    pub(super) fn on_sent(&mut self, now: Timestamp, burst: &Burst<SentPacket>) {
+        self.send_side.on_sent(now);
+        let last = burst.get(burst.packets - 1);
+        self.pushback.set_in_flight(last.in_flight);
+        if self.pushback.is_pushing() || self.send_side.is_rtt_above_limit() || !self.alr.takes_bursts() {
+            burst.iter().for_each(|packet| self.on_packet_sent(now, &packet));
+        } else {
+            let rest = DataSize::from_bytes(burst.bytes()) - burst.first.size;
+            self.alr.on_burst_sent(burst.first.size, rest, now);
+        }
+    }
+
+    /// While pushing back each packet moves the rate.
+    fn on_packet_sent(&mut self, now: Timestamp, packet: &SentPacket) {
         self.alr.on_sent(packet.size, now);
         self.send_side.on_sent(now);
         self.pushback.set_in_flight(packet.in_flight);
         if self.pushback.is_pushing() || self.send_side.is_rtt_above_limit() {
             self.push_back(now);
-        }
-    }
-
-    /// Packets of one instant; together if none can affect the others.
-    #[inline]
-    pub(super) fn take_train(&mut self, now: Timestamp, train: &SentTrain) {
-        let last_in_flight = train.first.in_flight + train.rest();
-        self.send_side.on_sent(now);
-        self.pushback.set_in_flight(last_in_flight);
-        if self.pushback.is_pushing() || self.send_side.is_rtt_above_limit() || !self.alr.takes_trains() {
-            train.iter().for_each(|packet| self.on_sent(now, &packet));
-        } else {
-            self.alr.on_train_sent(train.first.size, train.rest(), now);
         }
     }
 

@@ -2,7 +2,7 @@ use super::nvc_cc::NvcCc;
 use super::*;
 use crate::entry;
 use crate::{Fate, PacketKind, PacketReport, SentPacket, TransportFeedback};
-use legato_units::{DataSize, PeerTimestamp};
+use legato_units::{Burst, DataSize, PeerTimestamp};
 
 const LIMITS: RateLimits =
     RateLimits { min: DataRate::from_kbps(100), start: DataRate::from_kbps(1_000), max: DataRate::from_mbps(6) };
@@ -31,14 +31,14 @@ fn feedback() -> Event {
 }
 
 fn sent() -> Event {
-    Event::PacketSent(SentPacket {
+    Event::PacketsSent(Burst::single(SentPacket {
         transport_seq: 0,
         ssrc: 1,
         size: DataSize::from_bytes(1_200),
         kind: PacketKind::Video,
         probe_cluster: None,
         in_flight: DataSize::from_bytes(1_200),
-    })
+    }))
 }
 
 #[test]

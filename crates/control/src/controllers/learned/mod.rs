@@ -22,7 +22,7 @@ use crate::estimate::silence::Silence;
 use crate::observation::{History, Layout};
 use crate::policy::{Hand, Manifest, NetworkPolicy, Policy};
 use crate::window::{Window, WindowStats};
-use crate::{BuildError, Construct, Context, Decision, Event, NoAssets, RateController, RateLimits, SentTrain, Side};
+use crate::{BuildError, Construct, Context, Decision, Event, NoAssets, RateController, RateLimits, Side};
 use legato_units::{DataRate, TimeDelta, Timestamp};
 use serde::{Deserialize, Serialize};
 
@@ -208,7 +208,16 @@ impl<S: Scheme> Learned<S> {
 impl<S: Scheme> RateController for Learned<S> {
     fn on_event(&mut self, now: Timestamp, event: &Event) {
         match event {
-            Event::PacketSent(_) => self.silence.on_packet_sent(now),
+            // A departure changes neither the scheme's state nor the decision.
+            Event::PacketsSent(_) => {
+                self.silence.on_packet_sent(now);
+                self.mind_silence(now);
+                self.window.on_event(now, event);
+                if let Some(fallback) = &mut self.fallback {
+                    fallback.on_event(now, event);
+                }
+                return;
+            }
             Event::TransportFeedback(feedback) if feedback.reports.iter().any(|report| report.arrived()) => {
                 self.heard(now)
             }
@@ -234,15 +243,6 @@ impl<S: Scheme> RateController for Learned<S> {
         }
         if now >= self.next && matches!(event, Event::Deadline) {
             self.decide(now);
-        }
-    }
-
-    fn on_train_sent(&mut self, now: Timestamp, train: &SentTrain) {
-        self.silence.on_packet_sent(now);
-        self.mind_silence(now);
-        self.window.on_train_sent(train);
-        if let Some(fallback) = &mut self.fallback {
-            fallback.on_train_sent(now, train);
         }
     }
 

@@ -148,7 +148,7 @@ impl Nada {
 impl RateController for Nada {
     fn on_event(&mut self, now: Timestamp, event: &Event) {
         match event {
-            Event::PacketSent(_) if self.timeout.is_none() => self.timeout = Some(self.timeout_after(now)),
+            Event::PacketsSent(_) if self.timeout.is_none() => self.timeout = Some(self.timeout_after(now)),
             Event::TransportFeedback(feedback) if !feedback.reports.is_empty() => self.take_feedback(now, feedback),
             Event::PacerQueue(queue) => self.backlog = queue.size,
             Event::Deadline if self.timeout.is_some_and(|due| due <= now) => self.halve(now),

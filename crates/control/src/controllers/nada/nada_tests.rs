@@ -135,14 +135,14 @@ fn a_burst_that_queues_behind_itself_is_not_congestion() {
 fn silence_halves_the_rate_every_two_seconds_while_packets_leave() {
     let mut nada = nada(Config::default());
     assert_eq!(nada.next_deadline(), None, "nothing left yet");
-    let sent = Event::PacketSent(SentPacket {
+    let sent = Event::PacketsSent(Burst::single(SentPacket {
         transport_seq: 1,
         ssrc: 1,
         size: DataSize::from_bytes(1_000),
         kind: PacketKind::Video,
         probe_cluster: None,
         in_flight: DataSize::ZERO,
-    });
+    }));
     nada.on_event(at(500), &sent);
     let mut rates = Vec::new();
     while let Some(due) = nada.next_deadline() {

@@ -3,7 +3,7 @@
 
 use super::config::Config;
 use super::sender::TfrcSender;
-use crate::{BuildError, Construct, Context, Decision, Event, RateController, RateLimits, SentTrain, Side};
+use crate::{BuildError, Construct, Context, Decision, Event, RateController, RateLimits, Side};
 use legato_units::{DataRate, Timestamp};
 use serde::{Serialize, de::DeserializeOwned};
 
@@ -78,7 +78,7 @@ impl<F: Flavour> RateController for TfrcController<F> {
     #[inline]
     fn on_event(&mut self, now: Timestamp, event: &Event) {
         match event {
-            Event::PacketSent(packet) => return self.sender.on_sent(packet.size.as_bytes()),
+            Event::PacketsSent(burst) => return self.sender.on_sent(burst.bytes()),
             Event::PacerQueue(queue) => return self.sender.on_pacer_queue(queue.drain),
             Event::TransportFeedback(feedback) => self.sender.on_feedback(now, feedback),
             Event::FrameCaptured(frame) => self.flavour.on_frame(frame.complexity, &self.sender),
@@ -91,11 +91,6 @@ impl<F: Flavour> RateController for TfrcController<F> {
             _ => return,
         }
         self.publish();
-    }
-
-    #[inline]
-    fn on_train_sent(&mut self, _now: Timestamp, train: &SentTrain) {
-        self.sender.on_sent((train.first.size + train.rest()).as_bytes());
     }
 
     #[inline]

@@ -102,7 +102,7 @@ impl RateController for Scream {
     fn on_event(&mut self, now: Timestamp, event: &Event) {
         let mut heard = false;
         match event {
-            Event::PacketSent(packet) => return self.sent(now, packet),
+            Event::PacketsSent(burst) => return burst.iter().for_each(|packet| self.sent(now, &packet)),
             Event::TransportFeedback(feedback) if !feedback.reports.is_empty() => heard = self.take(now, feedback),
             Event::FrameEncoded(frame) => return self.rates.coded(frame.size.as_bytes()),
             Event::FrameCaptured(_) => self.media_queue.picture(now),

@@ -19,14 +19,14 @@ fn with(config: Config) -> Scream {
 fn send(scream: &mut Scream, at: Timestamp, seq: u64, in_flight: u64) {
     scream.on_event(
         at,
-        &Event::PacketSent(SentPacket {
+        &Event::PacketsSent(Burst::single(SentPacket {
             transport_seq: seq,
             ssrc: 1,
             size: DataSize::from_bytes(1_000),
             kind: PacketKind::Video,
             probe_cluster: None,
             in_flight: DataSize::from_bytes(in_flight),
-        }),
+        })),
     );
 }
 

@@ -94,9 +94,11 @@ impl Construct for ScreamV2 {
 impl RateController for ScreamV2 {
     fn on_event(&mut self, now: Timestamp, event: &Event) {
         match event {
-            Event::PacketSent(packet) => {
-                self.in_flight.update(packet.in_flight.as_bytes());
-                self.media_queue.sent(packet);
+            Event::PacketsSent(burst) => {
+                for packet in burst.iter() {
+                    self.in_flight.update(packet.in_flight.as_bytes());
+                    self.media_queue.sent(&packet);
+                }
                 return self.silence.sent(now);
             }
             Event::TransportFeedback(feedback) if !feedback.reports.is_empty() => self.take(now, feedback),

@@ -65,7 +65,7 @@ fn three_seconds_without_feedback_leave_an_eighth() {
             probe_cluster: None,
             in_flight: DataSize::from_bytes(1_000),
         };
-        scream.on_event(ms(100), &Event::PacketSent(packet));
+        scream.on_event(ms(100), &Event::PacketsSent(Burst::single(packet)));
         while let Some(due) = scream.next_deadline().filter(|due| *due <= ms(3_100)) {
             scream.on_event(due, &Event::Deadline);
         }
