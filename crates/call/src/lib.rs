@@ -10,11 +10,14 @@
 
 mod arrival_log;
 mod best_of_two;
+mod call;
 mod datagram;
 mod feedback_format;
 mod keyframe_requests;
 mod nack_list;
+mod pauses;
 mod receiver;
+mod receiver_clock;
 mod receiver_side;
 pub mod rtp_assembly;
 mod rtx_allowance;
@@ -24,10 +27,13 @@ mod sender;
 mod stream_index;
 mod stream_log;
 
+pub use call::{Arrival, Call, Dropped, Network, NetworkSample, Pause, Reply};
 pub use datagram::rtcp_wire_size;
 pub use feedback_format::FeedbackFormat;
 pub use keyframe_requests::{FrameAssembly, KeyframeRequests, Patience};
+pub use pauses::{PauseChange, Pauses};
 pub use receiver::{Receiver, ReceiverConfig, ReceiverInput, ReceiverOutput, RenderedFrame};
+pub use receiver_clock::ReceiverClock;
 pub use receiver_side::ReceiverSide;
 pub use send_history::SendHistory;
 pub use sender::{AudioConfig, Sender, SenderConfig, SenderInput, SenderOutput};

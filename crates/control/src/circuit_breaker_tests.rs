@@ -3,6 +3,7 @@
 use super::*;
 use crate::controllers::fixed;
 use crate::{Construct, Context, NoAssets, RateLimits, SentPacket, SourceFrameInfo, TransportFeedback};
+use legato_units::Burst;
 
 fn at(ms: i64) -> Timestamp {
     Timestamp::from_millis(ms)

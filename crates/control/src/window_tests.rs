@@ -1,6 +1,6 @@
 use super::*;
 use crate::{PacketKind, PacketReport, SentPacket};
-use legato_units::PeerTimestamp;
+use legato_units::{Burst, PeerTimestamp};
 
 const MS: fn(i64) -> Timestamp = Timestamp::from_millis;
 const SPAN: fn(i64) -> TimeDelta = TimeDelta::from_millis;

@@ -2,7 +2,7 @@
 //!
 //! `cargo run --release -p legato-endpoint --example load -- CALLS SECONDS`; Linux, for the threads' times.
 
-use legato_call::{FeedbackFormat, Sender, SenderConfig};
+use legato_call::{FeedbackFormat, Pauses, Sender, SenderConfig};
 use legato_control::controllers::fixed::{Config, Fixed};
 use legato_control::{Construct, Context, NoAssets, RateLimits};
 use legato_endpoint::{CallSetup, Camera, Clock, Codec, LatenessFigures, PictureSource, Place, Session, WaySetup};
@@ -68,9 +68,9 @@ fn call(seconds: u32) -> Result<(LatenessFigures, f64), Box<dyn Error>> {
     let delay = || Propagation::fixed(TimeDelta::from_millis(20)).into();
     let forward = Path::new([Bottleneck::new(capacity, QueueLimit::Packets(100)).into(), delay()]);
     let duration = TimeDelta::from_secs(i64::from(seconds));
-    let (reverse, turns, level) = (Path::new([delay()]), Vec::new(), LogLevel::Summary);
+    let (reverse, pauses, level) = (Path::new([delay()]), Pauses::default(), LogLevel::Summary);
     let place = Place::alone(forward, reverse)?;
-    let setup = CallSetup { sender, camera, place, duration, turns, level };
+    let setup = CallSetup { sender, camera, place, duration, pauses, level };
     let mut call = Session::open([WaySetup::Sent(Box::new(setup))])?;
     answer(&mut call)?;
     let ((summary, _, report), _) = call.finish(&[])?.remove(0);

@@ -14,7 +14,7 @@ use crate::network::event::{LinkEvent, LinkSample, Media};
 use crate::network::link::{CapacityMean, Link};
 use crate::outcome::{CallReport, Outcome, Progress};
 use crate::pictures::camera::CodedFrames;
-use legato_call::{Sender, SenderInput, SenderOutput, rtcp_wire_size};
+use legato_call::{Pauses, Sender, SenderInput, SenderOutput, rtcp_wire_size};
 use legato_control::PacketKind;
 use legato_media::packet::MediaPacket;
 use legato_trace::{End, LogLevel, Record, Recorder, SERIES_INTERVAL, Sample, TraceSink};
@@ -33,7 +33,7 @@ pub(crate) struct Driver {
     /// Since the call was set up; since media began, once they have.
     pub clock: Clock,
     pub end: Timestamp,
-    pub turns: Vec<(Timestamp, bool)>,
+    pub pauses: Pauses,
     pub level: LogLevel,
     pub progress: Arc<Mutex<Progress>>,
     pub shared_clock: Arc<Mutex<Clock>>,
@@ -163,14 +163,12 @@ impl Running {
     }
 
     fn next_due(&self) -> Timestamp {
-        let turn = self.driver.turns.last().map_or(Timestamp::MAX, |turn| turn.0);
-        self.sender_due.min(self.peer_due).min(turn).min(self.driver.end)
+        self.sender_due.min(self.peer_due).min(self.driver.pauses.due()).min(self.driver.end)
     }
 
     /// Let sender and connection do what is due.
     fn turn(&mut self, now: Timestamp) -> Result<(), Error> {
-        if self.driver.turns.last().is_some_and(|turn| turn.0 <= now) {
-            let paused = self.driver.turns.pop().is_some_and(|(_, paused)| paused);
+        if let Some(paused) = self.driver.pauses.pop(now) {
             self.tell(now, SenderInput::Pause(paused))?;
         }
         if self.sender_due <= now {

@@ -11,7 +11,7 @@ use crate::network::link::Place;
 use crate::outcome::Outcome;
 use crate::pictures::camera::Camera;
 use crate::thread::CallThread;
-use legato_call::Sender;
+use legato_call::{Pauses, Sender};
 use legato_trace::LogLevel;
 use legato_units::{TimeDelta, Timestamp};
 
@@ -25,15 +25,15 @@ pub struct CallSetup {
     pub place: Place,
     /// The duration of the media.
     pub duration: TimeDelta,
-    /// When media pause (true) and resume (false), the next one last.
-    pub turns: Vec<(Timestamp, bool)>,
+    /// When media pauses and resumes.
+    pub pauses: Pauses,
     /// The level of recording.
     pub level: LogLevel,
 }
 
 /// Make the offer, for another end: its text, and the thread that takes the answer.
 pub(crate) fn open(setup: CallSetup, other: OtherEnd) -> Result<(String, CallThread), Error> {
-    let CallSetup { sender, mut camera, place, duration, turns, level } = setup;
+    let CallSetup { sender, mut camera, place, duration, pauses, level } = setup;
     let (outside, local) = place.outside()?;
     let base = Clock::starting_now();
     let mut peer = Peer::new(local, base, camera.codec(), other)?;
@@ -46,7 +46,7 @@ pub(crate) fn open(setup: CallSetup, other: OtherEnd) -> Result<(String, CallThr
         };
         let link = place.open(Ends::Endpoint(outside), link_report(mail))?;
         let end = Timestamp::ZERO + duration;
-        let driver = Driver { sender, peer, frames, link, clock: base, end, turns, level, progress, shared_clock };
+        let driver = Driver { sender, peer, frames, link, clock: base, end, pauses, level, progress, shared_clock };
         Ok(move || {
             let outcome = driver.run(&inbox);
             // The sender, and with it the camera's encoder, is gone by now.

@@ -5,7 +5,7 @@
 
 mod on_time;
 
-use legato_call::{FeedbackFormat, Sender, SenderConfig};
+use legato_call::{FeedbackFormat, Pauses, Sender, SenderConfig};
 use legato_control::controllers::fixed::{Config, Fixed};
 use legato_control::{Construct, Context, NoAssets, RateLimits};
 use legato_endpoint::{
@@ -112,7 +112,7 @@ fn setup_in(codec: Codec, forward: Path<Datagram>, target_bps: u64, duration: Ti
     let sender = Sender::new(config, controller, encoder, Source::new(camera.content(), Timestamp::ZERO, 0));
     let reverse = Path::new([Propagation::fixed(TimeDelta::from_millis(10)).into()]);
     let place = Place::alone(forward, reverse).unwrap();
-    CallSetup { sender, camera, place, duration, turns: Vec::new(), level: LogLevel::Packets }
+    CallSetup { sender, camera, place, duration, pauses: Pauses::default(), level: LogLevel::Packets }
 }
 
 /// A session of one way from our end to another's.

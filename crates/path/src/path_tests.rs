@@ -3,6 +3,7 @@
 use super::*;
 use crate::capacity::{AfterLast, LinkCapacity, Mahimahi, Opportunities, RateSteps, Steps};
 use crate::queue::{DropTail, QueueLimit};
+use legato_units::Burst;
 use std::sync::Arc;
 
 fn packet(n: u64, bytes: u64) -> Packet<u64> {
@@ -144,13 +145,13 @@ fn packets_of_one_instant_fare_alike_together_and_one_by_one() {
             let (now, packets) = (ms(round as i64 * 10), (round % 7 + 1) as u16);
             let burst = Burst {
                 packets,
-                size: DataSize::from_bytes(400 + 10 * (round % 11)),
+                first: DataSize::from_bytes(400 + 10 * (round % 11)),
                 smaller: (round % u64::from(packets)) as u16,
             };
             exits.clear();
             let lost = together.pass(now, burst, &mut exits).to_vec();
             for place in 0..usize::from(packets) {
-                one_by_one.push(now, packet(place as u64, burst.size(place).as_bytes()));
+                one_by_one.push(now, packet(place as u64, burst.size_bytes(place as u16)));
             }
             let drops = std::iter::from_fn(|| one_by_one.pop_drop());
             let drops: Vec<_> =

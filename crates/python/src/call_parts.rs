@@ -209,8 +209,8 @@ pub(crate) fn generated(width: u16, height: u16, fps: u32) -> PyResult<PictureSo
 }
 
 fn sending(live: LiveCall, mut camera: Camera, place: Place) -> (CallSetup, LiveFlow) {
-    let LiveCall { sender, turns, adapt_resolution, flow } = live;
+    let LiveCall { sender, pauses, adapt_resolution, flow } = live;
     camera.adapt_resolution(adapt_resolution);
     let (duration, level) = (flow.duration, flow.level);
-    (CallSetup { sender, camera, place, duration, turns, level }, flow)
+    (CallSetup { sender, camera, place, duration, pauses, level }, flow)
 }

@@ -13,19 +13,17 @@
 
 #![forbid(unsafe_code)]
 
-mod clock;
 pub mod cross_traffic;
-mod engine;
 pub mod episode;
 mod error;
 mod flows;
-mod forward;
 mod in_transit;
 mod live;
 mod network;
 mod pauses;
 mod plan;
 mod policies;
+mod private_path;
 mod run;
 mod scenario;
 mod seed;
@@ -33,16 +31,15 @@ mod session;
 mod sweep;
 mod video;
 
-pub use engine::{Engine, Reply};
 pub use error::SimError;
 pub use flows::{CallKeys, CallSpec, Direction, FlowSpec, LinkSpec, TcpSpec, TrafficKeys, UdpSpec};
-pub use forward::{Arrival, Dropped, Forward};
 pub use in_transit::{InTransit, Load, Ticket};
 pub use live::{LiveCall, LiveFlow, LiveNetwork, LiveReceiver, LiveVideo, open_live_folder, write_live};
 pub use network::LoadedCapacity;
 pub use pauses::PauseSpec;
 pub use plan::{LoadedPlan, NamedController, NamedTrace, Plan, PlannedSession};
 pub use policies::Policies;
+pub use private_path::{Forward, PrivatePath};
 pub use run::{CallParts, build_controller, run_call};
 pub use scenario::*;
 pub use seed::Seed;

@@ -16,7 +16,7 @@ use crate::run::{
 use crate::scenario::{EcnSpec, LimitsSpec};
 use crate::seed::Seed;
 use crate::sweep::{io_error, labels_of, open_folder};
-use legato_call::{FeedbackFormat, ReceiverConfig, Sender};
+use legato_call::{FeedbackFormat, Pauses, ReceiverConfig, Sender};
 use legato_control::{RateController, RateLimits, Side, entry};
 use legato_media::encoder::gop::Gop;
 use legato_media::playout::PlayoutConfig;
@@ -72,8 +72,8 @@ pub struct LiveReceiver {
 pub struct LiveCall {
     /// The sending end.
     pub sender: Sender,
-    /// When media pause (true) and go on (false), the next one last.
-    pub turns: Vec<(Timestamp, bool)>,
+    /// When media pauses and goes on.
+    pub pauses: Pauses,
     /// Whether the size of pictures changes with the quantiser.
     pub adapt_resolution: bool,
     /// The rest.
@@ -149,8 +149,8 @@ impl LoadedPlan {
         let sender = Sender::new(sender_config(scenario, start), controller, encoder, source);
         // Each size begins with a key frame, which takes time on a link just found too slow.
         let adapt_resolution = scenario.video.adapt_resolution.unwrap_or(false);
-        let turns = pauses::turns(own.pauses, start);
-        Ok(LiveCall { sender, turns, adapt_resolution, flow: self.live_flow(own, clip, codec_name) })
+        let pauses = pauses::changes(own.pauses, start);
+        Ok(LiveCall { sender, pauses, adapt_resolution, flow: self.live_flow(own, clip, codec_name) })
     }
 
     fn live_receiver(&self, own: &Own<'_>) -> Result<LiveReceiver, SimError> {

@@ -1,6 +1,7 @@
 //! Pauses of the media, as configured in a scenario (RFC 8867 section 5.8).
 
 use crate::scenario::{MAX_DURATION_S, within};
+use legato_call::{PauseChange, Pauses};
 use legato_units::{TimeDelta, Timestamp};
 use serde::{Deserialize, Serialize};
 
@@ -25,8 +26,9 @@ pub(crate) fn check(pauses: &[PauseSpec]) -> Result<(), (String, String)> {
     Ok(())
 }
 
-/// When media pauses (true) and goes on (false), the first last.
-pub(crate) fn turns(pauses: &[PauseSpec], start: Timestamp) -> Vec<(Timestamp, bool)> {
+/// When media pauses and goes on, from `start` on.
+pub(crate) fn changes(pauses: &[PauseSpec], start: Timestamp) -> Pauses {
     let at = |s| start + TimeDelta::from_secs_f64(s);
-    pauses.iter().rev().flat_map(|pause| [(at(pause.end_s), false), (at(pause.start_s), true)]).collect()
+    let change = |s, paused| PauseChange { at: at(s), paused };
+    Pauses::new(pauses.iter().flat_map(|pause| [change(pause.start_s, true), change(pause.end_s, false)]).collect())
 }

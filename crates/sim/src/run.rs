@@ -1,16 +1,14 @@
 //! One call of a scenario: everything it needs, assembled and run.
 
-use crate::clock::ReceiverClock;
-use crate::engine::Engine;
 use crate::error::SimError;
-use crate::forward::Forward;
 use crate::network::{LoadedCapacity, build_path, load_capacity};
 use crate::pauses;
 use crate::policies::Policies;
+use crate::private_path::{Forward, PrivatePath};
 use crate::scenario::{ControllerSpec, LimitsSpec, PathSpec, Scenario};
 use crate::seed::Seed;
 use crate::video::{self, LoadedClip};
-use legato_call::{AudioConfig, Receiver, ReceiverConfig, Sender, SenderConfig};
+use legato_call::{AudioConfig, Call, Receiver, ReceiverClock, ReceiverConfig, Sender, SenderConfig};
 use legato_control::circuit_breaker::{CircuitBreakerConfig, CircuitBreakers};
 use legato_control::controllers::remote::Remote;
 use legato_control::policy::Model;
@@ -19,7 +17,7 @@ use legato_media::DecoderKind;
 use legato_media::pacer::PacerConfig;
 use legato_media::playout::PlayoutConfig;
 use legato_path::capacity::{Capacity, LinkCapacity};
-use legato_trace::{LogLevel, Recorder, Summary};
+use legato_trace::{CallFacts, LogLevel, Recorder, Summary, TraceSink};
 use legato_units::{DataRate, TimeDelta, Timestamp};
 use std::borrow::Cow;
 use std::path::Path;
@@ -63,38 +61,34 @@ pub fn run_call(
 ) -> Result<Summary, SimError> {
     let start = Timestamp::ZERO;
     let end = start + TimeDelta::from_secs_f64(scenario.duration_s);
-    let (engine, _) = build(scenario, parts, Seed(seed), start, end)?;
+    let seed = Seed(seed);
     recorder.begin(level, start);
-    let aged = video::aged_picture(&parts.clip, video::first_picture(&scenario.video, &parts.clip, Seed(seed)));
-    Ok(engine.run(start, end, aged.as_deref(), recorder))
+    let (mut call, mut network, _) = build(scenario, parts, seed, start, end, recorder.wants_samples())?;
+    call.begin(start, &mut network, recorder);
+    call.advance(end, &mut network, recorder);
+    call.finish(end, &mut network, recorder);
+    let aged = video::aged_picture(&parts.clip, video::first_picture(&scenario.video, &parts.clip, seed));
+    let capacity_mean = network.capacity(start, end);
+    Ok(recorder.finish(CallFacts { end, capacity_mean, aged: aged.as_deref() }))
 }
 
-/// The engine of a call, and the capacity of its forward bottleneck.
+/// A call, its network, and the capacity of the forward bottleneck.
 pub(crate) fn build(
     scenario: &Scenario,
     parts: &CallParts,
     seed: Seed,
     start: Timestamp,
     end: Timestamp,
-) -> Result<(Engine, Option<LinkCapacity>), SimError> {
+    samples: bool,
+) -> Result<(Call, PrivatePath, Option<LinkCapacity>), SimError> {
     let DrawnNetwork { forward, reverse, bottleneck } = DrawnNetwork::of(scenario, parts, seed);
     let capacity = bottleneck.as_ref().map(|loaded| &loaded.capacity);
-    let Ends { sender, receiver, clock } = build_ends(
-        scenario,
-        parts,
-        &scenario.limits,
-        seed,
-        FutureOf { capacity, start, end, policies: &parts.policies },
-    )?;
-    let engine = Engine {
-        sender,
-        receiver,
-        forward: Forward::new(build_path(&forward, bottleneck.as_ref(), seed, "forward")?),
-        reverse: build_path(&reverse, parts.reverse.as_ref(), seed, "reverse")?,
-        clock,
-        turns: pauses::turns(&scenario.pauses, start),
-    };
-    Ok((engine, bottleneck.map(|loaded| loaded.capacity)))
+    let future = FutureOf { capacity, start, end, policies: &parts.policies };
+    let Ends { sender, receiver, clock } = build_ends(scenario, parts, &scenario.limits, seed, future)?;
+    let call = Call::new(sender, receiver, clock, pauses::changes(&scenario.pauses, start), start, samples);
+    let forward = Forward::new(build_path(&forward, bottleneck.as_ref(), seed, "forward")?);
+    let reverse = build_path(&reverse, parts.reverse.as_ref(), seed, "reverse")?;
+    Ok((call, PrivatePath::new(forward, reverse), bottleneck.map(|loaded| loaded.capacity)))
 }
 
 /// A seed's draw of a call's two paths and of the forward bottleneck.

@@ -1,5 +1,6 @@
 use super::*;
 use crate::{Fate, NoAssets, PacerQueue, PacketKind, SentPacket, SourceFrameInfo};
+use legato_units::Burst;
 
 const LIMITS: RateLimits =
     RateLimits { min: DataRate::from_kbps(50), start: DataRate::from_kbps(982), max: DataRate::from_mbps(20) };

@@ -10,11 +10,12 @@ pub use batch::{Batch, Slot};
 pub use columns::{COLUMNS, columns};
 pub use truth::{Truth, TruthLog};
 
-use crate::engine::{Due, Engine, Pause};
 use crate::error::SimError;
+use crate::private_path::PrivatePath;
 use crate::run::{CallParts, build};
 use crate::scenario::Scenario;
 use crate::seed::Seed;
+use legato_call::{Call, Pause};
 use legato_control::action::ActionSpace;
 use legato_control::controllers::learned::Steered;
 use legato_control::observation::Layout;
@@ -25,8 +26,8 @@ use legato_units::{DataRate, TimeDelta, Timestamp};
 
 /// A steered call.
 pub struct Episode {
-    engine: Engine,
-    due: Due,
+    call: Call,
+    network: PrivatePath,
     log: TruthLog,
     side: Side,
     end: Timestamp,
@@ -59,10 +60,10 @@ impl Episode {
         let start = Timestamp::ZERO;
         let end = start + TimeDelta::from_secs_f64(scenario.duration_s);
         let side = entry(&parts.controller.name).map_or(Side::Sender, |entry| entry.side);
-        let (mut engine, capacity) = build(scenario, parts, Seed(seed), start, end)?;
+        let (mut call, mut network, capacity) = build(scenario, parts, Seed(seed), start, end, false)?;
         let mut log = TruthLog::new(start);
-        let due = engine.begin(start, &mut log);
-        let mut episode = Self { engine, due, log, side, end, now: start, capacity, takeovers: 0 };
+        call.begin(start, &mut network, &mut log);
+        let mut episode = Self { call, network, log, side, end, now: start, capacity, takeovers: 0 };
         if episode.steered().is_none() {
             let message = format!("controller {} is not learned: it cannot be steered", parts.controller.name);
             return Err(SimError::Controller(message));
@@ -80,10 +81,7 @@ impl Episode {
     }
 
     fn steered(&mut self) -> Option<&mut dyn Steered> {
-        match self.side {
-            Side::Sender => self.engine.sender.steered(),
-            Side::Receiver => self.engine.receiver.steered(),
-        }
+        self.call.steered(self.side)
     }
 
     fn controller(&mut self) -> &mut dyn Steered {
@@ -125,7 +123,7 @@ impl Episode {
         };
         let capacity = mean(from, self.now);
         let capacity_ahead = mean(self.now, self.now + TimeDelta::from_secs(1));
-        let takeovers = self.engine.sender.takeovers();
+        let takeovers = self.call.takeovers();
         let taken = takeovers - std::mem::replace(&mut self.takeovers, takeovers);
         Outcome { stats, truth: self.log.close(self.now), capacity, capacity_ahead, takeovers: taken, truncated }
     }
@@ -134,10 +132,11 @@ impl Episode {
     fn advance(&mut self) -> Pause {
         // First the turn that was held, and the decision in it.
         let just_after = (self.now + TimeDelta::from_nanos(1)).min(self.end);
-        self.engine.advance(&mut self.due, just_after, None, &mut self.log);
+        self.call.hold(None);
+        self.call.advance(just_after, &mut self.network, &mut self.log);
         let next = self.controller().next_decision();
-        let hold = Some((self.side, self.true_time(next)));
-        let pause = self.engine.advance(&mut self.due, self.end, hold, &mut self.log);
+        self.call.hold(Some((self.side, self.true_time(next))));
+        let pause = self.call.advance(self.end, &mut self.network, &mut self.log);
         self.now = match pause {
             Pause::Held(at) => at,
             Pause::Ended => self.end,
@@ -148,14 +147,14 @@ impl Episode {
     fn true_time(&self, at: Timestamp) -> Timestamp {
         match self.side {
             Side::Sender => at,
-            Side::Receiver => self.engine.clock.true_time(at),
+            Side::Receiver => self.call.clock().true_time(at),
         }
     }
 
     fn local_now(&self) -> Timestamp {
         match self.side {
             Side::Sender => self.now,
-            Side::Receiver => self.engine.clock.local(self.now),
+            Side::Receiver => self.call.clock().local(self.now),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! From a scenario's flows to a session, its run, and its results.
 
 use super::call_flow::{CallFlow, CallSetup};
+use super::call_lanes::CallLanes;
 use super::lane::Lane;
 use super::link::{Link, Links};
 use super::parcel::{Parcel, Way};
@@ -12,10 +13,11 @@ use crate::error::SimError;
 use crate::flows::{CallSpec, FlowSpec, LinkSpec};
 use crate::network::{LoadedCapacity, link_stages, load_named, tail_stages};
 use crate::pauses;
-use crate::run::{CallParts, FutureOf, build_ends};
+use crate::run::{CallParts, Ends, FutureOf, build_ends};
 use crate::scenario::{ControllerSpec, PathSpec, Scenario};
 use crate::seed::Seed;
 use crate::video;
+use legato_call::Call;
 use legato_path::Path;
 use legato_path::capacity::LinkCapacity;
 use legato_trace::{LogLevel, Recorder, Summary, TrafficFigures};
@@ -78,7 +80,11 @@ pub(super) fn assemble(
     let mut flows = Vec::new();
     for (n, call) in calls.iter().enumerate() {
         let recorder = std::mem::take(&mut recorders[n]);
-        flows.push(AnyFlow::Call(Box::new(CallFlow::new(plan.call(n, call)?, level, recorder))));
+        flows.push(AnyFlow::Call(Box::new(CallFlow::new(
+            plan.call(n, call, level >= LogLevel::Series)?,
+            level,
+            recorder,
+        ))));
     }
     for (n, tcp) in scenario.tcp.iter().enumerate() {
         let flow = plan.next_flow();
@@ -152,7 +158,7 @@ impl<'a> Layout<'a> {
         (at(flow.start_s), at(flow.stop_s.unwrap_or(self.scenario.duration_s)))
     }
 
-    fn call(&mut self, n: usize, call: &CallSpec) -> Result<CallSetup, SimError> {
+    fn call(&mut self, n: usize, call: &CallSpec, samples: bool) -> Result<CallSetup, SimError> {
         let flow = self.next_flow();
         let seed = self.flow_seed(flow, &format!("call.{n}"));
         let (start, stop) = self.life(call);
@@ -168,11 +174,18 @@ impl<'a> Layout<'a> {
         let limits = call.own.limits.as_ref().unwrap_or(&self.scenario.limits);
         let capacity = self.bottleneck(&self.routes[usize::from(flow)][0]);
         let future = FutureOf { capacity, start, end: stop, policies: &self.parts.policies };
-        let ends = build_ends(self.scenario, &parts, limits, seed, future)?;
+        let Ends { sender, receiver, clock } = build_ends(self.scenario, &parts, limits, seed, future)?;
         let pauses = if self.scenario.calls.is_some() { &call.own.pauses } else { &self.scenario.pauses };
-        let turns = pauses::turns(pauses, Timestamp::ZERO);
+        let call = Call::new(sender, receiver, clock, pauses::changes(pauses, Timestamp::ZERO), start, samples);
         let first_picture = video::first_picture(&self.scenario.video, &parts.clip, seed);
-        Ok(CallSetup { flow, ends, media, replies, start, stop, clip: parts.clip, first_picture, turns })
+        Ok(CallSetup {
+            call,
+            lanes: CallLanes::new(flow, media, replies),
+            start,
+            stop,
+            clip: parts.clip,
+            first_picture,
+        })
     }
 
     /// The future for an oracle: the capacity of the only link on its way, whether or not it is shared.

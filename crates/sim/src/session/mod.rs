@@ -3,11 +3,12 @@
 //! Each flow has its own propagation and jitter after the last link it passes, and its own two ends; links have
 //! queue, capacity and loss. The next event is the minimum of the links' and flows' own times; at equal times links
 //! come before flows, and flows in their order. If all links of a route decide a packet's fate as it is sent, it
-//! goes straight to its flow's own part of the way ([`lane`]). A single call alone on its path is run by the
-//! [`crate::Engine`], which knows its packets' fate in fewer steps.
+//! goes straight to its flow's own part of the way ([`lane`]). A single call alone on its path needs
+//! no session: it runs by [`legato_call::Call::advance`] over a [`crate::PrivatePath`].
 
 mod assemble;
 mod call_flow;
+mod call_lanes;
 mod call_log;
 mod flow;
 mod lane;
@@ -84,9 +85,9 @@ impl Session {
                 self.hand_on(self.keeping[place], link_due);
                 continue;
             }
-            let flow_turns = self.flows[flow].as_flow();
-            flow_turns.turn(flow_due, &mut self.network);
-            self.due[flow] = flow_turns.due();
+            let next = self.flows[flow].as_flow();
+            next.turn(flow_due, &mut self.network);
+            self.due[flow] = next.due();
             if !self.network.outbox.is_empty() {
                 self.send_outbox(flow_due);
                 self.due[flow] = self.flows[flow].as_flow().due();
@@ -105,7 +106,7 @@ impl Session {
     /// Let a call wait before that turn, or continue.
     fn hold(&mut self, flow: usize, hold: Option<(Side, Timestamp)>) {
         let call = self.call(flow);
-        call.hold(hold);
+        call.call().hold(hold);
         self.due[flow] = call.due();
     }
 

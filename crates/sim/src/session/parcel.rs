@@ -2,6 +2,7 @@
 
 use crate::cross_traffic::{Ack, Segment};
 use crate::in_transit::Ticket;
+use legato_call::Reply;
 use legato_units::Timestamp;
 
 /// The two directions between a flow's ends.
@@ -31,15 +32,6 @@ pub enum Parcel {
 /// Filler without contents, and when it left.
 #[derive(Clone, Copy, Debug)]
 pub struct Filler(pub Timestamp);
-
-/// A call's RTCP from its receiver.
-#[derive(Clone, Debug)]
-pub struct Reply {
-    /// When it left.
-    pub left: Timestamp,
-    /// A compound packet.
-    pub bytes: Vec<u8>,
-}
 
 impl Parcel {
     /// Its direction.

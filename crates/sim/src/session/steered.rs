@@ -67,7 +67,7 @@ impl SharedEpisode {
             let running = episode.session.call(flow);
             let (from, _) = running.life();
             running.log().truth = Some(TruthLog::new(from));
-            let Some(interval) = running.steered(side).map(|steered| steered.interval()) else {
+            let Some(interval) = running.call().steered(side).map(|steered| steered.interval()) else {
                 let message = format!("controller {} is not learned: it cannot be steered", parts.controller.name);
                 return Err(SimError::Controller(message));
             };
@@ -189,7 +189,7 @@ impl SharedEpisode {
     fn close(&mut self, agent: usize) -> (Truth, u32) {
         let (now, flow) = (self.now_of(agent), self.agents[agent].flow);
         let call = self.session.call(flow);
-        let takeovers = call.takeovers();
+        let takeovers = call.call().takeovers();
         let truth = call.log().truth.as_mut().map(|log| log.close(now)).unwrap_or_default();
         let agent = &mut self.agents[agent];
         agent.from = now;
@@ -198,14 +198,14 @@ impl SharedEpisode {
 
     fn steered(&mut self, agent: usize) -> &mut dyn Steered {
         let (flow, side) = (self.agents[agent].flow, self.side);
-        self.session.call(flow).steered(side).expect("checked when the episode began")
+        self.session.call(flow).call().steered(side).expect("checked when the episode began")
     }
 
     fn true_time(&mut self, agent: usize, at: Timestamp) -> Timestamp {
         let flow = self.agents[agent].flow;
         match self.side {
             Side::Sender => at,
-            Side::Receiver => self.session.call(flow).clock().true_time(at),
+            Side::Receiver => self.session.call(flow).call().clock().true_time(at),
         }
     }
 
@@ -219,7 +219,7 @@ impl SharedEpisode {
         let (now, flow) = (self.now_of(agent), self.agents[agent].flow);
         match self.side {
             Side::Sender => now,
-            Side::Receiver => self.session.call(flow).clock().local(now),
+            Side::Receiver => self.session.call(flow).call().clock().local(now),
         }
     }
 }

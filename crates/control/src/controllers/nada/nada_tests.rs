@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::{Fate, NoAssets, PacerQueue, PacketKind, SentPacket};
-use legato_units::PeerTimestamp;
+use legato_units::{Burst, PeerTimestamp};
 
 const LIMITS: RateLimits =
     RateLimits { min: DataRate::from_kbps(150), start: DataRate::from_kbps(800), max: DataRate::from_kbps(1_500) };

@@ -1,6 +1,7 @@
 use super::*;
 use crate::controllers::scream::feedback::tests::{feedback, report};
 use crate::{NoAssets, PacketKind, PacketReport, SentPacket};
+use legato_units::Burst;
 
 fn ms(ms: i64) -> Timestamp {
     Timestamp::from_millis(ms)

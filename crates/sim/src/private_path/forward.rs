@@ -5,6 +5,7 @@
 //! holds packets back or marks them, each is on the path by itself, as a ticket.
 
 use crate::in_transit::{InTransit, Load, Ticket, tickets};
+use legato_call::{Arrival, Dropped};
 use legato_media::packet::MediaPacket;
 use legato_path::{DropReason, Packet, Path};
 use legato_units::{Burst, DataSize, Ecn, Timestamp};
@@ -24,26 +25,6 @@ pub struct Forward {
     /// [`Timestamp::MAX`] where nothing is due.
     next: Timestamp,
     drops: VecDeque<Dropped>,
-}
-
-/// What came out.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Arrival {
-    /// A media packet.
-    Media(MediaPacket),
-    /// A compound RTCP packet.
-    Rtcp(Vec<u8>),
-}
-
-/// A media packet that was lost on the way.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Dropped {
-    /// Its transport-wide sequence number.
-    pub transport_seq: u64,
-    /// When it left.
-    pub departure: Timestamp,
-    /// Why.
-    pub reason: DropReason,
 }
 
 /// What has arrived is taken out of the line once it is so much. What many calls side by side keep of
@@ -214,7 +195,11 @@ impl Forward {
 }
 
 fn dropped(burst: &Burst<MediaPacket>, place: u16, reason: DropReason) -> Dropped {
-    Dropped { transport_seq: burst.first.transport_seq + u64::from(place), departure: burst.first.departure, reason }
+    Dropped {
+        transport_seq: burst.first.transport_seq + u64::from(place),
+        departure: burst.first.departure,
+        reason: reason.name(),
+    }
 }
 
 #[cfg(test)]

@@ -1,0 +1,394 @@
+//! A call between its two ends: what is due next, and what it does to the other end.
+//!
+//! [`Call`] holds sender, receiver and the receiver's clock; a [`Network`] takes packets from one end and says when
+//! they reach the other. Seven things can be due, each kept in order by whoever has it, so the next event is the least
+//! of seven times and no heap is needed. At equal times the order is that of [`Call::turn`].
+//!
+//! A call that has its network to itself runs by [`Call::advance`]. Where flows share links, their driver asks each
+//! flow when it is due ([`Call::due`]) and gives the first its [`Call::turn`].
+
+use crate::{
+    Pauses, Receiver, ReceiverClock, ReceiverInput, ReceiverOutput, Sender, SenderInput, SenderOutput, rtcp_wire_size,
+};
+use legato_control::Side;
+use legato_control::controllers::learned::Steered;
+use legato_media::packet::MediaPacket;
+use legato_trace::{At, PacketArrived, Record, SERIES_INTERVAL, Sample, TraceSink};
+use legato_units::{Burst, DataRate, DataSize, TimeDelta, Timestamp};
+
+/// What lies between the two ends. Times are true time, the sender's clock.
+pub trait Network {
+    /// Packets leave the sender.
+    fn send(&mut self, now: Timestamp, burst: Burst<MediaPacket>);
+
+    /// A compound RTCP packet, of `size` on the wire, leaves this end.
+    fn send_rtcp(&mut self, from: Side, now: Timestamp, size: DataSize, bytes: Vec<u8>);
+
+    /// When the next packet reaches this end, or the network has work to do that may make one arrive;
+    /// [`Timestamp::MAX`] while nothing is due.
+    fn next_arrival(&self, at: Side) -> Timestamp;
+
+    /// What reaches the receiver by `now`; there may be nothing yet.
+    fn pop_arrival(&mut self, now: Timestamp) -> Option<Arrival>;
+
+    /// What reaches the sender by `now`; there may be nothing yet.
+    fn pop_reply(&mut self, now: Timestamp) -> Option<Reply>;
+
+    /// The media packets that reach the receiver next, one behind the other, and when, as far as that is certain.
+    fn line(&self) -> Option<(&Burst<MediaPacket>, &[Timestamp])> {
+        None
+    }
+
+    /// The first `packets` of [`Network::line`] are taken.
+    fn skip(&mut self, packets: u16) {
+        let _ = packets;
+    }
+
+    /// Whether the receiver may run ahead of the sender: nothing on the way back depends on the order in which packets
+    /// enter and leave it.
+    fn replies_are_certain(&self) -> bool {
+        false
+    }
+
+    /// The next media packet that was lost on the way, in the order of decisions.
+    fn pop_drop(&mut self) -> Option<Dropped>;
+
+    /// The bottleneck: its mean capacity since `from`, and its queue at `now`.
+    fn sample(&mut self, from: Timestamp, now: Timestamp) -> NetworkSample;
+}
+
+/// What reached the receiver.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Arrival {
+    /// A media packet.
+    Media(MediaPacket),
+    /// A compound RTCP packet.
+    Rtcp(Vec<u8>),
+}
+
+/// RTCP from the receiver.
+#[derive(Clone, Debug)]
+pub struct Reply {
+    /// When it left.
+    pub left: Timestamp,
+    /// A compound packet.
+    pub bytes: Vec<u8>,
+}
+
+/// A media packet that was lost on the way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Dropped {
+    /// Its transport-wide sequence number.
+    pub transport_seq: u64,
+    /// When it left.
+    pub departure: Timestamp,
+    /// Why: `"aqm"`, `"queue_full"` or `"random"`.
+    pub reason: &'static str,
+}
+
+/// The bottleneck of the way to the receiver.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NetworkSample {
+    /// Its capacity; `None` where there is no bottleneck.
+    pub capacity: Option<DataRate>,
+    /// How long its queue takes to drain; `None` in an outage.
+    pub queue: Option<TimeDelta>,
+}
+
+/// Why [`Call::advance`] came back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pause {
+    /// The time to run to has come.
+    Ended,
+    /// The end that was to be held is due at this true time; all that comes before is done.
+    Held(Timestamp),
+}
+
+/// Two ends and the receiver's clock. The sender's clock is true time.
+pub struct Call {
+    sender: Sender,
+    receiver: Receiver,
+    clock: ReceiverClock,
+    pauses: Pauses,
+    due: Due,
+    hold: Option<(Side, Timestamp)>,
+}
+
+/// When each is due.
+#[derive(Clone, Copy, Debug)]
+struct Due {
+    receiver: Timestamp,
+    sender: Timestamp,
+    sample: Timestamp,
+    /// The receiver's deadline by its own clock, and in true time; most packets do not change it.
+    local: Timestamp,
+    local_at: Timestamp,
+}
+
+impl Call {
+    /// A call that begins at `start`; with `samples` the network is looked at every [`SERIES_INTERVAL`].
+    pub fn new(
+        sender: Sender,
+        receiver: Receiver,
+        clock: ReceiverClock,
+        pauses: Pauses,
+        start: Timestamp,
+        samples: bool,
+    ) -> Self {
+        let due = Due {
+            receiver: Timestamp::MAX,
+            sender: start,
+            sample: if samples { start + SERIES_INTERVAL } else { Timestamp::MAX },
+            local: Timestamp::ZERO,
+            local_at: Timestamp::ZERO,
+        };
+        Self { sender, receiver, clock, pauses, due, hold: None }
+    }
+
+    /// Ask the receiver when it is due, before anything else happens.
+    pub fn begin(&mut self, start: Timestamp, network: &mut impl Network, sink: &mut impl TraceSink) {
+        self.drain_receiver(start, network, sink);
+    }
+
+    /// Take the last sample, of what is left of an interval.
+    pub fn finish(&mut self, end: Timestamp, network: &mut impl Network, sink: &mut impl TraceSink) {
+        if self.due.sample != Timestamp::MAX && self.due.sample - SERIES_INTERVAL < end {
+            self.sample(end, network, sink);
+        }
+    }
+
+    /// Wait before that end's turn that is due at this true time or later; `None`: go on.
+    pub fn hold(&mut self, hold: Option<(Side, Timestamp)>) {
+        self.hold = hold;
+    }
+
+    /// The receiver's clock.
+    pub fn clock(&self) -> &ReceiverClock {
+        &self.clock
+    }
+
+    /// The controller of one end, where it is steered from outside.
+    pub fn steered(&mut self, side: Side) -> Option<&mut dyn Steered> {
+        match side {
+            Side::Receiver => self.receiver.steered(),
+            Side::Sender => self.sender.steered(),
+        }
+    }
+
+    /// How often a safeguard took the decision from the steered controller.
+    pub fn takeovers(&self) -> u32 {
+        self.sender.takeovers()
+    }
+
+    /// When [`Call::turn`] is next wanted, and which end waits for its hold to end in place of it.
+    /// `arrival` and `reply` are the network's [`Network::next_arrival`] at receiver and sender.
+    pub fn due(&self, arrival: Timestamp, reply: Timestamp) -> (Timestamp, Option<Side>) {
+        let other = self.next(reply);
+        let held = self.hold.filter(|_| arrival > other && self.is_held(other, reply));
+        (arrival.min(other), held.map(|(side, _)| side))
+    }
+
+    /// Do the first of what is due at `now`: an arrival at the receiver, one at the sender, the receiver's deadline, a
+    /// pause's begin or end, the sender's deadline, a sample.
+    pub fn turn(&mut self, now: Timestamp, network: &mut impl Network, sink: &mut impl TraceSink) {
+        if network.next_arrival(Side::Receiver) <= now {
+            self.take_arrival(now, network, sink);
+            if !self.receiver.is_settled() {
+                self.drain_receiver(now, network, sink);
+            }
+            return;
+        }
+        let reply = network.next_arrival(Side::Sender);
+        if self.next(reply) <= now {
+            self.do_next(now, reply, network, sink);
+        }
+    }
+
+    /// Go on to `end`, or until the end that is held is due.
+    pub fn advance(&mut self, end: Timestamp, network: &mut impl Network, sink: &mut impl TraceSink) -> Pause {
+        let horizon = self.hold.map_or(end, |(_, at)| end.min(at));
+        let ahead = network.replies_are_certain();
+        loop {
+            let arrival = network.next_arrival(Side::Receiver);
+            let reply = network.next_arrival(Side::Sender);
+            let other = self.next(reply);
+            // Most of what happens is arrivals.
+            if arrival <= other && arrival < end {
+                // What the sender does meanwhile cannot overtake what is in line, nor learn of its arrival before the
+                // feedback about it is back, so the receiver may be ahead of it; unless a stage of the way back holds
+                // packets and must see them come and go in the order of time.
+                let until = self.due.receiver.min(horizon) - TimeDelta::from_nanos(1);
+                let until = if ahead { until } else { until.min(other) };
+                let last = self.take_line(until, network, sink).unwrap_or_else(|| {
+                    self.take_arrival(arrival, network, sink);
+                    arrival
+                });
+                if !self.receiver.is_settled() {
+                    self.drain_receiver(last, network, sink);
+                }
+                continue;
+            }
+            if other >= end {
+                return Pause::Ended;
+            }
+            if self.is_held(other, reply) {
+                return Pause::Held(other);
+            }
+            self.do_next(other, reply, network, sink);
+        }
+    }
+
+    /// When something other than an arrival at the receiver is due; `reply` is when the sender hears of the receiver.
+    #[inline]
+    fn next(&self, reply: Timestamp) -> Timestamp {
+        let Due { receiver, sender, sample, .. } = self.due;
+        reply.min(sender).min(sample.min(self.pauses.due())).min(receiver)
+    }
+
+    /// Whether what is next, at `now`, is the turn of the end that is held.
+    #[inline]
+    fn is_held(&self, now: Timestamp, reply: Timestamp) -> bool {
+        let (Due { receiver, sender, .. }, pause) = (self.due, self.pauses.due());
+        match self.hold {
+            Some((Side::Receiver, at)) => now >= at && now < reply && receiver == now,
+            Some((Side::Sender, at)) => now >= at && now < reply && now < receiver && now < pause && sender == now,
+            None => false,
+        }
+    }
+
+    /// Do what [`Call::next`] found due at `now`.
+    #[inline]
+    fn do_next(&mut self, now: Timestamp, reply: Timestamp, network: &mut impl Network, sink: &mut impl TraceSink) {
+        if reply <= now {
+            if let Some(Reply { left, bytes }) = network.pop_reply(now) {
+                sink.feedback_took(now - left);
+                self.sender.handle(now, SenderInput::Rtcp(&bytes), sink);
+                self.receiver.recycle(bytes);
+                self.drain_sender(now, network, sink);
+            }
+        } else if self.due.receiver <= now {
+            let local = self.clock.local(now);
+            self.receiver.handle(local, ReceiverInput::Deadline, &mut At(sink, now));
+            self.drain_receiver(now, network, sink);
+        } else if self.pauses.due() <= now {
+            let paused = self.pauses.pop(now).is_some_and(|paused| paused);
+            self.sender.handle(now, SenderInput::Pause(paused), sink);
+            self.drain_sender(now, network, sink);
+        } else if self.due.sender <= now {
+            self.sender.handle(now, SenderInput::Deadline, sink);
+            self.drain_sender(now, network, sink);
+        } else {
+            self.sample(now, network, sink);
+            self.due.sample += SERIES_INTERVAL;
+        }
+    }
+
+    /// Take packets that arrive by `until`, the one behind the other, and change nothing that is due, except that the
+    /// last may complete a frame: most packets do. Returns when it arrived; `None` where the next packet is none of
+    /// these.
+    #[inline]
+    fn take_line(
+        &mut self,
+        until: Timestamp,
+        network: &mut impl Network,
+        sink: &mut impl TraceSink,
+    ) -> Option<Timestamp> {
+        let (burst, exits) = network.line()?;
+        let most = usize::from(self.receiver.plain_ahead(burst));
+        let exits = &exits[..most];
+        let packets = match exits.last() {
+            Some(&last) if last <= until => most,
+            _ => exits.iter().take_while(|&&at| at <= until).count(),
+        };
+        let arrivals = &exits[..packets];
+        let (&first, &last) = (arrivals.first()?, arrivals.last()?);
+        let burst = burst.front(packets as u16);
+        let MediaPacket { transport_seq, size_bytes, departure, .. } = burst.first;
+        let arrived = burst.with(PacketArrived { transport_seq, size_bytes, departure });
+        sink.record(first, &Record::PacketsArrived { burst: arrived, arrivals });
+        let clock = &self.clock;
+        let arrivals = arrivals.iter().map(|&at| clock.local(at));
+        self.receiver.take_burst(&burst, arrivals, &mut At(sink, last));
+        network.skip(packets as u16);
+        Some(last)
+    }
+
+    /// The way to the receiver has something for it, or work to do.
+    #[inline(never)]
+    fn take_arrival(&mut self, now: Timestamp, network: &mut impl Network, sink: &mut impl TraceSink) {
+        let local = self.clock.local(now);
+        match network.pop_arrival(now) {
+            Some(Arrival::Media(packet)) => {
+                let MediaPacket { transport_seq, size_bytes, departure, .. } = packet;
+                sink.record(now, &Record::PacketArrived { transport_seq, size_bytes, departure });
+                if packet.ecn.is_ce() {
+                    sink.record(now, &Record::PacketMarked { transport_seq });
+                }
+                self.receiver.handle(local, ReceiverInput::Media(&packet), &mut At(sink, now));
+            }
+            Some(Arrival::Rtcp(bytes)) => {
+                self.receiver.handle(local, ReceiverInput::Rtcp(&bytes), &mut At(sink, now));
+            }
+            None => {}
+        }
+        record_drops(now, network, sink);
+    }
+
+    /// Do what the receiver wants, until it names its next deadline.
+    #[inline(never)]
+    fn drain_receiver(&mut self, now: Timestamp, network: &mut impl Network, sink: &mut impl TraceSink) {
+        let local = loop {
+            match self.receiver.poll(&mut At(sink, now)) {
+                ReceiverOutput::Send(bytes) => {
+                    network.send_rtcp(Side::Receiver, now, rtcp_wire_size(bytes.len()), bytes);
+                }
+                ReceiverOutput::Render(_) => {}
+                ReceiverOutput::Deadline(local) => break local,
+            }
+        };
+        if local != self.due.local {
+            (self.due.local, self.due.local_at) = (local, self.clock.true_time(local));
+        }
+        self.due.receiver = self.due.local_at.max(now);
+    }
+
+    /// Do what the sender wants, until it names its next deadline.
+    #[inline]
+    fn drain_sender(&mut self, now: Timestamp, network: &mut impl Network, sink: &mut impl TraceSink) {
+        self.due.sender = loop {
+            match self.sender.poll(sink) {
+                SenderOutput::Media(burst) => network.send(now, burst),
+                SenderOutput::Rtcp(bytes) => {
+                    network.send_rtcp(Side::Sender, now, rtcp_wire_size(bytes.len()), bytes);
+                }
+                SenderOutput::Coded(frame, captured) => {
+                    let local = self.clock.local(now);
+                    self.receiver.handle(local, ReceiverInput::Coded(frame, captured), &mut At(sink, now));
+                }
+                SenderOutput::Deadline(due) => break due,
+            }
+        };
+        record_drops(now, network, sink);
+    }
+
+    fn sample(&mut self, now: Timestamp, network: &mut impl Network, sink: &mut impl TraceSink) {
+        let NetworkSample { capacity, queue } = network.sample(now - SERIES_INTERVAL, now);
+        let decision = self.sender.decision();
+        let sample = Sample {
+            capacity,
+            target_bitrate: decision.target_bitrate,
+            encoder_bitrate: DataRate::ZERO,
+            pacing_rate: decision.pacing_rate,
+            queue,
+            pacer_queue: self.sender.pacer_queue(),
+        };
+        sink.sample(now, sample);
+    }
+}
+
+#[inline]
+fn record_drops(now: Timestamp, network: &mut impl Network, sink: &mut impl TraceSink) {
+    while let Some(Dropped { transport_seq, departure, reason }) = network.pop_drop() {
+        sink.record(now, &Record::PacketDropped { transport_seq, departure, reason });
+    }
+}

@@ -1,0 +1,138 @@
+//! The network of a call among other flows: the two ways between its ends, over links it shares.
+
+use super::lane::{self, Lane, LostAtOnce};
+use super::parcel::Parcel;
+use crate::in_transit::{InTransit, Load, Ticket, tickets};
+use legato_call::{Arrival, Dropped, Network, NetworkSample, Reply};
+use legato_control::Side;
+use legato_media::packet::MediaPacket;
+use legato_path::{DropReason, Ecn, Packet};
+use legato_units::{Burst, DataSize, Timestamp};
+use std::collections::VecDeque;
+
+/// A call's own part of the ways between its ends, and what is on them.
+pub struct CallLanes {
+    flow: u16,
+    media: Lane<Ticket>,
+    replies: Lane<Reply>,
+    in_transit: InTransit,
+    drops: VecDeque<Dropped>,
+}
+
+impl CallLanes {
+    /// The ways of the call with number `flow` among the session's flows.
+    pub fn new(flow: u16, media: Lane<Ticket>, replies: Lane<Reply>) -> Self {
+        Self { flow, media, replies, in_transit: InTransit::default(), drops: VecDeque::new() }
+    }
+
+    /// The call's number among the session's flows.
+    pub fn flow(&self) -> u16 {
+        self.flow
+    }
+
+    /// As [`Network::next_arrival`].
+    #[inline]
+    pub fn next_arrival(&self, at: Side) -> Timestamp {
+        match at {
+            Side::Receiver => self.media.due(),
+            Side::Sender => self.replies.due(),
+        }
+    }
+
+    /// A packet is behind the last link at `at`; returns when one is due at an end.
+    pub fn enter(&mut self, at: Timestamp, packet: Packet<Parcel>) -> Timestamp {
+        let Packet { size, ecn, payload, .. } = packet;
+        match payload {
+            Parcel::Media(ticket) => self.media.enter(at, size, ecn, ticket),
+            Parcel::Reply(reply) => self.replies.enter(at, size, ecn, reply),
+            _ => Timestamp::MAX,
+        }
+    }
+
+    /// A link lost a packet; `None` where it was RTCP.
+    pub fn lose(&mut self, ticket: Ticket, reason: DropReason) -> Option<Dropped> {
+        let lost = match self.in_transit.get(ticket) {
+            Load::Media(burst) => Some(Dropped {
+                transport_seq: burst.first.transport_seq + u64::from(ticket.place()),
+                departure: burst.first.departure,
+                reason: reason.name(),
+            }),
+            Load::Rtcp(_) => None,
+        };
+        self.in_transit.remove(ticket, 1);
+        lost
+    }
+}
+
+/// A call's ways together with the links, for the time of its turn.
+pub struct OnLanes<'a> {
+    /// The call's own.
+    pub lanes: &'a mut CallLanes,
+    /// What it shares.
+    pub network: &'a mut lane::Network,
+}
+
+impl OnLanes<'_> {
+    #[inline]
+    fn put_out(&mut self, now: Timestamp, size: DataSize, ecn: Ecn, ticket: Ticket) {
+        if let Some(LostAtOnce(_, reason, ticket)) = self.lanes.media.send(now, self.network, size, ecn, ticket)
+            && let Some(lost) = self.lanes.lose(ticket, reason)
+        {
+            self.lanes.drops.push_back(lost);
+        }
+    }
+}
+
+impl Network for OnLanes<'_> {
+    fn send(&mut self, now: Timestamp, burst: Burst<MediaPacket>) {
+        let first = self.lanes.in_transit.insert(Load::Media(burst), burst.packets);
+        for ticket in tickets(first, burst.packets) {
+            let size = DataSize::from_bytes(burst.size_bytes(ticket.place()));
+            self.put_out(now, size, burst.first.ecn, ticket);
+        }
+    }
+
+    fn send_rtcp(&mut self, from: Side, now: Timestamp, size: DataSize, bytes: Vec<u8>) {
+        match from {
+            Side::Receiver => {
+                self.lanes.replies.send(now, self.network, size, Ecn::NotEct, Reply { left: now, bytes });
+            }
+            Side::Sender => {
+                let ticket = self.lanes.in_transit.insert(Load::Rtcp(bytes), 1);
+                self.put_out(now, size, Ecn::NotEct, ticket);
+            }
+        }
+    }
+
+    #[inline]
+    fn next_arrival(&self, at: Side) -> Timestamp {
+        self.lanes.next_arrival(at)
+    }
+
+    fn pop_arrival(&mut self, now: Timestamp) -> Option<Arrival> {
+        let Packet { payload: ticket, ecn, .. } = self.lanes.media.pop(now)?.packet;
+        let arrival = match self.lanes.in_transit.get(ticket) {
+            Load::Media(burst) => Arrival::Media(MediaPacket { ecn, ..burst.get(ticket.place()) }),
+            Load::Rtcp(bytes) => Arrival::Rtcp(bytes.clone()),
+        };
+        self.lanes.in_transit.remove(ticket, 1);
+        Some(arrival)
+    }
+
+    fn pop_reply(&mut self, now: Timestamp) -> Option<Reply> {
+        self.lanes.replies.pop(now).map(|delivered| delivered.packet.payload)
+    }
+
+    #[inline]
+    fn pop_drop(&mut self) -> Option<Dropped> {
+        self.lanes.drops.pop_front()
+    }
+
+    fn sample(&mut self, from: Timestamp, now: Timestamp) -> NetworkSample {
+        let flow = self.lanes.flow;
+        NetworkSample {
+            capacity: self.network.links.capacity(flow, from, now),
+            queue: self.network.links.queue(flow, now),
+        }
+    }
+}
