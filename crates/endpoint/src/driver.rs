@@ -1,6 +1,6 @@
 //! The thread of a call: waits for mail or for the next deadline, and does what sender and connection request.
 //!
-//! It is to `call::Sender` what the simulator's engine is: it passes in the time and arrivals, and polls. A
+//! It is to `call::Sender` what `call::Call` is in the simulator: it passes in the time and arrivals, and polls. A
 //! packet's departure is the time at which this thread passes it to the link, encrypted in the same step. The
 //! encoder runs elsewhere, so nothing here takes long.
 
