@@ -1,9 +1,9 @@
-//! A call as two values: [`Sender`] and [`Receiver`]. Sans-IO: a driver hands them inputs with the
-//! time, polls what they want done, and tells them when their deadline has come. The simulator and
-//! a real socket drive the same objects.
+//! A call as two values: [`Sender`] and [`Receiver`]. Sans-IO: a driver passes them inputs with the
+//! time, polls for what to do, and wakes them at their deadlines. The simulator and a real socket
+//! drive the same objects.
 //!
-//! The contract of one turn: `handle(now, input)`, then `poll()` until it answers `Deadline`; do
-//! what each answer says in order; call `handle(now, Deadline)` at that time if nothing came
+//! The contract of one turn: `handle(now, input)`, then `poll()` until it returns `Deadline`; do
+//! what each result says, in order; call `handle(now, Deadline)` at that time if nothing came
 //! before. `now` never goes back. Each end has its own clock.
 
 #![forbid(unsafe_code)]

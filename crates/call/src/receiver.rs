@@ -1,5 +1,5 @@
-//! The receiving end: feedback, repair, frame assembly, decoding, playout, and a receiver-side
-//! rate controller where there is one. All its times are of its own clock.
+//! The receiving end: feedback, repair, frame assembly, decoding, playout, and an optional
+//! receiver-side rate controller. All its times are by its own clock.
 
 use crate::FeedbackFormat;
 use crate::arrival_log::ArrivalLog;
@@ -24,22 +24,22 @@ use std::collections::VecDeque;
 pub struct ReceiverConfig {
     /// The call begins here, by the receiver's clock.
     pub start: Timestamp,
-    /// Transport-wide feedback each so often at least and at most.
+    /// The minimum and maximum interval of transport-wide feedback.
     pub feedback_interval: (TimeDelta, TimeDelta),
-    /// Ask for missing packets again.
+    /// Whether to request missing packets.
     pub nack: bool,
-    /// Each so often; `None`: once a round trip, which repairs show.
+    /// The re-request interval; `None`: once per round trip, as repairs show it.
     pub nack_interval: Option<TimeDelta>,
-    /// How long a decoder that takes incomplete frames lets a frame wait for its missing packets
-    /// once a later frame has begun.
+    /// How long a decoder that accepts incomplete frames waits for a frame's missing packets once a
+    /// later frame has begun.
     pub partial_wait: TimeDelta,
     /// When frames are shown.
     pub playout: PlayoutConfig,
-    /// What feedback is sent in.
+    /// The format of feedback.
     pub feedback: FeedbackFormat,
 }
 
-/// What a driver tells a receiver.
+/// A driver's input to a receiver.
 #[derive(Clone, Copy, Debug)]
 pub enum ReceiverInput<'a> {
     /// The time of the last `Deadline` has come.
@@ -48,12 +48,12 @@ pub enum ReceiverInput<'a> {
     Media(&'a MediaPacket),
     /// RTCP from the sender.
     Rtcp(&'a [u8]),
-    /// Where no bytes travel: what they would tell of a frame, with its capture time by the
+    /// If no bytes travel: what they would reveal about a frame, with its capture time by the
     /// sender's clock. Not used before a packet of the frame has come.
     Coded(EncodedFrame, PeerTimestamp),
 }
 
-/// What a receiver wants done.
+/// What the driver must do.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ReceiverOutput {
     /// Put this RTCP on the reverse path.
@@ -73,7 +73,7 @@ pub struct RenderedFrame {
     pub captured: PeerTimestamp,
     /// When it became decodable, own clock.
     pub decodable: Timestamp,
-    /// What the viewer sees, where pixels were measured.
+    /// What the viewer sees, if pixels were measured.
     pub quality: Option<Quality>,
 }
 
@@ -85,7 +85,7 @@ pub struct Receiver {
     accepts_partial: bool,
     now: Timestamp,
     arrivals: ArrivalLog,
-    /// In its place with [`FeedbackFormat::Ccfb`].
+    /// Replaces it with [`FeedbackFormat::Ccfb`].
     streams: Option<StreamLog>,
     nacks: NackList,
     frames: FrameBuffer,
@@ -96,7 +96,7 @@ pub struct Receiver {
     /// Bytes since the last feedback, for the interval of the next.
     bytes_since_feedback: u64,
     last_feedback: Timestamp,
-    /// Something arrived that no feedback told of yet.
+    /// Something arrived that no feedback has reported yet.
     unreported: bool,
     keyframes: KeyframeRequests,
     /// Cached [`Receiver::give_up_time`]; frames change it, time does not.
@@ -104,7 +104,7 @@ pub struct Receiver {
     last_sr: Option<(CompactNtp, Timestamp)>,
     next_report: Timestamp,
     loss: LossSinceReport,
-    /// All is done and `due` holds; most packets leave it so.
+    /// Everything is done and `due` is valid; most packets leave it so.
     settled: bool,
     due: Timestamp,
     /// For the next feedback.
@@ -119,18 +119,18 @@ struct LossSinceReport {
     highest_before: u32,
 }
 
-/// Who speaks.
+/// This end's SSRC.
 const RECEIVER_SSRC: u32 = 0x1e6a_8001;
-/// [libwebrtc-m150] feedback takes 5 % of the bitrate; one report is assumed to be so large.
+/// [libwebrtc-m150] feedback takes 5 % of the bitrate; the assumed size of one report.
 const FEEDBACK_BYTES: u64 = 68;
 const FEEDBACK_SHARE: u64 = 20;
-/// Receiver reports each so often.
+/// The interval of receiver reports.
 const REPORT_INTERVAL: TimeDelta = TimeDelta::from_secs(1);
-/// [libwebrtc-m150] FrameBuffer: no more frames are held back.
+/// [libwebrtc-m150] FrameBuffer: the maximum number of frames held back.
 const MAX_BUFFERED_FRAMES: usize = 800;
 
 impl Receiver {
-    /// A receiver that begins at `config.start`; `controller` is a receiver-side one.
+    /// A receiver that starts at `config.start`; `controller` is a receiver-side one.
     pub fn new(config: ReceiverConfig, controller: Option<Box<dyn RateController>>, decoder: Box<dyn Decoder>) -> Self {
         let patience = if config.nack { Patience::Repair } else { Patience::Reordering };
         Self {
@@ -161,11 +161,11 @@ impl Receiver {
         }
     }
 
-    /// Take one input.
+    /// Process one input.
     #[inline(always)]
     pub fn handle(&mut self, now: Timestamp, input: ReceiverInput<'_>, sink: &mut impl TraceSink) {
-        // Neither makes anything due nor passes the time, so it may come while packets are taken ahead:
-        // a coded frame is not waited for before a packet of it came.
+        // Neither makes anything due nor passes the time, so it may come while packets are taken ahead: a
+        // coded frame is not used before a packet of it came.
         if let ReceiverInput::Coded(frame, captured) = input {
             return self.frames.expect(frame, captured);
         }
@@ -233,7 +233,7 @@ impl Receiver {
         if !plain {
             return 0;
         }
-        // A decoder that takes frames in part waits for none until a later one has begun.
+        // A decoder that takes partial frames waits for none until a later one has begun.
         let may_begin = self.accepts_partial
             && !self.keyframes.is_wanted()
             && !self.nacks.has_gaps()
@@ -241,20 +241,19 @@ impl Receiver {
         self.frames.room(first, may_begin).min(burst.packets)
     }
 
-    /// The controller, where it is steered from outside.
+    /// The controller, if it is steered from outside.
     pub fn steered(&mut self) -> Option<&mut dyn Steered> {
         self.controller.steered()
     }
 
-    /// A buffer that `Send` gave and the driver needs no more.
+    /// A buffer from `Send` that the driver no longer needs.
     #[inline]
     pub fn recycle(&mut self, mut bytes: Vec<u8>) {
         bytes.clear();
         self.spare = bytes;
     }
 
-    /// Nothing is to be done that the last answer of [`Receiver::poll`] did not tell: it need not be
-    /// asked.
+    /// Whether the last result of [`Receiver::poll`] is still valid: polling is not needed.
     #[inline]
     pub fn is_settled(&self) -> bool {
         self.settled
@@ -283,8 +282,8 @@ impl Receiver {
     #[inline]
     fn deadline(&self) -> Timestamp {
         let mut due = self.next_report;
-        // While nothing is to be told it is due all the same, in vain where nothing comes until then: so
-        // the first packet after a feedback makes nothing due, and is taken in line as the others are.
+        // Feedback is due even while there is nothing to report: thus the first packet after a feedback
+        // makes nothing due, and is taken in line like the others.
         if self.unreported || self.next_feedback > self.now {
             due = due.min(self.next_feedback);
         }
@@ -305,7 +304,7 @@ impl Receiver {
         due.max(self.now)
     }
 
-    /// Most packets are the next of a frame under way: nothing becomes due sooner by them.
+    /// Most packets are the next of the current frame: nothing becomes due earlier.
     #[inline(always)]
     fn take_media(&mut self, packet: &MediaPacket, sink: &mut impl TraceSink) {
         match &mut self.streams {
@@ -343,7 +342,7 @@ impl Receiver {
         self.look_for_gaps(missing_before, sink);
     }
 
-    /// A gap that stays becomes due with time, and `due` knows when.
+    /// A gap that stays becomes due with time, and `due` has that time.
     #[inline(always)]
     fn look_for_gaps(&mut self, missing_before: usize, sink: &mut impl TraceSink) {
         if self.nacks.missing() != missing_before || (self.nacks.has_gaps() && (!self.settled || self.now >= self.due))
@@ -373,7 +372,7 @@ impl Receiver {
         }
     }
 
-    /// Foreign bytes: what cannot be read is ignored, as a datagram that was lost.
+    /// Foreign bytes: what cannot be parsed is ignored, like a lost datagram.
     fn take_rtcp(&mut self, bytes: &[u8]) {
         let Ok(compound) = Compound::parse(bytes) else { return };
         for packet in compound {
@@ -386,7 +385,7 @@ impl Receiver {
         }
     }
 
-    // [rfc3611] §4.5: as of a reception report, with the receiver's own reference time.
+    // [rfc3611] §4.5: as for a reception report, with the receiver's own reference time.
     fn learn_round_trip_time(&mut self, block: ExtendedBlock) {
         let ExtendedBlock::DelaySinceLast { ssrc: RECEIVER_SSRC, last_rr, delay_since_last_rr } = block else { return };
         let arrival = CompactNtp::from_timestamp(self.now);
@@ -396,7 +395,7 @@ impl Receiver {
         }
     }
 
-    /// Hand frames to the decoder while the next one is whole or not worth waiting for.
+    /// Pass frames to the decoder while the next one is whole or not worth waiting for.
     #[inline(never)]
     fn hand_over(&mut self, sink: &mut impl TraceSink) {
         self.settled = false;
@@ -451,8 +450,8 @@ impl Receiver {
             self.nacks.forget_below(seq);
         }
         let decoded = self.decoder.decode(self.now, &frame.assembled);
-        // A decoder that cannot go on asks once it is certain; one that waits for repair is `strict`
-        // and is asked for by the wait itself.
+        // A decoder that cannot continue requests one once it is certain; one that waits for repair is
+        // `strict`, and the wait itself requests it.
         let wanted = decoded.keyframe_needed || (!decoded.decodable && self.keyframes.is_wanted());
         self.keyframes.set_wanted(wanted);
         let quality = if decoded.decodable {
@@ -474,7 +473,7 @@ impl Receiver {
                 quality_db: quality.map(|quality| (quality.ssim_db, quality.psnr_db)),
             }),
         );
-        // When a picture is shown matters to who looks at it, and to a controller that is told of frames.
+        // When a picture is shown matters to viewers, and to a controller that gets frame reports.
         if decoded.decodable && (self.controller.decides() || sink.wants_renderings()) {
             let size = encoded.size.as_bytes() as u32;
             let repair = if frame.repaired { Repair::Took(self.nacks.round_trip_time()) } else { Repair::None };
@@ -560,7 +559,7 @@ impl Receiver {
         self.loss.received_before = self.loss.received;
         let mut bytes = Vec::with_capacity(64);
         rtcp::write_receiver_report(&mut bytes, RECEIVER_SSRC, &[block]);
-        // Only a controller here has a use for the round-trip time.
+        // Only a controller here uses the round-trip time.
         if self.controller.decides() {
             let now = ExtendedBlock::ReferenceTime(Ntp::from_timestamp(self.now));
             rtcp::write_extended_report(&mut bytes, RECEIVER_SSRC, &now);
@@ -579,7 +578,7 @@ impl Receiver {
             ce: packet.ecn.is_ce(),
         });
         self.tell(&event, &mut ());
-        // Most arrivals make nothing due sooner.
+        // Most arrivals make nothing due earlier.
         let wanted = self.controller.next_deadline();
         self.settled &= self.outbox.is_empty() && wanted.is_none_or(|wanted| wanted >= self.due);
     }
@@ -601,7 +600,7 @@ impl Receiver {
         self.tell(&event, sink);
     }
 
-    /// Tell the receiver-side controller; its target goes back as REMB.
+    /// Pass an event to the receiver-side controller; its target goes back as REMB.
     fn tell(&mut self, event: &Event, sink: &mut impl TraceSink) {
         self.controller.on_event(self.now, event, sink);
         if let Some(target) = self.controller.due_target(self.now) {

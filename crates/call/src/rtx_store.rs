@@ -1,4 +1,4 @@
-//! What is needed to send a packet again, for the packets a NACK may still name.
+//! What is needed to retransmit a packet, for the packets a NACK may still name.
 
 use legato_control::PacketKind;
 use legato_media::packet::{MediaPacket, RTX_SSRC};
@@ -8,25 +8,25 @@ use std::collections::VecDeque;
 /// The last packets of the video stream.
 #[derive(Clone, Debug)]
 pub struct RtxStore {
-    /// In the order they left, which is that of their numbers.
+    /// In departure order, which is that of their numbers.
     bursts: VecDeque<Burst<MediaPacket>>,
     /// Packets before this number are forgotten.
     oldest: u32,
     /// One past the newest number.
     next: u32,
-    /// How many packets are kept; grows to [`MOST`] where the bitrate asks for it.
+    /// The number of packets kept; grows to [`MOST`] if the bitrate requires it.
     capacity: u32,
-    /// What was sent again and when it last was, by number.
+    /// The retransmitted packets and the latest time of each, by number.
     repeated: Vec<(u32, Timestamp)>,
 }
 
-/// About 4 s of 2.5 Mbit/s to begin with …
+/// About 4 s of 2.5 Mbit/s initially …
 const FEWEST: u32 = 1_024;
 /// … and 3 s of 50 Mbit/s at most.
 const MOST: u32 = 16_384;
 /// A packet younger than this is not forgotten while there is room to grow.
 const WANTED_TIME: TimeDelta = TimeDelta::from_secs(3);
-/// The original sequence number in front of the payload (RFC 4588 section 4).
+/// The original sequence number before the payload (RFC 4588 section 4).
 const OSN_BYTES: u16 = 2;
 
 impl Default for RtxStore {
@@ -55,8 +55,8 @@ impl RtxStore {
         self.bursts.push_back(*burst);
     }
 
-    /// The packet to send again for the 16-bit number a NACK names; `None` where it is forgotten or
-    /// was already sent again less than `holdoff` ago.
+    /// The packet to retransmit for the 16-bit number in a NACK; `None` if it is forgotten or was
+    /// already retransmitted less than `holdoff` ago.
     pub fn repeat(&mut self, now: Timestamp, wrapped: u16, holdoff: TimeDelta) -> Option<MediaPacket> {
         let newest = self.next.checked_sub(1)?;
         let seq = newest.checked_sub(u32::from((newest as u16).wrapping_sub(wrapped)))?;
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_is_repeated_at_once_and_then_once_a_round_trip() {
+    fn a_packet_is_repeated_at_once_and_then_once_per_round_trip() {
         let mut store = store(10);
         let (now, rtt) = (Timestamp::from_millis(1), TimeDelta::from_millis(100));
         let packet = store.repeat(now, 7, rtt).unwrap();
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_never_sent_or_is_forgotten_is_not_repeated() {
+    fn unsent_or_forgotten_packets_are_not_repeated() {
         let mut store = store(70_000);
         let now = Timestamp::from_secs(9);
         assert_eq!(store.repeat(now, 70_000u32 as u16, TimeDelta::ZERO), None);

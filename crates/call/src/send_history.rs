@@ -17,7 +17,7 @@ pub struct SendHistory {
     /// Sequence number of the first entry.
     base: u64,
     in_flight: DataSize,
-    /// One past the highest sequence number that a feedback told of.
+    /// One past the highest sequence number in any feedback.
     reported: u64,
     /// The last reference time, unwrapped, in units of 64 ms.
     reference: Option<i64>,
@@ -25,11 +25,11 @@ pub struct SendHistory {
     by_stream: Option<ByStream>,
 }
 
-/// What feedback by stream needs beside the departures.
+/// What feedback by stream needs besides the departures.
 #[derive(Clone, Debug, Default)]
 struct ByStream {
     index: StreamIndex,
-    /// The last report timestamp, and what it stands for.
+    /// The last report timestamp, and the instant it stands for.
     reference: Option<(CompactNtp, PeerTimestamp)>,
     /// The latest departure of a packet that arrived.
     latest: Option<Timestamp>,
@@ -54,10 +54,10 @@ enum State {
 
 /// A packet reported missing may still be reported as arrived for this long.
 const CORRECTION_TIME: TimeDelta = TimeDelta::from_secs(2);
-/// Entries are kept no longer, whatever the feedback does (libwebrtc's send-time history: 60 s).
+/// Entries are kept no longer than this, whatever the feedback does (libwebrtc's send-time history: 60 s).
 const HISTORY_TIME: TimeDelta = TimeDelta::from_secs(60);
-/// Feedback by stream never tells of the last packets of a stream that has fallen silent, where they
-/// were lost. They are no longer in flight once packets that left so much later have arrived.
+/// Feedback by stream never reports the last packets of a stream that has fallen silent, if they were
+/// lost. They count as no longer in flight once packets that left this much later have arrived.
 const SILENT_STREAM_TIME: TimeDelta = TimeDelta::from_secs(1);
 
 impl SendHistory {
@@ -67,7 +67,7 @@ impl SendHistory {
         Self { by_stream, ..Self::default() }
     }
 
-    /// The number the next packet gets.
+    /// The number of the next packet.
     #[inline]
     pub fn next_seq(&self) -> u64 {
         self.base + self.sent.len() as u64
@@ -98,8 +98,8 @@ impl SendHistory {
         self.in_flight
     }
 
-    /// Append what `feedback` newly says to `reports`, in send order. Packets it does not reach back
-    /// to, because an earlier feedback was lost, are no longer in flight and never reported:
+    /// Append the new information in `feedback` to `reports`, in send order. Packets it does not reach
+    /// back to, because an earlier feedback was lost, are no longer in flight and never reported:
     /// silence about a packet is not loss of it.
     pub fn join(&mut self, now: Timestamp, feedback: &Feedback<'_>, reports: &mut Vec<PacketReport>) {
         // What feedback names was sent: it is the latest such number.
@@ -112,7 +112,7 @@ impl SendHistory {
         self.abandon_below(first);
         let (next_seq, count) = (self.next_seq(), u64::from(feedback.status_count()));
         let mut statuses = feedback.statuses();
-        // Feedback about packets forgotten, or never sent, says nothing.
+        // Feedback about packets forgotten, or never sent, is ignored.
         let forgotten = self.base.saturating_sub(first);
         for _ in 0..forgotten.min(count) {
             statuses.next();
@@ -138,8 +138,8 @@ impl SendHistory {
         self.forget(now);
     }
 
-    /// As [`SendHistory::join`], of feedback by stream. A mark that comes only with a second copy of a packet
-    /// already reported is not told: a packet is reported once.
+    /// Like [`SendHistory::join`], for feedback by stream. A mark that comes only with a second copy of a
+    /// packet already reported is dropped: a packet is reported once.
     pub fn join_streams(&mut self, now: Timestamp, feedback: &ccfb::Feedback<'_>, reports: &mut Vec<PacketReport>) {
         let Some(by_stream) = &mut self.by_stream else { return };
         let origin = by_stream.unwrap_timestamp(feedback.report_timestamp);
@@ -215,7 +215,7 @@ fn entry(sent: &mut VecDeque<Sent>, base: u64, transport_seq: u64) -> Option<&mu
 }
 
 impl Sent {
-    /// What feedback newly says of it; its bytes are added to `landed` where they were in flight.
+    /// The new information about it; its bytes are added to `landed` if they were in flight.
     #[inline]
     fn settle(&mut self, transport_seq: u64, fate: Fate, ce: bool, landed: &mut u64) -> Option<PacketReport> {
         match (self.state, fate) {
@@ -236,7 +236,7 @@ impl Sent {
         })
     }
 
-    /// No feedback will tell of it: it is no longer in flight, and not reported.
+    /// No feedback will report it: it is no longer in flight, and not reported.
     fn abandon(&mut self, landed: &mut u64) {
         if self.state == State::InFlight {
             self.state = State::Missing;

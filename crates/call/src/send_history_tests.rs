@@ -13,7 +13,7 @@ fn sent(history: &mut SendHistory, packets: u64) {
     }
 }
 
-/// A packet of 1,000 bytes, of this number in its stream.
+/// A packet of 1,000 bytes, with this number in its stream.
 fn send(history: &mut SendHistory, ssrc: u32, seq: u32, at_ms: i64) {
     let departure = Timestamp::from_millis(at_ms);
     history.push(&Burst::single(MediaPacket {
@@ -72,7 +72,7 @@ fn packets_whose_feedback_was_lost_are_neither_in_flight_nor_missing() {
 fn arrivals_differ_as_they_do_across_the_wrap_of_numbers() {
     let mut history = SendHistory::default();
     sent(&mut history, 65_530);
-    // All but the last are reported away so that the history is short.
+    // All but the last are reported first so that the history is short.
     for base in (0..65_530u64).step_by(500) {
         let count = 500.min(65_530 - base) as usize;
         let arrivals: Vec<_> = (0..count).map(|n| Some(base as i64 + n as i64)).collect();
@@ -85,7 +85,7 @@ fn arrivals_differ_as_they_do_across_the_wrap_of_numbers() {
 }
 
 #[test]
-fn feedback_about_packets_never_sent_says_nothing() {
+fn feedback_about_packets_never_sent_is_ignored() {
     let mut history = SendHistory::default();
     sent(&mut history, 2);
     assert_eq!(feedback(&mut history, 1, &[Some(1), Some(2), Some(3)]).len(), 1);
@@ -99,23 +99,23 @@ fn feedback_after_a_long_silence_is_about_the_latest_packets() {
     let mut history = SendHistory::default();
     sent(&mut history, 10);
     assert_eq!(feedback(&mut history, 0, &[Some(1)]).len(), 1);
-    // 50,000 packets without a word: more than half the range of numbers.
+    // 50,000 packets without feedback: more than half the range of numbers.
     sent(&mut history, 50_000);
     let reports = feedback(&mut history, 50_005, &[Some(60_000)]);
     assert_eq!(reports.last().map(|report| report.transport_seq), Some(50_005));
 }
 
-type Told<'a> = (u32, u16, &'a [Option<Metric>]);
+type Block<'a> = (u32, u16, &'a [Option<Metric>]);
 
-/// A packet that came so many units of 1/1024 s before the report.
+/// A packet that came `units` of 1/1024 s before the report.
 fn came(units: u16) -> Option<Metric> {
     Some(Metric { ecn: Ecn::Ect0, offset: ArrivalOffset::Units(units) })
 }
 
 /// The reports of one RFC 8888 feedback, made at `at_ms` of the receiver's clock.
-fn by_stream(history: &mut SendHistory, at_ms: i64, told: &[Told<'_>]) -> Vec<PacketReport> {
+fn by_stream(history: &mut SendHistory, at_ms: i64, blocks: &[Block<'_>]) -> Vec<PacketReport> {
     let streams: Vec<_> =
-        told.iter().map(|&(ssrc, begin_seq, metrics)| StreamReport { ssrc, begin_seq, metrics }).collect();
+        blocks.iter().map(|&(ssrc, begin_seq, metrics)| StreamReport { ssrc, begin_seq, metrics }).collect();
     let mut bytes = Vec::new();
     let timestamp = CompactNtp::from_timestamp(Timestamp::from_millis(at_ms));
     ccfb::write(&mut bytes, 1, timestamp, &streams);
@@ -128,33 +128,33 @@ fn of(reports: &[PacketReport]) -> Vec<(u64, bool)> {
     reports.iter().map(|report| (report.transport_seq, report.arrived())).collect()
 }
 
-/// [rfc8888] §3.1: streams are reported on one after the other, by their own numbers.
+/// [rfc8888] §3.1: streams are reported one after another, by their own numbers.
 #[test]
 fn reports_of_several_streams_are_one_list_in_the_order_of_departures() {
     let mut history = SendHistory::new(FeedbackFormat::Ccfb);
     for (ssrc, seq) in [(VIDEO_SSRC, 65_535), (AUDIO_SSRC, 5), (VIDEO_SSRC, 65_536), (RTX_SSRC, 0), (AUDIO_SSRC, 6)] {
         send(&mut history, ssrc, seq, 1);
     }
-    let told: [Told<'_>; 4] = [
+    let blocks: [Block<'_>; 4] = [
         (AUDIO_SSRC, 5, &[came(3), came(2)]),
         (VIDEO_SSRC, 65_535, &[came(9), None]),
         (0xbad, 0, &[came(1)]),
         (RTX_SSRC, 0, &[came(1), came(0)]),
     ];
-    let reports = by_stream(&mut history, 100, &told);
+    let reports = by_stream(&mut history, 100, &blocks);
     assert_eq!(of(&reports), [(0, true), (1, true), (2, false), (3, true), (4, true)]);
     assert_eq!(history.in_flight(), DataSize::ZERO);
 }
 
-/// [rfc8888] §3: later reports may tell again of what earlier ones told; §3.1: CE is ECN 11.
+/// [rfc8888] §3: later reports may repeat what earlier ones reported; §3.1: CE is ECN 11.
 #[test]
-fn overlapping_reports_tell_of_each_packet_once_and_correct_what_was_missing() {
+fn overlapping_reports_give_each_packet_once_and_correct_missing_ones() {
     let mut history = SendHistory::new(FeedbackFormat::Ccfb);
     sent(&mut history, 4);
     let first = by_stream(&mut history, 100, &[(VIDEO_SSRC, 0, &[came(5), None, came(3)])]);
     assert_eq!(of(&first), [(0, true), (1, false), (2, true)]);
     let marked = Some(Metric { ecn: Ecn::Ce, offset: ArrivalOffset::Units(8) });
-    let overlapping: [Told<'_>; 1] = [(VIDEO_SSRC, 0, &[came(60), marked, came(58), came(1)])];
+    let overlapping: [Block<'_>; 1] = [(VIDEO_SSRC, 0, &[came(60), marked, came(58), came(1)])];
     let second = by_stream(&mut history, 150, &overlapping);
     assert_eq!(of(&second), [(1, true), (3, true)]);
     assert_eq!(second.iter().map(|report| report.ce).collect::<Vec<_>>(), [true, false]);
@@ -163,9 +163,9 @@ fn overlapping_reports_tell_of_each_packet_once_and_correct_what_was_missing() {
 }
 
 /// [rfc8888] §3.1, worked by hand: 512/1024 s before a report at 2 s is 1.5 s; over range and
-/// unavailable say no time.
+/// unavailable give no time.
 #[test]
-fn arrival_is_the_report_timestamp_less_the_offset() {
+fn arrival_is_the_report_timestamp_minus_the_offset() {
     let mut history = SendHistory::new(FeedbackFormat::Ccfb);
     sent(&mut history, 4);
     let arrived = |offset| Some(Metric { ecn: Ecn::NotEct, offset });
@@ -208,7 +208,7 @@ fn the_lost_end_of_a_silent_stream_does_not_stay_in_flight() {
 }
 
 #[test]
-fn reports_of_packets_never_sent_or_without_any_say_nothing() {
+fn reports_of_packets_never_sent_and_empty_reports_are_ignored() {
     let mut history = SendHistory::new(FeedbackFormat::Ccfb);
     assert_eq!(by_stream(&mut history, 10, &[(VIDEO_SSRC, 0, &[came(0)])]), []);
     sent(&mut history, 2);

@@ -29,50 +29,50 @@ pub struct SenderConfig {
     pub start: Timestamp,
     /// How packets leave.
     pub pacer: PacerConfig,
-    /// Answer NACKs.
+    /// Whether to answer NACKs.
     pub retransmit: bool,
-    /// Skip a picture rather than code it while the pacer holds more than this.
+    /// Skip a picture instead of coding it while the pacer holds more than this.
     pub max_pacer_queue: TimeDelta,
     /// An audio stream beside the video.
     pub audio: Option<AudioConfig>,
-    /// What the receiver's feedback comes in; any other is ignored.
+    /// The format of the receiver's feedback; any other is ignored.
     pub feedback: FeedbackFormat,
-    /// How media packets leave: `NotEct`, or capable of being marked. RTCP is never capable.
+    /// The ECN field of media packets: `NotEct`, or ECN-capable. RTCP is never capable.
     pub ecn: Ecn,
 }
 
 /// A constant-rate audio stream.
 #[derive(Clone, Copy, Debug)]
 pub struct AudioConfig {
-    /// Coded bitrate, headers not counted.
+    /// Coded bitrate, excluding headers.
     pub bitrate: DataRate,
-    /// One packet each.
+    /// The interval of its packets.
     pub interval: TimeDelta,
 }
 
-/// What a driver tells a sender.
+/// A driver's input to a sender.
 #[derive(Clone, Copy, Debug)]
 pub enum SenderInput<'a> {
     /// The time of the last `Deadline` has come.
     Deadline,
-    /// The encoder, which works beside the call, is done with the picture captured then.
+    /// The encoder, which works beside the call, has finished the picture captured then.
     Encoded(EncodedFrame, Timestamp),
-    /// The application or the network says so.
+    /// An event from the application or the network.
     Event(&'a Event),
-    /// Media stops being captured (true) or goes on with a key frame (false); RTCP goes on either way.
+    /// Media capture stops (true) or resumes with a key frame (false); RTCP goes on either way.
     Pause(bool),
     /// RTCP from the receiver.
     Rtcp(&'a [u8]),
 }
 
-/// What a sender wants done.
+/// What the driver must do.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SenderOutput {
-    /// A frame was coded; its packets follow. A driver without pixels tells the receiver what the
-    /// bytes would.
+    /// A frame was coded; its packets follow. A driver without pixels passes it to the receiver in
+    /// place of the bytes.
     Coded(EncodedFrame, PeerTimestamp),
-    /// Put these packets on the forward path, one after the other. They travel as values: `wire`
-    /// makes RTP of them where bytes are needed.
+    /// Put these packets on the forward path, in order. They travel as values: `wire` turns them
+    /// into RTP if bytes are needed.
     Media(Burst<MediaPacket>),
     /// Put this compound RTCP packet on the forward path.
     Rtcp(Vec<u8>),
@@ -92,17 +92,17 @@ pub struct Sender {
     rtx_allowance: RtxAllowance,
     now: Timestamp,
     decision: Decision,
-    /// The controller took an event since the decision was read.
+    /// The controller got an event since the decision was read.
     stale: bool,
     /// The controller's [`RateController::revision`] when it was.
     revision: Option<u64>,
-    /// The decision was recorded at all.
+    /// Whether the decision was recorded at all.
     told_decision: bool,
     /// Reused, so that feedback costs no allocation.
     feedback: Event,
     coded: Option<(EncodedFrame, PeerTimestamp)>,
     paused: bool,
-    /// Frames since the last one that was left out.
+    /// Frames since the last skipped one.
     kept: u32,
     best_of_two: BestOfTwo,
     keyframe_wanted: bool,
@@ -119,21 +119,21 @@ pub struct Sender {
     next_audio: Option<Timestamp>,
     audio_seq: u32,
     next_report: Timestamp,
-    /// Who told its time last, which, and when it came.
+    /// The latest reference time of the other end: its SSRC, the time, and when it came.
     reference_time: Option<(u32, CompactNtp, Timestamp)>,
     packets_sent: u32,
     octets_sent: u32,
 }
 
-/// Sender reports each so often: enough for a fresh round-trip time.
+/// The interval of sender reports: enough for a fresh round-trip time.
 const REPORT_INTERVAL: TimeDelta = TimeDelta::from_secs(1);
-/// [libwebrtc-m150] a key frame request is obeyed at most so often.
+/// [libwebrtc-m150] the minimum time between two key frames on request.
 const MIN_KEYFRAME_INTERVAL: TimeDelta = TimeDelta::from_millis(300);
-/// Until a report tells.
+/// Until a report gives it.
 const INITIAL_ROUND_TRIP_TIME: TimeDelta = TimeDelta::from_millis(100);
 
 impl Sender {
-    /// A sender that begins at `config.start`.
+    /// A sender that starts at `config.start`.
     pub fn new(
         config: SenderConfig,
         controller: Box<dyn RateController>,
@@ -182,7 +182,7 @@ impl Sender {
         }
     }
 
-    /// Take one input.
+    /// Process one input.
     pub fn handle(&mut self, now: Timestamp, input: SenderInput<'_>, sink: &mut impl TraceSink) {
         debug_assert!(now >= self.now, "time never goes back");
         self.now = now;
@@ -196,7 +196,7 @@ impl Sender {
                 self.take_rtcp(bytes, sink);
             }
         }
-        // What is due is done in its own turn: word from the other end comes first at equal times.
+        // Due work waits for its own turn: feedback from the other end comes first at equal times.
         if !matches!(input, SenderInput::Rtcp(_)) {
             self.meet_deadlines(sink);
         }
@@ -225,7 +225,7 @@ impl Sender {
         if let Some(burst) = self.pop() {
             return SenderOutput::Media(self.depart(burst, sink));
         }
-        // A new decision may let more go; the old one has just been asked.
+        // A new decision may release more; under the old one the pacer was just polled.
         if self.refresh(sink)
             && let Some(burst) = self.pop()
         {
@@ -244,24 +244,24 @@ impl Sender {
         &self.decision
     }
 
-    /// The controller, where it is steered from outside.
+    /// The controller, if it is steered from outside.
     pub fn steered(&mut self) -> Option<&mut dyn Steered> {
         self.controller.steered()
     }
 
-    /// How often another controller has taken the decision from the one that is steered.
+    /// How often another controller has taken over from the steered one.
     pub fn takeovers(&self) -> u32 {
         self.controller.takeovers()
     }
 
-    /// Time to drain what waits in the pacer.
+    /// Drain time of the pacer's queue.
     pub fn pacer_queue(&self) -> TimeDelta {
         self.pacer.drain_time()
     }
 
     fn deadline(&self) -> Timestamp {
         let mut due = self.source.next_capture().min(self.next_report);
-        // What the pacer holds when a breaker has tripped it holds for good.
+        // What the pacer holds when a breaker trips, it holds for good.
         let departure = if self.decision.cease { None } else { self.pacer.next_deadline(self.now) };
         for other in [departure, self.controller.next_deadline(), self.next_audio] {
             due = other.map_or(due, |other| due.min(other));
@@ -275,8 +275,8 @@ impl Sender {
         self.stale = true;
     }
 
-    /// Read the decision after events; the pacer obeys at once, the encoder at its next frame. Whether
-    /// the pacer may let go what it held before.
+    /// Read the decision after events; the pacer obeys at once, the encoder at its next frame. Returns
+    /// whether the pacer may release what it held before.
     fn refresh(&mut self, sink: &mut impl TraceSink) -> bool {
         if !self.stale {
             return false;
@@ -320,7 +320,7 @@ impl Sender {
         changed
     }
 
-    /// What is in flight may let packets go or hold them, where there is a window. Whether there is.
+    /// With a window, the bytes in flight may release packets or hold them. Returns whether there is a window.
     #[inline]
     fn look_at_window(&mut self) -> bool {
         self.pacer.set_in_flight(&self.decision, self.history.in_flight());
@@ -348,7 +348,7 @@ impl Sender {
         }
     }
 
-    /// Cut a coded frame up and queue it.
+    /// Packetise a coded frame and queue it.
     fn take_frame(&mut self, frame: EncodedFrame, capture: Timestamp, sink: &mut impl TraceSink) {
         if frame.keyframe {
             self.keyframe_wanted = false;
@@ -374,7 +374,7 @@ impl Sender {
         self.tell(&Event::PacerQueue(PacerQueue { size: self.pacer.queued(), drain: self.pacer.drain_time() }));
     }
 
-    /// Code a picture; `None` where the controller's budget has no room for it, or the frame comes later.
+    /// Code a picture; `None` if the controller's budget has no room for it, or the frame comes later.
     #[inline]
     fn code(&mut self, picture: SourceFrame, budget: EncoderBudget) -> Option<EncodedFrame> {
         if self.decision.best_of_two {
@@ -383,7 +383,7 @@ impl Sender {
         self.encoder.begin(self.now, picture, budget)
     }
 
-    /// The controller wants one captured frame in so many left out.
+    /// Whether to skip this frame, as the controller wants one captured frame in this many skipped.
     fn leaves_out(&mut self) -> bool {
         let Some(interval) = self.decision.drop_one_frame_in else {
             self.kept = 0;
@@ -397,13 +397,12 @@ impl Sender {
         drop
     }
 
-    /// What the target leaves for coded video: less audio, parity, what retransmission took lately,
-    /// and headers.
+    /// What the target leaves for coded video: minus audio, parity, recent retransmissions, and
+    /// headers.
     fn budget(&mut self) -> EncoderBudget {
         let fps = self.source.content().frame_rate;
         let interval = fps.interval();
-        // Mean over about one second.
-        // Pictures may have been left out since the last budget.
+        // Mean over about one second. Pictures may have been skipped since the last budget.
         let since = (self.now - self.last_budget).max(interval);
         self.last_budget = self.now;
         // Most calls lose nothing for a long time.
@@ -520,7 +519,7 @@ impl Sender {
         self.audio_seq += 1;
     }
 
-    /// What may leave now. After a circuit breaker nothing may; reports go on ([rfc8083] section 4.5).
+    /// What may leave now. After a circuit breaker has tripped nothing may; reports go on ([rfc8083] section 4.5).
     #[inline]
     fn pop(&mut self) -> Option<Burst<MediaPacket>> {
         if self.decision.cease || self.pacer.is_idle() {
@@ -533,7 +532,7 @@ impl Sender {
         self.pacer.pop_burst(self.now)
     }
 
-    /// Packets leave: number them, remember them, tell the controller of each.
+    /// Packets leave: number and record them, and report each to the controller.
     #[inline]
     fn depart(&mut self, mut burst: Burst<MediaPacket>, sink: &mut impl TraceSink) -> Burst<MediaPacket> {
         burst.first.transport_seq = self.history.next_seq();
@@ -585,7 +584,7 @@ impl Sender {
         burst
     }
 
-    /// Foreign bytes: what cannot be read is ignored, as a datagram that was lost.
+    /// Foreign bytes: what cannot be parsed is ignored, like a lost datagram.
     fn take_rtcp(&mut self, bytes: &[u8], sink: &mut impl TraceSink) {
         let Ok(compound) = Compound::parse(bytes) else { return };
         for packet in compound {
@@ -601,7 +600,7 @@ impl Sender {
                     if self.config.retransmit && !self.decision.cease && nack.media_ssrc == VIDEO_SSRC =>
                 {
                     for seq in nack.seqs() {
-                        // Repair that may not be sent now is asked for again.
+                        // Repair that may not be sent now is requested again.
                         if !self.rtx_allowance.permits(self.now, self.decision.target_bitrate) {
                             break;
                         }

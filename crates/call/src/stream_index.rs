@@ -1,5 +1,5 @@
-//! Which departure a packet of a stream was: RFC 8888 feedback names packets by SSRC and RTP
-//! sequence number, everything else here by the transport-wide number.
+//! The departure of a stream's packet: RFC 8888 feedback names packets by SSRC and RTP sequence
+//! number, everything else here uses the transport-wide number.
 
 use legato_media::packet::MediaPacket;
 use legato_units::Burst;
@@ -18,11 +18,11 @@ pub struct Stream {
     /// Transport-wide numbers, by the stream's own from `base` on.
     departures: VecDeque<u64>,
     base: u64,
-    /// One past the highest number a report told of.
+    /// One past the highest number in any report.
     reported: u64,
 }
 
-/// Numbers begin a turn of the wrap above zero, so that there is room below the first.
+/// Numbers start one wrap above zero, so that there is room below the first.
 const FIRST_TURN: u64 = 1 << 16;
 
 impl StreamIndex {
@@ -67,14 +67,14 @@ impl Stream {
         last.checked_sub(u64::from((last as u16).wrapping_sub(seq)))
     }
 
-    /// The transport-wide number of a packet; `None` where it is forgotten or was never sent.
+    /// The transport-wide number of a packet; `None` if it is forgotten or was never sent.
     #[inline]
     pub fn departure(&self, number: u64) -> Option<u64> {
         self.departures.get(usize::try_from(number.checked_sub(self.base)?).ok()?).copied()
     }
 
-    /// A report tells of the numbers from `first` to before `end`; transport-wide numbers of those
-    /// between the reports before and this one: nobody will tell of them any more.
+    /// A report covers the numbers from `first` to before `end`; returns the transport-wide numbers
+    /// of those between the previous reports and this one: no report will cover them any more.
     pub fn report(&mut self, first: u64, end: u64) -> impl Iterator<Item = u64> + '_ {
         let from = self.reported.max(self.base);
         self.reported = self.reported.max(end.min(self.next()));

@@ -1,5 +1,5 @@
-//! Transport-wide feedback and RFC 8888 feedback tell the same of the same call: each packet's fate, and
-//! its arrival but for the rounding of each format. Marks come with RFC 8888 alone.
+//! Transport-wide feedback and RFC 8888 feedback report the same about the same call: each packet's fate,
+//! and its arrival up to the rounding of each format. Only RFC 8888 carries marks.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -20,7 +20,7 @@ use rand_core::SeedableRng;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
-/// Sends video, parity and padding at fixed rates and keeps what it is told.
+/// Sends video, parity and padding at fixed rates and records the reports it gets.
 #[derive(Clone)]
 struct Listener(Arc<Mutex<Vec<PacketReport>>>);
 
@@ -43,13 +43,13 @@ impl RateController for Listener {
 /// The receiver's clock is ahead by this.
 const OFFSET: TimeDelta = TimeDelta::from_millis(4_321_987);
 
-/// What a network does with a packet: `None` loses it, else how long it takes, and whether it is marked.
+/// The network's effect on a packet: `None` loses it, else how long it takes, and whether it is marked.
 fn path(packet: &MediaPacket) -> Option<(TimeDelta, bool)> {
     let seq = packet.transport_seq;
     if seq > 60 && seq % 29 == 7 {
         return None;
     }
-    // Some are overtaken, one by so much that feedback has told of it as missing.
+    // Some are overtaken, one by so much that feedback has reported it missing.
     let late = if seq == 400 {
         300
     } else if seq % 41 == 11 {
@@ -145,8 +145,8 @@ fn call(
     (Arc::into_inner(reports).unwrap().into_inner().unwrap(), arrivals, kinds)
 }
 
-/// The last word on each packet, and that none was told of twice but to correct a loss.
-fn last_words(reports: &[PacketReport]) -> BTreeMap<u64, PacketReport> {
+/// The last report on each packet; asserts that only a corrected loss was reported twice.
+fn last_reports(reports: &[PacketReport]) -> BTreeMap<u64, PacketReport> {
     let mut last: BTreeMap<u64, PacketReport> = BTreeMap::new();
     for report in reports {
         if let Some(before) = last.insert(report.transport_seq, *report) {
@@ -158,23 +158,23 @@ fn last_words(reports: &[PacketReport]) -> BTreeMap<u64, PacketReport> {
 
 /// [rfc8888] §3.1: 1/1024 s rounded to the nearest, from a timestamp of 1/65536 s; transport-wide 1/4 ms.
 #[test]
-fn both_formats_tell_the_same_fates_and_arrivals_within_their_rounding() {
+fn both_formats_report_the_same_fates_and_arrivals_within_their_rounding() {
     let duration = TimeDelta::from_secs(10);
     let (twcc, arrivals, kinds) = call(FeedbackFormat::Twcc, duration);
     let (ccfb, same, _) = call(FeedbackFormat::Ccfb, duration);
-    assert_eq!(arrivals, same, "nobody decides by the reports, so the packets are the same");
+    assert_eq!(arrivals, same, "no decision depends on the reports, so the packets are the same");
     for kind in [PacketKind::Audio, PacketKind::Fec, PacketKind::Padding, PacketKind::Retransmission, PacketKind::Video]
     {
         assert!(kinds.iter().filter(|other| **other == kind).count() > 20, "{kind:?}");
     }
-    let (twcc, ccfb) = (last_words(&twcc), last_words(&ccfb));
-    // What left last may not be told of yet.
+    let (twcc, ccfb) = (last_reports(&twcc), last_reports(&ccfb));
+    // The last departures may not have been reported yet.
     let until = kinds.len() as u64 - 400;
     assert_eq!(twcc.range(..until).count(), until as usize);
     let first = twcc[&0].arrival().unwrap() - ccfb[&0].arrival().unwrap();
     let mut begun = BTreeSet::new();
     for (seq, by_number) in twcc.range(..until) {
-        // The loss of what a stream begins with shows only in transport-wide numbers.
+        // The loss of a stream's first packets shows only in transport-wide numbers.
         let Some(by_stream) = ccfb.get(seq) else {
             assert!(!by_number.arrived() && !begun.contains(&by_number.ssrc), "{by_number:?}");
             continue;

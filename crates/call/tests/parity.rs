@@ -1,5 +1,5 @@
 //! Parity in the path of media: a controller that spends part of its target on FEC loses one packet
-//! of every frame and no frame. Also the least driver a call can have: no path, no clock.
+//! of every frame and no frame. Also the minimal driver of a call: no path, no clock.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -30,8 +30,8 @@ impl RateController for WithParity {
     }
 }
 
-/// Frames sent, frames shown and parity bytes over all in a call of `frames` frames whose path takes no time and
-/// loses the first packet of every frame but the first.
+/// Frames sent, frames shown and the share of parity bytes in a call of `frames` frames whose path takes no time
+/// and loses the first packet of every frame but the first.
 fn call(fec_kbps: u64, frames: u64) -> (u64, u64, f64) {
     let (start, rate) = (Timestamp::ZERO, FrameRate::THIRTY);
     let encoder = Statistical::new(Config::default(), rate, ChaCha8Rng::seed_from_u64(1));
@@ -94,7 +94,7 @@ fn call(fec_kbps: u64, frames: u64) -> (u64, u64, f64) {
 }
 
 #[test]
-fn one_parity_packet_a_frame_makes_up_for_one_lost() {
+fn one_parity_packet_per_frame_repairs_one_loss() {
     let (coded, shown, parity_ratio) = call(400, 300);
     // The last frames are still held against jitter.
     assert!(coded - shown <= 3, "{shown} of {coded}");

@@ -1,4 +1,4 @@
-//! The interface every controller has, and how one is built.
+//! The interface of every controller, and how one is built.
 
 use crate::controllers::learned::Steered;
 use crate::policy::{self, Model};
@@ -17,8 +17,8 @@ pub trait RateController: Send {
     /// What to do until the next event. Pure: changes only through `on_event`.
     fn decision(&self) -> Decision;
 
-    /// Moves on whenever the decision may have changed or a probe may wait: while it stands still the
-    /// driver need not ask for either. `None`: nobody counts, ask after each event.
+    /// Changes whenever the decision may have changed or a probe may wait: while it stays the same the
+    /// driver need not read either. `None`: no change counter; poll after every event.
     fn revision(&self) -> Option<u64> {
         None
     }
@@ -33,33 +33,33 @@ pub trait RateController: Send {
         None
     }
 
-    /// Name the inner state worth drawing, for trace and dashboard.
+    /// Report the inner state worth plotting, for the trace.
     fn observe(&self, gauge: &mut dyn FnMut(&'static str, f64)) {
         let _ = gauge;
     }
 
-    /// Where a policy answers: what an environment steers it by.
+    /// The interface by which an environment steers it, if a policy decides.
     fn steered(&mut self) -> Option<&mut dyn Steered> {
         None
     }
 
-    /// How often another controller has taken the decision from the one that is steered.
+    /// How often another controller has taken over from the steered one.
     fn takeovers(&self) -> u32 {
         0
     }
 
-    /// A copy that goes on the same.
+    /// An independent copy in the same state.
     fn clone_box(&self) -> Box<dyn RateController>;
 }
 
-/// Wrappers clone what they hold.
+/// Cloning a wrapper clones what it holds.
 impl Clone for Box<dyn RateController> {
     fn clone(&self) -> Self {
         self.as_ref().clone_box()
     }
 }
 
-/// Which end of the call a controller sits at.
+/// The end of the call at which a controller runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
     /// Sees arrivals; its target travels back as REMB.
@@ -78,11 +78,11 @@ impl Side {
     }
 }
 
-/// What a controller's file states about itself.
+/// A controller's static properties.
 pub trait Construct: RateController + Sized + 'static {
     /// The name users type.
     const NAME: &'static str;
-    /// Which end it sits at.
+    /// The end it runs at.
     const SIDE: Side;
     /// One line for `legato controllers`.
     const SUMMARY: &'static str;
@@ -93,41 +93,41 @@ pub trait Construct: RateController + Sized + 'static {
     /// Its parameters; `#[serde(default, deny_unknown_fields)]`.
     type Config: Default + Serialize + DeserializeOwned;
 
-    /// Build it. Refuses parameters that make no sense.
+    /// Build it. Refuses invalid parameters.
     fn new(config: Self::Config, context: Context<'_>) -> Result<Self, BuildError>;
 }
 
-/// What a controller may know at its birth. Files and seeds enter here only.
+/// What a controller gets when it is built: the only source of files and seeds.
 #[derive(Clone, Copy)]
 pub struct Context<'a> {
     /// Bounds and start rate.
     pub limits: RateLimits,
-    /// The time of its first event, at the earliest.
+    /// The earliest time of its first event.
     pub start: Timestamp,
-    /// For controllers that draw.
+    /// For controllers that use randomness.
     pub seed: u64,
-    /// Files, and the future where the scenario grants it.
+    /// Files, and the future if the scenario grants it.
     pub assets: &'a dyn Assets,
 }
 
 /// The outside world at build time.
 pub trait Assets {
-    /// A file by name, `None` where there is none.
+    /// A file by name, `None` if there is none.
     fn file(&self, name: &str) -> Option<Cow<'_, [u8]>>;
 
-    /// A trained policy by name: that of the file `NAME/policy.toml`. Who builds many controllers keeps
-    /// what was loaded.
+    /// A trained policy by name: that of the file `NAME/policy.toml`. A caller that builds many
+    /// controllers caches them.
     fn model(&self, name: &str) -> Result<Arc<Model>, String> {
         policy::load(name, |file| self.file(file))
     }
 
-    /// The bottleneck's capacity over the whole call, ascending in time; granted to `oracle` alone.
+    /// The bottleneck's capacity over the whole call, ascending in time; granted only to `oracle`.
     fn future_capacity(&self) -> Option<Arc<[CapacityStep]>> {
         None
     }
 }
 
-/// From `start` on the bottleneck passes `capacity`.
+/// From `start` on the bottleneck's rate is `capacity`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CapacityStep {
     /// Valid from here to the next step.
@@ -156,7 +156,7 @@ pub enum BuildError {
         /// What is wrong, naming key and value.
         message: String,
     },
-    /// A file or the future is needed and not there.
+    /// A file or the future is needed and missing.
     Missing {
         /// The controller.
         controller: &'static str,

@@ -1,13 +1,13 @@
-//! What a controller is told. Events are owned values: recorded, replayed, fuzzed.
+//! A controller's inputs. Events are owned values: recorded, replayed, fuzzed.
 
 use legato_units::{Burst, BurstPacket, DataRate, DataSize, PeerTimestamp, TimeDelta, Timestamp};
 use serde::{Deserialize, Serialize};
 
-/// One thing that happened, told to a controller with the time it became known at this end.
+/// One event, passed to a controller with the time it became known at this end.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum Event {
-    /// The time the controller asked for in `next_deadline` has come.
+    /// The time the controller requested in `next_deadline` has come.
     Deadline,
     /// The source took a picture (sender).
     FrameCaptured(SourceFrameInfo),
@@ -17,19 +17,19 @@ pub enum Event {
     FrameReport(FrameReport),
     /// The application changed the bounds.
     Limits(RateLimits),
-    /// How much waits in the pacer, told after every enqueue of a frame and before every feedback.
+    /// How much waits in the pacer, sent after every enqueue of a frame and before every feedback.
     PacerQueue(PacerQueue),
     /// A packet arrived (receiver).
     PacketReceived(ReceivedPacket),
     /// Packets left the pacer at one instant (sender). Stamped when they leave, not when they queue.
     PacketsSent(Burst<SentPacket>),
-    /// What a receiver report says of the video (sender); its round-trip time came just before.
+    /// A receiver report on the video (sender); its round-trip time came just before.
     ReceiverReport(ReceptionReport),
     /// The receiver's estimate, carried by REMB (sender).
     RemoteEstimate(DataRate),
     /// A round-trip time measured from a receiver report (sender).
     RoundTripTime(TimeDelta),
-    /// The route changed: everything learned of the old path is void.
+    /// The route changed: everything learned about the old path is void.
     RouteChange,
     /// Transport-wide feedback, joined with what was sent (sender).
     TransportFeedback(TransportFeedback),
@@ -38,23 +38,23 @@ pub enum Event {
 /// Bounds and start of the target bitrate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RateLimits {
-    /// Never decide below this.
+    /// The minimum.
     pub min: DataRate,
-    /// Decide this until something is known.
+    /// The target until something is known.
     pub start: DataRate,
-    /// Never decide above this.
+    /// The maximum.
     pub max: DataRate,
 }
 
 impl RateLimits {
-    /// `rate` forced into `[min, max]`.
+    /// `rate` clamped to `[min, max]`.
     #[inline]
     pub fn clamp(&self, rate: DataRate) -> DataRate {
         rate.max(self.min).min(self.max)
     }
 }
 
-/// What is known of a picture before it is encoded.
+/// What is known about a picture before it is encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SourceFrameInfo {
     /// Counts captured frames from 0.
@@ -63,7 +63,7 @@ pub struct SourceFrameInfo {
     pub complexity: Option<f32>,
 }
 
-/// What the encoder made of a frame.
+/// The encoder's output for a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct EncodedFrameInfo {
     /// Counts captured frames from 0.
@@ -76,13 +76,13 @@ pub struct EncodedFrameInfo {
     pub height: u16,
     /// Mean quantiser, on the codec's own scale.
     pub qp: f32,
-    /// The encoder's own luma PSNR in dB, where it tells.
+    /// The encoder's own luma PSNR in dB, if it reports one.
     pub psnr_db: Option<f32>,
-    /// What the encoder was asked for when it coded this frame.
+    /// The rate requested from the encoder when it coded this frame.
     pub encoder_bitrate: DataRate,
 }
 
-/// What became of a frame at the receiver.
+/// The fate of a frame at the receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FrameReport {
     /// Counts frames as the receiver saw them.
@@ -99,9 +99,9 @@ pub struct FrameReport {
     pub interval: TimeDelta,
     /// Picture height in luma rows.
     pub height: u16,
-    /// The encoder's own luma PSNR in dB, where it tells.
+    /// The encoder's own luma PSNR in dB, if the stream carries it.
     pub psnr_db: Option<f32>,
-    /// When it was handed to the pacer, by the sender's clock, where the stream tells.
+    /// When it was passed to the pacer, by the sender's clock, if the stream carries it.
     pub queued: Option<PeerTimestamp>,
 }
 
@@ -114,7 +114,7 @@ pub struct PacerQueue {
     pub drain: TimeDelta,
 }
 
-/// What a packet carries.
+/// The contents of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum PacketKind {
     /// An audio frame.
@@ -178,12 +178,12 @@ pub struct ReceivedPacket {
     pub ce: bool,
 }
 
-/// What a receiver report (RTCP) says of one stream.
+/// A receiver report (RTCP) on one stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReceptionReport {
     /// The stream.
     pub ssrc: u32,
-    /// Lost of what was due since the last report, in 1/256.
+    /// Share of packets lost since the last report, in 1/256.
     pub fraction_lost: u8,
     /// Highest sequence number received, wraps above its 16 bits.
     pub highest_seq: u32,
@@ -192,13 +192,13 @@ pub struct ReceptionReport {
 /// Feedback of many packets, in send order, each reported once unless a later report corrects it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TransportFeedback {
-    /// One entry a packet, ascending `transport_seq`.
+    /// One entry per packet, ascending `transport_seq`.
     pub reports: Vec<PacketReport>,
     /// Bytes sent and not yet reported, after this feedback.
     pub in_flight: DataSize,
 }
 
-/// What became of one packet.
+/// The fate of one packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PacketReport {
     /// Transport-wide sequence number, unwrapped.
@@ -229,7 +229,7 @@ pub enum Fate {
 }
 
 impl PacketReport {
-    /// The arrival, where the packet arrived and the report says when.
+    /// The arrival time, if the packet arrived and the report gives it.
     #[inline]
     pub fn arrival(&self) -> Option<PeerTimestamp> {
         match self.fate {

@@ -1,9 +1,9 @@
-//! The pacer: lets packets go at the controller's pacing rate, in bursts of at most
+//! The pacer: releases packets at the controller's pacing rate, in bursts of at most
 //! `burst_interval`, fills up with padding, and sends probe clusters at their own rate.
 //!
 //! Modelled on libwebrtc's PacingController and BitrateProber ([libwebrtc-m150]): a debt grows by
-//! every packet and drains at the pacing rate; packets may go while the debt is worth less than the
-//! burst interval. The debt is kept as the instant at which it will be drained.
+//! every packet and drains at the pacing rate; packets may leave while the debt is worth less than
+//! the burst interval. The debt is kept as the instant at which it will be drained.
 
 use crate::packet::{MediaPacket, RTX_SSRC};
 use crate::packetizer::{IP_UDP_BYTES, MAX_UDP_PAYLOAD_BYTES, Pieces};
@@ -14,9 +14,9 @@ use std::collections::VecDeque;
 /// Parameters of [`Pacer`].
 #[derive(Clone, Copy, Debug)]
 pub struct PacerConfig {
-    /// Let go at once what the pacing rate would pass in this time.
+    /// Release at once what the pacing rate would send in this time.
     pub burst_interval: TimeDelta,
-    /// Pace faster than the controller wants rather than hold media longer than this.
+    /// Pace faster than the controller's rate rather than hold media longer than this.
     pub queue_time_limit: TimeDelta,
 }
 
@@ -38,7 +38,7 @@ pub struct Pacer {
     /// Sum over queued packets of their enqueue times since the start, for the mean waiting time.
     enqueued_us: i64,
     start: Timestamp,
-    /// What the controller asked for; a long queue makes it faster.
+    /// The controller's rate; a long queue increases it.
     asked: DataRate,
     pacing: DrainRate,
     padding: DrainRate,
@@ -51,11 +51,11 @@ pub struct Pacer {
     padding_seq: u32,
 }
 
-/// A rate as the time a byte takes, so that a packet costs a product and no quotient.
+/// A rate as the time per byte, so that a packet costs a multiplication and no division.
 #[derive(Clone, Copy, Debug)]
 struct DrainRate {
     rate: DataRate,
-    /// Nanoseconds a byte, 2^20 of them.
+    /// Nanoseconds per byte, times 2^20.
     ns_per_byte_q20: u64,
 }
 
@@ -78,9 +78,9 @@ impl DrainRate {
 struct ActiveCluster {
     cluster: ProbeCluster,
     requested: Timestamp,
-    /// When its first packet went, once it went.
+    /// When its first packet left, once it has.
     started: Option<Timestamp>,
-    /// When its next burst goes, and how many bytes are sent by that burst's end.
+    /// When its next burst leaves, and how many bytes are sent by that burst's end.
     due: Timestamp,
     burst_end_bytes: u64,
     sent_bytes: u64,
@@ -135,7 +135,7 @@ impl Pacer {
         self.pace(now);
     }
 
-    /// Pace as asked, or faster where the queue has become long.
+    /// Pace at the requested rate, or faster if the queue has become long.
     fn pace(&mut self, now: Timestamp) {
         let pacing_rate = self.drain_within_limit(now, self.asked);
         if pacing_rate != self.pacing.rate {
@@ -144,7 +144,7 @@ impl Pacer {
         }
     }
 
-    /// Tell what is in flight; the congestion window holds media back while it is full.
+    /// Set the bytes in flight; the congestion window holds media back while it is full.
     #[inline]
     pub fn set_in_flight(&mut self, decision: &Decision, in_flight: DataSize) {
         self.congested = decision.congestion_window.is_some_and(|window| in_flight >= window);
@@ -191,7 +191,7 @@ impl Pacer {
         }
     }
 
-    /// Queue the packets of a frame, of these payloads; `first` is the first of them, and index and
+    /// Queue the packets of a frame with these payloads; `first` is the first of them, and index and
     /// number within the stream count on from it.
     pub fn push_frame(&mut self, first: MediaPacket, pieces: &Pieces) {
         let overhead = u64::from(first.size_bytes - first.payload_bytes);
@@ -207,7 +207,7 @@ impl Pacer {
         if packet.size_bytes >= MIN_PROBE_PACKET_BYTES {
             self.probing_allowed = true;
         }
-        // A queue that drains within the limit at the rate asked for needs no second look.
+        // A queue that drains within the limit at the requested rate needs no further check.
         let calm = self.pacing.rate == self.asked && self.drain_time() * 2 < self.config.queue_time_limit;
         if !calm {
             self.pace(packet.enqueued);
@@ -224,7 +224,7 @@ impl Pacer {
         Some(self.cut_off(1).first)
     }
 
-    /// The first `packets` of the media in front; there are as many.
+    /// The first `packets` of the media in front; there are that many.
     #[inline]
     fn cut_off(&mut self, packets: u16) -> Burst<MediaPacket> {
         let burst = &mut self.media[0];
@@ -242,25 +242,24 @@ impl Pacer {
         self.queued
     }
 
-    /// Nothing waits and nothing is to be filled up or probed: there is nothing to pop before something
-    /// changes.
+    /// Nothing waits and there is nothing to fill up or probe: nothing to pop before something changes.
     #[inline]
     pub fn is_idle(&self) -> bool {
         self.packets == 0 && self.padding.rate == DataRate::ZERO && self.clusters.is_empty() && !self.congested
     }
 
-    /// Time to drain them at the pacing rate; zero where nothing waits.
+    /// Time to drain them at the pacing rate; zero if nothing waits.
     pub fn drain_time(&self) -> TimeDelta {
         match (self.queued, self.pacing.rate) {
             (DataSize::ZERO, _) => TimeDelta::ZERO,
-            // Half of the longest span: there is room to compute with it.
+            // Half of the maximum span: leaves room for arithmetic.
             (_, DataRate::ZERO) => TimeDelta::MAX / 2,
             (queued, _) => self.pacing.time_of(queued.as_bytes()),
         }
     }
 
-    /// How long the media in front have waited while a full congestion window holds them; zero where none does.
-    /// Beyond the limit on the queue's time the pacing rate rises, and [`Pacer::drain_time`] says nothing of such media.
+    /// How long the media in front have waited while a full congestion window holds them; zero if it does not. Beyond the
+    /// limit on the queue's time the pacing rate rises, and [`Pacer::drain_time`] says nothing about such media.
     pub fn held_for(&self, now: Timestamp) -> TimeDelta {
         let front = self.media.front().filter(|_| self.congested);
         front.map_or(TimeDelta::ZERO, |burst| now - burst.first.enqueued)
@@ -275,7 +274,7 @@ impl Pacer {
             return Some(packet);
         }
         if let Some(packet) = self.audio.pop_front() {
-            // Audio is not held back; it counts against the debt all the same.
+            // Audio is not held back; it counts towards the debt all the same.
             return Some(self.depart(now, packet, None));
         }
         // Media waits for its place in the cluster, or the cluster would be faster than its rate.
@@ -302,8 +301,8 @@ impl Pacer {
         None
     }
 
-    /// As [`Pacer::pop`], but with all packets of a frame at once that may leave now. For a driver
-    /// that has no congestion window to look at between two packets.
+    /// Like [`Pacer::pop`], but with all packets of a frame at once that may leave now. For a driver
+    /// without a congestion window to check between two packets.
     #[inline]
     pub fn pop_burst(&mut self, now: Timestamp) -> Option<Burst<MediaPacket>> {
         let probing = self.probing_allowed && !self.clusters.is_empty();
@@ -330,7 +329,7 @@ impl Pacer {
     /// How many packets of `burst` may leave at `now`; they are added to the debts.
     #[inline]
     fn departing(&mut self, now: Timestamp, burst: Burst<MediaPacket>) -> u16 {
-        // Asked at every turn of the sender, and mostly for nothing.
+        // Called in every turn of the sender, and mostly for nothing.
         if self.media_drained - now >= self.config.burst_interval {
             return 0;
         }
@@ -345,7 +344,7 @@ impl Pacer {
         }
         self.media_drained = drained;
         if self.padding.rate > DataRate::ZERO {
-            // The debt only grows up to its most, so their sum comes to the same as each by itself.
+            // The debt only grows up to its maximum, so their sum gives the same as one by one.
             let smaller = i64::from(burst.smaller_among(packets));
             let owed = fill[0] * (i64::from(packets) - smaller) + fill[1] * smaller;
             self.padding_drained = (self.padding_drained.max(now) + owed).min(most);
@@ -453,8 +452,8 @@ impl ActiveCluster {
         self.due
     }
 
-    /// A packet of it leaves. The cluster runs at its rate in bursts of what that rate passes in
-    /// `min_delta`; the next burst goes when the bytes sent so far are paid for.
+    /// A packet of it leaves. The cluster runs at its rate in bursts of what that rate sends in
+    /// `min_delta`; the next burst leaves when the bytes sent so far are paid for.
     fn count(&mut self, now: Timestamp, size_bytes: u16) {
         let started = *self.started.get_or_insert(now);
         let burst = (self.cluster.target_rate * self.cluster.min_delta).as_bytes().max(1);
@@ -608,7 +607,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_window_holds_media_but_for_the_keep_alive() {
+    fn a_full_window_holds_media_except_for_the_keep_alive() {
         let mut pacer = pacer(40);
         pacer.push(packet(0, PacketKind::Video));
         let window = Some(DataSize::from_bytes(1_000));
@@ -646,12 +645,12 @@ mod tests {
         pacer.add_probe(Timestamp::ZERO, cluster);
         assert_eq!(departures_ms(&mut pacer, 100), [0i64; 0], "no media yet: nothing to probe with");
         pacer.push(MediaPacket { size_bytes: 1_228, ..packet(0, PacketKind::Video) });
-        // One packet each 2 ms; 15 ms at that rate are 7.5 packets.
+        // One packet every 2 ms; 15 ms at that rate are 7.5 packets.
         assert_eq!(departures_ms(&mut pacer, 100), [0, 2, 4, 6, 8, 10, 12, 14]);
     }
 
     #[test]
-    fn a_queue_too_old_is_drained_faster_than_the_controller_asked() {
+    fn a_queue_too_old_is_drained_faster_than_the_controllers_rate() {
         let mut pacer = pacer(5);
         (0..100).for_each(|_| pacer.push(packet(0, PacketKind::Video)));
         let decision = Decision { pacing_rate: DataRate::from_kbps(100), ..Decision::of_target(DataRate::ZERO) };

@@ -9,15 +9,15 @@ use legato_units::{BurstPacket, Ecn, Timestamp};
 pub struct MediaPacket {
     /// Transport-wide sequence number, unwrapped. Given when the packet leaves the pacer.
     pub transport_seq: u64,
-    /// When it was put into the pacer, sender's clock.
+    /// When it was passed to the pacer, sender's clock.
     pub enqueued: Timestamp,
     /// When it left the pacer, sender's clock (the absolute send time extension).
     pub departure: Timestamp,
     /// Sequence number within its stream, unwrapped. A retransmission carries that of the packet it
     /// repeats (RFC 4588's original sequence number).
     pub rtp_seq: u32,
-    /// Sequence number within the retransmission stream, for packets of that one, which have another
-    /// above. Given when the packet leaves.
+    /// Sequence number within the retransmission stream, for packets of that stream, which have
+    /// another above. Assigned when the packet leaves.
     pub rtx_seq: u16,
     /// The stream.
     pub ssrc: u32,
@@ -25,15 +25,15 @@ pub struct MediaPacket {
     pub frame: u32,
     /// Its place among the frame's packets; parity counts on from the last one.
     pub index: u16,
-    /// How many media packets the frame has.
+    /// The frame's number of media packets.
     pub count: u16,
     /// Bytes on the wire, IP and UDP headers included.
     pub size_bytes: u16,
     /// Coded bytes it carries.
     pub payload_bytes: u16,
-    /// What it carries.
+    /// Its contents.
     pub kind: PacketKind,
-    /// The ECN field of its IP header: as it left, and at the receiver as it came.
+    /// The ECN field of its IP header: as sent, and at the receiver as received.
     pub ecn: Ecn,
     /// The probe cluster it was sent in. Given when the packet leaves the pacer.
     pub probe_cluster: Option<u32>,

@@ -1,20 +1,20 @@
-//! Cuts a coded frame into packets of nearly equal size, as libwebrtc does: equal pieces cost one
-//! header no more than unequal ones and lose no more than their share each.
+//! Cuts a coded frame into packets of nearly equal size, like libwebrtc: equal pieces cost no more
+//! headers than unequal ones and each loses no more than its share.
 
 /// IPv4 20, UDP 8.
 pub const IP_UDP_BYTES: u16 = 28;
 /// RTP header 12, one-byte extension block with transport-wide sequence number, absolute send time
 /// and frame descriptor 16, SRTP tag 10.
 pub const RTP_OVERHEAD_BYTES: u16 = 38;
-/// All that is not payload.
+/// Everything that is not payload.
 pub const PACKET_OVERHEAD_BYTES: u16 = IP_UDP_BYTES + RTP_OVERHEAD_BYTES;
-/// The largest UDP payload libwebrtc sends by default.
+/// libwebrtc's default maximum UDP payload.
 pub const MAX_UDP_PAYLOAD_BYTES: u16 = 1200;
-/// The largest coded piece of one packet.
+/// The maximum coded piece of one packet.
 pub const MAX_PAYLOAD_BYTES: u16 = MAX_UDP_PAYLOAD_BYTES - RTP_OVERHEAD_BYTES;
 
-/// The pieces of one frame: payload bytes each, first the larger ones. Never empty: a frame of no
-/// bytes is one packet of no payload.
+/// The pieces of one frame: payload bytes each, larger ones first. Never empty: an empty frame is
+/// one packet without payload.
 pub fn pieces(frame_bytes: u32) -> Pieces {
     let count = frame_bytes.div_ceil(u32::from(MAX_PAYLOAD_BYTES)).clamp(1, u32::from(u16::MAX));
     // A frame above 65,535 full packets (73 MB) is cut short: no encoder makes one.
@@ -32,7 +32,7 @@ pub struct Pieces {
 }
 
 impl Pieces {
-    /// How many packets the frame takes.
+    /// The number of packets of the frame.
     pub fn packets(&self) -> u16 {
         self.count
     }
@@ -58,7 +58,7 @@ impl Iterator for Pieces {
     }
 }
 
-/// What headers leave of a wire rate for coded bytes at `fps` frames a second, in bit/s.
+/// The rate left for coded bytes after headers at `fps` frames per second, in bit/s.
 pub fn coded_bitrate(wire_bps: u64, fps: u32) -> u64 {
     let frame_bytes = wire_bps / 8 / u64::from(fps.max(1));
     let full = u64::from(MAX_UDP_PAYLOAD_BYTES + IP_UDP_BYTES);
@@ -76,14 +76,14 @@ mod tests {
             let all: Vec<u16> = pieces(bytes).collect();
             assert_eq!(all.iter().map(|&piece| u32::from(piece)).sum::<u32>(), bytes);
             assert_eq!(all.len(), usize::from(pieces(bytes).packets()));
-            let (least, most) = (all.iter().min().unwrap(), all.iter().max().unwrap());
-            assert!(most - least <= 1 && *most <= MAX_PAYLOAD_BYTES, "{bytes}: {least}..{most}");
+            let (min, max) = (all.iter().min().unwrap(), all.iter().max().unwrap());
+            assert!(max - min <= 1 && *max <= MAX_PAYLOAD_BYTES, "{bytes}: {min}..{max}");
         }
     }
 
     #[test]
-    fn headers_are_taken_off_the_wire_rate() {
-        // 1 Mbit/s at 25 fps: 5,000 bytes a frame, 5 packets, 66 bytes of headers each.
+    fn headers_are_subtracted_from_the_wire_rate() {
+        // 1 Mbit/s at 25 fps: 5,000 bytes per frame, 5 packets, 66 bytes of headers each.
         assert_eq!(coded_bitrate(1_000_000, 25), (5_000 - 5 * 66) * 8 * 25);
         assert_eq!(coded_bitrate(1_000, 30), 0);
     }

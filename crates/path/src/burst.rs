@@ -1,12 +1,12 @@
-//! Packets that enter a path at one instant, and what becomes of them where every stage decides at
-//! once. A burst costs little more than a packet: each stage takes it as a whole, in a loop over
-//! times, and does no more than count where nothing is special.
+//! Packets that enter a path at one instant, and their fates if every stage decides at once. A burst
+//! costs little more than a packet: each stage processes it as a whole, in a loop over times, and
+//! only counts unless something is special.
 
 use crate::stage::{DropReason, Eager, Transit};
 use crate::{Path, PathStage};
 use legato_units::{Burst, DataSize, Ecn, Timestamp};
 
-/// The packets of either size: how many, and the size.
+/// The packets of either size: number and size.
 #[inline]
 pub(crate) fn by_size(burst: &Burst<DataSize>) -> [(usize, DataSize); 2] {
     let larger = usize::from(burst.packets - burst.smaller);
@@ -33,12 +33,12 @@ impl<P: Send> Path<P> {
         self.lazy.is_empty() && !self.stages.iter().any(marks)
     }
 
-    /// What becomes of a burst that enters at `now`: appends to `exits` when each packet comes out,
-    /// [`Timestamp::MAX`] for those that never do, and answers which were dropped, in their order.
-    /// The same as a [`Path::push`] each, but the path keeps nothing: the caller has the packets, and
-    /// they come out in the order of all bursts. Only where [`Path::is_eager`].
+    /// The fates of a burst that enters at `now`: appends to `exits` when each packet comes out,
+    /// [`Timestamp::MAX`] for those that never do, and returns which were dropped, in their order. The
+    /// same as a [`Path::push`] each, but the path keeps nothing: the caller has the packets, and they
+    /// come out in the order of all bursts. Only if [`Path::is_eager`].
     pub fn pass(&mut self, now: Timestamp, burst: Burst<DataSize>, exits: &mut Vec<Timestamp>) -> &[Lost] {
-        debug_assert!(self.is_eager(), "a stage that holds packets cannot tell when they leave");
+        debug_assert!(self.is_eager(), "a stage that holds packets does not know when they leave");
         let first = exits.len();
         exits.resize(first + usize::from(burst.packets), now);
         let at = &mut exits[first..];
@@ -61,7 +61,7 @@ impl<P: Send> Path<P> {
 
     #[cold]
     fn count_gone(&mut self, first: usize, exits: &[Timestamp]) {
-        // Each stage told of its own.
+        // Each stage reported its own.
         self.lost.sort_by_key(|lost| lost.place);
         for place in 0..self.lost.len() {
             self.count_drop(self.lost[place].reason);
@@ -71,14 +71,14 @@ impl<P: Send> Path<P> {
     }
 }
 
-/// Whether all of a burst is still on its way. A link that never sends again keeps the last of it
-/// whatever else it keeps.
+/// Whether all of a burst is still in flight. A link that never sends again keeps the last of it in
+/// any case.
 #[inline]
 pub(crate) fn is_whole(at: &[Timestamp], lost: &[Lost]) -> bool {
     lost.is_empty() && at.last().is_none_or(|&last| last != Timestamp::MAX)
 }
 
-/// Take a burst through a stage packet by packet, those that are gone left out.
+/// Take a burst through a stage packet by packet, skipping those that are gone.
 #[inline(never)]
 pub(crate) fn pass_each(
     stage: &mut (impl Eager + ?Sized),

@@ -42,7 +42,7 @@ fn eager_stages_chain_at_the_push_and_exits_come_in_order() {
 }
 
 #[test]
-fn a_lazy_stage_gives_deadlines_and_feeds_those_behind_it() {
+fn a_lazy_stage_gives_deadlines_and_feeds_those_after_it() {
     let queue = Box::new(DropTail::new(QueueLimit::Packets(10)));
     let mut path = Path::new([
         Propagation::fixed(TimeDelta::from_millis(5)).into(),
@@ -70,7 +70,7 @@ fn a_mahimahi_link_sends_at_its_opportunities() {
         Bottleneck::new(link, QueueLimit::Packets(3)).into(),
         Propagation::fixed(TimeDelta::from_millis(5)).into(),
     ]);
-    // One goes to the wire, three wait, the fifth finds the queue full.
+    // One goes into transmission, three wait, the fifth finds the queue full.
     for (n, bytes) in [1_500, 800, 800, 1_500, 100].into_iter().enumerate() {
         path.push(ms(0), packet(n as u64, bytes));
     }
@@ -120,7 +120,7 @@ fn packets_that_never_leave_are_never_due() {
 }
 
 #[test]
-fn packets_of_one_instant_fare_alike_together_and_one_by_one() {
+fn packets_of_one_instant_have_the_same_fate_together_and_singly() {
     use crate::stage::JitterConfig;
     use rand_core::SeedableRng;
     let changes: Arc<[_]> = [(ms(800), TimeDelta::from_millis(90)), (ms(2_000), TimeDelta::from_millis(10))].into();
@@ -168,7 +168,7 @@ fn packets_of_one_instant_fare_alike_together_and_one_by_one() {
 }
 
 #[test]
-fn a_burst_on_a_dead_link_is_stuck_as_far_as_it_is_not_dropped() {
+fn a_burst_on_a_dead_link_is_stuck_except_for_drops() {
     let mut dead =
         Path::<()>::new([Bottleneck::new(LinkCapacity::constant(DataRate::ZERO), QueueLimit::Packets(1)).into()]);
     let mut exits = Vec::new();

@@ -10,11 +10,11 @@ use std::collections::VecDeque;
 pub struct Ticket {
     /// Counts loads from 0.
     load: u32,
-    /// Which packet of the load.
+    /// The packet's place in the load.
     place: u16,
 }
 
-/// What entered the forward path at one instant.
+/// Packets that entered the forward path at one instant.
 #[derive(Clone, Debug)]
 pub enum Load {
     /// Media packets.
@@ -23,7 +23,7 @@ pub enum Load {
     Rtcp(Vec<u8>),
 }
 
-/// Loads of which a packet is still on its way.
+/// Loads of which a packet is still in flight.
 #[derive(Debug, Default)]
 pub struct InTransit {
     loads: VecDeque<Entry>,
@@ -39,7 +39,7 @@ struct Entry {
 }
 
 impl Ticket {
-    /// Which packet of its load it is.
+    /// Its packet's place in the load.
     #[inline]
     pub fn place(self) -> u16 {
         self.place
@@ -47,7 +47,7 @@ impl Ticket {
 }
 
 impl InTransit {
-    /// Take a load in; its first ticket. `packets` is at least one.
+    /// Add a load; returns its first ticket. `packets` is at least one.
     #[inline]
     pub fn insert(&mut self, load: Load, packets: u16) -> Ticket {
         let number = self.base.wrapping_add(self.loads.len() as u32);

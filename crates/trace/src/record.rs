@@ -1,4 +1,4 @@
-//! The schema of what happens in a call. Sender, receiver and driver say it; sinks keep it.
+//! The schema of a call's records. Sender, receiver and driver write them; sinks keep them.
 
 use crate::rtcp_log::End;
 use legato_control::{Decision, PacketKind, PacketReport};
@@ -15,7 +15,7 @@ pub enum Record<'a> {
     },
     /// The encoder made a frame (sender).
     FrameEncoded(FrameEncoded),
-    /// A frame was handed to the decoder, whole or in part (receiver).
+    /// A frame was passed to the decoder, whole or in part (receiver).
     FrameDecoded(FrameDecoded),
     /// A frame was shown (receiver).
     FrameRendered {
@@ -24,7 +24,7 @@ pub enum Record<'a> {
     },
     /// The controller's decision changed (sender).
     Decision(&'a Decision),
-    /// What the encoder is asked for changed (sender).
+    /// The rate requested from the encoder changed (sender).
     EncoderBitrate(DataRate),
     /// A controller's inner state (sender or receiver).
     Gauge {
@@ -67,7 +67,7 @@ pub enum Record<'a> {
     },
     /// Feedback reached the sender.
     Feedback {
-        /// What it says, joined with what was sent.
+        /// The reports, joined with what was sent.
         reports: &'a [PacketReport],
     },
     /// A compound RTCP packet left one end for the other.
@@ -77,7 +77,7 @@ pub enum Record<'a> {
         /// Without IP and UDP headers.
         bytes: &'a [u8],
     },
-    /// A compound RTCP packet came to the other end.
+    /// A compound RTCP packet arrived at the other end.
     RtcpArrived {
         /// The end it had left.
         by: End,
@@ -89,14 +89,14 @@ pub enum Record<'a> {
         /// Bytes on the wire.
         size_bytes: u32,
     },
-    /// The receiver asked for packets again.
+    /// The receiver requested packets again.
     Nack {
         /// How many.
         packets: u32,
     },
-    /// The receiver asked for a key frame.
+    /// The receiver requested a key frame.
     Pli,
-    /// Media stops being captured (true) or goes on (false): the application wants it so (sender).
+    /// The application stops (true) or resumes (false) the capture of media (sender).
     Paused(bool),
     /// A probe cluster began (sender).
     Probe {
@@ -126,17 +126,17 @@ pub struct FrameEncoded {
     pub psnr_db: Option<f32>,
 }
 
-/// What came of a frame at the receiver.
+/// The fate of a frame at the receiver.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FrameDecoded {
     /// Counts captured frames from 0.
     pub frame: u64,
     /// Packets still missing after all repair.
     pub lost_packets: u16,
-    /// Something new can be shown.
+    /// Whether something new can be shown.
     pub decodable: bool,
-    /// SSIM (dB) and luma PSNR (dB) of what the viewer sees: the new picture where decodable, the
-    /// one that stays where not; absent without measured pixels.
+    /// SSIM (dB) and luma PSNR (dB) of what the viewer sees: the new picture if decodable,
+    /// otherwise the one that stays; absent without measured pixels.
     pub quality_db: Option<(f32, f32)>,
 }
 
@@ -147,7 +147,7 @@ pub struct PacketSent {
     pub transport_seq: u64,
     /// The stream.
     pub ssrc: u32,
-    /// What it carries.
+    /// Its contents.
     pub kind: PacketKind,
     /// Bytes on the wire.
     pub size_bytes: u16,

@@ -1,4 +1,4 @@
-//! Packets that leave together: one value in place of many, from the pacer to the figures.
+//! Packets that leave together: one value instead of many, from the pacer to the figures.
 
 use crate::DataSize;
 use serde::{Deserialize, Serialize};
@@ -8,13 +8,13 @@ pub trait BurstPacket: Copy {
     /// Bytes on the wire.
     fn size_bytes(&self) -> u64;
 
-    /// The packet `place` behind this one: its numbers count on. `smaller` of the packets from here to it are one byte
+    /// The packet `place` places after this one: its numbers count on. `smaller` of the packets from here to it are one byte
     /// smaller than this one, it being the last of them; with 0 it has this one's size.
     #[must_use]
     fn behind(&self, place: u16, smaller: u16) -> Self;
 }
 
-/// Packets that leave at one instant, one behind the other, of one size or of two that differ by a byte, the larger
+/// Consecutive packets that leave at one instant, of one size or of two that differ by a byte, the larger
 /// first: the pieces of a frame. Each stage of a call handles a burst at little more than the cost of one packet.
 ///
 /// ```
@@ -85,7 +85,7 @@ impl<P: BurstPacket> Burst<P> {
         Self { first: self.first, packets, smaller: self.smaller_among(packets) }
     }
 
-    /// What is left behind the first `packets`, of which there are more.
+    /// The rest after the first `packets`, which are fewer than all.
     #[inline]
     #[must_use]
     pub fn rest(&self, packets: u16) -> Self {

@@ -1,10 +1,9 @@
-//! A drop-tail queue in front of a link, worked out when the packet comes.
+//! A drop-tail queue in front of a link, computed when the packet arrives.
 //!
-//! A packet leaves when the link has sent everything before it and then itself:
-//! `departure = transmit_end(max(now, last departure), size)`. That needs no event, only a ring of
-//! what still waits. How long it waits is known at once too, so a step mark ([`Bottleneck::with_step_mark`])
-//! falls on the packet that has waited too long, as it would at the queue's end. [`super::QueuedBottleneck`] with a [`crate::queue::DropTail`] does the same
-//! step by step; a test holds the two equal packet by packet.
+//! A packet leaves when the link has sent everything before it and then itself: `departure = transmit_end(max(now, last departure), size)`. That
+//! needs no event, only a ring of the waiting packets. The waiting time is known at once too, so a step mark ([`Bottleneck::with_step_mark`]) falls
+//! on the packet that has waited too long, as it would at the queue's end. [`super::QueuedBottleneck`] with a [`crate::queue::DropTail`] does the
+//! same step by step; a test keeps the two equal packet by packet.
 
 use super::{DropReason, Eager, Transit};
 use crate::burst::{by_size, is_whole, pass_each};
@@ -20,16 +19,16 @@ pub struct Bottleneck {
     limit: QueueLimit,
     limit_bytes: u64,
     limit_packets: usize,
-    /// The limit follows the capacity.
+    /// Whether the limit follows the capacity.
     rescales: bool,
     waiting: Waiting,
     last_departure: Timestamp,
-    /// Mark what waits longer.
+    /// Mark packets that wait longer than this.
     mark_above: TimeDelta,
 }
 
-/// Packets that wait: when their transmission begins, and their size. That is also when they leave
-/// the queue; the packet on the wire fills no buffer. Some may have left already.
+/// Waiting packets: when their transmission begins, and their size. That is also when they leave the
+/// queue; the packet in transmission fills no buffer. Some may have left already.
 #[derive(Clone, Debug)]
 struct Waiting {
     /// Those before `first` have left.
@@ -54,7 +53,7 @@ impl Bottleneck {
         }
     }
 
-    /// Mark capable packets that wait longer than this, as the step of a queue for L4S does (RFC 9332
+    /// Mark ECN-capable packets that wait longer than this, like the step of a queue for L4S (RFC 9332
     /// section 2.5.1.1 gives it as an example); the others wait unmarked.
     #[must_use]
     pub fn with_step_mark(mut self, mark_above: TimeDelta) -> Self {
@@ -67,8 +66,8 @@ impl Bottleneck {
         self.mark_above < TimeDelta::MAX
     }
 
-    /// Whether there is no room for so many packets of so many bytes together, if nothing has left
-    /// since the last [`Waiting::serve`].
+    /// Whether there is no room for `packets` packets of `bytes` in total, if nothing has left since
+    /// the last [`Waiting::serve`].
     #[inline]
     fn is_full(&self, packets: usize, bytes: u64) -> bool {
         self.waiting.bytes.saturating_add(bytes) > self.limit_bytes
@@ -88,14 +87,14 @@ impl Waiting {
         self.bytes += bytes;
     }
 
-    /// Take out what has left by `now`.
+    /// Remove what has left by `now`.
     #[inline(never)]
     fn serve(&mut self, now: Timestamp) {
         let waiting = &self.packets[self.first..];
         let served = waiting.partition_point(|&(start, _)| start <= now);
         self.bytes -= waiting[..served].iter().map(|&(_, bytes)| bytes).sum::<u64>();
         self.first += served;
-        // Move up what is left only where that is less than what has gone.
+        // Move the rest up only if that is less than what has gone.
         if 2 * self.first >= self.packets.len() {
             self.packets.drain(..self.first);
             self.first = 0;
@@ -103,8 +102,8 @@ impl Waiting {
     }
 }
 
-/// Send packets of one size that came at `now` one after the other, behind the departure `last`; `at`
-/// is left saying when each has left. The last departure, this one's or the one before.
+/// Send packets of one size that came at `now` in order, after the departure `last`; `at` receives when
+/// each has left. Returns the last departure, this one's or the previous one.
 #[inline(always)]
 fn line_up(
     capacity: &mut (impl Capacity + ?Sized),
@@ -115,7 +114,7 @@ fn line_up(
 ) -> Timestamp {
     let begin = now.max(last);
     let departure = capacity.transmit_run(begin, size, at);
-    // Each waits until the one before it is gone; only the first may find the link free.
+    // Each waits until the previous one is gone; only the first may find the link free.
     let Some(before) = at.len().checked_sub(1) else { return last };
     let first = if begin > now { Some(begin) } else { None };
     let behind = at[..before].iter().copied();
@@ -132,7 +131,7 @@ impl Eager for Bottleneck {
             self.limit_bytes = self.limit.bytes_at(self.capacity.rate_at(now));
         }
         let bytes = size.as_bytes();
-        // What has left meanwhile matters only once the queue looks full.
+        // What has left meanwhile matters only once the queue seems full.
         if self.is_full(1, bytes) || self.waiting.packets.len() == self.waiting.packets.capacity() {
             self.waiting.serve(now);
             if self.is_full(1, bytes) {
@@ -162,7 +161,7 @@ impl Eager for Bottleneck {
                 return pass_each(self, burst, at, lost);
             }
         }
-        // All find room whatever leaves meanwhile.
+        // All find room regardless of what leaves meanwhile.
         let mut rest = at;
         for (packets, size) in by_size(burst) {
             let (run, behind) = rest.split_at_mut(packets);
@@ -212,7 +211,7 @@ mod tests {
         assert_eq!(send(&mut stage, 1, 1_250), Some(30.0));
         assert_eq!(backlog(&mut stage, 1), 2_500);
         assert_eq!(send(&mut stage, 9, 1), None);
-        // At 10 ms the second goes to the wire and makes room.
+        // At 10 ms the second goes into transmission and makes room.
         assert_eq!(backlog(&mut stage, 10), 1_250);
         assert_eq!(send(&mut stage, 10, 1_250), Some(40.0));
         assert_eq!(send(&mut stage, 10, 1), None);
@@ -222,7 +221,7 @@ mod tests {
 
     /// 1 Mbit/s, 1,250 bytes = 10 ms each: the fourth of a burst waits 30 ms.
     #[test]
-    fn who_waits_longer_than_the_step_is_marked_where_it_is_capable() {
+    fn ecn_capable_packets_that_wait_longer_than_the_step_are_marked() {
         let link = LinkCapacity::constant(DataRate::from_mbps(1));
         let mut stage = Bottleneck::new(link, QueueLimit::Unlimited).with_step_mark(TimeDelta::from_millis(20));
         let mut burst = |ecn: Ecn| {
@@ -256,7 +255,7 @@ mod tests {
             LinkCapacity::constant(DataRate::from_kbps(500)),
             QueueLimit::Time { span, reference: DataRate::from_mbps(1), rescale: false },
         );
-        // 30 that wait, one on the wire.
+        // 30 that wait, one in transmission.
         assert_eq!((0..100).filter(|_| send(&mut fixed, 0, 1_250).is_some()).count(), 31);
         let mut rescaled = Bottleneck::new(
             LinkCapacity::constant(DataRate::from_kbps(500)),

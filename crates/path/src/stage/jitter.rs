@@ -1,8 +1,8 @@
-//! Packet delay variation as RFC 8868 section 2.3 has it: non-reordering (NR-BPDV).
+//! Packet delay variation by RFC 8868 section 2.3: non-reordering (NR-BPDV).
 //!
-//! A packet n gets z(n) = clamp(N(0, std²), ±N_STD·std), shifted to be no less than zero, and never
-//! passes its predecessor: j(n) = max(s(n) + z(n), j(n−1) + serial(n−1)), where serial is the time
-//! of the packet before on the slowest link.
+//! A packet n gets z(n) = clamp(N(0, std²), ±N_STD·std), shifted to be at least zero, and never
+//! passes its predecessor: j(n) = max(s(n) + z(n), j(n−1) + serial(n−1)), where serial is the time of
+//! the previous packet on the slowest link.
 
 use super::{Eager, Transit};
 use crate::burst::{by_size, is_whole, pass_each};
@@ -21,7 +21,7 @@ pub struct JitterConfig {
     pub std: TimeDelta,
     /// Where the distribution is cut, in standard deviations; 0 to 3.25.
     pub n_std: f64,
-    /// The slowest link behind, whose serialization keeps packets apart; none where `None`.
+    /// The slowest link after it, whose serialisation keeps packets apart; `None`: no such link.
     pub serial: Option<DataRate>,
 }
 
@@ -39,10 +39,10 @@ pub struct Jitter {
     quantiles: &'static Quantiles,
     std_ns: f64,
     n_std: f32,
-    /// Variations drawn ahead, in ns: in a block they cost half of one by one.
+    /// Variations drawn ahead, in ns: in a block they cost half as much as one by one.
     ahead: [i64; BLOCK],
     used: usize,
-    /// No packet may leave before: the last exit and its serialization.
+    /// No packet may leave before this: the last exit and its serialisation.
     free_at: Timestamp,
     /// The last size and its serialization.
     serial: (DataSize, TimeDelta),
@@ -81,7 +81,7 @@ impl Jitter {
     #[inline]
     fn serial_of(&mut self, size: DataSize) -> TimeDelta {
         let Some(rate) = self.config.serial else { return TimeDelta::ZERO };
-        // Neighbours mostly are of one size, and a division costs more than all the rest.
+        // Consecutive packets are mostly of one size, and a division costs more than everything else.
         if size != self.serial.0 {
             self.serial = (size, size / rate);
         }
@@ -174,8 +174,8 @@ impl Quantiles {
     }
 }
 
-/// The z below which the standard normal has probability `p`, by bisection of
-/// Φ(z) = erfc(−z/√2)/2; once per process, so plain beats quick.
+/// The z below which the standard normal has probability `p`, by bisection of Φ(z) = erfc(−z/√2)/2;
+/// once per process, so simplicity beats speed.
 fn normal_quantile(p: f64) -> f64 {
     let (mut low, mut high) = (-6.0, 6.0);
     for _ in 0..60 {
@@ -192,7 +192,7 @@ fn normal_quantile(p: f64) -> f64 {
 /// Half a refill of the generator.
 const BLOCK: usize = 64;
 const CELLS: usize = 2_048;
-/// Sixteen bits a packet are enough: at 5 ms of deviation neighbours are 0.2 µs apart in the middle.
+/// Sixteen bits per packet are enough: at 5 ms of deviation neighbouring values are 0.2 µs apart in the middle.
 const FRACTION_BITS: u32 = 16 - CELLS.ilog2();
 /// The outermost cells hold what lies beyond ±3.297; below that any cut is exact.
 const TAIL: f32 = 4.0;
@@ -221,7 +221,7 @@ mod tests {
 
     /// [rfc8868] §2.3: N(0, 5 ms), cut at 3 standard deviations; shifted, so mean 15 ms within 0..30 ms.
     #[test]
-    fn far_apart_packets_vary_as_the_cut_gaussian_does() {
+    fn packets_far_apart_vary_like_the_cut_gaussian() {
         let delays = delays(JitterConfig::default(), 400_000, TimeDelta::from_millis(100));
         let n = delays.len() as f64;
         let mean = delays.iter().sum::<f64>() / n;

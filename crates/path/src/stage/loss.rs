@@ -1,7 +1,7 @@
 //! Random loss of the medium: independent, or in bursts (Gilbert-Elliott).
 //!
 //! Neither draws per packet. The number of packets up to the next event of probability p is
-//! geometric, so one draw is good for 1/p packets on average; the law is the same.
+//! geometric, so one draw covers 1/p packets on average; the distribution is the same.
 
 use super::{DropReason, Eager, Transit};
 use crate::burst::{is_whole, pass_each};
@@ -11,12 +11,12 @@ use core::fmt;
 use legato_units::{Burst, DataSize, Timestamp};
 use rand_chacha::ChaCha8Rng;
 
-/// A probability outside `[0, 1]`, by its name.
+/// A probability outside `[0, 1]`, with its name.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LossError {
     /// Which one.
     pub key: &'static str,
-    /// What it was.
+    /// Its value.
     pub value: f64,
 }
 
@@ -53,15 +53,15 @@ impl Eager for Loss {
 
     #[inline]
     fn pass(&mut self, burst: &Burst<DataSize>, at: &mut [Timestamp], lost: &mut Vec<Lost>) {
-        // The next loss is known ahead: most bursts are in front of it.
+        // The next loss is known ahead: most bursts come before it.
         if !is_whole(at, lost) || !self.wait.skip(u64::from(burst.packets)) {
             pass_each(self, burst, at, lost);
         }
     }
 }
 
-/// Loss in bursts: a chain of a good and a bad state that takes a step after each packet
-/// (Gilbert 1960, Elliott 1963). It starts in the good one.
+/// Loss in bursts: a chain of a good and a bad state that takes a step after each packet (Gilbert
+/// 1960, Elliott 1963). It starts in the good one.
 #[derive(Clone, Debug)]
 pub struct GilbertElliott {
     rng: ChaCha8Rng,
@@ -97,7 +97,7 @@ impl Eager for GilbertElliott {
     #[inline(always)]
     fn transit(&mut self, now: Timestamp, _size: DataSize, _ecn: &mut Ecn) -> Transit {
         let state = &mut self.states[self.bad];
-        // A wait that is interrupted by the other state goes on later: it has no memory.
+        // A wait that is interrupted by the other state resumes later: it has no memory.
         let lost = state.lose.is_over(&mut self.rng);
         if state.leave.is_over(&mut self.rng) {
             self.bad ^= 1;
@@ -110,7 +110,7 @@ impl Eager for GilbertElliott {
 #[derive(Clone, Debug)]
 struct Wait {
     remaining: u64,
-    /// 1 / ln(1 − p); zero where p is 1. Never read where p is 0.
+    /// 1 / ln(1 − p); zero if p is 1. Never read if p is 0.
     scale: f64,
 }
 
@@ -130,11 +130,11 @@ impl Wait {
     /// How many trials fail first: `⌊ln U / ln(1 − p)⌋`, U in (0, 1].
     #[cold]
     fn draw(&mut self, rng: &mut ChaCha8Rng) {
-        // 1 − u is in (0, 1] where u is in [0, 1).
+        // 1 − u is in (0, 1] if u is in [0, 1).
         self.remaining = (libm::log(1.0 - unit(rng)) * self.scale) as u64;
     }
 
-    /// Let so many trials fail, where that many do; nothing happens where not.
+    /// Let `trials` trials fail, if that many do; otherwise nothing changes.
     #[inline]
     fn skip(&mut self, trials: u64) -> bool {
         let fail = self.remaining >= trials;
@@ -147,7 +147,7 @@ impl Wait {
     #[inline]
     fn is_over(&mut self, rng: &mut ChaCha8Rng) -> bool {
         if self.remaining > 0 {
-            // u64::MAX trials are as good as none at all: 60,000 years of packets.
+            // u64::MAX trials are as good as never: 60,000 years of packets.
             self.remaining -= 1;
             return false;
         }

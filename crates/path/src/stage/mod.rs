@@ -1,4 +1,4 @@
-//! What a path is made of.
+//! The stages of a path.
 
 mod bottleneck;
 mod jitter;
@@ -20,15 +20,15 @@ use legato_units::{Burst, DataRate, DataSize, TimeDelta, Timestamp};
 
 /// One stage of a path.
 ///
-/// A stage is either *eager*: `push` already knows when the packet leaves and says so (propagation,
-/// loss, jitter, a drop-tail queue of known capacity); or *lazy*: `push` holds the packet and `pop`
-/// hands it on when its time has come (CoDel, PIE, reordering). Eager stages cost no event a
-/// packet, which is where the simulator's speed comes from; they implement [`Eager`] and are stages
-/// by that.
+/// A stage is either *eager*: `push` already knows when the packet leaves and returns it
+/// (propagation, loss, jitter, a drop-tail queue of known capacity); or *lazy*: `push` holds the
+/// packet and `pop` passes it on when its time has come (CoDel, PIE, reordering). Eager stages cost
+/// no event per packet, which is the source of the simulator's speed; they implement [`Eager`] and
+/// thereby are stages.
 ///
-/// Times given to `push` never go back, and neither do the exit times of one stage (but for
-/// `reorder`, which is lazy so that they do not either). An eager stage in front may hand a lazy one
-/// a packet of the *future*: the lazy one keeps it until then.
+/// Times given to `push` never go back, and neither do the exit times of one stage (except `reorder`,
+/// which is lazy so that they do not either). An eager stage in front may pass a lazy one a packet of
+/// the *future*: the lazy one keeps it until then.
 pub trait Stage<P>: Send {
     /// Take a packet that enters at `now`.
     fn push(&mut self, now: Timestamp, packet: Packet<P>) -> Passage<P>;
@@ -44,35 +44,35 @@ pub trait Stage<P>: Send {
         None
     }
 
-    /// Bytes that wait here at `now` for the bottleneck (zero for stages that are none). The packet
-    /// on the wire waits no more.
+    /// Bytes that wait here at `now` for the bottleneck (zero for stages that are not bottlenecks).
+    /// The packet in transmission does not wait any more.
     fn backlog(&mut self, now: Timestamp) -> DataSize {
         let _ = now;
         DataSize::ZERO
     }
 
-    /// The bottleneck's mean capacity over `[from, to)`, at an instant where the two are one
-    /// (`None` for stages that are no bottleneck).
+    /// The bottleneck's mean capacity over `[from, to)`, or at the instant if the two are equal
+    /// (`None` for stages that are not bottlenecks).
     fn capacity(&self, from: Timestamp, to: Timestamp) -> Option<DataRate> {
         let _ = (from, to);
         None
     }
 
-    /// The least time a packet takes to pass, its transmission apart.
+    /// The minimum time a packet takes to pass, excluding transmission.
     fn min_delay(&self) -> TimeDelta {
         TimeDelta::ZERO
     }
 }
 
-/// A stage that knows a packet's fate when it comes. It never sees the payload, which therefore
+/// A stage that knows a packet's fate when it arrives. It never sees the payload, which therefore
 /// need not move.
 pub trait Eager: Send {
-    /// What becomes of a packet that enters at `now`.
+    /// The fate of a packet that enters at `now`.
     fn transit(&mut self, now: Timestamp, size: DataSize, ecn: &mut Ecn) -> Transit;
 
-    /// The same for a burst: `at` says when each packet enters and is left saying when it leaves,
-    /// [`Timestamp::MAX`] for those that do not. Those that did not enter stay so. ECN fields are not
-    /// looked at: a path with a stage that marks does not use this.
+    /// The same for a burst: `at` holds when each packet enters and receives when it leaves,
+    /// [`Timestamp::MAX`] for those that do not. Those that did not enter stay so. ECN fields are
+    /// ignored: a path with a stage that marks does not use this.
     fn pass(&mut self, burst: &Burst<DataSize>, at: &mut [Timestamp], lost: &mut Vec<Lost>) {
         pass_each(self, burst, at, lost);
     }
@@ -95,12 +95,12 @@ pub trait Eager: Send {
     }
 }
 
-/// What an eager stage did with a packet.
+/// The fate of a packet in an eager stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transit {
     /// It leaves at that time, at or after the time it came.
     Exit(Timestamp),
-    /// It is gone, since the time it came.
+    /// It is lost, since the time it came.
     Dropped(DropReason),
 }
 
@@ -122,18 +122,18 @@ impl<P, E: Eager> Stage<P> for E {
     }
 }
 
-/// What a stage did with a packet.
+/// The fate of a packet in a stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Passage<P> {
     /// It leaves at that time, at or after the time it came.
     Exit(Timestamp, Packet<P>),
-    /// It is held; `pop` will tell.
+    /// It is held; `pop` will return it.
     Held,
-    /// It is gone, since that time.
+    /// It is lost, since that time.
     Dropped(Timestamp, Packet<P>, DropReason),
 }
 
-/// Why a packet is gone.
+/// Why a packet was lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DropReason {
     /// An active queue management decided so.
@@ -145,7 +145,7 @@ pub enum DropReason {
 }
 
 impl DropReason {
-    /// What tables call it.
+    /// Its name in tables.
     pub fn name(self) -> &'static str {
         match self {
             Self::Aqm => "aqm",

@@ -7,7 +7,7 @@ use core::fmt;
 use legato_units::{Burst, DataSize, TimeDelta, Timestamp};
 use std::sync::Arc;
 
-/// A delay that packets never overtake each other in: where it shrinks, those behind wait for the
+/// A delay under which packets never overtake each other: if it shrinks, later packets wait for the
 /// last one under the old delay.
 #[derive(Clone, Debug)]
 pub struct Propagation {
@@ -15,18 +15,18 @@ pub struct Propagation {
     /// `(from when, delay)`, in order.
     changes: Arc<[(Timestamp, TimeDelta)]>,
     next: usize,
-    /// When the delay changes next; [`Timestamp::MAX`] where it does not.
+    /// When the delay changes next; [`Timestamp::MAX`] if it does not.
     next_at: Timestamp,
     last_exit: Timestamp,
     shortest: TimeDelta,
 }
 
-/// Why a schedule of delays is none.
+/// Why a delay schedule is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PropagationError {
     /// A delay below zero.
     Negative(TimeDelta),
-    /// A change that is not after the one before.
+    /// A change that is not after the previous one.
     NotIncreasing(Timestamp),
 }
 
@@ -34,24 +34,24 @@ impl fmt::Display for PropagationError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Negative(delay) => write!(f, "a propagation delay of {delay} is below zero"),
-            Self::NotIncreasing(at) => write!(f, "the change of propagation at {at} is not after the one before"),
+            Self::NotIncreasing(at) => write!(f, "the change of propagation at {at} is not after the previous one"),
         }
     }
 }
 impl core::error::Error for PropagationError {}
 
 impl Propagation {
-    /// The same delay for ever; below zero counts as zero.
+    /// The same delay forever; negative counts as zero.
     pub fn fixed(delay: TimeDelta) -> Self {
         let delay = delay.max(TimeDelta::ZERO);
         let changes = Arc::new([]);
         Self { delay, changes, next: 0, next_at: Timestamp::MAX, last_exit: Timestamp::ZERO, shortest: delay }
     }
 
-    /// A first delay and its changes: a packet takes the delay of the time it enters.
+    /// A first delay and its changes: a packet takes the delay at the time it enters.
     ///
     /// # Errors
-    /// Delays below zero, or times that do not increase.
+    /// Negative delays, or times that do not increase.
     pub fn scheduled(first: TimeDelta, changes: Arc<[(Timestamp, TimeDelta)]>) -> Result<Self, PropagationError> {
         let mut shortest = first;
         let mut last = None;
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_delay_that_shrinks_holds_packets_back_instead_of_reordering_them() {
+    fn a_shrinking_delay_holds_packets_back_instead_of_reordering_them() {
         let changes = [(100, 50), (200, 10)].map(|(at, d)| (Timestamp::from_millis(at), TimeDelta::from_millis(d)));
         let mut stage = Propagation::scheduled(TimeDelta::from_millis(20), Arc::new(changes)).expect("valid");
         assert_eq!(exit_ms(&mut stage, 99), 119.0);
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn schedules_that_make_no_sense_are_refused() {
+    fn invalid_schedules_are_refused() {
         let at = Timestamp::from_millis(1);
         let twice = Arc::new([(at, TimeDelta::ZERO), (at, TimeDelta::ZERO)]);
         assert_eq!(

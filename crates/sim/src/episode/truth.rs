@@ -1,5 +1,5 @@
-//! What really happened in one decision interval, which no controller may see: for rewards, labels
-//! and nothing else. It takes the records of a call in place of a recorder, and keeps sums.
+//! What really happened in one decision interval, which no controller may see: only for rewards and
+//! labels. It takes the records of a call in place of a recorder, and keeps sums.
 
 use legato_trace::{Record, TraceSink};
 use legato_units::{TimeDelta, Timestamp};
@@ -15,23 +15,23 @@ pub struct Truth {
     pub one_way_delay: Option<TimeDelta>,
     /// Packets that were lost on it, known the moment it happens.
     pub lost_packets: u32,
-    /// Pictures that the decoder could make something new of.
+    /// Pictures the decoder could decode.
     pub decoded_frames: u32,
-    /// Frames that were handed to it in vain.
+    /// Frames it could not decode.
     pub undecodable_frames: u32,
     /// Mean SSIM of what was decoded; absent without a picture or without measured pixels.
     pub ssim_db: Option<f32>,
-    /// The same, or of the last picture before, where none was decoded.
+    /// The same; if none was decoded, that of the last picture before.
     pub shown_ssim_db: Option<f32>,
-    /// `one_way_delay` and what the last feedback took back.
+    /// `one_way_delay` plus the last feedback's way back.
     pub rtt: Option<TimeDelta>,
     /// Mean delay from capture to decodable.
     pub frame_delay: Option<TimeDelta>,
-    /// How long no picture had come by the interval's end.
+    /// Time without a picture at the interval's end.
     pub since_frame: TimeDelta,
 }
 
-/// Gathers the truth of a call, an interval at a time.
+/// Gathers the truth of a call, one interval at a time.
 #[derive(Clone, Debug)]
 pub struct TruthLog {
     now: Truth,
@@ -47,7 +47,7 @@ pub struct TruthLog {
     next_capture: u64,
 }
 
-/// A frame that is decoded later than so many after it is too old to matter.
+/// A frame that is decoded more than this many frames later is too old to matter.
 const CAPTURES: usize = 512;
 
 impl TruthLog {
@@ -67,7 +67,7 @@ impl TruthLog {
         }
     }
 
-    /// End the interval `now` and begin the next.
+    /// End the interval at `now` and begin the next.
     pub fn close(&mut self, now: Timestamp) -> Truth {
         let mean = |sum_ns: i64, count: u32| (count > 0).then(|| TimeDelta::from_nanos(sum_ns / i64::from(count)));
         let one_way_delay = mean(self.delay_sum_ns, self.now.arrived_packets);
@@ -128,7 +128,7 @@ impl TraceSink for TruthLog {
         }
     }
 
-    /// Pictures count as they are decoded; nobody looks.
+    /// Pictures count as they are decoded; renderings are not needed.
     #[inline]
     fn wants_renderings(&self) -> bool {
         false

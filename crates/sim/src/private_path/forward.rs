@@ -1,8 +1,8 @@
-//! The forward path with what is on it.
+//! The forward path and the packets on it.
 //!
-//! Where every stage decides about a packet when it enters and none marks, a train stays together: when
-//! its packets come out is one run in a line of times, and the path itself keeps nothing. Where a stage
-//! holds packets back or marks them, each is on the path by itself, as a ticket.
+//! If every stage decides about a packet when it enters and none marks, a train stays together: the exits
+//! of its packets are one run in a line of times, and the path itself keeps nothing. If a stage holds
+//! packets back or marks them, each is on the path by itself, as a ticket.
 
 use crate::in_transit::{InTransit, Load, Ticket, tickets};
 use legato_call::{Arrival, Dropped};
@@ -20,9 +20,9 @@ pub struct Forward {
     /// When their packets arrive; those before `first` have.
     exits: Vec<Timestamp>,
     first: usize,
-    /// What the tickets stand for, where it is not.
+    /// What the tickets stand for, if it is not.
     in_transit: InTransit,
-    /// [`Timestamp::MAX`] where nothing is due.
+    /// [`Timestamp::MAX`] if nothing is due.
     next: Timestamp,
     drops: VecDeque<Dropped>,
 }
@@ -154,7 +154,7 @@ impl Forward {
         self.next = self.exits.get(self.first).copied().unwrap_or(Timestamp::MAX);
     }
 
-    /// A load of which not all arrives: what is left between the gaps, if anything, flies on.
+    /// A load of which not all arrives: what is left between the gaps, if anything, stays in flight.
     #[cold]
     fn part(&mut self, entered: usize, load: &Load) {
         let arrives = |at: &Timestamp| *at < Timestamp::MAX;
@@ -232,7 +232,7 @@ mod tests {
     }
 
     /// Arrivals and drops of the same packets over 30 % loss, with and without a stage that holds
-    /// packets back (and reorders none).
+    /// packets back (but reorders none).
     fn outcome(lazy: bool) -> (Vec<(Timestamp, Arrival)>, Vec<Dropped>) {
         let rng = ChaCha8Rng::seed_from_u64;
         let mut stages =
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_in_line_may_be_taken_at_once() {
+    fn packets_in_line_may_be_taken_at_once() {
         let mut forward = Forward::new(Path::new([Propagation::fixed(TimeDelta::from_millis(7)).into()]));
         forward.send(Timestamp::ZERO, burst(0, 4));
         let (burst, exits) = forward.line().expect("a burst is on its way");

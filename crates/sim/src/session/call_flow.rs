@@ -13,7 +13,7 @@ use legato_path::{DropNotice, Packet};
 use legato_trace::{CallFacts, LogLevel, Record, Recorder, Summary, TraceSink};
 use legato_units::Timestamp;
 
-/// What a call is made of before it runs.
+/// The parts of a call before it runs.
 pub struct CallSetup {
     /// Its two ends.
     pub call: Call,
@@ -21,9 +21,9 @@ pub struct CallSetup {
     pub lanes: CallLanes,
     /// It begins …
     pub start: Timestamp,
-    /// … and ends then.
+    /// … and its end.
     pub stop: Timestamp,
-    /// What it shows.
+    /// The clip it shows.
     pub clip: LoadedClip,
     /// The picture it begins with.
     pub first_picture: u32,
@@ -38,7 +38,7 @@ pub struct CallFlow {
 }
 
 impl CallFlow {
-    /// A call that writes into `recorder`, which begins anew.
+    /// A call that writes into `recorder`, which starts over.
     pub fn new(setup: CallSetup, level: LogLevel, mut recorder: Recorder) -> Self {
         recorder.begin(level, setup.start);
         Self { log: CallLog { recorder, truth: None }, begun: false, summary: None, setup }
@@ -49,7 +49,7 @@ impl CallFlow {
         (self.summary, self.log.recorder)
     }
 
-    /// Its own log, of figures and, where it is steered, of the truth.
+    /// Its own log, of figures and, if it is steered, of the truth.
     pub fn log(&mut self) -> &mut CallLog {
         &mut self.log
     }

@@ -1,5 +1,5 @@
 //! What all controllers of the TFRC family share: events go to the sender's part, and encoder and pacer get the rates
-//! that the flavour makes of it. `tfrc`, `jm-tfrc` and `vtfrc` are flavours.
+//! that the flavour derives from it. `tfrc`, `jm-tfrc` and `vtfrc` are flavours.
 
 use super::config::Config;
 use super::sender::TfrcSender;
@@ -23,13 +23,13 @@ pub trait Flavour: Clone + Send + Sized + 'static {
 
     /// The target bitrate and the pacing rate, before limits.
     ///
-    /// [rfc5348] §4.6: packets leave at X_inst (which is X where oscillations are not damped). The encoder is asked
-    /// for the same, so that the pacer need not hold what it cannot send.
+    /// [rfc5348] §4.6: packets leave at X_inst (which is X if oscillations are not damped). The encoder gets the same
+    /// rate, so that the pacer need not hold what it cannot send.
     fn rates(&self, sender: &TfrcSender) -> [DataRate; 2] {
         [sender.instantaneous(); 2]
     }
 
-    /// A picture was captured; `complexity` is its difference from the last one, where that is known.
+    /// A picture was captured; `complexity` is its difference from the last one, if known.
     fn on_frame(&mut self, _complexity: Option<f32>, _sender: &TfrcSender) {}
 
     /// The path changed.
@@ -45,7 +45,7 @@ pub struct TfrcController<F> {
     pub(crate) flavour: F,
     pub(crate) sender: TfrcSender,
     limits: RateLimits,
-    /// What `decision` returns; made when something changes, as drivers ask after every packet.
+    /// The result of `decision`; computed when something changes, as drivers read it after every packet.
     decision: Decision,
 }
 
