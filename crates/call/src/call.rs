@@ -1,8 +1,8 @@
 //! A call between its two ends: what is due next, and what it does to the other end.
 //!
-//! [`Call`] holds sender, receiver and the receiver's clock; a [`Network`] takes packets from one end and says when
-//! they reach the other. Seven things can be due, each kept in order by whoever has it, so the next event is the least
-//! of seven times and no heap is needed. At equal times the order is that of [`Call::turn`].
+//! [`Call`] holds sender, receiver and the receiver's clock; a [`Network`] takes packets from one end and reports when
+//! they reach the other. Seven things can be due, so the next event is the minimum of seven times and no event queue is
+//! needed. At equal times the order is that of [`Call::turn`].
 //!
 //! A call that has its network to itself runs by [`Call::advance`]. Where flows share links, their driver asks each
 //! flow when it is due ([`Call::due`]) and gives the first its [`Call::turn`].
