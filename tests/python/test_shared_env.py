@@ -69,7 +69,7 @@ def test_who_pushes_takes_from_the_other() -> None:
 
 
 def test_what_cannot_be_steered_is_refused_in_one_line() -> None:
-    with pytest.raises(Error, match=r"start_s = 1.01 is no multiple of 50 ms"):
+    with pytest.raises(Error, match=r"start_s = 1.01 is not a multiple of 50 ms"):
         SharedCallsEnv("steps", options={"calls": [{}, {"start_s": 1.01}]})
     with pytest.raises(Error, match="none is steered"):
         SharedCallsEnv("steps", options={"calls": [{"controller": {"name": "gcc"}}]})

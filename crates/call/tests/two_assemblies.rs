@@ -94,9 +94,12 @@ fn assembled(assembly: &mut RtpAssembly) -> Vec<Whole> {
     pictures.collect()
 }
 
+/// A packet: when it arrives in ms, its frame, its place there, and what it is.
+type Arrived = (i64, usize, u16, PacketKind);
+
 /// Frames of 1 to 6 packets, every `gop`th a key frame, and their packets in the order in which they come: one in
 /// `1 / loss` is lost, of which two thirds come again, and some overtake each other.
-fn stream(rng: &mut ChaCha8Rng, loss: u32, gop: usize) -> (Vec<Frame>, Vec<(i64, usize, u16, PacketKind)>) {
+fn stream(rng: &mut ChaCha8Rng, loss: u32, gop: usize) -> (Vec<Frame>, Vec<Arrived>) {
     let mut next_seq = 0;
     let frames: Vec<_> = (0..200)
         .map(|number| {
@@ -113,7 +116,7 @@ fn stream(rng: &mut ChaCha8Rng, loss: u32, gop: usize) -> (Vec<Frame>, Vec<(i64,
             // The stream begins with a packet that comes: before it there is nothing to be missed.
             match rng.next_u32() % loss {
                 0 if (number, index) != (0, 0) => {
-                    if rng.next_u32() % 3 > 0 {
+                    if !rng.next_u32().is_multiple_of(3) {
                         packets.push((
                             at + 60 + i64::from(rng.next_u32() % 200),
                             number,

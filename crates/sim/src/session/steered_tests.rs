@@ -94,7 +94,7 @@ fn flows_affect_each_other() {
 fn calls_that_cannot_be_steered_together_are_refused_by_name() {
     let calls = "calls = [{}, { start_s = 1.01 }]\n";
     let error = shared(&format!("{calls}{SCENARIO}")).err().unwrap().to_string();
-    assert!(error.contains("calls[1].start_s = 1.01 is no multiple of 50 ms"), "{error}");
+    assert!(error.contains("calls[1].start_s = 1.01 is not a multiple of 50 ms"), "{error}");
     let calls = "calls = [{ controller = { name = \"gcc\" } }]\n";
     let error = shared(&format!("{calls}{SCENARIO}")).err().unwrap().to_string();
     assert!(error.contains("none is steered"), "{error}");
