@@ -180,12 +180,11 @@ impl Call {
         self.sender.takeovers()
     }
 
-    /// When [`Call::turn`] is next wanted, and which end waits for its hold to end in place of it.
+    /// When [`Call::turn`] is next wanted, and whether it must wait until the end that is due is no longer held.
     /// `arrival` and `reply` are the network's [`Network::next_arrival`] at receiver and sender.
-    pub fn due(&self, arrival: Timestamp, reply: Timestamp) -> (Timestamp, Option<Side>) {
+    pub fn due(&self, arrival: Timestamp, reply: Timestamp) -> (Timestamp, bool) {
         let other = self.next(reply);
-        let held = self.hold.filter(|_| arrival > other && self.is_held(other, reply));
-        (arrival.min(other), held.map(|(side, _)| side))
+        (arrival.min(other), arrival > other && self.is_held(other, reply))
     }
 
     /// Do the first of what is due at `now`: an arrival at the receiver, one at the sender, the receiver's deadline, a
@@ -320,7 +319,8 @@ impl Call {
         match network.pop_arrival(now) {
             Some(Arrival::Media(packet)) => {
                 let MediaPacket { transport_seq, size_bytes, departure, .. } = packet;
-                sink.record(now, &Record::PacketArrived { transport_seq, size_bytes, departure });
+                let burst = Burst::single(PacketArrived { transport_seq, size_bytes, departure });
+                sink.record(now, &Record::PacketsArrived { burst, arrivals: &[now] });
                 if packet.ecn.is_ce() {
                     sink.record(now, &Record::PacketMarked { transport_seq });
                 }

@@ -17,7 +17,7 @@ use crate::pictures::camera::CodedFrames;
 use legato_call::{Pauses, Sender, SenderInput, SenderOutput, rtcp_wire_size};
 use legato_control::PacketKind;
 use legato_media::packet::MediaPacket;
-use legato_trace::{End, LogLevel, Record, Recorder, SERIES_INTERVAL, Sample, TraceSink};
+use legato_trace::{End, LogLevel, PacketArrived, Record, Recorder, SERIES_INTERVAL, Sample, TraceSink};
 use legato_units::{Burst, DataRate, TimeDelta, Timestamp};
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
@@ -204,7 +204,8 @@ impl Running {
             LinkEvent::Arrived(media, at) => {
                 let Media { transport_seq, size_bytes, departure } = media;
                 self.arrived_bytes += u64::from(size_bytes);
-                self.recorder.record(at, &Record::PacketArrived { transport_seq, size_bytes, departure });
+                let burst = Burst::single(PacketArrived { transport_seq, size_bytes, departure });
+                self.recorder.record(at, &Record::PacketsArrived { burst, arrivals: &[at] });
             }
             LinkEvent::Dropped(Media { transport_seq, departure, .. }, reason) => {
                 self.recorder.record(now, &Record::PacketDropped { transport_seq, departure, reason });

@@ -9,7 +9,7 @@ use crate::network::event::{LinkEvent, Media};
 use crate::network::link::{CapacityMean, Link};
 use crate::outcome::{CallReport, Outcome, Progress};
 use legato_control::{Decision, PacketKind};
-use legato_trace::{LogLevel, PacketSent, Record, Recorder, SERIES_INTERVAL, Sample, TraceSink};
+use legato_trace::{LogLevel, PacketArrived, PacketSent, Record, Recorder, SERIES_INTERVAL, Sample, TraceSink};
 use legato_units::{Burst, DataRate, TimeDelta, Timestamp};
 use legato_wire::rtp;
 use std::collections::BTreeMap;
@@ -131,7 +131,8 @@ impl Listener {
             LinkEvent::Sent(media, ref header) => self.sent(media, header),
             LinkEvent::Arrived(Media { transport_seq, size_bytes, departure }, at) => {
                 self.told.arrived_bytes += u64::from(size_bytes);
-                self.recorder.record(at, &Record::PacketArrived { transport_seq, size_bytes, departure });
+                let burst = Burst::single(PacketArrived { transport_seq, size_bytes, departure });
+                self.recorder.record(at, &Record::PacketsArrived { burst, arrivals: &[at] });
             }
             LinkEvent::Dropped(Media { transport_seq, departure, .. }, reason) => {
                 self.recorder.record(departure, &Record::PacketDropped { transport_seq, departure, reason });

@@ -1,8 +1,10 @@
 //! What is on its way to the receiver. A path carries tickets of a few bytes; what they stand for
 //! waits here, one entry a burst, so that packets cost the path next to nothing to carry.
 
+use legato_call::{Arrival, Dropped};
 use legato_media::packet::MediaPacket;
-use legato_units::Burst;
+use legato_path::DropReason;
+use legato_units::{Burst, Ecn};
 use std::collections::VecDeque;
 
 /// Stands for a packet on the forward path.
@@ -21,6 +23,15 @@ pub enum Load {
     Media(Burst<MediaPacket>),
     /// A compound RTCP packet.
     Rtcp(Vec<u8>),
+}
+
+impl Load {
+    /// Its packet at `place` as one that was lost; `None` for RTCP, whose losses are not recorded.
+    pub fn lost(&self, place: u16, reason: DropReason) -> Option<Dropped> {
+        let Self::Media(burst) = self else { return None };
+        let MediaPacket { transport_seq, departure, .. } = burst.first;
+        Some(Dropped { transport_seq: transport_seq + u64::from(place), departure, reason: reason.name() })
+    }
 }
 
 /// Loads of which a packet is still in flight.
@@ -69,6 +80,23 @@ impl InTransit {
         if entry.left == 0 {
             self.forget();
         }
+    }
+
+    /// The packet of `ticket` arrives, its ECN field as it is then.
+    pub fn arrive(&mut self, ticket: Ticket, ecn: Ecn) -> Arrival {
+        let arrival = match self.get(ticket) {
+            Load::Media(burst) => Arrival::Media(MediaPacket { ecn, ..burst.get(ticket.place()) }),
+            Load::Rtcp(bytes) => Arrival::Rtcp(bytes.clone()),
+        };
+        self.remove(ticket, 1);
+        arrival
+    }
+
+    /// The packet of `ticket` is lost; `None` if it carries RTCP, whose losses are not recorded.
+    pub fn lose(&mut self, ticket: Ticket, reason: DropReason) -> Option<Dropped> {
+        let lost = self.get(ticket).lost(ticket.place(), reason);
+        self.remove(ticket, 1);
+        lost
     }
 
     /// Forget what is complete, up to the first load that is not.

@@ -284,7 +284,7 @@ impl Spread {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{FrameDecoded, FrameEncoded, LogLevel, PacketSent, Record, TraceSink};
+    use crate::{FrameDecoded, FrameEncoded, LogLevel, PacketArrived, PacketSent, Record, TraceSink};
     use legato_control::{Decision, Fate, PacketKind, PacketReport};
     use legato_units::{Burst, DataSize, PeerTimestamp};
 
@@ -322,7 +322,8 @@ mod tests {
                 continue;
             }
             let arrival = sent + TimeDelta::from_millis(10 + 10 * n as i64);
-            recorder.record(arrival, &Record::PacketArrived { transport_seq: n, size_bytes: 1_000, departure: sent });
+            let burst = Burst::single(PacketArrived { transport_seq: n, size_bytes: 1_000, departure: sent });
+            recorder.record(arrival, &Record::PacketsArrived { burst, arrivals: &[arrival] });
             if n == 1 {
                 recorder.record(arrival, &Record::PacketMarked { transport_seq: n });
             }

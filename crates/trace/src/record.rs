@@ -35,15 +35,6 @@ pub enum Record<'a> {
     },
     /// Packets left the pacer at one instant (sender).
     PacketsSent(Burst<PacketSent>),
-    /// A packet came out of the forward path (driver).
-    PacketArrived {
-        /// Transport-wide sequence number.
-        transport_seq: u64,
-        /// Bytes on the wire.
-        size_bytes: u16,
-        /// When it left, true time.
-        departure: Timestamp,
-    },
     /// The packet that just came out of the forward path was marked on it: congestion experienced (driver).
     PacketMarked {
         /// Transport-wide sequence number.

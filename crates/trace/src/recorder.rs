@@ -282,25 +282,6 @@ impl Recorder {
         }
     }
 
-    #[inline]
-    fn packet_arrived(&mut self, now: Timestamp, seq: u64, size_bytes: u16, departure: Timestamp) {
-        let delay = micros(now - departure);
-        if let Some(slot) = self.one_way_delay_us.get_mut(seq as usize) {
-            *slot = delay;
-        }
-        self.totals.packets_received += 1;
-        self.totals.received_bytes += u64::from(size_bytes);
-        if self.wants_series() {
-            let bin = self.bin(now);
-            bin.received_bytes += u64::from(size_bytes);
-            bin.delay_sum_us += u64::from(delay);
-            bin.arrivals += 1;
-            if let Some(row) = self.packets.get_mut(seq as usize) {
-                row.arrived = Some(now);
-            }
-        }
-    }
-
     #[cold]
     fn packet_marked(&mut self, seq: u64) {
         self.totals.packets_marked += 1;
@@ -403,9 +384,6 @@ impl TraceSink for Recorder {
     fn record(&mut self, now: Timestamp, record: &Record<'_>) {
         match *record {
             Record::PacketsSent(ref burst) => self.packets_sent(now, burst),
-            Record::PacketArrived { transport_seq, size_bytes, departure } => {
-                self.packet_arrived(now, transport_seq, size_bytes, departure);
-            }
             Record::PacketMarked { transport_seq } => self.packet_marked(transport_seq),
             Record::PacketsArrived { ref burst, arrivals } => self.packets_arrived(burst, arrivals),
             Record::PacketDropped { transport_seq, departure, reason } => {
@@ -552,7 +530,8 @@ mod tests {
         let burst = Burst { first, packets: 4, smaller: 1 };
         bursts.record(ms(95), &Record::PacketsArrived { burst, arrivals: &arrivals });
         for (transport_seq, (&at, size_bytes)) in (0..).zip(arrivals.iter().zip([900, 900, 900, 899])) {
-            singles.record(at, &Record::PacketArrived { transport_seq, size_bytes, departure: ms(50) });
+            let burst = Burst::single(PacketArrived { transport_seq, size_bytes, departure: ms(50) });
+            singles.record(at, &Record::PacketsArrived { burst, arrivals: &[at] });
         }
         assert_eq!(bursts.one_way_delay_us, singles.one_way_delay_us);
         assert_eq!((bursts.series(), bursts.packets()), (singles.series(), singles.packets()));

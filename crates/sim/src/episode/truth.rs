@@ -91,11 +91,6 @@ impl TraceSink for TruthLog {
     #[inline(always)]
     fn record(&mut self, now: Timestamp, record: &Record<'_>) {
         match *record {
-            Record::PacketArrived { size_bytes, departure, .. } => {
-                self.now.arrived_packets += 1;
-                self.now.arrived_bytes += u64::from(size_bytes);
-                self.delay_sum_ns += (now - departure).as_nanos();
-            }
             Record::PacketsArrived { ref burst, arrivals } => {
                 self.now.arrived_packets += arrivals.len() as u32;
                 self.now.arrived_bytes += burst.bytes();
@@ -152,7 +147,8 @@ mod tests {
         let mut log = TruthLog::new(ms(0));
         log.feedback_took(TimeDelta::from_millis(20));
         log.record(ms(10), &Record::FrameCaptured { frame: 0 });
-        log.record(ms(30), &Record::PacketArrived { transport_seq: 0, size_bytes: 100, departure: ms(10) });
+        let burst = Burst::single(PacketArrived { transport_seq: 0, size_bytes: 100, departure: ms(10) });
+        log.record(ms(30), &Record::PacketsArrived { burst, arrivals: &[ms(30)] });
         let arrivals = [ms(35), ms(40)];
         let first = PacketArrived { transport_seq: 1, size_bytes: 100, departure: ms(10) };
         let burst = Burst { first, packets: arrivals.len() as u16, smaller: 1 };

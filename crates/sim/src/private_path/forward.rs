@@ -7,7 +7,7 @@
 use crate::in_transit::{InTransit, Load, Ticket, tickets};
 use legato_call::{Arrival, Dropped};
 use legato_media::packet::MediaPacket;
-use legato_path::{DropReason, Packet, Path};
+use legato_path::{Packet, Path};
 use legato_units::{Burst, DataSize, Ecn, Timestamp};
 use std::collections::VecDeque;
 
@@ -129,11 +129,7 @@ impl Forward {
     /// The next media packet that was lost, in the order of decisions.
     pub fn pop_drop(&mut self) -> Option<Dropped> {
         while let Some(notice) = self.path.pop_drop() {
-            let ticket = notice.packet.payload;
-            if let Load::Media(burst) = self.in_transit.get(ticket) {
-                self.drops.push_back(dropped(burst, ticket.place(), notice.reason));
-            }
-            self.in_transit.remove(ticket, 1);
+            self.drops.extend(self.in_transit.lose(notice.packet.payload, notice.reason));
         }
         self.drops.pop_front()
     }
@@ -146,9 +142,7 @@ impl Forward {
         if lost.is_empty() && self.exits.last().is_some_and(|&last| last < Timestamp::MAX) {
             self.flights.push_back(load);
         } else {
-            if let Load::Media(burst) = &load {
-                self.drops.extend(lost.iter().map(|lost| dropped(burst, lost.place, lost.reason)));
-            }
+            self.drops.extend(lost.iter().filter_map(|lost| load.lost(lost.place, lost.reason)));
             self.part(entered, &load);
         }
         self.next = self.exits.get(self.first).copied().unwrap_or(Timestamp::MAX);
@@ -185,20 +179,7 @@ impl Forward {
         let delivered = self.path.pop(now);
         self.next = self.path.next_arrival().unwrap_or(Timestamp::MAX);
         let Packet { payload: ticket, ecn, .. } = delivered?.packet;
-        let arrival = match self.in_transit.get(ticket) {
-            Load::Media(burst) => Arrival::Media(MediaPacket { ecn, ..burst.get(ticket.place()) }),
-            Load::Rtcp(bytes) => Arrival::Rtcp(bytes.clone()),
-        };
-        self.in_transit.remove(ticket, 1);
-        Some(arrival)
-    }
-}
-
-fn dropped(burst: &Burst<MediaPacket>, place: u16, reason: DropReason) -> Dropped {
-    Dropped {
-        transport_seq: burst.first.transport_seq + u64::from(place),
-        departure: burst.first.departure,
-        reason: reason.name(),
+        Some(self.in_transit.arrive(ticket, ecn))
     }
 }
 

@@ -88,7 +88,7 @@ impl Flow for CallFlow {
         let (at, held) = self.setup.call.due(lanes.next_arrival(Side::Receiver), lanes.next_arrival(Side::Sender));
         if self.setup.stop <= at {
             self.setup.stop
-        } else if held.is_some() {
+        } else if held {
             Timestamp::MAX
         } else {
             at

@@ -51,16 +51,7 @@ impl CallLanes {
 
     /// A link lost a packet; `None` where it was RTCP.
     pub fn lose(&mut self, ticket: Ticket, reason: DropReason) -> Option<Dropped> {
-        let lost = match self.in_transit.get(ticket) {
-            Load::Media(burst) => Some(Dropped {
-                transport_seq: burst.first.transport_seq + u64::from(ticket.place()),
-                departure: burst.first.departure,
-                reason: reason.name(),
-            }),
-            Load::Rtcp(_) => None,
-        };
-        self.in_transit.remove(ticket, 1);
-        lost
+        self.in_transit.lose(ticket, reason)
     }
 }
 
@@ -75,10 +66,9 @@ pub struct OnLanes<'a> {
 impl OnLanes<'_> {
     #[inline]
     fn put_out(&mut self, now: Timestamp, size: DataSize, ecn: Ecn, ticket: Ticket) {
-        if let Some(LostAtOnce(_, reason, ticket)) = self.lanes.media.send(now, self.network, size, ecn, ticket)
-            && let Some(lost) = self.lanes.lose(ticket, reason)
-        {
-            self.lanes.drops.push_back(lost);
+        if let Some(LostAtOnce(_, reason, ticket)) = self.lanes.media.send(now, self.network, size, ecn, ticket) {
+            let lost = self.lanes.lose(ticket, reason);
+            self.lanes.drops.extend(lost);
         }
     }
 }
@@ -111,12 +101,7 @@ impl Network for OnLanes<'_> {
 
     fn pop_arrival(&mut self, now: Timestamp) -> Option<Arrival> {
         let Packet { payload: ticket, ecn, .. } = self.lanes.media.pop(now)?.packet;
-        let arrival = match self.lanes.in_transit.get(ticket) {
-            Load::Media(burst) => Arrival::Media(MediaPacket { ecn, ..burst.get(ticket.place()) }),
-            Load::Rtcp(bytes) => Arrival::Rtcp(bytes.clone()),
-        };
-        self.lanes.in_transit.remove(ticket, 1);
-        Some(arrival)
+        Some(self.lanes.in_transit.arrive(ticket, ecn))
     }
 
     fn pop_reply(&mut self, now: Timestamp) -> Option<Reply> {
