@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import importlib.util
+import os
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -25,6 +28,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: item.get_closest_marker("slow") is not None)
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """A test marked ``browser`` is skipped without one; with LEGATO_NEED_BROWSER=1 it fails."""
+    if item.get_closest_marker("browser") is None:
+        return
+    from legato.call import browser
+
+    pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    if browser.find() is None:
+        why = f"no browser: none of {', '.join(browser.NAMES)} is on the path (or name one in LEGATO_CHROMIUM)"
+        (pytest.fail if os.environ.get("LEGATO_NEED_BROWSER") == "1" else pytest.skip)(why)
+
+
 @pytest.fixture
 def legato(tmp_path: Path) -> Legato:
     """Runs the command line in a process of its own, in ``tmp_path``: a stranger's folder, not the checkout."""
@@ -35,3 +51,17 @@ def legato(tmp_path: Path) -> Legato:
         return subprocess.run(command, **{**options, **how})  # type: ignore[call-overload]
 
     return run
+
+
+@pytest.fixture(scope="session")
+def tool() -> Callable[[str], ModuleType]:
+    """A program of the folder tools, as a module."""
+
+    def load(name: str) -> ModuleType:
+        spec = importlib.util.spec_from_file_location(name, ROOT / "tools" / f"{name}.py")
+        assert spec is not None and spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        return module
+
+    return load

@@ -14,7 +14,7 @@ import pytest
 
 import legato
 from legato import _core
-from legato.call import Pictures, browser, ends
+from legato.call import Pictures, ends
 from on_time import only_on_time
 
 pytestmark = pytest.mark.skipif(
@@ -115,9 +115,8 @@ def test_what_a_report_and_a_comparison_show_of_both_ways(scenario: Path, tmp_pa
     assert "forward" in page and "reverse" in page
 
 
+@pytest.mark.browser
 def test_chromium_and_we_send_to_each_other(scenario: Path, tmp_path: Path):
-    if browser.find() is None:
-        pytest.skip(f"no browser: none of {', '.join(browser.NAMES)} is on the path")
     folder = tmp_path / "run"
     options = {"duration_s": 10.0}
     legato.real_calls(scenario, out=folder, options=options, pictures=SMALL, direction="both")
@@ -144,9 +143,8 @@ def test_chromium_and_we_send_to_each_other(scenario: Path, tmp_path: Path):
     assert 0.3e6 < estimate_bps < 1.2e6
 
 
+@pytest.mark.browser
 def test_two_browsers_send_to_each_other(scenario: Path, tmp_path: Path):
-    if browser.find() is None:
-        pytest.skip(f"no browser: none of {', '.join(browser.NAMES)} is on the path")
     folder = tmp_path / "run"
     how = {"pictures": Pictures(width=320, height=180), "peers": "chromium-chromium", "direction": "both"}
     legato.real_calls(scenario, out=folder, **how)

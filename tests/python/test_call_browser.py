@@ -43,10 +43,6 @@ propagation_ms = 20.0
 
 @pytest.fixture(scope="module")
 def scenario(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    if browser.find() is None:
-        if os.environ.get("LEGATO_NEED_BROWSER") == "1":
-            pytest.fail(f"no browser: none of {', '.join(browser.NAMES)} is on the path")
-        pytest.skip(f"no browser: none of {', '.join(browser.NAMES)} is on the path (or name one in LEGATO_CHROMIUM)")
     if not hasattr(_core, "RealCall"):
         pytest.skip("this build makes no real calls: it lacks the feature `calls`")
     file = tmp_path_factory.mktemp("scenario") / "loopback.toml"

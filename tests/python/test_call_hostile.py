@@ -109,12 +109,9 @@ def resident_bytes() -> int:
     return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
+@pytest.mark.browser
 @pytest.mark.parametrize("forged", [False, True], ids=["stranger", "forged"])
 def test_datagrams_that_are_no_part_of_the_call_change_nothing_in_it(tmp_path: Path, forged: bool):
-    if browser.find() is None:
-        if os.environ.get("LEGATO_NEED_BROWSER") == "1":
-            pytest.fail(f"no browser: none of {', '.join(browser.NAMES)} is on the path")
-        pytest.skip("no browser")
     if not hasattr(_core, "RealCall"):
         pytest.skip("this build makes no real calls: it lacks the feature `calls`")
     scenario, folder = tmp_path / "hail.toml", tmp_path / "run"

@@ -24,7 +24,7 @@ import duckdb
 import pytest
 
 import legato
-from legato.call import Pictures, browser, check, tun
+from legato.call import Pictures, check, tun
 from on_time import only_on_time
 
 WHY_NOT = tun.problem()
@@ -298,11 +298,6 @@ def test_our_own_calls_have_their_link_inside(scenario: Path, tmp_path: Path):
 @pytest.mark.browser
 @pytest.mark.slow
 def test_two_browsers_call_each_other_between_namespaces(scenario: Path, tmp_path: Path):
-    pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    if browser.find() is None:
-        if os.environ.get("LEGATO_NEED_BROWSER") == "1":
-            pytest.fail(f"no browser: none of {', '.join(browser.NAMES)} is on the path")
-        pytest.skip("no browser")
     before = namespaces()
     folder = tmp_path / "run"
     options = {"duration_s": 10.0, "forward.capacity.constant_bps": 1_500_000}
@@ -333,11 +328,6 @@ def test_two_browsers_call_each_other_between_namespaces(scenario: Path, tmp_pat
 @pytest.mark.slow
 @pytest.mark.parametrize("direction", ["send", "receive", "both"])
 def test_we_and_a_browser_in_a_namespace_call_each_other(scenario: Path, tmp_path: Path, direction: str):
-    pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    if browser.find() is None:
-        if os.environ.get("LEGATO_NEED_BROWSER") == "1":
-            pytest.fail(f"no browser: none of {', '.join(browser.NAMES)} is on the path")
-        pytest.skip("no browser")
     before = namespaces()
     folder = tmp_path / "run"
     options = {"duration_s": 8.0, "limits.max_bps": 600_000}
@@ -366,9 +356,6 @@ def test_we_and_a_browser_in_a_namespace_call_each_other(scenario: Path, tmp_pat
 def test_browsers_in_namespaces_are_gone_when_legato_is_killed(
     scenario: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    if browser.find() is None:
-        pytest.skip("no browser")
     # A short name: the browser has a socket in it.
     scratch = Path(tempfile.mkdtemp())
     monkeypatch.setenv("TMPDIR", str(scratch))

@@ -194,7 +194,6 @@ def test_a_call_is_kept_when_ffmpeg_fails_after_it(scenario: Path, tmp_path: Pat
 
 @pytest.mark.browser
 def test_a_call_of_a_browser_is_measured_too(ffmpeg: str, scenario: Path, tmp_path: Path):
-    pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     folder = tmp_path / "run"
     legato.real_calls(scenario, out=folder, pictures=SMALL, vmaf=True)
     [(mean,)] = duckdb.sql(f"SELECT viewed_vmaf_mean FROM read_parquet('{folder}/summary/*.parquet')").fetchall()

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import importlib.util
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
-TOOL = Path(__file__).parents[2] / "tools" / "golden.py"
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
-def golden() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("golden", TOOL)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+def golden(tool: Callable[[str], ModuleType]) -> ModuleType:
+    return tool("golden")
 
 
 def test_every_controller_does_what_its_tables_say(golden: ModuleType) -> None:
@@ -47,7 +43,7 @@ def test_a_table_that_is_missing_stale_or_changed_is_told(
 ) -> None:
     place = tmp_path / "tests" / "golden"
     place.mkdir(parents=True)
-    scenario = (golden.GOLDEN / "step.toml").read_text().replace("../../profiles", str(TOOL.parents[1] / "profiles"))
+    scenario = (golden.GOLDEN / "step.toml").read_text().replace("../../profiles", str(ROOT / "profiles"))
     (place / "step.toml").write_text(scenario)
     monkeypatch.setattr(golden, "GOLDEN", place)
     monkeypatch.setattr(golden, "controllers", lambda: ["fixed"])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +9,7 @@ import pytest
 
 import legato
 from legato import report
+from legato.call.browser import find
 from run_folders import write_run
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
@@ -18,16 +17,12 @@ playwright = pytest.importorskip("playwright.sync_api", reason="playwright is no
 pytestmark = pytest.mark.browser
 
 _ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"]
-_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[object]:
-    found = os.environ.get("LEGATO_CHROMIUM") or next(filter(None, map(shutil.which, _NAMES)), None)
-    if found is None:
-        pytest.skip(f"no browser: none of {', '.join(_NAMES)} is on the path (or name one in LEGATO_CHROMIUM)")
     with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=found, args=_ARGUMENTS)
+        browser = driver.chromium.launch(executable_path=find(), args=_ARGUMENTS)
         yield browser
         browser.close()
 

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import importlib.util
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
-TOOL = Path(__file__).parents[2] / "tools" / "same_runs.py"
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
-def same_runs() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("same_runs", TOOL)
-    assert spec is not None and spec.loader is not None
-    same_runs = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(same_runs)
-    return same_runs
+def same_runs(tool: Callable[[str], ModuleType]) -> ModuleType:
+    return tool("same_runs")
 
 
 def test_run_folders_are_the_kept_ones_to_the_byte(same_runs: ModuleType, capsys, monkeypatch) -> None:
-    monkeypatch.chdir(TOOL.parents[1])
+    monkeypatch.chdir(ROOT)
     status = same_runs.main([])
     assert status == 0, (
         f"{capsys.readouterr().out}\n\nIf this is meant, say why in a commit of its own that writes the hashes anew: "
