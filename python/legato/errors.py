@@ -53,16 +53,3 @@ class RunFolderError(Error):
 
 class TrainingError(Error):
     """A failed training: an unknown recipe, invalid settings, a NaN reward, or a damaged checkpoint."""
-
-
-__all__ = [
-    "CallError",
-    "ControllerError",
-    "Error",
-    "PolicyError",
-    "ProfileError",
-    "RunFolderError",
-    "ScenarioError",
-    "TraceError",
-    "TrainingError",
-]

@@ -38,6 +38,3 @@ def import_model(
     layers = onnx_import.convert(model, manifest, out)
     terminal.say(f"{out}: {len(layers)} layers, the same as {model} to {onnx_import.TOLERANCE:g}")
     return 0
-
-
-__all__ = ["app"]

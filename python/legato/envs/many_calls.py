@@ -85,6 +85,3 @@ def spaces_of(spaces: _core.Spaces) -> tuple[gymnasium.spaces.Box, gymnasium.Spa
     if spaces.choices is not None:
         return observation, gymnasium.spaces.Discrete(spaces.choices)
     return observation, gymnasium.spaces.Box(*spaces.action_range, (1,), np.float32)
-
-
-__all__ = ["ManyCalls", "spaces_of"]

@@ -146,6 +146,3 @@ class SharedCallsEnv(ParallelEnv):
     def _interval(self, agent: str) -> dict[str, float]:
         numbers = zip(COLUMNS, self._rows[self._place(agent)], strict=True)
         return {name: float(number) for name, number in numbers if not math.isnan(number)}
-
-
-__all__ = ["SharedCallsEnv"]

@@ -162,6 +162,3 @@ _SHARED_BY_ALL = (
     "WHERE condition IN (SELECT condition FROM summary GROUP BY condition "
     "HAVING count(DISTINCT variant) = (SELECT count(DISTINCT variant) FROM summary))"
 )
-
-
-__all__ = ["Summary", "TableRow", "choose_baseline", "summarise", "summarise_store", "table"]

@@ -74,6 +74,3 @@ class A2c(Ppo):
             "explained_variance_ratio": explained_ratio,
             "learning_rate": self.adam.param_groups[0]["lr"],
         }
-
-
-__all__ = ["A2c", "Settings"]

@@ -258,6 +258,3 @@ def _scale_inputs(network: Network, gain: Sequence[float] | None) -> None:
             with torch.no_grad():
                 weight = network.tensors()[f"{layer['name']}.weight"]
                 weight.mul_(torch.tensor(gain, dtype=torch.float32).reshape(1, -1, *(1,) * (weight.dim() - 2)))
-
-
-__all__ = ["NO_STATE", "ActorCritic", "Hidden", "Settings"]

@@ -64,6 +64,3 @@ def restore_state(tensors: Mapping[str, Tensor], agent: nn.Module, optimiser: Op
     groups = optimiser.state_dict()["param_groups"]
     optimiser.load_state_dict({"state": moments, "param_groups": groups})
     random.set_state(tensors["random"])
-
-
-__all__ = ["load", "restore_state", "save", "state"]

@@ -89,6 +89,3 @@ def choose(promoted: Sequence[str], promoted_ratio: float, random: np.random.Gen
     """One of the promoted families: each promotion took its share of everything before, so later ones weigh more."""
     weights = (1 - promoted_ratio) ** np.arange(len(promoted) - 1, -1, -1.0)
     return promoted[int(random.choice(len(promoted), p=weights / weights.sum()))]
-
-
-__all__ = ["GapCurriculum", "choose"]

@@ -97,6 +97,3 @@ class Categorical(nn.Module):
 
     def renew(self) -> None:
         """Nothing to forget."""
-
-
-__all__ = ["Categorical", "Distribution", "Gaussian"]

@@ -93,6 +93,3 @@ class Evaluator:
         if self._env is not None:
             self._env.close()
             self._env = None
-
-
-__all__ = ["Actor", "Evaluator", "evaluate"]

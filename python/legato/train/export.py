@@ -95,6 +95,3 @@ def _array(tensor: Any) -> npt.NDArray[np.float32]:
     if hasattr(tensor, "detach"):
         tensor = tensor.detach().cpu().numpy()
     return np.ascontiguousarray(tensor, dtype=np.float32)
-
-
-__all__ = ["FORMAT", "MANIFEST", "ONNX", "WEIGHTS", "packed", "read", "write"]

@@ -122,6 +122,3 @@ class _Watched:
 
     def _nothing(self) -> tuple[np.ndarray, np.ndarray]:
         return np.full(self._env.num_envs, np.nan, np.float32), np.zeros(self._env.num_envs, np.float32)
-
-
-__all__ = ["GuidedPpo", "GuidedSettings", "quantile_distance"]

@@ -294,6 +294,3 @@ def _expert(info: Mapping[str, Any]) -> np.ndarray:
     if "expert_action" not in info:
         raise TrainingError("info has no expert_action", "imitation needs an environment that labels observations")
     return np.asarray(info["expert_action"], dtype=np.int64)
-
-
-__all__ = ["Classifier", "Imitation", "Settings", "error_weight", "unsmoothness"]

@@ -102,6 +102,3 @@ class ExpertCalls:
     def close(self) -> None:
         """Close the calls."""
         self.env.close()
-
-
-__all__ = ["CHOICES", "DECISIONS", "SHARE_RATIO", "ExpertCalls", "calls", "expert_choice"]

@@ -208,6 +208,3 @@ def through(gru: nn.GRU, x: Tensor, hidden: Tensor, starts: Tensor | None) -> tu
     column = torch.where(follows > 0, sequences + follows - 1, torch.arange(sequences, device=x.device))
     out = out[row - torch.cat((time.new_zeros(1), time))[follows], column]
     return out, out[-1]
-
-
-__all__ = ["LEAKY_SLOPE", "Layer", "Network", "outputs", "sources", "through"]

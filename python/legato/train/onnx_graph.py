@@ -163,6 +163,3 @@ class _Graph:
         elif activation == "softmax":
             attributes["axis"] = 1
         return self.node(_ACTIVATIONS[activation], [value], layer["name"], **attributes)
-
-
-__all__ = ["OPSET", "model"]

@@ -325,6 +325,3 @@ def _compare(content: bytes, policy: _core.Policy, inputs: int, file: str) -> No
         found = np.asarray(policy.outputs(seen))
         if expected.size != found.size or not np.allclose(found, expected.reshape(-1), rtol=0, atol=TOLERANCE):
             raise PolicyError(f"{file}: read as a policy, it gives other outputs than onnxruntime at step {step}")
-
-
-__all__ = ["TOLERANCE", "convert", "read"]

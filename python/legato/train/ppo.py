@@ -353,6 +353,3 @@ def explained_variance(values: Tensor, returns: Tensor) -> float:
     """1: the critic predicted every return; 0: no better than their mean."""
     variance = float(returns.var())
     return math.nan if variance == 0 else 1 - float((returns - values).var()) / variance
-
-
-__all__ = ["Batch", "Ppo", "Rollout", "Settings", "clipped_objective", "explained_variance", "generalized_advantages"]

@@ -123,6 +123,3 @@ def load(name: str) -> Recipe:
             f"no recipe is named {name}", f"there are {', '.join(names()) or 'none'}; or name a .py file"
         )
     return importlib.import_module(f"legato.train.recipes.{name.replace('-', '_')}").RECIPE
-
-
-__all__ = ["ALGORITHMS", "Curriculum", "Learner", "Recipe", "Situation", "dense", "load", "names"]

@@ -295,6 +295,3 @@ def _keep_lines(path: Path, rounds: int) -> None:
         return
     lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
     atomic.write_text(path, "".join(lines[:rounds]))
-
-
-__all__ = ["Progress", "Trained", "train"]

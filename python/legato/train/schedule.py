@@ -28,6 +28,3 @@ def at(schedule: Schedule, share_done: float) -> float:
         return float(before[1])
     between = (share_done - before[0]) / (after[0] - before[0])
     return float(before[1] + min(max(between, 0.0), 1.0) * (after[1] - before[1]))
-
-
-__all__ = ["Schedule", "at"]

@@ -130,6 +130,3 @@ def _summary(name: str, folder: Path, seeds: Sequence[int]) -> dict[str, Any]:
     summary = {"recipe": name, "best_seed": best_seed, "seeds": results}
     atomic.write_text(folder / SUMMARY, json.dumps(summary, indent=2) + "\n")
     return summary
-
-
-__all__ = ["SeedProgress", "train_seeds"]
