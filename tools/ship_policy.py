@@ -38,15 +38,10 @@ def trainings(run: Path) -> list[dict[str, Any]]:
 
 def interval(values: list[float]) -> str:
     """Mean and 95 % bootstrap interval over seeds."""
-    import numpy as np
+    from legato.eval.stats import of_separate_groups
 
-    from legato.eval.stats import resampling_weights
-
-    array = np.array(values)
-    if len(array) < 2:
-        return f"{array.mean():.3f}"
-    low, high = np.quantile(resampling_weights(len(array)) @ array / len(array), [0.025, 0.975])
-    return f"{array.mean():.3f} ({low:.3f} to {high:.3f})"
+    found = of_separate_groups([values], lambda means: means[0])
+    return f"{found.mean:.3f}" + ("" if found.low is None else f" ({found.low:.3f} to {found.high:.3f})")
 
 
 def figures(trained: dict[str, Any], seeds: list[dict[str, Any]]) -> str:

@@ -7,20 +7,19 @@ figure's difference is that of the means over repeats, with a bootstrap interval
 from __future__ import annotations
 
 import json
+import math
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from legato import chart, pages
 from legato.errors import CallError
-from legato.eval.stats import Estimate, mean_intervals, resampling_weights
+from legato.eval.stats import Estimate, grouped_mean, of_separate_groups
 from legato.pages import Section
 from legato.plan import read_scenario
-from legato.sweep import parts, summary_rows
+from legato.sweep import parts, query, summary_rows
 
 if TYPE_CHECKING:
     from legato.call import Pictures
@@ -69,17 +68,26 @@ class Gap:
     rows: list[tuple[str, Estimate, Estimate, Estimate]]
     flow: str | None = None
 
+    def apart(self) -> list[tuple[str, str, bool]]:
+        """Of each figure of :data:`WITHIN`: its name, the difference of means as text, whether that is too large."""
+        means = {column: (before.mean, after.mean) for column, before, after, _ in self.rows}
+        shown = {column: (scale, places) for column, _, _, scale, places in FIGURES}
+        found = []
+        for column, name, most, is_share in WITHIN:
+            before, after = means[column]
+            if before is None or after is None:
+                found.append((name, "–", True))
+                continue
+            scale, places = shown[column]
+            text = f"{(after - before) * scale:+.{places}f}"
+            if is_share:
+                text = f"{100 * (after / before - 1):+.1f} %" if before else "–"
+            found.append((name, text, abs(after - before) > most * (abs(before) if is_share else 1.0)))
+        return found
+
     def misses(self) -> list[str]:
         """The figures of :data:`WITHIN` whose means are too far apart."""
-        found = {column: (before.mean, after.mean) for column, before, after, _ in self.rows}
-        missed = []
-        for column, name, most, is_share in WITHIN:
-            before, after = found[column]
-            if before is None or after is None:
-                missed.append(name)
-            elif abs(after - before) > most * (abs(before) if is_share else 1.0):
-                missed.append(name)
-        return missed
+        return [name for name, _, is_far in self.apart() if is_far]
 
     def invalid_calls(self) -> int:
         """Calls whose emulated link was late."""
@@ -188,22 +196,10 @@ def measure_pairs(
 
 def pair_rows(gaps: Mapping[str, Gap]) -> list[tuple[str, ...]]:
     """One row per pair: name, differences of :data:`WITHIN` in means, what is too far, calls that do not count."""
-    scales = {column: (scale, places) for column, _, _, scale, places in FIGURES}
     rows = []
     for name, gap in gaps.items():
-        means = {column: (before.mean, after.mean) for column, before, after, _ in gap.rows}
-        cells = []
-        for column, _, _, is_share in WITHIN:
-            before, after = means[column]
-            scale, places = scales[column]
-            if before is None or after is None:
-                cells.append("–")
-            elif is_share:
-                cells.append(f"{100 * (after / before - 1):+.1f} %" if before else "–")
-            else:
-                cells.append(f"{(after - before) * scale:+.{places}f}")
-        invalid = gap.invalid_calls()
-        rows.append((name, *cells, ", ".join(gap.misses()) or "none", str(invalid) if invalid else ""))
+        cells = (text for _, text, _ in gap.apart())
+        rows.append((name, *cells, ", ".join(gap.misses()) or "none", str(gap.invalid_calls() or "")))
     return rows
 
 
@@ -214,37 +210,19 @@ def rows_of(folder: Path, flow: str | None) -> list[dict[str, Any]]:
 
 def compare(simulated: Path, called: Path, flow: str | None = None) -> list[tuple[str, Estimate, Estimate, Estimate]]:
     """Every figure of two run folders, or of one way of media in them: its column, simulated, called, difference."""
-    columns = [column for column, *_ in FIGURES]
-    ours, theirs = (_table(rows_of(folder, flow), columns) for folder in (simulated, called))
-    estimates = []
-    for table in (ours, theirs):
-        present = ~np.isnan(table)
-        weights = resampling_weights(len(table))
-        estimates.append(mean_intervals(np.where(present, table, 0.0), present.astype(float), weights))
-    return [
-        (column, before, after, _difference(ours[:, at], theirs[:, at]))
-        for at, (column, before, after) in enumerate(zip(columns, *estimates, strict=True))
-    ]
+    runs = [rows_of(folder, flow) for folder in (simulated, called)]
+    found = []
+    for column, *_ in FIGURES:
+        sides = [[_known(row[column]) for row in rows] for rows in runs]
+        before, after = (grouped_mean(enumerate(values)) for values in sides)
+        # The two kinds of call are not paired, so each is resampled by itself.
+        known = [[value for value in values if not math.isnan(value)] for values in sides]
+        found.append((column, before, after, of_separate_groups(known, lambda means: means[1] - means[0])))
+    return found
 
 
-def _table(rows: list[dict[str, Any]], columns: list[str]) -> np.ndarray:
-    return np.array([[np.nan if row[column] is None else float(row[column]) for column in columns] for row in rows])
-
-
-def _difference(simulated: np.ndarray, called: np.ndarray) -> Estimate:
-    """Of the means: the two kinds of call are not paired, so each is resampled by itself."""
-    simulated, called = simulated[~np.isnan(simulated)], called[~np.isnan(called)]
-    if not len(simulated) or not len(called):
-        return Estimate(None, None, None, 0)
-    mean = float(called.mean() - simulated.mean())
-    if len(simulated) < 2 or len(called) < 2:
-        return Estimate(mean, None, None, min(len(simulated), len(called)))
-    drawn = [
-        resampling_weights(len(values), seed=seed) @ values / len(values)
-        for seed, values in enumerate((simulated, called))
-    ]
-    low, high = np.quantile(drawn[1] - drawn[0], (0.025, 0.975))
-    return Estimate(mean, float(low), float(high), min(len(simulated), len(called)))
+def _known(value: float | None) -> float:
+    return math.nan if value is None else float(value)
 
 
 def text_rows(gap: Gap) -> list[tuple[str, str, str, str]]:
@@ -300,17 +278,13 @@ def _sections(gap: Gap) -> list[Section]:
 def _lines(folder: Path, column: str, scale: float, flow: str | None) -> list[list[chart.Point]]:
     """A column of every call of a run, or of one way of media, over seconds, in means of 500 ms: 100 ms of packets
     jump too much."""
-    import duckdb
-
-    found = parts(folder, "series")
-    if not found:
+    if not parts(folder, "series"):
         return []
-    query = f"SELECT call, time_ms // 500 AS bin, avg({column}) FROM t GROUP BY call, bin ORDER BY call, bin"
-    with duckdb.connect() as connection:
-        connection.register("t", duckdb.read_parquet(found, connection=connection))
-        rows = connection.execute(query).fetchall()
     lines: dict[int, list[chart.Point]] = {row["call"]: [] for row in rows_of(folder, flow)}
-    for call, bin_, value in rows:
-        if call in lines:
-            lines[call].append((bin_ / 2 + 0.25, np.nan if value is None else value * scale))
+    sql = (
+        f"select call, time_ms // 500 as bin, avg({column}) as value from series group by call, bin order by call, bin"
+    )
+    for row in query(folder, sql):
+        if row["call"] in lines:
+            lines[row["call"]].append((row["bin"] / 2 + 0.25, _known(row["value"]) * scale))
     return list(lines.values())

@@ -133,12 +133,28 @@ def version(folder: Path) -> str:
     return f"{manifest['legato']} ({manifest['commit'][:12]})"
 
 
-def summary_rows(folder: Path) -> list[dict[str, Any]]:
-    """The summary of a run folder, one dict per call, in the order of the plan."""
+def query(folder: Path, sql: str) -> list[dict[str, Any]]:
+    """The rows of a query over a run's tables, which have their names of docs/run-folder.md.
+
+    Raises:
+        RunFolderError: a table is not there: it was not logged, or no part of the run is finished.
+    """
     import duckdb
 
-    found = parts(folder, "summary")
-    if not found:
+    with duckdb.connect() as database:
+        for table in filter(Path.is_dir, folder.iterdir()):
+            if found := parts(folder, table.name):
+                database.read_parquet(found).create_view(table.name)
+        try:
+            answer = database.sql(sql)
+        except duckdb.CatalogException as error:
+            missing = str(error).splitlines()[0].removeprefix("Catalog Error: ").removesuffix("!")
+            raise RunFolderError(f"{folder}: {missing}: it was not logged, or no part of it is finished") from None
+        return [dict(zip(answer.columns, row, strict=True)) for row in answer.fetchall()]
+
+
+def summary_rows(folder: Path) -> list[dict[str, Any]]:
+    """The summary of a run folder, one dict per call, in the order of the plan."""
+    if not parts(folder, "summary"):
         raise RunFolderError(f"{folder}: no part of this run is finished", hint="continue it with --resume")
-    table = duckdb.read_parquet(found).order("call")
-    return [dict(zip(table.columns, row, strict=True)) for row in table.fetchall()]
+    return query(folder, "from summary order by call")

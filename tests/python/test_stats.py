@@ -87,3 +87,18 @@ def test_a_large_offset_does_not_drown_the_interval() -> None:
     values = 1e12 + np.array([0.0, 1.0, 2.0, 3.0])
     (estimate,) = stats.mean_intervals(*groups_of_one(values), stats.resampling_weights(4))
     assert estimate.low is not None and 1e12 < estimate.low < estimate.mean < estimate.high < 1e12 + 3
+
+
+def test_values_of_one_group_are_resampled_together_and_nan_is_left_out() -> None:
+    alike = stats.grouped_mean([("a", 1.0), ("b", 3.0), ("a", 2.0), ("b", float("nan"))])
+    # Group means 1.5 and 3, of two values and one.
+    assert alike.mean == pytest.approx(2.0) and alike.count == 3
+    assert (alike.low, alike.high) == (pytest.approx(1.5), pytest.approx(3.0))
+    assert stats.grouped_mean([]) == stats.Estimate(None, None, None, 0)
+
+
+def test_separate_groups_are_resampled_each_by_itself() -> None:
+    more = stats.of_separate_groups([[1.0, 1.0, 1.0], [2.0, 4.0]], lambda means: means[1] - means[0])
+    assert (more.mean, more.low, more.high) == (2.0, 1.0, 3.0)
+    assert stats.of_separate_groups([[1.0], [2.0, 4.0]], lambda means: means[1] / means[0]).low is None
+    assert stats.of_separate_groups([[], [2.0]], lambda means: means[1] - means[0]).mean is None

@@ -17,7 +17,8 @@ run; calls that share a trace are not independent, so as a claim about *other tr
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -39,6 +40,16 @@ class Estimate:
     low: float | None
     high: float | None
     count: int
+
+    @property
+    def lower_end(self) -> float | None:
+        """Of the interval; the mean where there is none."""
+        return self.mean if self.low is None else self.low
+
+    @property
+    def upper_end(self) -> float | None:
+        """Of the interval; the mean where there is none."""
+        return self.mean if self.high is None else self.high
 
     @property
     def half_width(self) -> float | None:
@@ -79,6 +90,36 @@ def mean_of_groups(values: Sequence[Sequence[float]]) -> Estimate:
     totals = np.array([sum(group, start=0.0) for group in values], dtype=np.float64).reshape(-1, 1)
     counts = np.array([len(group) for group in values], dtype=np.float64).reshape(-1, 1)
     return mean_intervals(totals, counts, resampling_weights(len(values)))[0]
+
+
+def grouped_mean(values: Iterable[tuple[Hashable, float]]) -> Estimate:
+    """The mean of values that each have the name of their group, with an interval over groups. NaN is left out."""
+    groups: dict[Hashable, list[float]] = {}
+    for name, value in values:
+        groups.setdefault(name, []).extend([] if math.isnan(value) else [value])
+    return mean_of_groups(list(groups.values()))
+
+
+def of_separate_groups(
+    values: Sequence[Sequence[float]], of: Callable[[list[NDArray[np.float64]]], NDArray[np.float64]]
+) -> Estimate:
+    """A figure of the means of several groups, which are not paired: values are resampled within each.
+
+    Args:
+        values: those of each group.
+        of: the figure, of one array of means per group; elementwise.
+    """
+    groups = [np.array(group, dtype=np.float64) for group in values]
+    count = min(len(group) for group in groups)
+    mean = float(of([group.mean(keepdims=True) for group in groups])[0]) if count else math.nan
+    if not math.isfinite(mean):
+        return Estimate(None, None, None, 0)
+    if count < 2:
+        return Estimate(mean, None, None, count)
+    weights = (resampling_weights(len(group), seed=seed) for seed, group in enumerate(groups))
+    drawn = of([each @ group / len(group) for each, group in zip(weights, groups, strict=True)])
+    low, high = np.quantile(drawn[np.isfinite(drawn)], [0.025, 0.975])
+    return Estimate(mean, float(low), float(high), count)
 
 
 def paired_differences(

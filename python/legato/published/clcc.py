@@ -8,21 +8,21 @@ on the networks that `clcc` was. VMAF is not computed here: SSIM in dB stands be
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from markupsafe import Markup
 
 from legato import chart, shipped
 from legato import plan as plans
 from legato.pages import Section
 from legato.plan import Plan
-from legato.published.clcc_figures import CONTROLLERS, FIGURES, RIVALS, Call, judge, table_of
+from legato.published.clcc_figures import CONTROLLERS, FIGURES, RIVALS, SUMMED_UP, Call, judge, table_of
 from legato.published.reproduction import Paper, Reproduction, Row, minus, play
-from legato.sweep import Progress, check_empty, parts, summary_rows, version
+from legato.sweep import Progress, check_empty, parts, query, summary_rows, version
 
 CLIP = "asl-again"
 REPEATS = 5
@@ -107,26 +107,12 @@ def _plans(repeats: int, quick: bool) -> dict[tuple[str, int], Plan]:
     for repeat in range(1, repeats + 1):
         log = "packets" if repeat == 1 else "summary"
         first = 1000 * repeat + 1
-        made["random", repeat] = plans.make(
-            "clcc",
-            controller_specs=CONTROLLERS,
-            clip_specs=[CLIP],
-            seed_spec=range(first, first + networks),
-            log=log,
-        )
+        how: dict[str, Any] = {"controller_specs": CONTROLLERS, "clip_specs": [CLIP], "log": log}
+        made["random", repeat] = plans.make("clcc", seed_spec=range(first, first + networks), **how)
         for group, scale in LTE_SCALES.items():
             traces = [f"{path}@scale={scale},start_s={LTE_STEP_S * (repeat - 1)}" for path in files]
-            made[group, repeat] = replace(
-                plans.make(
-                    "cellular",
-                    options={"duration_s": STRETCH_S},
-                    controller_specs=CONTROLLERS,
-                    clip_specs=[CLIP],
-                    seed_spec=[repeat],
-                    log=log,
-                ),
-                traces=plans.traces(traces),
-            )
+            of_lte = plans.make("cellular", options={"duration_s": STRETCH_S}, seed_spec=[repeat], **how)
+            made[group, repeat] = replace(of_lte, traces=plans.traces(traces))
     return made
 
 
@@ -137,60 +123,34 @@ def _annotated() -> Plan:
 
 
 def _trained() -> dict[str, Any]:
-    import tomllib
-
     path = shipped.policies_folder() / "clcc" / "policy.toml"
     return dict(tomllib.loads(path.read_text(encoding="utf-8")).get("trained", {}))
 
 
 def read_calls(folder: Path, group: str, repeat: int) -> list[Call]:
     """The figures of every call of a run folder."""
-    import duckdb
-
-    packets = parts(folder, "packets")
-    largest: dict[int, float] = {}
-    if packets:
-        sql = f"select call, max(arrived_ns - sent_ns) / 1e6 from read_parquet({packets}) group by call"
-        largest = dict(duckdb.sql(sql).fetchall())
-    own = [field.name for field in fields(Call)][5:]
-    found = []
-    for row in summary_rows(folder):
-        known = {name: row[name] for name in own if name in row}
-        known = {name: np.nan if value is None else float(value) for name, value in known.items()}
-        # A file's stretches are not independent: they are one network. A trace's name ends in " @ start".
-        network = str(row["seed"]) if group == "random" else str(row["trace"]).partition("@")[0].strip()
-        shortest_ms = row["one_way_delay_mean_ms"] - row["queue_delay_mean_ms"]
-        found.append(
-            Call(
-                networks=group,
-                network=network,
-                repeat=repeat,
-                controller=row["controller"],
-                receiver_rate_bps=float(row["receiver_rate_bps"]),
-                least_delay_ms=shortest_ms,
-                largest_delay_ms=largest.get(row["call"]),
-                **known,
-            )
-        )
-    return found
+    # A file's stretches are not independent: they are one network. A trace's name ends in " @ start".
+    network = "seed::varchar" if group == "random" else "trim(split_part(trace, '@', 1))"
+    largest = "select call, max(arrived_ns - sent_ns) / 1e6 as largest_delay_ms from packets group by call"
+    if not parts(folder, "packets"):
+        largest = "select call, null as largest_delay_ms from summary"
+    figures = ", ".join(f"coalesce({name}::double, 'nan') as {name}" for name in SUMMED_UP)
+    sql = (
+        f"select {network} as network, controller, receiver_rate_bps, largest_delay_ms, {figures}, "
+        "one_way_delay_mean_ms - queue_delay_mean_ms as least_delay_ms "
+        f"from summary left join ({largest}) using (call) order by call"
+    )
+    return [Call(networks=group, repeat=repeat, **row) for row in query(folder, sql)]
 
 
 def annotated_run(folder: Path) -> dict[str, dict[str, list[list[float | None]]]]:
     """Figure 7: target, capacity, resolution and delay over time, by controller."""
-    import duckdb
-
-    found = parts(folder, "series")
+    names = {"target_bps": "target_bitrate_bps"}
+    names |= {name: name for name in ("capacity_bps", "one_way_delay_ms", "height", "receiver_rate_bps")}
     made: dict[str, dict[str, list[list[float | None]]]] = {}
-    for row in summary_rows(folder):
-        sql = (
-            "select time_ms / 1e3, target_bitrate_bps, capacity_bps, one_way_delay_ms, height, receiver_rate_bps "
-            f"from read_parquet({found}) where call = {row['call']} order by time_ms"
-        )
-        rows = duckdb.sql(sql).fetchall()
-        names = ("target_bps", "capacity_bps", "one_way_delay_ms", "height", "receiver_rate_bps")
-        made[row["controller"]] = {
-            name: [[line[0], line[place]] for line in rows] for place, name in enumerate(names, start=1)
-        }
+    for call in summary_rows(folder):
+        rows = query(folder, f"select time_ms / 1e3 as s, * from series where call = {call['call']} order by s")
+        made[call["controller"]] = {name: [[row["s"], row[column]] for row in rows] for name, column in names.items()}
     return made
 
 

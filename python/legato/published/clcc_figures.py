@@ -36,43 +36,30 @@ BETTER = 0.0
 """The paper's drawing shows it better than the rival's, without a figure."""
 
 
-def _printed(
-    random: float | None, lte: float | None, of_hrcc: tuple[float | None, float | None] = (BETTER, BETTER)
-) -> dict[str, float | None]:
-    both = zip(("random", "LTE"), of_hrcc, strict=True)
-    return {"random": random, "LTE": lte} | {table_of(group, "hrcc"): value for group, value in both}
-
-
 def table_of(group: str, rival: str) -> str:
     """The table of a set of networks: against GCC, the paper's bar, it has the set's own name."""
     return group if rival == "gcc" else f"{group}, {rival}"
 
 
-_BUT_ON_LTE = (BETTER, None)
-"""[clcc] §V-B says that HRCC's pictures are good on LTE, and nothing else of it."""
+def _printed(*published: float | None) -> dict[str, float | None]:
+    """Against GCC on random networks and on LTE, then against HRCC."""
+    tables = (table_of(group, rival) for rival in RIVALS for group in ("random", "LTE"))
+    return dict(zip(tables, published, strict=True))
+
 
 # [clcc] §V: Fig. 3 and Fig. 4, then Fig. 5 and Fig. 6: changes against GCC, on random and LTE traces. Against HRCC it
-# prints no figures: all are better but the receiving rate.
+# prints no figures: all are better but the receiving rate. §V-B says that HRCC's pictures are good on LTE, and nothing
+# else of it.
 FIGURES: tuple[Figure, ...] = (
-    Figure("packet delay (%)", "one_way_delay_mean_ms", _printed(-5.0, -7.0), True, True, "ms", 1.0, 1),
-    Figure("packet loss (%)", "loss_ratio", _printed(-8.0, -33.0), True, True, "%", 100.0, 2),
-    Figure("frame PSNR (dB)", "psnr_db_mean", _printed(0.4, 0.6, _BUT_ON_LTE), False, False, "dB"),
-    Figure("VMAF; ours SSIM (dB)", "ssim_db_mean", _printed(0.4, 1.8, _BUT_ON_LTE), False, False, "dB", judged=False),
-    Figure("frame delay (%)", "frame_delay_mean_ms", _printed(-17.0, -23.0), True, True, "ms", 1.0, 1),
-    Figure("frame drops (%)", "frame_drop_ratio", _printed(-25.0, -30.0), True, True, "%", 100.0, 2),
-    Figure(
-        "receiving rate (%)",
-        "receiver_rate_bps",
-        _printed(None, None, (None, None)),
-        True,
-        False,
-        "kbit/s",
-        1e-3,
-        0,
-        judged=False,
-    ),
-    Figure("packet QoE", "qoe_packet", _printed(BETTER, BETTER), False, False),
-    Figure("frame QoE", "qoe_frame", _printed(BETTER, BETTER), False, False),
+    Figure("packet delay (%)", "one_way_delay_mean_ms", _printed(-5.0, -7.0, BETTER, BETTER), True, True, "ms", 1.0, 1),
+    Figure("packet loss (%)", "loss_ratio", _printed(-8.0, -33.0, BETTER, BETTER), True, True, "%", 100.0, 2),
+    Figure("frame PSNR (dB)", "psnr_db_mean", _printed(0.4, 0.6, BETTER, None), False, False, "dB"),
+    Figure("VMAF; ours SSIM (dB)", "ssim_db_mean", _printed(0.4, 1.8, BETTER, None), False, False, "dB", judged=False),
+    Figure("frame delay (%)", "frame_delay_mean_ms", _printed(-17.0, -23.0, BETTER, BETTER), True, True, "ms", 1.0, 1),
+    Figure("frame drops (%)", "frame_drop_ratio", _printed(-25.0, -30.0, BETTER, BETTER), True, True, "%", 100.0, 2),
+    Figure("receiving rate (%)", "receiver_rate_bps", {}, True, False, "kbit/s", 1e-3, 0, judged=False),
+    Figure("packet QoE", "qoe_packet", _printed(BETTER, BETTER, BETTER, BETTER), False, False),
+    Figure("frame QoE", "qoe_frame", _printed(BETTER, BETTER, BETTER, BETTER), False, False),
 )
 
 
@@ -103,18 +90,20 @@ class Call:
         """[clcc] eq. (10)."""
         if self.largest_delay_ms is None:
             return None
-        return qoe_packet(
-            self.utilisation_ratio,
-            self.least_delay_ms,
-            self.one_way_delay_p95_ms,
-            self.largest_delay_ms,
-            self.loss_ratio,
-        )
+        delays_ms = (self.least_delay_ms, self.one_way_delay_p95_ms, self.largest_delay_ms)
+        return qoe_packet(self.utilisation_ratio, *delays_ms, self.loss_ratio)
 
     @property
     def qoe_frame(self) -> float:
         """[clcc] eq. (14)."""
         return qoe_frame(self.psnr_db_mean, self.frame_delay_mean_ms, self.frame_drop_ratio)
+
+
+SUMMED_UP = (
+    "utilisation_ratio", "one_way_delay_mean_ms", "one_way_delay_p95_ms", "loss_ratio", "psnr_db_mean", "ssim_db_mean",
+    "frame_delay_mean_ms", "frame_drop_ratio", "height_mean",
+)  # fmt: skip
+"""What a call has from the summary as it stands there."""
 
 
 def judge(calls: Sequence[Call]) -> list[Row]:
@@ -185,7 +174,7 @@ def _judged(figure: Figure, published: float | None, ours: Estimate, rival: str)
     if figure.relative and ours.low is None:
         return "not comparable", f"{rival} has any of it in too few networks"
     sign = -1.0 if figure.less_is_better else 1.0
-    ends = sorted(sign * (ours.mean if end is None else end) for end in (ours.low, ours.high))
+    ends = sorted(sign * end for end in (ours.lower_end, ours.upper_end) if end is not None)
     if published == BETTER:
         return verdict(ends[0] > 0.0), f"met where the interval is better than {rival}'s"
     # An interval of a few files may hold anything: the mean has to be on the printed side too.

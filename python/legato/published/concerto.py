@@ -16,12 +16,12 @@ from markupsafe import Markup
 
 from legato import access_networks
 from legato import plan as plans
-from legato.eval.stats import Estimate, mean_intervals, mean_of_groups, resampling_weights
+from legato.eval.stats import Estimate, grouped_mean, mean_intervals, resampling_weights
 from legato.pages import Section
 from legato.plan import Plan
-from legato.published.reproduction import Figure, Paper, Reproduction, Row, Verdict, means, play, verdict
+from legato.published.reproduction import Figure, Paper, Reproduction, Row, Verdict, means, play, reaches, verdict
 from legato.published.trainings import OnTraining
-from legato.sweep import Progress, check_empty, summary_rows, version
+from legato.sweep import Progress, check_empty, query, version
 
 SEEDS = 5
 SMOOTH_ENCODER_MS = 1000
@@ -88,7 +88,7 @@ class Call:
     @property
     def condition(self) -> tuple[str, str]:
         """Calls of one network and clip are not independent: intervals resample these."""
-        return (self.network, self.clip)
+        return (f"{self.access} {self.network}", self.clip)
 
 
 def reproduce(
@@ -180,31 +180,20 @@ def _plan(access: str, schemes: Sequence[str], seeds: int, vbv_ms: int, quick: b
     )
 
 
+_CALLS = """
+select session, controller as scheme, clip, seed, qoe_p, qoe_d, ssim_db_mean as ssim_db,
+    frame_delay_mean_ms as frame_delay_ms, goodput_bps as throughput_bps,
+    coalesce(target_bitrate_change_ratio, 0) * (target_bitrate_mean_bps / 1e6) as smoothness_mbps,
+    coalesce(stall_ratio, 0) as stall_ratio
+from summary where qoe_p is not null order by call
+"""
+
+
 def read_calls(folder: Path, access: str, plan: Plan, windows: Sequence[str]) -> list[Call]:
     """The figures of every call of a run folder. One in which no picture was shown has no score and is left out."""
-    calls = []
-    for row in summary_rows(folder):
-        if row["qoe_p"] is None:
-            continue
-        _, window, _, _ = plan.places(row["session"])
-        target_mbps = row["target_bitrate_mean_bps"] / 1e6
-        calls.append(
-            Call(
-                scheme=row["controller"],
-                access=access,
-                network=Path(windows[window]).name,
-                clip=row["clip"],
-                seed=row["seed"],
-                qoe_p=row["qoe_p"],
-                qoe_d=row["qoe_d"],
-                ssim_db=row["ssim_db_mean"],
-                frame_delay_ms=row["frame_delay_mean_ms"],
-                throughput_bps=row["goodput_bps"],
-                smoothness_mbps=(row["target_bitrate_change_ratio"] or 0.0) * target_mbps,
-                stall_ratio=row["stall_ratio"] or 0.0,
-            )
-        )
-    return calls
+    rows = query(folder, _CALLS)
+    networks = [Path(windows[plan.places(row.pop("session"))[1]]).name for row in rows]
+    return [Call(access=access, network=network, **row) for network, row in zip(networks, rows, strict=True)]
 
 
 # --- verdicts -----------------------------------------------------------------------------------------------------
@@ -278,8 +267,7 @@ def judge_variants(calls: Sequence[Call]) -> list[Row]:
 
 def mean(calls: Iterable[Call], figure: str, scheme: str) -> Estimate:
     """The mean of a figure, with an interval over conditions."""
-    values = _by_condition(calls, figure, scheme)
-    return mean_of_groups(list(values.values())) if values else Estimate(None, None, None, 0)
+    return grouped_mean((call.condition, getattr(call, figure)) for call in calls if call.scheme == scheme)
 
 
 def ratio(
@@ -295,13 +283,13 @@ def ratio(
 
     ``base_qoe`` is subtracted from the figure first, ``less_one`` gives the gain.
     """
-    first, second = (_by_condition(calls, figure, scheme) for scheme in (above, below))
-    pairs = [
-        (float(np.mean(first[key])) - base_qoe, float(np.mean(second[key])) - base_qoe)
-        for key in first
-        if key in second
-    ]
-    return _scaled(_ratio(pairs), 1.0, -1.0) if less_one else _ratio(pairs)
+    first, second = (_means(calls, figure, scheme) for scheme in (above, below))
+    both = [key for key in first if key in second]
+    if not both:
+        return Estimate(None, None, None, 0)
+    table = np.array([(first[key], second[key]) for key in both]) - base_qoe
+    found = mean_intervals(table[:, :1], table[:, 1:], resampling_weights(len(table)))[0]
+    return _scaled(found, 1.0, -1.0) if less_one else found
 
 
 def gap(calls: Sequence[Call], figure: str, rival: str, base_qoe: float, best: str = CONCERTO) -> Estimate:
@@ -318,27 +306,18 @@ def _scaled(estimate: Estimate, factor: float, offset: float) -> Estimate:
     return Estimate(factor * estimate.mean + offset, low, high, estimate.count)
 
 
-def _by_condition(calls: Iterable[Call], figure: str, scheme: str) -> dict[tuple[str, str], list[float]]:
+def _means(calls: Iterable[Call], figure: str, scheme: str) -> dict[tuple[str, str], float]:
+    """Of a scheme, by condition."""
     values: dict[tuple[str, str], list[float]] = {}
     for call in calls:
         if call.scheme == scheme:
-            values.setdefault((f"{call.access} {call.network}", call.clip), []).append(getattr(call, figure))
-    return values
-
-
-def _ratio(pairs: Sequence[tuple[float, float]]) -> Estimate:
-    if not pairs:
-        return Estimate(None, None, None, 0)
-    table = np.array(pairs)
-    return mean_intervals(table[:, :1], table[:, 1:], resampling_weights(len(pairs)))[0]
+            values.setdefault(call.condition, []).append(getattr(call, figure))
+    return {condition: float(np.mean(of_condition)) for condition, of_condition in values.items()}
 
 
 def _at_least(table: str, name: str, printed: float, ours: Estimate) -> Row:
-    high = ours.high if ours.high is not None else ours.mean
-    reached = verdict(high is not None and high >= printed)
-    return Row.of(
-        table, name, printed, ours, reached, "met where the printed figure is within our interval or below it"
-    )
+    why = "met where the printed figure is within our interval or below it"
+    return Row.of(table, name, printed, ours, reaches(printed, ours), why)
 
 
 def _above_zero(estimate: Estimate) -> Verdict:
@@ -353,7 +332,7 @@ def _below_one(estimate: Estimate) -> Verdict:
 
 
 def _introduction(done: Reproduction, seeds: int, trainings_s: float | None) -> Markup:
-    conditions = len({(call.access, *call.condition) for call in done.calls})
+    conditions = len({call.condition for call in done.calls})
     named = ((access, access_networks.files(access, "test")) for access in access_networks.ACCESSES)
     trained = "Tables 3 and 4 were left out."
     if trainings_s is not None:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from legato.eval.stats import Estimate, resampling_weights
+from legato.eval.stats import Estimate, of_separate_groups
 from legato.published.nvc_cc_sessions import Sessions
 from legato.published.nvc_cc_sweeps import CONTROLLERS, FAMILIES, FIG_12, GUARDED, RULES
 from legato.published.nvc_cc_trainings import H264_LABEL, Convergence
-from legato.published.reproduction import Row, Verdict, verdict
-from legato.sweep import parts
+from legato.published.reproduction import Row, Verdict, reaches, verdict
+from legato.sweep import query
 
 OURS = "nvc-cc"
 
@@ -40,12 +40,33 @@ def judge(
 ) -> list[Row]:
     """Every row for which there are figures."""
     rows = [*_learning(curves), *_synthetic(sessions), *_table_3(sessions)]
-    for setting in FIG_12:
-        rows += _recorded(sessions, setting)
-    rows += _generalisation(sessions)
-    rows += _h264(sessions)
-    rows += _sensitivity(convergences)
-    return [*rows, *_small(sessions, folders)]
+    rows += [row for setting in FIG_12 for row in _recorded(sessions, setting)]
+    return [
+        *rows,
+        *_generalisation(sessions),
+        *_h264(sessions),
+        *_sensitivity(convergences),
+        *_small(sessions, folders),
+    ]
+
+
+_WHAT: Mapping[str, tuple[str, str, bool]] = {
+    "ssim_db_mean": ("SSIM", "dB", True),
+    "viewed_ssim_db_mean": ("SSIM", "dB", True),
+    "frame_delay_p98_ms": ("p98 frame delay", "ms", False),
+    "stalls_per_s": ("stalls a second", "", False),
+    "stall_ratio": ("time stalled", "", False),
+    "receiver_rate_bps": ("throughput", "Mbit/s", True),
+    "loss_ratio": ("loss", "%", False),
+}
+"""Column of the summary: its name, the unit of differences, whether more of it is better."""
+
+
+def _row(table: str, name: str, printed: str, ours: Estimate, unit: str, found: Verdict, why: str) -> Row:
+    scale = {"%": 100.0, "Mbit/s": 1e-6}.get(unit, 1.0)
+    mean, low, high = (None if x is None else x * scale for x in (ours.mean, ours.low, ours.high))
+    found = "not comparable" if mean is None else found
+    return Row(table, name, printed, mean, low, high, found, why, unit=unit)
 
 
 def _at_least(table: str, name: str, printed: float, ours: Estimate, unit: str, text: str = "") -> Row:
@@ -55,11 +76,30 @@ def _at_least(table: str, name: str, printed: float, ours: Estimate, unit: str, 
     return _row(table, name, text or f"≥ {printed:g}", ours, unit, verdict(met), why)
 
 
-def _row(table: str, name: str, printed: str, ours: Estimate, unit: str, found: Verdict, why: str) -> Row:
-    scale = {"%": 100.0, "Mbit/s": 1e-6}.get(unit, 1.0)
-    mean, low, high = (None if x is None else x * scale for x in (ours.mean, ours.low, ours.high))
-    found = "not comparable" if mean is None else found
-    return Row(table, name, printed, mean, low, high, found, why, unit=unit)
+@dataclass(frozen=True)
+class _Leads:
+    """A controller's leads over others on the networks of a setting."""
+
+    sessions: Sessions
+    setting: str
+    table: str
+    ours: str = OURS
+
+    def over(self, rivals: Sequence[str]) -> list[str]:
+        """The rivals that were run."""
+        ran = self.sessions.controllers(self.setting)
+        return [rival for rival in rivals if rival in ran] if self.ours in ran else []
+
+    def named(self, figure: str, rival: str, of: str = "") -> tuple[str, Estimate, str, str]:
+        """Name, size and unit of the lead over one of them, and on which side of the rival's it lies."""
+        what, unit, more_is_better = _WHAT[figure]
+        side, pair = ("above", (self.ours, rival)) if more_is_better else ("below", (rival, self.ours))
+        return f"{what}{of} {side} {rival}'s", self.sessions.difference(self.setting, *pair, figure), unit, side
+
+    def row(self, figure: str, rival: str, printed: float | None = None) -> Row:
+        """Of a lead that the paper prints, or only claims."""
+        name, lead, unit, side = self.named(figure, rival)
+        return _at_least(self.table, name, printed or 0.0, lead, unit, side if printed is None else "")
 
 
 # --- Figure 10: how soon and how far --------------------------------------------------------------------------------
@@ -71,19 +111,19 @@ def _learning(curves: Mapping[str, Sequence[Mapping[str, Any]]]) -> Iterator[Row
     why = "the reward's quality is normalised by the codec, its latency term is a reading: compare ratios"
     for name, printed in (("nvc-cc", "0.859"), ("aurora", "0.573"), ("onrl", "0.682")):
         if name in trainings:
-            best = _over_seeds([[t.best for t in trainings[name]]], lambda m: m[0])
+            best = of_separate_groups([[t.best for t in trainings[name]]], lambda m: m[0])
             yield _row(table, f"best test reward of {name}", printed, best, "", "not comparable", why)
     for rival, printed in (("aurora", 50.0), ("onrl", 26.0)):
         if OURS not in trainings or rival not in trainings:
             continue
         ours, theirs = trainings[OURS], trainings[rival]
-        gain = _over_seeds([[t.best for t in ours], [t.best for t in theirs]], lambda m: m[0] / m[1] - 1.0)
+        gain = of_separate_groups([[t.best for t in ours], [t.best for t in theirs]], lambda m: m[0] / m[1] - 1.0)
         yield _at_least(table, f"reward above {rival}'s", printed, gain, "%")
         bar = float(np.mean([t.best for t in theirs]))
         for unit, at in (("steps", 0), ("seconds", 1)):
             reached = [t.reaches(bar)[at] for t in ours]
             rivals = [t.converged()[at] for t in theirs]
-            saved = _over_seeds([reached, rivals], lambda m: 1.0 - m[0] / m[1])
+            saved = of_separate_groups([reached, rivals], lambda m: 1.0 - m[0] / m[1])
             row = _at_least(table, f"reaches {rival}'s best sooner, in {unit}", 41.0, saved, "%")
             yield row if np.isfinite(reached).all() else replace(row, verdict="not met", why="a training never does")
 
@@ -109,128 +149,80 @@ class _Training:
         return self.reaches(self.best - WITHIN * abs(self.best - first))
 
 
-def _over_seeds(groups: Sequence[Sequence[float]], of: Callable[[list[np.ndarray]], np.ndarray]) -> Estimate:
-    """A figure of the groups' means; trainings are resampled within each group."""
-    values = [np.array(group) for group in groups]
-    mean = float(np.asarray(of([v.mean(keepdims=True) for v in values])).ravel()[0])
-    if not np.isfinite(mean):
-        return Estimate(None, None, None, 0)
-    count = min(len(v) for v in values)
-    if count < 2:
-        return Estimate(mean, None, None, count)
-    weights = [resampling_weights(len(v), seed=n) for n, v in enumerate(values)]
-    drawn = of([w @ v / len(v) for w, v in zip(weights, values, strict=True)])
-    low, high = np.quantile(drawn[np.isfinite(drawn)], [0.025, 0.975])
-    return Estimate(mean, float(low), float(high), count)
-
-
 # --- Figure 11 and Table 3: networks of the training's distribution ---------------------------------------------------
 
 
 def _synthetic(sessions: Sessions) -> Iterator[Row]:
-    setting, table = "synthetic", "Fig. 11"
-    ran = sessions.controllers(setting)
-    if OURS not in ran:
-        return
-    for rival in CONTROLLERS[1:-1]:
-        if rival not in ran:
-            continue
-        printed = 1.6 if rival in RULES else 0.3
-        gain = sessions.difference(setting, OURS, rival, "ssim_db_mean")
-        yield _at_least(table, f"SSIM above {rival}'s", printed, gain, "dB")
-        lead = sessions.difference(setting, rival, OURS, "frame_delay_p98_ms")
-        least = 3.0 if rival in RULES else 200.0
-        yield _at_least(table, f"p98 frame delay below {rival}'s", least, lead, "ms")
-        for figure, what in (("stalls_per_s", "stalls a second"), ("stall_ratio", "time stalled")):
-            share = sessions.fewer(setting, OURS, rival, figure)
+    leads = _Leads(sessions, "synthetic", "Fig. 11")
+    for rival in leads.over(CONTROLLERS[1:-1]):
+        yield leads.row("ssim_db_mean", rival, 1.6 if rival in RULES else 0.3)
+        yield leads.row("frame_delay_p98_ms", rival, 3.0 if rival in RULES else 200.0)
+        for figure in ("stalls_per_s", "stall_ratio"):
+            share = sessions.fewer(leads.setting, OURS, rival, figure)
+            name = f"{_WHAT[figure][0]} fewer than {rival}'s"
             if rival == "gcc":
-                why = "the paper excepts GCC"
-                yield _row(table, f"{what} fewer than {rival}'s", "–", share, "%", "not comparable", why)
+                yield _row(leads.table, name, "–", share, "%", "not comparable", "the paper excepts GCC")
             else:
-                yield _at_least(table, f"{what} fewer than {rival}'s", 20.0, share, "%", "20 to 77")
+                yield _at_least(leads.table, name, 20.0, share, "%", "20 to 77")
 
 
 def _table_3(sessions: Sessions) -> Iterator[Row]:
-    setting, table = "synthetic", "Table 3"
+    leads = _Leads(sessions, "synthetic", "Table 3")
     why = "other builds of the rivals, other laws of the networks; the orders below are the claim"
     figures = (
         ("receiver_rate_bps", "throughput", "Mbit/s"),
         ("frame_delay_p98_ms", "p98 delay", "ms"),
         ("loss_ratio", "loss", "%"),
     )
-    ran = sessions.controllers(setting)
-    for controller in CONTROLLERS:
-        if controller not in ran:
-            continue
+    ran = sessions.controllers(leads.setting)
+    for controller in (name for name in CONTROLLERS if name in ran):
         printed = TABLE_3.get(controller, (None, None, None))
         for (figure, what, unit), value in zip(figures, printed, strict=True):
-            ours = sessions.mean(setting, controller, figure)
+            ours = sessions.mean(leads.setting, controller, figure)
             text = "–" if value is None else f"{value:g}"
-            yield _row(table, f"{what} of {controller}", text, ours, unit, "not comparable", why)
-    if OURS not in ran:
-        return
-    for rival in (r for r in ("gcc", "salsify", "fbra", GUARDED) if r in ran):
-        more = sessions.difference(setting, OURS, rival, "receiver_rate_bps")
-        yield _at_least(table, f"throughput above {rival}'s", 0.0, more, "Mbit/s", "above")
-    for rival in (r for r in ("salsify", "fbra", "aurora") if r in ran):
-        less = sessions.difference(setting, rival, OURS, "loss_ratio")
-        yield _at_least(table, f"loss below {rival}'s", 0.0, less, "%", "below")
+            yield _row(leads.table, f"{what} of {controller}", text, ours, unit, "not comparable", why)
+    yield from (leads.row("receiver_rate_bps", rival) for rival in leads.over(("gcc", "salsify", "fbra", GUARDED)))
+    yield from (leads.row("loss_ratio", rival) for rival in leads.over(("salsify", "fbra", "aurora")))
 
 
 # --- Figure 12 and beyond: recorded links -----------------------------------------------------------------------------
 
 
 def _recorded(sessions: Sessions, setting: str) -> Iterator[Row]:
-    table = f"Fig. 12, {setting}"
-    ran = sessions.controllers(setting)
-    if OURS not in ran:
-        return
-    for rival in (r for r in ("aurora", GUARDED) if r in ran):
-        more = sessions.difference(setting, OURS, rival, "ssim_db_mean")
-        yield _at_least(table, f"SSIM above {rival}'s", 0.0, more, "dB", "above")
-        lead = sessions.difference(setting, rival, OURS, "frame_delay_p98_ms")
-        yield _at_least(table, f"p98 frame delay below {rival}'s", 0.0, lead, "ms", "below")
-        for figure, what in (("stalls_per_s", "stalls a second"), ("stall_ratio", "time stalled")):
-            less = sessions.difference(setting, rival, OURS, figure)
-            yield _at_least(table, f"{what} below {rival}'s", 0.0, less, "", "below")
+    leads = _Leads(sessions, setting, f"Fig. 12, {setting}")
+    for rival in leads.over(("aurora", GUARDED)):
+        for figure in ("ssim_db_mean", "frame_delay_p98_ms", "stalls_per_s", "stall_ratio"):
+            yield leads.row(figure, rival)
     why = "the paper calls its lead over rule-based ones marginal here and prints no figure"
-    for rival in (r for r in RULES[1:] if r in ran):
-        more = sessions.difference(setting, OURS, rival, "ssim_db_mean")
-        yield _row(table, f"SSIM above {rival}'s", "marginal", more, "dB", "not comparable", why)
-        lead = sessions.difference(setting, rival, OURS, "frame_delay_p98_ms")
-        yield _row(table, f"p98 frame delay below {rival}'s", "marginal", lead, "ms", "not comparable", why)
+    for rival in leads.over(RULES[1:]):
+        for figure in ("ssim_db_mean", "frame_delay_p98_ms"):
+            name, lead, unit, _ = leads.named(figure, rival)
+            yield _row(leads.table, name, "marginal", lead, unit, "not comparable", why)
 
 
 def _generalisation(sessions: Sessions) -> Iterator[Row]:
     """Not the paper's: nothing that is shipped should lose to GCC on links it was not trained on."""
+    why = "met unless the whole interval is below 0"
     for setting in FAMILIES:
         ran = sessions.controllers(setting)
-        for controller in (OURS, "aurora", "onrl", GUARDED):
-            if controller not in ran or "gcc" not in ran:
-                continue
+        for controller in (name for name in (OURS, "aurora", "onrl", GUARDED) if {name, "gcc"} <= set(ran)):
             for figure in ("qoe_p", "qoe_d"):
                 more = sessions.difference(setting, controller, "gcc", figure)
-                bound = more.high if more.high is not None else more.mean
-                why = "met unless the whole interval is below 0"
                 name = f"{setting}: {figure} of {controller} less gcc's"
-                yield _row("Generalisation", name, "≥ 0", more, "", verdict(bound is not None and bound >= 0), why)
+                yield _row("Generalisation", name, "≥ 0", more, "", reaches(0.0, more), why)
 
 
 # --- Figures of a few calls -------------------------------------------------------------------------------------------
 
 
 def _h264(sessions: Sessions) -> Iterator[Row]:
-    setting, table = "Fig. 4", "Fig. 4"
-    ran = sessions.controllers(setting)
     # Trained with H.264, as the paper's; and the shipped one, trained with the loss-tolerant codec.
     for agent, name in ((H264_LABEL, "OnRL"), (GUARDED, "OnRL, trained with another codec,")):
-        for rival in RULES[1:]:
-            if rival not in ran or agent not in ran:
-                continue
-            gain = sessions.difference(setting, agent, rival, "viewed_ssim_db_mean")
-            yield _at_least(table, f"SSIM of {name} above {rival}'s, H.264", 0.0, gain, "dB", "above")
-            lead = sessions.difference(setting, rival, agent, "frame_delay_p98_ms")
-            yield _at_least(table, f"p98 frame delay of {name} below {rival}'s, H.264", 0.0, lead, "ms", "below")
+        leads = _Leads(sessions, "Fig. 4", "Fig. 4", agent)
+        for rival in leads.over(RULES[1:]):
+            for figure in ("viewed_ssim_db_mean", "frame_delay_p98_ms"):
+                named, lead, unit, side = leads.named(figure, rival, f" of {name}")
+                yield _at_least(leads.table, f"{named}, H.264", 0.0, lead, unit, side)
 
 
 def _sensitivity(convergences: Sequence[Convergence]) -> Iterator[Row]:
@@ -246,16 +238,16 @@ def _sensitivity(convergences: Sequence[Convergence]) -> Iterator[Row]:
             ("reward a decision until convergence", [each.reward for each in found], ""),
             ("decisions until convergence", [each.steps / 1e3 for each in found], "thousand"),
         ):
-            mean = _over_seeds([values], lambda m: m[0])
+            mean = of_separate_groups([values], lambda m: m[0])
             yield _row(table, f"{what}, {name}", "a point", mean, unit, "not comparable", why)
     free, guarded = by_kind.get(None, []), [each for each in convergences if each.n_std is not None]
     if not free or not guarded:
         return
     sensitive = by_kind[min(each.n_std for each in guarded if each.n_std is not None)]
     pairs = list(zip(sensitive, free, strict=True))
-    more = _over_seeds([[one.reward - other.reward for one, other in pairs]], lambda m: m[0])
+    more = of_separate_groups([[one.reward - other.reward for one, other in pairs]], lambda m: m[0])
     yield _at_least(table, "reward until convergence, most sensitive less none", 0.0, more, "", "above")
-    longer = _over_seeds([[(one.steps - other.steps) / 1e3 for one, other in pairs]], lambda m: m[0])
+    longer = of_separate_groups([[(one.steps - other.steps) / 1e3 for one, other in pairs]], lambda m: m[0])
     yield _at_least(table, "decisions until convergence, most sensitive less none", 0.0, longer, "thousand", "above")
 
 
@@ -265,9 +257,8 @@ def _small(sessions: Sessions, folders: Sequence[Path]) -> Iterator[Row]:
         shares = _rising(by_name["fig-5"])
         why = "of a trained policy's answers; the paper's are of a training's"
         for name, text in ((GUARDED, "> 70"), ("onrl", "about half")):
-            yield _row(
-                "Fig. 5", f"answers of {name} that raise the rate", text, shares[name], "%", "not comparable", why
-            )
+            what = f"answers of {name} that raise the rate"
+            yield _row("Fig. 5", what, text, shares[name], "%", "not comparable", why)
     if "fig-6" in by_name:
         switches, fallback_s = _safeguard(by_name["fig-6"])
         why = "the link's rate is not printed, the threshold's formula neither; a trained policy"
@@ -293,29 +284,21 @@ def _small(sessions: Sessions, folders: Sequence[Path]) -> Iterator[Row]:
 
 def _rising(folder: Path) -> dict[str, Estimate]:
     """The share of OnRL's actions that are above the one before, among those that differ from it, by controller."""
-    import duckdb
-
-    gauges, summary = parts(folder, "gauges"), parts(folder, "summary")
-    rows = duckdb.sql(
+    rows = query(
+        folder,
         "with answers as (select call, value, lag(value) over (partition by call order by time_ms) as before "
-        f"from read_parquet({gauges}) where name = 'action') "
-        "select controller, seed, avg(case when value > before then 1.0 else 0.0 end) "
-        f"from answers join read_parquet({summary}) using (call) where value != before group by controller, seed"
-    ).fetchall()
+        "from gauges where name = 'action') "
+        "select controller, avg(case when value > before then 1.0 else 0.0 end) as share "
+        "from answers join summary using (call) where value != before group by controller, seed",
+    )
     return {
-        name: _over_seeds([[share for controller, _, share in rows if controller == name]], lambda m: m[0])
+        name: of_separate_groups([[row["share"] for row in rows if row["controller"] == name]], lambda means: means[0])
         for name in ("onrl", GUARDED)
     }
 
 
 def _safeguard(folder: Path) -> tuple[float, float]:
     """How often and how long the safeguard was in control."""
-    import duckdb
-
-    values = dict(
-        duckdb.sql(
-            f"select name, max(value) from read_parquet({parts(folder, 'gauges')}) "
-            "where name like 'safeguard_%' group by name"
-        ).fetchall()
-    )
-    return float(values["safeguard_switches"]), float(values["safeguard_fallback_s"])
+    gauges = query(folder, "select name, max(value) as most from gauges where name like 'safeguard_%' group by name")
+    values = {row["name"]: float(row["most"]) for row in gauges}
+    return values["safeguard_switches"], values["safeguard_fallback_s"]

@@ -49,23 +49,18 @@ class Sessions:
             by_setting.setdefault(setting, []).extend(parts(folder, "summary"))
         return cls({setting: _totals(paths) for setting, paths in by_setting.items()})
 
-    @property
-    def settings(self) -> list[str]:
-        return list(self._tables)
-
     def controllers(self, setting: str) -> list[str]:
         """The controllers that were run in a setting."""
         return list(self._tables.get(setting, {}))
 
     def networks(self, setting: str) -> int:
         """How many networks a setting has."""
-        tables = self._tables.get(setting, {})
-        return len(next(iter(tables.values()))[0]) if tables else 0
+        return next((len(totals) for totals, _ in self._tables.get(setting, {}).values()), 0)
 
     def count(self, setting: str) -> int:
         """Sessions of one controller."""
-        tables = self._tables.get(setting, {})
-        return int(next(iter(tables.values()))[1][:, FIGURES.index("receiver_rate_bps")].sum()) if tables else 0
+        counts = next((counts for _, counts in self._tables.get(setting, {}).values()), None)
+        return 0 if counts is None else int(counts[:, FIGURES.index("receiver_rate_bps")].sum())
 
     def mean(self, setting: str, controller: str, figure: str) -> Estimate:
         """Over sessions."""
@@ -91,16 +86,14 @@ class Sessions:
 
     def means(self) -> dict[str, Any]:
         """Every mean with its interval, for reproduction.json."""
+
+        def interval(*which: str) -> list[float | None]:
+            estimate = self.mean(*which)
+            return [estimate.mean, estimate.low, estimate.high]
+
         return {
-            setting: {
-                controller: {
-                    figure: [estimate.mean, estimate.low, estimate.high]
-                    for figure in FIGURES
-                    for estimate in (self.mean(setting, controller, figure),)
-                }
-                for controller in self.controllers(setting)
-            }
-            for setting in self.settings
+            setting: {name: {figure: interval(setting, name, figure) for figure in FIGURES} for name in tables}
+            for setting, tables in self._tables.items()
         }
 
     def _column(self, setting: str, controller: str, figure: str) -> tuple[Array, Array]:

@@ -15,11 +15,10 @@ from markupsafe import Markup
 
 from legato import chart
 from legato import plan as plans
-from legato.errors import RunFolderError
-from legato.eval.stats import Estimate, mean_of_groups
+from legato.eval.stats import Estimate, grouped_mean
 from legato.pages import Section
-from legato.published.reproduction import Paper, Reproduction, Row, play, verdict
-from legato.sweep import Progress, check_empty, parts, summary_rows, version
+from legato.published.reproduction import Paper, Reproduction, Row, pairs, play, verdict
+from legato.sweep import Progress, check_empty, query, summary_rows, version
 
 OURS = "r3net"
 RIVALS = ("ukf", "gcc")
@@ -30,25 +29,6 @@ QUICK_PATHS, QUICK_WINDOWS = 2, 4
 DRAW_SEED = 1150
 """Of the networks; the seeds of the calls over them are 1 to N."""
 
-# Table 1 of [r3net]; ratios as printed in percent.
-PUBLISHED: dict[str, dict[str, float]] = {
-    "ukf": {
-        "utilisation_percent": 73.5,
-        "rtt_mean_ms": 128,
-        "rtt_p50_ms": 102,
-        "rtt_p95_ms": 288,
-        "loss_percent": 3.8,
-        "reward": 0.56,
-    },
-    "r3net": {
-        "utilisation_percent": 77.8,
-        "rtt_mean_ms": 122,
-        "rtt_p50_ms": 102,
-        "rtt_p95_ms": 268,
-        "loss_percent": 1.9,
-        "reward": 0.60,
-    },
-}
 FIGURES: dict[str, tuple[str, int]] = {
     "utilisation_percent": ("bandwidth utilisation (%)", +1),
     "rtt_mean_ms": ("RTT, mean (ms)", -1),
@@ -58,6 +38,11 @@ FIGURES: dict[str, tuple[str, int]] = {
     "reward": ("reward, mean", +1),
 }
 """What is compared: its title, and whether more of it is better."""
+# Table 1 of [r3net], in the order of the figures; ratios as printed in percent.
+PUBLISHED: dict[str, dict[str, float]] = {
+    "ukf": dict(zip(FIGURES, (73.5, 128, 102, 288, 3.8, 0.56), strict=True)),
+    "r3net": dict(zip(FIGURES, (77.8, 122, 102, 268, 1.9, 0.60), strict=True)),
+}
 CLAIMED = ("utilisation_percent", "rtt_p95_ms", "loss_percent", "reward")
 """The figures in which R3Net claims to lead at the same time."""
 
@@ -83,6 +68,22 @@ class Call:
     rtt_p95_ms: float
     loss_percent: float
     reward: float
+
+
+# [r3net] §2.2: a call's reward is 0.6 ln(4 R + 1) - D - 10 L. The paper has steps of 50 ms; the series has bins of
+# 100 ms, and every controller is scored by the same. NaN: no round trip was measured.
+_CALLS = """
+with rewards as (
+    select call, avg(0.6 * ln(4e-6 * receiver_rate_bps + 1) - coalesce(rtt_ms, 0) / 1e3 - 10 * coalesce(loss_ratio, 0))
+        as reward
+    from series group by call
+)
+select session, controller, split_part(trace, ' ', 1) as recording, seed,
+    100 * utilisation_ratio as utilisation_percent,
+    coalesce(rtt_mean_ms, 'nan') as rtt_mean_ms, coalesce(rtt_p50_ms, 'nan') as rtt_p50_ms,
+    coalesce(rtt_p95_ms, 'nan') as rtt_p95_ms, 100 * coalesce(loss_ratio, 0) as loss_percent, reward
+from summary join rewards using (call) order by call
+"""
 
 
 def reproduce(
@@ -140,61 +141,22 @@ def reproduce(
 
 def read_calls(folder: Path, plan: plans.Plan, first_network: int) -> list[Call]:
     """The figures of every call of a run folder; its networks are counted from ``first_network``."""
-    rewards = _rewards(folder)
-    found = []
-    for row in summary_rows(folder):
-        _, network, _, _ = plan.places(row["session"])
-        found.append(
-            Call(
-                controller=row["controller"],
-                network=first_network + network,
-                recording=row["trace"].partition(" ")[0],
-                seed=row["seed"],
-                utilisation_percent=100.0 * row["utilisation_ratio"],
-                rtt_mean_ms=_number(row["rtt_mean_ms"]),
-                rtt_p50_ms=_number(row["rtt_p50_ms"]),
-                rtt_p95_ms=_number(row["rtt_p95_ms"]),
-                loss_percent=100.0 * (row["loss_ratio"] or 0.0),
-                reward=rewards[row["call"]],
-            )
-        )
-    return found
-
-
-def _number(value: float | None) -> float:
-    return float("nan") if value is None else float(value)
-
-
-def _rewards(folder: Path) -> dict[int, float]:
-    """[r3net] §2.2's reward of each call: 0.6 ln(4 R + 1) - D - 10 L, over the 100 ms bins of its series.
-
-    The paper has steps of 50 ms; the series has bins of 100 ms, and every controller is scored by the same.
-    """
-    import duckdb
-
-    found = parts(folder, "series")
-    if not found:
-        raise RunFolderError(f"{folder}: holds no time series of a finished part")
-    return dict(
-        duckdb.sql(
-            "select call, avg(0.6 * ln(4e-6 * receiver_rate_bps + 1) - coalesce(rtt_ms, 0) / 1e3 "
-            f"- 10 * coalesce(loss_ratio, 0)) from read_parquet({found}) group by call"
-        ).fetchall()
-    )
+    return [Call(network=first_network + plan.places(row.pop("session"))[1], **row) for row in query(folder, _CALLS)]
 
 
 def judge(calls: Sequence[Call]) -> list[Row]:
     """Every row: Table 1, then R3Net minus each rival."""
+    calls = sorted(calls, key=lambda call: call.recording)
     rows = []
     for controller in (*RIVALS, OURS):
         own = [call for call in calls if call.controller == controller]
         for figure, (title, _) in FIGURES.items():
             printed = PUBLISHED.get(controller, {}).get(figure)
-            ours = mean([(call.recording, getattr(call, figure)) for call in own])
+            ours = grouped_mean((call.recording, getattr(call, figure)) for call in own)
             why = "other networks, and a rival of ours by the same name: what is judged are the differences below"
             rows.append(Row.of("1", f"{controller}: {title}", printed, ours, "not comparable", why))
     for rival in RIVALS:
-        leads = [difference_row(calls, rival, figure) for figure in FIGURES]
+        leads = [_difference(calls, rival, figure) for figure in FIGURES]
         rows += leads
         met = sum(lead.verdict == "met" for lead, figure in zip(leads, FIGURES, strict=True) if figure in CLAIMED)
         name, claims = f"of {len(CLAIMED)} claims together", float(len(CLAIMED))
@@ -204,50 +166,35 @@ def judge(calls: Sequence[Call]) -> list[Row]:
     return rows
 
 
-def difference_row(calls: Sequence[Call], rival: str, figure: str) -> Row:
-    """R3Net's figure minus a rival's on the same networks."""
-
-    def of(controller: str) -> dict[tuple[int, int], Call]:
-        return {(call.network, call.seed): call for call in calls if call.controller == controller}
-
-    own, others = of(OURS), of(rival)
-    ours = mean([(c.recording, getattr(c, figure) - getattr(others[key], figure)) for key, c in own.items()])
+def _difference(calls: Sequence[Call], rival: str, figure: str) -> Row:
+    """R3Net's figure minus a rival's on the same networks; windows of one recording are alike."""
+    both = pairs(calls, OURS, rival, lambda call: (call.network, call.seed))
+    ours = grouped_mean((own.recording, getattr(own, figure) - getattr(other, figure)) for own, other in both)
     title, sign = FIGURES[figure]
     table, name = f"against {rival}", f"{title}, less {rival}'s"
     printed = PUBLISHED[OURS][figure] - PUBLISHED[rival][figure] if rival in PUBLISHED else None
     if printed == 0:
         return Row.of(table, name, printed, ours, "not comparable", "the paper has no difference here")
-    worst = ours.low if sign > 0 else ours.high
-    worst = ours.mean if worst is None else worst
+    worst = ours.lower_end if sign > 0 else ours.upper_end
     ahead = worst is not None and sign * worst > 0
     return Row.of(table, name, printed, ours, verdict(ahead), "met where R3Net is ahead and the interval excludes zero")
 
 
-def mean(values: Sequence[tuple[str, float]]) -> Estimate:
-    """Mean over calls with a bootstrap interval over recordings: windows of one are alike. NaN is left out."""
-    groups: dict[str, list[float]] = {name: [] for name in sorted({name for name, _ in values})}
-    for name, value in values:
-        if value == value:
-            groups[name].append(value)
-    return mean_of_groups(list(groups.values()))
-
-
 def one_run(folder: Path) -> dict[str, Any]:
     """Figure 2: capacity and what arrived, in kbit/s by seconds, of the first network of a path."""
-    import duckdb
-
     rows = summary_rows(folder)
     first = rows[0]
     curves: dict[str, Any] = {"recording": first["trace"]}
     for row in rows:
         if (row["trace"], row["seed"]) != (first["trace"], first["seed"]):
             continue
-        series = duckdb.sql(
-            "select floor(time_ms / 500) / 2 b, avg(capacity_bps), avg(receiver_rate_bps) "
-            f"from read_parquet({parts(folder, 'series')}) where call = {row['call']} group by b order by b"
-        ).fetchall()
-        curves.setdefault("capacity", [[at, round((capacity or 0.0) / 1e3)] for at, capacity, _ in series])
-        curves.setdefault(row["controller"], [[at, round((rate or 0.0) / 1e3)] for at, _, rate in series])
+        means = query(
+            folder,
+            "select floor(time_ms / 500) / 2 as s, avg(capacity_bps) as capacity, avg(receiver_rate_bps) as rate "
+            f"from series where call = {row['call']} group by s order by s",
+        )
+        curves.setdefault("capacity", [[mean["s"], round((mean["capacity"] or 0.0) / 1e3)] for mean in means])
+        curves.setdefault(row["controller"], [[mean["s"], round((mean["rate"] or 0.0) / 1e3)] for mean in means])
     return curves
 
 

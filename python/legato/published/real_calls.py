@@ -10,6 +10,7 @@ Missing: the papers' own links, clips and stacks. VMAF, where a paper has it, is
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,11 +20,10 @@ from legato import access_networks, real_calls
 from legato.call import Pictures
 from legato.call.session import CallProgress
 from legato.errors import Error
-from legato.eval.stats import Estimate
-from legato.published.r3net import mean
-from legato.published.reproduction import Paper, Reproduction, Row, Verdict, verdict
+from legato.eval.stats import Estimate, grouped_mean
+from legato.published.reproduction import Paper, Reproduction, Row, Verdict, pairs, verdict
 from legato.replay_call import read_plan
-from legato.sweep import check_empty, summary_rows, version
+from legato.sweep import check_empty, query, version
 
 CALLS = 10
 """Windows of each kind of link; each controller plays each of them."""
@@ -61,27 +61,22 @@ class Study:
     note: str = ""
 
 
+# [r3net] Table 2: 200 calls each.
+_TABLE_2 = ("rtt_mean_ms", "rtt_p50_ms", "rtt_p95_ms", "loss_percent", "drops_percent")
+_PRINTED_2 = {
+    ("3G", "ukf"): (58, 56, 86, 2.22, 6.5),
+    ("3G", "r3net"): (58, 55, 99, 3.11, 11.2),
+    ("Wi-Fi", "ukf"): (16, 13, 37, 0.05, 2.5),
+    ("Wi-Fi", "r3net"): (16, 13, 38, 0.01, 1.8),
+}
+
 STUDIES: Mapping[str, Study] = MappingProxyType(
     {
         "r3net": Study(
             "r3net",
             ("ukf",),
             ("3G", "Wi-Fi"),
-            {
-                # [r3net] Table 2: 200 calls each.
-                ("3G", "ukf"): {
-                    "rtt_mean_ms": 58, "rtt_p50_ms": 56, "rtt_p95_ms": 86, "loss_percent": 2.22, "drops_percent": 6.5
-                },
-                ("3G", "r3net"): {
-                    "rtt_mean_ms": 58, "rtt_p50_ms": 55, "rtt_p95_ms": 99, "loss_percent": 3.11, "drops_percent": 11.2
-                },
-                ("Wi-Fi", "ukf"): {
-                    "rtt_mean_ms": 16, "rtt_p50_ms": 13, "rtt_p95_ms": 37, "loss_percent": 0.05, "drops_percent": 2.5
-                },
-                ("Wi-Fi", "r3net"): {
-                    "rtt_mean_ms": 16, "rtt_p50_ms": 13, "rtt_p95_ms": 38, "loss_percent": 0.01, "drops_percent": 1.8
-                },
-            },
+            {place: dict(zip(_TABLE_2, printed, strict=True)) for place, printed in _PRINTED_2.items()},
             "Table 2 of the paper, where R3Net falls behind on 3G.",
         ),
         "concerto": Study(
@@ -98,7 +93,7 @@ STUDIES: Mapping[str, Study] = MappingProxyType(
             note="The paper's codec tolerates loss; these calls are coded by OpenH264, which does not.",
         ),
     }
-)  # fmt: skip
+)
 
 
 @dataclass(frozen=True)
@@ -175,44 +170,37 @@ def reproduce(
     return done.write([introduction], title=f"{study.ours} in real calls")
 
 
+_CALLS = """
+select call, session, controller, split_part(trace, ' ', 1) as recording,
+    receiver_rate_bps * 1e-3 as receiver_rate_kbps,
+    rtt_mean_ms, rtt_p50_ms, rtt_p95_ms, loss_ratio * 100 as loss_percent, viewed_ssim_db_mean as ssim_db,
+    frame_drop_ratio * 100 as drops_percent, stall_ratio * 100 as stalled_percent
+from summary order by call
+"""
+
+
 def read_calls(folder: Path, access: str) -> list[Call]:
     """The calls of a run folder."""
     plan = read_plan(folder)
     found = []
-    for row in summary_rows(folder):
+    for row in query(folder, _CALLS):
         machine = json.loads((folder / "calls" / f"{row['call']:05}.json").read_text(encoding="utf-8"))
-        known = {
-            "receiver_rate_kbps": _scaled(row["receiver_rate_bps"], 1e-3),
-            "rtt_mean_ms": row["rtt_mean_ms"],
-            "rtt_p50_ms": row["rtt_p50_ms"],
-            "rtt_p95_ms": row["rtt_p95_ms"],
-            "loss_percent": _scaled(row["loss_ratio"], 100.0),
-            "ssim_db": row["viewed_ssim_db_mean"],
-            "drops_percent": _scaled(row["frame_drop_ratio"], 100.0),
-            "stalled_percent": _scaled(row["stall_ratio"], 100.0),
-        }
-        figures = {name: float("nan") if value is None else float(value) for name, value in known.items()}
-        recording = row["trace"].partition(" ")[0]
-        found.append(
-            Call(access, row["controller"], recording, plan.places(row["session"])[1], machine["valid"], figures)
-        )
+        figures = {name: math.nan if row[name] is None else float(row[name]) for name in FIGURES}
+        place = plan.places(row["session"])[1]
+        found.append(Call(access, row["controller"], row["recording"], place, machine["valid"], figures))
     return found
-
-
-def _scaled(value: float | None, factor: float) -> float | None:
-    return None if value is None else factor * value
 
 
 def judge(study: Study, calls: Sequence[Call]) -> list[Row]:
     """Every row: each controller's figures, then ours minus each rival's, link by link."""
     rows: list[Row] = []
     for access in study.accesses:
-        here = [call for call in calls if call.access == access]
+        here = [call for call in calls if call.access == access and call.valid]
         for controller in (*study.rivals, study.ours):
-            own = [call for call in here if call.controller == controller and call.valid]
+            own = [call for call in here if call.controller == controller]
             printed = study.published.get((access, controller), {})
             for figure, (title, _) in FIGURES.items():
-                ours = mean(list(zip(_clusters(own), (call.values[figure] for call in own), strict=True)))
+                ours = _mean([(call, call.values[figure]) for call in own])
                 why = f"{len(own)} calls that count; other links and clips, and rivals of ours by the same names"
                 rows.append(Row.of(access, f"{controller}: {title}", printed.get(figure), ours, "not comparable", why))
         for rival in study.rivals:
@@ -222,17 +210,10 @@ def judge(study: Study, calls: Sequence[Call]) -> list[Row]:
 
 def _difference(study: Study, here: Sequence[Call], access: str, rival: str, figure: str) -> Row:
     """Ours minus a rival's over the same window, where both calls count."""
-
-    def of(controller: str) -> dict[int, Call]:
-        return {call.place: call for call in here if call.controller == controller and call.valid}
-
-    own, others = of(study.ours), of(rival)
-    both = [(call, others[window]) for window, call in own.items() if window in others]
-    less = [call.values[figure] - other.values[figure] for call, other in both]
-    ours: Estimate = mean(list(zip(_clusters([call for call, _ in both]), less, strict=True)))
+    both = pairs(here, study.ours, rival, lambda call: call.place)
+    ours = _mean([(own, own.values[figure] - other.values[figure]) for own, other in both])
     title, sign = FIGURES[figure]
-    best = ours.high if sign > 0 else ours.low
-    best = ours.mean if best is None else best
+    best = ours.upper_end if sign > 0 else ours.lower_end
     found: Verdict = "not comparable" if best is None or best != best else verdict(sign * best >= 0)
     published = study.published
     printed = None
@@ -242,8 +223,9 @@ def _difference(study: Study, here: Sequence[Call], access: str, rival: str, fig
     return Row.of(access, f"{title}, less {rival}'s", printed, ours, found, why)
 
 
-def _clusters(calls: Sequence[Call]) -> list[str]:
-    """What each call is resampled with: windows of one recording are alike; where there is only one recording, its
-    windows are resampled, and the interval says less."""
-    recordings = {call.recording for call in calls}
-    return [call.recording if len(recordings) > 1 else f"{call.recording} {call.place}" for call in calls]
+def _mean(values: Sequence[tuple[Call, float]]) -> Estimate:
+    """Windows of one recording are alike, so they are resampled together; where there is only one recording, each is
+    resampled, and the interval says less."""
+    several = len({call.recording for call, _ in values}) > 1
+    groups = [(call.recording if several else f"{call.recording} {call.place}", value) for call, value in values]
+    return grouped_mean(sorted(groups, key=lambda group: group[0]))

@@ -6,7 +6,7 @@ A paper's module measures, judges and explains; this one plays its plans and wri
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -178,6 +178,17 @@ class Reproduction:
             columns=["figure", "published", "ours", "interval", *own, *unit, Cell("verdict", "verdict")],
             rows=cells,
         )
+
+
+def pairs(calls: Sequence[Any], own: str, other: str, key: Callable[[Any], Hashable]) -> list[tuple[Any, Any]]:
+    """The calls of two controllers that have the same ``key``, side by side."""
+    others = {key(call): call for call in calls if call.controller == other}
+    return [(call, others[key(call)]) for call in calls if call.controller == own and key(call) in others]
+
+
+def reaches(published: float, ours: Estimate) -> Verdict:
+    """Whether the printed figure is within our interval, or below it."""
+    return verdict(ours.upper_end is not None and ours.upper_end >= published)
 
 
 Figure = tuple[str, float, int]

@@ -13,11 +13,11 @@ from markupsafe import Markup
 
 from legato import chart
 from legato import plan as plans
-from legato.errors import Error, RunFolderError
-from legato.eval.stats import Estimate, mean_of_groups
+from legato.errors import Error
+from legato.eval.stats import Estimate, grouped_mean
 from legato.pages import Section
-from legato.published.reproduction import Paper, Reproduction, Row, Verdict, means, play, verdict
-from legato.sweep import Progress, check_empty, parts, summary_rows, version
+from legato.published.reproduction import Paper, Reproduction, Row, means, pairs, play, reaches, verdict
+from legato.sweep import Progress, check_empty, query, summary_rows, version
 
 CONTROLLERS = ("vtfrc", "jm-tfrc")
 CLIPS = ("qcif-foreman", "qcif-grid-bbaf2n", "qcif-grid-lrwp9a", "qcif-asl-again", "qcif-asl-night", "qcif-asl-sister")
@@ -77,6 +77,23 @@ class Call:
         return self.sending_bps / self.tcp_sending_bps
 
 
+# Of the call's own flow and of the mean TCP flow, from when TCP is there.
+_CALLS = f"""
+with tcp as (
+    select session, avg(packets_sent / (stop_s - start_s)) as packets_per_s, avg(sending_rate_bps) as bps
+    from traffic where kind like 'tcp-%' group by session
+), video as (
+    select call, sum(packets)::double as packets from frames where captured_ms >= {TCP_START_S * 1e3} group by call
+), rates as (
+    select call, avg(sending_rate_bps) as bps from series where time_ms >= {TCP_START_S * 1e3} group by call
+)
+select controller, clip, seed, video.packets / (duration_s - {TCP_START_S}) as packets_per_s,
+    tcp.packets_per_s as tcp_packets_per_s, rates.bps as sending_bps, tcp.bps as tcp_sending_bps,
+    coded_psnr_db_mean as coded_psnr_db, viewed_psnr_db_mean as viewed_psnr_db, coalesce(loss_ratio, 0) as loss_ratio
+from summary join tcp using (session) join video using (call) join rates using (call) order by call
+"""
+
+
 def reproduce(
     out: str | Path,
     *,
@@ -131,47 +148,7 @@ def clips_of(calls: Sequence[Call]) -> tuple[str, ...]:
 
 def read_calls(folder: Path) -> list[Call]:
     """The figures of every call of a run folder."""
-    import duckdb
-
-    traffic, frames, series = (parts(folder, table) for table in ("traffic", "frames", "series"))
-    if not (traffic and frames and series):
-        raise RunFolderError(f"{folder}: holds no TCP flows, frames or time series of a finished part")
-    start_ms = TCP_START_S * 1e3
-    tcp = {
-        session: (packets, bps)
-        for session, packets, bps in duckdb.sql(
-            "select session, avg(packets_sent / (stop_s - start_s)), avg(sending_rate_bps) "
-            f"from read_parquet({traffic}) where kind like 'tcp-%' group by session"
-        ).fetchall()
-    }
-    packets = dict(
-        duckdb.sql(
-            f"select call, sum(packets) from read_parquet({frames}) where captured_ms >= {start_ms} group by call"
-        ).fetchall()
-    )
-    rates = dict(
-        duckdb.sql(
-            f"select call, avg(sending_rate_bps) from read_parquet({series}) where time_ms >= {start_ms} group by call"
-        ).fetchall()
-    )
-    found = []
-    for row in summary_rows(folder):
-        tcp_packets, tcp_bps = tcp[row["session"]]
-        found.append(
-            Call(
-                controller=row["controller"],
-                clip=row["clip"],
-                seed=row["seed"],
-                packets_per_s=float(packets[row["call"]]) / (row["duration_s"] - TCP_START_S),
-                tcp_packets_per_s=float(tcp_packets),
-                sending_bps=float(rates[row["call"]]),
-                tcp_sending_bps=float(tcp_bps),
-                coded_psnr_db=row["coded_psnr_db_mean"],
-                viewed_psnr_db=row["viewed_psnr_db_mean"],
-                loss_ratio=row["loss_ratio"] or 0.0,
-            )
-        )
-    return found
+    return [Call(**row) for row in query(folder, _CALLS)]
 
 
 def judge(calls: Sequence[Call]) -> list[Row]:
@@ -179,21 +156,17 @@ def judge(calls: Sequence[Call]) -> list[Row]:
     clips = clips_of(calls)
     rows = []
     for controller in CONTROLLERS:
-        own = [call for call in calls if call.controller == controller]
-        for clip in clips:
-            ours = _mean([[call.friendliness for call in own if call.clip == clip]])
-            rows.append(_friendliness_row(controller, clip, ours))
-        over_clips = _mean([[call.friendliness for call in own if call.clip == clip] for clip in clips])
+        own = [(call.clip, call.friendliness) for call in calls if call.controller == controller]
+        rows += [_friendliness_row(controller, clip, _mean([f for f in own if f[0] == clip])) for clip in clips]
         why = "the mean of other clips: what is comparable is the band and the order below"
-        rows.append(
-            Row.of("II", f"F of {controller}, mean", _printed_mean(controller), over_clips, "not comparable", why)
-        )
-    rows.append(_closer_to_one(calls, clips))
+        name, printed = f"F of {controller}, mean", _printed_mean(controller)
+        rows.append(Row.of("II", name, printed, _mean(own), "not comparable", why))
+    both = pairs(calls, *CONTROLLERS, lambda call: (call.clip, call.seed))
+    rows.append(_closer_to_one(both))
     for end, column in (("sender", "coded_psnr_db"), ("receiver", "viewed_psnr_db")):
-        gains = [_gains(calls, clip, column) for clip in clips]
-        rows += [_gain_row(end, clip, _mean([gain])) for clip, gain in zip(clips, gains, strict=True)]
-        printed, ours = _printed_mean(end), _mean(gains)
-        rows.append(Row.of("III", f"{end}-end gain, mean (dB)", printed, ours, *_reaches(printed, ours)))
+        gains = [(video.clip, getattr(video, column) - getattr(plain, column)) for video, plain in both]
+        rows += [_gain_row(end, clip, _mean([gain for gain in gains if gain[0] == clip])) for clip in clips]
+        rows.append(_row_of_a_gain(f"{end}-end gain, mean (dB)", _printed_mean(end), _mean(gains)))
     return rows
 
 
@@ -212,16 +185,11 @@ def _friendliness_row(controller: str, clip: str, ours: Estimate) -> Row:
     )
 
 
-def _closer_to_one(calls: Sequence[Call], clips: Sequence[str]) -> Row:
+def _closer_to_one(both: Sequence[tuple[Call, Call]]) -> Row:
     """How much closer to 1 Video TFRC's F is, on average over the clips."""
-
-    def distances(controller: str) -> dict[tuple[str, int], float]:
-        return {(c.clip, c.seed): abs(c.friendliness - 1.0) for c in calls if c.controller == controller}
-
-    video, plain = (distances(controller) for controller in CONTROLLERS)
-    closer = _mean([[plain[key] - video[key] for key in video if key[0] == clip] for clip in clips])
+    closer = _mean([(v.clip, abs(p.friendliness - 1.0) - abs(v.friendliness - 1.0)) for v, p in both])
     printed = float(np.mean([abs(s["jm-tfrc"] - 1) - abs(s["vtfrc"] - 1) for s in PUBLISHED.values()]))
-    is_closer = (closer.low if closer.low is not None else closer.mean or 0.0) > 0.0
+    is_closer = (closer.lower_end or 0.0) > 0.0
     name = "F closer to 1 than jm-tfrc's by"
     return Row.of("II", name, printed, closer, verdict(is_closer), "met where the interval is above 0")
 
@@ -230,47 +198,34 @@ def _gain_row(end: str, clip: str, ours: Estimate) -> Row:
     name = f"{end}-end gain, {clip} (dB)"
     if clip not in COUNTERPART:
         return Row.of("III", name, None, ours, "not comparable", "the paper did not use this clip")
-    printed = PUBLISHED[COUNTERPART[clip]][end]
-    return Row.of("III", name, printed, ours, *_reaches(printed, ours))
+    return _row_of_a_gain(name, PUBLISHED[COUNTERPART[clip]][end], ours)
 
 
-def _reaches(printed: float, ours: Estimate) -> tuple[Verdict, str]:
-    high = ours.high if ours.high is not None else ours.mean
-    is_met = high is not None and high >= printed
-    return verdict(is_met), "met where the printed gain is within our interval or below it"
+def _row_of_a_gain(name: str, printed: float, ours: Estimate) -> Row:
+    why = "met where the printed gain is within our interval or below it"
+    return Row.of("III", name, printed, ours, reaches(printed, ours), why)
 
 
-def _gains(calls: Sequence[Call], clip: str, column: str) -> list[float]:
-    def of(controller: str) -> dict[int, float]:
-        return {c.seed: getattr(c, column) for c in calls if c.controller == controller and c.clip == clip}
-
-    video, plain = (of(controller) for controller in CONTROLLERS)
-    return [video[seed] - plain[seed] for seed in video]
-
-
-def _mean(groups: Sequence[Sequence[float]]) -> Estimate:
+def _mean(values: Sequence[tuple[str, float]]) -> Estimate:
     """Mean with a bootstrap interval: over clips where there are several, else over the seeds of the one."""
-    return mean_of_groups(groups if len(groups) > 1 else [[value] for value in groups[0]])
+    several = len({clip for clip, _ in values}) > 1
+    return grouped_mean((clip if several else seed, value) for seed, (clip, value) in enumerate(values))
 
 
 def sending_over_time(folder: Path, clip: str) -> dict[str, Any]:
     """Figures 5 and 6: sending rates of the first seed, video and mean of the TCP flows, by controller."""
-    import duckdb
 
-    binned = f"floor(time_ms / {BIN_S * 1e3})"
-    shifted = f"floor((time_ms + {TCP_START_S * 1e3}) / {BIN_S * 1e3})"
-
-    def rates(table: str, bins: str, of: str) -> list[list[float]]:
-        found = duckdb.sql(
-            f"select {bins} b, avg(sending_rate_bps) from read_parquet({parts(folder, table)}) "
-            f"where {of} group by b order by b"
-        ).fetchall()
-        return [[b * BIN_S, round(bps)] for b, bps in found]
+    def rates(table: str, of: str, start_s: float = 0.0) -> list[list[float]]:
+        sql = (
+            f"select floor((time_ms + {start_s * 1e3}) / {BIN_S * 1e3}) as bin, avg(sending_rate_bps) as bps "
+            f"from {table} where {of} group by bin order by bin"
+        )
+        return [[row["bin"] * BIN_S, round(row["bps"])] for row in query(folder, sql)]
 
     return {
         row["controller"]: {
-            "video_bps": rates("series", binned, f"call = {row['call']}"),
-            "tcp_mean_bps": rates("traffic_series", shifted, f"session = {row['session']}"),
+            "video_bps": rates("series", f"call = {row['call']}"),
+            "tcp_mean_bps": rates("traffic_series", f"session = {row['session']}", TCP_START_S),
         }
         for row in _first_seed(folder, clip)
     }
@@ -278,16 +233,9 @@ def sending_over_time(folder: Path, clip: str) -> dict[str, Any]:
 
 def psnr_over_frames(folder: Path, clip: str) -> dict[str, list[float | None]]:
     """Figures 7 and 8: luma PSNR of each frame at the sender, of the first seed, by controller."""
-    import duckdb
-
+    sql = "select round(coded_psnr_db::double, 2) as psnr_db from frames where call = {} order by frame"
     return {
-        row["controller"]: [
-            None if value is None else round(value, 2)
-            for (value,) in duckdb.sql(
-                f"select coded_psnr_db from read_parquet({parts(folder, 'frames')}) "
-                f"where call = {row['call']} order by frame"
-            ).fetchall()
-        ]
+        row["controller"]: [frame["psnr_db"] for frame in query(folder, sql.format(row["call"]))]
         for row in _first_seed(folder, clip)
     }
 
