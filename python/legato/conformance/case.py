@@ -15,6 +15,9 @@ MIN_BPS = 150_000.0
 Sessions = Mapping[str, Session]
 """The sessions of the cases a judge refers to, by key."""
 
+Judge = Callable[[Session, Sessions], list[Check]]
+"""Gives the figures of a session, each with its mark."""
+
 
 @dataclass(frozen=True)
 class Case:
@@ -27,7 +30,7 @@ class Case:
     """What the RFC expects, in our words."""
     scenario: str
     """A file below scenarios/, without its ending."""
-    judge: Callable[[Session, Sessions], list[Check]]
+    judge: Judge
     steps: tuple[tuple[float, float], ...]
     """(time s, bit/s) of what is available to the calls, for the plot."""
     options: Mapping[str, Any] = field(default_factory=dict)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from legato.conformance import criteria, rfc8869
-from legato.conformance.case import MAX_BPS, MIN_BPS, Case, Sessions
+from legato.conformance.case import MAX_BPS, MIN_BPS, Case, Judge, Sessions
 from legato.conformance.flows import Flow, Session, jain, rolling, window
 from legato.conformance.judge import (
     Check,
@@ -60,7 +60,7 @@ def _feedback(session: Session, others: Sessions) -> list[Check]:
     ]
 
 
-def _three_flows(session: Session, _others: Sessions) -> list[Check]:
+def _three(session: Session, _others: Sessions) -> list[Check]:
     fair = 3.5e6 / 3
     third = session.calls[2]
     joined = reached_s(third, criteria.LATE_JOINER_SHARE * fair, 40.0, 40.0 + criteria.LATE_JOINER_S)
@@ -139,16 +139,13 @@ def _recovery_s(call: Flow, bursts: Sequence[tuple[float, float]]) -> float:
 def _pause(session: Session, _others: Sessions) -> list[Check]:
     first, second, third = session.calls
     share = criteria.PAUSE_REACH_SHARE * min(1.75e6, MAX_BPS)
+    alone = [reached_s(call, share, 40.0, 60.0) for call in (first, third)]
     rates = [call.mean_bps(90, 119) for call in session.calls]
     paused = window(second.sending_bps, 42.0, 60.0)
     resumed = reached_s(second, 0.5 * 3.5e6 / 3, 60.0, 60.0 + criteria.RESUME_FAIR_S)
     return [
-        at_most(
-            "first flow at 0.9 of its maximum after (s)", reached_s(first, share, 40.0, 60.0), criteria.PAUSE_REACH_S, 1
-        ),
-        at_most(
-            "third flow at 0.9 of its maximum after (s)", reached_s(third, share, 40.0, 60.0), criteria.PAUSE_REACH_S, 1
-        ),
+        at_most("first flow at 0.9 of its maximum after (s)", alone[0], criteria.PAUSE_REACH_S, 1),
+        at_most("third flow at 0.9 of its maximum after (s)", alone[1], criteria.PAUSE_REACH_S, 1),
         at_most("sent while paused (kbit/s)", float(np.nanmean(paused)) / 1e3, 20.0, 1),
         at_most("second flow has half its share again after (s)", resumed, criteria.RESUME_FAIR_S, 1),
         at_least("Jain's index, 90–119 s", jain(rates), criteria.JAIN_SAME_RTT),
@@ -174,8 +171,9 @@ def _two_bottlenecks(session: Session, _others: Sessions) -> list[Check]:
     ]
 
 
-def _step(bps: float) -> tuple[tuple[float, float], ...]:
-    return ((0.0, bps),)
+def _case(key: str, title: str, asks: str, judge: Judge, bps: float) -> Case:
+    """A case whose scenario has the name of its section, over links of one capacity."""
+    return Case(key, title, asks, f"rfc8867/{key.replace('.', '_')}", judge, ((0.0, bps),))
 
 
 def _with_free_feedback(way: str) -> tuple[Case, Case]:
@@ -232,22 +230,14 @@ _BASIC: tuple[Case, ...] = (
         for delay in ("", "100")
     ),
     *(case for way in "ab" for case in _with_free_feedback(way)),
-    Case(
+    _case(
         "5.4",
         "Three flows of one kind",
         "Converge to equal shares with the lowest delay and loss.",
-        "rfc8867/5_4",
-        _three_flows,
-        _step(3.5e6),
+        _three,
+        3.5e6,
     ),
-    Case(
-        "5.5",
-        "Round-trip fairness",
-        "Converge fast and fairly whatever the round trip.",
-        "rfc8867/5_5",
-        _round_trips,
-        _step(4e6),
-    ),
+    _case("5.5", "Round-trip fairness", "Converge fast and fairly whatever the round trip.", _round_trips, 4e6),
     *(
         Case(
             f"5.6-{queue}",
@@ -255,25 +245,19 @@ _BASIC: tuple[Case, ...] = (
             "No collapse; at worst the minimum media rate, and TCP lives too.",
             f"rfc8867/5_6_{queue}ms",
             _long_tcp,
-            _step(2e6),
+            ((0.0, 2e6),),
         )
         for queue in (300, 1000)
     ),
-    Case(
+    _case(
         "5.7",
         "Ten short TCP flows",
         "Never below the minimum; back to the earlier rate after a burst.",
-        "rfc8867/5_7",
         _short_tcp,
-        _step(2e6),
+        2e6,
     ),
-    Case(
-        "5.8",
-        "Media pauses and resumes",
-        "The others take what is free; all return to equal shares.",
-        "rfc8867/5_8",
-        _pause,
-        _step(3.5e6),
+    _case(
+        "5.8", "Media pauses and resumes", "The others take what is free; all return to equal shares.", _pause, 3.5e6
     ),
 )
 
@@ -311,7 +295,7 @@ def _with_ecn(case: Case) -> tuple[Case, Case]:
     return plain, marked
 
 
-def _no_worse(plain: str, pauses: bool) -> Callable[[Session, Sessions], list[Check]]:
+def _no_worse(plain: str, pauses: bool) -> Judge:
     def judge(session: Session, others: Sessions) -> list[Check]:
         def queue(of: Session) -> float:
             return float(np.nanmean([np.nanmean(call.queue_ms) for call in of.calls]))
@@ -319,14 +303,11 @@ def _no_worse(plain: str, pauses: bool) -> Callable[[Session, Sessions], list[Ch
         def total(of: Session) -> float:
             return sum(call.mean_bps(call.start_s + 5, call.stop_s) for call in of.calls)
 
-        without = others[plain]
+        more_ms = queue(session) - queue(others[plain])
+        share = total(session) / max(total(others[plain]), 1.0)
         return [
-            at_most(
-                "mean queue more than without ECN (ms)", queue(session) - queue(without), criteria.ECN_QUEUE_SLACK_MS, 1
-            ),
-            at_least(
-                "rate against that without ECN", total(session) / max(total(without), 1.0), criteria.ECN_RATE_SHARE
-            ),
+            at_most("mean queue more than without ECN (ms)", more_ms, criteria.ECN_QUEUE_SLACK_MS, 1),
+            at_least("rate against that without ECN", share, criteria.ECN_RATE_SHARE),
             # A call that pauses starves by choice.
             *(
                 never_starved(call, MIN_BPS, call.start_s + 5, call.name)
@@ -340,13 +321,9 @@ def _no_worse(plain: str, pauses: bool) -> Callable[[Session, Sessions], list[Ch
 
 CASES: tuple[Case, ...] = (
     *_BASIC,
-    Case(
-        "6.1", "Priorities", "The first flow has about twice the others' rate.", "rfc8867/6_1", _priority, _step(3.5e6)
-    ),
+    _case("6.1", "Priorities", "The first flow has about twice the others' rate.", _priority, 3.5e6),
     *(pair for case in _BASIC if case.key in _WITH_ECN for pair in _with_ecn(case)),
-    Case(
-        "6.3", "Two bottlenecks in a row", "Both full, no call starved.", "rfc8867/6_3", _two_bottlenecks, _step(1.5e6)
-    ),
+    _case("6.3", "Two bottlenecks in a row", "Both full, no call starved.", _two_bottlenecks, 1.5e6),
     *rfc8869.CASES,
 )
 """Every case, in the order of the RFCs; each after the cases it refers to."""

@@ -6,12 +6,10 @@ LTE cell, with the load of other users at that time.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from legato.conformance import criteria
-from legato.conformance.case import MAX_BPS, MIN_BPS, Case, Sessions
+from legato.conformance.case import MAX_BPS, MIN_BPS, Case, Judge, Sessions
 from legato.conformance.flows import Session, jain
 from legato.conformance.judge import Check, at_least, at_most, never_starved
 
@@ -20,23 +18,18 @@ WIRED_BPS = 1e6
 UDP_BPS = 0.3e6
 
 
-def _wired(parts: list[tuple[float, float, float]]) -> Callable[[Session, Sessions], list[Check]]:
+def _wired(parts: list[tuple[float, float, float]]) -> Judge:
     """(from s, to s, what is left for the first call): the wired link is the bottleneck, one each way."""
 
     def judge(session: Session, _others: Sessions) -> list[Check]:
         first, *others = session.calls
-        checks = [
-            at_least(
-                f"use of what is left, {from_s:g}–{to_s:g} s",
-                first.mean_bps(from_s, to_s) / bps,
-                criteria.MIN_UTILISATION,
-            )
-            for from_s, to_s, bps in parts
-        ]
+        checks = []
+        for from_s, to_s, bps in parts:
+            use = first.mean_bps(from_s, to_s) / bps
+            checks.append(at_least(f"use of what is left, {from_s:g}–{to_s:g} s", use, criteria.MIN_UTILISATION))
         for call in others:
-            checks.append(
-                at_least(f"use the other way {call.name}", call.mean_bps(30, 119) / WIRED_BPS, criteria.MIN_UTILISATION)
-            )
+            use = call.mean_bps(30, 119) / WIRED_BPS
+            checks.append(at_least(f"use the other way {call.name}", use, criteria.MIN_UTILISATION))
         return [*checks, *(never_starved(call, MIN_BPS, 10.0, call.name) for call in session.calls)]
 
     return judge
@@ -50,19 +43,15 @@ def _beside_tcp(session: Session, _others: Sessions) -> list[Check]:
     ]
 
 
-def _air(parts: list[tuple[float, float, float]]) -> Callable[[Session, Sessions], list[Check]]:
+def _air(parts: list[tuple[float, float, float]]) -> Judge:
     """(from s, to s, what is left for calls): sixteen calls share the air."""
 
     def judge(session: Session, _others: Sessions) -> list[Check]:
         checks = []
         for from_s, to_s, bps in parts:
             rates = [call.mean_bps(from_s, to_s) for call in session.calls]
-            fair = min(bps, len(rates) * 1.5e6)
-            checks.append(
-                at_least(
-                    f"use of what is left, {from_s:g}–{to_s:g} s", sum(rates) / fair, criteria.WIRELESS_UTILISATION
-                )
-            )
+            use = sum(rates) / min(bps, len(rates) * 1.5e6)
+            checks.append(at_least(f"use of what is left, {from_s:g}–{to_s:g} s", use, criteria.WIRELESS_UTILISATION))
             checks.append(at_least(f"Jain's index, {from_s:g}–{to_s:g} s", jain(rates), criteria.JAIN_RTT))
         starved = max(never_starved(call, MIN_BPS, 20.0, "").value for call in session.calls)
         checks.append(at_most("longest below the minimum of any (s)", starved, criteria.STARVED_S, 1))
@@ -76,20 +65,15 @@ def _cell(session: Session, _others: Sessions) -> list[Check]:
     capacity = np.minimum(call.capacity_bps, 1.5e6)
     live = slice(round(35 / 0.1), round(60 / 0.1))
     available = float(np.nanmean(capacity[live]))
-    figures = call.figures
+    delay_ms = call.figures["frame_delay_p95_ms"] or np.inf
     return [
         at_least("use of the cell, 35–60 s", call.mean_bps(35, 60) / available, criteria.CELL_UTILISATION),
-        at_most(
-            "frame delay p95, encoded to decodable (ms)",
-            figures["frame_delay_p95_ms"] or np.inf,
-            criteria.CELL_FRAME_DELAY_MS,
-            0,
-        ),
-        at_most("packet loss", figures["loss_ratio"] or 0.0, criteria.CELL_LOSS_RATIO, 3),
+        at_most("frame delay p95, encoded to decodable (ms)", delay_ms, criteria.CELL_FRAME_DELAY_MS, 0),
+        at_most("packet loss", call.figures["loss_ratio"] or 0.0, criteria.CELL_LOSS_RATIO, 3),
     ]
 
 
-def _wifi(key: str, what: str, judge: Callable[[Session, Sessions], list[Check]], available: float) -> Case:
+def _wifi(key: str, what: str, judge: Judge, available: float) -> Case:
     return Case(
         f"8869-{key}",
         f"Wi-Fi, approximated: {what}",
@@ -131,12 +115,7 @@ CASES: tuple[Case, ...] = (
     _wifi("3.2f", "TCP from 40 to 80 s", _air([(20.0, 40.0, AIR_BPS), (100.0, 119.0, AIR_BPS)]), AIR_BPS / 16),
     # No call has begun to leave at 109 s; four calls cannot fill the air.
     *(
-        _wifi(
-            f"3.2g-{calls}",
-            f"{calls} come and go",
-            _air([(40.0, 109.0, AIR_BPS)]),
-            min(AIR_BPS / calls, MAX_BPS),
-        )
+        _wifi(f"3.2g-{calls}", f"{calls} come and go", _air([(40.0, 109.0, AIR_BPS)]), min(AIR_BPS / calls, MAX_BPS))
         for calls in (4, 8, 12, 16, 20)
     ),
 )

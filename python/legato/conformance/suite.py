@@ -138,48 +138,27 @@ def judge(out: Path, picked: Sequence[Case], who: Contestants, *, with_shapes: b
 
 def write_verdicts(suite: Suite) -> Path:
     """``verdicts.json``: every figure with its mark, for scripts."""
-    document = {
-        "format": FORMAT,
-        "version": suite.version,
-        "seeds": suite.seeds,
-        "verdicts": [
-            {
-                "controller": controller,
-                "case": key,
-                "reference": controller in suite.references,
-                "passed": verdict.passed,
-                "checks": [
-                    {
-                        "name": check.name,
-                        "value": check.value if abs(check.value) < float("inf") else None,
-                        "mark": check.mark,
-                        "passed": check.passed,
-                    }
-                    for check in verdict.checks
-                ],
-            }
-            for (controller, key), verdict in suite.verdicts.items()
-        ],
-        "shapes": [
-            {
-                "controller": controller,
-                "shape": key,
-                "utilisation_ratio": made.utilisation_ratio,
-                "converged_s": made.converged_s if made.converged_s < float("inf") else None,
-                "loss_ratio": made.loss_ratio,
-            }
-            for (controller, key), made in suite.shapes.items()
-        ],
-    }
-    return atomic.write_json(suite.folder / "verdicts.json", document)
+    kept = ("name", "value", "mark", "passed")
+    verdicts = [
+        {
+            "controller": controller,
+            "case": key,
+            "reference": controller in suite.references,
+            "passed": verdict.passed,
+            "checks": [{name: getattr(check, name) for name in kept} for check in verdict.checks],
+        }
+        for (controller, key), verdict in suite.verdicts.items()
+    ]
+    shapes = [{"controller": name, "shape": key, **asdict(made)} for (name, key), made in suite.shapes.items()]
+    document = {"format": FORMAT, "version": suite.version, "seeds": suite.seeds, "verdicts": verdicts}
+    return atomic.write_json(suite.folder / "verdicts.json", {**document, "shapes": shapes})
 
 
 def write_figures(suite: Suite) -> Path:
     """``figures.json``: what RFC 8868 wants reported of each flow and of how they share, of the first seed."""
-    rows = [
+    sessions = [
         {"controller": controller, "case": key, **asdict(session_figures(session))}
         for (controller, key), session in suite.sessions.items()
     ]
-    return atomic.write_json(
-        suite.folder / "figures.json", {"format": FORMAT, "version": suite.version, "sessions": rows}
-    )
+    document = {"format": FORMAT, "version": suite.version, "sessions": sessions}
+    return atomic.write_json(suite.folder / "figures.json", document)
