@@ -6,61 +6,37 @@ line and status 2. Ctrl-C ends in status 130 with what was finished left readabl
 
 from __future__ import annotations
 
+import importlib
 import sys
 import traceback
 from typing import Annotated, Any
 
 import typer
 
-from legato.cli import (
-    call,
-    compare,
-    conformance,
-    controllers,
-    demo,
-    gap,
-    link,
-    policy,
-    profile,
-    replay,
-    report,
-    reproduce,
-    rtp_log,
-    run,
-    terminal,
-    traces,
-    train,
-)
+from legato.cli import terminal
 from legato.errors import Error
-
-_EPILOG = "Start with: legato demo. One verb in detail: legato compare --help."
 
 app = typer.Typer(
     name="legato",
     help="Rate control for real-time video: simulate calls over real traces with real clips, compare, report.",
-    epilog=_EPILOG,
+    epilog="Start with: legato demo. One verb in detail: legato compare --help.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
 )
-app.command("demo", help=demo.HELP)(demo.demo)
-app.command("run", help=run.HELP)(run.run)
-app.command("compare", help=compare.HELP)(compare.compare)
-app.command("call", help=call.HELP)(call.call)
-app.command("link", help=link.HELP)(link.link)
-app.command("conformance", help=conformance.HELP)(conformance.conformance)
-app.command("gap", help=gap.HELP)(gap.gap)
-app.command("report", help=report.HELP)(report.report)
-app.command("replay", help=replay.HELP)(replay.replay)
-app.command("rtp-log", help=rtp_log.HELP)(rtp_log.rtp_log)
-app.command("reproduce", help=reproduce.HELP)(reproduce.reproduce)
-app.command("train", help=train.HELP)(train.train)
-app.command("profile", help=profile.HELP)(profile.profile)
-app.add_typer(traces.app, name="traces")
-app.add_typer(controllers.app, name="controllers")
-app.add_typer(policy.app, name="policy")
+_VERBS = (
+    "demo", "run", "compare", "call", "link", "conformance", "gap", "report", "replay", "rtp-log", "reproduce", "train",
+    "profile",
+)  # fmt: skip
+_GROUPS = ("traces", "controllers", "policy")
+for _verb in _VERBS:
+    _name = _verb.replace("-", "_")
+    _module = importlib.import_module(f"legato.cli.{_name}")
+    app.command(_verb, help=_module.HELP)(getattr(_module, _name))
+for _group in _GROUPS:
+    app.add_typer(importlib.import_module(f"legato.cli.{_group}").app, name=_group)
 
 
 def _print_version(wanted: bool) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -85,9 +85,7 @@ def call(
         raise typer.BadParameter("name a scenario, or give --check")
     import legato
     from legato import overrides
-    from legato.call import Pictures
 
-    width, height = picture_size(size)
     folder = out or next_free(Path("runs") / f"{Path(scenario).stem}-real")
     with terminal.watch("call") as watch:
         made = legato.real_calls(
@@ -97,7 +95,7 @@ def call(
             controllers=controller or [],
             traces=traces or [],
             seeds=seed or 1,
-            pictures=Pictures(clip=clip, width=width, height=height, fps=fps, codec=codec),
+            pictures=options.pictures(clip, size, fps, codec),
             peers=peers,
             direction=direction,
             link=link,
@@ -107,12 +105,7 @@ def call(
             on_progress=watch.real_call,
         )
     invalid = say_what_the_machine_did(made.folder)
-    if as_json:
-        print(json.dumps({"run": str(made.folder), "calls": made.summary()}, indent=2))
-    else:
-        results.show(made.folder, results.OF_CALLS_WITH_VMAF if vmaf else results.OF_CALLS)
-        terminal.out().print(f"\nrun: {made.folder}")
-        terminal.say(f"a report of it: legato report {made.folder}")
+    results.finish(made, results.OF_CALLS_WITH_VMAF if vmaf else results.OF_CALLS, as_json=as_json)
     return 1 if invalid else 0
 
 
@@ -125,23 +118,18 @@ def _check(peers: str) -> int:
     return 0 if all(one.ok or one.optional for one in found) else 1
 
 
-def picture_size(text: str) -> tuple[int, int]:
-    """``1280x720`` as its two numbers."""
-    width, x, height = text.partition("x")
-    if not (x and width.isdecimal() and height.isdecimal()) or int(width) > 1920 or int(height) > 1080:
-        raise typer.BadParameter(f"--size {text}: WIDTHxHEIGHT up to 1920x1080 is needed")
-    return int(width), int(height)
+def records(folder: Path) -> list[dict[str, Any]]:
+    """What the machine did in each call of a run."""
+    files = sorted((folder / "calls").glob("*.json"))
+    return [json.loads(file.read_text(encoding="utf-8")) for file in files]
 
 
 def say_what_the_machine_did(folder: Path) -> int:
     """Reports calls whose link was late; returns how many."""
-    invalid = 0
-    for file in sorted((folder / "calls").glob("*.json")):
-        record = json.loads(file.read_text(encoding="utf-8"))
-        if not record["valid"]:
-            invalid += 1
-            terminal.say(
-                f"call {record['call']} does not count: the emulated link was {record['lateness_p999_ms']:.1f} ms late "
-                f"at the 99.9th percentile (load {record.get('load_after', 0):.1f}); 2 ms is the limit"
-            )
-    return invalid
+    invalid = [record for record in records(folder) if not record["valid"]]
+    for record in invalid:
+        terminal.say(
+            f"call {record['call']} does not count: the emulated link was {record['lateness_p999_ms']:.1f} ms late "
+            f"at the 99.9th percentile (load {record.get('load_after', 0):.1f}); 2 ms is the limit"
+        )
+    return len(invalid)

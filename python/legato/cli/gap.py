@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from legato.cli import options, terminal
-from legato.cli.call import picture_size
 from legato.cli.run import next_free
 
 HELP = """
@@ -58,9 +57,7 @@ def gap(
 ) -> None:
     from legato import gap as gaps
     from legato import overrides
-    from legato.call import Pictures
 
-    width, height = picture_size(size)
     controllers = controller or []
     alone = len(scenarios) == 1 and len(controllers) < 2
     name = Path(scenarios[0]).stem if len(scenarios) == 1 else "pairs"
@@ -69,7 +66,7 @@ def gap(
         "repeats": repeats,
         "options": overrides.parse(option or []),
         "controllers": controllers,
-        "pictures": Pictures(clip=clip, width=width, height=height, fps=fps, codec=codec),
+        "pictures": options.pictures(clip, size, fps, codec),
         "peers": peers,
         "direction": direction,
         "resume": resume,

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from legato.cli import options, results, terminal
-from legato.cli.call import say_what_the_machine_did
+from legato.cli.call import records, say_what_the_machine_did
 from legato.cli.run import next_free
 
 HELP = """
@@ -68,20 +67,14 @@ def link(
         )
     failed = _say_what_the_programs_did(made.folder)
     invalid = say_what_the_machine_did(made.folder)
-    if as_json:
-        print(json.dumps({"run": str(made.folder), "calls": made.summary()}, indent=2))
-    else:
-        results.show(made.folder, results.OF_LINKS)
-        terminal.out().print(f"\nrun: {made.folder}")
-        terminal.say(f"a report of it: legato report {made.folder}")
+    results.finish(made, results.OF_LINKS, as_json=as_json)
     return 1 if invalid or failed else 0
 
 
 def _say_what_the_programs_did(folder: Path) -> int:
     """Reports how each of them ended; returns how many failed by themselves."""
     failed = 0
-    for file in sorted((folder / "calls").glob("*.json")):
-        record = json.loads(file.read_text(encoding="utf-8"))
+    for record in records(folder):
         for where in ("near", "far"):
             status = record[f"{where}_status"]
             failed += bool(status)

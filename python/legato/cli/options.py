@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from legato.call import Pictures
 
 Scenario = Annotated[str, typer.Argument(help="A TOML file, or a shipped scenario's name.", show_default=False)]
 Changes = Annotated[
@@ -33,3 +36,13 @@ Clip = Annotated[Path | None, typer.Option(help="A Y4M file to send, 8-bit 4:2:0
 Size = Annotated[str, typer.Option(help="Of the generated scene.", metavar="WxH")]
 FramesPerSecond = Annotated[int, typer.Option(help="Of the generated scene.", min=1, max=60)]
 Codec = Annotated[str, typer.Option(help="h264; or vp8, vp9, if libvpx was present at the build.")]
+
+
+def pictures(clip: Path | None, size: str, fps: int, codec: str) -> Pictures:
+    """What these four ask for."""
+    from legato.call import Pictures
+
+    width, x, height = size.partition("x")
+    if not (x and width.isdecimal() and height.isdecimal()) or int(width) > 1920 or int(height) > 1080:
+        raise typer.BadParameter(f"--size {size}: WIDTHxHEIGHT up to 1920x1080 is needed")
+    return Pictures(clip, int(width), int(height), fps, codec)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from legato.cli import terminal
+from legato.sweep import Run, query
 
 Figures = Sequence[tuple[str, str, float, int]]
 """Column of the summary, heading, divisor, decimals. The whole list is in docs/run-folder.md."""
@@ -37,27 +39,26 @@ OF_LINKS: Figures = (
 
 def means(folder: Path, figures: Figures = OF_CALLS) -> list[dict[str, Any]]:
     """Each controller's mean over its calls, in the order the plan names them; null where it has no figure."""
-    import duckdb
+    columns = ", ".join(f"avg({column}) as {column}" for column, *_ in figures)
+    sql = f"select controller, count(*) as calls, {columns} from summary group by controller order by min(call)"
+    return query(folder, sql)
 
-    columns = ", ".join(f"avg({column}) AS {column}" for column, *_ in figures)
-    table = duckdb.read_parquet(str(folder / "summary" / "*.parquet")).aggregate(
-        f"controller, count(*) AS calls, {columns}, min(call) AS first", "controller"
-    )
-    rows = [dict(zip(table.columns, row, strict=True)) for row in table.order("first").fetchall()]
-    for row in rows:
-        del row["first"]
-    return rows
+
+def finish(run: Run, figures: Figures = OF_CALLS, *, as_json: bool) -> None:
+    """What a verb prints of the run it made: all of it as JSON, or the means and where it is."""
+    if as_json:
+        print(json.dumps({"run": str(run.folder), "calls": run.summary()}, indent=2))
+        return
+    show(run.folder, figures)
+    terminal.out().print(f"\nrun: {run.folder}")
+    terminal.say(f"a report of it: legato report {run.folder}")
 
 
 def show(folder: Path, figures: Figures = OF_CALLS) -> None:
     """The means as a table."""
     headings = [heading for _, heading, *_ in figures]
     rows = [
-        [
-            row["controller"],
-            row["calls"],
-            *(_figure(row[column], per, places) for column, _, per, places in figures),
-        ]
+        (row["controller"], row["calls"], *(_figure(row[column], per, places) for column, _, per, places in figures))
         for row in means(folder, figures)
     ]
     terminal.table(["controller", "calls", *headings], rows, right=["calls", *headings])

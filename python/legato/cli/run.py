@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
@@ -55,12 +54,7 @@ def run(
             resume=resume,
             on_progress=watch.calls,
         )
-    if as_json:
-        print(json.dumps({"run": str(made.folder), "calls": made.summary()}, indent=2))
-        return
-    results.show(made.folder)
-    terminal.out().print(f"\nrun: {made.folder}")
-    terminal.say(f"a report of it: legato report {made.folder}")
+    results.finish(made, as_json=as_json)
 
 
 def next_free(folder: Path) -> Path:

@@ -53,17 +53,8 @@ def list_traces(
         except TraceError as error:
             unreadable.append(error)
     if as_json:
-        rows = [
-            {
-                "path": path,
-                "name": trace.name,
-                "family": trace.family,
-                "format": trace.format,
-                "duration_s": trace.duration_s,
-                "mean_rate_bps": trace.mean_rate_bps,
-            }
-            for path, trace in traces
-        ]
+        known = ("name", "family", "format", "duration_s", "mean_rate_bps")
+        rows = [{"path": path, **{name: getattr(trace, name) for name in known}} for path, trace in traces]
         print(json.dumps(rows, indent=2))
     else:
         show_list(traces)
