@@ -11,7 +11,7 @@ import shutil
 import signal
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -124,14 +124,17 @@ def _deaf_to_ctrl_c() -> Iterator[None]:
 
 
 @contextmanager
-def _gone() -> Iterator[None]:
-    """Says in one line that the browser, or its page, is no longer there."""
+def _failing_as(what: str) -> Iterator[None]:
+    """Reports what the page refuses, or that it is no longer there, in one line."""
     from playwright.sync_api import Error as PlaywrightError
 
     try:
         yield
     except PlaywrightError as error:
-        raise CallError(f"the browser went away: {str(error).splitlines()[0]}") from None
+        raise CallError(f"{what}: {str(error).splitlines()[0]}") from None
+
+
+_GONE = "the browser went away"
 
 
 class Peer:
@@ -157,36 +160,28 @@ class Peer:
         self._ask("([answer, most]) => window.legato.answered(answer, most)", [answer, most_bps])
 
     def _ask(self, expression: str, argument: Any) -> Any:
-        from playwright.sync_api import Error as PlaywrightError
-
         self._page.set_default_timeout(_ANSWER_TIMEOUT_MS)
-        try:
+        with _failing_as("the browser refused the call"):
             return self._page.evaluate(expression, argument)
-        except PlaywrightError as error:
-            raise CallError(f"the browser refused the call: {str(error).splitlines()[0]}") from None
 
     def now_ms(self) -> float:
         """The page's clock."""
-        with _gone():
+        with _failing_as(_GONE):
             return self._page.evaluate("performance.now()")
 
     def poll(self) -> dict[str, Any]:
         """What has come since the last time: ``now``, ``state``, ``failure``, ``frames``, and statistics: ``inbound``,
         ``outbound``, ``pair``."""
-        with _gone():
+        with _failing_as(_GONE):
             return self._page.evaluate("window.legato.poll()")
 
     def wait(self, wait_s: float) -> None:
         """Let the browser work for a while."""
-        with _gone():
+        with _failing_as(_GONE):
             self._page.wait_for_timeout(wait_s * 1e3)
 
     def close(self) -> None:
         """Close the connection and the page; a page that is gone already is closed."""
-        from playwright.sync_api import Error as PlaywrightError
-
-        try:
+        with suppress(CallError), _failing_as(_GONE):
             self._page.evaluate("window.legato.close()")
             self._page.close()
-        except PlaywrightError:
-            pass

@@ -51,6 +51,13 @@ OUTBOUND = (
 )
 """Column of ``outbound``, member of RTCOutboundRtpStreamStats, type."""
 
+SHOWN = (
+    "call", "rtp_timestamp", "received_ms", "shown_ms", "expected_display_ms", "decode_ms", "width", "height",
+    "presented_frames", "picture",
+)  # fmt: skip
+"""Columns of ``shown``. A page reports all but the first and the last of a frame, in this order and by its own clock;
+our own receiving end all but the first and the number of frames presented, by the call's."""
+
 
 @dataclass
 class BrowserLog:
@@ -99,23 +106,14 @@ class BrowserLog:
         name = f"{call:05}"
         seconds = [{"call": call, "time_ms": row.pop("page_ms") + self.offset_ms, **row} for row in self.seconds]
         shown = [
-            {
-                "call": call,
-                "rtp_timestamp": rtp,
-                "received_ms": self._call_ms(received),
-                "shown_ms": self._call_ms(shown),
-                "expected_display_ms": self._call_ms(expected),
-                "decode_ms": None if decode is None else decode * 1e3,
-                "width": width,
-                "height": height,
-                "presented_frames": presented,
-                "picture": None,
-            }
-            for rtp, received, shown, expected, decode, width, height, presented in self.frames
+            (call, rtp, *map(self._call_ms, times), None if decode is None else decode * 1e3, *rest, None)
+            for rtp, times, decode, rest in ((row[0], row[1:4], row[4], row[5:]) for row in self.frames)
         ]
-        shown += self._seen_rows(call)
+        seen = sorted((row for row in self.seen if row[2] is not None), key=lambda row: row[2])
+        shown += [(call, *row, number, picture) for number, (*row, picture) in enumerate(seen, start=1)]
         outbound = [{"call": call, **row} for row in self.outbound]
-        for table, rows in (("receiver", seconds), ("outbound", outbound), ("shown", shown)):
+        frames = [dict(zip(SHOWN, row, strict=True)) for row in shown]
+        for table, rows in (("receiver", seconds), ("outbound", outbound), ("shown", frames)):
             if rows:
                 write_rows(folder / table, name, rows)
         (folder / "calls").mkdir(parents=True, exist_ok=True)
@@ -123,25 +121,6 @@ class BrowserLog:
         clock = {"page_clock_uncertainty_ms": self.uncertainty_ms if known else None}
         text = json.dumps({**report, **clock}, indent=2) + "\n"
         (folder / "calls" / f"{name}.json").write_text(text, encoding="utf-8")
-
-    def _seen_rows(self, call: int) -> list[dict[str, Any]]:
-        """Those that were shown, in that order."""
-        shown = sorted((row for row in self.seen if row[2] is not None), key=lambda row: row[2])
-        return [
-            {
-                "call": call,
-                "rtp_timestamp": rtp,
-                "received_ms": whole_ms,
-                "shown_ms": shown_ms,
-                "expected_display_ms": due_ms,
-                "decode_ms": decode_ms,
-                "width": width,
-                "height": height,
-                "presented_frames": presented + 1,
-                "picture": picture,
-            }
-            for presented, (rtp, whole_ms, shown_ms, due_ms, decode_ms, width, height, picture) in enumerate(shown)
-        ]
 
     def _call_ms(self, page_ms: float | None) -> float | None:
         return None if page_ms is None else page_ms + self.offset_ms
