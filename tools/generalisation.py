@@ -13,12 +13,11 @@ import argparse
 import tempfile
 from pathlib import Path
 
-import numpy as np
-
 from legato import plan, shipped
-from legato.eval.stats import Estimate, paired_differences, resampling_weights
+from legato.eval.stats import Estimate
+from legato.published.nvc_cc_sessions import Sessions
 from legato.published.nvc_cc_sweeps import FAMILIES, recorded_links
-from legato.sweep import summary_rows, sweep
+from legato.sweep import sweep
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "generalisation.md"
 RIVAL = "gcc"
@@ -88,19 +87,8 @@ def play(
         log="summary",
     )
     with tempfile.TemporaryDirectory() as folder:
-        run = sweep(made, Path(folder) / "run")
-        rows = summary_rows(run.folder)
-    traces = sorted({row["trace"] for row in rows})
-    totals = {name: np.zeros((len(traces), len(SCORES))) for name in (RIVAL, *policies)}
-    for row in rows:
-        totals[row["controller"]][traces.index(row["trace"])] += [row[score] for score in SCORES]
-    calls = np.full((len(traces), len(SCORES)), float(len(CLIPS)))
-    weights = resampling_weights(len(traces))
-    found = {}
-    for name in policies:
-        less = paired_differences(totals[name], calls, totals[RIVAL], calls, weights)
-        found[name] = dict(zip(SCORES, less, strict=True))
-    return found
+        sessions = Sessions.read([(scenario, sweep(made, Path(folder) / "run").folder)])
+    return {name: {score: sessions.difference(scenario, name, RIVAL, score) for score in SCORES} for name in policies}
 
 
 def cell(less: Estimate, trained: bool) -> str:

@@ -16,6 +16,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from legato.conformance.contestants import playable
+
 GOLDEN = Path(__file__).resolve().parents[1] / "tests" / "golden"
 INTERVAL_S = 2
 _NOTHING = "-"
@@ -48,14 +50,6 @@ _FIGURES = (
 def scenarios() -> list[Path]:
     """What is run."""
     return sorted(GOLDEN.glob("*.toml"))
-
-
-def controllers() -> list[str]:
-    """Everyone who has tables."""
-    from legato import _core
-    from legato.conformance.contestants import refusal
-
-    return [entry["name"] for entry in _core.controllers() if refusal(entry["name"]) is None]
 
 
 def tables(scenario: Path, names: list[str]) -> dict[str, str]:
@@ -149,7 +143,7 @@ def write(names: list[str]) -> None:
 
 def main(arguments: list[str]) -> int:
     """Compare, or with ``--write`` keep."""
-    known = controllers()
+    known = playable()
     if arguments[:1] == ["--write"]:
         names = arguments[1:] or known
         strangers = [name for name in names if name not in known]

@@ -19,19 +19,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from legato.conformance.contestants import playable
+
 ROOT = Path(__file__).resolve().parents[1]
 RUNS = ROOT / "tests" / "runs"
 KEPT = RUNS / "hashes.txt"
 STEERED = ("nvc-cc", "r3net", "clcc", "concerto")
 STEPS = 60
-
-
-def controllers() -> list[str]:
-    """All that can be made by name."""
-    from legato import _core
-    from legato.conformance.contestants import refusal
-
-    return [entry["name"] for entry in _core.controllers() if refusal(entry["name"]) is None]
 
 
 def run_hashes(scenario: Path, names: list[str]) -> Iterator[tuple[str, str]]:
@@ -112,7 +106,7 @@ def _digest(content: bytes) -> str:
 def hashes() -> dict[str, str]:
     """All of them, by what they are of."""
     found: dict[str, str] = {}
-    names = controllers()
+    names = playable()
     for scenario in sorted(RUNS.glob("*.toml")):
         found.update(run_hashes(scenario, names))
         print(f"{len(found)} tables, {scenario.stem}", file=sys.stderr)

@@ -213,10 +213,6 @@ def in_terminal(
 
 def _ranges(values: Sequence[float], bins: int) -> tuple[list[float], list[float]]:
     array = np.asarray(values, dtype=np.float64)
-    edges = np.linspace(0, len(array), bins + 1)
-    lows, highs = [], []
-    for low_edge, high_edge in itertools.pairwise(edges):
-        piece = array[int(low_edge) : max(int(np.ceil(high_edge)), int(low_edge) + 1)]
-        lows.append(float(piece.min()))
-        highs.append(float(piece.max()))
-    return lows, highs
+    edges = itertools.pairwise(np.linspace(0, len(array), bins + 1))
+    pieces = [array[int(low) : max(int(np.ceil(high)), int(low) + 1)] for low, high in edges]
+    return [float(piece.min()) for piece in pieces], [float(piece.max()) for piece in pieces]

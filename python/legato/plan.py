@@ -20,6 +20,9 @@ from legato.errors import ControllerError, Error, ScenarioError, TraceError
 LOGS = ("summary", "series", "packets")
 """What a run writes in addition to its summary: nothing; time series and frames; every packet as well."""
 
+PLANNED = ("scenario", "scenario_path", "controllers", "traces", "clips", "seeds", "log")
+"""What every plan.json holds."""
+
 _TRACE_OPTIONS = ("duration_s", "family", "scale", "start_s")
 
 
@@ -56,15 +59,7 @@ class Plan:
 
     def to_json(self) -> str:
         """The JSON that the native module reads and that the run folder keeps as plan.json."""
-        document = {
-            "scenario": self.scenario,
-            "scenario_path": self.scenario_path,
-            "controllers": self.controllers,
-            "traces": self.traces,
-            "clips": self.clips,
-            "seeds": self.seeds,
-            "log": self.log,
-        }
+        document = {name: getattr(self, name) for name in PLANNED}
         if self.policies:
             document["policies"] = self.policies
         if self.calls_per_part is not None:

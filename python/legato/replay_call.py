@@ -6,14 +6,14 @@ whether it did.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from legato import sweep
 from legato.errors import Error, RunFolderError
-from legato.plan import Plan
+from legato.plan import PLANNED, Plan
+from legato.report.run_folder import open_run
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Replay:
 def replay(folder: str | Path, call: int, out: str | Path) -> Replay:
     """Make call number ``call`` of the run in ``folder`` again, into ``out``, with its packets."""
     folder = Path(folder)
-    manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+    manifest = open_run(folder).manifest
     if manifest.get("kind") == "call":
         raise RunFolderError(
             f"{folder}: holds real calls, and no call is the same twice",
@@ -52,29 +52,11 @@ def differences(before: dict[str, Any], now: dict[str, Any]) -> dict[str, tuple[
 
 def read_plan(folder: Path) -> Plan:
     """The plan of a run folder."""
-    path = folder / "plan.json"
-    try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-        return Plan(
-            scenario_path=document["scenario_path"],
-            scenario=document["scenario"],
-            controllers=document["controllers"],
-            traces=document["traces"],
-            clips=document["clips"],
-            seeds=document["seeds"],
-            log=document["log"],
-            calls_per_part=document.get("calls_per_part"),
-        )
-    except FileNotFoundError:
-        raise RunFolderError(
-            f"{path}: not there", hint="a run folder is what `legato run` or `compare` wrote"
-        ) from None
-    except OSError as error:
-        raise RunFolderError(f"{path}: {error.strerror}") from None
-    except KeyError as error:
-        raise RunFolderError(f"{path}: key {error} is missing") from None
-    except ValueError as error:
-        raise RunFolderError(f"{path}: not JSON: {error}") from None
+    written = open_run(folder).plan
+    absent = [name for name in PLANNED if name not in written]
+    if absent:
+        raise RunFolderError(f"{folder / 'plan.json'}: key {absent[0]} is absent")
+    return Plan(**{name: written[name] for name in PLANNED}, calls_per_part=written.get("calls_per_part"))
 
 
 def one_session(plan: Plan, call: int, together: int, folder: Path) -> Plan:
@@ -82,15 +64,6 @@ def one_session(plan: Plan, call: int, together: int, folder: Path) -> Plan:
     seed, seed fastest."""
     if not 0 <= call < plan.sessions * together:
         raise Error(f"{folder}: call = {call}: this run has calls 0 to {plan.sessions * together - 1}")
-    lists: list[list[Any]] = [plan.controllers, plan.traces, plan.clips, plan.seeds]
-    places = plan.places(call // together)
-    controllers, traces, clips, seeds = (values[at : at + 1] for values, at in zip(lists, places, strict=True))
-    return replace(
-        plan,
-        controllers=controllers,
-        traces=traces,
-        clips=clips,
-        seeds=seeds,
-        log="packets",
-        calls_per_part=1,
-    )
+    places = zip(("controllers", "traces", "clips", "seeds"), plan.places(call // together), strict=True)
+    chosen = {name: getattr(plan, name)[at : at + 1] for name, at in places}
+    return replace(plan, **chosen, log="packets", calls_per_part=1)

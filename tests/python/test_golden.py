@@ -17,7 +17,7 @@ def golden(tool: Callable[[str], ModuleType]) -> ModuleType:
 
 
 def test_every_controller_does_what_its_tables_say(golden: ModuleType) -> None:
-    found = golden.differences(golden.controllers())
+    found = golden.differences(golden.playable())
     assert not found, "\n".join(
         [
             *found,
@@ -46,7 +46,7 @@ def test_a_table_that_is_missing_stale_or_changed_is_told(
     scenario = (golden.GOLDEN / "step.toml").read_text().replace("../../profiles", str(ROOT / "profiles"))
     (place / "step.toml").write_text(scenario)
     monkeypatch.setattr(golden, "GOLDEN", place)
-    monkeypatch.setattr(golden, "controllers", lambda: ["fixed"])
+    monkeypatch.setattr(golden, "playable", lambda: ["fixed"])
     assert golden.main([]) == 1
     assert "+++ fixed/step.snap now" in capsys.readouterr().out
     assert golden.main(["--write", "fixed"]) == 0

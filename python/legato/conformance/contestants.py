@@ -58,6 +58,13 @@ def everyone() -> Contestants:
     )
 
 
+def playable() -> list[str]:
+    """All of the registry that can be made from their names alone."""
+    from legato import _core
+
+    return [entry["name"] for entry in _core.controllers() if refusal(entry["name"]) is None]
+
+
 def refusal(name: str) -> str | None:
     """Why a controller cannot be made from its name alone; None where it can."""
     plan = plans.make(shipped.scenario("steady"), options={"duration_s": 0.1}, controller_specs=[name], log="summary")

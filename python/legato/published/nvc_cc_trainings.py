@@ -103,41 +103,27 @@ def convergence(rounds: Sequence[dict[str, Any]], n_std: float | None, seed: int
 
 
 def _on_one_network(recipe: Any, network: dict[str, Any], n_std: float | None) -> Any:
-    safeguard = None if n_std is None else {"n_std": n_std}
+    from legato.train.recipes import nvc_cc
+
+    how = {"safeguard": None if n_std is None else {"n_std": n_std}, "options": network}
     # Eq. (2) alone: Fig. 7 does not include the penalty for a takeover.
     return replace(
         recipe,
         name=f"onrl on one network, {'no safeguard' if n_std is None else f'n_std {n_std:g}'}",
-        make_env=lambda envs: _calls(envs, network, safeguard, staggered=True),
-        make_evaluation=lambda: _calls(TESTS, network, safeguard, staggered=False),
+        make_env=lambda envs: nvc_cc.calls(envs, "onrl", "aurora", **how),
+        make_evaluation=lambda: nvc_cc.calls(TESTS, "onrl", "aurora", staggered=False, **how),
         evaluate_every=1,
     )
 
 
 def _for_h264(recipe: Any) -> Any:
+    from legato.train.recipes import nvc_cc
+
     return replace(
         recipe,
         name="onrl for H.264",
-        make_env=lambda envs: _calls(envs, H264, {}, staggered=True, reward="onrl"),
-        make_evaluation=lambda: _calls(50, H264, {}, staggered=False),
-    )
-
-
-def _calls(
-    envs: int, options: dict[str, Any], safeguard: dict[str, Any] | None, *, staggered: bool, reward: str = "aurora"
-) -> Any:
-    from legato.envs import CallVectorEnv
-    from legato.train.recipes import nvc_cc, onrl
-
-    return CallVectorEnv(
-        envs,
-        scenario=nvc_cc.SCENARIO,
-        controller=onrl.CONTROLLER,
-        reward=reward,
-        options=options,
-        clips=nvc_cc.TRAINING_CLIPS,
-        safeguard=safeguard,
-        staggered=staggered,
+        make_env=lambda envs: nvc_cc.calls(envs, "onrl", "onrl", {}, options=H264),
+        make_evaluation=lambda: nvc_cc.calls(50, "onrl", "aurora", {}, options=H264, staggered=False),
     )
 
 

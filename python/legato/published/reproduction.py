@@ -7,7 +7,7 @@ A paper's module measures, judges and explains; this one plays its plans and wri
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -218,22 +218,15 @@ def play(
 
     Parts that are finished are not made again.
     """
-    done = Progress(0, sum(plan.sessions for plan in plans.values()), 0.0, 0.0)
+    calls, done = sum(plan.sessions for plan in plans.values()), (0, 0.0, 0.0)
     for name, plan in plans.items():
 
-        def watched(now: Progress, before: Progress = done) -> None:
+        def watched(now: Progress, before: tuple[int, float, float] = done) -> None:
+            made = (now.calls_done, now.simulated_s, now.wall_s)
             if on_progress is not None:
-                on_progress(_sum(before, now))
+                calls_done, simulated_s, wall_s = (sum(pair) for pair in zip(before, made, strict=True))
+                on_progress(Progress(calls_done, calls, simulated_s, wall_s))
 
         run = sweep(plan, folder / name, threads=threads, resume=True, on_progress=watched)
-        done = _sum(done, Progress(run.calls, 0, run.simulated_s, run.wall_s))
+        done = done[0] + run.calls, done[1] + run.simulated_s, done[2] + run.wall_s
     return {name: folder / name for name in plans}
-
-
-def _sum(before: Progress, now: Progress) -> Progress:
-    return replace(
-        before,
-        calls_done=before.calls_done + now.calls_done,
-        simulated_s=before.simulated_s + now.simulated_s,
-        wall_s=before.wall_s + now.wall_s,
-    )

@@ -68,7 +68,6 @@ class Recipe:
     name: str
     summary: str
     """One line: what is trained, on what, with which reward."""
-    cites: Sequence[str]
     manifest: Mapping[str, Any]
     """What policy.toml states of the controller: ``controller``, ``[observation]`` and ``[action]``."""
     layers: Sequence[Mapping[str, Any]]

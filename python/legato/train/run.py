@@ -149,17 +149,9 @@ class _Run:
                     self.played(figures, wall_s, due)
                     self.write_down(wait=False)
                     speed = (self.steps_done() - steps_before) / max(wall_s, 1e-9)
-                    on_progress(
-                        Progress(
-                            self.steps_done(),
-                            rounds * learner.settings.round_steps,
-                            wall_s,
-                            speed,
-                            figures["reward"],
-                            self.last_reward,
-                            self.best_reward,
-                        )
-                    )
+                    done, steps = self.steps_done(), rounds * learner.settings.round_steps
+                    rewards = figures["reward"], self.last_reward, self.best_reward
+                    on_progress(Progress(done, steps, wall_s, speed, *rewards))
                 self.write_down(wait=True)
                 self.save()
             self.export()

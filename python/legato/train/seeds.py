@@ -74,18 +74,8 @@ def train_seeds(
 
 
 def _start(name: str, folder: Path, seed: int, steps: int | None, resume: bool) -> subprocess.Popen[bytes]:
-    command = [
-        sys.executable,
-        "-c",
-        "from legato.cli import main; main()",
-        "train",
-        name,
-        "--seed",
-        str(seed),
-        "--out",
-        str(folder),
-        "--json",
-    ]
+    verb = ["train", name, "--seed", str(seed), "--out", str(folder), "--json"]
+    command = [sys.executable, "-c", "from legato.cli import main; main()", *verb]
     command += ["--steps", str(steps)] if steps is not None else []
     # A seed that had not started has no folder to resume.
     command += ["--resume"] if resume and folder.exists() else []
@@ -116,15 +106,9 @@ def _summary(name: str, folder: Path, seeds: Sequence[int]) -> dict[str, Any]:
         rows = [json.loads(line) for line in (folder / f"seed-{seed}" / PROGRESS).read_text("utf-8").splitlines()]
         evaluations = [row for row in rows if "evaluation_reward" in row]
         best = max(evaluations, key=lambda row: row["evaluation_reward"])
-        results.append(
-            {
-                "seed": seed,
-                "best_reward": best["evaluation_reward"],
-                "best_steps": best["steps"],
-                "last_reward": evaluations[-1]["evaluation_reward"],
-                "wall_s": rows[-1]["wall_s"],
-            }
-        )
+        last_reward, wall_s = evaluations[-1]["evaluation_reward"], rows[-1]["wall_s"]
+        of_best = {"best_reward": best["evaluation_reward"], "best_steps": best["steps"]}
+        results.append({"seed": seed, **of_best, "last_reward": last_reward, "wall_s": wall_s})
     best_seed = max(results, key=lambda result: result["best_reward"])["seed"]
     shutil.copytree(folder / f"seed-{best_seed}" / "policy" / "best", folder / "policy", dirs_exist_ok=True)
     summary = {"recipe": name, "best_seed": best_seed, "seeds": results}

@@ -41,7 +41,6 @@ def recipe(settings: Any = PPO, **changes: Any) -> Recipe:
     whole: dict[str, Any] = {
         "name": "toy",
         "summary": "a link with the best policy known",
-        "cites": (),
         "manifest": {
             "controller": "toy",
             "observation": {"features": ["distance", "rate"], "history": 1},

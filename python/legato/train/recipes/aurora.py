@@ -12,7 +12,6 @@ CONTROLLER = "aurora"
 RECIPE = Recipe(
     name="aurora",
     summary="Aurora on NVC-CC's networks, with reward eq. (2): 720,000 decisions",
-    cites=("jay2019", "nvc-cc"),
     manifest={
         "controller": CONTROLLER,
         "observation": nvc_cc.RECIPE.manifest["observation"],

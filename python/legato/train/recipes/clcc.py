@@ -33,7 +33,6 @@ def _calls(envs: int, *, training: bool) -> Any:
 RECIPE = Recipe(
     name="clcc",
     summary="CLCC on random networks of its Table III and wider, with reward eq. (2) to (4): 2,592,000 decisions",
-    cites=("clcc",),
     manifest={
         "controller": CONTROLLER,
         "observation": {

@@ -107,7 +107,6 @@ def recipe(
     return Recipe(
         name=name,
         summary=summary,
-        cites=("concerto",),
         manifest=MANIFEST,
         layers=layers(sizes, kinds),
         settings=settings,

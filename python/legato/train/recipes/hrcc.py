@@ -26,7 +26,6 @@ def _calls(envs: int) -> Any:
 RECIPE = Recipe(
     name="hrcc",
     summary="HRCC's factor on GCC, on random networks of CLCC's Table III and wider, with the challenge's score",
-    cites=("hrcc", "clcc"),
     manifest={
         "controller": CONTROLLER,
         "observation": {"features": list(FEATURES), "width": ROWS, "history": 1},

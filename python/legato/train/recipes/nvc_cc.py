@@ -19,20 +19,15 @@ not on its pictures."""
 
 
 def calls(
-    envs: int, controller: str, reward: str, safeguard: Mapping[str, Any] | None = None, *, staggered: bool = True
-) -> Any:
-    """Calls on networks of [nvc-cc] Table 2, one each. ``staggered``: of every age, for training."""
+    envs: int, controller: str, reward: str, safeguard: Mapping[str, Any] | None = None, *, staggered: bool = True,
+    options: Mapping[str, Any] | None = None,
+) -> Any:  # fmt: skip
+    """Calls on networks of [nvc-cc] Table 2, one each, or on those that ``options`` say. ``staggered``: of every age,
+    for training."""
     from legato.envs import CallVectorEnv
 
-    return CallVectorEnv(
-        envs,
-        scenario=SCENARIO,
-        controller=controller,
-        reward=reward,
-        clips=TRAINING_CLIPS,
-        safeguard=safeguard,
-        staggered=staggered,
-    )
+    how = {"options": options, "clips": TRAINING_CLIPS, "safeguard": safeguard, "staggered": staggered}
+    return CallVectorEnv(envs, SCENARIO, controller, reward, **how)
 
 
 def held_out(controller: str, safeguard: Mapping[str, Any] | None = None) -> Any:
@@ -43,7 +38,6 @@ def held_out(controller: str, safeguard: Mapping[str, Any] | None = None) -> Any
 RECIPE = Recipe(
     name="nvc-cc",
     summary="NVC-CC on networks drawn from its Table 2, with reward eq. (3): 720,000 decisions",
-    cites=("nvc-cc",),
     manifest={
         "controller": CONTROLLER,
         "observation": {"features": ["latency_gradient", "latency_ratio", "sending_ratio"], "history": 10},

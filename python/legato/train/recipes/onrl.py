@@ -17,7 +17,6 @@ ACTIONS = 60
 RECIPE = Recipe(
     name="onrl",
     summary="OnRL on NVC-CC's networks under its safeguard, with reward eq. (2): 720,000 decisions",
-    cites=("zhang2020", "nvc-cc"),
     manifest={
         "controller": CONTROLLER,
         "observation": {"features": ["loss_ratio", "delay", "delay_gradient", "receiver_rate"], "history": 10},

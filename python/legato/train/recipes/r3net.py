@@ -33,7 +33,6 @@ def _calls(envs: int, split: str, duration_s: tuple[float, float], *, paths: int
 RECIPE = Recipe(
     name="r3net",
     summary="R3Net's recurrent network on recorded capacities and wider networks, with its reward: 518,400 decisions",
-    cites=("r3net",),
     manifest={
         "controller": CONTROLLER,
         "observation": {"features": ["receiver_rate", "packet_interval", "loss_ratio", "rtt"], "history": 1},

@@ -45,7 +45,6 @@ def _calls(envs: int, part: Any) -> Any:
 RECIPE = Recipe(
     name=CONTROLLER,
     summary="RL-V on the same calls as Concerto, with the reward QoE_p",
-    cites=("concerto", "mao2017", "mnih2016"),
     manifest={**MANIFEST, "controller": CONTROLLER, "action": {"map": CONTROLLER, "decide": "argmax"}},
     layers=_layers(),
     settings=Settings(
