@@ -131,8 +131,11 @@ def _svg(
         ]
         top += each.height + _GAP
     for tick in ticks(start, start + end):
-        text = Markup('<text x="{:.1f}" y="{}" text-anchor="middle">{}</text>')
-        parts.append(text.format(across(tick - start), height - 6, f"{tick:g}{unit}"))
+        x, label = across(tick - start), f"{tick:g}{unit}"
+        # A label at the end of the axis stays within the picture.
+        at, anchor = (width, "end") if x + 3 * len(label) > width else (x, "middle")
+        text = Markup('<text x="{:.1f}" y="{}" text-anchor="{}">{}</text>')
+        parts.append(text.format(at, height - 6, anchor, label))
     return Markup('<svg viewBox="0 0 {} {}"{}>{}{}</svg>').format(
         width, height, attributes, head, Markup("").join(parts)
     )

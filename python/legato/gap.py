@@ -19,7 +19,7 @@ from legato.errors import CallError
 from legato.eval.stats import Estimate, grouped_mean, of_separate_groups
 from legato.pages import Section
 from legato.plan import read_scenario
-from legato.sweep import parts, query, summary_rows
+from legato.sweep import check_empty, parts, query, summary_rows
 
 if TYPE_CHECKING:
     from legato.call import Pictures
@@ -134,6 +134,7 @@ def measure(
     if session.near != End.LEGATO or direction == "receive":
         raise CallError(f"a gap is of what we send: peers {peers}, direction {direction} has a browser send")
     out = Path(out)
+    check_empty(out, resume=resume)
     seeds = list(range(1, repeats + 1))
     chosen = list(controllers)
     how = {"options": options, "controllers": chosen, "seeds": seeds, "resume": resume}

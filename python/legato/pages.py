@@ -44,6 +44,11 @@ class Section:
     """Captions and pictures."""
 
 
+def counted(number: int, what: str) -> str:
+    """``1 clip``, ``6 clips``."""
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
 def write_sections(path: str | Path, title: str, introduction: Sequence[str], sections: Sequence[Section]) -> Path:
     """Write a page of one section after the other."""
     return write(path, "sections.html", title=title, introduction=introduction, sections=sections)

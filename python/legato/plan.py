@@ -23,7 +23,8 @@ LOGS = ("summary", "series", "packets")
 PLANNED = ("scenario", "scenario_path", "controllers", "traces", "clips", "seeds", "log")
 """What every plan.json holds."""
 
-_TRACE_OPTIONS = ("duration_s", "family", "scale", "start_s")
+_TRACE_NUMBERS = ("duration_s", "scale", "start_s")
+_TRACE_OPTIONS = (*_TRACE_NUMBERS, "family")
 
 
 @dataclass(frozen=True)
@@ -136,12 +137,14 @@ def controllers(specs: Iterable[str]) -> list[str | dict[str, Any]]:
     from legato import _core
 
     known = [entry["name"] for entry in _core.controllers()]
-    chosen: list[str | dict[str, Any]] = []
+    specs, chosen = list(specs), []
     for name, config in _split(specs):
         if name not in known:
             raise ControllerError(f"no controller is called '{name}'", hint=f"there are: {', '.join(known)}")
         label = {"label": str(config.pop("label"))} if "label" in config else {}
         chosen.append({"name": name, "config": overrides.nested(config), **label} if config or label else name)
+    if specs and not chosen:
+        raise ControllerError(f"controllers = {', '.join(specs)!r}: names none", hint=f"there are: {', '.join(known)}")
     return chosen
 
 
@@ -157,16 +160,21 @@ def policy_folders(chosen: Sequence[str | dict[str, Any]]) -> list[str]:
 
 def traces(specs: Iterable[str | Path]) -> list[str | dict[str, Any]]:
     """The plan's list for files, folders and globs; ``PATTERN@scale=0.25,start_s=30`` sets how they are played."""
-    chosen: list[str | dict[str, Any]] = []
+    specs, chosen = list(specs), []
     for pattern, options in _split(map(str, specs)):
         unknown = sorted(set(options) - set(_TRACE_OPTIONS))
         if unknown:
             raise TraceError(
                 f"{pattern}@{unknown[0]}={options[unknown[0]]}: a trace has no option '{unknown[0]}'",
-                hint=f"there are: {', '.join(_TRACE_OPTIONS)}",
+                hint=f"there are: {', '.join(sorted(_TRACE_OPTIONS))}",
             )
+        for name in options.keys() & set(_TRACE_NUMBERS):
+            if not isinstance(options[name], int | float) or isinstance(options[name], bool):
+                raise TraceError(f"{pattern}@{name}={options[name]}: {name} has to be a number")
         for path in expand(pattern, TraceError, "trace"):
             chosen.append({"path": str(path), **options} if options else str(path))
+    if specs and not chosen:
+        raise TraceError(f"traces = {', '.join(map(str, specs))!r}: names none")
     return chosen
 
 

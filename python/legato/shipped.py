@@ -8,6 +8,7 @@ path. Traces under a copyleft licence are not in the wheel, whose licence does n
 from __future__ import annotations
 
 import csv
+import difflib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -84,5 +85,7 @@ def _by_path_or_name(name: str, known: dict[str, Path], error: type[Error], what
         return known[name]
     if path.is_dir():
         raise error(f"{name}: is a folder, not a {what}")
-    names = ", ".join(known) or "none"
-    raise error(f"{name}: no such {what} file", hint=f"by name there are: {names}")
+    # Those in a folder are many: the folder stands for them, unless the name is nearly one of them.
+    alike = difflib.get_close_matches(name, known, cutoff=0.75)
+    names = ", ".join(alike or sorted({one.partition("/")[0] + "/…" * ("/" in one) for one in known})) or "none"
+    raise error(f"{name}: no such {what} file", hint=f"by name there {'is' if len(alike) == 1 else 'are'}: {names}")

@@ -115,7 +115,9 @@ def check_folder(folder: Path, *, resume: bool) -> None:
 
 
 def check_empty(folder: Path, *, resume: bool) -> None:
-    """Refuses a folder of several runs that holds something, unless it is to be continued."""
+    """Refuse a folder of several runs that holds something, unless it is to be continued."""
+    if folder.exists() and not folder.is_dir():
+        raise RunFolderError(f"{folder}: is a file, a run needs a folder")
     if folder.is_dir() and any(folder.iterdir()) and not resume:
         raise RunFolderError(
             f"{folder}: exists and is not empty", hint="continue it with --resume, or give another folder with --out"

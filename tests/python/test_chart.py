@@ -66,3 +66,8 @@ def test_axes_stand_above_each_other_on_one_time_axis():
     assert (dot.attrib["cx"], dot.attrib["cy"], dot.findtext("title")) == ("244.0", "68.0", "a <dot>")
     texts = [text.text for text in drawn.iter("text")]
     assert "one" in texts and "10 s" in texts
+
+
+def test_the_last_label_of_an_axis_stays_within_the_picture() -> None:
+    drawn = chart.draw([chart.Axes([chart.Line("c0", [(0.0, 1.0), (100.0, 2.0)])])], "title", width=400, unit=" s")
+    assert '<text x="400.0" y="202" text-anchor="end">100 s</text>' in drawn

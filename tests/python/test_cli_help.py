@@ -86,6 +86,11 @@ def test_a_controller_is_shown_as_toml_that_can_be_used(legato: Legato):
         (["compare", "--controllers", "bbr", "--out", "x"], "no controller is called 'bbr'"),
         (["compare", "--controllers", "gcc", "--traces", "none/*", "--out", "x"], "none/*: matches no file"),
         (["compare", "--controllers", "gcc", "--clips", "none.mp4", "--out", "x"], "none.mp4: no such clip file"),
+        (["compare", "--controllers", ",", "--out", "x"], "controllers = ',': names none"),
+        (["compare", "--controllers", "gcc", "--traces", "", "--out", "x"], "traces = '': names none"),
+        (["run", "celular"], "celular: no such scenario file"),
+        (["conformance", "--cases", "9.9", "--out", "x"], "cases = 9.9: no case has this name"),
+        (["policy", "import", "m.onnx", "--like", "nowhere", "--out", "x"], "nowhere/policy.toml: No such file"),
         (["report", "nowhere"], "nowhere"),
         (["replay", "nowhere"], "nowhere: is not a run folder"),
         (["traces", "show", "nowhere.csv"], "nowhere.csv"),
@@ -104,6 +109,45 @@ def test_a_wrong_command_line_is_one_error_line_and_status_2(
     assert all(line.startswith("hint: ") for line in rest)
     assert len(rest) <= 1
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_hint_is_short_enough_to_be_read(legato: Legato):
+    assert legato("run", "celular").stderr.splitlines()[-1] == "hint: by name there is: cellular"
+    for arguments in (["run", "nowhere"], ["conformance", "--cases", "9.9", "--out", "x"]):
+        assert len(legato(*arguments).stderr.splitlines()[-1]) < 200
+
+
+def test_an_option_of_a_trace_that_is_no_number_is_named(legato: Legato, tmp_path):
+    (tmp_path / "my.csv").write_text("time_s,rate_bps\n0,1000000\n9,1000000\n")
+    for option in ("scale=abc", "start_s=true"):
+        said = legato("compare", "--controllers", "gcc", "--traces", f"my.csv@{option}", "--out", "x")
+        assert said.returncode == 2
+        name, _, value = option.partition("=")
+        assert f"my.csv@{name}={value.title() if value == 'true' else value}: {name} has to be a number" in said.stderr
+
+
+@pytest.mark.parametrize(
+    "verb", [["conformance", "--cases", "5.1a-50"], ["reproduce", "vtfrc"], ["gap", "steady", "--peers", "legato"]]
+)
+def test_several_runs_are_not_put_into_a_file_or_among_other_files(legato: Legato, tmp_path, verb: list[str]):
+    (tmp_path / "file").write_text("x")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "mine").write_text("x")
+    in_file, among = (legato(*verb, "--out", out) for out in ("file", "folder"))
+    assert "error: file: is a file, a run needs a folder" in in_file.stderr and in_file.returncode == 2
+    assert "error: folder: exists and is not empty" in among.stderr and among.returncode == 2
+    assert [path.name for path in (tmp_path / "folder").iterdir()] == ["mine"]
+
+
+def test_what_is_no_video_is_refused_in_plain_words(legato: Legato, tmp_path):
+    pytest.importorskip("av", reason="PyAV is not installed")
+    (tmp_path / "clip.mp4").write_text("abc")
+    said = legato("profile", "clip.mp4").stderr.splitlines()
+    assert said[0].startswith("error: clip.mp4: not a video that can be decoded (") and "Errno" not in said[0]
+
+
+def test_a_table_for_a_script_has_no_blanks_at_the_end_of_lines(legato: Legato):
+    assert not re.search(r" $", legato("controllers", "list").stdout, re.MULTILINE)
 
 
 def test_debug_shows_where_an_error_came_from(legato: Legato):

@@ -175,6 +175,17 @@ def test_the_page_holds_every_verdict_and_plot_and_needs_nothing_else(suite) -> 
     assert "fixed" in written and "5.1a-50" in written
 
 
+@pytest.mark.browser
+def test_the_page_fits_a_telephone(suite) -> None:
+    from legato.call import browser
+
+    written = page.write(suite, suite.folder / "conformance.html")
+    with browser.launched() as chromium:
+        shown = chromium.new_page(viewport={"width": 390, "height": 800})
+        shown.goto(written.as_uri())
+        assert shown.evaluate("document.documentElement.scrollWidth") <= 390
+
+
 def test_a_folder_that_is_there_is_gone_on_with_only_if_asked(suite, tmp_path: Path) -> None:
     with pytest.raises(Error, match="not empty"):
         conformance(["gcc"], out=suite.folder, cases=["5.1a-50"])

@@ -11,6 +11,7 @@ import typer
 
 from legato.cli import options, terminal
 from legato.errors import Error
+from legato.pages import counted
 
 HELP = """
 Run the test cases of RFC 8867 for controllers, with a verdict for each case.
@@ -74,7 +75,8 @@ def conformance(
         print(json.dumps(json.loads((out / "verdicts.json").read_text(encoding="utf-8")), indent=1))
         return
     _show(done)
-    terminal.say(f"{len(done.cases)} cases x {len(done.controllers)} controllers in {time.monotonic() - started:.1f} s")
+    crossed = f"{counted(len(done.cases), 'case')} x {counted(len(done.controllers), 'controller')}"
+    terminal.say(f"{crossed} in {time.monotonic() - started:.1f} s")
     terminal.out().print(f"verdicts: {out / 'verdicts.json'}")
     terminal.out().print(f"page: {written}")
 

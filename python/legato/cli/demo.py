@@ -11,6 +11,7 @@ import typer
 
 from legato.cli import options, results, terminal
 from legato.errors import Error, RunFolderError
+from legato.pages import counted
 
 HELP = """
 Compare controllers on real traces with real clips, all of them shipped, and write the report.
@@ -52,7 +53,8 @@ def demo(
     took_s = time.monotonic() - started
     page = legato.write_report([made.folder], made.folder / "report.html")
     results.show(made.folder)
-    crossed = f"{len(_CONTROLLERS)} controllers x {len(traces)} traces x {len(_CLIPS)} clips x {seeds} seeds"
+    lists = {"controller": len(_CONTROLLERS), "trace": len(traces), "clip": len(_CLIPS), "seed": seeds}
+    crossed = " x ".join(counted(number, what) for what, number in lists.items())
     terminal.say(f"\n{made.calls} calls ({crossed}), {made.simulated_s / 60:.0f} minutes of video, in {took_s:.1f} s")
     terminal.out().print(f"run: {made.folder}")
     terminal.out().print(f"report: {page}")

@@ -31,11 +31,11 @@ def rtp_log(
     out: Annotated[Path | None, typer.Option(help="The file. [default: standard output]")] = None,
 ) -> None:
     import legato
+    from legato import atomic
 
     lines = legato.rtp_log(run, call, side=side, rtcp=rtcp)
     if out is None:
         for line in lines:
             print(line)
         return
-    with out.open("w", encoding="ascii", newline="\n") as file:
-        file.writelines(f"{line}\n" for line in lines)
+    atomic.write_text(out, "".join(f"{line}\n" for line in lines))

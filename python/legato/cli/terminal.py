@@ -61,9 +61,14 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[Any]], *, right: Seque
     for row in rows:
         grid.add_row(*(escape(str(cell)) for cell in row))
     console = Console(highlight=False)
-    if not console.is_terminal:
-        console.width = 10_000  # a script that reads it needs one line per row
-    console.print(grid)
+    if console.is_terminal:
+        console.print(grid)
+        return
+    console.width = 10_000  # a script that reads it needs one line per row
+    with console.capture() as shown:
+        console.print(grid)
+    for line in shown.get().splitlines():
+        print(line.rstrip())
 
 
 class Watch:

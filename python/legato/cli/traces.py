@@ -56,7 +56,7 @@ def list_traces(
         known = ("name", "family", "format", "duration_s", "mean_rate_bps")
         rows = [{"path": path, **{name: getattr(trace, name) for name in known}} for path, trace in traces]
         print(json.dumps(rows, indent=2))
-    else:
+    elif traces:
         show_list(traces)
     for error in unreadable:
         terminal.say_error(str(error), error.hint)

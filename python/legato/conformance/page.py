@@ -27,7 +27,7 @@ def write(suite: Suite, path: Path) -> Path:
         ranked=sorted(suite.controllers, key=suite.passes, reverse=True),
         fixed_bps=FIXED_BPS,
         shapes=SHAPES,
-        marks=[(name, value) for name, value in vars(criteria).items() if name.isupper()],
+        marks=[(name, _mark(value)) for name, value in vars(criteria).items() if name.isupper()],
         anchor=_anchor,
         missed=_missed,
         flow_legend=_flow_legend,
@@ -41,6 +41,10 @@ def write(suite: Suite, path: Path) -> Path:
 
 def _anchor(case: Case, controller: str) -> str:
     return f"{case.key}-{controller}".replace(" ", "-").replace("(", "-").replace(")", "")
+
+
+def _mark(value: float | tuple[float, float]) -> str:
+    return " … ".join(f"{end:.3g}" for end in (value if isinstance(value, tuple) else (value,)))
 
 
 def _missed(verdict: Verdict) -> str:

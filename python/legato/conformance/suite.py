@@ -79,8 +79,10 @@ def conformance(
     out = Path(out)
     picked = chosen(cases)
     if not picked:
+        sections = ", ".join(dict.fromkeys(case.section for case in CASES))
         raise Error(
-            f"cases = {', '.join(cases)}: no case has this name", hint=f"cases: {', '.join(c.key for c in CASES)}"
+            f"cases = {', '.join(cases)}: no case has this name",
+            hint=f"sections: {sections}; legato conformance --list shows every case",
         )
     check_empty(out, resume=resume)
     named = tuple(controllers)

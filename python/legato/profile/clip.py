@@ -115,7 +115,8 @@ def read_clip(
                 if len(frames) == longest_frames:
                     break
     except (av.error.FFmpegError, ValueError) as error:
-        raise ProfileError(f"{path}: not a video that can be decoded ({error})") from error
+        why = getattr(error, "strerror", None) or error
+        raise ProfileError(f"{path}: not a video that can be decoded ({why})") from error
     if len(frames) < SHORTEST_FRAMES:
         raise ProfileError(f"{path}: {len(frames)} frames, a profile needs at least {SHORTEST_FRAMES}")
     if not 1 <= rate <= 240:

@@ -17,7 +17,7 @@ from markupsafe import Markup
 from legato import access_networks
 from legato import plan as plans
 from legato.eval.stats import Estimate, grouped_mean, mean_intervals, resampling_weights
-from legato.pages import Section
+from legato.pages import Section, counted
 from legato.plan import Plan
 from legato.published.reproduction import Figure, Paper, Reproduction, Row, Verdict, means, play, reaches, verdict
 from legato.published.trainings import OnTraining
@@ -339,13 +339,13 @@ def _introduction(done: Reproduction, seeds: int, trainings_s: float | None) -> 
         trained = f"The trainings of Tables 3 and 4 took {trainings_s / 60:.0f} min."
     return Markup(
         "Zhou et al., MobiCom 2019, in calls of a minute over recorded 3G, 4G and Wi-Fi links slowed into the range "
-        "of its bitrates. {} networks and clips, {} seeds, Legato {}. Means with 95 % bootstrap intervals over "
+        "of its bitrates. {} networks and clips, {}, Legato {}. Means with 95 % bootstrap intervals over "
         "networks and clips. Training and tests share no trace file and no clip: tests have every fifth file ({}) and "
         "the clips {}. {} Differences from the paper, and what its normalised scores may be: "
         "<code>docs/papers/concerto.md</code>."
     ).format(
         conditions,
-        seeds,
+        counted(seeds, "seed"),
         done.version,
         "; ".join(f"{access}: {', '.join(path.name for path in paths)}" for access, paths in named),
         ", ".join(access_networks.TEST_CLIPS),

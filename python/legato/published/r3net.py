@@ -16,7 +16,7 @@ from markupsafe import Markup
 from legato import chart
 from legato import plan as plans
 from legato.eval.stats import Estimate, grouped_mean
-from legato.pages import Section
+from legato.pages import Section, counted
 from legato.published.reproduction import Paper, Reproduction, Row, pairs, play, verdict
 from legato.sweep import Progress, check_empty, query, summary_rows, version
 
@@ -131,11 +131,11 @@ def reproduce(
     curves = one_run(folder)
     introduction = Markup(
         "Fang et al. 2019: a recurrent network at the receiver decides every 50 ms, against an unscented Kalman filter "
-        "with rules. {} networks of 30 s, {} seeds, Legato {}. Means over calls with 95 % bootstrap intervals over "
+        "with rules. {} networks of 30 s, {}, Legato {}. Means over calls with 95 % bootstrap intervals over "
         "recordings. The paper's traces are private: ours are windows of recorded broadband and LTE capacity, a fifth "
         "of the files, none of which was used in training or to choose settings. <code>ukf</code> is ours too. "
         "Differences from the paper: <code>docs/papers/r3net.md</code>."
-    ).format(len({call.network for call in calls}), done.seeds, done.version)
+    ).format(len({call.network for call in calls}), counted(done.seeds, "seed"), done.version)
     return done.write([introduction], [_figure(curves)], behind_rows={"figures": {"one_run": curves}})
 
 

@@ -15,7 +15,7 @@ from legato import chart
 from legato import plan as plans
 from legato.errors import Error
 from legato.eval.stats import Estimate, grouped_mean
-from legato.pages import Section
+from legato.pages import Section, counted
 from legato.published.reproduction import Paper, Reproduction, Row, means, pairs, play, reaches, verdict
 from legato.sweep import Progress, check_empty, query, summary_rows, version
 
@@ -134,10 +134,10 @@ def reproduce(
     }
     introduction = Markup(
         "Tan, Chen, Ardon, Lochin, ICC 2008: 1.5 Mbit/s, 160 ms, 100 packets of queue, three TCP Reno flows from "
-        "{:g} s on, small pictures at 20 per second. {} clips, {} seeds, Legato {}. Means with 95 % bootstrap "
+        "{:g} s on, small pictures at 20 per second. {}, {}, Legato {}. Means with 95 % bootstrap "
         "intervals: over seeds for a clip, over clips for a mean. Differences from the paper: "
         "<code>docs/papers/vtfrc.md</code>."
-    ).format(TCP_START_S, len(names), done.seeds, done.version)
+    ).format(TCP_START_S, counted(len(names), "clip"), counted(done.seeds, "seed"), done.version)
     return done.write([introduction], [_behind(calls), _over_time(figures)], behind_rows={"figures": figures})
 
 

@@ -83,7 +83,9 @@ def read(folder: Path) -> tuple[dict[str, Any], list[dict[str, Any]], dict[str, 
         weights = (folder / Path(str(manifest["network"]["weights"])).name).read_bytes()
         _core.Policy(text, weights, str(path))
         tensors = load(weights)
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, SafetensorError) as error:
+    except OSError as error:
+        raise PolicyError(f"{error.filename}: {error.strerror}") from None
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError, SafetensorError) as error:
         raise PolicyError(f"{path}: {error}") from None
     except (KeyError, TypeError):
         raise PolicyError(f"{path}: network.weights: missing") from None

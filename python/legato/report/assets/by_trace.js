@@ -1,5 +1,5 @@
 "use strict";
-// A row a trace: each controller's mean there, and the range of its calls. Says where a controller wins or fails.
+// A row per trace: each controller's mean there, and the range of its calls. Says where a controller wins or fails.
 Legato.byTrace = (() => {
   const { data, hidden, escape, shown, titled, symbol, classOf, svg, wantsLog, axisBottom, grid, tooltip } = Legato;
   const section = document.getElementById("by-trace");

@@ -1,5 +1,5 @@
 "use strict";
-// The time lines of one condition, a controller below the other on the same axes, with one cross-hair through all.
+// The time lines of one condition, controllers below each other on the same axes, with one cross-hair through all.
 Legato.calls = (() => {
   const { data, escape, minus, classOf, svg, axisBottom, tooltip } = Legato;
   const controls = document.getElementById("calls-controls");

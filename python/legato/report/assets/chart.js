@@ -1,5 +1,5 @@
 "use strict";
-// What the figures share: the data, the controllers' marks, axes, number formats, the tooltip, who is shown.
+// What the figures share: the data, the controllers' marks, axes, number formats, the tooltip, which controllers are shown.
 const Legato = (() => {
   const data = JSON.parse(document.getElementById("legato-data").textContent);
   const shapes = [d3.symbolCircle, d3.symbolStar, d3.symbolTriangle, d3.symbolDiamond, d3.symbolCross, d3.symbolSquare, d3.symbolWye];

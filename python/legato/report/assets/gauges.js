@@ -1,5 +1,5 @@
 "use strict";
-// What a controller says about its inner state, one small plot a gauge.
+// What a controller says about its inner state, one small plot per gauge.
 Legato.gauges = (() => {
   const { data, escape, classOf, svg, axisBottom, axisLeft, grid } = Legato;
   const parent = document.getElementById("gauges-figure");

@@ -1,5 +1,5 @@
 "use strict";
-// Starts the figures; the colour scheme; who is shown.
+// Starts the figures; the colour scheme; which controllers are shown.
 (() => {
   const { data, hidden } = Legato;
   const root = document.documentElement, button = document.getElementById("scheme");

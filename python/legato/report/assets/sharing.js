@@ -1,5 +1,5 @@
 "use strict";
-// Sessions in which flows share a link: what arrived of each, stacked under the capacity, and a row of figures a flow.
+// Sessions in which flows share a link: what arrived of each, stacked under the capacity, and its figures, a row per flow.
 Legato.sharing = (() => {
   const { data, escape, minus, classOf, svg, axisBottom, axisLeft, grid, tooltip } = Legato;
   const parent = document.getElementById("sharing-figure");

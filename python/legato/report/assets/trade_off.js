@@ -1,5 +1,5 @@
 "use strict";
-// One point a call, and for each controller the mean and the ellipse of one standard deviation.
+// One point per call, and for each controller the mean and the ellipse of one standard deviation.
 Legato.tradeOff = (() => {
   const { data, hidden, escape, shown, titled, symbol, classOf, svg, wantsLog, axisBottom, axisLeft, grid, tooltip } = Legato;
   const figure = document.getElementById("trade-off-figure");
@@ -44,7 +44,7 @@ Legato.tradeOff = (() => {
     const sampled = points.sampled ? ` A sample of ${points.variant.length.toLocaleString("en")} of ${points.total.toLocaleString("en")} calls.` : "";
     const absent = points.variant.length - drawn;
     document.getElementById("trade-off-caption").textContent =
-      `One point a call; the ellipse is one standard deviation of a controller’s calls about their mean${log ? " (on the logarithmic axis, the geometric mean)" : ""}.${sampled}` +
+      `One point per call; the ellipse is one standard deviation of a controller’s calls about their mean${log ? " (on the logarithmic axis, the geometric mean)" : ""}.${sampled}` +
       (absent > 0 ? ` ${absent.toLocaleString("en")} call${absent === 1 ? " has" : "s have"} no ${metrics[x].label} or ${metrics[y].label} and ${absent === 1 ? "is" : "are"} not drawn.` : "");
   }
 
