@@ -2,25 +2,29 @@
 
 use crate::FeedbackFormat;
 use crate::stream_index::StreamIndex;
-use legato_control::{Fate, PacketKind, PacketReport};
+use legato_control::{PacketReports, ReportRun, ReportedPacket, RunFate};
 use legato_media::packet::MediaPacket;
 use legato_units::{Burst, DataSize, PeerTimestamp, TimeDelta, Timestamp};
 use legato_wire::ccfb;
 use legato_wire::ntp::CompactNtp;
-use legato_wire::twcc::{self, Feedback, Status};
+use legato_wire::twcc::{self, Feedback, StatusRun};
 use std::collections::VecDeque;
 
-/// Departures by transport-wide sequence number.
+/// Departures by transport-wide sequence number, as bursts: what feedback reports differently about packets of one burst
+/// splits it.
 #[derive(Clone, Debug, Default)]
 pub struct SendHistory {
-    sent: VecDeque<Sent>,
-    /// Sequence number of the first entry.
-    base: u64,
+    /// In the order of their numbers, without gaps.
+    runs: VecDeque<SentRun>,
+    /// The number of the next packet.
+    next_seq: u64,
     in_flight: DataSize,
     /// One past the highest sequence number in any feedback.
     reported: u64,
     /// The last reference time, unwrapped, in units of 64 ms.
     reference: Option<i64>,
+    /// Reused: the arrivals of a feedback.
+    times: Vec<PeerTimestamp>,
     /// With [`FeedbackFormat::Ccfb`].
     by_stream: Option<ByStream>,
 }
@@ -35,13 +39,10 @@ struct ByStream {
     latest: Option<Timestamp>,
 }
 
+/// Packets that left together and of which the same is known.
 #[derive(Clone, Copy, Debug)]
-struct Sent {
-    departure: Timestamp,
-    ssrc: u32,
-    probe_cluster: Option<u32>,
-    size_bytes: u16,
-    kind: PacketKind,
+struct SentRun {
+    burst: Burst<ReportedPacket>,
     state: State,
 }
 
@@ -50,6 +51,14 @@ enum State {
     Arrived,
     InFlight,
     Missing,
+}
+
+/// What a feedback says of a packet, but for the time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Outcome {
+    arrived: bool,
+    timed: bool,
+    ce: bool,
 }
 
 /// A packet reported missing may still be reported as arrived for this long.
@@ -70,26 +79,22 @@ impl SendHistory {
     /// The number of the next packet.
     #[inline]
     pub fn next_seq(&self) -> u64 {
-        self.base + self.sent.len() as u64
+        self.next_seq
     }
 
     /// Packets left; the first carries [`SendHistory::next_seq`].
     #[inline]
     pub fn push(&mut self, burst: &Burst<MediaPacket>) {
-        let first = &burst.first;
-        debug_assert_eq!(first.transport_seq, self.next_seq(), "departures are numbered without gaps");
+        let MediaPacket { transport_seq, ssrc, size_bytes, departure, kind, probe_cluster, .. } = burst.first;
+        debug_assert_eq!(transport_seq, self.next_seq(), "departures are numbered without gaps");
         self.in_flight += DataSize::from_bytes(burst.bytes());
+        self.next_seq += u64::from(burst.packets);
         if let Some(by_stream) = &mut self.by_stream {
             by_stream.index.push(burst);
         }
-        self.sent.extend((0..burst.packets).map(|place| Sent {
-            departure: first.departure,
-            ssrc: first.ssrc,
-            probe_cluster: first.probe_cluster,
-            size_bytes: burst.size_bytes(place) as u16,
-            kind: first.kind,
-            state: State::InFlight,
-        }));
+        let size = DataSize::from_bytes(u64::from(size_bytes));
+        let packet = ReportedPacket { transport_seq, ssrc, size, departure, kind, probe_cluster };
+        self.runs.push_back(SentRun { burst: burst.with(packet), state: State::InFlight });
     }
 
     /// Bytes sent and not yet reported.
@@ -101,49 +106,36 @@ impl SendHistory {
     /// Append the new information in `feedback` to `reports`, in send order. Packets it does not reach
     /// back to, because an earlier feedback was lost, are no longer in flight and never reported:
     /// silence about a packet is not loss of it.
-    pub fn join(&mut self, now: Timestamp, feedback: &Feedback<'_>, reports: &mut Vec<PacketReport>) {
+    pub fn join(&mut self, now: Timestamp, feedback: &Feedback<'_>, reports: &mut PacketReports) {
         // What feedback names was sent: it is the latest such number.
-        let Some(last) = self.next_seq().checked_sub(1) else { return };
+        let Some(last) = self.next_seq.checked_sub(1) else { return };
         let Some(first) = last.checked_sub(u64::from((last as u16).wrapping_sub(feedback.base_seq()))) else { return };
         let reference =
             twcc::unwrap_reference(self.reference.unwrap_or(i64::from(feedback.reference())), feedback.reference());
         self.reference = Some(reference);
         let origin = PeerTimestamp::from_nanos(0) + twcc::REFERENCE_UNIT * reference;
-        self.abandon_below(first);
-        let (next_seq, count) = (self.next_seq(), u64::from(feedback.status_count()));
+        self.abandon(self.reported, first);
+        let count = u64::from(feedback.status_count());
         let mut statuses = feedback.statuses();
         // Feedback about packets forgotten, or never sent, is ignored.
-        let forgotten = self.base.saturating_sub(first);
-        for _ in 0..forgotten.min(count) {
+        let forgotten = self.base().saturating_sub(first).min(count);
+        for _ in 0..forgotten {
             statuses.next();
         }
-        let place = ((first + forgotten - self.base) as usize).min(self.sent.len());
-        reports.reserve(statuses.len());
-        let (mut landed, mut seq) = (0, first + forgotten);
-        let mut entries = self.sent.range_mut(place..);
-        statuses.for_each(|(_, status)| {
-            let Some(sent) = entries.next() else { return };
-            let transport_seq = seq;
-            seq += 1;
-            let fate = match status {
-                Status::Arrived(offset) => Fate::Arrived(offset.map(|offset| origin + offset)),
-                Status::Missing => Fate::Missing,
-            };
-            if let Some(report) = sent.settle(transport_seq, fate, false, &mut landed) {
-                reports.push(report);
-            }
-        });
-        self.in_flight -= DataSize::from_bytes(landed);
-        self.reported = self.reported.max((first + count).min(next_seq));
+        let mut joining = Joining::new(self, reports, first + forgotten);
+        while let Some(StatusRun { packets, arrived, timed }) = statuses.next_run(origin, &mut joining.times) {
+            joining.take(Outcome { arrived, timed, ce: false }, packets);
+        }
+        joining.close();
+        self.reported = self.reported.max((first + count).min(self.next_seq));
         self.forget(now);
     }
 
     /// Like [`SendHistory::join`], for feedback by stream. A mark that comes only with a second copy of a
     /// packet already reported is dropped: a packet is reported once.
-    pub fn join_streams(&mut self, now: Timestamp, feedback: &ccfb::Feedback<'_>, reports: &mut Vec<PacketReport>) {
-        let Some(by_stream) = &mut self.by_stream else { return };
+    pub fn join_streams(&mut self, now: Timestamp, feedback: &ccfb::Feedback<'_>, reports: &mut PacketReports) {
+        let Some(mut by_stream) = self.by_stream.take() else { return };
         let origin = by_stream.unwrap_timestamp(feedback.report_timestamp);
-        let mut landed = 0;
         for block in feedback.blocks() {
             let metrics = block.metrics();
             let Some(stream) = by_stream.index.stream(block.ssrc) else { continue };
@@ -152,96 +144,218 @@ impl SendHistory {
                 continue;
             }
             for departure in stream.report(first, first + metrics.len() as u64) {
-                if let Some(sent) = entry(&mut self.sent, self.base, departure) {
-                    sent.abandon(&mut landed);
-                }
+                self.abandon(departure, departure + 1);
             }
+            let mut joining = Joining::new(self, reports, 0);
             for (number, (_, metric)) in (first..).zip(metrics) {
                 let Some(departure) = stream.departure(number) else { continue };
-                let Some(sent) = entry(&mut self.sent, self.base, departure) else { continue };
-                let fate = metric.map_or(Fate::Missing, |metric| {
-                    // [rfc8888] §3.1: arrival = report timestamp - arrival time offset
-                    Fate::Arrived(metric.offset.to_delta().map(|offset| origin - offset))
-                });
+                joining.go_to(departure);
+                // [rfc8888] §3.1: arrival = report timestamp - arrival time offset
+                let time = metric.and_then(|metric| metric.offset.to_delta()).map(|offset| origin - offset);
                 let ce = metric.is_some_and(|metric| metric.ecn.is_ce());
-                if let Some(report) = sent.settle(departure, fate, ce, &mut landed) {
-                    if report.arrived() {
-                        by_stream.latest = by_stream.latest.max(Some(report.departure));
-                    }
-                    reports.push(report);
-                }
+                joining.times.extend(time);
+                joining.take(Outcome { arrived: metric.is_some(), timed: time.is_some(), ce }, 1);
             }
+            joining.close();
         }
         // Each stream is in order by itself.
-        reports.sort_unstable_by_key(|report| report.transport_seq);
-        self.in_flight -= DataSize::from_bytes(landed);
+        reports.sort();
+        let arrived = reports.runs().filter(|run| run.fate != RunFate::Missing);
+        by_stream.latest = by_stream.latest.max(arrived.map(|run| run.burst.first.departure).max());
+        self.by_stream = Some(by_stream);
         self.forget(now);
     }
 
-    fn abandon_below(&mut self, first: u64) {
-        let mut landed = 0;
-        for seq in self.reported.max(self.base)..first.min(self.next_seq()) {
-            self.sent[(seq - self.base) as usize].abandon(&mut landed);
+    /// The number of the first packet that is kept.
+    fn base(&self) -> u64 {
+        self.runs.front().map_or(self.next_seq, |run| run.burst.first.transport_seq)
+    }
+
+    /// No feedback will report the packets from `first` to before `end`: they are no longer in flight, and not reported.
+    fn abandon(&mut self, first: u64, end: u64) {
+        let (first, end) = (first.max(self.base()), end.min(self.next_seq));
+        if first >= end {
+            return;
         }
-        self.in_flight -= DataSize::from_bytes(landed);
+        for index in self.boundary(first)..self.boundary(end) {
+            let run = &mut self.runs[index];
+            if run.state == State::InFlight {
+                run.state = State::Missing;
+                self.in_flight -= DataSize::from_bytes(run.burst.bytes());
+            }
+        }
+    }
+
+    /// The place of the run with the packet `seq`, which is kept.
+    #[inline]
+    fn find(&self, seq: u64) -> usize {
+        self.runs.partition_point(|run| run.burst.first.transport_seq <= seq) - 1
+    }
+
+    /// The place of the run that begins with the packet `seq`, split off where it is inside one; the end for the number
+    /// of the next packet.
+    fn boundary(&mut self, seq: u64) -> usize {
+        if seq >= self.next_seq {
+            return self.runs.len();
+        }
+        let index = self.find(seq);
+        let before = (seq - self.runs[index].burst.first.transport_seq) as u16;
+        if before == 0 {
+            return index;
+        }
+        self.split(index, before);
+        index + 1
+    }
+
+    /// Cut a run after its first `packets`.
+    fn split(&mut self, index: usize, packets: u16) {
+        let run = &mut self.runs[index];
+        let front = SentRun { burst: run.burst.cut_off(packets), ..*run };
+        self.runs.insert(index, front);
     }
 
     fn forget(&mut self, now: Timestamp) {
         let latest = self.by_stream.as_ref().and_then(|by_stream| by_stream.latest);
-        let passed = |sent: &Sent| latest.is_some_and(|latest| latest - sent.departure > SILENT_STREAM_TIME);
-        let mut done = 0;
-        for sent in &self.sent {
-            let age = now - sent.departure;
-            match sent.state {
+        while let Some(SentRun { burst, state }) = self.runs.front() {
+            let age = now - burst.first.departure;
+            let passed = latest.is_some_and(|latest| latest - burst.first.departure > SILENT_STREAM_TIME);
+            match state {
                 State::Arrived => {}
                 State::Missing if age > CORRECTION_TIME => {}
-                State::InFlight if age > HISTORY_TIME || passed(sent) => {
-                    self.in_flight -= DataSize::from_bytes(u64::from(sent.size_bytes));
+                State::InFlight if age > HISTORY_TIME || passed => {
+                    self.in_flight -= DataSize::from_bytes(burst.bytes());
                 }
                 State::Missing | State::InFlight => break,
             }
-            done += 1;
+            self.runs.pop_front();
         }
-        self.sent.drain(..done);
-        self.base += done as u64;
+        let base = self.base();
         if let Some(by_stream) = &mut self.by_stream {
-            by_stream.index.forget_below(self.base);
+            by_stream.index.forget_below(base);
         }
     }
 }
 
-fn entry(sent: &mut VecDeque<Sent>, base: u64, transport_seq: u64) -> Option<&mut Sent> {
-    sent.get_mut(usize::try_from(transport_seq.checked_sub(base)?).ok()?)
+/// Consecutive packets with one outcome, gathered until they differ or their run ends.
+struct Joining<'a> {
+    history: &'a mut SendHistory,
+    reports: &'a mut PacketReports,
+    /// The run, how many of its packets were passed, how many are gathered, and how many it has; no run: all zero.
+    index: usize,
+    passed: u16,
+    gathered: u16,
+    packets: u16,
+    outcome: Outcome,
+    /// Arrivals of packets yet to be taken begin at `used`, behind those gathered.
+    times: Vec<PeerTimestamp>,
+    used: usize,
 }
 
-impl Sent {
-    /// The new information about it; its bytes are added to `landed` if they were in flight.
+impl<'a> Joining<'a> {
+    /// The next packet to take is `seq`.
+    fn new(history: &'a mut SendHistory, reports: &'a mut PacketReports, seq: u64) -> Self {
+        let mut times = std::mem::take(&mut history.times);
+        times.clear();
+        let outcome = Outcome { arrived: false, timed: false, ce: false };
+        let mut joining =
+            Self { history, reports, index: 0, passed: 0, gathered: 0, packets: 0, outcome, times, used: 0 };
+        joining.seek(seq);
+        joining
+    }
+
+    fn seek(&mut self, seq: u64) {
+        (self.passed, self.packets) = (0, 0);
+        if (self.history.base()..self.history.next_seq).contains(&seq) {
+            self.index = self.history.find(seq);
+            let burst = &self.history.runs[self.index].burst;
+            (self.passed, self.packets) = ((seq - burst.first.transport_seq) as u16, burst.packets);
+        }
+    }
+
+    /// The next packet to take is `seq`, which may be the one behind the last.
+    fn go_to(&mut self, seq: u64) {
+        let run = self.history.runs.get(self.index).filter(|_| self.packets > 0);
+        let next = run.map(|run| run.burst.first.transport_seq + u64::from(self.passed + self.gathered));
+        if next != Some(seq) {
+            self.gather();
+            self.seek(seq);
+        }
+    }
+
+    /// The outcome of the next packets, whose arrivals are in `times`; packets that are not kept are passed over.
     #[inline]
-    fn settle(&mut self, transport_seq: u64, fate: Fate, ce: bool, landed: &mut u64) -> Option<PacketReport> {
-        match (self.state, fate) {
-            (State::Arrived, _) | (State::Missing, Fate::Missing) => return None,
-            (State::InFlight, _) => *landed += u64::from(self.size_bytes),
-            (State::Missing, Fate::Arrived(_)) => {}
+    fn take(&mut self, outcome: Outcome, mut packets: u16) {
+        if outcome != self.outcome {
+            self.gather();
+            self.outcome = outcome;
         }
-        self.state = if fate == Fate::Missing { State::Missing } else { State::Arrived };
-        Some(PacketReport {
-            transport_seq,
-            ssrc: self.ssrc,
-            size: DataSize::from_bytes(u64::from(self.size_bytes)),
-            departure: self.departure,
-            fate,
-            ce,
-            kind: self.kind,
-            probe_cluster: self.probe_cluster,
-        })
+        while packets > 0 && self.packets > 0 {
+            let here = packets.min(self.packets - self.passed - self.gathered);
+            self.gathered += here;
+            packets -= here;
+            if self.passed + self.gathered == self.packets {
+                self.gather();
+            }
+        }
+        if outcome.timed {
+            self.used += usize::from(packets);
+        }
     }
 
-    /// No feedback will report it: it is no longer in flight, and not reported.
-    fn abandon(&mut self, landed: &mut u64) {
-        if self.state == State::InFlight {
-            self.state = State::Missing;
-            *landed += u64::from(self.size_bytes);
+    /// The packets gathered are all of their kind.
+    fn gather(&mut self) {
+        let (index, gathered) = (self.index, std::mem::take(&mut self.gathered));
+        if gathered == 0 {
+            return;
         }
+        let SentRun { burst, state } = self.history.runs[index];
+        let Outcome { arrived, timed, ce } = self.outcome;
+        let new = state == State::InFlight || (state == State::Missing && arrived);
+        if new {
+            let whole = gathered == self.packets;
+            let burst = if whole { burst } else { burst.rest(self.passed).front(gathered) };
+            let fate = match (arrived, timed) {
+                (false, _) => RunFate::Missing,
+                (true, false) => RunFate::ArrivedUntimed,
+                (true, true) => RunFate::Arrived(&self.times[self.used..][..usize::from(gathered)]),
+            };
+            self.reports.push_run(ReportRun { burst, fate, ce });
+            if state == State::InFlight {
+                self.history.in_flight -= DataSize::from_bytes(burst.bytes());
+            }
+            if !whole {
+                self.cut_out(gathered);
+            }
+            self.history.runs[self.index].state = if arrived { State::Arrived } else { State::Missing };
+        }
+        if timed {
+            self.used += usize::from(gathered);
+        }
+        self.passed += gathered;
+        if self.passed == self.packets {
+            self.index += 1;
+            (self.passed, self.packets) = (0, self.history.runs.get(self.index).map_or(0, |run| run.burst.packets));
+        }
+    }
+
+    /// The packets gathered become a run of their own, and the present one.
+    #[cold]
+    fn cut_out(&mut self, gathered: u16) {
+        if self.passed > 0 {
+            self.history.split(self.index, self.passed);
+            self.index += 1;
+            self.packets -= self.passed;
+            self.passed = 0;
+        }
+        if gathered < self.packets {
+            self.history.split(self.index, gathered);
+            self.packets = gathered;
+        }
+    }
+
+    fn close(mut self) {
+        self.gather();
+        self.history.times = self.times;
     }
 }
 

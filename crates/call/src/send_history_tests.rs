@@ -1,6 +1,7 @@
 //! Feedback joined with departures, by transport-wide numbers and by streams.
 
 use super::*;
+use legato_control::{PacketKind, PacketReport};
 use legato_media::packet::{AUDIO_SSRC, MediaPacket, RTX_SSRC, VIDEO_SSRC};
 use legato_units::Ecn;
 use legato_wire::ccfb::{ArrivalOffset, Metric, StreamReport};
@@ -40,9 +41,9 @@ fn feedback(history: &mut SendHistory, base: u64, arrivals_ms: &[Option<i64>]) -
     let header = Header { sender_ssrc: 1, media_ssrc: 2, base_seq: base as u16, feedback_count: 0 };
     let arrivals = arrivals_ms.iter().map(|ms| ms.map(Timestamp::from_millis));
     assert_eq!(usize::from(Encoder::default().encode(&mut bytes, &header, arrivals)), arrivals_ms.len());
-    let mut reports = Vec::new();
+    let mut reports = PacketReports::default();
     history.join(Timestamp::from_millis(500), &Feedback::parse(&bytes).unwrap(), &mut reports);
-    reports
+    reports.into()
 }
 
 #[test]
@@ -119,9 +120,9 @@ fn by_stream(history: &mut SendHistory, at_ms: i64, blocks: &[Block<'_>]) -> Vec
     let mut bytes = Vec::new();
     let timestamp = CompactNtp::from_timestamp(Timestamp::from_millis(at_ms));
     ccfb::write(&mut bytes, 1, timestamp, &streams);
-    let mut reports = Vec::new();
+    let mut reports = PacketReports::default();
     history.join_streams(Timestamp::from_millis(500), &ccfb::Feedback::parse(&bytes).unwrap(), &mut reports);
-    reports
+    reports.into()
 }
 
 fn of(reports: &[PacketReport]) -> Vec<(u64, bool)> {

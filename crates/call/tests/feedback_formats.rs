@@ -27,8 +27,8 @@ struct Listener(Arc<Mutex<Vec<PacketReport>>>);
 impl RateController for Listener {
     fn on_event(&mut self, _now: Timestamp, event: &Event) {
         if let Event::TransportFeedback(feedback) = event {
-            assert!(feedback.reports.is_sorted_by_key(|report| report.transport_seq));
-            self.0.lock().unwrap().extend(&feedback.reports);
+            assert!(feedback.reports.iter().is_sorted_by_key(|report| report.transport_seq));
+            self.0.lock().unwrap().extend(feedback.reports.iter());
         }
     }
     fn decision(&self) -> Decision {

@@ -1,6 +1,7 @@
 //! A controller's inputs. Events are owned values: recorded, replayed, fuzzed.
 
-use legato_units::{Burst, BurstPacket, DataRate, DataSize, PeerTimestamp, TimeDelta, Timestamp};
+use crate::PacketReports;
+use legato_units::{Burst, BurstPacket, DataRate, DataSize, PeerTimestamp, TimeDelta};
 use serde::{Deserialize, Serialize};
 
 /// One event, passed to a controller with the time it became known at this end.
@@ -192,54 +193,8 @@ pub struct ReceptionReport {
 /// Feedback of many packets, in send order, each reported once unless a later report corrects it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TransportFeedback {
-    /// One entry per packet, ascending `transport_seq`.
-    pub reports: Vec<PacketReport>,
+    /// Every packet once, ascending `transport_seq`.
+    pub reports: PacketReports,
     /// Bytes sent and not yet reported, after this feedback.
     pub in_flight: DataSize,
-}
-
-/// The fate of one packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PacketReport {
-    /// Transport-wide sequence number, unwrapped.
-    pub transport_seq: u64,
-    /// The stream.
-    pub ssrc: u32,
-    /// Bytes on the wire, IP and UDP headers included.
-    pub size: DataSize,
-    /// When it left the pacer, own clock.
-    pub departure: Timestamp,
-    /// Whether and when it arrived.
-    pub fate: Fate,
-    /// Congestion experienced.
-    pub ce: bool,
-    /// What it carried.
-    pub kind: PacketKind,
-    /// The probe cluster it was part of.
-    pub probe_cluster: Option<u32>,
-}
-
-/// Whether a packet arrived. A later report may turn `Missing` to `Arrived`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Fate {
-    /// It arrived; when, by the receiver's clock, may be unknown.
-    Arrived(Option<PeerTimestamp>),
-    /// Not reported as received.
-    Missing,
-}
-
-impl PacketReport {
-    /// The arrival time, if the packet arrived and the report gives it.
-    #[inline]
-    pub fn arrival(&self) -> Option<PeerTimestamp> {
-        match self.fate {
-            Fate::Arrived(at) => at,
-            Fate::Missing => None,
-        }
-    }
-    /// Whether it arrived at all.
-    #[inline]
-    pub fn arrived(&self) -> bool {
-        matches!(self.fate, Fate::Arrived(_))
-    }
 }

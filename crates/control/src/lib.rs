@@ -22,6 +22,7 @@ mod decision;
 pub mod estimate;
 mod event;
 pub mod observation;
+mod packet_reports;
 pub mod policy;
 mod registry;
 pub mod window;
@@ -29,7 +30,8 @@ pub mod window;
 pub use controller::{Assets, BuildError, CapacityStep, Construct, Context, NoAssets, RateController, Side};
 pub use decision::{Decision, ProbeCluster};
 pub use event::{
-    EncodedFrameInfo, Event, Fate, FrameReport, PacerQueue, PacketKind, PacketReport, RateLimits, ReceivedPacket,
-    ReceptionReport, SentPacket, SourceFrameInfo, TransportFeedback,
+    EncodedFrameInfo, Event, FrameReport, PacerQueue, PacketKind, RateLimits, ReceivedPacket, ReceptionReport,
+    SentPacket, SourceFrameInfo, TransportFeedback,
 };
+pub use packet_reports::{Fate, PacketReport, PacketReports, ReportRun, ReportedPacket, RunFate};
 pub use registry::{Entry, REGISTRY, entry};

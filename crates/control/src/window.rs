@@ -5,7 +5,7 @@
 //! reported in the interval; at the receiver they are those it saw itself. Delays are differences of
 //! two clocks: only their change means something, so they are given above the minimum of the call.
 
-use crate::{EncodedFrameInfo, Event, Fate, FrameReport, ReceivedPacket, TransportFeedback};
+use crate::{EncodedFrameInfo, Event, FrameReport, ReceivedPacket, ReportRun, RunFate, TransportFeedback};
 use legato_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
 /// The statistics of one interval.
@@ -190,32 +190,30 @@ impl Window {
         let (mut loss_run, mut min_delay_ns) = (self.loss_run, self.min_delay_ns.unwrap_or(i64::MAX));
         let mut last_arrival = self.last_arrival;
         let mut last_departure = None;
-        for report in &feedback.reports {
-            match report.fate {
-                Fate::Arrived(at) => {
-                    tally.arrived_packets += 1;
-                    bytes += report.size.as_bytes();
-                    loss_run = 0;
-                    let Some(at) = at else { continue };
-                    let delay_ns = at.as_nanos() - report.departure.as_nanos();
-                    tally.delay_sum_ns += delay_ns;
-                    tally.delays += 1;
-                    min_delay_ns = min_delay_ns.min(delay_ns);
-                    let mut latest = at.as_nanos();
-                    if let Some(last) = last_arrival {
-                        tally.interval_sum_ns += (latest - last).max(0);
-                        tally.intervals += 1;
-                        latest = latest.max(last);
-                    }
-                    last_arrival = Some(latest);
-                    last_departure = Some(report.departure);
-                }
-                Fate::Missing => {
-                    tally.lost_packets += 1;
-                    loss_run += 1;
-                    tally.longest_loss = tally.longest_loss.max(loss_run);
-                }
+        for ReportRun { burst, fate, .. } in feedback.reports.runs() {
+            let packets = u32::from(burst.packets);
+            if fate == RunFate::Missing {
+                tally.lost_packets += packets;
+                loss_run += packets;
+                tally.longest_loss = tally.longest_loss.max(loss_run);
+                continue;
             }
+            tally.arrived_packets += packets;
+            bytes += burst.bytes();
+            loss_run = 0;
+            let RunFate::Arrived(times) = fate else { continue };
+            let departure_ns = burst.first.departure.as_nanos();
+            for at_ns in times.iter().map(|at| at.as_nanos()) {
+                let delay_ns = at_ns - departure_ns;
+                tally.delay_sum_ns += delay_ns;
+                min_delay_ns = min_delay_ns.min(delay_ns);
+                let last_ns = last_arrival.unwrap_or(at_ns);
+                tally.interval_sum_ns += (at_ns - last_ns).max(0);
+                tally.intervals += u32::from(last_arrival.is_some());
+                last_arrival = Some(at_ns.max(last_ns));
+            }
+            tally.delays += packets;
+            last_departure = Some(burst.first.departure);
         }
         tally.arrived_bytes += bytes;
         (self.now, self.loss_run, self.last_arrival) = (tally, loss_run, last_arrival);

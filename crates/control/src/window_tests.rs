@@ -1,5 +1,5 @@
 use super::*;
-use crate::{PacketKind, PacketReport, SentPacket};
+use crate::{Fate, PacketKind, PacketReport, SentPacket};
 use legato_units::{Burst, PeerTimestamp};
 
 const MS: fn(i64) -> Timestamp = Timestamp::from_millis;
@@ -22,7 +22,7 @@ fn report(seq: u64, departure_ms: i64, delay_ms: Option<i64>) -> PacketReport {
 }
 
 fn feedback(reports: Vec<PacketReport>) -> Event {
-    Event::TransportFeedback(TransportFeedback { reports, in_flight: DataSize::ZERO })
+    Event::TransportFeedback(TransportFeedback { reports: reports.into(), in_flight: DataSize::ZERO })
 }
 
 #[test]

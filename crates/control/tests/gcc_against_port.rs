@@ -154,7 +154,7 @@ impl Observer for Port {
                 let update = self.controller.on_transport_packets_feedback(peer::TransportPacketsFeedback {
                     feedback_time: at(now),
                     data_in_flight: size(feedback.in_flight),
-                    packet_feedbacks: feedback.reports.iter().map(|report| self.result(report)).collect(),
+                    packet_feedbacks: feedback.reports.iter().map(|report| self.result(&report)).collect(),
                     sendless_arrival_times: Vec::new(),
                 });
                 self.take(update);

@@ -20,7 +20,7 @@ struct Log {
 impl Observer for Log {
     fn on_event(&mut self, _now: Timestamp, event: &Event) {
         let Event::TransportFeedback(feedback) = event else { return };
-        for packet in &feedback.reports {
+        for packet in feedback.reports.iter() {
             if let Fate::Arrived(Some(arrival)) = packet.fate {
                 let delay_ns = arrival.as_nanos() - 1_000_000_000_000 - packet.departure.as_nanos();
                 self.delays_ms.push((packet.departure, delay_ns as f64 / 1e6));

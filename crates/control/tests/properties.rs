@@ -227,11 +227,13 @@ fn shift(steps: &[Step], offset: TimeDelta) -> Vec<Step> {
     for step in &mut shifted {
         match &mut step.event {
             Event::TransportFeedback(feedback) => {
-                for report in &mut feedback.reports {
+                let shift = |mut report: PacketReport| {
                     if let Fate::Arrived(Some(arrival)) = &mut report.fate {
                         *arrival += offset;
                     }
-                }
+                    report
+                };
+                feedback.reports = feedback.reports.iter().map(shift).collect();
             }
             Event::PacketReceived(ReceivedPacket { departure: Some(departure), .. }) => *departure += offset,
             _ => {}

@@ -19,7 +19,7 @@ struct Log {
 impl Observer for Log {
     fn on_event(&mut self, _now: Timestamp, event: &Event) {
         let Event::TransportFeedback(feedback) = event else { return };
-        for packet in &feedback.reports {
+        for packet in feedback.reports.iter() {
             let delay_ms = match packet.fate {
                 Fate::Arrived(Some(arrival)) => {
                     let delay_ns = arrival.as_nanos() - 1_000_000_000_000 - packet.departure.as_nanos();

@@ -86,13 +86,14 @@ impl Recorder {
     fn delays(&mut self, summary: &mut Summary) {
         self.scratch.clear();
         self.scratch.resize(self.one_way_delay_us.len(), 0);
-        let mut spread = Spread::NONE;
-        for &us in self.one_way_delay_us.iter().filter(|&&us| has_arrived(us)) {
-            self.scratch[spread.count] = us;
-            spread.add(us);
+        let mut arrived = 0;
+        for &us in &self.one_way_delay_us {
+            // Without a branch: the next value overwrites that of a packet that never arrived.
+            self.scratch[arrived] = us;
+            arrived += usize::from(has_arrived(us));
         }
-        self.scratch.truncate(spread.count);
-        if let Some(spread) = spread.known() {
+        self.scratch.truncate(arrived);
+        if let Some(spread) = Spread::of(&self.scratch) {
             let [p50, p95, p98] = self.quantiles.within(&self.scratch, &spread, [0.5, 0.95, 0.98]);
             let (mean, min) = (spread.mean_ms(), ms(spread.min));
             summary.one_way_delay_mean_ms = Some(mean);
@@ -342,7 +343,7 @@ mod tests {
             probe_cluster: None,
         };
         recorder.feedback_took(TimeDelta::from_millis(7));
-        recorder.record(at(200), &Record::Feedback { reports: &[report(0), report(1)] });
+        recorder.record(at(200), &Record::Feedback { reports: &[0, 1].map(report).into_iter().collect() });
         recorder
     }
 

@@ -64,7 +64,7 @@ impl Quantiles {
     }
 }
 
-/// The results of one pass over values.
+/// Sums over values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Spread {
     pub min: u32,
@@ -74,38 +74,30 @@ pub(crate) struct Spread {
 }
 
 impl Spread {
-    /// Of no values yet.
-    pub const NONE: Self = Self { min: u32::MAX, max: 0, sum: 0, count: 0 };
-
     /// Of `values`; `None` if there are none.
     pub fn of(values: &[u32]) -> Option<Self> {
-        let mut spread = Self::NONE;
-        values.iter().for_each(|&value| spread.add(value));
-        spread.known()
-    }
-
-    /// One more value.
-    #[inline]
-    pub fn add(&mut self, value: u32) {
-        self.min = self.min.min(value);
-        self.max = self.max.max(value);
-        self.sum += u64::from(value);
-        self.count += 1;
+        // Each a loop of its own, which compilers turn into vector instructions.
+        let min = values.iter().copied().fold(u32::MAX, u32::min);
+        let max = values.iter().copied().fold(0, u32::max);
+        let sum = values.iter().map(|&value| u64::from(value)).sum();
+        (!values.is_empty()).then_some(Self { min, max, sum, count: values.len() })
     }
 
     /// The standard deviation of `values`, whose spread this is: exact until the root.
     pub fn deviation(&self, values: &[u32]) -> f64 {
         // n Σx² − (Σx)², of the values minus the minimum so that the squares stay small.
         let above = |value: u32| u64::from(value - self.min);
-        let squares: u128 = values.iter().map(|&value| u128::from(above(value) * above(value))).sum();
+        let squares: u128 = if self.max - self.min < 1 << 28 {
+            // The sum of 256 squares below 2^56 is in range.
+            let sums =
+                values.chunks(256).map(|values| values.iter().map(|&value| above(value) * above(value)).sum::<u64>());
+            sums.map(u128::from).sum()
+        } else {
+            values.iter().map(|&value| u128::from(above(value) * above(value))).sum()
+        };
         let count = self.count as u128;
         let sum = u128::from(self.sum) - count * u128::from(self.min);
         ((count * squares - sum * sum) as f64).sqrt() / self.count as f64
-    }
-
-    /// Itself, or `None` if it has no values.
-    pub fn known(self) -> Option<Self> {
-        (self.count > 0).then_some(self)
     }
 }
 

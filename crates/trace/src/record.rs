@@ -1,7 +1,7 @@
 //! The schema of a call's records. Sender, receiver and driver write them; sinks keep them.
 
 use crate::rtcp_log::End;
-use legato_control::{Decision, PacketKind, PacketReport};
+use legato_control::{Decision, PacketKind, PacketReports};
 use legato_units::{Burst, BurstPacket, DataRate, TimeDelta, Timestamp};
 
 /// One thing worth recording.
@@ -59,7 +59,7 @@ pub enum Record<'a> {
     /// Feedback reached the sender.
     Feedback {
         /// The reports, joined with what was sent.
-        reports: &'a [PacketReport],
+        reports: &'a PacketReports,
     },
     /// A compound RTCP packet left one end for the other.
     RtcpSent {

@@ -5,7 +5,7 @@ use crate::quantile::{Quantiles, Runs};
 use crate::record::{FrameDecoded, FrameEncoded, PacketArrived, PacketSent, Record};
 use crate::rtcp_log::{RtcpLog, RtcpRow};
 use crate::sink::TraceSink;
-use legato_control::PacketKind;
+use legato_control::{PacketKind, PacketReports, ReportRun, RunFate};
 use legato_units::{Burst, DataRate, DataSize, TimeDelta, Timestamp};
 
 /// How much is kept.
@@ -329,19 +329,14 @@ impl Recorder {
     }
 
     #[inline]
-    fn feedback(&mut self, now: Timestamp, reports: &[legato_control::PacketReport]) {
+    fn feedback(&mut self, now: Timestamp, reports: &PacketReports) {
         let back = micros(self.feedback_delay);
         let before = self.rtt_us.len();
-        self.rtt_us.resize(before + reports.len(), 0);
-        let mut reported = before;
-        for report in reports {
-            if report.arrived() {
-                let forth = self.one_way_delay_us[report.transport_seq as usize];
-                self.rtt_us[reported] = forth.saturating_add(back);
-                reported += 1;
-            }
+        for ReportRun { burst, .. } in reports.runs().filter(|run| run.fate != RunFate::Missing) {
+            let first = burst.first.transport_seq as usize;
+            let forth = &self.one_way_delay_us[first..][..usize::from(burst.packets)];
+            self.rtt_us.extend(forth.iter().map(|forth| forth.saturating_add(back)));
         }
-        self.rtt_us.truncate(reported);
         if self.wants_series() {
             let reported = self.rtt_us.len() - before;
             let sum: u64 = self.rtt_us[before..].iter().map(|&us| u64::from(us)).sum();

@@ -3,7 +3,7 @@
 use super::{REPORT_INTERVAL, Sender};
 use crate::FeedbackFormat;
 use crate::send_history::SendHistory;
-use legato_control::{Event, PacerQueue, PacketReport, ReceptionReport};
+use legato_control::{Event, PacerQueue, PacketReports, ReceptionReport};
 use legato_media::packet::VIDEO_SSRC;
 use legato_trace::{Record, TraceSink};
 use legato_units::Timestamp;
@@ -65,7 +65,7 @@ impl Sender {
     fn take_feedback(
         &mut self,
         sink: &mut impl TraceSink,
-        join: impl FnOnce(&mut SendHistory, Timestamp, &mut Vec<PacketReport>),
+        join: impl FnOnce(&mut SendHistory, Timestamp, &mut PacketReports),
     ) {
         let mut event = std::mem::replace(&mut self.feedback, Event::Deadline);
         if let Event::TransportFeedback(told) = &mut event {

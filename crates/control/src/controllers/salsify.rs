@@ -157,8 +157,8 @@ impl Salsify {
             self.feedback_interval_ns += INTERVAL_SMOOTHING * (interval_ns - self.feedback_interval_ns);
         }
         self.last_feedback = Some(now);
-        for report in &feedback.reports {
-            self.inter_arrival.on_report(report);
+        for report in feedback.reports.iter() {
+            self.inter_arrival.on_report(&report);
         }
     }
 

@@ -28,7 +28,10 @@ fn report(seq: u64, departure_us: i64, arrival_us: i64) -> PacketReport {
 }
 
 fn feedback(reports: Vec<PacketReport>, in_flight_bytes: u64) -> Event {
-    Event::TransportFeedback(TransportFeedback { reports, in_flight: DataSize::from_bytes(in_flight_bytes) })
+    Event::TransportFeedback(TransportFeedback {
+        reports: reports.into(),
+        in_flight: DataSize::from_bytes(in_flight_bytes),
+    })
 }
 
 fn captured() -> Event {

@@ -125,10 +125,10 @@ impl Sqp {
             return;
         }
         self.silence.on_feedback();
-        for report in &feedback.reports {
+        for report in feedback.reports.iter() {
             // Only media is paced as trains.
             if report.kind == PacketKind::Video {
-                self.take_report(report);
+                self.take_report(&report);
             }
         }
         let newest = feedback.reports.iter().rev().find(|report| report.arrived());
@@ -393,7 +393,7 @@ mod tests {
                 });
             }
             let now = Timestamp::from_nanos((free_ns as i64 + 40_000_000).max(departure.as_nanos()));
-            let feedback = TransportFeedback { reports, in_flight: DataSize::ZERO };
+            let feedback = TransportFeedback { reports: reports.into(), in_flight: DataSize::ZERO };
             sqp.on_event(now, &Event::TransportFeedback(feedback));
         }
     }

@@ -7,8 +7,8 @@
 //! The window is not walked at every feedback: running sums are kept, and so are the eight longest
 //! gaps. As gaps leave, new ones come; only when fewer than two are left is the window searched again.
 
-use crate::PacketReport;
-use legato_units::{DataRate, DataSize, PeerTimestamp, TimeDelta, Timestamp};
+use crate::ReportedPacket;
+use legato_units::{Burst, DataRate, DataSize, PeerTimestamp, TimeDelta, Timestamp};
 
 /// The window over arrived packets, in order of arrival.
 #[derive(Clone, Debug)]
@@ -25,7 +25,7 @@ pub struct RobustThroughput {
 impl Default for RobustThroughput {
     fn default() -> Self {
         Self {
-            window: Ring { packets: Box::new([Packet::NONE; RING]), first: 0, end: 0 },
+            window: Ring::default(),
             bytes: 0,
             inversions: 0,
             discarded_departure: Timestamp::from_nanos(i64::MIN),
@@ -41,10 +41,6 @@ struct Packet {
     size_bytes: u64,
 }
 
-impl Packet {
-    const NONE: Self = Self { departure: Timestamp::ZERO, arrival: PeerTimestamp::from_nanos(0), size_bytes: 0 };
-}
-
 /// Packets are numbered from the first ever; those from `first` to `end` are kept.
 #[derive(Clone, Debug)]
 struct Ring {
@@ -53,10 +49,17 @@ struct Ring {
     end: usize,
 }
 
+impl Default for Ring {
+    fn default() -> Self {
+        let none = Packet { departure: Timestamp::ZERO, arrival: PeerTimestamp::from_nanos(0), size_bytes: 0 };
+        Self { packets: Box::new([none; RING]), first: 0, end: 0 }
+    }
+}
+
 impl Ring {
     #[inline]
-    fn get(&self, index: usize) -> &Packet {
-        &self.packets[index % RING]
+    fn get(&self, index: usize) -> Packet {
+        self.packets[index % RING]
     }
     #[inline]
     fn set(&mut self, index: usize, packet: Packet) {
@@ -66,7 +69,7 @@ impl Ring {
     fn len(&self) -> usize {
         self.end - self.first
     }
-    fn iter(&self) -> impl DoubleEndedIterator<Item = &Packet> + Clone {
+    fn iter(&self) -> impl DoubleEndedIterator<Item = Packet> + Clone + '_ {
         (self.first..self.end).map(|index| self.get(index))
     }
 }
@@ -113,28 +116,33 @@ impl RobustThroughput {
         self.window.end = end + 1;
     }
 
-    /// Take packets that left at one instant and arrived in this order, all with known times.
+    /// Take packets that left at one instant and arrived at `times`, in order.
     #[inline]
-    pub fn on_run(&mut self, departure: Timestamp, run: &[PacketReport]) {
+    pub fn on_run(&mut self, burst: &Burst<ReportedPacket>, times: &[PeerTimestamp]) {
+        let departure = burst.first.departure;
         let (len, end) = (self.window.len(), self.window.end);
-        let arrivals = run.iter().filter_map(|report| Some((report.arrival()?, report.size)));
-        let newest = if len > 0 { Some(*self.window.get(end - 1)) } else { None };
-        let first = run.first().and_then(PacketReport::arrival);
-        let in_order = newest.is_some_and(|newest| first.is_some_and(|first| first >= newest.arrival));
-        let (Some(newest), true) = (newest, in_order && len + run.len() <= RING) else {
-            return arrivals.for_each(|(arrival, size)| self.on_packet(departure, arrival, size));
+        let newest = if len > 0 { Some(self.window.get(end - 1)) } else { None };
+        let in_order = newest.is_some_and(|newest| times.first().is_some_and(|&first| first >= newest.arrival));
+        let (Some(newest), true) = (newest, in_order && len + times.len() <= RING) else {
+            for (place, &arrival) in (0..).zip(times) {
+                self.on_packet(departure, arrival, DataSize::from_bytes(burst.size_bytes(place)));
+            }
+            return;
         };
         self.inversions += usize::from(departure < newest.departure);
-        let (mut at, mut before, mut bytes) = (end, newest.arrival, self.bytes);
-        for (arrival, size) in arrivals {
-            let packet = Packet { departure, arrival, size_bytes: size.as_bytes().min(MAX_SIZE_BYTES) };
-            self.gaps.push(Gap { span: arrival - before, at });
-            self.window.set(at, packet);
-            bytes += packet.size_bytes;
-            before = arrival;
-            at += 1;
+        let (mut at, mut before) = (end, newest.arrival);
+        let larger = usize::from(burst.packets - burst.smaller);
+        let size_bytes = burst.first.size.as_bytes().min(MAX_SIZE_BYTES);
+        let (large, small) = times.split_at(larger.min(times.len()));
+        for (times, size_bytes) in [(large, size_bytes), (small, size_bytes.saturating_sub(1))] {
+            for &arrival in times {
+                self.gaps.push(Gap { span: arrival - before, at });
+                self.window.set(at, Packet { departure, arrival, size_bytes });
+                before = arrival;
+                at += 1;
+            }
+            self.bytes += size_bytes * times.len() as u64;
         }
-        self.bytes = bytes;
         self.window.end = at;
     }
 
@@ -147,18 +155,18 @@ impl RobustThroughput {
         let end = self.window.end;
         let last = self.window.get(end - 1).arrival;
         let (mut at, mut bytes, mut discarded) = (self.window.first, self.bytes, self.discarded_departure);
-        let mut first = *self.window.get(at);
-        loop {
-            let (len, span) = (end - at, last - first.arrival);
-            let keep = span <= SPAN || (len <= MIN_PACKETS && span <= MAX_SPAN);
-            // The last packet is no older than itself, so this never empties the window.
-            if (keep && len <= MAX_PACKETS) || len == 1 {
+        let mut first = self.window.get(at);
+        // The last packet is no older than itself, so this never empties the window.
+        while end - at > 1 {
+            let len = end - at;
+            let oldest = if len > MIN_PACKETS { last - SPAN } else { last - MAX_SPAN };
+            if first.arrival >= oldest && len <= MAX_PACKETS {
                 break;
             }
             discarded = discarded.max(first.departure);
             bytes -= first.size_bytes;
             at += 1;
-            let next = *self.window.get(at);
+            let next = self.window.get(at);
             self.inversions -= usize::from(next.departure < first.departure);
             self.gaps.remove(Gap { span: next.arrival - first.arrival, at });
             first = next;
@@ -168,7 +176,7 @@ impl RobustThroughput {
 
     #[inline(always)]
     fn drop_first(&mut self) {
-        let first = *self.window.get(self.window.first);
+        let first = self.window.get(self.window.first);
         if first.departure > self.discarded_departure {
             self.discarded_departure = first.departure;
         }
@@ -187,7 +195,7 @@ impl RobustThroughput {
             return None;
         }
         self.refresh_gaps();
-        let [first, last] = [self.window.first, self.window.end - 1].map(|index| *self.window.get(index));
+        let [first, last] = [self.window.first, self.window.end - 1].map(|index| self.window.get(index));
         let [longest, second, ..] = self.gaps.longest;
         let span = last.arrival - first.arrival - longest.span + second.span;
         // n packets span n − 1 intervals. A bottleneck spaces a packet by its own size, so the first
@@ -237,7 +245,7 @@ impl RobustThroughput {
         }
         let mut index = end;
         while index > self.window.first && self.window.get(index - 1).arrival > packet.arrival {
-            let later = *self.window.get(index - 1);
+            let later = self.window.get(index - 1);
             self.window.set(index, later);
             index -= 1;
         }

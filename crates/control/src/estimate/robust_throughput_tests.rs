@@ -33,7 +33,7 @@ const SIZE: DataSize = DataSize::from_bytes(1_000);
 
 /// The same number without any running state.
 fn plain(estimator: &RobustThroughput) -> Option<DataRate> {
-    let window: Vec<_> = estimator.window.iter().copied().collect();
+    let window: Vec<_> = estimator.window.iter().collect();
     if window.len() < REQUIRED_PACKETS {
         return None;
     }

@@ -25,7 +25,7 @@ pub use encoder::{Encoder, Header, MAX_ENCODED_BYTES};
 use crate::Error;
 use crate::reader::{Reader, be_u24};
 use crate::rtcp::{self, Packet};
-use legato_units::TimeDelta;
+use legato_units::{PeerTimestamp, TimeDelta};
 
 /// The FMT of this feedback, within packet type 205.
 pub const FORMAT: u8 = 15;
@@ -275,36 +275,59 @@ impl Iterator for Statuses<'_> {
     fn size_hint(&self) -> (usize, Option<usize>) {
         (usize::from(self.left), Some(usize::from(self.left)))
     }
+}
 
-    /// Used by `for_each`. Most feedback is one run of packets that arrived soon after one another.
+/// Consecutive packets with one kind of status.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StatusRun {
+    /// How many, at least one.
+    pub packets: u16,
+    /// Whether they arrived.
+    pub arrived: bool,
+    /// Whether the feedback says when.
+    pub timed: bool,
+}
+
+impl Statuses<'_> {
+    /// The next packets that one chunk describes in the same way. Their arrival times, if it gives them, are appended to
+    /// `times`, counted from `origin`, the reference time. Most feedback is one run of packets that arrived soon after one
+    /// another.
     #[inline]
-    fn fold<B, F: FnMut(B, Self::Item) -> B>(mut self, init: B, mut f: F) -> B {
-        let mut sum = init;
-        while self.left > 0 {
-            if self.in_chunk == 0 {
-                if self.begin_chunk().is_none() {
-                    break;
-                }
-                continue;
-            }
-            let run = self.in_chunk.min(self.left);
-            let small = self.step == 0 && self.word >> 30 == SMALL && self.timestamps;
-            if let (true, Some((deltas, rest))) = (small, self.deltas.split_at_checked(usize::from(run))) {
-                for &delta in deltas {
-                    self.offset_ticks += i64::from(delta);
-                    let offset = TimeDelta::from_nanos(self.offset_ticks * TICK.as_nanos());
-                    sum = f(sum, (self.seq, Status::Arrived(Some(offset))));
-                    self.seq = self.seq.wrapping_add(1);
-                }
-                self.deltas = rest;
-                self.in_chunk -= run;
-                self.left -= run;
-            } else {
-                let Some(item) = self.next() else { break };
-                sum = f(sum, item);
-            }
+    pub fn next_run(&mut self, origin: PeerTimestamp, times: &mut Vec<PeerTimestamp>) -> Option<StatusRun> {
+        if self.left == 0 {
+            return None;
         }
-        sum
+        while self.in_chunk == 0 {
+            self.begin_chunk()?;
+        }
+        let (symbol, most) = (self.word >> 30, self.in_chunk.min(self.left));
+        let mut packets = if self.step == 0 { most } else { 1 };
+        self.word <<= self.step;
+        while packets < most && self.word >> 30 == symbol {
+            self.word <<= self.step;
+            packets += 1;
+        }
+        self.in_chunk -= packets;
+        self.left -= packets;
+        self.seq = self.seq.wrapping_add(packets);
+        let (arrived, timed) = (symbol != MISSING, symbol != MISSING && self.timestamps);
+        if timed {
+            let width = if symbol == SMALL { 1 } else { 2 };
+            let (deltas, rest) = self.deltas.split_at_checked(width * usize::from(packets))?;
+            self.deltas = rest;
+            let mut ticks = self.offset_ticks;
+            let mut at = |delta: i64| {
+                ticks += delta;
+                origin + TimeDelta::from_nanos(ticks * TICK.as_nanos())
+            };
+            if symbol == SMALL {
+                times.extend(deltas.iter().map(|&small| at(i64::from(small))));
+            } else {
+                times.extend(deltas.as_chunks().0.iter().map(|&large| at(i64::from(i16::from_be_bytes(large)))));
+            }
+            self.offset_ticks = ticks;
+        }
+        Some(StatusRun { packets, arrived, timed })
     }
 }
 

@@ -93,9 +93,9 @@ impl Fbra {
             return;
         }
         self.silence.on_feedback();
-        for report in &feedback.reports {
-            let delay = self.delay.of(now, report);
-            self.interval.on_report(report, delay);
+        for report in feedback.reports.iter() {
+            let delay = self.delay.of(now, &report);
+            self.interval.on_report(&report, delay);
             if report.arrived() {
                 self.round_trip_time = (now - report.departure).max(TimeDelta::ZERO);
             }

@@ -2,10 +2,10 @@
 //! `DelayBasedBwe` [libwebrtc-m150].
 
 use super::aimd::{Aimd, AimdConfig};
-use crate::PacketReport;
+use crate::ReportedPacket;
 use crate::estimate::arrival_groups::{ArrivalGroups, GroupDelta};
 use crate::estimate::trendline::{BandwidthUsage, Trendline};
-use legato_units::{DataRate, DataSize, PeerTimestamp, TimeDelta, Timestamp};
+use legato_units::{Burst, DataRate, DataSize, PeerTimestamp, TimeDelta, Timestamp};
 
 /// The delay-based estimate and its parts.
 #[derive(Clone, Debug)]
@@ -103,17 +103,20 @@ impl DelayBased {
         }
     }
 
-    /// Take packets that left at one instant, `bytes` together, and arrived in this order.
+    /// Take packets that left at one instant and arrived at `times`, in order.
     #[inline]
-    pub fn on_run(&mut self, departure: Timestamp, now: Timestamp, run: &[PacketReport], bytes: u64) {
-        let mut arrived = run.iter().filter_map(|report| Some((report.arrival()?, report.size)));
-        let (Some((first, size)), Some(last)) = (arrived.next(), run.last().and_then(PacketReport::arrival)) else {
-            return;
-        };
+    pub fn on_run(&mut self, burst: &Burst<ReportedPacket>, times: &[PeerTimestamp], now: Timestamp) {
+        let (departure, size) = (burst.first.departure, burst.first.size);
+        let (Some((&first, rest)), Some(&last)) = (times.split_first(), times.last()) else { return };
         self.on_packet(departure, first, now, size);
-        let rest = bytes.wrapping_sub(size.as_bytes());
-        if !self.groups.join_run(departure, last, now, DataSize::from_bytes(rest)) {
-            arrived.for_each(|(arrival, size)| self.on_packet(departure, arrival, now, size));
+        if rest.is_empty() {
+            return;
+        }
+        let rest_size = DataSize::from_bytes(burst.bytes().wrapping_sub(size.as_bytes()));
+        if !self.groups.join_run(departure, last, now, rest_size) {
+            for (place, &arrival) in (1..).zip(rest) {
+                self.on_packet(departure, arrival, now, DataSize::from_bytes(burst.size_bytes(place)));
+            }
         }
     }
 

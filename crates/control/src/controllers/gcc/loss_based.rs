@@ -9,7 +9,7 @@
 use super::feedback::Feedback;
 use super::loss_config::LossConfig;
 use super::loss_model::{Channel, LossModel, Observation};
-use crate::PacketReport;
+use crate::{PacketReport, PacketReports, RunFate};
 use legato_units::{DataRate, TimeDelta, Timestamp};
 
 /// Which signal limits the estimate.
@@ -367,9 +367,15 @@ impl LossBased {
 }
 
 impl Partial {
-    fn take(&mut self, reports: &[PacketReport]) {
-        for report in reports {
-            if report.arrived() { self.recover(report) } else { self.lose(report) }
+    fn take(&mut self, reports: &PacketReports) {
+        for run in reports.runs() {
+            if run.fate == RunFate::Missing {
+                run.reports().for_each(|report| self.lose(&report));
+            } else {
+                let first = run.burst.first.transport_seq;
+                let end = first + u64::from(run.burst.packets);
+                self.lost.retain(|&(seq, _)| !(first..end).contains(&seq));
+            }
         }
     }
 
@@ -378,12 +384,6 @@ impl Partial {
         match self.lost.binary_search_by_key(&report.transport_seq, |lost| lost.0) {
             Ok(index) => self.lost[index] = entry,
             Err(index) => self.lost.insert(index, entry),
-        }
-    }
-
-    fn recover(&mut self, report: &PacketReport) {
-        if let Ok(index) = self.lost.binary_search_by_key(&report.transport_seq, |lost| lost.0) {
-            self.lost.remove(index);
         }
     }
 }

@@ -45,7 +45,7 @@ impl Path {
     }
 
     fn feed(&mut self, start_ms: i64, packets: &[(i64, u64, bool)]) -> (DataRate, LossState) {
-        let reports: Vec<_> = packets
+        let reports: PacketReports = packets
             .iter()
             .map(|&(ms, bytes, arrived)| {
                 self.seq += 1;
@@ -122,7 +122,7 @@ fn the_inherent_loss_is_bounded_by_the_bandwidth() {
 fn without_a_first_estimate_or_enough_observations_it_is_not_ready() {
     let mut loss = LossBased::new(short());
     let reports = [report(1, 0, PACKET, true), report(2, 250, PACKET, true)];
-    loss.update(&Feedback::of(&reports), None, false);
+    loss.update(&Feedback::of(&reports.into_iter().collect()), None, false);
     assert!(!loss.is_ready() && loss.estimate().is_none());
     let mut path = Path::new(LossConfig::default(), kbps(600));
     path.delay_based = Some(kbps(700));
@@ -349,9 +349,9 @@ fn packets_that_a_later_feedback_finds_are_not_lost() {
     let mut path = Path::new(short(), kbps(2_500));
     path.delay_based = Some(kbps(2_500));
     let first = [report(1, 0, PACKET, true), report(2, 0, PACKET, false), report(3, 0, PACKET, true)];
-    path.loss.update(&Feedback::of(&first), path.delay_based, false);
+    path.loss.update(&Feedback::of(&first.into_iter().collect()), path.delay_based, false);
     let second = [report(2, 0, PACKET, true), report(4, 250, PACKET, true), report(5, 0, PACKET, true)];
-    path.loss.update(&Feedback::of(&second), path.delay_based, false);
+    path.loss.update(&Feedback::of(&second.into_iter().collect()), path.delay_based, false);
     assert_eq!(path.loss.estimate(), Some(kbps(2_500)));
     assert_eq!(path.loss.average_loss(), 0.0);
 }

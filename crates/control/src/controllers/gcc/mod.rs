@@ -75,8 +75,6 @@ pub struct Gcc {
     deadline: Option<Timestamp>,
     /// Arrived packets of a feedback whose order of arrival differs from that of departure.
     sorted: Vec<PacketReport>,
-    /// The packets of a feedback that left together.
-    runs: Vec<feedback::Run>,
 }
 
 impl Construct for Gcc {
@@ -112,7 +110,6 @@ impl Construct for Gcc {
             decision: Decision::of_target(context.limits.start),
             deadline: Some(start),
             sorted: Vec::new(),
-            runs: Vec::new(),
             limits: context.limits,
             config,
         };

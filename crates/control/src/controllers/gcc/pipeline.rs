@@ -6,7 +6,7 @@ use super::pushback::TICK;
 use super::{Gcc, LossState, RobustThroughput};
 use super::{delay_based::DelayBased, probe_controller::LimitedBy, probe_estimator::ProbeEstimator};
 use crate::estimate::trendline::BandwidthUsage;
-use crate::{Decision, Event, PacketReport, RateLimits, SentPacket, TransportFeedback};
+use crate::{Decision, Event, PacketReport, PacketReports, RateLimits, RunFate, SentPacket, TransportFeedback};
 use legato_units::{Burst, DataRate, DataSize, TimeDelta, Timestamp};
 
 impl Gcc {
@@ -72,7 +72,7 @@ impl Gcc {
         }
         self.feedback_seen = true;
         let in_flight = feedback.in_flight;
-        let feedback = Feedback::by_runs(&feedback.reports, &mut self.runs);
+        let feedback = Feedback::of(&feedback.reports);
         self.pushback.set_in_flight(in_flight);
         self.take_round_trips(now, feedback.arrivals);
         self.take_losses(now, &feedback);
@@ -237,24 +237,19 @@ impl Gcc {
     }
 
     #[inline]
-    fn take_arrivals(&mut self, now: Timestamp, reports: &[PacketReport], in_order: bool) {
+    fn take_arrivals(&mut self, now: Timestamp, reports: &PacketReports, in_order: bool) {
         self.delay_based.begin_feedback(now);
         if in_order {
-            let runs = std::mem::take(&mut self.runs);
-            let mut rest = reports;
-            for run in &runs {
+            for run in reports.runs() {
                 // Packets that left together are taken together; probes one by one.
-                let (packets, behind) = rest.split_at(run.packets);
-                match packets {
-                    [first, _, ..] if run.plain => {
-                        self.acknowledged.on_run(first.departure, packets);
-                        self.delay_based.on_run(first.departure, now, packets, run.bytes);
+                match run.fate {
+                    RunFate::Arrived(times) if run.burst.first.probe_cluster.is_none() => {
+                        self.acknowledged.on_run(&run.burst, times);
+                        self.delay_based.on_run(&run.burst, times, now);
                     }
-                    _ => packets.iter().for_each(|report| self.take_arrival(now, report)),
+                    _ => run.reports().for_each(|report| self.take_arrival(now, &report)),
                 }
-                rest = behind;
             }
-            self.runs = runs;
         } else {
             let mut sorted = std::mem::take(&mut self.sorted);
             sorted.clear();

@@ -285,6 +285,7 @@ const LOSS_TIMEOUT: TimeDelta = TimeDelta::from_secs(6);
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::PacketReports;
 
     fn send_side() -> SendSide {
         let mut side = SendSide::new(LossConfig::default(), RttBackoffConfig::default());
@@ -319,14 +320,14 @@ mod tests {
     fn the_delay_based_estimate_is_followed_up_at_the_start_only() {
         let mut side = send_side();
         side.set_delay_based(kbps(1_300));
-        side.on_feedback(&Feedback::of(&[]), false, at(100));
+        side.on_feedback(&Feedback::of(&PacketReports::default()), false, at(100));
         assert_eq!(side.target(), kbps(1_300));
         side.on_loss(0, 50, at(100));
         side.set_delay_based(kbps(900));
-        side.on_feedback(&Feedback::of(&[]), false, at(2_200));
+        side.on_feedback(&Feedback::of(&PacketReports::default()), false, at(2_200));
         assert_eq!(side.target(), kbps(900));
         side.set_delay_based(kbps(1_400));
-        side.on_feedback(&Feedback::of(&[]), false, at(2_300));
+        side.on_feedback(&Feedback::of(&PacketReports::default()), false, at(2_300));
         // 8 % and 1 kbit/s above the minimum of the last second.
         assert_eq!(side.target(), kbps(973));
     }
@@ -341,7 +342,7 @@ mod tests {
         side.on_loss(15, 31, at(3_000));
         assert_eq!(side.loss_ratio(), 0.5);
         assert_eq!(side.target(), kbps(750));
-        side.on_feedback(&Feedback::of(&[]), false, at(5_000));
+        side.on_feedback(&Feedback::of(&PacketReports::default()), false, at(5_000));
         assert_eq!(side.target(), kbps(750));
     }
 

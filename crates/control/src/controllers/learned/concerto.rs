@@ -93,12 +93,11 @@ impl Second {
         self.reports += 1;
         for group in 0..PACKETS {
             let (from, to) = (reports.len() * group / PACKETS, reports.len() * (group + 1) / PACKETS);
-            let packets = &reports[from..to];
-            if packets.is_empty() {
+            if from == to {
                 continue;
             }
             let (mut lost, mut bytes, mut gaps_ns, mut gaps) = (0, 0, 0, 0);
-            for packet in packets {
+            for packet in reports.iter().skip(from).take(to - from) {
                 match packet.fate {
                     Fate::Missing => lost += 1,
                     Fate::Arrived(at) => {
@@ -114,7 +113,7 @@ impl Second {
                 }
             }
             let at = place * PACKETS + group;
-            self.rows[0][at] = lost as f32 / packets.len() as f32;
+            self.rows[0][at] = lost as f32 / (to - from) as f32;
             if gaps > 0 {
                 self.rows[1][at] = ((gaps_ns as f64 / f64::from(gaps) / 1e9 / INTERVAL_S) as f32).min(10.0);
                 self.rows[3][at] = logarithm(bytes as f64 * 8.0 / (gaps_ns.max(1) as f64 / 1e9));

@@ -80,8 +80,8 @@ impl Nada {
         if let Some(packet) = newest {
             self.rtt = (now - packet.departure).max(TimeDelta::ZERO);
         }
-        for packet in &feedback.reports {
-            self.push(packet);
+        for packet in feedback.reports.iter() {
+            self.push(&packet);
         }
         self.timeout = None;
         let Some(last) = self.last_update else {

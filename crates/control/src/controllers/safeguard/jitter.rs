@@ -43,7 +43,7 @@ impl Jitter {
 
     /// Take a feedback; returns a sample when an interval with arrivals is over.
     pub fn push(&mut self, config: &Config, now: Timestamp, feedback: &TransportFeedback) -> Option<Sample> {
-        for packet in &feedback.reports {
+        for packet in feedback.reports.iter() {
             let Some(arrival) = packet.arrival() else { continue };
             let (departure, first_arrival) = *self.first.get_or_insert((packet.departure, arrival));
             self.sum += (arrival - first_arrival) - (packet.departure - departure);
@@ -138,7 +138,7 @@ mod tests {
                 probe_cluster: None,
             };
             let feedback = TransportFeedback {
-                reports: vec![report(delay_ms - 1), report(delay_ms + 1)],
+                reports: vec![report(delay_ms - 1), report(delay_ms + 1)].into(),
                 in_flight: DataSize::ZERO,
             };
             samples.push(jitter.push(&config, departure, &feedback).map(|sample| sample.jitter_ms));

@@ -76,7 +76,7 @@ impl FeedbackReader {
         let top = last.map(|report| report.transport_seq);
         let mut first_arrival: Option<i64> = None;
         let mut last_arrival = i64::MIN;
-        for report in &feedback.reports {
+        for report in feedback.reports.iter() {
             let bytes = report.size.as_bytes();
             let new = self.highest.is_none_or(|highest| report.transport_seq > highest)
                 && top.is_some_and(|top| report.transport_seq <= top);
@@ -138,7 +138,7 @@ pub(super) mod tests {
 
     /// A feedback of these reports with nothing left in flight.
     pub fn feedback(reports: &[PacketReport]) -> TransportFeedback {
-        TransportFeedback { reports: reports.to_vec(), in_flight: DataSize::ZERO }
+        TransportFeedback { reports: reports.to_vec().into(), in_flight: DataSize::ZERO }
     }
 
     /// [rfc8298] §4.1.2: a lost packet below the highest acknowledged one is counted as acknowledged.

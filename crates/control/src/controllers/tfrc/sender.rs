@@ -101,7 +101,7 @@ impl TfrcSender {
     /// Take a feedback.
     pub fn on_feedback(&mut self, now: Timestamp, feedback: &TransportFeedback) {
         let (mut newest, mut last_arrival, mut arrived, mut bytes) = (None, None, 0, 0);
-        for report in &feedback.reports {
+        for report in feedback.reports.iter() {
             let size = report.size.as_bytes();
             bytes += size;
             if report.arrived() {
@@ -256,9 +256,9 @@ impl TfrcSender {
             }
             None => 1.0,
         };
-        for report in &feedback.reports {
+        for report in feedback.reports.iter() {
             let events = self.losses.events();
-            self.losses.on_report(report, rtt, first_interval);
+            self.losses.on_report(&report, rtt, first_interval);
             if self.losses.events() > events {
                 self.packet_size.on_event();
             }
