@@ -7,93 +7,16 @@
 //! A call that has its network to itself runs by [`Call::advance`]. Where flows share links, their driver asks each
 //! flow when it is due ([`Call::due`]) and gives the first its [`Call::turn`].
 
+use crate::sending_half::record_drops;
 use crate::{
-    Pauses, Receiver, ReceiverClock, ReceiverInput, ReceiverOutput, Sender, SenderInput, SenderOutput, rtcp_wire_size,
+    Arrival, Network, Pauses, Receiver, ReceiverClock, ReceiverInput, ReceiverOutput, Sender, SendingHalf,
+    rtcp_wire_size,
 };
 use legato_control::Side;
 use legato_control::controllers::learned::Steered;
 use legato_media::packet::MediaPacket;
-use legato_trace::{At, PacketArrived, Record, SERIES_INTERVAL, Sample, TraceSink};
-use legato_units::{Burst, DataRate, DataSize, TimeDelta, Timestamp};
-
-/// What lies between the two ends. Times are true time, the sender's clock.
-pub trait Network {
-    /// Packets leave the sender.
-    fn send(&mut self, now: Timestamp, burst: Burst<MediaPacket>);
-
-    /// A compound RTCP packet, of `size` on the wire, leaves this end.
-    fn send_rtcp(&mut self, from: Side, now: Timestamp, size: DataSize, bytes: Vec<u8>);
-
-    /// When the next packet reaches this end, or the network has work to do that may make one arrive;
-    /// [`Timestamp::MAX`] while nothing is due.
-    fn next_arrival(&self, at: Side) -> Timestamp;
-
-    /// What reaches the receiver by `now`; there may be nothing yet.
-    fn pop_arrival(&mut self, now: Timestamp) -> Option<Arrival>;
-
-    /// What reaches the sender by `now`; there may be nothing yet.
-    fn pop_reply(&mut self, now: Timestamp) -> Option<Reply>;
-
-    /// The media packets that reach the receiver next, one behind the other, and when, as far as that is certain.
-    fn line(&self) -> Option<(&Burst<MediaPacket>, &[Timestamp])> {
-        None
-    }
-
-    /// The first `packets` of [`Network::line`] are taken.
-    fn skip(&mut self, packets: u16) {
-        let _ = packets;
-    }
-
-    /// Whether the receiver may run ahead of the sender: nothing on the way back depends on the order in which packets
-    /// enter and leave it.
-    fn replies_are_certain(&self) -> bool {
-        false
-    }
-
-    /// The next media packet that was lost on the way, in the order of decisions.
-    fn pop_drop(&mut self) -> Option<Dropped>;
-
-    /// The bottleneck: its mean capacity since `from`, and its queue at `now`.
-    fn sample(&mut self, from: Timestamp, now: Timestamp) -> NetworkSample;
-}
-
-/// What reached the receiver.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Arrival {
-    /// A media packet.
-    Media(MediaPacket),
-    /// A compound RTCP packet.
-    Rtcp(Vec<u8>),
-}
-
-/// RTCP from the receiver.
-#[derive(Clone, Debug)]
-pub struct Reply {
-    /// When it left.
-    pub left: Timestamp,
-    /// A compound packet.
-    pub bytes: Vec<u8>,
-}
-
-/// A media packet that was lost on the way.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Dropped {
-    /// Its transport-wide sequence number.
-    pub transport_seq: u64,
-    /// When it left.
-    pub departure: Timestamp,
-    /// Why: `"aqm"`, `"queue_full"` or `"random"`.
-    pub reason: &'static str,
-}
-
-/// The bottleneck of the way to the receiver.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct NetworkSample {
-    /// Its capacity; `None` where there is no bottleneck.
-    pub capacity: Option<DataRate>,
-    /// How long its queue takes to drain; `None` in an outage.
-    pub queue: Option<TimeDelta>,
-}
+use legato_trace::{At, PacketArrived, Record, SERIES_INTERVAL, TraceSink};
+use legato_units::{Burst, TimeDelta, Timestamp};
 
 /// Why [`Call::advance`] came back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,19 +29,17 @@ pub enum Pause {
 
 /// Two ends and the receiver's clock. The sender's clock is true time.
 pub struct Call {
-    sender: Sender,
+    sending: SendingHalf,
     receiver: Receiver,
     clock: ReceiverClock,
-    pauses: Pauses,
     due: Due,
     hold: Option<(Side, Timestamp)>,
 }
 
-/// When each is due.
+/// When each is due, besides the sending half.
 #[derive(Clone, Copy, Debug)]
 struct Due {
     receiver: Timestamp,
-    sender: Timestamp,
     sample: Timestamp,
     /// The receiver's deadline by its own clock, and in true time; most packets do not change it.
     local: Timestamp,
@@ -137,12 +58,11 @@ impl Call {
     ) -> Self {
         let due = Due {
             receiver: Timestamp::MAX,
-            sender: start,
             sample: if samples { start + SERIES_INTERVAL } else { Timestamp::MAX },
             local: Timestamp::ZERO,
             local_at: Timestamp::ZERO,
         };
-        Self { sender, receiver, clock, pauses, due, hold: None }
+        Self { sending: SendingHalf::new(sender, pauses, start), receiver, clock, due, hold: None }
     }
 
     /// Ask the receiver when it is due, before anything else happens.
@@ -171,13 +91,13 @@ impl Call {
     pub fn steered(&mut self, side: Side) -> Option<&mut dyn Steered> {
         match side {
             Side::Receiver => self.receiver.steered(),
-            Side::Sender => self.sender.steered(),
+            Side::Sender => self.sending.sender_mut().steered(),
         }
     }
 
     /// How often a safeguard took the decision from the steered controller.
     pub fn takeovers(&self) -> u32 {
-        self.sender.takeovers()
+        self.sending.sender().takeovers()
     }
 
     /// When [`Call::turn`] is next wanted, and whether it must wait until the end that is due is no longer held.
@@ -240,17 +160,17 @@ impl Call {
     /// When something other than an arrival at the receiver is due; `reply` is when the sender hears of the receiver.
     #[inline]
     fn next(&self, reply: Timestamp) -> Timestamp {
-        let Due { receiver, sender, sample, .. } = self.due;
-        reply.min(sender).min(sample.min(self.pauses.due())).min(receiver)
+        let Due { receiver, sample, .. } = self.due;
+        reply.min(self.sending.due()).min(sample).min(receiver)
     }
 
     /// Whether what is next, at `now`, is the turn of the end that is held.
     #[inline]
     fn is_held(&self, now: Timestamp, reply: Timestamp) -> bool {
-        let (Due { receiver, sender, .. }, pause) = (self.due, self.pauses.due());
+        let receiver = self.due.receiver;
         match self.hold {
             Some((Side::Receiver, at)) => now >= at && now < reply && receiver == now,
-            Some((Side::Sender, at)) => now >= at && now < reply && now < receiver && now < pause && sender == now,
+            Some((Side::Sender, at)) => now >= at && now < reply && now < receiver && self.sending.is_senders(now),
             None => false,
         }
     }
@@ -259,9 +179,7 @@ impl Call {
     #[inline]
     fn do_next(&mut self, now: Timestamp, reply: Timestamp, network: &mut impl Network, sink: &mut impl TraceSink) {
         if reply <= now {
-            if let Some(Reply { left, bytes }) = network.pop_reply(now) {
-                sink.feedback_took(now - left);
-                self.sender.handle(now, SenderInput::Rtcp(&bytes), sink);
+            if let Some(bytes) = self.sending.take_reply(now, network, sink) {
                 self.receiver.recycle(bytes);
                 self.drain_sender(now, network, sink);
             }
@@ -269,12 +187,8 @@ impl Call {
             let local = self.clock.local(now);
             self.receiver.handle(local, ReceiverInput::Deadline, &mut At(sink, now));
             self.drain_receiver(now, network, sink);
-        } else if self.pauses.due() <= now {
-            let paused = self.pauses.pop(now).is_some_and(|paused| paused);
-            self.sender.handle(now, SenderInput::Pause(paused), sink);
-            self.drain_sender(now, network, sink);
-        } else if self.due.sender <= now {
-            self.sender.handle(now, SenderInput::Deadline, sink);
+        } else if self.sending.due() <= now {
+            self.sending.meet(now, sink);
             self.drain_sender(now, network, sink);
         } else {
             self.sample(now, network, sink);
@@ -352,43 +266,16 @@ impl Call {
         self.due.receiver = self.due.local_at.max(now);
     }
 
-    /// Do what the sender wants, until it names its next deadline.
+    /// Do what the sender wants, until it names its next deadline. The receiver learns of each frame in advance.
     #[inline]
     fn drain_sender(&mut self, now: Timestamp, network: &mut impl Network, sink: &mut impl TraceSink) {
-        self.due.sender = loop {
-            match self.sender.poll(sink) {
-                SenderOutput::Media(burst) => network.send(now, burst),
-                SenderOutput::Rtcp(bytes) => {
-                    network.send_rtcp(Side::Sender, now, rtcp_wire_size(bytes.len()), bytes);
-                }
-                SenderOutput::Coded(frame, captured) => {
-                    let local = self.clock.local(now);
-                    self.receiver.handle(local, ReceiverInput::Coded(frame, captured), &mut At(sink, now));
-                }
-                SenderOutput::Deadline(due) => break due,
-            }
-        };
-        record_drops(now, network, sink);
+        while let Some((frame, captured)) = self.sending.drain(now, network, sink) {
+            let local = self.clock.local(now);
+            self.receiver.handle(local, ReceiverInput::Coded(frame, captured), &mut At(sink, now));
+        }
     }
 
     fn sample(&mut self, now: Timestamp, network: &mut impl Network, sink: &mut impl TraceSink) {
-        let NetworkSample { capacity, queue } = network.sample(now - SERIES_INTERVAL, now);
-        let decision = self.sender.decision();
-        let sample = Sample {
-            capacity,
-            target_bitrate: decision.target_bitrate,
-            encoder_bitrate: DataRate::ZERO,
-            pacing_rate: decision.pacing_rate,
-            queue,
-            pacer_queue: self.sender.pacer_queue(),
-        };
-        sink.sample(now, sample);
-    }
-}
-
-#[inline]
-fn record_drops(now: Timestamp, network: &mut impl Network, sink: &mut impl TraceSink) {
-    while let Some(Dropped { transport_seq, departure, reason }) = network.pop_drop() {
-        sink.record(now, &Record::PacketDropped { transport_seq, departure, reason });
+        self.sending.sample(now, network.sample(now - SERIES_INTERVAL, now), sink);
     }
 }

@@ -179,6 +179,11 @@ impl Sender {
         }
     }
 
+    /// The same without sender reports of its own, for a connection that writes them.
+    pub fn without_reports(self) -> Self {
+        Self { next_report: Timestamp::MAX, ..self }
+    }
+
     /// Process one input.
     pub fn handle(&mut self, now: Timestamp, input: SenderInput<'_>, sink: &mut impl TraceSink) {
         debug_assert!(now >= self.now, "time never goes back");

@@ -20,6 +20,7 @@ mod mail;
 mod network;
 mod outcome;
 mod pictures;
+mod real_network;
 mod receiving;
 mod relay;
 mod sending;

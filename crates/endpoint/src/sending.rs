@@ -10,8 +10,9 @@ use crate::network::ends::Ends;
 use crate::network::link::Place;
 use crate::outcome::Outcome;
 use crate::pictures::camera::Camera;
+use crate::real_network::RealNetwork;
 use crate::thread::CallThread;
-use legato_call::{Pauses, Sender};
+use legato_call::{Pauses, Sender, SendingHalf};
 use legato_trace::LogLevel;
 use legato_units::{TimeDelta, Timestamp};
 
@@ -46,7 +47,10 @@ pub(crate) fn open(setup: CallSetup, other: OtherEnd) -> Result<(String, CallThr
         };
         let link = place.open(Ends::Endpoint(outside), link_report(mail))?;
         let end = Timestamp::ZERO + duration;
-        let driver = Driver { sender, peer, frames, link, clock: base, end, pauses, level, progress, shared_clock };
+        // The connection writes the reports.
+        let sending = SendingHalf::new(sender.without_reports(), pauses, Timestamp::ZERO);
+        let network = RealNetwork::new(peer, link, base, frames);
+        let driver = Driver { sending, network, end, level, progress, shared_clock };
         Ok(move || {
             let outcome = driver.run(&inbox);
             // The sender, and with it the camera's encoder, is gone by now.

@@ -19,6 +19,7 @@ use crate::connection::sdp::{
 };
 use crate::error::Error;
 use crate::network::event::Media;
+use crate::pictures::camera::Payload;
 use legato_control::PacketKind;
 use legato_media::packet::{MediaPacket, RTX_SSRC, VIDEO_SSRC};
 use legato_media::packetizer::IP_UDP_BYTES;
@@ -158,35 +159,27 @@ impl Peer {
     }
 
     /// Encrypt a packet; it comes out of the next [`Peer::poll`]. `payload` is what it carries, without its own
-    /// original sequence number; `None`: only filler. `psnr`: of its frame.
-    pub fn write(
-        &mut self,
-        now: Instant,
-        packet: &MediaPacket,
-        payload: Option<Vec<u8>>,
-        capture: Timestamp,
-        psnr: CodedPsnr,
-    ) {
+    /// original sequence number; `None`: only filler, of a picture captured `last`.
+    pub fn write(&mut self, now: Instant, packet: &MediaPacket, payload: Option<Payload>, last: Timestamp) {
         let (ssrc, payload_type, sequence) = match packet.kind {
             PacketKind::Video if payload.is_some() => (VIDEO_SSRC, VIDEO_PT, u64::from(packet.rtp_seq)),
             PacketKind::Retransmission if payload.is_some() => (RTX_SSRC, RTX_PT, self.next_rtx()),
             _ if self.other != OtherEnd::Browser => (PADDING_SSRC, PADDING_PT, self.next_padding()),
             _ => (RTX_SSRC, PADDING_PT, self.next_rtx()),
         };
-        let bytes = match payload {
-            Some(payload) if payload_type == RTX_PT => again(packet.rtp_seq, &payload),
-            Some(payload) => payload,
-            None => {
-                let framing = IP_UDP_BYTES + RTP_BYTES + SRTP_TAG_BYTES + self.other.further_extension_bytes();
-                vec![0; usize::from(packet.size_bytes.saturating_sub(framing).max(1))]
-            }
+        let filler = || {
+            let framing = IP_UDP_BYTES + RTP_BYTES + SRTP_TAG_BYTES + self.other.further_extension_bytes();
+            let bytes = vec![0; usize::from(packet.size_bytes.saturating_sub(framing).max(1))];
+            Payload { bytes, capture: last, psnr_db: None }
         };
+        let Payload { bytes, capture, psnr_db } = payload.unwrap_or_else(filler);
+        let bytes = if payload_type == RTX_PT { again(packet.rtp_seq, &bytes) } else { bytes };
         let ticks = rtp_timestamp(capture);
         let last = packet.kind != PacketKind::Padding && packet.index + 1 == packet.count;
         let mut write = RtpWrite::new(payload_type.into(), sequence.into(), ticks, now, bytes).marker(last);
         if self.other.steers() {
             let mut values = ExtensionValues::default();
-            values.user_values.set(psnr);
+            values.user_values.set(CodedPsnr::of_db(psnr_db));
             write = write.ext_vals(values);
         }
         if let Some(stream) = self.rtc.direct_api().stream_tx(&Ssrc::from(ssrc)) {

@@ -57,7 +57,18 @@ pub struct CodedFrames(Arc<Mutex<VecDeque<CodedFrame>>>);
 struct CodedFrame {
     sequence: u32,
     capture: Timestamp,
+    psnr_db: Option<f32>,
     frame: CutFrame,
+}
+
+/// What a packet carries of a coded frame.
+pub struct Payload {
+    /// Without an RTP header.
+    pub bytes: Vec<u8>,
+    /// When the picture was captured.
+    pub capture: Timestamp,
+    /// Of the frame, by its encoder.
+    pub psnr_db: Option<f32>,
 }
 
 /// Frames kept for retransmission: longer than the sender answers NACKs.
@@ -136,9 +147,10 @@ impl Camera {
                     if let Some(whole) = &mut whole {
                         whole.push(job.picture.frame, coded.bytes);
                     }
-                    kept.push(CodedFrame { sequence, capture: job.picture.capture, frame: coded.frame });
+                    let (capture, psnr_db) = (job.picture.capture, coded.psnr_db);
+                    kept.push(CodedFrame { sequence, capture, psnr_db, frame: coded.frame });
                     sequence += 1;
-                    (encoded, job.picture.capture)
+                    (encoded, capture)
                 });
                 let failed = word.is_err();
                 if !report(word) || failed {
@@ -213,12 +225,12 @@ impl CodedFrames {
         }
     }
 
-    /// Payload and capture time of packet `index` of coded frame `sequence`, if it is still kept.
-    pub fn payload(&self, sequence: u32, index: u16) -> Option<(Vec<u8>, Timestamp)> {
+    /// The payload of packet `index` of coded frame `sequence`, if it is still kept.
+    pub fn payload(&self, sequence: u32, index: u16) -> Option<Payload> {
         let frames = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let place = sequence.checked_sub(frames.front()?.sequence)?;
-        let frame = frames.get(place as usize)?;
-        Some((frame.frame.payload(index)?, frame.capture))
+        let CodedFrame { capture, psnr_db, frame, .. } = frames.get(place as usize)?;
+        Some(Payload { bytes: frame.payload(index)?, capture: *capture, psnr_db: *psnr_db })
     }
 }
 
@@ -254,9 +266,9 @@ mod tests {
         encoder.begin(Timestamp::ZERO, picture(2), budget);
         let second = next(2);
         assert_eq!((second.frame, second.sequence, second.keyframe), (2, 1, true));
-        let sizes = (0..).map_while(|index| frames.payload(1, index)).map(|(payload, capture)| {
-            assert_eq!(capture, picture(2).capture);
-            payload.len() as u64 - 2
+        let sizes = (0..).map_while(|index| frames.payload(1, index)).map(|payload| {
+            assert_eq!((payload.capture, payload.psnr_db), (picture(2).capture, second.psnr_db));
+            payload.bytes.len() as u64 - 2
         });
         assert_eq!(sizes.sum::<u64>(), second.size.as_bytes());
         assert!(frames.payload(2, 0).is_none());

@@ -1,0 +1,140 @@
+//! The half of a call's loop that is the sender's: its pauses, when it is due, and where what it wants goes.
+//!
+//! [`Call`](crate::Call) holds it beside a receiver. The driver of a real call, whose receiver is at the other end of a
+//! socket, holds it alone.
+
+use crate::{Dropped, Network, NetworkSample, Pauses, Reply, Sender, SenderInput, SenderOutput, rtcp_wire_size};
+use legato_control::Side;
+use legato_media::EncodedFrame;
+use legato_trace::{Record, Sample, TraceSink};
+use legato_units::{DataRate, PeerTimestamp, Timestamp};
+
+/// A sender, and when it is due.
+pub struct SendingHalf {
+    sender: Sender,
+    pauses: Pauses,
+    /// The sender's deadline.
+    due: Timestamp,
+}
+
+impl SendingHalf {
+    /// The sender of a call that begins at `start`.
+    pub fn new(sender: Sender, pauses: Pauses, start: Timestamp) -> Self {
+        Self { sender, pauses, due: start }
+    }
+
+    /// The sender.
+    pub fn sender(&self) -> &Sender {
+        &self.sender
+    }
+
+    /// The sender.
+    pub(crate) fn sender_mut(&mut self) -> &mut Sender {
+        &mut self.sender
+    }
+
+    /// When [`SendingHalf::meet`] is due.
+    #[inline]
+    pub fn due(&self) -> Timestamp {
+        self.due.min(self.pauses.due())
+    }
+
+    /// Whether what is due at `now` is the sender's deadline, and no pause.
+    #[inline]
+    pub(crate) fn is_senders(&self, now: Timestamp) -> bool {
+        now < self.pauses.due() && self.due == now
+    }
+
+    /// Do all that is due by `now`, at `now`: take RTCP that came, begin or end a pause, meet the sender's deadline.
+    pub fn advance(&mut self, now: Timestamp, network: &mut impl Network, sink: &mut impl TraceSink) {
+        loop {
+            if network.next_arrival(Side::Sender) <= now {
+                self.take_reply(now, network, sink);
+            } else if self.due() <= now {
+                self.meet(now, sink);
+            } else {
+                return;
+            }
+            while self.drain(now, network, sink).is_some() {}
+        }
+    }
+
+    /// A frame is coded, by an encoder that works beside the call.
+    pub fn take_coded(
+        &mut self,
+        now: Timestamp,
+        (frame, capture): (EncodedFrame, Timestamp),
+        network: &mut impl Network,
+        sink: &mut impl TraceSink,
+    ) {
+        self.sender.handle(now, SenderInput::Encoded(frame, capture), sink);
+        while self.drain(now, network, sink).is_some() {}
+    }
+
+    /// Pass on RTCP that reached the sender by `now`; its bytes, to be used again.
+    #[inline]
+    pub(crate) fn take_reply(
+        &mut self,
+        now: Timestamp,
+        network: &mut impl Network,
+        sink: &mut impl TraceSink,
+    ) -> Option<Vec<u8>> {
+        let Reply { left, bytes } = network.pop_reply(now)?;
+        sink.feedback_took(now - left);
+        self.sender.handle(now, SenderInput::Rtcp(&bytes), sink);
+        Some(bytes)
+    }
+
+    /// Do what [`SendingHalf::due`] found due at `now`.
+    #[inline]
+    pub(crate) fn meet(&mut self, now: Timestamp, sink: &mut impl TraceSink) {
+        let input = self.pauses.pop(now).map_or(SenderInput::Deadline, SenderInput::Pause);
+        self.sender.handle(now, input, sink);
+    }
+
+    /// Do what the sender wants, until it has coded a frame (with its capture time, before its packets) or names its
+    /// next deadline.
+    #[inline]
+    pub(crate) fn drain(
+        &mut self,
+        now: Timestamp,
+        network: &mut impl Network,
+        sink: &mut impl TraceSink,
+    ) -> Option<(EncodedFrame, PeerTimestamp)> {
+        loop {
+            match self.sender.poll(sink) {
+                SenderOutput::Media(burst) => network.send(now, burst),
+                SenderOutput::Rtcp(bytes) => network.send_rtcp(Side::Sender, now, rtcp_wire_size(bytes.len()), bytes),
+                SenderOutput::Coded(frame, captured) => return Some((frame, captured)),
+                SenderOutput::Deadline(due) => {
+                    self.due = due;
+                    break;
+                }
+            }
+        }
+        record_drops(now, network, sink);
+        None
+    }
+
+    /// Record the bottleneck beside what the sender does.
+    pub fn sample(&self, now: Timestamp, NetworkSample { capacity, queue }: NetworkSample, sink: &mut impl TraceSink) {
+        let decision = self.sender.decision();
+        let sample = Sample {
+            capacity,
+            target_bitrate: decision.target_bitrate,
+            encoder_bitrate: DataRate::ZERO,
+            pacing_rate: decision.pacing_rate,
+            queue,
+            pacer_queue: self.sender.pacer_queue(),
+        };
+        sink.sample(now, sample);
+    }
+}
+
+/// Record what the network has lost.
+#[inline]
+pub(crate) fn record_drops(now: Timestamp, network: &mut impl Network, sink: &mut impl TraceSink) {
+    while let Some(Dropped { transport_seq, departure, reason }) = network.pop_drop() {
+        sink.record(now, &Record::PacketDropped { transport_seq, departure, reason });
+    }
+}
