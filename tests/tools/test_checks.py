@@ -98,6 +98,14 @@ class TestCircles:
             "crates/media/src: link.rs, queue.rs import each other"
         ]
 
+    def test_a_file_that_takes_what_a_parent_passes_on_does_not_import_the_parent(self, run):
+        files = {
+            "crates/media/src/stage/mod.rs": "mod loss;\npub use loss::{Gain, Loss};\nuse crate::link::Link;\n",
+            "crates/media/src/stage/loss.rs": "pub struct Loss;\npub struct Gain;\n",
+            "crates/media/src/link.rs": "use crate::stage::{Gain, Loss};\npub struct Link;\n",
+        }
+        assert run("check_circles", self.FILES | files) == []
+
     def test_tests_may_look_anywhere(self, run):
         tests = "#[cfg(test)]\nmod tests {\n    use crate::link::Link;\n}\n"
         queue = self.FILES["crates/media/src/queue.rs"] + tests

@@ -1,6 +1,7 @@
 //! One part of a run folder: the tables of some calls, gathered in memory and written at once.
 
-use crate::recorder::{LogLevel, Recorder, SERIES_INTERVAL};
+use crate::recorder::{LogLevel, Recorder};
+use crate::sink::SERIES_INTERVAL;
 use crate::summary::{Summary, Value};
 use crate::table::{Column, write_table};
 use crate::traffic::{TRAFFIC_INTERVAL, TrafficFigures};

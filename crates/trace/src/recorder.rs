@@ -4,7 +4,7 @@ use crate::freeze::{Freeze, GapWatch};
 use crate::quantile::{Quantiles, Runs};
 use crate::record::{FrameDecoded, FrameEncoded, PacketArrived, PacketSent, Record};
 use crate::rtcp_log::{RtcpLog, RtcpRow};
-use crate::sink::TraceSink;
+use crate::sink::{SERIES_INTERVAL, Sample, TraceSink};
 use legato_control::{PacketKind, PacketReports, ReportRun, RunFate};
 use legato_units::{Burst, DataRate, DataSize, TimeDelta, Timestamp};
 
@@ -20,8 +20,6 @@ pub enum LogLevel {
     Packets,
 }
 
-/// The bins of the time series.
-pub const SERIES_INTERVAL: TimeDelta = TimeDelta::from_millis(100);
 /// The spacing of the target's samples for its variation.
 const TARGET_SAMPLE_INTERVAL: TimeDelta = TimeDelta::from_secs(1);
 /// Marks a packet that has not arrived.
@@ -74,23 +72,6 @@ pub struct SeriesRow {
     pub(crate) ssim_db_sum: f32,
     pub(crate) scored: u16,
     pub(crate) height: u16,
-}
-
-/// What only the driver can see, at the end of a bin.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Sample {
-    /// Mean capacity of the forward bottleneck over the bin; absent without one.
-    pub capacity: Option<DataRate>,
-    /// The controller's target.
-    pub target_bitrate: DataRate,
-    /// The rate requested from the encoder; a recorder knows it by itself.
-    pub encoder_bitrate: DataRate,
-    /// The pacer's rate.
-    pub pacing_rate: DataRate,
-    /// Drain time of the bottleneck's backlog at the current capacity; absent during an outage.
-    pub queue: Option<TimeDelta>,
-    /// Drain time of the pacer's queue at the pacing rate.
-    pub pacer_queue: TimeDelta,
 }
 
 /// A value of a controller's inner state.

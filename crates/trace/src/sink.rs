@@ -1,7 +1,7 @@
 //! Where records go.
 
-use crate::{Record, Sample};
-use legato_units::{TimeDelta, Timestamp};
+use crate::Record;
+use legato_units::{DataRate, TimeDelta, Timestamp};
 
 /// Takes records. `()` is a sink too: disabled tracing costs nothing.
 pub trait TraceSink {
@@ -14,7 +14,7 @@ pub trait TraceSink {
         false
     }
 
-    /// Whether the driver shall report a [`Sample`] every [`crate::SERIES_INTERVAL`].
+    /// Whether the driver shall report a [`Sample`] every [`SERIES_INTERVAL`].
     fn wants_samples(&self) -> bool {
         false
     }
@@ -34,6 +34,26 @@ pub trait TraceSink {
     fn feedback_took(&mut self, delay: TimeDelta) {
         let _ = delay;
     }
+}
+
+/// The bins of the time series.
+pub const SERIES_INTERVAL: TimeDelta = TimeDelta::from_millis(100);
+
+/// What only the driver can see, at the end of a bin.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Sample {
+    /// Mean capacity of the forward bottleneck over the bin; absent without one.
+    pub capacity: Option<DataRate>,
+    /// The controller's target.
+    pub target_bitrate: DataRate,
+    /// The rate requested from the encoder; a recorder knows it by itself.
+    pub encoder_bitrate: DataRate,
+    /// The pacer's rate.
+    pub pacing_rate: DataRate,
+    /// Drain time of the bottleneck's backlog at the current capacity; absent during an outage.
+    pub queue: Option<TimeDelta>,
+    /// Drain time of the pacer's queue at the pacing rate.
+    pub pacer_queue: TimeDelta,
 }
 
 impl TraceSink for () {

@@ -2,7 +2,7 @@
 
 use crate::{DataSize, TimeDelta};
 use core::fmt;
-use core::ops::{Add, AddAssign, Mul, Sub};
+use core::ops::{Add, AddAssign, Div, Mul, Sub};
 use serde::{Deserialize, Serialize};
 
 /// A data rate, in bit/s. Kilo and mega are powers of ten.
@@ -106,6 +106,42 @@ impl Mul<TimeDelta> for DataRate {
     }
 }
 
+/// The time `self` takes at a rate, rounded up to the next nanosecond so that a link never exceeds
+/// its capacity. A rate of zero takes forever ([`TimeDelta::MAX`]).
+impl Div<DataRate> for DataSize {
+    type Output = TimeDelta;
+    #[inline]
+    fn div(self, rate: DataRate) -> TimeDelta {
+        if rate.as_bps() == 0 {
+            return TimeDelta::MAX;
+        }
+        let bytes = self.as_bytes();
+        // 2^31 bytes × 8e9 still fits u64; 128-bit division is an order of magnitude slower.
+        if bytes < 1 << 31 {
+            return TimeDelta::from_nanos((bytes * 8_000_000_000).div_ceil(rate.as_bps()) as i64);
+        }
+        let ns = (u128::from(bytes) * 8_000_000_000).div_ceil(u128::from(rate.as_bps()));
+        TimeDelta::from_nanos(i64::try_from(ns).unwrap_or(i64::MAX))
+    }
+}
+
+/// The mean rate of `self` over a span, rounded down. Zero for spans of zero or less.
+impl Div<TimeDelta> for DataSize {
+    type Output = DataRate;
+    #[inline]
+    fn div(self, span: TimeDelta) -> DataRate {
+        let Ok(ns @ 1..) = u64::try_from(span.as_nanos()) else {
+            return DataRate::ZERO;
+        };
+        let bytes = self.as_bytes();
+        if bytes < 1 << 31 {
+            return DataRate::from_bps(bytes * 8_000_000_000 / ns);
+        }
+        let bps = u128::from(bytes) * 8_000_000_000 / u128::from(ns);
+        DataRate::from_bps(u64::try_from(bps).unwrap_or(u64::MAX))
+    }
+}
+
 impl fmt::Display for DataRate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
@@ -147,5 +183,25 @@ mod tests {
             DataSize::from_bytes(12_500_000_000_000)
         );
         assert_eq!(DataRate::from_mbps(1) * TimeDelta::from_secs(-1), DataSize::ZERO);
+    }
+
+    #[test]
+    fn transmission_time_rounds_up_so_capacity_is_never_exceeded() {
+        let third = DataSize::from_bytes(1) / DataRate::from_bps(3);
+        assert_eq!(third, TimeDelta::from_nanos(2_666_666_667));
+        assert_eq!(DataSize::from_bytes(1_500) / DataRate::ZERO, TimeDelta::MAX);
+    }
+
+    #[test]
+    fn large_amounts_do_not_overflow() {
+        let exbibyte = DataSize::from_bytes(1 << 60);
+        assert_eq!(exbibyte / DataRate::from_bps(8 << 60), TimeDelta::from_secs(1));
+        assert_eq!(exbibyte / TimeDelta::from_secs(1 << 10), DataRate::from_bps(8 << 50));
+    }
+
+    #[test]
+    fn a_rate_over_no_time_is_zero() {
+        assert_eq!(DataSize::from_bytes(5) / TimeDelta::ZERO, DataRate::ZERO);
+        assert_eq!(DataSize::from_bytes(5) / TimeDelta::from_nanos(-1), DataRate::ZERO);
     }
 }

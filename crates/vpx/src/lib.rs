@@ -20,13 +20,14 @@
 mod live;
 #[cfg(not(libvpx))]
 mod missing;
-mod playback;
 #[cfg(libvpx)]
 #[expect(unsafe_code, reason = "libvpx is a C library: its calls are in this file alone")]
 mod raw;
+mod settings;
 
-pub use live::{Live, LiveFrame, Settings};
-pub use playback::{DecodedLuma, Playback};
+pub use live::Live;
+pub use raw::Decoder as Playback;
+pub use settings::Settings;
 
 #[cfg(not(libvpx))]
 use missing as raw;
@@ -40,6 +41,30 @@ pub enum Codec {
     Vp8,
     /// Profile 0: 8 bits, 4:2:0.
     Vp9,
+}
+
+/// One coded frame.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LiveFrame {
+    /// The frame as its codec defines it; for VP8, its partitions concatenated.
+    pub bytes: Vec<u8>,
+    /// Decodable without any other.
+    pub keyframe: bool,
+    /// The base quantiser in the frame's header, 0 … 127 for VP8 and 0 … 255 for VP9, as browsers' statistics count it.
+    pub qp: u8,
+    /// Luma PSNR of the coded picture, as the encoder reports it; `None` if nothing differs.
+    pub psnr_db: Option<f32>,
+}
+
+/// The luma plane of a decoded picture.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DecodedLuma {
+    /// Columns.
+    pub width: usize,
+    /// Rows.
+    pub height: usize,
+    /// Row by row, `width` x `height`.
+    pub samples: Vec<u8>,
 }
 
 /// Whether this build has them; if not, why.

@@ -1,10 +1,12 @@
 //! Replaces libvpx if it was missing when this crate was built: an encoder and a decoder that cannot be opened.
 
-use crate::{Codec, DecodedLuma, Error, LiveFrame, Settings};
+use crate::settings::Settings;
+use crate::{Codec, DecodedLuma, Error, LiveFrame};
 
 pub(crate) struct Encoder;
 
-pub(crate) struct Decoder;
+/// A decoder that cannot be opened.
+pub struct Decoder;
 
 pub(crate) fn check() -> Result<(), Error> {
     Err(missing())
@@ -29,11 +31,13 @@ impl Encoder {
 }
 
 impl Decoder {
-    pub(crate) fn new(_: Codec) -> Result<Self, Error> {
+    /// Fails.
+    pub fn new(_: Codec) -> Result<Self, Error> {
         check().map(|()| Self)
     }
 
-    pub(crate) fn decode(&mut self, _: &[u8]) -> Result<Option<DecodedLuma>, Error> {
+    /// Fails.
+    pub fn decode(&mut self, _: &[u8]) -> Result<Option<DecodedLuma>, Error> {
         Err(missing())
     }
 }

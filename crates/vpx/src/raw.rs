@@ -1,6 +1,7 @@
 //! Encoder and decoder behind the functions of `shim.c`; every `unsafe` of the crate is here.
 
-use crate::{Codec, DecodedLuma, Error, LiveFrame, Settings};
+use crate::settings::Settings;
+use crate::{Codec, DecodedLuma, Error, LiveFrame};
 use std::ffi::{CStr, c_char};
 use std::ptr::{NonNull, null};
 
@@ -124,7 +125,8 @@ impl Drop for Encoder {
     }
 }
 
-pub(crate) struct Decoder(NonNull<Opaque>);
+/// A separate decoder of a stream: shows what another encoder coded, as every decoder does.
+pub struct Decoder(NonNull<Opaque>);
 
 // SAFETY: as for the encoder.
 unsafe impl Send for Decoder {}
@@ -132,14 +134,16 @@ unsafe impl Send for Decoder {}
 unsafe impl Sync for Decoder {}
 
 impl Decoder {
-    pub(crate) fn new(codec: Codec) -> Result<Self, Error> {
+    /// A decoder in its initial state.
+    pub fn new(codec: Codec) -> Result<Self, Error> {
         let mut status = 0;
         // SAFETY: a number, and a status that outlives the call.
         let made = unsafe { legato_vpx_open_decoder(is_vp9(codec), &raw mut status) };
         NonNull::new(made).map(Self).ok_or_else(|| refused("a decoder", status))
     }
 
-    pub(crate) fn decode(&mut self, frame: &[u8]) -> Result<Option<DecodedLuma>, Error> {
+    /// Decode the next frame in decoding order; `None`: there is nothing to show.
+    pub fn decode(&mut self, frame: &[u8]) -> Result<Option<DecodedLuma>, Error> {
         // libvpx takes an empty input for the end of the stream.
         let length = u32::try_from(frame.len()).ok().filter(|&length| length > 0);
         let length = length.ok_or_else(|| Error(format!("libvpx: {} bytes are not a frame", frame.len())))?;

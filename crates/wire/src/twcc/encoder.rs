@@ -5,7 +5,7 @@
 //! short: while symbols repeat, only their number is kept.
 
 use super::{FORMAT, LARGE, MAX_RUN, MISSING, REFERENCE_UNIT, SMALL, TICK, TWO_BIT, VECTOR};
-use crate::rtcp;
+use crate::rtcp::{TRANSPORT_FEEDBACK, first_byte};
 use legato_units::Timestamp;
 
 /// The maximum an [`Encoder`] writes into one packet: it fits the smallest usual MTU with room for
@@ -142,7 +142,7 @@ impl Encoder {
         // At most MAX_ENCODED_BYTES, so the words fit 16 bits; of the reference, the low 24 count.
         let words = (at / 4 - 1) as u32;
         let fixed = [
-            u32::from_be_bytes([rtcp::first_byte(padding > 0, FORMAT), rtcp::TRANSPORT_FEEDBACK, 0, 0]) | words,
+            u32::from_be_bytes([first_byte(padding > 0, FORMAT), TRANSPORT_FEEDBACK, 0, 0]) | words,
             header.sender_ssrc,
             header.media_ssrc,
             (u32::from(header.base_seq) << 16) | u32::from(count),

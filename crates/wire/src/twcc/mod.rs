@@ -24,7 +24,7 @@ pub use encoder::{Encoder, Header, MAX_ENCODED_BYTES};
 
 use crate::Error;
 use crate::reader::{Reader, be_u24};
-use crate::rtcp::{self, Packet};
+use crate::rtcp::{Packet, TRANSPORT_FEEDBACK};
 use legato_units::{PeerTimestamp, TimeDelta};
 
 /// The FMT of this feedback, within packet type 205.
@@ -78,7 +78,7 @@ impl<'a> Feedback<'a> {
 
     #[inline]
     fn read(packet: &Packet<'a>, strict: bool) -> Result<Self, Error> {
-        packet.expect(rtcp::TRANSPORT_FEEDBACK, FORMAT)?;
+        packet.expect(TRANSPORT_FEEDBACK, FORMAT)?;
         let mut reader = Reader::new(packet.body());
         let header: [u8; 16] = reader.array("twcc.header")?;
         let [s0, s1, s2, s3, m0, m1, m2, m3, b0, b1, c0, c1, r0, r1, r2, feedback_count] = header;

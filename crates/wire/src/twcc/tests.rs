@@ -1,6 +1,7 @@
 //! Tests of [`super`]: golden packets, the inputs that broke other parsers, round trips.
 
 use super::*;
+use crate::rtcp;
 use legato_units::Timestamp;
 use proptest::prelude::*;
 
