@@ -1,4 +1,4 @@
-"""Collects the pages of the site: every document at its own path, a page per Python module, one of all crates.
+"""Collects the pages of the site: every document at its own path, one page per Python module, one for all crates.
 
 A hook of MkDocs (mkdocs.yml). Paths are those of the repository, so that links between documents hold; a link to
 another file leads to the repository, and ``[key]`` to what the code cites of that work.

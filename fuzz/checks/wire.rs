@@ -1,5 +1,5 @@
-//! What must hold of every byte string given to the parsers of `legato-wire`: no panic, what is
-//! iterated is bounded by the bytes, and what parses means the same when it is written again.
+//! What must hold for every byte string given to the parsers of `legato-wire`: no parser panics, no
+//! loop runs longer than the input has bytes, and what was parsed parses the same once it is written.
 
 use legato_units::{TimeDelta, Timestamp};
 use legato_wire::rtcp::{Compound, MAX_COMPOUND_PACKETS, Message};

@@ -22,7 +22,7 @@ impl Policies {
         Self { folders: folders.into_iter().collect(), loaded: Arc::default() }
     }
 
-    /// Policies named by their path from `folder`, that of a scenario.
+    /// Policies named by a path relative to `folder`, which is the scenario's.
     pub fn beside(folder: &Path) -> Self {
         Self::of([folder.to_owned()])
     }

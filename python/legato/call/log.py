@@ -78,19 +78,19 @@ class BrowserLog:
             self.uncertainty_ms = half_ms
             self.offset_ms = before_ms + half_ms - page_ms
 
-    def poll(self, told: dict[str, Any]) -> None:
+    def poll(self, polled: dict[str, Any]) -> None:
         """Keep what :meth:`legato.call.browser.Peer.poll` returned."""
-        self.frames.extend(told["frames"])
-        inbound = told["inbound"]
+        self.frames.extend(polled["frames"])
+        inbound = polled["inbound"]
         if inbound is not None:
-            self.seconds.append({"page_ms": told["now"], **_members(inbound, STATISTICS)})
+            self.seconds.append({"page_ms": polled["now"], **_members(inbound, STATISTICS)})
 
-    def sent(self, told: dict[str, Any], time_ms: float) -> None:
+    def sent(self, polled: dict[str, Any], time_ms: float) -> None:
         """Keep what a sending browser reported at a time of the call's."""
-        if told["outbound"] is not None and told["pair"] is not None:
-            estimate = {"available_bitrate_bps": float(told["pair"].get("availableOutgoingBitrate", 0.0))}
-            row = {"time_ms": time_ms, **estimate, **_members(told["outbound"], OUTBOUND)}
-            row["limited_by"] = told["outbound"].get("qualityLimitationReason")
+        if polled["outbound"] is not None and polled["pair"] is not None:
+            estimate = {"available_bitrate_bps": float(polled["pair"].get("availableOutgoingBitrate", 0.0))}
+            row = {"time_ms": time_ms, **estimate, **_members(polled["outbound"], OUTBOUND)}
+            row["limited_by"] = polled["outbound"].get("qualityLimitationReason")
             self.outbound.append(row)
 
     def shown(self) -> list[tuple[int, float | None, float]]:

@@ -23,7 +23,7 @@ class Processor:
         """``cpus``, ``kept_awake`` by us or not; ``load_before`` and ``load_after``; ``busy_ratio`` of all processors'
         time, by whomever but what keeps them awake; and ``stolen_ratio``, which the host of a virtual machine gave to
         others."""
-        told: dict[str, Any] = {
+        found: dict[str, Any] = {
             "cpus": os.cpu_count(),
             "kept_awake": awake.counting(),
             "load_before": self._load,
@@ -34,9 +34,9 @@ class Processor:
             spent = [after - before for before, after in zip(self._before, now, strict=True)]
             total = max(sum(spent), 1)
             counted = (awake.counted_s() - self._counted_s) * os.sysconf("SC_CLK_TCK")
-            told["busy_ratio"] = round(max(0.0, 1 - (spent[_IDLE] + spent[_WAITING] + counted) / total), 3)
-            told["stolen_ratio"] = round(spent[_STOLEN] / total, 3)
-        return told
+            found["busy_ratio"] = round(max(0.0, 1 - (spent[_IDLE] + spent[_WAITING] + counted) / total), 3)
+            found["stolen_ratio"] = round(spent[_STOLEN] / total, 3)
+        return found
 
 
 def _load() -> float | None:

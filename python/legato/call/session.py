@@ -82,19 +82,19 @@ class Way:
             self.log.clocks(before_ms, page_ms, call.now_ms())
             self.last_frames()
         if self.sender is not None:
-            told = self.sender.poll()
-            self.log.sent(told, call.now_ms())
-            if told["pair"] and told["pair"].get("availableOutgoingBitrate"):
-                call.aims_at(self.number, int(told["pair"]["availableOutgoingBitrate"]))
+            polled = self.sender.poll()
+            self.log.sent(polled, call.now_ms())
+            if polled["pair"] and polled["pair"].get("availableOutgoingBitrate"):
+                call.aims_at(self.number, int(polled["pair"]["availableOutgoingBitrate"]))
 
     def last_frames(self) -> None:
         """Keep what the receiving page reports."""
         if self.receiver is not None:
-            told = self.receiver.poll()
-            self.log.poll(told)
-            if told["failure"]:
-                raise CallError(f"the browser does not play: {told['failure']}")
-            self.frames = (told["inbound"] or {}).get("framesDecoded", self.frames)
+            polled = self.receiver.poll()
+            self.log.poll(polled)
+            if polled["failure"]:
+                raise CallError(f"the browser does not play: {polled['failure']}")
+            self.frames = (polled["inbound"] or {}).get("framesDecoded", self.frames)
 
     def close(self) -> None:
         """Close the pages."""

@@ -90,12 +90,12 @@ def reproduce(
     calls = [call for group, repeat in made for call in read_calls(runs[f"{group} {repeat}"], group, repeat)]
     done = Reproduction(PAPER, out, version(runs[ANNOTATED]), tuple(judge(calls)), tuple(calls))
     trained, run = _trained(), annotated_run(runs[ANNOTATED])
-    told = behaviour(run)
+    found = behaviour(run)
     return done.write(
         _introduction(done, trained),
-        [_behaviour_section(told), _series_section(run)],
+        [_behaviour_section(found), _series_section(run)],
         before_rows={"trained": trained},
-        behind_rows={"figure_7": {"behaviour": told, "series": run}},
+        behind_rows={"figure_7": {"behaviour": found, "series": run}},
     )
 
 

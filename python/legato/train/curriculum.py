@@ -1,7 +1,7 @@
 """A curriculum: train where a rule-based controller still does better ([xia2022], Genet).
 
-What Genet believes: a network on which a policy lags far behind a simple baseline is one it can improve on, which is
-not so of one that is merely hard. At the beginning of each leg the gap, the baseline's reward minus the policy's, is
+What Genet believes: on a network where a policy lags far behind a simple baseline it can improve; on one that is merely
+hard it may not. At the beginning of each leg the gap, the baseline's reward minus the policy's, is
 measured on several families of networks; the one with the widest gap is promoted and gets a share of the training from
 then on. The rest goes to the recipe's own distribution, so that what was learned is not forgotten.
 

@@ -105,7 +105,7 @@ impl Coder {
         }
     }
 
-    /// Have the next picture ready, and measured, while there is nothing to code.
+    /// Prepares and measures the next picture while there is nothing to code.
     pub fn look_ahead(&mut self) -> Result<(), Error> {
         match &mut self.kind {
             Kind::Filling(_) => Ok(()),

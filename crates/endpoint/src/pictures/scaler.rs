@@ -66,7 +66,7 @@ impl Axis {
             let start = weights.len();
             weights.extend(shares.iter().map(|(_, share)| (share / whole * f64::from(ONE)).round() as u32));
             weights.resize(start + taps, 0);
-            // The rounding remainder goes to the largest.
+            // The remainder of rounding is added to the largest weight.
             let sum: u32 = weights[start..].iter().sum();
             if let Some(largest) = weights[start..].iter_mut().max() {
                 *largest = *largest + ONE - sum;

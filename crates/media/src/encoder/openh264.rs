@@ -11,8 +11,8 @@
 //!
 //! Missing: temporal and spatial layers, frame dropping, screen content, padding. A profile does not
 //! say where in a picture its bits are: most are assumed to be in the middle rows, as with a person in
-//! front of a camera. That decides how a large key frame is paid for: the quantiser starts coarse, and
-//! comes down too late for rows that cost little.
+//! front of a camera. This determines where a large key frame loses quality: the quantiser starts
+//! coarse, and comes down too late for rows that cost few bits.
 
 use super::reference::{Carry, Reference};
 use super::{Coder, EncodedFrame, Encoder, EncoderBudget, Version};

@@ -9,7 +9,7 @@
 //! of the VBV, which is why a long VBV lags: at 1 s the memory is some 4 s, at 200 ms 0.8 s.
 //!
 //! Missing: B-frames, lookahead, macroblock trees, several threads, minimum compression ratios.
-//! Rows are not simulated one by one: the correction inside a frame is solved for in one step.
+//! Rows of macroblocks are not simulated one by one: one step solves for the correction within a frame.
 
 use super::reference::{Carry, Reference};
 use super::{Coder, EncodedFrame, Encoder, EncoderBudget};
@@ -109,7 +109,7 @@ impl Encoder for X264 {
 fn raise_until(mut qp: f32, maximum: f32, end: f32, size_at: &impl Fn(f32) -> f32) -> f32 {
     let mut excess = size_at(qp) - maximum;
     while excess > 0.0 && qp < end {
-        // Half a step is x264's minimum; a frame halves in some 4 QP.
+        // x264 raises the quantiser by at least half a step; some 4 QP halve the size of a frame.
         let next = (qp + (excess * 3.5).max(0.5)).min(end);
         let left = size_at(next) - maximum;
         if left <= 0.0 {

@@ -27,8 +27,8 @@ use legato_units::{Burst, DataRate, DataSize, TimeDelta, Timestamp};
 /// thereby are stages.
 ///
 /// Times given to `push` never go back, and neither do the exit times of one stage (except `reorder`,
-/// which is lazy so that they do not either). An eager stage in front may pass a lazy one a packet of
-/// the *future*: the lazy one keeps it until then.
+/// which is lazy so that they do not either). A lazy stage may get a packet of the *future*
+/// from an eager one in front of it: it keeps the packet until then.
 pub trait Stage<P>: Send {
     /// Take a packet that enters at `now`.
     fn push(&mut self, now: Timestamp, packet: Packet<P>) -> Passage<P>;

@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 pub struct ProbeConfig {
     /// Off: never probe.
     pub enabled: bool,
-    /// The first two probes, as multiples of the start rate; a second of zero is omitted.
+    /// The first two probes, as multiples of the start rate; where the second is 0, only one is sent.
     pub initial_ratios: [f64; 2],
     /// After a probe that reached `further_threshold_ratio` of its rate, probe at this multiple of the estimate.
     pub further_ratio: f64,

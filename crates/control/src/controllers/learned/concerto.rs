@@ -197,7 +197,7 @@ mod tests {
             kind: PacketKind::Video,
             probe_cluster: None,
         };
-        // 100 ms into the second: the second fifteenth. Eight packets, two a group, 10 ms apart.
+        // 100 ms into the second: in its second fifteenth. Eight packets, two a group, 10 ms apart.
         let reports = (0..8).map(|n| report(n, n != 7)).collect();
         let feedback = TransportFeedback { reports, in_flight: DataSize::ZERO };
         second.on_event(Timestamp::from_millis(100), &Event::TransportFeedback(feedback));

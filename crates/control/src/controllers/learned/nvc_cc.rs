@@ -1,5 +1,5 @@
-//! `nvc-cc` believes that with a codec that decodes any part of a frame, sending more and losing some
-//! can beat sending less ([nvc-cc]). It observes the latency gradient, latency against the minimum of
+//! `nvc-cc` believes that with a codec that decodes any part of a frame, a higher rate that loses some
+//! packets can beat a lower one ([nvc-cc]). It observes the latency gradient, latency against the minimum of
 //! the call, and the share of sent packets that arrive, over ten intervals of 50 ms; its action moves
 //! the rate. Reward and training are in Python (`legato.envs.rewards`, `legato.train`).
 
