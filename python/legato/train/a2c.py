@@ -22,30 +22,14 @@ from legato.train.schedule import Schedule, at
 
 @dataclass(frozen=True)
 class Settings(actor_critic.Settings):
-    """Every number of a training; those of the same name are :class:`legato.train.ppo.Settings`'."""
+    """Where A3C's numbers are others."""
 
-    steps: int = 720_000
     envs: int = 64
     rollout: int = 20
     learning_rate: Schedule = ((0.0, 1e-3), (1.0, 1e-4))
-    discount: float = 0.99
     gae_lambda: float = 1.0
     """1: returns of as many steps as the round has left, A3C's own."""
-    value_weight: float = 0.5
     entropy_weight: Schedule = 0.01
-    max_gradient_norm: float = 0.5
-    adam_betas: tuple[float, float] = (0.9, 0.999)
-    adam_epsilon: float = 1e-5
-
-    @property
-    def round_steps(self) -> int:
-        """Decisions of one round."""
-        return self.envs * self.rollout
-
-    @property
-    def rounds(self) -> int:
-        """Rounds of the whole training."""
-        return -(-self.steps // self.round_steps)
 
 
 class A2c(Ppo):

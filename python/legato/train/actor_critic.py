@@ -26,7 +26,7 @@ from gymnasium.spaces import Box, Discrete
 from torch import Tensor, nn
 
 from legato.errors import TrainingError
-from legato.train.distributions import Categorical, Distribution, Gaussian
+from legato.train.distributions import Categorical, Gaussian
 from legato.train.network import Network
 from legato.train.schedule import Schedule
 
@@ -40,7 +40,8 @@ _RETURNS_WEIGHT = 0.3
 
 @dataclass(frozen=True)
 class Settings:
-    """How the networks begin and how actions are drawn: part of every algorithm's settings."""
+    """The numbers of a training that every algorithm with an actor and a critic has. A :data:`Schedule` is a number, or
+    points over the share of training done."""
 
     action_std: Schedule | None = None
     """Standard deviation of a continuous action; ``None``: learned, the same in every state."""
@@ -57,6 +58,32 @@ class Settings:
     about 1 in size."""
     shared_until: str | None = None
     """The last layer that actor and critic share; ``None``: a network each."""
+    steps: int = 720_000
+    """Decisions in total, over all environments; rounded up to whole rounds."""
+    envs: int = 240
+    """Environments stepped at once."""
+    rollout: int = 60
+    """Decisions of each environment in a round."""
+    learning_rate: Schedule = ((0.0, 3e-3), (1.0, 0.0))
+    discount: float = 0.99
+    """What a reward is worth one decision later."""
+    gae_lambda: float = 0.95
+    """0: one step ahead, then the critic's value; 1: the whole return. [schulman2016]"""
+    value_weight: float = 0.5
+    entropy_weight: Schedule = 0.0
+    max_gradient_norm: float = 0.5
+    adam_betas: tuple[float, float] = (0.9, 0.999)
+    adam_epsilon: float = 1e-5
+
+    @property
+    def round_steps(self) -> int:
+        """Decisions of one round."""
+        return self.envs * self.rollout
+
+    @property
+    def rounds(self) -> int:
+        """Rounds of the whole training."""
+        return -(-self.steps // self.round_steps)
 
 
 class ActorCritic(nn.Module):
@@ -95,7 +122,7 @@ class ActorCritic(nn.Module):
             self.actor.tensors()[f"{self.actor.last}.bias"].fill_(settings.initial_output)
         for network in (self.trunk,) if self.trunk is not None else (self.actor, self.critic):
             _scale_inputs(network, settings.input_gain)
-        self.distribution: Distribution
+        self.distribution: Categorical | Gaussian
         if self.discrete:
             self.distribution = Categorical()
         else:

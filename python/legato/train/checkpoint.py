@@ -12,8 +12,7 @@ from typing import Any
 
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
-from torch import Generator, Tensor, nn
-from torch.optim import Optimizer
+from torch import Tensor
 
 from legato import atomic
 from legato.errors import TrainingError
@@ -43,24 +42,3 @@ def load(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     if facts.pop("format", None) != _FORMAT:
         raise TrainingError(f"{path}: format is not {_FORMAT}", "it was written by another version of Legato")
     return tensors, facts
-
-
-def state(agent: nn.Module, optimiser: Optimizer, random: Generator) -> dict[str, Tensor]:
-    """What every learner saves, by name: weights, the optimiser's moments, the random state."""
-    tensors = {f"agent.{name}": tensor for name, tensor in agent.state_dict().items()}
-    for index, moments in optimiser.state_dict()["state"].items():
-        tensors |= {f"adam.{index}.{name}": tensor for name, tensor in moments.items()}
-    return {**tensors, "random": random.get_state()}
-
-
-def restore_state(tensors: Mapping[str, Tensor], agent: nn.Module, optimiser: Optimizer, random: Generator) -> None:
-    """Restore what :func:`state` returned."""
-    agent.load_state_dict({name[6:]: tensor for name, tensor in tensors.items() if name.startswith("agent.")})
-    moments: dict[int, dict[str, Tensor]] = {}
-    for name, tensor in tensors.items():
-        if name.startswith("adam."):
-            _, index, what = name.split(".")
-            moments.setdefault(int(index), {})[what] = tensor
-    groups = optimiser.state_dict()["param_groups"]
-    optimiser.load_state_dict({"state": moments, "param_groups": groups})
-    random.set_state(tensors["random"])

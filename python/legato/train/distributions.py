@@ -1,5 +1,7 @@
-"""How actions are drawn around a network's output, and how likely one was.
+"""How actions are drawn around a network's output, and how likely one was: both kinds have the same methods.
 
+``draw`` gives an action for each output, ``best`` the likeliest one, ``log_prob`` the logarithm of how likely one was,
+``entropy`` the mean entropy in nats; ``renew`` is called when calls start anew.
 Own and not ``torch.distributions``, which takes no generator: a training draws from one stream of its own.
 Shapes: ``out`` is ``(..., O)``, an action ``(..., 1)`` (Gaussian) or ``(...)`` (categorical), the rest ``(...)``.
 """
@@ -7,31 +9,11 @@ Shapes: ``out`` is ``(..., O)``, an action ``(..., 1)`` (Gaussian) or ``(...)`` 
 from __future__ import annotations
 
 import math
-from typing import Protocol
 
 import torch
 from torch import Tensor, nn
 
 _LOG_SQRT_2_PI = 0.5 * math.log(2 * math.pi)
-
-
-class Distribution(Protocol):
-    """What both kinds have."""
-
-    def draw(self, out: Tensor, random: torch.Generator) -> Tensor:
-        """An action for each output."""
-
-    def log_prob(self, out: Tensor, action: Tensor) -> Tensor:
-        """Logarithm of how likely the action was."""
-
-    def entropy(self, out: Tensor) -> Tensor:
-        """Mean entropy, in nats."""
-
-    def best(self, out: Tensor) -> Tensor:
-        """The likeliest action."""
-
-    def renew(self) -> None:
-        """Calls start anew: forget what was drawn."""
 
 
 class Gaussian(nn.Module):

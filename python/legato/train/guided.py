@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from gymnasium.vector import VectorWrapper
 from torch import Tensor
 
 from legato.errors import TrainingError
@@ -84,33 +85,29 @@ def quantile_distance(out: Tensor, labels: Tensor, over_weight: float) -> Tensor
     return torch.where(distance > 0, over_weight * smooth, smooth).mean()
 
 
-class _Watched:
+class _Watched(VectorWrapper):
     """An environment that records the capacity ahead and the delay behind for each action."""
 
     def __init__(self, env: Any) -> None:
-        self._env = env
+        super().__init__(env)
         self._seen: list[tuple[np.ndarray, np.ndarray]] = []
         self._next = self._nothing()
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._env, name)
 
     def reset(self, **kwargs: Any) -> Any:
         self._seen.clear()
         self._next = self._nothing()
-        return self._env.reset(**kwargs)
+        return self.env.reset(**kwargs)
 
     def step(self, actions: Any) -> Any:
         self._seen.append(self._next)
-        stepped = self._env.step(actions)
+        stepped = self.env.step(actions)
         _, _, _, truncated, info = stepped
         # The next call's first capacity is not in this call's last interval.
-        ahead_bps = np.where(truncated, np.nan, info["intervals"]["true_capacity_ahead_bps"])
-        # Where nothing arrived, the queue has waited for another interval.
         intervals = info["intervals"]
-        delay_s = np.where(
-            np.isnan(intervals["delay_ms"]), self._next[1] + intervals["interval_s"], intervals.seconds("delay")
-        )
+        ahead_bps = np.where(truncated, np.nan, intervals["true_capacity_ahead_bps"])
+        # Where nothing arrived, the queue has waited for another interval.
+        waited_s = self._next[1] + intervals["interval_s"]
+        delay_s = np.where(np.isnan(intervals["delay_ms"]), waited_s, intervals.seconds("delay"))
         self._next = (ahead_bps.astype(np.float32), np.where(truncated, 0.0, delay_s).astype(np.float32))
         return stepped
 
@@ -121,4 +118,4 @@ class _Watched:
         return ahead_bps, delay_s
 
     def _nothing(self) -> tuple[np.ndarray, np.ndarray]:
-        return np.full(self._env.num_envs, np.nan, np.float32), np.zeros(self._env.num_envs, np.float32)
+        return np.full(self.env.num_envs, np.nan, np.float32), np.zeros(self.env.num_envs, np.float32)

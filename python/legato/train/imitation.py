@@ -36,7 +36,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from legato.errors import TrainingError
-from legato.train import checkpoint
+from legato.train.learner import Learner
 from legato.train.network import Network
 
 
@@ -122,7 +122,7 @@ class Classifier(nn.Module):
         return self.actor.tensors()
 
 
-class Imitation:
+class Imitation(Learner):
     """A training in progress; a round is an epoch, a leg must be a loop.
 
     Args:
@@ -145,13 +145,12 @@ class Imitation:
             {"params": [t for name, t in tensors.items() if name != last]},
             {"params": [tensors[last]], "weight_decay": 2 * settings.l2_weight},
         ]
-        self.optimiser = torch.optim.Adam(groups, lr=settings.learning_rate, fused=True)
+        self.adam = torch.optim.Adam(groups, lr=settings.learning_rate, fused=True)
         self.rates = torch.tensor(settings.rates_mbps, dtype=torch.float32)
         features = int(np.prod(env.single_observation_space.shape))
         self.seen = {"obs": torch.empty(0, features), "labels": torch.empty(0).long(), "age": torch.empty(0).long()}
         """All states to learn from: ``obs (S, F)``, the expert's ``labels (S,)``, and ``age (S,)``: decisions since the
         episode began. They are in order of time, so that an environment's previous state is ``envs`` rows before."""
-        self.rounds_done = 0
 
     def begin(self, seed: int, options: Mapping[str, Any] | None = None) -> None:
         """Reset the environments and play a loop's decisions in them."""
@@ -187,7 +186,7 @@ class Imitation:
         """Train for one epoch; returns its figures by name."""
         s = self.settings
         rate = s.learning_rate * s.learning_rate_decay_ratio ** (self.rounds_done // s.epochs)
-        for group in self.optimiser.param_groups:
+        for group in self.adam.param_groups:
             group["lr"] = rate
         states = len(self.seen["labels"])
         rates_mbps = self._rates_of(self.seen["obs"]) if s.smooth_refresh == "epoch" else None
@@ -199,9 +198,9 @@ class Imitation:
             # [concerto] eq. (7): the loss, and lambda times the distance to the rates before
             smooth = unsmoothness(self.mean_rate(logits), *self.rates_before(places, rates_mbps))
             loss = imitation + s.smooth_weight / s.unit_mbps * smooth
-            self.optimiser.zero_grad()
+            self.adam.zero_grad()
             loss.backward()
-            self.optimiser.step()
+            self.adam.step()
             with torch.no_grad():
                 chosen = logits.argmax(-1)
                 parts = (imitation, smooth, (chosen == labels).float().mean(), (chosen > labels).float().mean())
@@ -253,20 +252,12 @@ class Imitation:
         return logits.softmax(-1) @ self.rates
 
     def tensors(self) -> dict[str, Tensor]:
-        """Everything to save between two loops, with :meth:`facts`."""
-        return checkpoint.state(self.agent, self.optimiser, self.random) | {
-            f"seen.{name}": tensor for name, tensor in self.seen.items()
-        }
-
-    def facts(self) -> dict[str, Any]:
-        """What to save that is not a tensor."""
-        return {"rounds_done": self.rounds_done}
+        """And the states seen."""
+        return super().tensors() | {f"seen.{name}": tensor for name, tensor in self.seen.items()}
 
     def restore(self, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> None:
-        """Continue from what was saved; the next call must be :meth:`begin`."""
-        checkpoint.restore_state(tensors, self.agent, self.optimiser, self.random)
+        super().restore(tensors, facts)
         self.seen = {name: tensors[f"seen.{name}"] for name in self.seen}
-        self.rounds_done = int(facts["rounds_done"])
 
 
 def error_weight(chosen: Tensor, expert: Tensor, overshoot_weight: float) -> Tensor:

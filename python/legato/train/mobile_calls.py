@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from gymnasium.vector import VectorWrapper
 from numpy.typing import NDArray
 
 from legato import access_networks
@@ -56,7 +57,7 @@ def expert_choice(capacity_bps: NDArray[np.float32], share_ratio: float) -> NDAr
     return np.clip(steps, 1, CHOICES - 1).astype(np.int64)
 
 
-class ExpertCalls:
+class ExpertCalls(VectorWrapper):
     """Calls that report what the expert would do: ``info["expert_action"]`` beside every observation.
 
     The first observation of a call has no row before it. The capacity does not depend on what is decided, so a call is
@@ -65,10 +66,8 @@ class ExpertCalls:
     """
 
     def __init__(self, env: CallVectorEnv, share_ratio: float = SHARE_RATIO) -> None:
-        self.env, self.share_ratio = env, share_ratio
-        self.num_envs = env.num_envs
-        self.single_observation_space = env.single_observation_space
-        self.single_action_space = env.single_action_space
+        super().__init__(env)
+        self.share_ratio = share_ratio
         self._over = False
         self._seed = 0
 
@@ -90,15 +89,5 @@ class ExpertCalls:
             raise TrainingError("a play is longer than a call", f"settings.rollout = {DECISIONS} or fewer")
         observations, reward, terminated, truncated, info = self.env.step(actions)
         self._over = bool(truncated.any())
-        ahead = info["intervals"]["true_capacity_ahead_bps"]
-        return (
-            observations,
-            reward,
-            terminated,
-            truncated,
-            {**info, "expert_action": expert_choice(ahead, self.share_ratio)},
-        )
-
-    def close(self) -> None:
-        """Close the calls."""
-        self.env.close()
+        expert = expert_choice(info["intervals"]["true_capacity_ahead_bps"], self.share_ratio)
+        return observations, reward, terminated, truncated, {**info, "expert_action": expert}

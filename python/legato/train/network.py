@@ -113,7 +113,7 @@ class Network(nn.Module):
                 x = part(x)
             else:
                 lead = x.shape[:-1]
-                x = part(x.reshape(-1, *_picture(layer))).reshape(*lead, -1)
+                x = part(x.reshape(-1, *picture(layer))).reshape(*lead, -1)
             activation = _ACTIVATIONS[layer.get("activation", "linear")]
             known[layer["name"]] = activation(x, layer.get("slope", LEAKY_SLOPE))
         return known[self.last], torch.cat(after, -1) if after else None
@@ -135,8 +135,8 @@ def outputs(layer: Layer) -> int:
     """How many values a layer returns."""
     if layer["kind"] in ("dense", "gru"):
         return layer["outputs"]
-    _, *sides = _picture(layer)
-    kernel, padding = _pairs(layer)
+    _, *sides = picture(layer)
+    kernel, padding = pairs(layer)
     places = (side + 2 * pad - size + 1 for side, pad, size in zip(sides, padding, kernel, strict=True))
     return layer["filters"] * math.prod(places)
 
@@ -152,7 +152,7 @@ def _part(layer: Layer) -> nn.Module:
         return nn.GRU(layer["inputs"], layer["outputs"])
     if kind not in ("conv1d", "conv2d"):
         raise PolicyError(f"layer {name}: kind {kind!r}: dense, gru, conv1d or conv2d is needed")
-    kernel, padding = _pairs(layer)
+    kernel, padding = pairs(layer)
     convolution = nn.Conv1d if kind == "conv1d" else nn.Conv2d
     return convolution(layer["channels"], layer["filters"], kernel, padding=padding)
 
@@ -164,13 +164,13 @@ def _gathered(texts: Sequence[str], known: Mapping[str, Tensor]) -> Tensor:
     return pieces[0] if len(pieces) == 1 else torch.cat(pieces, -1)
 
 
-def _picture(layer: Layer) -> tuple[int, ...]:
+def picture(layer: Layer) -> tuple[int, ...]:
     """Channels and sides of a convolution's input."""
     sides = ("length",) if layer["kind"] == "conv1d" else ("height", "width")
     return (layer["channels"], *(layer[side] for side in sides))
 
 
-def _pairs(layer: Layer) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def pairs(layer: Layer) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Kernel and padding, a number for each side."""
     if layer["kind"] == "conv1d":
         return (layer["kernel"],), (layer.get("padding", 0),)

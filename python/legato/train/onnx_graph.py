@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from legato.train.network import LEAKY_SLOPE, Layer, sources
+from legato.train.network import LEAKY_SLOPE, Layer, outputs, pairs, picture, sources
 
 if TYPE_CHECKING:
     import onnx
@@ -53,7 +53,7 @@ def model(layers: Sequence[Layer], inputs: int, tensors: Mapping[str, Array]) ->
         graph.values[layer["name"]] = graph.activated(layer, y)
     graph.node("Identity", [graph.values[layers[-1]["name"]]], "", output="outputs")
     take = [("observation", inputs)]
-    give = [("outputs", _outputs(layers))]
+    give = [("outputs", outputs(layers[-1]))]
     if state:
         graph.node("Concat", after, "", output="hidden_after", axis=1)
         take.append(("hidden", state))
@@ -67,12 +67,6 @@ def model(layers: Sequence[Layer], inputs: int, tensors: Mapping[str, Array]) ->
     made.ir_version = _IR_VERSION
     onnx.checker.check_model(made, full_check=True)
     return made
-
-
-def _outputs(layers: Sequence[Layer]) -> int:
-    from legato.train.network import outputs
-
-    return outputs(layers[-1])
 
 
 class _Graph:
@@ -145,11 +139,8 @@ class _Graph:
 
     def convolution(self, layer: Layer, x: str) -> str:
         name = layer["name"]
-        if layer["kind"] == "conv1d":
-            picture, padding = [layer["length"]], [layer.get("padding", 0)]
-        else:
-            picture, padding = [layer["height"], layer["width"]], list(layer.get("padding", (0, 0)))
-        x = self.shaped(x, [0, layer["channels"], *picture], name)
+        x = self.shaped(x, [0, *picture(layer)], name)
+        _, padding = pairs(layer)
         y = self.node("Conv", [x, *self.weights(layer)], name, pads=padding * 2)
         return self.shaped(y, [0, -1], name)
 

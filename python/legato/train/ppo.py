@@ -27,52 +27,27 @@ from gymnasium.spaces import Discrete
 from torch import Tensor, nn
 
 from legato.errors import TrainingError
-from legato.train import actor_critic, checkpoint
+from legato.train import actor_critic
 from legato.train.actor_critic import NO_STATE, ActorCritic, Hidden
+from legato.train.learner import Learner
 from legato.train.schedule import Schedule, at
 
 
 @dataclass(frozen=True)
 class Settings(actor_critic.Settings):
-    """Every number of a training. A :data:`Schedule` is a number, or points over the share of training done."""
+    """Every number of a training: these and the actor-critic's."""
 
-    steps: int = 720_000
-    """Decisions in total, over all environments; rounded up to whole rounds."""
-    envs: int = 240
-    """Environments stepped at once."""
-    rollout: int = 60
-    """Decisions of each environment in a round."""
     minibatch: int = 960
     """Decisions per gradient step. Recurrent networks take whole sequences, ``minibatch / rollout`` of them."""
     epochs: int = 10
     """How many times a round's decisions are used."""
-    learning_rate: Schedule = ((0.0, 3e-3), (1.0, 0.0))
-    discount: float = 0.99
-    """What a reward is worth one decision later."""
-    gae_lambda: float = 0.95
-    """0: one step ahead, then the critic's value; 1: the whole return. [schulman2016]"""
     clip: Schedule = 0.2
     """How far a probability ratio may be from 1 for a gain to count."""
     clip_value: float | None = None
     """How far a value may move in a round and count, if it is clipped at all."""
-    value_weight: float = 0.5
-    entropy_weight: Schedule = 0.0
-    max_gradient_norm: float = 0.5
     normalise_advantages: bool = True
     target_kl: float | None = None
     """A round's epochs end early once the policy has moved by this much."""
-    adam_betas: tuple[float, float] = (0.9, 0.999)
-    adam_epsilon: float = 1e-5
-
-    @property
-    def round_steps(self) -> int:
-        """Decisions of one round."""
-        return self.envs * self.rollout
-
-    @property
-    def rounds(self) -> int:
-        """Rounds of the whole training."""
-        return -(-self.steps // self.round_steps)
 
 
 class Rollout:
@@ -113,7 +88,7 @@ class Batch(NamedTuple):
     hidden: Hidden = NO_STATE
 
 
-class Ppo:
+class Ppo(Learner):
     """A training in progress: networks, optimiser, and one stream of random numbers.
 
     Args:
@@ -134,10 +109,8 @@ class Ppo:
         features = int(np.prod(env.single_observation_space.shape))
         discrete = isinstance(env.single_action_space, Discrete)
         self.rollout = Rollout(settings.rollout, settings.envs, features, discrete=discrete)
-        self.rounds_done = 0
 
     def begin(self, seed: int, options: Mapping[str, Any] | None = None) -> None:
-        """Start new episodes in all environments: before the first round, and whenever a run asks for it."""
         obs, _ = self.env.reset(seed=seed, options=dict(options) if options else None)
         self._obs = torch.from_numpy(np.array(obs, dtype=np.float32))
         self._starts = torch.ones(self.settings.envs, dtype=torch.bool)
@@ -145,7 +118,6 @@ class Ppo:
         self.agent.distribution.renew()
 
     def iterate(self) -> dict[str, float]:
-        """Play one round and learn from it; returns the round's figures by name."""
         share_done = self.rounds_done / self.settings.rounds
         if self.settings.action_std is not None:
             self.agent.distribution.fix(at(self.settings.action_std, share_done))
@@ -278,19 +250,6 @@ class Ppo:
             f"{what} is {float(values[~finite][0])} in {where}",
             "the reward function divides by something that was zero" if what == "reward" else "a smaller learning_rate",
         )
-
-    def tensors(self) -> dict[str, Tensor]:
-        """Everything to save between two calls of :meth:`begin`, with :meth:`facts`."""
-        return checkpoint.state(self.agent, self.adam, self.random)
-
-    def facts(self) -> dict[str, Any]:
-        """What to save that is not a tensor."""
-        return {"rounds_done": self.rounds_done}
-
-    def restore(self, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> None:
-        """Continue from what was saved; the next call must be :meth:`begin`."""
-        checkpoint.restore_state(tensors, self.agent, self.adam, self.random)
-        self.rounds_done = int(facts["rounds_done"])
 
 
 # --- the equations --------------------------------------------------------------------------------------------------

@@ -7,36 +7,17 @@ import importlib.util
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
-
-from torch import Tensor
+from typing import Any
 
 from legato.errors import TrainingError
 from legato.train import a2c, guided, imitation, ppo
+from legato.train.learner import Learner
 
 Curriculum = Callable[["Situation"], Mapping[str, Any] | None]
 """Chooses the networks of the next leg: options of the environment's ``reset``, or ``None`` for its own choice.
 
 One with state has ``facts()`` and ``restore(facts)``, as a learner has, for runs that resume.
 """
-
-
-class Learner(Protocol):
-    """A training in progress, of any algorithm."""
-
-    rounds_done: int
-    settings: Any
-    agent: Any
-
-    def begin(self, seed: int, options: Mapping[str, Any] | None = None) -> None: ...
-
-    def iterate(self) -> dict[str, float]: ...
-
-    def tensors(self) -> dict[str, Tensor]: ...
-
-    def facts(self) -> dict[str, Any]: ...
-
-    def restore(self, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> None: ...
 
 
 @dataclass(frozen=True)

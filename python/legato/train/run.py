@@ -23,6 +23,7 @@ import dataclasses
 import json
 import math
 import time
+import tomllib
 from collections import deque
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
@@ -38,7 +39,8 @@ from legato import atomic
 from legato.errors import TrainingError
 from legato.train import checkpoint, export
 from legato.train.evaluation import Evaluator
-from legato.train.recipe import Learner, Recipe, Situation
+from legato.train.learner import Learner
+from legato.train.recipe import Recipe, Situation
 
 CONFIG = "config.toml"
 PROGRESS = "progress.jsonl"
@@ -273,7 +275,7 @@ def _open_folder(folder: Path, config: Mapping[str, Any], *, resume: bool) -> No
     if path.exists():
         if not resume:
             raise TrainingError(f"{folder}: holds a training already", "--resume continues it; or name another folder")
-        if path.read_text(encoding="utf-8") != text:
+        if tomllib.loads(path.read_text(encoding="utf-8")) != tomllib.loads(text):
             raise TrainingError(f"{path}: is of another recipe, seed or setting", "--resume with the same ones")
     elif folder.exists() and any(folder.iterdir()):
         raise TrainingError(f"{folder}: is not empty and holds no training", "name another folder")
