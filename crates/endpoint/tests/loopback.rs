@@ -4,87 +4,24 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod on_time;
+mod str0m_end;
 
-use legato_call::{FeedbackFormat, Pauses, Sender, SenderConfig};
-use legato_control::controllers::fixed::{Config, Fixed};
-use legato_control::{Construct, Context, NoAssets, RateLimits};
 use legato_endpoint::{
-    CallReport, CallSetup, Camera, Clock, Codec, Datagram, Finished, PairSetup, PictureSource, Place, ReceivingSetup,
-    SeenPicture, Session, WaySetup,
+    CallReport, CallSetup, Codec, Datagram, Finished, PairSetup, PictureSource, Place, ReceivingSetup, SeenPicture,
+    Session, WaySetup,
 };
-use legato_media::pacer::PacerConfig;
-use legato_media::packet::{RTX_SSRC, VIDEO_SSRC};
+use legato_media::FrameRate;
 use legato_media::playout::PlayoutConfig;
-use legato_media::{FrameRate, Source};
 use legato_path::Path;
 use legato_path::capacity::LinkCapacity;
 use legato_path::queue::QueueLimit;
 use legato_path::stage::{Bottleneck, Propagation};
 use legato_trace::{LogLevel, Recorder, Summary};
-use legato_units::{DataRate, Ecn, TimeDelta, Timestamp};
+use legato_units::{DataRate, TimeDelta};
 use on_time::on_time;
 use std::net::{SocketAddr, UdpSocket};
 use std::time::Duration;
-use str0m::change::SdpOffer;
-use str0m::net::{Protocol, Receive};
-use str0m::{Candidate, Event, Input, Output, Rtc, RtcConfig};
-
-/// The other end: answers, takes packets, sends transport-wide feedback and requests what is missing.
-struct Other {
-    rtc: Rtc,
-    socket: UdpSocket,
-    clock: Clock,
-    video: u32,
-    repeated: u32,
-    markers: u32,
-}
-
-impl Other {
-    fn answering(offer: &str) -> (Self, String) {
-        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
-        let clock = Clock::starting_now();
-        let config =
-            RtcConfig::new().clear_codecs().enable_h264(true).enable_vp8(true).enable_vp9(true).set_rtp_mode(true);
-        let mut rtc = config.build(clock.instant(clock.now()));
-        rtc.add_local_candidate(Candidate::host(socket.local_addr().unwrap(), "udp").unwrap());
-        let answer = rtc.sdp_api().accept_offer(SdpOffer::from_sdp_string(offer).unwrap()).unwrap();
-        (Self { rtc, socket, clock, video: 0, repeated: 0, markers: 0 }, answer.to_sdp_string())
-    }
-
-    /// Run until `over` returns true.
-    fn run(&mut self, mut over: impl FnMut() -> bool) {
-        let mut buffer = [0; 2_000];
-        while !over() {
-            match self.rtc.poll_output().unwrap() {
-                Output::Transmit(transmit) => {
-                    self.socket.send_to(&transmit.contents, transmit.destination).unwrap();
-                }
-                Output::Event(Event::RtpPacket(packet)) => {
-                    self.video += u32::from(*packet.header.ssrc == VIDEO_SSRC);
-                    self.repeated += u32::from(*packet.header.ssrc == RTX_SSRC);
-                    self.markers += u32::from(packet.header.marker);
-                }
-                Output::Event(_) => {}
-                Output::Timeout(at) => {
-                    let now = self.clock.now();
-                    let wait = at.saturating_duration_since(self.clock.instant(now));
-                    let wait = wait.clamp(Duration::from_micros(100), Duration::from_millis(5));
-                    self.socket.set_read_timeout(Some(wait)).unwrap();
-                    let received = self.socket.recv_from(&mut buffer);
-                    let now = self.clock.instant(self.clock.now());
-                    let input = match &received {
-                        Ok((length, from)) => {
-                            let local = self.socket.local_addr().unwrap();
-                            Input::Receive(now, Receive::new(Protocol::Udp, *from, local, &buffer[..*length]).unwrap())
-                        }
-                        Err(_) => Input::Timeout(now),
-                    };
-                    self.rtc.handle_input(input).unwrap();
-                }
-            }
-        }
-    }
-}
+use str0m_end::{Other, answered, constant_rate, sent};
 
 fn setup(forward: Path<Datagram>, target_bps: u64, duration: TimeDelta) -> CallSetup {
     setup_in(Codec::H264, forward, target_bps, duration)
@@ -92,44 +29,14 @@ fn setup(forward: Path<Datagram>, target_bps: u64, duration: TimeDelta) -> CallS
 
 fn setup_in(codec: Codec, forward: Path<Datagram>, target_bps: u64, duration: TimeDelta) -> CallSetup {
     let source = PictureSource::Generated { width: 320, height: 180, frame_rate: FrameRate::THIRTY };
-    let (camera, encoder) = Camera::open(&source, codec).unwrap();
-    let limits = RateLimits {
-        min: DataRate::from_kbps(50),
-        start: DataRate::from_bps(target_bps),
-        max: DataRate::from_bps(target_bps),
-    };
-    let context = Context { limits, start: Timestamp::ZERO, seed: 1, assets: &NoAssets };
-    let config = SenderConfig {
-        start: Timestamp::ZERO,
-        pacer: PacerConfig::default(),
-        retransmit: true,
-        max_pacer_queue: TimeDelta::from_secs(2),
-        audio: None,
-        feedback: FeedbackFormat::Twcc,
-        ecn: Ecn::NotEct,
-    };
-    let controller = Box::new(Fixed::new(Config::default(), context).unwrap());
-    let sender = Sender::new(config, controller, encoder, Source::new(camera.content(), Timestamp::ZERO, 0));
     let reverse = Path::new([Propagation::fixed(TimeDelta::from_millis(10)).into()]);
     let place = Place::alone(forward, reverse).unwrap();
-    CallSetup { sender, camera, place, duration, pauses: Pauses::default(), level: LogLevel::Packets }
-}
-
-/// A session of one way from our end to another's.
-fn sent(setup: CallSetup) -> Session {
-    Session::open([WaySetup::Sent(Box::new(setup))]).unwrap()
+    constant_rate((&source, codec), place, DataRate::from_bps(target_bps), duration)
 }
 
 /// A way between two ends of ours.
 fn own(call: CallSetup) -> WaySetup {
     WaySetup::Own(Box::new(PairSetup { call, controller: None, playout: PlayoutConfig::default(), nack: true }))
-}
-
-/// The other end of a session's only way, which has answered.
-fn answered(call: &mut Session) -> Other {
-    let (other, answer) = Other::answering(&call.offer(0, None).unwrap());
-    call.answer(0, Some(&answer)).unwrap();
-    other
 }
 
 /// What came of a session's only way.
