@@ -5,39 +5,24 @@
 //! (`real_network.rs`). What differs is what the wall clock asks for: it waits, in one place for all that may come, and
 //! the encoder runs elsewhere, so nothing here takes long.
 
+use crate::call_log::CallLog;
 use crate::clock::{Clock, wait};
 use crate::connection::peer::rtp_timestamp;
 use crate::error::Error;
 use crate::mail::Mail;
-use crate::network::event::{LinkEvent, LinkSample, Media};
-use crate::network::link::CapacityMean;
-use crate::outcome::{CallReport, Outcome, Progress};
+use crate::network::event::{LinkEvent, LinkSample};
+use crate::outcome::{CallReport, Outcome};
 use crate::real_network::RealNetwork;
 use legato_call::{NetworkSample, SendingHalf};
-use legato_trace::{LogLevel, PacketArrived, Record, Recorder, SERIES_INTERVAL, TraceSink};
-use legato_units::{Burst, TimeDelta, Timestamp};
-use std::collections::BTreeMap;
+use legato_units::{TimeDelta, Timestamp};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::sync::{Arc, Mutex, PoisonError};
 
-/// The thread's initial state.
+/// The thread's state.
 pub(crate) struct Driver {
     pub sending: SendingHalf,
     pub network: RealNetwork,
-    pub end: Timestamp,
-    pub level: LogLevel,
-    pub progress: Arc<Mutex<Progress>>,
-    pub shared_clock: Arc<Mutex<Clock>>,
-}
-
-/// The call once media flow.
-struct Running {
-    driver: Driver,
-    recorder: Recorder,
-    report: CallReport,
-    numbers: BTreeMap<u32, u64>,
-    capacity: CapacityMean,
-    arrived_bytes: u64,
+    pub log: CallLog,
+    pub report: CallReport,
 }
 
 /// The maximum time from the answer to media.
@@ -48,19 +33,31 @@ const MOST_WAIT: TimeDelta = TimeDelta::from_millis(200);
 impl Driver {
     /// Connect, send, and report the result.
     pub fn run(mut self, inbox: &Receiver<Mail>) -> Result<Outcome, Error> {
-        let connecting = self.connect(inbox)?;
-        *self.shared_clock.lock().unwrap_or_else(PoisonError::into_inner) = self.network.clock;
-        let mut recorder = Recorder::default();
-        recorder.begin(self.level, Timestamp::ZERO);
-        let running = Running {
-            driver: self,
-            recorder,
-            report: CallReport { connecting, ..CallReport::default() },
-            numbers: BTreeMap::new(),
-            capacity: CapacityMean::default(),
-            arrived_bytes: 0,
-        };
-        running.run(inbox)
+        self.report.connecting = self.connect(inbox)?;
+        loop {
+            let now = self.network.clock.now();
+            if now >= self.log.end {
+                return Ok(self.finish());
+            }
+            self.turn(now)?;
+            self.log.progress.target = self.sending.sender().decision().target_bitrate;
+            self.log.progress.sent_bytes = self.network.sent_bytes;
+            self.log.share(now);
+            let due = self.sending.due().min(self.network.due).min(self.log.end);
+            let mail = inbox.recv_timeout(wait(self.network.clock.now(), due));
+            let mut next = mail.map_err(|error| error == RecvTimeoutError::Disconnected);
+            loop {
+                match next {
+                    Ok(Mail::Stop) | Err(true) => {
+                        self.report.stopped = true;
+                        return Ok(self.finish());
+                    }
+                    Ok(mail) => self.take(mail)?,
+                    Err(false) => break,
+                }
+                next = inbox.try_recv().map_err(|_| false);
+            }
+        }
     }
 
     /// Until the connection stands and the network begins, whose clock is the call's from then on; returns how
@@ -80,7 +77,8 @@ impl Driver {
             network.tick(now)?;
             if network.connected && reached.is_none() {
                 reached = Some(answered.map_or(TimeDelta::ZERO, |since| now - since));
-                self.progress.lock().unwrap_or_else(PoisonError::into_inner).reached = true;
+                self.log.progress.reached = true;
+                self.log.share(Timestamp::ZERO);
                 network.link.ready(Clock::starting_now());
             }
             let mail = inbox.recv_timeout(wait(now, network.due.min(now + MOST_WAIT)));
@@ -92,6 +90,7 @@ impl Driver {
                 }
                 Ok(Mail::Link(LinkEvent::Begun(clock))) => {
                     network.begin(clock);
+                    self.log.begin(clock);
                     return Ok(reached.unwrap_or(TimeDelta::ZERO));
                 }
                 Ok(Mail::Link(LinkEvent::Datagram { bytes, peer, entered, .. })) => {
@@ -104,106 +103,45 @@ impl Driver {
             }
         }
     }
-}
-
-impl Running {
-    fn run(mut self, inbox: &Receiver<Mail>) -> Result<Outcome, Error> {
-        loop {
-            let now = self.driver.network.clock.now();
-            if now >= self.driver.end {
-                return Ok(self.finish(now));
-            }
-            self.turn(now)?;
-            self.tell_progress(now);
-            let Driver { sending, network, end, .. } = &self.driver;
-            let due = sending.due().min(network.due).min(*end);
-            let mail = inbox.recv_timeout(wait(network.clock.now(), due));
-            let mut next = mail.map_err(|error| error == RecvTimeoutError::Disconnected);
-            loop {
-                match next {
-                    Ok(Mail::Stop) | Err(true) => {
-                        self.report.stopped = true;
-                        return Ok(self.finish(now));
-                    }
-                    Ok(mail) => self.take(mail)?,
-                    Err(false) => break,
-                }
-                next = inbox.try_recv().map_err(|_| false);
-            }
-        }
-    }
 
     /// Let sender and connection do what is due.
     fn turn(&mut self, now: Timestamp) -> Result<(), Error> {
-        let Driver { sending, network, .. } = &mut self.driver;
-        sending.advance(now, network, &mut self.recorder);
-        if network.due <= now {
-            network.tick(now)?;
+        self.sending.advance(now, &mut self.network, &mut self.log.recorder);
+        if self.network.due <= now {
+            self.network.tick(now)?;
         }
-        network.check(now)
+        self.network.check(now)
     }
 
     fn take(&mut self, mail: Mail) -> Result<(), Error> {
-        let Driver { sending, network, end, .. } = &mut self.driver;
-        let now = network.clock.now();
+        let now = self.network.clock.now();
         match mail {
             Mail::Encoded(coded) => {
                 let coded = coded.map_err(Error::Encoder)?;
-                self.numbers.insert(rtp_timestamp(coded.1), coded.0.frame);
-                sending.take_coded(now, coded, network, &mut self.recorder);
+                self.log.numbers.insert(rtp_timestamp(coded.1), coded.0.frame);
+                self.sending.take_coded(now, coded, &mut self.network, &mut self.log.recorder);
             }
             Mail::Link(LinkEvent::Datagram { bytes, peer, entered, .. }) => {
-                network.receive(now, (&bytes, peer, entered), &mut self.recorder)?;
+                self.network.receive(now, (&bytes, peer, entered), &mut self.log.recorder)?;
                 return self.turn(now);
             }
-            Mail::Link(LinkEvent::Arrived(Media { transport_seq, size_bytes, departure }, at)) => {
-                self.arrived_bytes += u64::from(size_bytes);
-                let burst = Burst::single(PacketArrived { transport_seq, size_bytes, departure });
-                self.recorder.record(at, &Record::PacketsArrived { burst, arrivals: &[at] });
-            }
-            Mail::Link(LinkEvent::Dropped(Media { transport_seq, departure, .. }, reason)) => {
-                self.recorder.record(now, &Record::PacketDropped { transport_seq, departure, reason });
-            }
-            Mail::Link(LinkEvent::Sample(LinkSample { at, capacity, queue })) => {
-                self.capacity.take(capacity);
-                if self.recorder.wants_samples() && at <= *end {
-                    sending.sample(at, NetworkSample { capacity, queue }, &mut self.recorder);
+            Mail::Link(LinkEvent::Sample(sample)) => {
+                let wanted = self.log.count(&sample);
+                if wanted {
+                    let LinkSample { at, capacity, queue } = sample;
+                    self.sending.sample(at, NetworkSample { capacity, queue }, &mut self.log.recorder);
                 }
             }
+            Mail::Link(event) => self.log.take(&event),
             // The rest belongs to calls with other senders of media.
             _ => {}
         }
         Ok(())
     }
 
-    fn tell_progress(&self, now: Timestamp) {
-        let progress = Progress {
-            reached: true,
-            connected: true,
-            over: false,
-            time: now - Timestamp::ZERO,
-            target: self.driver.sending.sender().decision().target_bitrate,
-            sent_bytes: self.driver.network.sent_bytes,
-            arrived_bytes: self.arrived_bytes,
-            shown_frames: 0,
-        };
-        *self.driver.progress.lock().unwrap_or_else(PoisonError::into_inner) = progress;
-    }
-
-    fn finish(self, now: Timestamp) -> Outcome {
-        let Self { driver, recorder, report, numbers, capacity, .. } = self;
-        let end = now.min(driver.end).max(Timestamp::ZERO + SERIES_INTERVAL);
-        let RealNetwork { peer, link, clock, misnumbered, .. } = driver.network;
+    fn finish(self) -> Outcome {
+        let RealNetwork { peer, link, clock, misnumbered, .. } = self.network;
         let (odd_sizes, unreadable) = (peer.odd_sizes, peer.unreadable);
-        let lateness = link.finish().figures();
-        Outcome {
-            recorder,
-            report: CallReport { lateness, odd_sizes, misnumbered, unreadable, end, ..report },
-            capacity_mean: capacity.mean(),
-            clock,
-            numbers,
-            coded: None,
-            seen: Vec::new(),
-        }
+        self.log.finish(clock, link, CallReport { odd_sizes, misnumbered, unreadable, ..self.report })
     }
 }

@@ -10,6 +10,7 @@
 
 #![forbid(unsafe_code)]
 
+mod call_log;
 mod clock;
 mod codec;
 mod connection;

@@ -3,35 +3,29 @@
 //! There are no frame or encoder records; a frame counts as captured when its first packet leaves. The sender's
 //! target is what it reports.
 
+use crate::call_log::CallLog;
 use crate::clock::Clock;
 use crate::error::Error;
 use crate::network::event::{LinkEvent, Media};
-use crate::network::link::{CapacityMean, Link};
-use crate::outcome::{CallReport, Outcome, Progress};
+use crate::network::link::Link;
+use crate::outcome::{CallReport, Outcome};
+use crate::thread::Shared;
 use legato_control::{Decision, PacketKind};
-use legato_trace::{LogLevel, PacketArrived, PacketSent, Record, Recorder, SERIES_INTERVAL, Sample, TraceSink};
+use legato_trace::{LogLevel, PacketSent, Record, Sample, TraceSink};
 use legato_units::{Burst, DataRate, TimeDelta, Timestamp};
 use legato_wire::rtp;
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 /// Records a call from its first media packet on.
 pub struct Listener {
     clock: Clock,
     begun: bool,
-    end: Timestamp,
     /// Everything recorded goes here.
-    pub recorder: Recorder,
-    progress: Arc<Mutex<Progress>>,
-    shared_clock: Arc<Mutex<Clock>>,
+    pub log: CallLog,
     repair_types: Vec<u8>,
-    /// Whether arrivals are known to belong to frames.
+    /// Whether arrivals are known to belong to frames, which are numbered in order of arrival.
     has_frames: bool,
-    /// Frames by their RTP time, numbered in order of arrival.
-    numbers: BTreeMap<u32, u64>,
     target: DataRate,
-    capacity: CapacityMean,
-    told: Progress,
 }
 
 /// The maximum wait for media.
@@ -39,29 +33,9 @@ const BEGIN_TIMEOUT: TimeDelta = TimeDelta::from_secs(20);
 
 impl Listener {
     /// `clock` counts until media begin, and then the link's.
-    pub fn new(
-        clock: Clock,
-        duration: TimeDelta,
-        level: LogLevel,
-        progress: Arc<Mutex<Progress>>,
-        shared_clock: Arc<Mutex<Clock>>,
-    ) -> Self {
-        let mut recorder = Recorder::default();
-        recorder.begin(level, Timestamp::ZERO);
-        Self {
-            clock,
-            begun: false,
-            end: Timestamp::ZERO + duration,
-            recorder,
-            progress,
-            shared_clock,
-            repair_types: Vec::new(),
-            has_frames: true,
-            numbers: BTreeMap::new(),
-            target: DataRate::ZERO,
-            capacity: CapacityMean::default(),
-            told: Progress::default(),
-        }
+    pub fn new(clock: Clock, duration: TimeDelta, level: LogLevel, shared: Arc<Shared>) -> Self {
+        let log = CallLog::new(duration, level, shared);
+        Self { clock, begun: false, log, repair_types: Vec::new(), has_frames: true, target: DataRate::ZERO }
     }
 
     /// Frames will stay unknown.
@@ -86,7 +60,7 @@ impl Listener {
 
     /// When it ends, or has waited long enough.
     pub fn due(&self) -> Timestamp {
-        if self.begun { self.end } else { Timestamp::ZERO + BEGIN_TIMEOUT }
+        if self.begun { self.log.end } else { Timestamp::ZERO + BEGIN_TIMEOUT }
     }
 
     /// Whether its time is up. An error: no media came.
@@ -109,7 +83,7 @@ impl Listener {
         if target != self.target {
             self.target = target;
             if self.begun {
-                self.recorder.record(self.clock.now(), &Record::Decision(&Decision::of_target(target)));
+                self.log.recorder.record(self.clock.now(), &Record::Decision(&Decision::of_target(target)));
             }
             self.share_progress();
         }
@@ -125,54 +99,43 @@ impl Listener {
         match *event {
             LinkEvent::Begun(clock) => {
                 (self.clock, self.begun) = (clock, true);
-                *self.shared_clock.lock().unwrap_or_else(PoisonError::into_inner) = clock;
-                self.recorder.record(Timestamp::ZERO, &Record::Decision(&Decision::of_target(self.target)));
+                self.log.begin(clock);
+                self.log.recorder.record(Timestamp::ZERO, &Record::Decision(&Decision::of_target(self.target)));
             }
             LinkEvent::Sent(media, ref header) => self.sent(media, header),
-            LinkEvent::Arrived(Media { transport_seq, size_bytes, departure }, at) => {
-                self.told.arrived_bytes += u64::from(size_bytes);
-                let burst = Burst::single(PacketArrived { transport_seq, size_bytes, departure });
-                self.recorder.record(at, &Record::PacketsArrived { burst, arrivals: &[at] });
-            }
-            LinkEvent::Dropped(Media { transport_seq, departure, .. }, reason) => {
-                self.recorder.record(departure, &Record::PacketDropped { transport_seq, departure, reason });
-            }
-            LinkEvent::FeedbackSent(at, size_bytes) => self.recorder.record(at, &Record::FeedbackSent { size_bytes }),
             LinkEvent::Sample(sample) => {
-                self.capacity.take(sample.capacity);
-                let (capacity, queue) = (sample.capacity, sample.queue);
-                if self.recorder.wants_samples() && sample.at <= self.end {
+                if self.log.count(&sample) {
+                    let (capacity, queue) = (sample.capacity, sample.queue);
                     let sample_of = Sample { capacity, queue, target_bitrate: self.target, ..Sample::default() };
-                    self.recorder.sample(sample.at, sample_of);
+                    self.log.recorder.sample(sample.at, sample_of);
                 }
             }
-            LinkEvent::Datagram { .. } => {}
+            _ => self.log.take(event),
         }
         self.share_progress();
     }
 
     fn share_progress(&mut self) {
-        let time = self.clock.now() - Timestamp::ZERO;
-        self.told = Progress { connected: self.begun, time, target: self.target, ..self.told };
-        *self.progress.lock().unwrap_or_else(PoisonError::into_inner) = self.told;
+        self.log.progress.target = self.target;
+        self.log.share(self.clock.now());
     }
 
     /// Pictures on the screen so far.
     pub fn shown_frames(&mut self, shown: u64) {
-        self.told.shown_frames = shown;
+        self.log.progress.shown_frames = shown;
     }
 
     fn sent(&mut self, Media { transport_seq, size_bytes, departure }: Media, header: &rtp::Header) {
         let kind = self.kind(header.payload_type);
-        if self.has_frames && kind == PacketKind::Video && !self.numbers.contains_key(&header.timestamp) {
-            let frame = self.numbers.len() as u64;
-            self.numbers.insert(header.timestamp, frame);
-            self.recorder.record(departure, &Record::FrameCaptured { frame });
+        if self.has_frames && kind == PacketKind::Video && !self.log.numbers.contains_key(&header.timestamp) {
+            let frame = self.log.numbers.len() as u64;
+            self.log.numbers.insert(header.timestamp, frame);
+            self.log.recorder.record(departure, &Record::FrameCaptured { frame });
         }
-        self.told.sent_bytes += u64::from(size_bytes);
+        self.log.progress.sent_bytes += u64::from(size_bytes);
         let (ssrc, queued) = (header.ssrc, TimeDelta::ZERO);
         let packet = PacketSent { transport_seq, ssrc, kind, size_bytes, sequence: None, queued };
-        self.recorder.record(departure, &Record::PacketsSent(Burst::single(packet)));
+        self.log.recorder.record(departure, &Record::PacketsSent(Burst::single(packet)));
     }
 
     /// What a packet carries: padding looks like retransmission.
@@ -182,17 +145,6 @@ impl Listener {
 
     /// The end, with what is already in `report`.
     pub fn finish(self, link: Link, report: CallReport) -> Outcome {
-        let Self { recorder, clock, numbers, capacity, .. } = self;
-        let end = clock.now().min(self.end).max(Timestamp::ZERO + SERIES_INTERVAL);
-        let lateness = link.finish().figures();
-        Outcome {
-            recorder,
-            report: CallReport { lateness, end, ..report },
-            capacity_mean: capacity.mean(),
-            clock,
-            numbers,
-            coded: None,
-            seen: Vec::new(),
-        }
+        self.log.finish(self.clock, link, report)
     }
 }

@@ -83,13 +83,13 @@ pub(crate) fn open(setup: ReceivingSetup, offer: &str) -> Result<(String, CallTh
     rtc.add_local_candidate(candidate);
     let parsed = SdpOffer::from_sdp_string(offer).map_err(|error| refused(&error))?;
     let answer = rtc.sdp_api().accept_offer(parsed).map_err(|error| refused(&error))?.to_sdp_string();
-    let thread = CallThread::start(base, |mail, inbox, progress, shared_clock| {
+    let thread = CallThread::start(base, |mail, inbox, shared| {
         let decoder = {
             let mail = mail.clone();
             Decoder::start(codec, sent_width, move |decoded| mail.send(Mail::Decoded(decoded)).is_ok())?
         };
         let link = place.open(Ends::Receiver(outside), link_report(mail))?;
-        let mut listener = Listener::new(base, duration, level, progress, shared_clock);
+        let mut listener = Listener::new(base, duration, level, shared);
         listener.expect_repair(video.repair.clone());
         let end = ReceivingEnd {
             rtc,
@@ -326,15 +326,15 @@ impl ReceivingEnd {
         match rtcp {
             Rtcp::Nack(nack) => {
                 let packets = nack.reports.iter().map(|entry| 1 + entry.blp.count_ones()).sum();
-                self.listener.recorder.record(now, &Record::Nack { packets });
+                self.listener.log.recorder.record(now, &Record::Nack { packets });
             }
-            Rtcp::Pli(_) => self.listener.recorder.record(now, &Record::Pli),
+            Rtcp::Pli(_) => self.listener.log.recorder.record(now, &Record::Pli),
             _ => {}
         }
     }
 
     fn tell(&mut self, now: Timestamp, event: &ControllerEvent) {
-        self.controller.on_event(now, event, &mut self.listener.recorder);
+        self.controller.on_event(now, event, &mut self.listener.log.recorder);
     }
 }
 

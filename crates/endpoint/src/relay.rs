@@ -50,9 +50,9 @@ pub(crate) fn open(setup: RelaySetup) -> Result<(Option<Addresses>, CallThread),
         Some(hosts) => (Ends::Tuns(hosts.try_clone()?, watched), None),
     };
     let base = Clock::starting_now();
-    let thread = CallThread::start(base, |mail, inbox, progress, shared_clock| {
+    let thread = CallThread::start(base, |mail, inbox, shared| {
         let link = place.open(ends, link_report(mail))?;
-        let mut listener = Listener::new(base, duration, level, progress, shared_clock);
+        let mut listener = Listener::new(base, duration, level, shared);
         if watched == Watched::Everything {
             listener.expect_no_frames();
             link.ready(base);

@@ -1,5 +1,6 @@
 //! The sending end of a call, ours: camera, encoder, `call::Sender` and connection, put together and offered.
 
+use crate::call_log::CallLog;
 use crate::clock::Clock;
 use crate::connection::other_end::OtherEnd;
 use crate::connection::peer::Peer;
@@ -8,7 +9,7 @@ use crate::error::Error;
 use crate::mail::{Mail, link_report};
 use crate::network::ends::Ends;
 use crate::network::link::Place;
-use crate::outcome::Outcome;
+use crate::outcome::{CallReport, Outcome};
 use crate::pictures::camera::Camera;
 use crate::real_network::RealNetwork;
 use crate::thread::CallThread;
@@ -40,17 +41,17 @@ pub(crate) fn open(setup: CallSetup, other: OtherEnd) -> Result<(String, CallThr
     let mut peer = Peer::new(local, base, camera.codec(), other)?;
     let offer = peer.offer();
     camera.leave_room(other.further_extension_bytes());
-    let thread = CallThread::start(base, |mail, inbox, progress, shared_clock| {
+    let thread = CallThread::start(base, |mail, inbox, shared| {
         let (frames, camera) = {
             let mail = mail.clone();
             camera.start(move |coded| mail.send(Mail::Encoded(coded)).is_ok())?
         };
         let link = place.open(Ends::Endpoint(outside), link_report(mail))?;
-        let end = Timestamp::ZERO + duration;
         // The connection writes the reports.
         let sending = SendingHalf::new(sender.without_reports(), pauses, Timestamp::ZERO);
         let network = RealNetwork::new(peer, link, base, frames);
-        let driver = Driver { sending, network, end, level, progress, shared_clock };
+        let log = CallLog::new(duration, level, shared);
+        let driver = Driver { sending, network, log, report: CallReport::default() };
         Ok(move || {
             let outcome = driver.run(&inbox);
             // The sender, and with it the camera's encoder, is gone by now.

@@ -9,11 +9,28 @@ use std::sync::mpsc;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
+/// What a call's thread shows its owner.
+pub struct Shared {
+    progress: Mutex<Progress>,
+    clock: Mutex<Clock>,
+}
+
+impl Shared {
+    /// How far the call is.
+    pub fn set_progress(&self, progress: Progress) {
+        *self.progress.lock().unwrap_or_else(PoisonError::into_inner) = progress;
+    }
+
+    /// The call's clock.
+    pub fn set_clock(&self, clock: Clock) {
+        *self.clock.lock().unwrap_or_else(PoisonError::into_inner) = clock;
+    }
+}
+
 /// The thread; it ends when this is dropped.
 pub(crate) struct CallThread {
     mail: mpsc::Sender<Mail>,
-    progress: Arc<Mutex<Progress>>,
-    clock: Arc<Mutex<Clock>>,
+    shared: Arc<Shared>,
     thread: Option<JoinHandle<Result<Outcome, Error>>>,
 }
 
@@ -21,23 +38,17 @@ impl CallThread {
     /// `set_up` makes the thread's work out of where mail goes and comes from, and of what the thread reports.
     pub fn start<Work>(
         clock: Clock,
-        set_up: impl FnOnce(
-            mpsc::Sender<Mail>,
-            mpsc::Receiver<Mail>,
-            Arc<Mutex<Progress>>,
-            Arc<Mutex<Clock>>,
-        ) -> Result<Work, Error>,
+        set_up: impl FnOnce(mpsc::Sender<Mail>, mpsc::Receiver<Mail>, Arc<Shared>) -> Result<Work, Error>,
     ) -> Result<Self, Error>
     where
         Work: FnOnce() -> Result<Outcome, Error> + Send + 'static,
     {
         let (mail, inbox) = mpsc::channel();
-        let progress = Arc::new(Mutex::new(Progress::default()));
-        let clock = Arc::new(Mutex::new(clock));
-        let work = set_up(mail.clone(), inbox, Arc::clone(&progress), Arc::clone(&clock))?;
+        let shared = Arc::new(Shared { progress: Mutex::default(), clock: Mutex::new(clock) });
+        let work = set_up(mail.clone(), inbox, Arc::clone(&shared))?;
         let started = thread::Builder::new().name("legato-call".to_owned()).spawn(work);
         let thread = Some(started.map_err(|error| Error::System(format!("the call's thread: {error}")))?);
-        Ok(Self { mail, progress, clock, thread })
+        Ok(Self { mail, shared, thread })
     }
 
     pub fn send(&self, mail: Mail) -> Result<(), Error> {
@@ -45,13 +56,13 @@ impl CallThread {
     }
 
     pub fn progress(&self) -> Progress {
-        let progress = *self.progress.lock().unwrap_or_else(PoisonError::into_inner);
+        let progress = *self.shared.progress.lock().unwrap_or_else(PoisonError::into_inner);
         Progress { over: progress.over || self.thread.as_ref().is_none_or(JoinHandle::is_finished), ..progress }
     }
 
     /// The call's time; before its media began, time since it was set up.
     pub fn now(&self) -> Timestamp {
-        self.clock.lock().unwrap_or_else(PoisonError::into_inner).now()
+        self.shared.clock.lock().unwrap_or_else(PoisonError::into_inner).now()
     }
 
     /// End it early.

@@ -27,16 +27,8 @@ impl Way {
     }
 }
 
-/// A media packet on the forward path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Media {
-    /// Its transport-wide sequence number, unwrapped.
-    pub transport_seq: u64,
-    /// Bytes on the wire, IP and UDP headers included.
-    pub size_bytes: u16,
-    /// When it left the pacer.
-    pub departure: Timestamp,
-}
+/// A media packet on the forward path, as its arrival is recorded.
+pub type Media = legato_trace::PacketArrived;
 
 /// What only the link can see about itself.
 #[derive(Clone, Copy, Debug)]
