@@ -10,6 +10,7 @@ mod assemble;
 mod call_flow;
 mod call_lanes;
 mod call_log;
+mod dues;
 mod flow;
 mod lane;
 mod link;
@@ -22,6 +23,7 @@ pub use assemble::{SessionParts, run_session};
 pub use steered::{SharedEpisode, Turn};
 
 use call_flow::CallFlow;
+use dues::Dues;
 use flow::Flow;
 use lane::Network;
 use legato_control::Side;
@@ -54,16 +56,16 @@ struct Session {
     network: Network,
     flows: Vec<AnyFlow>,
     /// When each flow is next due.
-    due: Vec<Timestamp>,
+    due: Dues,
     /// The links that may keep packets.
     keeping: Vec<usize>,
 }
 
 impl Session {
     fn new(links: Links, mut flows: Vec<AnyFlow>) -> Self {
-        let due = flows.iter_mut().map(|flow| flow.as_flow().due()).collect();
+        let due: Vec<_> = flows.iter_mut().map(|flow| flow.as_flow().due()).collect();
         let keeping = (0..links.links.len()).filter(|&link| !links.links[link].passes_at_once()).collect();
-        Self { network: Network { links, outbox: Vec::new() }, flows, due, keeping }
+        Self { network: Network { links, outbox: Vec::new() }, flows, due: Dues::new(&due), keeping }
     }
 
     /// Run until every flow has ended.
@@ -75,7 +77,7 @@ impl Session {
     /// Do everything due by `until`, as far as no flow is held.
     fn advance(&mut self, until: Timestamp) {
         loop {
-            let (flow, flow_due) = earliest(self.due.iter().copied());
+            let (flow, flow_due) = self.due.earliest();
             let (place, link_due) = earliest(self.keeping.iter().map(|&link| self.network.links.links[link].due()));
             // What links still keep when all flows have ended is dropped.
             if flow_due.min(link_due) > until || (flow_due == Timestamp::MAX && until == Timestamp::MAX) {
@@ -87,11 +89,12 @@ impl Session {
             }
             let next = self.flows[flow].as_flow();
             next.turn(flow_due, &mut self.network);
-            self.due[flow] = next.due();
+            let mut due = next.due();
             if !self.network.outbox.is_empty() {
                 self.send_outbox(flow_due);
-                self.due[flow] = self.flows[flow].as_flow().due();
+                due = self.flows[flow].as_flow().due();
             }
+            self.due.set(flow, due);
         }
     }
 
@@ -107,7 +110,8 @@ impl Session {
     fn hold(&mut self, flow: usize, hold: Option<(Side, Timestamp)>) {
         let call = self.call(flow);
         call.call().hold(hold);
-        self.due[flow] = call.due();
+        let due = call.due();
+        self.due.set(flow, due);
     }
 
     /// Put each packet of the outbox on the first link of its route.
@@ -154,7 +158,7 @@ impl Session {
     fn leave_links(&mut self, at: Timestamp, packet: Packet<Parcel>) {
         let flow = usize::from(packet.flow);
         let due = self.flows[flow].as_flow().enter(at, packet);
-        self.due[flow] = self.due[flow].min(due);
+        self.due.set(flow, self.due.at(flow).min(due));
     }
 }
 
