@@ -20,7 +20,7 @@ TESTS = re.compile(r"^#\[cfg\(test\)\]\n(?:#\[path[^\n]*\n)?mod \w+ ?[{;]", re.M
 
 
 # Where no circle is: crates, or folders of one.
-HELD = ("call", "control/policy", "endpoint", "h264", "media", "python", "trace", "tun", "units", "vpx", "wire")
+HELD = ("call", "control/policy", "endpoint", "h264", "media", "path", "python", "trace", "tun", "units", "vpx", "wire")
 
 
 def main(root: Path) -> int:

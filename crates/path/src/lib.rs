@@ -17,9 +17,7 @@
 //! assert_eq!(path.pop(Timestamp::from_millis(60)).unwrap().packet.payload, "hello");
 //! ```
 
-mod burst;
 pub mod capacity;
-mod decided;
 pub mod generate;
 mod packet;
 mod path;
@@ -28,9 +26,7 @@ mod random;
 pub mod stage;
 pub mod trace_file;
 
-pub use burst::Lost;
-pub use decided::Decided;
 pub use legato_units::Ecn;
 pub use packet::Packet;
 pub use path::{Backlog, Delivered, DropCounts, DropNotice, Path, PathStage};
-pub use stage::{DropReason, Eager, Passage, Stage, Transit};
+pub use stage::{DropReason, Eager, Lazy, Lost, Passage, Stage};

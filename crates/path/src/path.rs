@@ -1,12 +1,8 @@
 //! A path: a list of stages, and the packets whose exit is decided.
 
-use crate::burst::Lost;
-use crate::stage::{
-    Bottleneck, DropReason, Eager, GilbertElliott, Jitter, Loss, Passage, Propagation, QueuedBottleneck, Reorder,
-    Stage, Transit,
-};
-use crate::{Ecn, Packet};
-use legato_units::{DataRate, DataSize, TimeDelta, Timestamp};
+use crate::Packet;
+use crate::stage::{DropReason, Eager, Lazy, Lost, Passage, QueuedBottleneck, Reorder, Stage, is_whole};
+use legato_units::{Burst, DataRate, DataSize, Ecn, TimeDelta, Timestamp};
 use std::collections::VecDeque;
 
 /// A packet that has passed a path.
@@ -57,126 +53,64 @@ impl DropCounts {
     }
 }
 
-#[expect(clippy::large_enum_variant, reason = "a path has few stages, and a pointer to each costs a cache miss")]
-/// One stage of a path: those of the crate, dispatched without a call through a pointer, or any.
+/// One stage of a path.
 pub enum PathStage<P> {
-    /// Drop-tail, eager.
-    Bottleneck(Bottleneck),
-    /// Any other.
-    Custom(Box<dyn Stage<P>>),
-    /// Loss in bursts.
-    GilbertElliott(GilbertElliott),
-    /// Packet delay variation.
-    Jitter(Jitter),
-    /// Independent loss.
-    Loss(Loss),
-    /// Propagation.
-    Propagation(Propagation),
-    /// Any queue, lazy.
-    QueuedBottleneck(QueuedBottleneck<P>),
-    /// Reordering, lazy.
-    Reorder(Reorder<P>),
+    /// Knows the fate of each packet when it comes.
+    Eager(Box<dyn Eager>),
+    /// May hold packets.
+    Lazy(Box<dyn Lazy<P>>),
 }
 
-macro_rules! from_stage {
-    ($($name:ident $(<$p:ident>)?),*) => { $(
-        impl<P> From<$name $(<$p>)?> for PathStage<P> {
-            fn from(stage: $name $(<$p>)?) -> Self {
-                Self::$name(stage)
-            }
-        }
-    )* };
-}
-from_stage!(Bottleneck, GilbertElliott, Jitter, Loss, Propagation, QueuedBottleneck<P>, Reorder<P>);
-
-impl<P> From<Box<dyn Stage<P>>> for PathStage<P> {
-    fn from(stage: Box<dyn Stage<P>>) -> Self {
-        Self::Custom(stage)
+impl<P, E: Eager + 'static> From<E> for PathStage<P> {
+    fn from(stage: E) -> Self {
+        Self::Eager(Box::new(stage))
     }
 }
 
-impl<P: Send> PathStage<P> {
-    /// The fate of a packet in an eager stage; `None` if the stage may keep it. The packet itself
-    /// does not move: copying it from stage to stage would cost more than the stages.
-    #[inline(always)]
-    pub(crate) fn transit(&mut self, now: Timestamp, size: DataSize, ecn: &mut Ecn) -> Option<Transit> {
-        Some(match self {
-            Self::Bottleneck(stage) => stage.transit(now, size, ecn),
-            Self::GilbertElliott(stage) => stage.transit(now, size, ecn),
-            Self::Jitter(stage) => stage.transit(now, size, ecn),
-            Self::Loss(stage) => stage.transit(now, size, ecn),
-            Self::Propagation(stage) => stage.transit(now, size, ecn),
-            Self::Custom(_) | Self::QueuedBottleneck(_) | Self::Reorder(_) => return None,
-        })
+impl<P: Send + 'static> From<QueuedBottleneck<P>> for PathStage<P> {
+    fn from(stage: QueuedBottleneck<P>) -> Self {
+        Self::Lazy(Box::new(stage))
     }
+}
 
-    fn as_stage(&mut self) -> &mut dyn Stage<P> {
+impl<P: Send + 'static> From<Reorder<P>> for PathStage<P> {
+    fn from(stage: Reorder<P>) -> Self {
+        Self::Lazy(Box::new(stage))
+    }
+}
+
+impl<P> PathStage<P> {
+    fn stage(&self) -> &dyn Stage {
         match self {
-            Self::Bottleneck(stage) => stage,
-            Self::Custom(stage) => stage.as_mut(),
-            Self::GilbertElliott(stage) => stage,
-            Self::Jitter(stage) => stage,
-            Self::Loss(stage) => stage,
-            Self::Propagation(stage) => stage,
-            Self::QueuedBottleneck(stage) => stage,
-            Self::Reorder(stage) => stage,
+            Self::Eager(stage) => stage.as_ref(),
+            Self::Lazy(stage) => stage.as_ref(),
         }
     }
 
-    fn as_stage_ref(&self) -> &dyn Stage<P> {
+    fn stage_mut(&mut self) -> &mut dyn Stage {
         match self {
-            Self::Bottleneck(stage) => stage,
-            Self::Custom(stage) => stage.as_ref(),
-            Self::GilbertElliott(stage) => stage,
-            Self::Jitter(stage) => stage,
-            Self::Loss(stage) => stage,
-            Self::Propagation(stage) => stage,
-            Self::QueuedBottleneck(stage) => stage,
-            Self::Reorder(stage) => stage,
+            Self::Eager(stage) => stage.as_mut(),
+            Self::Lazy(stage) => stage.as_mut(),
         }
-    }
-
-    /// [`Stage::pop`] of a stage that may hold packets.
-    #[inline]
-    fn pop_due(&mut self, now: Timestamp) -> Option<Passage<P>> {
-        match self {
-            Self::QueuedBottleneck(stage) => stage.pop(now),
-            Self::Reorder(stage) => stage.pop(now),
-            other => other.as_stage().pop(now),
-        }
-    }
-
-    /// [`Stage::next_deadline`] of a stage that may hold packets.
-    #[inline]
-    fn deadline(&self) -> Option<Timestamp> {
-        match self {
-            Self::QueuedBottleneck(stage) => stage.next_deadline(),
-            Self::Reorder(stage) => stage.next_deadline(),
-            other => other.as_stage_ref().next_deadline(),
-        }
-    }
-
-    fn may_hold(&self) -> bool {
-        matches!(self, Self::Custom(_) | Self::QueuedBottleneck(_) | Self::Reorder(_))
     }
 }
 
 /// A path; packets of any number of flows go in at one end and come out at the other or not at all.
 pub struct Path<P> {
-    pub(crate) stages: Vec<PathStage<P>>,
+    stages: Vec<PathStage<P>>,
     /// Decided exits, in their order.
     exits: VecDeque<Delivered<P>>,
     /// The earliest exit or deadline of a stage.
     next: Timestamp,
     /// The stages that may hold packets and so have deadlines; usually none.
-    pub(crate) lazy: Vec<usize>,
+    lazy: Vec<usize>,
     counts: DropCounts,
     /// Packets on a link that never sends again.
-    pub(crate) stuck: u64,
+    stuck: u64,
     notices: VecDeque<DropNotice<P>>,
     keeps_notices: bool,
     /// Scratch of [`Path::pass`].
-    pub(crate) lost: Vec<Lost>,
+    lost: Vec<Lost>,
 }
 
 impl<P: Send> Path<P> {
@@ -184,7 +118,7 @@ impl<P: Send> Path<P> {
     pub fn new(stages: impl IntoIterator<Item = PathStage<P>>) -> Self {
         let stages: Vec<_> = stages.into_iter().collect();
         Self {
-            lazy: (0..stages.len()).filter(|&index| stages[index].may_hold()).collect(),
+            lazy: (0..stages.len()).filter(|&index| matches!(stages[index], PathStage::Lazy(_))).collect(),
             stages,
             exits: VecDeque::new(),
             next: Timestamp::MAX,
@@ -259,7 +193,7 @@ impl<P: Send> Path<P> {
         }
         let mut sum = Backlog { size: DataSize::ZERO, delay: TimeDelta::ZERO };
         for stage in &mut self.stages {
-            let stage = stage.as_stage();
+            let stage = stage.stage_mut();
             if let Some(capacity) = stage.capacity(now, now) {
                 let size = stage.backlog(now);
                 sum.size += size;
@@ -275,12 +209,12 @@ impl<P: Send> Path<P> {
     /// The bottleneck's mean capacity over `[from, to)`, or at `from` if they are equal: the
     /// minimum if there are several, `None` if there is none.
     pub fn capacity(&self, from: Timestamp, to: Timestamp) -> Option<DataRate> {
-        self.stages.iter().filter_map(|stage| stage.as_stage_ref().capacity(from, to)).min()
+        self.stages.iter().filter_map(|stage| stage.stage().capacity(from, to)).min()
     }
 
     /// The minimum one-way delay of the path, excluding transmission.
     pub fn min_one_way_delay(&self) -> TimeDelta {
-        self.stages.iter().map(|stage| stage.as_stage_ref().min_delay()).sum()
+        self.stages.iter().map(|stage| stage.stage().min_delay()).sum()
     }
 
     /// Packets whose exit is decided and that are not out yet. Lazy stages may hold more.
@@ -293,40 +227,106 @@ impl<P: Send> Path<P> {
         self.stuck
     }
 
-    /// Pass a packet through the stages from `first` on, as far as they decide.
-    #[inline(always)]
-    fn run(&mut self, first: usize, now: Timestamp, mut packet: Packet<P>) {
+    /// Whether every stage decides on a packet when it enters, so that [`Path::pass_packet`] may be used.
+    pub fn is_eager(&self) -> bool {
+        self.lazy.is_empty()
+    }
+
+    /// Whether moreover no stage marks packets, so that [`Path::pass`] may be used.
+    pub fn passes_bursts(&self) -> bool {
+        self.stages.iter().all(|stage| matches!(stage, PathStage::Eager(stage) if !stage.marks()))
+    }
+
+    /// When a packet that enters at `now` comes out, [`Timestamp::MAX`] where it waits for a link that never sends
+    /// again: the same as [`Path::push`], but the caller keeps the packet, and what comes out comes out in the order it
+    /// entered. Only if [`Path::is_eager`].
+    ///
+    /// # Errors
+    /// It is lost.
+    #[inline]
+    pub fn pass_packet(&mut self, now: Timestamp, size: DataSize, ecn: &mut Ecn) -> Result<Timestamp, Lost> {
+        debug_assert!(self.is_eager(), "a stage that holds packets does not know when they leave");
         let mut at = now;
-        let mut ecn = packet.ecn;
-        for (offset, stage) in self.stages[first..].iter_mut().enumerate() {
-            match stage.transit(at, packet.size, &mut ecn) {
-                Some(Transit::Exit(exit)) => {
+        for stage in &mut self.stages {
+            let PathStage::Eager(stage) = stage else { continue };
+            match stage.transit(at, size, ecn) {
+                Ok(Timestamp::MAX) => {
+                    self.stuck += 1;
+                    return Ok(Timestamp::MAX);
+                }
+                Ok(exit) => {
                     debug_assert!(exit >= at, "a stage let a packet out before it came in");
                     at = exit;
-                    if at == Timestamp::MAX {
-                        self.stuck += 1;
-                        return;
-                    }
                 }
-                Some(Transit::Dropped(reason)) => {
-                    packet.ecn = ecn;
-                    return self.note(DropNotice { at, packet, reason });
-                }
-                None => {
-                    packet.ecn = ecn;
-                    return self.enter_lazy(first + offset, at, packet);
+                Err(reason) => {
+                    self.count_drop(reason);
+                    return Err(Lost { place: 0, at, reason });
                 }
             }
         }
-        packet.ecn = ecn;
+        Ok(at)
+    }
+
+    /// The same for a burst: appends to `exits` when each packet comes out, [`Timestamp::MAX`] for those that never do, and
+    /// returns which were dropped, in their order. Only if [`Path::passes_bursts`].
+    pub fn pass(&mut self, now: Timestamp, burst: Burst<DataSize>, exits: &mut Vec<Timestamp>) -> &[Lost] {
+        debug_assert!(self.passes_bursts(), "a stage holds packets, or marks them");
+        let first = exits.len();
+        exits.resize(first + usize::from(burst.packets), now);
+        let at = &mut exits[first..];
+        self.lost.clear();
+        for stage in &mut self.stages {
+            if let PathStage::Eager(stage) = stage {
+                stage.pass(&burst, at, &mut self.lost);
+            }
+        }
+        if !is_whole(at, &self.lost) {
+            self.count_gone(first, exits);
+        }
+        &self.lost
+    }
+
+    #[cold]
+    fn count_gone(&mut self, first: usize, exits: &[Timestamp]) {
+        // Each stage reported its own.
+        self.lost.sort_by_key(|lost| lost.place);
+        for place in 0..self.lost.len() {
+            self.count_drop(self.lost[place].reason);
+        }
+        let never = exits[first..].iter().filter(|&&at| at == Timestamp::MAX).count();
+        self.stuck += (never - self.lost.len()) as u64;
+    }
+
+    /// Pass a packet through the stages from `first` on, as far as they decide.
+    fn run(&mut self, first: usize, now: Timestamp, mut packet: Packet<P>) {
+        let mut at = now;
+        for (offset, stage) in self.stages[first..].iter_mut().enumerate() {
+            match stage {
+                PathStage::Eager(stage) => match stage.transit(at, packet.size, &mut packet.ecn) {
+                    Ok(exit) => {
+                        debug_assert!(exit >= at, "a stage let a packet out before it came in");
+                        at = exit;
+                    }
+                    Err(reason) => return self.note(DropNotice { at, packet, reason }),
+                },
+                PathStage::Lazy(stage) => {
+                    let passage = stage.push(at, packet);
+                    return self.pass_on(first + offset, passage);
+                }
+            }
+            if at == Timestamp::MAX {
+                self.stuck += 1;
+                return;
+            }
+        }
         debug_assert!(self.exits.back().is_none_or(|last| last.at <= at), "a stage reordered exits");
         self.exits.push_back(Delivered { at, packet });
         self.next = self.next.min(at);
     }
 
-    #[inline(never)]
-    fn enter_lazy(&mut self, index: usize, now: Timestamp, packet: Packet<P>) {
-        match self.stages[index].as_stage().push(now, packet) {
+    /// What the lazy stage at `index` did with a packet.
+    fn pass_on(&mut self, index: usize, passage: Passage<P>) {
+        match passage {
             Passage::Exit(at, packet) => self.run(index + 1, at, packet),
             Passage::Dropped(at, packet, reason) => self.note(DropNotice { at, packet, reason }),
             Passage::Held => {}
@@ -341,7 +341,7 @@ impl<P: Send> Path<P> {
         }
     }
 
-    pub(crate) fn count_drop(&mut self, reason: DropReason) {
+    fn count_drop(&mut self, reason: DropReason) {
         match reason {
             DropReason::Aqm => self.counts.aqm += 1,
             DropReason::QueueFull => self.counts.queue_full += 1,
@@ -365,12 +365,10 @@ impl<P: Send> Path<P> {
     fn settle(&mut self, now: Timestamp) {
         for n in 0..self.lazy.len() {
             let index = self.lazy[n];
-            while let Some(passage) = self.stages[index].pop_due(now) {
-                match passage {
-                    Passage::Exit(at, packet) => self.run(index + 1, at, packet),
-                    Passage::Dropped(at, packet, reason) => self.note(DropNotice { at, packet, reason }),
-                    Passage::Held => {}
-                }
+            while let PathStage::Lazy(stage) = &mut self.stages[index]
+                && let Some(passage) = stage.pop(now)
+            {
+                self.pass_on(index, passage);
             }
         }
     }
@@ -379,7 +377,9 @@ impl<P: Send> Path<P> {
     fn earliest(&self) -> Timestamp {
         let mut earliest = self.exits.front().map_or(Timestamp::MAX, |exit| exit.at);
         for &index in &self.lazy {
-            earliest = earliest.min(self.stages[index].deadline().unwrap_or(Timestamp::MAX));
+            if let PathStage::Lazy(stage) = &self.stages[index] {
+                earliest = earliest.min(stage.next_deadline().unwrap_or(Timestamp::MAX));
+            }
         }
         earliest
     }

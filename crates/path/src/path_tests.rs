@@ -1,9 +1,13 @@
 //! Whole paths: hand-worked cases, and the speed of the common one.
 
 use super::*;
+use crate::Ecn;
 use crate::capacity::{AfterLast, LinkCapacity, Mahimahi, Opportunities, RateSteps, Steps};
 use crate::queue::{DropTail, QueueLimit};
+use crate::stage::{Bottleneck, Jitter, Loss, Propagation};
 use legato_units::Burst;
+use rand_chacha::ChaCha8Rng;
+use rand_core::SeedableRng;
 use std::sync::Arc;
 
 fn packet(n: u64, bytes: u64) -> Packet<u64> {
@@ -176,4 +180,35 @@ fn a_burst_on_a_dead_link_is_stuck_except_for_drops() {
     assert_eq!(lost.iter().map(|lost| lost.place).collect::<Vec<_>>(), [2]);
     assert_eq!(exits, [Timestamp::MAX; 3]);
     assert_eq!((dead.next_arrival(), dead.stuck(), dead.drops().queue_full), (None, 2, 1));
+}
+
+fn lossy_path() -> Path<u64> {
+    let link = LinkCapacity::constant(DataRate::from_mbps(1));
+    Path::new([
+        Loss::new(0.2, ChaCha8Rng::seed_from_u64(5)).expect("a ratio").into(),
+        Bottleneck::new(link, QueueLimit::Packets(4)).into(),
+        Propagation::fixed(TimeDelta::from_millis(20)).into(),
+    ])
+    .with_drop_notices()
+}
+
+#[test]
+fn a_packet_has_the_fate_it_has_when_pushed() {
+    let (mut keeps, mut decides) = (lossy_path(), lossy_path());
+    for n in 0..500u64 {
+        let (now, size) = (Timestamp::from_millis(n as i64 * 6), DataSize::from_bytes(1_250));
+        keeps.push(now, Packet { size, flow: 0, ecn: Ecn::NotEct, payload: n });
+        match decides.pass_packet(now, size, &mut Ecn::NotEct) {
+            Ok(at) => {
+                let exit = keeps.pop(Timestamp::MAX).map(|exit| (exit.at, exit.packet.payload));
+                assert_eq!(exit, Some((at, n)));
+            }
+            Err(Lost { at, reason, .. }) => {
+                let drop = keeps.pop_drop().map(|DropNotice { at, packet, reason }| (at, packet.payload, reason));
+                assert_eq!(drop, Some((at, n, reason)));
+            }
+        }
+    }
+    assert!(decides.drops().random > 50 && decides.drops().queue_full > 20);
+    assert_eq!(keeps.drops(), decides.drops());
 }

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-import legato
-from legato import _core, plan, shipped
+from legato import plan
 from legato.cli import options, terminal
 from legato.errors import TraceError
 
@@ -40,6 +39,8 @@ def list_traces(
     legato traces list '/data/traces/**/*.log' --json
     ```
     """
+    from legato import _core, shipped
+
     if patterns:
         paths = [path for pattern in patterns for path in plan.expand(pattern, TraceError, "trace")]
     else:
@@ -96,6 +97,7 @@ def show(
     legato traces show my.csv --svg my.svg
     ```
     """
+    import legato
     from legato import atomic, chart, pages
 
     if interval_s is not None and not interval_s > 0:
@@ -139,6 +141,8 @@ def import_trace(
     legato traces import B_2018.01.27_13.58.28.csv 5g.csv --format ucc-5g
     ```
     """
+    import legato
+
     if target.exists() and not force:
         raise TraceError(f"{target}: is there already", hint="give --force to replace it, or another name")
     trace = legato.load_trace(source, format_name)

@@ -76,7 +76,8 @@ class ReplayedVectorEnv(ManyCalls):
         own = np.random.SeedSequence(drawn).generate_state(self._paths)
         for batch, slots, batch_seed in zip(self._batches, self._slots, own, strict=True):
             batch.reset(int(batch_seed), self._observations[slots])
-        rewards.forget(self._reward, np.ones(self.num_envs, np.bool_))
+        if hasattr(self._reward, "reset"):
+            self._reward.reset(np.ones(self.num_envs, np.bool_))
         return self._observations, {}
 
     def step(self, actions: Any) -> Step:
@@ -85,5 +86,6 @@ class ReplayedVectorEnv(ManyCalls):
         for batch, at in zip(self._batches, self._slots, strict=True):
             batch.step(actions[at], self._observations[at], self._final[at], self._rows[at], self._truncated[at])
         reward = self._reward(self.intervals)
-        rewards.forget(self._reward, self._truncated)
+        if hasattr(self._reward, "reset") and self._truncated.any():
+            self._reward.reset(self._truncated)
         return self._result(reward)

@@ -5,11 +5,12 @@
 //! on the packet that has waited too long, as it would at the queue's end. [`super::QueuedBottleneck`] with a [`crate::queue::DropTail`] does the
 //! same step by step; a test keeps the two equal packet by packet.
 
-use super::{DropReason, Eager, Transit};
-use crate::burst::{by_size, is_whole, pass_each};
+use super::Lost;
+use super::burst::{by_size, is_whole, pass_each};
+use super::{DropReason, Eager, Stage};
+use crate::Ecn;
 use crate::capacity::{Capacity, LinkCapacity};
 use crate::queue::QueueLimit;
-use crate::{Ecn, Lost};
 use legato_units::{Burst, DataRate, DataSize, TimeDelta, Timestamp};
 
 /// An eager bottleneck with a drop-tail queue.
@@ -59,11 +60,6 @@ impl Bottleneck {
     pub fn with_step_mark(mut self, mark_above: TimeDelta) -> Self {
         self.mark_above = mark_above;
         self
-    }
-
-    /// Whether it marks packets.
-    pub(crate) fn marks(&self) -> bool {
-        self.mark_above < TimeDelta::MAX
     }
 
     /// Whether there is no room for `packets` packets of `bytes` in total, if nothing has left since
@@ -124,9 +120,20 @@ fn line_up(
     departure
 }
 
+impl Stage for Bottleneck {
+    fn backlog(&mut self, now: Timestamp) -> DataSize {
+        self.waiting.serve(now);
+        DataSize::from_bytes(self.waiting.bytes)
+    }
+
+    fn capacity(&self, from: Timestamp, to: Timestamp) -> Option<DataRate> {
+        Some(if to > from { self.capacity.mean_rate(from, to) } else { self.capacity.rate_at(from) })
+    }
+}
+
 impl Eager for Bottleneck {
-    #[inline(always)]
-    fn transit(&mut self, now: Timestamp, size: DataSize, ecn: &mut Ecn) -> Transit {
+    #[inline]
+    fn transit(&mut self, now: Timestamp, size: DataSize, ecn: &mut Ecn) -> Result<Timestamp, DropReason> {
         if self.rescales {
             self.limit_bytes = self.limit.bytes_at(self.capacity.rate_at(now));
         }
@@ -135,7 +142,7 @@ impl Eager for Bottleneck {
         if self.is_full(1, bytes) || self.waiting.packets.len() == self.waiting.packets.capacity() {
             self.waiting.serve(now);
             if self.is_full(1, bytes) {
-                return Transit::Dropped(DropReason::QueueFull);
+                return Err(DropReason::QueueFull);
             }
         }
         let start = now.max(self.last_departure);
@@ -146,7 +153,7 @@ impl Eager for Bottleneck {
         if start > now {
             self.waiting.push(start, bytes);
         }
-        Transit::Exit(self.last_departure)
+        Ok(self.last_departure)
     }
 
     #[inline]
@@ -176,13 +183,8 @@ impl Eager for Bottleneck {
         }
     }
 
-    fn backlog(&mut self, now: Timestamp) -> DataSize {
-        self.waiting.serve(now);
-        DataSize::from_bytes(self.waiting.bytes)
-    }
-
-    fn capacity(&self, from: Timestamp, to: Timestamp) -> Option<DataRate> {
-        Some(if to > from { self.capacity.mean_rate(from, to) } else { self.capacity.rate_at(from) })
+    fn marks(&self) -> bool {
+        self.mark_above < TimeDelta::MAX
     }
 }
 
@@ -193,12 +195,12 @@ mod tests {
 
     fn send(stage: &mut Bottleneck, ms: i64, bytes: u64) -> Option<f64> {
         match stage.transit(Timestamp::from_millis(ms), DataSize::from_bytes(bytes), &mut Ecn::NotEct) {
-            Transit::Exit(at) => Some(at.as_millis_f64()),
-            Transit::Dropped(_) => None,
+            Ok(at) => Some(at.as_millis_f64()),
+            Err(_) => None,
         }
     }
     fn backlog(stage: &mut Bottleneck, ms: i64) -> u64 {
-        Eager::backlog(stage, Timestamp::from_millis(ms)).as_bytes()
+        Stage::backlog(stage, Timestamp::from_millis(ms)).as_bytes()
     }
 
     /// 1 Mbit/s, 1,250 bytes = 10 ms each, room for two that wait.
@@ -226,10 +228,7 @@ mod tests {
         let mut stage = Bottleneck::new(link, QueueLimit::Unlimited).with_step_mark(TimeDelta::from_millis(20));
         let mut burst = |ecn: Ecn| {
             [ecn; 4].map(|mut ecn| {
-                assert!(matches!(
-                    stage.transit(Timestamp::ZERO, DataSize::from_bytes(1_250), &mut ecn),
-                    Transit::Exit(_)
-                ));
+                assert!(matches!(stage.transit(Timestamp::ZERO, DataSize::from_bytes(1_250), &mut ecn), Ok(_)));
                 ecn
             })
         };
@@ -267,10 +266,7 @@ mod tests {
     #[test]
     fn a_packet_on_a_dead_link_never_leaves_and_the_queue_fills() {
         let mut stage = Bottleneck::new(LinkCapacity::constant(DataRate::ZERO), QueueLimit::Packets(2));
-        assert_eq!(
-            stage.transit(Timestamp::ZERO, DataSize::from_bytes(9), &mut Ecn::NotEct),
-            Transit::Exit(Timestamp::MAX)
-        );
+        assert_eq!(stage.transit(Timestamp::ZERO, DataSize::from_bytes(9), &mut Ecn::NotEct), Ok(Timestamp::MAX));
         assert!(send(&mut stage, 1, 9).is_some() && send(&mut stage, 2, 9).is_some());
         assert_eq!(send(&mut stage, 3, 9), None);
     }

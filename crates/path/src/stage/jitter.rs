@@ -4,9 +4,10 @@
 //! passes its predecessor: j(n) = max(s(n) + z(n), j(n−1) + serial(n−1)), where serial is the time of
 //! the previous packet on the slowest link.
 
-use super::{Eager, Transit};
-use crate::burst::{by_size, is_whole, pass_each};
-use crate::{Ecn, Lost};
+use super::Lost;
+use super::burst::{by_size, is_whole, pass_each};
+use super::{DropReason, Eager, Stage};
+use crate::Ecn;
 use legato_units::{Burst, DataRate, DataSize, TimeDelta, Timestamp};
 use rand_chacha::ChaCha8Rng;
 use rand_core::RngCore;
@@ -112,9 +113,11 @@ impl Jitter {
     }
 }
 
+impl Stage for Jitter {}
+
 impl Eager for Jitter {
-    #[inline(always)]
-    fn transit(&mut self, now: Timestamp, size: DataSize, _ecn: &mut Ecn) -> Transit {
+    #[inline]
+    fn transit(&mut self, now: Timestamp, size: DataSize, _ecn: &mut Ecn) -> Result<Timestamp, DropReason> {
         if self.used == BLOCK {
             self.draw();
         }
@@ -123,7 +126,7 @@ impl Eager for Jitter {
         // [rfc8868] §2.3: j(n) = max(j(n), j(n−1) + serial(n−1))
         let exit = now.saturating_add(z).max(self.free_at);
         self.free_at = exit.saturating_add(self.serial_of(size));
-        Transit::Exit(exit)
+        Ok(exit)
     }
 
     #[inline]
@@ -209,7 +212,7 @@ mod tests {
         (0..packets)
             .map(|n| {
                 let now = Timestamp::ZERO + apart * n;
-                let Transit::Exit(at) = stage.transit(now, DataSize::from_bytes(1_250), &mut Ecn::NotEct) else {
+                let Ok(at) = stage.transit(now, DataSize::from_bytes(1_250), &mut Ecn::NotEct) else {
                     panic!("jitter drops nothing");
                 };
                 assert!(at >= last, "reordered");

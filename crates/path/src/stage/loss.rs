@@ -3,10 +3,11 @@
 //! Neither draws per packet. The number of packets up to the next event of probability p is
 //! geometric, so one draw covers 1/p packets on average; the distribution is the same.
 
-use super::{DropReason, Eager, Transit};
-use crate::burst::{is_whole, pass_each};
+use super::Lost;
+use super::burst::{is_whole, pass_each};
+use super::{DropReason, Eager, Stage};
+use crate::Ecn;
 use crate::random::unit;
-use crate::{Ecn, Lost};
 use core::fmt;
 use legato_units::{Burst, DataSize, Timestamp};
 use rand_chacha::ChaCha8Rng;
@@ -45,10 +46,12 @@ impl Loss {
     }
 }
 
+impl Stage for Loss {}
+
 impl Eager for Loss {
-    #[inline(always)]
-    fn transit(&mut self, now: Timestamp, _size: DataSize, _ecn: &mut Ecn) -> Transit {
-        if self.wait.is_over(&mut self.rng) { Transit::Dropped(DropReason::Random) } else { Transit::Exit(now) }
+    #[inline]
+    fn transit(&mut self, now: Timestamp, _size: DataSize, _ecn: &mut Ecn) -> Result<Timestamp, DropReason> {
+        if self.wait.is_over(&mut self.rng) { Err(DropReason::Random) } else { Ok(now) }
     }
 
     #[inline]
@@ -93,16 +96,18 @@ impl GilbertElliott {
     }
 }
 
+impl Stage for GilbertElliott {}
+
 impl Eager for GilbertElliott {
-    #[inline(always)]
-    fn transit(&mut self, now: Timestamp, _size: DataSize, _ecn: &mut Ecn) -> Transit {
+    #[inline]
+    fn transit(&mut self, now: Timestamp, _size: DataSize, _ecn: &mut Ecn) -> Result<Timestamp, DropReason> {
         let state = &mut self.states[self.bad];
         // A wait that is interrupted by the other state resumes later: it has no memory.
         let lost = state.lose.is_over(&mut self.rng);
         if state.leave.is_over(&mut self.rng) {
             self.bad ^= 1;
         }
-        if lost { Transit::Dropped(DropReason::Random) } else { Transit::Exit(now) }
+        if lost { Err(DropReason::Random) } else { Ok(now) }
     }
 }
 
@@ -163,8 +168,7 @@ mod tests {
 
     fn losses(stage: &mut impl Eager, packets: usize) -> Vec<bool> {
         let mut ecn = Ecn::NotEct;
-        let mut lost =
-            |_| stage.transit(Timestamp::ZERO, DataSize::from_bytes(1), &mut ecn) != Transit::Exit(Timestamp::ZERO);
+        let mut lost = |_| stage.transit(Timestamp::ZERO, DataSize::from_bytes(1), &mut ecn) != Ok(Timestamp::ZERO);
         (0..packets).map(&mut lost).collect()
     }
     fn ratio(lost: &[bool]) -> f64 {

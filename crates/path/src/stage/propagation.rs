@@ -1,8 +1,9 @@
 //! Propagation: the same time for every packet, fixed or changing over the call.
 
-use super::{Eager, Transit};
-use crate::burst::{is_whole, pass_each};
-use crate::{Ecn, Lost};
+use super::Lost;
+use super::burst::{is_whole, pass_each};
+use super::{DropReason, Eager, Stage};
+use crate::Ecn;
 use core::fmt;
 use legato_units::{Burst, DataSize, TimeDelta, Timestamp};
 use std::sync::Arc;
@@ -81,14 +82,20 @@ impl Propagation {
     }
 }
 
+impl Stage for Propagation {
+    fn min_delay(&self) -> TimeDelta {
+        self.shortest
+    }
+}
+
 impl Eager for Propagation {
-    #[inline(always)]
-    fn transit(&mut self, now: Timestamp, _size: DataSize, _ecn: &mut Ecn) -> Transit {
+    #[inline]
+    fn transit(&mut self, now: Timestamp, _size: DataSize, _ecn: &mut Ecn) -> Result<Timestamp, DropReason> {
         if now >= self.next_at {
             self.change(now);
         }
         self.last_exit = self.last_exit.max(now.saturating_add(self.delay));
-        Transit::Exit(self.last_exit)
+        Ok(self.last_exit)
     }
 
     #[inline]
@@ -106,10 +113,6 @@ impl Eager for Propagation {
         }
         self.last_exit = last + self.delay;
     }
-
-    fn min_delay(&self) -> TimeDelta {
-        self.shortest
-    }
 }
 
 #[cfg(test)]
@@ -118,8 +121,8 @@ mod tests {
 
     fn exit_ms(stage: &mut Propagation, ms: i64) -> f64 {
         match stage.transit(Timestamp::from_millis(ms), DataSize::ZERO, &mut Ecn::NotEct) {
-            Transit::Exit(at) => at.as_millis_f64(),
-            Transit::Dropped(_) => f64::NAN,
+            Ok(at) => at.as_millis_f64(),
+            Err(_) => f64::NAN,
         }
     }
 

@@ -3,7 +3,7 @@
 //! An active queue management decides when a packet is removed, by what waits then; so packets are
 //! held, and the stage has a deadline at the end of each transmission.
 
-use super::{DropReason, Passage, Stage};
+use super::{DropReason, Lazy, Passage, Stage};
 use crate::Packet;
 use crate::capacity::{Capacity, LinkCapacity};
 use crate::queue::Queue;
@@ -76,7 +76,21 @@ impl<P: Send> QueuedBottleneck<P> {
     }
 }
 
-impl<P: Send> Stage<P> for QueuedBottleneck<P> {
+impl<P: Send> Stage for QueuedBottleneck<P> {
+    fn backlog(&mut self, now: Timestamp) -> DataSize {
+        while let Some(passage) = self.step(now) {
+            // What `start_next` dropped in this step is in `done` already, and of the same instant.
+            self.done.extend(passage);
+        }
+        self.queue.backlog()
+    }
+
+    fn capacity(&self, from: Timestamp, to: Timestamp) -> Option<DataRate> {
+        Some(if to > from { self.capacity.mean_rate(from, to) } else { self.capacity.rate_at(from) })
+    }
+}
+
+impl<P: Send> Lazy<P> for QueuedBottleneck<P> {
     /// Packets come in order of time, so one that comes before the next departure can be processed
     /// at once, even if that is in the future.
     fn push(&mut self, now: Timestamp, packet: Packet<P>) -> Passage<P> {
@@ -110,17 +124,5 @@ impl<P: Send> Stage<P> for QueuedBottleneck<P> {
         }
         let departure = self.on_wire.as_ref().map(|&(at, _)| at).filter(|&at| at < Timestamp::MAX);
         departure.or_else(|| self.arriving.front().map(|&(at, _)| at))
-    }
-
-    fn backlog(&mut self, now: Timestamp) -> DataSize {
-        while let Some(passage) = self.step(now) {
-            // What `start_next` dropped in this step is in `done` already, and of the same instant.
-            self.done.extend(passage);
-        }
-        self.queue.backlog()
-    }
-
-    fn capacity(&self, from: Timestamp, to: Timestamp) -> Option<DataRate> {
-        Some(if to > from { self.capacity.mean_rate(from, to) } else { self.capacity.rate_at(from) })
     }
 }

@@ -1,6 +1,6 @@
 //! Reordering: some packets take a detour, and later ones overtake them.
 
-use super::{LossError, Passage, Stage};
+use super::{Lazy, LossError, Passage, Stage};
 use crate::Packet;
 use legato_units::{TimeDelta, Timestamp};
 use rand_chacha::ChaCha8Rng;
@@ -43,7 +43,9 @@ impl<P: Send> Reorder<P> {
     }
 }
 
-impl<P: Send> Stage<P> for Reorder<P> {
+impl<P: Send> Stage for Reorder<P> {}
+
+impl<P: Send> Lazy<P> for Reorder<P> {
     fn push(&mut self, now: Timestamp, packet: Packet<P>) -> Passage<P> {
         if self.threshold > 0 && u64::from(self.rng.next_u32()) < self.threshold {
             self.detour.push_back((now.saturating_add(self.extra), packet));

@@ -35,7 +35,7 @@ impl Forward {
     /// An empty path.
     pub fn new(path: Path<Ticket>) -> Self {
         Self {
-            eager: path.is_eager(),
+            eager: path.passes_bursts(),
             path: path.with_drop_notices(),
             flights: VecDeque::new(),
             exits: Vec::new(),

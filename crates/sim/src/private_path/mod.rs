@@ -70,7 +70,7 @@ impl Network for PrivatePath {
     }
 
     fn replies_are_certain(&self) -> bool {
-        self.reverse.is_eager()
+        self.reverse.passes_bursts()
     }
 
     #[inline]

@@ -5,7 +5,7 @@
 
 use super::link::Links;
 use super::parcel::{Parcel, Way};
-use legato_path::{Decided, Delivered, DropReason, Ecn, Packet, Path};
+use legato_path::{Delivered, DropReason, Ecn, Packet, Path};
 use legato_units::{DataSize, Timestamp};
 
 /// The network that a flow sends into.
@@ -43,9 +43,9 @@ impl<T: Send + Into<Parcel>> Lane<T> {
         payload: T,
     ) -> Option<LostAtOnce<T>> {
         match network.links.pass(self.flow, self.way, now, size, &mut ecn) {
-            Some(Decided::Exit(at)) => self.tail.push(at, Packet { size, flow: self.flow, ecn, payload }),
-            Some(Decided::Dropped(at, reason)) => return Some(LostAtOnce(at, reason, payload)),
-            Some(Decided::Stuck) => {}
+            Some(Ok(Timestamp::MAX)) => {}
+            Some(Ok(at)) => self.tail.push(at, Packet { size, flow: self.flow, ecn, payload }),
+            Some(Err(lost)) => return Some(LostAtOnce(lost.at, lost.reason, payload)),
             None => network.outbox.push(Packet { size, flow: self.flow, ecn, payload: payload.into() }),
         }
         None

@@ -1,7 +1,7 @@
 //! A link that flows share, and the routes over several of them.
 
 use super::parcel::{Parcel, Way};
-use legato_path::{Decided, Delivered, DropNotice, Ecn, Packet, Path};
+use legato_path::{Delivered, DropNotice, Ecn, Lost, Packet, Path};
 use legato_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
 /// One link: loss, queue and capacity; no propagation, which each flow has of its own.
@@ -16,7 +16,7 @@ impl Link {
     /// `is_last`: of every route.
     pub fn new(path: Path<Parcel>, is_last: bool) -> Self {
         let path = path.with_drop_notices();
-        Self { passes_at_once: path.decides_at_once() && is_last, path }
+        Self { passes_at_once: path.is_eager() && is_last, path }
     }
 
     /// Whether packets pass at once and none is ever kept here.
@@ -31,8 +31,8 @@ impl Link {
 
     /// The fate of a packet that comes at `now`, if that is known: `None` if it must be pushed.
     #[inline]
-    pub fn pass(&mut self, now: Timestamp, size: DataSize, ecn: &mut Ecn) -> Option<Decided> {
-        self.passes_at_once.then(|| self.path.decide(now, size, ecn))
+    pub fn pass(&mut self, now: Timestamp, size: DataSize, ecn: &mut Ecn) -> Option<Result<Timestamp, Lost>> {
+        self.passes_at_once.then(|| self.path.pass_packet(now, size, ecn))
     }
 
     /// The next packet that is passed on by `now`.
@@ -62,9 +62,16 @@ pub struct Links {
 impl Links {
     /// The fate of a packet that leaves at `now`, if every link on its route decides: `None` if one may keep it.
     #[inline]
-    pub fn pass(&mut self, flow: u16, way: Way, now: Timestamp, size: DataSize, ecn: &mut Ecn) -> Option<Decided> {
+    pub fn pass(
+        &mut self,
+        flow: u16,
+        way: Way,
+        now: Timestamp,
+        size: DataSize,
+        ecn: &mut Ecn,
+    ) -> Option<Result<Timestamp, Lost>> {
         match *self.route(flow, way) {
-            [] => Some(Decided::Exit(now)),
+            [] => Some(Ok(now)),
             // Only the last of a route passes packets at once.
             [link] => self.links[link].pass(now, size, ecn),
             _ => None,

@@ -27,7 +27,7 @@ use dues::Dues;
 use flow::Flow;
 use lane::Network;
 use legato_control::Side;
-use legato_path::{Decided, DropNotice, Packet};
+use legato_path::{DropNotice, Lost, Packet};
 use legato_units::Timestamp;
 use link::Links;
 use parcel::Parcel;
@@ -128,9 +128,9 @@ impl Session {
     fn put_on(&mut self, link: Option<usize>, now: Timestamp, mut packet: Packet<Parcel>) {
         let Some(link) = link else { return self.leave_links(now, packet) };
         match self.network.links.links[link].pass(now, packet.size, &mut packet.ecn) {
-            Some(Decided::Exit(at)) => self.leave_links(at, packet),
-            Some(Decided::Dropped(at, reason)) => self.drop_packet(DropNotice { at, packet, reason }),
-            Some(Decided::Stuck) => {}
+            Some(Ok(Timestamp::MAX)) => {}
+            Some(Ok(at)) => self.leave_links(at, packet),
+            Some(Err(Lost { at, reason, .. })) => self.drop_packet(DropNotice { at, packet, reason }),
             None => {
                 self.network.links.links[link].push(now, packet);
                 self.hand_on(link, now);
