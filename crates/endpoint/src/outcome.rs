@@ -40,7 +40,7 @@ pub struct CallReport {
     pub connecting: TimeDelta,
     /// Packets whose size on the wire differed from the sender's count.
     pub odd_sizes: u64,
-    /// Packets that str0m numbered differently from the sender: must be zero, or feedback means nothing.
+    /// Packets that str0m numbered differently from the sender: must be zero, or feedback is about other packets.
     pub misnumbered: u64,
     /// Datagrams that reached the socket and were not part of the call.
     pub unreadable: u64,

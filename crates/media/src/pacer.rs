@@ -329,7 +329,7 @@ impl Pacer {
     /// How many packets of `burst` may leave at `now`; they are added to the debts.
     #[inline]
     fn departing(&mut self, now: Timestamp, burst: Burst<MediaPacket>) -> u16 {
-        // Called in every turn of the sender, and mostly for nothing.
+        // Called at every turn of the sender; mostly nothing may leave yet.
         if self.media_drained - now >= self.config.burst_interval {
             return 0;
         }

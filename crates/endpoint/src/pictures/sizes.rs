@@ -61,7 +61,7 @@ impl Sizes {
         self.rule.place() as u8
     }
 
-    /// Picture `number`, of full size and planar 4:2:0, in this size.
+    /// Scales picture `number`, planar 4:2:0 of full size, to the present size.
     pub fn fit<'a>(&'a mut self, picture: &'a [u8], number: u64) -> &'a [u8] {
         let width = usize::from(self.size().0);
         let Some([luma, chroma]) = &mut self.scalers else { return picture };

@@ -125,7 +125,7 @@ pub struct FrameTrace {
     target: DataRate,
     transient: Transient,
     at: usize,
-    /// The bitrate of the last version of a frame; `None`: the target sized it.
+    /// The bitrate of the last version of a frame; `None`: the target determined its size.
     last_version_bps: Option<f64>,
     sequence: u64,
 }

@@ -273,8 +273,8 @@ impl Gcc {
         self.delay_based.on_packet(report.departure, arrival, now, report.size);
     }
 
-    /// A probe far below the delivered rate is not accepted; slightly below drains the queue. One
-    /// below the estimate never raises it.
+    /// A probe result far below the delivered rate is not accepted; one slightly below is, since it
+    /// drains the queue. A result below the estimate never raises it.
     fn bound_probe(&self, probe: DataRate) -> DataRate {
         let Some(acknowledged) = self.acknowledged_rate else { return probe };
         let floor = acknowledged.scale(self.config.probe_floor_ratio).min(self.delay_based.last_estimate());
