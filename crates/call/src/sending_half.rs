@@ -39,10 +39,10 @@ impl SendingHalf {
         self.due.min(self.pauses.due())
     }
 
-    /// Whether what is due at `now` is the sender's deadline, and no pause.
+    /// Whether the sender's deadline is due at `now`; a pause at that time would meet it too.
     #[inline]
     pub(crate) fn is_senders(&self, now: Timestamp) -> bool {
-        now < self.pauses.due() && self.due == now
+        self.due == now
     }
 
     /// Do all that is due by `now`, at `now`: take RTCP that came, begin or end a pause, meet the sender's deadline.

@@ -81,6 +81,14 @@ fn an_overload_shows_in_the_observation_and_in_the_truth() {
     assert!(observed(&mut episode)[28] > 1.0);
 }
 
+#[test]
+fn a_pause_at_the_instant_of_a_decision_does_not_take_it_from_the_agent() {
+    let mut episode = episode(&(SCENARIO.to_owned() + "[[pauses]]\nstart_s = 1.0\nend_s = 2.0\n"), 1);
+    for _ in 0..58 {
+        assert_eq!(episode.step(0.0).stats.span, TimeDelta::from_millis(50));
+    }
+}
+
 /// Only what the controller could know is in the observation: the same packets on a link whose
 /// capacity differs only in the future, before anything is sent there.
 #[test]
