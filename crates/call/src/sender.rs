@@ -284,8 +284,9 @@ impl Sender {
             return false;
         }
         self.stale = false;
+        let gauges = sink.wants_gauges(self.now);
         let revision = self.controller.revision();
-        if revision.is_some() && revision == self.revision && !sink.wants_gauges(self.now) {
+        if revision.is_some() && revision == self.revision && !gauges {
             return self.look_at_window();
         }
         self.revision = revision;
@@ -313,7 +314,7 @@ impl Sender {
             self.pacer.obey(self.now, &self.paced(), self.history.in_flight());
             sink.record(self.now, &Record::Decision(&self.decision));
         }
-        if sink.wants_gauges(self.now) {
+        if gauges {
             let now = self.now;
             let mut gauge = |name, value| sink.record(now, &Record::Gauge { name, value });
             self.controller.observe(&mut gauge);

@@ -166,13 +166,17 @@ fn every_shipped_scenario_runs() {
 #[test]
 fn the_inner_state_of_controller_and_encoder_is_recorded() {
     let profile = concat!(env!("CARGO_MANIFEST_DIR"), "/../../profiles/foreman.safetensors");
-    let json = serde_json::json!({ "scenario": SCENARIO, "clips": [profile], "seeds": [1] });
-    let loaded = Plan::parse(&json.to_string()).unwrap().load().unwrap();
-    let mut recorders = Vec::new();
-    legato_sim::run_planned(&loaded, 0, legato_trace::LogLevel::Series, &mut recorders).unwrap();
-    let recorder = &recorders[0];
-    for name in ["trend", "x264_qp", "encoder_height"] {
-        let rows = recorder.gauges().iter().filter(|row| row.name == name).count();
-        assert!((30..=40).contains(&rows), "{name}: {rows} in 4 s, one every 100 ms");
+    let learned = serde_json::json!({ "name": "concerto", "config": { "policy": "hand" } });
+    for (controller, names) in [("gcc".into(), ["trend", "x264_qp"]), (learned, ["action", "encoder_height"])] {
+        let json = serde_json::json!({
+            "scenario": SCENARIO, "controllers": [controller], "clips": [profile], "seeds": [1]
+        });
+        let loaded = Plan::parse(&json.to_string()).unwrap().load().unwrap();
+        let mut recorders = Vec::new();
+        legato_sim::run_planned(&loaded, 0, legato_trace::LogLevel::Series, &mut recorders).unwrap();
+        for name in names {
+            let rows = recorders[0].gauges().iter().filter(|row| row.name == name).count();
+            assert!((30..=40).contains(&rows), "{name}: {rows} in 4 s, one every 100 ms");
+        }
     }
 }
