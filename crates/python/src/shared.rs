@@ -3,8 +3,8 @@
 use crate::arrays::{self, whole};
 use crate::error::sim_error;
 use crate::spaces::Spaces;
-use legato_sim::episode::{COLUMNS, columns};
-use legato_sim::{LoadedPlan, Plan, SharedEpisode, SimError, Turn};
+use legato_sim::episode::{AgentState, COLUMNS, Episode, columns};
+use legato_sim::{LoadedPlan, Plan, SimError};
 use numpy::{PyReadonlyArray1, PyReadwriteArray1, PyReadwriteArray2};
 use pyo3::prelude::*;
 
@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 #[pyclass(module = "legato._core", unsendable)]
 pub struct SharedCalls {
     plan: LoadedPlan,
-    episode: SharedEpisode,
+    episode: Episode,
 }
 
 #[pymethods]
@@ -31,7 +31,7 @@ impl SharedCalls {
     /// Names of the steered calls, in order.
     #[getter]
     fn names(&self) -> Vec<String> {
-        self.episode.names().map(str::to_owned).collect()
+        self.episode.agents().iter().map(|agent| agent.name().to_owned()).collect()
     }
 
     /// What their controllers observe and how they may act.
@@ -77,16 +77,15 @@ impl SharedCalls {
         let truncated = whole(truncated.as_slice_mut(), "truncated", agents)?;
         let acting = whole(acting.as_slice_mut(), "acting", agents)?;
         py.detach(|| {
-            let outcomes = self.episode.step(actions);
-            self.show(observations, acting);
-            for (agent, outcome) in outcomes.iter().enumerate() {
+            self.episode.step(actions);
+            for (agent, state) in self.episode.agents().iter().enumerate() {
+                let outcome = state.outcome();
                 truncated[agent] = outcome.is_some_and(|outcome| outcome.truncated);
-                let Some(outcome) = outcome else { continue };
-                columns(outcome, &mut rows[agent * COLUMNS.len()..][..COLUMNS.len()]);
-                if outcome.truncated {
-                    self.episode.observe_into(agent, &mut observations[agent * width..][..width]);
+                if let Some(outcome) = outcome {
+                    columns(outcome, &mut rows[agent * COLUMNS.len()..][..COLUMNS.len()]);
                 }
             }
+            self.show(observations, acting);
         });
         Ok(())
     }
@@ -94,21 +93,21 @@ impl SharedCalls {
 
 impl SharedCalls {
     fn sizes(&mut self) -> (usize, usize) {
-        (self.episode.names().count(), self.episode.layout().len())
+        (self.episode.agents().len(), self.episode.layout().len())
     }
 
     fn show(&mut self, observations: &mut [f32], acting: &mut [bool]) {
         let width = self.episode.layout().len();
-        let turns: Vec<_> = self.episode.turns().collect();
-        for (agent, turn) in turns.into_iter().enumerate() {
-            acting[agent] = turn == Turn::Acting;
-            if acting[agent] {
-                self.episode.observe_into(agent, &mut observations[agent * width..][..width]);
+        for (agent, row) in observations.chunks_exact_mut(width).enumerate() {
+            let now = &self.episode.agents()[agent];
+            acting[agent] = now.state() == AgentState::Acting;
+            if acting[agent] || now.outcome().is_some_and(|outcome| outcome.truncated) {
+                self.episode.observe_into(agent, row);
             }
         }
     }
 }
 
-fn begin(plan: &LoadedPlan, seed: u64) -> Result<SharedEpisode, SimError> {
-    SharedEpisode::new(&plan.scenario, &plan.session(0).parts, &plan.session_parts, seed)
+fn begin(plan: &LoadedPlan, seed: u64) -> Result<Episode, SimError> {
+    Episode::shared(&plan.scenario, &plan.session(0).parts, &plan.session_parts, seed)
 }

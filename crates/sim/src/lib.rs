@@ -43,6 +43,6 @@ pub use private_path::{Forward, PrivatePath};
 pub use run::{CallParts, build_controller, run_call};
 pub use scenario::*;
 pub use seed::Seed;
-pub use session::{SessionParts, SharedEpisode, Turn, run_session};
+pub use session::{SessionParts, run_session};
 pub use sweep::{FORMAT, Outcome, Sweep, run_planned};
 pub use video::LoadedClip;

@@ -47,7 +47,7 @@ impl Batch {
         }
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
         let pool = pool.map_err(|error| SimError::Io(format!("threads: {error}")))?;
-        let mut first = begin(&plan, seed, 0, 0)?;
+        let mut first = begin(&plan, seed, 0, 0, None)?;
         let (layout, actions) = (first.layout(), first.actions());
         let mut batch = Self {
             plan,
@@ -70,14 +70,11 @@ impl Batch {
         self.seed = seed;
         self.begun.fill(1);
         let (plan, slots) = (&self.plan, self.begun.len());
-        let first = |slot: usize| -> Result<Episode, SimError> {
-            let mut episode = begin(plan, seed, slot, 0)?;
-            if staggered {
-                let drawn = Seed(seed).derived(&format!("episode.{slot}.cut"));
-                episode.cut_off_after((drawn >> 11) as f64 / (1u64 << 53) as f64);
-            }
-            Ok(episode)
+        let share = |slot: usize| {
+            let drawn = Seed(seed).derived(&format!("episode.{slot}.cut"));
+            (drawn >> 11) as f64 / (1u64 << 53) as f64
         };
+        let first = |slot: usize| begin(plan, seed, slot, 0, staggered.then(|| share(slot)));
         let episodes: Result<Vec<_>, _> = self.pool.install(|| (0..slots).into_par_iter().map(first).collect());
         self.episodes = episodes?;
         Ok(())
@@ -102,7 +99,7 @@ impl Batch {
     pub fn observe_into(&mut self, observations: &mut [f32]) {
         let rows = observations.par_chunks_mut(self.width);
         self.pool
-            .install(|| self.episodes.par_iter_mut().zip(rows).for_each(|(episode, row)| episode.observe_into(row)));
+            .install(|| self.episodes.par_iter_mut().zip(rows).for_each(|(episode, row)| episode.observe_into(0, row)));
     }
 
     /// Apply each action and run to the next decision. The arrays are slots × layout, slots × layout, slots
@@ -147,22 +144,27 @@ fn step_one(
     action: f32,
     slot: Slot<'_>,
 ) -> Result<(), SimError> {
-    let outcome = episode.step(action);
-    columns(&outcome, slot.row);
+    episode.step(&[action]);
+    let Some(outcome) = episode.agents()[0].outcome() else { return Ok(()) };
+    columns(outcome, slot.row);
     *slot.truncated = outcome.truncated;
     if outcome.truncated {
-        episode.observe_outcome_into(&outcome, slot.last_observation);
-        *episode = begin(plan, seed, number, *begun)?;
+        episode.observe_into(0, slot.last_observation);
+        *episode = begin(plan, seed, number, *begun, None)?;
         *begun += 1;
-        episode.observe_into(slot.observation);
-    } else {
-        episode.observe_outcome_into(&outcome, slot.observation);
     }
+    episode.observe_into(0, slot.observation);
     Ok(())
 }
 
 /// Call number `call` of a slot.
-fn begin(plan: &LoadedPlan, seed: u64, slot: usize, call: u64) -> Result<Episode, SimError> {
+fn begin(
+    plan: &LoadedPlan,
+    seed: u64,
+    slot: usize,
+    call: u64,
+    cut_off_after: Option<f64>,
+) -> Result<Episode, SimError> {
     let own = Seed(Seed(seed).derived(&format!("episode.{slot}.{call}")));
     let pick = |name: &str, among: usize| (own.derived(name) % among as u64) as usize;
     let parts = CallParts {
@@ -170,7 +172,7 @@ fn begin(plan: &LoadedPlan, seed: u64, slot: usize, call: u64) -> Result<Episode
         clip: plan.clips[pick("episode.clip", plan.clips.len())].clone(),
         ..plan.session(0).parts
     };
-    Episode::new(&plan.scenario, &parts, own.0)
+    Episode::alone(&plan.scenario, &parts, own.0, cut_off_after)
 }
 
 /// More would not fit into memory anywhere.

@@ -21,13 +21,18 @@ fn plan(scenario: &str) -> crate::plan::LoadedPlan {
 
 fn episode(scenario: &str, seed: u64) -> Episode {
     let plan = plan(scenario);
-    Episode::new(&plan.scenario, &plan.session(0).parts, seed).unwrap()
+    Episode::alone(&plan.scenario, &plan.session(0).parts, seed, None).unwrap()
 }
 
 fn observed(episode: &mut Episode) -> Vec<f32> {
     let mut row = vec![0.0; episode.layout().len()];
-    episode.observe_into(&mut row);
+    episode.observe_into(0, &mut row);
     row
+}
+
+fn step(episode: &mut Episode, action: f32) -> Outcome {
+    episode.step(&[action]);
+    *episode.agents()[0].outcome().unwrap()
 }
 
 #[test]
@@ -35,7 +40,7 @@ fn a_call_of_three_seconds_has_sixty_intervals_and_is_cut_off_at_the_last() {
     let mut episode = episode(SCENARIO, 1);
     let mut steps = 0;
     loop {
-        let outcome = episode.step(0.0);
+        let outcome = step(&mut episode, 0.0);
         steps += 1;
         assert_eq!(outcome.stats.span, TimeDelta::from_millis(50));
         if outcome.truncated {
@@ -50,16 +55,16 @@ fn a_call_of_three_seconds_has_sixty_intervals_and_is_cut_off_at_the_last() {
 fn an_action_affects_the_interval_that_follows_it() {
     let mut episode = episode(SCENARIO, 1);
     for _ in 0..10 {
-        episode.step(0.0);
+        step(&mut episode, 0.0);
     }
-    let before = episode.step(0.0).stats.target_bitrate;
-    assert_eq!(episode.step(0.5).stats.target_bitrate, before.scale(1.5));
+    let before = step(&mut episode, 0.0).stats.target_bitrate;
+    assert_eq!(step(&mut episode, 0.5).stats.target_bitrate, before.scale(1.5));
 }
 
 #[test]
 fn capacity_is_given_for_the_past_and_the_coming_second() {
     let mut episode = episode(SCENARIO, 1);
-    let outcomes: Vec<Outcome> = (0..30).map(|_| episode.step(0.0)).collect();
+    let outcomes: Vec<Outcome> = (0..30).map(|_| step(&mut episode, 0.0)).collect();
     let kbps = |rate: Option<DataRate>| rate.unwrap().as_kbps_f64();
     assert_eq!(kbps(outcomes[5].capacity), 1_000.0);
     assert_eq!(kbps(outcomes[29].capacity), 400.0);
@@ -70,9 +75,9 @@ fn capacity_is_given_for_the_past_and_the_coming_second() {
 #[test]
 fn an_overload_shows_in_the_observation_and_in_the_truth() {
     let mut episode = episode(SCENARIO, 1);
-    let mut last = episode.step(0.0);
+    let mut last = step(&mut episode, 0.0);
     for _ in 0..25 {
-        last = episode.step(0.3);
+        last = step(&mut episode, 0.3);
     }
     assert!(last.stats.delay.unwrap() > TimeDelta::from_millis(100), "{last:?}");
     assert!(last.truth.one_way_delay.unwrap() > TimeDelta::from_millis(100), "{last:?}");
@@ -85,7 +90,7 @@ fn an_overload_shows_in_the_observation_and_in_the_truth() {
 fn a_pause_at_the_instant_of_a_decision_does_not_take_it_from_the_agent() {
     let mut episode = episode(&(SCENARIO.to_owned() + "[[pauses]]\nstart_s = 1.0\nend_s = 2.0\n"), 1);
     for _ in 0..58 {
-        assert_eq!(episode.step(0.0).stats.span, TimeDelta::from_millis(50));
+        assert_eq!(step(&mut episode, 0.0).stats.span, TimeDelta::from_millis(50));
     }
 }
 
@@ -96,11 +101,11 @@ fn truth_alone_changes_no_observation() {
     let other =
         SCENARIO.replace("[1.5, 400_000]", "[1.5, 900_000]").replace("capacity = {", "loss_ratio = 0.0\ncapacity = {");
     let (mut one, mut two) = (episode(SCENARIO, 1), episode(&other, 1));
-    for step in 0..28 {
-        let (a, b) = (one.step(0.01), two.step(0.01));
-        assert_eq!(observed(&mut one), observed(&mut two), "step {step}");
+    for n in 0..28 {
+        let (a, b) = (step(&mut one, 0.01), step(&mut two, 0.01));
+        assert_eq!(observed(&mut one), observed(&mut two), "step {n}");
         assert_eq!(a.stats, b.stats);
-        if step > 20 {
+        if n > 20 {
             assert_ne!(a.capacity_ahead, b.capacity_ahead);
         }
     }
@@ -111,9 +116,9 @@ fn truth_alone_changes_no_observation() {
 fn a_receivers_controller_is_steered_by_its_own_clock() {
     let scenario = SCENARIO.replace("nvc-cc", "r3net") + "[clock]\noffset_ms = 1234.5\ndrift_ppm = 50.0\n";
     let mut episode = episode(&scenario, 1);
-    let mut last = episode.step(0.1);
+    let mut last = step(&mut episode, 0.1);
     for _ in 0..20 {
-        last = episode.step(0.1);
+        last = step(&mut episode, 0.1);
     }
     assert_eq!(last.stats.target_bitrate, DataRate::from_kbps(800));
     let rate = last.stats.receiver_rate_200ms.as_kbps_f64();
@@ -143,22 +148,22 @@ fn a_batch_is_the_same_for_any_number_of_threads() {
 #[test]
 fn a_controller_that_decides_for_itself_is_refused() {
     let plan = plan(&SCENARIO.replace("nvc-cc", "gcc").replace(", config = { policy = \"hand\" }", ""));
-    let error = Episode::new(&plan.scenario, &plan.session(0).parts, 1).err().unwrap();
+    let error = Episode::alone(&plan.scenario, &plan.session(0).parts, 1, None).err().unwrap();
     assert!(error.to_string().contains("gcc is not learned"), "{error}");
 }
 
 #[test]
 fn a_call_cut_off_early_is_the_same_until_then() {
-    let (mut whole, mut cut) = (episode(SCENARIO, 1), episode(SCENARIO, 1));
-    cut.cut_off_after(0.5);
+    let plan = plan(SCENARIO);
+    let until = |share| Episode::alone(&plan.scenario, &plan.session(0).parts, 1, share).unwrap();
+    let (mut whole, mut cut) = (until(None), until(Some(0.5)));
     for _ in 0..28 {
-        assert!(!cut.step(0.1).truncated && !whole.step(0.1).truncated);
+        assert!(!step(&mut cut, 0.1).truncated && !step(&mut whole, 0.1).truncated);
         assert_eq!(observed(&mut cut), observed(&mut whole));
     }
-    assert!(cut.step(0.1).truncated);
-    let mut at_once = episode(SCENARIO, 1);
-    at_once.cut_off_after(0.0);
-    assert!(at_once.step(0.0).truncated);
+    assert!(step(&mut cut, 0.1).truncated);
+    let mut at_once = until(Some(0.0));
+    assert!(step(&mut at_once, 0.0).truncated);
 }
 
 #[test]

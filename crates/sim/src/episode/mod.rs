@@ -1,40 +1,63 @@
-//! A call steered from outside: it stops before each decision of its learned controller, shows the
-//! controller's observation, takes an action and continues. The observation and what really
-//! happened are kept apart: [`Episode::observe_into`] never reveals the latter.
+//! Calls steered from outside. An [`Episode`] stops before each decision of its agents' learned controllers, shows
+//! their observations, takes an action for each and continues. An agent is a call: one that has its network to
+//! itself ([`Episode::alone`]), or one of several on shared links ([`Episode::shared`]), whose other calls, TCP and
+//! UDP are traffic beside them. Observations and what really happened are kept apart: [`Episode::observe_into`]
+//! never reveals the latter.
 
 mod batch;
 mod columns;
 mod truth;
+mod world;
 
 pub use batch::{Batch, Slot};
 pub use columns::{COLUMNS, columns};
 pub use truth::{Truth, TruthLog};
 
 use crate::error::SimError;
-use crate::private_path::PrivatePath;
-use crate::run::{CallParts, build};
+use crate::run::CallParts;
 use crate::scenario::Scenario;
 use crate::seed::Seed;
-use legato_call::{Call, Pause};
+use crate::session::{SessionParts, assemble, calls_of};
 use legato_control::action::ActionSpace;
 use legato_control::controllers::learned::Steered;
 use legato_control::observation::Layout;
 use legato_control::window::WindowStats;
 use legato_control::{Side, entry};
-use legato_path::capacity::{Capacity, LinkCapacity};
+use legato_trace::LogLevel;
 use legato_units::{DataRate, TimeDelta, Timestamp};
+use world::{LoneCall, World, next_decision};
+
+/// Steered calls, which decide at the same times.
+pub struct Episode {
+    world: Box<dyn World>,
+    side: Side,
+    agents: Vec<Agent>,
+    now: Timestamp,
+}
 
 /// A steered call.
-pub struct Episode {
-    call: Call,
-    network: PrivatePath,
-    log: TruthLog,
-    side: Side,
-    end: Timestamp,
-    now: Timestamp,
-    capacity: Option<LinkCapacity>,
-    /// Takeovers before the current interval.
+pub struct Agent {
+    name: String,
+    flow: usize,
+    state: AgentState,
+    outcome: Option<Outcome>,
+    /// When its next decision is due, in true time.
+    due: Timestamp,
+    /// Start of the current interval.
+    from: Timestamp,
+    /// Takeovers before it.
     takeovers: u32,
+}
+
+/// The state of an agent between two steps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AgentState {
+    /// It has not reached its first decision.
+    Waiting,
+    /// It waits for an action.
+    Acting,
+    /// Its call has ended.
+    Over,
 }
 
 /// The results of one interval.
@@ -55,110 +78,214 @@ pub struct Outcome {
 }
 
 impl Episode {
-    /// Begin a call and run it to its first decision. Its controller must be a learned one.
-    pub fn new(scenario: &Scenario, parts: &CallParts, seed: u64) -> Result<Self, SimError> {
-        let start = Timestamp::ZERO;
-        let end = start + TimeDelta::from_secs_f64(scenario.duration_s);
-        let side = entry(&parts.controller.name).map_or(Side::Sender, |entry| entry.side);
-        let (mut call, mut network, capacity) = build(scenario, parts, Seed(seed), start, end, false)?;
-        let mut log = TruthLog::new(start);
-        call.begin(start, &mut network, &mut log);
-        let mut episode = Self { call, network, log, side, end, now: start, capacity, takeovers: 0 };
-        if episode.steered().is_none() {
-            let message = format!("controller {} is not learned: it cannot be steered", parts.controller.name);
-            return Err(SimError::Controller(message));
+    /// Begin a call and run it to its first decision. Its controller must be a learned one. Given a share of its time,
+    /// it is cut off when that is over, but not before its first decision.
+    pub fn alone(
+        scenario: &Scenario,
+        parts: &CallParts,
+        seed: u64,
+        cut_off_after: Option<f64>,
+    ) -> Result<Self, SimError> {
+        let side = side_of(parts);
+        let mut call = LoneCall::begin(scenario, parts, Seed(seed))?;
+        if let Some(share) = cut_off_after {
+            call.cut_off_after(share, side);
         }
-        episode.advance();
-        episode.log.close(episode.now);
+        let mut episode = Self { world: Box::new(call), side, agents: Vec::new(), now: Timestamp::ZERO };
+        episode.add("call 1".to_owned(), 0, Timestamp::ZERO, parts)?;
+        episode.go_on();
         Ok(episode)
     }
 
-    /// Cut the call off when this share of its time is over, but not before the next decision.
-    pub fn cut_off_after(&mut self, share: f64) {
-        let span_s = (self.end - Timestamp::ZERO).as_secs_f64();
-        let cut = Timestamp::ZERO + TimeDelta::from_secs_f64(span_s * share);
-        self.end = cut.max(self.now + TimeDelta::from_nanos(1)).min(self.end);
+    /// Begin a session and run it to the first decision. The calls that name no controller of their own are
+    /// steered; `parts` has theirs, which must be a learned one.
+    pub fn shared(
+        scenario: &Scenario,
+        parts: &CallParts,
+        session_parts: &SessionParts,
+        seed: u64,
+    ) -> Result<Self, SimError> {
+        let mut session = assemble(scenario, parts, session_parts, Seed(seed), LogLevel::Summary, &mut Vec::new())?;
+        let mut calls: Vec<_> = calls_of(scenario).into_iter().enumerate().collect();
+        calls.retain(|(_, call)| call.own.controller.is_none());
+        for &(flow, _) in &calls {
+            session.call(flow).observe_truth();
+        }
+        let (world, side) = (Box::new(session), side_of(parts));
+        let mut episode = Self { world, side, agents: Vec::new(), now: Timestamp::ZERO };
+        for (flow, call) in calls {
+            let from = Timestamp::ZERO + TimeDelta::from_secs_f64(call.start_s);
+            let interval = episode.add(call.name.unwrap_or_else(|| format!("call {}", flow + 1)), flow, from, parts)?;
+            if (from - Timestamp::ZERO).as_nanos() % interval.as_nanos() != 0 {
+                let (start_s, interval_ms) = ((from - Timestamp::ZERO).as_secs_f64(), interval.as_millis());
+                let message = format!(
+                    "calls[{flow}].start_s = {start_s} is not a multiple of {interval_ms} ms: steered calls decide at once"
+                );
+                return Err(SimError::Plan(message));
+            }
+        }
+        if episode.agents.is_empty() {
+            return Err(SimError::Plan("calls: each has a controller of its own, so none is steered".to_owned()));
+        }
+        episode.go_on();
+        Ok(episode)
     }
 
-    fn steered(&mut self) -> Option<&mut dyn Steered> {
-        self.call.steered(self.side)
+    /// Steer a call of the world; returns the time between two of its decisions.
+    fn add(&mut self, name: String, flow: usize, from: Timestamp, parts: &CallParts) -> Result<TimeDelta, SimError> {
+        let Some(steered) = self.world.call(flow).steered(self.side) else {
+            let message = format!("controller {} is not learned: it cannot be steered", parts.controller.name);
+            return Err(SimError::Controller(message));
+        };
+        let interval = steered.interval();
+        let (state, due) = (AgentState::Waiting, Timestamp::MAX);
+        self.agents.push(Agent { name, flow, state, outcome: None, due, from, takeovers: 0 });
+        Ok(interval)
     }
 
-    fn controller(&mut self) -> &mut dyn Steered {
-        self.steered().expect("checked when the episode began")
+    /// The agents, in order of their calls.
+    pub fn agents(&self) -> &[Agent] {
+        &self.agents
     }
 
-    /// The shape of the controller's input.
+    /// The shape of each one's input.
     pub fn layout(&mut self) -> Layout {
-        self.controller().layout()
+        self.steered(0).layout()
     }
 
-    /// The actions it may take.
+    /// The actions each may take.
     pub fn actions(&mut self) -> ActionSpace {
-        self.controller().actions()
+        self.steered(0).actions()
     }
 
-    /// The network's current observation. `out` is as long as the layout.
-    pub fn observe_into(&mut self, out: &mut [f32]) {
-        let now = self.local_now();
-        let controller = self.controller();
-        controller.observe_into(&controller.stats(now), out);
-    }
-
-    /// Like [`Episode::observe_into`] after the step that gave this outcome, whose interval is at hand.
-    pub fn observe_outcome_into(&mut self, outcome: &Outcome, out: &mut [f32]) {
-        self.controller().observe_into(&outcome.stats, out);
-    }
-
-    /// Apply the action, and run to the next decision or to the end.
-    pub fn step(&mut self, action: f32) -> Outcome {
-        let from = self.now;
-        self.controller().steer(action);
-        let truncated = self.advance() == Pause::Ended;
-        let now = self.local_now();
-        let stats = self.controller().stats(now);
-        let mean = |from: Timestamp, to: Timestamp| match (&self.capacity, to > from) {
-            (Some(link), true) => Some(link.mean_rate(from, to)),
-            _ => None,
+    /// The current observation of an agent. `out` is as long as the layout.
+    pub fn observe_into(&mut self, agent: usize, out: &mut [f32]) {
+        let stats = match &self.agents[agent].outcome {
+            Some(outcome) => outcome.stats,
+            None => self.stats(agent),
         };
-        let capacity = mean(from, self.now);
-        let capacity_ahead = mean(self.now, self.now + TimeDelta::from_secs(1));
-        let takeovers = self.call.takeovers();
-        let taken = takeovers - std::mem::replace(&mut self.takeovers, takeovers);
-        Outcome { stats, truth: self.log.close(self.now), capacity, capacity_ahead, takeovers: taken, truncated }
+        self.steered(agent).observe_into(&stats, out);
     }
 
-    /// Run until the controller is about to decide.
-    fn advance(&mut self) -> Pause {
-        // First the turn that was held, and the decision in it.
-        let just_after = (self.now + TimeDelta::from_nanos(1)).min(self.end);
-        self.call.hold(None);
-        self.call.advance(just_after, &mut self.network, &mut self.log);
-        let next = self.controller().next_decision();
-        self.call.hold(Some((self.side, self.true_time(next))));
-        let pause = self.call.advance(self.end, &mut self.network, &mut self.log);
-        self.now = match pause {
-            Pause::Held(at) => at,
-            Pause::Ended => self.end,
-        };
-        pause
+    /// Apply an action for each agent that acts, in order of the agents; others' are ignored. Runs to the next
+    /// decision of any, or to the end of all.
+    pub fn step(&mut self, actions: &[f32]) {
+        for (agent, &action) in actions.iter().enumerate() {
+            if self.agents[agent].state == AgentState::Acting {
+                self.steered(agent).steer(action);
+            }
+        }
+        self.go_on();
     }
 
-    fn true_time(&self, at: Timestamp) -> Timestamp {
-        match self.side {
-            Side::Sender => at,
-            Side::Receiver => self.call.clock().true_time(at),
+    /// Take the decisions that are due, and run until the next are.
+    fn go_on(&mut self) {
+        for Agent { flow, .. } in self.agents.iter().filter(|agent| agent.state == AgentState::Acting) {
+            self.world.hold(*flow, None);
+        }
+        self.world.advance(self.now);
+        let mut next = Timestamp::MAX;
+        for agent in 0..self.agents.len() {
+            if self.agents[agent].state != AgentState::Over {
+                let due = self.next_decision(agent);
+                self.agents[agent].due = due;
+                self.world.hold(self.agents[agent].flow, Some((self.side, due)));
+                next = next.min(due);
+            }
+        }
+        if next < Timestamp::MAX {
+            self.now = next;
+            self.world.advance(next);
+        }
+        for agent in 0..self.agents.len() {
+            self.close(agent);
         }
     }
 
-    fn local_now(&self) -> Timestamp {
-        match self.side {
-            Side::Sender => self.now,
-            Side::Receiver => self.call.clock().local(self.now),
+    /// What has become of an agent by now; the interval of one that acted, or reached its first decision, is over.
+    fn close(&mut self, agent: usize) {
+        let Agent { flow, state: before, due, from, .. } = self.agents[agent];
+        let stop = self.world.stop(flow);
+        let state = match (stop <= self.now, due <= self.now) {
+            (true, _) => AgentState::Over,
+            (false, true) => AgentState::Acting,
+            (false, false) => AgentState::Waiting,
+        };
+        self.agents[agent].state = state;
+        self.agents[agent].outcome = None;
+        let acted = before == AgentState::Acting;
+        if !acted && (before == AgentState::Over || due > self.now) {
+            return;
         }
+        // A call may end between two decisions.
+        let now = self.now.min(stop);
+        let truth = self.world.truth(flow).close(now);
+        let takeovers = self.world.call(flow).takeovers();
+        let before = std::mem::replace(&mut self.agents[agent].takeovers, takeovers);
+        self.agents[agent].from = now;
+        if acted {
+            let stats = self.stats(agent);
+            let mean =
+                |from: Timestamp, to: Timestamp| if to > from { self.world.capacity(flow, from, to) } else { None };
+            self.agents[agent].outcome = Some(Outcome {
+                stats,
+                truth,
+                capacity: mean(from, now),
+                capacity_ahead: mean(now, now + TimeDelta::from_secs(1)),
+                takeovers: takeovers - before,
+                truncated: state == AgentState::Over,
+            });
+        }
+    }
+
+    /// What the controller of an agent knows of the current interval.
+    fn stats(&mut self, agent: usize) -> WindowStats {
+        let (flow, side) = (self.agents[agent].flow, self.side);
+        let now = self.now.min(self.world.stop(flow));
+        let call = self.world.call(flow);
+        let now = match side {
+            Side::Sender => now,
+            Side::Receiver => call.clock().local(now),
+        };
+        call.steered(side).expect(STEERED).stats(now)
+    }
+
+    /// When an agent decides next, in true time.
+    fn next_decision(&mut self, agent: usize) -> Timestamp {
+        next_decision(self.world.call(self.agents[agent].flow), self.side).expect(STEERED)
+    }
+
+    fn steered(&mut self, agent: usize) -> &mut dyn Steered {
+        self.world.call(self.agents[agent].flow).steered(self.side).expect(STEERED)
     }
 }
+
+impl Agent {
+    /// The name of its call.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Whether it acts next.
+    pub fn state(&self) -> AgentState {
+        self.state
+    }
+
+    /// The results of the last step, if it acted in it.
+    pub fn outcome(&self) -> Option<&Outcome> {
+        self.outcome.as_ref()
+    }
+}
+
+fn side_of(parts: &CallParts) -> Side {
+    entry(&parts.controller.name).map_or(Side::Sender, |entry| entry.side)
+}
+
+const STEERED: &str = "checked when the episode began";
 
 #[cfg(test)]
 #[path = "episode_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+mod shared_tests;

@@ -66,7 +66,7 @@ pub fn run_session(
 }
 
 /// Make the session that [`run_session`] runs; calls come first among its flows.
-pub(super) fn assemble(
+pub(crate) fn assemble(
     scenario: &Scenario,
     parts: &CallParts,
     session_parts: &SessionParts,
@@ -113,7 +113,7 @@ pub(super) fn assemble(
 }
 
 /// The calls of a scenario: those it names, or one alone.
-pub(super) fn calls_of(scenario: &Scenario) -> Vec<CallSpec> {
+pub(crate) fn calls_of(scenario: &Scenario) -> Vec<CallSpec> {
     scenario.calls.clone().unwrap_or_else(|| vec![CallSpec::default()])
 }
 

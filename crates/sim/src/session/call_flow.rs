@@ -6,6 +6,7 @@ use super::call_log::CallLog;
 use super::flow::Flow;
 use super::lane::Network;
 use super::parcel::Parcel;
+use crate::episode::TruthLog;
 use crate::video::{LoadedClip, aged_picture};
 use legato_call::{Call, Dropped};
 use legato_control::Side;
@@ -49,9 +50,14 @@ impl CallFlow {
         (self.summary, self.log.recorder)
     }
 
-    /// Its own log, of figures and, if it is steered, of the truth.
-    pub fn log(&mut self) -> &mut CallLog {
-        &mut self.log
+    /// Gather what really happens from now on.
+    pub fn observe_truth(&mut self) {
+        self.log.truth = Some(TruthLog::new(self.setup.start));
+    }
+
+    /// What really happened, if it is gathered.
+    pub fn truth(&mut self) -> Option<&mut TruthLog> {
+        self.log.truth.as_mut()
     }
 
     /// The call itself.
@@ -59,14 +65,9 @@ impl CallFlow {
         &mut self.setup.call
     }
 
-    /// It begins and ends then.
-    pub fn life(&self) -> (Timestamp, Timestamp) {
-        (self.setup.start, self.setup.stop)
-    }
-
-    /// Whether it has ended.
-    pub fn is_over(&self) -> bool {
-        self.summary.is_some()
+    /// When it ends.
+    pub fn stop(&self) -> Timestamp {
+        self.setup.stop
     }
 
     fn finish(&mut self, network: &mut Network) {

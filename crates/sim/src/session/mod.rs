@@ -15,12 +15,11 @@ mod flow;
 mod lane;
 mod link;
 mod parcel;
-mod steered;
 mod tcp_flow;
 mod udp_flow;
 
 pub use assemble::{SessionParts, run_session};
-pub use steered::{SharedEpisode, Turn};
+pub(crate) use assemble::{assemble, calls_of};
 
 use call_flow::CallFlow;
 use dues::Dues;
@@ -28,7 +27,7 @@ use flow::Flow;
 use lane::Network;
 use legato_control::Side;
 use legato_path::{DropNotice, Lost, Packet};
-use legato_units::Timestamp;
+use legato_units::{DataRate, Timestamp};
 use link::Links;
 use parcel::Parcel;
 use tcp_flow::TcpFlow;
@@ -52,7 +51,7 @@ impl AnyFlow {
 }
 
 /// The flows and the links between their ends.
-struct Session {
+pub(crate) struct Session {
     network: Network,
     flows: Vec<AnyFlow>,
     /// When each flow is next due.
@@ -75,7 +74,7 @@ impl Session {
     }
 
     /// Do everything due by `until`, as far as no flow is held.
-    fn advance(&mut self, until: Timestamp) {
+    pub fn advance(&mut self, until: Timestamp) {
         loop {
             let (flow, flow_due) = self.due.earliest();
             let (place, link_due) = earliest(self.keeping.iter().map(|&link| self.network.links.links[link].due()));
@@ -99,7 +98,7 @@ impl Session {
     }
 
     /// A call among the flows.
-    fn call(&mut self, flow: usize) -> &mut CallFlow {
+    pub fn call(&mut self, flow: usize) -> &mut CallFlow {
         match &mut self.flows[flow] {
             AnyFlow::Call(call) => call,
             AnyFlow::Tcp(_) | AnyFlow::Udp(_) => unreachable!("calls come first among a session's flows"),
@@ -107,11 +106,16 @@ impl Session {
     }
 
     /// Let a call wait before that turn, or continue.
-    fn hold(&mut self, flow: usize, hold: Option<(Side, Timestamp)>) {
+    pub fn hold(&mut self, flow: usize, hold: Option<(Side, Timestamp)>) {
         let call = self.call(flow);
         call.call().hold(hold);
         let due = call.due();
         self.due.set(flow, due);
+    }
+
+    /// The minimum mean capacity over `[from, to)` on a flow's way out.
+    pub fn capacity(&self, flow: usize, from: Timestamp, to: Timestamp) -> Option<DataRate> {
+        self.network.links.capacity(flow as u16, from, to)
     }
 
     /// Put each packet of the outbox on the first link of its route.

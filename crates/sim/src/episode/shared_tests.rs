@@ -1,5 +1,4 @@
 use super::*;
-use crate::episode::Episode;
 use crate::plan::{LoadedPlan, Plan};
 
 const SCENARIO: &str = r#"
@@ -23,15 +22,19 @@ fn plan(scenario: &str) -> LoadedPlan {
     plan.load().unwrap()
 }
 
-fn shared(scenario: &str) -> Result<SharedEpisode, SimError> {
+fn shared(scenario: &str) -> Result<Episode, SimError> {
     let plan = plan(scenario);
-    SharedEpisode::new(&plan.scenario, &plan.session(0).parts, &plan.session_parts, 7)
+    Episode::shared(&plan.scenario, &plan.session(0).parts, &plan.session_parts, 7)
 }
 
-fn observed(episode: &mut SharedEpisode, agent: usize) -> Vec<f32> {
+fn observed(episode: &mut Episode, agent: usize) -> Vec<f32> {
     let mut row = vec![0.0; episode.layout().len()];
     episode.observe_into(agent, &mut row);
     row
+}
+
+fn states(episode: &Episode) -> Vec<AgentState> {
+    episode.agents().iter().map(Agent::state).collect()
 }
 
 /// Actions that fill the link and drain it.
@@ -43,20 +46,22 @@ fn answer(step: usize) -> f32 {
 fn one_call_alone_equals_the_episode_of_one_call_at_either_end() {
     for scenario in [SCENARIO.to_owned(), SCENARIO.replace("nvc-cc", "r3net")] {
         let loaded = plan(&scenario);
-        let mut alone = Episode::new(&loaded.scenario, &loaded.session(0).parts, 7).unwrap();
+        let mut alone = Episode::alone(&loaded.scenario, &loaded.session(0).parts, 7, None).unwrap();
         let mut among = shared(&scenario).unwrap();
         let mut row = vec![0.0; alone.layout().len()];
         for step in 0.. {
-            alone.observe_into(&mut row);
+            alone.observe_into(0, &mut row);
             assert_eq!(row, observed(&mut among, 0), "{step}");
             let action = answer(step).max(0.01);
-            let (one, other) = (alone.step(action), among.step(&[action])[0].unwrap());
+            alone.step(&[action]);
+            among.step(&[action]);
+            let (one, other) = (alone.agents()[0].outcome().unwrap(), among.agents()[0].outcome().unwrap());
             assert_eq!(format!("{one:?}"), format!("{other:?}"), "{step}");
             if one.truncated {
                 break;
             }
         }
-        assert_eq!(among.turns().next(), Some(Turn::Over));
+        assert_eq!(states(&among), [AgentState::Over]);
     }
 }
 
@@ -64,16 +69,17 @@ fn one_call_alone_equals_the_episode_of_one_call_at_either_end() {
 fn calls_come_and_go_and_only_waiting_ones_act() {
     let calls = "calls = [{}, { start_s = 1.0, name = \"late\" }, { stop_s = 2.02 }]\n";
     let mut episode = shared(&format!("{calls}{SCENARIO}")).unwrap();
-    assert_eq!(episode.names().collect::<Vec<_>>(), ["call 1", "late", "call 3"]);
-    assert_eq!(episode.turns().collect::<Vec<_>>(), [Turn::Acting, Turn::Waiting, Turn::Acting]);
+    assert_eq!(episode.agents().iter().map(Agent::name).collect::<Vec<_>>(), ["call 1", "late", "call 3"]);
+    assert_eq!(states(&episode), [AgentState::Acting, AgentState::Waiting, AgentState::Acting]);
     let mut acted = [0; 3];
     let mut truncated = [0; 3];
     for step in 0.. {
-        for (agent, outcome) in episode.step(&[answer(step); 3]).into_iter().enumerate() {
-            acted[agent] += usize::from(outcome.is_some());
-            truncated[agent] += usize::from(outcome.is_some_and(|outcome| outcome.truncated));
+        episode.step(&[answer(step); 3]);
+        for (n, outcome) in episode.agents().iter().map(Agent::outcome).enumerate() {
+            acted[n] += usize::from(outcome.is_some());
+            truncated[n] += usize::from(outcome.is_some_and(|outcome| outcome.truncated));
         }
-        if episode.turns().all(|turn| turn == Turn::Over) {
+        if states(&episode).iter().all(|&state| state == AgentState::Over) {
             break;
         }
     }
@@ -85,7 +91,8 @@ fn calls_come_and_go_and_only_waiting_ones_act() {
 fn flows_affect_each_other() {
     let run = |other: f32| {
         let mut episode = shared(&format!("calls = [{{}}, {{}}]\n{SCENARIO}")).unwrap();
-        (0..30).map(|_| episode.step(&[0.0, other])[0].unwrap().stats.delay).last().flatten().unwrap()
+        (0..30).for_each(|_| episode.step(&[0.0, other]));
+        episode.agents()[0].outcome().unwrap().stats.delay.unwrap()
     };
     assert!(run(0.1) > run(-0.1) + TimeDelta::from_millis(20));
 }
