@@ -35,9 +35,6 @@ impl RateController for Listener {
         let (fec_rate, padding_rate) = (DataRate::from_kbps(200), DataRate::from_kbps(1_500));
         Decision { fec_rate, padding_rate, ..Decision::of_target(DataRate::from_mbps(1)) }
     }
-    fn clone_box(&self) -> Box<dyn RateController> {
-        Box::new(self.clone())
-    }
 }
 
 /// The receiver's clock is ahead by this.

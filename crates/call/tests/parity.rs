@@ -25,9 +25,6 @@ impl RateController for WithParity {
     fn decision(&self) -> Decision {
         Decision { fec_rate: self.0, ..Decision::of_target(DataRate::from_mbps(1)) }
     }
-    fn clone_box(&self) -> Box<dyn RateController> {
-        Box::new(self.clone())
-    }
 }
 
 /// Frames sent, frames shown and the share of parity bytes in a call of `frames` frames whose path takes no time

@@ -26,9 +26,6 @@ impl RateController for Scripted {
     fn next_deadline(&self) -> Option<Timestamp> {
         Some(Timestamp::from_millis(self.now_ms + 10))
     }
-    fn clone_box(&self) -> Box<dyn RateController> {
-        Box::new(self.clone())
-    }
 }
 
 /// When REMBs left and their estimates, ms and kbit/s.

@@ -338,10 +338,6 @@ impl RateController for CircuitBreakers {
     fn takeovers(&self) -> u32 {
         self.inner.takeovers()
     }
-
-    fn clone_box(&self) -> Box<dyn RateController> {
-        Box::new(self.clone())
-    }
 }
 
 #[cfg(test)]

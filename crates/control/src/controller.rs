@@ -3,14 +3,15 @@
 use crate::controllers::learned::Steered;
 use crate::policy::{self, Model};
 use crate::{Decision, Event, ProbeCluster, RateLimits};
+use dyn_clone::DynClone;
 use legato_units::{DataRate, Timestamp};
 use serde::{Serialize, de::DeserializeOwned};
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
-/// A rate controller. Two methods suffice; the others have defaults.
-pub trait RateController: Send {
+/// A rate controller. `on_event`, `decision` and `#[derive(Clone)]` suffice; the other methods have defaults.
+pub trait RateController: DynClone + Send {
     /// Take one event, known at `now`. `now` never goes back.
     fn on_event(&mut self, now: Timestamp, event: &Event);
 
@@ -47,17 +48,8 @@ pub trait RateController: Send {
     fn takeovers(&self) -> u32 {
         0
     }
-
-    /// An independent copy in the same state.
-    fn clone_box(&self) -> Box<dyn RateController>;
 }
-
-/// Cloning a wrapper clones what it holds.
-impl Clone for Box<dyn RateController> {
-    fn clone(&self) -> Self {
-        self.as_ref().clone_box()
-    }
-}
+dyn_clone::clone_trait_object!(RateController);
 
 /// The end of the call at which a controller runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -292,7 +292,7 @@ proptest! {
         for entry in REGISTRY {
             let mut controller = build(entry);
             let (now, _) = play(controller.as_mut(), Timestamp::ZERO, before);
-            let mut clone = controller.clone_box();
+            let mut clone = controller.clone();
             prop_assert_eq!(play(controller.as_mut(), now, after), play(clone.as_mut(), now, after), "{}", entry.name);
         }
     }

@@ -75,9 +75,6 @@ mod tests {
                 min_delta: TimeDelta::from_millis(2),
             })
         }
-        fn clone_box(&self) -> Box<dyn RateController> {
-            Box::new(self.clone())
-        }
     }
 
     /// The departures with their times: `'k'` a key frame coded, `'f'` another frame, `'a'` audio, `'v'` video,

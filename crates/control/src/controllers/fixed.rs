@@ -75,10 +75,6 @@ impl RateController for Fixed {
     fn decision(&self) -> Decision {
         Decision::of_target(self.limits.clamp(self.target))
     }
-
-    fn clone_box(&self) -> Box<dyn RateController> {
-        Box::new(self.clone())
-    }
 }
 
 /// Calls last at most a day.

@@ -120,10 +120,6 @@ impl RateController for Oracle {
     fn next_deadline(&self) -> Option<Timestamp> {
         Some(self.deadline)
     }
-
-    fn clone_box(&self) -> Box<dyn RateController> {
-        Box::new(self.clone())
-    }
 }
 
 #[cfg(test)]

@@ -82,10 +82,6 @@ impl RateController for Remote {
     fn next_deadline(&self) -> Option<Timestamp> {
         Some(self.next_halving)
     }
-
-    fn clone_box(&self) -> Box<dyn RateController> {
-        Box::new(self.clone())
-    }
 }
 
 #[cfg(test)]

@@ -230,10 +230,6 @@ impl RateController for Salsify {
         gauge("salsify_inter_arrival_ms", self.inter_arrival.tau_ns / 1e6);
         gauge("salsify_frame_budget_bytes", self.max_frame_size.as_bytes() as f64);
     }
-
-    fn clone_box(&self) -> Box<dyn RateController> {
-        Box::new(self.clone())
-    }
 }
 
 /// The smoothed time between the arrivals of full packets.

@@ -299,10 +299,6 @@ impl RateController for Sqp {
             gauge("sqp_round_trip_ms", round_trip_ns / 1e6);
         }
     }
-
-    fn clone_box(&self) -> Box<dyn RateController> {
-        Box::new(self.clone())
-    }
 }
 
 /// As many frames as two round trips of half a second hold, at 60 per second.

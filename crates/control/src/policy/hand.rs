@@ -24,8 +24,4 @@ impl Policy for Hand {
     fn hold(&mut self, answer: f32) {
         self.answer = answer;
     }
-
-    fn clone_box(&self) -> Box<dyn Policy> {
-        Box::new(*self)
-    }
 }

@@ -46,11 +46,12 @@ pub use hand::Hand;
 pub use manifest::{Decide, Manifest};
 pub use network::{Model, NetworkPolicy};
 
+use dyn_clone::DynClone;
 use std::borrow::Cow;
 use std::sync::Arc;
 
 /// Takes observations, returns an action for each.
-pub trait Policy: Send {
+pub trait Policy: DynClone + Send {
     /// Decide. NaN means that no decision could be made: the caller falls back.
     fn act(&mut self, observation: &[f32]) -> f32;
 
@@ -61,17 +62,8 @@ pub trait Policy: Send {
     fn hold(&mut self, answer: f32) {
         let _ = answer;
     }
-
-    /// An independent copy in the same state.
-    fn clone_box(&self) -> Box<dyn Policy>;
 }
-
-/// Cloning a controller clones its policy.
-impl Clone for Box<dyn Policy> {
-    fn clone(&self) -> Self {
-        self.as_ref().clone_box()
-    }
-}
+dyn_clone::clone_trait_object!(Policy);
 
 /// The policy `NAME/policy.toml` and the weights beside it, read through `file`. An error is one line.
 pub fn load<'a>(name: &str, file: impl Fn(&str) -> Option<Cow<'a, [u8]>>) -> Result<Arc<Model>, String> {

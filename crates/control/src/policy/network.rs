@@ -213,10 +213,6 @@ impl Policy for NetworkPolicy {
     fn reset(&mut self) {
         self.memory.state.fill(0.0);
     }
-
-    fn clone_box(&self) -> Box<dyn Policy> {
-        Box::new(self.clone())
-    }
 }
 
 /// The action that the outputs stand for; NaN if any output is.

@@ -102,7 +102,7 @@ fn a_policy_remembers_until_it_is_reset_and_a_copy_continues_alike() {
     let first = policy.act(&observation(0));
     let second = policy.act(&observation(0));
     assert_ne!(first, second);
-    let mut copy = policy.clone_box();
+    let mut copy = dyn_clone::clone_box(&policy);
     assert_eq!(copy.act(&observation(1)), policy.act(&observation(1)));
     policy.reset();
     assert_eq!((policy.act(&observation(0)), policy.act(&observation(0))), (first, second));

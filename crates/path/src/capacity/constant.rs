@@ -34,9 +34,6 @@ impl Capacity for Constant {
     fn mean_rate(&self, from: Timestamp, to: Timestamp) -> DataRate {
         if to > from { self.rate } else { DataRate::ZERO }
     }
-    fn clone_box(&self) -> Box<dyn Capacity> {
-        Box::new(self.clone())
-    }
 }
 
 #[cfg(test)]

@@ -217,10 +217,6 @@ impl Capacity for Mahimahi {
         let count = self.table.count_before(to) - self.table.count_before(from);
         OPPORTUNITY * count / TimeDelta::from_nanos(to - from)
     }
-
-    fn clone_box(&self) -> Box<dyn Capacity> {
-        Box::new(self.clone())
-    }
 }
 
 const MS: i64 = 1_000_000;

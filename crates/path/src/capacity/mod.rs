@@ -37,18 +37,13 @@ pub trait Capacity: Send + Sync {
 
     /// The mean capacity over `[from, to)`, rounded down; zero for an empty interval.
     fn mean_rate(&self, from: Timestamp, to: Timestamp) -> DataRate;
-
-    /// A copy with its own cursor.
-    fn clone_box(&self) -> Box<dyn Capacity>;
 }
 
-/// The capacities of this crate, dispatched without a call through a pointer, and
-/// [`LinkCapacity::Custom`] for any other.
+/// The capacities of this crate, dispatched without a call through a pointer.
+#[derive(Clone, Debug)]
 pub enum LinkCapacity {
     /// One rate, forever.
     Constant(Constant),
-    /// Anything else.
-    Custom(Box<dyn Capacity>),
     /// Delivery opportunities of 1,500 bytes.
     Mahimahi(Mahimahi),
     /// Rate over time.
@@ -66,7 +61,6 @@ macro_rules! each {
     ($self:expr, $inner:ident => $call:expr) => {
         match $self {
             LinkCapacity::Constant($inner) => $call,
-            LinkCapacity::Custom($inner) => $call,
             LinkCapacity::Mahimahi($inner) => $call,
             LinkCapacity::Steps($inner) => $call,
         }
@@ -85,31 +79,6 @@ impl Capacity for LinkCapacity {
     #[inline]
     fn mean_rate(&self, from: Timestamp, to: Timestamp) -> DataRate {
         each!(self, inner => inner.mean_rate(from, to))
-    }
-    fn clone_box(&self) -> Box<dyn Capacity> {
-        Box::new(self.clone())
-    }
-}
-
-impl Clone for LinkCapacity {
-    fn clone(&self) -> Self {
-        match self {
-            Self::Constant(inner) => Self::Constant(inner.clone()),
-            Self::Custom(inner) => Self::Custom(inner.clone_box()),
-            Self::Mahimahi(inner) => Self::Mahimahi(inner.clone()),
-            Self::Steps(inner) => Self::Steps(inner.clone()),
-        }
-    }
-}
-
-impl fmt::Debug for LinkCapacity {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Constant(inner) => inner.fmt(f),
-            Self::Custom(_) => f.write_str("Custom"),
-            Self::Mahimahi(inner) => inner.fmt(f),
-            Self::Steps(inner) => inner.fmt(f),
-        }
     }
 }
 

@@ -302,10 +302,6 @@ impl Capacity for Steps {
             Err(_) => (work / (to - from) as u128) as u64,
         })
     }
-
-    fn clone_box(&self) -> Box<dyn Capacity> {
-        Box::new(self.clone())
-    }
 }
 
 #[cfg(test)]

@@ -175,7 +175,6 @@ impl Eager for Bottleneck {
             let (waiting, last) = (&mut self.waiting, (now, self.last_departure));
             self.last_departure = match &mut self.capacity {
                 LinkCapacity::Constant(link) => line_up(link, waiting, last, size, run),
-                LinkCapacity::Custom(link) => line_up(link.as_mut(), waiting, last, size, run),
                 LinkCapacity::Mahimahi(link) => line_up(link, waiting, last, size, run),
                 LinkCapacity::Steps(link) => line_up(link, waiting, last, size, run),
             };

@@ -253,10 +253,6 @@ impl RateController for Fbra {
         gauge("fbra_correlated_delay_low_ratio", self.correlated.0);
         gauge("fbra_correlated_delay_high_ratio", self.correlated.1);
     }
-
-    fn clone_box(&self) -> Box<dyn RateController> {
-        Box::new(self.clone())
-    }
 }
 
 /// [nagy2014]: N is from 2 to 14.

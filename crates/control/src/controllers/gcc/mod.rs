@@ -184,10 +184,6 @@ impl RateController for Gcc {
         }
         gauge("pushback_drop_ratio", 1.0 - self.pushback.ratio());
     }
-
-    fn clone_box(&self) -> Box<dyn RateController> {
-        Box::new(self.clone())
-    }
 }
 
 #[cfg(test)]

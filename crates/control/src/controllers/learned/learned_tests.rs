@@ -64,9 +64,6 @@ fn the_observation_is_what_the_policy_gets_at_the_deadline() {
             *self.0.lock().unwrap() = observation.to_vec();
             0.0
         }
-        fn clone_box(&self) -> Box<dyn Policy> {
-            Box::new(self.clone())
-        }
     }
     let seen = std::sync::Arc::default();
     let mut controller = NvcCc { policy: Box::new(Spy(std::sync::Arc::clone(&seen))), ..by_hand() };

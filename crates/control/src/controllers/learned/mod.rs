@@ -267,10 +267,6 @@ impl<S: Scheme> RateController for Learned<S> {
     fn steered(&mut self) -> Option<&mut dyn Steered> {
         Some(self)
     }
-
-    fn clone_box(&self) -> Box<dyn RateController> {
-        Box::new(self.clone())
-    }
 }
 
 impl<S: Scheme> Steered for Learned<S> {

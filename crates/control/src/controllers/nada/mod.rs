@@ -189,10 +189,6 @@ impl RateController for Nada {
         gauge("mark_ratio", mark_ratio);
         gauge("reference_bps", self.reference_bps);
     }
-
-    fn clone_box(&self) -> Box<dyn RateController> {
-        Box::new(self.clone())
-    }
 }
 
 #[cfg(test)]

@@ -215,10 +215,6 @@ impl RateController for Safeguard {
     fn takeovers(&self) -> u32 {
         self.switches
     }
-
-    fn clone_box(&self) -> Box<dyn RateController> {
-        Box::new(self.clone())
-    }
 }
 
 #[cfg(test)]

@@ -107,8 +107,4 @@ impl<F: Flavour> RateController for TfrcController<F> {
         self.sender.observe(gauge);
         self.flavour.observe(&self.sender, gauge);
     }
-
-    fn clone_box(&self) -> Box<dyn RateController> {
-        Box::new(self.clone())
-    }
 }

@@ -136,10 +136,6 @@ impl RateController for Ukf {
         gauge("surprises", self.path.surprises as f64);
         gauge("unusual_loss_ratio", self.arrivals.unusual_loss_ratio());
     }
-
-    fn clone_box(&self) -> Box<dyn RateController> {
-        Box::new(self.clone())
-    }
 }
 
 #[cfg(test)]

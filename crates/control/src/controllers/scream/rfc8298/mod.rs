@@ -140,10 +140,6 @@ impl RateController for Scream {
         gauge("smoothed_rtt_ms", self.rtt.get().as_millis_f64());
         gauge("media_queue_bytes", self.media_queue.bytes() as f64);
     }
-
-    fn clone_box(&self) -> Box<dyn RateController> {
-        Box::new(self.clone())
-    }
 }
 
 impl Scream {

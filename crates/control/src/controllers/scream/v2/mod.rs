@@ -135,10 +135,6 @@ impl RateController for ScreamV2 {
             Logic::Libwebrtc(libwebrtc) => libwebrtc.observe(gauge),
         }
     }
-
-    fn clone_box(&self) -> Box<dyn RateController> {
-        Box::new(self.clone())
-    }
 }
 
 impl ScreamV2 {
