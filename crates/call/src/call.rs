@@ -13,7 +13,7 @@ use crate::{
     rtcp_wire_size,
 };
 use legato_control::Side;
-use legato_control::controllers::learned::Steered;
+use legato_control::steering::Steered;
 use legato_media::packet::MediaPacket;
 use legato_trace::{At, PacketArrived, Record, SERIES_INTERVAL, TraceSink};
 use legato_units::{Burst, TimeDelta, Timestamp};
@@ -93,11 +93,6 @@ impl Call {
             Side::Receiver => self.receiver.steered(),
             Side::Sender => self.sending.sender_mut().steered(),
         }
-    }
-
-    /// How often a safeguard took the decision from the steered controller.
-    pub fn takeovers(&self) -> u32 {
-        self.sending.sender().takeovers()
     }
 
     /// When [`Call::turn`] is next wanted, and whether it must wait until the end that is due is no longer held.

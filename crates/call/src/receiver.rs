@@ -7,8 +7,8 @@ use crate::keyframe_requests::{KeyframeRequests, Patience};
 use crate::nack_list::NackList;
 use crate::receiver_side::ReceiverSide;
 use crate::stream_log::StreamLog;
-use legato_control::controllers::learned::Steered;
-use legato_control::{Event, FrameReport, PacketKind, RateController, ReceivedPacket};
+use legato_control::steering::{AnyController, Steered};
+use legato_control::{Event, FrameReport, PacketKind, ReceivedPacket};
 use legato_media::frame_buffer::{BufferedFrame, FrameBuffer, Inserted};
 use legato_media::packet::{MediaPacket, VIDEO_SSRC};
 use legato_media::playout::{PlayoutConfig, Repair};
@@ -131,7 +131,7 @@ const MAX_BUFFERED_FRAMES: usize = 800;
 
 impl Receiver {
     /// A receiver that starts at `config.start`; `controller` is a receiver-side one.
-    pub fn new(config: ReceiverConfig, controller: Option<Box<dyn RateController>>, decoder: Box<dyn Decoder>) -> Self {
+    pub fn new(config: ReceiverConfig, controller: Option<AnyController>, decoder: Box<dyn Decoder>) -> Self {
         let patience = if config.nack { Patience::Repair } else { Patience::Reordering };
         Self {
             controller: ReceiverSide::new(controller),

@@ -1,13 +1,13 @@
 //! A receiver-side rate controller and its REMB messages, in the simulator and in real calls.
 
-use legato_control::controllers::learned::Steered;
-use legato_control::{Event, RateController};
+use legato_control::Event;
+use legato_control::steering::{AnyController, Steered};
 use legato_trace::{Record, TraceSink};
 use legato_units::{DataRate, TimeDelta, Timestamp};
 
 /// The controller, where there is one, and the target that was sent last.
 pub struct ReceiverSide {
-    controller: Option<Box<dyn RateController>>,
+    controller: Option<AnyController>,
     last_remb: Option<(DataRate, Timestamp)>,
 }
 
@@ -17,7 +17,7 @@ const REMB_FALL: f64 = 0.97;
 
 impl ReceiverSide {
     /// Nothing sent yet.
-    pub fn new(controller: Option<Box<dyn RateController>>) -> Self {
+    pub fn new(controller: Option<AnyController>) -> Self {
         Self { controller, last_remb: None }
     }
 
@@ -70,7 +70,7 @@ mod tests {
     fn a_target_that_stays_is_sent_every_200_ms() {
         let limits = RateLimits { min: DataRate::ZERO, start: DataRate::from_kbps(500), max: DataRate::from_mbps(1) };
         let context = Context { limits, start: Timestamp::ZERO, seed: 1, assets: &NoAssets };
-        let mut side = ReceiverSide::new(Some(Box::new(Fixed::new(Config::default(), context).unwrap())));
+        let mut side = ReceiverSide::new(Some(Box::new(Fixed::new(Config::default(), context).unwrap()).into()));
         let sent = (0..100).filter(|n| side.due_target(Timestamp::from_millis(10 * n)).is_some());
         assert!(sent.eq([0, 20, 40, 60, 80]));
         assert!(ReceiverSide::new(None).due_target(Timestamp::ZERO).is_none());

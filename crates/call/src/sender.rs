@@ -6,8 +6,8 @@ use crate::best_of_two::BestOfTwo;
 use crate::rtx_allowance::RtxAllowance;
 use crate::rtx_store::RtxStore;
 use crate::send_history::SendHistory;
-use legato_control::controllers::learned::Steered;
-use legato_control::{Decision, Event, PacerQueue, PacketKind, RateController, SentPacket, TransportFeedback};
+use legato_control::steering::{AnyController, Steered};
+use legato_control::{Decision, Event, PacerQueue, PacketKind, SentPacket, TransportFeedback};
 use legato_media::pacer::{Pacer, PacerConfig};
 use legato_media::packet::{AUDIO_SSRC, FEC_SSRC, MediaPacket, RTX_SSRC, VIDEO_SSRC};
 use legato_media::packetizer::{self, PACKET_OVERHEAD_BYTES};
@@ -80,7 +80,7 @@ pub enum SenderOutput {
 /// The sending end of a call.
 pub struct Sender {
     config: SenderConfig,
-    controller: Box<dyn RateController>,
+    controller: AnyController,
     encoder: Box<dyn Encoder>,
     source: Source,
     pacer: Pacer,
@@ -91,10 +91,10 @@ pub struct Sender {
     decision: Decision,
     /// The controller got an event since the decision was read.
     stale: bool,
-    /// The controller's [`RateController::revision`] when it was.
-    revision: Option<u64>,
     /// Whether the decision was recorded at all.
     told_decision: bool,
+    /// [`AnyController::revision`] when it was.
+    revision: Option<u64>,
     /// Reused, so that feedback costs no allocation.
     feedback: Event,
     coded: Option<(EncodedFrame, PeerTimestamp)>,
@@ -133,10 +133,11 @@ impl Sender {
     /// A sender that starts at `config.start`.
     pub fn new(
         config: SenderConfig,
-        controller: Box<dyn RateController>,
+        controller: impl Into<AnyController>,
         encoder: Box<dyn Encoder>,
         source: Source,
     ) -> Self {
+        let controller = controller.into();
         let decision = controller.decision();
         let mut pacer = Pacer::new(config.pacer, config.start);
         pacer.obey(config.start, &decision, DataSize::ZERO);
@@ -151,8 +152,8 @@ impl Sender {
             now: config.start,
             decision,
             stale: true,
-            revision: None,
             told_decision: false,
+            revision: None,
             feedback: Event::TransportFeedback(TransportFeedback::default()),
             coded: None,
             paused: false,
@@ -249,11 +250,6 @@ impl Sender {
     /// The controller, if it is steered from outside.
     pub fn steered(&mut self) -> Option<&mut dyn Steered> {
         self.controller.steered()
-    }
-
-    /// How often another controller has taken over from the steered one.
-    pub fn takeovers(&self) -> u32 {
-        self.controller.takeovers()
     }
 
     /// Drain time of the pacer's queue.

@@ -39,7 +39,8 @@ fn estimates(table: &'static [(i64, u64)], until_ms: i64) -> Vec<(i64, u64)> {
         playout: PlayoutConfig::default(),
         feedback: FeedbackFormat::default(),
     };
-    let mut receiver = Receiver::new(config, Some(Box::new(Scripted { now_ms: 0, table })), Box::new(Strict::new()));
+    let mut receiver =
+        Receiver::new(config, Some(Box::new(Scripted { now_ms: 0, table }).into()), Box::new(Strict::new()));
     let (mut now, mut told) = (Timestamp::ZERO, Vec::new());
     while now <= Timestamp::from_millis(until_ms) {
         receiver.handle(now, ReceiverInput::Deadline, &mut ());

@@ -9,9 +9,10 @@
 //! the video they report on. The RFC's intervals Td and Tdr are parameters: a call here knows how often its receiver
 //! reports and does not compute it from group size and bandwidth.
 
-use crate::controllers::learned::Steered;
+use crate::steering::{Pipeline, Steered};
 use crate::{Decision, Event, PacketKind, ProbeCluster, RateController, ReceptionReport};
 use legato_units::{DataRate, DataSize, TimeDelta, Timestamp};
+use std::ops::DerefMut;
 
 /// The intervals that the breakers count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,8 +58,8 @@ pub enum Breaker {
 
 /// A controller behind the breakers of RFC 8083.
 #[derive(Clone)]
-pub struct CircuitBreakers {
-    inner: Box<dyn RateController>,
+pub struct CircuitBreakers<C = Box<dyn RateController>> {
+    inner: C,
     config: CircuitBreakerConfig,
     tripped: Option<Trip>,
     /// Counts the breakers' changes to the decision.
@@ -123,9 +124,9 @@ const EXCESS: f64 = 10.0;
 /// … and this part of the rate is tried before the end.
 const REDUCTION: f64 = 0.1;
 
-impl CircuitBreakers {
+impl<C> CircuitBreakers<C> {
     /// Put breakers around `inner`; the call begins at `start`.
-    pub fn around(inner: Box<dyn RateController>, config: CircuitBreakerConfig, start: Timestamp) -> Self {
+    pub fn around(inner: C, config: CircuitBreakerConfig, start: Timestamp) -> Self {
         Self {
             inner,
             config,
@@ -254,7 +255,10 @@ fn ceil(reports: f64) -> u32 {
     libm::ceil(reports - 1e-9) as u32
 }
 
-impl RateController for CircuitBreakers {
+impl<C> RateController for CircuitBreakers<C>
+where
+    C: DerefMut<Target: RateController> + Clone + Send,
+{
     fn on_event(&mut self, now: Timestamp, event: &Event) {
         match event {
             Event::PacketsSent(burst) => {
@@ -303,11 +307,6 @@ impl RateController for CircuitBreakers {
         }
     }
 
-    fn revision(&self) -> Option<u64> {
-        // Both only grow, so their sum changes if either does.
-        Some(self.inner.revision()? + self.changes)
-    }
-
     fn next_deadline(&self) -> Option<Timestamp> {
         match (self.inner.next_deadline(), self.rtcp_deadline()) {
             (Some(inner), Some(own)) => Some(inner.min(own)),
@@ -330,13 +329,23 @@ impl RateController for CircuitBreakers {
             gauge("circuit_breaker_reduced_bps", max.as_bps_f64());
         }
     }
+}
 
-    fn steered(&mut self) -> Option<&mut dyn Steered> {
-        self.inner.steered()
+impl<C> Steered for CircuitBreakers<C>
+where
+    C: DerefMut<Target: Steered> + Clone + Send,
+{
+    fn pipeline(&mut self) -> &mut dyn Pipeline {
+        self.inner.pipeline()
     }
 
     fn takeovers(&self) -> u32 {
         self.inner.takeovers()
+    }
+
+    fn revision(&self) -> Option<u64> {
+        // Both only grow, so their sum changes if either does.
+        Some(self.inner.revision()? + self.changes)
     }
 }
 

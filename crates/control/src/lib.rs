@@ -16,6 +16,7 @@
 
 pub mod action;
 pub mod circuit_breaker;
+mod construct;
 mod controller;
 pub mod controllers;
 mod decision;
@@ -25,9 +26,11 @@ pub mod observation;
 mod packet_reports;
 pub mod policy;
 mod registry;
+pub mod steering;
 pub mod window;
 
-pub use controller::{Assets, BuildError, CapacityStep, Construct, Context, NoAssets, RateController, Side};
+pub use construct::{Assets, BuildError, CapacityStep, Construct, Context, NoAssets};
+pub use controller::{RateController, Side};
 pub use decision::{Decision, ProbeCluster};
 pub use event::{
     EncodedFrameInfo, Event, FrameReport, PacerQueue, PacketKind, RateLimits, ReceivedPacket, ReceptionReport,

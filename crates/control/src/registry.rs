@@ -4,6 +4,7 @@
 use crate::controllers::{
     fbra, fixed, gcc, jm_tfrc, learned, nada, oracle, remote, safeguard, salsify, scream, sqp, tfrc, ukf, vtfrc,
 };
+use crate::steering::Steered;
 use crate::{BuildError, Construct, Context, RateController, Side};
 
 /// Every controller, one line each, by name.
@@ -46,10 +47,11 @@ pub struct Entry {
     /// A trained policy decides, which its parameter `policy` names; `"hand"` is one that is set from outside.
     pub learned: bool,
     default_config: fn() -> toml::Table,
-    build: Build,
+    build: Build<dyn RateController>,
+    steered: Build<dyn Steered>,
 }
 
-type Build = fn(&toml::Table, Context<'_>) -> Result<Box<dyn RateController>, BuildError>;
+type Build<C> = fn(&toml::Table, Context<'_>) -> Result<Box<C>, BuildError>;
 
 impl Entry {
     const fn of<C: Construct>() -> Self {
@@ -62,13 +64,8 @@ impl Entry {
             default_config: || {
                 toml::Table::try_from(C::Config::default()).expect("a config is a table of plain values")
             },
-            build: |table, context| {
-                let config = table
-                    .clone()
-                    .try_into::<C::Config>()
-                    .map_err(|error| BuildError::Config { controller: C::NAME, message: error.message().to_owned() })?;
-                Ok(Box::new(C::new(config, context)?))
-            },
+            build: |table, context| Ok(Box::new(C::new(config_of::<C>(table)?, context)?)),
+            steered: |table, context| C::steered(config_of::<C>(table)?, context),
         }
     }
 
@@ -81,6 +78,17 @@ impl Entry {
     pub fn build(&self, config: &toml::Table, context: Context<'_>) -> Result<Box<dyn RateController>, BuildError> {
         (self.build)(config, context)
     }
+
+    /// Build one whose actions are set from outside; refuses controllers that have none.
+    pub fn steered(&self, config: &toml::Table, context: Context<'_>) -> Result<Box<dyn Steered>, BuildError> {
+        (self.steered)(config, context)
+    }
+}
+
+fn config_of<C: Construct>(table: &toml::Table) -> Result<C::Config, BuildError> {
+    let refused =
+        |error: toml::de::Error| BuildError::Config { controller: C::NAME, message: error.message().to_owned() };
+    table.clone().try_into().map_err(refused)
 }
 
 /// The entry with that name.

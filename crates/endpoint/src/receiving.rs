@@ -100,7 +100,7 @@ pub(crate) fn open(setup: ReceivingSetup, offer: &str) -> Result<(String, CallTh
             video,
             nack,
             stream: None,
-            controller: ReceiverSide::new(controller),
+            controller: ReceiverSide::new(controller.map(Into::into)),
             transport_seq: TransportSeq::default(),
             due: Timestamp::ZERO,
             report: CallReport::default(),

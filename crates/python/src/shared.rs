@@ -109,5 +109,5 @@ impl SharedCalls {
 }
 
 fn begin(plan: &LoadedPlan, seed: u64) -> Result<Episode, SimError> {
-    Episode::shared(&plan.scenario, &plan.session(0).parts, &plan.session_parts, seed)
+    Episode::shared(&plan.scenario, plan.session(0).parts, &plan.session_parts, seed)
 }

@@ -140,7 +140,7 @@ impl LoadedPlan {
         let (spec, _) = sides(&own.parts.controller, scenario.receiver_controller.as_ref())?;
         let start = Timestamp::ZERO;
         let controller =
-            self.with_future(&own, |future| sender_controller(scenario, &spec, own.limits, own.seed, future))?;
+            self.with_future(&own, |future| sender_controller(scenario, &spec, own.limits, own.seed, future, false))?;
         let encoder = match scenario.video.gop_frames {
             Some(frames) => Box::new(Gop::new(encoder, frames)),
             None => encoder,

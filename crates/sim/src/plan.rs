@@ -261,6 +261,7 @@ impl LoadedPlan {
                 reverse: self.reverse.clone(),
                 clip: self.clips[clip as usize].clone(),
                 controller: spec.clone(),
+                steered: false,
                 policies: self.policies.clone(),
             },
             controller: label,

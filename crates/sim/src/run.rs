@@ -12,7 +12,8 @@ use legato_call::{AudioConfig, Call, Receiver, ReceiverClock, ReceiverConfig, Se
 use legato_control::circuit_breaker::{CircuitBreakerConfig, CircuitBreakers};
 use legato_control::controllers::remote::Remote;
 use legato_control::policy::Model;
-use legato_control::{Assets, CapacityStep, Construct, Context, RateController, RateLimits, Side, entry};
+use legato_control::steering::AnyController;
+use legato_control::{Assets, CapacityStep, Construct, Context, Entry, RateController, RateLimits, Side, entry};
 use legato_media::DecoderKind;
 use legato_media::pacer::PacerConfig;
 use legato_media::playout::PlayoutConfig;
@@ -34,6 +35,8 @@ pub struct CallParts {
     pub clip: LoadedClip,
     /// The call's controller: the sender's, or the receiver's with `remote` at the sender.
     pub controller: ControllerSpec,
+    /// Its actions are set from outside: by an [`crate::episode::Episode`].
+    pub steered: bool,
     /// Where trained policies are found.
     pub policies: Policies,
 }
@@ -46,6 +49,7 @@ impl CallParts {
             reverse: load_capacity(scenario.reverse.capacity.as_ref(), folder, "reverse.capacity")?,
             clip: LoadedClip::of(&scenario.video, folder)?,
             controller: scenario.controller.clone(),
+            steered: false,
             policies: Policies::beside(folder),
         })
     }
@@ -125,12 +129,13 @@ pub(crate) fn build_ends(
     let start = future.start;
     let clock = ReceiverClock::new(TimeDelta::from_millis_f64(scenario.clock.offset_ms), scenario.clock.drift_ppm);
     let (at_sender, at_receiver) = sides(&parts.controller, scenario.receiver_controller.as_ref())?;
-    let controller = sender_controller(scenario, &at_sender, limits, seed, &future)?;
+    let steered = parts.steered.then(|| side_of(&parts.controller));
+    let controller = sender_controller(scenario, &at_sender, limits, seed, &future, steered == Some(Side::Sender))?;
     let context = |name: &str, start| context_of(limits, seed, name, start, &future);
     let receiver_controller = match at_receiver {
         Some(spec) => {
             let context = context("receiver_controller", clock.local(start));
-            Some(build_controller(spec, Side::Receiver, context)?)
+            Some(any_controller(spec, Side::Receiver, context, steered == Some(Side::Receiver))?)
         }
         None => None,
     };
@@ -151,13 +156,18 @@ pub(crate) fn sender_controller(
     limits: &LimitsSpec,
     seed: Seed,
     future: &FutureOf<'_>,
-) -> Result<Box<dyn RateController>, SimError> {
+    steered: bool,
+) -> Result<AnyController, SimError> {
     let start = future.start;
-    let controller = build_controller(spec, Side::Sender, context_of(limits, seed, "controller", start, future))?;
-    if !scenario.sender.circuit_breakers {
-        return Ok(controller);
-    }
-    Ok(Box::new(CircuitBreakers::around(controller, CircuitBreakerConfig::default(), start)))
+    let context = context_of(limits, seed, "controller", start, future);
+    let config = CircuitBreakerConfig::default();
+    Ok(match any_controller(spec, Side::Sender, context, steered)? {
+        controller if !scenario.sender.circuit_breakers => controller,
+        AnyController::Own(inner) => AnyController::Own(Box::new(CircuitBreakers::around(inner, config, start))),
+        AnyController::Steered(inner) => {
+            AnyController::Steered(Box::new(CircuitBreakers::around(inner, config, start)))
+        }
+    })
 }
 
 /// A scenario's limits as controllers take them.
@@ -183,7 +193,7 @@ pub(crate) fn sides<'a>(
     controller: &'a ControllerSpec,
     at_receiver: Option<&'a ControllerSpec>,
 ) -> Result<(Cow<'a, ControllerSpec>, Option<&'a ControllerSpec>), SimError> {
-    if entry(&controller.name).is_none_or(|entry| entry.side == Side::Sender) {
+    if side_of(controller) == Side::Sender {
         return Ok((Cow::Borrowed(controller), at_receiver));
     }
     if let Some(other) = at_receiver {
@@ -197,12 +207,32 @@ pub(crate) fn sides<'a>(
     Ok((Cow::Owned(obeys), Some(controller)))
 }
 
+/// The end at which a controller runs; an unknown one is refused where it is built.
+pub(crate) fn side_of(controller: &ControllerSpec) -> Side {
+    entry(&controller.name).map_or(Side::Sender, |entry| entry.side)
+}
+
 /// Check a controller's name, side and parameters without a call.
 pub fn build_controller(
     spec: &ControllerSpec,
     side: Side,
     context: Context<'_>,
 ) -> Result<Box<dyn RateController>, SimError> {
+    Ok(known(spec, side)?.build(&spec.config, context)?)
+}
+
+fn any_controller(
+    spec: &ControllerSpec,
+    side: Side,
+    context: Context<'_>,
+    steered: bool,
+) -> Result<AnyController, SimError> {
+    let entry = known(spec, side)?;
+    Ok(if steered { entry.steered(&spec.config, context)?.into() } else { entry.build(&spec.config, context)?.into() })
+}
+
+/// A controller's entry in the registry.
+fn known(spec: &ControllerSpec, side: Side) -> Result<&'static Entry, SimError> {
     let Some(entry) = entry(&spec.name) else {
         let known: Vec<_> = legato_control::REGISTRY.iter().map(|entry| entry.name).collect();
         let message = format!("controller {:?} is not one of {}", spec.name, known.join(", "));
@@ -213,7 +243,7 @@ pub fn build_controller(
             format!("controller {} belongs at the {}, not at the {}", spec.name, entry.side.name(), side.name());
         return Err(SimError::Controller(message));
     }
-    Ok(entry.build(&spec.config, context)?)
+    Ok(entry)
 }
 
 pub(crate) fn sender_config(scenario: &Scenario, start: Timestamp) -> SenderConfig {

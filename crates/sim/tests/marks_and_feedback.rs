@@ -22,6 +22,7 @@ fn seeded(controller: &str, more: &str, seed: u64) -> (Summary, Recorder) {
         reverse: None,
         clip,
         controller: scenario.controller.clone(),
+        steered: false,
         policies: Policies::default(),
     };
     let mut recorder = Recorder::default();

@@ -17,6 +17,7 @@ fn call(pauses: &str) -> (Summary, Recorder) {
         reverse: None,
         clip,
         controller: scenario.controller.clone(),
+        steered: false,
         policies: Policies::default(),
     };
     let mut recorder = Recorder::default();

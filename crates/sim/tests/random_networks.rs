@@ -182,6 +182,7 @@ fn call(
         reverse: scenario.reverse.capacity.as_ref().map(load),
         clip: clip.clone(),
         controller: scenario.controller.clone(),
+        steered: false,
         policies: Policies::default(),
     };
     run_call(scenario, &parts, seed, level, recorder).unwrap()

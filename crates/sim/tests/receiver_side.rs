@@ -86,6 +86,7 @@ fn two_controllers_at_the_receiver_are_refused() {
         reverse: None,
         clip: LoadedClip::statistical(),
         controller,
+        steered: false,
         policies: Policies::default(),
     };
     let error = run_call(&scenario, &parts, 1, LogLevel::Summary, &mut Recorder::default()).unwrap_err();

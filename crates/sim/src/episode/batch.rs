@@ -172,7 +172,7 @@ fn begin(
         clip: plan.clips[pick("episode.clip", plan.clips.len())].clone(),
         ..plan.session(0).parts
     };
-    Episode::alone(&plan.scenario, &parts, own.0, cut_off_after)
+    Episode::alone(&plan.scenario, parts, own.0, cut_off_after)
 }
 
 /// More would not fit into memory anywhere.

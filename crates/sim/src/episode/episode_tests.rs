@@ -21,7 +21,7 @@ fn plan(scenario: &str) -> crate::plan::LoadedPlan {
 
 fn episode(scenario: &str, seed: u64) -> Episode {
     let plan = plan(scenario);
-    Episode::alone(&plan.scenario, &plan.session(0).parts, seed, None).unwrap()
+    Episode::alone(&plan.scenario, plan.session(0).parts, seed, None).unwrap()
 }
 
 fn observed(episode: &mut Episode) -> Vec<f32> {
@@ -148,14 +148,14 @@ fn a_batch_is_the_same_for_any_number_of_threads() {
 #[test]
 fn a_controller_that_decides_for_itself_is_refused() {
     let plan = plan(&SCENARIO.replace("nvc-cc", "gcc").replace(", config = { policy = \"hand\" }", ""));
-    let error = Episode::alone(&plan.scenario, &plan.session(0).parts, 1, None).err().unwrap();
+    let error = Episode::alone(&plan.scenario, plan.session(0).parts, 1, None).err().unwrap();
     assert!(error.to_string().contains("gcc is not learned"), "{error}");
 }
 
 #[test]
 fn a_call_cut_off_early_is_the_same_until_then() {
     let plan = plan(SCENARIO);
-    let until = |share| Episode::alone(&plan.scenario, &plan.session(0).parts, 1, share).unwrap();
+    let until = |share| Episode::alone(&plan.scenario, plan.session(0).parts, 1, share).unwrap();
     let (mut whole, mut cut) = (until(None), until(Some(0.5)));
     for _ in 0..28 {
         assert!(!step(&mut cut, 0.1).truncated && !step(&mut whole, 0.1).truncated);

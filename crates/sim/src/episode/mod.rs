@@ -14,15 +14,16 @@ pub use columns::{COLUMNS, columns};
 pub use truth::{Truth, TruthLog};
 
 use crate::error::SimError;
-use crate::run::CallParts;
+use crate::run::{CallParts, side_of};
 use crate::scenario::Scenario;
 use crate::seed::Seed;
 use crate::session::{SessionParts, assemble, calls_of};
+use legato_call::Call;
+use legato_control::Side;
 use legato_control::action::ActionSpace;
-use legato_control::controllers::learned::Steered;
 use legato_control::observation::Layout;
+use legato_control::steering::Pipeline;
 use legato_control::window::WindowStats;
-use legato_control::{Side, entry};
 use legato_trace::LogLevel;
 use legato_units::{DataRate, TimeDelta, Timestamp};
 use world::{LoneCall, World, next_decision};
@@ -82,17 +83,17 @@ impl Episode {
     /// it is cut off when that is over, but not before its first decision.
     pub fn alone(
         scenario: &Scenario,
-        parts: &CallParts,
+        parts: CallParts,
         seed: u64,
         cut_off_after: Option<f64>,
     ) -> Result<Self, SimError> {
-        let side = side_of(parts);
-        let mut call = LoneCall::begin(scenario, parts, Seed(seed))?;
+        let side = side_of(&parts.controller);
+        let mut call = LoneCall::begin(scenario, &CallParts { steered: true, ..parts }, Seed(seed))?;
         if let Some(share) = cut_off_after {
             call.cut_off_after(share, side);
         }
         let mut episode = Self { world: Box::new(call), side, agents: Vec::new(), now: Timestamp::ZERO };
-        episode.add("call 1".to_owned(), 0, Timestamp::ZERO, parts)?;
+        episode.agents.push(Agent::new("call 1".to_owned(), 0, Timestamp::ZERO));
         episode.go_on();
         Ok(episode)
     }
@@ -101,46 +102,38 @@ impl Episode {
     /// steered; `parts` has theirs, which must be a learned one.
     pub fn shared(
         scenario: &Scenario,
-        parts: &CallParts,
+        parts: CallParts,
         session_parts: &SessionParts,
         seed: u64,
     ) -> Result<Self, SimError> {
-        let mut session = assemble(scenario, parts, session_parts, Seed(seed), LogLevel::Summary, &mut Vec::new())?;
-        let mut calls: Vec<_> = calls_of(scenario).into_iter().enumerate().collect();
-        calls.retain(|(_, call)| call.own.controller.is_none());
-        for &(flow, _) in &calls {
-            session.call(flow).observe_truth();
-        }
-        let (world, side) = (Box::new(session), side_of(parts));
-        let mut episode = Self { world, side, agents: Vec::new(), now: Timestamp::ZERO };
-        for (flow, call) in calls {
-            let from = Timestamp::ZERO + TimeDelta::from_secs_f64(call.start_s);
-            let interval = episode.add(call.name.unwrap_or_else(|| format!("call {}", flow + 1)), flow, from, parts)?;
-            if (from - Timestamp::ZERO).as_nanos() % interval.as_nanos() != 0 {
-                let (start_s, interval_ms) = ((from - Timestamp::ZERO).as_secs_f64(), interval.as_millis());
+        let side = side_of(&parts.controller);
+        let parts = CallParts { steered: true, ..parts };
+        let mut session = assemble(scenario, &parts, session_parts, Seed(seed), LogLevel::Summary, &mut Vec::new())?;
+        let mut agents = Vec::new();
+        for (flow, call) in calls_of(scenario).into_iter().enumerate() {
+            if call.own.controller.is_some() {
+                continue;
+            }
+            let running = session.call(flow);
+            running.observe_truth();
+            let interval = pipeline(running.call(), side).interval();
+            let from = TimeDelta::from_secs_f64(call.start_s);
+            if from.as_nanos() % interval.as_nanos() != 0 {
+                let (start_s, interval_ms) = (from.as_secs_f64(), interval.as_millis());
                 let message = format!(
                     "calls[{flow}].start_s = {start_s} is not a multiple of {interval_ms} ms: steered calls decide at once"
                 );
                 return Err(SimError::Plan(message));
             }
+            let name = call.name.unwrap_or_else(|| format!("call {}", flow + 1));
+            agents.push(Agent::new(name, flow, Timestamp::ZERO + from));
         }
-        if episode.agents.is_empty() {
+        if agents.is_empty() {
             return Err(SimError::Plan("calls: each has a controller of its own, so none is steered".to_owned()));
         }
+        let mut episode = Self { world: Box::new(session), side, agents, now: Timestamp::ZERO };
         episode.go_on();
         Ok(episode)
-    }
-
-    /// Steer a call of the world; returns the time between two of its decisions.
-    fn add(&mut self, name: String, flow: usize, from: Timestamp, parts: &CallParts) -> Result<TimeDelta, SimError> {
-        let Some(steered) = self.world.call(flow).steered(self.side) else {
-            let message = format!("controller {} is not learned: it cannot be steered", parts.controller.name);
-            return Err(SimError::Controller(message));
-        };
-        let interval = steered.interval();
-        let (state, due) = (AgentState::Waiting, Timestamp::MAX);
-        self.agents.push(Agent { name, flow, state, outcome: None, due, from, takeovers: 0 });
-        Ok(interval)
     }
 
     /// The agents, in order of their calls.
@@ -150,21 +143,25 @@ impl Episode {
 
     /// The shape of each one's input.
     pub fn layout(&mut self) -> Layout {
-        self.steered(0).layout()
+        self.pipeline(0).layout()
     }
 
     /// The actions each may take.
     pub fn actions(&mut self) -> ActionSpace {
-        self.steered(0).actions()
+        self.pipeline(0).actions()
     }
 
     /// The current observation of an agent. `out` is as long as the layout.
     pub fn observe_into(&mut self, agent: usize, out: &mut [f32]) {
-        let stats = match &self.agents[agent].outcome {
-            Some(outcome) => outcome.stats,
-            None => self.stats(agent),
-        };
-        self.steered(agent).observe_into(&stats, out);
+        let Self { world, agents, side, .. } = self;
+        let Agent { flow, outcome, .. } = &agents[agent];
+        match outcome {
+            Some(Outcome { stats, .. }) => pipeline(world.call(*flow), *side).observe_into(stats, out),
+            None => {
+                let stats = self.stats(agent);
+                self.pipeline(agent).observe_into(&stats, out);
+            }
+        }
     }
 
     /// Apply an action for each agent that acts, in order of the agents; others' are ignored. Runs to the next
@@ -172,7 +169,7 @@ impl Episode {
     pub fn step(&mut self, actions: &[f32]) {
         for (agent, &action) in actions.iter().enumerate() {
             if self.agents[agent].state == AgentState::Acting {
-                self.steered(agent).steer(action);
+                self.pipeline(agent).steer(action);
             }
         }
         self.go_on();
@@ -220,7 +217,7 @@ impl Episode {
         // A call may end between two decisions.
         let now = self.now.min(stop);
         let truth = self.world.truth(flow).close(now);
-        let takeovers = self.world.call(flow).takeovers();
+        let takeovers = self.world.call(flow).steered(self.side).expect(STEERED).takeovers();
         let before = std::mem::replace(&mut self.agents[agent].takeovers, takeovers);
         self.agents[agent].from = now;
         if acted {
@@ -247,7 +244,7 @@ impl Episode {
             Side::Sender => now,
             Side::Receiver => call.clock().local(now),
         };
-        call.steered(side).expect(STEERED).stats(now)
+        pipeline(call, side).stats(now)
     }
 
     /// When an agent decides next, in true time.
@@ -255,12 +252,17 @@ impl Episode {
         next_decision(self.world.call(self.agents[agent].flow), self.side).expect(STEERED)
     }
 
-    fn steered(&mut self, agent: usize) -> &mut dyn Steered {
-        self.world.call(self.agents[agent].flow).steered(self.side).expect(STEERED)
+    fn pipeline(&mut self, agent: usize) -> &mut dyn Pipeline {
+        pipeline(self.world.call(self.agents[agent].flow), self.side)
     }
 }
 
 impl Agent {
+    fn new(name: String, flow: usize, from: Timestamp) -> Self {
+        let (state, due) = (AgentState::Waiting, Timestamp::MAX);
+        Self { name, flow, state, outcome: None, due, from, takeovers: 0 }
+    }
+
     /// The name of its call.
     pub fn name(&self) -> &str {
         &self.name
@@ -277,11 +279,11 @@ impl Agent {
     }
 }
 
-fn side_of(parts: &CallParts) -> Side {
-    entry(&parts.controller.name).map_or(Side::Sender, |entry| entry.side)
+fn pipeline(call: &mut Call, side: Side) -> &mut dyn Pipeline {
+    call.steered(side).expect(STEERED).pipeline()
 }
 
-const STEERED: &str = "checked when the episode began";
+const STEERED: &str = "agents are built to be steered";
 
 #[cfg(test)]
 #[path = "episode_tests.rs"]

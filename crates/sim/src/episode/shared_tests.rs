@@ -24,7 +24,7 @@ fn plan(scenario: &str) -> LoadedPlan {
 
 fn shared(scenario: &str) -> Result<Episode, SimError> {
     let plan = plan(scenario);
-    Episode::shared(&plan.scenario, &plan.session(0).parts, &plan.session_parts, 7)
+    Episode::shared(&plan.scenario, plan.session(0).parts, &plan.session_parts, 7)
 }
 
 fn observed(episode: &mut Episode, agent: usize) -> Vec<f32> {
@@ -46,7 +46,7 @@ fn answer(step: usize) -> f32 {
 fn one_call_alone_equals_the_episode_of_one_call_at_either_end() {
     for scenario in [SCENARIO.to_owned(), SCENARIO.replace("nvc-cc", "r3net")] {
         let loaded = plan(&scenario);
-        let mut alone = Episode::alone(&loaded.scenario, &loaded.session(0).parts, 7, None).unwrap();
+        let mut alone = Episode::alone(&loaded.scenario, loaded.session(0).parts, 7, None).unwrap();
         let mut among = shared(&scenario).unwrap();
         let mut row = vec![0.0; alone.layout().len()];
         for step in 0.. {

@@ -35,7 +35,7 @@ pub(super) trait World: Send {
 
 /// When the steered controller at that end of a call decides next, in true time.
 pub(super) fn next_decision(call: &mut Call, side: Side) -> Option<Timestamp> {
-    let at = call.steered(side)?.next_decision();
+    let at = call.steered(side)?.pipeline().next_decision();
     Some(match side {
         Side::Sender => at,
         Side::Receiver => call.clock().true_time(at),

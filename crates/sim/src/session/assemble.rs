@@ -167,6 +167,7 @@ impl<'a> Layout<'a> {
         let mut parts = self.parts.clone().into_owned();
         if let Some(own) = &call.own.controller {
             parts.controller = own.clone();
+            parts.steered = false;
         }
         if let Some(priority) = call.own.priority {
             give_priority(&mut parts.controller, priority);

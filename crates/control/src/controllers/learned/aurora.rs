@@ -6,6 +6,7 @@
 use super::nvc_cc::{LATENCY_AND_RATIO, latency_and_ratio};
 use super::{Learned, Scheme};
 use crate::action::{self, ActionSpace};
+use crate::controllers::gcc::Gcc;
 use crate::observation::Layout;
 use crate::window::WindowStats;
 use crate::{BuildError, Context, Side};
@@ -28,7 +29,7 @@ impl Scheme for AuroraScheme {
     // [jay2019]'s actions are unbounded: these bounds change the rate by at most half as much again, or a third less, per decision.
     const ACTIONS: ActionSpace = ActionSpace::Continuous { low: -20.0, high: 20.0 };
     const PADDING: bool = true;
-    const FALLBACK: &'static str = "gcc";
+    type Fallback = Gcc;
 
     fn new(_context: Context<'_>) -> Result<Self, BuildError> {
         Ok(Self)

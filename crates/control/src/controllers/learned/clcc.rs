@@ -5,6 +5,7 @@
 
 use super::{Learned, Scheme};
 use crate::action::{self, ActionSpace};
+use crate::controllers::ukf::Ukf;
 use crate::observation::Layout;
 use crate::window::WindowStats;
 use crate::{BuildError, Context, Event, Side};
@@ -63,7 +64,7 @@ impl Scheme for ClccScheme {
         history: 1,
     };
     const ACTIONS: ActionSpace = ActionSpace::Continuous { low: 0.0, high: 1.0 };
-    const FALLBACK: &'static str = "ukf";
+    type Fallback = Ukf;
 
     fn new(_context: Context<'_>) -> Result<Self, BuildError> {
         Ok(Self { largest_height: 0, quality_sum: 0.0, frames: 0, last_quality: 0.0, last_resolution: 1.0 })

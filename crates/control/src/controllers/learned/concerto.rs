@@ -5,6 +5,7 @@
 
 use super::{Learned, Scheme};
 use crate::action::{self, ActionSpace};
+use crate::controllers::gcc::Gcc;
 use crate::observation::Layout;
 use crate::window::WindowStats;
 use crate::{BuildError, Context, Event, Fate, Side, TransportFeedback};
@@ -147,7 +148,7 @@ macro_rules! scheme {
             const INTERVAL: TimeDelta = INTERVAL;
             const LAYOUT: Layout = LAYOUT;
             const ACTIONS: ActionSpace = ACTIONS;
-            const FALLBACK: &'static str = "gcc";
+            type Fallback = Gcc;
 
             fn new(context: Context<'_>) -> Result<Self, BuildError> {
                 Ok(Self(Second::new(context.start)))

@@ -21,6 +21,7 @@ use crate::action::ActionSpace;
 use crate::estimate::silence::Silence;
 use crate::observation::{History, Layout};
 use crate::policy::{Hand, Manifest, NetworkPolicy, Policy};
+use crate::steering::{Pipeline, Steered};
 use crate::window::{Window, WindowStats};
 use crate::{BuildError, Construct, Context, Decision, Event, NoAssets, RateController, RateLimits, Side};
 use legato_units::{DataRate, TimeDelta, Timestamp};
@@ -41,24 +42,6 @@ impl Default for Config {
     fn default() -> Self {
         Self { policy: String::new(), pacing_factor: 2.5 }
     }
-}
-
-/// A controller steered from outside, as an environment sees it.
-pub trait Steered {
-    /// The time of the next decision.
-    fn next_decision(&self) -> Timestamp;
-    /// The time between two decisions.
-    fn interval(&self) -> TimeDelta;
-    /// The shape of its network's input.
-    fn layout(&self) -> Layout;
-    /// The actions its network may take.
-    fn actions(&self) -> ActionSpace;
-    /// The statistics if the interval ends now.
-    fn stats(&self, now: Timestamp) -> WindowStats;
-    /// The observation if the interval ended with these statistics. `out` is as long as the layout.
-    fn observe_into(&self, stats: &WindowStats, out: &mut [f32]);
-    /// Set the action for the next decision.
-    fn steer(&mut self, action: f32);
 }
 
 /// A paper's scheme on the common pipeline.
@@ -112,6 +95,10 @@ impl<S: Scheme> Construct for Learned<S> {
             fallback: None,
             fallbacks: 0,
         })
+    }
+
+    fn steered(config: Config, context: Context<'_>) -> Result<Box<dyn Steered>, BuildError> {
+        Ok(Box::new(Self::new(config, context)?))
     }
 }
 
@@ -181,7 +168,7 @@ impl<S: Scheme> Learned<S> {
         if self.fallback.is_none() {
             let limits = RateLimits { start: self.target, ..self.limits };
             let context = Context { limits, start: now, seed: 0, assets: &NoAssets };
-            self.fallback = crate::entry(S::FALLBACK).and_then(|entry| entry.build(&toml::Table::new(), context).ok());
+            self.fallback = S::Fallback::new(Default::default(), context).ok().map(|fallback| Box::new(fallback) as _);
         }
         self.fallback.as_ref().map_or(self.target, |fallback| fallback.decision().target_bitrate)
     }
@@ -251,10 +238,6 @@ impl<S: Scheme> RateController for Learned<S> {
         Decision { pacing_rate, ..S::decision(self.target) }
     }
 
-    fn revision(&self) -> Option<u64> {
-        Some(self.revision)
-    }
-
     fn next_deadline(&self) -> Option<Timestamp> {
         Some(self.silence.next_deadline().map_or(self.next, |silence| silence.min(self.next)))
     }
@@ -263,13 +246,19 @@ impl<S: Scheme> RateController for Learned<S> {
         gauge("action", f64::from(self.last_action));
         gauge("fallbacks", f64::from(self.fallbacks));
     }
-
-    fn steered(&mut self) -> Option<&mut dyn Steered> {
-        Some(self)
-    }
 }
 
 impl<S: Scheme> Steered for Learned<S> {
+    fn pipeline(&mut self) -> &mut dyn Pipeline {
+        self
+    }
+
+    fn revision(&self) -> Option<u64> {
+        Some(self.revision)
+    }
+}
+
+impl<S: Scheme> Pipeline for Learned<S> {
     fn next_decision(&self) -> Timestamp {
         self.next
     }

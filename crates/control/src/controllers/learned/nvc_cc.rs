@@ -5,6 +5,7 @@
 
 use super::{Learned, Scheme};
 use crate::action::{self, ActionSpace};
+use crate::controllers::gcc::Gcc;
 use crate::observation::Layout;
 use crate::window::WindowStats;
 use crate::{BuildError, Context, Side};
@@ -28,7 +29,7 @@ impl Scheme for NvcCcScheme {
     const ACTIONS: ActionSpace = ActionSpace::Continuous { low: -1.0, high: 1.0 };
     // [nvc-cc] §5.1: all are run with padding.
     const PADDING: bool = true;
-    const FALLBACK: &'static str = "gcc";
+    type Fallback = Gcc;
 
     fn new(_context: Context<'_>) -> Result<Self, BuildError> {
         Ok(Self)

@@ -6,6 +6,7 @@
 
 use super::{Learned, Scheme};
 use crate::action::{self, ActionSpace, ONRL_BITRATES};
+use crate::controllers::gcc::Gcc;
 use crate::observation::Layout;
 use crate::window::WindowStats;
 use crate::{BuildError, Context, Side};
@@ -28,7 +29,7 @@ impl Scheme for OnrlScheme {
         Layout { features: &["loss_ratio", "delay", "delay_gradient", "receiver_rate"], width: 1, history: 10 };
     const ACTIONS: ActionSpace = ActionSpace::Discrete(ONRL_BITRATES);
     const PADDING: bool = true;
-    const FALLBACK: &'static str = "gcc";
+    type Fallback = Gcc;
 
     fn new(_context: Context<'_>) -> Result<Self, BuildError> {
         Ok(Self)

@@ -4,6 +4,7 @@
 
 use super::{Learned, Scheme};
 use crate::action::{self, ActionSpace};
+use crate::controllers::ukf::Ukf;
 use crate::observation::Layout;
 use crate::window::WindowStats;
 use crate::{BuildError, Context, Side};
@@ -26,7 +27,7 @@ impl Scheme for R3NetScheme {
     const LAYOUT: Layout =
         Layout { features: &["receiver_rate", "packet_interval", "loss_ratio", "rtt"], width: 1, history: 1 };
     const ACTIONS: ActionSpace = ActionSpace::Continuous { low: 0.0, high: 1.0 };
-    const FALLBACK: &'static str = "ukf";
+    type Fallback = Ukf;
 
     fn new(_context: Context<'_>) -> Result<Self, BuildError> {
         Ok(Self)

@@ -4,7 +4,7 @@
 use crate::action::ActionSpace;
 use crate::observation::Layout;
 use crate::window::WindowStats;
-use crate::{BuildError, Context, Decision, Event, Side};
+use crate::{BuildError, Construct, Context, Decision, Event, Side};
 use legato_units::{DataRate, TimeDelta, Timestamp};
 
 /// A paper's part of a learned controller.
@@ -26,7 +26,7 @@ pub trait Scheme: Clone + Send + Sized + 'static {
     /// Whether padding fills what the encoder leaves of its target.
     const PADDING: bool = false;
     /// The controller that decides an interval for which the network's output is NaN.
-    const FALLBACK: &'static str;
+    type Fallback: Construct;
 
     /// Start a call.
     fn new(context: Context<'_>) -> Result<Self, BuildError>;

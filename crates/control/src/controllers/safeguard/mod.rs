@@ -8,13 +8,15 @@
 
 mod jitter;
 
-use crate::controllers::learned::Steered;
+use crate::steering::{Pipeline, Steered};
 use crate::{
-    BuildError, Construct, Context, Decision, Event, ProbeCluster, RateController, Side, TransportFeedback, entry,
+    BuildError, Construct, Context, Decision, Entry, Event, ProbeCluster, RateController, Side, TransportFeedback,
+    entry,
 };
 use jitter::{Jitter, Sample};
 use legato_units::{TimeDelta, Timestamp};
 use serde::{Deserialize, Serialize};
+use std::ops::DerefMut;
 
 /// Parameters of [`Safeguard`].
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -58,9 +60,9 @@ impl Default for Config {
 
 /// One controller supervised by another.
 #[derive(Clone)]
-pub struct Safeguard {
+pub struct Safeguard<C = Box<dyn RateController>> {
     config: Config,
-    inner: Box<dyn RateController>,
+    inner: C,
     fallback: Box<dyn RateController>,
     jitter: Jitter,
     sample: Sample,
@@ -80,37 +82,27 @@ impl Construct for Safeguard {
     type Config = Config;
 
     fn new(config: Config, context: Context<'_>) -> Result<Self, BuildError> {
-        config.check().map_err(refused)?;
-        Ok(Self {
-            inner: wrapped("inner", &config.inner, &config.inner_config, context)?,
-            fallback: wrapped("fallback", &config.fallback, &config.fallback_config, context)?,
-            jitter: config.jitter(),
-            sample: Sample::default(),
-            fallen_back: None,
-            switches: 0,
-            before: TimeDelta::ZERO,
-            now: context.start,
-            config,
-        })
+        let inner = found("inner", &config.inner)?.build(&config.inner_config, context)?;
+        Self::around(inner, config, context)
+    }
+
+    fn steered(config: Config, context: Context<'_>) -> Result<Box<dyn Steered>, BuildError> {
+        let inner = found("inner", &config.inner)?.steered(&config.inner_config, context)?;
+        Ok(Box::new(Safeguard::around(inner, config, context)?))
     }
 }
 
 fn refused(message: String) -> BuildError {
-    BuildError::Config { controller: Safeguard::NAME, message }
+    BuildError::Config { controller: Safeguard::<Box<dyn RateController>>::NAME, message }
 }
 
 /// The controller that `key` names.
-fn wrapped(
-    key: &str,
-    name: &str,
-    config: &toml::Table,
-    context: Context<'_>,
-) -> Result<Box<dyn RateController>, BuildError> {
+fn found(key: &str, name: &str) -> Result<&'static Entry, BuildError> {
     let Some(entry) = entry(name) else { return Err(refused(format!("{key} = {name:?}: no such controller"))) };
     if entry.side != Side::Sender {
         return Err(refused(format!("{key} = {name:?} belongs at the {}", entry.side.name())));
     }
-    entry.build(config, context)
+    Ok(entry)
 }
 
 impl Config {
@@ -132,9 +124,20 @@ impl Config {
     }
 }
 
-impl Safeguard {
-    fn active(&self) -> &dyn RateController {
-        if self.fallen_back.is_some() { self.fallback.as_ref() } else { self.inner.as_ref() }
+impl<C: DerefMut<Target: RateController>> Safeguard<C> {
+    fn around(inner: C, config: Config, context: Context<'_>) -> Result<Self, BuildError> {
+        config.check().map_err(refused)?;
+        Ok(Self {
+            inner,
+            fallback: found("fallback", &config.fallback)?.build(&config.fallback_config, context)?,
+            jitter: config.jitter(),
+            sample: Sample::default(),
+            fallen_back: None,
+            switches: 0,
+            before: TimeDelta::ZERO,
+            now: context.start,
+            config,
+        })
     }
 
     // [zhang2020] falls back while jitter exceeds a threshold that is adjusted all the time.
@@ -156,16 +159,20 @@ impl Safeguard {
     }
 }
 
-impl RateController for Safeguard {
+impl<C> RateController for Safeguard<C>
+where
+    C: DerefMut<Target: RateController> + Clone + Send,
+{
     fn on_event(&mut self, now: Timestamp, event: &Event) {
         self.now = now;
         match event {
             Event::Deadline => {
                 // Each gets the deadlines it asked for.
-                for controller in [&mut self.inner, &mut self.fallback] {
-                    if controller.next_deadline().is_some_and(|due| due <= now) {
-                        controller.on_event(now, event);
-                    }
+                if self.inner.next_deadline().is_some_and(|due| due <= now) {
+                    self.inner.on_event(now, event);
+                }
+                if self.fallback.next_deadline().is_some_and(|due| due <= now) {
+                    self.fallback.on_event(now, event);
                 }
                 return;
             }
@@ -178,7 +185,7 @@ impl RateController for Safeguard {
     }
 
     fn decision(&self) -> Decision {
-        self.active().decision()
+        if self.fallen_back.is_some() { self.fallback.decision() } else { self.inner.decision() }
     }
 
     fn next_deadline(&self) -> Option<Timestamp> {
@@ -189,13 +196,14 @@ impl RateController for Safeguard {
     }
 
     fn poll_probe(&mut self) -> Option<ProbeCluster> {
-        let (active, idle) = match self.fallen_back {
-            Some(_) => (&mut self.fallback, &mut self.inner),
-            None => (&mut self.inner, &mut self.fallback),
-        };
         // The controller that does not decide does not probe either.
-        while idle.poll_probe().is_some() {}
-        active.poll_probe()
+        if self.fallen_back.is_some() {
+            while self.inner.poll_probe().is_some() {}
+            self.fallback.poll_probe()
+        } else {
+            while self.fallback.poll_probe().is_some() {}
+            self.inner.poll_probe()
+        }
     }
 
     fn observe(&self, gauge: &mut dyn FnMut(&'static str, f64)) {
@@ -207,9 +215,14 @@ impl RateController for Safeguard {
         gauge("safeguard_jitter_ms", self.sample.jitter_ms);
         gauge("safeguard_threshold_ms", self.sample.threshold_ms);
     }
+}
 
-    fn steered(&mut self) -> Option<&mut dyn Steered> {
-        self.inner.steered()
+impl<C> Steered for Safeguard<C>
+where
+    C: DerefMut<Target: Steered> + Clone + Send,
+{
+    fn pipeline(&mut self) -> &mut dyn Pipeline {
+        self.inner.pipeline()
     }
 
     fn takeovers(&self) -> u32 {

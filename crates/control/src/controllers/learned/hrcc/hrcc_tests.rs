@@ -1,5 +1,6 @@
 use super::*;
-use crate::controllers::learned::{Config, Steered};
+use crate::controllers::learned::Config;
+use crate::steering::Pipeline;
 use crate::{Construct, NoAssets, PacketKind, RateController, RateLimits, ReceivedPacket};
 use legato_units::{DataSize, PeerTimestamp};
 

@@ -11,6 +11,7 @@ mod rows;
 
 use super::{Learned, Scheme};
 use crate::action::{self, ActionSpace};
+use crate::controllers::ukf::Ukf;
 use crate::observation::Layout;
 use crate::window::WindowStats;
 use crate::{BuildError, Context, Event, Side};
@@ -46,7 +47,7 @@ impl Scheme for HrccScheme {
         history: 1,
     };
     const ACTIONS: ActionSpace = ActionSpace::Continuous { low: 0.0, high: 1.0 };
-    const FALLBACK: &'static str = "ukf";
+    type Fallback = Ukf;
 
     fn new(context: Context<'_>) -> Result<Self, BuildError> {
         let Context { limits, start, .. } = context;

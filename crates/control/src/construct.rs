@@ -1,0 +1,122 @@
+//! How a controller is built, and from what.
+
+use crate::policy::{self, Model};
+use crate::steering::Steered;
+use crate::{RateController, RateLimits, Side};
+use legato_units::{DataRate, Timestamp};
+use serde::{Serialize, de::DeserializeOwned};
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::Arc;
+
+/// A controller's static properties.
+pub trait Construct: RateController + Sized + 'static {
+    /// The name users type.
+    const NAME: &'static str;
+    /// The end it runs at.
+    const SIDE: Side;
+    /// One line for `legato controllers`.
+    const SUMMARY: &'static str;
+    /// Keys of docs/references.bib.
+    const CITES: &'static [&'static str];
+    /// A trained policy decides, which its parameter `policy` names.
+    const LEARNED: bool = false;
+    /// Its parameters; `#[serde(default, deny_unknown_fields)]`.
+    type Config: Default + Serialize + DeserializeOwned;
+
+    /// Build it. Refuses invalid parameters.
+    fn new(config: Self::Config, context: Context<'_>) -> Result<Self, BuildError>;
+
+    /// Build it as one whose actions are set from outside; only learned controllers can be, and those around one.
+    fn steered(config: Self::Config, context: Context<'_>) -> Result<Box<dyn Steered>, BuildError> {
+        let _ = (config, context);
+        Err(BuildError::NotLearned { controller: Self::NAME })
+    }
+}
+
+/// What a controller gets when it is built: the only source of files and seeds.
+#[derive(Clone, Copy)]
+pub struct Context<'a> {
+    /// Bounds and start rate.
+    pub limits: RateLimits,
+    /// The earliest time of its first event.
+    pub start: Timestamp,
+    /// For controllers that use randomness.
+    pub seed: u64,
+    /// Files, and the future if the scenario grants it.
+    pub assets: &'a dyn Assets,
+}
+
+/// The outside world at build time.
+pub trait Assets {
+    /// A file by name, `None` if there is none.
+    fn file(&self, name: &str) -> Option<Cow<'_, [u8]>>;
+
+    /// A trained policy by name: that of the file `NAME/policy.toml`. A caller that builds many
+    /// controllers caches them.
+    fn model(&self, name: &str) -> Result<Arc<Model>, String> {
+        policy::load(name, |file| self.file(file))
+    }
+
+    /// The bottleneck's capacity over the whole call, ascending in time; granted only to `oracle`.
+    fn future_capacity(&self) -> Option<Arc<[CapacityStep]>> {
+        None
+    }
+}
+
+/// From `start` on the bottleneck's rate is `capacity`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CapacityStep {
+    /// Valid from here to the next step.
+    pub start: Timestamp,
+    /// Mean over the step.
+    pub capacity: DataRate,
+}
+
+/// No files, no future.
+pub struct NoAssets;
+
+impl Assets for NoAssets {
+    fn file(&self, _name: &str) -> Option<Cow<'_, [u8]>> {
+        None
+    }
+}
+
+/// Why a controller could not be built.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum BuildError {
+    /// A parameter is unknown, of the wrong type or out of range.
+    Config {
+        /// The controller.
+        controller: &'static str,
+        /// What is wrong, naming key and value.
+        message: String,
+    },
+    /// A file or the future is needed and missing.
+    Missing {
+        /// The controller.
+        controller: &'static str,
+        /// What it needs.
+        what: String,
+    },
+    /// It was to be steered, and has no policy.
+    NotLearned {
+        /// The controller.
+        controller: &'static str,
+    },
+}
+
+impl fmt::Display for BuildError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Config { controller, message } => write!(f, "controller {controller}: {message}"),
+            Self::Missing { controller, what } => write!(f, "controller {controller} needs {what}"),
+            Self::NotLearned { controller } => {
+                write!(f, "controller {controller} is not learned: it cannot be steered")
+            }
+        }
+    }
+}
+
+impl std::error::Error for BuildError {}
