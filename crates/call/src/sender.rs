@@ -376,7 +376,7 @@ impl Sender {
     /// Code a picture; `None` if the controller's budget has no room for it, or the frame comes later.
     #[inline]
     fn code(&mut self, picture: SourceFrame, budget: EncoderBudget) -> Option<EncodedFrame> {
-        if self.decision.best_of_two {
+        if self.decision.encoder.best_of_two {
             return self.best_of_two.code(self.encoder.as_mut(), self.now, picture, budget);
         }
         self.encoder.begin(self.now, picture, budget)
@@ -384,7 +384,7 @@ impl Sender {
 
     /// Whether to skip this frame, as the controller wants one captured frame in this many skipped.
     fn leaves_out(&mut self) -> bool {
-        let Some(interval) = self.decision.drop_one_frame_in else {
+        let Some(interval) = self.decision.encoder.drop_one_frame_in else {
             self.kept = 0;
             return false;
         };
@@ -421,12 +421,12 @@ impl Sender {
             .saturating_sub(self.decision.fec_rate)
             // Repair never takes more than half: some picture is better than none.
             .saturating_sub(self.rtx_rate.min(self.decision.target_bitrate.scale(0.5)));
-        let video = self.decision.drop_one_frame_in.map_or(video, |n| video.scale(1.0 - 1.0 / f64::from(n)));
+        let video = self.decision.encoder.drop_one_frame_in.map_or(video, |n| video.scale(1.0 - 1.0 / f64::from(n)));
         let coded = packetizer::coded_bitrate(video.as_bps(), whole_fps(fps.as_f64()));
         let pressing = self.keyframe_wanted && self.now - self.last_keyframe >= MIN_KEYFRAME_INTERVAL;
         EncoderBudget {
             bitrate: DataRate::from_bps(coded),
-            max_frame_size: self.decision.max_frame_size,
+            max_frame_size: self.decision.encoder.max_frame_size,
             keyframe: pressing,
             version: Version::Budgeted,
         }

@@ -17,14 +17,8 @@ pub struct Decision {
     pub fec_rate: DataRate,
     /// Hold packets while this much is in flight (`None`: no window).
     pub congestion_window: Option<DataSize>,
-    /// The maximum size of encoded frames (`None`: given by the bitrate).
-    pub max_frame_size: Option<DataSize>,
-    /// Skip one captured frame in this many, and its share of the target with it; 1 skips all (`None`:
-    /// skip none).
-    pub drop_one_frame_in: Option<u32>,
-    /// Have each frame coded twice, slightly better and slightly worse than the last one sent, and
-    /// send the larger that fits `max_frame_size`, or neither: [fouladi2018]'s way.
-    pub best_of_two: bool,
+    /// How frames are coded and which; most controllers leave that to the encoder.
+    pub encoder: EncoderWishes,
     /// Send nothing at all: a circuit breaker of [rfc8083] has tripped.
     pub cease: bool,
 }
@@ -38,12 +32,23 @@ impl Decision {
             padding_rate: DataRate::ZERO,
             fec_rate: DataRate::ZERO,
             congestion_window: None,
-            max_frame_size: None,
-            drop_one_frame_in: None,
-            best_of_two: false,
+            encoder: EncoderWishes::default(),
             cease: false,
         }
     }
+}
+
+/// What a controller wants of the encoder beyond its rate.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EncoderWishes {
+    /// The maximum size of encoded frames (`None`: given by the bitrate).
+    pub max_frame_size: Option<DataSize>,
+    /// Skip one captured frame in this many, and its share of the target with it; 1 skips all (`None`:
+    /// skip none).
+    pub drop_one_frame_in: Option<u32>,
+    /// Have each frame coded twice, slightly better and slightly worse than the last one sent, and
+    /// send the larger that fits `max_frame_size`, or neither: [fouladi2018]'s way.
+    pub best_of_two: bool,
 }
 
 /// A burst for the pacer to send at a given rate so that the path's capacity shows.

@@ -31,7 +31,7 @@ pub mod window;
 
 pub use construct::{Assets, BuildError, CapacityStep, Construct, Context, NoAssets};
 pub use controller::{RateController, Side};
-pub use decision::{Decision, ProbeCluster};
+pub use decision::{Decision, EncoderWishes, ProbeCluster};
 pub use event::{
     EncodedFrameInfo, Event, FrameReport, PacerQueue, PacketKind, RateLimits, ReceivedPacket, ReceptionReport,
     SentPacket, SourceFrameInfo, TransportFeedback,

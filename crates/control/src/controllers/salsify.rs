@@ -6,7 +6,7 @@
 //! one thing: before each frame it allows as many packets as bring the time to drain everything in
 //! flight to 100 ms. There is no target to converge to and no memory beyond ten packets: the sender
 //! codes each frame at two sizes and takes the one that fits, or skips the frame
-//! ([`Decision::best_of_two`]).
+//! ([`EncoderWishes::best_of_two`]).
 //!
 //! Moved to the sender: in the paper the receiver measures tau and acknowledges each packet; here
 //! both come from the departures and arrivals in transport-wide feedback. Missing: coding against
@@ -15,7 +15,8 @@
 
 use crate::estimate::silence::Silence;
 use crate::{
-    BuildError, Construct, Context, Decision, Event, PacketReport, RateController, RateLimits, Side, TransportFeedback,
+    BuildError, Construct, Context, Decision, EncoderWishes, Event, PacketReport, RateController, RateLimits, Side,
+    TransportFeedback,
 };
 use legato_units::{DataRate, DataSize, PeerTimestamp, TimeDelta, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -216,8 +217,11 @@ impl RateController for Salsify {
         let target_bitrate = self.target();
         Decision {
             pacing_rate: self.pacing_rate().max(target_bitrate),
-            max_frame_size: Some(self.max_frame_size),
-            best_of_two: true,
+            encoder: EncoderWishes {
+                max_frame_size: Some(self.max_frame_size),
+                best_of_two: true,
+                ..Default::default()
+            },
             ..Decision::of_target(target_bitrate)
         }
     }

@@ -100,8 +100,8 @@ fn a_frame_may_have_what_drains_within_100_ms() {
     salsify.on_event(at(0), &Event::PacketsSent(Burst::single(packet)));
     salsify.on_event(at(0), &captured());
     let decision = salsify.decision();
-    assert_eq!(decision.max_frame_size, Some(DataSize::from_bytes(5 * 1_162)));
-    assert!(decision.best_of_two);
+    assert_eq!(decision.encoder.max_frame_size, Some(DataSize::from_bytes(5 * 1_162)));
+    assert!(decision.encoder.best_of_two);
     // 1,228 x 8 bits every 10 ms; five times that is one every 2 ms.
     assert_eq!(decision.target_bitrate, DataRate::from_bps(982_400));
     assert_eq!(decision.pacing_rate, DataRate::from_bps(4_912_000));
@@ -111,7 +111,7 @@ fn a_frame_may_have_what_drains_within_100_ms() {
 fn no_frame_fits_while_more_is_in_flight_than_drains_in_time() {
     let mut salsify = salsify(Config::default());
     salsify.on_event(at(0), &feedback(vec![report(0, 0, 40_000)], 20_000));
-    assert_eq!(salsify.decision().max_frame_size, Some(DataSize::ZERO));
+    assert_eq!(salsify.decision().encoder.max_frame_size, Some(DataSize::ZERO));
 }
 
 /// 4 packets are in flight after a feedback; 20 ms later, at 10 ms a packet, 2 more have come; 5 s later no more
@@ -136,7 +136,7 @@ fn no_frame_is_larger_than_the_applications_largest_rate_allows() {
     let mut salsify = salsify(Config::default());
     salsify.inter_arrival.tau_ns = 1e3;
     salsify.on_event(at(0), &captured());
-    assert_eq!(salsify.decision().max_frame_size, Some(DataSize::from_bytes(78_854)));
+    assert_eq!(salsify.decision().encoder.max_frame_size, Some(DataSize::from_bytes(78_854)));
 }
 
 /// The paper's claim, on the controller alone: capacity falls from 4 to 1 Mbit/s (2.456 to 9.824 ms per packet).

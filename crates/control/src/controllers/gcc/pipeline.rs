@@ -6,7 +6,7 @@ use super::pushback::TICK;
 use super::{Gcc, LossState, RobustThroughput};
 use super::{delay_based::DelayBased, probe_controller::LimitedBy, probe_estimator::ProbeEstimator};
 use crate::estimate::trendline::BandwidthUsage;
-use crate::{Decision, Event, PacketReport, PacketReports, RateLimits, RunFate, SentPacket, TransportFeedback};
+use crate::{Decision, EncoderWishes, Event, PacketReport, PacketReports, RateLimits, RunFate, SentPacket, TransportFeedback};
 use legato_units::{Burst, DataRate, DataSize, TimeDelta, Timestamp};
 
 impl Gcc {
@@ -174,15 +174,10 @@ impl Gcc {
             padding = padding.max(self.target);
         }
         self.decision = Decision {
-            target_bitrate: target,
             pacing_rate: whole.scale(factor),
             padding_rate: padding.min(pushed).min(target),
-            fec_rate: DataRate::ZERO,
-            congestion_window: None,
-            max_frame_size: None,
-            drop_one_frame_in: self.pushback.drop_one_frame_in(),
-            best_of_two: false,
-            cease: false,
+            encoder: EncoderWishes { drop_one_frame_in: self.pushback.drop_one_frame_in(), ..Default::default() },
+            ..Decision::of_target(target)
         };
         self.deadline = self.find_deadline();
     }

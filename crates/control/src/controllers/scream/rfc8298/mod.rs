@@ -26,7 +26,8 @@ use super::queue_delay::QueueDelay;
 use super::round_trip::{self, SmoothedRtt};
 use super::silence::Silence;
 use crate::{
-    BuildError, Construct, Context, Decision, Event, RateController, RateLimits, SentPacket, Side, TransportFeedback,
+    BuildError, Construct, Context, Decision, EncoderWishes, Event, RateController, RateLimits, SentPacket, Side,
+    TransportFeedback,
 };
 use delay_trend::DelayTrend;
 use legato_units::{DataRate, DataSize, TimeDelta, Timestamp};
@@ -268,7 +269,10 @@ impl Scream {
         self.decision = Decision {
             pacing_rate,
             congestion_window: Some(DataSize::from_bytes(limit as u64)),
-            drop_one_frame_in: (self.media_queue.age() > longest).then_some(1),
+            encoder: EncoderWishes {
+                drop_one_frame_in: (self.media_queue.age() > longest).then_some(1),
+                ..Default::default()
+            },
             ..Decision::of_target(target)
         };
     }

@@ -102,7 +102,7 @@ fn pictures_are_skipped_while_media_waits_longer_than_a_fifth_of_a_second() {
     scream.on_event(ms(0), &Event::PacerQueue(PacerQueue { size, ..PacerQueue::default() }));
     let left_out = |scream: &mut Scream, at: i64| {
         scream.on_event(ms(at), &Event::FrameCaptured(SourceFrameInfo { frame: 1, complexity: None }));
-        scream.decision().drop_one_frame_in
+        scream.decision().encoder.drop_one_frame_in
     };
     assert_eq!([100, 200, 201].map(|at| left_out(&mut scream, at)), [None, None, Some(1)]);
     send(&mut scream, ms(210), 0, 1_000);
