@@ -34,6 +34,63 @@ pub trait Construct: RateController + Sized + 'static {
     }
 }
 
+/// One line of [`crate::REGISTRY`]: a controller, known by its name.
+pub struct Entry {
+    /// The name users type.
+    pub name: &'static str,
+    /// The end it runs at.
+    pub side: Side,
+    /// A one-line description.
+    pub summary: &'static str,
+    /// Keys of docs/references.bib.
+    pub cites: &'static [&'static str],
+    /// A trained policy decides, which its parameter `policy` names; `"hand"` is one that is set from outside.
+    pub learned: bool,
+    default_config: fn() -> toml::Table,
+    build: Build<dyn RateController>,
+    steered: Build<dyn Steered>,
+}
+
+type Build<C> = fn(&toml::Table, Context<'_>) -> Result<Box<C>, BuildError>;
+
+impl Entry {
+    pub(crate) const fn of<C: Construct>() -> Self {
+        Self {
+            name: C::NAME,
+            side: C::SIDE,
+            summary: C::SUMMARY,
+            cites: C::CITES,
+            learned: C::LEARNED,
+            default_config: || {
+                toml::Table::try_from(C::Config::default()).expect("a config is a table of plain values")
+            },
+            build: |table, context| Ok(Box::new(C::new(config_of::<C>(table)?, context)?)),
+            steered: |table, context| C::steered(config_of::<C>(table)?, context),
+        }
+    }
+
+    /// Its parameters with their defaults.
+    pub fn default_config(&self) -> toml::Table {
+        (self.default_config)()
+    }
+
+    /// Build one; absent keys take their defaults, unknown ones are refused.
+    pub fn build(&self, config: &toml::Table, context: Context<'_>) -> Result<Box<dyn RateController>, BuildError> {
+        (self.build)(config, context)
+    }
+
+    /// Build one whose actions are set from outside; refuses controllers that have none.
+    pub fn steered(&self, config: &toml::Table, context: Context<'_>) -> Result<Box<dyn Steered>, BuildError> {
+        (self.steered)(config, context)
+    }
+}
+
+fn config_of<C: Construct>(table: &toml::Table) -> Result<C::Config, BuildError> {
+    let refused =
+        |error: toml::de::Error| BuildError::Config { controller: C::NAME, message: error.message().to_owned() };
+    table.clone().try_into().map_err(refused)
+}
+
 /// What a controller gets when it is built: the only source of files and seeds.
 #[derive(Clone, Copy)]
 pub struct Context<'a> {
@@ -58,6 +115,12 @@ pub trait Assets {
         policy::load(name, |file| self.file(file))
     }
 
+    /// Another controller by name, for one that wraps it.
+    fn controller(&self, name: &str) -> Option<&'static Entry> {
+        let _ = name;
+        None
+    }
+
     /// The bottleneck's capacity over the whole call, ascending in time; granted only to `oracle`.
     fn future_capacity(&self) -> Option<Arc<[CapacityStep]>> {
         None
@@ -73,7 +136,7 @@ pub struct CapacityStep {
     pub capacity: DataRate,
 }
 
-/// No files, no future.
+/// No files, no future, no other controllers.
 pub struct NoAssets;
 
 impl Assets for NoAssets {

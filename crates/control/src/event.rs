@@ -1,6 +1,6 @@
 //! A controller's inputs. Events are owned values: recorded, replayed, fuzzed.
 
-use crate::PacketReports;
+use crate::{PacketKind, PacketReports};
 use legato_units::{Burst, BurstPacket, DataRate, DataSize, PeerTimestamp, TimeDelta};
 use serde::{Deserialize, Serialize};
 
@@ -113,21 +113,6 @@ pub struct PacerQueue {
     pub size: DataSize,
     /// Time to drain them at the pacing rate.
     pub drain: TimeDelta,
-}
-
-/// The contents of a packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum PacketKind {
-    /// An audio frame.
-    Audio,
-    /// Parity for other packets.
-    Fec,
-    /// Nothing: bytes sent to fill a rate or a probe.
-    Padding,
-    /// A packet sent again.
-    Retransmission,
-    /// A piece of a video frame.
-    Video,
 }
 
 /// A packet that left the pacer.

@@ -23,18 +23,20 @@ mod decision;
 pub mod estimate;
 mod event;
 pub mod observation;
+mod packet_kind;
 mod packet_reports;
 pub mod policy;
 mod registry;
 pub mod steering;
 pub mod window;
 
-pub use construct::{Assets, BuildError, CapacityStep, Construct, Context, NoAssets};
+pub use construct::{Assets, BuildError, CapacityStep, Construct, Context, Entry, NoAssets};
 pub use controller::{RateController, Side};
 pub use decision::{Decision, EncoderWishes, ProbeCluster};
 pub use event::{
-    EncodedFrameInfo, Event, FrameReport, PacerQueue, PacketKind, RateLimits, ReceivedPacket, ReceptionReport,
-    SentPacket, SourceFrameInfo, TransportFeedback,
+    EncodedFrameInfo, Event, FrameReport, PacerQueue, RateLimits, ReceivedPacket, ReceptionReport, SentPacket,
+    SourceFrameInfo, TransportFeedback,
 };
+pub use packet_kind::PacketKind;
 pub use packet_reports::{Fate, PacketReport, PacketReports, ReportRun, ReportedPacket, RunFate};
-pub use registry::{Entry, REGISTRY, entry};
+pub use registry::{REGISTRY, entry};

@@ -1,11 +1,10 @@
 //! The table of controllers. Properties, fuzzing, scenarios, Python, the command line and the
 //! report find a controller only through it.
 
+use crate::construct::Entry;
 use crate::controllers::{
     fbra, fixed, gcc, jm_tfrc, learned, nada, oracle, remote, safeguard, salsify, scream, sqp, tfrc, ukf, vtfrc,
 };
-use crate::steering::Steered;
-use crate::{BuildError, Construct, Context, RateController, Side};
 
 /// Every controller, one line each, by name.
 pub const REGISTRY: &[Entry] = &[
@@ -34,63 +33,6 @@ pub const REGISTRY: &[Entry] = &[
     Entry::of::<vtfrc::Vtfrc>(),
 ];
 
-/// One line of [`REGISTRY`].
-pub struct Entry {
-    /// The name users type.
-    pub name: &'static str,
-    /// The end it runs at.
-    pub side: Side,
-    /// A one-line description.
-    pub summary: &'static str,
-    /// Keys of docs/references.bib.
-    pub cites: &'static [&'static str],
-    /// A trained policy decides, which its parameter `policy` names; `"hand"` is one that is set from outside.
-    pub learned: bool,
-    default_config: fn() -> toml::Table,
-    build: Build<dyn RateController>,
-    steered: Build<dyn Steered>,
-}
-
-type Build<C> = fn(&toml::Table, Context<'_>) -> Result<Box<C>, BuildError>;
-
-impl Entry {
-    const fn of<C: Construct>() -> Self {
-        Self {
-            name: C::NAME,
-            side: C::SIDE,
-            summary: C::SUMMARY,
-            cites: C::CITES,
-            learned: C::LEARNED,
-            default_config: || {
-                toml::Table::try_from(C::Config::default()).expect("a config is a table of plain values")
-            },
-            build: |table, context| Ok(Box::new(C::new(config_of::<C>(table)?, context)?)),
-            steered: |table, context| C::steered(config_of::<C>(table)?, context),
-        }
-    }
-
-    /// Its parameters with their defaults.
-    pub fn default_config(&self) -> toml::Table {
-        (self.default_config)()
-    }
-
-    /// Build one; absent keys take their defaults, unknown ones are refused.
-    pub fn build(&self, config: &toml::Table, context: Context<'_>) -> Result<Box<dyn RateController>, BuildError> {
-        (self.build)(config, context)
-    }
-
-    /// Build one whose actions are set from outside; refuses controllers that have none.
-    pub fn steered(&self, config: &toml::Table, context: Context<'_>) -> Result<Box<dyn Steered>, BuildError> {
-        (self.steered)(config, context)
-    }
-}
-
-fn config_of<C: Construct>(table: &toml::Table) -> Result<C::Config, BuildError> {
-    let refused =
-        |error: toml::de::Error| BuildError::Config { controller: C::NAME, message: error.message().to_owned() };
-    table.clone().try_into().map_err(refused)
-}
-
 /// The entry with that name.
 pub fn entry(name: &str) -> Option<&'static Entry> {
     REGISTRY.iter().find(|entry| entry.name == name)
@@ -114,7 +56,7 @@ mod tests {
 
     #[test]
     fn an_unknown_parameter_is_refused_by_name() {
-        use crate::{NoAssets, RateLimits};
+        use crate::{Context, NoAssets, RateLimits};
         use legato_units::{DataRate, Timestamp};
         let limits = RateLimits { min: DataRate::ZERO, start: DataRate::ZERO, max: DataRate::MAX };
         let context = Context { limits, start: Timestamp::ZERO, seed: 0, assets: &NoAssets };

@@ -25,6 +25,9 @@ impl Assets for Future {
     fn file(&self, _name: &str) -> Option<Cow<'_, [u8]>> {
         None
     }
+    fn controller(&self, name: &str) -> Option<&'static Entry> {
+        legato_control::entry(name)
+    }
     fn future_capacity(&self) -> Option<Arc<[CapacityStep]>> {
         let step = |s, kbps| CapacityStep { start: Timestamp::from_secs(s), capacity: DataRate::from_kbps(kbps) };
         Some([step(0, 1_000), step(10, 300), step(20, 2_000)].into())

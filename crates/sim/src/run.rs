@@ -310,6 +310,10 @@ impl Assets for FutureOf<'_> {
         self.policies.model(name)
     }
 
+    fn controller(&self, name: &str) -> Option<&'static Entry> {
+        entry(name)
+    }
+
     fn future_capacity(&self) -> Option<Arc<[CapacityStep]>> {
         let link = self.capacity?;
         let steps = (self.end - self.start).as_nanos() / FUTURE_STEP.as_nanos() + 1;

@@ -1,9 +1,20 @@
 //! The configuration of a TCP flow, as a scenario writes it.
 
-use super::congestion::Algorithm;
 use super::packet::{HEADER_BYTES, MAX_SEGMENT_BYTES};
 use super::workload::Workload;
 use serde::{Deserialize, Serialize};
+
+/// The algorithms of congestion control.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Algorithm {
+    /// BBR version 1: a model of rate and round trip, paced.
+    Bbr,
+    /// RFC 9438: a cubic curve in time.
+    Cubic,
+    /// RFC 5681: one more segment per round trip, half at a loss.
+    Reno,
+}
 
 /// Both ends of a TCP flow.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -199,7 +199,7 @@ impl Connection {
         let rtt = (!newest.ambiguous).then(|| now - newest.sent);
         self.min_rtt = rtt.map_or(self.min_rtt, |rtt| rtt.min(self.min_rtt));
         let floor = if self.min_rtt == TimeDelta::MAX { TimeDelta::ZERO } else { self.min_rtt };
-        (rtt, self.delivery.on_ack(now, news.delivered_bytes, newest, floor))
+        (rtt, self.delivery.on_ack(now, news.delivered_bytes, newest.sent, &newest.stamp, floor))
     }
 
     /// Recovery ends, begins, or a mark is handled.

@@ -4,7 +4,6 @@
 //! That time is the longer of the sending and the acknowledging interval, so that neither bursts nor
 //! compressed acknowledgments show more than the path delivers.
 
-use super::scoreboard::Sent;
 use legato_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
 /// What a segment records.
@@ -73,14 +72,15 @@ impl DeliveryRate {
         self.app_limited_until != 0
     }
 
-    /// `delivered_bytes` more were acknowledged or SACKed, the last-sent segment of them `newest`. No
-    /// sample if the interval is shorter than any round trip so far, `min_rtt`.
+    /// `delivered_bytes` more were acknowledged or SACKed; the last-sent segment of them left at `sent` and recorded
+    /// `stamp`. No sample if the interval is shorter than any round trip so far, `min_rtt`.
     #[inline]
     pub fn on_ack(
         &mut self,
         now: Timestamp,
         delivered_bytes: u64,
-        newest: &Sent,
+        sent: Timestamp,
+        stamp: &Stamp,
         min_rtt: TimeDelta,
     ) -> Option<RateSample> {
         self.delivered += delivered_bytes;
@@ -88,10 +88,9 @@ impl DeliveryRate {
         if self.app_limited_until != 0 && self.delivered > self.app_limited_until {
             self.app_limited_until = 0;
         }
-        let stamp = &newest.stamp;
-        self.first_sent = newest.sent;
+        self.first_sent = sent;
         // [draft-cheng-iccrg-delivery-rate-estimation-00] §3.3: the longer of the two elapsed times.
-        let interval = (newest.sent - stamp.first_sent).max(now - stamp.delivered_at);
+        let interval = (sent - stamp.first_sent).max(now - stamp.delivered_at);
         if interval < min_rtt || interval <= TimeDelta::ZERO {
             return None;
         }
@@ -104,9 +103,6 @@ impl DeliveryRate {
 mod tests {
     use super::*;
 
-    fn sent(at: Timestamp, stamp: Stamp) -> Sent {
-        Sent::new(at, 1_000, stamp)
-    }
     fn ms(ms: i64) -> Timestamp {
         Timestamp::from_millis(ms)
     }
@@ -120,7 +116,7 @@ mod tests {
         let samples: Vec<_> = stamps
             .iter()
             .zip(0i64..)
-            .map(|(&stamp, n)| rate.on_ack(ms(100 + 10 * n), 1_000, &sent(ms(0), stamp), TimeDelta::from_millis(100)))
+            .map(|(stamp, n)| rate.on_ack(ms(100 + 10 * n), 1_000, ms(0), stamp, TimeDelta::from_millis(100)))
             .collect();
         assert_eq!(samples[0].expect("a round trip").rate, DataRate::from_bps(80_000));
         assert_eq!(samples[9].expect("a round trip").rate.as_bps(), 10_000 * 8 * 1_000 / 190);
@@ -128,11 +124,11 @@ mod tests {
         let mut rate = DeliveryRate::default();
         let first = rate.on_send(ms(0), true);
         let last = rate.on_send(ms(90), false);
-        rate.on_ack(ms(100), 1_000, &sent(ms(0), first), TimeDelta::ZERO);
-        let sample = rate.on_ack(ms(101), 1_000, &sent(ms(90), last), TimeDelta::ZERO).expect("a sample");
+        rate.on_ack(ms(100), 1_000, ms(0), &first, TimeDelta::ZERO);
+        let sample = rate.on_ack(ms(101), 1_000, ms(90), &last, TimeDelta::ZERO).expect("a sample");
         assert_eq!(sample.rate.as_bps(), 2_000 * 8 * 1_000 / 101);
         // Against a minimum round trip of 102 ms there would be no sample.
-        assert_eq!(rate.clone().on_ack(ms(101), 1_000, &sent(ms(90), last), TimeDelta::from_millis(102)), None);
+        assert_eq!(rate.clone().on_ack(ms(101), 1_000, ms(90), &last, TimeDelta::from_millis(102)), None);
     }
 
     #[test]
@@ -142,9 +138,9 @@ mod tests {
         rate.mark_app_limited(1_000);
         let limited = rate.on_send(ms(10), false);
         assert!(!open.app_limited && limited.app_limited);
-        let sample = rate.on_ack(ms(100), 1_000, &sent(ms(0), open), TimeDelta::ZERO).expect("a sample");
+        let sample = rate.on_ack(ms(100), 1_000, ms(0), &open, TimeDelta::ZERO).expect("a sample");
         assert!(!sample.app_limited && rate.is_app_limited());
-        let sample = rate.on_ack(ms(110), 1_000, &sent(ms(10), limited), TimeDelta::ZERO).expect("a sample");
+        let sample = rate.on_ack(ms(110), 1_000, ms(10), &limited, TimeDelta::ZERO).expect("a sample");
         assert!(sample.app_limited && !rate.is_app_limited());
     }
 }

@@ -36,8 +36,7 @@ mod sender;
 mod udp;
 mod workload;
 
-pub use config::TcpConfig;
-pub use congestion::Algorithm;
+pub use config::{Algorithm, TcpConfig};
 pub use connection::Counts;
 pub use packet::{Ack, HEADER_BYTES, MAX_SACK_BLOCKS, MAX_SEGMENT_BYTES, Segment};
 pub use receiver::TcpReceiver;

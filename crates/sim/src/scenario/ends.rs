@@ -1,6 +1,6 @@
 //! The two ends of a call: the controller and its limits, sender, receiver, and the receiver's clock.
 
-use super::{Refusal, choice, within};
+use super::values::{Refusal, choice, within};
 use legato_call::FeedbackFormat;
 use legato_units::Ecn;
 use serde::{Deserialize, Serialize};

@@ -1,6 +1,6 @@
 //! What a call sends.
 
-use super::{Refusal, choice, within};
+use super::values::{Refusal, choice, within};
 use legato_media::DecoderKind;
 use serde::{Deserialize, Serialize};
 

@@ -4,16 +4,18 @@
 mod ends;
 mod media;
 mod network;
+mod values;
 
 pub use ends::{ClockSpec, ControllerSpec, EcnSpec, LimitsSpec, ReceiverSpec, SenderSpec};
 pub use media::{AudioSpec, EncoderKind, FrameSizesSpec, VideoSpec};
 pub use network::{CapacitySpec, GilbertElliottSpec, JitterSpec, PathSpec, QueueKind, QueueSpec, ReorderSpec};
 
+pub(crate) use values::{MAX_DURATION_S, Refusal, choice, within};
+
 use crate::error::SimError;
 use crate::flows::{CallSpec, Flows, LinkSpec, TcpSpec, UdpSpec};
 use crate::pauses::{self, PauseSpec};
-use serde::de::IntoDeserializer;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 
 /// A scenario file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -87,13 +89,8 @@ impl Default for Scenario {
     }
 }
 
-/// The dotted key of an invalid value, and what is wrong with it.
-pub(crate) type Refusal = (String, String);
-
 /// Maximum size of a scenario file.
 const MAX_TEXT_BYTES: usize = 1 << 20;
-/// A day.
-pub(crate) const MAX_DURATION_S: f64 = 86_400.0;
 
 impl Scenario {
     /// Parse `text`, read from `file`; the name is for messages.
@@ -143,20 +140,6 @@ impl Scenario {
     pub fn calls_per_session(&self) -> usize {
         self.calls.as_ref().map_or(1, Vec::len)
     }
-}
-
-pub(crate) fn within(key: &str, value: f64, min: f64, max: f64) -> Result<(), Refusal> {
-    // Written so that NaN is refused.
-    if value >= min && value <= max {
-        return Ok(());
-    }
-    Err((key.to_owned(), format!("{value} is not within {min} to {max}")))
-}
-
-/// Read an enum from its name. Without this a table with the name as its key would do as well, and the message for a
-/// number would not say that a string is expected.
-pub(crate) fn choice<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
-    T::deserialize(String::deserialize(deserializer)?.into_deserializer())
 }
 
 /// serde's message for an unknown choice, worded like all other refusals; `None` for other messages.

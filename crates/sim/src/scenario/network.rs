@@ -1,6 +1,6 @@
 //! One direction of the network: the bottleneck, its queue, loss, delay variation and reordering.
 
-use super::{MAX_DURATION_S, Refusal, choice, within};
+use super::values::{MAX_DURATION_S, Refusal, choice, within};
 use legato_path::generate::Generator;
 use serde::{Deserialize, Serialize};
 

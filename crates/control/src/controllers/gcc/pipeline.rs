@@ -6,7 +6,9 @@ use super::pushback::TICK;
 use super::{Gcc, LossState, RobustThroughput};
 use super::{delay_based::DelayBased, probe_controller::LimitedBy, probe_estimator::ProbeEstimator};
 use crate::estimate::trendline::BandwidthUsage;
-use crate::{Decision, EncoderWishes, Event, PacketReport, PacketReports, RateLimits, RunFate, SentPacket, TransportFeedback};
+use crate::{
+    Decision, EncoderWishes, Event, PacketReport, PacketReports, RateLimits, RunFate, SentPacket, TransportFeedback,
+};
 use legato_units::{Burst, DataRate, DataSize, TimeDelta, Timestamp};
 
 impl Gcc {

@@ -11,7 +11,6 @@ mod jitter;
 use crate::steering::{Pipeline, Steered};
 use crate::{
     BuildError, Construct, Context, Decision, Entry, Event, ProbeCluster, RateController, Side, TransportFeedback,
-    entry,
 };
 use jitter::{Jitter, Sample};
 use legato_units::{TimeDelta, Timestamp};
@@ -82,12 +81,12 @@ impl Construct for Safeguard {
     type Config = Config;
 
     fn new(config: Config, context: Context<'_>) -> Result<Self, BuildError> {
-        let inner = found("inner", &config.inner)?.build(&config.inner_config, context)?;
+        let inner = found("inner", &config.inner, context)?.build(&config.inner_config, context)?;
         Self::around(inner, config, context)
     }
 
     fn steered(config: Config, context: Context<'_>) -> Result<Box<dyn Steered>, BuildError> {
-        let inner = found("inner", &config.inner)?.steered(&config.inner_config, context)?;
+        let inner = found("inner", &config.inner, context)?.steered(&config.inner_config, context)?;
         Ok(Box::new(Safeguard::around(inner, config, context)?))
     }
 }
@@ -97,8 +96,10 @@ fn refused(message: String) -> BuildError {
 }
 
 /// The controller that `key` names.
-fn found(key: &str, name: &str) -> Result<&'static Entry, BuildError> {
-    let Some(entry) = entry(name) else { return Err(refused(format!("{key} = {name:?}: no such controller"))) };
+fn found(key: &str, name: &str, context: Context<'_>) -> Result<&'static Entry, BuildError> {
+    let Some(entry) = context.assets.controller(name) else {
+        return Err(refused(format!("{key} = {name:?}: no such controller")));
+    };
     if entry.side != Side::Sender {
         return Err(refused(format!("{key} = {name:?} belongs at the {}", entry.side.name())));
     }
@@ -129,7 +130,7 @@ impl<C: DerefMut<Target: RateController>> Safeguard<C> {
         config.check().map_err(refused)?;
         Ok(Self {
             inner,
-            fallback: found("fallback", &config.fallback)?.build(&config.fallback_config, context)?,
+            fallback: found("fallback", &config.fallback, context)?.build(&config.fallback_config, context)?,
             jitter: config.jitter(),
             sample: Sample::default(),
             fallen_back: None,

@@ -7,24 +7,11 @@ mod cubic;
 mod max_filter;
 mod reno;
 
-use super::config::TcpConfig;
+use super::config::{Algorithm, TcpConfig};
 use super::delivery_rate::RateSample;
 use legato_units::{DataRate, TimeDelta, Timestamp};
 use rand_chacha::ChaCha8Rng;
 use rand_core::{RngCore, SeedableRng};
-use serde::{Deserialize, Serialize};
-
-/// The available algorithms.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Algorithm {
-    /// BBR version 1: a model of rate and round trip, paced.
-    Bbr,
-    /// RFC 9438: a cubic curve in time.
-    Cubic,
-    /// RFC 5681: one more segment per round trip, half at a loss.
-    Reno,
-}
 
 impl Algorithm {
     /// An instance at the start of a connection. Randomness is drawn from `rng`.
