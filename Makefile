@@ -76,7 +76,7 @@ demo: build
 	@$(BIN)/legato demo --out $(DEMO_OUT)
 
 bench: $(VENV)/.train build
-	@cargo build --quiet --release $(CARGO_FLAGS) --package legato-sim --example speed
+	@cargo build --quiet --release $(CARGO_FLAGS) --package legato-sim --example speed --example episode_speed
 	@cargo build --quiet --release $(CARGO_FLAGS) --package legato-control --example decision_speed
 	@$(BIN)/python benches/bench.py $${CARGO_TARGET_DIR:-target}/release/examples/speed bench.json
 

@@ -9,6 +9,9 @@ sim_packets_per_cpu_s     packets of the forward path in the same
 sim_instructions_per_sim_s  callgrind's count for one second of it; null without valgrind
 sim_with_tcp_realtime_x   seconds of benches/call_and_tcp.toml: a call and a TCP flow on one link
 sim_with_tcp_instructions_per_sim_s  callgrind's count for one second of that
+session_1000_flows_cost_ratio  callgrind's count for a packet in a session of a call and 999 UDP flows, over that in a
+                          session of a call and 9; null without valgrind
+env_step_instructions     callgrind's count for one decision of the environment below, without Python
 calls_per_cpu_s           one-minute calls of a sweep, written to Parquet (log = summary)
 sweep_peak_memory_mb      of the process that made them
 decision_us_*             microseconds of one decision of a learned controller, half of them took no longer: the
@@ -39,6 +42,15 @@ CALL = ROOT / "benches" / "call_2500kbps.toml"
 CALL_AND_TCP = ROOT / "benches" / "call_and_tcp.toml"
 CLIP = ROOT / "profiles" / "foreman.safetensors"
 REPEATS = 3
+SESSION = """
+name = "session"
+duration_s = {duration_s}
+controller = {{ name = "gcc" }}
+limits = {{ min_bps = 150_000, start_bps = 300_000, max_bps = 300_000 }}
+video = {{ clip = "{clip}" }}
+forward = {{ propagation_ms = 25.0, capacity = {{ constant_bps = {capacity_bps} }}, queue = {{ limit_ms = 300.0 }} }}
+reverse = {{ propagation_ms = 25.0 }}
+"""
 
 
 def main() -> None:
@@ -57,6 +69,8 @@ def main() -> None:
         "sim_instructions_per_sim_s": instructions(options.speed, CALL),
         "sim_with_tcp_realtime_x": with_tcp,
         "sim_with_tcp_instructions_per_sim_s": instructions(options.speed, CALL_AND_TCP),
+        "session_1000_flows_cost_ratio": session_cost_ratio(options.speed),
+        "env_step_instructions": environment_instructions(options.speed.with_name("episode_speed")),
         **sweep(options.sweep_calls),
         "env_steps_per_cpu_s": environment(),
         "train_nvc_cc_s": training(),
@@ -80,16 +94,42 @@ def realtime_x(speed: Path, scenario: Path, runs: int) -> tuple[int, int]:
 
 
 def instructions(speed: Path, scenario: Path) -> int | None:
-    """The difference of a longer and a shorter run, so that loading counts for nothing."""
+    """Of a simulated second: the difference of a longer and a shorter run, so that loading counts for nothing."""
     if shutil.which("valgrind") is None:
         return None
-    counts = []
-    for calls in (1, 3):
+    short, long = (counted([speed, scenario, calls, CLIP])[0] for calls in (1, 3))
+    return round((long - short) / (2 * 60))
+
+
+def session_cost_ratio(speed: Path) -> float | None:
+    """What a packet costs among many flows, over what it costs among few: the same load for each flow."""
+    if shutil.which("valgrind") is None:
+        return None
+    cost = []
+    for flows, duration_s in ((10, 100), (1_000, 2)):
         with tempfile.TemporaryDirectory() as scratch:
-            command = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={scratch}/out", speed, scenario]
-            said = run([*command, str(calls), CLIP], both=True)
-        counts.append(int(re.search(r"Collected : (\d+)", said)[1]))
-    return round((counts[1] - counts[0]) / (2 * 60))
+            scenario = Path(scratch) / "session.toml"
+            scenario.write_text(SESSION.format(clip=CLIP, duration_s=duration_s, capacity_bps=flows * 350_000))
+            with scenario.open("a") as text:
+                text.write("[[udp]]\nconfig = { rate_bps = 300_000 }\n" * (flows - 1))
+            runs = [counted([speed, scenario, calls, CLIP]) for calls in (1, 3)]
+        packets = [int(re.search(r"(\d+) packets", said)[1]) for _, said in runs]
+        cost.append((runs[1][0] - runs[0][0]) / (packets[1] - packets[0]))
+    return round(cost[1] / cost[0], 2)
+
+
+def environment_instructions(episode_speed: Path, calls: int = 32) -> int | None:
+    if shutil.which("valgrind") is None:
+        return None
+    short, long = (counted([episode_speed, CLIP, calls, steps])[0] for steps in (100, 300))
+    return round((long - short) / (200 * calls))
+
+
+def counted(command: list[object]) -> tuple[int, str]:
+    """Callgrind's count of a program's instructions, and what the program prints."""
+    with tempfile.TemporaryDirectory() as scratch:
+        said = run(["valgrind", "--tool=callgrind", f"--callgrind-out-file={scratch}/out", *command], both=True)
+    return int(re.search(r"Collected : (\d+)", said)[1]), said
 
 
 def sweep(calls: int) -> dict[str, float]:
@@ -151,7 +191,7 @@ def report(rows: int) -> dict[str, Any]:
     return json.loads(run([sys.executable, ROOT / "benches" / "report_million.py", "--rows", str(rows)]))
 
 
-def run(command: list[str | Path], *, both: bool = False) -> str:
+def run(command: list[Any], *, both: bool = False) -> str:
     error = subprocess.STDOUT if both else None
     done = subprocess.run([str(part) for part in command], stdout=subprocess.PIPE, stderr=error, text=True, check=True)
     return done.stdout
