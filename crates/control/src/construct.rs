@@ -6,7 +6,6 @@ use crate::{RateController, RateLimits, Side};
 use legato_units::{DataRate, Timestamp};
 use serde::{Serialize, de::DeserializeOwned};
 use std::borrow::Cow;
-use std::fmt;
 use std::sync::Arc;
 
 /// A controller's static properties.
@@ -146,10 +145,11 @@ impl Assets for NoAssets {
 }
 
 /// Why a controller could not be built.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BuildError {
     /// A parameter is unknown, of the wrong type or out of range.
+    #[error("controller {controller}: {message}")]
     Config {
         /// The controller.
         controller: &'static str,
@@ -157,6 +157,7 @@ pub enum BuildError {
         message: String,
     },
     /// A file or the future is needed and missing.
+    #[error("controller {controller} needs {what}")]
     Missing {
         /// The controller.
         controller: &'static str,
@@ -164,22 +165,9 @@ pub enum BuildError {
         what: String,
     },
     /// It was to be steered, and has no policy.
+    #[error("controller {controller} is not learned: it cannot be steered")]
     NotLearned {
         /// The controller.
         controller: &'static str,
     },
 }
-
-impl fmt::Display for BuildError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Config { controller, message } => write!(f, "controller {controller}: {message}"),
-            Self::Missing { controller, what } => write!(f, "controller {controller} needs {what}"),
-            Self::NotLearned { controller } => {
-                write!(f, "controller {controller} is not learned: it cannot be steered")
-            }
-        }
-    }
-}
-
-impl std::error::Error for BuildError {}

@@ -1,39 +1,28 @@
 //! The errors of a real call, each in one line.
 
-use std::fmt;
-
 /// Why a call could not be made or ended early.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The other end could not be reached, or went away.
+    #[error("{0}")]
     Connection(String),
     /// The encoder failed.
+    #[error("{0}")]
     Encoder(String),
     /// The evaluation after the call was stopped.
+    #[error("interrupted")]
     Interrupted,
     /// Pictures could not be read.
+    #[error("{0}")]
     Pictures(String),
     /// A session description that cannot be used.
+    #[error("{0}")]
     Sdp(String),
     /// A socket or a thread could not be created.
+    #[error("{0}")]
     System(String),
     /// VMAF could not be measured.
+    #[error("{0}")]
     Vmaf(String),
 }
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Interrupted => f.write_str("interrupted"),
-            Self::Connection(text)
-            | Self::Encoder(text)
-            | Self::Pictures(text)
-            | Self::Sdp(text)
-            | Self::System(text)
-            | Self::Vmaf(text) => f.write_str(text),
-        }
-    }
-}
-
-impl std::error::Error for Error {}

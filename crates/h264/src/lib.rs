@@ -20,8 +20,6 @@ mod raw;
 pub use live::{Live, LiveFrame};
 pub use playback::{DecodedLuma, Playback};
 
-use std::fmt;
-
 /// How a stream chooses its quantisers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Mode {
@@ -111,15 +109,9 @@ impl Stream {
 }
 
 /// Why OpenH264 failed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
 pub struct Error(String);
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-impl std::error::Error for Error {}
 
 #[cfg(test)]
 mod tests {

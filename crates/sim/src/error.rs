@@ -2,23 +2,28 @@
 
 use legato_control::BuildError;
 use legato_path::trace_file;
-use std::fmt;
 
 /// The kinds of errors.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SimError {
     /// A controller is unknown, its parameters are wrong, or it lacks something.
+    #[error("{0}")]
     Controller(String),
     /// A file cannot be written or read.
+    #[error("{0}")]
     Io(String),
     /// The lists that a sweep crosses.
+    #[error("{0}")]
     Plan(String),
     /// A clip's profile.
+    #[error("{0}")]
     Profile(String),
     /// The run folder holds something else.
+    #[error("{0}")]
     RunFolder(String),
     /// The scenario file.
+    #[error("{file}{}: {message}", place(.line, .key))]
     Scenario {
         /// Its path.
         file: String,
@@ -30,33 +35,9 @@ pub enum SimError {
         message: String,
     },
     /// A trace file.
+    #[error("{0}")]
     Trace(String),
 }
-
-impl fmt::Display for SimError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Scenario { file, line, key, message } => {
-                f.write_str(file)?;
-                if let Some(line) = line {
-                    write!(f, ":{line}")?;
-                }
-                if let Some(key) = key {
-                    write!(f, ": {key}")?;
-                }
-                write!(f, ": {message}")
-            }
-            Self::Controller(message)
-            | Self::Io(message)
-            | Self::Plan(message)
-            | Self::Profile(message)
-            | Self::RunFolder(message)
-            | Self::Trace(message) => f.write_str(message),
-        }
-    }
-}
-
-impl std::error::Error for SimError {}
 
 impl From<BuildError> for SimError {
     fn from(error: BuildError) -> Self {
@@ -68,4 +49,10 @@ impl From<trace_file::Error> for SimError {
     fn from(error: trace_file::Error) -> Self {
         Self::Trace(error.to_string())
     }
+}
+
+/// The line and the key at fault, as far as they are known.
+fn place(line: &Option<usize>, key: &Option<String>) -> String {
+    let (line, key) = (line.map(|line| format!(":{line}")), key.as_ref().map(|key| format!(": {key}")));
+    line.into_iter().chain(key).collect()
 }

@@ -32,8 +32,6 @@ pub use settings::Settings;
 #[cfg(not(libvpx))]
 use missing as raw;
 
-use std::fmt;
-
 /// The codec of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Codec {
@@ -73,12 +71,6 @@ pub fn check() -> Result<(), Error> {
 }
 
 /// Why libvpx failed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
 pub struct Error(String);
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-impl std::error::Error for Error {}

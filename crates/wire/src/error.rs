@@ -1,12 +1,11 @@
 //! Why bytes are refused. Small, `Copy` and made of static names, so refusing costs nothing.
 
-use core::fmt;
-
 /// Why bytes were refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// A field has a value the standard forbids.
+    #[error("{field}: {value} is not allowed")]
     Invalid {
         /// The field, e.g. `rtcp.version`.
         field: &'static str,
@@ -14,6 +13,7 @@ pub enum Error {
         value: u64,
     },
     /// Bytes are left over after the end of the format.
+    #[error("{field}: {bytes} bytes too many")]
     Trailing {
         /// What ended before the bytes did.
         field: &'static str,
@@ -21,6 +21,7 @@ pub enum Error {
         bytes: usize,
     },
     /// The bytes end before the field does.
+    #[error("{field}: needs {needed} bytes, {available} are left")]
     Truncated {
         /// The field, e.g. `twcc.chunk`.
         field: &'static str,
@@ -30,20 +31,6 @@ pub enum Error {
         available: usize,
     },
 }
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Invalid { field, value } => write!(f, "{field}: {value} is not allowed"),
-            Self::Trailing { field, bytes } => write!(f, "{field}: {bytes} bytes too many"),
-            Self::Truncated { field, needed, available } => {
-                write!(f, "{field}: needs {needed} bytes, {available} are left")
-            }
-        }
-    }
-}
-
-impl core::error::Error for Error {}
 
 #[cfg(test)]
 mod tests {

@@ -1,9 +1,8 @@
 //! Why a policy is refused: one line that names file, key and value.
 
-use std::fmt;
-
 /// Why bytes are not a valid policy, or not one that can be used here.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{file}: {problem}")]
 pub struct PolicyError {
     file: String,
     problem: String,
@@ -20,14 +19,6 @@ impl PolicyError {
         &self.file
     }
 }
-
-impl fmt::Display for PolicyError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.file, self.problem)
-    }
-}
-
-impl std::error::Error for PolicyError {}
 
 /// Foreign text in a message: one line, no control characters, bounded length.
 pub(super) fn shown(text: &str) -> String {

@@ -8,7 +8,6 @@ use super::{EncodedFrame, Encoder, EncoderBudget};
 use crate::{FrameRate, SourceFrame};
 use legato_units::{DataRate, DataSize, Timestamp};
 use serde::{Deserialize, Serialize};
-use std::fmt;
 use std::sync::Arc;
 
 /// Logged frame sizes at ascending bitrates, one clip.
@@ -19,15 +18,9 @@ pub struct FrameTraces {
 }
 
 /// Why logs do not form a ladder.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
 pub struct FrameTraceError(String);
-
-impl fmt::Display for FrameTraceError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-impl std::error::Error for FrameTraceError {}
 
 impl FrameTraces {
     /// From logs of one clip: (name for errors, bitrate in bit/s, text). A log has one line per frame, `number

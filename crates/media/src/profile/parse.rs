@@ -4,7 +4,6 @@ use super::{Cell, Damage, EncoderTables, FreezeTable, LevelTable, LossTable, Pro
 use crate::{Content, FrameRate, Playback, Quality};
 use safetensors::{Dtype, SafeTensors};
 use serde::Deserialize;
-use std::fmt;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
@@ -21,18 +20,12 @@ const MAX_ENCODERS: usize = 8;
 const MAX_LEVELS: usize = 64;
 
 /// Why a file is not a valid profile.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{file}: {problem}")]
 pub struct ProfileError {
     file: String,
     problem: String,
 }
-
-impl fmt::Display for ProfileError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.file, self.problem)
-    }
-}
-impl std::error::Error for ProfileError {}
 
 /// The JSON text of the file.
 #[derive(Deserialize)]

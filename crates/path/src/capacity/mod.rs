@@ -12,7 +12,6 @@ pub use constant::Constant;
 pub use mahimahi::{Mahimahi, OPPORTUNITY, Opportunities};
 pub use steps::{AfterLast, RateSteps, Steps};
 
-use core::fmt;
 use legato_units::{DataRate, DataSize, TimeDelta, Timestamp};
 
 /// When bytes leave a bottleneck.
@@ -106,51 +105,43 @@ pub const MAX_DURATION: TimeDelta = TimeDelta::from_secs(24 * 3_600);
 pub const MAX_SEGMENTS: usize = 1_000_000;
 
 /// Why a table of rates or opportunities is invalid. `index` counts from zero.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CapacityError {
     /// It is empty.
+    #[error("it is empty")]
     Empty,
     /// It does not start at zero.
+    #[error("the first step does not begin at zero")]
     FirstNotAtZero,
     /// Nothing would ever be sent: every rate is zero, or no opportunity is in the window.
+    #[error("nothing would ever be sent")]
     NeverSends,
     /// A step does not begin after the previous one, or an opportunity comes before the previous one.
+    #[error("time goes back at entry {index}")]
     NotIncreasing {
         /// Which one.
         index: usize,
     },
     /// The factor is not a positive finite number.
+    #[error("the scale is not a positive number")]
     Scale,
     /// It lasts longer than [`MAX_DURATION`], or ends before its last step begins.
+    #[error("the duration is zero, before the last step, or above 24 h")]
     Duration,
     /// A rate above [`MAX_RATE`].
+    #[error("entry {index} is above 100 Gbit/s")]
     TooFast {
         /// Which one.
         index: usize,
     },
     /// More than [`MAX_SEGMENTS`].
+    #[error("more than 1,000,000 entries")]
     TooMany,
     /// The window is empty or begins after the end.
+    #[error("the window is empty or outside the trace")]
     Window,
 }
-
-impl fmt::Display for CapacityError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Empty => f.write_str("it is empty"),
-            Self::FirstNotAtZero => f.write_str("the first step does not begin at zero"),
-            Self::NeverSends => f.write_str("nothing would ever be sent"),
-            Self::NotIncreasing { index } => write!(f, "time goes back at entry {index}"),
-            Self::Scale => f.write_str("the scale is not a positive number"),
-            Self::Duration => f.write_str("the duration is zero, before the last step, or above 24 h"),
-            Self::TooFast { index } => write!(f, "entry {index} is above 100 Gbit/s"),
-            Self::TooMany => f.write_str("more than 1,000,000 entries"),
-            Self::Window => f.write_str("the window is empty or outside the trace"),
-        }
-    }
-}
-impl core::error::Error for CapacityError {}
 
 /// The part of a trace that is played, and its speed-up or slow-down.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -8,25 +8,18 @@ use super::burst::{is_whole, pass_each};
 use super::{DropReason, Eager, Stage};
 use crate::Ecn;
 use crate::random::unit;
-use core::fmt;
 use legato_units::{Burst, DataSize, Timestamp};
 use rand_chacha::ChaCha8Rng;
 
 /// A probability outside `[0, 1]`, with its name.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+#[error("{key} = {value} is no probability")]
 pub struct LossError {
     /// Which one.
     pub key: &'static str,
     /// Its value.
     pub value: f64,
 }
-
-impl fmt::Display for LossError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} = {} is no probability", self.key, self.value)
-    }
-}
-impl core::error::Error for LossError {}
 
 /// Independent loss.
 #[derive(Clone, Debug)]

@@ -4,7 +4,6 @@ use super::Lost;
 use super::burst::{is_whole, pass_each};
 use super::{DropReason, Eager, Stage};
 use crate::Ecn;
-use core::fmt;
 use legato_units::{Burst, DataSize, TimeDelta, Timestamp};
 use std::sync::Arc;
 
@@ -23,23 +22,15 @@ pub struct Propagation {
 }
 
 /// Why a delay schedule is invalid.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PropagationError {
     /// A delay below zero.
+    #[error("a propagation delay of {0} is below zero")]
     Negative(TimeDelta),
     /// A change that is not after the previous one.
+    #[error("the change of propagation at {0} is not after the previous one")]
     NotIncreasing(Timestamp),
 }
-
-impl fmt::Display for PropagationError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Negative(delay) => write!(f, "a propagation delay of {delay} is below zero"),
-            Self::NotIncreasing(at) => write!(f, "the change of propagation at {at} is not after the previous one"),
-        }
-    }
-}
-impl core::error::Error for PropagationError {}
 
 impl Propagation {
     /// The same delay forever; negative counts as zero.

@@ -4,10 +4,11 @@ use crate::capacity::CapacityError;
 use core::fmt;
 
 /// Not a valid trace file.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The whole file.
+    #[error("{file} {reason}")]
     File {
         /// Its path.
         file: String,
@@ -15,6 +16,7 @@ pub enum Error {
         reason: String,
     },
     /// It could not be read.
+    #[error("{file}: {reason}")]
     Io {
         /// Its path.
         file: String,
@@ -22,6 +24,7 @@ pub enum Error {
         reason: String,
     },
     /// One value in it.
+    #[error("{file}{}: {key} = {value:?} {reason}", .line.map_or_else(String::new, |line| format!(":{line}")))]
     Value {
         /// Its path.
         file: String,
@@ -35,23 +38,6 @@ pub enum Error {
         reason: String,
     },
 }
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::File { file, reason } => write!(f, "{file} {reason}"),
-            Self::Io { file, reason } => write!(f, "{file}: {reason}"),
-            Self::Value { file, line, key, value, reason } => {
-                write!(f, "{file}")?;
-                if let Some(line) = line {
-                    write!(f, ":{line}")?;
-                }
-                write!(f, ": {key} = {value:?} {reason}")
-            }
-        }
-    }
-}
-impl std::error::Error for Error {}
 
 /// An [`Error`] before its file is known.
 #[derive(Debug)]
