@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -54,6 +55,18 @@ class Paper(StrEnum):
     VTFRC = "vtfrc"
 
 
+_BUT_VTFRC = tuple(paper for paper in Paper if paper is not Paper.VTFRC)
+_OF = {
+    "clips": (Paper.VTFRC,),
+    "duration_s": (Paper.VTFRC,),
+    "no_trainings": (Paper.CONCERTO, Paper.NVC_CC),
+    "quick": _BUT_VTFRC,
+    "real": _BUT_VTFRC,
+    "seeds": tuple(paper for paper in Paper if paper is not Paper.NVC_CC),
+}
+"""The papers that an option is for, where it is not for all."""
+
+
 def reproduce(
     paper: Annotated[Paper, typer.Argument(help="Whose tables.", show_default=False)],
     out: Annotated[Path, typer.Option(help="The folder for run, figures and page.", show_default=False)],
@@ -61,7 +74,9 @@ def reproduce(
         list[str] | None,
         typer.Option(metavar="GLOB", help="vtfrc: clips instead of the paper's kind. [default: all of it]"),
     ] = None,
-    seeds: Annotated[int, typer.Option(min=1, help="How many, seeds 1 to N; not of nvc-cc.")] = 5,
+    seeds: Annotated[
+        int | None, typer.Option(min=1, help="How many, seeds 1 to N; not of nvc-cc. [default: 5]")
+    ] = None,
     duration_s: Annotated[
         float | None, typer.Option(help="vtfrc: length of a call, instead of the scenario's.")
     ] = None,
@@ -81,25 +96,28 @@ def reproduce(
     resume: options.Resume = False,
     as_json: options.Json = False,
 ) -> None:
-    import importlib
-
+    if calls is not None and not real:
+        raise Error("--calls: is for --real")
+    asked = {
+        "clips": clips,
+        "duration_s": duration_s,
+        "no_trainings": None if trainings else True,
+        "quick": quick or None,
+        "seeds": seeds,
+    }
+    given = {name: value for name, value in asked.items() if value is not None}
+    for name in (*given, *(["real"] if real else [])):
+        option = f"--{name.replace('_', '-')}"
+        if paper not in _OF[name]:
+            raise Error(f"{option}: {paper} has no such option", hint=f"it is for {' and '.join(_OF[name])}")
+        if real and name != "real":
+            raise Error(f"{option}: is not for --real", hint="--calls 1 is a first look")
     if real:
-        _refuse_others(paper, clips=clips, duration_s=duration_s, no_trainings=not trainings, real=real)
-        if quick:
-            raise Error("--quick: is not for --real", hint="--calls 1 is a first look")
         _in_real_calls(paper, out, calls, resume=resume, as_json=as_json)
         return
-    if calls is not None:
-        raise Error("--calls: is for --real")
+    if paper in _OF["no_trainings"]:
+        given |= {"trainings": not given.pop("no_trainings", False), "on_training": _say_training}
     module = importlib.import_module(f"legato.published.{paper.replace('-', '_')}")
-    given: dict[str, Any] = {"clips": clips or (), "duration_s": duration_s} if paper is Paper.VTFRC else {}
-    if paper in (Paper.CONCERTO, Paper.NVC_CC):
-        given |= {"quick": quick, "trainings": trainings, "on_training": _say_training}
-    if paper in (Paper.CLCC, Paper.R3NET):
-        given |= {"quick": quick}
-    if paper is not Paper.NVC_CC:
-        given |= {"seeds": seeds}
-    _refuse_others(paper, clips=clips, duration_s=duration_s, quick=quick, no_trainings=not trainings)
     with terminal.watch(f"reproduce {paper}") as watch:
         done = module.reproduce(out, threads=threads, resume=resume, on_progress=watch.calls, **given)
     _show(done, as_json=as_json)
@@ -129,32 +147,10 @@ def _show(done: Reproduction, *, as_json: bool) -> None:
     paper = done.paper
     for title, rows in done.tables():
         terminal.out().print(f"\n{title}")
-        cells = [
-            (
-                row.name,
-                paper.published(row),
-                paper.number(row.mean),
-                f"{paper.interval(row)} {row.unit or ''}".rstrip(),
-                row.verdict,
-            )
-            for row in rows
-        ]
+        cells = []
+        for row in rows:
+            interval = f"{paper.interval(row)} {row.unit or ''}".rstrip()
+            cells.append((row.name, paper.published(row), paper.number(row.mean), interval, row.verdict))
         terminal.table(["figure", "published", "ours", "interval", "verdict"], cells)
     terminal.out().print(f"\nfigures: {done.folder / 'reproduction.json'}")
     terminal.out().print(f"page: {done.folder / 'reproduction.html'}")
-
-
-_ONLY_OF = {
-    "clips": (Paper.VTFRC,),
-    "duration_s": (Paper.VTFRC,),
-    "quick": (Paper.CLCC, Paper.CONCERTO, Paper.NVC_CC, Paper.R3NET),
-    "no_trainings": (Paper.CONCERTO, Paper.NVC_CC),
-    "real": (Paper.CLCC, Paper.CONCERTO, Paper.NVC_CC, Paper.R3NET),
-}
-
-
-def _refuse_others(paper: Paper, **options: Any) -> None:
-    for name, value in options.items():
-        if value and paper not in _ONLY_OF[name]:
-            option = name.replace("_", "-")
-            raise Error(f"--{option}: {paper} has no such option", hint=f"it is for {' and '.join(_ONLY_OF[name])}")
