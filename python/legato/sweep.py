@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -139,20 +140,23 @@ def query(folder: Path, sql: str) -> list[dict[str, Any]]:
     """The rows of a query over a run's tables, which have their names of docs/run-folder.md.
 
     Raises:
-        RunFolderError: a table is not there: it was not logged, or no part of the run is finished.
+        RunFolderError: a table is not there (it was not logged, or no part of the run is finished), or damaged.
     """
     import duckdb
 
     with duckdb.connect() as database:
-        for table in filter(Path.is_dir, folder.iterdir()):
-            if found := parts(folder, table.name):
-                database.read_parquet(found).create_view(table.name)
         try:
+            for table in filter(Path.is_dir, folder.iterdir()):
+                # Those alone that are asked for: another one may be large, or damaged.
+                if re.search(rf"\b{re.escape(table.name)}\b", sql) and (found := parts(folder, table.name)):
+                    database.read_parquet(found).create_view(table.name)
             answer = database.sql(sql)
+            return [dict(zip(answer.columns, row, strict=True)) for row in answer.fetchall()]
         except duckdb.CatalogException as error:
             missing = str(error).splitlines()[0].removeprefix("Catalog Error: ").removesuffix("!")
             raise RunFolderError(f"{folder}: {missing}: it was not logged, or no part of it is finished") from None
-        return [dict(zip(answer.columns, row, strict=True)) for row in answer.fetchall()]
+        except (duckdb.IOException, duckdb.InvalidInputException) as error:
+            raise RunFolderError(f"{folder}: {str(error).splitlines()[0]}") from None
 
 
 def summary_rows(folder: Path) -> list[dict[str, Any]]:
