@@ -7,6 +7,8 @@ line and status 2. Ctrl-C ends in status 130 with what was finished left readabl
 from __future__ import annotations
 
 import importlib
+import itertools
+import re
 import sys
 import traceback
 from typing import Annotated, Any
@@ -78,7 +80,7 @@ def status_of(arguments: list[str]) -> int:
     except typer.TyperException as error:
         if not error.format_message():  # a verb alone: its help was printed
             return 0
-        terminal.say_error(error.format_message(), _usage_hint(error.format_message()))
+        terminal.say_error(_plain(error.format_message(), arguments), _usage_hint(error.format_message()))
         return 2
     except BrokenPipeError:
         return 0
@@ -88,6 +90,18 @@ def status_of(arguments: list[str]) -> int:
         terminal.say_error(f"{error.filename}: {error.strerror}" if error.filename else str(error), None)
         return 2
     return result if isinstance(result, int) else 0
+
+
+def _plain(message: str, arguments: list[str]) -> str:
+    """A message about a parameter with the value it was given, without the words of the parser."""
+    wrong = re.fullmatch(r"Invalid value for '(.+?)': (?:Value error, )?(.*)", message, re.DOTALL)
+    if wrong is None:
+        return message.removeprefix("Invalid value: ")
+    name, why = wrong[1], wrong[2].partition(", unable to parse")[0].replace("Input should be", "has to be")
+    words = [*arguments, ""]
+    given = [after for word, after in itertools.pairwise(words) if word == name]
+    given += [word.partition("=")[2] for word in words if word.startswith(f"{name}=")]
+    return f"{name} = {', '.join(given)}: {why}" if given else f"{name}: {why}"
 
 
 def _usage_hint(message: str) -> str:
