@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import ModuleType
 
-from legato import plan, shipped
+from legato import _core, plan, shipped
 from legato.errors import ProfileError
 
 PROFILE_SUFFIX = ".safetensors"
@@ -50,8 +50,6 @@ def profile_of(clip: Path, on_progress: ProgressCallback | None = None) -> Path:
 
 def profiler() -> ModuleType:
     """The module that measures clips; its dependencies are the extra ``profile`` of the package."""
-    from legato import _core
-
     if not hasattr(_core, "picture_quality"):
         raise ProfileError(
             "measuring a clip needs the encoders, and this build of Legato has none",

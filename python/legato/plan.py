@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from legato import overrides, shipped
+from legato import _core, overrides, shipped
 from legato.errors import ControllerError, Error, ScenarioError, TraceError
 
 LOGS = ("summary", "series", "packets")
@@ -134,8 +134,6 @@ def controllers(specs: Iterable[str]) -> list[str | dict[str, Any]]:
 
     The option ``label`` is not a parameter: reports use it as the controller's name.
     """
-    from legato import _core
-
     known = [entry["name"] for entry in _core.controllers()]
     specs, chosen = list(specs), []
     for name, config in _split(specs):
@@ -150,8 +148,6 @@ def controllers(specs: Iterable[str]) -> list[str | dict[str, Any]]:
 
 def policy_folders(chosen: Sequence[str | dict[str, Any]]) -> list[str]:
     """The folders that trained policies are found in by name; empty if no controller can need one."""
-    from legato import _core
-
     # The safeguard may wrap a learned controller.
     needing = {entry["name"] for entry in _core.controllers() if entry["learned"]} | {"safeguard"}
     named = {name if isinstance(name, str) else name["name"] for name in chosen}

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from legato import _core
 from legato.errors import RunFolderError
 from legato.plan import Plan
 
@@ -70,8 +71,6 @@ def sweep(
     Raises:
         Interrupted: on Ctrl-C, after the parts in progress are finished and written.
     """
-    from legato import _core
-
     folder = Path(folder)
     check_folder(folder, resume=resume)
     native = _core.Sweep(plan.to_json(), str(folder), threads)

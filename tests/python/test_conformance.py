@@ -42,7 +42,6 @@ def flow(rates_bps: np.ndarray, queue_ms: float = 5.0, loss_ratio: float = 0.0, 
         capacity_bps=like * 1e6,
         queue_ms=like * queue_ms,
         loss_ratio=like * loss_ratio,
-        target_bps=rates_bps,
     )
 
 

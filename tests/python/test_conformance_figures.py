@@ -27,9 +27,7 @@ ROW = {
 
 def flow(rates_bps: np.ndarray, kind: str = "call", name: str = "call 1", start_s: float = 0.0) -> Flow:
     nothing = np.full_like(rates_bps, np.nan)
-    return Flow(
-        name, kind, start_s, rates_bps.size * BIN_S, rates_bps, rates_bps, nothing, nothing, nothing, nothing, ROW
-    )
+    return Flow(name, kind, start_s, rates_bps.size * BIN_S, rates_bps, rates_bps, nothing, nothing, nothing, ROW)
 
 
 def constant(bps: float, seconds: float) -> np.ndarray:

@@ -100,14 +100,14 @@ def test_what_is_not_finite_is_an_absent_figure(tmp_path: Path, odd: str) -> Non
         f"FROM read_parquet('{run}/summary/00000.parquet')) TO '{run}/summary/00001.parquet'"
     )
     (run / "summary/00000.parquet").unlink()
-    estimate = report.table(run)[0].estimates["ssim_db_mean"]
+    estimate = report.summarise(run).rows[0].estimates["ssim_db_mean"]
     assert (estimate.mean, estimate.count) == (4.0, 1)
 
 
 def test_the_baseline_can_be_chosen_and_must_exist(demo: Path) -> None:
     assert report.summarise(demo, baseline="fixed").baseline == "fixed"
     with pytest.raises(ControllerError, match="baseline nada: did not run here") as caught:
-        report.table(demo, baseline="nada")
+        report.summarise(demo, baseline="nada")
     assert caught.value.hint == "one of: fixed, gcc, oracle"
 
 
@@ -203,7 +203,7 @@ def test_an_incomplete_sweep_says_how_much_of_it_is_there(tmp_path: Path) -> Non
     run = write_run(tmp_path / "run", traces=["lte/a"], clips=["anna", "bob"], calls_per_part=2, finished_parts=2)
     page = report.write(run, tmp_path / "report.html")
     assert "Incomplete: 4 of 6 calls are done" in page.read_text()
-    assert [row.calls for row in report.table(run)] == [2, 2]
+    assert [row.calls for row in report.summarise(run).rows] == [2, 2]
 
 
 def test_one_call_reports_without_intervals(tmp_path: Path) -> None:
@@ -223,20 +223,20 @@ def test_a_call_that_rendered_nothing_is_absent_and_not_zero(tmp_path: Path) -> 
     (run / "new.parquet").replace(part)
     data = embedded(report.write(run, tmp_path / "report.html"))
     assert data["points"]["figures"]["ssim_db_mean"][0] is None
-    assert report.table(run)[0].estimates["ssim_db_mean"].count == 1
+    assert report.summarise(run).rows[0].estimates["ssim_db_mean"].count == 1
 
 
 def test_the_same_controller_in_two_folders_is_compared_and_not_mixed(tmp_path: Path) -> None:
     before = write_run(tmp_path / "before", controllers=["gcc"], traces=["lte/a"], clips=["anna"], duration_s=5.0)
     after = write_run(tmp_path / "after", controllers=["gcc", "nada"], traces=["lte/a"], clips=["anna"], duration_s=5.0)
-    assert [row.controller for row in report.table([before, after])] == ["gcc · before", "gcc · after", "nada"]
+    assert [row.controller for row in report.summarise([before, after]).rows] == ["gcc · before", "gcc · after", "nada"]
     assert report.summarise([before, after]).row("gcc · after").differences["ssim_db_mean"].mean == 0.0
 
 
 def test_shards_of_one_sweep_are_put_together(tmp_path: Path) -> None:
     one = write_run(tmp_path / "one", controllers=["gcc"], traces=["lte/a"], clips=["anna"], duration_s=5.0)
     two = write_run(tmp_path / "two", controllers=["gcc"], traces=["lte/b"], clips=["anna"], duration_s=5.0)
-    assert [(row.controller, row.calls) for row in report.table([one, two])] == [("gcc", 2)]
+    assert [(row.controller, row.calls) for row in report.summarise([one, two]).rows] == [("gcc", 2)]
 
 
 def test_the_reading_claims_no_difference_that_the_interval_does_not(demo: Path) -> None:
@@ -306,7 +306,7 @@ def test_names_cannot_break_out_of_the_page(tmp_path: Path) -> None:
 
 def test_a_folder_with_wildcards_in_its_name_means_itself(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run[1]*", controllers=["gcc"], traces=["lte/a"], clips=["anna"], duration_s=5.0)
-    assert report.table(run)[0].calls == 1
+    assert report.summarise(run).rows[0].calls == 1
 
 
 def test_the_command_repeats_the_plan(demo: Path) -> None:
@@ -369,11 +369,11 @@ def test_what_is_no_folder_is_said_to_be_none(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     for path, message in (("absent", "no such folder"), ("file", "is a file, not a run folder")):
         with pytest.raises(RunFolderError, match=message):
-            report.table(tmp_path / path)
+            report.summarise(tmp_path / path)
     with pytest.raises(RunFolderError, match="no run folder given"):
-        report.table([])
+        report.summarise([])
 
 
 def test_a_folder_named_twice_is_refused(demo: Path) -> None:
     with pytest.raises(RunFolderError, match="named twice"):
-        report.table([demo, demo])
+        report.summarise([demo, demo])

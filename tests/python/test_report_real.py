@@ -64,7 +64,7 @@ def test_the_same_run_makes_the_same_report(run: Path, tmp_path: Path) -> None:
 
 
 def test_an_oracle_uses_more_of_the_capacity_than_a_fixed_rate_and_the_reading_says_so(run: Path) -> None:
-    rows = {row.controller: row for row in report.table(run)}
+    rows = {row.controller: row for row in report.summarise(run).rows}
     used = {name: row.estimates["utilisation_ratio"].mean for name, row in rows.items()}
     assert used["oracle"] > used["gcc"] > 0 and used["oracle"] > used["fixed"]
     (seen, _) = reading(report.summarise(run))

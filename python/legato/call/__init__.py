@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from legato import _core
 from legato.errors import CallError, Error
 from legato.plan import Plan
 from legato.sweep import Run, check_folder
@@ -58,7 +59,6 @@ def make(
         CallError: no browser, no namespaces or ffmpeg where they are asked for, no connection, or one that broke. Calls
             made before stay in the folder.
     """
-    from legato import _core
     from legato.call import awake, stage
     from legato.call import vmaf as meter
     from legato.call.session import make_one

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from legato import _core
 from legato.call.ends import Others
 from legato.errors import CallError
 
@@ -41,8 +42,6 @@ class Film:
 @contextmanager
 def film(pictures: Pictures, folder: Path | None = None) -> Iterator[Film]:
     """The pictures as a file, gone after the block unless it is a clip. ``folder``: where passing files go."""
-    from legato import _core
-
     if pictures.clip is not None:
         yield Film(pictures.clip, pictures.clip.stem, *picture_format(pictures.clip), pictures.codec)
         return

@@ -9,6 +9,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from legato import _core
 from legato.call import browser, tun, vmaf
 from legato.errors import CallError
 
@@ -49,8 +50,6 @@ def findings(*, browser_needed: bool = True) -> list[Finding]:
 
 
 def _native() -> Finding:
-    from legato import _core
-
     ok = hasattr(_core, "RealCall")
     return Finding("endpoint", ok, "built in" if ok else "not in this build", "build with the feature `calls`")
 
@@ -92,8 +91,6 @@ def _loopback() -> Finding:
 
 def _encoder() -> list[Finding]:
     """How long a 1280x720 picture takes to code and decode again; the call's encoder needs two thirds of that."""
-    from legato import _core
-
     if not hasattr(_core, "write_scene") or not hasattr(_core, "OpenH264Stream"):
         return []
     width, height, pictures = 1280, 720, 12
@@ -118,8 +115,6 @@ def _encoder() -> list[Finding]:
 
 def _libvpx() -> list[Finding]:
     """Whether this build codes what libvpx does; every one codes H.264."""
-    from legato import _core
-
     if not hasattr(_core, "codecs"):
         return []
     remedy = "not needed for --codec h264; else apt install libvpx-dev pkg-config, and build again"

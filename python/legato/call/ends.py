@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+from legato import _core
 from legato.errors import CallError
 
 if TYPE_CHECKING:
@@ -106,8 +107,6 @@ class Session:
         Raises:
             CallError: it cannot.
         """
-        from legato import _core
-
         several = "calls" in _read(plan.scenario)
         if several and len(self.ways) == 1:
             raise CallError(

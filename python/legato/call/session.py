@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from legato import _core
 from legato.call import others, priority, vmaf
 from legato.call.camera import Film, with_limits
 from legato.call.ends import End
@@ -111,8 +112,6 @@ def make_one(
     on_progress: Callable[[CallProgress], None] | None,
 ) -> float:
     """Session ``number`` of the plan, written to ``folder``; how long it lasted in s."""
-    from legato import _core
-
     call = _core.RealCall(plan.to_json(), number, str(folder), stage.session, **stage.native())
     ways: list[Way] = []
     processor = Processor()

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from legato import _core
 from legato.call import guard
 from legato.errors import CallError
 
@@ -73,8 +74,6 @@ def opened() -> Iterator[Pair]:
     Raises:
         CallError: not on this system, or not for this user.
     """
-    from legato import _core
-
     if not hasattr(_core, "TunPair"):
         raise CallError(
             "this build of Legato has no links between namespaces", hint="build it with the feature `calls`"

@@ -11,6 +11,7 @@ import os
 import shutil
 from typing import Any
 
+from legato import _core
 from legato.errors import CallError
 
 HINT = "pip install 'legato-rtc[vmaf]', or name an ffmpeg that has the filter libvmaf in LEGATO_FFMPEG"
@@ -43,8 +44,6 @@ def found() -> str:
 
 def problem(program: str) -> str | None:
     """Why this program measures no VMAF; ``None``: it does, tried on two grey pictures."""
-    from legato import _core
-
     grey = bytes([128]) * (_SIDE * _SIDE)
     try:
         scores = _core.vmaf(program, _SIDE, _SIDE, [(grey, grey)] * _PICTURES)

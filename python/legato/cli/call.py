@@ -8,6 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
+import legato
+from legato import overrides
 from legato.cli import options, results, terminal
 from legato.cli.run import next_free
 
@@ -83,9 +85,6 @@ def call(
         return _check(peers)
     if scenario is None:
         raise typer.BadParameter("name a scenario, or give --check")
-    import legato
-    from legato import overrides
-
     folder = out or next_free(Path("runs") / f"{Path(scenario).stem}-real")
     with terminal.watch("call") as watch:
         made = legato.real_calls(

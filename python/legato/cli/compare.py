@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+import legato
+from legato import overrides
 from legato.cli import options, results, terminal
 
 HELP = """
@@ -47,9 +49,6 @@ def compare(
     report: Annotated[bool, typer.Option("--report/--no-report", help="Write OUT/report.html as well.")] = True,
     as_json: options.Json = False,
 ) -> None:
-    import legato
-    from legato import overrides
-
     options = overrides.parse(option or [])
     if duration_s is not None:
         options["duration_s"] = duration_s

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+import legato
 from legato.cli import options, terminal
 from legato.errors import ControllerError
 
@@ -25,8 +26,6 @@ def list_controllers(
     legato controllers list --json
     ```
     """
-    import legato
-
     entries = legato.controllers()
     if as_json:
         print(json.dumps(entries, indent=2))
@@ -47,8 +46,6 @@ def show(name: Annotated[str, typer.Argument(help="A name from the list.", show_
     legato controllers show gcc
     ```
     """
-    import legato
-
     entries = {entry["name"]: entry for entry in legato.controllers()}
     if name not in entries:
         raise ControllerError(f"no controller is called '{name}'", hint=f"there are: {', '.join(entries)}")

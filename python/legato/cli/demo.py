@@ -9,6 +9,8 @@ from typing import Annotated
 
 import typer
 
+import legato
+from legato import plan, shipped
 from legato.cli import options, results, terminal
 from legato.errors import Error, RunFolderError
 from legato.pages import counted
@@ -43,8 +45,6 @@ def demo(
     out: Annotated[Path, typer.Option(help="The run folder. A run that is there is replaced.")] = Path("runs/demo"),
     seeds: options.SeedCount = 2,
 ) -> None:
-    import legato
-
     traces = choose_traces()
     _clear(out)
     started = time.monotonic()
@@ -62,8 +62,6 @@ def demo(
 
 def choose_traces() -> list[str]:
     """The traces of the demo that are here: a wheel has none of the copyleft ones."""
-    from legato import plan, shipped
-
     folder = shipped.traces_folder()
     chosen = [f"{plan.from_here(folder / name)}{options}" for name, options in _TRACES if (folder / name).is_file()]
     if not chosen:

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from legato import overrides
 from legato.cli import options, terminal
 from legato.cli.run import next_free
 
@@ -56,7 +57,6 @@ def gap(
     resume: options.Resume = False,
 ) -> None:
     from legato import gap as gaps
-    from legato import overrides
 
     controllers = controller or []
     alone = len(scenarios) == 1 and len(controllers) < 2

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+import legato
+from legato import overrides
 from legato.cli import options, results, terminal
 from legato.cli.call import records, say_what_the_machine_did
 from legato.cli.run import next_free
@@ -47,9 +49,6 @@ def link(
     resume: options.Resume = False,
     as_json: options.Json = False,
 ) -> int:
-    import legato
-    from legato import overrides
-
     folder = out or next_free(Path("runs") / f"{Path(scenario).stem}-link")
     with terminal.watch("link") as watch:
         made = legato.link(

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+import legato
 from legato.cli import terminal
 from legato.cli.run import next_free
 from legato.errors import Error
@@ -33,7 +34,6 @@ def replay(
     seed: Annotated[int | None, typer.Option(help="The seed, for a scenario.")] = None,
     out: Annotated[Path | None, typer.Option(help="The new run folder. [default: runs/replay-...]")] = None,
 ) -> int:
-    import legato
     from legato.replay_call import differences
 
     if Path(what).is_dir():

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+import legato
 from legato.cli import terminal
 
 HELP = """
@@ -37,7 +38,5 @@ def report(
         typer.Option(min=0, help="Calls whose time line the file holds, about 15 kB each. [default: 60]"),
     ] = None,
 ) -> None:
-    import legato
-
     page = legato.write_report(folders, out or folders[0] / "report.html", baseline=baseline, max_timelines=time_lines)
     terminal.out().print(f"report: {page}")

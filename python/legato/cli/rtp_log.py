@@ -7,6 +7,9 @@ from typing import Annotated
 
 import typer
 
+import legato
+from legato import atomic
+
 HELP = """
 Write the packets of one call as an RTP log of RFC 8868, one line per packet: time, payload type, SSRC, sequence
 number, timestamp, marker, payload bytes.
@@ -30,9 +33,6 @@ def rtp_log(
     rtcp: Annotated[bool, typer.Option(help="With RTCP, both ways.")] = True,
     out: Annotated[Path | None, typer.Option(help="The file. [default: standard output]")] = None,
 ) -> None:
-    import legato
-    from legato import atomic
-
     lines = legato.rtp_log(run, call, side=side, rtcp=rtcp)
     if out is None:
         for line in lines:

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+import legato
+from legato import overrides
 from legato.cli import options, results, terminal
 
 HELP = """
@@ -38,9 +40,6 @@ def run(
     threads: options.Threads = 0,
     as_json: options.Json = False,
 ) -> None:
-    import legato
-    from legato import overrides
-
     folder = out or next_free(Path("runs") / Path(scenario).stem)
     with terminal.watch("run") as watch:
         made = legato.run(

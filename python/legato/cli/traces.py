@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from legato import plan
+import legato
+from legato import _core, plan, shipped
 from legato.cli import options, terminal
 from legato.errors import TraceError
 
@@ -39,8 +40,6 @@ def list_traces(
     legato traces list '/data/traces/**/*.log' --json
     ```
     """
-    from legato import _core, shipped
-
     if patterns:
         paths = [path for pattern in patterns for path in plan.expand(pattern, TraceError, "trace")]
     else:
@@ -97,7 +96,6 @@ def show(
     legato traces show my.csv --svg my.svg
     ```
     """
-    import legato
     from legato import atomic, chart, pages
 
     if interval_s is not None and not interval_s > 0:
@@ -141,8 +139,6 @@ def import_trace(
     legato traces import B_2018.01.27_13.58.28.csv 5g.csv --format ucc-5g
     ```
     """
-    import legato
-
     if target.exists() and not force:
         raise TraceError(f"{target}: is there already", hint="give --force to replace it, or another name")
     trace = legato.load_trace(source, format_name)

@@ -12,8 +12,8 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from legato import _core, shipped
 from legato import plan as plans
-from legato import shipped
 from legato.conformance.case import Case
 from legato.errors import Error
 from legato.sweep import sweep
@@ -47,8 +47,6 @@ def _typed(reference: str) -> str:
 
 def everyone() -> Contestants:
     """All of the registry."""
-    from legato import _core
-
     names = [entry["name"] for entry in _core.controllers() if entry["name"] not in _NOT_JUDGED]
     refusals = {name: refusal(name) for name in names}
     return Contestants(
@@ -60,8 +58,6 @@ def everyone() -> Contestants:
 
 def playable() -> list[str]:
     """All of the registry that can be made from their names alone."""
-    from legato import _core
-
     return [entry["name"] for entry in _core.controllers() if refusal(entry["name"]) is None]
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from legato.errors import RunFolderError
-from legato.sweep import parts
+from legato.sweep import parts, query, summary_rows
 
 Array = NDArray[np.float64]
 BIN_S = 0.1
@@ -32,11 +32,10 @@ class Flow:
     capacity_bps: Array
     queue_ms: Array
     loss_ratio: Array
-    target_bps: Array
     figures: dict[str, Any] = field(default_factory=dict)
     """Its row of the summary or traffic table."""
     rtt_ms: Array = field(default_factory=lambda: np.empty(0))
-    """Empty where it is not measured."""
+    """NaN where it is not measured."""
 
     def mean_bps(self, from_s: float, to_s: float) -> float:
         """Mean rate at the receiver over part of the session."""
@@ -98,92 +97,50 @@ def jain(values: Sequence[float]) -> float:
 
 def read(folder: Path) -> list[Session]:
     """Every session of a run folder, in the order of its plan."""
-    import duckdb
-
-    def rows(table: str) -> duckdb.DuckDBPyRelation | None:
-        found = parts(folder, table)
-        return duckdb.read_parquet(found) if found else None
-
-    summary = rows("summary")
-    series = rows("series")
-    if summary is None or series is None:
+    if not (parts(folder, "summary") and parts(folder, "series")):
         raise RunFolderError(f"{folder}: holds no finished time series")
-    table = summary.order("call")
-    calls = [dict(zip(table.columns, row, strict=True)) for row in table.fetchall()]
-    columns = series.order("call, time_ms").fetchnumpy()
-    traffic_rows, traffic_columns = rows("traffic"), rows("traffic_series")
-    traffic = []
-    if traffic_rows is not None and traffic_columns is not None:
-        names = traffic_rows.columns
-        traffic = [dict(zip(names, row, strict=True)) for row in traffic_rows.fetchall()]
-        bytes_over_time = traffic_columns.order("session, flow, time_ms").fetchnumpy()
+    series = _columns(folder, "series", "call, time_ms")
+    traffic, over_time = [], {}
+    if parts(folder, "traffic") and parts(folder, "traffic_series"):
+        traffic, over_time = query(folder, "from traffic"), _columns(folder, "traffic_series", "session, flow, time_ms")
     by_session: dict[int, list[dict]] = {}
-    for call in calls:
+    for call in summary_rows(folder):
         by_session.setdefault(call["session"], []).append(call)
     found = []
     for number, members in by_session.items():
-        end = max(call["start_s"] + call["duration_s"] for call in members)
         own = [flow for flow in traffic if flow["session"] == number]
-        end = max([end, *(flow["stop_s"] for flow in own)])
-        found.append(
-            Session(
-                controller=members[0]["controller"],
-                seed=members[0]["seed"],
-                duration_s=end,
-                calls=tuple(_call(call, columns, end) for call in members),
-                traffic=tuple(_traffic(flow, bytes_over_time, end) for flow in own),
+        stops_s = [call["start_s"] + call["duration_s"] for call in members]
+        end_s = max([*stops_s, *(flow["stop_s"] for flow in own)])
+        calls = [
+            _flow(call, call["flow"] or "call", "call", stop_s, end_s, series, series["call"] == call["call"])
+            for call, stop_s in zip(members, stops_s, strict=True)
+        ]
+        beside = [
+            _flow(
+                flow, flow["flow"], flow["kind"], flow["stop_s"], end_s, over_time,
+                (over_time["session"] == number) & (over_time["flow"] == flow["flow"]),
             )
-        )
+            for flow in own
+        ]  # fmt: skip
+        found.append(Session(members[0]["controller"], members[0]["seed"], end_s, tuple(calls), tuple(beside)))
     return found
 
 
-def _call(call: dict, columns: dict, end_s: float) -> Flow:
-    mine = np.asarray(columns["call"]) == call["call"]
+def _columns(folder: Path, table: str, order: str) -> dict[str, np.ndarray]:
+    import duckdb
 
-    def column(name: str) -> Array:
-        values = np.ma.filled(np.ma.asarray(columns[name][mine], dtype=np.float64), np.nan)
-        return _placed(values, call["start_s"], end_s)
-
-    return Flow(
-        name=call["flow"] or "call",
-        kind="call",
-        start_s=call["start_s"],
-        stop_s=call["start_s"] + call["duration_s"],
-        receiver_bps=column("receiver_rate_bps"),
-        sending_bps=column("sending_rate_bps"),
-        capacity_bps=column("capacity_bps"),
-        queue_ms=column("queue_ms"),
-        loss_ratio=column("loss_ratio"),
-        target_bps=column("target_bitrate_bps"),
-        figures=call,
-        rtt_ms=column("rtt_ms"),
-    )
+    return duckdb.read_parquet(parts(folder, table)).order(order).fetchnumpy()
 
 
-def _traffic(flow: dict, columns: dict, end_s: float) -> Flow:
-    mine = (np.asarray(columns["session"]) == flow["session"]) & (np.asarray(columns["flow"]) == flow["flow"])
+def _flow(row: dict, name: str, kind: str, stop_s: float, end_s: float, columns: dict, mine: np.ndarray) -> Flow:
+    def column(of: str) -> Array:
+        placed = np.full(bins(end_s), np.nan)
+        if of in columns:
+            values = np.ma.filled(np.ma.asarray(columns[of][mine], dtype=np.float64), np.nan)
+            first = round(row["start_s"] / BIN_S)
+            placed[first : first + values.size] = values[: placed.size - first]
+        return placed
 
-    def column(name: str) -> Array:
-        return _placed(np.asarray(columns[name][mine], dtype=np.float64), flow["start_s"], end_s)
-
-    nothing = np.full(bins(end_s), np.nan)
-    return Flow(
-        name=flow["flow"],
-        kind=flow["kind"],
-        start_s=flow["start_s"],
-        stop_s=flow["stop_s"],
-        receiver_bps=column("receiver_rate_bps"),
-        sending_bps=column("sending_rate_bps"),
-        capacity_bps=nothing,
-        queue_ms=nothing,
-        loss_ratio=nothing,
-        target_bps=nothing,
-        figures=flow,
-    )
-
-
-def _placed(values: Array, start_s: float, end_s: float) -> Array:
-    placed = np.full(bins(end_s), np.nan)
-    first = round(start_s / BIN_S)
-    placed[first : first + values.size] = values[: placed.size - first]
-    return placed
+    rates = (column("receiver_rate_bps"), column("sending_rate_bps"), column("capacity_bps"))
+    path = (column("queue_ms"), column("loss_ratio"))
+    return Flow(name, kind, row["start_s"], stop_s, *rates, *path, figures=row, rtt_ms=column("rtt_ms"))

@@ -76,8 +76,7 @@ class ReplayedVectorEnv(ManyCalls):
         own = np.random.SeedSequence(drawn).generate_state(self._paths)
         for batch, slots, batch_seed in zip(self._batches, self._slots, own, strict=True):
             batch.reset(int(batch_seed), self._observations[slots])
-        if hasattr(self._reward, "reset"):
-            self._reward.reset(np.ones(self.num_envs, np.bool_))
+        rewards.forget(self._reward, np.ones(self.num_envs, np.bool_))
         return self._observations, {}
 
     def step(self, actions: Any) -> Step:
@@ -86,6 +85,5 @@ class ReplayedVectorEnv(ManyCalls):
         for batch, at in zip(self._batches, self._slots, strict=True):
             batch.step(actions[at], self._observations[at], self._final[at], self._rows[at], self._truncated[at])
         reward = self._reward(self.intervals)
-        if hasattr(self._reward, "reset") and self._truncated.any():
-            self._reward.reset(self._truncated)
+        rewards.forget(self._reward, self._truncated)
         return self._result(reward)

@@ -166,6 +166,12 @@ WITH_MEMORY: dict[str, Callable[[], Reward]] = {
 """Rewards with memory of each call, by name: every environment has its own."""
 
 
+def forget(reward: Reward, begun: NDArray[np.bool_]) -> None:
+    """Have a reward that has memory forget the calls that begin."""
+    if hasattr(reward, "reset") and begun.any():
+        reward.reset(begun)
+
+
 def named(reward: str | Reward) -> Reward:
     """A reward by name; anything else is returned as it is."""
     if not isinstance(reward, str):

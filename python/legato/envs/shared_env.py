@@ -105,8 +105,7 @@ class SharedCallsEnv(ParallelEnv):
         """Start a session. The same seed gives the same session; without one it differs from the last."""
         self._next_seed = self._next_seed + 1 if seed is None else seed
         self._calls.reset(self._next_seed, self._observations, self._acting)
-        if hasattr(self._reward, "reset"):
-            self._reward.reset(np.ones(len(self.possible_agents), np.bool_))
+        rewards.forget(self._reward, np.ones(len(self.possible_agents), np.bool_))
         self.agents = self._who(self._acting)
         return self._seen(self.agents), {agent: {} for agent in self.agents}
 

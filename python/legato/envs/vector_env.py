@@ -78,14 +78,12 @@ class CallVectorEnv(ManyCalls):
     ) -> tuple[Array, dict[str, Any]]:
         """Start all calls anew. The same seed gives the same calls; without one they differ from the last."""
         self._batch.reset(self._begin(seed, options), self._observations, self._staggered)
-        if hasattr(self._reward, "reset"):
-            self._reward.reset(np.ones(self.num_envs, np.bool_))
+        rewards.forget(self._reward, np.ones(self.num_envs, np.bool_))
         return self._observations, {}
 
     def step(self, actions: Any) -> Step:
         """Act in each call; returns (observations, rewards, terminated, truncated, info)."""
         self._batch.step(self._actions(actions), self._observations, self._final, self._rows, self._truncated)
         reward = self._reward(self.intervals)
-        if hasattr(self._reward, "reset") and self._truncated.any():
-            self._reward.reset(self._truncated)
+        rewards.forget(self._reward, self._truncated)
         return self._result(reward)

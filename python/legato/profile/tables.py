@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
@@ -20,14 +19,8 @@ KEY_STRIDE = 8
 """Pictures between those that are coded as key frames."""
 
 
-class Stream(Protocol):
-    """One stream of one encoder: (size in bytes, luma as decoded) per picture."""
-
-    def encode(self, pictures: Pictures, index: int, *, keyframe: bool = False) -> tuple[int, np.ndarray]: ...
-
-
 class X264Stream:
-    """x264 at a forced quantiser, adaptive quantisation on."""
+    """x264 at a forced quantiser, adaptive quantisation on: size in bytes and luma as decoded, per picture."""
 
     def __init__(self, library: X264, pictures: Pictures, fps: str, qp: int) -> None:
         self._qp = qp
@@ -40,7 +33,7 @@ class X264Stream:
 
 
 class OpenH264Stream:
-    """OpenH264 at a forced quantiser."""
+    """The same of OpenH264."""
 
     def __init__(self, pictures: Pictures, fps: float, qp: int) -> None:
         self._stream = _core.OpenH264Stream(pictures.width, pictures.height, min(fps, 60.0), qp=qp)

@@ -16,6 +16,7 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -31,14 +32,13 @@ _TYPE_AUTO, _TYPE_IDR, _TYPE_P = 0, 1, 3
 _NAL_SLICES = (1, 5)
 
 
+def _integers(*names: str) -> list[tuple[str, type]]:
+    return [(name, ctypes.c_int) for name in names]
+
+
 class _Nal(ctypes.Structure):
     _fields_ = [
-        ("ref_idc", ctypes.c_int),
-        ("type", ctypes.c_int),
-        ("long_startcode", ctypes.c_int),
-        ("first_mb", ctypes.c_int),
-        ("last_mb", ctypes.c_int),
-        ("payload_bytes", ctypes.c_int),
+        *_integers("ref_idc", "type", "long_startcode", "first_mb", "last_mb", "payload_bytes"),
         ("payload", ctypes.POINTER(ctypes.c_uint8)),
         ("padding", ctypes.c_int),
     ]
@@ -48,15 +48,11 @@ class _Picture(ctypes.Structure):
     """The head of a picture; the rest (side data, timing) stays zero and is never read."""
 
     _fields_ = [
-        ("type", ctypes.c_int),
-        ("qp_plus1", ctypes.c_int),
-        ("pic_struct", ctypes.c_int),
-        ("keyframe", ctypes.c_int),
+        *_integers("type", "qp_plus1", "pic_struct", "keyframe"),
         ("pts", ctypes.c_int64),
         ("dts", ctypes.c_int64),
         ("param", ctypes.c_void_p),
-        ("colorspace", ctypes.c_int),
-        ("planes", ctypes.c_int),
+        *_integers("colorspace", "planes"),
         ("stride", ctypes.c_int * 4),
         ("plane", ctypes.c_void_p * 4),
         ("rest", ctypes.c_uint8 * 512),
@@ -113,28 +109,21 @@ class X264:
         )
 
     def _bind(self, library: ctypes.CDLL, build: int) -> None:
-        self._open = getattr(library, f"x264_encoder_open_{build}")
-        self._open.restype, self._open.argtypes = ctypes.c_void_p, [ctypes.c_void_p]
-        self._preset = library.x264_param_default_preset
-        self._preset.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p]
-        self._parse = library.x264_param_parse
-        self._parse.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p]
-        self._profile = library.x264_param_apply_profile
-        self._profile.argtypes = [ctypes.c_void_p, ctypes.c_char_p]
-        self._picture_init = library.x264_picture_init
-        self._picture_init.argtypes = [ctypes.c_void_p]
-        self._encode = library.x264_encoder_encode
-        self._encode.argtypes = [
-            ctypes.c_void_p,
-            ctypes.POINTER(ctypes.POINTER(_Nal)),
-            ctypes.POINTER(ctypes.c_int),
-            ctypes.POINTER(_Picture),
-            ctypes.POINTER(_Picture),
-        ]
-        self._reconfig = library.x264_encoder_reconfig
-        self._reconfig.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
-        self._close = library.x264_encoder_close
-        self._close.argtypes, self._close.restype = [ctypes.c_void_p], None
+        def function(name: str, *takes: type, gives: type | None = ctypes.c_int) -> Any:
+            found = getattr(library, f"x264_{name}")
+            found.argtypes, found.restype = takes, gives
+            return found
+
+        block, text, picture = ctypes.c_void_p, ctypes.c_char_p, ctypes.POINTER(_Picture)
+        nals, count = ctypes.POINTER(ctypes.POINTER(_Nal)), ctypes.POINTER(ctypes.c_int)
+        self._open = function(f"encoder_open_{build}", block, gives=block)
+        self._preset = function("param_default_preset", block, text, text)
+        self._parse = function("param_parse", block, text, text)
+        self._profile = function("param_apply_profile", block, text)
+        self._picture_init = function("picture_init", block)
+        self._encode = function("encoder_encode", block, nals, count, picture, picture)
+        self._reconfig = function("encoder_reconfig", block, block)
+        self._close = function("encoder_close", block, gives=None)
 
     def _check(self) -> None:
         """The pinned offsets hold what the library itself writes there."""

@@ -19,7 +19,7 @@ from legato.report.repeat import command
 from legato.report.run_folder import RunFolder
 from legato.report.sharing import sharing
 from legato.report.store import Store
-from legato.report.tables import Summary, summarise_store
+from legato.report.tables import Summary, summarise
 
 MAX_TIMELINES = 60
 """Calls whose time line a report holds by default (about 15 kB each)."""
@@ -60,7 +60,7 @@ def write(
     store = Store(run_dirs)
     known = [column for column in METRICS if column in store.columns]
     # The key figures are kept even where a run lacks them: the reading and the table say so with a dash.
-    summary = summarise_store(store, baseline, list(dict.fromkeys((*KEY_METRICS, *known))))
+    summary = summarise(store, baseline, list(dict.fromkeys((*KEY_METRICS, *known))))
     return pages.write(out_html, "report.html", **_values(store, summary, max_timelines))
 
 

@@ -104,12 +104,9 @@ def _routes(scenario: str | None) -> dict[str, tuple[str, ...]]:
 
 
 def _calls(store: Store, run_at: int, session: int, routes: Mapping[str, tuple[str, ...]]) -> list[_Flow]:
-    def column(name: str) -> str:
-        return store.column(name)
-
+    columns = ("receiver_rate_bps", "goodput_bps", "loss_ratio", "rtx_ratio", "one_way_delay_mean_ms")
     rows = store.rows(
-        f"SELECT call, flow, start_s, duration_s, {column('receiver_rate_bps')}, {column('goodput_bps')}, "
-        f"{column('loss_ratio')}, {column('rtx_ratio')}, {column('one_way_delay_mean_ms')} "
+        f"SELECT call, flow, start_s, duration_s, {', '.join(map(store.column, columns))} "
         f"FROM summary WHERE run = {run_at} AND session = {session} ORDER BY call"
     )
     return [
@@ -142,25 +139,16 @@ def _traffic(store: Store, run: RunFolder, session: int, routes: Mapping[str, tu
     ]
 
 
-def _figures(
-    receiver_bps: float | None,
-    goodput_bps: float | None,
-    loss_ratio: float | None,
-    again_ratio: float | None,
-    delay_ms: float | None,
-) -> dict[str, float | None]:
-    """The row of the table below a stack, in units of display."""
-    return {
-        "receiver_mbps": _short(receiver_bps, 1e-6),
-        "goodput_mbps": _short(goodput_bps, 1e-6),
-        "lost_percent": _short(loss_ratio, 100),
-        "again_percent": _short(again_ratio, 100),
-        "delay_ms": _short(delay_ms, 1),
-    }
+_FIGURES = {
+    "receiver_mbps": 1e-6, "goodput_mbps": 1e-6, "lost_percent": 100.0, "again_percent": 100.0, "delay_ms": 1.0
+}  # fmt: skip
+"""Columns of the table below a stack, and what a value is multiplied by for display."""
 
 
-def _short(value: float | None, scale: float) -> float | None:
-    return None if value is None else float(f"{value * scale:.4g}")
+def _figures(*values: float | None) -> dict[str, float | None]:
+    """The row of a flow."""
+    pairs = zip(_FIGURES.items(), values, strict=True)
+    return {name: None if value is None else float(f"{value * scale:.4g}") for (name, scale), value in pairs}
 
 
 def _rates(store: Store, run: RunFolder, session: int, flow: _Flow, bin_ms: int, bins: int) -> list[int | None]:

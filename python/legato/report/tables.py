@@ -57,36 +57,22 @@ class Summary:
         return next(row for row in self.rows if row.controller == controller)
 
 
-def table(
-    run_dirs: Sequence[str | Path] | str | Path,
-    baseline: str | None = None,
-    metrics: Sequence[str] = KEY_METRICS,
-) -> list[TableRow]:
-    """The rows of `summarise`, for a terminal."""
-    return summarise(run_dirs, baseline, metrics).rows
-
-
 def summarise(
-    run_dirs: Sequence[str | Path] | str | Path,
+    runs: Store | Sequence[str | Path] | str | Path,
     baseline: str | None = None,
     metrics: Sequence[str] = KEY_METRICS,
 ) -> Summary:
     """Means, 95 % intervals and paired differences of `metrics` (columns of `summary`) for every controller.
 
     Args:
-        run_dirs: one run folder or several, which are merged (store.py).
+        runs: one run folder or several, which are merged (store.py), or those that are open already.
         baseline: the controller the others are compared with; by default `gcc` if it ran, else the first.
 
     Raises:
         RunFolderError: a folder that cannot be read.
         ControllerError: no such baseline in these folders.
     """
-    run_dirs = [run_dirs] if isinstance(run_dirs, str | Path) else list(run_dirs)
-    return summarise_store(Store(run_dirs), baseline, metrics)
-
-
-def summarise_store(store: Store, baseline: str | None, metrics: Sequence[str]) -> Summary:
-    """`summarise` over folders that are open already."""
+    store = runs if isinstance(runs, Store) else Store([runs] if isinstance(runs, str | Path) else list(runs))
     baseline = choose_baseline(store.variants, baseline)
     chosen = [METRICS[column] for column in metrics]
     calls = dict(store.rows("SELECT variant, count(*) FROM summary GROUP BY variant"))
