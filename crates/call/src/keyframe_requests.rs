@@ -4,31 +4,8 @@
 //! coming it asks for no other: a large key frame takes longer than the wait to come, and each request would make
 //! another.
 
-use legato_media::frame_buffer::FrameBuffer;
+use legato_media::frame_buffer::FrameAssembly;
 use legato_units::{TimeDelta, Timestamp};
-
-/// State of a buffer of incomplete frames. The simulator's knows each frame in advance; that of real calls reads RTP
-/// headers.
-pub trait FrameAssembly {
-    /// When the last packet came of a key frame in progress, or of the latest key frame.
-    fn last_of_keyframe(&self) -> Option<Timestamp>;
-    /// When a packet came that overtook what the next frame lacks.
-    fn overtaken_since(&self) -> Option<Timestamp>;
-    /// When the first of the packets came that wait for the next frame to be complete.
-    fn waiting_since(&self) -> Option<Timestamp>;
-}
-
-impl FrameAssembly for FrameBuffer {
-    fn last_of_keyframe(&self) -> Option<Timestamp> {
-        self.last_of_keyframe()
-    }
-    fn overtaken_since(&self) -> Option<Timestamp> {
-        self.overtaken_since()
-    }
-    fn waiting_since(&self) -> Option<Timestamp> {
-        self.waiting_since()
-    }
-}
 
 /// Why the receiver waits for a missing packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

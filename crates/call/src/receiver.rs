@@ -9,7 +9,7 @@ use crate::receiver_side::ReceiverSide;
 use crate::stream_log::StreamLog;
 use legato_control::steering::{AnyController, Steered};
 use legato_control::{Event, FrameReport, PacketKind, ReceivedPacket};
-use legato_media::frame_buffer::{BufferedFrame, FrameBuffer, Inserted};
+use legato_media::frame_buffer::{BufferedFrame, FrameAssembly, FrameBuffer, Inserted};
 use legato_media::packet::{MediaPacket, VIDEO_SSRC};
 use legato_media::playout::{PlayoutConfig, Repair};
 use legato_media::{Decoder, EncodedFrame, JitterBuffer, Quality, SourceFrame};

@@ -12,6 +12,17 @@ use legato_control::PacketKind;
 use legato_units::{PeerTimestamp, Timestamp};
 use std::collections::VecDeque;
 
+/// State of a buffer of incomplete frames. The simulator's knows each frame in advance; that of real calls reads RTP
+/// headers.
+pub trait FrameAssembly {
+    /// When the last packet came of a key frame in progress, or of the latest key frame.
+    fn last_of_keyframe(&self) -> Option<Timestamp>;
+    /// When a packet came that overtook what the next frame lacks.
+    fn overtaken_since(&self) -> Option<Timestamp>;
+    /// When the first of the packets came that wait for the next frame to be complete.
+    fn waiting_since(&self) -> Option<Timestamp>;
+}
+
 /// Frames between the oldest one wanted and the newest one coded.
 #[derive(Clone, Debug, Default)]
 pub struct FrameBuffer {
@@ -164,27 +175,6 @@ impl FrameBuffer {
         self.slots.front().is_some_and(Slot::is_complete)
     }
 
-    /// When a packet of a key frame still in the buffer last came.
-    pub fn last_of_keyframe(&self) -> Option<Timestamp> {
-        let begun = self.slots.iter().take(self.begun);
-        begun.filter(|slot| slot.encoded.keyframe && slot.has_packets()).map(|slot| slot.last_arrival).max()
-    }
-
-    /// When the wait for the next frame began: its first packet, or the first of a later frame.
-    pub fn waiting_since(&self) -> Option<Timestamp> {
-        let begun = self.slots.iter().take(self.begun);
-        begun.filter(|slot| slot.has_packets()).map(|slot| slot.first_arrival).min()
-    }
-
-    /// When the first packet of a frame after the next one arrived.
-    #[inline]
-    pub fn overtaken_since(&self) -> Option<Timestamp> {
-        if self.begun < 2 {
-            return None;
-        }
-        self.first_of_later()
-    }
-
     #[inline(never)]
     fn first_of_later(&self) -> Option<Timestamp> {
         let later = self.slots.iter().take(self.begun).skip(1);
@@ -215,6 +205,27 @@ impl FrameBuffer {
             arrivals: (slot.first_arrival, slot.last_arrival),
             next_rtp_seq: slot.next_rtp_seq,
         })
+    }
+}
+
+impl FrameAssembly for FrameBuffer {
+    /// Of a key frame still in the buffer.
+    fn last_of_keyframe(&self) -> Option<Timestamp> {
+        let begun = self.slots.iter().take(self.begun);
+        begun.filter(|slot| slot.encoded.keyframe && slot.has_packets()).map(|slot| slot.last_arrival).max()
+    }
+
+    fn waiting_since(&self) -> Option<Timestamp> {
+        let begun = self.slots.iter().take(self.begun);
+        begun.filter(|slot| slot.has_packets()).map(|slot| slot.first_arrival).min()
+    }
+
+    #[inline]
+    fn overtaken_since(&self) -> Option<Timestamp> {
+        if self.begun < 2 {
+            return None;
+        }
+        self.first_of_later()
     }
 }
 

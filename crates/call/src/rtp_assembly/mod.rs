@@ -24,7 +24,7 @@
 
 mod payloads;
 
-use crate::keyframe_requests::FrameAssembly;
+use legato_media::frame_buffer::FrameAssembly;
 use legato_units::{TimeDelta, Timestamp};
 use payloads::{Joining, KeyStart, key_start};
 use std::collections::VecDeque;
