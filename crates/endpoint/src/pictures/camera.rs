@@ -8,7 +8,8 @@
 use crate::codec::Codec;
 use crate::error::Error;
 use crate::pictures::ahead::Measured;
-use crate::pictures::coder::{Coded, CodedSource, Coder, CutFrame};
+use crate::pictures::coder::{Coded, CodedSource, Coder};
+use crate::pictures::payloads::Payloads;
 use crate::pictures::source::{PictureSource, Pictures};
 use crate::viewing::viewed::CodedCall;
 use crate::viewing::vmaf::VmafProgram;
@@ -50,15 +51,14 @@ struct Job {
 }
 
 /// Coded frames that packets may still be cut from.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct CodedFrames(Arc<Mutex<VecDeque<CodedFrame>>>);
 
-#[derive(Debug)]
 struct CodedFrame {
     sequence: u32,
     capture: Timestamp,
     psnr_db: Option<f32>,
-    frame: CutFrame,
+    frame: Box<dyn Payloads>,
 }
 
 /// What a packet carries of a coded frame.

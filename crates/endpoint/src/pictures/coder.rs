@@ -5,6 +5,7 @@ use crate::codec::Codec;
 use crate::error::Error;
 use crate::pictures::ahead::{Ahead, Measured};
 use crate::pictures::h264_payload::H264Frame;
+use crate::pictures::payloads::Payloads;
 use crate::pictures::sizes::Sizes;
 use crate::pictures::source::Pictures;
 use crate::pictures::vp8_payload::Vp8Frame;
@@ -55,7 +56,7 @@ pub struct Coded {
     /// As the encoder made it.
     pub bytes: Vec<u8>,
     /// The source of packets.
-    pub frame: CutFrame,
+    pub frame: Box<dyn Payloads>,
     /// Decodable without any other.
     pub keyframe: bool,
     /// In the codec's own steps: 0 … 51 for H.264, 0 … 127 for VP8, 0 … 255 for VP9.
@@ -66,17 +67,6 @@ pub struct Coded {
     pub size: (u16, u16),
     /// The size's place on the ladder, 0 the smallest.
     pub rung: u8,
-}
-
-/// A coded frame, ready to be cut into packets.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum CutFrame {
-    /// RFC 6184.
-    H264(H264Frame),
-    /// RFC 7741.
-    Vp8(Vp8Frame),
-    /// RFC 9628.
-    Vp9(Vp9Frame),
 }
 
 /// Encoders are opened at this and get the first budget with the first picture.
@@ -125,10 +115,10 @@ impl Coder {
             Kind::Live(live) => live.code(picture, bps, keyframe)?,
         };
         let (size, rung) = self.size();
-        let frame = match self.codec {
-            Codec::H264 => CutFrame::H264(H264Frame::new(&bytes, self.room)?),
-            Codec::Vp8 => CutFrame::Vp8(Vp8Frame::new(&bytes, number, self.room)),
-            Codec::Vp9 => CutFrame::Vp9(Vp9Frame::new(&bytes, keyframe.then_some(size), number, self.room)),
+        let frame: Box<dyn Payloads> = match self.codec {
+            Codec::H264 => Box::new(H264Frame::new(&bytes, self.room)?),
+            Codec::Vp8 => Box::new(Vp8Frame::new(&bytes, number, self.room)),
+            Codec::Vp9 => Box::new(Vp9Frame::new(&bytes, keyframe.then_some(size), number, self.room)),
         };
         Ok(Coded { bytes, frame, keyframe, qp, psnr_db, size, rung })
     }
@@ -190,34 +180,6 @@ impl LiveEncoder {
                 (coded.bytes, coded.keyframe, coded.qp, coded.psnr_db)
             }
         })
-    }
-}
-
-impl CutFrame {
-    /// Bytes that the packetizer distributes.
-    pub fn size_bytes(&self) -> u32 {
-        match self {
-            Self::H264(frame) => frame.size_bytes(),
-            Self::Vp8(frame) => frame.size_bytes(),
-            Self::Vp9(frame) => frame.size_bytes(),
-        }
-    }
-
-    /// Of these, the bytes that go ahead in a packet of their own.
-    pub fn head_bytes(&self) -> u16 {
-        match self {
-            Self::H264(frame) => frame.head_bytes(),
-            Self::Vp8(_) | Self::Vp9(_) => 0,
-        }
-    }
-
-    /// The payload of packet `index`; `None` beyond the last.
-    pub fn payload(&self, index: u16) -> Option<Vec<u8>> {
-        match self {
-            Self::H264(frame) => frame.payload(index),
-            Self::Vp8(frame) => frame.payload(index),
-            Self::Vp9(frame) => frame.payload(index),
-        }
     }
 }
 

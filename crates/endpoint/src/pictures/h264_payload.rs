@@ -8,6 +8,7 @@
 //! piece leaves as many bytes empty for them, which count as the frame's.
 
 use crate::error::Error;
+use crate::pictures::payloads::Payloads;
 use legato_media::packetizer::{self, MAX_PAYLOAD_BYTES};
 
 /// What each payload holds beyond its piece.
@@ -70,16 +71,6 @@ impl H264Frame {
         Ok(Self { head, body, room })
     }
 
-    /// Bytes that the packetizer distributes.
-    pub fn size_bytes(&self) -> u32 {
-        u32::from(self.head_bytes()) + self.rest_bytes()
-    }
-
-    /// Of these, the bytes in the head.
-    pub fn head_bytes(&self) -> u16 {
-        self.head.as_ref().map_or(0, |head| head.len() as u16 - FRAMING_BYTES + self.room)
-    }
-
     fn rest_bytes(&self) -> u32 {
         match &self.body {
             Body::Whole(payload) => payload.len() as u32 - u32::from(FRAMING_BYTES) + u32::from(self.room),
@@ -89,9 +80,18 @@ impl H264Frame {
             }
         }
     }
+}
 
-    /// The payload of packet `index`; `None` beyond the last.
-    pub fn payload(&self, index: u16) -> Option<Vec<u8>> {
+impl Payloads for H264Frame {
+    fn size_bytes(&self) -> u32 {
+        u32::from(self.head_bytes()) + self.rest_bytes()
+    }
+
+    fn head_bytes(&self) -> u16 {
+        self.head.as_ref().map_or(0, |head| head.len() as u16 - FRAMING_BYTES + self.room)
+    }
+
+    fn payload(&self, index: u16) -> Option<Vec<u8>> {
         let index = match (&self.head, index) {
             (Some(head), 0) => return Some(head.clone()),
             (Some(_), index) => index - 1,

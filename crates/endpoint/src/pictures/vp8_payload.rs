@@ -4,6 +4,7 @@
 //! temporal layers, and with them non-reference frames; partitions in packets of their own.
 
 use crate::pictures::even_cut::EvenCut;
+use crate::pictures::payloads::Payloads;
 
 /// A frame, ready to be cut.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,14 +29,14 @@ impl Vp8Frame {
         let cut = EvenCut::new(bytes.to_vec(), DESCRIPTOR_BYTES, room);
         Self { cut, picture_id: number as u16 | LONG_PICTURE_ID }
     }
+}
 
-    /// Bytes that the packetizer distributes.
-    pub fn size_bytes(&self) -> u32 {
+impl Payloads for Vp8Frame {
+    fn size_bytes(&self) -> u32 {
         self.cut.size_bytes()
     }
 
-    /// The payload of packet `index`; `None` beyond the last.
-    pub fn payload(&self, index: u16) -> Option<Vec<u8>> {
+    fn payload(&self, index: u16) -> Option<Vec<u8>> {
         let (piece, _) = self.cut.piece(index)?;
         let mut payload = Vec::with_capacity(DESCRIPTOR_BYTES + piece.len());
         // [rfc7741] §4.2: |X|R|N|S|R| PID |, |I|L|T|K| RSV |, |M| PictureID |. All packets may be of partition 0, and

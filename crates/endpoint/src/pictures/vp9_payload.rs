@@ -6,6 +6,7 @@
 //! flexible mode.
 
 use crate::pictures::even_cut::EvenCut;
+use crate::pictures::payloads::Payloads;
 
 /// A frame, ready to be cut.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,14 +39,14 @@ impl Vp9Frame {
         let cut = EvenCut::new(body, DESCRIPTOR_BYTES, room);
         Self { cut, picture_id: number as u16 | LONG_PICTURE_ID, keyframe: key.is_some() }
     }
+}
 
-    /// Bytes that the packetizer distributes.
-    pub fn size_bytes(&self) -> u32 {
+impl Payloads for Vp9Frame {
+    fn size_bytes(&self) -> u32 {
         self.cut.size_bytes()
     }
 
-    /// The payload of packet `index`; `None` beyond the last.
-    pub fn payload(&self, index: u16) -> Option<Vec<u8>> {
+    fn payload(&self, index: u16) -> Option<Vec<u8>> {
         let (piece, last) = self.cut.piece(index)?;
         let when = |so: bool, bit: u8| if so { bit } else { 0 };
         // [rfc9628] §4.2: |I|P|L|F|B|E|V|Z|, |M| PictureID |, then what V announces, with which the body begins.

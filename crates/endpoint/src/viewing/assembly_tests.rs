@@ -1,6 +1,7 @@
 //! What our own sender cuts into payloads, put together by the receiver.
 
 use crate::pictures::h264_payload::H264Frame;
+use crate::pictures::payloads::Payloads;
 use crate::pictures::vp8_payload::Vp8Frame;
 use legato_call::FrameAssembly;
 use legato_call::rtp_assembly::{Assembled, CodedPicture, PayloadFormat, REPAIR_REACH, RtpAssembly, VideoPacket};

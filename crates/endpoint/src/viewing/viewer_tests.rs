@@ -1,5 +1,6 @@
 use super::*;
 use crate::pictures::h264_payload::H264Frame;
+use crate::pictures::payloads::Payloads;
 use crate::pictures::source::{PictureSource, Pictures};
 use legato_call::FrameAssembly;
 use legato_h264::{Live, Mode, Settings};
