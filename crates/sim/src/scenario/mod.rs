@@ -149,6 +149,23 @@ fn not_one_of(message: &str) -> Option<String> {
     Some(format!("{value:?} is not one of {}", known.join(", ")))
 }
 
+/// serde names types by their names in Rust: here by TOML's.
+fn in_tomls_words(message: &str) -> String {
+    let Some((found, expected)) = message.rsplit_once(", expected ") else { return message.to_owned() };
+    let expected = match expected {
+        "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number of 0 or more",
+        "i64" => "a whole number",
+        "f32" | "f64" => "a number",
+        "a sequence" => "an array",
+        rust if rust.starts_with("struct ") || rust == "a map" => "a table of keys",
+        other => other,
+    };
+    let found = found
+        .replace("invalid type: map", "invalid type: table")
+        .replace("invalid type: sequence", "invalid type: array");
+    format!("{found}, expected {expected}")
+}
+
 /// The line of an error, counted from 1.
 fn line_of(error: &toml::de::Error, text: &str) -> Option<usize> {
     error.span().map(|span| text[..span.start.min(text.len())].matches('\n').count() + 1)
@@ -156,7 +173,7 @@ fn line_of(error: &toml::de::Error, text: &str) -> Option<usize> {
 
 /// TOML's own message with the text of its line, which names key and value.
 fn describe(error: &toml::de::Error, text: &str) -> String {
-    let message = error.message().trim().replace('\n', ", ");
+    let message = in_tomls_words(&error.message().trim().replace('\n', ", "));
     let Some(span) = error.span() else { return message };
     let start = text.get(..span.start).and_then(|before| before.rfind('\n')).map_or(0, |newline| newline + 1);
     let line = text.get(start..).and_then(|rest| rest.lines().next()).unwrap_or("").trim();
@@ -189,7 +206,13 @@ mod tests {
     fn refusals_name_file_line_key_and_value() {
         assert!(refused("duration = 3").contains("a.toml:1: unknown field `duration`"));
         let mistyped = refused("\n[video]\nfps = \"x\"");
-        assert_eq!(mistyped, "a.toml:3: invalid type: string \"x\", expected u32, in `fps = \"x\"`");
+        assert_eq!(
+            mistyped,
+            "a.toml:3: invalid type: string \"x\", expected a whole number of 0 or more, in `fps = \"x\"`"
+        );
+        let not_a_table =
+            "a.toml:1: invalid type: integer `3`, expected a table of keys, in `forward = { capacity = 3 }`";
+        assert_eq!(refused("forward = { capacity = 3 }"), not_a_table);
         assert_eq!(refused("duration_s = -1.0"), "a.toml: duration_s: -1 is not within 0.1 to 86400");
         assert_eq!(refused("duration_s = nan"), "a.toml: duration_s: NaN is not within 0.1 to 86400");
         assert_eq!(refused("[forward]\nloss_ratio = 1.5"), "a.toml: forward.loss_ratio: 1.5 is not within 0 to 1");
@@ -231,7 +254,7 @@ mod tests {
             let (line, name) = (text.matches('\n').count() + 1, text.rsplit('\n').next().unwrap());
             let expected = format!("a.toml:{line}: invalid type: integer `3`, expected a string, in `{name} = 3`");
             assert_eq!(refused(&format!("{text} = 3")), expected);
-            assert!(refused(&format!("{text} = {{ off = {{}} }}")).contains("invalid type: map, expected a string"));
+            assert!(refused(&format!("{text} = {{ off = {{}} }}")).contains("invalid type: table, expected a string"));
         }
     }
 
@@ -240,7 +263,10 @@ mod tests {
         let cases = [
             ("[[calls]]\nnam = \"x\"", "a.toml:2: unknown field `nam`, expected one of `name`, `start_s`, "),
             ("[[tcp]]\nname = \"x\"\npriority = 1.0", "a.toml:3: unknown field `priority`, expected one of `name`, "),
-            ("[[udp]]\nstart_s = \"x\"", "a.toml:2: invalid type: string \"x\", expected f64, in `start_s = \"x\"`"),
+            (
+                "[[udp]]\nstart_s = \"x\"",
+                "a.toml:2: invalid type: string \"x\", expected a number, in `start_s = \"x\"`",
+            ),
             ("[[calls]]\ncontroller = { nam = \"x\" }", "a.toml:2: unknown field `nam`, expected `name` or `config`"),
             ("[[calls]]\n[[calls]]\nstop_s = 0.0", "a.toml: calls[1].stop_s: 0 s is not 0.1 s after start_s = 0 s"),
             (
