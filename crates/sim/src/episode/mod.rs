@@ -41,7 +41,10 @@ pub struct Agent {
     name: String,
     flow: usize,
     state: AgentState,
-    outcome: Option<Outcome>,
+    /// Whether it acted in the last step.
+    acted: bool,
+    /// Of its last interval.
+    outcome: Outcome,
     /// When its next decision is due, in true time.
     due: Timestamp,
     /// Start of the current interval.
@@ -62,7 +65,7 @@ pub enum AgentState {
 }
 
 /// The results of one interval.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Outcome {
     /// What the controller could know.
     pub stats: WindowStats,
@@ -151,17 +154,10 @@ impl Episode {
         self.pipeline(0).actions()
     }
 
-    /// The current observation of an agent. `out` is as long as the layout.
+    /// An agent's observation at its next decision, or when its call ended. `out` is as long as the layout.
     pub fn observe_into(&mut self, agent: usize, out: &mut [f32]) {
-        let Self { world, agents, side, .. } = self;
-        let Agent { flow, outcome, .. } = &agents[agent];
-        match outcome {
-            Some(Outcome { stats, .. }) => pipeline(world.call(*flow), *side).observe_into(stats, out),
-            None => {
-                let stats = self.stats(agent);
-                self.pipeline(agent).observe_into(&stats, out);
-            }
-        }
+        let Agent { flow, outcome, .. } = &self.agents[agent];
+        pipeline(self.world.call(*flow), self.side).observe_into(&outcome.stats, out);
     }
 
     /// Apply an action for each agent that acts, in order of the agents; others' are ignored. Runs to the next
@@ -201,50 +197,36 @@ impl Episode {
 
     /// What has become of an agent by now; the interval of one that acted, or reached its first decision, is over.
     fn close(&mut self, agent: usize) {
-        let Agent { flow, state: before, due, from, .. } = self.agents[agent];
-        let stop = self.world.stop(flow);
-        let state = match (stop <= self.now, due <= self.now) {
+        let Self { world, agents, side, now, .. } = self;
+        let agent = &mut agents[agent];
+        let (stop, is_due) = (world.stop(agent.flow), agent.due <= *now);
+        let begins = agent.state == AgentState::Waiting && is_due;
+        agent.acted = agent.state == AgentState::Acting;
+        agent.state = match (stop <= *now, is_due) {
             (true, _) => AgentState::Over,
             (false, true) => AgentState::Acting,
             (false, false) => AgentState::Waiting,
         };
-        self.agents[agent].state = state;
-        self.agents[agent].outcome = None;
-        let acted = before == AgentState::Acting;
-        if !acted && (before == AgentState::Over || due > self.now) {
+        if !agent.acted && !begins {
             return;
         }
         // A call may end between two decisions.
-        let now = self.now.min(stop);
-        let truth = self.world.truth(flow).close(now);
-        let takeovers = self.world.call(flow).steered(self.side).expect(STEERED).takeovers();
-        let before = std::mem::replace(&mut self.agents[agent].takeovers, takeovers);
-        self.agents[agent].from = now;
-        if acted {
-            let stats = self.stats(agent);
-            let mean =
-                |from: Timestamp, to: Timestamp| if to > from { self.world.capacity(flow, from, to) } else { None };
-            self.agents[agent].outcome = Some(Outcome {
-                stats,
-                truth,
-                capacity: mean(from, now),
-                capacity_ahead: mean(now, now + TimeDelta::from_secs(1)),
-                takeovers: takeovers - before,
-                truncated: state == AgentState::Over,
-            });
-        }
-    }
-
-    /// What the controller of an agent knows of the current interval.
-    fn stats(&mut self, agent: usize) -> WindowStats {
-        let (flow, side) = (self.agents[agent].flow, self.side);
-        let now = self.now.min(self.world.stop(flow));
-        let call = self.world.call(flow);
-        let now = match side {
+        let now = stop.min(*now);
+        let from = std::mem::replace(&mut agent.from, now);
+        let mean = |from, to| if to > from { world.capacity(agent.flow, from, to) } else { None };
+        agent.outcome.capacity = mean(from, now);
+        agent.outcome.capacity_ahead = mean(now, now + TimeDelta::from_secs(1));
+        agent.outcome.truth = world.truth(agent.flow).close(now);
+        agent.outcome.truncated = agent.state == AgentState::Over;
+        let call = world.call(agent.flow);
+        let local = match side {
             Side::Sender => now,
             Side::Receiver => call.clock().local(now),
         };
-        pipeline(call, side).stats(now)
+        let steered = call.steered(*side).expect(STEERED);
+        let takeovers = steered.takeovers();
+        agent.outcome.takeovers = takeovers - std::mem::replace(&mut agent.takeovers, takeovers);
+        agent.outcome.stats = steered.pipeline().stats(local);
     }
 
     /// When an agent decides next, in true time.
@@ -260,7 +242,7 @@ impl Episode {
 impl Agent {
     fn new(name: String, flow: usize, from: Timestamp) -> Self {
         let (state, due) = (AgentState::Waiting, Timestamp::MAX);
-        Self { name, flow, state, outcome: None, due, from, takeovers: 0 }
+        Self { name, flow, state, acted: false, outcome: Outcome::default(), due, from, takeovers: 0 }
     }
 
     /// The name of its call.
@@ -275,7 +257,7 @@ impl Agent {
 
     /// The results of the last step, if it acted in it.
     pub fn outcome(&self) -> Option<&Outcome> {
-        self.outcome.as_ref()
+        self.acted.then_some(&self.outcome)
     }
 }
 
