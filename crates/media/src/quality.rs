@@ -65,15 +65,6 @@ pub fn psnr_db(mean_squared_error: f64) -> f64 {
     (10.0 * libm::log10(255.0 * 255.0 / mean_squared_error)).min(f64::from(PSNR_DB_MAX))
 }
 
-/// Mean absolute luma difference in 8-bit steps, the frame complexity of the video TFRC papers.
-pub fn mean_absolute_difference(a: Luma<'_>, b: Luma<'_>) -> Option<f64> {
-    if a.width != b.width || a.pixels.len() != b.pixels.len() {
-        return None;
-    }
-    let sum: u64 = a.pixels.iter().zip(b.pixels).map(|(&a, &b)| u64::from(a.abs_diff(b))).sum();
-    Some(sum as f64 / a.pixels.len() as f64)
-}
-
 /// Mean SSIM of two planes of one size; `None` if the sizes differ.
 #[cfg_attr(target_arch = "x86_64", expect(unsafe_code, reason = "calls code for wider vectors"))]
 pub fn ssim(a: Luma<'_>, b: Luma<'_>) -> Option<f64> {
@@ -234,7 +225,6 @@ mod tests {
         assert!((ssim(a, a).unwrap() - 1.0).abs() < 1e-6);
         assert_eq!(ssim_to_db(1.0), 40.0);
         assert_eq!(psnr_db(0.0), 60.0);
-        assert_eq!(mean_absolute_difference(a, a), Some(0.0));
     }
 
     #[test]

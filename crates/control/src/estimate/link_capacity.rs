@@ -20,12 +20,12 @@ impl Default for LinkCapacity {
 impl LinkCapacity {
     /// Over-use was detected while `acknowledged` was delivered.
     pub fn on_overuse(&mut self, acknowledged: DataRate) {
-        self.update(acknowledged, OVERUSE_WEIGHT);
-    }
-
-    /// A probe measured `rate`.
-    pub fn on_probe(&mut self, rate: DataRate) {
-        self.update(rate, PROBE_WEIGHT);
+        let (sample_kbps, weight) = (acknowledged.as_kbps_f64(), OVERUSE_WEIGHT);
+        let mean = self.estimate_kbps.map_or(sample_kbps, |mean| (1.0 - weight) * mean + weight * sample_kbps);
+        let error = mean - sample_kbps;
+        let deviation = (1.0 - weight) * self.deviation_kbps + weight * error * error / mean.max(1.0);
+        self.deviation_kbps = deviation.clamp(MIN_DEVIATION_KBPS, MAX_DEVIATION_KBPS);
+        self.estimate_kbps = Some(mean);
     }
 
     /// Forget the mean; the deviation stays.
@@ -48,15 +48,6 @@ impl LinkCapacity {
         self.estimate_kbps.map(|mean| rate_of(mean - 3.0 * self.deviation(mean)))
     }
 
-    fn update(&mut self, sample: DataRate, weight: f64) {
-        let sample_kbps = sample.as_kbps_f64();
-        let mean = self.estimate_kbps.map_or(sample_kbps, |mean| (1.0 - weight) * mean + weight * sample_kbps);
-        let error = mean - sample_kbps;
-        let deviation = (1.0 - weight) * self.deviation_kbps + weight * error * error / mean.max(1.0);
-        self.deviation_kbps = deviation.clamp(MIN_DEVIATION_KBPS, MAX_DEVIATION_KBPS);
-        self.estimate_kbps = Some(mean);
-    }
-
     fn deviation(&self, mean_kbps: f64) -> f64 {
         (self.deviation_kbps * mean_kbps).sqrt()
     }
@@ -68,7 +59,6 @@ fn rate_of(kbps: f64) -> DataRate {
 
 // [libwebrtc-m150] link_capacity_estimator. At 500 kbit/s the clamps are deviations of 14 and 35 kbit/s.
 const OVERUSE_WEIGHT: f64 = 0.05;
-const PROBE_WEIGHT: f64 = 0.5;
 const MIN_DEVIATION_KBPS: f64 = 0.4;
 const MAX_DEVIATION_KBPS: f64 = 2.5;
 
@@ -93,9 +83,9 @@ mod tests {
         link.on_overuse(DataRate::from_kbps(500));
         link.on_overuse(DataRate::from_kbps(600));
         assert_eq!(link.estimate(), Some(DataRate::from_kbps(505)));
-        link.on_probe(DataRate::from_kbps(605));
+        link.on_overuse(DataRate::from_kbps(1_505));
         assert_eq!(link.estimate(), Some(DataRate::from_kbps(555)));
-        // Error 50 kbit/s at mean 555: the deviation hits its clamp of 2.5.
+        // Error 950 kbit/s at mean 555: the deviation hits its clamp of 2.5.
         assert!((link.deviation_kbps - 2.5).abs() < 1e-9);
         link.reset();
         assert_eq!(link.estimate(), None);

@@ -124,18 +124,6 @@ impl LevelTable {
         let cells = &self.cells[row * self.columns + column..][..2];
         Cell::between(&cells[0], &cells[1], share)
     }
-
-    /// The quantiser at which a frame has this many bytes (as log2), by bisecting the grid.
-    #[inline]
-    pub fn qp_for(&self, row: usize, log2_bytes: f32) -> f32 {
-        let cells = &self.cells[row * self.columns..][..self.columns];
-        // Sizes fall with the quantiser: the first column that is small enough.
-        let next = cells.partition_point(|cell| cell.log2_bytes > log2_bytes).clamp(1, self.columns - 1);
-        let (a, b) = (cells[next - 1].log2_bytes, cells[next].log2_bytes);
-        let slope = (a - b).max(1e-3);
-        let column = (next - 1) as f32 + ((a - log2_bytes) / slope).clamp(-BEYOND_QP, 1.0 + BEYOND_QP);
-        self.first_qp + column * GRID_QP
-    }
 }
 
 /// How far outside the measured quantisers a table is valid.
@@ -331,7 +319,6 @@ mod tests {
         assert_eq!(table.rows(), 1);
         for (qp, log2) in [(14.0, 12.0), (18.0, 11.0), (20.0, 10.5), (17.0, 11.25), (26.0, 9.0)] {
             assert!((table.at(0, qp).log2_bytes - log2).abs() < 1e-5, "{qp}: {:?}", table.at(0, qp));
-            assert!((table.qp_for(0, log2) - qp).abs() < 1e-3, "{log2}: {}", table.qp_for(0, log2));
         }
     }
 

@@ -14,11 +14,8 @@ mod broad;
 mod clcc;
 mod nvc_cc;
 
-use crate::PathStage;
-use crate::capacity::{AfterLast, RateSteps, Steps};
-use crate::queue::QueueLimit;
+use crate::capacity::{AfterLast, RateSteps};
 use crate::random::between;
-use crate::stage::{Bottleneck, Loss, Propagation};
 use legato_units::{DataRate, TimeDelta};
 use rand_chacha::ChaCha8Rng;
 use std::sync::Arc;
@@ -89,22 +86,6 @@ pub struct Network {
     pub loss_ratio: f64,
     /// The maximum queue of the bottleneck.
     pub queue_packets: u32,
-}
-
-impl Network {
-    /// The forward path: loss, bottleneck, half the propagation. The reverse path is the other half.
-    pub fn forward_stages<P>(&self, loss: ChaCha8Rng) -> Vec<PathStage<P>> {
-        let mut stages = Vec::with_capacity(3);
-        if let Ok(loss) = Loss::new(self.loss_ratio, loss)
-            && self.loss_ratio > 0.0
-        {
-            stages.push(loss.into());
-        }
-        let queue = QueueLimit::Packets(self.queue_packets);
-        stages.push(Bottleneck::new(Steps::new(self.capacity.clone()), queue).into());
-        stages.push(Propagation::fixed(self.min_rtt / 2).into());
-        stages
-    }
 }
 
 /// A capacity that jumps to a fresh uniform draw at each interval.
@@ -203,6 +184,5 @@ mod tests {
         assert_eq!(*Generator::by_names("clcc+broad").unwrap(), [Generator::Clcc, Generator::Broad]);
         assert_eq!(Generator::by_names("wide").unwrap_err(), "\"wide\" is not one of broad, clcc, nvc-cc");
         assert_eq!(Generator::by_names("clcc+").unwrap_err(), "\"clcc+\": \"\" is not one of broad, clcc, nvc-cc");
-        assert_eq!(draw(3).forward_stages::<()>(ChaCha8Rng::seed_from_u64(0)).len(), 3);
     }
 }

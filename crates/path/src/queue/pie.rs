@@ -75,11 +75,6 @@ impl<P> Pie<P> {
         }
     }
 
-    /// The current drop probability of an arrival.
-    pub fn drop_probability(&self) -> f64 {
-        self.drop_prob
-    }
-
     /// Apply the updates that are due; a long silence stops counting once nothing changes any more.
     fn catch_up(&mut self, now: Timestamp) {
         while now >= self.next_update {

@@ -41,7 +41,6 @@ pub struct Aimd {
     rtt: TimeDelta,
     changed: Option<Timestamp>,
     first_throughput: Option<Timestamp>,
-    last_decrease: Option<DataRate>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,7 +67,6 @@ impl Aimd {
             rtt: DEFAULT_RTT,
             changed: None,
             first_throughput: None,
-            last_decrease: None,
         }
     }
 
@@ -191,9 +189,6 @@ impl Aimd {
         }
         // Over-use never raises the rate.
         let reduced = reduced.min(self.rate);
-        if self.initialised && self.throughput < self.rate {
-            self.last_decrease = Some(self.rate.saturating_sub(reduced));
-        }
         self.rate = reduced;
         if self.link_capacity.lower_bound().is_some_and(|lower| self.throughput < lower) {
             self.link_capacity.reset();
@@ -212,13 +207,6 @@ impl Aimd {
         let response_s = 2.0 * (self.rtt + DETECTOR_DELAY).as_secs_f64();
         (frame_bytes / packets * 8.0 / response_s).max(MIN_NEAR_MAX_BPS_PER_S)
     }
-
-    /// The expected time between two over-uses: the last decrease over the speed of increase.
-    pub fn expected_period(&self) -> TimeDelta {
-        let Some(cost) = self.last_decrease else { return DEFAULT_PERIOD };
-        let period = TimeDelta::from_secs_f64(cost.as_bps_f64() / self.near_max_increase_bps_per_s());
-        period.clamp(MIN_PERIOD, MAX_PERIOD)
-    }
 }
 
 // [libwebrtc-m150] aimd_rate_control.
@@ -234,9 +222,6 @@ const FRAMES_PER_S: f64 = 30.0;
 const PACKET_BYTES: f64 = 1_200.0;
 const DETECTOR_DELAY: TimeDelta = TimeDelta::from_millis(100);
 const MIN_NEAR_MAX_BPS_PER_S: f64 = 4_000.0;
-const DEFAULT_PERIOD: TimeDelta = TimeDelta::from_secs(3);
-const MIN_PERIOD: TimeDelta = TimeDelta::from_secs(2);
-const MAX_PERIOD: TimeDelta = TimeDelta::from_secs(50);
 
 #[cfg(test)]
 mod tests {
@@ -301,28 +286,14 @@ mod tests {
     }
 
     #[test]
-    fn over_use_goes_to_085_of_the_throughput_minus_five_and_sets_the_period() {
+    fn over_use_goes_to_085_of_the_throughput_minus_five() {
         let mut aimd = aimd(5);
-        assert_eq!(aimd.expected_period(), TimeDelta::from_secs(3));
         aimd.set_estimate(kbps(264), at(0));
         aimd.set_rtt(TimeDelta::from_millis(200));
         aimd.update(Overusing, Some(kbps(260)), at(100));
-        // 0.85 · 260 − 5 = 216; 900-byte packets in 0.6 s: 12 kbit/s per second; 48 / 12 = 4 s.
+        // 0.85 · 260 − 5 = 216; 900-byte packets in 0.6 s: 12 kbit/s per second.
         assert_eq!(aimd.rate(), kbps(216));
         assert_eq!(aimd.near_max_increase_bps_per_s().round(), 12_000.0);
-        assert_eq!(aimd.expected_period(), TimeDelta::from_secs(4));
-    }
-
-    #[test]
-    fn the_expected_period_is_between_2_and_50_seconds() {
-        let mut small = aimd(5);
-        small.set_estimate(kbps(264), at(0));
-        small.update(Overusing, Some(DataRate::from_bps(300_000)), at(100));
-        assert_eq!(small.rate(), kbps(250));
-        let mut large = aimd(5);
-        large.set_estimate(kbps(6_000), at(0));
-        large.update(Overusing, Some(kbps(10)), at(100));
-        assert_eq!(large.expected_period(), TimeDelta::from_secs(50));
     }
 
     #[test]
