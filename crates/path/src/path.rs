@@ -30,9 +30,8 @@ pub struct DropNotice<P> {
 pub struct Backlog {
     /// Waiting bytes; the packet in transmission does not wait any more.
     pub size: DataSize,
-    /// Those bytes over the capacity of this instant: the queue length in ms. [`TimeDelta::MAX`]
-    /// in an outage.
-    pub delay: TimeDelta,
+    /// Those bytes over the capacity of this instant: how long the queue takes to drain. `None` in an outage.
+    pub delay: Option<TimeDelta>,
 }
 
 /// Packets a path lost so far.
@@ -191,15 +190,15 @@ impl<P: Send> Path<P> {
             self.settle(now);
             self.next = self.earliest();
         }
-        let mut sum = Backlog { size: DataSize::ZERO, delay: TimeDelta::ZERO };
+        let mut sum = Backlog { size: DataSize::ZERO, delay: Some(TimeDelta::ZERO) };
         for stage in &mut self.stages {
             let stage = stage.stage_mut();
             if let Some(capacity) = stage.capacity(now, now) {
                 let size = stage.backlog(now);
                 sum.size += size;
                 if size > DataSize::ZERO {
-                    let delay = sum.delay.as_nanos().saturating_add((size / capacity).as_nanos());
-                    sum.delay = TimeDelta::from_nanos(delay);
+                    let delay = Some(size / capacity).filter(|&delay| delay < TimeDelta::MAX);
+                    sum.delay = sum.delay.zip(delay).map(|(others, delay)| others + delay);
                 }
             }
         }

@@ -9,7 +9,7 @@ use crate::network::framing::media_header;
 use crate::network::order::Order;
 use legato_path::{Packet, Path};
 use legato_trace::SERIES_INTERVAL;
-use legato_units::{DataSize, TimeDelta, Timestamp};
+use legato_units::{DataSize, Timestamp};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 
 /// The thread's state.
@@ -190,8 +190,7 @@ impl Worker {
             let (from, at) = (self.next_sample - SERIES_INTERVAL, self.next_sample);
             for flow in self.flows.iter().flatten() {
                 let path = self.paths.by(flow.media);
-                let backlog = path.backlog(self.last);
-                let queue = (backlog.delay != TimeDelta::MAX).then_some(backlog.delay);
+                let queue = path.backlog(self.last).delay;
                 let capacity = path.capacity(from, at);
                 (flow.report)(LinkEvent::Sample(LinkSample { at, capacity, queue }));
             }
@@ -210,7 +209,7 @@ mod tests {
     use legato_path::capacity::LinkCapacity;
     use legato_path::queue::QueueLimit;
     use legato_path::stage::Bottleneck;
-    use legato_units::DataRate;
+    use legato_units::{DataRate, TimeDelta};
     use std::sync::mpsc::channel;
 
     /// Two calls, forward without a limit and in reverse at 1 Mbit/s, and their reports.

@@ -8,7 +8,7 @@ use legato_call::{Arrival, Dropped, Network, NetworkSample, Reply};
 use legato_control::Side;
 use legato_media::packet::MediaPacket;
 use legato_path::{Packet, Path};
-use legato_units::{Burst, DataRate, DataSize, Ecn, TimeDelta, Timestamp};
+use legato_units::{Burst, DataRate, DataSize, Ecn, Timestamp};
 
 /// Both ways between a call's ends, used by no other flow.
 pub struct PrivatePath {
@@ -79,8 +79,6 @@ impl Network for PrivatePath {
     }
 
     fn sample(&mut self, from: Timestamp, now: Timestamp) -> NetworkSample {
-        let backlog = self.forward.path().backlog(now);
-        let queue = (backlog.delay != TimeDelta::MAX).then_some(backlog.delay);
-        NetworkSample { capacity: self.capacity(from, now), queue }
+        NetworkSample { capacity: self.capacity(from, now), queue: self.forward.path().backlog(now).delay }
     }
 }

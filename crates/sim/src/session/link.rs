@@ -101,14 +101,7 @@ impl Links {
 
     /// Time to drain the queues on a flow's way out; `None` in an outage.
     pub fn queue(&mut self, flow: u16, now: Timestamp) -> Option<TimeDelta> {
-        let mut sum = TimeDelta::ZERO;
-        for &link in &self.routes[usize::from(flow)][0] {
-            let backlog = self.links[link].path.backlog(now);
-            if backlog.delay == TimeDelta::MAX {
-                return None;
-            }
-            sum += backlog.delay;
-        }
-        Some(sum)
+        let [out, _] = &self.routes[usize::from(flow)];
+        out.iter().map(|&link| self.links[link].path.backlog(now).delay).sum()
     }
 }
