@@ -116,7 +116,7 @@ impl SendingHalf {
         None
     }
 
-    /// Record the bottleneck beside what the sender does.
+    /// Record a sample of the bottleneck and of the sender's decision.
     pub fn sample(&self, now: Timestamp, NetworkSample { capacity, queue }: NetworkSample, sink: &mut impl TraceSink) {
         let decision = self.sender.decision();
         let sample = Sample {

@@ -15,11 +15,11 @@ use std::collections::VecDeque;
 /// State of a buffer of incomplete frames. The simulator's knows each frame in advance; that of real calls reads RTP
 /// headers.
 pub trait FrameAssembly {
-    /// When the last packet came of a key frame in progress, or of the latest key frame.
+    /// When the last packet arrived of the key frame in progress, or of the latest one.
     fn last_of_keyframe(&self) -> Option<Timestamp>;
-    /// When a packet came that overtook what the next frame lacks.
+    /// When the first packet arrived that was sent after one the next frame still lacks.
     fn overtaken_since(&self) -> Option<Timestamp>;
-    /// When the first of the packets came that wait for the next frame to be complete.
+    /// When the first packet arrived that waits for the next frame to be complete.
     fn waiting_since(&self) -> Option<Timestamp>;
 }
 

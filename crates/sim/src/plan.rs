@@ -192,7 +192,7 @@ impl Plan {
         }
         let mut loaded = Vec::with_capacity(self.traces.len());
         for named in &self.traces {
-            // It replaces the scenario's capacity entirely: a scale there was meant for the trace there.
+            // It replaces the scenario's whole capacity; a scale given there was meant for the scenario's own trace.
             let mut spec = CapacitySpec::default();
             let path = match named {
                 NamedTrace::Path(path) => path,
