@@ -216,3 +216,55 @@ fn reports_of_packets_never_sent_and_empty_reports_are_ignored() {
     assert_eq!(by_stream(&mut history, 10, &[(VIDEO_SSRC, 9, &[came(0)])]), []);
     assert_eq!(of(&by_stream(&mut history, 20, &[(VIDEO_SSRC, 1, &[came(0), came(0)])])), [(1, true)]);
 }
+
+#[test]
+fn bursts_are_joined_as_their_packets_are() {
+    let mut state = 1_u32;
+    let mut random = |below: u32| {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (state >> 16) % below
+    };
+    let [mut bursts, mut packets] = [SendHistory::default(), SendHistory::default()];
+    let (mut reported, mut arrivals) = (0, Vec::new());
+    for n in 0..400_u32 {
+        let departure = Timestamp::from_millis(i64::from(n) * 10);
+        let count = 1 + random(9) as u16;
+        let first = MediaPacket {
+            transport_seq: bursts.next_seq(),
+            enqueued: departure,
+            departure,
+            rtp_seq: n,
+            rtx_seq: 0,
+            ssrc: VIDEO_SSRC,
+            frame: 0,
+            index: 0,
+            count,
+            size_bytes: 1_000,
+            payload_bytes: 900,
+            kind: PacketKind::Video,
+            ecn: Ecn::NotEct,
+            probe_cluster: (n % 7 == 0).then_some(n),
+        };
+        let burst = Burst { first, packets: count, smaller: random(u32::from(count)) as u16 };
+        bursts.push(&burst);
+        burst.iter().for_each(|packet| packets.push(&Burst::single(packet)));
+        // One in eight is lost, and one in eight of those is reported by a later feedback.
+        arrivals.extend(burst.iter().map(|_| (random(8) > 0).then(|| i64::from(n) * 10 + i64::from(random(40)))));
+        if random(3) == 0 {
+            let from = if random(8) == 0 { arrivals.len().saturating_sub(30) } else { reported };
+            let end = arrivals.len() - random(4) as usize % (arrivals.len() - reported + 1);
+            if from >= end || arrivals[from..end].iter().all(Option::is_none) {
+                continue;
+            }
+            let said = arrivals[from..end].to_vec();
+            assert_eq!(feedback(&mut bursts, from as u64, &said), feedback(&mut packets, from as u64, &said), "{n}");
+            assert_eq!(bursts.in_flight(), packets.in_flight());
+            for arrival in &mut arrivals[from..end] {
+                *arrival = arrival.or((random(8) == 0).then_some(i64::from(n) * 10));
+            }
+            // At times a feedback is lost: what it said is not said again.
+            reported = if random(10) == 0 { arrivals.len() } else { end.max(reported) };
+        }
+    }
+    assert!(bursts.in_flight() < DataSize::from_bytes(100_000) && reported > 1_500);
+}
