@@ -39,4 +39,4 @@ pub use event::{
 };
 pub use packet_kind::PacketKind;
 pub use packet_reports::{Fate, PacketReport, PacketReports, ReportRun, ReportedPacket, RunFate};
-pub use registry::{REGISTRY, entry};
+pub use registry::{NoFiles, REGISTRY, entry};

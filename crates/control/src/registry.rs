@@ -1,10 +1,11 @@
 //! The table of controllers. Properties, fuzzing, scenarios, Python, the command line and the
 //! report find a controller only through it.
 
-use crate::construct::Entry;
+use crate::construct::{Assets, Entry};
 use crate::controllers::{
     fbra, fixed, gcc, jm_tfrc, learned, nada, oracle, remote, safeguard, salsify, scream, sqp, tfrc, ukf, vtfrc,
 };
+use std::borrow::Cow;
 
 /// Every controller, one line each, by name.
 pub const REGISTRY: &[Entry] = &[
@@ -36,6 +37,19 @@ pub const REGISTRY: &[Entry] = &[
 /// The entry with that name.
 pub fn entry(name: &str) -> Option<&'static Entry> {
     REGISTRY.iter().find(|entry| entry.name == name)
+}
+
+/// No files and no future, but the other controllers: for one that wraps another.
+pub struct NoFiles;
+
+impl Assets for NoFiles {
+    fn file(&self, _name: &str) -> Option<Cow<'_, [u8]>> {
+        None
+    }
+
+    fn controller(&self, name: &str) -> Option<&'static Entry> {
+        entry(name)
+    }
 }
 
 #[cfg(test)]

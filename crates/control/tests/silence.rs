@@ -3,7 +3,7 @@
 
 mod test_link;
 
-use legato_control::{Context, Decision, Event, NoAssets, REGISTRY, RateController, RateLimits, Side};
+use legato_control::{Context, Decision, Event, NoFiles, REGISTRY, RateController, RateLimits, Side};
 use legato_units::{DataRate, TimeDelta, Timestamp};
 use test_link::{Link, Observer, run};
 
@@ -50,7 +50,7 @@ impl Observer for Silence {
 fn three_seconds_without_feedback_at_least_halve_the_rate() {
     let senders = REGISTRY.iter().filter(|entry| entry.side == Side::Sender);
     for entry in senders.filter(|entry| !LISTENS_TO_NO_FEEDBACK.contains(&entry.name)) {
-        let context = Context { limits: LIMITS, start: Timestamp::ZERO, seed: 1, assets: &NoAssets };
+        let context = Context { limits: LIMITS, start: Timestamp::ZERO, seed: 1, assets: &NoFiles };
         // A trained policy is a file; the pipeline's guarantees hold for any action.
         let config = if entry.learned {
             toml::toml! { policy = "hand" }

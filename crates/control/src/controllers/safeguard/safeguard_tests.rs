@@ -1,26 +1,14 @@
 //! Tests of [`Safeguard`]: which controller decides when, what is counted, what is refused.
 
 use super::*;
-use crate::{Assets, Fate, PacketKind, PacketReport, RateLimits};
+use crate::{Fate, NoFiles, PacketKind, PacketReport, RateLimits};
 use legato_units::{DataRate, DataSize, PeerTimestamp};
-use std::borrow::Cow;
 
 const LIMITS: RateLimits =
     RateLimits { min: DataRate::from_kbps(50), start: DataRate::from_kbps(300), max: DataRate::from_mbps(4) };
 
-struct Registry;
-
-impl Assets for Registry {
-    fn file(&self, _name: &str) -> Option<Cow<'_, [u8]>> {
-        None
-    }
-    fn controller(&self, name: &str) -> Option<&'static Entry> {
-        crate::entry(name)
-    }
-}
-
 fn build(table: toml::Table) -> Result<Safeguard, BuildError> {
-    let context = Context { limits: LIMITS, start: Timestamp::ZERO, seed: 0, assets: &Registry };
+    let context = Context { limits: LIMITS, start: Timestamp::ZERO, seed: 0, assets: &NoFiles };
     let config = table.try_into().map_err(|error: toml::de::Error| refused(error.message().to_owned()))?;
     Safeguard::new(config, context)
 }
