@@ -33,7 +33,7 @@ impl SendingHalf {
         &mut self.sender
     }
 
-    /// When [`SendingHalf::meet`] is due.
+    /// When the sender or a pause is due.
     #[inline]
     pub fn due(&self) -> Timestamp {
         self.due.min(self.pauses.due())
