@@ -245,25 +245,16 @@ impl<P: Send> Path<P> {
     #[inline]
     pub fn pass_packet(&mut self, now: Timestamp, size: DataSize, ecn: &mut Ecn) -> Result<Timestamp, Lost> {
         debug_assert!(self.is_eager(), "a stage that holds packets does not know when they leave");
-        let mut at = now;
-        for stage in &mut self.stages {
-            let PathStage::Eager(stage) = stage else { continue };
-            match stage.transit(at, size, ecn) {
-                Ok(Timestamp::MAX) => {
-                    self.stuck += 1;
-                    return Ok(Timestamp::MAX);
-                }
-                Ok(exit) => {
-                    debug_assert!(exit >= at, "a stage let a packet out before it came in");
-                    at = exit;
-                }
-                Err(reason) => {
-                    self.count_drop(reason);
-                    return Err(Lost { place: 0, at, reason });
-                }
+        match self.decide(0, now, size, ecn) {
+            Ok((at, _)) => {
+                self.stuck += u64::from(at == Timestamp::MAX);
+                Ok(at)
+            }
+            Err(lost) => {
+                self.count_drop(lost.reason);
+                Err(lost)
             }
         }
-        Ok(at)
     }
 
     /// The same for a burst: appends to `exits` when each packet comes out, [`Timestamp::MAX`] for those that never do, and
@@ -296,31 +287,44 @@ impl<P: Send> Path<P> {
         self.stuck += (never - self.lost.len()) as u64;
     }
 
-    /// Pass a packet through the stages from `first` on, as far as they decide.
-    fn run(&mut self, first: usize, now: Timestamp, mut packet: Packet<P>) {
-        let mut at = now;
-        for (offset, stage) in self.stages[first..].iter_mut().enumerate() {
-            match stage {
-                PathStage::Eager(stage) => match stage.transit(at, packet.size, &mut packet.ecn) {
-                    Ok(exit) => {
-                        debug_assert!(exit >= at, "a stage let a packet out before it came in");
-                        at = exit;
-                    }
-                    Err(reason) => return self.note(DropNotice { at, packet, reason }),
-                },
-                PathStage::Lazy(stage) => {
-                    let passage = stage.push(at, packet);
-                    return self.pass_on(first + offset, passage);
-                }
-            }
+    /// Take a packet through the eager stages from `first` on: when it leaves the last of them, and the place of the
+    /// stage it comes to then. The time is [`Timestamp::MAX`] where a link never sends it.
+    #[inline]
+    fn decide(
+        &mut self,
+        first: usize,
+        now: Timestamp,
+        size: DataSize,
+        ecn: &mut Ecn,
+    ) -> Result<(Timestamp, usize), Lost> {
+        let (mut at, mut place) = (now, first);
+        for stage in &mut self.stages[first..] {
+            let PathStage::Eager(stage) = stage else { break };
+            let exit = stage.transit(at, size, ecn).map_err(|reason| Lost { place: 0, at, reason })?;
+            debug_assert!(exit >= at, "a stage let a packet out before it came in");
+            (at, place) = (exit, place + 1);
             if at == Timestamp::MAX {
-                self.stuck += 1;
-                return;
+                break;
             }
         }
-        debug_assert!(self.exits.back().is_none_or(|last| last.at <= at), "a stage reordered exits");
-        self.exits.push_back(Delivered { at, packet });
-        self.next = self.next.min(at);
+        Ok((at, place))
+    }
+
+    /// Pass a packet through the stages from `first` on, as far as they decide.
+    fn run(&mut self, first: usize, now: Timestamp, mut packet: Packet<P>) {
+        match self.decide(first, now, packet.size, &mut packet.ecn) {
+            Ok((Timestamp::MAX, _)) => self.stuck += 1,
+            Ok((at, place)) => {
+                if let Some(PathStage::Lazy(stage)) = self.stages.get_mut(place) {
+                    let passage = stage.push(at, packet);
+                    return self.pass_on(place, passage);
+                }
+                debug_assert!(self.exits.back().is_none_or(|last| last.at <= at), "a stage reordered exits");
+                self.exits.push_back(Delivered { at, packet });
+                self.next = self.next.min(at);
+            }
+            Err(Lost { at, reason, .. }) => self.note(DropNotice { at, packet, reason }),
+        }
     }
 
     /// What the lazy stage at `index` did with a packet.
