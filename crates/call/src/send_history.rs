@@ -122,7 +122,8 @@ impl SendHistory {
         for _ in 0..forgotten {
             statuses.next();
         }
-        let mut joining = Joining::new(self, reports, first + forgotten);
+        let mut joining = Joining::new(self, reports);
+        joining.seek(first + forgotten);
         while let Some(StatusRun { packets, arrived, timed }) = statuses.next_run(origin, &mut joining.times) {
             joining.take(Outcome { arrived, timed, ce: false }, packets);
         }
@@ -146,7 +147,7 @@ impl SendHistory {
             for departure in stream.report(first, first + metrics.len() as u64) {
                 self.abandon(departure, departure + 1);
             }
-            let mut joining = Joining::new(self, reports, 0);
+            let mut joining = Joining::new(self, reports);
             for (number, (_, metric)) in (first..).zip(metrics) {
                 let Some(departure) = stream.departure(number) else { continue };
                 joining.go_to(departure);
@@ -252,17 +253,15 @@ struct Joining<'a> {
 }
 
 impl<'a> Joining<'a> {
-    /// The next packet to take is `seq`.
-    fn new(history: &'a mut SendHistory, reports: &'a mut PacketReports, seq: u64) -> Self {
+    /// Before the first packet is sought.
+    fn new(history: &'a mut SendHistory, reports: &'a mut PacketReports) -> Self {
         let mut times = std::mem::take(&mut history.times);
         times.clear();
         let outcome = Outcome { arrived: false, timed: false, ce: false };
-        let mut joining =
-            Self { history, reports, index: 0, passed: 0, gathered: 0, packets: 0, outcome, times, used: 0 };
-        joining.seek(seq);
-        joining
+        Self { history, reports, index: 0, passed: 0, gathered: 0, packets: 0, outcome, times, used: 0 }
     }
 
+    /// The next packet to take is `seq`.
     fn seek(&mut self, seq: u64) {
         (self.passed, self.packets) = (0, 0);
         if (self.history.base()..self.history.next_seq).contains(&seq) {
