@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,7 +10,7 @@ from torch import Generator, Tensor, nn
 from torch.optim import Optimizer
 
 
-class Learner:
+class Learner(ABC):
     """A training in progress. An algorithm adds how it plays and learns: :meth:`begin` and :meth:`iterate`."""
 
     settings: Any
@@ -19,13 +20,13 @@ class Learner:
     random: Generator
     rounds_done: int = 0
 
+    @abstractmethod
     def begin(self, seed: int, options: Mapping[str, Any] | None = None) -> None:
         """Start new episodes in all environments: before the first round, and whenever a run asks for it."""
-        raise NotImplementedError
 
+    @abstractmethod
     def iterate(self) -> dict[str, float]:
         """Play and learn for one round; returns the round's figures by name."""
-        raise NotImplementedError
 
     def tensors(self) -> dict[str, Tensor]:
         """Everything to save between two calls of :meth:`begin`, with :meth:`facts`."""
