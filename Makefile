@@ -156,8 +156,8 @@ LOCK := uv pip compile pyproject.toml --universal --python-version 3.11 --genera
 lock:
 	@command -v uv > /dev/null || { echo "error: make lock needs uv: pip install uv" >&2; exit 1; }
 	$(LOCK) --output-file requirements/base.lock
-	$(LOCK) --extra dev --extra profile --extra gym --constraints requirements/base.lock --output-file requirements/dev.lock
-	$(LOCK) --extra dev --extra profile --extra gym --extra train --extra dev-train --constraints requirements/dev.lock \
+	$(LOCK) --extra dev --extra profile --extra gym --extra onnx --constraints requirements/base.lock --output-file requirements/dev.lock
+	$(LOCK) --extra dev --extra profile --extra gym --extra onnx --extra train --extra dev-train --constraints requirements/dev.lock \
 	  --output-file requirements/train.lock
 
 	grep '^docs = ' pyproject.toml | grep -o '"[^"]*"' | tr -d '"' | uv pip compile - --universal \

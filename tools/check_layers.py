@@ -37,7 +37,8 @@ PARTS: dict[str, set[str]] = {
     "chart": set(),
     "pages": {"atomic"},
     "report": {"eval.stats", "pages"},  # reads run folders and nothing else
-    "train": {"access_networks", "atomic", "envs"},
+    "policy": {"_core", "atomic"},  # trained policies as files, without torch
+    "train": {"access_networks", "atomic", "envs", "policy"},
     "access_networks": {"_core", "shipped"},  # which recorded links are for training and which for tests
     "envs": {"_core", "plan", "shipped"},
     "eval": {"_core"},

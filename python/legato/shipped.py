@@ -64,6 +64,13 @@ def policies_folder() -> Path:
     return _ROOT / "policies"
 
 
+def policy(name: str | Path) -> Path:
+    """A policy's folder: a path, or the name of a policy that comes with Legato (``"nvc-cc"``)."""
+    path = Path(name)
+    packed = policies_folder() / path.name
+    return packed if path.name == str(name) and not path.exists() and packed.is_dir() else path
+
+
 def scenario(name: str | Path) -> Path:
     """The path of a scenario: a file, or the name of one that comes with Legato (``"cellular"``, ``"rfc8867/5_4"``)."""
     folder = _ROOT / "scenarios"

@@ -7,8 +7,6 @@ observation and of earlier layers. Tensors have the names and layouts of the wei
 
 from __future__ import annotations
 
-import math
-import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -17,13 +15,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from legato.errors import PolicyError
-
-Layer = Mapping[str, Any]
-
-LEAKY_SLOPE = 0.01
-"""Of ``leaky_relu`` where the table names none."""
-
-_SOURCE = re.compile(r"(?P<name>\w+)(?:\[(?P<start>\d+):(?P<end>\d+)\])?")
+from legato.policy.layers import LEAKY_SLOPE, Layer, pairs, picture, sources
 
 _ACTIVATIONS: dict[str, Callable[[Tensor, float], Tensor]] = {
     "leaky_relu": lambda x, slope: functional.leaky_relu(x, slope),
@@ -119,28 +111,6 @@ class Network(nn.Module):
         return known[self.last], torch.cat(after, -1) if after else None
 
 
-def sources(layer: Layer) -> list[tuple[str, slice]]:
-    """Where a layer takes its input from: names, and which of their values."""
-    found = []
-    for text in layer["from"]:
-        match = _SOURCE.fullmatch(text)
-        if match is None:
-            raise PolicyError(f"layer {layer['name']}: from {text!r}: NAME or NAME[START:END] is needed")
-        start, end = match["start"], match["end"]
-        found.append((match["name"], slice(None) if start is None else slice(int(start), int(end))))
-    return found
-
-
-def outputs(layer: Layer) -> int:
-    """How many values a layer returns."""
-    if layer["kind"] in ("dense", "gru"):
-        return layer["outputs"]
-    _, *sides = picture(layer)
-    kernel, padding = pairs(layer)
-    places = (side + 2 * pad - size + 1 for side, pad, size in zip(sides, padding, kernel, strict=True))
-    return layer["filters"] * math.prod(places)
-
-
 def _part(layer: Layer) -> nn.Module:
     name, kind, activation = layer["name"], layer["kind"], layer.get("activation", "linear")
     sources(layer)
@@ -162,19 +132,6 @@ def _gathered(texts: Sequence[str], known: Mapping[str, Tensor]) -> Tensor:
         return known[texts[0]]
     pieces = [known[name][..., piece] for name, piece in sources({"name": "", "from": texts})]
     return pieces[0] if len(pieces) == 1 else torch.cat(pieces, -1)
-
-
-def picture(layer: Layer) -> tuple[int, ...]:
-    """Channels and sides of a convolution's input."""
-    sides = ("length",) if layer["kind"] == "conv1d" else ("height", "width")
-    return (layer["channels"], *(layer[side] for side in sides))
-
-
-def pairs(layer: Layer) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Kernel and padding, a number for each side."""
-    if layer["kind"] == "conv1d":
-        return (layer["kernel"],), (layer.get("padding", 0),)
-    return tuple(layer["kernel"]), tuple(layer.get("padding", (0, 0)))
 
 
 def through(gru: nn.GRU, x: Tensor, hidden: Tensor, starts: Tensor | None) -> tuple[Tensor, Tensor]:

@@ -37,7 +37,8 @@ import torch
 
 from legato import atomic
 from legato.errors import TrainingError
-from legato.train import checkpoint, export
+from legato.policy import policy_folder
+from legato.train import checkpoint
 from legato.train.evaluation import Evaluator
 from legato.train.learner import Learner
 from legato.train.recipe import Recipe, Situation
@@ -250,7 +251,8 @@ class _Run:
             **self.recipe.facts,
         }
         manifest = {**self.recipe.manifest, "trained": trained}
-        export.write(self.folder / "policy" / which, manifest, self.recipe.layers, self.learner.agent.actor_tensors())
+        tensors = self.learner.agent.actor_tensors()
+        policy_folder.write(self.folder / "policy" / which, manifest, self.recipe.layers, tensors)
 
 
 def _config(recipe: Recipe, settings: Any, seed: int) -> dict[str, Any]:

@@ -9,8 +9,9 @@ torch = pytest.importorskip("torch", reason="torch is not installed: make test-t
 
 from legato import shipped  # noqa: E402
 from legato.errors import TrainingError  # noqa: E402
+from legato.policy.layers import outputs  # noqa: E402
 from legato.train import mobile_calls, recipe  # noqa: E402
-from legato.train.network import Network, outputs  # noqa: E402
+from legato.train.network import Network  # noqa: E402
 from legato.train.recipes import concerto  # noqa: E402
 
 COPYLEFT = (shipped.traces_folder() / "copyleft").is_dir()

@@ -14,7 +14,7 @@ onnxruntime = pytest.importorskip("onnxruntime", reason="needs onnxruntime, of t
 
 from torch import nn  # noqa: E402
 
-from legato.train import export, onnx_import  # noqa: E402
+from legato.policy import onnx_import, policy_folder  # noqa: E402
 from legato.train.network import Network  # noqa: E402
 from test_policy import POLICIES, manifest, native, observations  # noqa: E402
 
@@ -23,7 +23,7 @@ from test_policy import POLICIES, manifest, native, observations  # noqa: E402
 def test_our_own_models_are_read_back(name: str, tmp_path: Path) -> None:
     inputs, decide, layers = POLICIES[name]
     torch.manual_seed(1)
-    export.write(tmp_path / "first", manifest(inputs, decide), layers, Network(layers).tensors())
+    policy_folder.write(tmp_path / "first", manifest(inputs, decide), layers, Network(layers).tensors())
     made = onnx_import.convert(tmp_path / "first/policy.onnx", manifest(inputs, decide), tmp_path / "second")
     assert [layer["kind"] for layer in made] == [layer["kind"] for layer in layers]
     one, other = native(tmp_path / "first"), native(tmp_path / "second")

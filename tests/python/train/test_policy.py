@@ -14,8 +14,9 @@ from legato import _core
 torch = pytest.importorskip("torch", reason="needs torch: pip install legato-rtc[train]")
 onnxruntime = pytest.importorskip("onnxruntime", reason="needs onnxruntime, of the extra dev-train")
 
-from legato.train import export  # noqa: E402
-from legato.train.network import Network, outputs, through  # noqa: E402
+from legato.policy import policy_folder  # noqa: E402
+from legato.policy.layers import outputs  # noqa: E402
+from legato.train.network import Network, through  # noqa: E402
 
 TOLERANCE = 1e-5
 
@@ -108,7 +109,7 @@ def trained(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Network, Pa
     with torch.no_grad():
         for parameter in network.parameters():  # further from zero than they begin, so that nothing is nearly linear
             parameter.mul_(1.7)
-    export.write(tmp_path / "policy", manifest(inputs, decide), layers, network.tensors())
+    policy_folder.write(tmp_path / "policy", manifest(inputs, decide), layers, network.tensors())
     return network, tmp_path / "policy", inputs
 
 
@@ -186,7 +187,7 @@ def test_gradients_do_not_pass_a_start():
 
 def test_what_is_written_is_read_back_bit_by_bit(trained: tuple[Network, Path, int]):
     network, folder, inputs = trained
-    head, layers, tensors = export.read(folder)
+    head, layers, tensors = policy_folder.read(folder)
     assert layers == network.layers and head["trained"] == {"seed": 7, "command": "legato train trial"}
     assert head["format"] == 1 and head["observation"]["history"] == inputs
     again = Network(layers)
@@ -252,7 +253,7 @@ def test_nothing_is_written_of_a_policy_that_could_not_be_loaded(tmp_path: Path)
     with torch.no_grad():
         network.tensors()["out.bias"].fill_(float("nan"))
     with pytest.raises(legato.PolicyError, match=r"tensor out.bias: value 0 is NaN"):
-        export.write(tmp_path / "policy", manifest(inputs, decide), layers, network.tensors())
+        policy_folder.write(tmp_path / "policy", manifest(inputs, decide), layers, network.tensors())
     assert not (tmp_path / "policy").exists()
     with pytest.raises(legato.PolicyError, match=r"policy.toml: .*No such file"):
-        export.read(tmp_path / "policy")
+        policy_folder.read(tmp_path / "policy")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from legato.train.network import LEAKY_SLOPE, Layer, outputs, pairs, picture, sources
+from legato.policy.layers import LEAKY_SLOPE, Layer, outputs, pairs, picture, sources
 
 if TYPE_CHECKING:
     import onnx

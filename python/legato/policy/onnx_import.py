@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from legato import _core
 from legato.errors import PolicyError
-from legato.train import export
+from legato.policy import need, policy_folder
 
 Array = npt.NDArray[np.float32]
 
@@ -48,13 +48,14 @@ def convert(model: Path, like: Mapping[str, Any], out: Path) -> list[dict[str, A
         content = model.read_bytes()
     except OSError as error:
         raise PolicyError(f"{model}: {error.strerror}") from None
+    need("onnx", "onnxruntime", "safetensors")
     observed = like["observation"]
     inputs = len(observed["features"]) * observed["history"] * observed.get("width", 1)
     layers, tensors = read(content, inputs, str(model))
     manifest = {**{key: like[key] for key in ("controller", "observation", "action")}, "trained": {"from": model.name}}
-    text, weights = export.packed(manifest, layers, tensors)
+    text, weights = policy_folder.packed(manifest, layers, tensors)
     _compare(content, _core.Policy(text, weights, str(model)), inputs, str(model))
-    export.write(out, manifest, layers, tensors)
+    policy_folder.write(out, manifest, layers, tensors)
     return layers
 
 
@@ -309,10 +310,8 @@ class _Reader:
 
 def _compare(content: bytes, policy: _core.Policy, inputs: int, file: str) -> None:
     """Refuse a reading that does something else than the model."""
-    try:
-        import onnxruntime
-    except ImportError:
-        raise PolicyError(f"{file}: to hold it against onnxruntime that is needed", "pip install onnxruntime") from None
+    import onnxruntime
+
     session = onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"])
     observation, *states = session.get_inputs()
     shapes = {state.name: [side if isinstance(side, int) else 1 for side in state.shape] for state in states}

@@ -14,13 +14,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import tomli_w
-from safetensors import SafetensorError
-from safetensors.numpy import load, save
 
 from legato import _core, atomic
 from legato.errors import PolicyError
-from legato.train import onnx_graph
-from legato.train.network import Layer
+from legato.policy import need, onnx_graph
+from legato.policy.layers import Layer
 
 FORMAT = 1
 MANIFEST, WEIGHTS, ONNX = "policy.toml", "weights.safetensors", "policy.onnx"
@@ -63,6 +61,9 @@ def packed(
         layers: the layer table.
         tensors: the weights by ``layer.tensor``.
     """
+    need("safetensors")
+    from safetensors.numpy import save
+
     whole = {"format": FORMAT, **{key: value for key, value in manifest.items() if key not in ("format", "trained")}}
     whole["network"] = {"weights": WEIGHTS, "layers": [dict(layer) for layer in layers]}
     if "trained" in manifest:
@@ -82,15 +83,17 @@ def read(folder: Path) -> tuple[dict[str, Any], list[dict[str, Any]], dict[str, 
         manifest = tomllib.loads(text)
         weights = (folder / Path(str(manifest["network"]["weights"])).name).read_bytes()
         _core.Policy(text, weights, str(path))
-        tensors = load(weights)
     except OSError as error:
         raise PolicyError(f"{error.filename}: {error.strerror}") from None
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError, SafetensorError) as error:
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise PolicyError(f"{path}: {error}") from None
     except (KeyError, TypeError):
         raise PolicyError(f"{path}: network.weights: missing") from None
+    need("safetensors")
+    from safetensors.numpy import load
+
     layers = manifest.pop("network")["layers"]
-    return manifest, layers, tensors
+    return manifest, layers, load(weights)
 
 
 def _array(tensor: Any) -> npt.NDArray[np.float32]:
