@@ -40,8 +40,9 @@ HEAD = """# How well policies generalise
 
 Written by `python tools/generalisation.py`. Each cell is the QoE of [concerto] eq. (8) of a shipped policy minus GCC's
 (`qoe_p` weights the picture, `qoe_d` delay): the mean over at most {links} links per family, with a clip that is in no
-training, {duration_s:g} s per call, and 95 % intervals over links. Rates are scaled to what a call can use ({scales}).
-**Bold**: behind GCC by more than the interval. *Trained*: other files of the family were in the policy's training.
+training, {duration_s:g} s per call, and 95 % intervals over links; fewer than five links have none. Rates are scaled to
+what a call can use ({scales}). **Bold**: behind GCC by more than the interval. *Trained*: other files of the family
+were in the policy's training.
 
 No training was tuned to this page, but two decisions were taken with its figures known: Concerto was not replaced by
 a newer training (see its card), and `clcc`, `hrcc` and `r3net` are trained on the wider networks of the generator

@@ -37,7 +37,7 @@ def trainings(run: Path) -> list[dict[str, Any]]:
 
 
 def interval(values: list[float]) -> str:
-    """Mean and 95 % bootstrap interval over seeds."""
+    """Mean and 95 % interval over seeds; fewer than five have none."""
     from legato.eval.stats import of_separate_groups
 
     found = of_separate_groups([values], lambda means: means[0])

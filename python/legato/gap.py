@@ -1,7 +1,7 @@
 """How far a simulation is from a real call: the same scenario simulated and called, several times, and the differences.
 
 Simulated calls differ by seed; real calls have the same seeds, and differ by chance on the machine as well. Each
-figure's difference is that of the means over repeats, with a bootstrap interval (:mod:`legato.eval.stats`).
+figure's difference is that of the means over repeats, with an interval from five repeats on (:mod:`legato.eval.stats`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from legato import chart, pages
 from legato.errors import CallError
-from legato.eval.stats import Estimate, grouped_mean, of_separate_groups
+from legato.eval.stats import FEWEST, Estimate, grouped_mean, of_separate_groups
 from legato.pages import Section
 from legato.plan import read_scenario
 from legato.sweep import check_empty, parts, query, summary_rows
@@ -255,9 +255,18 @@ def write_page(gaps: Sequence[Gap], title: str, path: Path) -> Path:
     return pages.write_sections(
         path,
         f"{title}: simulated and called",
-        ["Means over repeats; the difference is called minus simulated, with its 95 % interval. One line per call."],
+        [_caption(gaps)],
         [section for gap in gaps for section in _sections(gap)],
     )
+
+
+def _caption(gaps: Sequence[Gap]) -> str:
+    """What the figures are over; repeats of one scenario say nothing of other networks."""
+    repeats = min((difference.groups for gap in gaps for *_, difference in gap.rows if difference.groups), default=0)
+    text = "Means over repeats; the difference is called minus simulated. One line per call. "
+    if repeats < FEWEST:
+        return text + f"No intervals: {repeats} repeats, and an interval takes {FEWEST}."
+    return text + f"95 % intervals over {repeats} repeats on this one network."
 
 
 def _sections(gap: Gap) -> list[Section]:

@@ -108,10 +108,10 @@ def call(controller: str, network: int, **figures: float) -> clcc_figures.Call:
 
 
 def made(**figures: float) -> dict[str, Row]:
-    """Three networks, of GCC as usual and of CLCC as given; a little apart."""
+    """Six networks, of GCC as usual and of CLCC as given; a little apart."""
     calls = []
-    for n in range(3):
-        calls.append(call("gcc", n, one_way_delay_mean_ms=80.0 + n))
+    for n in range(6):
+        calls.append(call("gcc", n, one_way_delay_mean_ms=79.75 + n / 2))
         calls.append(call("clcc", n, **figures))
     return {row.name: row for row in clcc_figures.judge(calls)}
 
@@ -139,9 +139,9 @@ def test_a_score_must_be_above_gccs_with_its_interval():
 def test_the_second_rival_has_tables_of_its_own():
     """[clcc] §V: all is better than HRCC's but the receiving rate, and on LTE the pictures."""
     calls = []
-    for n in range(3):
+    for n in range(6):
         calls.append(call("gcc", n))
-        calls.append(call("hrcc", n, one_way_delay_mean_ms=120.0 + n, loss_ratio=0.02))
+        calls.append(call("hrcc", n, one_way_delay_mean_ms=119.75 + n / 2, loss_ratio=0.02))
         calls.append(call("clcc", n))
     calls += [replace(each, networks="LTE") for each in calls]
     rows = {(row.table, row.name): row for row in clcc_figures.judge(calls)}

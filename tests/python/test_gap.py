@@ -12,8 +12,8 @@ from legato.call import Pictures
 from run_folders import write_run
 
 
-def folders(tmp_path: Path) -> tuple[Path, Path]:
-    same = {"traces": ("lte/a",), "clips": ("anna",), "seeds": (1, 2, 3), "duration_s": 10.0}
+def folders(tmp_path: Path, repeats: int = 3) -> tuple[Path, Path]:
+    same = {"traces": ("lte/a",), "clips": ("anna",), "seeds": range(1, repeats + 1), "duration_s": 10.0}
     return (
         write_run(tmp_path / "simulated", controllers=("fixed",), **same),
         write_run(tmp_path / "called", controllers=("gcc",), **same),
@@ -21,13 +21,25 @@ def folders(tmp_path: Path) -> tuple[Path, Path]:
 
 
 def test_the_difference_is_called_less_simulated_within_its_interval(tmp_path: Path):
-    simulated, called = folders(tmp_path)
+    simulated, called = folders(tmp_path, repeats=5)
     for column, before, after, difference in gap.compare(simulated, called):
         if before.mean is None or after.mean is None:
             assert difference.mean is None, column
             continue
         assert difference.mean == pytest.approx(after.mean - before.mean, abs=1e-9 * max(1.0, abs(after.mean))), column
         assert difference.low <= difference.mean <= difference.high, column
+
+
+def test_the_page_says_what_intervals_are_over_or_why_there_are_none(tmp_path: Path):
+    for repeats, text in (
+        (3, "No intervals: 3 repeats, and an interval takes 5."),
+        (5, "95 % intervals over 5 repeats on this one network."),
+    ):
+        simulated, called = folders(tmp_path / str(repeats), repeats)
+        found = gap.Gap(simulated, called, gap.compare(simulated, called))
+        page = gap.write_page([found], "a scenario", tmp_path / f"{repeats}.html").read_text(encoding="utf-8")
+        assert text in page
+        assert any("[" in row[3] for row in gap.text_rows(found)) == (repeats == 5)
 
 
 def test_a_run_differs_from_itself_by_nothing(tmp_path: Path):

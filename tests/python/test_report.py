@@ -66,27 +66,89 @@ def test_every_figure_of_the_run_folder_can_be_shown() -> None:
     assert documented - set(names.split()) == set(report.METRICS)
 
 
+def five_networks(folder: Path, **more: list) -> Path:
+    """Two controllers over five traces; their SSIM differs by 1, 2, 3, 4 and 5 dB."""
+    rows = {
+        "call": list(range(10)),
+        "controller": ["fixed"] * 5 + ["gcc"] * 5,
+        "trace": list("abcde") * 2,
+        "trace_family": ["fcc"] * 10,
+        "clip": ["k"] * 10,
+        "seed": [1] * 10,
+        "ssim_db_mean": [10.0, 11.0, 12.0, 13.0, 14.0, 11.0, 13.0, 15.0, 17.0, 19.0],
+    }
+    return summary_run(folder, {**rows, **more})
+
+
 def test_means_and_differences_are_those_worked_by_hand(tmp_path: Path) -> None:
-    run = summary_run(
-        tmp_path / "run",
-        {
-            "call": [0, 1, 2, 3],
-            "controller": ["fixed", "fixed", "gcc", "gcc"],
-            "trace": ["a", "b", "a", "b"],
-            "clip": ["k"] * 4,
-            "seed": [1] * 4,
-            "ssim_db_mean": [10.0, 12.0, 11.0, 15.0],
-        },
-    )
-    summary = report.summarise([run])
-    assert summary.baseline == "gcc"
+    summary = report.summarise([five_networks(tmp_path / "run")])
+    assert (summary.baseline, summary.networks, summary.over) == ("gcc", 5, "5 traces")
     fixed = summary.row("fixed")
-    assert fixed.estimates["ssim_db_mean"].mean == 11.0
-    assert (fixed.estimates["ssim_db_mean"].low, fixed.estimates["ssim_db_mean"].high) == (10.0, 12.0)
-    assert fixed.differences["ssim_db_mean"].mean == -2.0
-    assert (fixed.differences["ssim_db_mean"].low, fixed.differences["ssim_db_mean"].high) == (-3.0, -1.0)
+    assert fixed.estimates["ssim_db_mean"].mean == 12.0
+    difference = fixed.differences["ssim_db_mean"]
+    # Student's 2.7764 of four degrees of freedom times the standard error: sqrt(2.5 / 5).
+    assert (difference.mean, difference.groups) == (-3.0, 5)
+    assert (difference.low, difference.high) == (pytest.approx(-4.963, abs=2e-3), pytest.approx(-1.037, abs=2e-3))
     assert fixed.estimates["frame_delay_p98_ms"].mean is None
     assert summary.row("gcc").differences == {}
+
+
+def test_more_seeds_of_the_same_traces_are_not_more_networks(tmp_path: Path) -> None:
+    once = report.summarise(five_networks(tmp_path / "once"))
+    rows = duckdb.sql(f"SELECT * FROM read_parquet('{tmp_path}/once/summary/*.parquet')").fetchnumpy()
+    thirty = {name: np.repeat(values, 30).tolist() for name, values in rows.items()}
+    thirty |= {"call": list(range(300)), "seed": list(range(30)) * 10}
+    again = report.summarise(summary_run(tmp_path / "thirty", thirty))
+    one, many = (summary.row("fixed").differences["ssim_db_mean"] for summary in (once, again))
+    assert (many.low, many.high) == (pytest.approx(one.low), pytest.approx(one.high))
+    assert (many.count, many.groups, again.networks) == (150, 5, 5)
+
+
+def test_windows_and_scales_of_one_recording_are_one_network(tmp_path: Path) -> None:
+    labels = ["bus x0.1", "bus x0.2", "bus @20s", "taxi", "walk"]
+    run = five_networks(tmp_path / "run", trace=labels * 2)
+    manifest = json.loads((run / "manifest.json").read_text())
+    (run / "manifest.json").write_text(json.dumps({**manifest, "traces": labels}))
+    files = [{"path": "t/bus.gz", "scale": 0.1}, {"path": "t/bus.gz", "scale": 0.2}, {"path": "t/bus.gz"}]
+    (run / "plan.json").write_text(json.dumps({"traces": [*files, "t/taxi.gz", "t/walk.gz"]}))
+    summary = report.summarise(run)
+    assert summary.over == "3 traces"
+    assert summary.row("fixed").differences["ssim_db_mean"].low is None
+
+
+@pytest.mark.parametrize(
+    ("family", "over"),
+    [("generator", "5 networks"), ("constant", "one network"), ("fcc", "one trace")],
+)
+def test_a_seed_is_a_network_where_the_scenario_draws_it(tmp_path: Path, family: str, over: str) -> None:
+    run = five_networks(tmp_path / "run", trace=["x"] * 10, trace_family=[family] * 10, seed=[1, 2, 3, 4, 5] * 2)
+    summary = report.summarise(run)
+    assert summary.over == over
+    assert (summary.row("fixed").differences["ssim_db_mean"].low is None) == (family != "generator")
+
+
+def test_below_five_networks_the_page_gives_no_interval_and_says_why(tmp_path: Path) -> None:
+    run = five_networks(tmp_path / "run", trace=list("abcdd") * 2, seed=[1, 1, 1, 1, 2] * 2)
+    text = report.write(run, tmp_path / "report.html").read_text()
+    table = text.split('<table id="means"', 1)[1].split("</table>", 1)[0]
+    assert "data-difference=" in table and "data-difference-low" not in table and "better" not in table
+    assert text.count("No intervals: 4 traces, and an interval takes 5 independent networks.") == 3
+    said = " ".join(reading(report.summarise(run))[1])
+    assert said.startswith("No intervals: 4 traces") and "interval" not in said.split("independent networks")[1]
+
+
+def test_an_interval_over_fewer_networks_than_the_others_says_so(tmp_path: Path) -> None:
+    run = five_networks(tmp_path / "run", ssim_db_mean=[10.0, 11, 12, 13, np.nan, 11, 13, 15, 17, 19])
+    text = report.write(run, tmp_path / "report.html").read_text()
+    assert "its 95 % interval over 5 traces" in text
+    assert "<small>no interval: 4 traces</small>" in text
+
+
+def test_no_mean_of_what_is_never_negative_has_an_interval_below_zero(tmp_path: Path) -> None:
+    stalls = [0.0, 0.0, 0.0, 0.0, 0.3] + [0.0] * 5
+    fixed = report.summarise(five_networks(tmp_path / "run", stall_ratio=stalls)).row("fixed")
+    assert fixed.estimates["stall_ratio"].low == 0.0 < fixed.estimates["stall_ratio"].high
+    assert fixed.differences["stall_ratio"].low < 0.0
 
 
 @pytest.mark.parametrize("odd", ["nan", "inf", "-inf"])
@@ -111,11 +173,12 @@ def test_the_baseline_can_be_chosen_and_must_exist(demo: Path) -> None:
     assert caught.value.hint == "one of: fixed, gcc, oracle"
 
 
-def test_blocks_and_single_conditions_agree(demo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_blocks_and_single_networks_agree(demo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     single = report.summarise(demo)
     monkeypatch.setattr(tables.stats, "EXACT_GROUPS", 1)
+    monkeypatch.setattr(tables, "PAIRED_CALLS", 1)
     blocks = report.summarise(demo)
-    assert blocks.conditions is None and single.conditions == 4
+    assert "dealt into 512 blocks" in blocks.method and single.networks == blocks.networks == 2
     for row in single.rows:
         for column, estimate in row.estimates.items():
             assert blocks.row(row.controller).estimates[column].mean == pytest.approx(estimate.mean)
@@ -123,8 +186,16 @@ def test_blocks_and_single_conditions_agree(demo: Path, monkeypatch: pytest.Monk
             assert blocks.row(row.controller).differences[column].mean == pytest.approx(difference.mean, abs=1e-9)
 
 
+def test_differences_of_many_calls_are_those_of_few(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = five_networks(tmp_path / "run")
+    one = report.summarise(run).row("fixed").differences["ssim_db_mean"]
+    monkeypatch.setattr(tables, "PAIRED_CALLS", 1)
+    other = report.summarise(run).row("fixed").differences["ssim_db_mean"]
+    assert other.mean == pytest.approx(one.mean) and other.low == pytest.approx(one.low)
+
+
 def test_blocks_of_a_stopped_sweep_pair_shared_conditions_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tables.stats, "EXACT_GROUPS", 1)
+    monkeypatch.setattr(tables, "PAIRED_CALLS", 1)
     run = summary_run(
         tmp_path / "run",
         {
@@ -209,7 +280,7 @@ def test_an_incomplete_sweep_says_how_much_of_it_is_there(tmp_path: Path) -> Non
 def test_one_call_reports_without_intervals(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", controllers=["gcc"], traces=["lte/a"], clips=["anna"], duration_s=5.0)
     text = report.write(run, tmp_path / "report.html").read_text()
-    assert "With one condition this shows what happened" in text
+    assert "No intervals: one trace" in text and "This shows what happened, not what would happen" in text
     assert '<section id="trade-off" hidden>' in text
 
 

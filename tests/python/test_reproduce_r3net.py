@@ -14,15 +14,15 @@ from legato.published.reproduction import Row
 
 
 def made(lead: float) -> list[r3net.Call]:
-    """Six networks of three recordings; R3Net leads by so much in everything."""
+    """Twelve networks of six recordings; R3Net leads by so much in everything."""
     calls = []
-    for network in range(6):
+    for network in range(12):
         off = 0.1 * network
         for controller, ahead in (("ukf", 0.0), ("gcc", 0.0), ("r3net", lead)):
             ahead *= 1 + 0.1 * off
             calls.append(
                 r3net.Call(
-                    controller, network, f"recording {network % 3}", 1, 75 + off + ahead, 120 + off - ahead,
+                    controller, network, f"recording {network % 6}", 1, 75 + off + ahead, 120 + off - ahead,
                     100 + off - ahead, 280 + off - ahead, 3 + off - ahead, 0.5 + off + ahead,
                 )
             )  # fmt: skip

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from legato.eval.stats import RESAMPLES, Estimate, resampling_weights
+from legato.eval.stats import FEWEST, Estimate, of_groups
 from legato.published.reproduction import Row, Verdict, verdict
 
 CONTROLLERS = ("clcc", "gcc", "hrcc")
@@ -107,7 +107,7 @@ SUMMED_UP = (
 
 
 def judge(calls: Sequence[Call]) -> list[Row]:
-    """Every row: the change from each rival's mean to CLCC's, with a bootstrap interval over networks."""
+    """Every row: the change from each rival's mean to CLCC's, with an interval over networks."""
     rows = []
     for rival in RIVALS:
         for group in dict.fromkeys(call.networks for call in calls):
@@ -137,23 +137,12 @@ def _totals(calls: Sequence[Call], group: str, column: str) -> dict[str, np.ndar
 def _row(table: str, figure: Figure, totals: Mapping[str, np.ndarray], rival: str) -> Row:
     pairs = np.column_stack([totals[OWN][:, 0], totals[rival]])
     values = {name: float(total[:, 0].sum() / total[:, 1].sum()) for name, total in totals.items()}
-    change = _known(_change(pairs.sum(0, keepdims=True), figure.relative)[0])
-    low = high = None
-    if len(pairs) > 1 and change is not None:
-        drawn = _change(resampling_weights(len(pairs), RESAMPLES) @ pairs, figure.relative)
-        # Where all of a rival's is in one or two networks, draws without them give no change, others little.
-        if np.isfinite(drawn).mean() >= _ENOUGH_DRAWS:
-            low, high = (_known(value) for value in np.quantile(drawn[np.isfinite(drawn)], [0.025, 0.975]))
+    ours = of_groups(lambda weights: _change(weights @ pairs, figure.relative), pairs[:, 2])
+    # Where all of a rival's is in fewer networks, the others say nothing of the change.
+    if figure.relative and np.count_nonzero(pairs[:, 1]) < FEWEST:
+        ours = replace(ours, low=None, high=None, groups=int(np.count_nonzero(pairs[:, 1])))
     published = figure.published.get(table)
-    ours = Estimate(change, low, high, len(pairs))
     return Row.of(table, figure.name, published, ours, *_judged(figure, published, ours, rival), values=values)
-
-
-_ENOUGH_DRAWS = 0.9
-
-
-def _known(value: float) -> float | None:
-    return float(value) if np.isfinite(value) else None
 
 
 def _change(totals: np.ndarray, relative: bool) -> np.ndarray:
@@ -171,10 +160,10 @@ def _judged(figure: Figure, published: float | None, ours: Estimate, rival: str)
         return "not comparable", "the paper says nothing of it"
     if ours.mean is None:
         return "not comparable", f"{rival} has none of it"
-    if figure.relative and ours.low is None:
-        return "not comparable", f"{rival} has any of it in too few networks"
+    if ours.low is None or ours.high is None:
+        return "not comparable", f"{rival} has any of it in too few networks" if figure.relative else "too few networks"
     sign = -1.0 if figure.less_is_better else 1.0
-    ends = sorted(sign * end for end in (ours.lower_end, ours.upper_end) if end is not None)
+    ends = sorted((sign * ours.low, sign * ours.high))
     if published == BETTER:
         return verdict(ends[0] > 0.0), f"met where the interval is better than {rival}'s"
     # An interval of a few files may hold anything: the mean has to be on the printed side too.

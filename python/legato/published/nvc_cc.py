@@ -116,7 +116,7 @@ def _introduction(done: Reproduction, size: Size, sessions: Sessions) -> list[Ma
     return [
         Markup(
             "Xia, Li, Jiang: Loss-tolerant neural video codec aware congestion control. {} networks × {} clip "
-            "profiles, {} sessions per controller, Legato {}: {}. Means with 95 % bootstrap intervals over networks, "
+            "profiles, {} sessions per controller, Legato {}: {}. Means with 95 % intervals over networks, "
             "those of trainings over seeds. The codec is a stand-in fitted to GRACE's published figures. "
             "Interpretation and differences: <code>docs/papers/nvc-cc.md</code>."
         ).format(

@@ -66,7 +66,7 @@ def _row(table: str, name: str, printed: str, ours: Estimate, unit: str, found: 
     scale = {"%": 100.0, "Mbit/s": 1e-6}.get(unit, 1.0)
     mean, low, high = (None if x is None else x * scale for x in (ours.mean, ours.low, ours.high))
     found = "not comparable" if mean is None else found
-    return Row(table, name, printed, mean, low, high, found, why, unit=unit)
+    return Row.of(table, name, printed, replace(ours, mean=mean, low=low, high=high), found, why, unit=unit)
 
 
 def _at_least(table: str, name: str, printed: float, ours: Estimate, unit: str, text: str = "") -> Row:

@@ -1,20 +1,20 @@
 """Figures of many sessions, by setting, controller and network: means, differences and their intervals.
 
-Sessions on one network are not independent of each other: intervals are bootstrap intervals over networks, each with
-all its clip profiles. All controllers meet the same networks, so that differences are paired.
+Sessions on one network are not independent of each other: intervals are over networks, each with all its clip
+profiles. A network is a recording, or a seed where networks are drawn. All controllers meet the same networks, so that
+differences are paired.
 """
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from legato.eval.stats import CONFIDENCE, Estimate, mean_intervals, paired_differences, resampling_weights
+from legato.eval.stats import Estimate, mean_intervals, of_groups, paired_differences
 from legato.sweep import parts
 
 FIGURES = (
@@ -65,12 +65,12 @@ class Sessions:
     def mean(self, setting: str, controller: str, figure: str) -> Estimate:
         """Over sessions."""
         totals, counts = self._column(setting, controller, figure)
-        return mean_intervals(totals, counts, _weights(len(totals)))[0]
+        return mean_intervals(totals, counts)[0]
 
     def difference(self, setting: str, controller: str, other: str, figure: str) -> Estimate:
         """``controller`` minus ``other``."""
         own, others = self._column(setting, controller, figure), self._column(setting, other, figure)
-        return paired_differences(*own, *others, _weights(len(own[0])))[0]
+        return paired_differences(*own, *others)[0]
 
     def fewer(self, setting: str, controller: str, other: str, figure: str) -> Estimate:
         """The share by which ``controller`` is below ``other``: 0.2 is a fifth lower."""
@@ -82,7 +82,7 @@ class Sessions:
                 theirs = (weights @ others[0]) / (weights @ others[1])
                 return 1.0 - (mine / theirs).ravel()
 
-        return resampled(share, len(own[0]))
+        return of_groups(share, own[1].ravel())
 
     def means(self) -> dict[str, Any]:
         """Every mean with its interval, for reproduction.json."""
@@ -102,31 +102,14 @@ class Sessions:
         return totals[:, at : at + 1], counts[:, at : at + 1]
 
 
-def resampled(of: Callable[[Array], Array], groups: int) -> Estimate:
-    """A figure of resampled groups, with its interval; ``of`` takes weights (resamples, groups)."""
-    mean = of(np.ones((1, groups)))[0]
-    drawn = of(_weights(groups))
-    drawn = drawn[np.isfinite(drawn)]
-    if not np.isfinite(mean):
-        return Estimate(None, None, None, 0)
-    if groups < 2 or drawn.size == 0:
-        return Estimate(float(mean), None, None, groups)
-    tail = (1 - CONFIDENCE) / 2
-    low, high = np.quantile(drawn, [tail, 1 - tail])
-    return Estimate(float(mean), float(low), float(high), groups)
-
-
-_weights = functools.lru_cache(maxsize=8)(resampling_weights)
-"""The same draws serve every figure: making them takes longer than using them."""
-
-
 def _totals(paths: Sequence[str]) -> dict[str, tuple[Array, Array]]:
     import duckdb
 
     sums = ", ".join(f"coalesce(sum({figure}), 0), count({figure})" for figure in FIGURES)
     rows = duckdb.sql(
-        f"select controller, coalesce(trace, '') t, seed, {sums} from read_parquet({list(paths)}) "
-        "group by controller, t, seed order by controller, t, seed"
+        "select controller, split_part(coalesce(trace, ''), ' ', 1) as recording, "
+        f"case when trace_family = 'generator' then seed end as drawn, {sums} from read_parquet({list(paths)}) "
+        "group by controller, recording, drawn order by controller, recording, drawn"
     ).fetchall()
     tables: dict[str, tuple[Array, Array]] = {}
     for controller in dict.fromkeys(row[0] for row in rows):

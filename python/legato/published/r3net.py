@@ -17,7 +17,7 @@ from legato import chart
 from legato import plan as plans
 from legato.eval.stats import Estimate, grouped_mean
 from legato.pages import Section, counted
-from legato.published.reproduction import Paper, Reproduction, Row, pairs, play, verdict
+from legato.published.reproduction import Paper, Reproduction, Row, by_interval, pairs, play, verdict
 from legato.sweep import Progress, check_empty, query, summary_rows, version
 
 OURS = "r3net"
@@ -131,8 +131,8 @@ def reproduce(
     curves = one_run(folder)
     introduction = Markup(
         "Fang et al. 2019: a recurrent network at the receiver decides every 50 ms, against an unscented Kalman filter "
-        "with rules. {} networks of 30 s, {}, Legato {}. Means over calls with 95 % bootstrap intervals over "
-        "recordings. The paper's traces are private: ours are windows of recorded broadband and LTE capacity, a fifth "
+        "with rules. {} networks of 30 s, {}, Legato {}. Means over calls with 95 % intervals over recordings"
+        ". The paper's traces are private: ours are windows of recorded broadband and LTE capacity, a fifth "
         "of the files, none of which was used in training or to choose settings. <code>ukf</code> is ours too. "
         "Differences from the paper: <code>docs/papers/r3net.md</code>."
     ).format(len({call.network for call in calls}), counted(done.seeds, "seed"), done.version)
@@ -175,9 +175,9 @@ def _difference(calls: Sequence[Call], rival: str, figure: str) -> Row:
     printed = PUBLISHED[OURS][figure] - PUBLISHED[rival][figure] if rival in PUBLISHED else None
     if printed == 0:
         return Row.of(table, name, printed, ours, "not comparable", "the paper has no difference here")
-    worst = ours.lower_end if sign > 0 else ours.upper_end
-    ahead = worst is not None and sign * worst > 0
-    return Row.of(table, name, printed, ours, verdict(ahead), "met where R3Net is ahead and the interval excludes zero")
+    worst = ours.low if sign > 0 else ours.high
+    ahead = by_interval(ours, worst is not None and sign * worst > 0)
+    return Row.of(table, name, printed, ours, ahead, "met where R3Net is ahead and the interval excludes zero")
 
 
 def one_run(folder: Path) -> dict[str, Any]:

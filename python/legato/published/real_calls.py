@@ -21,7 +21,7 @@ from legato.call import Pictures
 from legato.call.session import CallProgress
 from legato.errors import Error
 from legato.eval.stats import Estimate, grouped_mean
-from legato.published.reproduction import Paper, Reproduction, Row, Verdict, pairs, verdict
+from legato.published.reproduction import Paper, Reproduction, Row, by_interval, pairs
 from legato.replay_call import read_plan
 from legato.sweep import check_empty, query, version
 
@@ -158,14 +158,14 @@ def reproduce(
         )
         made += read_calls(folder, access)
     titles = {access: f"{access}: real calls" for access in study.accesses}
-    shown = Paper(paper, study.ours, titles, digits=".3g")
+    shown = Paper(paper, study.ours, titles, digits=".3g", over="recordings")
     done = Reproduction(shown, out, version(folder), tuple(judge(study, made)), tuple(made), real=True)
     introduction = (
         f"{study.ours} and {', '.join(study.rivals)} over the same windows of recorded links, H.264 of "
         f"{PICTURES.width}x{PICTURES.height} through WebRTC on real sockets, both ends ours; Legato {done.version}. "
         f"{len(made)} calls were made, {sum(call.valid for call in made)} of them count: the emulated link of the "
-        "others was more than 2 ms late. Means over calls with 95 % bootstrap intervals over recordings, or over "
-        f"windows of the only one. {study.note}"
+        "others was more than 2 ms late. Means over calls with 95 % intervals over recordings, of which windows are "
+        f"parts. {study.note}"
     )
     return done.write([introduction], title=f"{study.ours} in real calls")
 
@@ -213,8 +213,8 @@ def _difference(study: Study, here: Sequence[Call], access: str, rival: str, fig
     both = pairs(here, study.ours, rival, lambda call: call.place)
     ours = _mean([(own, own.values[figure] - other.values[figure]) for own, other in both])
     title, sign = FIGURES[figure]
-    best = ours.upper_end if sign > 0 else ours.lower_end
-    found: Verdict = "not comparable" if best is None or best != best else verdict(sign * best >= 0)
+    best = ours.high if sign > 0 else ours.low
+    found = by_interval(ours, best is not None and sign * best >= 0)
     published = study.published
     printed = None
     if figure in published.get((access, rival), {}):
@@ -224,8 +224,5 @@ def _difference(study: Study, here: Sequence[Call], access: str, rival: str, fig
 
 
 def _mean(values: Sequence[tuple[Call, float]]) -> Estimate:
-    """Windows of one recording are alike, so they are resampled together; where there is only one recording, each is
-    resampled, and the interval says less."""
-    several = len({call.recording for call, _ in values}) > 1
-    groups = [(call.recording if several else f"{call.recording} {call.place}", value) for call, value in values]
-    return grouped_mean(sorted(groups, key=lambda group: group[0]))
+    """Windows of one recording are alike: together they are one network."""
+    return grouped_mean((call.recording, value) for call, value in values)

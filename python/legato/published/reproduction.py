@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from legato import atomic, pages
-from legato.eval.stats import Estimate
+from legato.eval.stats import FEWEST, Estimate
 from legato.pages import Cell, Section
 from legato.plan import Plan
 from legato.sweep import Progress, sweep
@@ -25,6 +25,11 @@ Verdict = Literal["met", "not met", "not comparable"]
 def verdict(is_met: bool) -> Verdict:
     """The verdict on a claim that can be compared."""
     return "met" if is_met else "not met"
+
+
+def by_interval(ours: Estimate, is_met: bool) -> Verdict:
+    """The verdict on a claim that an interval decides: none where there is none."""
+    return "not comparable" if ours.low is None else verdict(is_met)
 
 
 @dataclass(frozen=True)
@@ -42,6 +47,8 @@ class Row:
     why: str
     values: Mapping[str, float] | None = field(default=None, kw_only=True)
     """Each controller's own mean, where the figure is a change between them."""
+    groups: int | None = field(default=None, kw_only=True)
+    """Independent networks (or what the page names) that the interval is over; fewer than five give none."""
 
     @classmethod
     def of(
@@ -55,11 +62,15 @@ class Row:
         **more: Any,
     ) -> Row:
         """The row of an estimate."""
+        if 0 < ours.groups < FEWEST:
+            why += f"; an interval takes {FEWEST} of what it is over, there {'is' if ours.groups == 1 else 'are'} "
+            why += f"{ours.groups}"
+        more["groups"] = ours.groups or None
         return cls(table, name, published, ours.mean, ours.low, ours.high, verdict, why, **more)
 
     def document(self) -> dict[str, Any]:
         """As ``reproduction.json`` has it."""
-        absent = {name for name in ("unit", "values") if getattr(self, name) is None}
+        absent = {name for name in ("unit", "values", "groups") if getattr(self, name) is None}
         return {name: value for name, value in asdict(self).items() if name not in absent}
 
 
@@ -76,6 +87,8 @@ class Paper:
     """Of its figures, as a format; empty: about three significant ones."""
     printed_zero: str | None = None
     """What a printed 0 stands for, where it is not a figure."""
+    over: str = "networks"
+    """What intervals are over."""
     own: Callable[[Row, str], str] | None = None
     """Shows a controller's own mean of a row."""
 
@@ -94,6 +107,16 @@ class Paper:
     def published(self, row: Row) -> str:
         """The printed figure as a reader sees it."""
         return self.printed_zero if self.printed_zero and row.published == 0 else self.number(row.published)
+
+    def note(self, rows: Sequence[Row]) -> str:
+        """What the intervals of a table are over, and why some rows have none."""
+        groups = [row.groups for row in rows if row.groups]
+        fewest, most = min(groups, default=0), max(groups, default=0)
+        if most < FEWEST:
+            return f"No intervals: at most {most} {self.over}, and an interval takes {FEWEST}." if most else ""
+        over = f"{fewest:,}" if fewest == most else f"{max(fewest, FEWEST):,} to {most:,}"
+        few = f"; rows over fewer than {FEWEST} have none" if fewest < FEWEST else ""
+        return f"Intervals are over {over} {self.over}{few}."
 
     def interval(self, row: Row) -> str:
         """The interval as a reader sees it."""
@@ -175,6 +198,7 @@ class Reproduction:
             cells.append([*line, Cell(row.verdict, f"verdict {row.verdict.replace(' ', '-')}", row.why)])
         return Section(
             title,
+            paper.note(rows),
             columns=["figure", "published", "ours", "interval", *own, *unit, Cell("verdict", "verdict")],
             rows=cells,
         )
@@ -188,7 +212,7 @@ def pairs(calls: Sequence[Any], own: str, other: str, key: Callable[[Any], Hasha
 
 def reaches(published: float, ours: Estimate) -> Verdict:
     """Whether the printed figure is within our interval, or below it."""
-    return verdict(ours.upper_end is not None and ours.upper_end >= published)
+    return by_interval(ours, ours.high is not None and ours.high >= published)
 
 
 Figure = tuple[str, float, int]

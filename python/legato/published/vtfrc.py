@@ -16,7 +16,7 @@ from legato import plan as plans
 from legato.errors import Error
 from legato.eval.stats import Estimate, grouped_mean
 from legato.pages import Section, counted
-from legato.published.reproduction import Paper, Reproduction, Row, means, pairs, play, reaches, verdict
+from legato.published.reproduction import Paper, Reproduction, Row, by_interval, means, pairs, play, reaches, verdict
 from legato.sweep import Progress, check_empty, query, summary_rows, version
 
 CONTROLLERS = ("vtfrc", "jm-tfrc")
@@ -134,8 +134,8 @@ def reproduce(
     }
     introduction = Markup(
         "Tan, Chen, Ardon, Lochin, ICC 2008: 1.5 Mbit/s, 160 ms, 100 packets of queue, three TCP Reno flows from "
-        "{:g} s on, small pictures at 20 per second. {}, {}, Legato {}. Means with 95 % bootstrap "
-        "intervals: over seeds for a clip, over clips for a mean. Differences from the paper: "
+        "{:g} s on, small pictures at 20 per second. {}, {}, Legato {}. Means with 95 % "
+        "intervals on this one network: over seeds for a clip, over clips for a mean. Differences from the paper: "
         "<code>docs/papers/vtfrc.md</code>."
     ).format(TCP_START_S, counted(len(names), "clip"), counted(done.seeds, "seed"), done.version)
     return done.write([introduction], [_behind(calls), _over_time(figures)], behind_rows={"figures": figures})
@@ -189,9 +189,9 @@ def _closer_to_one(both: Sequence[tuple[Call, Call]]) -> Row:
     """How much closer to 1 Video TFRC's F is, on average over the clips."""
     closer = _mean([(v.clip, abs(p.friendliness - 1.0) - abs(v.friendliness - 1.0)) for v, p in both])
     printed = float(np.mean([abs(s["jm-tfrc"] - 1) - abs(s["vtfrc"] - 1) for s in PUBLISHED.values()]))
-    is_closer = (closer.lower_end or 0.0) > 0.0
+    is_closer = by_interval(closer, (closer.low or 0.0) > 0.0)
     name = "F closer to 1 than jm-tfrc's by"
-    return Row.of("II", name, printed, closer, verdict(is_closer), "met where the interval is above 0")
+    return Row.of("II", name, printed, closer, is_closer, "met where the interval is above 0")
 
 
 def _gain_row(end: str, clip: str, ours: Estimate) -> Row:
@@ -207,7 +207,10 @@ def _row_of_a_gain(name: str, printed: float, ours: Estimate) -> Row:
 
 
 def _mean(values: Sequence[tuple[str, float]]) -> Estimate:
-    """Mean with a bootstrap interval: over clips where there are several, else over the seeds of the one."""
+    """Mean with an interval: over clips where there are several, else over the seeds of the one.
+
+    The paper's testbed is one network, and so is ours: nothing here speaks of another one.
+    """
     several = len({clip for clip, _ in values}) > 1
     return grouped_mean((clip if several else seed, value) for seed, (clip, value) in enumerate(values))
 

@@ -15,8 +15,6 @@ NAMED = re.compile(r"\*\*(.+?)\*\*")
 """A controller's name in a sentence."""
 MAX_NAMED = 4
 """Controllers up to which each gets its own sentence; beyond, only the best and the worst are named."""
-FEW_CONDITIONS = 5
-"""Conditions below which the reading says how little they prove."""
 
 # Quality as viewed: over rendered frames alone, a call that is frozen most of the time can look good.
 _QUALITY = "viewed_ssim_db_mean"
@@ -36,11 +34,9 @@ def reading(summary: Summary) -> tuple[list[str], list[str]]:
     if len(summary.rows) > 1 and not any(row.differences for row in summary.rows):
         says = ["No two controllers met the same trace, clip and seed, so none can be compared pair by pair."]
     elif says and few:
-        says.append("In brackets: 95 % intervals of the paired difference.")
-    number = summary.conditions
-    if number is not None and number < FEW_CONDITIONS:
-        conditions = "one condition" if number == 1 else f"{number} conditions"
-        says.append(f"With {conditions} this shows what happened, not what would happen elsewhere.")
+        says.append(f"In brackets: 95 % intervals of the paired difference, over {summary.over}.")
+    if summary.without_intervals:
+        says += [summary.without_intervals, "This shows what happened, not what would happen elsewhere."]
     return seen, says
 
 

@@ -5,7 +5,8 @@ appears in several folders that are not shards of one sweep (another scenario or
 trace, clip and seed in both): then the folder's name goes with it, and the two are compared instead of mixed.
 
 A *condition* is one trace, clip and seed, and where calls share a session one of its flows: what differs between two
-variants in the same condition is the variant.
+variants in the same condition is the variant. A *network* is what conditions are independent of each other by
+(networks.py).
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from pathlib import Path
 import duckdb
 
 from legato.errors import RunFolderError
+from legato.report.networks import NOT_RECORDED, network_of, quoted
 from legato.report.run_folder import RunFolder, open_run
 
 REQUIRED = ("call", "controller", "trace", "clip", "seed")
@@ -26,7 +28,8 @@ MEMORY_LIMIT = "2GB"
 
 
 class Store:
-    """Opened run folders, queried through `summary` (columns as documented, plus `run`, `variant`, `condition`)."""
+    """Opened run folders, queried through `summary`: the columns documented, plus `run`, `variant`, `condition` and
+    `network`."""
 
     def __init__(self, run_dirs: Sequence[str | Path]) -> None:
         if not run_dirs:
@@ -66,6 +69,12 @@ class Store:
         finite = f'CASE WHEN isfinite("{name}"::DOUBLE) THEN "{name}"::DOUBLE END'
         return finite if name in self.columns else "NULL::DOUBLE"
 
+    def networks(self) -> tuple[int, str]:
+        """How many independent networks there are (networks.py), and what one of them is: a trace or a network."""
+        recorded = NOT_RECORDED if "trace_family" in self.columns else "false"
+        number, other = self.rows(f"SELECT count(DISTINCT network), bool_or({recorded}) FROM summary")[0]
+        return number, "network" if other else "trace"
+
     def _create_summary(self) -> frozenset[str]:
         parts, columns = [], set()
         for at, run in enumerate(self.runs):
@@ -80,8 +89,11 @@ class Store:
             parts.append(f"SELECT {at} AS run, * FROM {parquet(run.summary)}")
         several = "WHEN flow IS NOT NULL THEN hash(trace, clip, seed, flow) " if "flow" in columns else ""
         condition = f"CASE {several}ELSE hash(trace, clip, seed) END" if several else "hash(trace, clip, seed)"
+        network = network_of(self.runs, columns)
         self.rows(
-            f"CREATE VIEW found AS SELECT *, {condition} AS condition FROM (" + " UNION ALL BY NAME ".join(parts) + ")"
+            f"CREATE VIEW found AS SELECT *, {condition} AS condition, {network} AS network FROM ("
+            + " UNION ALL BY NAME ".join(parts)
+            + ")"
         )
         return frozenset(columns)
 
@@ -142,11 +154,6 @@ def base_name(variant: str) -> str:
 def parquet(paths: Sequence[Path]) -> str:
     """A table expression over exactly these files."""
     return f"read_parquet([{', '.join(quoted(_literal_path(path)) for path in paths)}])"
-
-
-def quoted(text: str) -> str:
-    """A string literal of SQL."""
-    return "'" + text.replace("'", "''") + "'"
 
 
 def _literal_path(path: Path) -> str:

@@ -1,13 +1,14 @@
 """Controllers × metrics: means with intervals, and differences to a baseline, paired by condition.
 
-One pass of SQL gives the totals of every figure in every group of conditions (eval/stats.py says what a group is);
-the rest is arithmetic on a small array, so time grows with reading the columns asked for and memory not at all.
+SQL gives the totals of every figure, and of its differences to the baseline's in the same condition, over each network
+(networks.py; eval/stats.py says how an interval comes of them). The rest is arithmetic on a small array, so time grows
+with reading the columns asked for and memory not at all.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,11 @@ from legato.errors import ControllerError
 from legato.eval import stats
 from legato.eval.stats import Estimate
 from legato.report.metrics import KEY_METRICS, METRICS, Metric
+from legato.report.networks import quoted
 from legato.report.store import Store, base_name
+
+PAIRED_CALLS = 100_000
+"""Calls up to which differences are taken call by call; of more, network by network: memory does not grow then."""
 
 
 @dataclass(frozen=True)
@@ -38,20 +43,47 @@ class Summary:
     metrics: list[Metric]
     calls_found: int
     calls_planned: int
-    conditions: int | None
-    """Distinct conditions; None where they were too many to keep apart and were resampled in blocks."""
+    networks: int
+    """Independent ones, which intervals are over."""
+    network: str
+    """What one is: "trace", or "network" where not all are recorded."""
+
+    @property
+    def groups(self) -> int:
+        """What an interval is made from: networks, or blocks of them."""
+        return self.networks if self.networks <= stats.EXACT_GROUPS else stats.BLOCKS
 
     @property
     def complete(self) -> bool:
         return self.calls_found >= self.calls_planned
 
     @property
+    def has_intervals(self) -> bool:
+        return self.networks >= stats.FEWEST
+
+    @property
+    def over(self) -> str:
+        """What the intervals are over: "44 traces"."""
+        return f"one {self.network}" if self.networks == 1 else f"{self.networks:,} {self.network}s"
+
+    @property
+    def without_intervals(self) -> str | None:
+        """Why there are no intervals, in one line; None where there are."""
+        if self.has_intervals:
+            return None
+        return (
+            f"No intervals: {self.over}, and an interval takes {stats.FEWEST} independent networks. More traces, or "
+            "more seeds of a scenario that draws its network, make them; more calls over one network do not."
+        )
+
+    @property
     def method(self) -> str:
-        """How the intervals were made, in one sentence."""
-        unit = "conditions (one trace, clip and seed)"
-        if self.conditions is None:
-            unit = f"{stats.BLOCKS} blocks of conditions (one trace, clip and seed, dealt by a hash)"
-        return f"95 % percentile bootstrap over {unit}, {stats.RESAMPLES:,} resamples, the same for all controllers"
+        """How the intervals were made, in a sentence without its stop."""
+        blocks = f", dealt into {stats.BLOCKS} blocks by a hash" if self.networks > stats.EXACT_GROUPS else ""
+        return (
+            f"95 % intervals over {self.over}{blocks}: Student's interval of the networks' totals, made longer on the "
+            "side to which they are skewed, by Hall's transformation"
+        )
 
     def row(self, controller: str) -> TableRow:
         return next(row for row in self.rows if row.controller == controller)
@@ -76,26 +108,17 @@ def summarise(
     baseline = choose_baseline(store.variants, baseline)
     chosen = [METRICS[column] for column in metrics]
     calls = dict(store.rows("SELECT variant, count(*) FROM summary GROUP BY variant"))
-    exact = max(calls.values()) <= stats.EXACT_GROUPS
-    totals, counts = _group_totals(store, chosen, exact, "")
-    groups = totals.shape[1]
-    weights = stats.resampling_weights(groups)
-
-    paired_totals, paired_counts = totals, counts
-    if not exact and len(set(calls.values())) > 1:
-        # Blocks pair by their means, which is fair only if every controller met the same conditions.
-        paired_totals, paired_counts = _group_totals(store, chosen, exact, _SHARED_BY_ALL)
-    paired_weights = weights if paired_totals is totals else stats.resampling_weights(paired_totals.shape[1])
-    base = store.variants.index(baseline)
+    networks, network = store.networks()
+    totals, counts = _group_totals(store, chosen, networks)
+    paired, pairs = _paired_totals(store, chosen, networks, calls, baseline, totals, counts)
 
     rows = []
     for at, variant in enumerate(store.variants):
-        estimates = stats.mean_intervals(totals[at], counts[at], weights)
-        differences = []
-        if at != base and paired_totals.shape[1] > 0:
-            differences = stats.paired_differences(
-                paired_totals[at], paired_counts[at], paired_totals[base], paired_counts[base], paired_weights
-            )
+        estimates = [
+            _floored(estimate, totals[at, :, column])
+            for column, estimate in enumerate(stats.mean_intervals(totals[at], counts[at]))
+        ]
+        differences = stats.mean_intervals(paired[at], pairs[at]) if variant != baseline else []
         rows.append(
             TableRow(
                 variant,
@@ -110,7 +133,8 @@ def summarise(
         metrics=chosen,
         calls_found=sum(calls.values()),
         calls_planned=sum(run.calls for run in store.runs),
-        conditions=groups if exact else None,
+        networks=networks,
+        network=network,
     )
 
 
@@ -123,24 +147,60 @@ def choose_baseline(variants: Sequence[str], asked: str | None) -> str:
     return next((name for name in variants if base_name(name) == "gcc"), variants[0])
 
 
-def _group_totals(store: Store, metrics: Sequence[Metric], exact: bool, where: str) -> tuple[np.ndarray, np.ndarray]:
-    """Sums and numbers of the non-null figures: two arrays (variants, groups, metrics)."""
-    group = "condition" if exact else f"condition % {stats.BLOCKS}"
-    figures = ", ".join(
-        f"sum({store.column(m.column)}) AS t{at}, count({store.column(m.column)}) AS n{at}"
-        for at, m in enumerate(metrics)
-    )
-    found = store.arrays(
-        f"SELECT variant, {group} AS grp, {figures} FROM summary {where} GROUP BY variant, grp ORDER BY grp, variant"
-    )
+def _floored(estimate: Estimate, totals: np.ndarray) -> Estimate:
+    """Without a low end below zero, where no network's total is."""
+    if estimate.low is None or estimate.low >= 0 or totals.min(initial=0.0) < 0:
+        return estimate
+    return replace(estimate, low=0.0)
+
+
+def _paired_totals(
+    store: Store,
+    metrics: Sequence[Metric],
+    networks: int,
+    calls: Mapping[str, int],
+    baseline: str,
+    totals: np.ndarray,
+    counts: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Totals and numbers of the differences to the baseline's figures in the same condition."""
+    if sum(calls.values()) <= PAIRED_CALLS:
+        return _group_totals(store, metrics, networks, less=baseline)
+    if len(set(calls.values())) > 1:
+        # Networks pair by their means, which is fair only if every controller met the same conditions.
+        totals, counts = _group_totals(store, metrics, networks, _SHARED_BY_ALL)
+    base = store.variants.index(baseline)
+    return stats.differences(totals, counts, totals[base], counts[base])
+
+
+def _group_totals(
+    store: Store, metrics: Sequence[Metric], networks: int, where: str = "", less: str | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Sums and numbers of the non-null figures, or of their differences to those that the controller `less` has in the
+    same condition: two arrays (variants, groups, metrics)."""
+    group = "network" if networks <= stats.EXACT_GROUPS else f"network % {stats.BLOCKS}"
+    # Columns that a run does not have are one null between them.
+    columns = list(dict.fromkeys(store.column(metric.column) for metric in metrics))
+    named = {column: f"f{at}" for at, column in enumerate(columns)}
+    figures = ", ".join(f"{column} AS {name}" for column, name in named.items())
+    source = f"SELECT variant, condition, network, {figures} FROM summary {where}"
+    if less is not None:
+        differences = ", ".join(f"own.{name} - base.{name} AS {name}" for name in named.values())
+        source = (
+            f"WITH calls AS ({source}) SELECT own.variant, own.network, {differences} FROM calls own JOIN calls base "
+            f"USING (condition) WHERE base.variant = {quoted(less)} AND own.variant != base.variant"
+        )
+    sums = ", ".join(f"sum({name}) AS t_{name}, count({name}) AS n_{name}" for name in named.values())
+    found = store.arrays(f"SELECT variant, {group} AS grp, {sums} FROM ({source}) GROUP BY ALL ORDER BY grp, variant")
     variant_at = {name: at for at, name in enumerate(store.variants)}
     variants = np.array([variant_at[name] for name in found["variant"]], dtype=np.intp)
     names, groups = np.unique(np.ma.getdata(found["grp"]), return_inverse=True)
     shape = (len(store.variants), len(names), len(metrics))
     totals, counts = np.zeros(shape), np.zeros(shape)
-    for at in range(len(metrics)):
-        totals[variants, groups, at] = np.ma.filled(np.ma.asarray(found[f"t{at}"], dtype=float), 0.0)
-        counts[variants, groups, at] = found[f"n{at}"]
+    for at, metric in enumerate(metrics):
+        name = named[store.column(metric.column)]
+        totals[variants, groups, at] = np.ma.filled(np.ma.asarray(found[f"t_{name}"], dtype=float), 0.0)
+        counts[variants, groups, at] = found[f"n_{name}"]
     return totals, counts
 
 
