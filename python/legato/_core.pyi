@@ -45,6 +45,9 @@ class Trace:
     def save(self, path: str | PathLike[str]) -> None:
         """Write it as CSV, `time_s,rate_bps`."""
 
+def profile_heights(path: str) -> list[int]:
+    """The picture heights that a clip's profile holds, in rows. Refuses what is not a profile."""
+
 def resolve_scenario(text: str, path: str) -> str:
     """A scenario as TOML with every default written out. `path` is the file of `text`, for messages."""
 

@@ -45,7 +45,7 @@ mod _core {
     #[pymodule_export]
     use super::spaces::Spaces;
     #[pymodule_export]
-    use super::sweep::{Sweep, resolve_scenario};
+    use super::sweep::{Sweep, profile_heights, resolve_scenario};
     #[pymodule_export]
     use super::traces::{Trace, load_trace, load_traces};
     #[cfg(feature = "calls")]

@@ -1,7 +1,7 @@
 //! Scenarios and sweeps: text in, a run folder out. A sweep runs on its own threads; Python polls it.
 
 use crate::error::sim_error;
-use legato_sim::{Plan, Scenario};
+use legato_sim::{LoadedClip, Plan, Scenario};
 use pyo3::prelude::*;
 use std::path::PathBuf;
 
@@ -9,6 +9,13 @@ use std::path::PathBuf;
 #[pyfunction]
 pub fn resolve_scenario(text: &str, path: &str) -> PyResult<String> {
     Scenario::parse(text, path).map(|scenario| scenario.to_toml()).map_err(sim_error)
+}
+
+/// The picture heights that a clip's profile holds, in rows. Refuses what is not a profile.
+#[pyfunction]
+pub fn profile_heights(path: &str) -> PyResult<Vec<u16>> {
+    let clip = LoadedClip::load(path).map_err(sim_error)?;
+    Ok(clip.profile.iter().flat_map(|profile| profile.rungs.iter().map(|rung| rung.height)).collect())
 }
 
 /// Makes the calls of a plan and writes their run folder, on its own threads.

@@ -72,9 +72,9 @@ impl LoadedCapacity {
             duration: spec.duration_s.map(TimeDelta::from_secs_f64),
         };
         let refused = |error: CapacityError| {
-            let Cut { scale, start, .. } = cut;
+            let (scale, start_s) = (spec.scale.unwrap_or(1.0), spec.start_s.unwrap_or(0.0));
             let length = spec.duration_s.map_or_else(String::new, |s| format!(", duration_s = {s}"));
-            SimError::Trace(format!("{address}: scale = {scale}, start_s = {}{length}: {error}", start.as_secs_f64()))
+            SimError::Trace(format!("{address}: scale = {scale}, start_s = {start_s}{length}: {error}"))
         };
         let capacity = trace.capacity(&cut, AfterLast::Repeat).map_err(refused)?;
         let length = cut.duration.unwrap_or(trace.duration() - cut.start).min(trace.duration() - cut.start);

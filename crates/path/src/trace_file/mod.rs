@@ -34,7 +34,7 @@ pub use window::{Challenge, Window};
 
 use error::Fault;
 use legato_units::TimeDelta;
-use rows::text;
+use rows::{lines, text};
 use std::io::Read;
 use std::path::Path;
 
@@ -101,13 +101,15 @@ impl Format {
         let columns: Vec<&str> = rows::fields(first).collect();
         let has = |name: &str| columns.iter().any(|column| column.eq_ignore_ascii_case(name));
         let numbers = columns.iter().filter(|column| column.parse::<f64>().is_ok()).count();
+        // Columns that a spreadsheet added behind the others are empty.
+        let filled = columns.iter().rposition(|column| !column.is_empty()).map_or(0, |last| last + 1);
         if has("DL_bitrate") {
             Some(Self::Ucc5g)
         } else if has("timestamp_start_dl") {
             Some(Self::Starlink)
         } else if has("rtt_ms") && has("access_technology") {
             Some(Self::Errant)
-        } else if columns.len() == 2 && (has("unit") || nyu_mets::bits_per(columns[1]).is_some()) {
+        } else if filled == 2 && (has("unit") || nyu_mets::bits_per(columns[1]).is_some()) {
             Some(Self::NyuMets)
         } else if columns.len() == 8 && numbers == 8 {
             Some(Self::NyuMetsMultivariate)
@@ -173,7 +175,10 @@ fn parse_parts(bytes: &[u8], format: Option<Format>) -> Result<(Format, Vec<trac
     if text.trim().is_empty() {
         return Err(Fault::whole("is empty"));
     }
-    let unknown = || Fault::whole("is not in a known trace format");
+    let unknown = || match lines(text).next() {
+        Some(Ok((n, line))) => Fault::new("row", line, "is of no known trace format").on(n),
+        _ => Fault::whole("is not in a known trace format"),
+    };
     let format = format.or_else(|| Format::detect(text)).ok_or_else(unknown)?;
     let parts = match format {
         Format::Errant => return Err(Fault::whole("lists base RTTs and is not a trace over time")),

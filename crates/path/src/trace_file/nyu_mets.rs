@@ -27,7 +27,7 @@ pub(super) fn parse(text: &str) -> Result<Vec<Part>, Fault> {
         let (n, line) = row?;
         let mut columns = fields(line);
         let (value, unit) = (columns.next().unwrap_or(""), columns.next().unwrap_or(""));
-        if count == 0 && value.eq_ignore_ascii_case("value") && unit.eq_ignore_ascii_case("unit") {
+        if count == 0 && unit.eq_ignore_ascii_case("unit") {
             continue;
         }
         if IPERF_WORDS.contains(&value) && IPERF_WORDS.contains(&unit) {

@@ -8,9 +8,9 @@ use super::steps::StepBuilder;
 use super::trace::{Part, Sample};
 use legato_units::TimeDelta;
 
-/// Whether these are the names of a time and a rate.
+/// Whether one of these is the name of a time or a rate. A header that lacks the other is refused by name.
 pub(super) fn is_header(columns: &[&str]) -> bool {
-    columns.iter().any(|name| time_unit(name).is_some()) && columns.iter().any(|name| rate_unit(name).is_some())
+    columns.iter().any(|name| time_unit(name).is_some() || rate_unit(name).is_some())
 }
 
 pub(super) fn parse(text: &str) -> Result<Vec<Part>, Fault> {

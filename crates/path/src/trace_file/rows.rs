@@ -49,7 +49,7 @@ impl<'a> Header<'a> {
 
 /// The field of a line in a column.
 pub(super) fn field<'a>(line: &'a str, index: usize, key: &str, n: u64) -> Result<&'a str, Fault> {
-    fields(line).nth(index).ok_or_else(|| Fault::new(key, line, "has no such column").on(n))
+    fields(line).nth(index).ok_or_else(|| Fault::new("row", line, format!("has no column {key}")).on(n))
 }
 
 /// A number, finite and not negative.

@@ -73,6 +73,15 @@ fn nyu_mets_has_a_unit_per_row_and_a_run_between_reconnections() {
 }
 
 #[test]
+fn nyu_mets_rows_may_end_in_empty_columns() {
+    for header in ["", "Value,Unit,,,\n", "throughput,unit,,,\n"] {
+        let trace = only(&format!("{header}4.09,Mbits/sec,,,\n900,Kbits/sec,,,\n"));
+        assert_eq!(trace.format, Format::NyuMets);
+        assert_eq!(steps(&trace), (vec![(0, 4_090), (1_000, 900)], 2_000));
+    }
+}
+
+#[test]
 fn starlink_is_cut_into_runs_and_directions() {
     let row = |s: u32, down: &str, up: &str| {
         let (from, to) = (format!("2024-04-19 16:23:{s:02}.001"), format!("2024-04-19 16:23:{:02}", s + 1));
@@ -108,7 +117,7 @@ fn invalid_files_are_refused_in_one_line_that_names_the_place() {
     let cases: &[(&[u8], &str)] = &[
         (b"", "bad is empty"),
         (b"\n\n", "bad is empty"),
-        (b"hello world\n", "bad is not in a known trace format"),
+        (b"hello world\n", r#"bad:1: row = "hello world" is of no known trace format"#),
         (b"0\n", r#"bad: time_ms = "0" is the last and so the period: it must be positive"#),
         (b"5\n3\n", r#"bad:2: time_ms = "3" is before the previous line"#),
         (b"5\n-3\n", r#"bad:2: time_ms = "-3" is not a whole number of ms"#),
@@ -125,7 +134,11 @@ fn invalid_files_are_refused_in_one_line_that_names_the_place() {
         (b"5 1\n4 2\n", r#"bad:2: time_s = "-1 s" is not after the previous time"#),
         (b"0 1\n1e300 2\n", r#"bad:2: time_s = "1e300" is not a valid time"#),
         (b"0 1\n86400 2\n", r#"bad:2: time_s = "86400 s" is more than 24 hours after the first"#),
-        (b"0 1\n2\n", r#"bad:2: rate_mbps = "2" has no such column"#),
+        (b"0 1\n2\n", r#"bad:2: row = "2" has no column rate_mbps"#),
+        (
+            b"# ours\n\ntime_s,speed\n0,1\n",
+            r#"bad:3: header = "time_s,speed" has no rate (rate_mbps, capacity_kbps, rate_bps)"#,
+        ),
         (b"0 0\n1 0\n", "bad is not a valid capacity: nothing would ever be sent"),
         (b"time_s,rate_mbps\n", "bad is not a valid capacity: it is empty"),
         (b"time_s,rate_mbps,rate_bps\n0,1,1\n", r#"bad:1: header = "rate_bps" is a second rate_mbps"#),
