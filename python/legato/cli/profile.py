@@ -14,8 +14,9 @@ from legato.errors import ProfileError
 HELP = """
 Measure how a real encoder codes a clip, and write the result as a profile.
 
-A profile is what the simulator plays instead of video: size, quantiser and quality of every frame at
-every level. Takes minutes, once. `compare` does it by itself for clips given as video files.
+A profile is what the simulator plays instead of video: size, quantiser and quality of every frame at every level, at
+its full height and smaller ones. A source that was compressed before is not the picture that a camera gives: where
+that shows, a warning says so. Takes minutes, once. `compare` does it by itself for clips given as video files.
 Needs the extra: pip install 'legato-rtc[profile]'.
 
 Examples:
@@ -32,7 +33,8 @@ def profile(
     out: Annotated[Path | None, typer.Option(help="The profile. [default: CLIP.safetensors here]")] = None,
     encoder: Annotated[list[str] | None, typer.Option(help="x264 or openh264. [default: both]")] = None,
     height: Annotated[
-        list[int] | None, typer.Option(min=16, help="Rows of picture to measure at. [default: a ladder up to half]")
+        list[int] | None,
+        typer.Option(min=16, help="Rows of picture to measure at. [default: a ladder up to its own, at most 1080]"),
     ] = None,
     frames: Annotated[int, typer.Option(min=30, help="Maximum number of its pictures.")] = 300,
     looped: Annotated[

@@ -8,5 +8,6 @@ from __future__ import annotations
 
 from legato.profile.container import FORMAT
 from legato.profile.measure import ENCODERS, HEIGHTS, profile_clip
+from legato.profile.own_coding import warn_of_profile
 
-__all__ = ["ENCODERS", "FORMAT", "HEIGHTS", "profile_clip"]
+__all__ = ["ENCODERS", "FORMAT", "HEIGHTS", "profile_clip", "warn_of_profile"]

@@ -45,6 +45,8 @@ class Clip:
     frames: list  # av.VideoFrame
     order: list[int]
     playback: str  # "loop" or "ping_pong"
+    coded_bytes: float
+    """Of one picture in the file, in the mean: how finely the source itself is coded."""
 
     def size_at(self, height: int) -> tuple[int, int]:
         """The even width that keeps the shape at `height`."""
@@ -109,11 +111,13 @@ def read_clip(
                 size = f"{stream.codec_context.width}x{stream.codec_context.height}"
                 raise ProfileError(f"{path}: pictures of {size} are outside 32 ... {LARGEST_SIDE}")
             rate = Fraction(fps or stream.average_rate or stream.guessed_rate or 30).limit_denominator(1001)
-            frames = []
-            for frame in container.decode(stream):
-                frames.append(frame)
-                if len(frames) == longest_frames:
+            frames, packets = [], []
+            for packet in container.demux(stream):
+                packets += [packet.size] if packet.size else []  # the last is empty: it asks for what is left
+                frames += packet.decode()
+                if len(frames) >= longest_frames:
                     break
+            frames = frames[:longest_frames]
     except (av.error.FFmpegError, ValueError) as error:
         why = getattr(error, "strerror", None) or error
         raise ProfileError(f"{path}: not a video that can be decoded ({why})") from error
@@ -132,4 +136,5 @@ def read_clip(
         frames=frames,
         order=list(range(count)) + (back if loop else []),
         playback="loop" if loop else "ping_pong",
+        coded_bytes=sum(packets) / len(packets),
     )

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from legato.errors import ProfileError
-from legato.profile import freeze, loss
+from legato.profile import freeze, loss, own_coding
 from legato.profile.clip import LONGEST_FRAMES, Clip, Pictures, read_clip
 from legato.profile.container import FORMAT, write_profile
 from legato.profile.tables import (
@@ -27,7 +27,7 @@ from legato.profile.tables import (
 from legato.profile.x264 import X264
 
 ENCODERS = ("x264", "openh264")
-HEIGHTS = (180, 270, 360, 540, 720)
+HEIGHTS = (180, 270, 360, 540, 720, 1080)
 
 Progress = Callable[[str, float], None]
 """Called with what was done and the share of the work that is done, 0 to 1."""
@@ -49,9 +49,9 @@ def profile_clip(
 ) -> Path:
     """Measure `path` and write its profile to `out` (a file, or a folder to hold NAME.safetensors).
 
-    `heights` is the ladder of picture heights in rows, by default those of HEIGHTS that are at most half the
-    source's (the reduction hides the source's own coding), or half the source where none is. Larger ones are
-    allowed and named in the profile by their scale. `fps` plays every picture at that rate, whatever the file says;
+    `heights` is the ladder of picture heights in rows, by default those of HEIGHTS below the source's and the source's
+    own, up to 1080. Where the source's own coding shows at its full height, a :class:`~legato.errors.DataWarning` says
+    so (:mod:`legato.profile.own_coding`). `fps` plays every picture at that rate, whatever the file says;
     `looped` as of :func:`~legato.profile.clip.read_clip`.
     """
     unknown = [encoder for encoder in encoders if encoder not in ENCODERS]
@@ -59,6 +59,9 @@ def profile_clip(
         raise ProfileError(f"encoder {', '.join(unknown) or 'none'}: known are {', '.join(ENCODERS)}")
     clip = read_clip(path, longest_frames=longest_frames, fps=fps, looped=looped)
     heights = _ladder(clip, heights)
+    if on_progress is not None:
+        rows = ", ".join(map(str, heights))
+        on_progress(f"{Path(path).name} is measured at {rows} of {clip.source_height} rows", 0.0)
     library = X264()
     sizes = {height: clip.pictures(height) for height in heights}
     full = sizes[heights[-1]]
@@ -99,17 +102,22 @@ def profile_clip(
         "loss_levels": list(loss.LEVELS),
         "loss_stride": loss.STRIDE,
     }
+    stacked = _stacked(arrays, heights, encoders)
+    full_rung = {encoder: stacked[f"{full.height}/{encoder}/size_bytes"].mean(axis=0) for encoder in encoders}
+    about["source"] = own_coding.found(clip, full, full_rung, LEVELS)
+    own_coding.warn(about)
     out = Path(out)
     if out.is_dir():
         out = out / f"{about['name']}.safetensors"
-    write_profile(out, about, _stacked(arrays, heights, encoders))
+    write_profile(out, about, stacked)
     return out
 
 
 def _ladder(clip: Clip, heights: Sequence[int] | None) -> list[int]:
     if heights is None:
-        half = 2 * (clip.source_height // 4)
-        return [height for height in HEIGHTS if height <= half] or [half]
+        own = min(2 * (clip.source_height // 2), HEIGHTS[-1])
+        # A size hardly below the source's own would say nothing more.
+        return [*(height for height in HEIGHTS if height <= 0.9 * own), own]
     ladder = sorted(set(heights))
     for height in ladder:
         if height % 2 or not 48 <= height <= 1080:
@@ -142,7 +150,9 @@ def _freeze(clip: Clip, full: Pictures) -> dict[str, np.ndarray]:
     count = len(full.luma)
     before = np.arange(count) - 1
     before = before % count if clip.playback == "loop" else np.abs(before)
-    step = np.abs(full.luma.astype(np.int16) - full.luma[before]).mean(axis=(1, 2))
+    step = np.array(
+        [np.abs(full.luma[now].astype(np.int16) - full.luma[then]).mean() for now, then in enumerate(before)]
+    )
     return {
         "complexity": step.astype("<f4"),
         "freeze/ssim_db": ssim_db.astype("<f2"),

@@ -62,21 +62,29 @@ def measure_level(make_stream, clip: Clip, pictures: Pictures, full: Pictures) -
     stream = make_stream()
     for index in clip.lead_in(LEAD_IN_FRAMES):
         stream.encode(pictures, index)
-    coded = [stream.encode(pictures, index) for index in range(len(pictures.luma))]
-    stream = make_stream()
-    keys = range(0, len(pictures.luma), KEY_STRIDE)
-    coded_keys = [stream.encode(pictures, index, keyframe=True) for index in keys]
-    inter = _qualities([luma for _, luma in coded], pictures, full, slice(None))
-    intra = _qualities([luma for _, luma in coded_keys], pictures, full, slice(None, None, KEY_STRIDE))
-    return Level(
-        np.array([size for size, _ in coded], np.uint32),
-        *inter,
-        np.array([size for size, _ in coded_keys], np.uint32),
-        *intra,
-    )
+    inter = _measured(stream, pictures, full, range(len(pictures.luma)), keyframe=False)
+    intra = _measured(make_stream(), pictures, full, range(0, len(pictures.luma), KEY_STRIDE), keyframe=True)
+    return Level(*inter, *intra)
 
 
-def _qualities(coded: list[np.ndarray], pictures: Pictures, full: Pictures, which: slice) -> tuple[np.ndarray, ...]:
+_AT_ONCE = 32
+"""Decoded pictures held at once: all of a clip at 1080 rows would be a gigabyte for each level."""
+
+
+def _measured(stream, pictures: Pictures, full: Pictures, indices: range, *, keyframe: bool) -> list[np.ndarray]:
+    """Bytes, PSNR at the coded size, SSIM in dB and PSNR at the clip's full size, of each picture."""
+    parts = []
+    for first in range(0, len(indices), _AT_ONCE):
+        some = indices[first : first + _AT_ONCE]
+        coded = [stream.encode(pictures, index, keyframe=keyframe) for index in some]
+        sizes = np.array([size for size, _ in coded], np.uint32)
+        parts.append((sizes, *_qualities([luma for _, luma in coded], pictures, full, np.array(some))))
+    return [np.concatenate(column) for column in zip(*parts, strict=True)]
+
+
+def _qualities(
+    coded: list[np.ndarray], pictures: Pictures, full: Pictures, which: np.ndarray
+) -> tuple[np.ndarray, ...]:
     """PSNR at the coded size; SSIM in dB and PSNR at the clip's full size."""
     luma = np.stack(coded)
     if pictures.height == full.height:
