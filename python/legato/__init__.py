@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 from legato.errors import (
     CallError,
     ControllerError,
+    DataWarning,
     Error,
     PolicyError,
     ProfileError,
@@ -55,6 +56,7 @@ def run(
     seeds: int | Sequence[int] = 1,
     log: str = "series",
     calls_per_part: int | None = None,
+    strict: bool = False,
     threads: int = 0,
     resume: bool = False,
     on_progress: Callable[[Progress], None] | None = None,
@@ -68,11 +70,14 @@ def run(
         options: values of the scenario to change, by dotted key: ``{"duration_s": 30}``.
         controllers: names, with optional parameters: ``["gcc", "fixed@target_bitrate_bps=800000"]``.
             If empty, the scenario's own; likewise for ``traces`` and ``clips``.
-        traces: files, folders or globs, with optional options: ``"lte/*.txt@scale=0.25,start_s=30"``.
+        traces: files, folders, globs or shipped names (``"fcc"``, ``"fcc/12"``), with optional options:
+            ``"lte/*.txt@scale=0.25,start_s=30"``.
         clips: profiles, video files (profiled first, then cached), globs of both, or shipped names.
         seeds: a number of seeds (1, 2, ...), or a list of them.
         log: ``"summary"``, ``"series"`` or ``"packets"``.
         calls_per_part: number of calls per file; an interrupted run is resumed by whole files.
+        strict: refuse a trace or clip that cannot be read among several; otherwise it is left out with a
+            :class:`legato.DataWarning`.
         threads: number of threads; 0 means one per core. The bytes written do not depend on it.
         resume: continue an interrupted run.
         on_progress: called about every 20 ms with a :class:`legato.sweep.Progress`.
@@ -91,6 +96,7 @@ def run(
         seed_spec=seeds,
         log=log,
         calls_per_part=calls_per_part,
+        strict=strict,
         on_clip_progress=on_clip_progress,
     )
     return sweep(plan, out, threads=threads, resume=resume, on_progress=on_progress)
@@ -123,6 +129,7 @@ def real_calls(
     link: str = "inside",
     vmaf: bool = False,
     log: str = "series",
+    strict: bool = False,
     resume: bool = False,
     on_progress: Callable[[CallProgress], None] | None = None,
 ) -> Run:
@@ -154,6 +161,7 @@ def real_calls(
         seed_spec=seeds,
         log=log,
         calls_per_part=1,
+        strict=strict,
     )
     return make(plan, out, session, pictures=pictures, vmaf=vmaf, resume=resume, on_progress=on_progress)
 
@@ -169,6 +177,7 @@ def link(
     seeds: int | Sequence[int] = 1,
     name: str = "others",
     log: str = "series",
+    strict: bool = False,
     resume: bool = False,
     on_progress: Callable[[CallProgress], None] | None = None,
 ) -> Run:
@@ -182,7 +191,15 @@ def link(
     from legato.sweep import check_folder
 
     check_folder(Path(out), resume=resume)
-    plan = plans.make(scenario, options=options, trace_specs=traces, seed_spec=seeds, log=log, calls_per_part=1)
+    plan = plans.make(
+        scenario,
+        options=options,
+        trace_specs=traces,
+        seed_spec=seeds,
+        log=log,
+        calls_per_part=1,
+        strict=strict,
+    )
     programs = others.Programs(near, far, name)
     return make(plan, out, others.SESSION, programs=programs, resume=resume, on_progress=on_progress)
 
@@ -222,14 +239,17 @@ def write_report(
 
 
 def load_trace(path: str | Path, format: str | None = None) -> Trace:
-    """A capacity trace, in any format that Legato reads.
+    """A capacity trace: a file in any format that Legato reads, or a shipped trace by its name (``"fcc/12"``).
 
     Where a file holds several traces, ``path#part`` names one; without a part the longest is taken.
     ``format`` names the format where the content is ambiguous.
     """
-    from legato import _core
+    from legato import _core, plan
 
-    return _core.load_trace(str(path), format)
+    addresses = plan.trace_addresses(str(path))
+    if len(addresses) > 1:
+        raise TraceError(f"{path}: names {len(addresses)} traces, one is needed", hint="legato traces list shows them")
+    return _core.load_trace(addresses[0], format)
 
 
 def controllers() -> list[dict[str, Any]]:
@@ -256,6 +276,7 @@ def __getattr__(name: str) -> Any:
 __all__ = [
     "CallError",
     "ControllerError",
+    "DataWarning",
     "Error",
     "Policy",
     "PolicyError",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import math
 import os
@@ -26,11 +27,16 @@ def write_json(path: str | Path, document: Any) -> Path:
 def write_bytes(path: str | Path, content: bytes) -> Path:
     """Write a file, and its folder where that is absent.
 
+    A link stays a link: what it leads to is written. A device or a FIFO is written to, not replaced by a file.
+
     Raises:
         Error: it cannot be written; what was there before is left as it was.
     """
     path = Path(path)
     try:
+        if path.exists() and not (path.is_file() or path.is_dir()):
+            path.write_bytes(content)
+            return path
         path.parent.mkdir(parents=True, exist_ok=True)
         with replacing(path) as partial:
             partial.write_bytes(content)
@@ -42,6 +48,9 @@ def write_bytes(path: str | Path, content: bytes) -> Path:
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """A path to write to, which is moved to ``path`` in the end, and removed if writing fails."""
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, "is a folder", str(path))
+    path = path.resolve()
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
         yield partial

@@ -9,12 +9,13 @@ from __future__ import annotations
 import hashlib
 import importlib
 import os
-from collections.abc import Callable, Iterable
+import warnings
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from types import ModuleType
 
-from legato import _core, plan, shipped
-from legato.errors import ProfileError
+from legato import _core, plan, shipped, specs
+from legato.errors import DataWarning, ProfileError, did_you_mean
 
 PROFILE_SUFFIX = ".safetensors"
 
@@ -22,18 +23,58 @@ ProgressCallback = Callable[[str, float], None]
 """Called with the current step and its progress, from 0 to 1."""
 
 
-def profiles(specs: Iterable[str | Path], on_progress: ProgressCallback | None = None) -> list[str]:
-    """Paths of the profiles of the clips that ``specs`` name: profiles, video files, globs of both, shipped names."""
-    chosen: list[str] = []
+def profiles(
+    given: Iterable[str | Path], on_progress: ProgressCallback | None = None, *, strict: bool = False
+) -> list[str]:
+    """Paths of the profiles of the clips that ``given`` names: profiles, video files, globs of both, shipped names.
+
+    Args:
+        given: what was typed.
+        on_progress: called while a video is measured.
+        strict: refuse a file of a folder or glob that is no clip; otherwise it is left out with a warning.
+    """
+    chosen: list[Path] = []
     shipped_names = {path.stem: path for path in shipped.profiles()}
-    for spec in map(str, specs):
-        patterns = [spec] if Path(spec).is_file() else [part.strip() for part in spec.split(",")]
-        for pattern in filter(None, patterns):
-            if pattern in shipped_names and not Path(pattern).exists():
-                chosen.append(plan.from_here(shipped_names[pattern]))
-            else:
-                chosen += [str(profile_of(path, on_progress)) for path in plan.expand(pattern, ProfileError, "clip")]
-    return chosen
+    for pattern in specs.names(given, "clips", ProfileError):
+        if pattern in shipped_names and not Path(pattern).exists():
+            chosen.append(shipped_names[pattern])
+        else:
+            chosen += _clips(pattern, shipped_names)
+    specs.once(((clip.resolve(), str(clip)) for clip in chosen), "clips", ProfileError)
+    made = _measured(chosen, on_progress, strict=strict or len(chosen) == 1)
+    specs.once(((profile.resolve(), str(clip)) for clip, profile in made), "clips", ProfileError)
+    return [plan.from_here(profile) for _, profile in made]
+
+
+def _clips(pattern: str, shipped_names: Iterable[str]) -> list[Path]:
+    try:
+        return specs.files(pattern, ProfileError, "clip")
+    except ProfileError as error:
+        names = ", ".join(shipped_names)
+        error.hint = error.hint or did_you_mean(pattern, shipped_names, f"by name there are: {names}")
+        raise
+
+
+def _measured(chosen: Sequence[Path], on_progress: ProgressCallback | None, *, strict: bool) -> list[tuple[Path, Path]]:
+    """Clips and their profiles; of several, those that cannot be read are left out with a warning."""
+    if any(clip.suffix != PROFILE_SUFFIX for clip in chosen):
+        profiler()  # a missing extra is no fault of a clip
+    made: list[tuple[Path, Path]] = []
+    unreadable: list[ProfileError] = []
+    for clip in chosen:
+        try:
+            profile = profile_of(clip, on_progress)
+            _core.profile_heights(str(profile))
+            made.append((clip, profile))
+        except ProfileError as error:
+            if strict:
+                raise
+            unreadable.append(error)
+    if unreadable and not made:
+        raise unreadable[0]
+    for error in unreadable:
+        warnings.warn(f"{error}; left out", DataWarning, stacklevel=2)
+    return made
 
 
 def profile_of(clip: Path, on_progress: ProgressCallback | None = None) -> Path:
@@ -45,6 +86,8 @@ def profile_of(clip: Path, on_progress: ProgressCallback | None = None) -> Path:
     if kept is None:
         kept = cache_folder() / f"{clip.stem}-{content}{PROFILE_SUFFIX}"
         profiler().profile_clip(clip, kept, on_progress=on_progress)
+    else:
+        profiler().warn_of_profile(kept)
     return kept
 
 
@@ -72,7 +115,7 @@ def cache_folder() -> Path:
 
 
 def _content_hash(clip: Path) -> str:
-    digest = hashlib.sha256(f"profile format {profiler().FORMAT}\n".encode())
+    digest = hashlib.sha256(f"profile format {profiler().FORMAT}, heights up to the source's\n".encode())
     try:
         with clip.open("rb") as file:
             while block := file.read(1 << 20):

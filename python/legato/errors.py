@@ -7,6 +7,9 @@ line and exits with status 2. The native module raises the same classes.
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable
+
 
 class Error(Exception):
     """An error that the user can fix: an invalid file, key or argument.
@@ -21,6 +24,19 @@ class Error(Exception):
     def __init__(self, message: str, hint: str | None = None) -> None:
         super().__init__(message)
         self.hint = hint
+
+
+class DataWarning(UserWarning):
+    """Something among the user's data that is left out or looks wrong, and does not stop the rest."""
+
+
+def did_you_mean(name: str, known: Iterable[str], otherwise: str | None = None) -> str | None:
+    """A hint: the names nearest to ``name``, else ``otherwise``, else all that are known."""
+    known = list(known)
+    alike = difflib.get_close_matches(name, known, cutoff=0.65)
+    if alike:
+        return f"did you mean {' or '.join(alike)}?"
+    return otherwise or f"there are: {', '.join(known)}"
 
 
 class ScenarioError(Error):

@@ -16,7 +16,7 @@ import tomli_w
 from legato.errors import ScenarioError
 
 
-def apply(text: str, path: Path, changes: Mapping[str, Any]) -> str:
+def apply(text: str, path: str | Path, changes: Mapping[str, Any]) -> str:
     """The scenario ``text``, read from file ``path``, with ``changes`` (dotted key to value) applied.
 
     Unknown keys are not refused here: the scenario's own reader refuses them by name.
@@ -47,6 +47,8 @@ def parse(options: Iterable[str]) -> dict[str, Any]:
         key, equals, value = option.partition("=")
         if not equals or not key.strip():
             raise ScenarioError(f"-o {option}: not of the form key=value", hint="for example: -o duration_s=30")
+        if key.strip() in changes:
+            raise ScenarioError(f"-o {option}: {key.strip()} is given twice")
         changes[key.strip()] = parse_value(value)
     return changes
 

@@ -9,13 +9,16 @@ from __future__ import annotations
 import glob
 import json
 import math
+import os
+import re
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from legato import _core, overrides, shipped
-from legato.errors import ControllerError, Error, ScenarioError, TraceError
+from legato import _core, overrides, shipped, specs
+from legato.errors import ControllerError, DataWarning, Error, ScenarioError, TraceError, did_you_mean
 
 LOGS = ("summary", "series", "packets")
 """What a run writes in addition to its summary: nothing; time series and frames; every packet as well."""
@@ -78,6 +81,7 @@ def make(
     seed_spec: int | Sequence[int] = 1,
     log: str = "series",
     calls_per_part: int | None = None,
+    strict: bool = False,
     on_clip_progress: Callable[[str, float], None] | None = None,
 ) -> Plan:
     """A plan from what users type; arguments as in :func:`legato.run`.
@@ -90,15 +94,15 @@ def make(
         raise Error(f"log = {log}: not one of {', '.join(LOGS)}")
     chosen_controllers = controllers(controller_specs)
     _refuse_changes_of_what_is_replaced(chosen_controllers, options or {})
-    chosen_traces = traces(trace_specs)
-    chosen_seeds = seeds(seed_spec)
+    chosen_traces = traces(trace_specs, strict=strict)
+    chosen_seeds = specs.seeds(seed_spec)
     path, text = read_scenario(scenario_name, options)
     return Plan(
         scenario_path=from_here(path),
         scenario=text,
         controllers=chosen_controllers,
         traces=chosen_traces,
-        clips=clips.profiles(clip_specs, on_clip_progress),
+        clips=clips.profiles(clip_specs, on_clip_progress, strict=strict),
         seeds=chosen_seeds,
         log=log,
         calls_per_part=calls_per_part,
@@ -118,32 +122,80 @@ def _refuse_changes_of_what_is_replaced(chosen: Sequence[str | dict[str, Any]], 
 
 
 def read_scenario(name: str | Path, changes: Mapping[str, Any] | None = None) -> tuple[Path, str]:
-    """The path of a scenario, and its text with ``changes`` (dotted key to value) applied."""
+    """The path of a scenario, and its text with ``changes`` (dotted key to value) applied; both are checked.
+
+    An error names the file as it was typed, with the line that it has there, or the change that is at fault.
+    """
     path = shipped.scenario(name)
     try:
         text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
-        raise ScenarioError(f"{path}: not UTF-8 text (byte {error.start})") from None
+        raise ScenarioError(f"{name}: not UTF-8 text (byte {error.start})") from None
     except OSError as error:
-        raise ScenarioError(f"{path}: {error.strerror}") from None
-    return path, overrides.apply(text, path, changes or {})
+        raise ScenarioError(f"{name}: {error.strerror}") from None
+    try:
+        changed = overrides.apply(text, name, changes or {})
+    except ScenarioError as error:  # of the file's own reader if it is not TOML: that one names the line
+        raise (_refusal(text, str(name)) or error) from None
+    if (refused := _refusal(changed, str(name))) is None:
+        return path, changed
+    if not changes:
+        raise refused
+    # Changing rewrites the text, so its lines are not the file's. The file's own fault is named by the file's own line.
+    if (own := _refusal(text, str(name))) is not None and _without_line(own) == _without_line(refused):
+        raise own
+    raise _fault_of_a_change(text, name, changes, refused)
 
 
-def controllers(specs: Iterable[str]) -> list[str | dict[str, Any]]:
+def _refusal(text: str, name: str) -> ScenarioError | None:
+    try:
+        _core.resolve_scenario(text, name)
+    except ScenarioError as error:
+        return error
+    return None
+
+
+def _without_line(error: ScenarioError) -> str:
+    return re.sub(r":\d+: ", ": ", str(error), count=1)
+
+
+def _fault_of_a_change(
+    text: str, name: str | Path, changes: Mapping[str, Any], refused: ScenarioError
+) -> ScenarioError:
+    """The refusal, with the change without which it would not be: by itself, else the first that does it."""
+    each = list(changes)
+    alone = [key for key in each if _refusal(_with(text, name, changes, [k for k in each if k != key]), "") is None]
+    upto = (key for n, key in enumerate(each) if _refusal(_with(text, name, changes, each[: n + 1]), "") is not None)
+    key = alone[0] if alone else next(upto)
+    why = _without_line(refused).removeprefix(f"{name}: ").removeprefix(f"{key}: ")
+    why = re.sub(r", in `[^`]*`$", "", why)  # the line as it was rewritten
+    return ScenarioError(f"-o {key}={changes[key]}: {why}")
+
+
+def _with(text: str, name: str | Path, changes: Mapping[str, Any], keys: Sequence[str]) -> str:
+    return overrides.apply(text, name, {key: changes[key] for key in keys})
+
+
+def controllers(given: Iterable[str]) -> list[str | dict[str, Any]]:
     """The plan's list for ``["gcc@aimd.beta=0.9,fixed@target_bitrate_bps=800000"]``; unknown names are refused.
 
     The option ``label`` is not a parameter: reports use it as the controller's name.
     """
     known = [entry["name"] for entry in _core.controllers()]
-    specs, chosen = list(specs), []
-    for name, config in _split(specs):
+    chosen: list[str | dict[str, Any]] = []
+    for name, config in specs.items(given, "controllers", ControllerError):
         if name not in known:
-            raise ControllerError(f"no controller is called '{name}'", hint=f"there are: {', '.join(known)}")
+            raise ControllerError(f"no controller is called '{name}'", hint=did_you_mean(name, known))
         label = {"label": str(config.pop("label"))} if "label" in config else {}
         chosen.append({"name": name, "config": overrides.nested(config), **label} if config or label else name)
-    if specs and not chosen:
-        raise ControllerError(f"controllers = {', '.join(specs)!r}: names none", hint=f"there are: {', '.join(known)}")
+    specs.once(((json.dumps(one, sort_keys=True, default=str), _shown(one)) for one in chosen), "controllers")
+    labels = [one["label"] for one in chosen if isinstance(one, dict) and "label" in one]
+    specs.once(((label, f"label {label}") for label in labels), "controllers")
     return chosen
+
+
+def _shown(controller: str | dict[str, Any]) -> str:
+    return controller if isinstance(controller, str) else str(controller.get("label", controller["name"]))
 
 
 def policy_folders(chosen: Sequence[str | dict[str, Any]]) -> list[str]:
@@ -154,51 +206,69 @@ def policy_folders(chosen: Sequence[str | dict[str, Any]]) -> list[str]:
     return [from_here(shipped.policies_folder())] if needing & named else []
 
 
-def traces(specs: Iterable[str | Path]) -> list[str | dict[str, Any]]:
-    """The plan's list for files, folders and globs; ``PATTERN@scale=0.25,start_s=30`` sets how they are played."""
-    specs, chosen = list(specs), []
-    for pattern, options in _split(map(str, specs)):
-        unknown = sorted(set(options) - set(_TRACE_OPTIONS))
-        if unknown:
-            raise TraceError(
-                f"{pattern}@{unknown[0]}={options[unknown[0]]}: a trace has no option '{unknown[0]}'",
-                hint=f"there are: {', '.join(sorted(_TRACE_OPTIONS))}",
-            )
-        for name in options.keys() & set(_TRACE_NUMBERS):
-            if not isinstance(options[name], int | float) or isinstance(options[name], bool):
-                raise TraceError(f"{pattern}@{name}={options[name]}: {name} has to be a number")
-        for path in expand(pattern, TraceError, "trace"):
-            chosen.append({"path": str(path), **options} if options else str(path))
-    if specs and not chosen:
-        raise TraceError(f"traces = {', '.join(map(str, specs))!r}: names none")
-    return chosen
+def traces(given: Iterable[str | Path], *, strict: bool = False) -> list[str | dict[str, Any]]:
+    """The plan's list for files, folders, globs and shipped names; ``PATTERN@scale=0.25,start_s=30`` sets options.
 
-
-def expand(pattern: str, error: type[Error], what: str) -> list[Path]:
-    """The files that a pattern names: a file, a folder with all below it, or a glob (``**`` is recursive).
-
-    Sorted, so that a plan does not depend on the order of a directory. Licences, manifests and the like that lie
-    beside the data are skipped unless the pattern names them.
+    Args:
+        given: what was typed.
+        strict: refuse what is no trace among several files; otherwise it is left out with a warning.
     """
-    path = Path(pattern).expanduser()
-    file, mark, _ = str(path).rpartition("#")
-    if path.is_file() or (mark and Path(file).is_file()):  # file#part: one of several traces in a file
-        return [path]
-    hits = [path] if path.is_dir() else [Path(hit) for hit in glob.glob(str(path), recursive=True)]  # noqa: PTH207
-    found = {file for hit in hits for file in (hit.rglob("*") if hit.is_dir() else [hit]) if _is_data(file)}
-    if not found:
-        is_pattern = any(mark in pattern for mark in "*?[")
-        message = f"{pattern}: matches no file" if is_pattern else f"{pattern}: no such {what} file"
-        raise error(
-            message,
-            hint="`legato traces list` shows the traces that come with Legato" if what == "trace" else None,
+    chosen: list[tuple[str, dict[str, Any]]] = []
+    for pattern, options in specs.items(given, "traces", TraceError):
+        _check_trace_options(pattern, options)
+        chosen += [(address, options) for address in trace_addresses(pattern)]
+    same = (((os.path.abspath(path), *sorted(options.items())), path) for path, options in chosen)  # noqa: PTH100
+    specs.once(same, "traces", TraceError)
+    kept = chosen if len(chosen) == 1 else _readable(chosen, strict=strict)
+    return [{"path": address, **options} if options else address for address, options in kept]
+
+
+def _check_trace_options(pattern: str, options: Mapping[str, Any]) -> None:
+    for name, value in options.items():
+        wrong = f"{pattern}@{name}={value}: "
+        if name not in _TRACE_OPTIONS:
+            hint = did_you_mean(name, sorted(_TRACE_OPTIONS))
+            raise TraceError(f"{wrong}a trace has no option '{name}'", hint=hint)
+        if name not in _TRACE_NUMBERS:
+            continue
+        if not isinstance(value, int | float) or isinstance(value, bool):
+            raise TraceError(f"{wrong}{name} has to be a number")
+        if not math.isfinite(value):
+            raise TraceError(f"{wrong}{name} has to be a finite number")
+        if value < 0 or (value == 0 and name != "start_s"):
+            raise TraceError(f"{wrong}{name} has to be {'0 or more' if name == 'start_s' else 'above 0'}")
+
+
+def _readable(chosen: Sequence[tuple[str, dict[str, Any]]], *, strict: bool) -> list[tuple[str, dict[str, Any]]]:
+    """Those that are traces; the others are left out with a warning, unless ``strict`` or none is left."""
+    kept: list[tuple[str, dict[str, Any]]] = []
+    refused: list[TraceError] = []
+    for address, options in chosen:
+        try:
+            _core.load_trace(address, options.get("family"))
+            kept.append((address, options))
+        except TraceError as error:
+            refused.append(error)
+    if refused and (strict or not kept):
+        raise refused[0]
+    for error in refused:
+        warnings.warn(f"{error}; left out", DataWarning, stacklevel=2)
+    return kept
+
+
+def trace_addresses(pattern: str) -> list[str]:
+    """The traces that a pattern names: files, or those of a shipped family (``fcc``), or one of them (``fcc/12``)."""
+    known = None if glob.glob(str(Path(pattern).expanduser())) else shipped.trace_addresses(pattern)  # noqa: PTH207
+    if known is not None:
+        return [from_here(address) for address in known]
+    try:
+        return [str(path) for path in specs.files(pattern, TraceError, "trace")]
+    except TraceError as error:
+        names = (*shipped.trace_families(), *(f"{name}/1" for name in shipped.trace_families()))
+        error.hint = error.hint or did_you_mean(
+            pattern, names, "`legato traces list` shows the traces that come with Legato"
         )
-    return sorted(found)
-
-
-def _is_data(path: Path) -> bool:
-    beside = path.name.startswith((".", "COPYING", "COPYRIGHT", "LICENSE", "MANIFEST", "NOTICE", "README"))
-    return path.is_file() and not beside and path.suffix != ".md"
+        raise
 
 
 def from_here(path: str | Path) -> str:
@@ -207,38 +277,3 @@ def from_here(path: str | Path) -> str:
         return str(Path(path).relative_to(Path.cwd()))
     except ValueError:
         return str(path)
-
-
-def seeds(count_or_list: int | Sequence[int]) -> list[int]:
-    """``[1, 2, 3]`` for ``3``; a list unchanged."""
-    chosen = list(range(1, count_or_list + 1)) if isinstance(count_or_list, int) else list(count_or_list)
-    if not chosen:
-        raise Error(f"seeds = {count_or_list}: at least one seed is needed")
-    for seed in chosen:
-        if not 0 <= seed < 2**64:
-            raise Error(f"seed = {seed}: a seed is an integer from 0 to 2^64 - 1")
-    return chosen
-
-
-def _split(specs: Iterable[str]) -> list[tuple[str, dict[str, Any]]]:
-    """``a,b@x=1,y=2,c`` is ``a``, ``b`` with two options, and ``c``: options follow the name they belong to."""
-    parts: list[tuple[str, dict[str, Any]]] = []
-    for spec in specs:
-        if Path(spec).is_file():  # whatever its name holds
-            parts.append((spec, {}))
-            continue
-        takes_options = False
-        for item in spec.split(","):
-            name, at, option = item.strip().rpartition("@") if "=" in item else (item.strip(), "", "")
-            if at:
-                parts.append((name, {}))
-                takes_options = True
-            elif "=" in item and takes_options:
-                option = item.strip()
-            elif item.strip():
-                parts.append((item.strip(), {}))
-                takes_options = False
-            if option:
-                key, _, value = option.partition("=")
-                parts[-1][1][key.strip()] = overrides.parse_value(value.strip())
-    return parts

@@ -8,11 +8,10 @@ path. Traces under a copyleft licence are not in the wheel, whose licence does n
 from __future__ import annotations
 
 import csv
-import difflib
 from dataclasses import dataclass
 from pathlib import Path
 
-from legato.errors import Error, ProfileError, ScenarioError
+from legato.errors import Error, ProfileError, ScenarioError, did_you_mean
 
 _PACKAGE = Path(__file__).resolve().parent
 _PACKED = _PACKAGE / "packed"
@@ -54,6 +53,35 @@ def traces_folder() -> Path:
     return _ROOT / "data" / "traces"
 
 
+def trace_families() -> list[str]:
+    """The families of shipped traces, which are names for all of their traces."""
+    return list(dict.fromkeys(trace.family for trace in traces()))
+
+
+def trace_names() -> dict[Path, str]:
+    """The name of each shipped trace: its family and its number there, from 1 in the order of paths (``fcc/12``)."""
+    numbers = dict.fromkeys(trace_families(), 0)
+    names = {}
+    for trace in traces():
+        numbers[trace.family] += 1
+        names[trace.path] = f"{trace.family}/{numbers[trace.family]}"
+    return names
+
+
+def trace_addresses(name: str) -> list[str] | None:
+    """The addresses of the shipped traces that a name means; ``None`` where it names none.
+
+    A family (``fcc``) means all of its traces, ``fcc/12`` one, ``nyu-mets/3#run.1`` a part of one, and any path below
+    the folder of traces the file or folder there.
+    """
+    whole, mark, part = name.partition("#")
+    found = [path for path, known in trace_names().items() if whole in (known, known.rpartition("/")[0])]
+    if not found and ".." not in Path(whole).parts and not Path(whole).is_absolute():
+        place = traces_folder() / whole
+        found = [trace.path for trace in traces() if place == trace.path or place in trace.path.parents]
+    return [f"{path}{mark}{part}" for path in found] or None
+
+
 def profiles() -> list[Path]:
     """Every clip profile that comes with Legato, sorted by path."""
     return sorted((_ROOT / "profiles").rglob("*.safetensors"))
@@ -69,6 +97,13 @@ def policy(name: str | Path) -> Path:
     path = Path(name)
     packed = policies_folder() / path.name
     return packed if path.name == str(name) and not path.exists() and packed.is_dir() else path
+
+
+def without_place(message: str) -> str:
+    """A message with shipped files named from the folder of shipped data on, wherever that was installed."""
+    for folder in ("scenarios", "profiles", "policies", "data/traces"):
+        message = message.replace(f"{_ROOT / folder}/", f"{folder}/")
+    return message
 
 
 def scenario(name: str | Path) -> Path:
@@ -93,6 +128,5 @@ def _by_path_or_name(name: str, known: dict[str, Path], error: type[Error], what
     if path.is_dir():
         raise error(f"{name}: is a folder, not a {what}")
     # Those in a folder are many: the folder stands for them, unless the name is nearly one of them.
-    alike = difflib.get_close_matches(name, known, cutoff=0.75)
-    names = ", ".join(alike or sorted({one.partition("/")[0] + "/…" * ("/" in one) for one in known})) or "none"
-    raise error(f"{name}: no such {what} file", hint=f"by name there {'is' if len(alike) == 1 else 'are'}: {names}")
+    names = ", ".join(sorted({one.partition("/")[0] + "/…" * ("/" in one) for one in known})) or "none"
+    raise error(f"{name}: no such {what} file", hint=did_you_mean(name, known, f"by name there are: {names}"))

@@ -120,7 +120,7 @@ def test_a_wrong_command_line_is_one_error_line_and_status_2(
 
 
 def test_a_hint_is_short_enough_to_be_read(legato: Legato):
-    assert legato("run", "celular").stderr.splitlines()[-1] == "hint: by name there is: cellular"
+    assert legato("run", "celular").stderr.splitlines()[-1] == "hint: did you mean cellular?"
     for arguments in (["run", "nowhere"], ["conformance", "--cases", "9.9", "--out", "x"]):
         assert len(legato(*arguments).stderr.splitlines()[-1]) < 200
 

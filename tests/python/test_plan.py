@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from legato import plan
+from legato import plan, specs
 from legato.errors import ControllerError, Error, ScenarioError, TraceError
 
 
@@ -88,11 +88,11 @@ def test_an_unknown_controller_is_refused_with_the_names_there_are():
 
 
 def test_seeds_are_a_count_or_a_list():
-    assert plan.seeds(3) == [1, 2, 3]
-    assert plan.seeds([7, 9]) == [7, 9]
+    assert specs.seeds(3) == [1, 2, 3]
+    assert specs.seeds([7, 9]) == [7, 9]
     for wrong in (0, [], [-1], [2**64]):
         with pytest.raises(Error, match="seed"):
-            plan.seeds(wrong)
+            specs.seeds(wrong)
 
 
 def test_a_scenario_that_is_no_text_is_refused(tmp_path: Path):

@@ -15,6 +15,7 @@ from typing import Annotated, Any
 
 import typer
 
+from legato import specs
 from legato.cli import terminal
 from legato.errors import Error
 
@@ -28,6 +29,21 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
 )
+
+
+class OncePerOption(typer.core.TyperCommand):
+    """A verb that refuses an option that is given twice and takes one value: the first would be lost unnoticed."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Look at what was given before the options are read."""
+        _, _, given = self.make_parser(ctx).parse_args(list(args))
+        for option in dict.fromkeys(given):
+            single = not (getattr(option, "multiple", True) or getattr(option, "is_flag", True))
+            if single and given.count(option) > 1:
+                raise Error(f"{option.opts[0]}: is given twice, and takes one value")
+        return super().parse_args(ctx, args)
+
+
 _VERBS = (
     "demo", "run", "compare", "call", "link", "conformance", "gap", "report", "replay", "rtp-log", "reproduce", "train",
     "profile",
@@ -36,7 +52,7 @@ _GROUPS = ("traces", "controllers", "policy")
 for _verb in _VERBS:
     _name = _verb.replace("-", "_")
     _module = importlib.import_module(f"legato.cli.{_name}")
-    app.command(_verb, help=_module.HELP)(getattr(_module, _name))
+    app.command(_verb, help=_module.HELP, cls=OncePerOption)(getattr(_module, _name))
 for _group in _GROUPS:
     app.add_typer(importlib.import_module(f"legato.cli.{_group}").app, name=_group)
 
@@ -68,7 +84,11 @@ def main(arguments: list[str] | None = None) -> None:
 def status_of(arguments: list[str]) -> int:
     """Run a command line; its exit status. 0 done, 1 it says no, 2 something to put right, 130 stopped."""
     terminal.debug = "--debug" in arguments
+    terminal.show_anything()
     try:
+        for argument in arguments:
+            if not specs.is_text(argument):
+                raise Error(specs.not_text(argument), "rename it: run folders and pages record names as text")
         result: Any = app(arguments, prog_name="legato", standalone_mode=False)
     except (KeyboardInterrupt, typer.Abort):  # terminal.watch has said what there is
         return 130

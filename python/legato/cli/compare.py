@@ -15,8 +15,10 @@ from legato.cli import options, results, terminal
 HELP = """
 Compare controllers: every one of them on every trace, clip and seed, then one report.
 
-Patterns go in quotes and may name a file, a folder or a glob (** reaches down); commas separate
-several. What follows an @ sets options of an item: unscaled, LTE traces are often too fast for a call.
+Patterns go in quotes and may name a file, a folder, a glob (** reaches down) or what comes with Legato:
+fcc is all traces of that family, fcc/12 one of them. Several are separated by commas, or each has an
+option of its own. What follows an @ sets options of an item: unscaled, LTE traces are often too fast for
+a call.
 A clip is a profile, or any video file: that is profiled first (minutes, once) and kept.
 Without --traces or --clips the scenario's own are used.
 
@@ -24,6 +26,7 @@ Examples:
 
 ```sh
 legato compare --controllers fixed,gcc --traces 'traces/*.txt@scale=0.25' --clips 'clips/*.mp4' --seeds 3 --out runs/lte
+legato compare --controllers gcc --controllers nada --traces fcc --clips foreman --out runs/fcc
 legato compare --controllers 'gcc,fixed@target_bitrate_bps=800000' --traces my.csv --clips me.mp4 --out runs/mine
 ```
 """
@@ -34,13 +37,14 @@ def compare(
     out: Annotated[Path, typer.Option(help="The run folder; its report is report.html in it.", show_default=False)],
     traces: options.Traces = None,
     clips: options.Clips = None,
-    seeds: options.SeedCount = 1,
+    seeds: options.SeedCountOrList = None,
     scenario: Annotated[
         str, typer.Option(metavar="FILE", help="Everything else: a file or a shipped name.")
     ] = "cellular",
     duration_s: Annotated[float | None, typer.Option(help="Length of a call, instead of the scenario's.")] = None,
     option: options.Changes = None,
     log: options.Log = "series",
+    strict: options.Strict = False,
     calls_per_part: Annotated[
         int | None, typer.Option(min=1, help="How many calls share a file; a stopped run loses at most these.")
     ] = None,
@@ -49,19 +53,20 @@ def compare(
     report: Annotated[bool, typer.Option("--report/--no-report", help="Write OUT/report.html as well.")] = True,
     as_json: options.Json = False,
 ) -> None:
-    options = overrides.parse(option or [])
+    changes = overrides.parse(option or [])
     if duration_s is not None:
-        options["duration_s"] = duration_s
+        changes["duration_s"] = duration_s
     with terminal.watch("compare") as watch:
         made = legato.compare(
-            [controllers],
+            controllers,
             traces=traces or [],
             clips=clips or [],
-            seeds=seeds,
+            seeds=options.seeds(seeds, "--seeds", counted=True),
             out=out,
             scenario=scenario,
-            options=options,
+            options=changes,
             log=log,
+            strict=strict,
             calls_per_part=calls_per_part,
             threads=threads,
             resume=resume,

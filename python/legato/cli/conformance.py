@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from legato import specs
 from legato.cli import options, terminal
 from legato.errors import Error
 from legato.pages import counted
@@ -34,11 +35,15 @@ def conformance(
         Path | None, typer.Option(help="The folder; the page is conformance.html in it.", show_default=False)
     ] = None,
     controllers: Annotated[
-        str | None,
-        typer.Option(help="Names, separated by commas. [default: every one that adapts]", show_default=False),
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="Names: gcc,nada or one per option. [default: every one that adapts]",
+            show_default=False,
+        ),
     ] = None,
     cases: Annotated[
-        str | None, typer.Option(help="Sections or keys: 5.1 or 5.1a-50. [default: all]", show_default=False)
+        list[str] | None, typer.Option(help="Sections or keys: 5.1 or 5.1a-50. [default: all]", show_default=False)
     ] = None,
     seeds: Annotated[int, typer.Option(min=1, help="How many; the worst is the verdict.")] = 1,
     threads: options.Threads = 0,
@@ -57,12 +62,12 @@ def conformance(
         raise Error(
             "--out is missing: the folder for runs, verdicts and page", hint="legato conformance --out runs/rfc8867"
         )
-    named = [controllers] if controllers else []
-    wanted = [name.strip() for name in cases.split(",")] if cases else []
+    wanted = specs.names(cases or [], "cases")
+    specs.once(zip(wanted, wanted, strict=True), "cases")
     started = time.monotonic()
     with terminal.watch("conformance") as watch:
         done = suite.conformance(
-            named,
+            controllers or [],
             out=out,
             cases=wanted,
             seeds=seeds,

@@ -40,6 +40,7 @@ def link(
     option: options.Changes = None,
     seed: options.Seeds = None,
     traces: options.Traces = None,
+    strict: options.Strict = False,
     name: Annotated[str, typer.Option(help="What tables call the two, in place of a controller.")] = "others",
     out: Annotated[
         Path | None,
@@ -58,7 +59,8 @@ def link(
             out=folder,
             options=overrides.parse(option or []),
             traces=traces or [],
-            seeds=seed or 1,
+            strict=strict,
+            seeds=options.seeds(seed, "--seed"),
             name=name,
             log=log,
             resume=resume,

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from legato.errors import Error
 
 if TYPE_CHECKING:
     from legato.call import Pictures
@@ -14,17 +17,28 @@ Scenario = Annotated[str, typer.Argument(help="A TOML file, or a shipped scenari
 Changes = Annotated[
     list[str] | None, typer.Option("-o", "--option", metavar="KEY=VALUE", help="Change a value of the scenario.")
 ]
-Seeds = Annotated[list[int] | None, typer.Option("--seed", help="A seed; repeat it for more calls. [default: 1]")]
+Seeds = Annotated[list[str] | None, typer.Option("--seed", metavar="N", help="A seed, or several: 1,2. [default: 1]")]
 SeedCount = Annotated[int, typer.Option("--seeds", min=1, help="How many: seeds 1 to N.")]
+SeedCountOrList = Annotated[
+    list[str] | None,
+    typer.Option("--seeds", metavar="N", help="How many, seeds 1 to N; or several of them: 3,5. [default: 1]"),
+]
 Controllers = Annotated[
     list[str] | None,
     typer.Option("--controller", help="Instead of the scenario's: gcc, or fixed@target_bitrate_bps=800000."),
 ]
-ControllerNames = Annotated[str, typer.Option("--controllers", help="Names, separated by commas.", show_default=False)]
-Traces = Annotated[
-    list[str] | None, typer.Option("--traces", metavar="GLOB", help="Files, folders or globs of traces of capacity.")
+ControllerNames = Annotated[
+    list[str],
+    typer.Option("--controllers", metavar="NAME", help="Names: gcc,nada or one per option.", show_default=False),
 ]
-Clips = Annotated[list[str] | None, typer.Option("--clips", metavar="GLOB", help="Clips: profiles or video files.")]
+Traces = Annotated[
+    list[str] | None,
+    typer.Option("--traces", metavar="GLOB", help="Capacity: files, folders, globs, shipped names."),
+]
+Clips = Annotated[
+    list[str] | None, typer.Option("--clips", metavar="GLOB", help="Profiles, video files, shipped names.")
+]
+Strict = Annotated[bool, typer.Option("--strict", help="Refuse a trace or clip that cannot be read among several.")]
 Log = Annotated[str, typer.Option(help="summary, series (every 100 ms and every frame) or packets.")]
 Resume = Annotated[bool, typer.Option("--resume", help="Continue the folder where it was stopped.")]
 Threads = Annotated[int, typer.Option(min=0, help="Threads to use; 0 is one per core.")]
@@ -36,6 +50,30 @@ Clip = Annotated[Path | None, typer.Option(help="A Y4M file to send, 8-bit 4:2:0
 Size = Annotated[str, typer.Option(help="Of the generated scene.", metavar="WxH")]
 FramesPerSecond = Annotated[int, typer.Option(help="Of the generated scene.", min=1, max=60)]
 Codec = Annotated[str, typer.Option(help="h264; or vp8, vp9, if libvpx was present at the build.")]
+
+
+def seeds(given: list[str] | None, option: str, *, counted: bool = False) -> list[int] | int:
+    """What ``--seed 1,2 --seed 3`` asks for; 1 if it was not given.
+
+    Args:
+        given: the values of the option.
+        option: its name, for errors.
+        counted: a single number is how many.
+    """
+    if given is None:
+        return 1
+    typed = f"{option} = {', '.join(given)}"
+    texts = [part.strip() for text in given for part in text.split(",") if part.strip()]
+    if not texts:
+        raise Error(f"{typed}: names none")
+    if any(re.fullmatch(r"[+-]?\d+", text, re.ASCII) is None for text in texts):
+        raise Error(f"{typed}: has to be a valid integer, or several separated by commas")
+    numbers = [int(text) for text in texts]
+    if counted and len(given) == 1 and "," not in given[0]:
+        if numbers[0] < 1:
+            raise Error(f"{typed}: has to be greater than or equal to 1")
+        return numbers[0]
+    return numbers
 
 
 def pictures(clip: Path | None, size: str, fps: int, codec: str) -> Pictures:

@@ -39,4 +39,6 @@ def report(
     ] = None,
 ) -> None:
     page = legato.write_report(folders, out or folders[0] / "report.html", baseline=baseline, max_timelines=time_lines)
-    terminal.out().print(f"report: {page}")
+    said = f"report: {page}"
+    # Where the page itself may be on standard output, nothing else is.
+    terminal.out().print(said) if page.is_file() else terminal.say(said)

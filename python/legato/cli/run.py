@@ -47,7 +47,7 @@ def run(
             out=folder,
             options=overrides.parse(option or []),
             controllers=controller or [],
-            seeds=seed or 1,
+            seeds=options.seeds(seed, "--seed"),
             log=log,
             threads=threads,
             resume=resume,

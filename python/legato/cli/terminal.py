@@ -6,7 +6,10 @@ shows none.
 
 from __future__ import annotations
 
+import io
+import sys
 import time
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -16,6 +19,8 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from legato import shipped
+from legato.errors import DataWarning
 from legato.sweep import Interrupted
 from legato.sweep import Progress as SweepProgress
 
@@ -29,6 +34,26 @@ debug = False
 
 _BAR_AFTER_S = 1.0
 _LINE_EVERY_S = 5.0
+
+
+def show_anything() -> None:
+    """Let whatever is printed be printable: bytes that are no text, signs that the terminal's encoding lacks.
+
+    Warnings about the user's data become lines like those of errors.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    warnings.simplefilter("always", DataWarning)
+    usual = warnings.showwarning
+
+    def show(message: Warning | str, category: type[Warning], *where: Any) -> None:
+        if issubclass(category, DataWarning):
+            err().print(f"[bold yellow]warning:[/] {escape(shipped.without_place(' '.join(str(message).split())))}")
+        else:
+            usual(message, category, *where)
+
+    warnings.showwarning = show
 
 
 def out() -> Console:
@@ -48,7 +73,7 @@ def say(message: str) -> None:
 
 def say_error(message: str, hint: str | None) -> None:
     """An ``error:`` line and, where there is one, a ``hint:`` line. A message of several lines becomes one."""
-    err().print(f"[bold red]error:[/] {escape(' '.join(message.split()))}")
+    err().print(f"[bold red]error:[/] {escape(shipped.without_place(' '.join(message.split())))}")
     if hint:
         err().print(f"[bold]hint:[/] {escape(' '.join(hint.split()))}")
 
@@ -98,6 +123,9 @@ class Watch:
 
     def clip(self, doing: str, share_ratio: float) -> None:
         """A clip being profiled: what is done, and how much of it, 0 to 1."""
+        if share_ratio == 0:
+            say(f"{self._what}: {doing}")
+            return
         self._show(f"{self._what}: {doing}", round(share_ratio * 100), 100, "%")
 
     def training(self, progress: TrainingProgress) -> None:

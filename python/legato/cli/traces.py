@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import legato
-from legato import _core, plan, shipped
+from legato import _core, plan, shipped, specs
 from legato.cli import options, terminal
 from legato.errors import TraceError
 
@@ -37,11 +37,13 @@ def list_traces(
 
     ```sh
     legato traces list
+    legato traces list fcc nyc-lte
     legato traces list '/data/traces/**/*.log' --json
     ```
     """
     if patterns:
-        paths = [path for pattern in patterns for path in plan.expand(pattern, TraceError, "trace")]
+        names = specs.names(patterns, "traces", TraceError)
+        paths = [Path(address) for name in names for address in plan.trace_addresses(name)]
     else:
         paths = [trace.path for trace in shipped.traces()]
     traces: list[tuple[str, Trace]] = []
@@ -64,11 +66,13 @@ def list_traces(
 
 def show_list(traces: list[tuple[str, Trace]]) -> None:
     """The traces as a table."""
-    terminal.table(
-        ["family", "length s", "mean Mbit/s", "path"],
-        [[trace.family, f"{trace.duration_s:.0f}", f"{trace.mean_rate_bps / 1e6:.2f}", path] for path, trace in traces],
-        right=["length s", "mean Mbit/s"],
-    )
+    names = {plan.from_here(path): name for path, name in shipped.trace_names().items()}
+    rows = []
+    for address, trace in traces:
+        path, mark, part = address.partition("#")
+        name = f"{names[path]}{mark}{part}" if path in names else ""
+        rows.append([name, trace.family, f"{trace.duration_s:.0f}", f"{trace.mean_rate_bps / 1e6:.2f}", address])
+    terminal.table(["name", "family", "length s", "mean Mbit/s", "path"], rows, right=["length s", "mean Mbit/s"])
 
 
 def address(path: Path, trace: Trace) -> str:
@@ -79,7 +83,7 @@ def address(path: Path, trace: Trace) -> str:
 
 @app.command("show")
 def show(
-    path: Annotated[str, typer.Argument(help="A trace, in any format Legato reads.", show_default=False)],
+    path: Annotated[str, typer.Argument(help="A trace file, or a shipped trace's name.", show_default=False)],
     format_name: options.FormatName = None,
     interval_s: Annotated[
         float | None, typer.Option(help="Time over which rates are averaged. [default: a 600th of the trace]")
@@ -92,7 +96,7 @@ def show(
     Examples:
 
     ```sh
-    legato traces show data/traces/fcc/fcc-1.txt
+    legato traces show fcc/12
     legato traces show my.csv --svg my.svg
     ```
     """

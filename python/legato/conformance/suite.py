@@ -78,10 +78,11 @@ def conformance(
     """
     out = Path(out)
     picked = chosen(cases)
-    if not picked:
+    unknown = [name for name in cases if not any(name in (case.key, case.section) for case in picked)]
+    if unknown:
         sections = ", ".join(dict.fromkeys(case.section for case in CASES))
         raise Error(
-            f"cases = {', '.join(cases)}: no case has this name",
+            f"cases = {unknown[0]}: no case has this name",
             hint=f"sections: {sections}; legato conformance --list shows every case",
         )
     check_empty(out, resume=resume)
