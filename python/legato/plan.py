@@ -169,7 +169,7 @@ def _fault_of_a_change(
     key = alone[0] if alone else next(upto)
     why = _without_line(refused).removeprefix(f"{name}: ").removeprefix(f"{key}: ")
     why = re.sub(r", in `[^`]*`$", "", why)  # the line as it was rewritten
-    return ScenarioError(f"-o {key}={changes[key]}: {why}")
+    return ScenarioError(f"{name}: -o {key}={changes[key]}: {why}")
 
 
 def _with(text: str, name: str | Path, changes: Mapping[str, Any], keys: Sequence[str]) -> str:

@@ -208,9 +208,8 @@ def test_a_scenario_that_makes_no_sense_is_refused_by_key_and_value(
     done = legato("run", "cellular", "-o", option, "--out", "made")
     assert done.returncode == 2
     first = done.stderr.splitlines()[0]
-    assert first.startswith("error: ")
     assert names in first
-    assert "cellular.toml" in first
+    assert first.startswith("error: cellular: -o ")
     assert not (tmp_path / "made").exists()
 
 
