@@ -255,18 +255,17 @@ def write_page(gaps: Sequence[Gap], title: str, path: Path) -> Path:
     return pages.write_sections(
         path,
         f"{title}: simulated and called",
-        [_caption(gaps)],
+        ["Means over repeats; the difference is called minus simulated. One line per call. " + interval_note(gaps)],
         [section for gap in gaps for section in _sections(gap)],
     )
 
 
-def _caption(gaps: Sequence[Gap]) -> str:
-    """What the figures are over; repeats of one scenario say nothing of other networks."""
+def interval_note(gaps: Sequence[Gap]) -> str:
+    """What the intervals are over, or why there are none; repeats of one scenario say nothing of other networks."""
     repeats = min((difference.groups for gap in gaps for *_, difference in gap.rows if difference.groups), default=0)
-    text = "Means over repeats; the difference is called minus simulated. One line per call. "
     if repeats < FEWEST:
-        return text + f"No intervals: {repeats} repeats, and an interval takes {FEWEST}."
-    return text + f"95 % intervals over {repeats} repeats on this one network."
+        return f"No intervals: {repeats} repeats, and an interval takes {FEWEST}."
+    return f"95 % intervals over {repeats} repeats on this one network."
 
 
 def _sections(gap: Gap) -> list[Section]:

@@ -152,5 +152,7 @@ def _show(done: Reproduction, *, as_json: bool) -> None:
             interval = f"{paper.interval(row)} {row.unit or ''}".rstrip()
             cells.append((row.name, paper.published(row), paper.number(row.mean), interval, row.verdict))
         terminal.table(["figure", "published", "ours", "interval", "verdict"], cells)
+        if note := paper.note(rows):
+            terminal.out().print(note)
     terminal.out().print(f"\nfigures: {done.folder / 'reproduction.json'}")
     terminal.out().print(f"page: {done.folder / 'reproduction.html'}")

@@ -183,7 +183,7 @@ def _introduction(done: Reproduction, trained: Mapping[str, Any]) -> list[Markup
         Markup(
             "Li, Lu, Xu, Song, Zhang, Li, Yin: Reinforcement Learning Based Cross-Layer Congestion Control for "
             "Real-Time Communication. A receiver that sees packets and frames, against GCC and HRCC: {}, of each "
-            "controller, 45 s each, clip {}, Legato {}. Changes from a rival's mean to CLCC's, with 95 % bootstrap "
+            "controller, 45 s each, clip {}, Legato {}. Changes from a rival's mean to CLCC's, with 95 % "
             "intervals over networks (LTE: over files)."
         ).format(", ".join(f"{count} calls on {group}" for group, count in counts.items()), CLIP, done.version),
         Markup(

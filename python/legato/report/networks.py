@@ -23,7 +23,7 @@ DRAWN = "generator"
 
 
 NOT_RECORDED = "trace_family IS NULL OR trace_family IN ('constant', 'generator', 'steps')"
-"""SQL: whether a call's network is none that somebody recorded."""
+"""SQL: whether a call's network is not a recorded one."""
 
 
 def network_of(runs: Sequence[RunFolder], columns: Iterable[str]) -> str:

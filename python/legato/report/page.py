@@ -141,6 +141,7 @@ def _facts(store: Store, summary: Summary) -> list[tuple[str, str]]:
         ("calls", f"{summary.calls_found:,}{planned}"),
         ("controllers", f"{len(summary.rows):,}"),
         ("traces", f"{counted[0]:,}"),
+        *([("networks", f"{summary.networks:,}")] if summary.networks != counted[0] else []),
         ("clips", f"{counted[1]:,}"),
         ("seeds", _seeds(store)),
         *length,

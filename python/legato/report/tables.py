@@ -72,8 +72,8 @@ class Summary:
         if self.has_intervals:
             return None
         return (
-            f"No intervals: {self.over}, and an interval takes {stats.FEWEST} independent networks. More traces, or "
-            "more seeds of a scenario that draws its network, make them; more calls over one network do not."
+            f"No intervals: {self.over}, and an interval takes {stats.FEWEST} independent networks. More traces give "
+            "them, or more seeds of a scenario that draws its network; more calls over the same network do not."
         )
 
     @property

@@ -1,0 +1,37 @@
+"""Intervals contain a truth that is known as often as they say; the full study is benches/interval_coverage.py."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benches"))
+import interval_coverage as study
+
+REPETITIONS = 2_000
+
+
+def covered(method: study.Method, shape: str, networks: int) -> float:
+    draw = np.random.default_rng([7, networks])
+    return study.coverage(method(study.study(study.SHAPES[shape], networks, REPETITIONS, draw)), 0.0)
+
+
+@pytest.mark.parametrize("networks", study.NETWORKS)
+@pytest.mark.parametrize("shape", ["normal", "exponential"])
+def test_95_percent_intervals_contain_the_truth_in_93_to_97_percent(shape: str, networks: int) -> None:
+    assert 0.93 <= covered(study.legato, shape, networks) <= 0.97
+
+
+def test_resampling_calls_would_not() -> None:
+    assert covered(study.percentile_over_calls, "normal", 12) < 0.65
+    assert covered(study.percentile, "normal", 5) < 0.87
+
+
+def test_recorded_pictures_are_covered_from_five_networks_on() -> None:
+    for controller in study.recorded()["SSIM as viewed (dB)"]:
+        draw = np.random.default_rng(3)
+        calls = draw.choice(controller, size=(8, 1, REPETITIONS))
+        assert 0.92 <= study.coverage(study.legato(calls), float(controller.mean())) <= 0.98
