@@ -17,7 +17,8 @@ Point = tuple[float, float]
 Label = tuple[float, str]
 """A value of an axis and its text."""
 
-_RIGHT, _TOP, _GAP, _FOOT = 8, 6, 12, 22
+_RIGHT, _TOP, _GAP, _FOOT, _TITLE = 8, 6, 12, 22, 15
+_LETTER = 8.5  # the width of one at the largest size a style gives: 15 of a picture's units, on a narrow screen
 _BRAILLE_BLANK = 0x2800
 # Unicode's numbering of the eight dots of a cell, by [row][column].
 _BRAILLE_DOTS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
@@ -64,6 +65,8 @@ class Axes:
     height: int = 180
     labels: Sequence[Label] = ()
     """Of the vertical axis; none: round values."""
+    title: str = ""
+    """What the vertical axis shows, with its unit; written above it."""
 
     @property
     def points(self) -> list[Point]:
@@ -115,16 +118,19 @@ def _svg(
     start: float = 0.0,
     top: int = _TOP,
 ) -> Markup:
-    left = 44
+    left = max(44, *(8 + round(_LETTER * len(text)) for each in axes for _, text in _labels(each)))
     points = [point for each in axes for point in each.points]
     end = end or max((x for x, _ in points), default=1.0) or 1.0
-    height = top + sum(each.height for each in axes) + _GAP * (len(axes) - 1) + _FOOT
+    height = top + sum(each.height + _title_height(each) for each in axes) + _GAP * (len(axes) - 1) + _FOOT
 
     def across(x: float) -> float:
         return left + (width - left - _RIGHT) * x / end
 
     parts: list[Markup] = []
     for each in axes:
+        if each.title:
+            parts.append(Markup('<text class="title" x="{}" y="{}">{}</text>').format(left, top + 9, each.title))
+        top += _title_height(each)
         parts += _axes(each, across, top, left, width)
         parts += [
             Markup('<path class="grid" d="M{:.1f},{}V{}"/>').format(across(at), top, top + each.height) for at in marks
@@ -133,7 +139,7 @@ def _svg(
     for tick in ticks(start, start + end):
         x, label = across(tick - start), f"{tick:g}{unit}"
         # A label at the end of the axis stays within the picture.
-        at, anchor = (width, "end") if x + 3 * len(label) > width else (x, "middle")
+        at, anchor = (width, "end") if x + _LETTER / 2 * len(label) > width else (x, "middle")
         text = Markup('<text x="{:.1f}" y="{}" text-anchor="{}">{}</text>')
         parts.append(text.format(at, height - 6, anchor, label))
     return Markup('<svg viewBox="0 0 {} {}"{}>{}{}</svg>').format(
@@ -141,16 +147,28 @@ def _svg(
     )
 
 
-def _axes(axes: Axes, across, top: int, left: int, width: int) -> Iterator[Markup]:
-    low = axes.low
+def _range(axes: Axes) -> tuple[float, float]:
     high = nice_ceiling(max((y for _, y in axes.points), default=1.0)) if axes.high is None else axes.high
-    high = high if high > low else low + 1.0
+    return axes.low, high if high > axes.low else axes.low + 1.0
+
+
+def _labels(axes: Axes) -> Sequence[Label]:
+    """Those of the vertical axis."""
+    most = max(axes.height // 36, 2)
+    return axes.labels or [(tick, f"{tick:g}") for tick in ticks(*_range(axes), most=most)]
+
+
+def _title_height(axes: Axes) -> int:
+    return _TITLE if axes.title else 0
+
+
+def _axes(axes: Axes, across, top: int, left: int, width: int) -> Iterator[Markup]:
+    low, high = _range(axes)
 
     def down(y: float) -> float:
         return top + axes.height * (1 - (min(max(y, low), high) - low) / (high - low))
 
-    labels = axes.labels or [(tick, f"{tick:g}") for tick in ticks(low, high, most=max(axes.height // 36, 2))]
-    for value, text in labels:
+    for value, text in _labels(axes):
         y = down(value)
         yield Markup('<path class="grid" d="M{},{:.1f}H{}"/>').format(left, y, width - _RIGHT)
         yield Markup('<text x="{}" y="{:.1f}" text-anchor="end">{}</text>').format(left - 5, y + 3.5, text)

@@ -257,6 +257,7 @@ def write_page(gaps: Sequence[Gap], title: str, path: Path) -> Path:
         f"{title}: simulated and called",
         ["Means over repeats; the difference is called minus simulated. One line per call. " + interval_note(gaps)],
         [section for gap in gaps for section in _sections(gap)],
+        kind="gap",
     )
 
 

@@ -49,9 +49,11 @@ def counted(number: int, what: str) -> str:
     return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
-def write_sections(path: str | Path, title: str, introduction: Sequence[str], sections: Sequence[Section]) -> Path:
-    """Write a page of one section after the other."""
-    return write(path, "sections.html", title=title, introduction=introduction, sections=sections)
+def write_sections(
+    path: str | Path, title: str, introduction: Sequence[str], sections: Sequence[Section], *, kind: str = ""
+) -> Path:
+    """Write a page of one section after the other; ``kind`` stands beside the product's name."""
+    return write(path, "sections.html", title=title, introduction=introduction, sections=sections, kind=kind)
 
 
 def write(path: str | Path, template: str, **values: Any) -> Path:

@@ -117,7 +117,7 @@ def show(
             axes = chart.Axes([chart.Line("c0", list(zip(times_s, rates_mbps, strict=True)))], height=220)
             drawn = chart.draw([axes], title, width=720, unit=" s")
             pages.write_sections(
-                html, title, ["Capacity in Mbit/s over time."], [pages.Section("", charts=[("", drawn)])]
+                html, title, ["Capacity in Mbit/s over time."], [pages.Section("", charts=[("", drawn)])], kind="trace"
             )
             terminal.out().print(f"page: {html}")
         return

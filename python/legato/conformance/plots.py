@@ -33,7 +33,7 @@ def plot(case: Case, session: Session) -> Markup:
     lines += [chart.Line("other", _points(flow.receiver_bps * mbps)) for flow in traffic]
     lines += [chart.Line(flow_class(n), _points(call.receiver_bps * mbps)) for n, call in enumerate(session.calls)]
     title = f"{case.key}, {session.controller}: rates of {len(session.calls)} calls over {end_s:g} s"
-    rates = chart.Axes(lines, high=_top(case, session) * mbps, height=_RATE_HEIGHT)
+    rates = chart.Axes(lines, high=_top(case, session) * mbps, height=_RATE_HEIGHT, title="rate, Mbit/s")
     return chart.draw([rates, _queue(session)], title, width=_WIDTH, x_end=end_s, unit=" s")
 
 
@@ -58,7 +58,8 @@ def _queue(session: Session) -> chart.Axes:
         [chart.Line("area", filled)],
         high=top_ms,
         height=_QUEUE_HEIGHT,
-        labels=((top_ms, f"{top_ms:.0f} ms"), (0.0, "0")),
+        labels=((top_ms, f"{top_ms:.0f}"), (0.0, "0")),
+        title="queue, ms",
     )
 
 

@@ -23,7 +23,7 @@ FINE_QP = 20.0
 """A source at most this coarse passes: at QP 26 and above it seems less than 1 dB better than it is
 (docs/profile-format.md)."""
 REDUCED = 0.5
-"""Of the source's height: at this and less its coding is averaged away."""
+"""Of the source's height: up to this its coding is averaged away."""
 
 
 def found(clip: Clip, full: Pictures, sizes: Mapping[str, np.ndarray], levels: Sequence[int]) -> dict[str, Any]:

@@ -183,6 +183,7 @@ class Reproduction:
             title or f"{self.paper.title}, reproduced",
             introduction,
             [*first, *(self._table(title, rows) for title, rows in self.tables()), *sections],
+            kind="reproduction",
         )
         return self
 

@@ -5,6 +5,14 @@ Legato.gauges = (() => {
   const parent = document.getElementById("gauges-figure");
   const select = document.getElementById("gauges-call");
 
+  // A gauge states its unit as the end of its name.
+  const UNITS = { bps: "bit/s", bytes: "bytes", db: "dB", fps: "fps", height: "rows", ms: "ms", ns: "ns", packets: "packets", qp: "QP", s: "s", us: "µs" };
+
+  function title(name) {
+    const end = name.slice(name.lastIndexOf("_") + 1), unit = UNITS[end];
+    return unit ? `${escape(name.slice(0, -end.length - 1))} <small>${unit}</small>` : escape(name);
+  }
+
   function draw() {
     const shown = data.gauges[Number(select.value)];
     const call = data.calls[shown.call];
@@ -12,7 +20,7 @@ Legato.gauges = (() => {
     const made = shown.gauges.map((gauge) => {
       const figure = document.createElement("figure");
       figure.className = classOf(call.variant);
-      figure.innerHTML = `<figcaption>${escape(gauge.name)}</figcaption><div></div>`;
+      figure.innerHTML = `<figcaption title="${escape(gauge.name)}">${title(gauge.name)}</figcaption><div></div>`;
       parent.append(figure);
       return [gauge, figure];
     });
@@ -38,9 +46,12 @@ Legato.gauges = (() => {
   function start() {
     if (data.gauges.length === 0) return;
     document.getElementById("gauges").hidden = false;
-    data.gauges.forEach(({ call }, at) => {
-      const of = data.calls[call];
-      select.add(new Option(`${data.controllers[of.variant].name} · ${of.trace} · ${of.clip} · seed ${of.seed}${of.flow ? ` · ${of.flow}` : ""}`, String(at)));
+    const calls = data.gauges.map(({ call }) => data.calls[call]);
+    // Only what tells them apart, so that the choice is short enough to be read.
+    const told = ["trace", "clip", "seed", "flow"].filter((key) => new Set(calls.map((call) => call[key])).size > 1);
+    calls.forEach((of, at) => {
+      const parts = told.map((key) => (key === "seed" ? `seed ${of.seed}` : of[key])).filter(Boolean);
+      select.add(new Option([data.controllers[of.variant].name, ...parts].join(" · "), String(at)));
     });
     select.addEventListener("change", draw);
     Legato.responsive(parent, draw);
