@@ -93,7 +93,7 @@ def test_text_stands_out_from_its_ground(browser: object, page_file: Path, schem
             "h1": 7,
             ".caption": 4.5,
             "td b": 7,
-            "td small": 4.5,
+            "th small": 4.5,
             "svg .title": 7,
             ".c0": 4.5,
             ".c2": 3,
