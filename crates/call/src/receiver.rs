@@ -10,7 +10,7 @@ use crate::stream_log::StreamLog;
 use legato_control::steering::{AnyController, Steered};
 use legato_control::{Event, FrameReport, PacketKind, ReceivedPacket};
 use legato_media::frame_buffer::{BufferedFrame, FrameAssembly, FrameBuffer, Inserted};
-use legato_media::packet::{MediaPacket, VIDEO_SSRC};
+use legato_media::packet::{AUDIO_SSRC, MediaPacket, VIDEO_SSRC};
 use legato_media::playout::{PlayoutConfig, Repair};
 use legato_media::{Decoder, EncodedFrame, JitterBuffer, Quality, SourceFrame};
 use legato_trace::{End, FrameDecoded, Record, TraceSink};
@@ -104,6 +104,8 @@ pub struct Receiver {
     last_sr: Option<(CompactNtp, Timestamp)>,
     next_report: Timestamp,
     loss: LossSinceReport,
+    /// Of the audio stream; absent before its first packet.
+    audio_loss: Option<LossSinceReport>,
     /// Everything is done and `due` is valid; most packets leave it so.
     settled: bool,
     due: Timestamp,
@@ -117,6 +119,32 @@ struct LossSinceReport {
     received_before: u32,
     highest: u32,
     highest_before: u32,
+}
+
+impl LossSinceReport {
+    #[inline]
+    fn push(&mut self, seq: u32) {
+        self.received += 1;
+        self.highest = self.highest.max(seq + 1);
+    }
+
+    /// The report since the last one.
+    fn block(&mut self, ssrc: u32) -> rtcp::ReportBlock {
+        let expected = self.highest - self.highest_before;
+        let received = self.received - self.received_before;
+        let lost = expected.saturating_sub(received);
+        self.highest_before = self.highest;
+        self.received_before = self.received;
+        rtcp::ReportBlock {
+            ssrc,
+            fraction_lost: (lost * 256).checked_div(expected).unwrap_or(0).min(255) as u8,
+            cumulative_lost: self.highest as i32 - self.received as i32,
+            highest_seq: self.highest.saturating_sub(1),
+            interarrival_jitter: 0,
+            last_sr: CompactNtp(0),
+            delay_since_last_sr: 0,
+        }
+    }
 }
 
 /// This end's SSRC.
@@ -154,6 +182,7 @@ impl Receiver {
             last_sr: None,
             next_report: config.start + REPORT_INTERVAL,
             loss: LossSinceReport::default(),
+            audio_loss: None,
             settled: false,
             due: config.start,
             spare: Vec::new(),
@@ -324,13 +353,16 @@ impl Receiver {
         let missing_before = self.nacks.missing();
         let wanted = match packet.kind {
             PacketKind::Video => {
-                self.loss.received += 1;
-                self.loss.highest = self.loss.highest.max(packet.rtp_seq + 1);
+                self.loss.push(packet.rtp_seq);
                 self.nacks.insert(self.now, packet.rtp_seq)
             }
             PacketKind::Retransmission => self.nacks.insert(self.now, packet.rtp_seq),
             PacketKind::Fec => true,
-            PacketKind::Audio | PacketKind::Padding => false,
+            PacketKind::Audio => {
+                self.audio_loss.get_or_insert_default().push(packet.rtp_seq);
+                false
+            }
+            PacketKind::Padding => false,
         };
         if wanted {
             match self.frames.insert(self.now, packet) {
@@ -543,22 +575,17 @@ impl Receiver {
 
     fn send_report(&mut self) {
         self.next_report += REPORT_INTERVAL;
-        let expected = self.loss.highest - self.loss.highest_before;
-        let received = self.loss.received - self.loss.received_before;
-        let lost = expected.saturating_sub(received);
-        let block = rtcp::ReportBlock {
-            ssrc: VIDEO_SSRC,
-            fraction_lost: (lost * 256).checked_div(expected).unwrap_or(0).min(255) as u8,
-            cumulative_lost: self.loss.highest as i32 - self.loss.received as i32,
-            highest_seq: self.loss.highest.saturating_sub(1),
-            interarrival_jitter: 0,
+        let video = rtcp::ReportBlock {
             last_sr: self.last_sr.map_or(CompactNtp(0), |(sr, _)| sr),
             delay_since_last_sr: self.last_sr.map_or(0, |(_, at)| ntp::compact_span(self.now - at)),
+            ..self.loss.block(VIDEO_SSRC)
         };
-        self.loss.highest_before = self.loss.highest;
-        self.loss.received_before = self.loss.received;
         let mut bytes = Vec::with_capacity(64);
-        rtcp::write_receiver_report(&mut bytes, RECEIVER_SSRC, &[block]);
+        match &mut self.audio_loss {
+            None => rtcp::write_receiver_report(&mut bytes, RECEIVER_SSRC, &[video]),
+            // There are no sender reports on audio, and with them no round trip.
+            Some(loss) => rtcp::write_receiver_report(&mut bytes, RECEIVER_SSRC, &[video, loss.block(AUDIO_SSRC)]),
+        }
         // Only a controller here uses the round-trip time.
         if self.controller.decides() {
             let now = ExtendedBlock::ReferenceTime(Ntp::from_timestamp(self.now));

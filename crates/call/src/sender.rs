@@ -306,6 +306,9 @@ impl Sender {
         } else {
             changed = true;
             self.told_decision = true;
+            if self.decision.cease {
+                self.begin_again();
+            }
             self.decision = decision;
             self.pacer.obey(self.now, &self.paced(), self.history.in_flight());
             sink.record(self.now, &Record::Decision(&self.decision));

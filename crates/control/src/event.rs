@@ -24,7 +24,7 @@ pub enum Event {
     PacketReceived(ReceivedPacket),
     /// Packets left the pacer at one instant (sender). Stamped when they leave, not when they queue.
     PacketsSent(Burst<SentPacket>),
-    /// A receiver report on the video (sender); its round-trip time came just before.
+    /// A receiver report on one of the streams (sender); its round-trip time came just before.
     ReceiverReport(ReceptionReport),
     /// The receiver's estimate, carried by REMB (sender).
     RemoteEstimate(DataRate),
@@ -32,6 +32,8 @@ pub enum Event {
     RoundTripTime(TimeDelta),
     /// The route changed: everything learned about the old path is void.
     RouteChange,
+    /// RTCP of whatever content came, before what it says (sender).
+    RtcpArrived,
     /// Transport-wide feedback, joined with what was sent (sender).
     TransportFeedback(TransportFeedback),
 }

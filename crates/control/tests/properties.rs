@@ -140,6 +140,7 @@ fn event() -> impl Strategy<Value = Kind> {
     let plain = prop_oneof![
         Just(Event::Deadline),
         Just(Event::RouteChange),
+        Just(Event::RtcpArrived),
         Just(Event::FrameCaptured(SourceFrameInfo { frame: 1, complexity: Some(3.0) })),
         frame,
         frame_report,
@@ -318,7 +319,7 @@ proptest! {
     fn the_revision_of_a_steered_controller_counts_every_change(steps in steps()) {
         for entry in REGISTRY.iter().filter(|entry| entry.learned) {
             let steered = entry.steered(&toml::toml! { policy = "hand" }, CONTEXT).expect("learned");
-            let mut controller = CircuitBreakers::around(steered, CircuitBreakerConfig::default(), Timestamp::ZERO);
+            let mut controller = CircuitBreakers::around(steered, CircuitBreakerConfig::default());
             let mut now = Timestamp::ZERO;
             for step in &steps {
                 now += step.wait;

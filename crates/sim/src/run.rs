@@ -158,15 +158,13 @@ pub(crate) fn sender_controller(
     future: &FutureOf<'_>,
     steered: bool,
 ) -> Result<AnyController, SimError> {
-    let start = future.start;
-    let context = context_of(limits, seed, "controller", start, future);
-    let config = CircuitBreakerConfig::default();
-    Ok(match any_controller(spec, Side::Sender, context, steered)? {
-        controller if !scenario.sender.circuit_breakers => controller,
-        AnyController::Own(inner) => AnyController::Own(Box::new(CircuitBreakers::around(inner, config, start))),
-        AnyController::Steered(inner) => {
-            AnyController::Steered(Box::new(CircuitBreakers::around(inner, config, start)))
-        }
+    let context = context_of(limits, seed, "controller", future.start, future);
+    let controller = any_controller(spec, Side::Sender, context, steered)?;
+    let Some(response) = scenario.sender.circuit_breakers.response() else { return Ok(controller) };
+    let config = CircuitBreakerConfig { response, ..CircuitBreakerConfig::default() };
+    Ok(match controller {
+        AnyController::Own(inner) => AnyController::Own(Box::new(CircuitBreakers::around(inner, config))),
+        AnyController::Steered(inner) => AnyController::Steered(Box::new(CircuitBreakers::around(inner, config))),
     })
 }
 

@@ -8,8 +8,8 @@
 use legato_control::{REGISTRY, entry};
 use legato_media::DecoderKind;
 use legato_sim::{
-    CallParts, CapacitySpec, ControllerSpec, EncoderKind, GilbertElliottSpec, JitterSpec, LoadedCapacity, LoadedClip,
-    Policies, QueueKind, ReorderSpec, Scenario, Seed, run_call,
+    BreakersSpec, CallParts, CapacitySpec, ControllerSpec, EncoderKind, GilbertElliottSpec, JitterSpec, LoadedCapacity,
+    LoadedClip, Policies, QueueKind, ReorderSpec, Scenario, Seed, run_call,
 };
 use legato_trace::{LogLevel, Recorder, Summary, Value};
 use serde::Deserialize;
@@ -110,7 +110,7 @@ impl Networks {
         let mut draw = Draw(seed, 0);
         let mut scenario = Scenario { duration_s: self.duration_s, ..Scenario::default() };
         // The controllers themselves, without the fuse behind them.
-        scenario.sender.circuit_breakers = false;
+        scenario.sender.circuit_breakers = BreakersSpec::Off;
         let mut steps = vec![(0.0, draw.of(range.first_capacity_bps) as u64)];
         let rescue_at = self.duration_s - self.rescue.rescue_s;
         let mut at = draw.of(range.change_s);

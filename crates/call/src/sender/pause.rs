@@ -5,6 +5,7 @@
 
 use super::{MIN_KEYFRAME_INTERVAL, Sender};
 use legato_control::Decision;
+use legato_media::pacer::Pacer;
 use legato_trace::{Record, TraceSink};
 use legato_units::DataRate;
 
@@ -28,6 +29,13 @@ impl Sender {
             self.last_keyframe = self.last_keyframe.min(self.now - MIN_KEYFRAME_INTERVAL);
         }
         self.pacer.obey(self.now, &self.paced(), self.history.in_flight());
+    }
+
+    /// A circuit breaker lets media flow again: what waited since is too old to be sent, and the picture begins anew.
+    pub(super) fn begin_again(&mut self) {
+        self.pacer = Pacer::new(self.config.pacer, self.now);
+        self.keyframe_wanted = true;
+        self.last_keyframe = self.last_keyframe.min(self.now - MIN_KEYFRAME_INTERVAL);
     }
 
     /// The decision as the pacer obeys it.

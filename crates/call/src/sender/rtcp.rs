@@ -14,6 +14,8 @@ impl Sender {
     /// Foreign bytes: what cannot be parsed is ignored, like a lost datagram.
     pub(super) fn take_rtcp(&mut self, bytes: &[u8], sink: &mut impl TraceSink) {
         let Ok(compound) = Compound::parse(bytes) else { return };
+        // Changes no decision, so none is read anew.
+        self.controller.on_event(self.now, &Event::RtcpArrived);
         for packet in compound {
             let Ok(message) = packet.and_then(|packet| packet.message()) else { return };
             match message {

@@ -2,8 +2,11 @@
 
 use super::values::{Refusal, choice, within};
 use legato_call::FeedbackFormat;
+use legato_control::circuit_breaker::Response;
 use legato_units::Ecn;
-use serde::{Deserialize, Serialize};
+use serde::de::{self, IntoDeserializer, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+use std::fmt;
 
 /// Bounds and initial value of the target bitrate.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -43,8 +46,54 @@ pub struct SenderSpec {
     /// The ECN field that media packets leave with.
     #[serde(deserialize_with = "choice")]
     pub ecn: EcnSpec,
-    /// Stop sending when a circuit breaker of RFC 8083 triggers.
-    pub circuit_breakers: bool,
+    /// What a circuit breaker of RFC 8083 leads to.
+    #[serde(deserialize_with = "response")]
+    pub circuit_breakers: BreakersSpec,
+}
+
+/// What a circuit breaker of RFC 8083 leads to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BreakersSpec {
+    /// The sender stops for good.
+    Cease,
+    /// There are none.
+    Off,
+    /// The call goes on, as a browser's does; a gauge shows what would have tripped.
+    #[default]
+    Report,
+    /// The sender stops for as long as the breaker took to trip, and begins again as a new call does.
+    Restart,
+}
+
+impl BreakersSpec {
+    /// What the breakers do; absent: there are none.
+    pub const fn response(self) -> Option<Response> {
+        match self {
+            Self::Cease => Some(Response::Cease),
+            Self::Off => None,
+            Self::Report => Some(Response::Report),
+            Self::Restart => Some(Response::Restart),
+        }
+    }
+}
+
+/// The name of a response, or a truth value: to stop for good, or nothing.
+fn response<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BreakersSpec, D::Error> {
+    struct NameOrTruth;
+    impl Visitor<'_> for NameOrTruth {
+        type Value = BreakersSpec;
+        fn expecting(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+            to.write_str("\"cease\", \"off\", \"report\" or \"restart\"")
+        }
+        fn visit_bool<E: de::Error>(self, on: bool) -> Result<BreakersSpec, E> {
+            Ok(if on { BreakersSpec::Cease } else { BreakersSpec::Off })
+        }
+        fn visit_str<E: de::Error>(self, name: &str) -> Result<BreakersSpec, E> {
+            BreakersSpec::deserialize(name.into_deserializer())
+        }
+    }
+    deserializer.deserialize_any(NameOrTruth)
 }
 
 /// The ECN field of media packets.
@@ -123,7 +172,7 @@ impl Default for SenderSpec {
             max_pacer_queue_ms: 2_000.0,
             retransmit: true,
             ecn: EcnSpec::default(),
-            circuit_breakers: true,
+            circuit_breakers: BreakersSpec::default(),
         }
     }
 }

@@ -6,7 +6,7 @@ mod media;
 mod network;
 mod values;
 
-pub use ends::{ClockSpec, ControllerSpec, EcnSpec, LimitsSpec, ReceiverSpec, SenderSpec};
+pub use ends::{BreakersSpec, ClockSpec, ControllerSpec, EcnSpec, LimitsSpec, ReceiverSpec, SenderSpec};
 pub use media::{AudioSpec, EncoderKind, FrameSizesSpec, VideoSpec};
 pub use network::{CapacitySpec, GilbertElliottSpec, JitterSpec, PathSpec, QueueKind, QueueSpec, ReorderSpec};
 
