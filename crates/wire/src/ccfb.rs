@@ -41,10 +41,9 @@ impl ArrivalOffset {
         // Clamped to 16 s, well past the range, so the product cannot overflow.
         match span.as_nanos().min(16 * NS_PER_S) {
             ..0 => Self::Unavailable,
-            ns => match ((ns << 10) + NS_PER_S / 2) / NS_PER_S {
-                units @ 0..=MAX_UNITS => Self::Units(units as u16),
-                _ => Self::OverRange,
-            },
+            // [rfc8888] §3.1: "more than 8189/1024 s" is of the span, not of the unit nearest to it.
+            ns if ns << 10 > MAX_UNITS * NS_PER_S => Self::OverRange,
+            ns => Self::Units((((ns << 10) + NS_PER_S / 2) / NS_PER_S) as u16),
         }
     }
 
@@ -250,6 +249,17 @@ mod tests {
         for junk in [0x6200, 0x2200, 0x7fff] {
             assert_eq!(read_metric(junk), None, "{junk:04x}");
         }
+    }
+
+    /// [rfc8888] §3.1, by hand: 8,189.3 units are more than 8,189, although that is the nearest; 8,188.7 are 8,189.
+    #[test]
+    fn an_offset_is_compared_with_the_range_before_it_is_rounded() {
+        let from_units = |units: f64| ArrivalOffset::from_delta(TimeDelta::from_secs_f64(units / 1_024.0));
+        assert_eq!(from_units(8_188.7), ArrivalOffset::Units(8_189));
+        assert_eq!(from_units(8_189.3), ArrivalOffset::OverRange);
+        let exact = TimeDelta::from_nanos(8_189 * NS_PER_S / 1_024);
+        assert_eq!(ArrivalOffset::from_delta(exact), ArrivalOffset::Units(8_189));
+        assert_eq!(ArrivalOffset::from_delta(exact + TimeDelta::from_nanos(1)), ArrivalOffset::OverRange);
     }
 
     #[test]
