@@ -35,6 +35,9 @@ pub struct TcpConfig {
     pub delayed_ack_ms: u32,
     /// Grow by the bytes acknowledged in congestion avoidance (recommended), not by the number of acknowledgments (`reno` only).
     pub byte_counting: bool,
+    /// Make room for other flows after a loss below the last one's window (`cubic` only). [rfc9438] asks to turn it off
+    /// where a flow is alone; here one is beside calls.
+    pub fast_convergence: bool,
     /// The minimum of the retransmission timer.
     pub min_rto_ms: u32,
     /// The receiver's buffer; no more is ever outstanding.
@@ -53,6 +56,7 @@ impl Default for TcpConfig {
             ack_every_segments: 2,
             delayed_ack_ms: DELAYED_ACK_MS,
             byte_counting: true,
+            fast_convergence: true,
             min_rto_ms: MIN_RTO_MS,
             receive_window_bytes: RECEIVE_WINDOW_BYTES,
             ecn: false,

@@ -29,8 +29,10 @@ pub(super) struct Connection {
     recovery_point: u64,
     /// The first lost segment leaves regardless of the window.
     must_resend: bool,
-    /// One rescue retransmission per recovery.
-    rescue_left: bool,
+    /// RescueRxt: one rescue per recovery, once more than this is acknowledged in order.
+    rescue_beyond: u64,
+    /// A mark came at a window of one segment: nothing new leaves before.
+    marked_until: Option<Timestamp>,
     /// The retransmission timer, while it runs.
     timeout_at: Option<Timestamp>,
     /// Timed out since new data was last acknowledged.
@@ -74,6 +76,8 @@ enum Hold {
     Nothing,
     /// The application has no more.
     Application,
+    /// The retransmission timer, after a mark at a window of one segment.
+    Mark,
     /// The pacer.
     Pacer,
     /// The receiver's window.
@@ -95,7 +99,8 @@ impl Connection {
             phase: Phase::Open,
             recovery_point: 0,
             must_resend: false,
-            rescue_left: false,
+            rescue_beyond: u64::MAX,
+            marked_until: None,
             timeout_at: None,
             timed_out: false,
             written: 0,
@@ -161,7 +166,7 @@ impl Connection {
             self.timed_out = false;
         }
         let (rtt, rate) = self.measure(now, &news);
-        self.change_phase(&news, prior_in_flight_bytes, ack.ece);
+        self.change_phase(now, &news, prior_in_flight_bytes, ack.ece);
         self.control.on_ack(&AckSample {
             now,
             phase: prior_phase,
@@ -203,7 +208,7 @@ impl Connection {
     }
 
     /// Recovery ends, begins, or a mark is handled.
-    fn change_phase(&mut self, news: &News, prior_in_flight_bytes: u64, marked: bool) {
+    fn change_phase(&mut self, now: Timestamp, news: &News, prior_in_flight_bytes: u64, marked: bool) {
         if self.phase != Phase::Open && self.board.acked_to() >= self.recovery_point {
             self.phase = Phase::Open;
             self.must_resend = false;
@@ -216,12 +221,17 @@ impl Connection {
             self.phase = Phase::Recovery;
             self.recovery_point = self.board.next_seq();
             self.board.begin_recovery();
-            (self.must_resend, self.rescue_left) = (self.board.next_lost().is_some(), true);
+            // RescueRxt becomes the end of that segment when it leaves.
+            (self.must_resend, self.rescue_beyond) = (self.board.next_lost().is_some(), u64::MAX);
             self.counts.recoveries += 1;
             Cause::Loss
         } else if marked && self.config.ecn && self.board.acked_to() > self.answered_marks_to {
             // [rfc3168] §6.1.2: as for a loss, at most once per window of data.
             self.counts.marks += 1;
+            // [rfc3168] §6.1.2, [rfc9438] §4.6: at one segment the rate falls further by the retransmission timer.
+            if self.control.window_bytes() <= u64::from(self.config.segment_bytes) {
+                self.marked_until = Some(now + self.timer.timeout());
+            }
             Cause::Mark
         } else {
             return;
@@ -249,7 +259,8 @@ impl Connection {
             self.board.on_timeout();
             self.phase = Phase::Timeout;
             self.recovery_point = self.board.next_seq();
-            (self.must_resend, self.rescue_left) = (true, false);
+            self.must_resend = true;
+            self.marked_until = None;
             self.counts.timeouts += 1;
         }
         self.held_by = Hold::Nothing;
@@ -258,10 +269,14 @@ impl Connection {
     /// When [`Connection::on_deadline`] is due, or [`Connection::poll`] has a segment again.
     #[inline]
     pub fn next_deadline(&self) -> Option<Timestamp> {
-        match (self.timeout_at, self.held_by) {
-            (Some(timeout), Hold::Pacer) => Some(timeout.min(self.next_burst_at)),
-            (None, Hold::Pacer) => Some(self.next_burst_at),
-            (timeout, _) => timeout,
+        let held_until = match self.held_by {
+            Hold::Mark => self.marked_until,
+            Hold::Pacer => Some(self.next_burst_at),
+            _ => None,
+        };
+        match (self.timeout_at, held_until) {
+            (Some(timeout), Some(until)) => Some(timeout.min(until)),
+            (timeout, until) => timeout.or(until),
         }
     }
 
@@ -269,6 +284,10 @@ impl Connection {
     pub fn poll(&mut self, now: Timestamp) -> Option<Segment> {
         let segment_bytes = u64::from(self.config.segment_bytes);
         let in_flight = self.board.pipe_bytes();
+        if !self.must_resend && self.marked_until.is_some_and(|until| until > now) {
+            self.held_by = Hold::Mark;
+            return None;
+        }
         if !self.must_resend && in_flight + segment_bytes > self.control.window_bytes() {
             self.held_by = Hold::Window;
             return None;
@@ -289,7 +308,7 @@ impl Connection {
         Some(self.send(now, next))
     }
 
-    /// [rfc6675] §4, NextSeg: lost data, else new data, else possibly lost data, else the last segment.
+    /// [rfc6675] §4, NextSeg: lost data, else new data, else possibly lost data, else, once, the last not SACKed.
     fn choose(&mut self) -> Option<Next> {
         if self.phase != Phase::Open
             && let Some(number) = self.board.next_lost()
@@ -312,7 +331,10 @@ impl Connection {
         if let Some(number) = self.board.next_doubtful() {
             return Some(Next::Again(number));
         }
-        self.board.rescue().filter(|_| self.rescue_left).map(Next::Rescue)
+        if self.board.acked_to() <= self.rescue_beyond {
+            return None;
+        }
+        self.board.highest_unsacked().map(Next::Rescue)
     }
 
     fn send(&mut self, now: Timestamp, next: Next) -> Segment {
@@ -323,9 +345,17 @@ impl Connection {
                 self.board.push(Sent::new(now, bytes, stamp));
                 (seq, bytes, false)
             }
-            Next::Again(number) | Next::Rescue(number) => {
-                self.rescue_left &= !matches!(next, Next::Rescue(_));
+            Next::Again(number) => {
                 let (seq, bytes) = self.board.resend(number, now, stamp);
+                if self.must_resend {
+                    self.rescue_beyond = seq + u64::from(bytes);
+                }
+                (seq, bytes, true)
+            }
+            Next::Rescue(number) => {
+                // [rfc6675] §4, NextSeg (4): RescueRxt = RecoveryPoint.
+                self.rescue_beyond = self.recovery_point;
+                let (seq, bytes) = self.board.rescue(number, now, stamp);
                 (seq, bytes, true)
             }
         };

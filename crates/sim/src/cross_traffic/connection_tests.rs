@@ -53,6 +53,57 @@ fn one_loss_is_repaired_in_a_round_trip_and_halves_the_window_once() {
     assert_eq!(poll(&mut c, ms(203)), [17, 18, 19, 20, 21]);
 }
 
+/// [rfc6675] §4, NextSeg (4), and §5 (4.3), by hand: ten segments and no more; 0 is lost, 1 to 3 are SACKed: 0 leaves again, and
+/// no rescue yet. When 5, 6 and 7 are SACKed too, 4 is lost and leaves by NextSeg (1).
+#[test]
+fn a_rescue_does_not_hide_holes_that_are_found_later() {
+    let mut c = connection(10, 10_000);
+    poll(&mut c, ms(0));
+    let mut left = Vec::new();
+    for (n, sacks) in [&[(1, 2)][..], &[(1, 3)], &[(1, 4)], &[(5, 6), (1, 4)], &[(5, 7), (1, 4)], &[(5, 8), (1, 4)]]
+        .into_iter()
+        .enumerate()
+    {
+        let now = ms(100 + n as i64);
+        c.on_ack(now, &ack(0, ms(0), sacks));
+        left.push(poll(&mut c, now));
+    }
+    assert_eq!(left, [vec![], vec![], vec![0], vec![], vec![], vec![4]]);
+    // 0 arrives: the rescue is allowed now, once; 9 is the highest that is not SACKed.
+    c.on_ack(ms(200), &ack(4, ms(102), &[(5, 8)]));
+    assert_eq!(poll(&mut c, ms(200)), [9]);
+    c.on_ack(ms(201), &ack(8, ms(105), &[]));
+    assert_eq!((poll(&mut c, ms(201)), c.counts().timeouts), (vec![], 0));
+    c.on_ack(ms(300), &ack(10, ms(200), &[]));
+    assert!(c.is_complete());
+}
+
+/// [rfc3168] §6.1.2, [rfc9438] §4.6: marks halve the window down to one segment; there the next segment waits for the
+/// retransmission timer.
+#[test]
+fn marks_at_one_segment_slow_the_sender_by_its_timer() {
+    for congestion_control in [Algorithm::Reno, Algorithm::Cubic] {
+        let mut c = connection(4, u64::MAX);
+        c.config.ecn = true;
+        c.config.congestion_control = congestion_control;
+        let mut rng = Seed(1).stream("marks");
+        c.restart(0, u64::MAX, &mut rng);
+        let (mut now, mut windows, mut acked) = (ms(0), Vec::new(), 0);
+        while let Some(&last) = poll(&mut c, now).last() {
+            now += TimeDelta::from_millis(100);
+            acked = last + 1;
+            c.on_ack(now, &Ack::new(0, acked * 1_000, now - TimeDelta::from_millis(100), true));
+            windows.push(c.window().as_bytes() / 1_000);
+        }
+        assert!(windows.is_sorted_by(|a, b| a >= b) && windows.last() == Some(&1), "{windows:?}");
+        // A mark at one segment: nothing until the timer of one second, its minimum.
+        assert_eq!(c.next_deadline(), Some(now + TimeDelta::from_secs(1)), "{congestion_control:?}");
+        now += TimeDelta::from_secs(1);
+        c.on_deadline(now);
+        assert_eq!((poll(&mut c, now), c.counts().timeouts), (vec![acked], 0), "{congestion_control:?}");
+    }
+}
+
 /// [rfc6298] §5.1, §5.2, §5.3, §5.4, §5.5 and §5.6, [rfc6675] §5.1: one second after the first segment, then two, only the first is retransmitted;
 /// when it is acknowledged the rest follows in slow start.
 #[test]

@@ -155,6 +155,14 @@ impl Scoreboard {
         (number * self.segment_bytes, segment.bytes)
     }
 
+    /// The same for a rescue: [rfc6675] §4, NextSeg (4): HighRxt stays, so that SetPipe (b) does not count it, and holes
+    /// below it that are found later are still repaired.
+    pub fn rescue(&mut self, number: u64, now: Timestamp, stamp: Stamp) -> (u64, u16) {
+        let segment = &mut self.segments[(number - self.first) as usize];
+        *segment = Sent { sent: now, stamp, ambiguous: true, ..*segment };
+        (number * self.segment_bytes, segment.bytes)
+    }
+
     /// Process an acknowledgment.
     pub fn on_ack(&mut self, ack: &Ack) -> News {
         let mut news = News::default();
@@ -282,10 +290,9 @@ impl Scoreboard {
         None
     }
 
-    /// [rfc6675] §4, NextSeg (4): the highest outstanding segment, unless it is SACKed.
-    pub fn rescue(&self) -> Option<u64> {
-        let last = self.segments.back().filter(|last| !last.sacked)?;
-        (!last.resent).then(|| self.first + self.segments.len() as u64 - 1)
+    /// [rfc6675] §4, NextSeg (4): the segment with the highest outstanding octet that is not SACKed, sent again or not.
+    pub fn highest_unsacked(&self) -> Option<u64> {
+        Some(self.first + self.segments.iter().rposition(|segment| !segment.sacked)? as u64)
     }
 }
 
@@ -349,9 +356,14 @@ mod tests {
         assert_eq!(order, [0, 1, 2, 4]);
         assert_eq!(board.next_doubtful(), Some(9));
         board.resend(9, Timestamp::ZERO, Stamp::default());
-        assert_eq!((board.next_doubtful(), board.rescue()), (None, Some(11)));
-        // 0, 1, 2, 4 once (lost, retransmitted), 9 twice, 11 once.
+        assert_eq!((board.next_doubtful(), board.highest_unsacked()), (None, Some(11)));
+        // 0, 1, 2, 4 once (lost, retransmitted), 9 twice, 11 once, whether rescued or not.
         assert_eq!(board.pipe_bytes(), 7_000);
+        board.rescue(11, Timestamp::ZERO, Stamp::default());
+        assert_eq!(board.pipe_bytes(), 7_000);
+        // The last is SACKed: 9 is the highest that is not, although it was sent again.
+        board.on_ack(&ack(0, &[(10, 12), (5, 9), (3, 4)]));
+        assert_eq!(board.highest_unsacked(), Some(9));
     }
 
     /// [rfc6675] §5.1.

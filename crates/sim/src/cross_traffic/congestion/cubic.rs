@@ -14,6 +14,7 @@ use legato_units::{TimeDelta, Timestamp};
 pub(super) struct Cubic {
     segment_bytes: f64,
     initial: f64,
+    fast_convergence: bool,
     window: f64,
     threshold: f64,
     w_max: f64,
@@ -37,11 +38,12 @@ struct Epoch {
 }
 
 impl Cubic {
-    pub fn new(segment_bytes: u16, initial_window_bytes: u64) -> Self {
+    pub fn new(segment_bytes: u16, initial_window_bytes: u64, fast_convergence: bool) -> Self {
         let initial = initial_window_bytes as f64 / f64::from(segment_bytes);
         Self {
             segment_bytes: f64::from(segment_bytes),
             initial,
+            fast_convergence,
             window: initial,
             threshold: f64::INFINITY,
             w_max: 0.0,
@@ -83,9 +85,8 @@ impl Cubic {
             // [rfc9438] §4.3 in §4.2's summary: the higher of the two.
             self.window = self.window.max(epoch.w_est);
         } else {
-            // [rfc9438] §4.4 and §4.5: cwnd += (target − cwnd) / cwnd. Deviates from [rfc9438] §4.4: per segment
-            // acknowledged, not per acknowledgment, so that delayed ones do not slow the curve down.
-            self.window += (target - self.window) / self.window * segments;
+            // [rfc9438] §4.4 and §4.5: cwnd += (target − cwnd) / cwnd, for each new acknowledgment.
+            self.window += (target - self.window) / self.window;
         }
         epoch.updated = ack.now;
         self.epoch = Some(epoch);
@@ -93,7 +94,11 @@ impl Cubic {
 
     /// [rfc9438] §4.6 and §4.7, without the window itself.
     fn reduce(&mut self, flight_bytes: u64) {
-        self.w_max = if self.window < self.w_max { self.window * (1.0 + BETA) / 2.0 } else { self.window };
+        self.w_max = if self.fast_convergence && self.window < self.w_max {
+            self.window * (1.0 + BETA) / 2.0
+        } else {
+            self.window
+        };
         self.prior = self.window;
         self.threshold = flight_bytes as f64 / self.segment_bytes * BETA;
         self.epoch = None;
@@ -165,7 +170,7 @@ mod tests {
     use super::*;
 
     fn cubic(window: f64) -> Cubic {
-        Cubic { window, ..Cubic::new(1_000, 10_000) }
+        Cubic { window, ..Cubic::new(1_000, 10_000, true) }
     }
     fn at(s: f64, bytes: u64) -> AckSample {
         let now = Timestamp::ZERO + TimeDelta::from_secs_f64(s);
@@ -224,6 +229,23 @@ mod tests {
         cubic.window = 80.0;
         cubic.on_congestion(&congestion(Cause::Loss, 80_000));
         assert!((cubic.w_max - 68.0).abs() < 1e-9 && cubic.window_bytes() == 56_000);
+        let mut alone = Cubic { w_max: 100.0, fast_convergence: false, ..self::cubic(80.0) };
+        alone.on_congestion(&congestion(Cause::Loss, 80_000));
+        assert_eq!(alone.w_max, 80.0);
+    }
+
+    /// [rfc9438] §4.4, by hand: an acknowledgment of two segments adds as much as one of one, (755.596 − 700) / 700.
+    #[test]
+    fn a_delayed_acknowledgment_adds_no_more_than_another() {
+        let mut cubic = cubic(1_000.0);
+        cubic.on_congestion(&congestion(Cause::Loss, 1_000_000));
+        let epoch = cubic.begin_epoch(Timestamp::ZERO);
+        cubic.epoch = Some(epoch);
+        let mut delayed = cubic.clone();
+        cubic.on_ack(&at(0.5, 1_000));
+        delayed.on_ack(&at(0.5, 2_000));
+        assert!((cubic.window - 700.079_423).abs() < 1e-5, "{}", cubic.window);
+        assert_eq!(cubic.window, delayed.window);
     }
 
     /// [rfc9438] §4.6, §4.8 and §4.10: one segment and a threshold of 0.7 windows; then the plateau is where slow start ends.

@@ -21,7 +21,9 @@ impl Algorithm {
                 let own = ChaCha8Rng::seed_from_u64(rng.next_u64());
                 Box::new(bbr::Bbr::new(config.segment_bytes, config.initial_window(), own))
             }
-            Self::Cubic => Box::new(cubic::Cubic::new(config.segment_bytes, config.initial_window())),
+            Self::Cubic => {
+                Box::new(cubic::Cubic::new(config.segment_bytes, config.initial_window(), config.fast_convergence))
+            }
             Self::Reno => {
                 Box::new(reno::Reno::new(config.segment_bytes, config.initial_window(), config.byte_counting))
             }

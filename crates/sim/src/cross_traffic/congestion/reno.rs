@@ -3,7 +3,7 @@
 //! starts again from one segment after a timeout. Recovery itself, and with it the window's inflation by
 //! duplicate acknowledgments, is up to the connection, by SACK ([rfc6675]).
 
-use super::{AckSample, Congestion, CongestionControl, Phase};
+use super::{AckSample, Cause, Congestion, CongestionControl, Phase};
 
 /// Windows in bytes.
 #[derive(Clone, Debug)]
@@ -63,8 +63,12 @@ impl CongestionControl for Reno {
 
     fn on_congestion(&mut self, congestion: &Congestion) {
         self.halve(congestion.prior_in_flight_bytes);
-        // [rfc6675] §5 (4.2): cwnd = ssthresh = FlightSize / 2.
-        self.window = self.threshold;
+        self.window = match congestion.cause {
+            // [rfc6675] §5 (4.2): cwnd = ssthresh = FlightSize / 2.
+            Cause::Loss => self.threshold,
+            // [rfc3168] §6.1.2: halved as well, but down to one segment.
+            Cause::Mark => (congestion.prior_in_flight_bytes / 2).max(self.segment),
+        };
     }
 
     fn on_timeout(&mut self, in_flight_bytes: u64, again: bool) {
@@ -87,7 +91,6 @@ impl CongestionControl for Reno {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Cause;
     use super::super::testing::{ack, congestion};
     use super::*;
 
@@ -121,8 +124,8 @@ mod tests {
         assert_eq!(plain.window_bytes(), 10_100);
     }
 
-    /// [rfc5681] eq. (4), §3.1 and §4.1; [rfc6675] §5: half of what was in flight, never below two segments; a timeout
-    /// leaves one, and a second one for the same data does not halve again.
+    /// [rfc5681] eq. (4), §3.1 and §4.1; [rfc6675] §5: half of what was in flight, after a loss never below two segments; a
+    /// timeout leaves one, and a second one for the same data does not halve again; [rfc3168] §6.1.2: a mark leaves one.
     #[test]
     fn losses_halve_and_timeouts_leave_one_segment() {
         let mut reno = Reno::new(1_000, 20_000, true);
@@ -134,8 +137,10 @@ mod tests {
         assert_eq!((reno.window_bytes(), reno.threshold), (1_000, 4_000));
         reno.on_timeout(1_000, true);
         assert_eq!((reno.window_bytes(), reno.threshold), (1_000, 4_000));
+        reno.on_congestion(&congestion(Cause::Loss, 1_000));
+        assert_eq!((reno.window_bytes(), reno.threshold), (2_000, 2_000));
         reno.on_congestion(&congestion(Cause::Mark, 1_000));
-        assert_eq!(reno.window_bytes(), 2_000);
+        assert_eq!((reno.window_bytes(), reno.threshold), (1_000, 2_000));
         let mut idle = Reno { window: 50_000, ..Reno::new(1_000, 3_000, true) };
         idle.on_idle_restart();
         assert_eq!(idle.window_bytes(), 3_000);
