@@ -1,13 +1,13 @@
 //! From a path's description to a path: data shared by many calls is loaded once.
 
 use crate::error::SimError;
-use crate::scenario::{CapacitySpec, PathSpec, QueueKind, QueueSpec};
+use crate::scenario::{CapacitySpec, JitterDistribution, PathSpec, QueueKind, QueueSpec};
 use crate::seed::Seed;
 use legato_path::capacity::{AfterLast, Capacity, CapacityError, Cut, LinkCapacity, RateSteps, Steps};
 use legato_path::generate::Generator;
 use legato_path::queue::{CoDel, CoDelConfig, Pie, PieConfig, QueueLimit};
 use legato_path::stage::{
-    Bottleneck, GilbertElliott, Jitter, JitterConfig, Loss, Propagation, QueuedBottleneck, Reorder,
+    Bottleneck, Distribution, GilbertElliott, Jitter, JitterConfig, Loss, Propagation, QueuedBottleneck, Reorder,
 };
 use legato_path::trace_file::{self, Format};
 use legato_path::{Path, PathStage};
@@ -219,7 +219,15 @@ pub fn tail_stages<P: Send + 'static>(
     let mut stages: Vec<PathStage<P>> =
         vec![Propagation::fixed(TimeDelta::from_millis_f64(spec.propagation_ms)).into()];
     if let Some(jitter) = &spec.jitter {
-        let config = JitterConfig { std: TimeDelta::from_millis_f64(jitter.std_ms), n_std: jitter.n_std, serial };
+        let config = JitterConfig {
+            std: TimeDelta::from_millis_f64(jitter.std_ms),
+            n_std: jitter.n_std,
+            distribution: match jitter.distribution {
+                JitterDistribution::Folded => Distribution::Folded,
+                JitterDistribution::Shifted => Distribution::Shifted,
+            },
+            serial,
+        };
         stages.push(Jitter::new(config, stream("jitter")).into());
     }
     if let Some(reorder) = &spec.reorder {

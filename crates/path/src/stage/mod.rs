@@ -11,7 +11,7 @@ mod reorder;
 pub use bottleneck::Bottleneck;
 pub use burst::Lost;
 pub(crate) use burst::is_whole;
-pub use jitter::{Jitter, JitterConfig};
+pub use jitter::{Distribution, Jitter, JitterConfig};
 pub use loss::{GilbertElliott, Loss, LossError};
 pub use propagation::{Propagation, PropagationError};
 pub use queued_bottleneck::QueuedBottleneck;

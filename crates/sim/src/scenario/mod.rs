@@ -8,7 +8,9 @@ mod values;
 
 pub use ends::{BreakersSpec, ClockSpec, ControllerSpec, EcnSpec, LimitsSpec, ReceiverSpec, SenderSpec};
 pub use media::{AudioSpec, EncoderKind, FrameSizesSpec, VideoSpec};
-pub use network::{CapacitySpec, GilbertElliottSpec, JitterSpec, PathSpec, QueueKind, QueueSpec, ReorderSpec};
+pub use network::{
+    CapacitySpec, GilbertElliottSpec, JitterDistribution, JitterSpec, PathSpec, QueueKind, QueueSpec, ReorderSpec,
+};
 
 pub(crate) use values::{MAX_DURATION_S, Refusal, choice, within};
 

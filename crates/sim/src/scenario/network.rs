@@ -115,7 +115,7 @@ pub struct GilbertElliottSpec {
     pub loss_bad_ratio: f64,
 }
 
-/// Packet delay variation of RFC 8868, section 2.3.
+/// Packet delay variation of RFC 8868, section 4.5.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct JitterSpec {
@@ -123,6 +123,20 @@ pub struct JitterSpec {
     pub std_ms: f64,
     /// Truncation, in standard deviations.
     pub n_std: f64,
+    /// How the truncated Gaussian becomes a delay.
+    #[serde(deserialize_with = "choice")]
+    pub distribution: JitterDistribution,
+}
+
+/// How a Gaussian, which has both signs, becomes a delay.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum JitterDistribution {
+    /// Its absolute value (RFC 8868).
+    #[default]
+    Folded,
+    /// Shifted, so that it is never negative.
+    Shifted,
 }
 
 /// Packets that take longer, so that others overtake them.
@@ -172,7 +186,7 @@ impl Default for GilbertElliottSpec {
 
 impl Default for JitterSpec {
     fn default() -> Self {
-        Self { std_ms: 5.0, n_std: 3.0 }
+        Self { std_ms: 5.0, n_std: 3.0, distribution: JitterDistribution::default() }
     }
 }
 
