@@ -42,7 +42,7 @@ pub use packet::{Ack, HEADER_BYTES, MAX_SACK_BLOCKS, MAX_SEGMENT_BYTES, Segment}
 pub use receiver::TcpReceiver;
 pub use sender::TcpSender;
 pub use udp::{UdpConfig, UdpPacket, UdpSender};
-pub use workload::{OnOff, Once, Workload};
+pub use workload::{Bursts, OnOff, Once, Workload};
 
 #[cfg(test)]
 #[path = "link_tests.rs"]

@@ -3,6 +3,7 @@
 use super::config::TcpConfig;
 use super::connection::{Connection, Counts};
 use super::packet::{Ack, Segment};
+use super::workload::{BurstTimes, Workload};
 use legato_units::{DataSize, TimeDelta, Timestamp};
 use rand_chacha::ChaCha8Rng;
 
@@ -12,6 +13,8 @@ pub struct TcpSender {
     config: TcpConfig,
     rng: ChaCha8Rng,
     connection: Connection,
+    /// When its fetches begin, if that is not its own to decide.
+    bursts: Option<BurstTimes>,
     /// Connections begun.
     begun: u32,
     completed: u32,
@@ -40,12 +43,24 @@ impl TcpSender {
             config: config.clone(),
             rng,
             connection,
+            bursts: None,
             begun: 0,
             completed: 0,
             acked_before: 0,
             state: State::Idle(first),
             paused: false,
         }
+    }
+
+    /// The same with fetches that begin together with others' ([`Workload::Bursts`]): every flow of a group gets an equal
+    /// `rng`. Another workload is not changed.
+    pub fn in_group(mut self, start: Timestamp, rng: ChaCha8Rng) -> Self {
+        if let Workload::Bursts(bursts) = &self.config.workload {
+            let times = BurstTimes::new(start, bursts.idle_mean_s, rng);
+            self.state = State::Idle(times.next());
+            self.bursts = Some(times);
+        }
+        self
     }
 
     /// An acknowledgment came.
@@ -56,8 +71,16 @@ impl TcpSender {
         self.connection.on_ack(now, ack);
         if self.connection.is_complete() {
             self.completed += 1;
-            let idle = self.config.workload.next_idle(&mut self.rng);
-            self.state = idle.map_or(State::Over, |idle| State::Idle(now.saturating_add(idle)));
+            self.state = match &mut self.bursts {
+                Some(times) => {
+                    times.advance();
+                    State::Idle(times.next().max(now))
+                }
+                None => {
+                    let idle = self.config.workload.next_idle(&mut self.rng);
+                    idle.map_or(State::Over, |idle| State::Idle(now.saturating_add(idle)))
+                }
+            };
         }
     }
 

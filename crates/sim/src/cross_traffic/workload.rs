@@ -2,7 +2,7 @@
 //! fetch is a connection of its own: an initial window, slow start, no memory of the last one. The handshake and
 //! the request before it are not simulated and take no time; they may be thought of as part of the idle time.
 
-use legato_units::TimeDelta;
+use legato_units::{TimeDelta, Timestamp};
 use rand_chacha::ChaCha8Rng;
 use rand_core::RngCore;
 use serde::{Deserialize, Serialize};
@@ -11,6 +11,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Workload {
+    /// Fetches that begin together with those of other flows.
+    Bursts(Bursts),
     /// Data without end.
     #[default]
     Long,
@@ -34,6 +36,21 @@ pub struct OnOff {
     pub starts_on: bool,
 }
 
+/// Fetches of random size, each of which begins at the same time as one of every other flow of its group; where the last
+/// one takes longer than that, after it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Bursts {
+    /// Flows with the same number begin together.
+    pub group: u32,
+    /// The minimum fetch.
+    pub min_bytes: u32,
+    /// The maximum fetch; sizes in between are equally likely.
+    pub max_bytes: u32,
+    /// Mean of the exponential time from one burst to the next.
+    pub idle_mean_s: f64,
+}
+
 /// One transfer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -49,23 +66,51 @@ impl Default for OnOff {
     }
 }
 
+impl Default for Bursts {
+    fn default() -> Self {
+        let OnOff { min_bytes, max_bytes, idle_mean_s, .. } = OnOff::default();
+        Self { group: 0, min_bytes, max_bytes, idle_mean_s }
+    }
+}
+
+/// When the bursts of a group begin: the same for each of its flows, which draw from equal streams.
+#[derive(Clone, Debug)]
+pub(super) struct BurstTimes {
+    next: Timestamp,
+    idle_mean_s: f64,
+    rng: ChaCha8Rng,
+}
+
+impl BurstTimes {
+    pub fn new(start: Timestamp, idle_mean_s: f64, rng: ChaCha8Rng) -> Self {
+        let mut times = Self { next: start, idle_mean_s, rng };
+        times.advance();
+        times
+    }
+
+    /// The next burst.
+    pub fn next(&self) -> Timestamp {
+        self.next
+    }
+
+    /// On to the one behind it.
+    pub fn advance(&mut self) {
+        self.next = self.next.saturating_add(exponential(self.idle_mean_s, &mut self.rng));
+    }
+}
+
 impl Workload {
     /// See [`super::TcpConfig::check`].
     pub(super) fn check(&self, place: &str) -> Result<(), (String, String)> {
         match self {
-            Self::OnOff(OnOff { min_bytes: 0, .. }) => {
-                Err((format!("{place}.on_off.min_bytes"), "0 is not at least 1".to_owned()))
+            Self::Bursts(Bursts { min_bytes, max_bytes, idle_mean_s, .. }) => {
+                check_fetches(&format!("{place}.bursts"), *min_bytes, *max_bytes, *idle_mean_s)
             }
-            Self::OnOff(OnOff { min_bytes, max_bytes, .. }) if max_bytes < min_bytes => {
-                let message = format!("{max_bytes} is less than min_bytes = {min_bytes}");
-                Err((format!("{place}.on_off.max_bytes"), message))
-            }
-            // Written so that NaN is refused.
-            Self::OnOff(OnOff { idle_mean_s, .. }) if !(*idle_mean_s >= 0.0 && *idle_mean_s <= 86_400.0) => {
-                Err((format!("{place}.on_off.idle_mean_s"), format!("{idle_mean_s} is not within 0 to 86400")))
+            Self::OnOff(OnOff { min_bytes, max_bytes, idle_mean_s, .. }) => {
+                check_fetches(&format!("{place}.on_off"), *min_bytes, *max_bytes, *idle_mean_s)
             }
             Self::Once(Once { bytes: 0 }) => Err((format!("{place}.once.bytes"), "0 is not at least 1".to_owned())),
-            _ => Ok(()),
+            Self::Long | Self::Once(_) => Ok(()),
         }
     }
 
@@ -81,7 +126,7 @@ impl Workload {
     pub(super) fn transfer_bytes(&self, rng: &mut ChaCha8Rng) -> u64 {
         match self {
             Self::Long => u64::MAX,
-            Self::OnOff(OnOff { min_bytes, max_bytes, .. }) => {
+            Self::Bursts(Bursts { min_bytes, max_bytes, .. }) | Self::OnOff(OnOff { min_bytes, max_bytes, .. }) => {
                 let span = f64::from(max_bytes - min_bytes) + 1.0;
                 u64::from(*min_bytes) + (unit(rng) * span) as u64
             }
@@ -89,20 +134,38 @@ impl Workload {
         }
     }
 
-    /// The wait after a connection has ended; `None`: forever.
+    /// The wait after a connection has ended; `None`: forever, or until [`BurstTimes`] say.
     pub(super) fn next_idle(&self, rng: &mut ChaCha8Rng) -> Option<TimeDelta> {
         match self {
             Self::OnOff(on_off) => Some(on_off.idle(rng)),
-            Self::Long | Self::Once(_) => None,
+            Self::Bursts(_) | Self::Long | Self::Once(_) => None,
         }
     }
 }
 
 impl OnOff {
-    /// Exponential, by inversion.
     fn idle(&self, rng: &mut ChaCha8Rng) -> TimeDelta {
-        TimeDelta::from_secs_f64(-self.idle_mean_s * libm::log(1.0 - unit(rng)))
+        exponential(self.idle_mean_s, rng)
     }
+}
+
+fn check_fetches(place: &str, min_bytes: u32, max_bytes: u32, idle_mean_s: f64) -> Result<(), (String, String)> {
+    if min_bytes == 0 {
+        return Err((format!("{place}.min_bytes"), "0 is not at least 1".to_owned()));
+    }
+    if max_bytes < min_bytes {
+        return Err((format!("{place}.max_bytes"), format!("{max_bytes} is less than min_bytes = {min_bytes}")));
+    }
+    // Written so that NaN is refused.
+    if !(idle_mean_s >= 0.0 && idle_mean_s <= 86_400.0) {
+        return Err((format!("{place}.idle_mean_s"), format!("{idle_mean_s} is not within 0 to 86400")));
+    }
+    Ok(())
+}
+
+/// By inversion.
+fn exponential(mean_s: f64, rng: &mut ChaCha8Rng) -> TimeDelta {
+    TimeDelta::from_secs_f64(-mean_s * libm::log(1.0 - unit(rng)))
 }
 
 /// Uniform in `[0, 1)`.
@@ -138,6 +201,26 @@ mod tests {
         assert_eq!(on.first_idle(&mut rng), TimeDelta::ZERO);
         assert!(Workload::OnOff(OnOff::default()).first_idle(&mut rng) > TimeDelta::ZERO);
         assert_eq!((Workload::Long.first_idle(&mut rng), Workload::Long.next_idle(&mut rng)), (TimeDelta::ZERO, None));
+    }
+
+    /// [rfc8868] §5.1: the times between bursts are exponential with a mean of 10 s, and equal for all of a group.
+    #[test]
+    fn bursts_of_a_group_begin_together() {
+        let times = |seed| {
+            let mut times = BurstTimes::new(Timestamp::ZERO, 10.0, Seed(seed).stream("bursts"));
+            core::iter::from_fn(|| {
+                let next = times.next();
+                times.advance();
+                Some(next)
+            })
+            .take(20_000)
+            .collect::<Vec<_>>()
+        };
+        let drawn = times(1);
+        assert_eq!(drawn, times(1));
+        assert_ne!(drawn, times(2));
+        let mean_s = (drawn[19_999] - Timestamp::ZERO).as_secs_f64() / 20_000.0;
+        assert!((mean_s - 10.0).abs() < 0.25, "{mean_s}");
     }
 
     #[test]

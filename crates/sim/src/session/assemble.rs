@@ -8,7 +8,7 @@ use super::parcel::{Parcel, Way};
 use super::tcp_flow::TcpFlow;
 use super::udp_flow::UdpFlow;
 use super::{AnyFlow, Session};
-use crate::cross_traffic::{Algorithm, UdpSender};
+use crate::cross_traffic::{Algorithm, UdpSender, Workload};
 use crate::error::SimError;
 use crate::flows::{CallSpec, FlowSpec, LinkSpec};
 use crate::network::{LoadedCapacity, link_stages, load_named, tail_stages};
@@ -94,8 +94,12 @@ pub(crate) fn assemble(
         let lanes = (plan.lane(flow, Way::Out, tcp, own)?, plan.lane(flow, Way::Back, tcp, own)?);
         let name = tcp.name.clone().unwrap_or_else(|| format!("tcp {}", n + 1));
         let figures = TrafficFigures::new(name, tcp_kind(tcp.own.config.congestion_control), life.0, life.1);
-        let rng = own.stream("tcp");
-        flows.push(AnyFlow::Tcp(Box::new(TcpFlow::new(&tcp.own.config, life, lanes, figures, rng))));
+        let group = match &tcp.own.config.workload {
+            Workload::Bursts(bursts) => bursts.group,
+            _ => 0,
+        };
+        let rngs = (own.stream("tcp"), seed.stream(&format!("tcp.bursts.{group}")));
+        flows.push(AnyFlow::Tcp(Box::new(TcpFlow::new(&tcp.own.config, life, lanes, figures, rngs))));
     }
     for (n, udp) in scenario.udp.iter().enumerate() {
         let flow = plan.next_flow();

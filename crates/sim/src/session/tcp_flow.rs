@@ -26,15 +26,16 @@ pub struct TcpFlow {
 }
 
 impl TcpFlow {
-    /// A flow with the lifetime in its figures; `rng` is for its workload and algorithm.
+    /// A flow with the lifetime in its figures; `rng` is for its workload and algorithm, `group` for when the fetches of
+    /// its group begin.
     pub fn new(
         config: &TcpConfig,
         (start, stop): (Timestamp, Timestamp),
         (data, acks): (Lane<Segment>, Lane<Ack>),
         figures: TrafficFigures,
-        rng: ChaCha8Rng,
+        (rng, group): (ChaCha8Rng, ChaCha8Rng),
     ) -> Self {
-        let sender = TcpSender::new(config, start, rng);
+        let sender = TcpSender::new(config, start, rng).in_group(start, group);
         Self {
             sender,
             receiver: TcpReceiver::new(config),
