@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from legato import shipped
+from legato import plan, shipped
 from legato.conformance import CASES, conformance, contestants, criteria, page
-from legato.conformance.cases import chosen
+from legato.conformance.encouraged import ENCOURAGED, chosen
 from legato.conformance.flows import BIN_S, Flow, Session, jain, read, rolling
 from legato.conformance.judge import (
     Segment,
@@ -119,13 +120,47 @@ def test_the_worst_seed_is_the_verdict() -> None:
 
 def test_every_case_has_its_scenario_and_what_it_needs_comes_before_it() -> None:
     seen: set[str] = set()
-    for case in CASES:
+    for case in (*CASES, *ENCOURAGED):
         assert shipped.scenario(case.scenario).is_file(), case
         assert set(case.needs) <= seen
         seen.add(case.key)
     assert {case.section for case in CASES} >= {f"5.{n}" for n in range(1, 9)} | {"6.1", "6.2", "6.3", "8869"}
     with_ecn = {case.key.removeprefix("6.2-")[:3] for case in CASES if case.section == "6.2"}
     assert with_ecn == {f"5.{n}" for n in range(1, 9)}
+
+
+# [rfc8869] §3.2: g is a series of each case before it.
+def test_the_wireless_series_has_each_of_its_cases() -> None:
+    series = chosen(["8869-3.2g"])
+    assert {case.key for case in series} == {f"8869-3.2g-{way}-{n}" for way in "abcdef" for n in (4, 8, 12, 16, 20)}
+    for case in series:
+        calls = case.options["calls"]
+        assert len(calls) == int(case.key.split("-")[-1])
+        assert all(0 <= call["start_s"] <= 10 and 110 <= call["stop_s"] <= 120 for call in calls)
+        assert all(call["route"] != call["return_route"] for call in calls)
+    cells = {case.key for case in chosen(["8869-2.1", "8869-2.2"])}
+    assert len(cells) == 16 and "8869-2.2-150-up-aqm" in cells
+
+
+def test_the_delay_varies_on_the_forward_way_alone() -> None:
+    for case in chosen(["5.1", "5.2"]):
+        table = tomllib.loads(shipped.scenario(case.scenario).read_text(encoding="utf-8"))
+        delays = (table["forward"]["propagation_ms"], table["reverse"]["propagation_ms"])
+        assert delays == (100.0 if "100" in case.key else 50.0, 50.0), case.key
+
+
+# [rfc8868] §4.1, §5.1: delays of 1, 150 and 300 ms; thirty connections that start together.
+def test_what_is_encouraged_runs_only_where_it_is_named(tmp_path: Path) -> None:
+    assert not {case.key for case in chosen([])} & {case.key for case in ENCOURAGED}
+    assert [case.key for case in chosen(["4.2-5.7"])] == ["4.2-5.7-cubic", "4.2-5.7-bursts"]
+    for case in ENCOURAGED:
+        made = plan.make(shipped.scenario(case.scenario), options={**case.options, "duration_s": 1.0}, log="summary")
+        assert made.sessions == 1
+    suite = conformance(["gcc"], out=tmp_path / "bursts", cases=["4.2-5.7-bursts"])
+    (session,) = suite.sessions.values()
+    together = np.sum([np.nan_to_num(flow.sending_bps) > 0 for flow in session.traffic], axis=0)
+    # Thirty connections that start together: bins in which none sends, and bins in which all do.
+    assert len(session.traffic) == 30 and together.max() == 30 and (together == 0).mean() > 0.1
 
 
 def test_a_case_brings_what_it_is_compared_with() -> None:

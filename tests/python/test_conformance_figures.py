@@ -86,7 +86,6 @@ def test_who_pauses_shares_nothing_meanwhile_nor_as_it_comes_back() -> None:
     assert [row.worst_ratio for row in rows] == [pytest.approx(1.0)] * 3
 
 
-# [rfc8868] §3: round trips of flows that are there, as another joins.
 def test_the_growth_of_round_trips_is_the_worst_of_any_join() -> None:
     first = replace(flow(constant(1e6, 60)), rtt_ms=np.concatenate([np.full(200, 100.0), np.full(400, 250.0)]))
     second = replace(flow(constant(1e6, 60), start_s=20.0), rtt_ms=np.full(600, 250.0))
@@ -115,6 +114,21 @@ def test_the_figures_of_a_flow_are_those_of_its_row() -> None:
     assert (figures.loss_ratio, figures.delay_std_ms, figures.feedback_bps) == (0.1, 5.5, 12_000.0)
     beside = flow_figures(flow(constant(1e6, 30), kind="udp", name="udp 1"))
     assert (beside.loss_ratio, beside.swings) == (0.025, None)
+
+
+# [rfc8868] §3, by hand: 200 ms of 1, 2, 2 and 3 Mbit/s have the mean 2, the variance 0.5 and the deviation 0.707.
+def test_rates_have_their_extremes_mean_deviation_and_variance_over_200_ms() -> None:
+    halves = np.array([0.5e6, 1.5e6, 2e6, 2e6, 1e6, 3e6, 3e6, 3e6, 9e6])
+    with_life = np.concatenate([np.full(3, np.nan), halves])
+    delay = np.array([np.nan, 40.0, 90.0])
+    figures = flow_figures(replace(flow(with_life), delay_ms=delay))
+    sending, delay_ms = figures.sending, figures.delay
+    assert sending is not None and delay_ms is not None and sending == figures.receiving
+    by_hand = {"minimum": 1e6, "maximum": 3e6, "mean": 2e6, "std": 0.707107e6, "variance": 0.5e12}
+    assert sending == pytest.approx(by_hand, rel=1e-5)
+    # Of packets, 60 ± 5.5 ms; of the means over 100 ms, 40 to 90.
+    assert delay_ms == {"minimum": 40.0, "maximum": 90.0, "mean": 60.0, "std": 5.5, "variance": 30.25}
+    assert flow_figures(flow(with_life)).delay is None
 
 
 def test_the_tables_have_a_row_a_flow_and_say_what_they_leave_out() -> None:

@@ -43,7 +43,10 @@ def conformance(
         ),
     ] = None,
     cases: Annotated[
-        list[str] | None, typer.Option(help="Sections or keys: 5.1 or 5.1a-50. [default: all]", show_default=False)
+        list[str] | None,
+        typer.Option(
+            help="Sections or keys: 5.1 or 5.1a-50. [default: all but the encouraged, 4.2]", show_default=False
+        ),
     ] = None,
     seeds: Annotated[int, typer.Option(min=1, help="How many; the worst is the verdict.")] = 1,
     threads: options.Threads = 0,
@@ -51,11 +54,12 @@ def conformance(
     list_cases: Annotated[bool, typer.Option("--list", help="List the cases and leave.")] = False,
     as_json: options.Json = False,
 ) -> None:
-    from legato.conformance import CASES, page, suite
+    from legato.conformance import CASES, ENCOURAGED, page, suite
 
     if list_cases:
+        every = (*CASES, *ENCOURAGED)
         terminal.table(
-            ["case", "what", "scenario"], [(case.key, case.title, f"{case.scenario}.toml") for case in CASES]
+            ["case", "what", "scenario"], [(case.key, case.title, f"{case.scenario}.toml") for case in every]
         )
         return
     if out is None:

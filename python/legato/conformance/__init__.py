@@ -7,7 +7,8 @@ controller that fails is published as failing.
 
 from legato.conformance.case import Case
 from legato.conformance.cases import CASES
+from legato.conformance.encouraged import ENCOURAGED
 from legato.conformance.judge import Check, Verdict
 from legato.conformance.suite import Suite, conformance
 
-__all__ = ["CASES", "Case", "Check", "Suite", "Verdict", "conformance"]
+__all__ = ["CASES", "ENCOURAGED", "Case", "Check", "Suite", "Verdict", "conformance"]

@@ -207,7 +207,7 @@ _BASIC: tuple[Case, ...] = (
     *(
         Case(
             f"5.1{way}-{delay}",
-            f"Variable capacity, one flow, {delay} ms",
+            f"Variable capacity, one flow, {delay} ms forward",
             _FINDS,
             f"rfc8867/5_1_{way}_{delay}ms",
             _one_flow,
@@ -220,7 +220,7 @@ _BASIC: tuple[Case, ...] = (
     *(
         Case(
             f"5.2{way}{delay and f'-{delay}'}",
-            f"Variable capacity, two flows, {delay or 50} ms",
+            f"Variable capacity, two flows, {delay or 50} ms forward",
             "Near the maximum when there is plenty; fall with the capacity, rise with it again, share it.",
             f"rfc8867/5_2_{way}{delay and f'_{delay}ms'}",
             _two_flows,
@@ -327,14 +327,3 @@ CASES: tuple[Case, ...] = (
     *rfc8869.CASES,
 )
 """Every case, in the order of the RFCs; each after the cases it refers to."""
-
-
-def chosen(patterns: Sequence[str]) -> list[Case]:
-    """Cases by key or section (``5.1``, ``5.1a-50``), with those they need; all for none."""
-    if not patterns:
-        return list(CASES)
-    wanted = {case.key for case in CASES if any(case.key == pattern or case.section == pattern for pattern in patterns)}
-    for case in CASES:
-        if case.key in wanted:
-            wanted.update(case.needs)
-    return [case for case in CASES if case.key in wanted]

@@ -1,11 +1,13 @@
 """What RFC 8868 wants reported of every flow and of all together: shown beside the verdicts, not judged.
 
 Rates and their swings come from the time series, delays and losses from the summary, which has them packet by packet.
-Missing: the distribution of delay between the percentiles (a run with ``log = "packets"`` holds every delay).
+Missing: the distribution of delay between the percentiles (a run with ``log = "packets"`` holds every delay), and
+packets discarded by the de-jitter buffer: ours waits for late frames instead.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -21,9 +23,8 @@ FAIRNESS_WINDOWS_S = (1.0, 5.0, 20.0)
 FAIR_RATIO = 3.0
 FAIR_AFTER_S = 10.0
 """Fairness counts from this long after a flow began or resumed: convergence before that is judged elsewhere."""
-# [rfc8868] §3: the round trips of present flows do not grow by a factor of 3 when one joins. It does not say
-# over what time: ours are means over this long before and after.
 JOIN_WINDOW_S = 10.0
+"""How a round trip grew as a flow joined: means over this long before and after. Ours, no RFC has it."""
 # [rfc8868] §3: its example are watermarks 4 apart, 500 kbit/s and 2 Mbit/s, and 500 ms. Deviates: ours are a half and
 # twice the mean sending rate of the 10 s around, or calls that never have 2 Mbit/s would never swing.
 WATERMARKS = (0.5, 2.0)
@@ -32,6 +33,12 @@ LEVEL_WINDOW_S = 10.0
 NEAR_WATERMARKS = (0.5**0.5, 2.0**0.5)
 """A factor of 2 apart, and more time for it: what a viewer sees as pumping."""
 NEAR_SWING_S = 5.0
+
+
+Statistics = Mapping[str, float]
+"""How a figure is distributed over a flow's life: ``minimum``, ``maximum``, ``mean``, ``std`` and ``variance``."""
+# [rfc8868] §3: minimum, maximum, mean, standard deviation and variance of each.
+_STATISTICS = {"minimum": np.min, "maximum": np.max, "mean": np.mean, "std": np.std, "variance": np.var}
 
 
 @dataclass(frozen=True)
@@ -54,6 +61,14 @@ class FlowFigures:
     """Passages of a call's sending rate between watermarks 4 apart within 0.5 s."""
     near_swings: int | None
     """Between watermarks 2 apart within 5 s."""
+    utilisation_ratio: float | None
+    """Of the link's capacity."""
+    sending: Statistics | None
+    """Of the sending rate in bit/s over 200 ms, one after the other."""
+    receiving: Statistics | None
+    """The same of the receiver rate."""
+    delay: Statistics | None
+    """Of the one-way delay in ms: mean, deviation and variance of packets, extremes of means over 100 ms."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +110,34 @@ def flow_figures(flow: Flow) -> FlowFigures:
         feedback_bps=row.get("feedback_rate_bps"),
         swings=passages(relative, *WATERMARKS, SWING_S) if is_call else None,
         near_swings=passages(relative, *NEAR_WATERMARKS, NEAR_SWING_S) if is_call else None,
+        utilisation_ratio=row.get("utilisation_ratio"),
+        sending=statistics(_over_200_ms(flow.sending_bps)),
+        receiving=statistics(_over_200_ms(flow.receiver_bps)),
+        delay=_delay(flow),
     )
+
+
+def statistics(values: Array) -> Statistics | None:
+    """Of what is known; None where nothing is."""
+    known = values[~np.isnan(values)]
+    if not known.size:
+        return None
+    return {name: float(of(known)) for name, of in _STATISTICS.items()}
+
+
+def _over_200_ms(rates: Array) -> Array:
+    """Mean rates of a flow's life, 200 ms after 200 ms."""
+    alive = rates[~np.isnan(rates)]
+    width = round(RATE_WINDOW_S / BIN_S)
+    return alive[: alive.size // width * width].reshape(-1, width).mean(axis=1)
+
+
+def _delay(flow: Flow) -> Statistics | None:
+    over_time = statistics(flow.delay_ms)
+    mean_ms, std_ms = flow.figures.get("one_way_delay_mean_ms"), flow.figures.get("one_way_delay_std_ms")
+    if over_time is None or mean_ms is None or std_ms is None:
+        return over_time
+    return {**over_time, "mean": mean_ms, "std": std_ms, "variance": std_ms**2}
 
 
 def passages(values: Array, low: float, high: float, within_s: float) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from legato.conformance.figures import FAIR_RATIO, FAIRNESS_WINDOWS_S, FlowFigures, SessionFigures
+from legato.conformance.figures import FAIR_RATIO, FAIRNESS_WINDOWS_S, FlowFigures, SessionFigures, Statistics
 
 MAX_ROWS = 6
 """Sixteen calls of one kind beside each other show no more than the first few and how all share."""
@@ -92,14 +92,27 @@ def _digits(value: float | None, scale: float, digits: int, unit: str = "") -> s
     return "—" if value is None else f"{value * scale:.{digits}f}{unit}"
 
 
+def _of(figure: Statistics | None, name: str, scale: float, digits: int) -> str:
+    return _digits(figure[name] if figure else None, scale, digits)
+
+
+def _range(figure: Statistics | None, scale: float, digits: int) -> str:
+    low, high = _of(figure, "minimum", scale, digits), _of(figure, "maximum", scale, digits)
+    return "—" if figure is None else f"{low}–{high}"
+
+
 def _ratio(ratio: float | None) -> str:
     return _digits(ratio, 1, 2 if ratio is not None and ratio < 10 else 0)
 
 
 _COLUMNS = (
     Column("sent", "Mbit/s, all bytes that left", lambda flow: _digits(flow.sending_bps, 1e-6, 2)),
+    Column("± sd", "Mbit/s, standard deviation over 200 ms", lambda flow: _of(flow.sending, "std", 1e-6, 2)),
+    Column("range", "Mbit/s, lowest and highest over 200 ms", lambda flow: _range(flow.sending, 1e-6, 1)),
     Column("received", "Mbit/s, all bytes that arrived", lambda flow: _digits(flow.receiver_bps, 1e-6, 2)),
+    Column("± sd", "Mbit/s, standard deviation over 200 ms", lambda flow: _of(flow.receiving, "std", 1e-6, 2)),
     Column("goodput", "Mbit/s, useful data alone", lambda flow: _digits(flow.goodput_bps, 1e-6, 2)),
+    Column("use", "% of the link's capacity", lambda flow: _digits(flow.utilisation_ratio, 100, 0)),
     Column("loss", "% of packets that never arrived", lambda flow: _digits(flow.loss_ratio, 100, 1)),
     Column(
         "residual",
@@ -108,6 +121,7 @@ _COLUMNS = (
     ),
     Column("delay", "ms one way, mean of packets", lambda flow: _digits(flow.delay_mean_ms, 1, 0)),
     Column("± sd", "ms, standard deviation of the one-way delay", lambda flow: _digits(flow.delay_std_ms, 1, 0)),
+    Column("range", "ms, lowest and highest mean of 100 ms", lambda flow: _range(flow.delay, 1, 0)),
     Column("p95", "ms one way", lambda flow: _digits(flow.delay_p95_ms, 1, 0)),
     Column("feedback", "kbit/s of RTCP", lambda flow: _digits(flow.feedback_bps, 1e-3, 0)),
     Column(

@@ -36,6 +36,8 @@ class Flow:
     """Its row of the summary or traffic table."""
     rtt_ms: Array = field(default_factory=lambda: np.empty(0))
     """NaN where it is not measured."""
+    delay_ms: Array = field(default_factory=lambda: np.empty(0))
+    """One way, the mean of the packets of each bin; NaN where none arrived."""
 
     def mean_bps(self, from_s: float, to_s: float) -> float:
         """Mean rate at the receiver over part of the session."""
@@ -143,4 +145,4 @@ def _flow(row: dict, name: str, kind: str, stop_s: float, end_s: float, columns:
 
     rates = (column("receiver_rate_bps"), column("sending_rate_bps"), column("capacity_bps"))
     path = (column("queue_ms"), column("loss_ratio"))
-    return Flow(name, kind, row["start_s"], stop_s, *rates, *path, figures=row, rtt_ms=column("rtt_ms"))
+    return Flow(name, kind, row["start_s"], stop_s, *rates, *path, row, column("rtt_ms"), column("one_way_delay_ms"))

@@ -1,10 +1,13 @@
 """RFC 8869's cases, as far as a simulator without a radio can have them: approximations, and named so.
 
 Wi-Fi (section 3): stations share the airtime of one queue. Cellular (section 2): a bearer of its own in a recorded
-LTE cell, with the load of other users at that time.
+LTE cell, with the load of other users at that time; down and up, with and without active queue management.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import numpy as np
 
@@ -73,49 +76,109 @@ def _cell(session: Session, _others: Sessions) -> list[Check]:
     ]
 
 
-def _wifi(key: str, what: str, judge: Judge, available: float) -> Case:
+def _wifi(key: str, what: str, judge: Judge, available: float, options: Mapping[str, Any] | None = None) -> Case:
+    of = key[:3].replace(".", "_"), key[3] if options is None else key[5]
     return Case(
         f"8869-{key}",
         f"Wi-Fi, approximated: {what}",
         "A fair share each; react to what comes and goes.",
-        f"rfc8869/{key[:3].replace('.', '_')}_{key[3:].replace('-', '_')}",
+        f"rfc8869/{'_'.join(of)}",
         judge,
         ((0.0, available),),
+        options=options or {},
     )
+
+
+# [rfc8869] §3.2 g: calls come within the first 10 s and leave within the last. Drawn once, evenly; a series of N takes
+# the first N.
+_LIVES = (
+    (4.4, 117.0), (9.4, 117.1), (5.2, 114.8), (1.8, 113.6), (9.4, 117.8), (9.2, 117.2), (1.8, 118.9), (7.1, 117.8),
+    (8.9, 112.2), (9.1, 117.0), (1.8, 110.1), (9.1, 117.6), (9.1, 116.7), (5.4, 113.3), (8.4, 117.4), (6.3, 115.4),
+    (1.8, 113.1), (6.6, 111.2), (2.7, 111.8), (8.0, 111.8),
+)  # fmt: skip
+_UP, _DOWN = ["air", "up"], ["down", "air"]
+_WAYS = {"a": (_DOWN,), "b": (_UP,)}
+"""The ways of the media in turn; half each way where it is not said."""
+
+
+def _series() -> Iterator[Case]:
+    """Section 3.2 g: each of the cases before it with 4 to 20 calls that come and go."""
+    for letter, (what, parts) in _AIR.items():
+        ways = _WAYS.get(letter, (_UP, _DOWN))
+        for count in (4, 8, 12, 16, 20):
+            calls = []
+            for n, (start_s, stop_s) in enumerate(_LIVES[:count]):
+                way = ways[n % len(ways)]
+                back = _DOWN if way is _UP else _UP
+                calls.append({"start_s": start_s, "stop_s": stop_s, "route": way, "return_route": back})
+            # No call has begun to leave at 109 s.
+            until = [(from_s, min(to_s, 109.0), bps) for from_s, to_s, bps in parts]
+            share = min(AIR_BPS / count, MAX_BPS)
+            name = f"RFC 8869 3.2 g, {letter} with {count} calls (approximated)"
+            yield _wifi(
+                f"3.2g-{letter}-{count}",
+                f"{what}; {count} calls come and go",
+                _air(until),
+                share,
+                {"name": name, "calls": calls},
+            )
+
+
+# A recorded cell's downlink; uplinks that may be shipped are not recorded, so another cell at half the rate stands in.
+_UPLINKS = {
+    "2.1": ("TMobile-LTE-with-cross-times-static", 0.16),
+    "2.2": ("trace-1553201037-ts-walking", 0.05),
+}
+
+
+def _cells() -> Iterator[Case]:
+    """Sections 2.1 and 2.2: down and up, active queue management off and on."""
+    for section, what in (("2.1", "varying load"), ("2.2", "bad coverage")):
+        trace, scale = _UPLINKS[section]
+        up = {"forward.capacity.trace": f"../../data/traces/nyc-lte/{trace}.gz", "forward.capacity.scale": scale}
+        aqm = {"forward.queue.kind": "codel"}
+        for rtt in (40, 150):
+            for ending, which, options in (
+                ("", "", {}),
+                ("-aqm", ", CoDel", aqm),
+                ("-up", ", uplink", up),
+                ("-up-aqm", ", uplink, CoDel", {**up, **aqm}),
+            ):
+                yield Case(
+                    f"8869-{section}-{rtt}{ending}",
+                    f"Cellular, approximated: {what}, RTT {rtt} ms{which}",
+                    "A usable call in a cell whose rate moves.",
+                    f"rfc8869/{section.replace('.', '_')}_{rtt}ms",
+                    _cell,
+                    (),
+                    options=options,
+                    link_is_known=True,
+                )
 
 
 _LEFT_EARLY = [(20.0, 60.0, WIRED_BPS - UDP_BPS), (80.0, 119.0, WIRED_BPS)]
 _LEFT_LATE = [(20.0, 60.0, WIRED_BPS), (80.0, 119.0, WIRED_BPS - UDP_BPS)]
 _FIVE_UDP = 10e6
+_AIR: Mapping[str, tuple[str, list[tuple[float, float, float]]]] = {
+    "a": ("all down", [(40.0, 119.0, AIR_BPS)]),
+    "b": ("all up", [(40.0, 119.0, AIR_BPS)]),
+    "c": ("half each way", [(40.0, 119.0, AIR_BPS)]),
+    "d": ("UDP until 60 s", [(30.0, 60.0, AIR_BPS - _FIVE_UDP), (85.0, 119.0, AIR_BPS)]),
+    "e": ("UDP from 60 s", [(30.0, 60.0, AIR_BPS), (85.0, 119.0, AIR_BPS - _FIVE_UDP)]),
+    "f": ("TCP from 40 to 80 s", [(20.0, 40.0, AIR_BPS), (100.0, 119.0, AIR_BPS)]),
+}
+"""Section 3.2's cases of sixteen calls: what happens, and (from s, to s, what is left for calls)."""
 
 CASES: tuple[Case, ...] = (
-    *(
-        Case(
-            f"8869-{section}-{rtt}",
-            f"Cellular, approximated: {what}, RTT {rtt} ms",
-            "A usable call in a cell whose rate moves.",
-            f"rfc8869/{section.replace('.', '_')}_{rtt}ms",
-            _cell,
-            (),
-            link_is_known=True,
-        )
-        for section, what in (("2.1", "varying load"), ("2.2", "bad coverage"))
-        for rtt in (40, 150)
-    ),
+    *_cells(),
     _wifi("3.1a", "one call up", _wired([(30.0, 119.0, WIRED_BPS)]), WIRED_BPS),
     _wifi("3.1b", "one up, one down", _wired([(30.0, 119.0, WIRED_BPS)]), WIRED_BPS),
     _wifi("3.1c", "UDP until 60 s", _wired(_LEFT_EARLY), WIRED_BPS),
     _wifi("3.1d", "UDP from 60 s", _wired(_LEFT_LATE), WIRED_BPS),
     _wifi("3.1e", "a long TCP flow", _beside_tcp, WIRED_BPS),
-    _wifi("3.2a", "sixteen down", _air([(40.0, 119.0, AIR_BPS)]), AIR_BPS / 16),
-    _wifi("3.2b", "sixteen up", _air([(40.0, 119.0, AIR_BPS)]), AIR_BPS / 16),
-    _wifi("3.2c", "eight each way", _air([(40.0, 119.0, AIR_BPS)]), AIR_BPS / 16),
-    _wifi("3.2d", "UDP until 60 s", _air([(30.0, 60.0, AIR_BPS - _FIVE_UDP), (85.0, 119.0, AIR_BPS)]), AIR_BPS / 16),
-    _wifi("3.2e", "UDP from 60 s", _air([(30.0, 60.0, AIR_BPS), (85.0, 119.0, AIR_BPS - _FIVE_UDP)]), AIR_BPS / 16),
-    _wifi("3.2f", "TCP from 40 to 80 s", _air([(20.0, 40.0, AIR_BPS), (100.0, 119.0, AIR_BPS)]), AIR_BPS / 16),
-    # No call has begun to leave at 109 s; four calls cannot fill the air.
     *(
-        _wifi(f"3.2g-{calls}", f"{calls} come and go", _air([(40.0, 109.0, AIR_BPS)]), min(AIR_BPS / calls, MAX_BPS))
-        for calls in (4, 8, 12, 16, 20)
+        _wifi(f"3.2{letter}", f"sixteen calls, {what}", _air(parts), AIR_BPS / 16)
+        for letter, (what, parts) in _AIR.items()
     ),
+    *_series(),
 )

@@ -9,8 +9,9 @@ from pathlib import Path
 from legato import atomic, shipped
 from legato import plan as plans
 from legato.conformance.case import Case
-from legato.conformance.cases import CASES, chosen
+from legato.conformance.cases import CASES
 from legato.conformance.contestants import Contestants, everyone
+from legato.conformance.encouraged import ENCOURAGED, chosen, named
 from legato.conformance.figures import session_figures
 from legato.conformance.flows import Session, read
 from legato.conformance.judge import Verdict, worst
@@ -78,9 +79,9 @@ def conformance(
     """
     out = Path(out)
     picked = chosen(cases)
-    unknown = [name for name in cases if not any(name in (case.key, case.section) for case in picked)]
+    unknown = [name for name in cases if not any(named(case, name) for case in picked)]
     if unknown:
-        sections = ", ".join(dict.fromkeys(case.section for case in CASES))
+        sections = ", ".join(dict.fromkeys(case.section for case in (*CASES, *ENCOURAGED)))
         raise Error(
             f"cases = {unknown[0]}: no case has this name",
             hint=f"sections: {sections}; legato conformance --list shows every case",
