@@ -30,7 +30,8 @@ def browser() -> Iterator[object]:
 @pytest.fixture(scope="module")
 def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("report")
-    run = write_run(folder / "demo", traces=("lte/a", "wifi/b", "5g/c"), clips=("anna", "bob"), duration_s=20.0)
+    traces = ("lte/a", "lte/d", "wifi/b", "wifi/e", "5g/c")  # enough for intervals
+    run = write_run(folder / "demo", traces=traces, clips=("anna", "bob"), duration_s=20.0)
     return report.write(run, folder / "report.html")
 
 
@@ -68,12 +69,12 @@ def test_it_draws_everything_and_asks_for_nothing(browser: object, page_file: Pa
     with Opened(browser, page_file) as it:
         assert it.said == []
         assert it.asked == [page_file.as_uri()]
-        assert it.count("#trade-off-figure .point") == 18
+        assert it.count("#trade-off-figure .point") == 30
         assert it.count("#trade-off-figure .ellipse") == 3
         assert it.page.locator("#trade-off-figure .mean .name").all_text_contents() == ["fixed", "gcc", "oracle"]
         assert it.count("#distributions-figure figure") == len(report.CDF_METRICS)
         assert it.count("#distributions-figure .curve") == 3 * len(report.CDF_METRICS)
-        assert it.count("#by-trace-figure .mark") == 3 * 3
+        assert it.count("#by-trace-figure .mark") == 3 * 5
         assert it.count("#means tbody tr") == 3
         assert it.count("#calls-figure .call") == 3
         for series in ("capacity", "target", "sending", "receiver", "queue", "frame-delay", "ssim"):

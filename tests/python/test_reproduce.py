@@ -11,8 +11,9 @@ import pytest
 from conftest import Legato
 from legato import shipped
 from legato.errors import Error
+from legato.eval.stats import Estimate
 from legato.published import vtfrc
-from legato.published.reproduction import Reproduction, Row
+from legato.published.reproduction import Paper, Reproduction, Row, reaches
 
 
 def call(controller: str, clip: str, seed: int, f: float, coded_db: float, viewed_db: float) -> vtfrc.Call:
@@ -146,3 +147,23 @@ def test_the_verb_prints_published_beside_ours(legato: Legato, tmp_path: Path):
     assert shown.returncode == 0, shown.stderr
     assert "Table II" in shown.stdout and "published" in shown.stdout
     assert (tmp_path / "o" / "reproduction.html").is_file()
+
+
+def test_an_interval_that_holds_nothing_and_the_printed_gain_decides_nothing():
+    assert reaches(1.5, Estimate(1.0, 0.5, 1.6, 9, 9)) == "met"
+    assert reaches(1.5, Estimate(1.0, 0.5, 1.4, 9, 9)) == "not met"
+    assert reaches(1.5, Estimate(1.0, -0.5, 1.6, 9, 9)) == "not comparable"
+    assert reaches(1.5, Estimate(2.0, None, None, 3, 3)) == "not comparable"
+
+
+def test_a_table_says_what_its_intervals_are_over_and_why_some_are_missing():
+    paper = Paper("x", "X", {}, over="recordings")
+    many, few, one = (
+        Row.of("1", "figure", None, Estimate(1.0, *ends, groups, groups), "met", "because")
+        for groups, ends in ((7, (0.5, 1.5)), (4, (None, None)), (1, (None, None)))
+    )
+    assert paper.note([many, few]) == "Intervals are over 7 recordings; rows over fewer than 5 have none."
+    assert paper.note([few, one]) == "No intervals: 4 recordings at most, and an interval takes 5."
+    assert paper.note([]) == ""
+    assert [paper.interval(row) for row in (many, few, one)] == ["0.50 … 1.50", "none: 4 recordings", "none: only one"]
+    assert "an interval takes 5" in few.why and few.document()["groups"] == 4

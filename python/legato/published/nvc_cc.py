@@ -56,6 +56,7 @@ PAPER = Paper(
         "Fig. 8": "Figure 8: a higher rate with loss against a lower one without",
         "Fig. 9": "Figure 9: a queue of one packet",
     },
+    over="networks or trainings",
 )
 
 

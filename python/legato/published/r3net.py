@@ -51,6 +51,7 @@ PAPER = Paper(
     "R3Net",
     {"1": "Table 1: in simulation"} | {f"against {rival}": f"{OURS} minus {rival}" for rival in RIVALS},
     digits=".3g",
+    over="recordings",
 )
 
 

@@ -111,15 +111,18 @@ class Paper:
     def note(self, rows: Sequence[Row]) -> str:
         """What the intervals of a table are over, and why some rows have none."""
         groups = [row.groups for row in rows if row.groups]
-        fewest, most = min(groups, default=0), max(groups, default=0)
-        if most < FEWEST:
-            return f"No intervals: at most {most} {self.over}, and an interval takes {FEWEST}." if most else ""
-        over = f"{fewest:,}" if fewest == most else f"{max(fewest, FEWEST):,} to {most:,}"
-        few = f"; rows over fewer than {FEWEST} have none" if fewest < FEWEST else ""
+        enough = [number for number in groups if number >= FEWEST]
+        if not enough:
+            return f"No intervals: {max(groups)} {self.over} at most, and an interval takes {FEWEST}." if groups else ""
+        fewest, most = min(enough), max(enough)
+        over = f"{most:,}" if fewest == most else f"{fewest:,} to {most:,}"
+        few = f"; rows over fewer than {FEWEST} have none" if len(enough) < len(groups) else ""
         return f"Intervals are over {over} {self.over}{few}."
 
     def interval(self, row: Row) -> str:
-        """The interval as a reader sees it."""
+        """The interval as a reader sees it, or how few there were."""
+        if row.low is None and row.groups is not None and row.groups < FEWEST:
+            return f"none: {row.groups} {self.over}" if row.groups > 1 else "none: only one"
         return "–" if row.low is None or row.high is None else f"{self.number(row.low)} … {self.number(row.high)}"
 
 
@@ -212,7 +215,9 @@ def pairs(calls: Sequence[Any], own: str, other: str, key: Callable[[Any], Hasha
 
 
 def reaches(published: float, ours: Estimate) -> Verdict:
-    """Whether the printed figure is within our interval, or below it."""
+    """Whether the printed figure is within our interval, or below it; undecided where 0 is within it too."""
+    if published > 0 and ours.low is not None and ours.high is not None and ours.low <= 0 and ours.high >= published:
+        return "not comparable"
     return by_interval(ours, ours.high is not None and ours.high >= published)
 
 
