@@ -1,8 +1,9 @@
 //! What is recorded of every call on the network: what the link reports, and how far the call is.
 
 use crate::clock::Clock;
+use crate::network::capacity_log::CapacityLog;
 use crate::network::event::{LinkEvent, LinkSample, Media};
-use crate::network::link::{CapacityMean, Link};
+use crate::network::link::Link;
 use crate::outcome::{CallReport, Outcome, Progress};
 use crate::thread::Shared;
 use legato_trace::{LogLevel, Record, Recorder, SERIES_INTERVAL, TraceSink};
@@ -20,7 +21,7 @@ pub struct CallLog {
     pub progress: Progress,
     /// When its media end.
     pub end: Timestamp,
-    capacity: CapacityMean,
+    capacity: CapacityLog,
     shared: Arc<Shared>,
 }
 
@@ -34,7 +35,7 @@ impl CallLog {
             numbers: BTreeMap::new(),
             progress: Progress::default(),
             end: Timestamp::ZERO + duration,
-            capacity: CapacityMean::default(),
+            capacity: CapacityLog::default(),
             shared,
         }
     }
@@ -79,7 +80,7 @@ impl CallLog {
         Outcome {
             recorder: self.recorder,
             report: CallReport { lateness, end, ..report },
-            capacity_mean: self.capacity.mean(),
+            capacity: self.capacity,
             clock,
             numbers: self.numbers,
             coded: None,

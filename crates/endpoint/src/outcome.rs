@@ -2,6 +2,7 @@
 
 use crate::clock::Clock;
 use crate::error::Error;
+use crate::network::capacity_log::CapacityLog;
 use crate::network::lateness::LatenessFigures;
 use crate::viewing::seen::SeenPicture;
 use crate::viewing::viewed::{CodedCall, Viewed};
@@ -60,7 +61,7 @@ pub struct CallReport {
 pub(crate) struct Outcome {
     pub recorder: Recorder,
     pub report: CallReport,
-    pub capacity_mean: Option<DataRate>,
+    pub capacity: CapacityLog,
     /// It counts since the call's media began.
     pub clock: Clock,
     /// Captured frames by the RTP time of their packets.
@@ -77,7 +78,7 @@ pub type Finished = (Summary, Recorder, CallReport);
 impl Outcome {
     /// Compute the figures, with the other end's reports on its pictures.
     pub fn figures(self, seen: &[SeenPicture]) -> Result<Finished, Error> {
-        let Self { mut recorder, mut report, capacity_mean, numbers, coded, .. } = self;
+        let Self { mut recorder, mut report, capacity, numbers, coded, .. } = self;
         let seen = known(seen, &numbers, report.end);
         let frames = seen.iter().filter(|(_, picture)| picture.shown.is_some()).map(|&(number, _)| number).collect();
         if coded.is_some() {
@@ -103,7 +104,7 @@ impl Outcome {
         let aged = qualities.as_deref().map(|qualities| {
             move |_: u64, quality: (f32, f32), frame: u64| quality_of(qualities, frame).unwrap_or(quality)
         });
-        let facts = CallFacts { end: report.end, capacity_mean, aged: aged.as_ref().map(|aged| aged as _) };
+        let facts = CallFacts { end: report.end, link: capacity.facts(), aged: aged.as_ref().map(|aged| aged as _) };
         let summary = recorder.finish(facts);
         Ok((summary, recorder, CallReport { compared: qualities.is_some(), ..report }))
     }

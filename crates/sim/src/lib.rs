@@ -24,6 +24,7 @@ mod pauses;
 mod plan;
 mod policies;
 mod private_path;
+mod route;
 mod run;
 mod scenario;
 mod seed;

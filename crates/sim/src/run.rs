@@ -5,6 +5,7 @@ use crate::network::{LoadedCapacity, build_path, load_capacity};
 use crate::pauses;
 use crate::policies::Policies;
 use crate::private_path::{Forward, PrivatePath};
+use crate::route::Route;
 use crate::scenario::{ControllerSpec, LimitsSpec, PathSpec, Scenario};
 use crate::seed::Seed;
 use crate::video::{self, LoadedClip};
@@ -67,13 +68,13 @@ pub fn run_call(
     let end = start + TimeDelta::from_secs_f64(scenario.duration_s);
     let seed = Seed(seed);
     recorder.begin(level, start);
-    let (mut call, mut network, _) = build(scenario, parts, seed, start, end, recorder.wants_samples())?;
+    let (mut call, mut network, capacity) = build(scenario, parts, seed, start, end, recorder.wants_samples())?;
     call.begin(start, &mut network, recorder);
     call.advance(end, &mut network, recorder);
     call.finish(end, &mut network, recorder);
     let aged = video::aged_picture(&parts.clip, video::first_picture(&scenario.video, &parts.clip, seed));
-    let capacity_mean = network.capacity(start, end);
-    Ok(recorder.finish(CallFacts { end, capacity_mean, aged: aged.as_deref() }))
+    let link = Route::new(capacity).facts(start, end);
+    Ok(recorder.finish(CallFacts { end, link, aged: aged.as_deref() }))
 }
 
 /// A call, its network, and the capacity of the forward bottleneck.

@@ -2,16 +2,17 @@
 
 use crate::quantile::Spread;
 use crate::recorder::{Recorder, has_arrived};
+use crate::stall_floor::LinkFacts;
 use crate::summary::Summary;
-use legato_units::{DataRate, TimeDelta, Timestamp};
+use legato_units::{TimeDelta, Timestamp};
 
 /// Facts about a call that only the driver knows.
-#[derive(Clone, Copy)]
+#[derive(Default)]
 pub struct CallFacts<'a> {
     /// When the call ended.
     pub end: Timestamp,
-    /// Mean capacity of the forward bottleneck over the call; absent without one.
-    pub capacity_mean: Option<DataRate>,
+    /// The forward bottleneck over the call; absent without one.
+    pub link: Option<LinkFacts<'a>>,
     /// The later quality of a picture that stays; absent without measured pixels.
     pub aged: Option<&'a AgedPicture<'a>>,
 }
@@ -21,7 +22,7 @@ pub struct CallFacts<'a> {
 pub type AgedPicture<'a> = dyn Fn(u64, (f32, f32), u64) -> (f32, f32) + 'a;
 
 /// Frames at the end of a call may still be in flight: not shown is not frozen.
-const UNDECIDED_TIME: TimeDelta = TimeDelta::from_secs(1);
+pub(crate) const UNDECIDED_TIME: TimeDelta = TimeDelta::from_secs(1);
 
 /// [concerto] Table 2, fitted to subjective scores: a × delay in ms + b × SSIM dB + c.
 const QOE_P: [f64; 3] = [-6.39e-4, 6.22e-2, 3.30];
@@ -32,7 +33,7 @@ const MMSYS21_FULL_RATE_BPS: f64 = 500e3;
 
 impl Recorder {
     /// End the call and compute its figures. The tables stay readable until the next `begin`.
-    pub fn finish(&mut self, facts: CallFacts<'_>) -> Summary {
+    pub fn finish(&mut self, mut facts: CallFacts<'_>) -> Summary {
         self.target.advance(facts.end);
         let span = facts.end - self.start;
         let last_freeze = self.gaps.as_mut().and_then(|gaps| gaps.finish(facts.end));
@@ -43,7 +44,9 @@ impl Recorder {
         self.frames_and_quality(&mut summary, span);
         self.viewed_quality(&mut summary, &facts);
         self.judge(&mut summary, facts.end);
+        self.viewed_delays(&mut summary, facts.end);
         self.smoothness(&mut summary, span);
+        self.link_figures(&mut summary, facts.link.as_mut(), facts.end, span);
         self.scores(&mut summary);
         summary
     }
@@ -52,7 +55,7 @@ impl Recorder {
         let totals = self.totals;
         let rate = |bytes: u64| bytes as f64 * 8.0 / span.as_secs_f64();
         let share = |part: u64, of: u64| (of > 0).then(|| part as f64 / of as f64);
-        let capacity_bps = facts.capacity_mean.map(DataRate::as_bps_f64);
+        let capacity_bps = facts.link.as_ref().map(|link| link.capacity_mean.as_bps_f64());
         summary.capacity_mean_bps = capacity_bps;
         summary.target_bitrate_mean_bps = self.target.mean_bps(span);
         summary.sending_rate_bps = rate(totals.sent_bytes);
@@ -234,11 +237,12 @@ impl Recorder {
     }
 
     fn scores(&self, summary: &mut Summary) {
-        if let (Some(delay_ms), Some(ssim_db)) = (summary.frame_delay_mean_ms, summary.ssim_db_mean) {
-            let qoe = |[a, b, c]: [f64; 3]| a * delay_ms + b * ssim_db + c;
-            summary.qoe_p = Some(qoe(QOE_P));
-            summary.qoe_d = Some(qoe(QOE_D));
-        }
+        let qoe =
+            |delay_ms: Option<f64>, ssim_db: Option<f64>, [a, b, c]: [f64; 3]| Some(a * delay_ms? + b * ssim_db? + c);
+        let published = (summary.frame_delay_mean_ms, summary.ssim_db_mean);
+        [summary.qoe_p, summary.qoe_d] = [QOE_P, QOE_D].map(|fit| qoe(published.0, published.1, fit));
+        let viewed = (summary.viewed_delay_mean_ms, summary.viewed_ssim_db_mean);
+        [summary.viewed_qoe_p, summary.viewed_qoe_d] = [QOE_P, QOE_D].map(|fit| qoe(viewed.0, viewed.1, fit));
         summary.mmsys21_score = self.mmsys21(summary);
     }
 
@@ -271,13 +275,13 @@ impl Mean {
     }
 }
 
-fn ms(us: u32) -> f64 {
+pub(crate) fn ms(us: u32) -> f64 {
     f64::from(us) / 1e3
 }
 
 impl Spread {
     /// Of microseconds.
-    fn mean_ms(&self) -> f64 {
+    pub(crate) fn mean_ms(&self) -> f64 {
         self.sum as f64 / self.count as f64 / 1e3
     }
 }
@@ -287,7 +291,7 @@ mod tests {
     use super::*;
     use crate::{FrameDecoded, FrameEncoded, LogLevel, PacketArrived, PacketSent, Record, TraceSink};
     use legato_control::{Decision, Fate, PacketKind, PacketReport};
-    use legato_units::{Burst, DataSize, PeerTimestamp};
+    use legato_units::{Burst, DataRate, DataSize, PeerTimestamp};
 
     fn at(ms: i64) -> Timestamp {
         Timestamp::from_millis(ms)
@@ -349,7 +353,9 @@ mod tests {
 
     #[test]
     fn the_figures_of_a_call_worked_by_hand() {
-        let facts = CallFacts { end: at(1_000), capacity_mean: Some(DataRate::from_kbps(32)), aged: None };
+        let capacity_mean = DataRate::from_kbps(32);
+        let link = LinkFacts { capacity_mean, dead: TimeDelta::ZERO, pass: Box::new(|at| at) };
+        let facts = CallFacts { end: at(1_000), link: Some(link), aged: None };
         let summary = recorded().finish(facts);
         assert_eq!(summary.sending_rate_bps, 24_000.0);
         assert_eq!(summary.receiver_rate_bps, 16_000.0);
@@ -378,7 +384,7 @@ mod tests {
     fn a_call_in_which_nothing_arrived_has_no_delay_and_no_quality() {
         let mut recorder = Recorder::default();
         recorder.begin(LogLevel::Summary, at(0));
-        let summary = recorder.finish(CallFacts { end: at(1_000), capacity_mean: None, aged: None });
+        let summary = recorder.finish(CallFacts { end: at(1_000), ..CallFacts::default() });
         assert_eq!(summary.one_way_delay_mean_ms, None);
         assert_eq!(summary.utilisation_ratio, None);
         assert_eq!(summary.ssim_db_mean, None);
@@ -390,7 +396,7 @@ mod tests {
         // The third frame, at 200 ms, was never shown: the second stays, 3 dB worse with each frame.
         let aged =
             |shown: u64, (ssim_db, psnr_db): (f32, f32), frame: u64| (ssim_db - 3.0 * (frame - shown) as f32, psnr_db);
-        let facts = CallFacts { end: at(2_000), capacity_mean: None, aged: Some(&aged) };
+        let facts = CallFacts { end: at(2_000), link: None, aged: Some(&aged) };
         let summary = recorded().finish(facts);
         assert_eq!(summary.viewed_ssim_db_mean, Some((12.0 + 12.0 + 9.0) / 3.0));
         assert_eq!(summary.ssim_db_mean, Some(12.0));
@@ -404,17 +410,14 @@ mod tests {
         let ended = |ms: i64| {
             let mut recorder = recorded();
             recorder.judged(vec![None, Some(90.0), Some(70.0)]);
-            let summary = recorder.finish(CallFacts { end: at(ms), capacity_mean: None, aged: None });
+            let summary = recorder.finish(CallFacts { end: at(ms), ..CallFacts::default() });
             (summary.viewed_vmaf_mean, [0, 1, 2, 3].map(|frame| recorder.viewed_vmaf(frame)))
         };
         // The third, at 200 ms, was never shown.
         assert_eq!(ended(2_000), (Some(80.0), [None, Some(90.0), Some(70.0), None]));
         assert_eq!(ended(1_000), (Some(90.0), [None, Some(90.0), None, None]));
         let mut unscored = recorded();
-        assert_eq!(
-            unscored.finish(CallFacts { end: at(1_000), capacity_mean: None, aged: None }).viewed_vmaf_mean,
-            None
-        );
+        assert_eq!(unscored.finish(CallFacts { end: at(1_000), ..CallFacts::default() }).viewed_vmaf_mean, None);
     }
 
     #[test]

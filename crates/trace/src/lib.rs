@@ -6,14 +6,17 @@
 mod figures;
 mod freeze;
 mod part;
+mod pauses;
 mod quantile;
 mod record;
 mod recorder;
 mod rtcp_log;
 mod sink;
+mod stall_floor;
 mod summary;
 mod table;
 mod traffic;
+mod viewed_delay;
 
 pub use figures::{AgedPicture, CallFacts};
 pub use freeze::{Freeze, GapWatch, STALL_GAP};
@@ -23,6 +26,7 @@ pub use record::{FrameDecoded, FrameEncoded, PacketArrived, PacketSent, Record};
 pub use recorder::{FrameRow, GaugeRow, LogLevel, PacketRow, Recorder, SeriesRow};
 pub use rtcp_log::{End, RtcpRow};
 pub use sink::{At, SERIES_INTERVAL, Sample, TraceSink};
+pub use stall_floor::LinkFacts;
 pub use summary::{Summary, Value};
 pub use table::{Column, write_table};
 pub use traffic::{TRAFFIC_INTERVAL, TrafficFigures};

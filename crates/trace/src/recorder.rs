@@ -1,6 +1,7 @@
 //! Keeps what a call's figures and tables need. One per thread, reused from call to call.
 
 use crate::freeze::{Freeze, GapWatch};
+use crate::pauses::Pauses;
 use crate::quantile::{Quantiles, Runs};
 use crate::record::{FrameDecoded, FrameEncoded, PacketArrived, PacketSent, Record};
 use crate::rtcp_log::{RtcpLog, RtcpRow};
@@ -104,6 +105,7 @@ pub struct Recorder {
     rtcp: RtcpLog,
     pub(crate) totals: Totals,
     pub(crate) gaps: Option<GapWatch>,
+    pub(crate) pauses: Pauses,
     pub(crate) target: TargetMean,
     pub(crate) encoder_bitrate: DataRate,
     /// One-way delay of the current feedback, set by the driver.
@@ -178,6 +180,7 @@ impl Recorder {
         self.rtcp.clear();
         self.totals = Totals::default();
         self.gaps = Some(GapWatch::new(start));
+        self.pauses.clear();
         self.target.begin(start);
         self.encoder_bitrate = DataRate::ZERO;
         self.next_gauges = start;
@@ -397,7 +400,10 @@ impl TraceSink for Recorder {
             Record::FeedbackSent { size_bytes } => self.totals.feedback_bytes += u64::from(size_bytes),
             Record::Nack { packets } => self.totals.nacks += u64::from(packets),
             Record::Pli => self.totals.plis += 1,
-            Record::Paused(paused) => self.gaps.iter_mut().for_each(|gaps| gaps.paused(now, paused)),
+            Record::Paused(paused) => {
+                self.gaps.iter_mut().for_each(|gaps| gaps.paused(now, paused));
+                self.pauses.turn(now, paused);
+            }
             Record::Probe { .. } => self.totals.probes += 1,
         }
     }
@@ -433,7 +439,7 @@ impl TraceSink for Recorder {
 
 /// Microseconds, saturated below [`NOT_ARRIVED`].
 #[inline]
-fn micros(span: TimeDelta) -> u32 {
+pub(crate) fn micros(span: TimeDelta) -> u32 {
     (span.as_nanos().max(0) as u64 / 1_000).min(u64::from(NOT_ARRIVED - 1)) as u32
 }
 

@@ -79,6 +79,13 @@ METRICS: dict[str, Metric] = {
                "Luma PSNR before the network, at the coded size, mean over encoded frames."),
         *_delays("frame_delay", "Frame delay", "Encoded to decodable, frames that became decodable",
                  "p98 mean p50 p95"),
+        *_delays("viewed_delay", "Frame delay as viewed",
+                 "Captured until something as new (the frame or a later one) was rendered, captured frames",
+                 "p95 mean p50 p98"),
+        _share("on_time_150ms_ratio", "On time, 150 ms",
+               "Frames rendered within 150 ms of their capture, over frames captured.", "higher"),
+        _share("on_time_400ms_ratio", "On time, 400 ms",
+               "Frames rendered within 400 ms of their capture, over frames captured.", "higher"),
         *_delays("render_delay", "Render delay", "Captured to rendered, rendered frames", "mean p95 p98"),
         _share("utilisation_ratio", "Utilisation", "Receiver rate over the mean capacity of the bottleneck.", "higher"),
         _share("loss_ratio", "Packet loss", "Packets of the forward path that never arrived, over packets sent."),
@@ -88,6 +95,10 @@ METRICS: dict[str, Metric] = {
                "Packets that arrived marked (ECN: congestion experienced), over packets received."),
         _share("stall_ratio", "Time stalled",
                "Time in gaps between rendered frames above 200 ms, over the call's length."),
+        _share("stall_floor_ratio", "Stall floor",
+               "The time stalled that no sender could avoid, because the link passed nothing.", "neither"),
+        Metric("dead_link_s", "Dead link", "s", 1.0, 1, "neither",
+               "Time in seconds whose mean capacity is below 50 kbit/s; a link without any is live."),
         Metric("stalls_per_s", "Stalls", "1/s", 1.0, 3, "lower", "Gaps between rendered frames above 200 ms."),
         _share("freeze_ratio", "Time frozen",
                "Time in freezes by libwebrtc's rule (a gap above max(3 × mean gap, mean gap + 150 ms), mean over the "
@@ -127,6 +138,10 @@ METRICS: dict[str, Metric] = {
                "0 to 100, ACM MMSys 2021 challenge, network part as published."),
         Metric("qoe_p", "QoE_p", "", 1.0, 3, "higher", "Concerto's QoE_p, over mean frame delay and mean SSIM dB."),
         Metric("qoe_d", "QoE_d", "", 1.0, 3, "higher", "Concerto's QoE_d, over mean frame delay and mean SSIM dB."),
+        Metric("viewed_qoe_p", "QoE_p as viewed", "", 1.0, 3, "higher",
+               "Concerto's QoE_p, over mean frame delay and mean SSIM dB as viewed: frames never shown count."),
+        Metric("viewed_qoe_d", "QoE_d as viewed", "", 1.0, 3, "higher",
+               "Concerto's QoE_d, over mean frame delay and mean SSIM dB as viewed: frames never shown count."),
     ]
 }
 # fmt: on

@@ -21,7 +21,7 @@ use crate::network::link_worker::Worker;
 use crate::network::order::Order;
 use legato_path::Path;
 use legato_tun::Pair;
-use legato_units::{DataRate, TimeDelta, Timestamp};
+use legato_units::{TimeDelta, Timestamp};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -49,28 +49,6 @@ pub struct Link {
     network: Arc<Network>,
     number: u16,
     readers: Readers,
-}
-
-/// Mean of the link's capacity over the bins of a call's series.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct CapacityMean {
-    sum_bps: u128,
-    bins: u64,
-}
-
-impl CapacityMean {
-    /// Add a bin, if its capacity is known.
-    pub fn take(&mut self, capacity: Option<DataRate>) {
-        if let Some(capacity) = capacity {
-            self.sum_bps += u128::from(capacity.as_bps());
-            self.bins += 1;
-        }
-    }
-
-    /// Over all of them; `None` without any.
-    pub fn mean(self) -> Option<DataRate> {
-        (self.bins > 0).then(|| DataRate::from_bps((self.sum_bps / u128::from(self.bins)) as u64))
-    }
 }
 
 impl Place {

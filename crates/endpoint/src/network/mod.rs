@@ -1,5 +1,6 @@
 //! The emulated network: paths driven by the wall clock, and their ends.
 
+pub mod capacity_log;
 pub mod datagram;
 pub mod ends;
 pub mod event;

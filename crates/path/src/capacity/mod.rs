@@ -5,10 +5,12 @@
 //! owns is a cursor of a few words that only moves forward.
 
 mod constant;
+mod dead_time;
 mod mahimahi;
 mod steps;
 
 pub use constant::Constant;
+pub use dead_time::{DEAD_BELOW, DEAD_TIME_BIN, DeadTime};
 pub use mahimahi::{Mahimahi, OPPORTUNITY, Opportunities};
 pub use steps::{AfterLast, RateSteps, Steps};
 

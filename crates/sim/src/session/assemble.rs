@@ -13,6 +13,7 @@ use crate::error::SimError;
 use crate::flows::{CallSpec, FlowSpec, LinkSpec};
 use crate::network::{LoadedCapacity, link_stages, load_named, tail_stages};
 use crate::pauses;
+use crate::route::Route;
 use crate::run::{CallParts, Ends, FutureOf, build_ends};
 use crate::scenario::{ControllerSpec, PathSpec, Scenario};
 use crate::seed::Seed;
@@ -186,6 +187,9 @@ impl<'a> Layout<'a> {
         Ok(CallSetup {
             call,
             lanes: CallLanes::new(flow, media, replies),
+            route: Some(Route::new(
+                self.routes[usize::from(flow)][0].iter().filter_map(|&link| self.capacity(link)).cloned(),
+            )),
             start,
             stop,
             clip: parts.clip,
@@ -195,11 +199,14 @@ impl<'a> Layout<'a> {
 
     /// The future for an oracle: the capacity of the only link on its way, whether or not it is shared.
     fn bottleneck(&self, route: &[usize]) -> Option<&LinkCapacity> {
-        let loaded = match *route {
-            [FORWARD] => self.parts.forward.as_ref(),
-            [REVERSE] => self.parts.reverse.as_ref(),
-            [link] => self.further.get(link - FURTHER),
-            _ => None,
+        if let [link] = *route { self.capacity(link) } else { None }
+    }
+
+    fn capacity(&self, link: usize) -> Option<&LinkCapacity> {
+        let loaded = match link {
+            FORWARD => self.parts.forward.as_ref(),
+            REVERSE => self.parts.reverse.as_ref(),
+            _ => self.further.get(link - FURTHER),
         };
         loaded.map(|loaded| &loaded.capacity)
     }

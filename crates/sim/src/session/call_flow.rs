@@ -7,6 +7,7 @@ use super::flow::Flow;
 use super::lane::Network;
 use super::parcel::Parcel;
 use crate::episode::TruthLog;
+use crate::route::Route;
 use crate::video::{LoadedClip, aged_picture};
 use legato_call::{Call, Dropped};
 use legato_control::Side;
@@ -20,6 +21,8 @@ pub struct CallSetup {
     pub call: Call,
     /// The ways between them.
     pub lanes: CallLanes,
+    /// The capacities on the way of its media, until the end needs them.
+    pub route: Option<Route>,
     /// It begins …
     pub start: Timestamp,
     /// … and its end.
@@ -71,12 +74,12 @@ impl CallFlow {
     }
 
     fn finish(&mut self, network: &mut Network) {
-        let Self { setup: CallSetup { call, lanes, start, stop, clip, first_picture }, log, .. } = self;
+        let Self { setup: CallSetup { call, lanes, route, start, stop, clip, first_picture }, log, .. } = self;
         let (start, end) = (*start, *stop);
         call.finish(end, &mut OnLanes { lanes, network }, log);
-        let capacity_mean = network.links.capacity(lanes.flow(), start, end);
+        let link = route.take().and_then(|route| route.facts(start, end));
         let aged = aged_picture(clip, *first_picture);
-        self.summary = Some(log.recorder.finish(CallFacts { end, capacity_mean, aged: aged.as_deref() }));
+        self.summary = Some(log.recorder.finish(CallFacts { end, link, aged: aged.as_deref() }));
     }
 }
 

@@ -25,11 +25,6 @@ impl CallLanes {
         Self { flow, media, replies, in_transit: InTransit::default(), drops: VecDeque::new() }
     }
 
-    /// The call's number among the session's flows.
-    pub fn flow(&self) -> u16 {
-        self.flow
-    }
-
     /// As [`Network::next_arrival`].
     #[inline]
     pub fn next_arrival(&self, at: Side) -> Timestamp {

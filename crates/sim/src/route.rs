@@ -1,0 +1,46 @@
+//! The capacities on a call's way to the receiver: what its figures need to know of the network.
+
+use legato_media::packetizer::PACKET_OVERHEAD_BYTES;
+use legato_path::capacity::{Capacity, DEAD_TIME_BIN, DeadTime, LinkCapacity};
+use legato_trace::LinkFacts;
+use legato_units::{DataRate, DataSize, TimeDelta, Timestamp};
+
+/// No picture is smaller than one packet of headers.
+const SMALLEST_PACKET: DataSize = DataSize::from_bytes(PACKET_OVERHEAD_BYTES as u64);
+
+/// The bottlenecks one behind the other, as if no traffic were on them.
+pub(crate) struct Route(Vec<LinkCapacity>);
+
+impl Route {
+    pub fn new(links: impl IntoIterator<Item = LinkCapacity>) -> Self {
+        Self(links.into_iter().collect())
+    }
+
+    /// The facts of a call from `start` to `end`; `None` without a bottleneck.
+    pub fn facts(mut self, start: Timestamp, end: Timestamp) -> Option<LinkFacts<'static>> {
+        let capacity_mean = self.mean(start, end)?;
+        let dead = self.dead(start, end);
+        Some(LinkFacts { capacity_mean, dead, pass: Box::new(move |at| self.pass(at)) })
+    }
+
+    /// That of the slowest link.
+    fn mean(&self, from: Timestamp, to: Timestamp) -> Option<DataRate> {
+        self.0.iter().map(|link| link.mean_rate(from, to)).min()
+    }
+
+    fn dead(&self, start: Timestamp, end: Timestamp) -> TimeDelta {
+        let mut dead = DeadTime::default();
+        let mut from = start;
+        while from + DEAD_TIME_BIN <= end {
+            let to = from + DEAD_TIME_BIN;
+            self.mean(from, to).into_iter().for_each(|capacity| dead.take(capacity));
+            from = to;
+        }
+        dead.total()
+    }
+
+    /// When the smallest packet that enters at `at` has left the last link.
+    fn pass(&mut self, at: Timestamp) -> Timestamp {
+        self.0.iter_mut().fold(at, |at, link| link.transmit_end(at, SMALLEST_PACKET))
+    }
+}
