@@ -84,6 +84,16 @@ def test_what_is_named_twice_or_names_nothing_is_refused(
     assert not (here / "x").exists()
 
 
+@pytest.mark.parametrize(
+    ("arguments", "twice"),
+    [(["steady", "steady"], "scenarios: steady"), (["steady", "--controller", "gcc,gcc"], "controllers: gcc")],
+)
+def test_a_pair_is_measured_once(here: Path, legato: Legato, arguments: list[str], twice: str) -> None:
+    said = legato("gap", *arguments, "--peers", "legato", "--out", "x")
+    assert said.returncode == 2 and said.stderr.startswith(f"error: {twice} is named twice")
+    assert not (here / "x").exists()
+
+
 @pytest.mark.parametrize("option", ["--controllers", "--cases"])
 def test_an_empty_list_of_cases_or_controllers_does_not_mean_all(legato: Legato, option: str) -> None:
     said = legato("conformance", option, "", "--out", "x")

@@ -7,9 +7,10 @@ from typing import Annotated
 
 import typer
 
-from legato import overrides
+from legato import overrides, specs
 from legato.cli import options, terminal
 from legato.cli.run import next_free
+from legato.errors import ControllerError
 
 HELP = """
 Simulate a scenario's call and make it for real, several times each, and report how far apart they are: a table of
@@ -58,7 +59,14 @@ def gap(
 ) -> None:
     from legato import gap as gaps
 
-    controllers = controller or []
+    # Options of a controller hold commas too.
+    controllers = [
+        name
+        for given in controller or []
+        for name in ([given] if "@" in given else specs.names([given], "controllers", ControllerError))
+    ]
+    specs.once(zip(scenarios, scenarios, strict=True), "scenarios")
+    specs.once(zip(controllers, controllers, strict=True), "controllers", ControllerError)
     alone = len(scenarios) == 1 and len(controllers) < 2
     name = Path(scenarios[0]).stem if len(scenarios) == 1 else "pairs"
     folder = out or next_free(Path("runs") / f"{name}-gap")
