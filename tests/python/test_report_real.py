@@ -8,7 +8,7 @@ import duckdb
 import pytest
 
 import legato
-from legato import report
+from legato import report, shipped
 from legato.report import timelines
 from legato.report.reading import reading
 from legato.report.store import Store
@@ -69,3 +69,26 @@ def test_an_oracle_uses_more_of_the_capacity_than_a_fixed_rate_and_the_reading_s
     assert used["oracle"] > used["gcc"] > 0 and used["oracle"] > used["fixed"]
     (seen, _) = reading(report.summarise(run))
     assert [sentence.split("**")[1] for sentence in seen] == CONTROLLERS
+
+
+def test_seeds_of_a_drawn_scenario_are_networks_and_seeds_of_a_trace_are_not(tmp_path: Path) -> None:
+    short = {"controllers": ["fixed", "gcc"], "seeds": 5, "options": {"duration_s": 2.0}, "log": "summary"}
+    for scenario, over in (("broad", "5 networks"), ("cellular", "one trace"), ("steady", "one network")):
+        legato.run(scenario, out=tmp_path / scenario, **short)
+        summary = report.summarise(tmp_path / scenario)
+        assert (summary.over, summary.has_intervals) == (over, scenario == "broad")
+        assert (summary.row("fixed").estimates["goodput_bps"].low is None) == (scenario != "broad")
+
+
+def test_scales_of_one_trace_are_one_network_and_other_traces_are_others(tmp_path: Path) -> None:
+    folder = shipped.traces_folder() / "nyc-lte"
+    one, two = sorted(folder.glob("trace-*.gz"))[:2]
+    legato.run(
+        "cellular",
+        out=tmp_path / "run",
+        controllers=["fixed"],
+        traces=[f"{one}@scale=0.1", f"{one}@scale=0.2", f"{one}@start_s=20", str(two)],
+        options={"duration_s": 2.0},
+        log="summary",
+    )
+    assert report.summarise(tmp_path / "run").over == "2 traces"
