@@ -11,6 +11,8 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benches"))
 import interval_coverage as study
 
+from legato.eval import stats
+
 REPETITIONS = 2_000
 
 
@@ -35,3 +37,12 @@ def test_recorded_pictures_are_covered_from_five_networks_on() -> None:
         draw = np.random.default_rng(3)
         calls = draw.choice(controller, size=(8, 1, REPETITIONS))
         assert 0.92 <= study.coverage(study.legato(calls), float(controller.mean())) <= 0.98
+
+
+@pytest.mark.parametrize("networks", [5, 12, 40])
+def test_networks_with_unequal_numbers_of_calls_are_worth_fewer(networks: int) -> None:
+    draw = np.random.default_rng([8, networks])
+    own, calls = draw.normal(size=(networks, REPETITIONS)), draw.integers(1, 7, (networks, REPETITIONS)).astype(float)
+    found = [one for one in stats.mean_intervals(own * calls, calls) if one.low is not None]
+    assert len(found) > REPETITIONS / 2
+    assert 0.93 <= np.mean([one.low <= 0.0 <= one.high for one in found]) <= 0.97
