@@ -8,7 +8,7 @@ The commands of the command line are functions::
         ["fixed", "gcc"], traces=["data/traces/nyc-lte"], clips=["foreman"], seeds=3, out="runs/lte"
     )
     for call in run.summary():
-        print(call["controller"], call["ssim_db_mean"], call["frame_delay_p98_ms"])
+        print(call["controller"], call["ssim_db_mean"], call["viewed_delay_p95_ms"])
     legato.write_report([run.folder], "runs/lte/report.html")
 
 What needs more than one function has a module: ``legato.conformance``, ``legato.envs``, ``legato.gap``,

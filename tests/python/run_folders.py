@@ -154,6 +154,8 @@ def simulate(
         return float(np.nanpercentile(values, p)) if np.isfinite(values).any() else np.nan
 
     render_delay = np.where(whole, rendered - captured, np.nan)
+    something_newer = np.minimum.accumulate(np.where(whole, rendered, duration_s * 1e3)[::-1])[::-1]
+    waited = something_newer - captured
     summary: dict[str, object] = {
         "call": np.uint64(call), "scenario": scenario, "controller": controller, "trace": trace,
         "trace_family": trace.split("/")[0], "clip": clip, "encoder": "x264", "decoder": "strict",
@@ -174,6 +176,10 @@ def simulate(
         "frame_delay_mean_ms": mean(delay), **{f"frame_delay_p{p}_ms": at_p(delay, p) for p in (50, 95, 98)},
         "render_delay_mean_ms": mean(render_delay),
         **{f"render_delay_p{p}_ms": at_p(render_delay, p) for p in (95, 98)},
+        "viewed_delay_mean_ms": mean(waited), **{f"viewed_delay_p{p}_ms": at_p(waited, p) for p in (50, 95, 98)},
+        "on_time_150ms_ratio": float((render_delay <= 150).mean()),
+        "on_time_400ms_ratio": float((render_delay <= 400).mean()),
+        "stall_floor_ratio": 0.0, "dead_link_s": 1.5 if trace == "5g/f" else 0.0,
         "ssim_db_mean": mean(ssim_db), "psnr_db_mean": mean(ssim_db) * 1.6 + 14,
         "viewed_ssim_db_mean": mean(ssim_db) - 3 * mean(lost), "qp_mean": 45 - mean(np.nan_to_num(ssim_db)),
         "height_mean": float(height.mean()), "stalls_per_s": stalls.size / duration_s,
@@ -183,7 +189,8 @@ def simulate(
         "nacks": np.uint64(lost.sum() * 10), "plis": np.uint64(stalls.size), "probe_clusters": np.uint64(4),
         "target_bitrate_change_ratio": float(np.abs(target[10:] - target[:-10]).mean() / target.mean()),
         "mmsys21_score": 100 * mean(receiver) / mean(capacity) * 0.6, "qoe_p": mean(ssim_db) / 10,
-        "qoe_d": mean(ssim_db) / 10 - mean(delay) / 1000,
+        "qoe_d": mean(ssim_db) / 10 - mean(delay) / 1000, "viewed_qoe_p": mean(ssim_db) / 10 - 0.1,
+        "viewed_qoe_d": mean(ssim_db) / 10 - mean(waited) / 1000,
     }  # fmt: skip
     series = {
         "call": column("series"), "time_ms": (np.arange(bins) * 100).astype(np.uint32),

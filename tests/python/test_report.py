@@ -14,9 +14,10 @@ import pytest
 
 from legato import report
 from legato.errors import ControllerError, RunFolderError
-from legato.report import figures, palette, tables, timelines
+from legato.report import figures, live_links, palette, tables, timelines
 from legato.report.reading import reading
 from legato.report.repeat import command
+from legato.report.store import Store
 from run_folders import write_run, write_table
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -322,6 +323,45 @@ def test_the_reading_claims_no_difference_that_the_interval_does_not(demo: Path)
                     assert row.differences[column].excludes_zero()
 
 
+def test_the_reading_judges_every_captured_frame(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    columns = {
+        "call": np.arange(2, dtype=np.uint64), "controller": np.array(["gcc", "fixed"]), "trace": np.array(["a", "a"]),
+        "clip": np.array(["c", "c"]), "seed": np.ones(2, np.uint64), "frame_delay_p98_ms": np.array([90.0, 20.0]),
+        "viewed_delay_p95_ms": np.array([80.0, 900.0]), "on_time_150ms_ratio": np.array([0.99, 0.25]),
+        "stall_ratio": np.array([0.04, 0.5]), "stall_floor_ratio": np.array([0.03, 0.03]),
+    }  # fmt: skip
+    write_run(run, controllers=["gcc", "fixed"], traces=["a"], clips=["c"], duration_s=5.0)
+    write_table(run / "summary/00000.parquet", columns)
+    [_, fixed], _ = reading(report.summarise(run))
+    assert fixed == (
+        "**fixed** ran at a p95 frame delay as viewed of 900 ms, had 25.0 % of its frames on time (150 ms) and was "
+        "stalled 50 % of the time (the link alone: 3.0 %)."
+    )
+    # A folder of an older version has only the delay of the frames that came.
+    del columns["viewed_delay_p95_ms"], columns["on_time_150ms_ratio"], columns["stall_floor_ratio"]
+    write_table(run / "summary/00000.parquet", columns)
+    [_, fixed], _ = reading(report.summarise(run))
+    assert fixed == "**fixed** ran at a p98 frame delay of 20 ms and was stalled 50 % of the time."
+
+
+def test_live_links_have_a_table_of_their_own(tmp_path: Path) -> None:
+    traces, calls = ["lte/a", "5g/f"], {"controllers": ["gcc", "oracle"], "clips": ["anna"], "duration_s": 5.0}
+    both = write_run(tmp_path / "both", traces=traces, **calls)
+    text = report.write(both, tmp_path / "both.html").read_text()
+    said = "1 of 2 traces is dead for a second or more (below 50 kbit/s): there, outages decide the figures."
+    assert text.count(said) == 2 and 'id="live-means"' in text
+    live = live_links.live_links(Store([both]), "gcc")
+    assert live is not None and live.summary is not None
+    alone = report.summarise(write_run(tmp_path / "live", traces=traces[:1], **calls))
+    for row in live.summary.rows:
+        assert row.calls == 1
+        assert row.estimates["viewed_delay_p95_ms"] == alone.row(row.controller).estimates["viewed_delay_p95_ms"]
+    assert 'id="live-links"' not in report.write(tmp_path / "live", tmp_path / "live.html").read_text()
+    dead = report.write(write_run(tmp_path / "dead", traces=traces[1:], **calls), tmp_path / "dead.html").read_text()
+    assert "No link is left." in dead and 'id="live-means"' not in dead
+
+
 def test_forty_controllers_have_forty_marks() -> None:
     marks = palette.assign([f"controller_{at}" for at in range(40)])
     assert len(set(marks)) == 40
@@ -365,7 +405,7 @@ def test_many_calls_are_sampled_by_condition(demo: Path, tmp_path: Path, monkeyp
     data = embedded(report.write(demo, tmp_path / "report.html"))
     points = data["points"]
     assert points["sampled"] and points["total"] == 12 and len(points["variant"]) % 3 == 0
-    curve = data["quantiles"]["ssim_db_mean"][0]
+    curve = data["quantiles"]["viewed_ssim_db_mean"][0]
     assert len(curve) == figures.QUANTILES + 1 and curve == sorted(curve)
 
 

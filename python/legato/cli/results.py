@@ -18,7 +18,8 @@ OF_CALLS: Figures = (
     ("utilisation_ratio", "used\n%", 0.01, 1),
     ("loss_ratio", "loss\n%", 0.01, 2),
     ("queue_delay_p95_ms", "queue\np95 ms", 1, 0),
-    ("frame_delay_p98_ms", "frames\np98 ms", 1, 0),
+    ("viewed_delay_p95_ms", "viewed\np95 ms", 1, 0),
+    ("on_time_150ms_ratio", "on time\n150 ms %", 0.01, 1),
     ("viewed_ssim_db_mean", "viewed\nSSIM dB", 1, 2),
     ("stall_ratio", "stalled\n%", 0.01, 2),
 )

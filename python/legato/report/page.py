@@ -13,6 +13,7 @@ from markupsafe import Markup, escape
 from legato import pages
 from legato.eval.stats import Estimate
 from legato.report import figures, palette, timelines
+from legato.report.live_links import live_links
 from legato.report.metrics import CDF_METRICS, KEY_METRICS, METRICS, TRADE_OFF_METRICS, Metric
 from legato.report.reading import NAMED, reading
 from legato.report.repeat import command
@@ -72,6 +73,9 @@ def _values(store: Store, summary: Summary, max_timelines: int) -> dict[str, Any
     calls, lines = [calls[at] for at in kept], [lines[at] for at in kept]
     gauges = timelines.gauges(store, calls)
     markers = palette.assign(store.variants)
+    live = live_links(store, summary.baseline)
+    colours = {row.controller: colour for row, (colour, _) in zip(summary.rows, markers, strict=True)}
+    live_rows = [(row, colours[row.controller]) for row in live.summary.rows] if live and live.summary else []
     data = {
         "controllers": [
             {"name": name, "colour": colour, "marker": marker}
@@ -106,9 +110,14 @@ def _values(store: Store, summary: Summary, max_timelines: int) -> dict[str, Any
         "scripts": [_asset(name) for name in _SCRIPTS],
         "data": Markup(timelines.compact(data)),
         "notices": _notices(store, summary),
-        "reading": _reading(summary, markers),
+        "reading": [
+            *_reading(summary, markers),
+            *([f"{live.said} The other links have a table below."] if live_rows else []),
+        ],
         "facts": _facts(store, summary),
         "command": command,
+        "live": live,
+        "live_rows": live_rows,
         "rows": [(row, colour) for row, (colour, _) in zip(summary.rows, markers, strict=True)],
         "metrics": sorted(summary.metrics, key=lambda metric: metric.column not in KEY_METRICS),
         # A table that fits on a page is not broken over two.

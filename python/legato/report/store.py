@@ -31,7 +31,8 @@ class Store:
     """Opened run folders, queried through `summary`: the columns documented, plus `run`, `variant`, `condition` and
     `network`."""
 
-    def __init__(self, run_dirs: Sequence[str | Path]) -> None:
+    def __init__(self, run_dirs: Sequence[str | Path], live_only: bool = False) -> None:
+        """`live_only`: leave out calls whose link was dead for a second or more (`dead_link_s`)."""
         if not run_dirs:
             raise RunFolderError("no run folder given", "name one or more folders that `legato run` wrote")
         self.runs: list[RunFolder] = [open_run(path) for path in run_dirs]
@@ -47,7 +48,7 @@ class Store:
             }
         )
         self.columns: frozenset[str] = self._create_summary()
-        self.variants: list[str] = self._create_variants()
+        self.variants: list[str] = self._create_variants(live_only)
 
     def rows(self, sql: str, *values: object) -> list[tuple]:
         """Runs one query, with values for its ``?``; a Parquet file that cannot be read is named."""
@@ -97,9 +98,11 @@ class Store:
         )
         return frozenset(columns)
 
-    def _create_variants(self) -> list[str]:
+    def _create_variants(self, live_only: bool) -> list[str]:
+        # Variants are named before calls are left out: a part of a report has the names of the whole.
+        live = f" WHERE coalesce({self.column('dead_link_s')}, 0) = 0" if live_only else ""
         if len(self.runs) == 1:
-            self.rows("CREATE VIEW summary AS SELECT *, controller AS variant FROM found")
+            self.rows(f"CREATE VIEW summary AS SELECT *, controller AS variant FROM found{live}")
         else:
             clashing = self._clashing_controllers()
             labels = _distinct_labels(self.runs)
@@ -107,7 +110,7 @@ class Store:
             names = ", ".join(quoted(name) for name in sorted(clashing)) or "''"
             self.rows(
                 "CREATE VIEW summary AS SELECT *, CASE WHEN controller IN "
-                f"({names}) THEN controller || CASE run {cases} END ELSE controller END AS variant FROM found"
+                f"({names}) THEN controller || CASE run {cases} END ELSE controller END AS variant FROM found{live}"
             )
         # Calls are numbered controller by controller, so the first call of each gives the order asked for.
         found = self.rows("SELECT variant FROM summary GROUP BY variant ORDER BY min(run), min(call), variant")

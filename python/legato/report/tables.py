@@ -115,7 +115,7 @@ def summarise(
     rows = []
     for at, variant in enumerate(store.variants):
         estimates = [
-            _floored(estimate, totals[at, :, column])
+            _within(estimate, totals[at, :, column], chosen[column])
             for column, estimate in enumerate(stats.mean_intervals(totals[at], counts[at]))
         ]
         differences = stats.mean_intervals(paired[at], pairs[at]) if variant != baseline else []
@@ -147,11 +147,14 @@ def choose_baseline(variants: Sequence[str], asked: str | None) -> str:
     return next((name for name in variants if base_name(name) == "gcc"), variants[0])
 
 
-def _floored(estimate: Estimate, totals: np.ndarray) -> Estimate:
-    """Without a low end below zero, where no network's total is."""
-    if estimate.low is None or estimate.low >= 0 or totals.min(initial=0.0) < 0:
-        return estimate
-    return replace(estimate, low=0.0)
+def _within(estimate: Estimate, totals: np.ndarray, metric: Metric) -> Estimate:
+    """Without a low end below zero, where no network's total is, or a high end above the whole of the frames."""
+    low, high = estimate.low, estimate.high
+    if low is not None and low < 0 and totals.min(initial=0.0) >= 0:
+        low = 0.0
+    if high is not None and metric.column.startswith("on_time_"):
+        high = min(high, 1.0)
+    return replace(estimate, low=low, high=high)
 
 
 def _paired_totals(

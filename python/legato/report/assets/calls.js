@@ -182,7 +182,7 @@ Legato.calls = (() => {
     const figure_ = (column, text) => (points.figures[column]?.[m] == null ? null : text(points.figures[column][m]));
     return [
       figure_("ssim_db_mean", (v) => `${v.toFixed(1)} dB`), figure_("utilisation_ratio", (v) => `${v.toFixed(0)} % used`),
-      figure_("frame_delay_p98_ms", (v) => `p98 frame delay ${v.toFixed(0)} ms`), figure_("loss_ratio", (v) => `${v.toFixed(1)} % lost`),
+      figure_("viewed_delay_p95_ms", (v) => `p95 delay as viewed ${v.toFixed(0)} ms`), figure_("loss_ratio", (v) => `${v.toFixed(1)} % lost`),
       figure_("stall_ratio", (v) => `${v.toFixed(1)} % stalled`),
     ].filter(Boolean).join(" · ");
   }

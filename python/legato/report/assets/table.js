@@ -3,9 +3,11 @@
 Legato.table = (() => {
   const table = document.getElementById("means");
   const body = table.tBodies[0];
-  const heads = [...table.tHead.rows[0].cells];
+  const headsOf = (one) => [...one.tHead.rows[0].cells];
+  const heads = headsOf(table);
 
-  function sort(at) {
+  function sort(table, at) {
+    const [heads, body] = [headsOf(table), table.tBodies[0]];
     const head = heads[at];
     const upward = head.getAttribute("aria-sort") === "descending" || (head.getAttribute("aria-sort") === "none" && at === 0);
     for (const other of heads) other.setAttribute("aria-sort", "none");
@@ -51,7 +53,9 @@ Legato.table = (() => {
   }
 
   function start() {
-    heads.forEach((head, at) => head.querySelector("button").addEventListener("click", () => sort(at)));
+    for (const one of document.querySelectorAll("table.means")) {
+      headsOf(one).forEach((head, at) => head.querySelector("button").addEventListener("click", () => sort(one, at)));
+    }
     document.getElementById("all-metrics").addEventListener("change", (event) => table.classList.toggle("all", event.target.checked));
     const button = document.getElementById("copy-csv");
     button.addEventListener("click", () => copy(button));

@@ -11,8 +11,9 @@ Legato.tradeOff = (() => {
     for (const column of data.trade_off) select.add(new Option(titled(column), column));
     select.addEventListener("change", () => redraw());
   }
-  selects.x.value = data.trade_off.includes("frame_delay_p98_ms") ? "frame_delay_p98_ms" : data.trade_off[0];
-  selects.y.value = data.trade_off.includes("ssim_db_mean") ? "ssim_db_mean" : data.trade_off[0];
+  const first = (...columns) => columns.find((column) => data.trade_off.includes(column)) ?? data.trade_off[0];
+  selects.x.value = first("viewed_delay_p95_ms", "frame_delay_p98_ms");
+  selects.y.value = first("viewed_ssim_db_mean", "ssim_db_mean");
 
   /** Mean and principal axes of points in the space they are drawn in; null axes below three points. */
   function moments(xy) {
