@@ -71,6 +71,28 @@ def test_a_controller_is_shown_as_toml_that_can_be_used(legato: Legato):
     shown = legato("controllers", "show", "gcc").stdout
     assert tomllib.loads(shown)
     assert shown.startswith("# gcc (sender): ")
+    assert "shortest round trip plus this much queue. [ms]\nqueue_ms = 350\n" in shown
+    assert tomllib.loads(shown)["probe"]["initial_ratios"] == [3.0, 6.0]
+
+
+def test_a_controller_is_shown_with_its_parameters_changed(legato: Legato):
+    import tomllib
+
+    shown = legato("controllers", "show", "gcc@profile=low-delay,pushback.queue_ms=120").stdout
+    assert tomllib.loads(shown)["pushback"] == {
+        "enabled": True, "queue_ms": 120, "min_bitrate_bps": 30_000, "drop_frames": True, "add_pacer_queue": True,
+    }  # fmt: skip
+    assert "queue_ms = 120  # default: 350\n" in shown
+    failed = legato("controllers", "show", "gcc@profile=fast")
+    assert failed.returncode == 2 and "low-delay" in failed.stderr
+
+
+def test_every_controllers_parameters_are_toml(legato: Legato):
+    import tomllib
+
+    for entry in json.loads(legato("controllers", "list", "--json").stdout):
+        shown = legato("controllers", "show", entry["name"]).stdout
+        assert tomllib.loads(shown) == tomllib.loads(entry["defaults_toml"]), entry["name"]
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,9 @@ import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -65,6 +67,10 @@ def runs_from_top_to_bottom(document: Path, legato: Legato, folder: Path) -> Non
             assert program == "legato"
             done = legato(*arguments, timeout=240)
             assert done.returncode == 0, f"{command}\n{done.stderr}"
+
+
+def test_the_list_of_parameters_is_the_codes(tool: Callable[[str], ModuleType]):
+    assert tool("parameters").main(["--check"]) == 0, "python tools/parameters.py writes it"
 
 
 @pytest.mark.slow

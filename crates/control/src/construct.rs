@@ -1,9 +1,11 @@
 //! How a controller is built, and from what.
 
+use crate::parameters::{self, Parameter};
 use crate::policy::{self, Model};
 use crate::steering::Steered;
 use crate::{RateController, RateLimits, Side};
 use legato_units::{DataRate, Timestamp};
+use schemars::JsonSchema;
 use serde::{Serialize, de::DeserializeOwned};
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -20,8 +22,16 @@ pub trait Construct: RateController + Sized + 'static {
     const CITES: &'static [&'static str];
     /// A trained policy decides, which its parameter `policy` names.
     const LEARNED: bool = false;
+    /// For one at the receiver: the parameters of `remote`, its half at the sender, as TOML.
+    const AT_SENDER: &'static str = "";
     /// Its parameters; `#[serde(default, deny_unknown_fields)]`.
-    type Config: Default + Serialize + DeserializeOwned;
+    type Config: Default + Serialize + DeserializeOwned + JsonSchema;
+
+    /// The parameters of a named profile, for a controller whose parameter `profile` chooses all that is not given.
+    fn profile(name: &str) -> Option<Self::Config> {
+        let _ = name;
+        None
+    }
 
     /// Build it. Refuses invalid parameters.
     fn new(config: Self::Config, context: Context<'_>) -> Result<Self, BuildError>;
@@ -45,7 +55,11 @@ pub struct Entry {
     pub cites: &'static [&'static str],
     /// A trained policy decides, which its parameter `policy` names; `"hand"` is one that is set from outside.
     pub learned: bool,
+    /// For one at the receiver: the parameters of `remote`, its half at the sender, as TOML.
+    pub at_sender: &'static str,
     default_config: fn() -> toml::Table,
+    config_with: fn(&toml::Table) -> Result<toml::Table, BuildError>,
+    schema: fn() -> schemars::Schema,
     build: Build<dyn RateController>,
     steered: Build<dyn Steered>,
 }
@@ -60,9 +74,10 @@ impl Entry {
             summary: C::SUMMARY,
             cites: C::CITES,
             learned: C::LEARNED,
-            default_config: || {
-                toml::Table::try_from(C::Config::default()).expect("a config is a table of plain values")
-            },
+            at_sender: C::AT_SENDER,
+            default_config: || table_of(&C::Config::default()),
+            config_with: |table| Ok(table_of(&config_of::<C>(table)?)),
+            schema: parameters::schema_of::<C::Config>,
             build: |table, context| Ok(Box::new(C::new(config_of::<C>(table)?, context)?)),
             steered: |table, context| C::steered(config_of::<C>(table)?, context),
         }
@@ -71,6 +86,16 @@ impl Entry {
     /// Its parameters with their defaults.
     pub fn default_config(&self) -> toml::Table {
         (self.default_config)()
+    }
+
+    /// Its parameters if those of `config` are given: the others have their defaults, or those of the profile.
+    pub fn config_with(&self, config: &toml::Table) -> Result<toml::Table, BuildError> {
+        (self.config_with)(config)
+    }
+
+    /// What each parameter means, for the values of `config`: see [`parameters`].
+    pub fn parameters(&self, config: &toml::Table) -> Result<Vec<Parameter>, BuildError> {
+        Ok(parameters::of(&(self.schema)(), &self.default_config(), &self.config_with(config)?))
     }
 
     /// Build one; absent keys take their defaults, unknown ones are refused.
@@ -87,7 +112,27 @@ impl Entry {
 fn config_of<C: Construct>(table: &toml::Table) -> Result<C::Config, BuildError> {
     let refused =
         |error: toml::de::Error| BuildError::Config { controller: C::NAME, message: error.message().to_owned() };
-    table.clone().try_into().map_err(refused)
+    let profile = table.get("profile").and_then(toml::Value::as_str).and_then(C::profile);
+    let Some(profile) = profile else { return table.clone().try_into().map_err(refused) };
+    let mut whole = table_of(&profile);
+    overlay(&mut whole, table);
+    whole.try_into().map_err(refused)
+}
+
+fn table_of(config: &impl Serialize) -> toml::Table {
+    toml::Table::try_from(config).expect("a config is a table of plain values")
+}
+
+/// Put the values of `table` into `whole`, table by table.
+fn overlay(whole: &mut toml::Table, table: &toml::Table) {
+    for (key, value) in table {
+        match (whole.get_mut(key), value) {
+            (Some(toml::Value::Table(inner)), toml::Value::Table(value)) => overlay(inner, value),
+            _ => {
+                whole.insert(key.clone(), value.clone());
+            }
+        }
+    }
 }
 
 /// What a controller gets when it is built: the only source of files and seeds.

@@ -22,6 +22,11 @@ pub trait RateController: DynClone + Send {
         None
     }
 
+    /// Whether the target is an estimate, which a controller at the receiver sends back: without one it sends none.
+    fn has_estimate(&self) -> bool {
+        true
+    }
+
     /// Report the inner state worth plotting, for the trace.
     fn observe(&self, gauge: &mut dyn FnMut(&'static str, f64)) {
         let _ = gauge;

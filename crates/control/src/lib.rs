@@ -25,6 +25,7 @@ mod event;
 pub mod observation;
 mod packet_kind;
 mod packet_reports;
+mod parameters;
 pub mod policy;
 mod registry;
 pub mod steering;
@@ -39,4 +40,5 @@ pub use event::{
 };
 pub use packet_kind::PacketKind;
 pub use packet_reports::{Fate, PacketReport, PacketReports, ReportRun, ReportedPacket, RunFate};
+pub use parameters::Parameter;
 pub use registry::{NoFiles, REGISTRY, entry};

@@ -1,8 +1,12 @@
-//! The registry, as a list of dicts.
+//! The registry and the meaning of parameters, as lists of dicts.
 
-use legato_control::REGISTRY;
+use crate::error::sim_error;
+use legato_control::{REGISTRY, entry};
+use legato_sim::SimError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use std::fmt::Display;
+use std::str::FromStr;
 
 /// Every controller, sorted by name: `name`, `side` ("sender" or "receiver"), `learned` (a trained policy decides),
 /// `summary` (one line), `cites` (keys of docs/references.bib) and `defaults_toml` (its parameters, as TOML).
@@ -21,4 +25,31 @@ pub fn controllers(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
             Ok(dict)
         })
         .collect()
+}
+
+/// The parameters of a controller, in the order of its documents: `key` (dotted), `value_toml` with `config_toml` given,
+/// `default_toml` (either is None if the parameter is absent), `unit` (empty for text and switches) and `meaning`.
+#[pyfunction]
+#[pyo3(signature = (name, config_toml = ""))]
+pub fn controller_parameters<'py>(py: Python<'py>, name: &str, config_toml: &str) -> PyResult<Vec<Bound<'py, PyDict>>> {
+    let entry = entry(name).ok_or_else(|| refused(format!("no controller is called {name:?}")))?;
+    let parameters = entry.parameters(&parsed(config_toml)?).map_err(refused)?;
+    let dict = |parameter: legato_control::Parameter| {
+        let dict = PyDict::new(py);
+        dict.set_item("key", parameter.key)?;
+        dict.set_item("value_toml", parameter.value.map(|value| value.to_string()))?;
+        dict.set_item("default_toml", parameter.default.map(|value| value.to_string()))?;
+        dict.set_item("unit", parameter.unit)?;
+        dict.set_item("meaning", parameter.meaning)?;
+        Ok(dict)
+    };
+    parameters.into_iter().map(dict).collect()
+}
+
+fn refused(problem: impl Display) -> PyErr {
+    sim_error(SimError::Controller(problem.to_string()))
+}
+
+fn parsed<T: FromStr<Err: Display>>(text: &str) -> PyResult<T> {
+    text.parse().map_err(refused)
 }

@@ -37,7 +37,7 @@ mod _core {
     #[pymodule_export]
     use super::codec::{EncoderModel, OpenH264Stream, picture_quality, profile_mean_size};
     #[pymodule_export]
-    use super::controllers::controllers;
+    use super::controllers::{controller_parameters, controllers};
     #[pymodule_export]
     use super::policy::Policy;
     #[pymodule_export]

@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 import legato
+from legato import parameters, plan
 from legato.cli import options, terminal
-from legato.errors import ControllerError
 
 app = typer.Typer(help="The rate controllers: list them, show one.", no_args_is_help=True, rich_markup_mode="markdown")
 
@@ -37,20 +37,23 @@ def list_controllers(
 
 
 @app.command("show")
-def show(name: Annotated[str, typer.Argument(help="A name from the list.", show_default=False)]) -> None:
-    """Show one controller: its parameters with their defaults, as TOML, and the papers it follows.
+def show(
+    name: Annotated[str, typer.Argument(help="A name from the list, with parameters if wanted.", show_default=False)],
+) -> None:
+    """Show one controller: what each parameter means, its unit and value, as TOML, and the papers it follows.
 
-    Example:
+    Examples:
 
     ```sh
     legato controllers show gcc
+    legato controllers show gcc@profile=low-delay
     ```
     """
-    entries = {entry["name"]: entry for entry in legato.controllers()}
-    if name not in entries:
-        raise ControllerError(f"no controller is called '{name}'", hint=f"there are: {', '.join(entries)}")
-    entry = entries[name]
+    (chosen,) = plan.controllers([name]) or [name]
+    known, config = (chosen, {}) if isinstance(chosen, str) else (chosen["name"], chosen["config"])
+    entry = next(entry for entry in legato.controllers() if entry["name"] == known)
     out = terminal.out()
     out.print(f"# {entry['name']} ({entry['side']}): {entry['summary']}", markup=False)
     out.print(f"# follows: {', '.join(entry['cites']) or 'nothing published'}", markup=False)
-    out.print(entry["defaults_toml"].strip() or "# no parameter has a default", markup=False)
+    out.print("", markup=False)
+    out.print(parameters.as_toml(known, config), markup=False, soft_wrap=True)

@@ -3,16 +3,18 @@
 
 use crate::{BuildError, Construct, Context, Decision, Event, RateController, RateLimits, Side};
 use legato_units::{DataRate, TimeDelta, Timestamp};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Parameters of [`Fixed`].
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// Always ask for this; absent: the start rate of the call's limits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub target_bitrate_bps: Option<u64>,
-    /// `[[time_s, target_bitrate_bps], …]`: from each time on ask for that instead.
+    /// Pairs of a time in s and a rate in bit/s, `[[time_s, target_bitrate_bps]]`: from each time on ask for that
+    /// rate instead.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<(f64, u64)>,
 }

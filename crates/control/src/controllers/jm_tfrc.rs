@@ -6,13 +6,14 @@
 use super::tfrc::config as tfrc_config;
 use super::tfrc::controller::{Flavour, TfrcController};
 use super::vtfrc::tfrc_of_2003;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Plain TFRC under a video encoder.
 pub type JmTfrc = TfrcController<Of2003>;
 
 /// Parameters of [`JmTfrc`].
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// The equation's segment size s; absent: the mean size of the packets of the last four loss

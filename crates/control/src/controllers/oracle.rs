@@ -4,18 +4,19 @@
 
 use crate::{BuildError, CapacityStep, Construct, Context, Decision, Event, RateController, RateLimits, Side};
 use legato_units::{DataRate, TimeDelta, Timestamp};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// Parameters of [`Oracle`].
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// Look this far ahead: about one encoder interval and one path delay.
     pub horizon_ms: u32,
     /// Use this share of the minimum mean capacity ahead.
     pub utilisation_ratio: f64,
-    /// Decide this often.
+    /// The time between two decisions.
     pub interval_ms: u32,
 }
 

@@ -8,10 +8,11 @@
 
 use crate::{BuildError, Construct, Context, Decision, Event, RateController, RateLimits, Side};
 use legato_units::{DataRate, TimeDelta, Timestamp};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Parameters of [`Remote`].
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// Halve the target whenever no estimate came for this long.

@@ -19,10 +19,11 @@ use crate::{
     TransportFeedback,
 };
 use legato_units::{DataRate, DataSize, PeerTimestamp, TimeDelta, Timestamp};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Parameters of [`Salsify`].
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// d: everything in flight shall drain within this, 1 to 10,000.

@@ -17,10 +17,11 @@ use crate::{
     TransportFeedback,
 };
 use legato_units::{DataRate, PeerTimestamp, TimeDelta, Timestamp};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Parameters of [`Sqp`].
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// T: the share of a sample that is aimed at, above 0, at most 1.

@@ -5,6 +5,7 @@ pub mod feedback_rtt;
 pub mod link_capacity;
 pub mod loss_events;
 pub mod loss_intervals;
+pub mod overuse;
 pub mod robust_throughput;
 pub mod silence;
 pub mod tcp_equation;

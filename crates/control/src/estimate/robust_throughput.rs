@@ -9,10 +9,38 @@
 
 use crate::ReportedPacket;
 use legato_units::{Burst, DataRate, DataSize, PeerTimestamp, TimeDelta, Timestamp};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Parameters of the acknowledged rate.
+// [libwebrtc-m150] robust_throughput_estimator.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct ThroughputConfig {
+    /// The rate is measured over the packets of the last this many milliseconds.
+    pub window_ms: u32,
+    /// The rate is measured over at least this many packets, even if they took longer than the window, up to 5 s.
+    pub min_packets: u32,
+}
+
+impl Default for ThroughputConfig {
+    fn default() -> Self {
+        Self { window_ms: 1_000, min_packets: 20 }
+    }
+}
+
+impl ThroughputConfig {
+    /// Name the first key whose value is invalid.
+    pub fn check(&self, within: impl Fn(&str, f64, f64, f64) -> Result<(), String>) -> Result<(), String> {
+        within("throughput.window_ms", f64::from(self.window_ms), 50.0, 5_000.0)?;
+        within("throughput.min_packets", f64::from(self.min_packets), 10.0, 500.0)
+    }
+}
 
 /// The window over arrived packets, in order of arrival.
 #[derive(Clone, Debug)]
 pub struct RobustThroughput {
+    config: ThroughputConfig,
     window: Ring,
     bytes: u64,
     /// Neighbours in the window the second of which left before the first.
@@ -24,13 +52,7 @@ pub struct RobustThroughput {
 
 impl Default for RobustThroughput {
     fn default() -> Self {
-        Self {
-            window: Ring::default(),
-            bytes: 0,
-            inversions: 0,
-            discarded_departure: Timestamp::from_nanos(i64::MIN),
-            gaps: Gaps::default(),
-        }
+        Self::new(ThroughputConfig::default())
     }
 }
 
@@ -94,6 +116,18 @@ struct Gap {
 }
 
 impl RobustThroughput {
+    /// No packet has arrived.
+    pub fn new(config: ThroughputConfig) -> Self {
+        Self {
+            config,
+            window: Ring::default(),
+            bytes: 0,
+            inversions: 0,
+            discarded_departure: Timestamp::from_nanos(i64::MIN),
+            gaps: Gaps::default(),
+        }
+    }
+
     /// Take one arrived packet; mostly in order of arrival.
     #[inline(always)]
     pub fn on_packet(&mut self, departure: Timestamp, arrival: PeerTimestamp, size: DataSize) {
@@ -156,10 +190,12 @@ impl RobustThroughput {
         let last = self.window.get(end - 1).arrival;
         let (mut at, mut bytes, mut discarded) = (self.window.first, self.bytes, self.discarded_departure);
         let mut first = self.window.get(at);
+        let span = TimeDelta::from_millis(i64::from(self.config.window_ms));
+        let min_packets = self.config.min_packets as usize;
         // The last packet is no older than itself, so this never empties the window.
         while end - at > 1 {
             let len = end - at;
-            let oldest = if len > MIN_PACKETS { last - SPAN } else { last - MAX_SPAN };
+            let oldest = if len > min_packets { last - span } else { last - MAX_SPAN };
             if first.arrival >= oldest && len <= MAX_PACKETS {
                 break;
             }
@@ -240,7 +276,7 @@ impl RobustThroughput {
     fn insert(&mut self, packet: Packet) {
         let end = self.window.end;
         if self.window.get(end - 1).arrival - packet.arrival > MAX_REORDERING {
-            *self = Self::default();
+            *self = Self::new(self.config);
             return;
         }
         let mut index = end;
@@ -337,10 +373,8 @@ const RING: usize = 512;
 const MAX_SIZE_BYTES: u64 = 1 << 32;
 /// Enough to make searching again rare.
 const KEPT_GAPS: usize = 8;
-const MIN_PACKETS: usize = 20;
 const MAX_PACKETS: usize = 500;
 const REQUIRED_PACKETS: usize = 10;
-const SPAN: TimeDelta = TimeDelta::from_secs(1);
 const MAX_SPAN: TimeDelta = TimeDelta::from_secs(5);
 const MIN_SPAN: TimeDelta = TimeDelta::from_millis(1);
 const MAX_REORDERING: TimeDelta = TimeDelta::from_secs(1);

@@ -4,10 +4,11 @@ use super::state::Thresholds;
 use super::{Fbra, MAX_FEC_INTERVAL, MIN_FEC_INTERVAL};
 use crate::{BuildError, Construct};
 use legato_units::TimeDelta;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Parameters of [`Fbra`].
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// How often feedback is judged, or once a round trip if that is longer; 20 to 5,000.

@@ -2,27 +2,36 @@
 //! response time near the rate at which it filled up before, down to 0.85 of the acknowledged rate
 //! when queues grow. libwebrtc's `AimdRateControl` [libwebrtc-m150].
 
-use crate::estimate::{link_capacity::LinkCapacity, trendline::BandwidthUsage};
+use crate::estimate::{link_capacity::LinkCapacity, overuse::BandwidthUsage};
 use legato_units::{DataRate, TimeDelta, Timestamp};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Parameters of the delay-based rate.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct AimdConfig {
-    /// After over-use, go to this share of the acknowledged rate, minus 5 kbit/s.
+    /// After over-use the rate is this share of the acknowledged rate, minus `backoff_offset_bps`.
     pub backoff_ratio: f64,
-    /// Far from the known capacity, grow by this factor per second.
+    /// What is taken off the rate after over-use beyond its share, where the share is more than this.
+    pub backoff_offset_bps: u64,
+    /// Far from the known capacity, the rate grows by this factor per second.
     pub increase_per_s_ratio: f64,
-    /// Do not grow beyond this many times the acknowledged rate, plus 10 kbit/s.
+    /// The rate does not grow beyond this many times the acknowledged rate, plus 10 kbit/s.
     pub increase_limit_ratio: f64,
-    /// Do not grow at all while the application does not fill the rate.
+    /// Whether the rate stays while the application does not fill it.
     pub hold_in_alr: bool,
 }
 
 impl Default for AimdConfig {
     fn default() -> Self {
-        Self { backoff_ratio: 0.85, increase_per_s_ratio: 1.08, increase_limit_ratio: 1.5, hold_in_alr: false }
+        Self {
+            backoff_ratio: 0.85,
+            backoff_offset_bps: 5_000,
+            increase_per_s_ratio: 1.08,
+            increase_limit_ratio: 1.5,
+            hold_in_alr: false,
+        }
     }
 }
 
@@ -181,8 +190,9 @@ impl Aimd {
     fn decrease(&mut self, now: Timestamp) {
         // Slightly below the delivered rate, so that the queue drains.
         let mut reduced = self.throughput.scale(self.config.backoff_ratio);
-        if reduced > BACKOFF_OFFSET {
-            reduced = reduced.saturating_sub(BACKOFF_OFFSET);
+        let offset = DataRate::from_bps(self.config.backoff_offset_bps);
+        if reduced > offset {
+            reduced = reduced.saturating_sub(offset);
         }
         if let (true, Some(capacity)) = (reduced > self.rate, self.link_capacity.estimate()) {
             reduced = capacity.scale(self.config.backoff_ratio);
@@ -217,7 +227,6 @@ const MIN_REDUCTION_INTERVAL: TimeDelta = TimeDelta::from_millis(10);
 const MAX_REDUCTION_INTERVAL: TimeDelta = TimeDelta::from_millis(200);
 const INCREASE_SLACK_BPS: f64 = 10_000.0;
 const MIN_INCREASE_BPS: f64 = 1_000.0;
-const BACKOFF_OFFSET: DataRate = DataRate::from_kbps(5);
 const FRAMES_PER_S: f64 = 30.0;
 const PACKET_BYTES: f64 = 1_200.0;
 const DETECTOR_DELAY: TimeDelta = TimeDelta::from_millis(100);

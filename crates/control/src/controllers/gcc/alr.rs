@@ -3,17 +3,18 @@
 //! below 50 % it no longer is. libwebrtc's `AlrDetector` [libwebrtc-m150].
 
 use legato_units::{DataRate, DataSize, Timestamp};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Parameters of the application-limited region.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct AlrConfig {
-    /// The budget fills at this share of the estimate.
+    /// The budget of half a second fills at this share of the estimate.
     pub usage_ratio: f64,
-    /// Above this share of the budget the region starts …
+    /// The application is the limit once the budget is fuller than this share of its size.
     pub start_level_ratio: f64,
-    /// … and below this it ends.
+    /// It no longer is once the budget is below this share of its size.
     pub stop_level_ratio: f64,
 }
 

@@ -1,4 +1,5 @@
-//! The parameters of [`Gcc`](super::Gcc), with libwebrtc's defaults.
+//! The parameters of [`Gcc`](super::Gcc), one set per profile: libwebrtc's, and a set tuned for low delay. A profile
+//! gives every key that is not set by name.
 
 use super::aimd::AimdConfig;
 use super::alr::AlrConfig;
@@ -7,15 +8,32 @@ use super::loss_model::MAX_WINDOW;
 use super::probe_controller::ProbeConfig;
 use super::pushback::PushbackConfig;
 use super::rtt_backoff::RttBackoffConfig;
+use crate::estimate::overuse::OveruseConfig;
+use crate::estimate::robust_throughput::ThroughputConfig;
+use crate::estimate::trendline::{Trendline, TrendlineConfig};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+/// A named set of parameters.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Profile {
+    /// libwebrtc's own numbers, branch M150.
+    #[default]
+    M150,
+    /// Tuned for a short queue and few stalls at the same picture: docs/papers/gcc.md has the networks and figures.
+    LowDelay,
+}
+
 /// Parameters of `gcc`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// Pace at this multiple of the target before the first feedback …
+    /// The set that gives every parameter not set by name.
+    pub profile: Profile,
+    /// Pace at this multiple of the target before the first feedback.
     pub initial_pacing_ratio: f64,
-    /// … and at this one after.
+    /// Pace at this multiple of the target from the first feedback on.
     pub pacing_ratio: f64,
     /// Pad up to this rate at all times.
     pub padding_bps: u64,
@@ -27,17 +45,24 @@ pub struct Config {
     pub alr: AlrConfig,
     /// The loss-based estimate.
     pub loss: LossConfig,
+    /// The detector of over-use.
+    pub overuse: OveruseConfig,
     /// Probing.
     pub probe: ProbeConfig,
     /// The congestion window.
     pub pushback: PushbackConfig,
     /// The limit on round trips.
     pub rtt_backoff: RttBackoffConfig,
+    /// The acknowledged rate.
+    pub throughput: ThroughputConfig,
+    /// The line through the delay variation of the last groups of packets.
+    pub trendline: TrendlineConfig,
 }
 
 impl Default for Config {
     fn default() -> Self {
         Self {
+            profile: Profile::M150,
             initial_pacing_ratio: 2.5,
             pacing_ratio: 1.1,
             padding_bps: 0,
@@ -45,14 +70,48 @@ impl Default for Config {
             aimd: AimdConfig::default(),
             alr: AlrConfig::default(),
             loss: LossConfig::default(),
+            overuse: OveruseConfig::default(),
             probe: ProbeConfig::default(),
             pushback: PushbackConfig::default(),
             rtt_backoff: RttBackoffConfig::default(),
+            throughput: ThroughputConfig::default(),
+            trendline: TrendlineConfig::default(),
         }
     }
 }
 
 impl Config {
+    /// The parameters of a profile.
+    pub fn of(profile: Profile) -> Self {
+        match profile {
+            Profile::M150 => Self::default(),
+            Profile::LowDelay => Self::low_delay(),
+        }
+    }
+
+    /// Found by a search on the training windows of `legato.access_networks` with the OpenH264 model: the shortest delay
+    /// and stalls at a picture within 0.1 dB. A steeper window and the pacer's queue in it bound the queue, a line over
+    /// fewer groups, less smoothed, against a lower threshold sees its growth earlier, and a rate measured over less time
+    /// falls with the capacity; in exchange a back-off gives up less.
+    fn low_delay() -> Self {
+        let m150 = Self::default();
+        Self {
+            profile: Profile::LowDelay,
+            pacing_ratio: 2.5,
+            aimd: AimdConfig { backoff_ratio: 0.95, ..m150.aimd },
+            overuse: OveruseConfig { min_threshold_ms: 2.0, up_gain_per_ms: 0.02, ..m150.overuse },
+            pushback: PushbackConfig { queue_ms: 80, add_pacer_queue: true, ..m150.pushback },
+            throughput: ThroughputConfig { window_ms: 700, ..m150.throughput },
+            trendline: TrendlineConfig { window_groups: 18, smoothing_weight: 0.8, slope_gain: 1.75 },
+            ..m150
+        }
+    }
+
+    /// A trend line and its detector, with nothing seen.
+    pub fn trendline(&self) -> Trendline {
+        Trendline::new(self.trendline, self.overuse)
+    }
+
     /// Name the first key whose value is invalid.
     pub fn check(&self) -> Result<(), String> {
         let within = |key: &str, value: f64, low: f64, high: f64| match value >= low && value <= high {
@@ -70,6 +129,9 @@ impl Config {
         within("alr.stop_level_ratio", self.alr.stop_level_ratio, -1.0, 1.0)?;
         within("rtt_backoff.drop_ratio", self.rtt_backoff.drop_ratio, 0.0, 1.0)?;
         within("rtt_backoff.interval_ms", f64::from(self.rtt_backoff.interval_ms), 25.0, 1e9)?;
+        self.overuse.check(within)?;
+        self.throughput.check(within)?;
+        self.trendline.check(within)?;
         self.check_probe(within)?;
         self.check_loss(within)
     }
@@ -82,6 +144,7 @@ impl Config {
         for ratio in probe.allocation_ratios {
             within("probe.allocation_ratios", ratio, 0.0, 1e3)?;
         }
+        within("probe.allocation_limit_ratio", probe.allocation_limit_ratio, 0.0, 1e3)?;
         within("probe.further_ratio", probe.further_ratio, 0.0, 1e3)?;
         within("probe.further_threshold_ratio", probe.further_threshold_ratio, 0.0, 1e3)?;
         within("probe.alr_ratio", probe.alr_ratio, 0.0, 1e3)?;

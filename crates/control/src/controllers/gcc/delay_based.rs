@@ -4,7 +4,8 @@
 use super::aimd::{Aimd, AimdConfig};
 use crate::ReportedPacket;
 use crate::estimate::arrival_groups::{ArrivalGroups, GroupDelta};
-use crate::estimate::trendline::{BandwidthUsage, Trendline};
+use crate::estimate::overuse::BandwidthUsage;
+use crate::estimate::trendline::Trendline;
 use legato_units::{Burst, DataRate, DataSize, PeerTimestamp, TimeDelta, Timestamp};
 
 /// The delay-based estimate and its parts.
@@ -35,10 +36,10 @@ pub struct DelayUpdate {
 
 impl DelayBased {
     /// No estimate.
-    pub fn new(config: AimdConfig, min: DataRate) -> Self {
+    pub fn new(config: AimdConfig, trendline: Trendline, min: DataRate) -> Self {
         Self {
             groups: ArrivalGroups::default(),
-            trendline: Trendline::default(),
+            trendline,
             aimd: Aimd::new(config, min),
             last_seen: None,
             last_estimate: DataRate::ZERO,
@@ -88,7 +89,7 @@ impl DelayBased {
     pub fn begin_feedback(&mut self, now: Timestamp) {
         if self.last_seen.is_none_or(|seen| now - seen > STREAM_TIMEOUT) {
             self.groups = ArrivalGroups::default();
-            self.trendline = Trendline::default();
+            self.trendline.restart();
         }
         self.last_seen = Some(now);
         self.packet_usage = self.trendline.usage();

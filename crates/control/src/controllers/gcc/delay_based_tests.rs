@@ -35,7 +35,7 @@ impl Flow {
             probes.on_issued(&ProbeCluster { id, target_rate, min_duration, min_packets, min_delta: TimeDelta::ZERO });
         }
         Self {
-            delay_based: DelayBased::new(AimdConfig::default(), DataRate::from_kbps(5)),
+            delay_based: DelayBased::new(AimdConfig::default(), Trendline::default(), DataRate::from_kbps(5)),
             acknowledged: RobustThroughput::default(),
             probes,
             now_us: 100_000_000,

@@ -213,3 +213,56 @@ fn a_train_counts_as_its_packets_do() {
         }
     }
 }
+
+#[test]
+fn a_profile_gives_every_parameter_that_is_not_named() {
+    let table = toml::toml! { profile = "low-delay" };
+    let entry = crate::entry("gcc").unwrap();
+    let whole = entry.config_with(&table).unwrap();
+    assert_eq!(whole["pushback"]["queue_ms"].as_integer(), Some(80));
+    assert_eq!(whole["aimd"]["increase_per_s_ratio"].as_float(), Some(1.08));
+    let mut named = table.clone();
+    named.insert("pushback".to_owned(), toml::toml! { queue_ms = 120 }.into());
+    let whole = entry.config_with(&named).unwrap();
+    assert_eq!(whole["pushback"]["queue_ms"].as_integer(), Some(120));
+    assert_eq!(whole["pushback"]["add_pacer_queue"].as_bool(), Some(true), "of the profile");
+    assert_eq!(entry.config_with(&toml::toml! { profile = "m150" }).unwrap(), entry.default_config());
+    let error = entry.config_with(&toml::toml! { profile = "fast" }).unwrap_err().to_string();
+    assert!(error.contains("fast") && error.contains("low-delay"), "{error}");
+    assert!(Config::of(Profile::LowDelay).check().is_ok());
+}
+
+/// A frame after more than 2 s without one is a new allocation.
+#[test]
+fn the_first_frame_after_a_pause_is_probed_for_while_the_application_is_the_limit() {
+    let frame = |gcc: &mut Gcc, ms| {
+        let info = crate::EncodedFrameInfo {
+            frame: 0,
+            size: DataSize::from_bytes(1_000),
+            keyframe: false,
+            height: 360,
+            qp: 30.0,
+            psnr_db: None,
+            encoder_bitrate: LIMITS.start,
+        };
+        gcc.on_event(at(ms), &Event::FrameEncoded(info));
+        std::iter::from_fn(|| gcc.poll_probe()).map(|cluster| cluster.target_rate).collect::<Vec<_>>()
+    };
+    for (pause_ms, probed) in [(1_900, false), (2_100, true)] {
+        let mut gcc = gcc(Config {
+            probe: probe_controller::ProbeConfig { alr: false, ..Default::default() },
+            ..Config::default()
+        });
+        gcc.on_event(at(0), &Event::Deadline);
+        frame(&mut gcc, 0);
+        gcc.on_event(at(1_100), &Event::Deadline);
+        // Small packets, long apart: the budget is full.
+        for n in 0..20 {
+            gcc.on_event(at(1_200 + 100 * n), &sent(n as u64, 0));
+        }
+        frame(&mut gcc, 3_000);
+        let rates = frame(&mut gcc, 3_000 + pause_ms);
+        // Once the allocation of 5 Mbit/s is beyond twice the estimate of 300 kbit/s.
+        assert_eq!(rates, if probed { vec![DataRate::from_kbps(600)] } else { vec![] }, "{pause_ms} ms");
+    }
+}

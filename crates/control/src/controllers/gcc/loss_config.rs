@@ -1,77 +1,79 @@
 //! The parameters of the [loss-based estimate](super::loss_based), with libwebrtc's defaults
 //! [libwebrtc-m150]. Its own tests and older ports use others: state them with the expectation.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Parameters of the loss-based estimate.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct LossConfig {
-    /// Candidates, as multiples of the estimate.
+    /// Candidates for the bandwidth, as multiples of the last estimate.
     pub candidate_ratios: [f64; 3],
-    /// The acknowledged rate is a candidate, times this.
+    /// The acknowledged rate times this is a candidate.
     pub acknowledged_candidate_ratio: f64,
-    /// The acknowledged rate is not a candidate while the application is the limit.
+    /// Whether the acknowledged rate is no candidate while the application is the limit.
     pub ignore_acknowledged_in_alr: bool,
-    /// The delay-based estimate is a candidate.
+    /// Whether the delay-based estimate is a candidate.
     pub delay_based_candidate: bool,
-    /// An observation lasts at least this long.
+    /// The minimum span of departures of an observation.
     pub observation_ms: u32,
-    /// Number of observations kept.
+    /// The number of observations kept.
     pub observations: usize,
-    /// Observations needed for an estimate.
+    /// The number of observations needed for an estimate.
     pub min_observations: usize,
-    /// Weight of an observation against the next newer one.
+    /// The weight of an observation against the next newer one, in a candidate's score.
     pub temporal_weight: f64,
-    /// The same within the average loss.
+    /// The weight of an observation against the next newer one, in the average loss.
     pub average_temporal_weight: f64,
-    /// The worst observation is a spike unless sent at this many times the median rate.
+    /// The observation with the highest loss is left out as a spike unless it was sent at more than this many times
+    /// the median rate.
     pub median_rate_ratio: f64,
-    /// The initial inherent loss.
+    /// The inherent loss of the path, until more is known.
     pub initial_inherent_loss_ratio: f64,
-    /// Minimum inherent loss.
+    /// The minimum inherent loss.
     pub min_inherent_loss_ratio: f64,
-    /// Maximum inherent loss: this …
+    /// The maximum inherent loss is this plus `max_inherent_loss_balance_bps` over the bandwidth.
     pub max_inherent_loss_offset_ratio: f64,
-    /// … plus this over the bandwidth.
+    /// The part of the maximum inherent loss that falls with the bandwidth: this over the bandwidth.
     pub max_inherent_loss_balance_bps: u64,
-    /// Above this average loss …
+    /// An average loss above this bounds the estimate.
     pub upper_bound_loss_offset_ratio: f64,
-    /// … the estimate is at most this over the excess.
+    /// That bound is this over the excess of the average loss.
     pub upper_bound_balance_bps: u64,
-    /// Preference for high bandwidths, per kbit/s …
+    /// The preference for high bandwidths in a candidate's score, per kbit/s.
     pub bandwidth_bias: f64,
-    /// … and per logarithm of it.
+    /// The preference for high bandwidths in a candidate's score, per natural logarithm of kbit/s.
     pub log_bandwidth_bias: f64,
-    /// The bias changes sign at this average loss.
+    /// The preference changes its sign at this average loss.
     pub bias_loss_threshold_ratio: f64,
-    /// The softness of that change.
+    /// How softly it changes: the width of that change, as a loss ratio.
     pub bias_smoothing: f64,
-    /// Steps of Newton's method per candidate.
+    /// The number of steps of Newton's method for a candidate's inherent loss.
     pub newton_iterations: u32,
-    /// Size of such a step.
+    /// The size of such a step, as a share of Newton's own.
     pub newton_step: f64,
-    /// Grow to at most this many times the acknowledged rate …
+    /// While loss limits, the estimate grows to at most this many times the acknowledged rate.
     pub ramp_up_ratio: f64,
-    /// … or this many …
+    /// The same soon after a hold.
     pub ramp_up_in_hold_ratio: f64,
-    /// … while it is below this many times the rate of the last hold.
+    /// It is soon after a hold while the acknowledged rate is below this many times the rate of the hold.
     pub hold_threshold_ratio: f64,
-    /// Within this long …
+    /// The span within which growth is bounded by `max_increase_ratio`.
     pub increase_window_ms: u32,
-    /// … grow by at most this factor.
+    /// The maximum factor of growth within `increase_window_ms`.
     pub max_increase_ratio: f64,
-    /// Do not grow while the average loss is above the inherent.
+    /// Whether the estimate stays while the average loss is above the inherent loss.
     pub hold_above_inherent_loss: bool,
     /// The estimate is at least this many times the acknowledged rate.
     pub lower_bound_ratio: f64,
     /// Every hold lasts this many times the previous one; zero: no hold.
     pub hold_ratio: f64,
-    /// Pad for this long when the estimate starts to grow; zero: never.
+    /// How long to pad when the estimate starts to grow; zero: never.
     pub padding_ms: u32,
-    /// An estimate cut by bounds is stored as cut.
+    /// Whether an estimate cut by bounds is stored as cut.
     pub bound_best_candidate: bool,
-    /// Use it already within the first 2 s.
+    /// Whether the loss-based estimate counts in the first 2 s of a call.
     pub in_start_phase: bool,
 }
 

@@ -26,11 +26,11 @@ pub mod send_side;
 mod config;
 mod pipeline;
 
-pub use config::Config;
+pub use config::{Config, Profile};
 
 use crate::estimate::feedback_rtt::FeedbackRtts;
+use crate::estimate::overuse::BandwidthUsage;
 use crate::estimate::robust_throughput::RobustThroughput;
-use crate::estimate::trendline::BandwidthUsage;
 use crate::{
     BuildError, Construct, Context, Decision, Event, PacketReport, ProbeCluster, RateController, RateLimits, Side,
 };
@@ -67,6 +67,8 @@ pub struct Gcc {
     expected: u64,
     next_loss_update: Option<Timestamp>,
     last_process: Option<Timestamp>,
+    /// When a frame was last coded.
+    last_frame: Option<Timestamp>,
     last_tick: Timestamp,
     start: Timestamp,
     /// The results of `decision` and `next_deadline`; computed when something changes, as drivers
@@ -84,12 +86,17 @@ impl Construct for Gcc {
     const CITES: &'static [&'static str] = &["carlucci2016", "draft-ietf-rmcat-gcc-02", "libwebrtc-m150"];
     type Config = Config;
 
+    fn profile(name: &str) -> Option<Config> {
+        let name = toml::Value::String(name.to_owned());
+        Some(Config::of(name.try_into().ok()?))
+    }
+
     fn new(config: Config, context: Context<'_>) -> Result<Self, BuildError> {
         config.check().map_err(|message| BuildError::Config { controller: Self::NAME, message })?;
         let start = context.start;
         let mut gcc = Self {
-            acknowledged: RobustThroughput::default(),
-            delay_based: DelayBased::new(config.aimd.clone(), MIN_BITRATE),
+            acknowledged: RobustThroughput::new(config.throughput),
+            delay_based: DelayBased::new(config.aimd.clone(), config.trendline(), MIN_BITRATE),
             send_side: SendSide::new(config.loss.clone(), config.rtt_backoff.clone()),
             alr: AlrDetector::new(config.alr.clone()),
             probes: ProbeController::new(config.probe.clone(), start),
@@ -105,6 +112,7 @@ impl Construct for Gcc {
             expected: 0,
             next_loss_update: None,
             last_process: None,
+            last_frame: None,
             last_tick: start,
             start,
             decision: Decision::of_target(context.limits.start),

@@ -5,7 +5,7 @@ use super::feedback::{Arrivals, Feedback};
 use super::pushback::TICK;
 use super::{Gcc, LossState, RobustThroughput};
 use super::{delay_based::DelayBased, probe_controller::LimitedBy, probe_estimator::ProbeEstimator};
-use crate::estimate::trendline::BandwidthUsage;
+use crate::estimate::overuse::BandwidthUsage;
 use crate::{
     Decision, EncoderWishes, Event, PacketReport, PacketReports, RateLimits, RunFate, SentPacket, TransportFeedback,
 };
@@ -62,6 +62,11 @@ impl Gcc {
                 self.send_side.set_rtt(*rtt);
             }
             Event::RouteChange => self.change_route(now),
+            Event::FrameEncoded(_) => {
+                if !self.take_frame(now) {
+                    return;
+                }
+            }
             _ => return,
         }
         self.publish();
@@ -144,15 +149,29 @@ impl Gcc {
     pub(super) fn change_route(&mut self, now: Timestamp) {
         let limits = self.limits;
         let start = self.acknowledged_rate.map_or(limits.start, |rate| rate.min(limits.start));
-        self.acknowledged = RobustThroughput::default();
+        self.acknowledged = RobustThroughput::new(self.config.throughput);
         self.acknowledged_rate = None;
         self.probe_estimator = ProbeEstimator::default();
-        self.delay_based = DelayBased::new(self.config.aimd.clone(), super::MIN_BITRATE);
+        self.delay_based = DelayBased::new(self.config.aimd.clone(), self.config.trendline(), super::MIN_BITRATE);
         self.send_side.reset();
         self.probes.reset(now);
         self.set_limits(RateLimits { start, ..limits }, now);
         self.limits = limits;
         self.update_target(now);
+    }
+
+    /// libwebrtc's bitrate allocator takes the maximum of a stream out of its sum when no frame has been coded for 2 s,
+    /// and adds it when frames come again: then find out whether the path has room. True if that changed anything.
+    fn take_frame(&mut self, now: Timestamp) -> bool {
+        let timeout = TimeDelta::from_millis(i64::from(self.config.probe.allocation_timeout_ms));
+        let last = self.last_frame.replace(now);
+        if last.is_some_and(|last| now - last <= timeout) {
+            return false;
+        }
+        self.probes.set_alr_started(self.alr.started());
+        self.probes.set_allocated(DataRate::ZERO, now);
+        self.probes.set_allocated(self.probes.wanted(), now);
+        true
     }
 
     /// Pass the target on to all parts.

@@ -5,52 +5,57 @@
 
 use crate::ProbeCluster;
 use legato_units::{DataRate, TimeDelta, Timestamp};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
 /// Parameters of probing.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ProbeConfig {
-    /// Off: never probe.
+    /// Whether to probe at all.
     pub enabled: bool,
-    /// The first two probes, as multiples of the start rate; where the second is 0, only one is sent.
+    /// The rates of the first two probes, as multiples of the start rate; where the second is 0, only one is sent.
     pub initial_ratios: [f64; 2],
-    /// After a probe that reached `further_threshold_ratio` of its rate, probe at this multiple of the estimate.
+    /// The rate of the probe that follows a successful one, as a multiple of the estimate.
     pub further_ratio: f64,
-    /// See `further_ratio`.
+    /// A probe is successful when the estimate exceeds this share of its rate.
     pub further_threshold_ratio: f64,
-    /// Stop probing further once the application's needs are met.
+    /// Whether to stop probing further once the application's needs are met.
     pub abort_further: bool,
-    /// Probe again every second after the start, until `repeated_initial_ms` has passed or media is allocated.
+    /// Whether to probe again every second after the start, until `repeated_initial_ms` has passed or media is
+    /// allocated.
     pub repeated_initial: bool,
-    /// See `repeated_initial`.
+    /// How long the first probe is repeated.
     pub repeated_initial_ms: u32,
-    /// Probe every `alr_interval_ms` while the application is the limit.
+    /// Whether to probe regularly while the application is the limit.
     pub alr: bool,
-    /// See `alr`.
+    /// The time between two such probes.
     pub alr_interval_ms: u32,
     /// The rate of such a probe, as a multiple of the estimate.
     pub alr_ratio: f64,
-    /// The rate that all streams together want; probes go up to twice this. Zero: unknown.
+    /// The rate that all streams together want; probes go up to twice this. Zero: the maximum of the call's limits.
     pub allocated_bps: u64,
-    /// The probes when that changes while the application is the limit, as multiples of the allocation.
+    /// A sender without frames for this long has no allocation; its next frame is a new one.
+    pub allocation_timeout_ms: u32,
+    /// The rates of the probes after a new allocation while the application is the limit, as multiples of the
+    /// allocation; where the first is 0, none is sent.
     pub allocation_ratios: [f64; 2],
-    /// Their bound, as a multiple of the estimate.
+    /// The bound of these probes, as a multiple of the estimate.
     pub allocation_limit_ratio: f64,
     /// While loss limits but the estimate grows, probe at most at this multiple of the estimate.
     pub loss_limited_ratio: f64,
     /// Do not probe while the estimate exceeds this share of the maximum probe; zero: always probe.
     pub skip_above_ratio: f64,
-    /// Minimum packets per probe.
+    /// The minimum number of packets of a probe.
     pub min_packets: u32,
-    /// Minimum duration.
+    /// The minimum duration of a probe.
     pub min_duration_ms: u32,
-    /// Minimum time between two bursts.
+    /// The minimum time between two bursts of a probe.
     pub min_delta_ms: u32,
-    /// The same two values for repeated initial probes.
+    /// The minimum duration of a repeated first probe.
     pub initial_duration_ms: u32,
-    /// See `initial_duration_ms`.
+    /// The minimum time between two bursts of a repeated first probe.
     pub initial_delta_ms: u32,
 }
 
@@ -68,6 +73,7 @@ impl Default for ProbeConfig {
             alr_interval_ms: 5_000,
             alr_ratio: 2.0,
             allocated_bps: 0,
+            allocation_timeout_ms: 2_000,
             allocation_ratios: [1.0, 2.0],
             allocation_limit_ratio: 2.0,
             loss_limited_ratio: 1.5,
@@ -168,6 +174,9 @@ impl ProbeController {
         self.estimate = start;
         let raised = self.max < max;
         self.max = max;
+        if self.config.allocated_bps == 0 && self.allocated > DataRate::ZERO {
+            self.allocated = max;
+        }
         match self.state {
             State::Init => {
                 if self.config.repeated_initial && self.allocated == DataRate::ZERO {
@@ -179,6 +188,11 @@ impl ProbeController {
             State::Complete if raised && self.estimate < self.max => self.initiate(now, &[self.max], false),
             State::Complete | State::Waiting => {}
         }
+    }
+
+    /// The rate that all streams together want while there are frames.
+    pub fn wanted(&self) -> DataRate {
+        if self.config.allocated_bps == 0 { self.max } else { DataRate::from_bps(self.config.allocated_bps) }
     }
 
     /// The rate that all streams together want changed: while the application is the limit, find out whether there is room.

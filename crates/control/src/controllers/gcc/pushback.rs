@@ -5,22 +5,23 @@
 //! steps down happen then too; steps up are made up for at the next feedback: no feedback, no rise.
 
 use legato_units::{DataRate, DataSize, TimeDelta, Timestamp};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Parameters of the congestion window.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct PushbackConfig {
-    /// Off: no window at all.
+    /// Whether there is a congestion window at all.
     pub enabled: bool,
-    /// Allow this much queue beyond the shortest round trip.
+    /// The window is the target over the shortest round trip plus this much queue.
     pub queue_ms: u32,
-    /// Never push below this rate.
+    /// Never push the target below this rate.
     pub min_bitrate_bps: u64,
-    /// Leave the target as it is and drop frames instead: the share to drop is the gauge
-    /// `pushback_drop_ratio`. Off: lower the target.
+    /// Whether to leave the target as it is and drop frames instead (the share to drop is the gauge
+    /// `pushback_drop_ratio`), or to lower the target.
     pub drop_frames: bool,
-    /// Count the pacer's queue as in flight.
+    /// Whether the pacer's queue counts as in flight.
     pub add_pacer_queue: bool,
 }
 

@@ -2,21 +2,22 @@
 //! every second. libwebrtc's `RttBasedBackoff` [libwebrtc-m150].
 
 use legato_units::{DataRate, TimeDelta, Timestamp};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Parameters of the back-off.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct RttBackoffConfig {
-    /// Off: no limit.
+    /// Whether long round trips cut the target at all.
     pub enabled: bool,
-    /// Round trips beyond this cut the target …
+    /// Round trips beyond this cut the target.
     pub limit_ms: u32,
-    /// … to this share of it …
+    /// Each cut takes the target to this share of it.
     pub drop_ratio: f64,
-    /// … this often …
+    /// The time between two cuts.
     pub interval_ms: u32,
-    /// … down to this.
+    /// The cuts end at this rate.
     pub floor_bps: u64,
 }
 

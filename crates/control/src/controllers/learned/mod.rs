@@ -25,10 +25,11 @@ use crate::steering::{Pipeline, Steered};
 use crate::window::{Window, WindowStats};
 use crate::{BuildError, Construct, Context, Decision, Event, NoAssets, RateController, RateLimits, Side};
 use legato_units::{DataRate, TimeDelta, Timestamp};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Parameters of every learned controller.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// The policy: its name or folder, or `hand`, whose actions are set from outside. Empty: the policy

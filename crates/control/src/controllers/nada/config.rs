@@ -1,10 +1,11 @@
 //! The parameters of [`Nada`](super::Nada), with the RFC's defaults. RMIN and RMAX are the call's limits.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Parameters of `nada`.
 // [rfc8698] Figure 3 names and sets them; the RFC's name comes first.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// PRIO: the weight of this flow among others.
@@ -35,13 +36,13 @@ pub struct Config {
     pub warp_threshold_ms: f64,
     /// LAMBDA: how fast warped delay falls.
     pub lambda_factor: f64,
-    /// PLRREF: loss of this …
+    /// PLRREF: the loss ratio that counts as a delay of `loss_penalty_ms`.
     pub reference_loss_ratio: f64,
-    /// PMRREF: or marks of this …
+    /// PMRREF: the ratio of marked packets that counts as a delay of `mark_penalty_ms`.
     pub reference_mark_ratio: f64,
-    /// DLOSS: … counts as this much delay,
+    /// DLOSS: the delay that a loss ratio of `reference_loss_ratio` counts as.
     pub loss_penalty_ms: f64,
-    /// DMARK: or as this much.
+    /// DMARK: the delay that a ratio of marked packets of `reference_mark_ratio` counts as.
     pub mark_penalty_ms: f64,
     /// XMAX of the authors' simulator: the maximum of the signal. A message of the RFC could carry 3,276.7.
     pub max_signal_ms: f64,

@@ -14,28 +14,31 @@ use crate::{
 };
 use jitter::{Jitter, Sample};
 use legato_units::{TimeDelta, Timestamp};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::ops::DerefMut;
 
 /// Parameters of [`Safeguard`].
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// The controller that decides normally.
     pub inner: String,
-    /// Its parameters.
+    /// The parameters of the controller that decides normally.
+    #[schemars(with = "std::collections::BTreeMap<String, String>")]
     pub inner_config: toml::Table,
     /// The controller that decides otherwise.
     pub fallback: String,
-    /// Its parameters.
+    /// The parameters of the controller that decides otherwise.
+    #[schemars(with = "std::collections::BTreeMap<String, String>")]
     pub fallback_config: toml::Table,
     /// Jitter is between the mean delays of two such intervals.
     pub interval_ms: u32,
-    /// The threshold looks back this far …
+    /// The threshold is computed from the jitter of the last this many seconds.
     pub window_s: f64,
-    /// … and lies this many standard deviations above the mean: the smaller, the sooner it falls back.
+    /// The threshold lies this many standard deviations above the mean: the smaller, the sooner it falls back.
     pub n_std: f64,
-    /// The minimum threshold.
+    /// The threshold never falls below this.
     pub min_threshold_ms: f64,
     /// Stay with the fallback for at least this long.
     pub hold_ms: u32,

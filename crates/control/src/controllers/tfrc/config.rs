@@ -1,9 +1,10 @@
 //! The parameters of [`Tfrc`](super::Tfrc), and what distinguishes the two editions of the RFC.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Parameters of `tfrc`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// The equation's segment size s; absent: the mean size of the packets of the last four loss
@@ -23,7 +24,7 @@ pub struct Config {
 }
 
 /// An edition of the protocol.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Edition {
     /// [rfc3448], of 2003: starts from one packet a second or a round trip, and never sends more than

@@ -16,7 +16,7 @@ pub trait Flavour: Clone + Send + Sized + 'static {
     /// As [`Construct::CITES`].
     const CITES: &'static [&'static str];
     /// Its parameters.
-    type Config: Default + Serialize + DeserializeOwned;
+    type Config: Default + Serialize + DeserializeOwned + schemars::JsonSchema;
 
     /// The flavour and its sender's parameters, or which value of `config` is invalid.
     fn new(config: Self::Config) -> Result<(Self, Config), String>;

@@ -2,10 +2,11 @@
 
 use super::Ukf;
 use crate::{BuildError, Construct};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Parameters of [`Ukf`].
-#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// The model of the path.
@@ -15,7 +16,7 @@ pub struct Config {
 }
 
 /// The model of the path.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct FilterConfig {
     /// Random walk of the capacity per second, as a share of it.
@@ -37,16 +38,16 @@ impl Default for FilterConfig {
 }
 
 /// The reaction to the path.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct RulesConfig {
     /// Decision interval, 20 to 1000.
     pub interval_ms: f64,
     /// Stay this share below the capacity.
     pub margin_ratio: f64,
-    /// Climb while the queue is shorter than this …
+    /// The target climbs while the queue is shorter than this.
     pub low_queue_ms: f64,
-    /// … and back off when it is longer than this.
+    /// The target backs off when the queue is longer than this.
     pub high_queue_ms: f64,
     /// Backing off drains the queue within about this time.
     pub drain_ms: f64,

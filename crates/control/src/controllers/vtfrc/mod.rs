@@ -15,10 +15,11 @@ use super::tfrc::sender::TfrcSender;
 use complexity::{Complexity, MAX_WINDOW};
 use legato_units::DataRate;
 use rate_gap::{additional_bps, instantaneous_bps, negotiated_bps, target_bps};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Parameters of [`Vtfrc`].
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// The equation's segment size s; absent: the mean size of the packets of the last four loss

@@ -9,8 +9,9 @@
 use crate::ReceivedPacket;
 use crate::controllers::gcc::aimd::AimdConfig;
 use crate::controllers::gcc::delay_based::DelayBased;
+use crate::estimate::overuse::BandwidthUsage;
 use crate::estimate::robust_throughput::RobustThroughput;
-use crate::estimate::trendline::BandwidthUsage;
+use crate::estimate::trendline::Trendline;
 use legato_units::{DataRate, PeerTimestamp, TimeDelta, Timestamp};
 
 /// The heuristic's estimate and its inputs.
@@ -28,7 +29,7 @@ pub struct Heuristic {
 impl Heuristic {
     /// Start at `rate`; never below `min`.
     pub fn new(rate: DataRate, min: DataRate, start: Timestamp) -> Self {
-        let mut delay_based = DelayBased::new(AimdConfig::default(), min);
+        let mut delay_based = DelayBased::new(AimdConfig::default(), Trendline::default(), min);
         delay_based.set_bitrates(rate, min);
         Self {
             delay_based,

@@ -1,9 +1,10 @@
 //! The parameters of [`Scream`](super::Scream), with the values [rfc8298] §4.1.1.1 recommends.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Parameters of `scream`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// `"rfc8298"`. The drafts of the second version are another controller, `scream-v2`.
@@ -18,11 +19,11 @@ pub struct Config {
     pub qdelay_weight: f64,
     /// QDELAY_TREND_TH: a trend above ends fast increase.
     pub qdelay_trend_th_ratio: f64,
-    /// QDELAY_TREND_LO: a trend below it for long enough resumes it …
+    /// QDELAY_TREND_LO: a trend that stays below it resumes fast increase.
     pub qdelay_trend_lo_ratio: f64,
-    /// T_RESUME_FAST_INCREASE: … after this time.
+    /// T_RESUME_FAST_INCREASE: how long the trend must stay below QDELAY_TREND_LO to resume fast increase.
     pub resume_fast_increase_ms: u32,
-    /// MIN_CWND.
+    /// MIN_CWND: the minimum congestion window.
     pub min_cwnd_bytes: u32,
     /// MAX_BYTES_IN_FLIGHT_HEAD_ROOM: the window over the maximum in flight in 5 s.
     pub max_bytes_in_flight_head_room_ratio: f64,
@@ -34,9 +35,9 @@ pub struct Config {
     pub beta_ecn_ratio: f64,
     /// BETA_R: the share of the target kept on loss.
     pub beta_r_ratio: f64,
-    /// MSS.
+    /// MSS: the maximum segment size, the unit in which the window grows.
     pub mss_bytes: u32,
-    /// RATE_ADJUST_INTERVAL.
+    /// RATE_ADJUST_INTERVAL: the time between two adjustments of the target.
     pub rate_adjust_interval_ms: u32,
     /// RAMP_UP_SPEED: the maximum rise of the target per second.
     pub ramp_up_speed_bps: u64,
@@ -44,13 +45,14 @@ pub struct Config {
     pub pre_congestion_guard_ratio: f64,
     /// TX_QUEUE_SIZE_FACTOR: how much of the media queue is subtracted from the target.
     pub tx_queue_size_factor: f64,
-    /// RTP_QDELAY_TH: a media queue longer than this …
+    /// RTP_QDELAY_TH: a media queue longer than this lowers the target.
     pub rtp_qdelay_th_ms: u32,
-    /// TARGET_RATE_SCALE_RTP_QDELAY: … multiplies the target by this.
+    /// TARGET_RATE_SCALE_RTP_QDELAY: what the target is multiplied by while the media queue is longer than
+    /// RTP_QDELAY_TH.
     pub target_rate_scale_rtp_qdelay_ratio: f64,
     /// Skip pictures while media has waited longer than this (§4.1.3: "excessively delayed").
     pub max_rtp_qdelay_ms: u32,
-    /// RATE_PACE_MIN.
+    /// RATE_PACE_MIN: the minimum pacing rate.
     pub rate_pace_min_bps: u64,
     /// Halve window and target after this long without feedback (ours; the RFC names none).
     pub silence_ms: u32,

@@ -2,10 +2,11 @@
 //! authors' code where they differ, and libwebrtc's. A profile fills every key that is not given; values of
 //! two columns are never mixed unless a user sets one by name.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 
 /// The origin of the second version.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Profile {
     /// [draft-johansson-ccwg-rfc8298bis-screamv2], as adopted by the working group (revision 01, August
     /// 2026).
@@ -20,20 +21,21 @@ pub enum Profile {
 }
 
 /// Parameters of `scream-v2`. Names are the draft's.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(remote = "Self", deny_unknown_fields)]
+#[schemars(!remote)]
 pub struct Config {
     /// Whose constants and, for libwebrtc, whose logic.
     pub profile: Profile,
     /// QDELAY_TARGET_LO: the target queue delay; half of it starts to count as congestion.
     pub qdelay_target_lo_ms: u32,
-    /// MIN_REF_WND.
+    /// MIN_REF_WND: the minimum reference window.
     pub min_ref_wnd_bytes: u32,
     /// BYTES_IN_FLIGHT_HEAD_ROOM: the window over the maximum in flight in two round trips.
     pub bytes_in_flight_head_room_ratio: f64,
     /// BETA_LOSS: the share of the window kept on loss.
     pub beta_loss_ratio: f64,
-    /// MSS.
+    /// MSS: the maximum segment size, the unit in which the window grows.
     pub mss_bytes: u32,
     /// POST_CONGESTION_DELAY_RTT: round trips after congestion until growth is free again.
     pub post_congestion_round_trips: u32,
@@ -41,15 +43,15 @@ pub struct Config {
     pub mul_increase_ratio: f64,
     /// VIRTUAL_RTT: the minimum time between reactions to congestion.
     pub virtual_rtt_ms: u32,
-    /// L4S_AVG_G_UP and …
+    /// L4S_AVG_G_UP: the weight of a share of marked packets above its average.
     pub l4s_up_gain: f64,
-    /// … L4S_AVG_G_DOWN: of the share of marked packets.
+    /// L4S_AVG_G_DOWN: the weight of a share of marked packets below its average.
     pub l4s_down_gain: f64,
     /// QDELAY_AVG_G: of a queue delay above its average.
     pub qdelay_avg_gain: f64,
-    /// REF_WND_OVERHEAD_MIN and …
+    /// REF_WND_OVERHEAD_MIN: the minimum of how far bytes in flight may exceed the window.
     pub ref_wnd_overhead_min_ratio: f64,
-    /// … REF_WND_OVERHEAD_MAX: how far bytes in flight may exceed the window.
+    /// REF_WND_OVERHEAD_MAX: the maximum of how far bytes in flight may exceed the window.
     pub ref_wnd_overhead_max_ratio: f64,
     /// How close to the last maximum growth is slowed: 8 is within an eighth.
     pub inflection_factor: f64,
@@ -64,7 +66,7 @@ pub struct Config {
 }
 
 /// The draft's own parameters.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DraftConfig {
     /// QDELAY_TARGET_HI: the maximum target queue delay, with `competing_flows`.
@@ -77,19 +79,19 @@ pub struct DraftConfig {
     pub l4s: bool,
     /// REDUCE_JITTER (§4.2.1.4, optional): grow more slowly if the queue delay varies.
     pub reduce_jitter: bool,
-    /// QDELAY_MIN_MAX_AVG_G.
+    /// QDELAY_MIN_MAX_AVG_G: the weight of a round trip in the averages of the minimum and maximum queue delay.
     pub qdelay_min_max_avg_gain: f64,
-    /// QDELAY_DEV_AVG_G.
+    /// QDELAY_DEV_AVG_G: the weight of a round trip in the average deviation of the queue delay.
     pub qdelay_dev_avg_gain: f64,
-    /// QDELAY_DEV_THRESHOLD.
+    /// QDELAY_DEV_THRESHOLD: at this deviation of the queue delay growth stops, with `reduce_jitter`.
     pub qdelay_dev_threshold_ms: f64,
-    /// RATE_PACE_MIN.
+    /// RATE_PACE_MIN: the minimum rate that pacing is computed from.
     pub rate_pace_min_bps: u64,
-    /// MAX_RELAXED_PACING_FACTOR: the pacing factor at the maximum target …
+    /// MAX_RELAXED_PACING_FACTOR: the pacing factor at the maximum target.
     pub max_relaxed_pacing_ratio: f64,
-    /// RELAXED_PACING_LIMIT_LOW: … rising from this share of it on.
+    /// RELAXED_PACING_LIMIT_LOW: the pacing factor rises from this share of the maximum target on.
     pub relaxed_pacing_limit_ratio: f64,
-    /// PACKET_OVERHEAD.
+    /// PACKET_OVERHEAD: the bytes of headers that come with each packet.
     pub packet_overhead_bytes: u32,
     /// RATE_ADJUST_GAIN: of the delay in the media queue.
     pub rate_adjust_gain: f64,
@@ -97,59 +99,59 @@ pub struct DraftConfig {
     pub frame_size_dev_gain: f64,
     /// Cut for loss only if it is frequent or a queue stands (§4.5.2).
     pub conditional_loss: bool,
-    /// LOSS_RATE_THRESHOLD.
+    /// LOSS_RATE_THRESHOLD: loss above this is frequent, with `conditional_loss`.
     pub loss_rate_threshold_ratio: f64,
     /// Bound the window if much is lost without a queue (§4.5.2, optional). Off: the loss of a queue that
     /// overflowed would outlast the queue, be taken for a policer's, and the bound lift by a thousandth per
     /// round trip.
     pub policer: bool,
-    /// LOSS_RATE_THRESHOLD_POLICER.
+    /// LOSS_RATE_THRESHOLD_POLICER: loss above this without a queue is a policer's, with `policer`.
     pub loss_rate_threshold_policer_ratio: f64,
-    /// BETA_LOSS_POLICER.
+    /// BETA_LOSS_POLICER: the share of the window kept on a policer's loss.
     pub beta_loss_policer_ratio: f64,
     /// Reset the base of the queue delay if it never falls (§4.5.1).
     pub drift_reset: bool,
-    /// QDELAY_MIN_AVG_ALPHA.
+    /// QDELAY_MIN_AVG_ALPHA: the weight of a sample in the average of the minimum queue delay, with `drift_reset`.
     pub qdelay_min_avg_gain: f64,
-    /// ACKED_BITRATE_MARGIN: back off less with a target below this share of the acknowledged rate (§4.5.3) …
+    /// ACKED_BITRATE_MARGIN: back off less with a target below this share of the acknowledged rate (§4.5.3).
     pub acked_bitrate_margin_ratio: f64,
-    /// BACKOFF_SCALE_LOW_TARGET_RATE: … by this.
+    /// BACKOFF_SCALE_LOW_TARGET_RATE: how much of a back-off remains with such a low target.
     pub backoff_scale_low_ratio: f64,
 }
 
 /// libwebrtc's own parameters.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LibwebrtcConfig {
-    /// Of a round trip in its average …
+    /// The weight of a round trip in the average round-trip time.
     pub rtt_gain: f64,
-    /// … and while the application limits itself.
+    /// The weight of a round trip in the average round-trip time while the application limits itself.
     pub rtt_alr_gain: f64,
-    /// Of the time feedback is held at the receiver.
+    /// The weight of a feedback in the average time that feedback is held at the receiver.
     pub feedback_hold_gain: f64,
-    /// Of the minimum queue delay and of the spread of delays in a feedback.
+    /// The weight of a feedback in the averages of the minimum queue delay and of the spread of delays.
     pub delay_spread_gain: f64,
     /// Minimum queue delays from here on slow growth to a tenth.
     pub qdelay_min_threshold_ms: f64,
     /// Spreads from here on do the same.
     pub latency_diff_threshold_ms: f64,
-    /// Cut for loss after this many round trips with it …
+    /// Cut for loss after this many round trips with it.
     pub rtts_with_loss: u32,
-    /// … and forget it after this many without.
+    /// Forget loss after this many round trips without it.
     pub lossless_rtts: u32,
     /// Marks after this many calm round trips return the window to the bytes in flight.
     pub reset_after_round_trips: u32,
-    /// A queue above this …
+    /// A queue that stays above this is drained.
     pub drain_threshold_ms: f64,
-    /// … for this long is drained …
+    /// How long a queue stays above `drain_threshold_ms` before it is drained.
     pub drain_after_ms: u32,
-    /// … by half the target for this many round trips.
+    /// A queue is drained by half the target for this many round trips.
     pub drain_round_trips: u32,
-    /// Pad for this long (0: never) …
+    /// Pad for this long at a time; 0: never.
     pub padding_ms: u32,
-    /// … this often …
+    /// The time between two paddings.
     pub padding_pause_ms: u32,
-    /// … but not this soon after the window shrank.
+    /// The time after the window shrank in which there is no padding.
     pub padding_calm_ms: u32,
 }
 
