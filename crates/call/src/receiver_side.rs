@@ -49,7 +49,11 @@ impl ReceiverSide {
 
     /// The target to send now; returned once for each REMB.
     pub fn due_target(&mut self, now: Timestamp) -> Option<DataRate> {
-        let target = self.controller.as_ref()?.decision().target_bitrate;
+        let controller = self.controller.as_ref()?;
+        if !controller.has_estimate() {
+            return None;
+        }
+        let target = controller.decision().target_bitrate;
         let due = self
             .last_remb
             .is_none_or(|(last, at)| target.as_bps_f64() <= REMB_FALL * last.as_bps_f64() || at + REMB_INTERVAL <= now);

@@ -3,7 +3,8 @@
 
 use crate::construct::{Assets, Entry};
 use crate::controllers::{
-    fbra, fixed, gcc, jm_tfrc, learned, nada, oracle, remote, safeguard, salsify, scream, sqp, tfrc, ukf, vtfrc,
+    fbra, fixed, gcc, gcc_receiver, jm_tfrc, learned, nada, oracle, remote, safeguard, salsify, scream, sqp, tfrc, ukf,
+    vtfrc,
 };
 use std::borrow::Cow;
 
@@ -15,6 +16,7 @@ pub const REGISTRY: &[Entry] = &[
     Entry::of::<fbra::Fbra>(),
     Entry::of::<fixed::Fixed>(),
     Entry::of::<gcc::Gcc>(),
+    Entry::of::<gcc_receiver::GccReceiver>(),
     Entry::of::<learned::hrcc::Hrcc>(),
     Entry::of::<jm_tfrc::JmTfrc>(),
     Entry::of::<nada::Nada>(),
@@ -65,6 +67,20 @@ mod tests {
     fn learned_controllers_and_no_others_take_a_policy() {
         for entry in REGISTRY {
             assert_eq!(entry.learned, entry.default_config().contains_key("policy"), "{}", entry.name);
+        }
+    }
+
+    #[test]
+    fn the_half_at_the_sender_of_one_at_the_receiver_can_be_built() {
+        use crate::{Context, NoAssets, RateLimits, Side};
+        use legato_units::{DataRate, Timestamp};
+        let limits = RateLimits { min: DataRate::ZERO, start: DataRate::ZERO, max: DataRate::MAX };
+        let context = Context { limits, start: Timestamp::ZERO, seed: 0, assets: &NoAssets };
+        let remote = super::entry("remote").expect("registered");
+        for entry in REGISTRY {
+            let config = entry.at_sender.parse().expect("TOML");
+            assert!(entry.side == Side::Receiver || entry.at_sender.is_empty(), "{}", entry.name);
+            remote.build(&config, context).map(|_| ()).expect(entry.name);
         }
     }
 

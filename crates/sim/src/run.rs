@@ -202,7 +202,9 @@ pub(crate) fn sides<'a>(
         );
         return Err(SimError::Controller(message));
     }
-    let obeys = ControllerSpec { name: Remote::NAME.to_owned(), config: toml::Table::new() };
+    let at_sender = entry(&controller.name).map_or("", |entry| entry.at_sender);
+    let config = at_sender.parse().expect("a controller's half at the sender is TOML: a test parses each");
+    let obeys = ControllerSpec { name: Remote::NAME.to_owned(), config };
     Ok((Cow::Owned(obeys), Some(controller)))
 }
 

@@ -117,3 +117,41 @@ fn feedback_that_is_lost_for_a_while_only_delays_what_it_would_have_said() {
     let (clean, lossy) = (clean.target_kbps(20.0, 40.0), lossy.target_kbps(20.0, 40.0));
     assert!(lossy > 0.4 * clean && lossy < 1.2 * clean, "{clean} {lossy}");
 }
+
+/// `gcc-receiver` in whole calls: REMB and receiver reports as bytes, `remote` with its loss rule at the sender.
+fn at_the_receiver(duration_s: f64, max_kbps: u64, forward: &str) -> Outcome {
+    call(duration_s, max_kbps, forward, "controller = { name = \"gcc-receiver\" }")
+}
+
+#[test]
+fn an_estimate_at_the_receiver_follows_the_capacity() {
+    let forward = "propagation_ms = 50.0\nqueue = { limit_ms = 2000.0 }\n\
+                   capacity = { steps = [[0.0, 500000], [25.0, 800000], [45.0, 100000]] }";
+    let outcome = at_the_receiver(100.0, 1_500, forward);
+    let (first, second, third) =
+        (outcome.target_kbps(22.0, 25.0), outcome.target_kbps(42.0, 45.0), outcome.target_kbps(92.0, 95.0));
+    assert!((350.0..=550.0).contains(&first), "{first}");
+    assert!((550.0..=900.0).contains(&second), "{second}");
+    assert!((60.0..=115.0).contains(&third), "{third}");
+}
+
+/// Before the receiver has an estimate it sends none: the loss rule alone lets the target grow, 5 % per report.
+#[test]
+fn until_the_receiver_has_an_estimate_the_target_grows_with_the_receiver_reports() {
+    let forward = "propagation_ms = 20.0\ncapacity = { constant_bps = 5000000 }";
+    let outcome = at_the_receiver(6.0, 5_000, forward);
+    let (early, late) = (outcome.target_kbps(0.0, 1.0), outcome.target_kbps(4.2, 4.9));
+    assert!((299.0..=301.0).contains(&early), "{early}");
+    // The first report says how many packets came before, the next three let it grow: 300 · 1.05³ = 347.
+    assert!((330.0..=366.0).contains(&late), "{late}");
+}
+
+#[test]
+fn loss_of_a_fifth_takes_the_target_down_though_the_delay_stays() {
+    let forward = "propagation_ms = 50.0\nloss_ratio = 0.2\ncapacity = { constant_bps = 5000000 }";
+    let outcome = at_the_receiver(60.0, 5_000, forward);
+    let late = outcome.target_kbps(50.0, 60.0);
+    assert!(late < 150.0, "{late}");
+    let few = at_the_receiver(60.0, 5_000, &forward.replace("0.2", "0.01"));
+    assert!(few.target_kbps(50.0, 60.0) > 600.0, "{}", few.target_kbps(50.0, 60.0));
+}

@@ -3,6 +3,7 @@
 pub mod fbra;
 pub mod fixed;
 pub mod gcc;
+pub mod gcc_receiver;
 pub mod jm_tfrc;
 pub mod learned;
 pub mod nada;

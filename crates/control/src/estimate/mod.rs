@@ -1,11 +1,13 @@
 //! Estimators that several controllers share: arrival groups, trend lines, rates over windows, loss events.
 
 pub mod arrival_groups;
+pub mod delay_filter;
 pub mod feedback_rtt;
 pub mod link_capacity;
 pub mod loss_events;
 pub mod loss_intervals;
 pub mod overuse;
+pub mod receiver_rate;
 pub mod robust_throughput;
 pub mod silence;
 pub mod tcp_equation;
