@@ -101,8 +101,11 @@ def policy(name: str | Path) -> Path:
 
 def without_place(message: str) -> str:
     """A message with shipped files named from the folder of shipped data on, wherever that was installed."""
-    for folder in ("scenarios", "profiles", "policies", "data/traces"):
-        message = message.replace(f"{_ROOT / folder}/", f"{folder}/")
+    here = Path.cwd()
+    roots = [_ROOT, *([_ROOT.relative_to(here)] if _ROOT.is_relative_to(here) and here != _ROOT else [])]
+    for root in roots:
+        for folder in ("scenarios", "profiles", "policies", "data/traces"):
+            message = message.replace(f"{root / folder}/", f"{folder}/")
     return message
 
 

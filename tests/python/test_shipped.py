@@ -43,6 +43,15 @@ def test_what_is_not_there_is_refused_with_the_names_there_are(find, error, tmp_
         find(tmp_path)
 
 
+def test_a_message_names_a_shipped_file_from_its_folder_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(shipped, "_ROOT", tmp_path / "venv/lib/site-packages/legato/packed")
+    for root in (tmp_path / "venv", Path("venv")):
+        said = f"{root}/lib/site-packages/legato/packed/policies/aurora/policy.toml: format: missing"
+        assert shipped.without_place(said) == "policies/aurora/policy.toml: format: missing"
+    assert shipped.without_place("policies/mine/policy.toml: x") == "policies/mine/policy.toml: x"
+
+
 def test_a_file_goes_before_a_shipped_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "cellular").write_text("")
