@@ -87,8 +87,8 @@ def conformance(
             hint=f"sections: {sections}; legato conformance --list shows every case",
         )
     check_empty(out, resume=resume)
-    named = tuple(controllers)
-    who = Contestants(named) if named else everyone()
+    asked = tuple(controllers)
+    who = Contestants(asked) if asked else everyone()
     for case in picked:
         made = plans.make(
             shipped.scenario(case.scenario),
