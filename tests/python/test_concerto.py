@@ -44,6 +44,10 @@ def call(scheme: str, network: str, clip: str, qoe: float, **figures: float) -> 
         "throughput_bps": 5e5,
         "smoothness_mbps": 0.1,
         "stall_ratio": 0.0,
+        "viewed_qoe_p": qoe,
+        "viewed_qoe_d": qoe,
+        "viewed_delay_p95_ms": 200.0,
+        "on_time_150ms_ratio": 0.9,
     }
     return concerto.Call(scheme, "3G", network, clip, 1, qoe, qoe, **{**given, **figures})
 

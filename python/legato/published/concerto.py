@@ -88,6 +88,10 @@ class Call:
     smoothness_mbps: float
     """Mean step of the target from one second to the next, eta of [concerto] section 5.3."""
     stall_ratio: float
+    viewed_qoe_p: float
+    viewed_qoe_d: float
+    viewed_delay_p95_ms: float
+    on_time_150ms_ratio: float
 
     @property
     def condition(self) -> tuple[str, str]:
@@ -193,7 +197,9 @@ _CALLS = """
 select session, controller as scheme, clip, seed, qoe_p, qoe_d, ssim_db_mean as ssim_db,
     frame_delay_mean_ms as frame_delay_ms, goodput_bps as throughput_bps,
     coalesce(target_bitrate_change_ratio, 0) * (target_bitrate_mean_bps / 1e6) as smoothness_mbps,
-    coalesce(stall_ratio, 0) as stall_ratio
+    coalesce(stall_ratio, 0) as stall_ratio, coalesce(viewed_qoe_p, 'nan') as viewed_qoe_p,
+    coalesce(viewed_qoe_d, 'nan') as viewed_qoe_d, coalesce(viewed_delay_p95_ms, 'nan') as viewed_delay_p95_ms,
+    coalesce(on_time_150ms_ratio, 'nan') as on_time_150ms_ratio
 from summary where qoe_p is not null order by call
 """
 
@@ -379,6 +385,10 @@ def _introduction(done: Reproduction, seeds: int, trainings_s: float | None) -> 
 _BEHIND: dict[str, Figure] = {
     "qoe_p": ("QoE_p", 1.0, 3),
     "qoe_d": ("QoE_d", 1.0, 3),
+    "viewed_qoe_p": ("QoE_p as viewed", 1.0, 3),
+    "viewed_qoe_d": ("QoE_d as viewed", 1.0, 3),
+    "viewed_delay_p95_ms": ("p95 frame delay as viewed ms", 1.0, 0),
+    "on_time_150ms_ratio": ("on time, 150 ms %", 100.0, 1),
     "ssim_db": ("SSIM dB", 1.0, 2),
     "throughput_bps": ("throughput kbit/s", 1e-3, 0),
     "frame_delay_ms": ("frame delay ms", 1.0, 0),

@@ -147,12 +147,18 @@ _BEHIND: dict[str, Figure] = {
     "viewed_ssim_db_mean": ("viewed SSIM dB", 1.0, 2),
     "frame_delay_p98_ms": ("p98 frame delay ms", 1.0, 0),
     "stalls_per_s": ("stalls per second", 1.0, 3),
+    "viewed_delay_p95_ms": ("p95 frame delay as viewed ms", 1.0, 0),
+    "on_time_150ms_ratio": ("on time, 150 ms %", 100.0, 1),
+    "on_time_400ms_ratio": ("on time, 400 ms %", 100.0, 1),
     "stall_ratio": ("time stalled %", 100.0, 2),
+    "stall_floor_ratio": ("stall floor %", 100.0, 2),
     "receiver_rate_bps": ("throughput Mbit/s", 1e-6, 2),
     "utilisation_ratio": ("utilisation %", 100.0, 0),
     "loss_ratio": ("loss %", 100.0, 1),
     "qoe_p": ("QoE p", 1.0, 2),
     "qoe_d": ("QoE d", 1.0, 2),
+    "viewed_qoe_p": ("QoE p as viewed", 1.0, 2),
+    "viewed_qoe_d": ("QoE d as viewed", 1.0, 2),
 }
 
 

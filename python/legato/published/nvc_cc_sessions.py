@@ -29,6 +29,12 @@ FIGURES = (
     "utilisation_ratio",
     "qoe_p",
     "qoe_d",
+    "viewed_delay_p95_ms",
+    "on_time_150ms_ratio",
+    "on_time_400ms_ratio",
+    "stall_floor_ratio",
+    "viewed_qoe_p",
+    "viewed_qoe_d",
 )
 """Columns of a run's summary."""
 
@@ -42,12 +48,12 @@ class Sessions:
         self._tables = tables
 
     @classmethod
-    def read(cls, folders: Sequence[tuple[str, Path]]) -> Sessions:
-        """Of run folders, each part of a setting."""
+    def read(cls, folders: Sequence[tuple[str, Path]], live_only: bool = False) -> Sessions:
+        """Of run folders, each part of a setting; ``live_only``: without links that are dead for a second or more."""
         by_setting: dict[str, list[str]] = {}
         for setting, folder in folders:
             by_setting.setdefault(setting, []).extend(parts(folder, "summary"))
-        return cls({setting: _totals(paths) for setting, paths in by_setting.items()})
+        return cls({setting: _totals(paths, live_only) for setting, paths in by_setting.items()})
 
     def controllers(self, setting: str) -> list[str]:
         """The controllers that were run in a setting."""
@@ -102,13 +108,14 @@ class Sessions:
         return totals[:, at : at + 1], counts[:, at : at + 1]
 
 
-def _totals(paths: Sequence[str]) -> dict[str, tuple[Array, Array]]:
+def _totals(paths: Sequence[str], live_only: bool) -> dict[str, tuple[Array, Array]]:
     import duckdb
 
     sums = ", ".join(f"coalesce(sum({figure}), 0), count({figure})" for figure in FIGURES)
+    live = "where coalesce(dead_link_s, 0) = 0 " if live_only else ""
     rows = duckdb.sql(
         "select controller, split_part(coalesce(trace, ''), ' ', 1) as recording, "
-        f"case when trace_family = 'generator' then seed end as drawn, {sums} from read_parquet({list(paths)}) "
+        f"case when trace_family = 'generator' then seed end as drawn, {sums} from read_parquet({list(paths)}) {live}"
         "group by controller, recording, drawn order by controller, recording, drawn"
     ).fetchall()
     tables: dict[str, tuple[Array, Array]] = {}
