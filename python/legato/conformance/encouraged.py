@@ -60,13 +60,13 @@ def chosen(patterns: Sequence[str]) -> list[Case]:
     keys = {case.key for case in every}
     wanted = {pattern for pattern in patterns if pattern in keys}
     for pattern in set(patterns) - keys:
-        wanted |= {case.key for case in every if named(case, pattern)}
+        wanted |= {case.key for case in every if is_meant(case, pattern)}
     for case in every:
         if case.key in wanted:
             wanted.update(case.needs)
     return [case for case in every if case.key in wanted]
 
 
-def named(case: Case, pattern: str) -> bool:
+def is_meant(case: Case, pattern: str) -> bool:
     """Whether a case is meant by its key, the beginning of it, or its section."""
     return pattern in (case.key, case.section) or case.key.startswith(f"{pattern}-")

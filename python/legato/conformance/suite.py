@@ -11,7 +11,7 @@ from legato import plan as plans
 from legato.conformance.case import Case
 from legato.conformance.cases import CASES
 from legato.conformance.contestants import Contestants, everyone
-from legato.conformance.encouraged import ENCOURAGED, chosen, named
+from legato.conformance.encouraged import ENCOURAGED, chosen, is_meant
 from legato.conformance.figures import session_figures
 from legato.conformance.flows import Session, read
 from legato.conformance.judge import Verdict, worst
@@ -79,7 +79,7 @@ def conformance(
     """
     out = Path(out)
     picked = chosen(cases)
-    unknown = [name for name in cases if not any(named(case, name) for case in picked)]
+    unknown = [name for name in cases if not any(is_meant(case, name) for case in picked)]
     if unknown:
         sections = ", ".join(dict.fromkeys(case.section for case in (*CASES, *ENCOURAGED)))
         raise Error(
