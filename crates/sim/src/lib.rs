@@ -38,7 +38,7 @@ pub use in_transit::{InTransit, Load, Ticket};
 pub use live::{LiveCall, LiveFlow, LiveNetwork, LiveReceiver, LiveVideo, open_live_folder, write_live};
 pub use network::LoadedCapacity;
 pub use pauses::PauseSpec;
-pub use plan::{LoadedPlan, NamedController, NamedTrace, Plan, PlannedSession};
+pub use plan::{LoadedPlan, NamedController, NamedTrace, Plan, PlannedFile, PlannedSession};
 pub use policies::Policies;
 pub use private_path::{Forward, PrivatePath};
 pub use run::{CallParts, build_controller, run_call};

@@ -42,6 +42,29 @@ pub struct Plan {
     /// Calls per file; absent: by the log level.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calls_per_part: Option<u64>,
+    /// What was changed in the scenario's file, `key=value` each. The text above has the changes already: these are kept
+    /// so that the run can be repeated.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub options: Vec<String>,
+    /// The files named above that did not come with Legato.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<PlannedFile>,
+    /// How real calls are made, in the words of the command line; kept for repeating them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call: Option<serde_json::Map<String, serde_json::Value>>,
+    /// The path of each name above that is not itself one. It is not kept: paths belong to one machine.
+    #[serde(default, skip_serializing)]
+    pub places: BTreeMap<String, String>,
+}
+
+/// A file that a plan names and that did not come with Legato.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PlannedFile {
+    /// Its name in the plan.
+    pub name: String,
+    /// Of its content, or of a folder's files one after the other; in hexadecimal digits.
+    pub sha256: String,
 }
 
 /// A controller, with parameters if it has any.
@@ -135,9 +158,9 @@ impl Plan {
 
     /// Load everything it names, refusing what cannot run before anything does.
     pub fn load(&self) -> Result<LoadedPlan, SimError> {
-        let file = if self.scenario_path.is_empty() { "scenario" } else { &self.scenario_path };
+        let file = if self.scenario_path.is_empty() { "scenario" } else { self.place(&self.scenario_path) };
         let scenario = Scenario::parse(&self.scenario, file)?;
-        let folder = Path::new(&self.scenario_path).parent().map_or_else(PathBuf::new, Path::to_path_buf);
+        let folder = Path::new(self.place(&self.scenario_path)).parent().map_or_else(PathBuf::new, Path::to_path_buf);
         let level = match self.log.as_str() {
             "summary" => LogLevel::Summary,
             "series" => LogLevel::Series,
@@ -153,7 +176,10 @@ impl Plan {
             seeds: self.seeds.clone(),
             reverse: load_capacity(scenario.reverse.capacity.as_ref(), &folder, "reverse.capacity")?,
             session_parts: SessionParts::load(&scenario, &folder)?,
-            policies: Policies::of([folder.clone()].into_iter().chain(self.policies.iter().map(PathBuf::from))),
+            policies: Policies::of(
+                [folder.clone()].into_iter().chain(self.policies.iter().map(|name| PathBuf::from(self.place(name)))),
+            )
+            .with_places(self.places.clone()),
             scenario,
         };
         let calls_per_part = self.calls_per_part.unwrap_or(default_calls_per_part(level, loaded.calls()));
@@ -169,6 +195,11 @@ impl Plan {
             1..=MAX_CALLS => Ok(loaded),
             calls => Err(SimError::Plan(format!("{calls} calls are more than {MAX_CALLS}"))),
         }
+    }
+
+    /// The path of what the plan calls `name`.
+    fn place<'a>(&'a self, name: &'a str) -> &'a str {
+        self.places.get(name).map_or(name, String::as_str)
     }
 
     fn load_controllers(&self, scenario: &Scenario) -> Vec<(Arc<str>, ControllerSpec)> {
@@ -205,7 +236,7 @@ impl Plan {
                 }
             };
             // Paths of the plan are relative to the current folder, not to the scenario's.
-            spec.trace = Some(path.clone());
+            spec.trace = Some(self.place(path).to_owned());
             loaded.push(Some(LoadedCapacity::load(&spec, Path::new(""))?));
         }
         Ok(loaded)
@@ -219,7 +250,7 @@ impl Plan {
         let mut loaded = Vec::with_capacity(self.clips.len());
         for path in &self.clips {
             if !seen.contains_key(path.as_str()) {
-                seen.insert(path, LoadedClip::load(path)?);
+                seen.insert(path, LoadedClip::load(self.place(path))?);
             }
             loaded.push(seen[path.as_str()].clone());
         }

@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex};
 #[derive(Clone, Default)]
 pub struct Policies {
     folders: Arc<[PathBuf]>,
+    places: Arc<BTreeMap<String, String>>,
     loaded: Arc<Mutex<BTreeMap<String, Arc<Model>>>>,
 }
 
@@ -19,7 +20,12 @@ const MAX_BYTES: u64 = 64 << 20;
 impl Policies {
     /// Policies of these folders; if two have one of the same name, the first folder's.
     pub fn of(folders: impl IntoIterator<Item = PathBuf>) -> Self {
-        Self { folders: folders.into_iter().collect(), loaded: Arc::default() }
+        Self { folders: folders.into_iter().collect(), ..Self::default() }
+    }
+
+    /// The same, with the paths of policies whose names are not in the folders.
+    pub fn with_places(self, places: BTreeMap<String, String>) -> Self {
+        Self { places: Arc::new(places), ..self }
     }
 
     /// Policies named by a path relative to `folder`, which is the scenario's.
@@ -42,7 +48,8 @@ impl Policies {
         if let Some(model) = loaded.get(name) {
             return Ok(Arc::clone(model));
         }
-        let model = policy::load(name, |file| self.file(file).map(Into::into))?;
+        let place = self.places.get(name).map_or(name, String::as_str);
+        let model = policy::load(place, |file| self.file(file).map(Into::into))?;
         loaded.insert(name.to_owned(), Arc::clone(&model));
         Ok(model)
     }

@@ -124,6 +124,38 @@ fn what_cannot_run_is_refused_before_anything_is_written() {
 }
 
 #[test]
+fn where_files_are_is_not_kept_and_changes_no_byte() {
+    let made = |home: &str| {
+        let files = folder(&format!("files-{home}"));
+        std::fs::create_dir_all(&files).unwrap();
+        std::fs::write(files.join("dips.csv"), "time_s,rate_bps\n0,900000\n2,400000\n4,900000\n").unwrap();
+        let policies = concat!(env!("CARGO_MANIFEST_DIR"), "/../../policies");
+        let at = |name: &str| files.join(name).to_str().unwrap().to_owned();
+        let json = serde_json::json!({
+            "scenario": SCENARIO, "scenario_path": "mine.toml", "seeds": [1], "traces": ["dips.csv"],
+            "controllers": [{"name": "nvc-cc", "config": {"policy": "best"}}], "policies": ["policies"],
+            "options": ["duration_s=4.0"], "files": [{"name": "dips.csv", "sha256": "00"}],
+            "places": {
+                "mine.toml": at("mine.toml"), "dips.csv": at("dips.csv"), "policies": policies,
+                "best": format!("{policies}/nvc-cc"),
+            },
+        });
+        let path = folder(home);
+        assert!(sweep(&Plan::parse(&json.to_string()).unwrap(), &path, 1).unwrap());
+        let written = contents(&path);
+        std::fs::remove_dir_all(&files).unwrap();
+        std::fs::remove_dir_all(&path).unwrap();
+        written
+    };
+    let (here, there) = (made("here"), made("there"));
+    assert_eq!(here, there);
+    let kept = here.iter().find(|(name, _)| name.ends_with("plan.json")).unwrap().1;
+    let kept = String::from_utf8_lossy(kept);
+    assert!(kept.contains(r#""options": ["#) && kept.contains(r#""sha256": "00""#), "{kept}");
+    assert!(!kept.contains("places"), "{kept}");
+}
+
+#[test]
 fn logged_frame_sizes_are_a_source_of_their_own() {
     let logs = concat!(env!("CARGO_MANIFEST_DIR"), "/../../data/frame-sizes");
     let scenario = format!(
