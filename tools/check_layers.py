@@ -36,12 +36,17 @@ PARTS: dict[str, set[str]] = {
     "atomic": set(),
     "chart": set(),
     "pages": {"atomic"},
-    "report": {"eval.stats", "pages"},  # reads run folders and nothing else
+    "report": {
+        "eval.stats",
+        "pages",
+        "user_files",
+    },  # reads run folders; hashes what they were made of
     "policy": {"_core", "atomic"},  # trained policies as files, without torch
     "train": {"access_networks", "atomic", "envs", "policy"},
     "access_networks": {"_core", "shipped"},  # which recorded links are for training and which for tests
     "envs": {"_core", "plan", "shipped"},
     "eval": {"_core"},
+    "user_files": set(),  # hashes
     "eval.stats": set(),  # arithmetic on what a report read
 }
 PREFIX = "legato-"
