@@ -144,13 +144,16 @@ def real_calls(
     Combinations that cannot be called are refused by :class:`legato.call.ends.Session`.
     ``vmaf=True``: what was viewed of Legato's pictures is also measured by VMAF, with ffmpeg (extra ``vmaf``).
     """
+    from dataclasses import replace
+
     from legato import plan as plans
-    from legato.call import make
+    from legato.call import Pictures, make
     from legato.call.ends import Session, with_both_ways
     from legato.sweep import check_folder
 
     session = Session.of(peers, direction, link)
     check_folder(Path(out), resume=resume)
+    asked = options
     if direction == "both":
         options = with_both_ways(plans.read_scenario(scenario, options)[1], options)
     plan = plans.make(
@@ -163,6 +166,9 @@ def real_calls(
         calls_per_part=1,
         strict=strict,
     )
+    pictures = pictures or Pictures()
+    call = {"peers": peers, "direction": direction, "link": link, **pictures.options(), "vmaf": vmaf}
+    plan = replace(plan, call=call, options=plans.assignments(asked))
     return make(plan, out, session, pictures=pictures, vmaf=vmaf, resume=resume, on_progress=on_progress)
 
 
@@ -186,6 +192,8 @@ def link(
     ``near`` and ``far`` are shell command lines; what the near program sends counts as media. Their addresses are in
     ``LEGATO_OWN`` and ``LEGATO_PEER``. Tables have ``name`` in place of a controller. Needs root, on Linux.
     """
+    from dataclasses import replace
+
     from legato import plan as plans
     from legato.call import make, others
     from legato.sweep import check_folder
@@ -200,6 +208,7 @@ def link(
         calls_per_part=1,
         strict=strict,
     )
+    plan = replace(plan, call={"near": near, "far": far, "name": name})
     programs = others.Programs(near, far, name)
     return make(plan, out, others.SESSION, programs=programs, resume=resume, on_progress=on_progress)
 

@@ -11,6 +11,7 @@ import importlib
 import os
 import warnings
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
@@ -23,27 +24,42 @@ ProgressCallback = Callable[[str, float], None]
 """Called with the current step and its progress, from 0 to 1."""
 
 
-def profiles(
+@dataclass(frozen=True)
+class Clip:
+    """A chosen clip: the path of its profile, and of the video that was measured unless a profile was named."""
+
+    profile: str
+    video: str | None = None
+
+
+def chosen(
     given: Iterable[str | Path], on_progress: ProgressCallback | None = None, *, strict: bool = False
-) -> list[str]:
-    """Paths of the profiles of the clips that ``given`` names: profiles, video files, globs of both, shipped names.
+) -> list[Clip]:
+    """The clips that ``given`` names: profiles, video files, globs of both, shipped names.
 
     Args:
         given: what was typed.
         on_progress: called while a video is measured.
         strict: refuse a file of a folder or glob that is no clip; otherwise it is left out with a warning.
     """
-    chosen: list[Path] = []
+    found: list[Path] = []
     shipped_names = {path.stem: path for path in shipped.profiles()}
     for pattern in specs.names(given, "clips", ProfileError):
         if pattern in shipped_names and not Path(pattern).exists():
-            chosen.append(shipped_names[pattern])
+            found.append(shipped_names[pattern])
         else:
-            chosen += _clips(pattern, shipped_names)
-    specs.once(((clip.resolve(), str(clip)) for clip in chosen), "clips", ProfileError)
-    made = _measured(chosen, on_progress, strict=strict or len(chosen) == 1)
+            found += _clips(pattern, shipped_names)
+    specs.once(((clip.resolve(), str(clip)) for clip in found), "clips", ProfileError)
+    made = _measured(found, on_progress, strict=strict or len(found) == 1)
     specs.once(((profile.resolve(), str(clip)) for clip, profile in made), "clips", ProfileError)
-    return [plan.from_here(profile) for _, profile in made]
+    return [Clip(plan.from_here(profile), None if profile == clip else str(clip)) for clip, profile in made]
+
+
+def profiles(
+    given: Iterable[str | Path], on_progress: ProgressCallback | None = None, *, strict: bool = False
+) -> list[str]:
+    """Paths of the profiles of :func:`chosen` clips."""
+    return [clip.profile for clip in chosen(given, on_progress, strict=strict)]
 
 
 def _clips(pattern: str, shipped_names: Iterable[str]) -> list[Path]:
@@ -55,13 +71,13 @@ def _clips(pattern: str, shipped_names: Iterable[str]) -> list[Path]:
         raise
 
 
-def _measured(chosen: Sequence[Path], on_progress: ProgressCallback | None, *, strict: bool) -> list[tuple[Path, Path]]:
+def _measured(given: Sequence[Path], on_progress: ProgressCallback | None, *, strict: bool) -> list[tuple[Path, Path]]:
     """Clips and their profiles; of several, those that cannot be read are left out with a warning."""
-    if any(clip.suffix != PROFILE_SUFFIX for clip in chosen):
+    if any(clip.suffix != PROFILE_SUFFIX for clip in given):
         profiler()  # a missing extra is no fault of a clip
     made: list[tuple[Path, Path]] = []
     unreadable: list[ProfileError] = []
-    for clip in chosen:
+    for clip in given:
         try:
             profile = profile_of(clip, on_progress)
             _core.profile_heights(str(profile))

@@ -6,6 +6,9 @@ A value is written as in TOML; anything that is not valid TOML is a string, so q
 
 from __future__ import annotations
 
+import datetime
+import json
+import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -60,6 +63,40 @@ def parse_value(text: str) -> Any:
     except tomllib.TOMLDecodeError:
         return text
     return table["value"] if len(table) == 1 else text
+
+
+def written(value: Any) -> str:
+    """The text that :func:`parse_value` reads as ``value``: as short as can be typed."""
+    if isinstance(value, str) and parse_value(value) == value:
+        return value
+    return in_toml(value)
+
+
+def in_toml(value: Any) -> str:
+    """A value as TOML on one line.
+
+    Raises:
+        ScenarioError: TOML has no such value.
+    """
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case int() | float():
+            return repr(value)
+        case str():
+            # TOML takes JSON's escapes, and wants one for DEL as well.
+            return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+        case datetime.datetime() | datetime.date() | datetime.time():
+            return value.isoformat()
+        case list() | tuple():
+            return f"[{', '.join(map(in_toml, value))}]"
+        case Mapping():
+            return f"{{{', '.join(f'{_key(key)} = {in_toml(one)}' for key, one in value.items())}}}"
+    raise ScenarioError(f"{value!r}: TOML has no such value")
+
+
+def _key(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else in_toml(name)
 
 
 def _put(table: dict[str, Any], key: str, value: Any) -> None:

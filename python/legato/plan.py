@@ -43,6 +43,12 @@ class Plan:
     log: str = "series"
     calls_per_part: int | None = None
     policies: list[str] = field(default_factory=list)
+    options: list[str] = field(default_factory=list)
+    """What was changed in the scenario's file, ``key=value`` each; ``scenario`` has it already."""
+    videos: dict[str, str] = field(default_factory=dict)
+    """The video that a profile of ``clips`` was measured from, where the user named the video."""
+    call: dict[str, Any] | None = None
+    """How real calls are made, by the names of the command line's options."""
 
     @property
     def sessions(self) -> int:
@@ -62,13 +68,15 @@ class Plan:
         return [max(len(values), 1) for values in (self.controllers, self.traces, self.clips, self.seeds)]
 
     def to_json(self) -> str:
-        """The JSON that the native module reads and that the run folder keeps as plan.json."""
+        """The JSON that the native module reads; what a run folder keeps is in :mod:`legato.plan_record`."""
+        return json.dumps(self.document(), indent=2, ensure_ascii=False)
+
+    def document(self) -> dict[str, Any]:
+        """All but what is empty or absent and need not be there."""
         document = {name: getattr(self, name) for name in PLANNED}
-        if self.policies:
-            document["policies"] = self.policies
-        if self.calls_per_part is not None:
-            document["calls_per_part"] = self.calls_per_part
-        return json.dumps(document, indent=2, ensure_ascii=False)
+        further = {name: getattr(self, name) for name in ("policies", "options", "call") if getattr(self, name)}
+        parts = {} if self.calls_per_part is None else {"calls_per_part": self.calls_per_part}
+        return {**document, **further, **parts}
 
 
 def make(
@@ -96,18 +104,38 @@ def make(
     _refuse_changes_of_what_is_replaced(chosen_controllers, options or {})
     chosen_traces = traces(trace_specs, strict=strict)
     chosen_seeds = specs.seeds(seed_spec)
+    options = _with_policies_found(options or {})
     path, text = read_scenario(scenario_name, options)
+    chosen_clips = clips.chosen(clip_specs, on_clip_progress, strict=strict)
     return Plan(
         scenario_path=from_here(path),
         scenario=text,
         controllers=chosen_controllers,
         traces=chosen_traces,
-        clips=clips.profiles(clip_specs, on_clip_progress, strict=strict),
+        clips=[clip.profile for clip in chosen_clips],
         seeds=chosen_seeds,
         log=log,
         calls_per_part=calls_per_part,
         policies=policy_folders(chosen_controllers),
+        options=assignments(options),
+        videos={clip.profile: clip.video for clip in chosen_clips if clip.video},
     )
+
+
+def assignments(options: Mapping[str, Any] | None) -> list[str]:
+    """Changes of a scenario as ``-o`` takes them."""
+    found = _with_policies_found(options or {})
+    return [f"{key}={overrides.written(value)}" for key, value in found.items()]
+
+
+def _with_policies_found(options: Mapping[str, Any]) -> dict[str, Any]:
+    """A policy's folder below the working one by its whole path, which holds wherever the run is repeated."""
+    return {
+        key: str(Path(value).absolute())
+        if key.endswith(".policy") and isinstance(value, str) and (Path(value) / "policy.toml").is_file()
+        else value
+        for key, value in options.items()
+    }
 
 
 def _refuse_changes_of_what_is_replaced(chosen: Sequence[str | dict[str, Any]], options: Mapping[str, Any]) -> None:

@@ -12,7 +12,8 @@ from typing import Any
 
 from legato import sweep
 from legato.errors import Error, RunFolderError
-from legato.plan import PLANNED, Plan
+from legato.plan import Plan
+from legato.plan_record import read_plan
 from legato.report.run_folder import open_run
 
 
@@ -48,15 +49,6 @@ def differences(before: dict[str, Any], now: dict[str, Any]) -> dict[str, tuple[
     """The columns of two summary rows whose figures differ, bit for bit; the call's numbers are no figures."""
     figures = [column for column in before if column not in ("call", "session")]
     return {column: (before[column], now[column]) for column in figures if before[column] != now[column]}
-
-
-def read_plan(folder: Path) -> Plan:
-    """The plan of a run folder."""
-    written = open_run(folder).plan
-    absent = [name for name in PLANNED if name not in written]
-    if absent:
-        raise RunFolderError(f"{folder / 'plan.json'}: key {absent[0]} is absent")
-    return Plan(**{name: written[name] for name in PLANNED}, calls_per_part=written.get("calls_per_part"))
 
 
 def one_session(plan: Plan, call: int, together: int, folder: Path) -> Plan:

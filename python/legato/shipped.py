@@ -16,6 +16,7 @@ from legato.errors import Error, ProfileError, ScenarioError, did_you_mean
 _PACKAGE = Path(__file__).resolve().parent
 _PACKED = _PACKAGE / "packed"
 _ROOT = _PACKED if _PACKED.is_dir() else _PACKAGE.parent.parent
+_FOLDERS = ("scenarios", "data", "profiles", "policies")
 _NO_CAPACITY = {"errant-rtt"}  # round-trip times of speed tests: nothing to play
 
 
@@ -107,6 +108,20 @@ def without_place(message: str) -> str:
         for folder in ("scenarios", "profiles", "policies", "data/traces"):
             message = message.replace(f"{root / folder}/", f"{folder}/")
     return message
+
+
+def name_of(path: Path) -> str | None:
+    """What an absolute path is called below the folder of all shipped data, as ``"data/traces/fcc/a.txt"``; ``None``
+    if it did not come with Legato. The name is the same in a checkout and in a wheel."""
+    for one in (path, path.resolve()):
+        if one.is_relative_to(_ROOT) and one.relative_to(_ROOT).parts[:1] in ((folder,) for folder in _FOLDERS):
+            return one.relative_to(_ROOT).as_posix()
+    return None
+
+
+def path_of(name: str) -> Path:
+    """The inverse of :func:`name_of`."""
+    return _ROOT / name
 
 
 def scenario(name: str | Path) -> Path:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from legato import overrides
+from legato import spec_text
 from legato.errors import DataWarning, Error
 
 Item = tuple[str, dict[str, Any]]
@@ -34,20 +34,7 @@ def items(specs: Iterable[str | Path], what: str, error: type[Error] = Error) ->
         if os.path.lexists(spec):  # whatever its name holds
             parts.append((spec, {}))
             continue
-        takes_options = False
-        for item in spec.split(","):
-            name, at, option = item.strip().rpartition("@") if "=" in item else (item.strip(), "", "")
-            if at:
-                parts.append((name, {}))
-                takes_options = True
-            elif "=" in item and takes_options:
-                option = item.strip()
-            elif item.strip():
-                parts.append((item.strip(), {}))
-                takes_options = False
-            if option:
-                key, _, value = option.partition("=")
-                parts[-1][1][key.strip()] = overrides.parse_value(value.strip())
+        parts += spec_text.read(spec)
         if len(parts) == before:
             raise error(f"{what} = {spec!r}: names none")
     return parts

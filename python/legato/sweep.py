@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from legato import _core
+from legato import _core, plan_record
 from legato.errors import RunFolderError
 from legato.plan import Plan
 
@@ -73,7 +73,10 @@ def sweep(
     """
     folder = Path(folder)
     check_folder(folder, resume=resume)
-    native = _core.Sweep(plan.to_json(), str(folder), threads)
+    record = plan_record.record(plan)
+    with record.errors_as_typed():
+        native = _core.Sweep(record.to_json(), str(folder), threads)
+    record.write(folder)
     started = time.monotonic()
 
     def progress() -> Progress:

@@ -62,6 +62,8 @@ def write_run(
     (folder / "manifest.json").write_text(json.dumps(manifest))
     plan_document = {"scenario": SCENARIO_TOML, "scenario_path": f"scenarios/{scenario}.toml", "log": log, **lists}
     (folder / "plan.json").write_text(json.dumps(plan_document))
+    command = ["legato", "compare", "--scenario", scenario, "--controllers", ",".join(controllers)]
+    (folder / "repeat.json").write_text(json.dumps({"command": command, "places": {}}))
     parts = range(0, len(plan), calls_per_part)
     for part, first in enumerate(parts):
         if finished_parts is not None and part >= finished_parts:

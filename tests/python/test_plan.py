@@ -5,8 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from legato import plan, specs
+from legato import overrides, plan, spec_text, specs
 from legato.errors import ControllerError, Error, ScenarioError, TraceError
 
 
@@ -63,13 +65,42 @@ def test_a_trace_that_is_not_there_is_refused_by_name(folder: Path, spec: str, s
 
 
 def test_a_dotted_parameter_reaches_into_a_table_and_back_into_the_command():
-    from legato.report import repeat
-
     spec = "gcc@aimd.backoff_ratio=0.7,aimd.hold_in_alr=true,label=gentle"
-    chosen = plan.controllers([spec])
+    (chosen,) = plan.controllers([spec])
     config = {"aimd": {"backoff_ratio": 0.7, "hold_in_alr": True}}
-    assert chosen == [{"name": "gcc", "config": config, "label": "gentle"}]
-    assert repeat._specs(chosen) == [spec]
+    assert chosen == {"name": "gcc", "config": config, "label": "gentle"}
+    assert spec_text.written("gcc", {**config, "label": "gentle"}) == spec
+
+
+def test_quotes_keep_commas_and_ats_together():
+    chosen = plan.controllers(['gcc@label="slow, at @ ease",aimd.backoff_ratio=0.7,fixed@target_bitrate_bps=5'])
+    assert chosen == [
+        {"name": "gcc", "config": {"aimd": {"backoff_ratio": 0.7}}, "label": "slow, at @ ease"},
+        {"name": "fixed", "config": {"target_bitrate_bps": 5}},
+    ]
+
+
+_NAMES = st.text(min_size=1).filter(lambda name: not Path(name.replace("\0", "")).exists())
+_VALUES = st.recursive(
+    st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(min_size=1), inner, min_size=1, max_size=3),
+    max_leaves=6,
+)
+
+
+@given(st.lists(st.tuples(_NAMES, st.dictionaries(st.from_regex(r"[a-z_]{1,5}", fullmatch=True), _VALUES)), min_size=1))
+def test_specs_are_read_as_they_were_written(parts: list):
+    flat = [(name, {key: value for key, value in options.items() if value != {}}) for name, options in parts]
+    spec = ",".join(spec_text.written(name, options) for name, options in flat)
+    found = [(name, overrides.nested(options)) for name, options in spec_text.read(spec)]
+    assert found == flat
+
+
+@given(_VALUES)
+def test_a_change_is_read_as_it_was_written(value: object):
+    found = overrides.parse([f"a.b={overrides.written(value)}"])
+    assert found == {"a.b": value}
+    assert type(found["a.b"]) is type(value)
 
 
 def test_controllers_take_parameters_and_keep_their_order():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -16,7 +17,6 @@ from legato import report
 from legato.errors import ControllerError, RunFolderError
 from legato.report import figures, live_links, palette, tables, timelines
 from legato.report.reading import reading
-from legato.report.repeat import command
 from legato.report.store import Store
 from run_folders import write_run, write_table
 
@@ -420,14 +420,11 @@ def test_a_folder_with_wildcards_in_its_name_means_itself(tmp_path: Path) -> Non
     assert report.summarise(run).rows[0].calls == 1
 
 
-def test_the_command_repeats_the_plan(demo: Path) -> None:
-    run = report.open_run(demo)
-    assert command(run) == (
-        "legato compare --scenario demo --controllers fixed,gcc,oracle --traces lte/a,wifi/b "
-        "--clips anna,bob --seeds 1 --out demo-again"
-    )
-    run.plan.update(controllers=[{"name": "fixed", "config": {"target_bitrate_bps": 800000}}], seeds=[7])
-    assert command(run).startswith("legato run demo --controller fixed@target_bitrate_bps=800000 --seed 7")
+def test_without_the_command_of_the_run_the_page_says_so(demo: Path, tmp_path: Path) -> None:
+    assert "To repeat it:" in report.write(demo, tmp_path / "with.html").read_text()
+    run = Path(shutil.copytree(demo, tmp_path / "an old run"))
+    (run / "repeat.json").unlink()
+    assert "an old run has no repeat.json" in report.write(run, tmp_path / "without.html").read_text()
 
 
 @pytest.mark.parametrize(

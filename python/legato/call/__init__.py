@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from legato import _core
+from legato import _core, plan_record
 from legato.errors import CallError, Error
 from legato.plan import Plan
 from legato.sweep import Run, check_folder
@@ -37,6 +37,11 @@ class Pictures:
     height: int = 720
     fps: int = 30
     codec: str = "h264"
+
+    def options(self) -> dict[str, Any]:
+        """The command line's options that ask for these."""
+        scene = {"clip": str(self.clip)} if self.clip else {"size": f"{self.width}x{self.height}", "fps": self.fps}
+        return {**scene, "codec": self.codec}
 
 
 def make(
@@ -71,10 +76,13 @@ def make(
     ffmpeg = meter.found() if vmaf else None
     started, called_s = time.monotonic(), 0.0
     with _nothing_left_of_nothing(folder), awake.kept(), stage.opened(session, pictures, programs, ffmpeg) as set_up:
-        calls = _core.open_call_folder(plan.to_json(), str(folder))
+        record = plan_record.record(plan)
+        with record.errors_as_typed():
+            calls = _core.open_call_folder(record.to_json(), str(folder))
+        record.write(folder)
         for number in range(calls):
             if not (folder / "summary" / f"{number:05}.parquet").exists():
-                called_s += make_one(set_up, plan, folder, number, calls, on_progress)
+                called_s += make_one(set_up, record, folder, number, calls, on_progress)
     return Run(folder, calls, called_s, time.monotonic() - started)
 
 

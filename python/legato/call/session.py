@@ -15,12 +15,12 @@ from legato.call.ends import End
 from legato.call.log import BrowserLog
 from legato.call.processor import Processor
 from legato.errors import CallError
-from legato.plan import Plan
 
 if TYPE_CHECKING:
     from legato._core import RealCall
     from legato.call.browser import Peer
     from legato.call.stage import Stage
+    from legato.plan_record import Record
 
 _POLL_S = 1.0
 _POLL_SENDER_S = 0.5
@@ -105,7 +105,7 @@ class Way:
 
 def make_one(
     stage: Stage,
-    plan: Plan,
+    plan: Record,
     folder: Path,
     number: int,
     calls: int,

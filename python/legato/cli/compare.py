@@ -45,9 +45,7 @@ def compare(
     option: options.Changes = None,
     log: options.Log = "series",
     strict: options.Strict = False,
-    calls_per_part: Annotated[
-        int | None, typer.Option(min=1, help="How many calls share a file; a stopped run loses at most these.")
-    ] = None,
+    calls_per_part: options.CallsPerPart = None,
     threads: options.Threads = 0,
     resume: options.Resume = False,
     report: Annotated[bool, typer.Option("--report/--no-report", help="Write OUT/report.html as well.")] = True,

@@ -40,6 +40,9 @@ Clips = Annotated[
 ]
 Strict = Annotated[bool, typer.Option("--strict", help="Refuse a trace or clip that cannot be read among several.")]
 Log = Annotated[str, typer.Option(help="summary, series (every 100 ms and every frame) or packets.")]
+CallsPerPart = Annotated[
+    int | None, typer.Option(min=1, help="How many calls share a file; a stopped run loses at most these.")
+]
 Resume = Annotated[bool, typer.Option("--resume", help="Continue the folder where it was stopped.")]
 Threads = Annotated[int, typer.Option(min=0, help="Threads to use; 0 is one per core.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]

@@ -31,11 +31,15 @@ def run(
     option: options.Changes = None,
     seed: options.Seeds = None,
     controller: options.Controllers = None,
+    traces: options.Traces = None,
+    clips: options.Clips = None,
     out: Annotated[
         Path | None,
         typer.Option(help="The run folder. [default: the next free of runs/NAME, runs/NAME-2, ...]"),
     ] = None,
     log: options.Log = "series",
+    strict: options.Strict = False,
+    calls_per_part: options.CallsPerPart = None,
     resume: options.Resume = False,
     threads: options.Threads = 0,
     as_json: options.Json = False,
@@ -47,11 +51,16 @@ def run(
             out=folder,
             options=overrides.parse(option or []),
             controllers=controller or [],
+            traces=traces or [],
+            clips=clips or [],
             seeds=options.seeds(seed, "--seed"),
+            strict=strict,
             log=log,
+            calls_per_part=calls_per_part,
             threads=threads,
             resume=resume,
             on_progress=watch.calls,
+            on_clip_progress=watch.clip,
         )
     results.finish(made, as_json=as_json)
 

@@ -21,8 +21,8 @@ from legato.call import Pictures
 from legato.call.session import CallProgress
 from legato.errors import Error
 from legato.eval.stats import Estimate, grouped_mean
+from legato.plan_record import read_plan
 from legato.published.reproduction import Paper, Reproduction, Row, by_interval, pairs
-from legato.replay_call import read_plan
 from legato.sweep import check_empty, query, version
 
 CALLS = 10

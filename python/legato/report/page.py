@@ -12,11 +12,10 @@ from markupsafe import Markup, escape
 
 from legato import pages
 from legato.eval.stats import Estimate
-from legato.report import figures, palette, timelines
+from legato.report import figures, palette, repeat, timelines
 from legato.report.live_links import live_links
 from legato.report.metrics import CDF_METRICS, KEY_METRICS, METRICS, TRADE_OFF_METRICS, Metric
 from legato.report.reading import NAMED, reading
-from legato.report.repeat import command
 from legato.report.run_folder import RunFolder
 from legato.report.sharing import sharing
 from legato.report.store import Store
@@ -33,6 +32,7 @@ _SCRIPTS = (
 _MAX_LISTED = 200
 _MAX_SEEDS = 6
 _SHORT_TABLE = 12
+_FEW_FILES = 6
 
 
 def write(
@@ -115,9 +115,10 @@ def _values(store: Store, summary: Summary, max_timelines: int) -> dict[str, Any
             *([f"{live.said} The other links have a table below."] if live_rows else []),
         ],
         "facts": _facts(store, summary),
-        "command": command,
         "live": live,
         "live_rows": live_rows,
+        "repeat": repeat,
+        "few_files": _FEW_FILES,
         "rows": [(row, colour) for row, (colour, _) in zip(summary.rows, markers, strict=True)],
         "metrics": sorted(summary.metrics, key=lambda metric: metric.column not in KEY_METRICS),
         # A table that fits on a page is not broken over two.

@@ -1,71 +1,41 @@
-"""The command line that makes a run again, put together from its plan."""
+"""How a run is made again: the command and the user's files, as the run folder has them in ``repeat.json`` and
+``plan.json``. Files are compared with the hashes taken when the run was made."""
 
 from __future__ import annotations
 
-import json
 import shlex
-from collections.abc import Iterator
-from pathlib import PurePath
+from dataclasses import dataclass
 from typing import Any
 
 from legato.report.run_folder import RunFolder
+from legato.user_files import changed
 
 
-def command(run: RunFolder) -> str:
-    """`legato compare` with the plan's lists, or `legato run` where the scenario's own were used.
+@dataclass(frozen=True)
+class UserFile:
+    """A file that did not come with Legato."""
 
-    Values of the scenario that were changed on the command line are in the scenario's text, not here.
-    """
-    controllers, traces, clips = (_specs(run.plan.get(key)) for key in ("controllers", "traces", "clips"))
-    seeds = [seed for seed in run.plan.get("seeds") or [] if isinstance(seed, int)]
-    counted = seeds == list(range(1, len(seeds) + 1))
-    scenario = _scenario(run)
-    if controllers and counted:
-        words = ["legato", "compare", "--scenario", scenario, "--controllers", ",".join(controllers)]
-        for option, specs in (("--traces", traces), ("--clips", clips)):
-            words += [option, ",".join(specs)] if specs else []
-        words += ["--seeds", str(len(seeds))] if seeds else []
-    else:
-        words = ["legato", "run", scenario]
-        words += [word for controller in controllers for word in ("--controller", controller)]
-        words += [word for seed in seeds for word in ("--seed", str(seed))]
+    name: str
+    """Its whole path, or its name in the plan where the path is not known."""
+    sha256: str
+    problem: str | None
+    """What is no longer as it was when the run was made."""
+
+
+def command(run: RunFolder) -> str | None:
+    """The command line for a shell, in any folder; ``None`` where the run folder has none."""
+    words = run.repeat.get("command")
+    if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+        return None
     return shlex.join([*words, "--out", f"{run.name}-again"])
 
 
-def _scenario(run: RunFolder) -> str:
-    path = run.plan.get("scenario_path")
-    # A scenario that comes with Legato goes by its name, wherever it lay when it was run.
-    if not isinstance(path, str) or PurePath(path).stem == run.scenario:
-        return run.scenario
-    return path
+def files(run: RunFolder) -> list[UserFile]:
+    """The user's files that the run depends on."""
+    places = run.repeat.get("places")
+    return [_file(one, places if isinstance(places, dict) else {}) for one in run.plan.get("files") or []]
 
 
-def _specs(entries: Any) -> list[str]:
-    """`gcc`, or `fixed@target_bitrate_bps=800000`, as the command line takes them."""
-    found = []
-    for entry in entries if isinstance(entries, list) else []:
-        if not isinstance(entry, dict):
-            found.append(str(entry))
-            continue
-        name = entry.get("name", entry.get("path", ""))
-        if "name" in entry:
-            options = dict(_flat(entry.get("config") or {}))
-            options |= {"label": entry["label"]} if entry.get("label") else {}
-        else:
-            options = {key: value for key, value in entry.items() if key != "path"}
-        set_ = ",".join(f"{key}={_value(value)}" for key, value in options.items())
-        found.append(f"{name}@{set_}" if set_ else str(name))
-    return found
-
-
-def _flat(table: dict[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
-    """Tables within tables as dotted keys."""
-    for key, value in table.items():
-        if isinstance(value, dict):
-            yield from _flat(value, f"{above}{key}.")
-        else:
-            yield above + key, value
-
-
-def _value(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value)
+def _file(one: dict[str, Any], places: dict[str, str]) -> UserFile:
+    place = places.get(one["name"])
+    return UserFile(place or one["name"], one["sha256"], changed(one["sha256"], place))

@@ -6,7 +6,7 @@ Nothing here reads a table; see store.py. What is wrong with a folder is said in
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,8 @@ class RunFolder:
     manifest: dict[str, Any]
     plan: dict[str, Any]
     summary: tuple[Path, ...]
+    repeat: dict[str, Any] = field(default_factory=dict)
+    """repeat.json: the command that makes the run again, and the places of the user's files; empty without it."""
 
     @property
     def name(self) -> str:
@@ -35,6 +37,11 @@ class RunFolder:
     def calls(self) -> int:
         """Calls that were planned, finished or not."""
         return int(self.manifest["calls"])
+
+    @property
+    def real(self) -> bool:
+        """Whether its calls were real ones."""
+        return self.manifest.get("kind") == "call"
 
     @property
     def scenario(self) -> str:
@@ -92,7 +99,8 @@ def open_run(path: str | Path) -> RunFolder:
             f"{path / 'summary'}: no finished part: none of {manifest['calls']} calls is done",
             "run the same command again: a sweep continues with the parts that are missing",
         )
-    return RunFolder(path, manifest, plan, summary)
+    repeat_path = path / "repeat.json"
+    return RunFolder(path, manifest, plan, summary, _read_json(repeat_path) if repeat_path.is_file() else {})
 
 
 def _read_json(path: Path) -> dict[str, Any]:
