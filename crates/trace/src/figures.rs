@@ -60,7 +60,7 @@ impl Recorder {
         summary.target_bitrate_mean_bps = self.target.mean_bps(span);
         summary.sending_rate_bps = rate(totals.sent_bytes);
         summary.receiver_rate_bps = rate(totals.received_bytes);
-        summary.goodput_bps = rate(totals.rendered_bytes);
+        summary.goodput_bps = self.sizes_are_known().then(|| rate(totals.rendered_bytes));
         summary.utilisation_ratio = capacity_bps.filter(|&bps| bps > 0.0).map(|bps| summary.receiver_rate_bps / bps);
         summary.padding_ratio = share(totals.padding_bytes, totals.sent_bytes);
         summary.rtx_ratio = share(totals.rtx_bytes, totals.sent_bytes);
@@ -84,6 +84,11 @@ impl Recorder {
         summary.nacks = totals.nacks;
         summary.plis = totals.plis;
         summary.probe_clusters = totals.probes;
+    }
+
+    /// Whether the size of each frame shown is known: not where a browser sent, nor where nothing is known of frames.
+    fn sizes_are_known(&self) -> bool {
+        !self.frames.is_empty() && self.frames.iter().all(|row| row.rendered.is_none() || row.encoded.is_some())
     }
 
     fn delays(&mut self, summary: &mut Summary) {
@@ -352,6 +357,25 @@ mod tests {
     }
 
     #[test]
+    fn goodput_is_absent_where_the_size_of_a_shown_frame_is_not_known() {
+        let goodput = |shown: bool| {
+            let facts = CallFacts { end: at(1_000), capacity_mean: None, aged: None };
+            let mut recorder = recorded();
+            recorder.record(at(300), &Record::FrameCaptured { frame: 3 });
+            if shown {
+                recorder.record(at(320), &Record::FrameRendered { frame: 3 });
+            }
+            recorder.finish(facts).goodput_bps
+        };
+        assert_eq!(goodput(false), Some(14_400.0));
+        assert_eq!(goodput(true), None);
+        let mut nothing = Recorder::default();
+        nothing.begin(LogLevel::Series, at(0));
+        let facts = CallFacts { end: at(1_000), capacity_mean: None, aged: None };
+        assert_eq!(nothing.finish(facts).goodput_bps, None, "a link without frames");
+    }
+
+    #[test]
     fn the_figures_of_a_call_worked_by_hand() {
         let capacity_mean = DataRate::from_kbps(32);
         let link = LinkFacts { capacity_mean, dead: TimeDelta::ZERO, pass: Box::new(|at| at) };
@@ -359,7 +383,7 @@ mod tests {
         let summary = recorded().finish(facts);
         assert_eq!(summary.sending_rate_bps, 24_000.0);
         assert_eq!(summary.receiver_rate_bps, 16_000.0);
-        assert_eq!(summary.goodput_bps, 14_400.0);
+        assert_eq!(summary.goodput_bps, Some(14_400.0));
         assert_eq!((summary.utilisation_ratio, summary.ce_ratio), (Some(0.5), Some(0.5)));
         assert_eq!(summary.target_bitrate_mean_bps, 100_000.0);
         assert_eq!(summary.loss_ratio, Some(1.0 / 3.0));

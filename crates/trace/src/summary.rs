@@ -9,7 +9,7 @@ pub struct Summary {
     pub target_bitrate_mean_bps: f64,
     pub sending_rate_bps: f64,
     pub receiver_rate_bps: f64,
-    pub goodput_bps: f64,
+    pub goodput_bps: Option<f64>,
     pub utilisation_ratio: Option<f64>,
     pub padding_ratio: Option<f64>,
     pub rtx_ratio: Option<f64>,
@@ -109,7 +109,7 @@ macro_rules! columns {
 
 columns! {
     figure duration_s, maybe capacity_mean_bps, figure target_bitrate_mean_bps, figure sending_rate_bps,
-    figure receiver_rate_bps, figure goodput_bps, maybe utilisation_ratio, maybe padding_ratio, maybe rtx_ratio,
+    figure receiver_rate_bps, maybe goodput_bps, maybe utilisation_ratio, maybe padding_ratio, maybe rtx_ratio,
     maybe fec_ratio, figure feedback_rate_bps, count packets_sent, count packets_received, maybe loss_ratio,
     maybe residual_loss_ratio, maybe ce_ratio, maybe one_way_delay_mean_ms, maybe one_way_delay_std_ms,
     maybe one_way_delay_p50_ms, maybe one_way_delay_p95_ms,
