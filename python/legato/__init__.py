@@ -233,6 +233,7 @@ def write_report(
     *,
     baseline: str | None = None,
     max_timelines: int | None = None,
+    late_calls: bool = False,
 ) -> Path:
     """Write one self-contained HTML report of one or more run folders; returns its path.
 
@@ -241,10 +242,12 @@ def write_report(
         out: the file.
         baseline: the controller that others are compared with; by default gcc if it ran, else the first.
         max_timelines: maximum number of calls whose time line is embedded, about 15 kB each.
+        late_calls: count real calls whose emulated link was late, which are left out otherwise.
     """
     from legato import report
 
-    return report.write(folders, out, baseline, report.MAX_TIMELINES if max_timelines is None else max_timelines)
+    most = report.MAX_TIMELINES if max_timelines is None else max_timelines
+    return report.write(folders, out, baseline, most, late_calls=late_calls)
 
 
 def load_trace(path: str | Path, format: str | None = None) -> Trace:

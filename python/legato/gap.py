@@ -6,7 +6,6 @@ figure's difference is that of the means over repeats, with an interval from fiv
 
 from __future__ import annotations
 
-import json
 import math
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -14,11 +13,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from markupsafe import Markup
+
 from legato import chart, pages
 from legato.errors import CallError
 from legato.eval.stats import FEWEST, Estimate, grouped_mean, of_separate_groups
 from legato.pages import Section
 from legato.plan import read_scenario
+from legato.report import repeat
+from legato.report.late import late_calls
 from legato.sweep import check_empty, parts, query, summary_rows
 
 if TYPE_CHECKING:
@@ -90,9 +93,8 @@ class Gap:
         return [name for name, _, is_far in self.apart() if is_far]
 
     def invalid_calls(self) -> int:
-        """Calls whose emulated link was late."""
-        files = (self.called / "calls" / f"{row['call']:05}.json" for row in rows_of(self.called, self.flow))
-        return sum(not json.loads(file.read_text(encoding="utf-8"))["valid"] for file in files if file.exists())
+        """Calls whose emulated link was late: no figure and no line is of them."""
+        return len(rows_of(self.called, self.flow)) - len(counted_rows(self.called, self.flow))
 
     def way(self) -> str:
         """What names the way: its flow, and the rate controls where a browser's own was called."""
@@ -209,9 +211,15 @@ def rows_of(folder: Path, flow: str | None) -> list[dict[str, Any]]:
     return [row for row in summary_rows(folder) if flow is None or row["flow"] == flow]
 
 
+def counted_rows(folder: Path, flow: str | None) -> list[dict[str, Any]]:
+    """Those of :func:`rows_of` that count."""
+    late = {one.call for one in late_calls(folder)}
+    return [row for row in rows_of(folder, flow) if row["call"] not in late]
+
+
 def compare(simulated: Path, called: Path, flow: str | None = None) -> list[tuple[str, Estimate, Estimate, Estimate]]:
     """Every figure of two run folders, or of one way of media in them: its column, simulated, called, difference."""
-    runs = [rows_of(folder, flow) for folder in (simulated, called)]
+    runs = [counted_rows(folder, flow) for folder in (simulated, called)]
     found = []
     for column, *_ in FIGURES:
         sides = [[_known(row[column]) for row in rows] for rows in runs]
@@ -255,7 +263,11 @@ def write_page(gaps: Sequence[Gap], title: str, path: Path) -> Path:
     return pages.write_sections(
         path,
         f"{title}: simulated and called",
-        ["Means over repeats; the difference is called minus simulated. One line per call. " + interval_note(gaps)],
+        [
+            *_that_do_not_count(gaps),
+            "Means over repeats; the difference is called minus simulated. One line per call. " + interval_note(gaps),
+            *_to_repeat(gaps),
+        ],
         [section for gap in gaps for section in _sections(gap)],
         kind="gap",
     )
@@ -267,6 +279,24 @@ def interval_note(gaps: Sequence[Gap]) -> str:
     if repeats < FEWEST:
         return f"No intervals: {repeats} repeats, and an interval takes {FEWEST}."
     return f"95 % intervals over {repeats} repeats on this one network."
+
+
+def _that_do_not_count(gaps: Sequence[Gap]) -> list[Markup]:
+    """Which calls are left out, and why, set apart from the text."""
+    folders = dict.fromkeys(gap.called for gap in gaps)
+    late = [one for folder in folders for one in late_calls(folder)]
+    if not late:
+        return []
+    lines = Markup("<br>").join(Markup("Call {} ({}): {}.").format(one.call, one.what, one.why) for one in late)
+    of = sum(len(rows_of(folder, None)) for folder in folders)
+    alarm = Markup('<strong class="alarm">{} of {} calls do not count and are left out.</strong>')
+    return [alarm.format(len(late), of) + lines]
+
+
+def _to_repeat(gaps: Sequence[Gap]) -> list[Markup]:
+    """The commands that make the two runs again."""
+    lines = repeat.lines(dict.fromkeys(run for gap in gaps for run in (gap.simulated, gap.called)))
+    return [Markup("To repeat it:<br>") + lines] if lines else []
 
 
 def _sections(gap: Gap) -> list[Section]:
@@ -290,7 +320,7 @@ def _lines(folder: Path, column: str, scale: float, flow: str | None) -> list[li
     jump too much."""
     if not parts(folder, "series"):
         return []
-    lines: dict[int, list[chart.Point]] = {row["call"]: [] for row in rows_of(folder, flow)}
+    lines: dict[int, list[chart.Point]] = {row["call"]: [] for row in counted_rows(folder, flow)}
     sql = (
         f"select call, time_ms // 500 as bin, avg({column}) as value from series group by call, bin order by call, bin"
     )

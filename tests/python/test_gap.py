@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 import legato
 from legato import _core, gap
 from legato.call import Pictures
+from on_time import only_on_time
 from run_folders import write_run
 
 
@@ -126,6 +128,8 @@ def test_both_ways_of_a_call_are_held_against_their_simulation(tmp_path: Path):
         direction="both",
     )
     assert [one.flow for one in gaps] == ["forward", "reverse"]
+    files = sorted((gaps[0].called / "calls").iterdir())
+    only_on_time(*(json.loads(file.read_text(encoding="utf-8")) for file in files))
     for one in gaps:
         figures = {column: (before.mean, after.mean) for column, before, after, _ in one.rows}
         # Of the packets a quarter of a second of the call is on its way at its end.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from legato import overrides, plan, spec_text, specs
@@ -88,6 +88,7 @@ _VALUES = st.recursive(
 )
 
 
+@settings(deadline=None)  # a busy machine is no fault
 @given(st.lists(st.tuples(_NAMES, st.dictionaries(st.from_regex(r"[a-z_]{1,5}", fullmatch=True), _VALUES)), min_size=1))
 def test_specs_are_read_as_they_were_written(parts: list):
     flat = [(name, {key: value for key, value in options.items() if value != {}}) for name, options in parts]
@@ -96,6 +97,7 @@ def test_specs_are_read_as_they_were_written(parts: list):
     assert found == flat
 
 
+@settings(deadline=None)
 @given(_VALUES)
 def test_a_change_is_read_as_it_was_written(value: object):
     found = overrides.parse([f"a.b={overrides.written(value)}"])

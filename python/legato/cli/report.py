@@ -37,8 +37,18 @@ def report(
         int | None,
         typer.Option(min=0, help="Calls whose time line the file holds, about 15 kB each. [default: 60]"),
     ] = None,
+    late_calls: Annotated[
+        bool,
+        typer.Option("--late-calls", help="Count real calls whose emulated link was late, too."),
+    ] = False,
 ) -> None:
-    page = legato.write_report(folders, out or folders[0] / "report.html", baseline=baseline, max_timelines=time_lines)
+    page = legato.write_report(
+        folders,
+        out or folders[0] / "report.html",
+        baseline=baseline,
+        max_timelines=time_lines,
+        late_calls=late_calls,
+    )
     said = f"report: {page}"
     # Where the page itself may be on standard output, nothing else is.
     terminal.out().print(said) if page.is_file() else terminal.say(said)

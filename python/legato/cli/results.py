@@ -39,9 +39,14 @@ OF_LINKS: Figures = (
 
 
 def means(folder: Path, figures: Figures = OF_CALLS) -> list[dict[str, Any]]:
-    """Each controller's mean over its calls, in the order the plan names them; null where it has no figure."""
-    columns = ", ".join(f"avg({column}) as {column}" for column, *_ in figures)
-    sql = f"select controller, count(*) as calls, {columns} from summary group by controller order by min(call)"
+    """Each controller's mean over its calls that count, in the order the plan names them; null where it has no
+    figure."""
+    from legato.report.late import late_calls, without
+
+    counted = f"filter (where {without(late.call for late in late_calls(folder))})"
+    columns = ", ".join(f"avg({column}) {counted} as {column}" for column, *_ in figures)
+    calls = f"count(*) {counted} as calls"
+    sql = f"select controller, {calls}, {columns} from summary group by controller order by min(call)"
     return query(folder, sql)
 
 

@@ -16,6 +16,7 @@ from legato.conformance.notes import notes_on
 from legato.conformance.plots import flow_class, plot
 from legato.conformance.shapes import SHAPES
 from legato.conformance.suite import Suite
+from legato.report import repeat
 
 
 def write(suite: Suite, path: Path) -> Path:
@@ -36,6 +37,7 @@ def write(suite: Suite, path: Path) -> Path:
         ),
         notes_on=notes_on,
         plot=plot,
+        to_repeat=lambda case: repeat.lines([suite.folder / "runs" / case.key]),
     )
 
 

@@ -15,6 +15,7 @@ from legato import atomic, pages
 from legato.eval.stats import FEWEST, Estimate
 from legato.pages import Cell, Section
 from legato.plan import Plan
+from legato.report import repeat
 from legato.sweep import Progress, sweep
 
 FORMAT = 1
@@ -185,10 +186,15 @@ class Reproduction:
             self.folder / "reproduction.html",
             title or f"{self.paper.title}, reproduced",
             introduction,
-            [*first, *(self._table(title, rows) for title, rows in self.tables()), *sections],
+            [*first, *(self._table(title, rows) for title, rows in self.tables()), *sections, *self._to_repeat()],
             kind="reproduction",
         )
         return self
+
+    def _to_repeat(self) -> list[Section]:
+        """The commands that make each of the run folders again."""
+        lines = repeat.lines(repeat.below(self.folder))
+        return [Section("To repeat its runs", note=lines)] if lines else []
 
     def _table(self, title: str, rows: Sequence[Row]) -> Section:
         paper = self.paper

@@ -34,5 +34,5 @@ def live_links(store: Store, baseline: str) -> LiveLinks | None:
     said = f"{of} {verb} dead for a second or more (below 50 kbit/s): there, outages decide the figures."
     if dead_calls == calls:
         return LiveLinks(said, None)
-    live = Store([run.path for run in store.runs], live_only=True)
+    live = Store([run.path for run in store.runs], live_only=True, late_calls=store.late_counted)
     return LiveLinks(said, summarise(live, baseline if baseline in live.variants else None, KEY_METRICS))

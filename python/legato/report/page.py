@@ -31,6 +31,7 @@ _SCRIPTS = (
 )  # fmt: skip
 _MAX_LISTED = 200
 _MAX_SEEDS = 6
+_MAX_LATE = 12
 _SHORT_TABLE = 12
 _FEW_FILES = 6
 
@@ -40,6 +41,8 @@ def write(
     out_html: str | Path,
     baseline: str | None = None,
     max_timelines: int = MAX_TIMELINES,
+    *,
+    late_calls: bool = False,
 ) -> Path:
     """Writes the report on one run folder, or on several merged, and returns the path of the file.
 
@@ -51,6 +54,7 @@ def write(
         baseline: the controller that others are compared with; by default `gcc` if it ran, else the first.
         max_timelines: calls whose time line is embedded, about 15 kB each. Whole conditions are taken, so that
             controllers can be compared; one condition is always kept unless this is 0.
+        late_calls: count real calls whose emulated link was late; they are left out otherwise, and named.
 
     Raises:
         RunFolderError: a folder cannot be read.
@@ -58,7 +62,7 @@ def write(
         ControllerError: no such baseline in these folders.
     """
     run_dirs = [run_dirs] if isinstance(run_dirs, str | Path) else list(run_dirs)
-    store = Store(run_dirs)
+    store = Store(run_dirs, late_calls=late_calls)
     known = [column for column in METRICS if column in store.columns]
     # The key figures are kept even where a run lacks them: the reading and the table say so with a dash.
     summary = summarise(store, baseline, list(dict.fromkeys((*KEY_METRICS, *known))))
@@ -110,8 +114,10 @@ def _values(store: Store, summary: Summary, max_timelines: int) -> dict[str, Any
         "scripts": [_asset(name) for name in _SCRIPTS],
         "data": Markup(timelines.compact(data)),
         "notices": _notices(store, summary),
+        "late": _late(store),
+        "no_spread": summary.calls_found == 1 or store.none_counts,
         "reading": [
-            *_reading(summary, markers),
+            *([] if store.none_counts else _reading(summary, markers)),
             *([f"{live.said} The other links have a table below."] if live_rows else []),
         ],
         "facts": _facts(store, summary),
@@ -200,6 +206,30 @@ def _notices(store: Store, summary: Summary) -> list[str]:
     if len({run.version for run in store.runs}) > 1:
         notices.append("These folders were written by different versions of Legato.")
     return notices
+
+
+def _late(store: Store) -> dict[str, Any] | None:
+    """Which calls do not count, and whether they are in the figures all the same."""
+    late = [
+        (f"{run.name}, call" if len(store.runs) > 1 else "Call", one)
+        for run, those in zip(store.runs, store.late, strict=True)
+        for one in those
+    ]
+    if not late:
+        return None
+    of = sum(run.calls for run in store.runs)
+    count = "This call does" if of == 1 else f"{len(late)} of {of} calls {'does' if len(late) == 1 else 'do'}"
+    what = f"{count} not count."
+    them = "it" if len(late) == 1 else "them"
+    if store.late_counted:
+        then = f"The figures below include {them}, because --late-calls asked for it."
+    elif store.none_counts:
+        then = "So there are no means. What happened is shown under “Call by call”."
+    else:
+        then = f"No figure below includes {them}; with legato report --late-calls all do."
+    lines = [f"{where} {one.call} ({one.what}): {one.why}." for where, one in late]
+    more = [f"… {len(lines) - _MAX_LATE} more"] if len(lines) > _MAX_LATE else []
+    return {"what": what, "then": then, "lines": [*lines[:_MAX_LATE], *more]}
 
 
 def _drawn_from(summary: Summary) -> str:

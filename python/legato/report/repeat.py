@@ -4,10 +4,14 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from legato.report.run_folder import RunFolder
+from markupsafe import Markup
+
+from legato.report.run_folder import RunFolder, open_run
 from legato.user_files import changed
 
 
@@ -28,6 +32,17 @@ def command(run: RunFolder) -> str | None:
     if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
         return None
     return shlex.join([*words, "--out", f"{run.name}-again"])
+
+
+def lines(folders: Iterable[Path]) -> Markup:
+    """The commands of several run folders for a page, one under the other; those without one are passed over."""
+    found = (command(open_run(folder)) for folder in folders if (folder / "repeat.json").is_file())
+    return Markup("<br>").join(Markup("<code>{}</code>").format(one) for one in found if one)
+
+
+def below(folder: Path) -> list[Path]:
+    """The run folders in a folder, at any depth, sorted."""
+    return sorted(file.parent for file in folder.rglob("repeat.json") if (file.parent / "summary").is_dir())
 
 
 def files(run: RunFolder) -> list[UserFile]:

@@ -19,6 +19,8 @@ from pathlib import Path
 import duckdb
 
 from legato.errors import RunFolderError
+from legato.report.late import LateCall, without
+from legato.report.late import late_calls as late_ones
 from legato.report.networks import NOT_RECORDED, network_of, quoted
 from legato.report.run_folder import RunFolder, open_run
 
@@ -29,9 +31,9 @@ MEMORY_LIMIT = "2GB"
 
 class Store:
     """Opened run folders, queried through `summary`: the columns documented, plus `run`, `variant`, `condition` and
-    `network`."""
+    `network`. Real calls that do not count (late.py) are left out of it unless ``late_calls``."""
 
-    def __init__(self, run_dirs: Sequence[str | Path], live_only: bool = False) -> None:
+    def __init__(self, run_dirs: Sequence[str | Path], live_only: bool = False, *, late_calls: bool = False) -> None:
         """`live_only`: leave out calls whose link was dead for a second or more (`dead_link_s`)."""
         if not run_dirs:
             raise RunFolderError("no run folder given", "name one or more folders that `legato run` wrote")
@@ -47,7 +49,16 @@ class Store:
                 "autoinstall_known_extensions": "false",
             }
         )
-        self.columns: frozenset[str] = self._create_summary()
+        self.late: list[list[LateCall]] = [late_ones(run.path) if run.real else [] for run in self.runs]
+        """Of each run the calls that do not count."""
+        self.late_counted = late_calls
+        """Whether they are in `summary` because that was asked for."""
+        self.columns: frozenset[str] = self._create_summary(with_late=late_calls)
+        self.none_counts = False
+        """Whether no call counts; `summary` then has those that do not, to be shown and not to be averaged."""
+        if any(self.late) and not late_calls and self.rows("SELECT count(*) FROM found")[0][0] == 0:
+            self.none_counts = True
+            self._create_summary(with_late=True)
         self.variants: list[str] = self._create_variants(live_only)
 
     def rows(self, sql: str, *values: object) -> list[tuple]:
@@ -76,7 +87,7 @@ class Store:
         number, other = self.rows(f"SELECT count(DISTINCT network), bool_or({recorded}) FROM summary")[0]
         return number, "network" if other else "trace"
 
-    def _create_summary(self) -> frozenset[str]:
+    def _create_summary(self, *, with_late: bool) -> frozenset[str]:
         parts, columns = [], set()
         for at, run in enumerate(self.runs):
             first = run.summary[0]
@@ -87,12 +98,13 @@ class Store:
             if missing:
                 raise RunFolderError(f"{first}: has no column `{missing[0]}`: not a summary of calls")
             columns |= names
-            parts.append(f"SELECT {at} AS run, * FROM {parquet(run.summary)}")
+            counted = "" if with_late else f" WHERE {without(late.call for late in self.late[at])}"
+            parts.append(f"SELECT {at} AS run, * FROM {parquet(run.summary)}{counted}")
         several = "WHEN flow IS NOT NULL THEN hash(trace, clip, seed, flow) " if "flow" in columns else ""
         condition = f"CASE {several}ELSE hash(trace, clip, seed) END" if several else "hash(trace, clip, seed)"
         network = network_of(self.runs, columns)
         self.rows(
-            f"CREATE VIEW found AS SELECT *, {condition} AS condition, {network} AS network FROM ("
+            f"CREATE OR REPLACE VIEW found AS SELECT *, {condition} AS condition, {network} AS network FROM ("
             + " UNION ALL BY NAME ".join(parts)
             + ")"
         )

@@ -93,25 +93,34 @@ def summarise(
     runs: Store | Sequence[str | Path] | str | Path,
     baseline: str | None = None,
     metrics: Sequence[str] = KEY_METRICS,
+    *,
+    late_calls: bool = False,
 ) -> Summary:
     """Means, 95 % intervals and paired differences of `metrics` (columns of `summary`) for every controller.
 
     Args:
         runs: one run folder or several, which are merged (store.py), or those that are open already.
         baseline: the controller the others are compared with; by default `gcc` if it ran, else the first.
+        late_calls: count real calls whose emulated link was late; they are left out otherwise.
 
     Raises:
         RunFolderError: a folder that cannot be read.
         ControllerError: no such baseline in these folders.
     """
-    store = runs if isinstance(runs, Store) else Store([runs] if isinstance(runs, str | Path) else list(runs))
+    if not isinstance(runs, Store):
+        runs = Store([runs] if isinstance(runs, str | Path) else list(runs), late_calls=late_calls)
+    store = runs
     baseline = choose_baseline(store.variants, baseline)
     chosen = [METRICS[column] for column in metrics]
     calls = dict(store.rows("SELECT variant, count(*) FROM summary GROUP BY variant"))
     networks, network = store.networks()
     totals, counts = _group_totals(store, chosen, networks)
     paired, pairs = _paired_totals(store, chosen, networks, calls, baseline, totals, counts)
+    if store.none_counts:
+        for array in (totals, counts, paired, pairs):
+            array[:] = 0  # no mean is made of them
 
+    left_out = 0 if store.late_counted or store.none_counts else sum(map(len, store.late))
     rows = []
     for at, variant in enumerate(store.variants):
         estimates = [
@@ -132,7 +141,7 @@ def summarise(
         baseline=baseline,
         metrics=chosen,
         calls_found=sum(calls.values()),
-        calls_planned=sum(run.calls for run in store.runs),
+        calls_planned=sum(run.calls for run in store.runs) - left_out,
         networks=networks,
         network=network,
     )
