@@ -359,7 +359,7 @@ mod tests {
     #[test]
     fn goodput_is_absent_where_the_size_of_a_shown_frame_is_not_known() {
         let goodput = |shown: bool| {
-            let facts = CallFacts { end: at(1_000), capacity_mean: None, aged: None };
+            let facts = CallFacts { end: at(1_000), link: None, aged: None };
             let mut recorder = recorded();
             recorder.record(at(300), &Record::FrameCaptured { frame: 3 });
             if shown {
@@ -371,7 +371,7 @@ mod tests {
         assert_eq!(goodput(true), None);
         let mut nothing = Recorder::default();
         nothing.begin(LogLevel::Series, at(0));
-        let facts = CallFacts { end: at(1_000), capacity_mean: None, aged: None };
+        let facts = CallFacts { end: at(1_000), link: None, aged: None };
         assert_eq!(nothing.finish(facts).goodput_bps, None, "a link without frames");
     }
 
