@@ -1,9 +1,9 @@
 //! The capacities on a call's way to the receiver: what its figures need to know of the network.
 
 use legato_media::packetizer::PACKET_OVERHEAD_BYTES;
-use legato_path::capacity::{Capacity, DEAD_TIME_BIN, DeadTime, LinkCapacity};
+use legato_path::capacity::{Capacity, LinkCapacity, dead_time};
 use legato_trace::LinkFacts;
-use legato_units::{DataRate, DataSize, TimeDelta, Timestamp};
+use legato_units::{DataRate, DataSize, Timestamp};
 
 /// No picture is smaller than one packet of headers.
 const SMALLEST_PACKET: DataSize = DataSize::from_bytes(PACKET_OVERHEAD_BYTES as u64);
@@ -19,24 +19,13 @@ impl Route {
     /// The facts of a call from `start` to `end`; `None` without a bottleneck.
     pub fn facts(mut self, start: Timestamp, end: Timestamp) -> Option<LinkFacts<'static>> {
         let capacity_mean = self.mean(start, end)?;
-        let dead = self.dead(start, end);
+        let dead = dead_time(start, end, |from, to| self.mean(from, to).unwrap_or(DataRate::ZERO));
         Some(LinkFacts { capacity_mean, dead, pass: Box::new(move |at| self.pass(at)) })
     }
 
     /// That of the slowest link.
     fn mean(&self, from: Timestamp, to: Timestamp) -> Option<DataRate> {
         self.0.iter().map(|link| link.mean_rate(from, to)).min()
-    }
-
-    fn dead(&self, start: Timestamp, end: Timestamp) -> TimeDelta {
-        let mut dead = DeadTime::default();
-        let mut from = start;
-        while from + DEAD_TIME_BIN <= end {
-            let to = from + DEAD_TIME_BIN;
-            self.mean(from, to).into_iter().for_each(|capacity| dead.take(capacity));
-            from = to;
-        }
-        dead.total()
     }
 
     /// When the smallest packet that enters at `at` has left the last link.

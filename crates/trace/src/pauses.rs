@@ -29,7 +29,11 @@ impl Pauses {
     }
 
     /// The time from `from` to `to` outside the pauses.
+    #[inline]
     pub fn active(&self, from: Timestamp, to: Timestamp) -> TimeDelta {
+        if self.spans.is_empty() {
+            return to - from;
+        }
         let inside = |&(start, end): &(Timestamp, Timestamp)| (end.min(to) - start.max(from)).max(TimeDelta::ZERO);
         (to - from) - self.spans.iter().map(inside).sum()
     }

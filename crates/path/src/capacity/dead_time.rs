@@ -1,6 +1,6 @@
 //! How long a link was dead: too slow for any video, or passing nothing at all.
 
-use legato_units::{DataRate, TimeDelta};
+use legato_units::{DataRate, TimeDelta, Timestamp};
 
 /// A link is dead in each second whose mean capacity is below 50 kbit/s: at 30 frames per second the headers of one
 /// packet per frame take a third of that, and the rest is no video.
@@ -9,6 +9,21 @@ pub const DEAD_BELOW: DataRate = DataRate::from_kbps(50);
 pub const DEAD_TIME_BIN: TimeDelta = TimeDelta::from_millis(100);
 
 const BINS_PER_SECOND: usize = 10;
+
+/// Dead time from `start` to `end` of a link with this mean capacity over `[from, to)`.
+pub fn dead_time(start: Timestamp, end: Timestamp, mean: impl Fn(Timestamp, Timestamp) -> DataRate) -> TimeDelta {
+    let means = |step: TimeDelta| {
+        let starts = (0..(end - start).as_nanos() / step.as_nanos()).map(move |place| start + step * place);
+        starts.map(move |from| (from, from + step)).map(|(from, to)| mean(from, to))
+    };
+    // Each second contains a whole half of a second, counted from the start: that would carry at most all its bits.
+    if means(DEAD_TIME_BIN * 5).all(|half| half.as_bps() >= 2 * DEAD_BELOW.as_bps()) && (end - start).as_nanos() > 0 {
+        return TimeDelta::ZERO;
+    }
+    let mut dead = DeadTime::default();
+    means(DEAD_TIME_BIN).for_each(|capacity| dead.take(capacity));
+    dead.total()
+}
 
 /// Adds up the dead seconds, which may begin at any bin and overlap.
 #[derive(Clone, Debug, Default)]
@@ -64,6 +79,21 @@ mod tests {
         assert_eq!((dead_ms(&[(9, 0), (1, 499)]), dead_ms(&[(9, 0), (1, 500)])), (1_000, 0));
         // There is no whole second.
         assert_eq!(dead_ms(&[(9, 0)]), 0);
+    }
+
+    #[test]
+    fn a_look_at_half_seconds_misses_no_dead_one() {
+        // 1.0 s of 49 kbit/s from anywhere, in a link that is fast before it and after it.
+        for first in 0..15 {
+            let bins: Vec<_> = (0..40).map(|bin| if (first..first + 10).contains(&bin) { 49 } else { 9_000 }).collect();
+            let at = |time: Timestamp| ((time - Timestamp::ZERO).as_millis() / 100) as usize;
+            let mean = |from, to| {
+                let within = &bins[at(from)..at(to)];
+                DataRate::from_kbps(within.iter().sum::<u64>() / within.len() as u64)
+            };
+            let dead = dead_time(Timestamp::ZERO, Timestamp::from_secs(4), mean);
+            assert_eq!(dead, TimeDelta::from_secs(1), "from bin {first}");
+        }
     }
 
     #[test]

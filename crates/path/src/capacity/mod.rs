@@ -10,7 +10,7 @@ mod mahimahi;
 mod steps;
 
 pub use constant::Constant;
-pub use dead_time::{DEAD_BELOW, DEAD_TIME_BIN, DeadTime};
+pub use dead_time::{DEAD_BELOW, DEAD_TIME_BIN, DeadTime, dead_time};
 pub use mahimahi::{Mahimahi, OPPORTUNITY, Opportunities};
 pub use steps::{AfterLast, RateSteps, Steps};
 
