@@ -236,21 +236,21 @@ def test_a_flow_that_comes_late_is_drawn_from_when_it_comes() -> None:
     assert drawn.count('class="line') == 3 and "nan" not in drawn
 
 
-def test_everyone_takes_part_and_two_stand_beside_without_a_verdict(tmp_path: Path) -> None:
+def test_everyone_takes_part_and_three_stand_beside_without_a_verdict(tmp_path: Path) -> None:
     suite = conformance(out=tmp_path / "all", cases=["5.1a-50", "5.1b-50"])
     assert {"gcc", "nada", "scream", "ukf"} <= set(suite.controllers)
-    assert not {"fixed", "oracle", "remote"} & set(suite.controllers)
-    assert suite.references == ("fixed", "oracle")
+    assert not {"fixed", "oracle", "clairvoyant", "remote"} & set(suite.controllers)
+    assert suite.references == ("fixed", "oracle", "clairvoyant")
     first, second = suite.cases
     # The link's capacity is not the call's where UDP has most of it.
-    assert suite.shown(first)[-2:] == ["fixed", "oracle"] and suite.shown(second)[-1] == "fixed"
+    assert suite.shown(first)[-3:] == ["fixed", "oracle", "clairvoyant"] and suite.shown(second)[-1] == "fixed"
     # The marks can be met, and not by asking for the same always.
     assert suite.verdicts["oracle", first.key].passed
     assert not suite.verdicts["fixed", first.key].passed
     written = page.write(suite, tmp_path / "page.html").read_text()
-    assert written.count('<tr class="reference">') == 2 and '<b class="reference">reference</b>' in written
+    assert written.count('<tr class="reference">') == 3 and '<b class="reference">reference</b>' in written
     figures = json.loads((tmp_path / "all" / "figures.json").read_text())["sessions"]
-    assert len(figures) == 2 * len(suite.controllers) + 3
+    assert len(figures) == 2 * len(suite.controllers) + 4
     assert all(flow["delay_std_ms"] > 0 for row in figures for flow in row["flows"])
 
 

@@ -3,7 +3,7 @@
 use crate::parameters::{self, Parameter};
 use crate::policy::{self, Model};
 use crate::steering::Steered;
-use crate::{RateController, RateLimits, Side};
+use crate::{FutureLink, RateController, RateLimits, Side};
 use legato_units::{DataRate, Timestamp};
 use schemars::JsonSchema;
 use serde::{Serialize, de::DeserializeOwned};
@@ -167,6 +167,12 @@ pub trait Assets {
 
     /// The bottleneck's capacity over the whole call, ascending in time; granted only to `oracle`.
     fn future_capacity(&self) -> Option<Arc<[CapacityStep]>> {
+        None
+    }
+
+    /// The bottleneck, its queue and all it will pass; `None` if its future is unknown or another flow uses it too.
+    /// Granted only to `clairvoyant`.
+    fn future_link(&self) -> Option<Box<dyn FutureLink>> {
         None
     }
 }

@@ -22,6 +22,7 @@ pub mod controllers;
 mod decision;
 pub mod estimate;
 mod event;
+mod future_link;
 pub mod observation;
 mod packet_kind;
 mod packet_reports;
@@ -38,6 +39,7 @@ pub use event::{
     EncodedFrameInfo, Event, FrameReport, PacerQueue, RateLimits, ReceivedPacket, ReceptionReport, SentPacket,
     SourceFrameInfo, TransportFeedback,
 };
+pub use future_link::FutureLink;
 pub use packet_kind::PacketKind;
 pub use packet_reports::{Fate, PacketReport, PacketReports, ReportRun, ReportedPacket, RunFate};
 pub use parameters::Parameter;

@@ -3,14 +3,15 @@
 
 use crate::construct::{Assets, Entry};
 use crate::controllers::{
-    fbra, fixed, gcc, gcc_receiver, jm_tfrc, learned, nada, oracle, remote, safeguard, salsify, scream, sqp, tfrc, ukf,
-    vtfrc,
+    clairvoyant, fbra, fixed, gcc, gcc_receiver, jm_tfrc, learned, nada, oracle, remote, safeguard, salsify, scream,
+    sqp, tfrc, ukf, vtfrc,
 };
 use std::borrow::Cow;
 
 /// Every controller, one line each, by name.
 pub const REGISTRY: &[Entry] = &[
     Entry::of::<learned::aurora::Aurora>(),
+    Entry::of::<clairvoyant::Clairvoyant>(),
     Entry::of::<learned::clcc::Clcc>(),
     Entry::of::<learned::concerto::Concerto>(),
     Entry::of::<fbra::Fbra>(),

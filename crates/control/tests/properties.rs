@@ -5,9 +5,9 @@
 use legato_control::circuit_breaker::{CircuitBreakerConfig, CircuitBreakers};
 use legato_control::steering::Steered;
 use legato_control::{
-    Assets, CapacityStep, Context, Decision, EncodedFrameInfo, Entry, Event, Fate, FrameReport, PacerQueue, PacketKind,
-    PacketReport, REGISTRY, RateController, RateLimits, ReceivedPacket, ReceptionReport, SentPacket, SourceFrameInfo,
-    TransportFeedback,
+    Assets, CapacityStep, Context, Decision, EncodedFrameInfo, Entry, Event, Fate, FrameReport, FutureLink, PacerQueue,
+    PacketKind, PacketReport, REGISTRY, RateController, RateLimits, ReceivedPacket, ReceptionReport, SentPacket,
+    SourceFrameInfo, TransportFeedback,
 };
 use legato_units::{Burst, DataRate, DataSize, PeerTimestamp, TimeDelta, Timestamp};
 use proptest::collection::vec;
@@ -31,6 +31,32 @@ impl Assets for Future {
     fn future_capacity(&self) -> Option<Arc<[CapacityStep]>> {
         let step = |s, kbps| CapacityStep { start: Timestamp::from_secs(s), capacity: DataRate::from_kbps(kbps) };
         Some([step(0, 1_000), step(10, 300), step(20, 2_000)].into())
+    }
+    fn future_link(&self) -> Option<Box<dyn FutureLink>> {
+        Some(Box::new(Megabit(Timestamp::ZERO)))
+    }
+}
+
+/// 1 Mbit/s, forever.
+#[derive(Clone, Copy)]
+struct Megabit(Timestamp);
+
+impl FutureLink for Megabit {
+    fn take(&mut self, now: Timestamp, size: DataSize) -> Timestamp {
+        self.0 = self.exit(self.idle_at(now), size);
+        self.0
+    }
+    fn idle_at(&self, now: Timestamp) -> Timestamp {
+        self.0.max(now)
+    }
+    fn exit(&self, from: Timestamp, size: DataSize) -> Timestamp {
+        from + size / DataRate::from_mbps(1)
+    }
+    fn passes(&self, from: Timestamp, to: Timestamp) -> DataSize {
+        DataRate::from_mbps(1) * (to - from).max(TimeDelta::ZERO)
+    }
+    fn queue_limit(&self) -> Option<DataSize> {
+        None
     }
 }
 
@@ -335,11 +361,11 @@ proptest! {
         }
     }
 
-    /// Packets leave and deadlines pass, but no feedback comes back. `oracle` learns the future from
+    /// Packets leave and deadlines pass, but no feedback comes back. `oracle` and `clairvoyant` learn the future from
     /// no feedback and may rise.
     #[test]
     fn silence_never_raises_the_rate(steps in steps(), packets in 0_usize..600) {
-        for entry in REGISTRY.iter().filter(|entry| entry.name != "oracle") {
+        for entry in REGISTRY.iter().filter(|entry| !["clairvoyant", "oracle"].contains(&entry.name)) {
             let mut controller = build(entry);
             let (now, _) = play(controller.as_mut(), Timestamp::ZERO, &steps);
             let sent = |n| {

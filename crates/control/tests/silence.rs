@@ -12,9 +12,10 @@ const LIMITS: RateLimits =
 
 /// Controllers that decide without feedback have none to miss.
 const LISTENS_TO_NO_FEEDBACK: &[&str] = &[
-    "fixed",  // always the same
-    "oracle", // knows the future
-    "remote", // obeys REMB; the receiver's controller falls silent with its reports
+    "clairvoyant", // knows the future
+    "fixed",       // always the same
+    "oracle",      // knows the future
+    "remote",      // obeys REMB; the receiver's controller falls silent with its reports
 ];
 
 /// `gcc` is libwebrtc's: its back-off begins after 3 s and takes a fifth off per second

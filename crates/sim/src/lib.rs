@@ -17,6 +17,7 @@ pub mod cross_traffic;
 pub mod episode;
 mod error;
 mod flows;
+mod future;
 mod in_transit;
 mod live;
 mod network;

@@ -6,11 +6,12 @@
 
 use crate::error::SimError;
 use crate::flows::CallSpec;
-use crate::network::build_path;
+use crate::future::FutureOf;
+use crate::network::{build_path, queue_limit};
 use crate::pauses::{self, PauseSpec};
 use crate::plan::{LoadedPlan, Plan};
 use crate::run::{
-    CallParts, DrawnNetwork, FutureOf, build_controller, context_of, rate_limits, receiver_config, sender_config,
+    CallParts, DrawnNetwork, build_controller, context_of, rate_limits, receiver_config, sender_config,
     sender_controller, sides,
 };
 use crate::scenario::{EcnSpec, LimitsSpec};
@@ -173,8 +174,16 @@ impl LoadedPlan {
     ) -> Result<T, SimError> {
         let drawn = DrawnNetwork::of(&self.scenario, &own.parts, own.seed);
         let bottleneck = if own.backward { own.parts.reverse.as_ref() } else { drawn.bottleneck.as_ref() };
+        let queue = if own.backward { &drawn.reverse.queue } else { &drawn.forward.queue };
         let (capacity, start) = (bottleneck.map(|loaded| &loaded.capacity), Timestamp::ZERO);
-        build(&FutureOf { capacity, start, end: start + self.live_duration(), policies: &own.parts.policies })
+        let own_queue = bottleneck.map(|loaded| queue_limit(queue, loaded));
+        build(&FutureOf {
+            capacity,
+            own_queue,
+            start,
+            end: start + self.live_duration(),
+            policies: &own.parts.policies,
+        })
     }
 
     /// The network of session `session`.

@@ -244,31 +244,38 @@ fn bottleneck<P: Send + 'static>(
     stream: impl FnOnce() -> rand_chacha::ChaCha8Rng,
 ) -> PathStage<P> {
     let capacity = loaded.capacity.clone();
-    let reference = spec.reference_bps.map_or(loaded.reference, DataRate::from_bps);
-    let given = if let Some(bytes) = spec.limit_bytes {
-        Some(QueueLimit::Bytes(DataSize::from_bytes(bytes)))
-    } else if let Some(packets) = spec.limit_packets {
-        Some(QueueLimit::Packets(packets))
-    } else {
-        let span = spec.limit_ms.map(TimeDelta::from_millis_f64);
-        span.map(|span| QueueLimit::Time { span, reference, rescale: spec.rescale })
-    };
+    let limit = queue_limit(spec, loaded);
     match spec.kind {
         QueueKind::CoDel => {
-            let defaults = CoDelConfig::default();
-            let config = CoDelConfig { limit: given.unwrap_or(defaults.limit), ecn: spec.ecn, ..defaults };
+            let config = CoDelConfig { limit, ecn: spec.ecn, ..CoDelConfig::default() };
             QueuedBottleneck::new(capacity, Box::new(CoDel::new(config))).into()
         }
         QueueKind::Pie => {
-            let defaults = PieConfig::default();
-            let config = PieConfig { limit: given.unwrap_or(defaults.limit), ecn: spec.ecn, ..defaults };
+            let config = PieConfig { limit, ecn: spec.ecn, ..PieConfig::default() };
             QueuedBottleneck::new(capacity, Box::new(Pie::new(config, stream()))).into()
         }
         QueueKind::DropTail => {
-            let limit = given.unwrap_or(QueueLimit::Time { span: DEFAULT_QUEUE, reference, rescale: spec.rescale });
             let mark_above = spec.mark_above_ms.map_or(TimeDelta::MAX, TimeDelta::from_millis_f64);
             Bottleneck::new(capacity, limit).with_step_mark(mark_above).into()
         }
+    }
+}
+
+/// The limit of a bottleneck's queue: the scenario's, or that of its kind.
+pub fn queue_limit(spec: &QueueSpec, loaded: &LoadedCapacity) -> QueueLimit {
+    let reference = spec.reference_bps.map_or(loaded.reference, DataRate::from_bps);
+    let of_time = |span| QueueLimit::Time { span, reference, rescale: spec.rescale };
+    if let Some(bytes) = spec.limit_bytes {
+        return QueueLimit::Bytes(DataSize::from_bytes(bytes));
+    }
+    if let Some(packets) = spec.limit_packets {
+        return QueueLimit::Packets(packets);
+    }
+    match (spec.limit_ms, spec.kind) {
+        (Some(span_ms), _) => of_time(TimeDelta::from_millis_f64(span_ms)),
+        (None, QueueKind::DropTail) => of_time(DEFAULT_QUEUE),
+        (None, QueueKind::CoDel) => CoDelConfig::default().limit,
+        (None, QueueKind::Pie) => PieConfig::default().limit,
     }
 }
 

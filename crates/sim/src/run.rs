@@ -1,7 +1,8 @@
 //! One call of a scenario: everything it needs, assembled and run.
 
 use crate::error::SimError;
-use crate::network::{LoadedCapacity, build_path, load_capacity};
+use crate::future::FutureOf;
+use crate::network::{LoadedCapacity, build_path, load_capacity, queue_limit};
 use crate::pauses;
 use crate::policies::Policies;
 use crate::private_path::{Forward, PrivatePath};
@@ -12,18 +13,16 @@ use crate::video::{self, LoadedClip};
 use legato_call::{AudioConfig, Call, Receiver, ReceiverClock, ReceiverConfig, Sender, SenderConfig};
 use legato_control::circuit_breaker::{CircuitBreakerConfig, CircuitBreakers};
 use legato_control::controllers::remote::Remote;
-use legato_control::policy::Model;
 use legato_control::steering::AnyController;
-use legato_control::{Assets, CapacityStep, Construct, Context, Entry, RateController, RateLimits, Side, entry};
+use legato_control::{Construct, Context, Entry, RateController, RateLimits, Side, entry};
 use legato_media::DecoderKind;
 use legato_media::pacer::PacerConfig;
 use legato_media::playout::PlayoutConfig;
-use legato_path::capacity::{Capacity, LinkCapacity};
+use legato_path::capacity::LinkCapacity;
 use legato_trace::{CallFacts, LogLevel, Recorder, Summary, TraceSink};
 use legato_units::{DataRate, TimeDelta, Timestamp};
 use std::borrow::Cow;
 use std::path::Path;
-use std::sync::Arc;
 
 /// The parts of a call besides its scenario and seed; loaded once, shared by many calls.
 #[derive(Clone)]
@@ -88,7 +87,8 @@ pub(crate) fn build(
 ) -> Result<(Call, PrivatePath, Option<LinkCapacity>), SimError> {
     let DrawnNetwork { forward, reverse, bottleneck } = DrawnNetwork::of(scenario, parts, seed);
     let capacity = bottleneck.as_ref().map(|loaded| &loaded.capacity);
-    let future = FutureOf { capacity, start, end, policies: &parts.policies };
+    let own_queue = bottleneck.as_ref().map(|loaded| queue_limit(&forward.queue, loaded));
+    let future = FutureOf { capacity, own_queue, start, end, policies: &parts.policies };
     let Ends { sender, receiver, clock } = build_ends(scenario, parts, &scenario.limits, seed, future)?;
     let call = Call::new(sender, receiver, clock, pauses::changes(&scenario.pauses, start), start, samples);
     let forward = Forward::new(build_path(&forward, bottleneck.as_ref(), seed, "forward")?);
@@ -284,48 +284,5 @@ pub(crate) fn receiver_config(scenario: &Scenario, start: Timestamp) -> Receiver
             max_delay: TimeDelta::from_millis_f64(spec.max_playout_delay_ms),
         },
         feedback: spec.feedback,
-    }
-}
-
-/// The future of the forward bottleneck, made only if a controller requests it.
-pub(crate) struct FutureOf<'a> {
-    /// Of the bottleneck, if there is one.
-    pub capacity: Option<&'a LinkCapacity>,
-    /// When the call begins …
-    pub start: Timestamp,
-    /// … and ends.
-    pub end: Timestamp,
-    /// Trained policies.
-    pub policies: &'a Policies,
-}
-
-/// The future is given in means over this.
-const FUTURE_STEP: TimeDelta = TimeDelta::from_millis(100);
-
-impl Assets for FutureOf<'_> {
-    fn file(&self, name: &str) -> Option<Cow<'_, [u8]>> {
-        self.policies.file(name).map(Cow::Owned)
-    }
-
-    fn model(&self, name: &str) -> Result<Arc<Model>, String> {
-        self.policies.model(name)
-    }
-
-    fn controller(&self, name: &str) -> Option<&'static Entry> {
-        entry(name)
-    }
-
-    fn future_capacity(&self) -> Option<Arc<[CapacityStep]>> {
-        let link = self.capacity?;
-        let steps = (self.end - self.start).as_nanos() / FUTURE_STEP.as_nanos() + 1;
-        let mut future: Vec<CapacityStep> = Vec::new();
-        for step in 0..steps {
-            let from = self.start + FUTURE_STEP * step;
-            let capacity = link.mean_rate(from, from + FUTURE_STEP);
-            if future.last().is_none_or(|last| last.capacity != capacity) {
-                future.push(CapacityStep { start: from, capacity });
-            }
-        }
-        Some(future.into())
     }
 }

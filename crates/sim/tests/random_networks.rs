@@ -274,7 +274,7 @@ fn every_controller_survives_random_networks() {
 }
 
 /// Those that by design ignore feedback.
-const HEEDS_NO_SILENCE: [&str; 2] = ["fixed", "oracle"];
+const HEEDS_NO_SILENCE: [&str; 3] = ["clairvoyant", "fixed", "oracle"];
 
 /// Without feedback for three seconds at least half of the rate must go: of the target, or of the sending rate
 /// if a congestion window holds packets back, as gcc's does.

@@ -1,9 +1,9 @@
-"""Which controllers take part: all that adapt are judged; two others run beside them for reference.
+"""Which controllers take part: all that adapt are judged; three others run beside them for reference.
 
-``fixed`` shows what not adapting costs, ``oracle`` what the marks leave to reach: it knows the link's capacity, so
-it runs where one call has the link to itself. ``remote`` does not take part by itself: it is the sender's half of every
-receiver-side controller, repeats what the receiver requested, and is part of their rows. A controller that cannot be
-built from its name alone (a learned one without a policy) is left out, and listed as such.
+``fixed`` shows what not adapting costs; ``oracle`` and ``clairvoyant`` show what the marks leave to reach: they know
+what the link will pass, so they run where one call has the link to itself. ``remote`` does not take part by itself: it
+is the sender's half of every receiver-side controller, repeats what the receiver requested, and is part of their rows.
+A controller that cannot be built from its name alone (a learned one without a policy) is left out, and listed as such.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from legato.sweep import sweep
 FIXED = "fixed"
 FIXED_BPS = 1_000_000
 """The RFC's reference capacity."""
-ORACLE = "oracle"
-_NOT_JUDGED = ("fixed", "oracle", "remote")
+KNOW_THE_LINK = ("oracle", "clairvoyant")
+_NOT_JUDGED = (FIXED, *KNOW_THE_LINK, "remote")
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Contestants:
 
     def of(self, case: Case) -> list[str]:
         """Those that run in a case."""
-        beside = [name for name in self.references if name != ORACLE or case.link_is_known]
+        beside = [name for name in self.references if name not in KNOW_THE_LINK or case.link_is_known]
         return [*self.judged, *(_typed(name) for name in beside)]
 
 
@@ -51,7 +51,7 @@ def everyone() -> Contestants:
     refusals = {name: refusal(name) for name in names}
     return Contestants(
         judged=tuple(name for name in names if refusals[name] is None),
-        references=(FIXED, ORACLE),
+        references=(FIXED, *KNOW_THE_LINK),
         left_out=tuple((name, why) for name, why in refusals.items() if why is not None),
     )
 
@@ -61,9 +61,11 @@ def playable() -> list[str]:
     return [entry["name"] for entry in _core.controllers() if refusal(entry["name"]) is None]
 
 
-def refusal(name: str) -> str | None:
-    """Why a controller cannot be made from its name alone; None where it can."""
-    plan = plans.make(shipped.scenario("steady"), options={"duration_s": 0.1}, controller_specs=[name], log="summary")
+def refusal(name: str, scenario: Path | None = None) -> str | None:
+    """Why a controller cannot be made from its name alone, in a scenario or in `steady`; None where it can."""
+    shortest = {"duration_s": 0.1} if scenario is None else {}
+    where = scenario or shipped.scenario("steady")
+    plan = plans.make(where, options=shortest, controller_specs=[name], log="summary")
     with tempfile.TemporaryDirectory() as folder:
         try:
             sweep(plan, Path(folder) / "run")

@@ -1,6 +1,6 @@
 //! `oracle` knows the future: at every step it asks for what the bottleneck will deliver over the
-//! next `horizon`, minus a margin. The upper bound for other controllers, not a controller that
-//! could be built.
+//! next `horizon`, minus a margin. Papers call it the upper bound, but frames are larger than asked for and links die:
+//! `clairvoyant` is one.
 
 use crate::{BuildError, CapacityStep, Construct, Context, Decision, Event, RateController, RateLimits, Side};
 use legato_units::{DataRate, TimeDelta, Timestamp};
@@ -43,7 +43,7 @@ pub struct Oracle {
 impl Construct for Oracle {
     const NAME: &'static str = "oracle";
     const SIDE: Side = Side::Sender;
-    const SUMMARY: &'static str = "knows the future capacity: the upper bound";
+    const SUMMARY: &'static str = "knows the future capacity: what papers call the upper bound";
     const CITES: &'static [&'static str] = &["nvc-cc"];
     type Config = Config;
 

@@ -11,16 +11,18 @@ use super::{AnyFlow, Session};
 use crate::cross_traffic::{Algorithm, UdpSender, Workload};
 use crate::error::SimError;
 use crate::flows::{CallSpec, FlowSpec, LinkSpec};
-use crate::network::{LoadedCapacity, link_stages, load_named, tail_stages};
+use crate::future::FutureOf;
+use crate::network::{LoadedCapacity, link_stages, load_named, queue_limit, tail_stages};
 use crate::pauses;
 use crate::route::Route;
-use crate::run::{CallParts, Ends, FutureOf, build_ends};
+use crate::run::{CallParts, Ends, build_ends};
 use crate::scenario::{ControllerSpec, PathSpec, Scenario};
 use crate::seed::Seed;
 use crate::video;
 use legato_call::Call;
 use legato_path::Path;
 use legato_path::capacity::LinkCapacity;
+use legato_path::queue::QueueLimit;
 use legato_trace::{LogLevel, Recorder, Summary, TrafficFigures};
 use legato_units::{TimeDelta, Timestamp};
 use std::borrow::Cow;
@@ -131,6 +133,8 @@ struct Layout<'a> {
     further: &'a [LoadedCapacity],
     seed: Seed,
     routes: Vec<[Vec<usize>; 2]>,
+    /// The links of all flows' media and of TCP's acknowledgements, once for each flow.
+    loaded: Vec<usize>,
 }
 
 /// The scenario's own links come first.
@@ -147,7 +151,9 @@ impl<'a> Layout<'a> {
         {
             drawn.to_mut().forward = Some(loaded.draw(seed, &mut forward, &mut reverse));
         }
-        Self { scenario, parts: drawn, forward, reverse, further: &session_parts.links, seed, routes: Vec::new() }
+        let further = &session_parts.links;
+        let loaded = loaded_links(scenario);
+        Self { scenario, parts: drawn, forward, reverse, further, seed, routes: Vec::new(), loaded }
     }
 
     fn next_flow(&self) -> u16 {
@@ -178,8 +184,9 @@ impl<'a> Layout<'a> {
             give_priority(&mut parts.controller, priority);
         }
         let limits = call.own.limits.as_ref().unwrap_or(&self.scenario.limits);
-        let capacity = self.bottleneck(&self.routes[usize::from(flow)][0]);
-        let future = FutureOf { capacity, start, end: stop, policies: &self.parts.policies };
+        let route = &self.routes[usize::from(flow)][0];
+        let (capacity, own_queue) = (self.bottleneck(route), self.own_queue(route));
+        let future = FutureOf { capacity, own_queue, start, end: stop, policies: &self.parts.policies };
         let Ends { sender, receiver, clock } = build_ends(self.scenario, &parts, limits, seed, future)?;
         let pauses = if self.scenario.calls.is_some() { &call.own.pauses } else { &self.scenario.pauses };
         let call = Call::new(sender, receiver, clock, pauses::changes(pauses, Timestamp::ZERO), start, samples);
@@ -211,17 +218,25 @@ impl<'a> Layout<'a> {
         loaded.map(|loaded| &loaded.capacity)
     }
 
+    /// The limit of that link's queue, if no other flow loads the link.
+    fn own_queue(&self, route: &[usize]) -> Option<QueueLimit> {
+        let &[link] = route else { return None };
+        if self.loaded.iter().filter(|&&loaded| loaded == link).count() > 1 {
+            return None;
+        }
+        match link {
+            FORWARD => Some(queue_limit(&self.forward.queue, self.parts.forward.as_ref()?)),
+            REVERSE => Some(queue_limit(&self.reverse.queue, self.parts.reverse.as_ref()?)),
+            link => {
+                let place = link - FURTHER;
+                Some(queue_limit(&self.scenario.links.get(place)?.queue, self.further.get(place)?))
+            }
+        }
+    }
+
     /// Record the links of the next flow's packets, out and back.
     fn note_routes<Own>(&mut self, flow: &FlowSpec<Own>) {
-        let named = |name: &String| {
-            let place = self.scenario.links.iter().position(|link| link.name == *name);
-            FURTHER + place.expect("routes were checked with the scenario")
-        };
-        let links = |route: &[String], own: usize| {
-            if route.is_empty() { vec![own] } else { route.iter().map(named).collect() }
-        };
-        let (out, back) = if flow.is_reversed() { (REVERSE, FORWARD) } else { (FORWARD, REVERSE) };
-        self.routes.push([links(&flow.route, out), links(&flow.return_route, back)]);
+        self.routes.push(routes_of(self.scenario, flow));
     }
 
     /// One direction of a flow, with its own part after the links.
@@ -265,6 +280,27 @@ impl<'a> Layout<'a> {
         }
         Ok(Links { links, routes })
     }
+}
+
+/// The links of a flow's packets, out and back.
+fn routes_of<Own>(scenario: &Scenario, flow: &FlowSpec<Own>) -> [Vec<usize>; 2] {
+    let named = |name: &String| {
+        let place = scenario.links.iter().position(|link| link.name == *name);
+        FURTHER + place.expect("routes were checked with the scenario")
+    };
+    let links = |route: &[String], own: usize| {
+        if route.is_empty() { vec![own] } else { route.iter().map(named).collect() }
+    };
+    let (out, back) = if flow.is_reversed() { (REVERSE, FORWARD) } else { (FORWARD, REVERSE) };
+    [links(&flow.route, out), links(&flow.return_route, back)]
+}
+
+/// The links that more than a call's reports pass, once for each flow.
+fn loaded_links(scenario: &Scenario) -> Vec<usize> {
+    let calls = calls_of(scenario).into_iter().flat_map(|call| routes_of(scenario, &call).into_iter().take(1));
+    let tcp = scenario.tcp.iter().flat_map(|tcp| routes_of(scenario, tcp));
+    let udp = scenario.udp.iter().flat_map(|udp| routes_of(scenario, udp).into_iter().take(1));
+    calls.chain(tcp).chain(udp).flatten().collect()
 }
 
 /// Controllers that support a weight have a parameter of that name; others go without.
