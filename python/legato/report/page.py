@@ -12,7 +12,7 @@ from markupsafe import Markup, escape
 
 from legato import pages
 from legato.eval.stats import Estimate
-from legato.report import figures, palette, repeat, timelines
+from legato.report import figures, headroom, palette, repeat, timelines
 from legato.report.live_links import live_links
 from legato.report.metrics import CDF_METRICS, KEY_METRICS, METRICS, TRADE_OFF_METRICS, Metric
 from legato.report.reading import NAMED, reading
@@ -127,6 +127,8 @@ def _values(store: Store, summary: Summary, max_timelines: int) -> dict[str, Any
         "few_files": _FEW_FILES,
         "rows": [(row, colour) for row, (colour, _) in zip(summary.rows, markers, strict=True)],
         "metrics": sorted(summary.metrics, key=lambda metric: metric.column not in KEY_METRICS),
+        "headroom_metrics": [METRICS[column] for column in headroom.MEASURES if column in store.columns],
+        "percent": lambda share: f"{share * 100:.0f}".replace("-", "−"),
         # A table that fits on a page is not broken over two.
         "short_table": _SHORT_TABLE,
         "quantiles": figures.QUANTILES,

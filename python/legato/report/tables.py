@@ -8,7 +8,7 @@ with reading the columns asked for and memory not at all.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +16,7 @@ import numpy as np
 from legato.errors import ControllerError
 from legato.eval import stats
 from legato.eval.stats import Estimate
+from legato.report import headroom
 from legato.report.metrics import KEY_METRICS, METRICS, Metric
 from legato.report.networks import quoted
 from legato.report.store import Store, base_name
@@ -47,6 +48,10 @@ class Summary:
     """Independent ones, which intervals are over."""
     network: str
     """What one is: "trace", or "network" where not all are recorded."""
+    ceiling: str | None = None
+    """The controller that bounds the others, if it ran."""
+    closed: Mapping[str, Mapping[str, Estimate]] = field(default_factory=dict)
+    """Of the way from the baseline to the ceiling, the share each other controller goes: by name, then by column."""
 
     @property
     def groups(self) -> int:
@@ -136,6 +141,7 @@ def summarise(
                 {m.column: d for m, d in zip(chosen, differences, strict=False) if d.count > 0},
             )
         )
+    top = headroom.ceiling(store.variants, baseline)
     return Summary(
         rows=rows,
         baseline=baseline,
@@ -144,6 +150,8 @@ def summarise(
         calls_planned=sum(run.calls for run in store.runs) - left_out,
         networks=networks,
         network=network,
+        ceiling=top,
+        closed={} if top is None else _closed(store.variants, chosen, paired, pairs, (baseline, top)),
     )
 
 
@@ -154,6 +162,18 @@ def choose_baseline(variants: Sequence[str], asked: str | None) -> str:
             raise ControllerError(f"baseline {asked}: did not run here", f"one of: {', '.join(variants)}")
         return asked
     return next((name for name in variants if base_name(name) == "gcc"), variants[0])
+
+
+def _closed(
+    variants: Sequence[str], metrics: Sequence[Metric], paired: np.ndarray, pairs: np.ndarray, ends: tuple[str, str]
+) -> dict[str, dict[str, Estimate]]:
+    """The headroom that each controller between the two ends closes."""
+    top = variants.index(ends[1])
+    return {
+        variant: headroom.closed(metrics, (paired[at], pairs[at]), (paired[top], pairs[top]))
+        for at, variant in enumerate(variants)
+        if variant not in ends
+    }
 
 
 def _within(estimate: Estimate, totals: np.ndarray, metric: Metric) -> Estimate:
