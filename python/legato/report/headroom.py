@@ -32,9 +32,7 @@ def ceiling(variants: Sequence[str], baseline: str) -> str | None:
     return next((name for name in variants if base_name(name) == CEILING and name != baseline), None)
 
 
-def closed(
-    metrics: Sequence[Metric], own: tuple[Array, Array], top: tuple[Array, Array]
-) -> dict[str, Estimate]:
+def closed(metrics: Sequence[Metric], own: tuple[Array, Array], top: tuple[Array, Array]) -> dict[str, Estimate]:
     """The share of the headroom that a controller closes, by column; a column without headroom has none.
 
     Args:

@@ -157,7 +157,7 @@ fn check_fetches(place: &str, min_bytes: u32, max_bytes: u32, idle_mean_s: f64) 
         return Err((format!("{place}.max_bytes"), format!("{max_bytes} is less than min_bytes = {min_bytes}")));
     }
     // Written so that NaN is refused.
-    if !(idle_mean_s >= 0.0 && idle_mean_s <= 86_400.0) {
+    if !(0.0..=86_400.0).contains(&idle_mean_s) {
         return Err((format!("{place}.idle_mean_s"), format!("{idle_mean_s} is not within 0 to 86400")));
     }
     Ok(())
