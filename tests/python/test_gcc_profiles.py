@@ -19,7 +19,7 @@ def test_low_delay_waits_and_stalls_less_at_the_same_picture(profiles: ModuleTyp
     families = sorted({trace.family for trace in shipped.traces()})
     links = [spec for family in families for spec in profiles.live_windows(family, 4)]
     pairs = profiles.play(links, profiles.ENCODERS["OpenH264"], ["foreman", "asl-please"])
-    assert 0.4 < pairs.ratio("frame_delay_p95_ms") < 0.7
+    assert 0.4 < pairs.ratio("viewed_delay_p95_ms") < 0.7
     assert pairs.ratio_of_means("stall_ratio") < 0.75
     assert pairs.difference("viewed_ssim_db_mean") > -0.1
     assert pairs.difference("frame_drop_ratio") < 0.02, "it does not wait less by showing less"
@@ -40,6 +40,6 @@ def test_ratios_are_of_pairs(profiles: ModuleType) -> None:
     halves = {figure: np.array([50.0, 800.0]) for figure in profiles.FIGURES}
     pairs = profiles.Pairs(values, halves)
     # Half and twice: one; 850 over 500.
-    assert pairs.ratio("frame_delay_p95_ms") == pytest.approx(1.0)
+    assert pairs.ratio("viewed_delay_p95_ms") == pytest.approx(1.0)
     assert pairs.ratio_of_means("stall_ratio") == pytest.approx(1.7)
     assert pairs.difference("goodput_bps") == pytest.approx(175.0)

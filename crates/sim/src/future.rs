@@ -1,4 +1,4 @@
-//! What a controller may be told at its start beside its limits: trained policies and, for `oracle` and `clairvoyant`,
+//! What a controller gets when it is built, beside its limits: trained policies and, for `oracle` and `clairvoyant`,
 //! the future of the forward bottleneck.
 
 use crate::policies::Policies;

@@ -1,5 +1,5 @@
-//! `clairvoyant` knows all that the bottleneck will pass, and bounds what a controller could reach: `oracle`, told the
-//! capacity alone, is late where its encoder overshoots and where a link dies.
+//! `clairvoyant` knows all that the bottleneck will pass, and bounds what a controller could reach: `oracle`, which
+//! knows the capacity alone, is late where its encoder overshoots and where a link dies.
 //!
 //! It plays the link's queue along with its own packets, so it knows at each captured picture when a frame of any size
 //! would have crossed the link. From that follow four rules:
