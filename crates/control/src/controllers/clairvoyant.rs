@@ -4,7 +4,8 @@
 //! It plays the link's queue along with its own packets, so it knows at each captured picture when a frame of any size
 //! would have crossed the link. From that follow four rules:
 //!
-//! 1. A frame gets what the link passes until `frame_budget_ms` after its capture, and no more.
+//! 1. A frame gets what the link passes until `frame_budget_ms` after its capture, and not much more than its share of
+//!    the target: a receiver delays all frames by what the largest takes.
 //! 2. Where that is too little for any picture, a frame of `min_frame_bytes` still goes if it is not late: a slow link
 //!    shows coarse pictures, not none.
 //! 3. A picture that would be late is skipped if the next one would cross the link hardly later: behind a queue, or
@@ -28,6 +29,9 @@ use serde::{Deserialize, Serialize};
 pub struct Config {
     /// A frame crosses the link within this time of its capture, 1 to 10,000.
     pub frame_budget_ms: f64,
+    /// A frame has at most this many times the target's share for a frame, 1 to 100: the receiver waits for the largest
+    /// frame before it shows any.
+    pub frame_ratio: f64,
     /// The target is the mean capacity over this time ahead, 1 to 60,000: frames of like size look best.
     pub horizon_ms: f64,
     /// The share of that capacity for all media, above 0, at most 1.5.
@@ -44,7 +48,8 @@ pub struct Config {
 impl Default for Config {
     fn default() -> Self {
         Self {
-            frame_budget_ms: 45.0,
+            frame_budget_ms: 42.0,
+            frame_ratio: 1.2,
             horizon_ms: 300.0,
             utilisation_ratio: 0.97,
             min_frame_bytes: 800,
@@ -121,6 +126,7 @@ fn check(config: &Config) -> Result<(), BuildError> {
         Err(BuildError::Config { controller: Clairvoyant::NAME, message })
     };
     within("frame_budget_ms", config.frame_budget_ms, 1.0, 10_000.0)?;
+    within("frame_ratio", config.frame_ratio, 1.0, 100.0)?;
     within("horizon_ms", config.horizon_ms, 1.0, 60_000.0)?;
     within("utilisation_ratio", config.utilisation_ratio, 0.01, 1.5)?;
     within("min_frame_bytes", f64::from(config.min_frame_bytes), 1.0, 65_535.0)?;
@@ -143,9 +149,9 @@ impl Clairvoyant {
         let target = self.target(now, free);
         let min_size = DataSize::from_bytes(u64::from(self.config.min_frame_bytes));
         let room = coded(self.link.passes(free, (now + self.budget).max(free)));
-        // What the application's maximum carries until the next picture, and what the target carries in the budget: a
-        // fast link is no reason for a frame of many times the mean.
-        let size = room.min(coded(self.limits.max * self.interval)).max(min_size);
+        // A fast link is no reason for a frame that the application's maximum does not carry.
+        let share = coded(target.scale(self.config.frame_ratio).min(self.limits.max) * self.interval);
+        let size = room.min(share).max(min_size);
         let skip = room < min_size && self.next_is_as_early(now, free, min_size);
         FramePlan { target, max_frame_size: size, pacing_rate: self.pacing_rate(free, size), skip }
     }
@@ -291,7 +297,7 @@ mod tests {
             RateLimits { min: DataRate::from_kbps(50), start: DataRate::from_kbps(300), max: DataRate::from_mbps(4) };
         let link = Link { dead, idle: Timestamp::ZERO, queue };
         let context = Context { limits, start: Timestamp::ZERO, seed: 0, assets: &link };
-        let config = Config { frame_budget_ms: 40.0, utilisation_ratio: 0.9, ..Config::default() };
+        let config = Config { frame_budget_ms: 40.0, frame_ratio: 100.0, utilisation_ratio: 0.9, ..Config::default() };
         Clairvoyant::new(config, context).unwrap()
     }
 
@@ -338,6 +344,18 @@ mod tests {
         assert_eq!(decision.encoder.drop_one_frame_in, None);
         assert_eq!(decision.encoder.max_frame_size, Some(DataSize::from_bytes(800)));
         assert_eq!(capture(&mut on((ms(0), Timestamp::MAX), None), 0).encoder.drop_one_frame_in, Some(1));
+    }
+
+    /// At 900 kbit/s a frame's share of a second is 3,712.5 bytes (33 ms); 1.2 times that on the wire are 4,455.
+    #[test]
+    fn no_frame_is_much_larger_than_its_share() {
+        let link = Link { dead: NEVER, idle: Timestamp::ZERO, queue: None };
+        let limits =
+            RateLimits { min: DataRate::from_kbps(50), start: DataRate::from_kbps(300), max: DataRate::from_mbps(4) };
+        let context = Context { limits, start: Timestamp::ZERO, seed: 0, assets: &link };
+        let config = Config { utilisation_ratio: 0.9, ..Config::default() };
+        let decision = capture(&mut Clairvoyant::new(config, context).unwrap(), 0);
+        assert_eq!(decision.encoder.max_frame_size, Some(DataSize::from_bytes(4_455 * 1_162 / 1_228)));
     }
 
     #[test]
