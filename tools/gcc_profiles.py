@@ -49,9 +49,9 @@ in which no second carries less than 50 kbit/s; scenario `cellular` otherwise; c
 `nyu-mets`, `starlink-mobile` and `ucc-5g` none was ever tuned to.
 
 Calls are paired by link and clip. Delays are those of every captured frame until something as new is on screen
-(`viewed_delay_p95_ms`), means over calls in ms, and their ratio is the geometric mean over pairs; stalls are the share of the call in gaps of more than 200 ms between pictures, and their
-ratio is that of the means. A link that pauses for 200 ms stalls every sender, so that the ratio of stalls cannot
-reach zero. SSIM is of what was on screen, for every captured frame (`viewed_ssim_db_mean`), and frames not shown are
+(`viewed_delay_p95_ms`), means over calls in ms, and their ratio is the geometric mean over pairs; stalls are the share
+of the call in gaps of more than 200 ms between pictures, and their ratio is that of the means. A link that pauses for
+200 ms stalls every sender, so that the ratio of stalls cannot reach zero. SSIM is of what was on screen, for every captured frame (`viewed_ssim_db_mean`), and frames not shown are
 a share of those captured.
 """
 

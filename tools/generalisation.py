@@ -50,9 +50,10 @@ most {links} links per family, with a clip that is in no training, {duration_s:g
 links; fewer than five links have none. All figures are over every captured frame ([metrics.md](metrics.md)): the share
 that was on the screen within 150 ms, the 95th percentile of the frame delay as viewed, and the two scores of [concerto]
 eq. (8) over delay and SSIM as viewed (QoE_p weights the picture, QoE_d delay), which are not the published scores.
-*Live* links have no second below 50 kbit/s; where a family has others, rows over its live links follow. Rates are
-scaled to what a call can use ({scales}). **Bold**: worse than GCC by more than the interval. *Trained*: other files of
-the family were in the policy's training.
+*Live* links have no second below 50 kbit/s; where a family has others, rows over its live links follow. **Bold**: worse
+than GCC by more than the interval. *Trained*: other files of the family were in the policy's training. Rates are scaled
+to what a call can use:
+{scales}.
 
 No training was tuned to this page, but two decisions were taken with its figures known: Concerto was not replaced by
 a newer training (see its card), and `clcc`, `hrcc` and `r3net` are trained on the wider networks of the generator
