@@ -37,7 +37,8 @@ ENCODERS: Mapping[str, Mapping[str, object]] = {
 }
 """Encoders as calls have them."""
 FIGURES = (
-    "viewed_delay_p95_ms", "viewed_delay_p98_ms", "stall_ratio", "viewed_ssim_db_mean", "goodput_bps", "frame_drop_ratio",
+    "viewed_delay_p95_ms", "viewed_delay_p98_ms", "stall_ratio", "viewed_ssim_db_mean", "goodput_bps",
+    "frame_drop_ratio",
 )  # fmt: skip
 HEAD = """# Two profiles of `gcc`
 
@@ -51,8 +52,8 @@ in which no second carries less than 50 kbit/s; scenario `cellular` otherwise; c
 Calls are paired by link and clip. Delays are those of every captured frame until something as new is on screen
 (`viewed_delay_p95_ms`), means over calls in ms, and their ratio is the geometric mean over pairs; stalls are the share
 of the call in gaps of more than 200 ms between pictures, and their ratio is that of the means. A link that pauses for
-200 ms stalls every sender, so that the ratio of stalls cannot reach zero. SSIM is of what was on screen, for every captured frame (`viewed_ssim_db_mean`), and frames not shown are
-a share of those captured.
+200 ms stalls every sender, so that the ratio of stalls cannot reach zero. SSIM is of what was on screen, for every
+captured frame (`viewed_ssim_db_mean`), and frames not shown are a share of those captured.
 """
 
 Array = NDArray[np.float64]

@@ -39,13 +39,20 @@ def test_the_interval_of_symmetric_values_is_students() -> None:
 
 
 def test_the_interval_of_skewed_values_is_halls_on_their_long_side() -> None:
-    # [hall1992], by hand: of 0, 0, 0, 0, 5 the mean is 1, its standard error 1, and the skewness sqrt(5), of
-    # the mean 1. Undone on the long side: 3 (cbrt(1 - 2.7764 - 1/6) - 1) = 3 (-1.2478 - 1) = -6.743.
-    (estimate,) = stats.mean_intervals(*groups_of_one(np.array([0.0, 0.0, 0.0, 0.0, 5.0])))
-    assert estimate.high == pytest.approx(1 + 6.743, abs=2e-3)
-    assert estimate.low == pytest.approx(1 - 2.776, abs=2e-3)
-    (mirrored,) = stats.mean_intervals(*groups_of_one(np.array([0.0, 0.0, 0.0, 0.0, -5.0])))
+    # [hall1992], by hand: of 0, 1, 2, 3, 5 the mean is 2.2, its standard error sqrt(0.74) and its skewness 0.2639.
+    # Undone on the long side: 3 (cbrt(1 + 0.2639 (-2.7764 - 0.2639 / 6)) - 1) / 0.2639 = -4.153.
+    (estimate,) = stats.mean_intervals(*groups_of_one(np.array([0.0, 1.0, 2.0, 3.0, 5.0])))
+    assert estimate.high == pytest.approx(2.2 + 4.153 * math.sqrt(0.74), abs=2e-3)
+    assert estimate.low == pytest.approx(2.2 - 2.776 * math.sqrt(0.74), abs=2e-3)
+    (mirrored,) = stats.mean_intervals(*groups_of_one(np.array([0.0, -1.0, -2.0, -3.0, -5.0])))
     assert (mirrored.low, mirrored.high) == (pytest.approx(-estimate.high), pytest.approx(-estimate.low))
+
+
+def test_no_end_is_more_than_twice_students_away() -> None:
+    # Of 0, 0, 0, 0, 5 the mean is 1 with a standard error of 1, and Hall's end would be 6.743 away.
+    (estimate,) = stats.mean_intervals(*groups_of_one(np.array([0.0, 0.0, 0.0, 0.0, 5.0])))
+    assert estimate.high == pytest.approx(1 + 2 * 2.7764, abs=2e-3)
+    assert estimate.low == pytest.approx(1 - 2.7764, abs=2e-3)
 
 
 def test_halls_transformation_is_undone() -> None:
