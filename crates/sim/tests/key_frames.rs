@@ -7,12 +7,13 @@ use legato_trace::{LogLevel, Recorder};
 use std::path::Path;
 
 /// 600 kbit/s over a link of 250: frames are lost all the time, and a key frame takes longer to arrive than the 200 ms
-/// after which another is requested. Requested while one was arriving, each caused another: 84 requests, 1.2 frames per
-/// second.
+/// after which another is requested, until a circuit breaker reduces the rate. Requested while one was arriving, each
+/// caused another: 84 requests, 1.2 frames per second.
 #[test]
 fn no_key_frame_is_asked_for_while_one_is_coming() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let text = "duration_s = 30.0\ncontroller = { name = \"fixed\", config = { target_bitrate_bps = 600000 } }\n\
+                sender = { circuit_breakers = \"restart\" }\n\
                 [video]\nclip = \"profiles/foreman.safetensors\"\nadapt_resolution = false\n\
                 [forward]\npropagation_ms = 25.0\nqueue = { limit_ms = 500.0 }\n\
                 capacity = { constant_bps = 250000 }";

@@ -293,7 +293,8 @@ fn three_seconds_without_feedback_halve_the_rate() {
         };
         let sent = |row: &legato_trace::SeriesRow| f64::from(row.sending_rate_bps());
         let target = |row: &legato_trace::SeriesRow| row.sample.target_bitrate.as_bps_f64();
-        let (sent_before, target_before) = (mean(80, 100, sent), mean(80, 100, target));
+        // The last half second: one that was still rising halves what it had reached.
+        let (sent_before, target_before) = (mean(95, 100, sent), mean(95, 100, target));
         let (sent_after, target_after) = (mean(133, 143, sent), mean(133, 143, target));
         let floor = 1.05 * scenario.limits.min_bps as f64;
         if sent_after > (0.5 * sent_before).max(floor) && target_after > (0.5 * target_before).max(floor) {

@@ -243,7 +243,7 @@ mod tests {
             ("[[tcp]]\ndirection", "tcp[0].direction", "forward, reverse"),
             ("[[udp]]\ndirection", "udp[0].direction", "forward, reverse"),
             ("[[tcp]]\n[tcp.config]\ncongestion_control", "tcp[0].config.congestion_control", "bbr, cubic, reno"),
-            ("[[tcp]]\n[tcp.config]\nworkload", "tcp[0].config.workload", "long, on_off, once"),
+            ("[[tcp]]\n[tcp.config]\nworkload", "tcp[0].config.workload", "bursts, long, on_off, once"),
         ];
         for (text, key, known) in choices {
             for value in ["magic", "", "Strict", "drop-tail", "x`y"] {
