@@ -80,13 +80,13 @@ def record(plan: Plan) -> Record:
         document["call"] = {
             key: written.get(value, value) if key == "clip" else value for key, value in plan.call.items()
         }
-    places = {name: str(real) for real, name in sorted(names.items(), key=lambda item: item[1]) if not _came(real)}
+    places = {name: _text(real) for real, name in sorted(names.items(), key=lambda item: item[1]) if not _came(real)}
     if places:
         document["files"] = [{"name": name, "sha256": sha256(Path(place))} for name, place in places.items()]
-    native = {name: str(real) for real, name in names.items()}
-    native |= {_trace(path, written): str(_whole(path)) for path in map(_path, plan.traces)}
+    native = {name: _text(real) for real, name in names.items()}
+    native |= {_trace(path, written): _text(_whole(path)) for path in map(_path, plan.traces)}
     native |= {written[video]: profile for profile, video in plan.videos.items()}
-    typed = {str(real): path for path, real in named}
+    typed = {_text(real): path for path, real in named}
     return Record(document, {name: path for name, path in native.items() if name != path}, places, typed)
 
 
@@ -214,6 +214,15 @@ def _whole(path: str) -> Path:
     if file.exists() and not (Path(_file(str(plain))).exists() and file.samefile(_file(str(plain)))):
         return Path(path).resolve()
     return plain
+
+
+def _text(whole: Path) -> str:
+    """A path as text; from here where a folder above has a name that is no text."""
+    try:
+        str(whole).encode()
+    except UnicodeEncodeError:
+        return os.path.relpath(whole)
+    return str(whole)
 
 
 def _file(trace: str, folder: Path = Path()) -> str:

@@ -93,7 +93,7 @@ impl Entry {
         (self.config_with)(config)
     }
 
-    /// What each parameter means, for the values of `config`: see [`parameters`].
+    /// What each parameter means, for the values of `config`: see `parameters.rs`.
     pub fn parameters(&self, config: &toml::Table) -> Result<Vec<Parameter>, BuildError> {
         Ok(parameters::of(&(self.schema)(), &self.default_config(), &self.config_with(config)?))
     }
