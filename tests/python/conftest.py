@@ -11,10 +11,16 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from hypothesis import settings
 
 from on_time import pytest_runtest_protocol  # noqa: F401 - a hook
 
 ROOT = Path(__file__).resolve().parents[2]
+
+# The same examples at every run, so that a red run can be repeated; LEGATO_EXPLORE=1 draws new ones. No deadline: a
+# busy machine is no fault.
+settings.register_profile("legato", derandomize=os.environ.get("LEGATO_EXPLORE") != "1", deadline=None)
+settings.load_profile("legato")
 
 Legato = Callable[..., subprocess.CompletedProcess[str]]
 

@@ -6,7 +6,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from legato import overrides
@@ -63,7 +63,6 @@ def test_an_option_without_equals_is_refused():
         overrides.parse(["nonsense"])
 
 
-@settings(deadline=None)  # a busy machine is no fault
 @given(st.text(max_size=30))
 def test_any_text_parses_to_something(text: str):
     overrides.parse_value(text)

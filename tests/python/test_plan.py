@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from legato import overrides, plan, spec_text, specs
@@ -80,7 +80,8 @@ def test_quotes_keep_commas_and_ats_together():
     ]
 
 
-_NAMES = st.text(min_size=1).filter(lambda name: not Path(name.replace("\0", "")).exists())
+# Short enough that a file could be called so: beyond a file system's limit `exists` raises.
+_NAMES = st.text(min_size=1, max_size=40).filter(lambda name: not Path(name.replace("\0", "")).exists())
 _VALUES = st.recursive(
     st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False) | st.text(),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(min_size=1), inner, min_size=1, max_size=3),
@@ -88,7 +89,6 @@ _VALUES = st.recursive(
 )
 
 
-@settings(deadline=None)  # a busy machine is no fault
 @given(st.lists(st.tuples(_NAMES, st.dictionaries(st.from_regex(r"[a-z_]{1,5}", fullmatch=True), _VALUES)), min_size=1))
 def test_specs_are_read_as_they_were_written(parts: list):
     flat = [(name, {key: value for key, value in options.items() if value != {}}) for name, options in parts]
@@ -97,7 +97,6 @@ def test_specs_are_read_as_they_were_written(parts: list):
     assert found == flat
 
 
-@settings(deadline=None)
 @given(_VALUES)
 def test_a_change_is_read_as_it_was_written(value: object):
     found = overrides.parse([f"a.b={overrides.written(value)}"])
