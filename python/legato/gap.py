@@ -165,7 +165,8 @@ def as_called(
 
     A call begins with the clip's first picture, a simulation anywhere; a call keeps the pictures' size unless the
     scenario says otherwise, a simulation may change it. A browser that sends no media learns no round-trip time, and
-    requests a lost packet at fixed intervals of its own.
+    requests a lost packet at fixed intervals of its own. Receivers of WebRTC send feedback by RTCP's rule, whatever the
+    controller asks for.
     """
     from legato.call.ends import with_both_ways
 
@@ -174,8 +175,9 @@ def as_called(
     ways = with_both_ways(text, options) if direction == "both" else dict(options or {})
     adapts = table.get("video", {}).get("adapt_resolution", False)
     pictures = {"video.first_picture": 0, "video.adapt_resolution": adapts}
+    feedback = {"receiver.feedback_timing": "rtcp"}
     browser = {"receiver.nack_interval_ms": BROWSER_NACK_INTERVAL_MS} if peers == "chromium" else {}
-    return {**ways, **pictures, **browser}
+    return {**ways, **pictures, **feedback, **browser}
 
 
 def measure_pairs(

@@ -86,7 +86,8 @@ def test_a_simulation_does_with_pictures_what_the_call_does(tmp_path: Path):
     silent.write_text(text.format("fps = 25"))
     says.write_text(text.format("adapt_resolution = true"))
     asked = {"duration_s": 3.0}
-    own = {**asked, "video.first_picture": 0, "video.adapt_resolution": False}
+    webrtc = {"receiver.feedback_timing": "rtcp"}
+    own = {**asked, "video.first_picture": 0, "video.adapt_resolution": False, **webrtc}
     assert gap.as_called(silent, asked, "legato") == own
     assert gap.as_called(silent, asked) == {**own, "receiver.nack_interval_ms": 110.0}
     assert gap.as_called(says, None)["video.adapt_resolution"] is True

@@ -13,6 +13,7 @@ mod best_of_two;
 mod call;
 mod datagram;
 mod feedback_format;
+mod feedback_schedule;
 mod keyframe_requests;
 mod nack_list;
 mod network;

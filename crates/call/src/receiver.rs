@@ -3,12 +3,13 @@
 
 use crate::FeedbackFormat;
 use crate::arrival_log::ArrivalLog;
+use crate::feedback_schedule::FeedbackSchedule;
 use crate::keyframe_requests::{KeyframeRequests, Patience};
 use crate::nack_list::NackList;
 use crate::receiver_side::ReceiverSide;
 use crate::stream_log::StreamLog;
 use legato_control::steering::{AnyController, Steered};
-use legato_control::{Event, FrameReport, PacketKind, ReceivedPacket};
+use legato_control::{Event, FeedbackRule, FrameReport, PacketKind, ReceivedPacket};
 use legato_media::frame_buffer::{BufferedFrame, FrameAssembly, FrameBuffer, Inserted};
 use legato_media::packet::{AUDIO_SSRC, MediaPacket, VIDEO_SSRC};
 use legato_media::playout::{PlayoutConfig, Repair};
@@ -24,8 +25,10 @@ use std::collections::VecDeque;
 pub struct ReceiverConfig {
     /// The call begins here, by the receiver's clock.
     pub start: Timestamp,
-    /// The minimum and maximum interval of transport-wide feedback.
+    /// The minimum and maximum interval of transport feedback by [`FeedbackRule::BitrateShare`].
     pub feedback_interval: (TimeDelta, TimeDelta),
+    /// When transport feedback is sent.
+    pub feedback_rule: FeedbackRule,
     /// Whether to request missing packets.
     pub nack: bool,
     /// The re-request interval; `None`: once per round trip, as repairs show it.
@@ -92,10 +95,7 @@ pub struct Receiver {
     pictures: JitterBuffer<RenderedFrame>,
     outbox: VecDeque<Vec<u8>>,
     nack_scratch: Vec<u16>,
-    next_feedback: Timestamp,
-    /// Bytes since the last feedback, for the interval of the next.
-    bytes_since_feedback: u64,
-    last_feedback: Timestamp,
+    schedule: FeedbackSchedule,
     /// Something arrived that no feedback has reported yet.
     unreported: bool,
     keyframes: KeyframeRequests,
@@ -149,9 +149,6 @@ impl LossSinceReport {
 
 /// This end's SSRC.
 const RECEIVER_SSRC: u32 = 0x1e6a_8001;
-/// [libwebrtc-m150] feedback takes 5 % of the bitrate; the assumed size of one report.
-const FEEDBACK_BYTES: u64 = 68;
-const FEEDBACK_SHARE: u64 = 20;
 /// The interval of receiver reports.
 const REPORT_INTERVAL: TimeDelta = TimeDelta::from_secs(1);
 /// [libwebrtc-m150] FrameBuffer: the maximum number of frames held back.
@@ -173,9 +170,7 @@ impl Receiver {
             pictures: JitterBuffer::new(config.playout, config.start),
             outbox: VecDeque::new(),
             nack_scratch: Vec::new(),
-            next_feedback: config.start + config.feedback_interval.0,
-            bytes_since_feedback: 0,
-            last_feedback: config.start,
+            schedule: FeedbackSchedule::new(config.feedback_rule, config.feedback_interval, config.start),
             unreported: false,
             keyframes: KeyframeRequests::new(patience),
             give_up: None,
@@ -237,7 +232,7 @@ impl Receiver {
         debug_assert!(first >= self.now, "time never goes back");
         self.now = last;
         self.unreported = true;
-        self.bytes_since_feedback += burst.bytes();
+        self.schedule.take_plain(&burst.first, burst.packets, burst.bytes());
         self.loss.received += u32::from(burst.packets);
         self.nacks.insert_next(u32::from(burst.packets));
         self.loss.highest = self.loss.highest.max(self.nacks.next_seq());
@@ -254,7 +249,8 @@ impl Receiver {
     pub fn plain_ahead(&self, burst: &Burst<MediaPacket>) -> u16 {
         let first = &burst.first;
         let plain = self.settled
-            && (self.unreported || self.due <= self.next_feedback)
+            && (self.unreported || self.due <= self.schedule.next())
+            && self.schedule.is_plain()
             && !self.controller.decides()
             && first.kind == PacketKind::Video
             && self.nacks.next_seq() == first.rtp_seq
@@ -313,8 +309,8 @@ impl Receiver {
         let mut due = self.next_report;
         // Feedback is due even while there is nothing to report: thus the first packet after a feedback
         // makes nothing due, and is taken in line like the others.
-        if self.unreported || self.next_feedback > self.now {
-            due = due.min(self.next_feedback);
+        if self.unreported || self.schedule.next() > self.now {
+            due = due.min(self.schedule.next());
         }
         if let Some((render, _)) = self.pictures.front() {
             due = due.min(render);
@@ -340,13 +336,14 @@ impl Receiver {
             None => self.arrivals.push(self.now, packet.transport_seq),
             Some(streams) => streams.push(self.now, packet.ssrc, packet.stream_seq(), packet.ecn),
         }
-        self.bytes_since_feedback += u64::from(packet.size_bytes);
+        let at_once = self.schedule.take(self.now, packet);
         if !self.unreported {
             self.unreported = true;
-            self.next_feedback = self.next_feedback.max(self.now);
+            self.schedule.resume(self.now);
             // Nothing else changes, so what was due is due.
-            self.settled &= self.due <= self.next_feedback;
+            self.settled &= self.due <= self.schedule.next();
         }
+        self.settled &= !at_once;
         if self.controller.decides() {
             self.tell_arrival(*packet);
         }
@@ -387,7 +384,7 @@ impl Receiver {
     }
 
     fn meet_deadlines(&mut self, sink: &mut impl TraceSink) {
-        if self.unreported && self.next_feedback <= self.now {
+        if self.unreported && self.schedule.next() <= self.now {
             self.send_feedback();
         }
         if self.next_report <= self.now {
@@ -423,6 +420,7 @@ impl Receiver {
         let arrival = CompactNtp::from_timestamp(self.now);
         if let Some(rtt) = ntp::round_trip_time(arrival, last_rr, delay_since_last_rr) {
             self.settled = false;
+            self.schedule.set_round_trip(rtt);
             self.tell(&Event::RoundTripTime(rtt), &mut ());
         }
     }
@@ -565,12 +563,7 @@ impl Receiver {
             Some(streams) => streams.forget(self.now),
         }
         self.unreported = false;
-        let (least, most) = self.config.feedback_interval;
-        let rate = DataSize::from_bytes(self.bytes_since_feedback) / (self.now - self.last_feedback);
-        let interval = DataSize::from_bytes(FEEDBACK_BYTES * FEEDBACK_SHARE) / rate;
-        self.bytes_since_feedback = 0;
-        self.last_feedback = self.now;
-        self.next_feedback = self.now + interval.max(least).min(most);
+        self.schedule.sent(self.now);
     }
 
     fn send_report(&mut self) {
@@ -586,8 +579,8 @@ impl Receiver {
             // There are no sender reports on audio, and with them no round trip.
             Some(loss) => rtcp::write_receiver_report(&mut bytes, RECEIVER_SSRC, &[video, loss.block(AUDIO_SSRC)]),
         }
-        // Only a controller here uses the round-trip time.
-        if self.controller.decides() {
+        // A controller here uses the round-trip time, or the schedule of feedback.
+        if self.controller.decides() || self.schedule.needs_round_trips() {
             let now = ExtendedBlock::ReferenceTime(Ntp::from_timestamp(self.now));
             rtcp::write_extended_report(&mut bytes, RECEIVER_SSRC, &now);
         }

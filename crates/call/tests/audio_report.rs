@@ -2,7 +2,7 @@
 //! circuit breakers judge by itself.
 
 use legato_call::{FeedbackFormat, Receiver, ReceiverConfig, ReceiverInput, ReceiverOutput};
-use legato_control::PacketKind;
+use legato_control::{FeedbackRule, PacketKind};
 use legato_media::decoder::strict::Strict;
 use legato_media::packet::{AUDIO_SSRC, MediaPacket, VIDEO_SSRC};
 use legato_media::playout::PlayoutConfig;
@@ -33,6 +33,7 @@ fn blocks(until_ms: i64, lost: impl Fn(u32) -> bool) -> Vec<Vec<(u32, u8, u32)>>
     let config = ReceiverConfig {
         start: Timestamp::ZERO,
         feedback_interval: (TimeDelta::from_millis(50), TimeDelta::from_millis(250)),
+        feedback_rule: FeedbackRule::BitrateShare,
         nack: false,
         nack_interval: None,
         partial_wait: TimeDelta::ZERO,

@@ -7,7 +7,7 @@ use legato_call::{
     AudioConfig, FeedbackFormat, Receiver, ReceiverConfig, ReceiverInput, ReceiverOutput, Sender, SenderConfig,
     SenderInput, SenderOutput,
 };
-use legato_control::{Decision, Event, PacketKind, PacketReport, RateController};
+use legato_control::{Decision, Event, FeedbackRule, PacketKind, PacketReport, RateController};
 use legato_media::decoder::strict::Strict;
 use legato_media::encoder::statistical::{Config, Statistical};
 use legato_media::pacer::PacerConfig;
@@ -80,6 +80,7 @@ fn call(
     let config = ReceiverConfig {
         start: start + OFFSET,
         feedback_interval: (TimeDelta::from_millis(50), TimeDelta::from_millis(250)),
+        feedback_rule: FeedbackRule::BitrateShare,
         nack: true,
         nack_interval: None,
         partial_wait: TimeDelta::ZERO,

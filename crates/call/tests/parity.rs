@@ -7,7 +7,7 @@ use legato_call::{
     FeedbackFormat, Receiver, ReceiverConfig, ReceiverInput, ReceiverOutput, Sender, SenderConfig, SenderInput,
     SenderOutput,
 };
-use legato_control::{Decision, Event, PacketKind, RateController};
+use legato_control::{Decision, Event, FeedbackRule, PacketKind, RateController};
 use legato_media::decoder::strict::Strict;
 use legato_media::encoder::statistical::{Config, Statistical};
 use legato_media::pacer::PacerConfig;
@@ -47,6 +47,7 @@ fn call(fec_kbps: u64, frames: u64) -> (u64, u64, f64) {
     let config = ReceiverConfig {
         start,
         feedback_interval: (TimeDelta::from_millis(50), TimeDelta::from_millis(250)),
+        feedback_rule: FeedbackRule::BitrateShare,
         nack: false,
         nack_interval: None,
         partial_wait: TimeDelta::ZERO,

@@ -2,7 +2,7 @@
 //! every 200 ms, as in libwebrtc.
 
 use legato_call::{FeedbackFormat, Receiver, ReceiverConfig, ReceiverInput, ReceiverOutput};
-use legato_control::{Decision, Event, RateController};
+use legato_control::{Decision, Event, FeedbackRule, RateController};
 use legato_media::decoder::strict::Strict;
 use legato_media::playout::PlayoutConfig;
 use legato_units::{DataRate, TimeDelta, Timestamp};
@@ -33,6 +33,7 @@ fn estimates(table: &'static [(i64, u64)], until_ms: i64) -> Vec<(i64, u64)> {
     let config = ReceiverConfig {
         start: Timestamp::ZERO,
         feedback_interval: (TimeDelta::from_millis(50), TimeDelta::from_millis(250)),
+        feedback_rule: FeedbackRule::BitrateShare,
         nack: false,
         nack_interval: None,
         partial_wait: TimeDelta::ZERO,

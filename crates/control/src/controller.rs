@@ -1,6 +1,6 @@
 //! The interface of every controller.
 
-use crate::{Decision, Event, ProbeCluster};
+use crate::{Decision, Event, FeedbackRule, ProbeCluster};
 use dyn_clone::DynClone;
 use legato_units::Timestamp;
 
@@ -25,6 +25,11 @@ pub trait RateController: DynClone + Send {
     /// Whether the target is an estimate, which a controller at the receiver sends back: without one it sends none.
     fn has_estimate(&self) -> bool {
         true
+    }
+
+    /// How often the receiver should send transport feedback; the same during a whole call.
+    fn feedback_rule(&self) -> FeedbackRule {
+        FeedbackRule::BitrateShare
     }
 
     /// Report the inner state worth plotting, for the trace.

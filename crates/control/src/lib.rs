@@ -22,6 +22,7 @@ pub mod controllers;
 mod decision;
 pub mod estimate;
 mod event;
+mod feedback_rule;
 mod future_link;
 pub mod observation;
 mod packet_kind;
@@ -39,6 +40,7 @@ pub use event::{
     EncodedFrameInfo, Event, FrameReport, PacerQueue, RateLimits, ReceivedPacket, ReceptionReport, SentPacket,
     SourceFrameInfo, TransportFeedback,
 };
+pub use feedback_rule::FeedbackRule;
 pub use future_link::FutureLink;
 pub use packet_kind::PacketKind;
 pub use packet_reports::{Fate, PacketReport, PacketReports, ReportRun, ReportedPacket, RunFate};

@@ -18,7 +18,7 @@ use crate::scenario::{EcnSpec, LimitsSpec};
 use crate::seed::Seed;
 use crate::sweep::{io_error, labels_of, open_folder};
 use legato_call::{FeedbackFormat, Pauses, ReceiverConfig, Sender};
-use legato_control::{RateController, RateLimits, Side, entry};
+use legato_control::{FeedbackRule, RateController, RateLimits, Side, entry};
 use legato_media::encoder::gop::Gop;
 use legato_media::playout::PlayoutConfig;
 use legato_media::{Content, Encoder, Source};
@@ -156,7 +156,7 @@ impl LoadedPlan {
 
     fn live_receiver(&self, own: &Own<'_>) -> Result<LiveReceiver, SimError> {
         let (scenario, start) = (&self.scenario, Timestamp::ZERO);
-        let ReceiverConfig { playout, nack, .. } = receiver_config(scenario, start);
+        let ReceiverConfig { playout, nack, .. } = receiver_config(scenario, FeedbackRule::default(), start);
         let (_, spec) = sides(&own.parts.controller, scenario.receiver_controller.as_ref())?;
         let Some(spec) = spec else { return Ok(LiveReceiver { controller: None, playout, nack }) };
         let controller = self.with_future(own, |future| {

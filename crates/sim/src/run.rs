@@ -7,14 +7,14 @@ use crate::pauses;
 use crate::policies::Policies;
 use crate::private_path::{Forward, PrivatePath};
 use crate::route::Route;
-use crate::scenario::{ControllerSpec, LimitsSpec, PathSpec, Scenario};
+use crate::scenario::{ControllerSpec, FeedbackTiming, LimitsSpec, PathSpec, Scenario};
 use crate::seed::Seed;
 use crate::video::{self, LoadedClip};
 use legato_call::{AudioConfig, Call, Receiver, ReceiverClock, ReceiverConfig, Sender, SenderConfig};
 use legato_control::circuit_breaker::{CircuitBreakerConfig, CircuitBreakers};
 use legato_control::controllers::remote::Remote;
 use legato_control::steering::AnyController;
-use legato_control::{Construct, Context, Entry, RateController, RateLimits, Side, entry};
+use legato_control::{Construct, Context, Entry, FeedbackRule, RateController, RateLimits, Side, entry};
 use legato_media::DecoderKind;
 use legato_media::pacer::PacerConfig;
 use legato_media::playout::PlayoutConfig;
@@ -140,12 +140,13 @@ pub(crate) fn build_ends(
         }
         None => None,
     };
+    let rule = controller.feedback_rule();
     let encoder = video::build_encoder(&scenario.video, limits, &parts.clip, seed)?;
     let decoder = video::build_decoder(&scenario.video, &parts.clip)?;
     let source = video::build_source(&scenario.video, &parts.clip, seed, start);
     Ok(Ends {
         sender: Sender::new(sender_config(scenario, start), controller, encoder, source),
-        receiver: Receiver::new(receiver_config(scenario, clock.local(start)), receiver_controller, decoder),
+        receiver: Receiver::new(receiver_config(scenario, rule, clock.local(start)), receiver_controller, decoder),
         clock,
     })
 }
@@ -266,7 +267,8 @@ pub(crate) fn sender_config(scenario: &Scenario, start: Timestamp) -> SenderConf
     }
 }
 
-pub(crate) fn receiver_config(scenario: &Scenario, start: Timestamp) -> ReceiverConfig {
+/// `rule` is what the call's controller asks for.
+pub(crate) fn receiver_config(scenario: &Scenario, rule: FeedbackRule, start: Timestamp) -> ReceiverConfig {
     let spec = &scenario.receiver;
     let nack = spec.nack.unwrap_or(scenario.video.decoder != DecoderKind::LossTolerant);
     let partial_wait_ms = spec.partial_wait_ms.unwrap_or(if nack { 150.0 } else { 0.0 });
@@ -276,6 +278,10 @@ pub(crate) fn receiver_config(scenario: &Scenario, start: Timestamp) -> Receiver
             TimeDelta::from_millis_f64(spec.min_feedback_interval_ms),
             TimeDelta::from_millis_f64(spec.max_feedback_interval_ms),
         ),
+        feedback_rule: match spec.feedback_timing {
+            FeedbackTiming::Controller => rule,
+            FeedbackTiming::Rtcp => FeedbackRule::BitrateShare,
+        },
         nack,
         nack_interval: spec.nack_interval_ms.map(TimeDelta::from_millis_f64),
         partial_wait: TimeDelta::from_millis_f64(partial_wait_ms),

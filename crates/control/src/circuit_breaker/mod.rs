@@ -10,7 +10,7 @@
 //! packets sent. Td is a parameter; Tdr is measured, as the interval of the reports that come.
 
 use crate::steering::{Pipeline, Steered};
-use crate::{Decision, Event, PacketKind, ProbeCluster, RateController, ReceptionReport};
+use crate::{Decision, Event, FeedbackRule, PacketKind, ProbeCluster, RateController, ReceptionReport};
 use legato_units::{DataRate, TimeDelta, Timestamp};
 use std::ops::DerefMut;
 use stream::{Known, Stream, Verdict};
@@ -329,6 +329,10 @@ where
         let probe = self.inner.poll_probe();
         let free = self.tripped.is_none() && self.reduction.is_none();
         probe.filter(|_| free || self.config.response == Response::Report)
+    }
+
+    fn feedback_rule(&self) -> FeedbackRule {
+        self.inner.feedback_rule()
     }
 
     fn observe(&self, gauge: &mut dyn FnMut(&'static str, f64)) {

@@ -120,13 +120,27 @@ impl EcnSpec {
     }
 }
 
+/// When the receiver sends transport feedback.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FeedbackTiming {
+    /// By the rule of the call's controller; one that has none gets RTCP's.
+    #[default]
+    Controller,
+    /// As often as 5 % of the bitrate pay for, as receivers of WebRTC do, whichever controller there is.
+    Rtcp,
+}
+
 /// The receiving end.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ReceiverSpec {
-    /// Minimum interval between feedback, which is scheduled to use 5 % of the bitrate.
+    /// Whose rule says when transport feedback is sent.
+    #[serde(deserialize_with = "choice")]
+    pub feedback_timing: FeedbackTiming,
+    /// Minimum interval between feedback by RTCP's rule, which uses 5 % of the bitrate.
     pub min_feedback_interval_ms: f64,
-    /// Maximum interval between feedback.
+    /// Maximum interval between feedback by RTCP's rule.
     pub max_feedback_interval_ms: f64,
     /// Request lost packets. Absent: yes, unless the decoder is `loss_tolerant`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -180,6 +194,7 @@ impl Default for SenderSpec {
 impl Default for ReceiverSpec {
     fn default() -> Self {
         Self {
+            feedback_timing: FeedbackTiming::default(),
             min_feedback_interval_ms: 50.0,
             max_feedback_interval_ms: 250.0,
             nack: None,

@@ -6,7 +6,9 @@ mod media;
 mod network;
 mod values;
 
-pub use ends::{BreakersSpec, ClockSpec, ControllerSpec, EcnSpec, LimitsSpec, ReceiverSpec, SenderSpec};
+pub use ends::{
+    BreakersSpec, ClockSpec, ControllerSpec, EcnSpec, FeedbackTiming, LimitsSpec, ReceiverSpec, SenderSpec,
+};
 pub use media::{AudioSpec, EncoderKind, FrameSizesSpec, VideoSpec};
 pub use network::{
     CapacitySpec, GilbertElliottSpec, JitterDistribution, JitterSpec, PathSpec, QueueKind, QueueSpec, ReorderSpec,

@@ -10,7 +10,8 @@ mod jitter;
 
 use crate::steering::{Pipeline, Steered};
 use crate::{
-    BuildError, Construct, Context, Decision, Entry, Event, ProbeCluster, RateController, Side, TransportFeedback,
+    BuildError, Construct, Context, Decision, Entry, Event, FeedbackRule, ProbeCluster, RateController, Side,
+    TransportFeedback,
 };
 use jitter::{Jitter, Sample};
 use legato_units::{TimeDelta, Timestamp};
@@ -208,6 +209,10 @@ where
             while self.fallback.poll_probe().is_some() {}
             self.inner.poll_probe()
         }
+    }
+
+    fn feedback_rule(&self) -> FeedbackRule {
+        self.inner.feedback_rule()
     }
 
     fn observe(&self, gauge: &mut dyn FnMut(&'static str, f64)) {
