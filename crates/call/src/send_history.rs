@@ -167,6 +167,11 @@ impl SendHistory {
         self.forget(now);
     }
 
+    /// When the receiver wrote the last feedback; only feedback by stream says so.
+    pub fn written(&self) -> Option<PeerTimestamp> {
+        self.by_stream.as_ref()?.reference.map(|(_, at)| at)
+    }
+
     /// The number of the first packet that is kept.
     fn base(&self) -> u64 {
         self.runs.front().map_or(self.next_seq, |run| run.burst.first.transport_seq)

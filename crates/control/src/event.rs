@@ -184,4 +184,7 @@ pub struct TransportFeedback {
     pub reports: PacketReports,
     /// Bytes sent and not yet reported, after this feedback.
     pub in_flight: DataSize,
+    /// When the receiver wrote it, where the format says so: [rfc8888] does, transport-wide feedback does not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub written: Option<PeerTimestamp>,
 }

@@ -22,7 +22,11 @@ fn report(seq: u64, departure_ms: i64, delay_ms: Option<i64>) -> PacketReport {
 }
 
 fn feedback(reports: Vec<PacketReport>) -> Event {
-    Event::TransportFeedback(TransportFeedback { reports: reports.into(), in_flight: DataSize::ZERO })
+    Event::TransportFeedback(TransportFeedback {
+        reports: reports.into(),
+        in_flight: DataSize::ZERO,
+        ..Default::default()
+    })
 }
 
 #[test]

@@ -226,7 +226,7 @@ fn absolute(kind: Kind, now_us: i64, seq: i64) -> Event {
                     probe_cluster,
                 };
             let reports = (0..).zip(reports).map(report).collect();
-            Event::TransportFeedback(TransportFeedback { reports, in_flight })
+            Event::TransportFeedback(TransportFeedback { reports, in_flight, ..Default::default() })
         }
         Kind::Sent(offset, size, kind, in_flight) => {
             let transport_seq = (seq + offset) as u64;

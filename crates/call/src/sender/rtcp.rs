@@ -74,6 +74,7 @@ impl Sender {
             told.reports.clear();
             join(&mut self.history, self.now, &mut told.reports);
             told.in_flight = self.history.in_flight();
+            told.written = self.history.written();
             sink.record(self.now, &Record::Feedback { reports: &told.reports });
             if !told.reports.is_empty() {
                 self.tell(&Event::PacerQueue(PacerQueue { size: self.pacer.queued(), drain: self.pacer.drain_time() }));

@@ -31,6 +31,7 @@ fn feedback(reports: Vec<PacketReport>, in_flight_bytes: u64) -> Event {
     Event::TransportFeedback(TransportFeedback {
         reports: reports.into(),
         in_flight: DataSize::from_bytes(in_flight_bytes),
+        ..Default::default()
     })
 }
 

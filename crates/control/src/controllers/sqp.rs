@@ -390,7 +390,8 @@ mod tests {
                 });
             }
             let now = Timestamp::from_nanos((free_ns as i64 + 40_000_000).max(departure.as_nanos()));
-            let feedback = TransportFeedback { reports: reports.into(), in_flight: DataSize::ZERO };
+            let feedback =
+                TransportFeedback { reports: reports.into(), in_flight: DataSize::ZERO, ..Default::default() };
             sqp.on_event(now, &Event::TransportFeedback(feedback));
         }
     }

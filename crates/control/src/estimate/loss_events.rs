@@ -2,13 +2,13 @@
 //! ones have arrived; losses within a round trip of an event's first packet belong to that event; a
 //! packet that turns up after all undoes its loss [rfc5348].
 //!
-//! The RFC does this at the receiver, which must guess when a lost packet would have arrived. The
-//! sender knows when it left, so events are separated by departures. A packet that no feedback
-//! mentions, because the feedback was lost, is not a loss.
+//! When a lost packet would have arrived is interpolated between the packets around it, by the receiver's clock;
+//! where the reports have no arrival times, its departure takes their place. A packet that no feedback mentions,
+//! because the feedback was lost, is not a loss.
 
 use super::loss_intervals::LossIntervals;
 use crate::PacketReport;
-use legato_units::{TimeDelta, Timestamp};
+use legato_units::{PeerTimestamp, TimeDelta, Timestamp};
 use std::collections::VecDeque;
 
 /// Finds loss events and keeps their intervals.
@@ -19,12 +19,30 @@ pub struct LossEvents {
     pending: VecDeque<Pending>,
     /// The latest losses, to be undone should they arrive: the packet and the first packet of its event.
     lost: VecDeque<(u64, u64)>,
-    /// First packet of the newest event, and when it left.
-    event: Option<(u64, Timestamp)>,
+    /// The newest event.
+    event: Option<Event>,
     /// Loss events so far; never decreases.
     events: u64,
     /// Highest packet number reported on.
     highest: Option<u64>,
+    /// S_before and T_before of the next loss: the highest packet that arrived in order.
+    last_arrival: Option<(u64, PeerTimestamp)>,
+}
+
+/// A loss event, by its first packet.
+#[derive(Clone, Copy, Debug)]
+struct Event {
+    seq: u64,
+    at: Instant,
+    /// A mark behind its first packet is among the losses that can be undone: it never will be.
+    marked: bool,
+}
+
+/// When a packet arrived or would have arrived, and when it left.
+#[derive(Clone, Copy, Debug)]
+struct Instant {
+    departure: Timestamp,
+    arrival: Option<PeerTimestamp>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -32,6 +50,39 @@ struct Pending {
     seq: u64,
     departure: Timestamp,
     later_arrivals: u8,
+    /// S_before and T_before.
+    before: Option<(u64, PeerTimestamp)>,
+    /// S_after and T_after.
+    after: Option<(u64, PeerTimestamp)>,
+}
+
+impl Pending {
+    /// T_loss, known once a later packet has arrived.
+    fn instant(&self) -> Instant {
+        let Self { seq, departure, before, after, .. } = *self;
+        let arrival = match (before, after) {
+            (Some((s_before, t_before)), Some((s_after, t_after))) => {
+                // [rfc5348] §5.2: T_loss = T_before + (T_after - T_before) (S_loss - S_before) / (S_after - S_before).
+                let span = (t_after - t_before).as_nanos() as f64;
+                let share = (seq - s_before) as f64 / (s_after - s_before) as f64;
+                Some(t_before + TimeDelta::from_nanos((span * share) as i64))
+            }
+            // Nothing arrived before it: it would have come with the first that did.
+            (None, after) => after.map(|(_, at)| at),
+            (Some(_), None) => None,
+        };
+        Instant { departure, arrival }
+    }
+}
+
+impl Instant {
+    /// Whether this is more than `rtt` after `other`.
+    fn is_after(&self, other: &Self, rtt: TimeDelta) -> bool {
+        match (self.arrival, other.arrival) {
+            (Some(new), Some(old)) => new - old > rtt,
+            _ => self.departure > other.departure + rtt,
+        }
+    }
 }
 
 impl LossEvents {
@@ -44,6 +95,7 @@ impl LossEvents {
             event: None,
             events: 0,
             highest: None,
+            last_arrival: None,
         }
     }
 
@@ -71,6 +123,10 @@ impl LossEvents {
         }
         let late = self.highest.is_some_and(|highest| seq <= highest);
         self.highest = Some(self.highest.map_or(seq, |highest| highest.max(seq)));
+        let arrival = report.arrival().map(|at| (seq, at));
+        if !late {
+            self.last_arrival = arrival.or(self.last_arrival);
+        }
         if self.pending.is_empty() && !late && !report.ce {
             return;
         }
@@ -78,22 +134,37 @@ impl LossEvents {
         if late {
             self.on_late(seq);
         }
-        if report.ce {
-            // [rfc5348] §5.1: a mark signals congestion as soon as it arrives.
-            self.on_congestion(seq, report.departure, rtt, &mut first_interval);
-        }
         for pending in self.pending.iter_mut().take_while(|pending| pending.seq < seq) {
             pending.later_arrivals += 1;
+            pending.after = pending.after.or(arrival);
         }
         // [rfc5348] §5.1: lost once NDUPACK packets with higher numbers have arrived.
-        while self.pending.front().is_some_and(|pending| pending.later_arrivals >= NDUPACK) {
-            let Some(Pending { seq, departure, .. }) = self.pending.pop_front() else { break };
-            let event = self.on_congestion(seq, departure, rtt, &mut first_interval);
-            if self.lost.len() == MAX_LOST {
-                self.lost.pop_front();
-            }
-            self.lost.push_back((seq, event));
+        // [rfc5348] §5.1: a mark makes what is still missing before it part of the congestion at once.
+        while let Some(&pending) = self.pending.front()
+            && (pending.later_arrivals >= NDUPACK || (report.ce && pending.seq < seq))
+        {
+            self.pending.pop_front();
+            let event = self.on_congestion(pending.seq, pending.instant(), rtt, &mut first_interval);
+            self.remember(pending.seq, event);
         }
+        if report.ce {
+            // [rfc5348] §5.1: a mark signals congestion as soon as it arrives.
+            let at = Instant { departure: report.departure, arrival: report.arrival() };
+            let began = self.on_congestion(seq, at, rtt, &mut first_interval);
+            if let Some(event) = self.event.as_mut().filter(|event| began != seq && !event.marked) {
+                // Should the packet that began the event turn up, the mark still stands.
+                event.marked = true;
+                self.remember(seq, began);
+            }
+        }
+    }
+
+    /// The packet is of the event that began with the packet `event`, which stands as long as one of them does.
+    fn remember(&mut self, seq: u64, event: u64) {
+        if self.lost.len() == MAX_LOST {
+            self.lost.pop_front();
+        }
+        self.lost.push_back((seq, event));
     }
 
     fn on_missing(&mut self, seq: u64, departure: Timestamp) {
@@ -102,7 +173,8 @@ impl LossEvents {
         // A long outage is one event whatever its length, so packets beyond the ring need no place.
         // Reports are in send order; a straggler would only break the ring's order.
         if self.pending.len() < MAX_PENDING && !late {
-            self.pending.push_back(Pending { seq, departure, later_arrivals: 0 });
+            let before = self.last_arrival;
+            self.pending.push_back(Pending { seq, departure, later_arrivals: 0, before, after: None });
         }
     }
 
@@ -116,7 +188,7 @@ impl LossEvents {
             if !self.lost.iter().any(|(_, other)| *other == event) {
                 self.intervals.merge(event);
                 // The next loss may begin an event again.
-                self.event = self.event.filter(|(first, _)| *first != event);
+                self.event = self.event.filter(|newest| newest.seq != event);
             }
         }
     }
@@ -125,18 +197,17 @@ impl LossEvents {
     fn on_congestion(
         &mut self,
         seq: u64,
-        departure: Timestamp,
+        at: Instant,
         rtt: TimeDelta,
         first_interval: &mut Option<impl FnOnce() -> f64>,
     ) -> u64 {
-        if let Some((first, began)) = self.event
-            // [rfc5348] §5.2: within R of the event's first packet a loss belongs to the event.
-            // Deviates from [rfc5348] §5.2: departures, not interpolated arrivals.
-            && (seq <= first || departure <= began + rtt)
+        // [rfc5348] §5.2: up to R after the event's first packet a loss belongs to the event.
+        if let Some(event) = self.event
+            && (seq <= event.seq || !at.is_after(&event.at, rtt))
         {
-            return first;
+            return event.seq;
         }
-        self.event = Some((seq, departure));
+        self.event = Some(Event { seq, at, marked: false });
         self.events += 1;
         match first_interval.take() {
             Some(make_up) if !self.intervals.any() => self.intervals.begin(seq, make_up()),
@@ -238,6 +309,55 @@ mod tests {
         let mut events = events(10, &[]);
         events.on_report(&PacketReport { ce: true, ..report(10, true) }, RTT, || 40.0);
         assert_eq!(events.events(), 1);
+    }
+
+    /// A packet that arrived at `ms`, or did not.
+    fn at(seq: u64, ms: Option<i64>) -> PacketReport {
+        let arrival = |ms: i64| PeerTimestamp::from_nanos(ms * 1_000_000);
+        PacketReport { fate: ms.map_or(Fate::Missing, |ms| Fate::Arrived(Some(arrival(ms)))), ..report(seq, true) }
+    }
+
+    fn events_of(reports: &[PacketReport]) -> LossEvents {
+        let mut events = LossEvents::new(1.0);
+        reports.iter().for_each(|report| events.on_report(report, RTT, || 40.0));
+        events
+    }
+
+    /// [rfc5348] §5.2, worked by hand: packets leave every 10 ms and arrive every 20, for the queue grows. Packet 10 would
+    /// have arrived at 1,000 + 20 · 10 = 1,200 ms. Packet 15 (1,300 ms) is within R = 100 ms of it and packet 16
+    /// (1,320 ms) is not, though it left 60 ms after it.
+    #[test]
+    fn events_are_told_apart_by_when_the_lost_packets_would_have_arrived() {
+        let run = |missing: &[u64]| {
+            let reports: Vec<_> =
+                (0..30).map(|seq| at(seq, (!missing.contains(&seq)).then_some(1_000 + 20 * seq as i64))).collect();
+            events_of(&reports).events()
+        };
+        assert_eq!(run(&[10, 15]), 1);
+        assert_eq!(run(&[10, 16]), 2);
+    }
+
+    /// [rfc5348] §5.2, worked by hand: 9 arrives at 1,000 ms and 12 at 1,060: 10 at 1,020, 11 at 1,040.
+    #[test]
+    fn the_arrival_of_a_lost_packet_lies_between_those_around_it() {
+        let mut events = events_of(&[at(9, Some(1_000)), at(10, None), at(11, None), at(12, Some(1_060))]);
+        let arrivals: Vec<_> = events.pending.iter().map(|pending| pending.instant().arrival).collect();
+        assert_eq!(arrivals, [1_020, 1_040].map(|ms| Some(PeerTimestamp::from_nanos(ms * 1_000_000))));
+        // Nothing arrived before the first: it would have come with the next.
+        events = events_of(&[at(10, None), at(11, Some(1_060))]);
+        assert_eq!(events.pending[0].instant().arrival, Some(PeerTimestamp::from_nanos(1_060_000_000)));
+    }
+
+    /// [rfc5348] §5.1: n - 1 arrives, n does not, n + 1 is unmarked and n + 2 marked: the event is found at n + 2, and
+    /// begins with n.
+    #[test]
+    fn a_mark_begins_its_event_with_what_is_missing_before_it() {
+        let marked = PacketReport { ce: true, ..report(12, true) };
+        let mut events = events_of(&[report(9, true), report(10, false), report(11, true), marked]);
+        assert_eq!((events.events(), events.event.map(|event| event.seq)), (1, Some(10)));
+        // Packet 10 was only late: the mark stands.
+        events.on_report(&report(10, true), RTT, || 40.0);
+        assert!(events.intervals().any());
     }
 
     #[test]

@@ -112,8 +112,9 @@ impl LossIntervals {
         }
         let discount = self.discount();
         let (mut total, mut weights) = (self.open_packets() * WEIGHTS[0], WEIGHTS[0]);
-        // [rfc5348] §5.4: I_tot0 over I_0 ... I_(n-1). [rfc5348] §5.5: all but I_0 take the discount in force.
-        for (interval, weight) in self.closed[..self.len].iter().zip(&WEIGHTS[1..]) {
+        // [rfc5348] §5.4: I_tot0 over I_0 ... I_(k-1), k closed intervals: the oldest is left out, also of a history
+        // that is not yet full. [rfc5348] §5.5: all but I_0 take the discount in force.
+        for (interval, weight) in self.closed[..self.len - 1].iter().zip(&WEIGHTS[1..]) {
             let weight = weight * interval.discount * discount;
             total += interval.packets * weight;
             weights += weight;
@@ -134,10 +135,15 @@ impl LossIntervals {
         (count > 0).then(|| self.closed[..count].iter().map(|interval| interval.packets).sum::<f64>() / count as f64)
     }
 
-    /// The same by the rule of the long mean: the open interval counts if it lengthens it.
+    /// The same by the rule of the long mean: the open interval counts if it lengthens it, in place of the older of
+    /// the two, or of the only one.
     pub fn mean_of_last_two_or_open(&self) -> Option<f64> {
         let closed = self.mean_of_last_two()?;
-        Some(closed.max((self.open_packets() + self.closed[0].packets) / 2.0))
+        let with_open = match self.len {
+            1 => self.open_packets(),
+            _ => (self.open_packets() + self.closed[0].packets) / 2.0,
+        };
+        Some(closed.max(with_open))
     }
 
     /// Packets since the newest event began, that event's first included.
@@ -211,11 +217,16 @@ mod tests {
         assert_mean(&history(1.0, 5, &[50, 200, 80, 120, 60, 90, 70, 40]), 98.0);
     }
 
+    /// [rfc5348] §5.4, worked by hand for k = 2: I_tot0 = 100 + 10, I_tot1 = 10 + 20, W_tot = 2: 55. With one closed
+    /// interval I_tot0 is the open one alone.
     #[test]
-    fn a_short_history_has_weights_of_its_own() {
-        // I_tot0 = 30 + 10 + 20 over three weights of one; I_tot1 = 10 + 20 over two.
+    fn a_short_history_leaves_out_its_oldest_interval_for_the_open_one() {
+        assert_mean(&history(1.0, 100, &[10, 20]), 55.0);
         assert_mean(&history(1.0, 30, &[10, 20]), 20.0);
         assert_mean(&history(1.0, 1, &[10, 20]), 15.0);
+        assert_mean(&history(1.0, 100, &[10]), 100.0);
+        assert_mean(&history(1.0, 4, &[10]), 10.0);
+        assert_eq!(history(1.0, 100, &[10]).mean_of_last_two_or_open(), Some(100.0));
     }
 
     /// [rfc5348] §5.5, worked by hand: eight intervals of 100, I_0 = 400: DF = 200/400 = 0.5. I_tot0 = 400 + 0.5 · 100 · 4.8

@@ -257,7 +257,11 @@ impl<'a> Call<'a> {
             self.in_flight -= flying.report.size.as_bytes();
             reports.push(PacketReport { fate, ..flying.report });
         }
-        let feedback = TransportFeedback { reports: reports.into(), in_flight: DataSize::from_bytes(self.in_flight) };
+        let feedback = TransportFeedback {
+            reports: reports.into(),
+            in_flight: DataSize::from_bytes(self.in_flight),
+            ..Default::default()
+        };
         self.deliver(controller, now, &Event::TransportFeedback(feedback), observer);
     }
 }

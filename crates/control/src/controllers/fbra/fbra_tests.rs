@@ -52,7 +52,7 @@ impl Path {
                 probe_cluster: None,
             });
         }
-        let feedback = TransportFeedback { reports: reports.into(), in_flight: DataSize::ZERO };
+        let feedback = TransportFeedback { reports: reports.into(), in_flight: DataSize::ZERO, ..Default::default() };
         self.fbra.on_event(self.now, &Event::TransportFeedback(feedback));
     }
 

@@ -29,7 +29,11 @@ fn report(seq: u64, sent_ms: i64, bytes: u64, arrived: bool) -> PacketReport {
 }
 
 fn feedback(reports: Vec<PacketReport>) -> Event {
-    Event::TransportFeedback(TransportFeedback { reports: reports.into(), in_flight: DataSize::ZERO })
+    Event::TransportFeedback(TransportFeedback {
+        reports: reports.into(),
+        in_flight: DataSize::ZERO,
+        ..Default::default()
+    })
 }
 
 fn sent(seq: u64, in_flight_bytes: u64) -> Event {

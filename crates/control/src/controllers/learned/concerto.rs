@@ -200,7 +200,7 @@ mod tests {
         };
         // 100 ms into the second: in its second fifteenth. Eight packets, two a group, 10 ms apart.
         let reports = (0..8).map(|n| report(n, n != 7)).collect();
-        let feedback = TransportFeedback { reports, in_flight: DataSize::ZERO };
+        let feedback = TransportFeedback { reports, in_flight: DataSize::ZERO, ..Default::default() };
         second.on_event(Timestamp::from_millis(100), &Event::TransportFeedback(feedback));
         let frame = EncodedFrameInfo {
             frame: 0,

@@ -27,7 +27,11 @@ fn feedback() -> Event {
         kind: PacketKind::Video,
         probe_cluster: None,
     };
-    Event::TransportFeedback(TransportFeedback { reports: vec![report].into(), in_flight: DataSize::ZERO })
+    Event::TransportFeedback(TransportFeedback {
+        reports: vec![report].into(),
+        in_flight: DataSize::ZERO,
+        ..Default::default()
+    })
 }
 
 fn sent() -> Event {

@@ -45,7 +45,7 @@ impl Path {
             };
             let reports = (self.seq..self.seq + 10).map(report).collect();
             self.seq += 10;
-            let feedback = TransportFeedback { reports, in_flight: DataSize::ZERO };
+            let feedback = TransportFeedback { reports, in_flight: DataSize::ZERO, ..Default::default() };
             self.nada.on_event(at(10 * self.seq as i64 + 100), &Event::TransportFeedback(feedback));
         }
     }

@@ -140,6 +140,7 @@ mod tests {
             let feedback = TransportFeedback {
                 reports: vec![report(delay_ms - 1), report(delay_ms + 1)].into(),
                 in_flight: DataSize::ZERO,
+                ..Default::default()
             };
             samples.push(jitter.push(&config, departure, &feedback).map(|sample| sample.jitter_ms));
         }

@@ -39,7 +39,8 @@ fn play(safeguard: &mut Safeguard, from: i64, delays_ms: &[i64]) -> Vec<u64> {
             kind: PacketKind::Video,
             probe_cluster: None,
         };
-        let feedback = TransportFeedback { reports: vec![report].into(), in_flight: DataSize::ZERO };
+        let feedback =
+            TransportFeedback { reports: vec![report].into(), in_flight: DataSize::ZERO, ..Default::default() };
         safeguard.on_event(departure, &Event::TransportFeedback(feedback));
         targets.push(safeguard.decision().target_bitrate.as_bps() / 1_000);
     }

@@ -138,7 +138,7 @@ pub(super) mod tests {
 
     /// A feedback of these reports with nothing left in flight.
     pub fn feedback(reports: &[PacketReport]) -> TransportFeedback {
-        TransportFeedback { reports: reports.to_vec().into(), in_flight: DataSize::ZERO }
+        TransportFeedback { reports: reports.to_vec().into(), in_flight: DataSize::ZERO, ..Default::default() }
     }
 
     /// [rfc8298] §4.1.2: a lost packet below the highest acknowledged one is counted as acknowledged.

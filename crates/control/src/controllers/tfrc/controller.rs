@@ -3,7 +3,7 @@
 
 use super::config::Config;
 use super::sender::TfrcSender;
-use crate::{BuildError, Construct, Context, Decision, Event, RateController, RateLimits, Side};
+use crate::{BuildError, Construct, Context, Decision, Event, FeedbackRule, RateController, RateLimits, Side};
 use legato_units::{DataRate, Timestamp};
 use serde::{Serialize, de::DeserializeOwned};
 
@@ -101,6 +101,11 @@ impl<F: Flavour> RateController for TfrcController<F> {
     #[inline]
     fn next_deadline(&self) -> Option<Timestamp> {
         Some(self.sender.next_deadline())
+    }
+
+    fn feedback_rule(&self) -> FeedbackRule {
+        // [rfc5348] §6: at least once a round trip, and whenever a new loss event is found; the edition of 2003 likewise.
+        FeedbackRule::RoundTrip
     }
 
     fn observe(&self, gauge: &mut dyn FnMut(&'static str, f64)) {

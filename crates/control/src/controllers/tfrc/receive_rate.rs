@@ -64,13 +64,15 @@ const MAX_SLICES: usize = 64;
 pub struct ReceiveRateSet {
     /// In order of time and descending, so that the front is the maximum.
     rates: VecDeque<(Timestamp, f64)>,
-    /// Until when the rate is unlimited: the RFC's initial member, infinity.
+    /// The initial member, infinity, is in the set …
     unlimited: bool,
+    /// … since then.
+    began: Option<Timestamp>,
 }
 
 impl Default for ReceiveRateSet {
     fn default() -> Self {
-        Self { rates: VecDeque::with_capacity(16), unlimited: true }
+        Self { rates: VecDeque::with_capacity(16), unlimited: true, began: None }
     }
 }
 
@@ -81,11 +83,16 @@ impl ReceiveRateSet {
         if self.unlimited { None } else { self.rates.front().map(|&(_, rate)| rate) }
     }
 
+    /// The connection began at `at`.
+    pub fn begin(&mut self, at: Timestamp) {
+        self.began = Some(at);
+    }
+
     /// Add a rate and forget those older than two round trips.
     pub fn update(&mut self, now: Timestamp, rate: f64, rtt: TimeDelta) {
-        // [rfc5348] §4.3: Update X_recv_set().
-        // Deviates from [rfc5348] §4.3: infinity goes with the first rate, not two round trips later.
-        self.unlimited = false;
+        // [rfc5348] §4.3: Update X_recv_set(). Infinity ages as the others do: it is in the set "for the first two
+        // round-trip times of the connection".
+        self.unlimited &= self.began.is_some_and(|at| now - at <= rtt * 2);
         while self.rates.front().is_some_and(|&(at, _)| now - at > rtt * 2) {
             self.rates.pop_front();
         }
@@ -98,7 +105,7 @@ impl ReceiveRateSet {
 
     /// Keep only the maximum of the rates, dated now.
     pub fn maximize(&mut self, now: Timestamp, rate: f64) {
-        // [rfc5348] §4.3: Maximize X_recv_set().
+        // [rfc5348] §4.3: Maximize X_recv_set(), without infinity.
         let largest = self.rates.front().map_or(rate, |&(_, other)| rate.max(other));
         self.replace(now, largest);
     }
@@ -146,6 +153,21 @@ mod tests {
         let mut rate = ReceiveRate::default();
         rate.update(at(0), None, 1_000, RTT);
         assert_eq!(rate.update(at(50), None, 1_000, RTT), Some(20_000.0));
+    }
+
+    /// [rfc5348] §4.3: infinity limits nothing until it is more than two round trips old, unless a maximum is taken.
+    #[test]
+    fn infinity_leaves_the_set_after_two_round_trips() {
+        let mut set = ReceiveRateSet::default();
+        set.begin(at(10));
+        set.update(at(110), 5.0, RTT);
+        set.update(at(210), 6.0, RTT);
+        assert_eq!(set.max(), None);
+        let mut maximized = set.clone();
+        maximized.maximize(at(210), 4.0);
+        assert_eq!(maximized.max(), Some(6.0));
+        set.update(at(211), 4.0, RTT);
+        assert_eq!(set.max(), Some(6.0));
     }
 
     #[test]

@@ -9,9 +9,9 @@ use super::config::{Config, Edition};
 use super::data_limit::DataLimit;
 use super::packet_size::PacketSize;
 use super::receive_rate::{ReceiveRate, ReceiveRateSet};
-use crate::TransportFeedback;
 use crate::estimate::loss_events::LossEvents;
 use crate::estimate::tcp_equation::TcpEquation;
+use crate::{PacketKind, TransportFeedback};
 use legato_units::{DataRate, TimeDelta, Timestamp};
 
 /// The allowed sending rate and its inputs.
@@ -100,19 +100,34 @@ impl TfrcSender {
 
     /// Take a feedback.
     pub fn on_feedback(&mut self, now: Timestamp, feedback: &TransportFeedback) {
-        let (mut newest, mut last_arrival, mut arrived, mut bytes) = (None, None, 0, 0);
+        let (mut newest, mut last_arrival, mut arrived) = (None, None, 0);
+        let (mut segment_bytes, mut segments) = (0, 0);
         for report in feedback.reports.iter() {
             let size = report.size.as_bytes();
-            bytes += size;
+            // [rfc5348] §4.1: s is that of the flow; the small packets of audio would lower it, and X with it.
+            if report.kind != PacketKind::Audio {
+                segment_bytes += size;
+                segments += 1;
+            }
             if report.arrived() {
                 arrived += size;
-                newest = newest.max(Some(report.departure));
+                newest = newest.max(Some((report.departure, report.arrival())));
                 last_arrival = last_arrival.max(report.arrival());
             }
         }
-        self.packet_size.on_reported(bytes, feedback.reports.len());
+        self.packet_size.on_reported(segment_bytes, segments);
+        if let (Some((departure, _)), None) = (newest, self.last_feedback) {
+            self.receive_rates.begin(departure);
+        }
+        // t_delay: how long the receiver held the newest packet's report, if the feedback says so.
+        let held = match (feedback.written, newest) {
+            (Some(written), Some((_, Some(arrival)))) => (written - arrival).max(TimeDelta::ZERO),
+            _ => TimeDelta::ZERO,
+        };
+        let newest = newest.map(|(departure, _)| departure);
         let receive_rate = newest.and_then(|departure| {
-            self.on_rtt_sample((now - departure).as_secs_f64());
+            // [rfc5348] §4.3: R_sample = (t_now - t_recvdata) - t_delay.
+            self.on_rtt_sample((now - departure - held).as_secs_f64());
             self.receive_rate.update(now, last_arrival, arrived, self.rtt())
         });
         if let Some(rate) = receive_rate {
@@ -146,11 +161,11 @@ impl TfrcSender {
         }
         let before = self.allowed;
         let idle = !self.sent_since_timer;
-        match (self.rtt, self.receive_rates.max()) {
-            (Some(rtt), Some(receive_rate)) => self.halve(now, rtt, receive_rate, idle),
+        match self.rtt {
+            Some(rtt) => self.halve(now, rtt, self.receive_rates.max(), idle),
             // [rfc5348] §4.4: without a sample or feedback, halve unless the sender has been idle.
-            _ if !idle => self.allowed = (self.allowed / 2.0).max(self.min_rate()),
-            _ => {}
+            None if !idle => self.allowed = (self.allowed / 2.0).max(self.min_rate()),
+            None => {}
         }
         // Whatever the rules give, silence is no reason to send more.
         self.allowed = self.allowed.min(before);
@@ -245,13 +260,12 @@ impl TfrcSender {
 
     fn on_losses(&mut self, feedback: &TransportFeedback) {
         let rtt = self.rtt();
-        // [rfc5348] §6.3.1: the equation shall give the maximum rate received so far, or if nothing was
-        // received, half a packet per round trip.
+        // [rfc5348] §6.3.1: X_target is the maximum rate received so far, and at least half a packet per round trip.
         let equation = self.equation_now();
-        let target = self.largest_receive_rate;
+        let largest = self.largest_receive_rate.unwrap_or(0.0);
         let first_interval = || match equation {
             Some(equation) => {
-                let target = target.unwrap_or(0.5 * equation.segment_bytes / equation.rtt_s);
+                let target = largest.max(0.5 * equation.segment_bytes / equation.rtt_s);
                 1.0 / equation.loss_event_ratio(target)
             }
             None => 1.0,
@@ -275,8 +289,8 @@ impl TfrcSender {
         Some(TcpEquation::new(self.packet_size.bytes(), rtt.smoothed_s, f64::from(self.config.packets_per_ack)))
     }
 
-    /// recv_limit, bytes per second.
-    fn receive_limit(&mut self, now: Timestamp, rate: f64, data_limited: bool, more_loss: bool) -> f64 {
+    /// recv_limit, bytes per second; `None` while nothing limits.
+    fn receive_limit(&mut self, now: Timestamp, rate: f64, data_limited: bool, more_loss: bool) -> Option<f64> {
         let set = &mut self.receive_rates;
         let mut factor = 2.0;
         match self.config.edition {
@@ -293,25 +307,26 @@ impl TfrcSender {
                 set.update(now, rate, TimeDelta::from_secs_f64(self.rtt.map_or(0.0, |rtt| rtt.smoothed_s)))
             }
         }
-        factor * set.max().unwrap_or(rate)
+        set.max().map(|rate| factor * rate)
     }
 
-    fn update_allowed(&mut self, now: Timestamp, rtt: RoundTrip, receive_limit: f64) {
+    fn update_allowed(&mut self, now: Timestamp, rtt: RoundTrip, receive_limit: Option<f64>) {
+        let limited = |rate: f64| receive_limit.map_or(rate, |limit| rate.min(limit));
         if let Some(equation) = self.equation {
             // [rfc5348] §4.3: X = max(min(X_Bps, recv_limit), s / t_mbi).
-            self.allowed = equation.min(receive_limit).max(self.min_rate());
+            self.allowed = limited(equation).max(self.min_rate());
         } else if self.last_doubled.is_none_or(|at| (now - at).as_secs_f64() >= rtt.smoothed_s) {
             // [rfc5348] §4.3: X = max(min(2 X, recv_limit), initial_rate), once a round trip.
-            self.allowed = (2.0 * self.allowed).min(receive_limit).max(self.initial_rate(rtt));
+            self.allowed = limited(2.0 * self.allowed).max(self.initial_rate(rtt));
             self.last_doubled = Some(now);
         }
     }
 
     /// [rfc5348] §4.4: the nofeedback timer has expired after feedback was seen.
-    fn halve(&mut self, now: Timestamp, rtt: RoundTrip, receive_rate: f64, idle: bool) {
+    fn halve(&mut self, now: Timestamp, rtt: RoundTrip, receive_rate: Option<f64>, idle: bool) {
         let recover_rate = self.initial_rate(rtt);
         let slow = match self.equation {
-            Some(_) => receive_rate < recover_rate,
+            Some(_) => receive_rate.is_some_and(|rate| rate < recover_rate),
             None => self.allowed < 2.0 * recover_rate,
         };
         if slow && idle {
@@ -322,7 +337,7 @@ impl TfrcSender {
             return;
         };
         // Halve what limited X: the receive rate or the equation.
-        let limit = if equation > 2.0 * receive_rate { receive_rate } else { equation / 2.0 };
+        let limit = receive_rate.filter(|rate| equation > 2.0 * rate).unwrap_or(equation / 2.0);
         let limit = limit.max(self.min_rate());
         // [rfc5348] §4.4: Update_Limits(): X_recv_set holds half the limit, which step (4) doubles.
         self.receive_rates.replace(now, limit / 2.0);

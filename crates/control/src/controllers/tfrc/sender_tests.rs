@@ -47,7 +47,8 @@ impl Path {
         };
         let reports = (0..packets).map(report).collect();
         self.seq += packets;
-        self.sender.on_feedback(self.now, &TransportFeedback { reports, in_flight: DataSize::ZERO });
+        self.sender
+            .on_feedback(self.now, &TransportFeedback { reports, in_flight: DataSize::ZERO, ..Default::default() });
     }
 
     fn allowed(&self) -> f64 {
@@ -95,6 +96,56 @@ fn round_trips_are_smoothed_by_nine_tenths() {
     let (smoothed_s, latest_s) = path.sender.rtts_s().unwrap();
     assert_close(smoothed_s, 0.11, 1e-9);
     assert_close(latest_s, 0.2, 1e-9);
+}
+
+/// What `sender` makes of one packet of 1,000 bytes of `kind` that left at 1,000 ms and arrived 30 ms later, by a
+/// feedback of 1,100 ms which was written `held_ms` after that, if it says so.
+fn take(sender: &mut TfrcSender, seq: u64, kind: PacketKind, held_ms: Option<i64>) {
+    let departure = Timestamp::from_millis(1_000);
+    let arrival = |ms: i64| PeerTimestamp::from_nanos((77_000 + ms) * 1_000_000);
+    let report = PacketReport {
+        transport_seq: seq,
+        ssrc: 1,
+        size: DataSize::from_bytes(if kind == PacketKind::Audio { 100 } else { 1_000 }),
+        departure,
+        fate: Fate::Arrived(Some(arrival(1_030))),
+        ce: false,
+        kind,
+        probe_cluster: None,
+    };
+    let written = held_ms.map(|ms| arrival(1_030 + ms));
+    let feedback = TransportFeedback { reports: vec![report].into(), in_flight: DataSize::ZERO, written };
+    sender.on_feedback(Timestamp::from_millis(1_100), &feedback);
+}
+
+/// [rfc5348] §4.3, worked by hand: R_sample = (1,100 - 1,000) - 40 ms, where the feedback says that it was written
+/// 40 ms after the newest packet came.
+#[test]
+fn the_time_for_which_a_report_was_held_is_no_round_trip() {
+    let sample = |held_ms| {
+        let mut sender = TfrcSender::new(config(), DataRate::from_kbps(300), Timestamp::ZERO);
+        take(&mut sender, 1, PacketKind::Video, held_ms);
+        sender.rtt().as_millis()
+    };
+    assert_eq!([Some(40), Some(0), None].map(sample), [60, 100, 100]);
+}
+
+/// [rfc5348] §4.1: s is the segment size of the flow that is controlled: (1,000 + 1,000) / 2, whatever audio is beside it.
+#[test]
+fn audio_does_not_lower_the_segment_size() {
+    let mut sender = TfrcSender::new(config(), DataRate::from_kbps(300), Timestamp::ZERO);
+    let kinds = [PacketKind::Video, PacketKind::Audio, PacketKind::Audio, PacketKind::Retransmission];
+    (1..).zip(kinds).for_each(|(seq, kind)| take(&mut sender, seq, kind, None));
+    assert_eq!(sender.packet_bytes(), 1_000.0);
+}
+
+/// [rfc5348] §6.3.1: X_target is at least half a packet a round trip, 5,000 B/s, when less was received as well.
+#[test]
+fn the_first_loss_interval_is_worth_at_least_half_a_packet_a_round_trip() {
+    let mut path = Path::new(config(), 100);
+    path.sender.largest_receive_rate = Some(1_000.0);
+    path.round(10, &[6]);
+    assert_close(path.sender.equation.unwrap(), 5_000.0, 0.05);
 }
 
 /// [rfc5348] §4.5, worked by hand: R_sqmean = 0.9 sqrt(0.1) + 0.1 sqrt(0.4) = 0.34785; over sqrt(0.4): 0.55.

@@ -37,7 +37,11 @@ fn after_rounds(vtfrc: &mut Vtfrc, rounds: i64, lossy: impl Fn(i64) -> bool) -> 
                 probe_cluster: None,
             }
         };
-        let feedback = TransportFeedback { reports: (0..10).map(report).collect(), in_flight: DataSize::ZERO };
+        let feedback = TransportFeedback {
+            reports: (0..10).map(report).collect(),
+            in_flight: DataSize::ZERO,
+            ..Default::default()
+        };
         vtfrc.on_event(now, &Event::TransportFeedback(feedback));
     }
     now
