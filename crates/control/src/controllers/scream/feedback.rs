@@ -2,12 +2,13 @@
 //! one-way delay, marks and losses. Shared by [rfc8298] and the drafts of its second version.
 //!
 //! SCReAM counts by the highest sequence number: a packet below it counts as acknowledged whether it
-//! arrived or not, so that loss does not stop the clock of the window; later reports on older packets
-//! only count for reordering.
+//! arrived or not, and whether a feedback reported it or not, so that neither loss nor a lost feedback stops the clock
+//! of the window; later reports on older packets only count for reordering.
 
 use super::loss::LossDetector;
 use crate::{Fate, TransportFeedback};
 use legato_units::{TimeDelta, Timestamp};
+use std::collections::VecDeque;
 
 /// One feedback, digested.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -62,9 +63,30 @@ impl OneWayDelays {
 pub struct FeedbackReader {
     highest: Option<u64>,
     losses: LossDetector,
+    /// The number and size of packets above the highest acknowledged one, in order.
+    sent: VecDeque<(u64, u64)>,
 }
 
 impl FeedbackReader {
+    /// A packet left.
+    #[inline]
+    pub fn sent(&mut self, transport_seq: u64, bytes: u64) {
+        if self.sent.len() == MAX_SENT {
+            self.sent.pop_front();
+        }
+        self.sent.push_back((transport_seq, bytes));
+    }
+
+    /// The bytes of the packets up to number `top` that no feedback had acknowledged.
+    fn acknowledge(&mut self, top: u64) -> u64 {
+        let mut bytes = 0;
+        while let Some(&(seq, size)) = self.sent.front().filter(|&&(seq, _)| seq <= top) {
+            bytes += if self.highest.is_none_or(|highest| seq > highest) { size } else { 0 };
+            self.sent.pop_front();
+        }
+        bytes
+    }
+
     /// Digest one feedback that came at `now`.
     pub fn read(&mut self, now: Timestamp, feedback: &TransportFeedback) -> Acknowledged {
         let mut said = Acknowledged { in_flight: feedback.in_flight.as_bytes(), ..Acknowledged::default() };
@@ -80,9 +102,6 @@ impl FeedbackReader {
             let bytes = report.size.as_bytes();
             let new = self.highest.is_none_or(|highest| report.transport_seq > highest)
                 && top.is_some_and(|top| report.transport_seq <= top);
-            if new {
-                said.bytes_newly_acked += bytes;
-            }
             let Fate::Arrived(arrival) = report.fate else {
                 said.packets_missing += u32::from(self.losses.missing(now, report.transport_seq));
                 continue;
@@ -108,11 +127,16 @@ impl FeedbackReader {
         if let Some(first) = first_arrival {
             said.arrival_span = TimeDelta::from_nanos(last_arrival - first);
         }
+        // [rfc8298] §4.1.2: by how much the highest sequence number moved.
+        said.bytes_newly_acked = top.map_or(0, |top| self.acknowledge(top));
         self.highest = self.highest.max(top);
         said.packets_lost = self.losses.confirmed(now);
         said
     }
 }
+
+/// More than ten seconds at 4,000 packets a second: only a sender without any feedback has so many.
+const MAX_SENT: usize = 1 << 16;
 
 #[cfg(test)]
 pub(super) mod tests {
@@ -145,6 +169,7 @@ pub(super) mod tests {
     #[test]
     fn newly_acknowledged_is_what_the_highest_number_moved_by() {
         let mut reader = FeedbackReader::default();
+        (1..=4).for_each(|seq| reader.sent(seq, 1_000));
         let now = Timestamp::from_millis(100);
         let said = reader.read(now, &feedback(&[report(1, 0, Some(50)), report(2, 10, None), report(3, 20, Some(45))]));
         assert_eq!((said.bytes_newly_acked, said.bytes_arrived, said.packets), (3_000, 2_000, 2));
@@ -159,9 +184,23 @@ pub(super) mod tests {
         assert_eq!((said.bytes_newly_acked, said.bytes_arrived, said.packets_recovered), (0, 1_000, 1));
     }
 
+    /// [rfc8298] §4.1.2: what an earlier feedback would have reported, had it not been lost, counts with the next.
+    #[test]
+    fn a_lost_feedback_is_made_up_for_by_the_next() {
+        let mut reader = FeedbackReader::default();
+        (1..=6).for_each(|seq| reader.sent(seq, 1_000));
+        let mut newly_acked =
+            |reports: &[PacketReport]| reader.read(Timestamp::from_millis(100), &feedback(reports)).bytes_newly_acked;
+        assert_eq!(newly_acked(&[report(1, 0, Some(50))]), 1_000);
+        // Feedback on 2 to 4 is lost.
+        assert_eq!(newly_acked(&[report(5, 40, Some(50))]), 4_000);
+        assert_eq!(newly_acked(&[report(3, 20, Some(90)), report(6, 50, Some(50))]), 1_000);
+    }
+
     #[test]
     fn marks_are_counted_in_packets_and_in_newly_acknowledged_bytes() {
         let mut reader = FeedbackReader::default();
+        (1..=2).for_each(|seq| reader.sent(seq, 1_000));
         let marked = PacketReport { ce: true, ..report(2, 10, Some(50)) };
         let said = reader.read(Timestamp::from_millis(100), &feedback(&[report(1, 0, Some(50)), marked]));
         assert_eq!((said.packets_ce, said.bytes_newly_acked_ce), (1, 1_000));

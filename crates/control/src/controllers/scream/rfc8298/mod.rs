@@ -26,8 +26,8 @@ use super::queue_delay::QueueDelay;
 use super::round_trip::{self, SmoothedRtt};
 use super::silence::Silence;
 use crate::{
-    BuildError, Construct, Context, Decision, EncoderWishes, Event, RateController, RateLimits, SentPacket, Side,
-    TransportFeedback,
+    BuildError, Construct, Context, Decision, EncoderWishes, Event, FeedbackRule, RateController, RateLimits,
+    SentPacket, Side, TransportFeedback,
 };
 use delay_trend::DelayTrend;
 use legato_units::{DataRate, DataSize, TimeDelta, Timestamp};
@@ -114,7 +114,7 @@ impl RateController for Scream {
             _ => return,
         }
         if self.silence.broken(now) {
-            self.window.cut(now, 0.5, &self.config);
+            self.window.cut(0.5, &self.config);
             self.media_rate.cut(0.5);
         }
         if now >= self.last_adjustment + self.interval() && heard || now >= self.unheard_adjustment() {
@@ -132,6 +132,11 @@ impl RateController for Scream {
         Some(self.silence.deadline().map_or(adjustment, |silence| silence.min(adjustment)))
     }
 
+    fn feedback_rule(&self) -> FeedbackRule {
+        // [rfc8298] §4.2.2: fb_int = 1 / min(50, max(2.5, rate_media / 10000)) s.
+        FeedbackRule::MediaRate
+    }
+
     fn observe(&self, gauge: &mut dyn FnMut(&'static str, f64)) {
         gauge("cwnd_bytes", self.window.bytes());
         gauge("qdelay_ms", self.queue.get().as_millis_f64());
@@ -147,6 +152,7 @@ impl Scream {
     #[inline]
     fn sent(&mut self, now: Timestamp, packet: &SentPacket) {
         self.rates.sent(packet.size.as_bytes());
+        self.reader.sent(packet.transport_seq, packet.size.as_bytes());
         self.media_queue.sent(packet);
         self.window.sent(now, packet.in_flight.as_bytes());
         self.silence.sent(now);
@@ -181,10 +187,13 @@ impl Scream {
             self.trend.update(now, fraction, self.config.qdelay_weight);
         }
         self.count_round_trip(now, said.packets_lost > 0);
-        if !self.congestion_event(now, &said) && heard {
+        if self.congestion_event(now, &said) {
+            // [rfc8298] §4.1.3: on loss or a mark the target is cut and the rate change procedure is exited.
+            self.last_adjustment = now;
+        } else if heard {
             self.acknowledge(now, &said);
         }
-        self.target_delay.update(now, self.queue.get());
+        self.target_delay.update(self.queue.get());
         heard
     }
 
@@ -201,7 +210,7 @@ impl Scream {
         } else {
             (self.config.beta_ecn_ratio, self.config.beta_ecn_ratio)
         };
-        self.window.cut(now, window, &self.config);
+        self.window.cut(window, &self.config);
         self.media_rate.cut(rate);
         true
     }

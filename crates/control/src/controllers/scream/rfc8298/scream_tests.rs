@@ -32,6 +32,7 @@ fn send(scream: &mut Scream, at: Timestamp, seq: u64, in_flight: u64) {
 }
 
 fn feed(scream: &mut Scream, at: Timestamp, reports: &[PacketReport]) {
+    reports.iter().for_each(|report| scream.reader.sent(report.transport_seq, report.size.as_bytes()));
     scream.on_event(at, &Event::TransportFeedback(feedback(reports)));
 }
 
@@ -50,6 +51,20 @@ fn losses_of_one_round_trip_are_one_event() {
     assert_eq!(scream.media_rate.target_bps(), 0.9e6);
     feed(&mut scream, ms(250), &[report(24, 150, None), report(25, 150, Some(50))]);
     assert!((scream.media_rate.target_bps() - 0.81e6).abs() < 1e-6);
+}
+
+/// [rfc8298] §4.1.3: a loss exits the rate change procedure: the target does not rise in the same feedback, though
+/// 200 ms are over and the call is in fast increase, and the next adjustment is 200 ms later.
+#[test]
+fn the_feedback_of_a_loss_does_not_raise_the_target() {
+    let mut scream = scream();
+    feed(&mut scream, ms(100), &[report(1, 50, Some(50))]);
+    feed(&mut scream, ms(350), &[report(2, 290, None), report(3, 290, Some(50))]);
+    assert_eq!(scream.media_rate.target_bps(), 0.9e6);
+    feed(&mut scream, ms(540), &[report(4, 480, Some(50))]);
+    assert_eq!(scream.media_rate.target_bps(), 0.9e6);
+    feed(&mut scream, ms(550), &[report(5, 490, Some(50))]);
+    assert!(scream.media_rate.target_bps() != 0.9e6);
 }
 
 /// [rfc8298] §4.1.2.1: × 0.9 for window and target on a mark.
@@ -81,7 +96,7 @@ fn the_decision_is_window_and_pace() {
 #[test]
 fn a_growing_media_queue_lowers_the_target_without_feedback() {
     let mut scream = scream();
-    scream.window.cut(ms(0), 1.0, &Config::default());
+    scream.window.cut(1.0, &Config::default());
     scream.on_event(
         ms(0),
         &Event::PacerQueue(PacerQueue { size: DataSize::from_bytes(30_000), ..PacerQueue::default() }),

@@ -11,8 +11,8 @@ use legato_units::{TimeDelta, Timestamp};
 pub struct CongestionWindow {
     bytes: f64,
     in_fast_increase: bool,
-    /// When congestion was last seen.
-    congested: Timestamp,
+    /// When the trend was last at QDELAY_TREND_LO or above.
+    trended: Timestamp,
     max_in_flight: MaxInFlight,
 }
 
@@ -37,7 +37,7 @@ impl CongestionWindow {
         Self {
             bytes: config.min_cwnd_bytes as f64,
             in_fast_increase: true,
-            congested: start,
+            trended: start,
             max_in_flight: MaxInFlight::default(),
         }
     }
@@ -61,17 +61,16 @@ impl CongestionWindow {
     }
 
     /// A loss or ECN event: cut by `beta`.
-    pub fn cut(&mut self, now: Timestamp, beta: f64, config: &Config) {
+    pub fn cut(&mut self, beta: f64, config: &Config) {
         // [rfc8298] §4.1.2.1: in_fast_increase = false; cwnd = max(MIN_CWND, cwnd × BETA).
         self.in_fast_increase = false;
-        self.congested = now;
         self.bytes = (self.bytes * beta).max(config.min_cwnd_bytes as f64);
     }
 
     /// Feedback without loss or marks. Returns whether it ended fast increase.
     pub fn acknowledged(&mut self, now: Timestamp, input: &WindowInput, config: &Config) -> bool {
         if input.trend >= config.qdelay_trend_lo_ratio {
-            self.congested = now;
+            self.trended = now;
         }
         let (newly_acked, in_flight) = (input.newly_acked as f64, input.in_flight as f64);
         let mut left = false;
@@ -102,10 +101,9 @@ impl CongestionWindow {
 
     /// Return to fast increase after a calm period.
     pub fn resume(&mut self, now: Timestamp, config: &Config) {
-        // [rfc8298] §4.1.2.7: qdelay_trend below QDELAY_TREND_LO for T_RESUME_FAST_INCREASE. We read
-        // it as "no congestion": a loss without a queue restarts the five seconds, too.
+        // [rfc8298] §4.1.2.7: qdelay_trend below QDELAY_TREND_LO for T_RESUME_FAST_INCREASE, whatever was lost.
         let calm = TimeDelta::from_millis(i64::from(config.resume_fast_increase_ms));
-        if now - self.congested >= calm {
+        if now - self.trended >= calm {
             self.in_fast_increase = true;
         }
     }
@@ -169,17 +167,20 @@ mod tests {
         let (mut window, config) = window(10_000.0, false, 5_000);
         window.acknowledged(Timestamp::ZERO, &input(1_000, 10_000, 100, 0.0), &config);
         assert_eq!(window.bytes(), 5_500.0);
-        window.cut(Timestamp::ZERO, 0.1, &config);
+        window.cut(0.1, &config);
         assert_eq!(window.bytes(), 3_000.0);
     }
 
-    /// [rfc8298] §4.1.2.1, worked by hand: 10,000 × 0.8, and fast increase is over. §4.1.2.7: for 5 s.
+    /// [rfc8298] §4.1.2.1, worked by hand: 10,000 × 0.8, and fast increase is over. §4.1.2.7: until the trend has been
+    /// below 0.2 for 5 s, which a loss does not interrupt.
     #[test]
-    fn loss_cuts_the_window_and_ends_fast_increase_for_five_seconds() {
+    fn loss_cuts_the_window_and_a_calm_trend_resumes_fast_increase() {
         let (mut window, config) = window(10_000.0, true, 20_000);
-        window.cut(Timestamp::from_secs(10), config.beta_loss_ratio, &config);
+        window.acknowledged(Timestamp::from_secs(10), &input(0, 0, 50, 0.2), &config);
+        window.cut(config.beta_loss_ratio, &config);
         assert_eq!((window.bytes(), window.in_fast_increase()), (8_000.0, false));
         window.resume(Timestamp::from_millis(14_999), &config);
+        window.cut(1.0, &config);
         assert!(!window.in_fast_increase());
         window.resume(Timestamp::from_secs(15), &config);
         assert!(window.in_fast_increase());

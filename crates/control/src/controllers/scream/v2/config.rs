@@ -8,6 +8,10 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 /// The origin of the second version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Profile {
+    /// The draft with the adaptation of its target queue delay to competing flows (§4.5.4), without which it gets next
+    /// to nothing beside loss-based flows in deep queues.
+    #[serde(rename = "competing-flows")]
+    CompetingFlows,
     /// [draft-johansson-ccwg-rfc8298bis-screamv2], as adopted by the working group (revision 01, August
     /// 2026).
     #[serde(rename = "v2-draft")]
@@ -59,7 +63,7 @@ pub struct Config {
     pub pacing_headroom_ratio: f64,
     /// Halve window and target after this long without feedback (ours).
     pub silence_ms: u32,
-    /// Read by the profiles v2-draft and v2-ericsson.
+    /// Read by the profiles v2-draft, competing-flows and v2-ericsson.
     pub draft: DraftConfig,
     /// Read by the profile v2-libwebrtc.
     pub libwebrtc: LibwebrtcConfig,
@@ -181,6 +185,9 @@ impl Profile {
             libwebrtc: LibwebrtcConfig::default(),
         };
         match self {
+            Self::CompetingFlows => {
+                Config { draft: DraftConfig { competing_flows: true, ..DraftConfig::default() }, ..draft }
+            }
             Self::Draft => draft,
             Self::Ericsson => Config {
                 qdelay_target_lo_ms: 100,
@@ -381,6 +388,17 @@ mod tests {
         assert_eq!((config.draft.beta_ecn_ratio, config.mul_increase_ratio), (0.9, 0.05));
         let config: Config = toml::Table::new().try_into().expect("valid");
         assert_eq!(config, Config::default());
+    }
+
+    /// [draft-johansson-ccwg-rfc8298bis-screamv2] §4.5.4: the draft's column but for the adaptation of the target, up to
+    /// 400 ms.
+    #[test]
+    fn the_profile_for_competing_flows_adapts_the_target() {
+        let config: Config = toml::toml! { profile = "competing-flows" }.try_into().expect("valid");
+        assert!(config.draft.competing_flows && config.draft.qdelay_target_hi_ms == 400);
+        let mut draft = Config { profile: Profile::CompetingFlows, ..Config::default() };
+        draft.draft.competing_flows = true;
+        assert_eq!(config, draft);
     }
 
     #[test]

@@ -127,7 +127,7 @@ impl Draft {
             self.queue.reset();
             self.drain_end = Some(now + (rtt * 5).max(TimeDelta::from_millis(200)));
         }
-        self.target_delay.update(now, queue);
+        self.target_delay.update(queue);
     }
 
     fn count_round_trip(&mut self, now: Timestamp, with_loss: bool) {

@@ -142,12 +142,9 @@ impl DraftWindow {
             self.inflection_bytes = self.bytes;
             self.inflection_update_allowed = false;
         }
-        // §4.2.2.1: with a round trip longer than the virtual one, each of the reactions within it is
-        // smaller in proportion. Deviates from [draft-johansson-ccwg-rfc8298bis-screamv2] §4.2.2.1:
-        // feedback may come less often than every virtual round trip, and then there are fewer reactions;
-        // each stands for the time since the last.
-        let spacing = since.unwrap_or(virtual_rtt).min(input.round_trip).max(virtual_rtt);
-        let per_round_trip = (input.round_trip.as_secs_f64() / spacing.as_secs_f64()).max(1.0);
+        // [draft-johansson-ccwg-rfc8298bis-screamv2] §4.2.2.1: with a round trip longer than the virtual one each
+        // reaction is smaller in proportion, the first after a calm time as well.
+        let per_round_trip = (input.round_trip.as_secs_f64() / virtual_rtt.as_secs_f64()).max(1.0);
         let low_target = input.target_bps < input.acked_bps * config.draft.acked_bitrate_margin_ratio;
         let scale = if low_target { config.draft.backoff_scale_low_ratio } else { 1.0 } / per_round_trip;
         match reaction {

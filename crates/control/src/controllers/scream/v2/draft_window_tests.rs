@@ -96,16 +96,17 @@ fn loss_cuts_once_a_round_trip() {
     assert_close(window.bytes(), 9_800.0);
 }
 
-/// With feedback every 50 ms and a round trip of 100 ms there are two reactions in it, not four: after
-/// 50 ms each is 0.25 / 2. Our deviation from §4.2.2.1.
+/// [draft-johansson-ccwg-rfc8298bis-screamv2] §4.2.2.1, worked by hand: at a round trip of 100 ms each reaction is a quarter
+/// as deep as one that stands for a whole round trip, 0.25 / 4, the first after ten calm seconds as well.
 #[test]
-fn sparse_feedback_reacts_for_the_time_it_covers() {
+fn every_reaction_is_divided_by_the_round_trip_over_the_virtual_one() {
     let config = Config::default();
     let mut window = window(20_000.0);
     let queue = DraftInput { qdelay_avg_s: 0.045, round_trip: TimeDelta::from_millis(100), ..quiet() };
     window.update(Timestamp::from_millis(1_000), &queue, &config);
     window.update(Timestamp::from_millis(1_050), &queue, &config);
-    assert_close(window.bytes(), 18_750.0 * 0.875);
+    window.update(Timestamp::from_millis(11_050), &queue, &config);
+    assert_close(window.bytes(), 20_000.0 * 0.9375 * 0.9375 * 0.9375);
 }
 
 /// [draft-johansson-ccwg-rfc8298bis-screamv2] §4.2.2.1, classic marks: × 0.8; L4S with alpha 0.2, far from

@@ -3,8 +3,9 @@
 //! share; and that the bytes in flight should be around the window, not below it.
 //!
 //! Profiles: `v2-draft` follows the working group's draft [draft-johansson-ccwg-rfc8298bis-screamv2] ([`draft`] and
-//! the files named after it), `v2-ericsson` the same with its authors' constants, `v2-libwebrtc` follows libwebrtc
-//! M150 ([`libwebrtc`] and its files). They share a controller's outside and no decision logic.
+//! the files named after it), `v2-ericsson` the same with its authors' constants, `competing-flows` the draft with its
+//! optional part for networks with loss-based flows in deep queues, `v2-libwebrtc` follows libwebrtc M150 ([`libwebrtc`]
+//! and its files). They share a controller's outside and no decision logic.
 //!
 //! Missing from the draft: several streams; the limit on the window from a history of bytes in flight at the
 //! maximum target, which it leaves to its authors' code. Missing from libwebrtc: the pacer's burst of 10 ms soon
@@ -27,7 +28,9 @@ pub mod padding;
 use super::feedback::FeedbackReader;
 use super::media_queue::MediaQueue;
 use super::silence::Silence;
-use crate::{BuildError, Construct, Context, Decision, Event, RateController, RateLimits, Side, TransportFeedback};
+use crate::{
+    BuildError, Construct, Context, Decision, Event, FeedbackRule, RateController, RateLimits, Side, TransportFeedback,
+};
 use config::{Config, Profile};
 use draft::{Bounds, Draft};
 use in_flight::InFlight;
@@ -71,7 +74,7 @@ impl Construct for ScreamV2 {
         let limits = context.limits;
         let start = limits.clamp(limits.start);
         let logic = match config.profile {
-            Profile::Draft | Profile::Ericsson => Logic::Draft(Draft::new(&config)),
+            Profile::CompetingFlows | Profile::Draft | Profile::Ericsson => Logic::Draft(Draft::new(&config)),
             Profile::Libwebrtc => Logic::Libwebrtc(Libwebrtc::new(&config)),
         };
         let mut scream = Self {
@@ -97,6 +100,7 @@ impl RateController for ScreamV2 {
             Event::PacketsSent(burst) => {
                 for packet in burst.iter() {
                     self.in_flight.update(packet.in_flight.as_bytes());
+                    self.reader.sent(packet.transport_seq, packet.size.as_bytes());
                     self.media_queue.sent(&packet);
                 }
                 return self.silence.sent(now);
@@ -127,6 +131,13 @@ impl RateController for ScreamV2 {
 
     fn next_deadline(&self) -> Option<Timestamp> {
         self.silence.deadline()
+    }
+
+    fn feedback_rule(&self) -> FeedbackRule {
+        match self.config.profile {
+            Profile::CompetingFlows | Profile::Draft | Profile::Ericsson => FeedbackRule::DataUnits,
+            Profile::Libwebrtc => FeedbackRule::BitrateShare,
+        }
     }
 
     fn observe(&self, gauge: &mut dyn FnMut(&'static str, f64)) {

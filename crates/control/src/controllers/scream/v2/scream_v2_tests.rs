@@ -16,6 +16,7 @@ fn scream(profile: Profile) -> ScreamV2 {
 }
 
 fn feed(scream: &mut ScreamV2, at_ms: i64, reports: &[PacketReport]) {
+    reports.iter().for_each(|report| scream.reader.sent(report.transport_seq, report.size.as_bytes()));
     scream.on_event(ms(at_ms), &Event::TransportFeedback(feedback(reports)));
 }
 
@@ -23,7 +24,7 @@ fn packets(from: u64, departure_ms: i64, delay_ms: i64) -> Vec<PacketReport> {
     (from..from + 10).map(|seq| report(seq, departure_ms, Some(delay_ms))).collect()
 }
 
-const ALL: [Profile; 3] = [Profile::Draft, Profile::Ericsson, Profile::Libwebrtc];
+const ALL: [Profile; 4] = [Profile::CompetingFlows, Profile::Draft, Profile::Ericsson, Profile::Libwebrtc];
 
 /// The start rate holds over the first feedback except for the cost of a small window (§4.4: up to a
 /// tenth here) and what the feedback adds.
