@@ -10,6 +10,7 @@ pub mod frame_buffer;
 mod grace_standin;
 mod jitter_buffer;
 pub mod jitter_estimator;
+mod laplace;
 pub mod pacer;
 pub mod packet;
 pub mod packetizer;

@@ -1,7 +1,9 @@
 //! The camera: pictures of a clip at a fixed rate, in an endless loop without a cut.
 
+use crate::laplace;
 use legato_control::SourceFrameInfo;
 use legato_units::{TimeDelta, Timestamp};
+use rand_chacha::ChaCha8Rng;
 use std::sync::Arc;
 
 /// Frames per second as a fraction, so that 29.97 stays exact.
@@ -122,13 +124,37 @@ pub struct Source {
     /// Position within the period, so that no frame needs a division.
     phase: u32,
     period: u32,
+    variation: Option<Variation>,
+}
+
+/// Frame intervals that vary around that of the frame rate.
+#[derive(Clone, Debug)]
+struct Variation {
+    /// SCALE_t
+    scale_ratio: f64,
+    rng: ChaCha8Rng,
+}
+
+impl Variation {
+    // [rfc8593] §5.3: (t - t0) / t0 is Laplacian with mean 0 and scale SCALE_t. It has no bounds: one interval in a
+    // thousand would be shorter than a tenth of t0.
+    fn interval(&mut self, reference: TimeDelta) -> TimeDelta {
+        let deviation = self.scale_ratio * laplace::deviate(&mut self.rng);
+        TimeDelta::from_secs_f64(reference.as_secs_f64() * (1.0 + deviation).max(0.1))
+    }
 }
 
 impl Source {
     /// A camera that takes its first picture at `start`, beginning `offset` frames into the clip.
     pub fn new(content: Content, start: Timestamp, offset: u32) -> Self {
         let period = content.period();
-        Self { phase: offset % period, period, content, start, start_frame: 0, next: 0, due: start }
+        Self { phase: offset % period, period, content, start, start_frame: 0, next: 0, due: start, variation: None }
+    }
+
+    /// The same camera with intervals that vary by a Laplacian of the scale `scale_ratio`, drawn from `rng`: for
+    /// synthetic video ([rfc8593] §5.3).
+    pub fn varying(self, scale_ratio: f64, rng: ChaCha8Rng) -> Self {
+        Self { variation: Some(Variation { scale_ratio, rng }), ..self }
     }
 
     /// Take no more pictures until [`Source::resume`].
@@ -159,7 +185,10 @@ impl Source {
             complexity: self.content.complexity.get(content as usize).copied(),
         };
         self.next += 1;
-        self.due = self.start + self.content.frame_rate.time_of(self.next - self.start_frame);
+        self.due = match &mut self.variation {
+            None => self.start + self.content.frame_rate.time_of(self.next - self.start_frame),
+            Some(variation) => frame.capture + variation.interval(self.content.frame_rate.interval()),
+        };
         self.phase = if self.phase + 1 == self.period { 0 } else { self.phase + 1 };
         frame
     }
@@ -196,6 +225,22 @@ mod tests {
         assert_eq!(ntsc.time_of(1), TimeDelta::from_nanos(33_366_666));
         assert_eq!(FrameRate::THIRTY.time_of(2), TimeDelta::from_nanos(66_666_666));
         assert_eq!(FrameRate::new(0, 1), None);
+    }
+
+    /// [rfc8593] §5.3, worked by hand: t0 = 33.3 ms, SCALE_t = 0.15: intervals have that mean, and the deviation of a
+    /// Laplacian is sqrt 2 times its scale: 0.15 · 33.3 · 1.414 = 7.07 ms.
+    #[test]
+    fn intervals_vary_around_that_of_the_frame_rate() {
+        use rand_core::SeedableRng;
+        let camera = Source::new(Content::unmeasured(FrameRate::THIRTY), Timestamp::ZERO, 0);
+        let mut camera = camera.varying(0.15, ChaCha8Rng::seed_from_u64(1));
+        let captures: Vec<_> = (0..20_001).map(|_| camera.capture().capture.as_secs_f64() * 1e3).collect();
+        let intervals: Vec<_> = captures.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        let mean = intervals.iter().sum::<f64>() / 20_000.0;
+        let variance = intervals.iter().map(|t| (t - mean) * (t - mean)).sum::<f64>() / 20_000.0;
+        assert!((mean / 33.333 - 1.0).abs() < 0.01, "{mean}");
+        assert!((variance.sqrt() / 7.07 - 1.0).abs() < 0.05, "{}", variance.sqrt());
+        assert!(intervals.iter().all(|&t| t > 3.33));
     }
 
     #[test]

@@ -84,8 +84,15 @@ impl LoadedClip {
 
 /// The camera of one call.
 pub fn build_source(spec: &VideoSpec, clip: &LoadedClip, seed: Seed, start: Timestamp) -> Source {
-    Source::new(content(spec.fps, clip), start, first_picture(spec, clip, seed))
+    let source = Source::new(content(spec.fps, clip), start, first_picture(spec, clip, seed));
+    match &clip.profile {
+        Some(_) => source,
+        None => source.varying(INTERVAL_SCALE_RATIO, seed.stream("media.source.interval")),
+    }
 }
+
+// [rfc8593] figure 2: SCALE_t of synthetic video.
+const INTERVAL_SCALE_RATIO: f64 = 0.15;
 
 /// Where in the clip the camera begins: as configured, else drawn from the seed.
 pub fn first_picture(spec: &VideoSpec, clip: &LoadedClip, seed: Seed) -> u32 {

@@ -42,5 +42,6 @@ fn a_call_that_ends_in_a_pause_ends_without_a_freeze() {
     let (summary, recorder) = call("[[pauses]]\nstart_s = 2.0\nend_s = 4.0\n[[pauses]]\nstart_s = 10.0\nend_s = 60.0");
     // After the first pause the key frame may take its time in the network; that is not part of the pause.
     assert!(recorder.freezes().iter().all(|freeze| freeze.duration < TimeDelta::from_millis(500)));
-    assert_eq!(summary.frames_captured, 30 * 8);
+    // 8 s at 30 pictures a second, whose intervals vary.
+    assert!((230..=250).contains(&summary.frames_captured), "{}", summary.frames_captured);
 }

@@ -1,9 +1,9 @@
-//! The trace-driven source of RFC 8593, section 4.2: frame sizes logged from a real encoder at a
-//! ladder of bitrates, interpolated between its rungs; and the hybrid of section 4.3, which
+//! The trace-driven source of RFC 8593, section 6: frame sizes logged from a real encoder at a
+//! ladder of bitrates, interpolated between its rungs; and the hybrid of section 7, which
 //! responds to a large change of target as the statistical model does. It has no pixels, so its
 //! frames carry no quality.
 
-use super::statistical::{self, Transient};
+use super::statistical::{self, HoldOff, Transient};
 use super::{EncodedFrame, Encoder, EncoderBudget};
 use crate::{FrameRate, SourceFrame};
 use legato_units::{DataRate, DataSize, Timestamp};
@@ -50,7 +50,7 @@ impl FrameTraces {
         self.ladder[0].1.len()
     }
 
-    /// [rfc8593] section 4.2: between two rungs sizes are interpolated by the target (by the local step
+    /// [rfc8593] §6.2.1: between two rungs sizes are interpolated by the target (by the local step
     /// of the ladder, which need not be even); outside the ladder the nearest rung is scaled.
     fn bytes(&self, frame: usize, target_bps: f64) -> f64 {
         let size = |rung: usize| f64::from(self.ladder[rung].1[frame]);
@@ -96,8 +96,8 @@ fn parse_log(name: &str, text: &str) -> Result<Vec<u32>, FrameTraceError> {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// [rfc8593] section 4.3: a change of target by more than this share causes a transient; absent: never,
-    /// the pure trace model.
+    /// [rfc8593] §7: a change of target by more than this share causes a transient, and after it others as large are
+    /// ignored for tau_v; absent: never, the pure trace model.
     pub transient_above_ratio: Option<f64>,
     /// The transient.
     pub transient: statistical::Config,
@@ -116,6 +116,7 @@ pub struct FrameTrace {
     config: Config,
     frame_rate: f64,
     target: DataRate,
+    hold_off: HoldOff,
     transient: Transient,
     at: usize,
     /// The bitrate of the last version of a frame; `None`: the target determined its size.
@@ -131,6 +132,7 @@ impl FrameTrace {
             config,
             frame_rate: frame_rate.as_f64(),
             target: DataRate::ZERO,
+            hold_off: HoldOff::default(),
             transient: Transient::default(),
             at: 0,
             last_version_bps: None,
@@ -140,6 +142,23 @@ impl FrameTrace {
 }
 
 impl FrameTrace {
+    /// Take the target, unless the change is substantial and too soon after the last such.
+    fn follow(&mut self, now: Timestamp, target: DataRate) {
+        let before = self.target.as_bps_f64();
+        let change = (target.as_bps_f64() - before).abs();
+        let large = self.sequence > 0 && self.config.transient_above_ratio.is_some_and(|ratio| change > ratio * before);
+        if large {
+            // [rfc8593] §7: "upon a substantial rate change, the model will follow the time-damping mechanism as defined in
+            // Section 5.1".
+            if !self.hold_off.permits(now, &self.config.transient) {
+                return;
+            }
+            self.hold_off.reacted(now);
+            self.transient = Transient::of(&self.config.transient, target.as_bps_f64() / 8.0 / self.frame_rate);
+        }
+        self.target = target;
+    }
+
     /// A version is the clip at another bitrate, within the range the application allows.
     fn version_bps(&self, log2_step: f32) -> f64 {
         let last = self.last_version_bps.unwrap_or(self.target.as_bps_f64());
@@ -149,15 +168,8 @@ impl FrameTrace {
 }
 
 impl Encoder for FrameTrace {
-    fn encode(&mut self, _now: Timestamp, frame: SourceFrame, budget: EncoderBudget) -> EncodedFrame {
-        let before = self.target.as_bps_f64();
-        self.target = budget.bitrate;
-        let change = (budget.bitrate.as_bps_f64() - before).abs();
-        let large = self.config.transient_above_ratio.is_some_and(|ratio| change > ratio * before);
-        if self.sequence > 0 && large {
-            let frame_bytes = budget.bitrate.as_bps_f64() / 8.0 / self.frame_rate;
-            self.transient = Transient::of(&self.config.transient, frame_bytes);
-        }
+    fn encode(&mut self, now: Timestamp, frame: SourceFrame, budget: EncoderBudget) -> EncodedFrame {
+        self.follow(now, budget.bitrate);
         // A key frame is frame 0 of the logs.
         let keyframe = budget.keyframe || self.sequence == 0;
         if keyframe {
@@ -184,7 +196,7 @@ impl Encoder for FrameTrace {
     }
 }
 
-/// [rfc8593] section 4.2: frames skipped when the log wraps.
+/// [rfc8593] §6.2.1: SkipFrames, skipped when the log wraps.
 const SKIPPED_ON_WRAP: usize = 20;
 
 #[cfg(test)]
@@ -200,7 +212,7 @@ mod tests {
         FrameTraces::parse(&[("high", 600_000, &high), ("low", 200_000, &remarks)]).unwrap()
     }
 
-    /// [rfc8593] section 4.2, worked by hand: 300 kbit/s lies a quarter of the way from 200 to 600, so frame 5 has
+    /// [rfc8593] §6.2.1, worked by hand: 300 kbit/s lies a quarter of the way from 200 to 600, so frame 5 has
     /// 1005 + (3005 - 1005) / 4 = 1505 bytes; at 100 kbit/s it has half of 1005, at 1200 twice 3005.
     #[test]
     fn sizes_are_interpolated_within_the_ladder_and_scaled_outside() {
@@ -223,18 +235,23 @@ mod tests {
         assert_eq!(source.encode(Timestamp::ZERO, picture, key).size.as_bytes(), 1_000);
     }
 
-    /// [rfc8593] section 4.3: 200 to 600 kbit/s is a change above 10 %: a burst of 3.24 x 2,500 bytes, then 7 frames
-    /// that bring 8 frames to 8 x 2,500 bytes.
+    /// [rfc8593] §7, worked by hand: 200 to 600 kbit/s is a change above 10 %: a burst of 3.24 x 2,500 bytes, then 7 frames
+    /// that bring 8 frames to 8 x 2,500 bytes. Until 200 ms later another such change is ignored, a small one followed.
     #[test]
     fn a_large_change_is_a_transient() {
         let mut source = FrameTrace::new(Arc::new(ladder()), Config::default(), FrameRate::THIRTY);
         let picture = SourceFrame { frame: 0, capture: Timestamp::ZERO, content: 0, complexity: None };
-        let mut size = |kbps| {
+        let mut size = |ms, kbps| {
             let budget = EncoderBudget::of_bitrate(DataRate::from_kbps(kbps));
-            source.encode(Timestamp::ZERO, picture, budget).size.as_bytes()
+            source.encode(Timestamp::from_millis(ms), picture, budget).size.as_bytes()
         };
-        assert_eq!((size(200), size(210)), (1_000, 1_051));
-        assert_eq!((size(600), size(600)), (8_100, (20_000 - 8_100) / 7));
+        assert_eq!((size(0, 200), size(33, 210)), (1_000, 1_051));
+        assert_eq!((size(66, 600), size(100, 600)), (8_100, (20_000 - 8_100) / 7));
+        // 7 frames of the transient, in which 300 kbit/s is not heard, before the trace goes on at 600.
+        let rest: Vec<_> = (0..6).map(|n| size(130 + 10 * n, 300)).collect();
+        assert!(rest.iter().all(|&bytes| bytes == 1_700), "{rest:?}");
+        assert_eq!((size(200, 300), size(230, 620)), (3_010, 3_111));
+        assert_eq!(size(266, 300), 4_050);
     }
 
     #[test]

@@ -1,28 +1,27 @@
-//! The statistical source of RFC 8593, section 4.1: frame sizes with Laplacian noise around the
-//! budget, a delayed reaction, and a burst with every reaction. It has no pixels, so its frames
-//! carry no quality.
+//! The statistical source of RFC 8593, section 5: frame sizes with Laplacian noise around the
+//! budget, a burst with every reaction to a new one, and deafness to others for a while after it. It has no pixels, so
+//! its frames carry no quality. That the intervals vary too is the camera's part: [`crate::Source::varying`].
 
 use super::{EncodedFrame, Encoder, EncoderBudget};
-use crate::{FrameRate, SourceFrame};
+use crate::{FrameRate, SourceFrame, laplace};
 use legato_units::{DataRate, DataSize, TimeDelta, Timestamp};
 use rand_chacha::ChaCha8Rng;
-use rand_core::RngCore;
 use serde::{Deserialize, Serialize};
 
-/// The parameters of [rfc8593] table 1, with its example values.
+/// The parameters of [rfc8593] figure 2, with its example values.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// tau_v: a new target takes effect after this time, in ms.
+    /// tau_v: after a reaction other targets are ignored for this time, in ms.
     pub reaction_ms: u32,
     /// K_d: frames a transient lasts, at least 1.
     pub transient_frames: u32,
     /// K_B over the reference frame B0 of the target: the size of the first frame of a transient.
-    // Deviates from [rfc8593] §4.1: K_B is a size there, 13.5 KB where B0 is 4.17 KB; as a size it is
+    // Deviates from [rfc8593] §5.2: K_B is a size there, 13.5 KB where B0 is 4.17 KB; as a size it is
     // three seconds of a call at 36 kbit/s. The ratio of the two is the same at the RFC's own rate.
     pub transient_burst_ratio: f64,
     /// Changes of the target up to this are followed without a transient.
-    // Deviates from [rfc8593] §4.1, follows §4.3: the hybrid model has transients above 10 % only; a
+    // Deviates from [rfc8593] §5.2, follows §7: the hybrid model has transients above 10 % only; a
     // controller that moves its target with every feedback would otherwise never leave the transient.
     pub transient_above_ratio: f64,
     /// SCALE_B: Laplace scale of the relative size error (not its deviation, which is sqrt 2 times larger).
@@ -58,8 +57,7 @@ pub struct Statistical {
     rng: ChaCha8Rng,
     /// R_v as the encoder obeys it.
     current: DataRate,
-    /// A target received and not yet applied, with the time it will be.
-    pending: Option<(Timestamp, DataRate)>,
+    hold_off: HoldOff,
     transient: Transient,
     /// Bytes of the last version of a frame, without noise; `None`: the bitrate sized it.
     last_version_bytes: Option<f64>,
@@ -74,7 +72,7 @@ impl Statistical {
             frame_rate: frame_rate.as_f64(),
             rng,
             current: DataRate::ZERO,
-            pending: None,
+            hold_off: HoldOff::default(),
             transient: Transient::default(),
             last_version_bytes: None,
             sequence: 0,
@@ -86,31 +84,21 @@ impl Statistical {
         bitrate.as_bps_f64() / 8.0 / self.frame_rate
     }
 
-    /// [rfc8593] section 4.1: react `reaction_ms` after a change, and ignore others until then.
     fn follow(&mut self, now: Timestamp, target: DataRate) {
+        // [rfc8593] §5.4: the output is clipped to [R_min, R_max]: its mean, by which a single frame may exceed it.
         let target = target
             .max(DataRate::from_bps(self.config.min_bitrate_bps))
             .min(DataRate::from_bps(self.config.max_bitrate_bps));
-        if self.sequence == 0 {
-            self.current = target;
-            self.start_transient();
+        let first = self.sequence == 0;
+        if !first && (target == self.current || !self.hold_off.permits(now, &self.config)) {
             return;
         }
-        match self.pending {
-            Some((due, next)) if now >= due => {
-                self.pending = None;
-                let change = (next.as_bps_f64() - self.current.as_bps_f64()).abs();
-                let jumps = change > self.config.transient_above_ratio * self.current.as_bps_f64();
-                self.current = next;
-                if jumps {
-                    self.start_transient();
-                }
-            }
-            Some(_) => {}
-            None if target != self.current => {
-                self.pending = Some((now + TimeDelta::from_millis(i64::from(self.config.reaction_ms)), target));
-            }
-            None => {}
+        let change = (target.as_bps_f64() - self.current.as_bps_f64()).abs();
+        let jumps = first || change > self.config.transient_above_ratio * self.current.as_bps_f64();
+        self.current = target;
+        self.hold_off.reacted(now);
+        if jumps {
+            self.start_transient();
         }
     }
 
@@ -118,9 +106,9 @@ impl Statistical {
         self.transient = Transient::of(&self.config, self.frame_bytes(self.current));
     }
 
-    /// [rfc8593] section 4.1: a size with Laplacian noise.
+    /// [rfc8593] §5.3: (B - B0) / B0 is Laplacian with mean 0 and scale SCALE_B.
     fn noisy(&mut self, bytes: f64) -> f64 {
-        bytes * (1.0 + self.config.size_scale_ratio * self.laplace())
+        bytes * (1.0 + self.config.size_scale_ratio * laplace::deviate(&mut self.rng))
     }
 
     /// A version is a size: the RFC has neither quantisers nor encoders that react at once.
@@ -132,13 +120,6 @@ impl Statistical {
         let bytes = (last * libm::exp2(f64::from(log2_step))).max(min).min(maximum);
         self.last_version_bytes = Some(bytes);
         self.noisy(bytes)
-    }
-
-    /// A Laplace deviate of scale 1, by inversion.
-    fn laplace(&mut self) -> f64 {
-        // 53 bits, centred so that neither end is reached.
-        let u = ((self.rng.next_u64() >> 11) as f64 + 0.5) / (1_u64 << 53) as f64 - 0.5;
-        -u.signum() * libm::log(1.0 - 2.0 * u.abs())
     }
 }
 
@@ -198,7 +179,27 @@ pub(super) fn without_pixels(
     }
 }
 
-/// [rfc8593] section 4.1: one frame of K_B, then K_d - 1 smaller ones, so that the K_d together keep the bitrate.
+/// When the encoder last reacted: others are ignored for tau_v after that.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct HoldOff {
+    reacted: Option<Timestamp>,
+}
+
+impl HoldOff {
+    /// [rfc8593] §5.1: "when the encoder has reacted to a rate-change request at time t, it will simply ignore all
+    /// subsequent rate-change requests until time t+tau_v". What is asked for then counts; nothing is made up for.
+    pub(super) fn permits(&self, now: Timestamp, config: &Config) -> bool {
+        let tau_v = TimeDelta::from_millis(i64::from(config.reaction_ms));
+        self.reacted.is_none_or(|at| now >= at + tau_v)
+    }
+
+    /// The encoder reacted.
+    pub(super) fn reacted(&mut self, now: Timestamp) {
+        self.reacted = Some(now);
+    }
+}
+
+/// [rfc8593] §5.2: one frame of K_B, then K_d - 1 smaller ones, so that the K_d together keep the bitrate.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Transient {
     burst_bytes: Option<f64>,
@@ -251,7 +252,7 @@ mod tests {
         sizes
     }
 
-    /// [rfc8593] section 4.1, worked by hand: at 960 kbit/s and 30 fps a frame is 4,000 bytes; a
+    /// [rfc8593] §5.2, worked by hand: at 960 kbit/s and 30 fps a frame is 4,000 bytes; a
     /// transient of 8 frames is 32,000 bytes, of which 3.24 x 4,000 come first and 7 x 2,720 after.
     #[test]
     fn a_transient_keeps_the_bitrate_over_its_frames() {
@@ -260,21 +261,39 @@ mod tests {
         assert!(sizes[1..].iter().all(|&size| size == 2_720), "{sizes:?}");
     }
 
-    /// A change is obeyed 200 ms (6 frames) after it is set; the frame at 200 ms is the burst.
+    /// [rfc8593] §5.1, worked by hand: tau_v = 200 ms and 30 fps: the target falls at 1.0 s after a long calm, and the frame
+    /// of 1.0 s is the burst of the new rate, 3.24 · 2,000 B. A second change at 1.1 s (frame 33) is heard by the frame of
+    /// 1.2 s (frame 36) with the value it has then: 240 kbit/s, 3.24 · 1,000 B.
     #[test]
-    fn a_new_target_is_obeyed_after_the_reaction_time() {
-        let sizes = sizes(&[(30, 960), (12, 480)]);
-        assert!(sizes[30..36].iter().all(|&size| size != 6_480));
-        assert_eq!(sizes[36], 6_480);
-        assert_eq!(sizes[37], (16_000 - 6_480) / 7);
+    fn a_reaction_comes_at_once_and_others_are_ignored_for_a_while() {
+        let sizes = sizes(&[(30, 960), (3, 480), (2, 720), (7, 240)]);
+        assert_eq!(sizes[30], 6_480);
+        assert!(sizes[31..36].iter().all(|&size| size == (16_000 - 6_480) / 7), "{sizes:?}");
+        assert_eq!(sizes[36], 3_240);
     }
 
-    /// 960 to 1,056 kbit/s is no more than a tenth: obeyed, without a burst.
+    /// [rfc8593] §5.4, worked by hand: 3 Mbit/s are clipped to R_max, 1.5, whose frames have 6,250 bytes, and 50 kbit/s to
+    /// R_min, 150: 625.
+    #[test]
+    fn the_rate_is_clipped_to_its_range() {
+        assert_eq!(sizes(&[(1, 3_000)]), [20_250]);
+        assert_eq!(sizes(&[(1, 50)]), [2_025]);
+    }
+
+    /// A target that is asked for and withdrawn while others are ignored is never obeyed.
+    #[test]
+    fn nothing_that_was_ignored_is_made_up_for() {
+        let sizes = sizes(&[(30, 960), (2, 480), (3, 960), (60, 480)]);
+        assert!(sizes[38..].iter().all(|&size| size < 4_000), "{sizes:?}");
+        assert_eq!(sizes.iter().filter(|&&size| size == 6_480).count(), 1);
+    }
+
+    /// 960 to 1,056 kbit/s is no more than a tenth: obeyed at once, without a burst.
     #[test]
     fn a_small_change_is_obeyed_without_a_transient() {
-        let sizes = sizes(&[(30, 960), (606, 1_056)]);
-        assert!(sizes[36..].iter().all(|&size| size != (3.24 * 4_400.0) as u64));
-        let mean = sizes[36..].iter().sum::<u64>() as f64 / 600.0;
+        let sizes = sizes(&[(30, 960), (600, 1_056)]);
+        assert!(sizes[30..].iter().all(|&size| size != (3.24 * 4_400.0) as u64));
+        let mean = sizes[30..].iter().sum::<u64>() as f64 / 600.0;
         assert!((mean / 4_400.0 - 1.0).abs() < 0.03, "{mean}");
     }
 
