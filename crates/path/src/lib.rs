@@ -19,6 +19,7 @@
 
 pub mod capacity;
 pub mod generate;
+mod over_time;
 mod packet;
 mod path;
 pub mod queue;
@@ -27,6 +28,7 @@ pub mod stage;
 pub mod trace_file;
 
 pub use legato_units::Ecn;
+pub use over_time::{OverTime, OverTimeError};
 pub use packet::Packet;
 pub use path::{Backlog, Delivered, DropCounts, DropNotice, Path, PathStage};
 pub use stage::{DropReason, Eager, Lazy, Lost, Passage, Stage};

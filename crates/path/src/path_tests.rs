@@ -2,9 +2,10 @@
 
 use super::*;
 use crate::Ecn;
+use crate::OverTime;
 use crate::capacity::{AfterLast, LinkCapacity, Mahimahi, Opportunities, RateSteps, Steps};
 use crate::queue::{DropTail, QueueLimit};
-use crate::stage::{Bottleneck, Jitter, Loss, Propagation};
+use crate::stage::{Bottleneck, Jitter, Loss, Propagation, VaryingLoss};
 use legato_units::Burst;
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
@@ -130,14 +131,20 @@ fn packets_that_never_leave_are_never_due() {
 fn packets_of_one_instant_have_the_same_fate_together_and_singly() {
     use crate::stage::JitterConfig;
     use rand_core::SeedableRng;
-    let changes: Arc<[_]> = [(ms(800), TimeDelta::from_millis(90)), (ms(2_000), TimeDelta::from_millis(10))].into();
+    let over = |steps: [(i64, i64); 3], period: i64| {
+        let delta = TimeDelta::from_millis;
+        OverTime::new(steps.map(|(at, value)| (delta(at), value)), Some(delta(period))).expect("valid")
+    };
+    let delays = over([(0, 50), (800, 90), (2_000, 10)], 2_950).map(TimeDelta::from_millis);
+    let losses = over([(0, 0), (310, 8), (1_004, 40)], 1_100);
     let path = |loss: f64, limit: QueueLimit| {
         let rng = rand_chacha::ChaCha8Rng::seed_from_u64;
         let serial = Some(DataRate::from_mbps(10));
         Path::<u64>::new([
             Loss::new(loss, rng(1)).expect("a ratio").into(),
+            VaryingLoss::new(losses.map(|percent| percent as f64 / 100.0), rng(3)).expect("ratios").into(),
             Bottleneck::new(megabit(), limit).into(),
-            Propagation::scheduled(TimeDelta::from_millis(50), changes.clone()).expect("valid").into(),
+            Propagation::over_time(delays.clone()).expect("valid").into(),
             Jitter::new(JitterConfig { serial, ..JitterConfig::default() }, rng(2)).into(),
         ])
         .with_drop_notices()

@@ -7,12 +7,11 @@ use arrivals::{Arrival, arrivals, capacity, config, packet, rng};
 use legato_path::capacity::{Capacity, LinkCapacity};
 use legato_path::queue::{CoDel, CoDelConfig, DropTail, Pie, PieConfig, Queue, QueueLimit};
 use legato_path::stage::{
-    Bottleneck, GilbertElliott, Jitter, JitterConfig, Loss, Propagation, QueuedBottleneck, Reorder,
+    Bottleneck, GilbertElliott, Jitter, JitterConfig, Loss, Propagation, QueuedBottleneck, Reorder, VaryingLoss,
 };
-use legato_path::{Path, PathStage};
+use legato_path::{OverTime, Path, PathStage};
 use legato_units::{DataRate, DataSize, TimeDelta, Timestamp};
 use proptest::prelude::*;
-use std::sync::Arc;
 
 /// A stage in a printable form.
 #[derive(Clone, Debug)]
@@ -22,7 +21,10 @@ enum Kind {
     DropTail(LinkCapacity, QueueLimit),
     Queued(LinkCapacity, QueueLimit, u8, bool),
     Fixed(i64),
-    Scheduled(i64, i64),
+    /// Delays in ms that change every so many ms, again and again.
+    Delays(Vec<i64>, i64),
+    /// The same of loss ratios.
+    Losses(Vec<f64>, i64),
     Jitter(i64, bool),
     Reorder(f64, i64),
 }
@@ -43,9 +45,11 @@ impl Kind {
                 QueuedBottleneck::new(link, queue).into()
             }
             Self::Fixed(delay) => Propagation::fixed(ms(delay)).into(),
-            Self::Scheduled(first, then) => {
-                let changes = [(Timestamp::from_millis(200), ms(then)), (Timestamp::from_millis(700), ms(first / 2))];
-                Propagation::scheduled(ms(first), Arc::new(changes)).expect("valid").into()
+            Self::Delays(delays, every) => {
+                Propagation::over_time(over_time(delays, every).map(ms)).expect("not negative").into()
+            }
+            Self::Losses(ratios, every) => {
+                VaryingLoss::new(over_time(ratios, every), rng(seed)).expect("ratios").into()
             }
             Self::Jitter(std, serial) => {
                 let serial = serial.then(|| DataRate::from_mbps(2));
@@ -54,6 +58,12 @@ impl Kind {
             Self::Reorder(ratio, extra) => Reorder::new(ratio, ms(extra), rng(seed)).expect("a ratio").into(),
         }
     }
+}
+
+fn over_time<T: Copy + PartialEq>(values: Vec<T>, every_ms: i64) -> OverTime<T> {
+    let at = |n: usize| TimeDelta::from_millis(n as i64 * every_ms);
+    let period = at(values.len());
+    OverTime::new(values.into_iter().enumerate().map(|(n, value)| (at(n), value)), Some(period)).expect("valid")
 }
 
 fn limit() -> impl Strategy<Value = QueueLimit> {
@@ -76,7 +86,8 @@ fn kind() -> impl Strategy<Value = Kind> {
         (capacity(), limit()).prop_map(|(c, l)| Kind::DropTail(c, l)),
         (capacity(), limit(), 0u8..3, any::<bool>()).prop_map(|(c, l, q, e)| Kind::Queued(c, l, q, e)),
         (0i64..300).prop_map(Kind::Fixed),
-        (0i64..300, 0i64..300).prop_map(|(a, b)| Kind::Scheduled(a, b)),
+        (prop::collection::vec(0i64..300, 1..9), 1i64..400).prop_map(|(delays, every)| Kind::Delays(delays, every)),
+        (prop::collection::vec(0.0..=1.0, 1..9), 1i64..400).prop_map(|(ratios, every)| Kind::Losses(ratios, every)),
         (0i64..20, any::<bool>()).prop_map(|(s, serial)| Kind::Jitter(s, serial)),
         (0.0..=1.0, 0i64..100).prop_map(|(r, e)| Kind::Reorder(r, e)),
     ]

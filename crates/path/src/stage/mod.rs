@@ -7,15 +7,17 @@ mod loss;
 mod propagation;
 mod queued_bottleneck;
 mod reorder;
+mod varying_loss;
 
 pub use bottleneck::Bottleneck;
 pub use burst::Lost;
 pub(crate) use burst::is_whole;
 pub use jitter::{Distribution, Jitter, JitterConfig};
 pub use loss::{GilbertElliott, Loss, LossError};
-pub use propagation::{Propagation, PropagationError};
+pub use propagation::{NegativeDelay, Propagation};
 pub use queued_bottleneck::QueuedBottleneck;
 pub use reorder::Reorder;
+pub use varying_loss::VaryingLoss;
 
 use crate::{Ecn, Packet};
 use burst::pass_each;

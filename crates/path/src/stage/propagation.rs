@@ -4,72 +4,40 @@ use super::Lost;
 use super::burst::{is_whole, pass_each};
 use super::{DropReason, Eager, Stage};
 use crate::Ecn;
+use crate::over_time::{Current, OverTime};
 use legato_units::{Burst, DataSize, TimeDelta, Timestamp};
-use std::sync::Arc;
 
 /// A delay under which packets never overtake each other: if it shrinks, later packets wait for the
 /// last one under the old delay.
 #[derive(Clone, Debug)]
 pub struct Propagation {
-    delay: TimeDelta,
-    /// `(from when, delay)`, in order.
-    changes: Arc<[(Timestamp, TimeDelta)]>,
-    next: usize,
-    /// When the delay changes next; [`Timestamp::MAX`] if it does not.
-    next_at: Timestamp,
+    delay: Current<TimeDelta>,
     last_exit: Timestamp,
     shortest: TimeDelta,
 }
 
-/// Why a delay schedule is invalid.
+/// A delay below zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum PropagationError {
-    /// A delay below zero.
-    #[error("a propagation delay of {0} is below zero")]
-    Negative(TimeDelta),
-    /// A change that is not after the previous one.
-    #[error("the change of propagation at {0} is not after the previous one")]
-    NotIncreasing(Timestamp),
-}
+#[error("a propagation delay of {0} is below zero")]
+pub struct NegativeDelay(pub TimeDelta);
 
 impl Propagation {
     /// The same delay forever; negative counts as zero.
     pub fn fixed(delay: TimeDelta) -> Self {
         let delay = delay.max(TimeDelta::ZERO);
-        let changes = Arc::new([]);
-        Self { delay, changes, next: 0, next_at: Timestamp::MAX, last_exit: Timestamp::ZERO, shortest: delay }
+        Self { delay: Current::new(OverTime::constant(delay)), last_exit: Timestamp::ZERO, shortest: delay }
     }
 
-    /// A first delay and its changes: a packet takes the delay at the time it enters.
+    /// A delay that changes: a packet takes the delay of the time at which it enters.
     ///
     /// # Errors
-    /// Negative delays, or times that do not increase.
-    pub fn scheduled(first: TimeDelta, changes: Arc<[(Timestamp, TimeDelta)]>) -> Result<Self, PropagationError> {
-        let mut shortest = first;
-        let mut last = None;
-        for &(at, delay) in changes.iter() {
-            if last.is_some_and(|last| at <= last) {
-                return Err(PropagationError::NotIncreasing(at));
-            }
-            last = Some(at);
-            shortest = shortest.min(delay);
-        }
+    /// A negative delay.
+    pub fn over_time(delay: OverTime<TimeDelta>) -> Result<Self, NegativeDelay> {
+        let shortest = delay.steps().iter().map(|&(_, delay)| delay).min().unwrap_or(TimeDelta::ZERO);
         if shortest.is_negative() {
-            return Err(PropagationError::Negative(shortest));
+            return Err(NegativeDelay(shortest));
         }
-        let next_at = changes.first().map_or(Timestamp::MAX, |&(at, _)| at);
-        Ok(Self { delay: first, changes, next: 0, next_at, last_exit: Timestamp::ZERO, shortest })
-    }
-
-    #[cold]
-    fn change(&mut self, now: Timestamp) {
-        while let Some(&(at, delay)) = self.changes.get(self.next)
-            && at <= now
-        {
-            self.delay = delay;
-            self.next += 1;
-        }
-        self.next_at = self.changes.get(self.next).map_or(Timestamp::MAX, |&(at, _)| at);
+        Ok(Self { delay: Current::new(delay), last_exit: Timestamp::ZERO, shortest })
     }
 }
 
@@ -82,27 +50,26 @@ impl Stage for Propagation {
 impl Eager for Propagation {
     #[inline]
     fn transit(&mut self, now: Timestamp, _size: DataSize, _ecn: &mut Ecn) -> Result<Timestamp, DropReason> {
-        if now >= self.next_at {
-            self.change(now);
-        }
-        self.last_exit = self.last_exit.max(now.saturating_add(self.delay));
+        self.delay.advance(now);
+        self.last_exit = self.last_exit.max(now.saturating_add(self.delay.value));
         Ok(self.last_exit)
     }
 
     #[inline]
     fn pass(&mut self, burst: &Burst<DataSize>, at: &mut [Timestamp], lost: &mut Vec<Lost>) {
         let (Some(&first), Some(&last)) = (at.first(), at.last()) else { return };
+        let delay = self.delay.value;
         let plain = is_whole(at, lost)
-            && last < self.next_at
-            && first.saturating_add(self.delay) >= self.last_exit
-            && last.saturating_add(self.delay) < Timestamp::MAX;
+            && last < self.delay.until
+            && first.saturating_add(delay) >= self.last_exit
+            && last.saturating_add(delay) < Timestamp::MAX;
         if !plain {
             return pass_each(self, burst, at, lost);
         }
         for at in at.iter_mut() {
-            *at += self.delay;
+            *at += delay;
         }
-        self.last_exit = last + self.delay;
+        self.last_exit = last + delay;
     }
 }
 
@@ -116,6 +83,10 @@ mod tests {
             Err(_) => f64::NAN,
         }
     }
+    fn changing(steps: &[(i64, i64)], period: Option<i64>) -> OverTime<TimeDelta> {
+        let ms = TimeDelta::from_millis;
+        OverTime::new(steps.iter().map(|&(at, delay)| (ms(at), ms(delay))), period.map(ms)).expect("valid")
+    }
 
     #[test]
     fn every_packet_takes_the_same_time() {
@@ -126,9 +97,8 @@ mod tests {
     }
 
     #[test]
-    fn a_shrinking_delay_holds_packets_back_instead_of_reordering_them() {
-        let changes = [(100, 50), (200, 10)].map(|(at, d)| (Timestamp::from_millis(at), TimeDelta::from_millis(d)));
-        let mut stage = Propagation::scheduled(TimeDelta::from_millis(20), Arc::new(changes)).expect("valid");
+    fn a_falling_delay_holds_packets_back_instead_of_reordering_them() {
+        let mut stage = Propagation::over_time(changing(&[(0, 20), (100, 50), (200, 10)], None)).expect("valid");
         assert_eq!(exit_ms(&mut stage, 99), 119.0);
         assert_eq!(exit_ms(&mut stage, 100), 150.0);
         assert_eq!(exit_ms(&mut stage, 199), 249.0);
@@ -139,14 +109,14 @@ mod tests {
     }
 
     #[test]
-    fn invalid_schedules_are_refused() {
-        let at = Timestamp::from_millis(1);
-        let twice = Arc::new([(at, TimeDelta::ZERO), (at, TimeDelta::ZERO)]);
-        assert_eq!(
-            Propagation::scheduled(TimeDelta::ZERO, twice).expect_err("refused"),
-            PropagationError::NotIncreasing(at)
-        );
-        let below = Propagation::scheduled(TimeDelta::from_nanos(-1), Arc::new([]));
-        assert_eq!(below.expect_err("refused"), PropagationError::Negative(TimeDelta::from_nanos(-1)));
+    fn a_repeated_delay_begins_anew_after_its_period() {
+        let mut stage = Propagation::over_time(changing(&[(0, 20), (100, 50)], Some(150))).expect("valid");
+        assert_eq!([0, 120, 150, 270].map(|ms| exit_ms(&mut stage, ms)), [20.0, 170.0, 170.0, 320.0]);
+    }
+
+    #[test]
+    fn a_negative_delay_is_refused() {
+        let below = Propagation::over_time(changing(&[(0, 5), (10, -1)], None));
+        assert_eq!(below.expect_err("refused"), NegativeDelay(TimeDelta::from_millis(-1)));
     }
 }
