@@ -2,6 +2,7 @@
 //! line of error, and what parses plays.
 
 use legato_path::capacity::{AfterLast, Capacity, Cut};
+use legato_path::stage::Propagation;
 use legato_path::trace_file::{Format, parse};
 use legato_units::{DataSize, Timestamp};
 
@@ -17,6 +18,13 @@ pub fn trace_file(bytes: &[u8]) {
                         let end = link.transmit_end(Timestamp::from_secs(1), DataSize::from_bytes(1_200));
                         assert!(end >= Timestamp::from_secs(1));
                     }
+                    let conditions = trace.conditions(&cut);
+                    let lost = conditions.loss_ratio.iter().flat_map(|ratios| ratios.steps());
+                    assert!(lost.copied().all(|(_, ratio)| (0.0..=1.0).contains(&ratio)));
+                    if let Some(delay) = conditions.propagation {
+                        assert!(Propagation::over_time(delay).is_ok());
+                    }
+                    assert!(trace.minimum().is_none_or(|(_, share)| (0.0..=1.0).contains(&share)));
                 }
             }
             Err(error) => {

@@ -53,7 +53,7 @@ fn every_trace_has_the_duration_and_the_mean_of_its_manifest() {
         }
     }
     println!("{traces} traces, {compared} means compared");
-    assert!(traces > 270, "{traces}");
+    assert!(traces > 500, "{traces}");
 }
 
 #[test]
@@ -88,4 +88,25 @@ fn most_cellular_traces_challenge_a_call_and_fast_ones_do_when_scaled() {
     let taxi = read(&(library() + "/nyc-lte/trace-1552767958-taxi1.gz"), None).expect("a trace");
     let (plain, scaled) = (Challenge::default(), Challenge { scale: 0.125, ..Challenge::default() });
     assert!(taxi.windows(&scaled).len() > taxi.windows(&plain).len());
+}
+
+#[test]
+fn hairpins_logs_have_a_floor_and_ibox_profiles_a_path() {
+    let cell = read(&(library() + "/copyleft/hairpin/cell-trace1.log.gz"), None).expect("a trace");
+    let (floor, share) = cell.minimum().expect("rates");
+    assert_eq!(floor.as_bps(), 2_500_000);
+    assert!((0.77..0.79).contains(&share), "{share}");
+    assert!(cell.series.rtt.iter().all(|sample| sample.value < TimeDelta::from_millis(80)));
+    let mut paths = 0;
+    for entry in std::fs::read_dir(library() + "/ibox").expect("a folder") {
+        let place = entry.expect("an entry").path();
+        if place.extension().is_none_or(|extension| extension != "json") {
+            continue;
+        }
+        let trace = read(&place.to_string_lossy(), None).expect("a profile");
+        assert_eq!((trace.format, trace.duration()), (Format::Ibox, TimeDelta::from_secs(30)));
+        assert!(trace.path.is_some_and(|path| path.cross_traffic.len() == 30 && path.queue.as_bytes() >= 2_352));
+        paths += 1;
+    }
+    assert_eq!(paths, 217);
 }

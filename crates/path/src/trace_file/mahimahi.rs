@@ -35,5 +35,10 @@ pub(super) fn parse(text: &str) -> Result<Vec<Part>, Fault> {
         CapacityError::Duration => Fault::new("time_ms", last, "is the last and so the period: it must be positive"),
         other => other.into(),
     })?;
-    Ok(vec![Part { name: None, profile: Profile::Opportunities(Arc::new(table)), series: Series::default() }])
+    Ok(vec![Part {
+        name: None,
+        profile: Profile::Opportunities(Arc::new(table)),
+        series: Series::default(),
+        path: None,
+    }])
 }

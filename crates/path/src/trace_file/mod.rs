@@ -11,9 +11,12 @@
 //! let capacity = trace.capacity(&cut, AfterLast::Repeat).unwrap();
 //! ```
 
+mod conditions;
 mod date;
 mod errant;
 mod error;
+mod hairpin;
+mod ibox;
 mod inflate;
 mod json;
 mod mahimahi;
@@ -27,9 +30,10 @@ mod trace;
 mod ucc_5g;
 mod window;
 
+pub use conditions::Conditions;
 pub use error::Error;
 pub use inflate::MAX_FILE;
-pub use trace::{Profile, Sample, Series, Trace};
+pub use trace::{MeasuredPath, Profile, Sample, Series, Trace};
 pub use window::{Challenge, Window};
 
 use error::Fault;
@@ -43,6 +47,10 @@ use std::path::Path;
 pub enum Format {
     /// A list of speed tests with their RTTs: not a trace, see [`read_base_rtts`].
     Errant,
+    /// `time_s rate_mbps rtt loss_ratio` every 15 ms, the third with its unit (Hairpin).
+    Hairpin,
+    /// JSON: the bottleneck, buffer, propagation and cross traffic fitted to a path (iBox).
+    Ibox,
     /// Delivery opportunities, one millisecond per line (Mahimahi, also `.pps` and `.up`/`.down`).
     Mahimahi,
     /// One `value,unit` per second (NYU-METS).
@@ -62,8 +70,10 @@ pub enum Format {
 
 impl Format {
     /// All of them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 10] = [
         Self::Errant,
+        Self::Hairpin,
+        Self::Ibox,
         Self::Mahimahi,
         Self::NyuMets,
         Self::NyuMetsMultivariate,
@@ -77,6 +87,8 @@ impl Format {
     pub fn name(self) -> &'static str {
         match self {
             Self::Errant => "errant",
+            Self::Hairpin => "hairpin",
+            Self::Ibox => "ibox",
             Self::Mahimahi => "mahimahi",
             Self::NyuMets => "nyu-mets",
             Self::NyuMetsMultivariate => "nyu-mets-multivariate",
@@ -95,7 +107,7 @@ impl Format {
     /// The format that a file's first lines show.
     fn detect(text: &str) -> Option<Self> {
         if text.trim_start().starts_with('{') {
-            return Some(Self::OpenNetLab);
+            return Some(if ibox::is_profile(text) { Self::Ibox } else { Self::OpenNetLab });
         }
         let first = text.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with('#'))?;
         let columns: Vec<&str> = rows::fields(first).collect();
@@ -111,6 +123,8 @@ impl Format {
             Some(Self::Errant)
         } else if filled == 2 && (has("unit") || nyu_mets::bits_per(columns[1]).is_some()) {
             Some(Self::NyuMets)
+        } else if hairpin::is_row(&columns) {
+            Some(Self::Hairpin)
         } else if columns.len() == 8 && numbers == 8 {
             Some(Self::NyuMetsMultivariate)
         } else if columns.len() == 1 && first.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -182,6 +196,8 @@ fn parse_parts(bytes: &[u8], format: Option<Format>) -> Result<(Format, Vec<trac
     let format = format.or_else(|| Format::detect(text)).ok_or_else(unknown)?;
     let parts = match format {
         Format::Errant => return Err(Fault::whole("lists base RTTs and is not a trace over time")),
+        Format::Hairpin => hairpin::parse(text)?,
+        Format::Ibox => ibox::parse(text)?,
         Format::Mahimahi => mahimahi::parse(text)?,
         Format::NyuMets => nyu_mets::parse(text)?,
         Format::NyuMetsMultivariate => nyu_mets::parse_multivariate(text)?,

@@ -89,5 +89,5 @@ fn part(name: &str, spans: &[Span]) -> Result<Part, Fault> {
         }
     }
     let table = RateSteps::new(steps, at, AfterLast::Repeat)?;
-    Ok(Part { name: Some(name.to_owned()), profile: Profile::Rates(Arc::new(table)), series })
+    Ok(Part { name: Some(name.to_owned()), profile: Profile::Rates(Arc::new(table)), series, path: None })
 }

@@ -32,7 +32,11 @@ pub(super) fn parse(text: &str) -> Result<Vec<Part>, Fault> {
         builder.push(at, rate(field(line, *index, rate_key, n)?, *bps, rate_key, n)?, key, n)?;
         let at = at - *first.get_or_insert(at);
         if let Some(index) = columns.rtt_ms {
-            let value = time(field(line, index, "rtt_ms", n)?, 1e6, "rtt_ms", n)?;
+            let text = field(line, index, "rtt_ms", n)?;
+            let value = time(text, 1e6, "rtt_ms", n)?;
+            if value > MAX_RTT {
+                return Err(Fault::new("rtt_ms", text, "is above a minute").on(n));
+            }
             rtt.push(Sample { at, value });
         }
         if let Some(index) = columns.loss_ratio {
@@ -108,5 +112,7 @@ fn rate_unit(name: &str) -> Option<f64> {
     ["rate", "capacity", "bandwidth", "throughput"].contains(&stem).then_some(bps)
 }
 
+/// The maximum round-trip time of a row.
+pub(super) const MAX_RTT: TimeDelta = TimeDelta::from_secs(60);
 /// The duration of a sample of these columns, for other formats of one row per second.
 pub(super) const SECOND: TimeDelta = TimeDelta::from_secs(1);

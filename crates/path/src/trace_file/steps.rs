@@ -49,6 +49,6 @@ impl StepBuilder {
         let last = last.max(TimeDelta::from_nanos(1));
         let duration = (end + last).min(MAX_DURATION);
         let table = RateSteps::new(self.steps, duration, AfterLast::Repeat)?;
-        Ok(Part { name, profile: Profile::Rates(Arc::new(table)), series: Series::default() })
+        Ok(Part { name, profile: Profile::Rates(Arc::new(table)), series: Series::default(), path: None })
     }
 }

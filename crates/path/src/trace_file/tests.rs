@@ -27,6 +27,15 @@ fn steps(trace: &Trace) -> (Vec<(i64, u64)>, i64) {
     (steps.collect(), trace.duration().as_millis())
 }
 
+/// An iBox profile with these numbers.
+fn ibox(kbps: f64, bytes: f64, ms: f64, cross_traffic: &str) -> Vec<u8> {
+    format!(
+        "{{\"bottleneck_bandwidth_kbps\": {kbps}, \"buffer_size_bytes\": {bytes}, \"propagation_delay_ms\": {ms}, \
+         \"cross_traffic_kbps\": {cross_traffic}}}"
+    )
+    .into_bytes()
+}
+
 #[test]
 fn mahimahi_lists_opportunities_and_the_last_is_the_period() {
     let trace = only("1\r\n1\r\n\r\n5\r\n");
@@ -109,6 +118,65 @@ fn opennetlab_gives_capacity_loss_rtt_and_jitter() {
     assert_eq!(trace.series.jitter, [Sample { at: TimeDelta::from_secs(60), value: TimeDelta::from_millis(3) }]);
 }
 
+#[test]
+fn hairpin_rows_have_rate_round_trip_and_loss() {
+    let trace = only("0.000 2.50 27.0ms 0.00\n0.015 20.59 34.0ms 0.50\n0.030 2.50 9.0ms -0.03\n");
+    assert_eq!(trace.format, Format::Hairpin);
+    assert_eq!(steps(&trace), (vec![(0, 2_500), (15, 20_590), (30, 2_500)], 45));
+    assert_eq!(trace.series.rtt[1].value, TimeDelta::from_millis(34));
+    assert_eq!(trace.series.loss_ratio[1].value, 0.5);
+    assert_eq!(trace.series.loss_ratio[2].value, 0.0, "packets of the row before that came late");
+    let (floor, share) = trace.minimum().expect("rates");
+    assert_eq!((floor.as_bps(), (share * 3.0).round()), (2_500_000, 2.0));
+}
+
+/// A cut from 20 ms on, 20 ms long: 10 ms of the second row, then 10 ms of the third, again and again.
+#[test]
+fn conditions_are_those_of_the_part_that_is_played() {
+    let trace = only("0.000 2.50 20ms 0.00\n0.015 20.59 34ms 0.50\n0.030 2.50 9ms 0.00\n");
+    let ms = TimeDelta::from_millis;
+    let cut = Cut { start: ms(20), duration: Some(ms(20)), scale: 0.25 };
+    let conditions = trace.conditions(&cut);
+    let delay = conditions.propagation.expect("has round-trip times");
+    assert_eq!(delay.steps(), [(ms(0), ms(17)), (ms(10), TimeDelta::from_micros(4_500))]);
+    assert_eq!(conditions.return_propagation, Some(delay));
+    let lost = conditions.loss_ratio.expect("has losses");
+    assert_eq!([0, 9, 10, 19, 20, 30].map(|at| lost.at(Timestamp::from_millis(at))), [0.5, 0.5, 0.0, 0.0, 0.5, 0.0]);
+    assert!(conditions.queue.is_none() && conditions.cross_traffic.is_none());
+    assert!(only("0 1\n1 2\n").conditions(&Cut::default()).is_empty());
+}
+
+#[test]
+fn ibox_gives_the_path_and_its_cross_traffic() {
+    let link = r#""buffer_size_bytes": 12000, "#;
+    let ours = format!(
+        "{{{link}\"bottleneck_bandwidth_kbps\": 6792, \"propagation_delay_ms\": 24, \"cross_traffic_kbps\": [500, 0, 250]}}\n"
+    );
+    let of = |kbps: u32| {
+        format!(
+            "{{{link}\"bottleneck_bandwidth\": {kbps}, \"propagation_delay\": 24, \"cross_traffic_pattern\": [500, 0, 250]}}"
+        )
+    };
+    let published = format!(
+        "{{\"data_flow_direction\": \"download\", \"config\": {{\"uplink\": {}, \"downlink\": {}}}}}",
+        of(10_000),
+        of(6_792)
+    );
+    for text in [ours, published] {
+        let trace = only(&text);
+        assert_eq!((trace.format, steps(&trace)), (Format::Ibox, (vec![(0, 6_792)], 3_000)));
+        let cut = Cut { scale: 0.5, ..Cut::default() };
+        let conditions = trace.conditions(&cut);
+        let delay = conditions.propagation.expect("fitted");
+        assert_eq!(delay.steps(), [(TimeDelta::ZERO, TimeDelta::from_millis(24))]);
+        assert!(conditions.return_propagation.is_none(), "one way was measured");
+        assert_eq!(conditions.queue.map(|queue| queue.as_bytes()), Some(6_000), "as long at half the rate");
+        let traffic = conditions.cross_traffic.expect("fitted");
+        let kbps = [0, 1, 2, 3].map(|second| traffic.at(Timestamp::from_secs(second)).as_bps() / 1_000);
+        assert_eq!(kbps, [250, 0, 125, 250]);
+    }
+}
+
 /// Every invalid input from our list of limits, and its one-line error.
 #[test]
 fn invalid_files_are_refused_in_one_line_that_names_the_place() {
@@ -165,6 +233,34 @@ fn invalid_files_are_refused_in_one_line_that_names_the_place() {
             r#"bad: uplink.trace_pattern[0].capacity = "-1" is below zero"#,
         ),
         (deep.as_bytes(), "bad is JSON nested deeper than 32"),
+        (b"0 2.5 9ms 0\n1 2.5 9 0\n", r#"bad:2: rtt = "9" has no unit ms"#),
+        (b"0 2.5 9ms 0\n1 2.5 61000ms 0\n", r#"bad:2: rtt = "61000ms" is above a minute"#),
+        (b"0 2.5 9ms 0\n1 2.5 nanms 0\n", r#"bad:2: rtt = "nan" is not finite"#),
+        (b"0 2.5 9ms 0\n1 2.5 9ms -1.5\n", r#"bad:2: loss_ratio = "-1.5" is below zero"#),
+        (b"0 2.5 9ms 0\n1 2.5 9ms 1.5\n", r#"bad:2: loss_ratio = "1.5" is above 1"#),
+        (b"0 2.5 9ms 0\n1 -1 9ms 0\n", r#"bad:2: rate_mbps = "-1" is below zero"#),
+        (b"0 2.5 9ms 0\n1 2.5 9ms\n", r#"bad:2: row = "1 2.5 9ms" has no column loss_ratio"#),
+        (b"0 2.5 9ms 0\n1 2.5 9ms 0 7\n", r#"bad:2: row = "7" is a fifth column"#),
+        (b"0 2.5 9ms 0\n0 2.5 9ms 0\n", r#"bad:2: time_s = "0 s" is not after the previous time"#),
+        (b"time_s,rate_mbps,rtt_ms\n0,1,60001\n", r#"bad:2: rtt_ms = "60001" is above a minute"#),
+        (
+            b"{\"bottleneck_bandwidth_kbps\": 1}",
+            r#"bad:1: json = "{\"bottleneck_bandwidth_kbps\": 1}" does not parse: missing field `buffer_size_bytes`"#,
+        ),
+        (&ibox(0.0, 1.0, 1.0, "[1]"), "bad is not a valid capacity: nothing would ever be sent"),
+        (&ibox(-1.0, 1.0, 1.0, "[1]"), r#"bad: bottleneck_bandwidth = "-1" is below zero"#),
+        (&ibox(1.0, -1.0, 1.0, "[1]"), r#"bad: buffer_size_bytes = "-1" is below zero"#),
+        (&ibox(1.0, 1.0, 60_001.0, "[1]"), r#"bad: propagation_delay = "60001" is above 60000 ms"#),
+        (&ibox(1.0, 1.0, 1.0, "[]"), r#"bad: cross_traffic_pattern = "0" values are not within 1 to 86400"#),
+        (&ibox(1.0, 1.0, 1.0, "[5, -2]"), r#"bad: cross_traffic_pattern[1] = "-2" is below zero"#),
+        (
+            b"{\"data_flow_direction\": \"up\", \"config\": {\"bottleneck_bandwidth\": 1}}",
+            r#"bad: data_flow_direction = "up" is not upload or download"#,
+        ),
+        (
+            b"{\"data_flow_direction\": \"upload\", \"config\": {\"x\": {\"bottleneck_bandwidth\": 1}}}",
+            r#"bad: config.uplink = "" is absent, but is the direction that was measured"#,
+        ),
         (b"\x1f\x8bnonsense", "bad is not valid gzip: "),
         (b"operator,country,access_technology,rtt_ms\n", "bad lists base RTTs and is not a trace over time"),
     ];

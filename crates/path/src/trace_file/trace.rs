@@ -4,7 +4,7 @@ use super::Format;
 use crate::capacity::{
     AfterLast, Capacity, CapacityError, Cut, LinkCapacity, Mahimahi, Opportunities, RateSteps, Steps,
 };
-use legato_units::{DataRate, TimeDelta, Timestamp};
+use legato_units::{DataRate, DataSize, TimeDelta, Timestamp};
 use std::sync::Arc;
 
 /// The recorded capacity of a link. Cheap to clone: the data is shared.
@@ -22,6 +22,19 @@ pub struct Trace {
     pub profile: Profile,
     /// The other recorded series.
     pub series: Series,
+    /// The rest of the path, where it was fitted.
+    pub path: Option<MeasuredPath>,
+}
+
+/// What was fitted of a path beside its capacity.
+#[derive(Clone, Debug)]
+pub struct MeasuredPath {
+    /// One-way propagation delay.
+    pub propagation: TimeDelta,
+    /// The size of the bottleneck's buffer.
+    pub queue: DataSize,
+    /// The rate of traffic beside the measured flow.
+    pub cross_traffic: Vec<Sample<DataRate>>,
 }
 
 /// The two forms of a recorded capacity.
@@ -45,7 +58,7 @@ pub struct Sample<T> {
 /// Conditions over time besides capacity; empty if the trace has none.
 #[derive(Clone, Debug, Default)]
 pub struct Series {
-    /// Round-trip time without queues.
+    /// Round-trip time.
     pub rtt: Vec<Sample<TimeDelta>>,
     /// Random loss ratio, 0 to 1.
     pub loss_ratio: Vec<Sample<f64>>,
@@ -59,6 +72,7 @@ pub(super) struct Part {
     pub(super) name: Option<String>,
     pub(super) profile: Profile,
     pub(super) series: Series,
+    pub(super) path: Option<MeasuredPath>,
 }
 
 impl Trace {
@@ -74,6 +88,7 @@ impl Trace {
             part: part_name,
             profile: part.profile,
             series: part.series,
+            path: part.path,
         }
     }
 
@@ -132,4 +147,5 @@ impl Trace {
 }
 
 /// Folders that name a data set.
-const FAMILIES: [&str; 7] = ["fcc", "mahimahi", "nyc-lte", "nyu-mets", "starlink-mobile", "ucc-5g", "wifi-zhuge"];
+const FAMILIES: [&str; 9] =
+    ["fcc", "hairpin", "ibox", "mahimahi", "nyc-lte", "nyu-mets", "starlink-mobile", "ucc-5g", "wifi-zhuge"];
