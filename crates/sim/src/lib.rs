@@ -25,6 +25,7 @@ mod pauses;
 mod plan;
 mod policies;
 mod private_path;
+mod recorded_path;
 mod route;
 mod run;
 mod scenario;

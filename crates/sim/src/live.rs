@@ -219,6 +219,11 @@ impl LoadedPlan {
     fn own(&self, session: u64, n: usize) -> Result<Own<'_>, SimError> {
         self.check_live()?;
         let planned = self.session(session);
+        if planned.parts.cross_traffic().is_some() {
+            let why = "the trace has cross traffic, and a real call shares its links with nothing: \
+                       play its capacity alone (plays = \"capacity\")";
+            return Err(self.not_live("forward.capacity", why));
+        }
         let labels = labels_of(self, &planned, session, n);
         let (scenario, mut parts, seed) = (&self.scenario, planned.parts, Seed(planned.seed));
         let call = scenario.calls.as_ref().and_then(|calls| calls.get(n));

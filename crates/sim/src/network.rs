@@ -1,15 +1,17 @@
 //! From a path's description to a path: data shared by many calls is loaded once.
 
 use crate::error::SimError;
-use crate::scenario::{CapacitySpec, JitterDistribution, PathSpec, QueueKind, QueueSpec};
+use crate::recorded_path;
+use crate::scenario::{CapacitySpec, JitterDistribution, PathSpec, PlaysSpec, QueueKind, QueueSpec};
 use crate::seed::Seed;
 use legato_path::capacity::{AfterLast, Capacity, CapacityError, Cut, LinkCapacity, RateSteps, Steps};
 use legato_path::generate::Generator;
 use legato_path::queue::{CoDel, CoDelConfig, Pie, PieConfig, QueueLimit};
 use legato_path::stage::{
     Bottleneck, Distribution, GilbertElliott, Jitter, JitterConfig, Loss, Propagation, QueuedBottleneck, Reorder,
+    VaryingLoss,
 };
-use legato_path::trace_file::{self, Format};
+use legato_path::trace_file::{self, Conditions, Format};
 use legato_path::{Path, PathStage};
 use legato_units::{DataRate, DataSize, TimeDelta};
 use rand_core::RngCore;
@@ -29,6 +31,8 @@ pub struct LoadedCapacity {
     pub capacity: LinkCapacity,
     /// If not empty, the whole network is drawn anew for each seed by one of these, drawn as well.
     pub generators: Arc<[Generator]>,
+    /// What a trace records beside its capacity, if that is played.
+    pub conditions: Arc<Conditions>,
 }
 
 /// RFC 8867 section 4.2: a tail-drop queue of 300 ms.
@@ -46,6 +50,7 @@ impl LoadedCapacity {
                 reference: rate,
                 capacity,
                 generators: Arc::default(),
+                conditions: Arc::default(),
             });
         }
         if let Some(steps) = &spec.steps {
@@ -90,12 +95,18 @@ impl LoadedCapacity {
         if let Some(duration_s) = spec.duration_s {
             label += &format!(" {duration_s}s");
         }
+        let mut conditions = trace.conditions(&cut);
+        if spec.plays == Some(PlaysSpec::Capacity) && !conditions.is_empty() {
+            label += " capacity alone";
+            conditions = Conditions::default();
+        }
         Ok(Self {
             label: label.into(),
             family: Some(trace.family.as_str().into()),
             reference: capacity.mean_rate(start, start + length),
             capacity,
             generators: Arc::default(),
+            conditions: Arc::new(conditions),
         })
     }
 
@@ -107,14 +118,23 @@ impl LoadedCapacity {
             reference: DataRate::ZERO,
             capacity: LinkCapacity::constant(DataRate::ZERO),
             generators: Generator::by_names(names).map_err(refused)?,
+            conditions: Arc::default(),
         })
     }
 
+    /// Whether [`LoadedCapacity::draw`] changes the two paths.
+    pub fn sets_the_path(&self) -> bool {
+        !self.generators.is_empty() || !self.conditions.is_empty()
+    }
+
     /// The capacity for a seed: itself, or for a generator a network with its own capacity, queue,
-    /// loss and propagation, written into the two paths.
+    /// loss and propagation, written into the two paths; as is what a trace records of its path.
     pub fn draw(&self, seed: Seed, forward: &mut PathSpec, reverse: &mut PathSpec) -> Self {
         let generator = match &*self.generators {
-            [] => return self.clone(),
+            [] => {
+                recorded_path::apply(&self.conditions, forward, reverse);
+                return self.clone();
+            }
             [only] => only,
             several => &several[seed.stream("path.which_generator").next_u64() as usize % several.len()],
         };
@@ -143,6 +163,7 @@ impl LoadedCapacity {
             reference: DataRate::from_bps(most),
             capacity: Steps::new(Arc::new(table)).into(),
             generators: Arc::default(),
+            conditions: Arc::default(),
         })
     }
 }
@@ -188,7 +209,10 @@ pub fn link_stages<P: Send + 'static>(
     let stream = |what: &str| seed.stream(&format!("path.{name}.{what}"));
     let refused = |error: &dyn std::fmt::Display| SimError::Plan(format!("{name}: {error}"));
     let mut stages: Vec<PathStage<P>> = Vec::with_capacity(6);
-    if spec.loss_ratio > 0.0 {
+    if let Some(loss_ratio) = &spec.recorded.loss_ratio {
+        let loss = VaryingLoss::new(loss_ratio.clone(), stream("loss"));
+        stages.push(loss.map_err(|error| refused(&error))?.into());
+    } else if spec.loss_ratio > 0.0 {
         stages.push(Loss::new(spec.loss_ratio, stream("loss")).map_err(|error| refused(&error))?.into());
     }
     if let Some(burst) = &spec.gilbert_elliott {
@@ -216,8 +240,13 @@ pub fn tail_stages<P: Send + 'static>(
     name: &str,
 ) -> Result<Vec<PathStage<P>>, SimError> {
     let stream = |what: &str| seed.stream(&format!("path.{name}.{what}"));
-    let mut stages: Vec<PathStage<P>> =
-        vec![Propagation::fixed(TimeDelta::from_millis_f64(spec.propagation_ms)).into()];
+    let propagation = match &spec.recorded.propagation {
+        Some(delay) => {
+            Propagation::over_time(delay.clone()).map_err(|error| SimError::Plan(format!("{name}: {error}")))?
+        }
+        None => Propagation::fixed(TimeDelta::from_millis_f64(spec.propagation_ms)),
+    };
+    let mut stages: Vec<PathStage<P>> = vec![propagation.into()];
     if let Some(jitter) = &spec.jitter {
         let config = JitterConfig {
             std: TimeDelta::from_millis_f64(jitter.std_ms),

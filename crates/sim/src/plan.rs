@@ -4,7 +4,7 @@ use crate::error::SimError;
 use crate::network::{LoadedCapacity, load_capacity};
 use crate::policies::Policies;
 use crate::run::CallParts;
-use crate::scenario::{CapacitySpec, ControllerSpec, PathSpec, Scenario};
+use crate::scenario::{CapacitySpec, ControllerSpec, PathSpec, PlaysSpec, Scenario};
 use crate::session::SessionParts;
 use crate::video::LoadedClip;
 use legato_trace::LogLevel;
@@ -108,6 +108,9 @@ pub enum NamedTrace {
         /// How much is played before it repeats.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         duration_s: Option<f64>,
+        /// How much of what it records is played.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        plays: Option<PlaysSpec>,
     },
 }
 
@@ -227,7 +230,8 @@ impl Plan {
             let mut spec = CapacitySpec::default();
             let path = match named {
                 NamedTrace::Path(path) => path,
-                NamedTrace::Cut { path, family, scale, start_s, duration_s } => {
+                NamedTrace::Cut { path, family, scale, start_s, duration_s, plays } => {
+                    spec.plays = *plays;
                     spec.family = family.clone();
                     spec.scale = *scale;
                     spec.start_s = *start_s;

@@ -18,6 +18,7 @@ use legato_control::{Construct, Context, Entry, FeedbackRule, RateController, Ra
 use legato_media::DecoderKind;
 use legato_media::pacer::PacerConfig;
 use legato_media::playout::PlayoutConfig;
+use legato_path::OverTime;
 use legato_path::capacity::LinkCapacity;
 use legato_trace::{CallFacts, LogLevel, Recorder, Summary, TraceSink};
 use legato_units::{DataRate, TimeDelta, Timestamp};
@@ -42,6 +43,12 @@ pub struct CallParts {
 }
 
 impl CallParts {
+    /// The traffic beside the call that the forward trace records.
+    pub(crate) fn cross_traffic(&self) -> Option<&OverTime<DataRate>> {
+        let rates = self.forward.as_ref()?.conditions.cross_traffic.as_ref()?;
+        rates.steps().iter().any(|&(_, rate)| rate > DataRate::ZERO).then_some(rates)
+    }
+
     /// Those the scenario itself names; files are relative to `folder`.
     pub fn load(scenario: &Scenario, folder: &Path) -> Result<Self, SimError> {
         Ok(Self {

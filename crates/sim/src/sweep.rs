@@ -3,6 +3,7 @@
 
 use crate::error::SimError;
 use crate::plan::{LoadedPlan, Plan, PlannedSession};
+use crate::recorded_path::with_cross_traffic;
 use crate::run::{CallParts, run_call};
 use crate::scenario::Scenario;
 use crate::session::run_session;
@@ -162,7 +163,7 @@ pub fn run_planned(
     recorders: &mut Vec<Recorder>,
 ) -> Result<Outcome, SimError> {
     let planned = plan.session(session);
-    let scenario = &plan.scenario;
+    let scenario = &*with_cross_traffic(&plan.scenario, &planned.parts);
     let (summaries, traffic) = if scenario.is_shared() {
         run_session(scenario, &planned.parts, &plan.session_parts, planned.seed, level, recorders)?
     } else {

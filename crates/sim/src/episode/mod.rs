@@ -14,6 +14,7 @@ pub use columns::{COLUMNS, columns};
 pub use truth::{Truth, TruthLog};
 
 use crate::error::SimError;
+use crate::recorded_path::with_cross_traffic;
 use crate::run::{CallParts, side_of};
 use crate::scenario::Scenario;
 use crate::seed::Seed;
@@ -90,6 +91,11 @@ impl Episode {
         seed: u64,
         cut_off_after: Option<f64>,
     ) -> Result<Self, SimError> {
+        if parts.cross_traffic().is_some() {
+            let message = "forward.capacity: the trace has cross traffic, beside which a lone call cannot be steered: \
+                           play its capacity alone (plays = \"capacity\"), or name the calls";
+            return Err(SimError::Plan(message.to_owned()));
+        }
         let side = side_of(&parts.controller);
         let mut call = LoneCall::begin(scenario, &CallParts { steered: true, ..parts }, Seed(seed))?;
         if let Some(share) = cut_off_after {
@@ -109,6 +115,7 @@ impl Episode {
         session_parts: &SessionParts,
         seed: u64,
     ) -> Result<Self, SimError> {
+        let scenario = &*with_cross_traffic(scenario, &parts);
         let side = side_of(&parts.controller);
         let parts = CallParts { steered: true, ..parts };
         let mut session = assemble(scenario, &parts, session_parts, Seed(seed), LogLevel::Summary, &mut Vec::new())?;

@@ -11,7 +11,8 @@ pub use ends::{
 };
 pub use media::{AudioSpec, EncoderKind, FrameSizesSpec, VideoSpec};
 pub use network::{
-    CapacitySpec, GilbertElliottSpec, JitterDistribution, JitterSpec, PathSpec, QueueKind, QueueSpec, ReorderSpec,
+    CapacitySpec, GilbertElliottSpec, JitterDistribution, JitterSpec, PathSpec, PlaysSpec, QueueKind, QueueSpec,
+    RecordedSpec, ReorderSpec,
 };
 
 pub(crate) use values::{MAX_DURATION_S, Refusal, choice, within};
@@ -239,6 +240,7 @@ mod tests {
             ("[video]\ndecoder", "video.decoder", "loss_tolerant, sliced, strict"),
             ("[forward.queue]\nkind", "forward.queue.kind", "codel, drop_tail, pie"),
             ("[reverse.queue]\nkind", "reverse.queue.kind", "codel, drop_tail, pie"),
+            ("[forward.capacity]\nplays", "forward.capacity.plays", "capacity, path"),
             ("[[links]]\nname = \"L\"\n[links.queue]\nkind", "links[0].queue.kind", "codel, drop_tail, pie"),
             ("[[calls]]\ndirection", "calls[0].direction", "forward, reverse"),
             ("[[calls]]\n[[calls]]\ndirection", "calls[1].direction", "forward, reverse"),

@@ -1,7 +1,9 @@
 //! One direction of the network: the bottleneck, its queue, loss, delay variation and reordering.
 
-use super::values::{MAX_DURATION_S, Refusal, choice, within};
+use super::values::{MAX_DURATION_S, Refusal, choice, some_choice, within};
+use legato_path::OverTime;
 use legato_path::generate::Generator;
+use legato_units::TimeDelta;
 use serde::{Deserialize, Serialize};
 
 /// One direction of the network.
@@ -26,6 +28,18 @@ pub struct PathSpec {
     /// Packets that later ones overtake.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reorder: Option<ReorderSpec>,
+    /// What a trace says instead of `propagation_ms` and `loss_ratio`. Set once it is read; never in a file.
+    #[serde(skip)]
+    pub recorded: RecordedSpec,
+}
+
+/// Propagation and loss over time, as far as a trace records them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RecordedSpec {
+    /// One-way propagation delay.
+    pub propagation: Option<OverTime<TimeDelta>>,
+    /// Independent random loss.
+    pub loss_ratio: Option<OverTime<f64>>,
 }
 
 /// The bottleneck's capacity: exactly one of the first four keys.
@@ -57,6 +71,20 @@ pub struct CapacitySpec {
     /// Length of the part that is played and repeated; absent: to the end of the trace.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duration_s: Option<f64>,
+    /// How much of what the trace records is played; absent: the whole path.
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "some_choice")]
+    pub plays: Option<PlaysSpec>,
+}
+
+/// How much of what a trace records is played.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PlaysSpec {
+    /// Its capacity alone.
+    Capacity,
+    /// Also propagation, loss, queue and cross traffic, as far as it has them.
+    #[default]
+    Path,
 }
 
 /// The queue in front of the bottleneck. At most one limit; absent: 300 ms.
@@ -159,6 +187,7 @@ impl Default for PathSpec {
             gilbert_elliott: None,
             jitter: None,
             reorder: None,
+            recorded: RecordedSpec::default(),
         }
     }
 }
@@ -240,6 +269,7 @@ impl CapacitySpec {
         if self.trace.is_none() {
             let options = [("family", self.family.is_some()), ("scale", self.scale.is_some())];
             let more = [("start_s", self.start_s.is_some()), ("duration_s", self.duration_s.is_some())];
+            let more = more.into_iter().chain([("plays", self.plays.is_some())]);
             if let Some((key, _)) = options.into_iter().chain(more).find(|(_, given)| *given) {
                 return Err((place(key), "only a trace has it".to_owned()));
             }

@@ -23,3 +23,10 @@ pub(crate) fn within(key: &str, value: f64, min: f64, max: f64) -> Result<(), Re
 pub(crate) fn choice<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
     T::deserialize(String::deserialize(deserializer)?.into_deserializer())
 }
+
+/// The same of a key that may be absent.
+pub(crate) fn some_choice<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<T>, D::Error> {
+    choice(deserializer).map(Some)
+}

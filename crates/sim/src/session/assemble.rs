@@ -147,7 +147,7 @@ impl<'a> Layout<'a> {
         let (mut forward, mut reverse) = (scenario.forward.clone(), scenario.reverse.clone());
         let mut drawn = Cow::Borrowed(parts);
         if let Some(loaded) = &parts.forward
-            && !loaded.generators.is_empty()
+            && loaded.sets_the_path()
         {
             drawn.to_mut().forward = Some(loaded.draw(seed, &mut forward, &mut reverse));
         }
@@ -251,7 +251,11 @@ impl<'a> Layout<'a> {
             (Way::Out, false) | (Way::Back, true) => (&self.forward, &self.parts.forward, "forward"),
             (Way::Back, false) | (Way::Out, true) => (&self.reverse, &self.parts.reverse, "reverse"),
         };
-        let own = PathSpec { propagation_ms: spec.propagation_ms.unwrap_or(path.propagation_ms), ..path.clone() };
+        let mut own = path.clone();
+        if let Some(propagation_ms) = spec.propagation_ms {
+            own.propagation_ms = propagation_ms;
+            own.recorded.propagation = None;
+        }
         let serial = loaded.as_ref().map(|loaded| loaded.reference);
         Ok(Lane::new(flow, direction, Path::new(tail_stages(&own, serial, seed, name)?)))
     }
