@@ -12,15 +12,19 @@ from __future__ import annotations
 
 import argparse
 import tempfile
+import textwrap
 from pathlib import Path
 
 from legato import plan, shipped
 from legato.eval.stats import Estimate
 from legato.published.nvc_cc_sessions import Sessions
-from legato.published.nvc_cc_sweeps import FAMILIES, recorded_links
+from legato.published.nvc_cc_sweeps import FAMILIES as RECORDED
+from legato.published.nvc_cc_sweeps import recorded_links
 from legato.sweep import sweep
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "generalisation.md"
+FAMILIES = {**RECORDED, "hairpin": ("hairpin", 0.25), "ibox": ("ibox", 1.0)}
+"""The two more are whole paths: delay and loss over time, and buffers, delays and cross traffic."""
 RIVAL = "gcc"
 POLICIES = ("nvc-cc", "aurora", "onrl", "r3net", "hrcc", "clcc", "concerto", "rl-v")
 TRAINED_ON = {
@@ -50,9 +54,10 @@ most {links} links per family, with a clip that is in no training, {duration_s:g
 links; fewer than five links have none. All figures are over every captured frame ([metrics.md](metrics.md)): the share
 that was on the screen within 150 ms, the 95th percentile of the frame delay as viewed, and the two scores of [concerto]
 eq. (8) over delay and SSIM as viewed (QoE_p weights the picture, QoE_d delay), which are not the published scores.
-*Live* links have no second below 50 kbit/s; where a family has others, rows over its live links follow. **Bold**: worse
-than GCC by more than the interval. *Trained*: other files of the family were in the policy's training. Rates are scaled
-to what a call can use:
+The links of `hairpin` have their own delay and loss over time, those of `ibox` their own delay, buffer and cross
+traffic ([scenario.md](scenario.md#recorded-paths)); the others have the scenario's. *Live* links have no second below
+50 kbit/s; where a family has others, rows over its live links follow. **Bold**: worse than GCC by more than the
+interval. *Trained*: other files of the family were in the policy's training. Rates are scaled to what a call can use:
 {scales}.
 
 No training was tuned to this page, but two decisions were taken with its figures known: Concerto was not replaced by
@@ -69,7 +74,7 @@ def main() -> None:
     text = HEAD.format(
         links=options.links,
         duration_s=options.duration,
-        scales=", ".join(f"{name} {scale:g}" for name, (_, scale) in FAMILIES.items()),
+        scales=textwrap.fill(", ".join(f"{name} {scale:g}" for name, (_, scale) in FAMILIES.items()), 119),
     )
     for codec, (scenario, changes, policies) in CODECS.items():
         text += f"\n## With {codec}\n\n| family | links | figure | " + " | ".join(policies) + " |\n"

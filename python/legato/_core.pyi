@@ -46,8 +46,20 @@ class Trace:
         """Mean rate in bit/s."""
     def rates(self, interval_s: float) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
         """Times in s and mean rates in bit/s, each over the `interval_s` that start at its time."""
+    def propagation_ms(self, interval_s: float) -> npt.NDArray[np.float64] | None:
+        """Mean one-way propagation delays (half of a round-trip time) at the times of `rates`, if it records them."""
+    def loss_ratio(self, interval_s: float) -> npt.NDArray[np.float64] | None:
+        """Mean random loss, 0 to 1, at the times of `rates`, if it records it."""
+    def cross_traffic_bps(self, interval_s: float) -> npt.NDArray[np.float64] | None:
+        """Mean rates of cross traffic at the times of `rates`, if it records it."""
+    @property
+    def queue_bytes(self) -> int | None:
+        """The bottleneck's buffer, where it was fitted."""
+    @property
+    def minimum(self) -> tuple[int, float] | None:
+        """Minimum rate in bit/s and the share of the time at it; absent for delivery opportunities."""
     def save(self, path: str | PathLike[str]) -> None:
-        """Write it as CSV, `time_s,rate_bps`."""
+        """Write it as CSV, `time_s,rate_bps` and, where it records them, `rtt_ms` and `loss_ratio`."""
 
 def profile_heights(path: str) -> list[int]:
     """The picture heights that a clip's profile holds, in rows. Refuses what is not a profile."""

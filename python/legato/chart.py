@@ -97,13 +97,12 @@ def draw(
     return _svg(axes, width, x_end, unit, x_marks, Markup(' role="img" aria-label="{}"').format(title), Markup(""))
 
 
-def picture(times_s: Sequence[float], values: Sequence[float], *, title: str, unit: str) -> Markup:
-    """One line as an SVG file that needs no page, 900 wide."""
-    start_s = float(times_s[0])
-    line = Line("", [(float(time) - start_s, float(value)) for time, value in zip(times_s, values, strict=True)])
-    head = Markup('<title>{}</title>{}<text x="44" y="18">{}, {}</text>').format(title, _STYLE, title, unit)
-    namespace = Markup(' xmlns="http://www.w3.org/2000/svg" role="img"')
-    return _svg([Axes([line], height=280)], 900, None, " s", (), namespace, head, start=start_s, top=30) + Markup("\n")
+def picture(axes: Sequence[Axes], title: str) -> Markup:
+    """Axes above each other over seconds, as an SVG file that needs no page, 900 wide."""
+    head = Markup('<title>{}</title>{}<text x="44" y="18">{}</text>').format(title, _STYLE, title)
+    return (
+        _svg(axes, 900, None, " s", (), Markup(' xmlns="http://www.w3.org/2000/svg" role="img"'), head, top=30) + "\n"
+    )
 
 
 def _svg(
@@ -115,7 +114,6 @@ def _svg(
     attributes: Markup,
     head: Markup,
     *,
-    start: float = 0.0,
     top: int = _TOP,
 ) -> Markup:
     left = max(44, *(8 + round(_LETTER * len(text)) for each in axes for _, text in _labels(each)))
@@ -136,8 +134,8 @@ def _svg(
             Markup('<path class="grid" d="M{:.1f},{}V{}"/>').format(across(at), top, top + each.height) for at in marks
         ]
         top += each.height + _GAP
-    for tick in ticks(start, start + end):
-        x, label = across(tick - start), f"{tick:g}{unit}"
+    for tick in ticks(0.0, end):
+        x, label = across(tick), f"{tick:g}{unit}"
         # A label at the end of the axis stays within the picture.
         at, anchor = (width, "end") if x + _LETTER / 2 * len(label) > width else (x, "middle")
         text = Markup('<text x="{:.1f}" y="{}" text-anchor="{}">{}</text>')

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from legato import _core, overrides, shipped, specs
+from legato import _core, overrides, scenario_traces, shipped, specs
 from legato.errors import ControllerError, DataWarning, Error, ScenarioError, TraceError, did_you_mean
 
 LOGS = ("summary", "series", "packets")
@@ -27,7 +27,8 @@ PLANNED = ("scenario", "scenario_path", "controllers", "traces", "clips", "seeds
 """What every plan.json holds."""
 
 _TRACE_NUMBERS = ("duration_s", "scale", "start_s")
-_TRACE_OPTIONS = (*_TRACE_NUMBERS, "family")
+_TRACE_OPTIONS = (*_TRACE_NUMBERS, "family", "plays")
+_PLAYS = ("capacity", "path")
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,12 @@ class Plan:
 
     def to_json(self) -> str:
         """The JSON that the native module reads; what a run folder keeps is in :mod:`legato.plan_record`."""
-        return json.dumps(self.document(), indent=2, ensure_ascii=False)
+        return json.dumps({**self.document(), **self.native()}, indent=2, ensure_ascii=False)
+
+    def native(self) -> dict[str, Any]:
+        """What the native module needs besides, and a run folder does not keep: paths belong to one machine."""
+        places = scenario_traces.places(self.scenario, self.scenario_path, without_forward=bool(self.traces))
+        return {"scenario_traces": places} if places else {}
 
     def document(self) -> dict[str, Any]:
         """All but what is empty or absent and need not be there."""
@@ -257,6 +263,8 @@ def _check_trace_options(pattern: str, options: Mapping[str, Any]) -> None:
         if name not in _TRACE_OPTIONS:
             hint = did_you_mean(name, sorted(_TRACE_OPTIONS))
             raise TraceError(f"{wrong}a trace has no option '{name}'", hint=hint)
+        if name == "plays" and value not in _PLAYS:
+            raise TraceError(f"{wrong}not one of {', '.join(_PLAYS)}", hint=did_you_mean(str(value), _PLAYS))
         if name not in _TRACE_NUMBERS:
             continue
         if not isinstance(value, int | float) or isinstance(value, bool):

@@ -13,7 +13,7 @@ import os
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -37,10 +37,12 @@ class Record:
     """The whole path of each of the user's files, by name."""
     typed: dict[str, str]
     """Whole paths as the plan has them: what errors name."""
+    further: dict[str, Any] = field(default_factory=dict)
+    """What else the native module takes and does not keep."""
 
     def to_json(self) -> str:
         """The JSON that the native module reads; it keeps all but the paths."""
-        return json.dumps({**self.document, "places": self.native}, indent=2, ensure_ascii=False)
+        return json.dumps({**self.document, **self.further, "places": self.native}, indent=2, ensure_ascii=False)
 
     @contextmanager
     def errors_as_typed(self) -> Iterator[None]:
@@ -87,7 +89,8 @@ def record(plan: Plan) -> Record:
     native |= {_trace(path, written): _text(_whole(path)) for path in map(_path, plan.traces)}
     native |= {written[video]: profile for profile, video in plan.videos.items()}
     typed = {_text(real): path for path, real in named}
-    return Record(document, {name: path for name, path in native.items() if name != path}, places, typed)
+    paths = {name: path for name, path in native.items() if name != path}
+    return Record(document, paths, places, typed, plan.native())
 
 
 def read_plan(folder: Path) -> Plan:
@@ -103,7 +106,7 @@ def read_plan(folder: Path) -> Plan:
     absent = [name for name in PLANNED if name not in written]
     if absent:
         raise RunFolderError(f"{folder / 'plan.json'}: key {absent[0]} is absent")
-    known = {field.name for field in fields(Plan)}
+    known = {one.name for one in fields(Plan)}
     plan = Plan(**{name: value for name, value in written.items() if name in known})
     places = read_repeat(folder).get("places", {})
     for file in written.get("files", []):

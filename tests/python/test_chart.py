@@ -35,7 +35,7 @@ def test_an_outage_of_one_sample_is_not_lost():
 
 
 def test_the_svg_is_xml_and_its_text_is_escaped():
-    picture = chart.picture([0, 1, 2], [0, 1, 0], title="<a & b>", unit="Mbit/s")
+    picture = chart.picture([chart.Axes([chart.Line("", [(0, 0), (1, 1), (2, 0)])])], "<a & b>")
     root = ElementTree.fromstring(picture)
     assert root.findtext("{http://www.w3.org/2000/svg}title") == "<a & b>"
     drawn = chart.draw([chart.Axes([chart.Line("c0", [(0, 0), (2, 1)])])], "<a & b>")

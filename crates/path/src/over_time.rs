@@ -80,6 +80,27 @@ impl<T: Copy + PartialEq> OverTime<T> {
         OverTime { steps: self.steps.iter().map(|&(at, old)| (at, value(old))).collect(), period: self.period }
     }
 
+    /// Means over each `step` of `duration`, of what `number` makes of a value; the last step may be shorter. At most a
+    /// million.
+    pub fn means(&self, step: TimeDelta, duration: TimeDelta, number: impl Fn(T) -> f64) -> Vec<f64> {
+        let end = Timestamp::ZERO + duration;
+        let step = step.max(duration / 1_000_000).max(TimeDelta::from_nanos(1));
+        let (mut from, mut means) = (Timestamp::ZERO, Vec::new());
+        while from < end {
+            let to = from.saturating_add(step).min(end);
+            let (mut at, mut sum) = (from, 0.0);
+            while at < to {
+                let (value, until) = self.place(at);
+                let until = until.min(to);
+                sum += number(value) * (until - at).as_secs_f64();
+                at = until;
+            }
+            means.push(sum / (to - from).as_secs_f64());
+            from = to;
+        }
+        means
+    }
+
     /// The value at `at`, which is not before zero.
     pub fn at(&self, at: Timestamp) -> T {
         self.place(at).0
@@ -149,6 +170,14 @@ mod tests {
         let again = OverTime::new(steps, Some(ms(40))).expect("valid");
         assert_eq!([39, 40, 50, 79, 80, 400_031].map(|now| again.at(at(now))), ['c', 'a', 'b', 'c', 'a', 'c']);
         assert_eq!(OverTime::constant('z').at(Timestamp::MAX), 'z');
+    }
+
+    /// 10 ms of 4, 20 ms of 1, and again: by hand.
+    #[test]
+    fn means_weigh_values_by_their_time() {
+        let table = OverTime::new([(ms(0), 4.0), (ms(10), 1.0)], Some(ms(30))).expect("valid");
+        assert_eq!(table.means(ms(20), ms(50), |value| value), [2.5, 2.5, 1.0]);
+        assert_eq!(OverTime::constant(3.0).means(ms(20), ms(20), |value| value), [3.0]);
     }
 
     #[test]

@@ -21,7 +21,7 @@ enum Kind {
     DropTail(LinkCapacity, QueueLimit),
     Queued(LinkCapacity, QueueLimit, u8, bool),
     Fixed(i64),
-    /// Delays in ms that change every so many ms, again and again.
+    /// Delays in ms, each for that many ms, again and again.
     Delays(Vec<i64>, i64),
     /// The same of loss ratios.
     Losses(Vec<f64>, i64),

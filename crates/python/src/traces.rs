@@ -1,10 +1,13 @@
 //! Capacity traces: read in any format, written as CSV.
 
 use crate::error::trace_error;
-use legato_path::trace_file::{self, Format, Profile};
-use legato_units::{DataRate, TimeDelta};
+use legato_path::OverTime;
+use legato_path::capacity::Cut;
+use legato_path::trace_file::{self, Conditions, Format, Profile, Sample, Series};
+use legato_units::{DataRate, DataSize, TimeDelta};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
+use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::path::PathBuf;
 
@@ -83,8 +86,37 @@ impl Trace {
         Ok((times, array(py, rates.iter().map(|rate| rate.as_bps_f64()))?))
     }
 
-    /// Write it as CSV, `time_s,rate_bps`: each rate holds until the next time. Delivery opportunities become mean rates
-    /// over 100 ms.
+    /// Means of what it records beside its capacity, each over the `interval_s` that start at the times of `rates`;
+    /// `None` where it does not: one-way propagation delay in ms (half of a round-trip time).
+    fn propagation_ms<'py>(&self, py: Python<'py>, interval_s: f64) -> PyResult<Option<Bound<'py, PyAny>>> {
+        self.means(py, interval_s, self.conditions().propagation.as_ref(), TimeDelta::as_millis_f64)
+    }
+
+    /// The same of the random loss, 0 to 1.
+    fn loss_ratio<'py>(&self, py: Python<'py>, interval_s: f64) -> PyResult<Option<Bound<'py, PyAny>>> {
+        self.means(py, interval_s, self.conditions().loss_ratio.as_ref(), |ratio| ratio)
+    }
+
+    /// The same of the cross traffic in bit/s.
+    fn cross_traffic_bps<'py>(&self, py: Python<'py>, interval_s: f64) -> PyResult<Option<Bound<'py, PyAny>>> {
+        self.means(py, interval_s, self.conditions().cross_traffic.as_ref(), DataRate::as_bps_f64)
+    }
+
+    /// The bottleneck's buffer, where it was fitted.
+    #[getter]
+    fn queue_bytes(&self) -> Option<u64> {
+        self.conditions().queue.map(DataSize::as_bytes)
+    }
+
+    /// The minimum rate in bit/s and the share of the time at it; `None` for delivery opportunities. Where a log has a
+    /// floor, that is it.
+    #[getter]
+    fn minimum(&self) -> Option<(u64, f64)> {
+        self.0.minimum().map(|(rate, share)| (rate.as_bps(), share))
+    }
+
+    /// Write it as CSV, `time_s,rate_bps` and, where it records them, `rtt_ms` and `loss_ratio`: each row holds until the
+    /// next time. Delivery opportunities become mean rates over 100 ms.
     fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
         py.detach(|| std::fs::write(&path, self.text()))
             .map_err(|error| trace_error(format!("{}: {error}", path.display())))
@@ -97,6 +129,24 @@ impl Trace {
 }
 
 impl Trace {
+    fn conditions(&self) -> Conditions {
+        self.0.conditions(&Cut::default())
+    }
+
+    fn means<'py, T: Copy + PartialEq>(
+        &self,
+        py: Python<'py>,
+        interval_s: f64,
+        values: Option<&OverTime<T>>,
+        number: impl Fn(T) -> f64,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        if !(interval_s.is_finite() && interval_s > 0.0) {
+            return Err(trace_error(format!("interval_s = {interval_s}: has to be above 0")));
+        }
+        let step = TimeDelta::from_secs_f64(interval_s);
+        values.map(|values| array(py, values.means(step, self.0.duration(), number).into_iter())).transpose()
+    }
+
     fn text(&self) -> String {
         let mut rows: Vec<(TimeDelta, DataRate)> = match &self.0.profile {
             Profile::Opportunities(_) => {
@@ -110,12 +160,33 @@ impl Trace {
             let half = (self.0.duration() - start).as_nanos() / 2;
             rows.push((start + TimeDelta::from_nanos(half.max(1)), rate));
         }
-        let mut text = String::from("time_s,rate_bps\n");
+        let Series { rtt, loss_ratio, .. } = &self.0.series;
+        // Each row has all columns: where only one of them changes, the others are repeated.
+        let times = rtt.iter().map(|sample| sample.at).chain(loss_ratio.iter().map(|sample| sample.at));
+        let starts: BTreeSet<TimeDelta> = rows.iter().map(|&(start, _)| start).collect();
+        let between: BTreeSet<TimeDelta> = times.filter(|at| !starts.contains(at)).collect();
+        let rate_at = |at| rows[rows.partition_point(|&(start, _)| start <= at).max(1) - 1].1;
+        let between: Vec<_> = between.into_iter().map(|at| (at, rate_at(at))).collect();
+        rows.extend(between);
+        rows.sort_by_key(|&(start, _)| start);
+        let columns = [("rtt_ms", !rtt.is_empty()), ("loss_ratio", !loss_ratio.is_empty())];
+        let named: String =
+            columns.into_iter().filter(|column| column.1).map(|column| format!(",{}", column.0)).collect();
+        let mut text = format!("time_s,rate_bps{named}\n");
         for (start, rate) in rows {
-            writeln!(text, "{},{}", start.as_secs_f64(), rate.as_bps()).expect("writing to a String cannot fail");
+            let rtt = held(rtt, start).map_or_else(String::new, |rtt| format!(",{}", rtt.as_millis_f64()));
+            let lost = held(loss_ratio, start).map_or_else(String::new, |ratio| format!(",{ratio}"));
+            let start = start.as_secs_f64();
+            writeln!(text, "{start},{}{rtt}{lost}", rate.as_bps()).expect("writing to a String cannot fail");
         }
         text
     }
+}
+
+/// The sample of a time; the first holds before its time.
+fn held<T: Copy>(samples: &[Sample<T>], at: TimeDelta) -> Option<T> {
+    let place = samples.partition_point(|sample| sample.at <= at).max(1) - 1;
+    samples.get(place).map(|sample| sample.value)
 }
 
 /// A numpy array of float64.

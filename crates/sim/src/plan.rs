@@ -55,6 +55,9 @@ pub struct Plan {
     /// The path of each name above that is not itself one. It is not kept: paths belong to one machine.
     #[serde(default, skip_serializing)]
     pub places: BTreeMap<String, String>,
+    /// The path of each trace that the scenario names and that is no file beside it.
+    #[serde(default, skip_serializing)]
+    pub scenario_traces: BTreeMap<String, String>,
 }
 
 /// A file that a plan names and that did not come with Legato.
@@ -162,7 +165,8 @@ impl Plan {
     /// Load everything it names, refusing what cannot run before anything does.
     pub fn load(&self) -> Result<LoadedPlan, SimError> {
         let file = if self.scenario_path.is_empty() { "scenario" } else { self.place(&self.scenario_path) };
-        let scenario = Scenario::parse(&self.scenario, file)?;
+        let mut scenario = Scenario::parse(&self.scenario, file)?;
+        self.place_traces(&mut scenario);
         let folder = Path::new(self.place(&self.scenario_path)).parent().map_or_else(PathBuf::new, Path::to_path_buf);
         let level = match self.log.as_str() {
             "summary" => LogLevel::Summary,
@@ -197,6 +201,18 @@ impl Plan {
             0 => Err(SimError::Plan("seeds: the list is empty".to_owned())),
             1..=MAX_CALLS => Ok(loaded),
             calls => Err(SimError::Plan(format!("{calls} calls are more than {MAX_CALLS}"))),
+        }
+    }
+
+    /// Put paths in place of the scenario's names of traces.
+    fn place_traces(&self, scenario: &mut Scenario) {
+        let Scenario { forward, reverse, links, .. } = scenario;
+        let paths = [&mut forward.capacity, &mut reverse.capacity].into_iter().flatten();
+        for capacity in paths.chain(links.iter_mut().map(|link| &mut link.capacity)) {
+            let place = capacity.trace.as_ref().and_then(|name| self.scenario_traces.get(name));
+            if let Some(place) = place {
+                capacity.trace = Some(place.clone());
+            }
         }
     }
 

@@ -3,7 +3,6 @@
 
 use crate::cross_traffic::UdpConfig;
 use crate::flows::{FlowSpec, TrafficKeys, UdpSpec};
-use crate::run::CallParts;
 use crate::scenario::{PathSpec, QueueKind, RecordedSpec, Scenario};
 use legato_path::OverTime;
 use legato_path::trace_file::Conditions;
@@ -24,9 +23,9 @@ pub(crate) fn apply(conditions: &Conditions, forward: &mut PathSpec, reverse: &m
     }
 }
 
-/// The scenario with the cross traffic of the forward trace, if that has some: a UDP flow that does not react.
-pub(crate) fn with_cross_traffic<'a>(scenario: &'a Scenario, parts: &CallParts) -> Cow<'a, Scenario> {
-    let Some(rates) = parts.cross_traffic() else { return Cow::Borrowed(scenario) };
+/// The scenario with the cross traffic of its forward trace, if that has some: a UDP flow that does not react.
+pub(crate) fn with_cross_traffic<'a>(scenario: &'a Scenario, rates: Option<&OverTime<DataRate>>) -> Cow<'a, Scenario> {
+    let Some(rates) = rates else { return Cow::Borrowed(scenario) };
     let mut scenario = scenario.clone();
     scenario.udp.push(udp(rates, TimeDelta::from_secs_f64(scenario.duration_s)));
     Cow::Owned(scenario)

@@ -163,7 +163,7 @@ pub fn run_planned(
     recorders: &mut Vec<Recorder>,
 ) -> Result<Outcome, SimError> {
     let planned = plan.session(session);
-    let scenario = &*with_cross_traffic(&plan.scenario, &planned.parts);
+    let scenario = &*with_cross_traffic(&plan.scenario, planned.parts.cross_traffic());
     let (summaries, traffic) = if scenario.is_shared() {
         run_session(scenario, &planned.parts, &plan.session_parts, planned.seed, level, recorders)?
     } else {

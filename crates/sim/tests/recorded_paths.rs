@@ -47,16 +47,16 @@ fn delays_ms(packets: &[PacketRow]) -> Vec<(f64, f64)> {
 fn a_recorded_round_trip_and_loss_replace_the_scenarios() {
     let (outcome, recorder) = run(&hairpin(""));
     let delays = delays_ms(recorder.packets());
-    let least = delays.iter().map(|&(_, ms)| ms).fold(f64::INFINITY, f64::min);
+    let shortest = delays.iter().map(|&(_, ms)| ms).fold(f64::INFINITY, f64::min);
     // The log's round trips are 2.5 to 73 ms, half of it one way; the scenario has 60 ms one way and 30 % loss.
-    assert!((1.25..6.0).contains(&least), "{least} ms");
+    assert!((1.25..6.0).contains(&shortest), "{shortest} ms");
     let lost = outcome.calls[0].1.loss_ratio.unwrap();
     assert!(lost < 0.1, "{lost}");
     let (labels, _) = &outcome.calls[0];
     assert_eq!((&*labels.trace, labels.trace_family.as_deref()), ("eth-trace3.log x0.5 @20s", Some("hairpin")));
     let alone = run(&hairpin("plays = \"capacity\"\n"));
-    let least = delays_ms(alone.1.packets()).iter().map(|&(_, ms)| ms).fold(f64::INFINITY, f64::min);
-    assert!(least >= 60.0, "{least} ms");
+    let shortest = delays_ms(alone.1.packets()).iter().map(|&(_, ms)| ms).fold(f64::INFINITY, f64::min);
+    assert!(shortest >= 60.0, "{shortest} ms");
     let lost = alone.0.calls[0].1.loss_ratio.unwrap();
     assert!((0.2..0.4).contains(&lost), "{lost}");
     assert_eq!(&*alone.0.calls[0].0.trace, "eth-trace3.log x0.5 @20s capacity alone");

@@ -14,13 +14,19 @@ from legato.cli import options, terminal
 from legato.errors import TraceError
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
     from legato._core import Trace
+
+    Array = npt.NDArray[np.float64]
 
 app = typer.Typer(
     help="Traces of capacity over time: list, look at, import.", no_args_is_help=True, rich_markup_mode="markdown"
 )
 
 _POINTS = 600
+_HAIRPIN_FLOOR_BPS = 2_500_000
 
 
 @app.command("list")
@@ -91,13 +97,14 @@ def show(
     svg: Annotated[Path | None, typer.Option(help="Write the plot as an SVG picture instead.")] = None,
     html: Annotated[Path | None, typer.Option(help="Write the plot as an HTML page instead.")] = None,
 ) -> None:
-    """Show a trace as a plot: capacity in Mbit/s over time.
+    """Show a trace as plots over time: its capacity; its propagation delay, loss and cross traffic where it has them.
 
     Examples:
 
     ```sh
     legato traces show fcc/12
-    legato traces show my.csv --svg my.svg
+    legato traces show hairpin/3 --svg hairpin.svg
+    legato traces show my.csv --html my.html
     ```
     """
     from legato import atomic, chart, pages
@@ -105,27 +112,63 @@ def show(
     if interval_s is not None and not interval_s > 0:
         raise TraceError(f"--interval-s {interval_s}: has to be above 0")
     trace = legato.load_trace(path, format_name)
-    times_s, rates_bps = trace.rates(interval_s or max(trace.duration_s / _POINTS, 0.1))
-    rates_mbps = rates_bps / 1e6
+    times_s, curves = curves_of(trace, interval_s or max(trace.duration_s / _POINTS, 0.1))
     title = f"{trace.name} ({trace.family})"
+    about = [f"{trace.duration_s:.0f} s, mean {trace.mean_rate_bps / 1e6:.2f} Mbit/s", *remarks(trace)]
     if svg or html:
-        picture = chart.picture(times_s, rates_mbps, title=title, unit="Mbit/s")
+        axes = [
+            chart.Axes(
+                [chart.Line("c0", list(zip(times_s, values, strict=True)))], height=110 if n else 220, title=what
+            )
+            for n, (what, _, values) in enumerate(curves)
+        ]
         if svg:
-            atomic.write_text(svg, picture)
+            atomic.write_text(svg, chart.picture(axes, title))
             terminal.out().print(f"picture: {svg}")
         if html:
-            axes = chart.Axes([chart.Line("c0", list(zip(times_s, rates_mbps, strict=True)))], height=220)
-            drawn = chart.draw([axes], title, width=720, unit=" s")
-            pages.write_sections(
-                html, title, ["Capacity in Mbit/s over time."], [pages.Section("", charts=[("", drawn)])], kind="trace"
-            )
+            drawn = chart.draw(axes, title, width=720, unit=" s")
+            pages.write_sections(html, title, about, [pages.Section("", charts=[("", drawn)])], kind="trace")
             terminal.out().print(f"page: {html}")
         return
     console = terminal.out()
-    console.print(f"{title}: {trace.duration_s:.0f} s, mean {trace.mean_rate_bps / 1e6:.2f} Mbit/s", markup=False)
+    console.print(f"{title}: {about[0]}", markup=False)
+    for remark in about[1:]:
+        console.print(remark, markup=False)
     columns = max(min(console.width - 12, 110), 20)
-    for line in chart.in_terminal(times_s, rates_mbps, unit="Mbit/s", columns=columns):
-        console.print(line, markup=False)
+    for n, (what, unit, values) in enumerate(curves):
+        if n > 0:
+            console.print(what, markup=False)
+        for line in chart.in_terminal(times_s, values, unit=unit, columns=columns, rows=12 if n == 0 else 5):
+            console.print(line, markup=False)
+
+
+def curves_of(trace: Trace, interval_s: float) -> tuple[Array, list[tuple[str, str, Array]]]:
+    """Times in s; and what there is over them, its unit and its values: the capacity first."""
+    times_s, rates_bps = trace.rates(interval_s)
+    curves = [("Capacity in Mbit/s", "Mbit/s", rates_bps / 1e6)]
+    if (delays_ms := trace.propagation_ms(interval_s)) is not None:
+        curves.append(("Propagation delay, one way, in ms", "ms", delays_ms))
+    if (losses := trace.loss_ratio(interval_s)) is not None:
+        curves.append(("Random loss in %", "%", losses * 100))
+    if (traffic_bps := trace.cross_traffic_bps(interval_s)) is not None:
+        curves.append(("Cross traffic in Mbit/s", "Mbit/s", traffic_bps / 1e6))
+    # The last interval of one may be cut off where the others round it up.
+    length = min(len(values) for _, _, values in curves)
+    return times_s[:length], [(what, unit, values[:length]) for what, unit, values in curves]
+
+
+def remarks(trace: Trace) -> list[str]:
+    """What a reader of the plots has to know."""
+    said = []
+    if trace.queue_bytes is not None:
+        wait_ms = trace.queue_bytes * 8e3 / max(trace.mean_rate_bps, 1)
+        said.append(f"Buffer of {trace.queue_bytes} bytes: {wait_ms:.0f} ms at its bottleneck.")
+    if trace.format == "hairpin" and trace.minimum and trace.minimum[0] == _HAIRPIN_FLOOR_BPS:
+        said.append(
+            f"2.50 Mbit/s, the floor of such logs, for {trace.minimum[1]:.0%} of the time: the sender sent less there,"
+            " and what the link could carry is not known."
+        )
+    return said
 
 
 @app.command("import")
@@ -136,6 +179,8 @@ def import_trace(
     force: Annotated[bool, typer.Option("--force", help="Replace TARGET if it is there.")] = False,
 ) -> None:
     """Read a trace of any known format and write it in Legato's own: CSV with time_s,rate_bps.
+
+    Round-trip times and losses become columns rtt_ms and loss_ratio.
 
     Example:
 

@@ -12,6 +12,7 @@ Flows that share a session share its network.
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -24,6 +25,9 @@ DRAWN = "generator"
 
 NOT_RECORDED = "trace_family IS NULL OR trace_family IN ('constant', 'generator', 'steps')"
 """SQL: whether a call's network is not a recorded one."""
+
+
+_SHIPPED = re.compile(r"[a-z0-9-]+/[0-9]+(#.*)?")
 
 
 def network_of(runs: Sequence[RunFolder], columns: Iterable[str]) -> str:
@@ -70,7 +74,9 @@ def _traces(run: RunFolder) -> list[object]:
     except tomllib.TOMLDecodeError:
         return []
     capacity = forward.get("capacity", {}) if isinstance(forward, dict) else {}
-    return [capacity.get("trace")] if isinstance(capacity, dict) else []
+    trace = capacity.get("trace") if isinstance(capacity, dict) else None
+    # A shipped trace's name (`fcc/12`) is no path, and its last part is no file's.
+    return [] if isinstance(trace, str) and _SHIPPED.fullmatch(trace) else [trace]
 
 
 def _file(entry: object) -> str | None:

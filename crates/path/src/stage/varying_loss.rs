@@ -75,7 +75,7 @@ impl Eager for VaryingLoss {
     }
 }
 
-/// One unit of −ln in a draw: the smallest ratio told from zero is 2⁻⁴⁸.
+/// One unit of −ln in a draw: the smallest ratio above zero is 2⁻⁴⁸.
 const NAT: f64 = (1u64 << 48) as f64;
 
 #[cfg(test)]

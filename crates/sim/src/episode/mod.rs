@@ -115,7 +115,7 @@ impl Episode {
         session_parts: &SessionParts,
         seed: u64,
     ) -> Result<Self, SimError> {
-        let scenario = &*with_cross_traffic(scenario, &parts);
+        let scenario = &*with_cross_traffic(scenario, parts.cross_traffic());
         let side = side_of(&parts.controller);
         let parts = CallParts { steered: true, ..parts };
         let mut session = assemble(scenario, &parts, session_parts, Seed(seed), LogLevel::Summary, &mut Vec::new())?;
