@@ -14,8 +14,12 @@ pub(super) struct Carry {
     pub live_log2: f32,
     /// log2 of size for each QP by which recent frames were coarser.
     pub size_log2_per_qp: f32,
+    /// The same for each QP by which they were finer.
+    pub fresh_log2_per_qp: f32,
     /// The same for each QP by which the last second or so was finer: what is on display is good enough to be kept.
     pub finer_log2_per_qp: f32,
+    /// What is added to that right after a key frame, and fades as the last second does.
+    pub key_log2_per_qp: f32,
     /// A key frame looks as if its quantiser had been this much finer: it leaves less to the frames after it.
     pub key_finer_qp: f32,
     /// Extra bits for refining coarser frames, for each QP, in frames of typical size: even a picture in
@@ -32,6 +36,8 @@ pub(super) struct Carry {
 pub(super) struct Reference {
     fast_qp: f32,
     slow_qp: f32,
+    /// 1 at a key frame, fading.
+    key: f32,
 }
 
 impl Reference {
@@ -42,8 +48,9 @@ impl Reference {
         let own = table.log2_bytes(row, qp)
             + 3.0
             + carry.live_log2
-            + carry.size_log2_per_qp * coarser
-            + carry.finer_log2_per_qp * (self.slow_qp - qp).clamp(-MAX_FINER_QP, 0.0);
+            + if coarser < 0.0 { carry.fresh_log2_per_qp } else { carry.size_log2_per_qp } * coarser
+            + (carry.finer_log2_per_qp + carry.key_log2_per_qp * self.key)
+                * (self.slow_qp - qp).clamp(-MAX_FINER_QP, 0.0);
         if coarser <= 0.0 {
             return own;
         }
@@ -60,10 +67,11 @@ impl Reference {
     #[inline]
     pub(super) fn update(&mut self, carry: &Carry, qp: f32, keyframe: bool) {
         if keyframe {
-            *self = Self { fast_qp: qp, slow_qp: qp - carry.key_finer_qp };
+            *self = Self { fast_qp: qp, slow_qp: qp - carry.key_finer_qp, key: 1.0 };
         } else {
             self.fast_qp += (1.0 - FAST_MEMORY) * (qp - self.fast_qp);
             self.slow_qp += (1.0 - SLOW_MEMORY) * (qp - self.slow_qp);
+            self.key *= SLOW_MEMORY;
         }
     }
 }

@@ -426,7 +426,9 @@ const MIN_BITS: f32 = 64.0;
 const CARRY: Carry = Carry {
     live_log2: -0.04,
     size_log2_per_qp: 0.06,
+    fresh_log2_per_qp: 0.06,
     finer_log2_per_qp: 0.0,
+    key_log2_per_qp: 0.0,
     key_finer_qp: 0.0,
     refining_per_qp: 0.3,
     fast_db_per_qp: 0.1,
