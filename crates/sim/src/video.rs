@@ -7,7 +7,7 @@ use crate::seed::Seed;
 use legato_media::encoder::frame_trace::{self, FrameTraces};
 use legato_media::encoder::gop::Gop;
 use legato_media::encoder::resolution::{self, Model, Switching};
-use legato_media::encoder::{loss_tolerant, statistical, x264};
+use legato_media::encoder::{loss_tolerant, statistical};
 use legato_media::{Content, Decoder, DecoderKind, Encoder, FrameRate, Profile, Quality, Source};
 use legato_trace::AgedPicture;
 use legato_units::Timestamp;
@@ -70,7 +70,7 @@ impl LoadedClip {
     /// What tables call its encoder.
     pub fn encoder_name(&self, spec: &VideoSpec) -> &'static str {
         match (&self.profile, &self.frame_sizes) {
-            (Some(_), _) => spec.encoder.name(),
+            (Some(_), _) => spec.encoder().name(),
             (None, Some(_)) => "frame_sizes",
             (None, None) => "statistical",
         }
@@ -156,12 +156,12 @@ fn build_model(
             None => Box::new(statistical::Statistical::new(config, rate, seed.stream("media.encoder"))),
         });
     };
-    let model = match spec.encoder {
+    let model = match spec.encoder() {
         EncoderKind::GraceStandin => {
             return Ok(Box::new(loss_tolerant::LossTolerant::new(profile, spec.standin_height)));
         }
         EncoderKind::OpenH264 => Model::OpenH264,
-        EncoderKind::X264 => Model::X264(x264::Config { vbv_ms: spec.vbv_ms }),
+        EncoderKind::X264 => Model::X264(spec.x264()),
     };
     let max_height = spec.max_height.unwrap_or(u16::MAX);
     let absent = || {
@@ -170,7 +170,7 @@ fn build_model(
         SimError::Profile(format!(
             "{}: video.encoder = {:?} up to {max_height} rows was not measured; {} were, at {} rows",
             clip.label,
-            spec.encoder.name(),
+            spec.encoder().name(),
             known.join(", "),
             heights.join(", ")
         ))
@@ -184,9 +184,9 @@ fn build_model(
 
 /// The decoder of one call.
 pub fn build_decoder(spec: &VideoSpec, clip: &LoadedClip) -> Result<Box<dyn Decoder>, SimError> {
-    let tolerant = (spec.encoder == EncoderKind::GraceStandin, spec.decoder == DecoderKind::LossTolerant);
+    let tolerant = (spec.encoder() == EncoderKind::GraceStandin, spec.decoder == DecoderKind::LossTolerant);
     if clip.profile.is_some() && tolerant.0 != tolerant.1 {
-        let (encoder, decoder) = (spec.encoder.name(), spec.decoder.name());
+        let (encoder, decoder) = (spec.encoder().name(), spec.decoder.name());
         let message = format!(
             "video.encoder = {encoder:?} and video.decoder = {decoder:?}: grace_standin and loss_tolerant go together"
         );

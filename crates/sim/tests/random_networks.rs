@@ -148,9 +148,9 @@ impl Networks {
         scenario.clock.offset_ms = draw.of(range.clock_offset_ms);
         scenario.clock.drift_ppm = draw.of(range.clock_drift_ppm);
         (scenario.video.encoder, scenario.video.decoder) = [
-            (EncoderKind::X264, DecoderKind::Strict),
-            (EncoderKind::OpenH264, DecoderKind::Sliced),
-            (EncoderKind::GraceStandin, DecoderKind::LossTolerant),
+            (Some(EncoderKind::X264), DecoderKind::Strict),
+            (Some(EncoderKind::OpenH264), DecoderKind::Sliced),
+            (Some(EncoderKind::GraceStandin), DecoderKind::LossTolerant),
         ][seed as usize % 3];
         scenario
     }

@@ -199,7 +199,7 @@ fn every_shipped_scenario_runs() {
 fn the_inner_state_of_controller_and_encoder_is_recorded() {
     let profile = concat!(env!("CARGO_MANIFEST_DIR"), "/../../profiles/foreman.safetensors");
     let learned = serde_json::json!({ "name": "concerto", "config": { "policy": "hand" } });
-    for (controller, names) in [("gcc".into(), ["trend", "x264_qp"]), (learned, ["action", "encoder_height"])] {
+    for (controller, names) in [("gcc".into(), ["trend", "openh264_qp"]), (learned, ["action", "encoder_height"])] {
         let json = serde_json::json!({
             "scenario": SCENARIO, "controllers": [controller], "clips": [profile], "seeds": [1]
         });

@@ -99,6 +99,10 @@ def reproduce(
     )
 
 
+_ENCODER = {"video.encoder": "x264", "video.vbv_ms": 500}
+"""That of the scenario ``clcc``, in which it was trained."""
+
+
 def _plans(repeats: int, quick: bool) -> dict[tuple[str, int], Plan]:
     """What is run: by set of networks and repeat."""
     made: dict[tuple[str, int], Plan] = {}
@@ -111,14 +115,14 @@ def _plans(repeats: int, quick: bool) -> dict[tuple[str, int], Plan]:
         made["random", repeat] = plans.make("clcc", seed_spec=range(first, first + networks), **how)
         for group, scale in LTE_SCALES.items():
             traces = [f"{path}@scale={scale},start_s={LTE_STEP_S * (repeat - 1)}" for path in files]
-            of_lte = plans.make("cellular", options={"duration_s": STRETCH_S}, seed_spec=[repeat], **how)
+            of_lte = plans.make("cellular", options={"duration_s": STRETCH_S, **_ENCODER}, seed_spec=[repeat], **how)
             made[group, repeat] = replace(of_lte, traces=plans.traces(traces))
     return made
 
 
 def _annotated() -> Plan:
     """Figure 7's run: room to climb, a cliff, room again."""
-    options = {"duration_s": STRETCH_S, "forward.capacity": {"steps": _CAPACITY}}
+    options = {"duration_s": STRETCH_S, "forward.capacity": {"steps": _CAPACITY}, **_ENCODER}
     return plans.make("steps", options=options, controller_specs=CONTROLLERS, clip_specs=[CLIP], log="series")
 
 

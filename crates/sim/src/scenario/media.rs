@@ -1,7 +1,8 @@
 //! What a call sends.
 
-use super::values::{Refusal, choice, within};
+use super::values::{Refusal, choice, some_choice, within};
 use legato_media::DecoderKind;
+use legato_media::encoder::x264;
 use serde::{Deserialize, Serialize};
 
 /// What is sent and how it is coded.
@@ -15,14 +16,15 @@ pub struct VideoSpec {
     /// pixels.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub frame_sizes: Vec<FrameSizesSpec>,
-    /// The encoder of the clip.
-    #[serde(deserialize_with = "choice")]
-    pub encoder: EncoderKind,
+    /// The encoder of the clip. Absent: x264 if `vbv_ms` is given, else OpenH264.
+    #[serde(deserialize_with = "some_choice", skip_serializing_if = "Option::is_none")]
+    pub encoder: Option<EncoderKind>,
     /// The decoder of the clip.
     #[serde(deserialize_with = "choice")]
     pub decoder: DecoderKind,
-    /// The encoder's buffer; with a short one, frame sizes follow the target closely.
-    pub vbv_ms: u32,
+    /// x264's rate buffer; with a short one, frame sizes follow the target closely. Absent: 500 ms.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub vbv_ms: Option<u32>,
     /// Adapt the resolution to the quantiser. Absent: on in simulated calls; off in real ones, where the key frame of a
     /// new size is seen as a freeze.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -50,11 +52,11 @@ pub struct VideoSpec {
 pub enum EncoderKind {
     /// The stand-in for a loss-tolerant codec; goes with the decoder `loss_tolerant`.
     GraceStandin,
-    /// OpenH264.
+    /// OpenH264, which follows a new target within three frames, as the encoders of calls do (docs/encoders.md).
+    #[default]
     #[serde(rename = "openh264")]
     OpenH264,
-    /// x264.
-    #[default]
+    /// x264 with a rate buffer, which overshoots a target that falls for about as long as the buffer lasts.
     X264,
 }
 
@@ -83,9 +85,9 @@ impl Default for VideoSpec {
         Self {
             clip: None,
             frame_sizes: Vec::new(),
-            encoder: EncoderKind::default(),
+            encoder: None,
             decoder: DecoderKind::default(),
-            vbv_ms: 500,
+            vbv_ms: None,
             adapt_resolution: None,
             max_height: None,
             standin_height: None,
@@ -114,7 +116,28 @@ impl EncoderKind {
     }
 }
 
+/// x264's rate buffer where none is given.
+const X264_VBV_MS: u32 = 500;
+
 impl VideoSpec {
+    /// The encoder of the clip. A file that gives a rate buffer and no encoder means the one that has a buffer.
+    pub fn encoder(&self) -> EncoderKind {
+        self.encoder.unwrap_or(if self.vbv_ms.is_some() { EncoderKind::X264 } else { EncoderKind::default() })
+    }
+
+    /// x264's rate buffer.
+    pub fn x264(&self) -> x264::Config {
+        x264::Config { vbv_ms: self.vbv_ms.unwrap_or(X264_VBV_MS) }
+    }
+
+    /// Writes out the choices that were left open.
+    pub(super) fn settle(&mut self) {
+        self.encoder = Some(self.encoder());
+        if self.encoder == Some(EncoderKind::X264) {
+            self.vbv_ms = Some(self.x264().vbv_ms);
+        }
+    }
+
     pub(super) fn check(&self) -> Result<(), Refusal> {
         if self.clip.is_some() && !self.frame_sizes.is_empty() {
             let message = "video.clip and video.frame_sizes exclude one another".to_owned();
@@ -122,7 +145,7 @@ impl VideoSpec {
         }
         within("video.fps", f64::from(self.fps), 1.0, 240.0)?;
         within("video.gop_frames", f64::from(self.gop_frames.unwrap_or(1)), 1.0, 1e6)?;
-        within("video.vbv_ms", f64::from(self.vbv_ms), 20.0, 10_000.0)?;
+        within("video.vbv_ms", f64::from(self.vbv_ms.unwrap_or(X264_VBV_MS)), 20.0, 10_000.0)?;
         within("video.standin_height", f64::from(self.standin_height.unwrap_or(360)), 16.0, 4_320.0)
     }
 }

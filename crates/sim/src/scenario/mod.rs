@@ -106,12 +106,13 @@ impl Scenario {
         }
         let unreadable = |error: &toml::de::Error| refused(line_of(error, text), None, describe(error, text));
         let document = toml::Deserializer::parse(text).map_err(|error| unreadable(&error))?;
-        let scenario: Self = serde_path_to_error::deserialize(document).map_err(|error| {
+        let mut scenario: Self = serde_path_to_error::deserialize(document).map_err(|error| {
             let key = Some(error.path().to_string());
             not_one_of(error.inner().message())
                 .map_or_else(|| unreadable(error.inner()), |message| refused(None, key, message))
         })?;
         scenario.check().map_err(|(key, message)| refused(None, Some(key), message))?;
+        scenario.video.settle();
         Ok(scenario)
     }
 
@@ -197,8 +198,28 @@ mod tests {
     #[test]
     fn an_empty_file_is_the_default_call_and_defaults_survive_a_round_trip() {
         let scenario = Scenario::parse("", "a.toml").unwrap();
-        assert_eq!(scenario, Scenario::default());
+        let mut default = Scenario::default();
+        default.video.settle();
+        assert_eq!(scenario, default);
         assert_eq!(Scenario::parse(&scenario.to_toml(), "b.toml").unwrap(), scenario);
+    }
+
+    #[test]
+    fn the_encoder_is_openh264_unless_x264_or_its_buffer_is_asked_for() {
+        let chosen = |text: &str| {
+            let video = Scenario::parse(&format!("[video]\n{text}"), "a.toml").unwrap().video;
+            // Both are written out where they count: a run folder does not change its meaning with a default.
+            let kept: Scenario =
+                toml::from_str(&Scenario { video: video.clone(), ..Scenario::default() }.to_toml()).unwrap();
+            assert_eq!(kept.video, video);
+            (video.encoder(), video.vbv_ms)
+        };
+        assert_eq!(chosen(""), (EncoderKind::OpenH264, None));
+        assert_eq!(chosen("encoder = \"x264\""), (EncoderKind::X264, Some(500)));
+        assert_eq!(chosen("encoder = \"x264\"\nvbv_ms = 100"), (EncoderKind::X264, Some(100)));
+        assert_eq!(chosen("vbv_ms = 1000"), (EncoderKind::X264, Some(1000)));
+        // As run folders were written when the buffer was always named.
+        assert_eq!(chosen("encoder = \"openh264\"\nvbv_ms = 500"), (EncoderKind::OpenH264, Some(500)));
     }
 
     #[test]
