@@ -27,7 +27,7 @@ CRATES: dict[str, set[str]] = {
     "call": {"media", "trace", "wire"},
     "sim": {"call", "path"},
     "endpoint": {"call", "h264", "path", "tun", "vpx"},
-    "python": {"sim", "endpoint", "h264"},
+    "python": {"sim", "endpoint", "h264", "vpx"},
 }
 # Parts of the Python package, or of one part. `_core` is the native module; a part that is missing
 # here may name any. `errors` names nothing and is open to all.

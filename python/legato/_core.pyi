@@ -1,5 +1,6 @@
 """Types of the native module. A test compares this file with the module."""
 
+from collections.abc import Sequence
 from os import PathLike
 from typing import Any, final
 
@@ -105,6 +106,12 @@ class Sweep:
     def join(self) -> bool:
         """Wait for the end; returns whether every call was made. Raises the error of a call that failed."""
 
+def code_alone(
+    text: str, path: str | PathLike[str], targets_bps: Sequence[int], seed: int = 1
+) -> list[tuple[float, int, bool, int]]:
+    """What a scenario's source makes of a target for each frame, without a call: capture in s, size in bytes, whether
+    it is a key frame, rows."""
+
 def picture_quality(
     reference: bytes, coded: bytes, width: int, height: int, threads: int = 1
 ) -> list[tuple[float, float]]:
@@ -124,6 +131,14 @@ class OpenH264Stream:
         """Encode one picture; returns coded bytes, whether it is a key frame, mean QP, decoded luma."""
     def set_bitrate(self, bitrate_bps: int) -> None:
         """Set the target, which holds from the next frame on."""
+
+@final
+class LiveEncoder:
+    """An encoder as real calls have it, alone: pictures at even intervals, a target with each."""
+
+    def __new__(cls, codec: str, width: int, height: int, fps: float, bitrate_bps: int) -> LiveEncoder: ...
+    def encode(self, picture: bytes, bitrate_bps: int, keyframe: bool = False) -> tuple[int, bool, int, float | None]:
+        """Encode one picture; returns size in bytes, whether it is a key frame, QP in the codec's own steps, PSNR."""
 
 @final
 class EncoderModel:

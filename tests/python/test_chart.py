@@ -40,6 +40,9 @@ def test_the_svg_is_xml_and_its_text_is_escaped():
     assert root.findtext("{http://www.w3.org/2000/svg}title") == "<a & b>"
     drawn = chart.draw([chart.Axes([chart.Line("c0", [(0, 0), (2, 1)])])], "<a & b>")
     assert ElementTree.fromstring(drawn).attrib["aria-label"] == "<a & b>"
+    axes = [chart.Axes([chart.Line("c0", [(0, 0), (2, 1)])])]
+    root = ElementTree.fromstring(chart.figure(axes, title="<a & b>", names=["x < y"], unit=" s"))
+    assert root.findtext("{http://www.w3.org/2000/svg}text") == "x < y"
 
 
 def test_ticks_are_round_and_few():

@@ -35,7 +35,7 @@ mod _core {
     use super::call::{RealCall, codecs, open_call_folder, write_scene};
     #[cfg(feature = "encoders")]
     #[pymodule_export]
-    use super::codec::{EncoderModel, OpenH264Stream, picture_quality, profile_mean_size};
+    use super::codec::{EncoderModel, LiveEncoder, OpenH264Stream, picture_quality, profile_mean_size};
     #[pymodule_export]
     use super::controllers::{controller_parameters, controllers};
     #[pymodule_export]
@@ -45,7 +45,7 @@ mod _core {
     #[pymodule_export]
     use super::spaces::Spaces;
     #[pymodule_export]
-    use super::sweep::{Sweep, profile_heights, resolve_scenario};
+    use super::sweep::{Sweep, code_alone, profile_heights, resolve_scenario};
     #[pymodule_export]
     use super::traces::{Trace, load_trace, load_traces};
     #[cfg(feature = "calls")]

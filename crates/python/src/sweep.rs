@@ -1,9 +1,10 @@
 //! Scenarios and sweeps: text in, a run folder out. A sweep runs on its own threads; Python polls it.
 
 use crate::error::sim_error;
-use legato_sim::{LoadedClip, Plan, Scenario};
+use legato_sim::{LoadedClip, Plan, Scenario, Seed};
+use legato_units::DataRate;
 use pyo3::prelude::*;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// A scenario as TOML with every default written out. `path` is the file of `text`, for messages.
 #[pyfunction]
@@ -16,6 +17,26 @@ pub fn resolve_scenario(text: &str, path: &str) -> PyResult<String> {
 pub fn profile_heights(path: &str) -> PyResult<Vec<u16>> {
     let clip = LoadedClip::load(path).map_err(sim_error)?;
     Ok(clip.profile.iter().flat_map(|profile| profile.rungs.iter().map(|rung| rung.height)).collect())
+}
+
+/// What a scenario's source makes of a target in bit/s for each frame, without a call; returns (capture in s, size in
+/// bytes, whether it is a key frame, rows) of each. `path` is the file of `text`: the clip is relative to its folder.
+#[pyfunction]
+#[pyo3(signature = (text, path, targets_bps, seed = 1))]
+pub fn code_alone(
+    py: Python<'_>,
+    text: &str,
+    path: PathBuf,
+    targets_bps: Vec<u64>,
+    seed: u64,
+) -> PyResult<Vec<(f64, u64, bool, u16)>> {
+    let targets: Vec<_> = targets_bps.into_iter().map(DataRate::from_bps).collect();
+    let coded = py.detach(|| {
+        let scenario = Scenario::parse(text, &path.to_string_lossy())?;
+        legato_sim::code_alone(&scenario, path.parent().unwrap_or(Path::new("")), Seed(seed), &targets)
+    });
+    let rows = coded.map_err(sim_error)?.into_iter();
+    Ok(rows.map(|f| (f.capture.as_secs_f64(), f.size.as_bytes(), f.keyframe, f.height)).collect())
 }
 
 /// Makes the calls of a plan and writes their run folder, on its own threads.

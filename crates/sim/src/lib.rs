@@ -31,6 +31,7 @@ mod run;
 mod scenario;
 mod seed;
 mod session;
+mod source_alone;
 mod sweep;
 mod video;
 
@@ -47,5 +48,6 @@ pub use run::{CallParts, build_controller, run_call};
 pub use scenario::*;
 pub use seed::Seed;
 pub use session::{SessionParts, run_session};
+pub use source_alone::{CodedAlone, code_alone};
 pub use sweep::{FORMAT, Outcome, Sweep, run_planned};
 pub use video::LoadedClip;

@@ -1,0 +1,219 @@
+"""How encoders follow their target when it falls to a quarter and comes back: the real ones, and the models of them.
+
+    python -m legato.profile.step --clips data/clips/yes.mkv scene --out step/ [--page docs/encoders.md]
+
+Plays each clip at 30 pictures a second through every encoder alone, with no call around it. The target alternates
+between two bitrates, 4 s each and a little more, so that each change meets other pictures and another place in the
+rate control's own groups. What is shown is bits over target in bins of 100 ms (three frames), the first frame of the
+first bin being the first that is coded at the new target; mean over the changes.
+
+The encoders: OpenH264, VP8 and VP9 as real calls have them (:class:`legato._core.LiveEncoder`), and x264 with rate
+buffers of 100 and 500 ms. The models are those of OpenH264 and x264, on the clip's own tables.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from legato import _core
+from legato.errors import Error
+from legato.profile.clip import Clip, Pictures, read_clip
+from legato.profile.measure import profile_clip
+from legato.profile.tables import fps_text
+from legato.profile.truth import contents
+from legato.profile.x264 import X264, Encoder
+
+FPS = 30
+BIN_FRAMES = 3
+"""100 ms."""
+BINS = 20
+"""2 s after a change."""
+FALL_RATIO = 0.25
+CHANGES = 16
+"""Falls, and as many rises."""
+HOLD_FRAMES = 4 * FPS
+FINE_QP = 26.0
+"""The upper bitrate is what the clip takes at this quantiser, by its profile."""
+SCENE = "scene"
+"""In place of a file: the generated scene of real calls, 640x360."""
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Contestant:
+    """An encoder or the model of one."""
+
+    name: str
+    model_of: str = ""
+    """Empty: it is the real one."""
+
+
+REAL = tuple(map(Contestant, ("OpenH264", "VP8", "VP9", "x264, 100 ms", "x264, 500 ms")))
+MODELS = tuple(Contestant(f"model of {name}", name) for name in ("OpenH264", "x264, 100 ms", "x264, 500 ms"))
+
+
+@dataclass(frozen=True)
+class Response:
+    """What one encoder made of one clip: bits over target, one row per change and one column per bin of 100 ms."""
+
+    clip: str
+    contestant: Contestant
+    high_bps: int
+    low_bps: int
+    fall: Array
+    rise: Array
+
+
+def targets(high_bps: int, low_bps: int) -> tuple[NDArray[np.int64], list[int], list[int]]:
+    """The target of every frame, and the first frame of each fall and of each rise."""
+    of_frame: list[int] = []
+    falls, rises = [], []
+    for change in range(CHANGES):
+        # 7 and 5 more each time: no whole number of eights or of a short clip's pictures lies between two changes.
+        of_frame += [high_bps] * (HOLD_FRAMES + 7 * change % 24)
+        falls.append(len(of_frame))
+        of_frame += [low_bps] * (HOLD_FRAMES + 5 * change % 24)
+        rises.append(len(of_frame))
+    of_frame += [high_bps] * (BINS * BIN_FRAMES)
+    return np.array(of_frame), falls, rises
+
+
+def response(sizes: Sequence[int], of_frame: NDArray[np.int64], changes: Sequence[int]) -> Array:
+    """Bits over target in the bins after each change."""
+    frames = BINS * BIN_FRAMES
+    bits = 8.0 * np.array([sizes[first : first + frames] for first in changes])
+    binned = bits.reshape(len(changes), BINS, BIN_FRAMES).sum(axis=2)
+    return binned / (np.array([of_frame[first] for first in changes])[:, None] * BIN_FRAMES / FPS)
+
+
+def _sizes(contestant: Contestant, clip: Clip, pictures: Pictures, profile: Path, plan: NDArray[np.int64]) -> list[int]:
+    name = contestant.model_of or contestant.name
+    encoder, _, vbv = name.partition(", ")
+    if contestant.model_of:
+        how = {"vbv_ms": int(vbv.removesuffix(" ms"))} if vbv else {}
+        model = _core.EncoderModel(str(profile), encoder.lower(), pictures.height, **how)
+        return [model.encode(int(target))[0] for target in plan]
+    order = contents(clip, len(plan))
+    if vbv:
+        return _x264_sizes(clip, pictures, order, plan, float(vbv.removesuffix(" ms")))
+    codec = {"OpenH264": "h264"}.get(encoder, encoder.lower())
+    live = _core.LiveEncoder(codec, pictures.width, pictures.height, float(FPS), int(plan[0]))
+    planar = [pictures.planar(index) for index in range(len(pictures.luma))]
+    return [live.encode(planar[index], int(target))[0] for index, target in zip(order, plan, strict=True)]
+
+
+def _x264_sizes(
+    clip: Clip, pictures: Pictures, order: Sequence[int], plan: NDArray[np.int64], vbv_ms: float
+) -> list[int]:
+    sizes, target = [], int(plan[0])
+    size = pictures.width, pictures.height
+    with Encoder(X264(), *size, fps_text(clip), bitrate_bps=target, vbv_ms=vbv_ms) as encoder:
+        for index, wanted in zip(order, plan, strict=True):
+            if int(wanted) != target:
+                target = int(wanted)
+                encoder.set_bitrate(target)
+            sizes.append(encoder.encode(pictures.luma[index], (pictures.u[index], pictures.v[index])).size_bytes)
+    return sizes
+
+
+def responses(
+    clip_path: Path, profile: Path, height: int, contestants: Sequence[Contestant] = (*REAL, *MODELS)
+) -> Iterator[Response]:
+    """Of encoders and models to one clip."""
+    clip = read_clip(clip_path, fps=FPS)
+    pictures = clip.pictures(height)
+    bits = 8 * FPS * _core.profile_mean_size(str(profile), "openh264", height, FINE_QP)
+    high_bps = max(4 * 30_000, 10_000 * round(bits / 10_000))
+    low_bps = round(FALL_RATIO * high_bps)
+    plan, falls, rises = targets(high_bps, low_bps)
+    for contestant in contestants:
+        sizes = _sizes(contestant, clip, pictures, profile, plan)
+        fall, rise = (response(sizes, plan, changes) for changes in (falls, rises))
+        yield Response(clip_path.stem, contestant, high_bps, low_bps, fall, rise)
+
+
+def measure(
+    clips: Sequence[str], folder: Path, height: int | None = None, on_clip: Callable[[str], None] = lambda _: None
+) -> list[Response]:
+    """Of all clips; their profiles are kept in ``folder``."""
+    folder.mkdir(parents=True, exist_ok=True)
+    found: list[Response] = []
+    for name in clips:
+        path = Path(name)
+        if name == SCENE:
+            path = folder / f"{SCENE}.y4m"
+            _core.write_scene(str(path), 640, 360, FPS, 300)
+        on_clip(path.stem)
+        rows = height or min(360, 2 * (read_clip(path).source_height // 2))
+        profile = folder / f"{path.stem}-{rows}.safetensors"
+        if not profile.exists():
+            profile_clip(path, profile, heights=[rows], fps=FPS)
+        found += responses(path, profile, rows)
+    return found
+
+
+def error(model: Response, real: Response, side: str = "fall") -> Array:
+    """Model over real, minus 1, of each bin's mean over the changes."""
+    return getattr(model, side).mean(axis=0) / getattr(real, side).mean(axis=0) - 1.0
+
+
+def excess_ms(ratios: Array) -> float:
+    """The most that was sent above the target since the change, in ms of the target; mean over the changes."""
+    above = np.cumsum(ratios - 1.0, axis=1) * (1000 * BIN_FRAMES / FPS)
+    return float(np.maximum(above.max(axis=1), 0.0).mean())
+
+
+def pairs(found: Sequence[Response]) -> list[tuple[Response, Response]]:
+    """Each model with the encoder that it is of, on the same clip."""
+    real = {(r.clip, r.contestant.name): r for r in found if not r.contestant.model_of}
+    return [(r, real[r.clip, r.contestant.model_of]) for r in found if r.contestant.model_of]
+
+
+def _write_csv(found: Sequence[Response], path: Path) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        rows = csv.writer(file)
+        rows.writerow(("clip", "encoder", "side", "change", *(f"bin_{100 * n}_ms_ratio" for n in range(BINS))))
+        for each in found:
+            for side in ("fall", "rise"):
+                for change, ratios in enumerate(getattr(each, side)):
+                    rows.writerow((each.clip, each.contestant.name, side, change, *(f"{r:.4f}" for r in ratios)))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="python -m legato.profile.step", description=__doc__)
+    parser.add_argument("--clips", nargs="+", required=True, help="video files, or `scene`")
+    parser.add_argument("--height", type=int, help="rows to compare at [default: the clip's, at most 360]")
+    parser.add_argument("--out", type=Path, help="folder for profiles and step.csv")
+    parser.add_argument("--page", type=Path, help="write the page with tables and a picture here")
+    chosen = parser.parse_args(arguments)
+    from legato.profile import step_page
+
+    try:
+        with tempfile.TemporaryDirectory() as scratch:
+            folder = chosen.out or Path(scratch)
+            say = lambda name: print(f"{name} ...", file=sys.stderr)  # noqa: E731
+            found = measure(chosen.clips, folder, chosen.height, say)
+            if chosen.out:
+                _write_csv(found, folder / "step.csv")
+    except Error as problem:
+        print(f"error: {problem}", file=sys.stderr)
+        return 2
+    print(step_page.tables(found))
+    if chosen.page:
+        step_page.write(found, chosen.page)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
