@@ -58,3 +58,8 @@ CELL_UTILISATION = 0.5
 CELL_FRAME_DELAY_MS = 400.0
 """ITU-T G.114: above 400 ms one way a conversation is not planned for."""
 CELL_LOSS_RATIO = 0.05
+SOURCE_RESPONSE_S = 0.1
+"""RFC 8867 section 4.3: how soon a source answers a new target."""
+SOURCE_WINDOW_S = 1.0
+SOURCE_DEVIATION = 0.05
+"""The same section: how far it may be from its target over this time."""

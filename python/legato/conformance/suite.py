@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from legato import atomic, shipped
@@ -16,6 +16,7 @@ from legato.conformance.figures import session_figures
 from legato.conformance.flows import Session, read
 from legato.conformance.judge import Verdict, worst
 from legato.conformance.shapes import SHAPES, Figures, read_all
+from legato.conformance.source import Source, of_case
 from legato.errors import Error
 from legato.sweep import Progress, check_empty, sweep, version
 
@@ -41,6 +42,13 @@ class Suite:
     """Those that run beside them, some in some cases only."""
     left_out: tuple[tuple[str, str], ...] = ()
     """(name, why) of controllers that could not run."""
+    sources: Mapping[str, Source] = field(default_factory=dict)
+    """By case: how its source follows a target, measured without a call."""
+
+    @property
+    def slow_sources(self) -> tuple[Case, ...]:
+        """Cases whose source is not what RFC 8867 section 4.3 asks for."""
+        return tuple(case for case in self.cases if case.key in self.sources and not self.sources[case.key].meets)
 
     def passes(self, controller: str) -> int:
         """How many of its judged cases a controller passes."""
@@ -137,6 +145,7 @@ def judge(out: Path, picked: Sequence[Case], who: Contestants, *, with_shapes: b
         version=version(out / "runs" / picked[0].key),
         seeds=len(next(iter(first.values()))),
         shapes=read_all(out / "runs") if with_shapes else {},
+        sources={case.key: of_case(case) for case in picked},
     )
 
 
@@ -154,7 +163,14 @@ def write_verdicts(suite: Suite) -> Path:
         for (controller, key), verdict in suite.verdicts.items()
     ]
     shapes = [{"controller": name, "shape": key, **asdict(made)} for (name, key), made in suite.shapes.items()]
-    document = {"format": FORMAT, "version": suite.version, "seeds": suite.seeds, "verdicts": verdicts}
+    sources = [{"case": key, **asdict(source), "meets": source.meets} for key, source in suite.sources.items()]
+    document = {
+        "format": FORMAT,
+        "version": suite.version,
+        "seeds": suite.seeds,
+        "sources": sources,
+        "verdicts": verdicts,
+    }
     return atomic.write_json(suite.folder / "verdicts.json", {**document, "shapes": shapes})
 
 
