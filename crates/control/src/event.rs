@@ -1,7 +1,7 @@
 //! A controller's inputs. Events are owned values: recorded, replayed, fuzzed.
 
 use crate::{PacketKind, PacketReports};
-use legato_units::{Burst, BurstPacket, DataRate, DataSize, PeerTimestamp, TimeDelta};
+use legato_units::{Burst, BurstPacket, DataRate, DataSize, PeerTimestamp, TimeDelta, Timestamp};
 use serde::{Deserialize, Serialize};
 
 /// One event, passed to a controller with the time it became known at this end.
@@ -187,4 +187,12 @@ pub struct TransportFeedback {
     /// When the receiver wrote it, where the format says so: [rfc8888] does, transport-wide feedback does not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub written: Option<PeerTimestamp>,
+}
+
+impl TransportFeedback {
+    /// From the departure of the newest packet that arrived until the feedback came at `now`; zero if none arrived.
+    pub fn round_trip(&self, now: Timestamp) -> TimeDelta {
+        let newest = self.reports.iter().rev().find(|packet| packet.arrived());
+        newest.map_or(TimeDelta::ZERO, |packet| (now - packet.departure).max(TimeDelta::ZERO))
+    }
 }

@@ -153,7 +153,7 @@ impl Salsify {
         if feedback.reports.is_empty() {
             return;
         }
-        self.silence.on_feedback();
+        self.silence.on_feedback(now, feedback.round_trip(now));
         if let Some(last) = self.last_feedback {
             let interval_ns = ((now - last).as_nanos() as f64).min(LONGEST_FEEDBACK_INTERVAL_NS);
             self.feedback_interval_ns += INTERVAL_SMOOTHING * (interval_ns - self.feedback_interval_ns);
@@ -292,7 +292,7 @@ impl InterArrival {
         self.last = Some(Last { arrival: arrival.max(last.arrival), ..next });
     }
 
-    /// Ours: a second of silence halves the rate.
+    /// Ours: silence halves the rate.
     fn double(&mut self) {
         self.tau_ns = (2.0 * self.tau_ns).min(LONGEST_TAU_NS);
     }

@@ -125,7 +125,7 @@ impl Sqp {
         if feedback.reports.is_empty() {
             return;
         }
-        self.silence.on_feedback();
+        self.silence.on_feedback(now, feedback.round_trip(now));
         for report in feedback.reports.iter() {
             // Only media is paced as trains.
             if report.kind == PacketKind::Video {

@@ -92,7 +92,7 @@ impl Fbra {
         if feedback.reports.is_empty() {
             return;
         }
-        self.silence.on_feedback();
+        self.silence.on_feedback(now, feedback.round_trip(now));
         for report in feedback.reports.iter() {
             let delay = self.delay.of(now, &report);
             self.interval.on_report(&report, delay);

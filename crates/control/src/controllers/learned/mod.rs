@@ -157,7 +157,7 @@ impl<S: Scheme> Learned<S> {
             self.fall_back(now)
         };
         // The other end may be gone: no reason to send more.
-        let heard = self.last_heard.is_some_and(|at| now - at <= HEARD_LATELY);
+        let heard = self.last_heard.is_some_and(|at| now - at <= HEARD_LATELY) && !self.silence.lasts();
         let wanted = if heard { wanted } else { wanted.min(self.target) };
         self.set_target(now, wanted);
         self.scheme.close(&stats);
@@ -181,11 +181,6 @@ impl<S: Scheme> Learned<S> {
         self.scheme.settled(now, self.target);
     }
 
-    fn heard(&mut self, now: Timestamp) {
-        self.silence.on_feedback();
-        self.last_heard = Some(now);
-    }
-
     fn mind_silence(&mut self, now: Timestamp) {
         if self.silence.is_over(now) {
             self.set_target(now, self.target.scale(0.5));
@@ -207,12 +202,14 @@ impl<S: Scheme> RateController for Learned<S> {
                 return;
             }
             Event::TransportFeedback(feedback) if feedback.reports.iter().any(|report| report.arrived()) => {
-                self.heard(now)
+                self.silence.on_feedback(now, feedback.round_trip(now));
+                self.last_heard = Some(now);
             }
             // A receiver's sign of life is an arrival, and it expects more of them.
             Event::PacketReceived(_) => {
-                self.heard(now);
+                self.silence.on_sign_of_life();
                 self.silence.on_packet_sent(now);
+                self.last_heard = Some(now);
             }
             Event::Limits(limits) => {
                 self.limits = *limits;
