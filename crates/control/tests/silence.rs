@@ -26,8 +26,6 @@ const COMMON_MS: i64 = 800;
 const OWN_RULE: &[(&str, i64)] = &[
     ("gcc", 6_100),       // libwebrtc's `rtt_backoff`: begins after 3 s and takes a fifth off per second
     ("jm-tfrc", 3_000),   // [rfc5348] §4.4, the nofeedback timer
-    ("nada", 3_000),      // its own timer, every 2 s
-    ("safeguard", 3_000), // wraps `nada`
     ("scream", 3_000),    // window and target, every second
     ("scream-v2", 3_000), // the same
     ("tfrc", 3_000),      // [rfc5348] §4.4

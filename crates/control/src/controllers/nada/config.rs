@@ -24,7 +24,7 @@ pub struct Config {
     pub window_ms: u32,
     /// QEPS: shorter queues count as empty.
     pub empty_queue_ms: f64,
-    /// DFILT: delay that filtering adds to the feedback.
+    /// DFILT: the maximum delay that the minimum filter adds; older samples are left out.
     pub filter_delay_ms: f64,
     /// GAMMA_MAX: the maximum that ramp-up adds to the receiver rate.
     pub max_ramp_up_ratio: f64,
@@ -48,16 +48,18 @@ pub struct Config {
     pub max_signal_ms: f64,
     /// ALPHA: weight of the newest ratio of lost or marked packets.
     pub smoothing_weight: f64,
-    /// The queuing delay is the minimum over this many packets.
+    /// The queuing delay is the minimum over this many packets, none older than `filter_delay_ms`.
     pub delay_filter_packets: u32,
     /// BETA_V: share of a backlog in the pacer that the encoder makes room for.
     pub video_shaping_gain: f64,
     /// BETA_S: share of a backlog that is sent on top.
     pub sending_shaping_gain: f64,
+    /// The maximum share of the rate that a backlog in the pacer moves: 0.05 in equations (11) and (12).
+    pub max_shaping_ratio: f64,
+    /// Begin at RMIN, as the RFC does, instead of at the call's start rate.
+    pub start_at_minimum: bool,
     /// FPS: frames per second of the source.
     pub frame_rate_fps: f64,
-    /// Halve the rate whenever this long passes in which packets leave and no feedback comes.
-    pub feedback_timeout_ms: u32,
 }
 
 impl Default for Config {
@@ -86,8 +88,9 @@ impl Default for Config {
             delay_filter_packets: 15,
             video_shaping_gain: 0.1,
             sending_shaping_gain: 0.1,
+            max_shaping_ratio: 0.05,
+            start_at_minimum: false,
             frame_rate_fps: 30.0,
-            feedback_timeout_ms: 2_000,
         }
     }
 }
@@ -126,7 +129,7 @@ impl Config {
         within("delay_filter_packets", self.delay_filter_packets.into(), 1.0, MAX_FILTER_PACKETS.into())?;
         within("video_shaping_gain", self.video_shaping_gain, 0.0, 10.0)?;
         within("sending_shaping_gain", self.sending_shaping_gain, 0.0, 10.0)?;
-        within("frame_rate_fps", self.frame_rate_fps, 1.0, 240.0)?;
-        within("feedback_timeout_ms", self.feedback_timeout_ms.into(), 100.0, 1e5)
+        within("max_shaping_ratio", self.max_shaping_ratio, 0.0, 1.0)?;
+        within("frame_rate_fps", self.frame_rate_fps, 1.0, 240.0)
     }
 }

@@ -7,6 +7,7 @@ use super::config::{Config, MAX_FILTER_PACKETS};
 use super::log_window::LogWindow;
 use super::loss_memory::LossMemory;
 use super::signal;
+use super::smoothed_ratio::SmoothedRatio;
 use crate::{Fate, PacketReport};
 use legato_units::{DataRate, PeerTimestamp, TimeDelta, Timestamp};
 
@@ -16,15 +17,15 @@ pub struct Congestion {
     /// Departure and arrival of the first packet: delays are relative to it.
     first: Option<(Timestamp, PeerTimestamp)>,
     base: BaseDelay,
-    /// The last queuing delays, the newest at `next − 1`.
-    delays: [TimeDelta; MAX_FILTER_PACKETS as usize],
+    /// When the last packets arrived, and their queuing delays; the newest at `next − 1`.
+    delays: [(TimeDelta, TimeDelta); MAX_FILTER_PACKETS as usize],
     known: usize,
     next: usize,
     window: LogWindow,
     losses: LossMemory,
     /// p_loss and p_mark.
-    loss_ratio: f64,
-    mark_ratio: f64,
+    loss_ratio: SmoothedRatio,
+    mark_ratio: SmoothedRatio,
     /// The newest packet reported on.
     newest_seq: Option<u64>,
     /// When, in the receiver's time, a queue, a loss or a mark was last seen.
@@ -52,13 +53,13 @@ impl Congestion {
         Self {
             first: None,
             base: BaseDelay::default(),
-            delays: [TimeDelta::ZERO; MAX_FILTER_PACKETS as usize],
+            delays: [(TimeDelta::ZERO, TimeDelta::ZERO); MAX_FILTER_PACKETS as usize],
             known: 0,
             next: 0,
             window: LogWindow::new(TimeDelta::from_millis(i64::from(config.window_ms))),
             losses: LossMemory::default(),
-            loss_ratio: 0.0,
-            mark_ratio: 0.0,
+            loss_ratio: SmoothedRatio::default(),
+            mark_ratio: SmoothedRatio::default(),
             newest_seq: None,
             last_queue: None,
             last_loss: None,
@@ -97,38 +98,40 @@ impl Congestion {
         let delay = elapsed - (packet.departure - first_departure);
         let queuing = delay - self.base.update(elapsed, delay);
         self.window.push_arrived(elapsed, packet.size, packet.ce);
+        self.loss_ratio.push(config.smoothing_weight, self.window.loss_ratio());
+        self.mark_ratio.push(config.smoothing_weight, self.window.mark_ratio());
         if packet.ce {
             self.last_mark = Some(self.window.latest());
         }
         let filter = config.delay_filter_packets as usize;
-        self.delays[self.next] = queuing;
+        self.delays[self.next] = (elapsed, queuing);
         self.next = (self.next + 1) % filter;
         self.known = (self.known + 1).min(filter);
     }
 
     /// d_queue: the minimum of the last packets, which filters out jitter and bursts.
-    // [rfc8698] §5.1.1: a minimum filter of 15 samples.
-    fn queuing_delay(&self) -> TimeDelta {
-        self.delays[..self.known].iter().copied().min().unwrap_or(TimeDelta::ZERO)
+    // [rfc8698] §5.1.1: a minimum filter of 15 samples. DFILT bounds the delay of that filter (its Figure 3, and gamma
+    // counts on it), so samples older than DFILT are left out: below 125 packets/s, 1.2 Mbit/s, 15 samples are more.
+    fn queuing_delay(&self, config: &Config) -> TimeDelta {
+        let since = self.window.latest() - TimeDelta::from_millis_f64(config.filter_delay_ms);
+        let recent = self.delays[..self.known].iter().filter(|(arrival, _)| *arrival >= since);
+        recent.map(|&(_, queuing)| queuing).min().unwrap_or(TimeDelta::ZERO)
     }
 
     /// One interval is over: what a receiver would report now.
     pub fn update(&mut self, config: &Config) -> Message {
-        let alpha = config.smoothing_weight;
-        // [rfc8698] §5.1.2: p = ALPHA p_inst + (1 − ALPHA) p, once a feedback message.
-        self.loss_ratio += alpha * (self.window.loss_ratio() - self.loss_ratio);
-        self.mark_ratio += alpha * (self.window.mark_ratio() - self.mark_ratio);
-        let queuing_ms = self.queuing_delay().as_millis_f64();
+        let queuing_ms = self.queuing_delay(config).as_millis_f64();
         let now = self.window.latest();
         if queuing_ms >= config.empty_queue_ms {
             self.last_queue = Some(now);
         }
-        let recent = self.losses.is_recent(self.newest_seq.unwrap_or(0), config.loss_memory_factor);
-        let delay_ms = if recent { signal::warp(config, queuing_ms) } else { queuing_ms };
+        let share = self.losses.warp_share(self.newest_seq.unwrap_or(0), config.loss_memory_factor);
+        let delay_ms = signal::blend(config, queuing_ms, share);
+        let (loss_ratio, mark_ratio) = self.ratios();
         let length = TimeDelta::from_millis(i64::from(config.window_ms));
         let long_ago = |at: Option<TimeDelta>| at.is_none_or(|at| now - at > length);
         Message {
-            signal_ms: signal::aggregate(config, delay_ms, self.loss_ratio, self.mark_ratio),
+            signal_ms: signal::aggregate(config, delay_ms, loss_ratio, mark_ratio),
             // [rfc8698] §4.2: no loss and no queue in the window. Deviates: no mark either, or ramp-up
             // would never end on a queue that marks before it is QEPS long.
             ramp_up: long_ago(self.last_loss) && long_ago(self.last_queue) && long_ago(self.last_mark),
@@ -139,6 +142,6 @@ impl Congestion {
 
     /// p_loss and p_mark, for the gauges.
     pub fn ratios(&self) -> (f64, f64) {
-        (self.loss_ratio, self.mark_ratio)
+        (self.loss_ratio.value(), self.mark_ratio.value())
     }
 }

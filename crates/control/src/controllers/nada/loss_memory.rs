@@ -38,7 +38,9 @@ impl LossMemory {
 
     /// loss_int: the weighted mean of the closed intervals, in packets; `None` before the second
     /// loss event.
-    // [rfc8698] §4.2 refers to [rfc5348] §5.4 for it.
+    // [rfc8698] §4.2 refers to [rfc5348] §5.4 for it, which averages the open interval as well once it is long. Deviates:
+    // taken literally, no loss would ever expire. The n packets since the last loss are the open interval, whose
+    // weight is 1 of 6, so loss_exp ≥ MULTILOSS n / 6 = 7/6 n > n for every n.
     pub fn mean_interval(&self) -> Option<f64> {
         let pairs = self.intervals[..self.known].iter().zip(WEIGHTS);
         let (sum, weights) = pairs
@@ -46,17 +48,22 @@ impl LossMemory {
         (weights > 0.0).then(|| sum / weights)
     }
 
-    /// Whether the last loss lies within `memory` mean intervals of the packet `newest`. One loss
-    /// event alone has no interval and does not recur: not recent.
-    // [rfc8698] §4.2: loss_exp = MULTILOSS loss_int, in packets.
-    pub fn is_recent(&self, newest: u64, memory: f64) -> bool {
-        self.mean_interval().is_some_and(|mean| (newest.saturating_sub(self.last_loss) as f64) < memory * mean)
+    /// How much of the warp of delay still holds at the packet `newest`, from 1 to 0: all of it within `memory` mean
+    /// intervals of the last loss, then less and less over one more. One loss event alone has no interval and does
+    /// not recur: 0.
+    // [rfc8698] §4.2: loss_exp = MULTILOSS loss_int, in packets, and a transition of loss_int. The text does not say
+    // whether the transition lies before or after loss_exp; after it, the warp holds as long as eq. (1) has it.
+    pub fn warp_share(&self, newest: u64, memory: f64) -> f64 {
+        let Some(mean) = self.mean_interval() else { return 0.0 };
+        let since = newest.saturating_sub(self.last_loss) as f64;
+        (1.0 - (since - memory * mean) / mean).clamp(0.0, 1.0)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::estimate::loss_intervals::LossIntervals;
 
     fn lose(memory: &mut LossMemory, seq: u64) {
         // Packets leave every 10 ms.
@@ -77,15 +84,35 @@ mod tests {
         assert!((memory.mean_interval().unwrap() - 526.0 / 4.8).abs() < 1e-9);
     }
 
-    /// [rfc8698] §4.2, worked by hand: intervals of 100 packets, a memory of 7: 700 packets.
+    /// [rfc8698] §4.2, worked by hand: intervals of 100 packets, a memory of 7: the warp holds for 700 packets and is
+    /// gone after 800.
     #[test]
-    fn a_loss_is_recent_for_a_number_of_intervals() {
+    fn the_warp_ends_over_one_mean_interval() {
         let mut memory = LossMemory::default();
         lose(&mut memory, 100);
-        assert!(!memory.is_recent(101, 7.0), "no interval is known");
+        assert_eq!(memory.warp_share(101, 7.0), 0.0, "no interval is known");
         lose(&mut memory, 200);
-        assert!(memory.is_recent(899, 7.0));
-        assert!(!memory.is_recent(900, 7.0));
+        let shares = [200, 900, 925, 950, 975, 1_000, 5_000].map(|newest| memory.warp_share(newest, 7.0));
+        assert_eq!(shares, [1.0, 1.0, 0.75, 0.5, 0.25, 0.0, 0.0]);
+    }
+
+    /// [rfc5348] §5.4, worked by hand: eight closed intervals of 100 and n packets since, n long: (n + 5 × 100) / 6
+    /// is at least n / 6, and MULTILOSS / 6 > 1. Without the open interval losses expire.
+    #[test]
+    fn with_the_open_interval_no_loss_would_expire() {
+        let mut literal = LossIntervals::new(1.0);
+        let mut memory = LossMemory::default();
+        literal.begin(0, 100.0);
+        lose(&mut memory, 0);
+        for event in 1..=8 {
+            literal.push(100 * event);
+            lose(&mut memory, 100 * event);
+        }
+        for since in [1_000, 100_000, 10_000_000] {
+            literal.on_reported(800 + since);
+            assert!(7.0 * literal.mean().unwrap() > since as f64, "{since} packets later the warp would still hold");
+            assert_eq!(memory.warp_share(800 + since, 7.0), 0.0);
+        }
     }
 
     #[test]
@@ -96,6 +123,7 @@ mod tests {
             lose(&mut memory, seq);
         }
         assert_eq!(memory.mean_interval(), Some(50.0));
-        assert!(memory.is_recent(159 + 349, 7.0), "counted from the last of them");
+        assert_eq!(memory.warp_share(159 + 350, 7.0), 1.0, "counted from the last of them");
+        assert!(memory.warp_share(159 + 351, 7.0) < 1.0);
     }
 }

@@ -8,7 +8,7 @@
 //!
 //! The receiver's half runs at the sender, on transport-wide feedback, as [rfc8698] section 6.4 allows: no message
 //! of NADA's own is on the wire. Missing from the RFC: nothing normative. Ours, where the RFC is silent: the start
-//! at the call's start rate, halving without feedback, a bound on the interval an update makes up for.
+//! halving while several feedbacks are missing, a bound on the signal and on the interval an update makes up for.
 //! docs/papers/rfc8698.md lists every interpretation.
 
 mod base_delay;
@@ -18,9 +18,11 @@ mod log_window;
 mod loss_memory;
 mod reference_rate;
 mod signal;
+mod smoothed_ratio;
 
 pub use config::Config;
 
+use crate::estimate::silence::Silence;
 use crate::{
     BuildError, Construct, Context, Decision, Event, PacketReport, RateController, RateLimits, Side, TransportFeedback,
 };
@@ -43,8 +45,7 @@ pub struct Nada {
     last_update: Option<Timestamp>,
     /// Queued in the pacer.
     backlog: DataSize,
-    /// When the rate is halved for lack of feedback; only while packets leave.
-    timeout: Option<Timestamp>,
+    silence: Silence,
 }
 
 impl Construct for Nada {
@@ -58,17 +59,22 @@ impl Construct for Nada {
         config.check().map_err(|message| BuildError::Config { controller: Self::NAME, message })?;
         Ok(Self {
             congestion: Congestion::new(&config),
-            // Deviates from [rfc8698] section 4.3, which begins at RMIN: the application knows better.
-            reference_bps: context.limits.start.as_bps_f64(),
+            reference_bps: start_bps(&config, &context.limits),
             limits: context.limits,
             message: Message::default(),
             rtt: INITIAL_RTT,
             last_update: None,
             backlog: DataSize::ZERO,
-            timeout: None,
+            silence: Silence::default(),
             config,
         })
     }
+}
+
+// Deviates from [rfc8698] §4.3, which begins at RMIN: a call's start rate is the application's, and the same for every
+// controller. Where it is RMIN, as in RFC 8867's cases, or with `start_at_minimum`, this is the RFC's start.
+fn start_bps(config: &Config, limits: &RateLimits) -> f64 {
+    if config.start_at_minimum { limits.min } else { limits.start }.as_bps_f64()
 }
 
 /// Until a report gives it.
@@ -83,7 +89,7 @@ impl Nada {
         for packet in feedback.reports.iter() {
             self.push(&packet);
         }
-        self.timeout = None;
+        self.silence.on_feedback(now, feedback.round_trip(now));
         let Some(last) = self.last_update else {
             // The first feedback begins the first interval.
             self.last_update = Some(now);
@@ -130,28 +136,20 @@ impl Nada {
     // [rfc8698] §5.2.2: r_diff = min(0.05 r_ref, BETA 8 buffer_len FPS).
     fn shaping_bps(&self, beta: f64) -> f64 {
         let backlog_bits = 8.0 * self.backlog.as_bytes() as f64;
-        (0.05 * self.reference_bps).min(beta * backlog_bits * self.config.frame_rate_fps)
-    }
-
-    fn halve(&mut self, now: Timestamp) {
-        self.reference_bps *= 0.5;
-        self.clip();
-        let at_floor = self.reference_bps <= self.limits.min.as_bps_f64();
-        self.timeout = (!at_floor).then(|| self.timeout_after(now));
-    }
-
-    fn timeout_after(&self, now: Timestamp) -> Timestamp {
-        now + TimeDelta::from_millis(i64::from(self.config.feedback_timeout_ms))
+        (self.config.max_shaping_ratio * self.reference_bps).min(beta * backlog_bits * self.config.frame_rate_fps)
     }
 }
 
 impl RateController for Nada {
     fn on_event(&mut self, now: Timestamp, event: &Event) {
+        if self.silence.is_over(now) {
+            self.reference_bps *= 0.5;
+            self.clip();
+        }
         match event {
-            Event::PacketsSent(_) if self.timeout.is_none() => self.timeout = Some(self.timeout_after(now)),
+            Event::PacketsSent(_) => self.silence.on_packet_sent(now),
             Event::TransportFeedback(feedback) if !feedback.reports.is_empty() => self.take_feedback(now, feedback),
             Event::PacerQueue(queue) => self.backlog = queue.size,
-            Event::Deadline if self.timeout.is_some_and(|due| due <= now) => self.halve(now),
             Event::Limits(limits) => {
                 self.limits = *limits;
                 self.clip();
@@ -160,8 +158,7 @@ impl RateController for Nada {
                 self.congestion = Congestion::new(&self.config);
                 self.message = Message::default();
                 self.last_update = None;
-                self.reference_bps = self.limits.start.as_bps_f64();
-                self.clip();
+                self.reference_bps = start_bps(&self.config, &self.limits);
             }
             _ => {}
         }
@@ -176,7 +173,7 @@ impl RateController for Nada {
     }
 
     fn next_deadline(&self) -> Option<Timestamp> {
-        self.timeout
+        self.silence.next_deadline()
     }
 
     fn observe(&self, gauge: &mut dyn FnMut(&'static str, f64)) {

@@ -14,6 +14,13 @@ pub fn warp(config: &Config, queuing_ms: f64) -> f64 {
     threshold * libm::exp(-config.lambda_factor * (queuing_ms - threshold) / threshold)
 }
 
+/// The delay that counts, in ms: warped by a share from 0 to 1, which falls to 0 as losses grow old.
+// [rfc8698] §4.2: a linear interpolation between d_tilde and d_queue. Without it the signal would step by d_queue −
+// d_tilde when losses expire.
+pub fn blend(config: &Config, queuing_ms: f64, warp_share: f64) -> f64 {
+    warp_share * warp(config, queuing_ms) + (1.0 - warp_share) * queuing_ms
+}
+
 /// The signal, in ms: `delay_ms` is d_tilde, the ratios are from 0 to 1.
 // [rfc8698] eq. (2): x_curr = d_tilde + DMARK (p_mark / PMRREF)² + DLOSS (p_loss / PLRREF)².
 pub fn aggregate(config: &Config, delay_ms: f64, loss_ratio: f64, mark_ratio: f64) -> f64 {
@@ -28,6 +35,7 @@ pub fn aggregate(config: &Config, delay_ms: f64, loss_ratio: f64, mark_ratio: f6
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::controllers::nada::reference_rate::{self, GradualInput};
 
     fn close(value: f64, expected: f64) {
         assert!((value - expected).abs() < 0.005, "{value}, not {expected}");
@@ -42,6 +50,20 @@ mod tests {
         for (delay_ms, expected) in warped {
             close(warp(&config, delay_ms), expected);
         }
+    }
+
+    /// [rfc8698] §4.2, worked by hand: 300 ms warp to 4.1, so leaving the warp in one step would take KAPPA ETA 296 /
+    /// TAU = 59 % off the rate in one update; halfway through the transition 152 ms count.
+    #[test]
+    fn delay_leaves_the_warp_linearly() {
+        let config = Config::default();
+        close(blend(&config, 300.0, 1.0), 4.10);
+        close(blend(&config, 300.0, 0.5), 152.05);
+        close(blend(&config, 300.0, 0.0), 300.0);
+        let step = blend(&config, 300.0, 0.0) - blend(&config, 300.0, 1.0);
+        close(step, 295.90);
+        let input = GradualInput { signal_ms: 300.0, previous_ms: 300.0 - step, elapsed_ms: 0.0, max_rate_bps: 1.5e6 };
+        close(1.0 - reference_rate::gradual(&config, 1e6, input) / 1e6, 0.59);
     }
 
     /// [rfc8698] eq. (2), worked by hand: 5 % loss is five references, 10 ms × 25; 10 % marks are
