@@ -25,6 +25,8 @@ pub struct Config {
     pub down_above_ratio: f64,
     /// alpha_undershoot: undershoot again while the delay exceeds this many times its 80th percentile.
     pub undershoot_above_ratio: f64,
+    /// A climb ends no higher than the highest goodput of this many reports, the probe's the last; 1 to 10.
+    pub proven_reports: u8,
     /// Also send parity after losses, one packet per frame, not only in probes.
     pub protect: bool,
 }
@@ -41,6 +43,9 @@ impl Default for Config {
             probe_less_above_ratio: 1.2,
             down_above_ratio: 1.6,
             undershoot_above_ratio: 2.0,
+            // Ours. With 1 a climb depends on how many frames one report covers; with 5, and with no bound, losses and delay
+            // are higher (docs/papers/nagy2014.md).
+            proven_reports: 3,
             protect: true,
         }
     }
@@ -54,6 +59,9 @@ impl Config {
         }
         if !(500..=10_000).contains(&self.history_ms) {
             return bad(format!("history_ms = {}: not from 500 to 10000", self.history_ms));
+        }
+        if !(1..=10).contains(&self.proven_reports) {
+            return bad(format!("proven_reports = {}: not from 1 to 10", self.proven_reports));
         }
         let n = self.start_fec_interval_packets;
         if !(MIN_FEC_INTERVAL..=MAX_FEC_INTERVAL).contains(&n) {

@@ -17,18 +17,20 @@ struct Path {
     delay_ms: i64,
     /// One in this many media packets is lost; 0: none.
     lose_one_in: u64,
+    /// The encoder uses this much of its rate, in percent.
+    used_percent: u64,
 }
 
 impl Path {
     fn new(config: Config) -> Self {
-        Self { fbra: fbra(config), now: Timestamp::ZERO, seq: 0, delay_ms: 30, lose_one_in: 0 }
+        Self { fbra: fbra(config), now: Timestamp::ZERO, seq: 0, delay_ms: 30, lose_one_in: 0, used_percent: 100 }
     }
 
     fn feedback(&mut self) {
         self.now += TimeDelta::from_millis(50);
         let decision = self.fbra.decision();
         let count = |rate: DataRate| (rate * TimeDelta::from_millis(50)).as_bytes().div_ceil(1_000);
-        let media = count(decision.target_bitrate.saturating_sub(decision.fec_rate));
+        let media = count(decision.target_bitrate.saturating_sub(decision.fec_rate)) * self.used_percent / 100;
         let parity = count(decision.fec_rate);
         let departure = self.now - TimeDelta::from_millis(60);
         let arrival =
@@ -83,6 +85,47 @@ fn a_path_that_takes_the_parity_gets_media_in_its_place() {
     let up = path.fbra.decision();
     assert_eq!((kbps(up.target_bitrate), up.fec_rate), (914, DataRate::ZERO));
     assert_eq!(path.until_change(), State::Stay);
+}
+
+/// An encoder that uses 80 % of its rate, 64 of 80 packets in 100 ms: the probe adds a tenth, and the path has then
+/// shown less than the rate that it has. Climbs never end above what was delivered.
+#[test]
+fn a_climb_goes_no_higher_than_what_the_path_has_delivered() {
+    let mut path = Path { used_percent: 80, ..Path::new(Config::default()) };
+    let mut best = DataRate::ZERO;
+    for _ in 0..400 {
+        let before = path.fbra.rate;
+        path.feedback();
+        best = best.max(path.fbra.goodputs[0]);
+        assert!(path.fbra.rate <= before.max(best), "{} climbs above {best}", path.fbra.rate);
+    }
+    assert_eq!(path.fbra.decision().fec_rate, DataRate::ZERO);
+    let full = Path { used_percent: 100, ..Path::new(Config::default()) };
+    let climbed = (0..400).fold(full, |mut path, _| {
+        path.feedback();
+        path
+    });
+    assert!(climbed.fbra.rate > LIMITS.start.scale(4.0), "{}", climbed.fbra.rate);
+}
+
+/// The queue that a probe has filled drains while undershooting. It is not the path's delay: a second after, the 80th
+/// percentile is what it was.
+#[test]
+fn the_delay_of_undershooting_is_left_out_of_the_history() {
+    let mut path = Path::new(Config::default());
+    (0..60).for_each(|_| path.feedback());
+    let before = path.fbra.history.percentiles();
+    path.delay_ms = 300;
+    while path.fbra.state != State::Down {
+        path.feedback();
+    }
+    (0..40).for_each(|_| path.feedback());
+    assert_eq!(path.fbra.state, State::Down);
+    path.delay_ms = 30;
+    assert_eq!(path.until_change(), State::Stay);
+    (0..4).for_each(|_| path.feedback());
+    let after = path.fbra.history.percentiles();
+    assert_eq!(after.map(|(_, high_ms)| high_ms), before.map(|(_, high_ms)| high_ms));
 }
 
 #[test]

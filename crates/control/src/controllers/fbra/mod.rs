@@ -37,6 +37,8 @@ pub struct Fbra {
     /// The next report ends no earlier.
     next_report: Timestamp,
     delay: OneWayDelay,
+    /// Of the last reports, the newest first.
+    goodputs: [DataRate; 10],
     history: DelayHistory,
     /// The last report in STAY showed delay.
     delayed: bool,
@@ -76,6 +78,7 @@ impl Construct for Fbra {
             rate: limits.start,
             interval: Interval::new(start, None),
             delay: OneWayDelay::default(),
+            goodputs: [DataRate::ZERO; 10],
             history: DelayHistory::default(),
             delayed: false,
             correlated: (1.0, 1.0),
@@ -109,6 +112,8 @@ impl Fbra {
     fn report(&mut self, now: Timestamp) {
         let loss = self.interval.loss();
         let goodput = self.interval.goodput(now);
+        self.goodputs.rotate_right(1);
+        self.goodputs[0] = goodput;
         self.correlated = self.correlate(now, loss);
         if loss != Loss::None && self.config.protect {
             self.protect_until = Some(now + PROTECTION);
@@ -149,7 +154,9 @@ impl Fbra {
         // never below 1 ms, half the shortest round trip.
         let percentiles = self.history.percentiles();
         // [nvc-cc]: the simulator's history only takes delays of intervals without loss.
-        if loss == Loss::None || self.history.is_empty() {
+        // Ours: nor of DOWN, where the queue that caused it is still draining. With them the 80th percentile was that
+        // queue, and for the next seconds every queue below it looked like an empty path.
+        if (loss == Loss::None && self.state != State::Down) || self.history.is_empty() {
             self.history.push(now, delay_ms, self.config.history());
         }
         percentiles.map_or((1.0, 1.0), |(low_ms, high_ms)| (delay_ms / low_ms, delay_ms / high_ms))
@@ -161,8 +168,13 @@ impl Fbra {
             Action::Hold => {}
             Action::MoreParity => self.fec_interval = (n - 1).max(MIN_FEC_INTERVAL),
             Action::FewerParity => self.fec_interval = (n + 1).min(MAX_FEC_INTERVAL),
-            // Media replaces the probe: one packet per N.
-            Action::Climb => self.rate = self.rate.scale(1.0 + 1.0 / f64::from(n)),
+            // Media replaces the probe: one packet per N. Ours: as far as the path has shown that it carries. The encoder may
+            // use less than it is given, and then a probe that succeeded has proven less than the rate and its parity.
+            Action::Climb => {
+                let proven = self.goodputs[..usize::from(self.config.proven_reports)].iter().max();
+                let proven = proven.copied().unwrap_or(goodput);
+                self.rate = self.rate.max(self.rate.scale(1.0 + 1.0 / f64::from(n)).min(proven));
+            }
             Action::Undershoot => self.rate = undershoot(self.rate, goodput),
             // [nvc-cc]: the simulator returns to 0.9 of the goodput. Deviates from it: never below what was
             // sent while undershooting, which is all that goodput can show if no queue drained.
@@ -229,6 +241,7 @@ impl RateController for Fbra {
                 self.interval = Interval::new(now, Some(now));
                 self.next_report = now + self.config.report_interval();
                 self.delay = OneWayDelay::default();
+                self.goodputs = [DataRate::ZERO; 10];
                 self.history = DelayHistory::default();
             }
             _ => {}
