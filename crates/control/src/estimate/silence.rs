@@ -89,7 +89,7 @@ impl Silence {
     }
 }
 
-// [rfc8888] §5 says "multiple consecutive" and no number. Ours: with feedback every 50 ms and a round trip of 50 ms,
+// [rfc8888] §5 says "multiple consecutive", not how many. Ours: with feedback every 50 ms and a round trip of 50 ms,
 // four intervals make 250 ms; a path whose feedback is irregular gets four deviations on top ([rfc6298]).
 const SEVERAL: i64 = 4;
 /// Ours: feedback for each frame, and a path that pauses for a few frames, are no reason to halve.
