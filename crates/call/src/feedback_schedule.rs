@@ -57,6 +57,13 @@ impl FeedbackSchedule {
     /// A packet arrived; returns whether feedback is due at once.
     #[inline]
     pub fn take(&mut self, now: Timestamp, packet: &MediaPacket) -> bool {
+        self.bytes += u64::from(packet.size_bytes);
+        // Nearly all calls have this rule.
+        self.rule != FeedbackRule::BitrateShare && self.take_closely(now, packet)
+    }
+
+    #[inline(never)]
+    fn take_closely(&mut self, now: Timestamp, packet: &MediaPacket) -> bool {
         self.count(u64::from(packet.size_bytes), 1, packet.kind);
         match self.rule {
             FeedbackRule::BitrateShare | FeedbackRule::MediaRate => return false,
@@ -81,8 +88,11 @@ impl FeedbackSchedule {
     /// Packets arrived in order, of one kind; only while [`FeedbackSchedule::is_plain`].
     #[inline]
     pub fn take_plain(&mut self, first: &MediaPacket, packets: u16, bytes: u64) {
-        self.count(bytes, u32::from(packets), first.kind);
-        self.losses.next = Some(first.transport_seq + u64::from(packets));
+        self.bytes += bytes;
+        if self.rule != FeedbackRule::BitrateShare {
+            self.count(bytes, u32::from(packets), first.kind);
+            self.losses.next = Some(first.transport_seq + u64::from(packets));
+        }
     }
 
     /// Packets in order make nothing due, whatever they are.
@@ -121,7 +131,6 @@ impl FeedbackSchedule {
 
     #[inline]
     fn count(&mut self, bytes: u64, packets: u32, kind: PacketKind) {
-        self.bytes += bytes;
         self.packets += packets;
         if kind != PacketKind::Padding {
             self.media_bytes += bytes;
