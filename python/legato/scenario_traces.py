@@ -51,10 +51,11 @@ def _named(text: str) -> Iterator[tuple[str, str]]:
     parts = [(way, scenario.get(way)) for way in ("forward", "reverse")]
     parts += [(f"links[{n}]", link) for n, link in enumerate(links if isinstance(links, list) else [])]
     for key, part in parts:
-        capacity: Any = part.get("capacity") if isinstance(part, dict) else None
-        name = capacity.get("trace") if isinstance(capacity, dict) else None
-        if isinstance(name, str):
-            yield f"{key}.capacity.trace", name
+        for table in ("capacity", "conditions"):
+            named: Any = part.get(table) if isinstance(part, dict) else None
+            name = named.get("trace") if isinstance(named, dict) else None
+            if isinstance(name, str):
+                yield f"{key}.{table}.trace", name
 
 
 def _is_there(folder: Path, name: str) -> bool:

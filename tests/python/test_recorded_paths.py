@@ -89,6 +89,16 @@ def test_a_scenario_names_a_shipped_trace(tmp_path: Path):
     assert column(run, "trace") == ["12"], "a file beside the scenario goes before a name"
 
 
+def test_a_scenario_names_a_shipped_traces_conditions(tmp_path: Path):
+    options = {**SHORT, "forward.propagation_ms": 200.0, "forward.conditions.trace": "hairpin/16"}
+    run = legato.run("steady", options=options, out=tmp_path / "run", log="summary")
+    (delay_ms,) = column(run, "one_way_delay_mean_ms")
+    assert isinstance(delay_ms, float)
+    assert delay_ms < 100
+    with pytest.raises(TraceError, match=r"forward\.conditions\.trace = 'hairpin/99': no such file"):
+        legato.run("steady", options={"forward.conditions.trace": "hairpin/99"}, out=tmp_path / "other")
+
+
 def test_a_scenario_that_names_no_trace_is_refused_with_the_nearest(tmp_path: Path):
     file = tmp_path / "mine.toml"
     for name, message, hint in [

@@ -2,7 +2,9 @@
 
 use crate::error::SimError;
 use crate::recorded_path;
-use crate::scenario::{CapacitySpec, JitterDistribution, PathSpec, PlaysSpec, QueueKind, QueueSpec};
+use crate::scenario::{
+    CapacitySpec, ConditionsSpec, JitterDistribution, PathSpec, PlaysSpec, QueueKind, QueueSpec, RecordedSpec, Scenario,
+};
 use crate::seed::Seed;
 use legato_path::capacity::{AfterLast, Capacity, CapacityError, Cut, LinkCapacity, RateSteps, Steps};
 use legato_path::generate::Generator;
@@ -63,14 +65,7 @@ impl LoadedCapacity {
             return Err(SimError::Plan("the capacity comes from a trace that is not given".to_owned()));
         };
         let address = resolve(trace, folder);
-        let format = match &spec.family {
-            Some(name) => Some(Format::by_name(name).ok_or_else(|| {
-                let known: Vec<_> = Format::ALL.iter().map(|format| format.name()).collect();
-                SimError::Trace(format!("{address}: family = {name:?} is not one of {}", known.join(", ")))
-            })?),
-            None => None,
-        };
-        let trace = trace_file::read(&address, format)?;
+        let trace = trace_file::read(&address, format_of(spec.family.as_deref(), &address)?)?;
         let cut = Cut {
             scale: spec.scale.unwrap_or(1.0),
             start: TimeDelta::from_secs_f64(spec.start_s.unwrap_or(0.0)),
@@ -168,6 +163,45 @@ impl LoadedCapacity {
     }
 }
 
+/// The format that a scenario names, for the trace at that address.
+fn format_of(family: Option<&str>, address: &str) -> Result<Option<Format>, SimError> {
+    let named = |name: &str| {
+        Format::by_name(name).ok_or_else(|| {
+            let known: Vec<_> = Format::ALL.iter().map(|format| format.name()).collect();
+            SimError::Trace(format!("{address}: family = {name:?} is not one of {}", known.join(", ")))
+        })
+    };
+    family.map(named).transpose()
+}
+
+/// Load the conditions that the two paths of a scenario name. `folder` is the base of their files.
+pub(crate) fn load_conditions(scenario: &mut Scenario, folder: &FilePath) -> Result<(), SimError> {
+    for (path, way) in [(&mut scenario.forward, "forward"), (&mut scenario.reverse, "reverse")] {
+        if let Some(spec) = &path.conditions {
+            path.recorded = read_conditions(spec, folder)
+                .map_err(|error| SimError::Trace(format!("{way}.conditions.trace = {:?}: {error}", spec.trace)))?;
+        }
+    }
+    Ok(())
+}
+
+fn read_conditions(spec: &ConditionsSpec, folder: &FilePath) -> Result<RecordedSpec, SimError> {
+    let address = resolve(&spec.trace, folder);
+    let trace = trace_file::read(&address, format_of(spec.family.as_deref(), &address)?)?;
+    let cut = Cut {
+        start: TimeDelta::from_secs_f64(spec.start_s.unwrap_or(0.0)),
+        duration: spec.duration_s.map(TimeDelta::from_secs_f64),
+        ..Cut::default()
+    };
+    // The same parts are valid as of its capacity.
+    trace.capacity(&cut, AfterLast::Repeat).map_err(|error| SimError::Trace(format!("{address}: {error}")))?;
+    let Conditions { propagation, loss_ratio, .. } = trace.conditions(&cut);
+    if propagation.is_none() && loss_ratio.is_none() {
+        return Err(SimError::Trace(format!("{address} records neither delay nor loss")));
+    }
+    Ok(RecordedSpec { propagation, loss_ratio })
+}
+
 /// Load what a path's bottleneck names, if it has one. `key` is its place in the scenario, for the error of an unreadable
 /// trace.
 pub fn load_capacity(
@@ -240,6 +274,9 @@ pub fn tail_stages<P: Send + 'static>(
     name: &str,
 ) -> Result<Vec<PathStage<P>>, SimError> {
     let stream = |what: &str| seed.stream(&format!("path.{name}.{what}"));
+    if spec.conditions.is_some() && spec.recorded == RecordedSpec::default() {
+        return Err(SimError::Plan(format!("{name}.conditions were not loaded: only a plan loads them")));
+    }
     let propagation = match &spec.recorded.propagation {
         Some(delay) => {
             Propagation::over_time(delay.clone()).map_err(|error| SimError::Plan(format!("{name}: {error}")))?

@@ -1,7 +1,7 @@
 //! What a sweep runs: one scenario crossed with controllers, traces, clips and seeds.
 
 use crate::error::SimError;
-use crate::network::{LoadedCapacity, load_capacity};
+use crate::network::{LoadedCapacity, load_capacity, load_conditions};
 use crate::policies::Policies;
 use crate::run::CallParts;
 use crate::scenario::{CapacitySpec, ControllerSpec, PathSpec, PlaysSpec, Scenario};
@@ -168,6 +168,7 @@ impl Plan {
         let mut scenario = Scenario::parse(&self.scenario, file)?;
         self.place_traces(&mut scenario);
         let folder = Path::new(self.place(&self.scenario_path)).parent().map_or_else(PathBuf::new, Path::to_path_buf);
+        load_conditions(&mut scenario, &folder)?;
         let level = match self.log.as_str() {
             "summary" => LogLevel::Summary,
             "series" => LogLevel::Series,
@@ -207,11 +208,13 @@ impl Plan {
     /// Put paths in place of the scenario's names of traces.
     fn place_traces(&self, scenario: &mut Scenario) {
         let Scenario { forward, reverse, links, .. } = scenario;
+        let conditions = [&mut forward.conditions, &mut reverse.conditions].into_iter().flatten();
         let paths = [&mut forward.capacity, &mut reverse.capacity].into_iter().flatten();
-        for capacity in paths.chain(links.iter_mut().map(|link| &mut link.capacity)) {
-            let place = capacity.trace.as_ref().and_then(|name| self.scenario_traces.get(name));
-            if let Some(place) = place {
-                capacity.trace = Some(place.clone());
+        let capacities = paths.chain(links.iter_mut().map(|link| &mut link.capacity));
+        let traces = capacities.filter_map(|capacity| capacity.trace.as_mut());
+        for trace in traces.chain(conditions.map(|conditions| &mut conditions.trace)) {
+            if let Some(place) = self.scenario_traces.get(trace) {
+                trace.clone_from(place);
             }
         }
     }

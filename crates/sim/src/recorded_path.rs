@@ -12,8 +12,11 @@ use std::borrow::Cow;
 /// Write what was recorded into the two paths.
 pub(crate) fn apply(conditions: &Conditions, forward: &mut PathSpec, reverse: &mut PathSpec) {
     let Conditions { propagation, return_propagation, loss_ratio, queue, .. } = conditions;
-    forward.recorded = RecordedSpec { propagation: propagation.clone(), loss_ratio: loss_ratio.clone() };
-    if return_propagation.is_some() {
+    // Conditions that the scenario names by themselves go before those of the capacity's trace.
+    if forward.conditions.is_none() {
+        forward.recorded = RecordedSpec { propagation: propagation.clone(), loss_ratio: loss_ratio.clone() };
+    }
+    if return_propagation.is_some() && reverse.conditions.is_none() {
         reverse.recorded.propagation = return_propagation.clone();
     }
     if let Some(queue) = queue {

@@ -159,6 +159,71 @@ fn an_environment_and_a_folder_take_recorded_paths() {
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
+/// Beside any capacity, and in either direction; they go before those of the capacity's trace.
+#[test]
+fn conditions_come_from_a_trace_of_their_own() {
+    let of = |way: &str, start_s: f64| {
+        format!("[{way}.conditions]\ntrace = \"{TRACES}/copyleft/hairpin/wifi-trace9.log.gz\"\nstart_s = {start_s:?}\n")
+    };
+    let constant = "duration_s = 20.0\n[forward]\npropagation_ms = 200.0\n[forward.capacity]\nconstant_bps = 4000000\n";
+    let (_, recorder) = run(&(constant.to_owned() + &of("forward", 30.0)));
+    let delays = delays_ms(recorder.packets());
+    let shortest = delays.iter().map(|&(_, ms)| ms).fold(f64::INFINITY, f64::min);
+    assert!((4.5..40.0).contains(&shortest), "{shortest} ms");
+    // The same trace gives all three, or its capacity and the rest apart.
+    let capacity = |more: &str| {
+        format!(
+            "duration_s = 20.0\n[forward.capacity]\ntrace = \"{TRACES}/copyleft/hairpin/wifi-trace9.log.gz\"\n\
+             scale = 0.5\nstart_s = 30.0\n{more}"
+        )
+    };
+    let whole = run(&capacity(""));
+    let apart = run(&capacity(&format!("plays = \"capacity\"\n{}{}", of("forward", 30.0), of("reverse", 30.0))));
+    assert_eq!(whole.1.packets(), apart.1.packets());
+    let other = run(&capacity(&of("forward", 90.0)));
+    assert_ne!(whole.1.packets(), other.1.packets());
+}
+
+/// In every place where a scenario names a trace; the plan that is written has the names alone.
+#[test]
+fn names_of_traces_stand_for_the_paths_that_a_plan_has() {
+    let scenario = "[forward]\ncapacity = { trace = \"one/1\" }\nconditions = { trace = \"two/2\" }\n\
+                    [reverse]\ncapacity = { trace = \"one/1\" }\nconditions = { trace = \"two/2\" }\n";
+    let paths = serde_json::json!({
+        "one/1": format!("{TRACES}/copyleft/wifi-zhuge/rest-wifi_13.pitree-trace"),
+        "two/2": format!("{TRACES}/copyleft/hairpin/wifi-trace13.log.gz"),
+    });
+    let json = serde_json::json!({ "scenario": scenario, "seeds": [1], "scenario_traces": paths }).to_string();
+    let named = Plan::parse(&json).unwrap();
+    assert_eq!(&*named.load().unwrap().traces[0].as_ref().unwrap().label, "rest-wifi_13.pitree-trace");
+    assert!(!serde_json::to_string(&named).unwrap().contains(TRACES));
+    assert!(plan(scenario).load().is_err());
+}
+
+#[test]
+fn conditions_are_refused_by_key_and_file() {
+    let refused = |text: &str| match plan(text).load() {
+        Err(error) => error.to_string(),
+        Ok(_) => panic!("{text} loads"),
+    };
+    let of = |file: &str, more: &str| format!("[reverse.conditions]\ntrace = \"{TRACES}/{file}\"\n{more}");
+    let plain = refused(&of("copyleft/wifi-zhuge/rest-wifi_13.pitree-trace", ""));
+    assert!(plain.ends_with("rest-wifi_13.pitree-trace records neither delay nor loss"), "{plain}");
+    let hairpin = "copyleft/hairpin/wifi-trace13.log.gz";
+    let outside = refused(&of(hairpin, "start_s = 30.0\n"));
+    assert!(outside.starts_with("reverse.conditions.trace = ") && outside.contains(hairpin), "{outside}");
+    assert!(refused(&of("no-such-file", "")).starts_with("reverse.conditions.trace = "));
+    assert_eq!(
+        refused(&of(hairpin, "start_s = -1.0\n")),
+        "scenario: reverse.conditions.start_s: -1 is not within 0 to 86400"
+    );
+    // Without a plan nothing loads them, and nothing else is played in their place.
+    let scenario = Scenario::parse(&of(hairpin, ""), "a.toml").unwrap();
+    let parts = CallParts::load(&scenario, Path::new("")).unwrap();
+    let error = run_call(&scenario, &parts, 1, LogLevel::Summary, &mut Recorder::default()).unwrap_err();
+    assert_eq!(error.to_string(), "reverse.conditions were not loaded: only a plan loads them");
+}
+
 #[test]
 fn how_much_is_played_is_refused_by_key_where_it_is_wrong() {
     let refused = |text: &str| Scenario::parse(text, "a.toml").unwrap_err().to_string();

@@ -11,8 +11,8 @@ pub use ends::{
 };
 pub use media::{AudioSpec, EncoderKind, FrameSizesSpec, VideoSpec};
 pub use network::{
-    CapacitySpec, GilbertElliottSpec, JitterDistribution, JitterSpec, PathSpec, PlaysSpec, QueueKind, QueueSpec,
-    RecordedSpec, ReorderSpec,
+    CapacitySpec, ConditionsSpec, GilbertElliottSpec, JitterDistribution, JitterSpec, PathSpec, PlaysSpec, QueueKind,
+    QueueSpec, RecordedSpec, ReorderSpec,
 };
 
 pub(crate) use values::{MAX_DURATION_S, Refusal, choice, within};

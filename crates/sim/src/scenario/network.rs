@@ -19,6 +19,9 @@ pub struct PathSpec {
     pub propagation_ms: f64,
     /// Independent random loss.
     pub loss_ratio: f64,
+    /// Both over time instead, from a trace of their own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub conditions: Option<ConditionsSpec>,
     /// Loss in bursts, in addition.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gilbert_elliott: Option<GilbertElliottSpec>,
@@ -31,6 +34,23 @@ pub struct PathSpec {
     /// What a trace says instead of `propagation_ms` and `loss_ratio`. Set once it is read; never in a file.
     #[serde(skip)]
     pub recorded: RecordedSpec,
+}
+
+/// A trace whose propagation delay and loss are played, whatever the capacity is.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ConditionsSpec {
+    /// A trace file, relative to the scenario's folder.
+    pub trace: String,
+    /// Its format, where its content is ambiguous.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub family: Option<String>,
+    /// Position in it where the call starts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_s: Option<f64>,
+    /// Length of the part that is played and repeated; absent: to its end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duration_s: Option<f64>,
 }
 
 /// Propagation and loss over time, as far as a trace records them.
@@ -184,6 +204,7 @@ impl Default for PathSpec {
             queue: QueueSpec::default(),
             propagation_ms: 25.0,
             loss_ratio: 0.0,
+            conditions: None,
             gilbert_elliott: None,
             jitter: None,
             reorder: None,
@@ -229,6 +250,11 @@ impl PathSpec {
     pub(crate) fn check(&self, path: &str) -> Result<(), Refusal> {
         within(&format!("{path}.propagation_ms"), self.propagation_ms, 0.0, 60_000.0)?;
         within(&format!("{path}.loss_ratio"), self.loss_ratio, 0.0, 1.0)?;
+        if let Some(conditions) = &self.conditions {
+            let place = |key: &str| format!("{path}.conditions.{key}");
+            within(&place("start_s"), conditions.start_s.unwrap_or(0.0), 0.0, MAX_DURATION_S)?;
+            within(&place("duration_s"), conditions.duration_s.unwrap_or(1.0), 1e-3, MAX_DURATION_S)?;
+        }
         if let Some(burst) = &self.gilbert_elliott {
             let place = |key: &str| format!("{path}.gilbert_elliott.{key}");
             within(&place("good_to_bad_ratio"), burst.good_to_bad_ratio, 0.0, 1.0)?;
