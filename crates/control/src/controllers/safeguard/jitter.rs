@@ -26,6 +26,9 @@ pub struct Sample {
     pub jitter_ms: f64,
     /// The maximum tolerated jitter.
     pub threshold_ms: f64,
+    /// Mean one-way delay of the interval before, and of this one, relative to the first packet's.
+    pub before_ms: f64,
+    pub delay_ms: f64,
 }
 
 impl Jitter {
@@ -55,12 +58,22 @@ impl Jitter {
         }
         let mean = self.sum / self.packets;
         (self.sum, self.packets, self.begun) = (TimeDelta::ZERO, 0, Some(now));
-        let jitter = (mean - self.previous.replace(mean)?).abs();
+        let before = self.previous.replace(mean)?;
+        let jitter = (mean - before).abs();
         let threshold_ms = self.window.threshold_ms(config);
-        self.window.push(jitter);
-        threshold_ms.map(|threshold_ms| Sample { jitter_ms: jitter.as_millis_f64(), threshold_ms })
+        self.window.push(jitter.min(TimeDelta::from_millis_f64(LEARNED_RATIO * threshold_ms)));
+        Some(Sample {
+            jitter_ms: jitter.as_millis_f64(),
+            threshold_ms,
+            before_ms: before.as_millis_f64(),
+            delay_ms: mean.as_millis_f64(),
+        })
     }
 }
+
+/// Ours: how far beyond the threshold a jitter counts. Taken whole, the jumps that bad actions cause would soon raise the
+/// threshold above any of them; a path that always jitters still raises it step by step.
+const LEARNED_RATIO: f64 = 1.5;
 
 /// The last jitters, with their sums in whole microseconds so that they stay exact.
 #[derive(Clone, Debug)]
@@ -90,15 +103,16 @@ impl Window {
         self.known = (self.known + 1).min(self.jitters_us.len());
     }
 
-    /// Mean plus `deviations` standard deviations; `None` before a tenth of the window is known.
-    fn threshold_ms(&self, config: &Config) -> Option<f64> {
+    /// Mean plus `deviations` standard deviations; the floor before a tenth of the window is known, since a queue
+    /// can be full by then.
+    fn threshold_ms(&self, config: &Config) -> f64 {
         if self.known * 10 < self.jitters_us.len() || self.known < 2 {
-            return None;
+            return config.min_threshold_ms;
         }
         let count = self.known as f64;
         let mean_us = self.sum as f64 / count;
         let variance = (self.squares as f64 / count - mean_us * mean_us).max(0.0);
-        Some(((mean_us + config.n_std * variance.sqrt()) / 1e3).max(config.min_threshold_ms))
+        ((mean_us + config.n_std * variance.sqrt()) / 1e3).max(config.min_threshold_ms)
     }
 }
 
@@ -116,8 +130,8 @@ mod tests {
             window.push(TimeDelta::from_millis(ms));
         }
         let config = Config { n_std: 2.0, min_threshold_ms: 1.0, ..Config::default() };
-        assert_eq!(window.threshold_ms(&config), Some(9.0), "the 99 is forgotten");
-        assert_eq!(window.threshold_ms(&Config { min_threshold_ms: 10.0, ..config }), Some(10.0));
+        assert_eq!(window.threshold_ms(&config), 9.0, "the 99 is forgotten");
+        assert_eq!(window.threshold_ms(&Config { min_threshold_ms: 10.0, ..config }), 10.0);
     }
 
     #[test]
@@ -144,7 +158,7 @@ mod tests {
             };
             samples.push(jitter.push(&config, departure, &feedback).map(|sample| sample.jitter_ms));
         }
-        // The first begins an interval, the second ends it (it holds both), two jitters make a threshold.
-        assert_eq!(samples, [None, None, None, None, Some(14.0)]);
+        // The first begins an interval, the second ends it (it holds both), the third gives the first difference.
+        assert_eq!(samples, [None, None, Some(4.0), Some(0.0), Some(14.0)]);
     }
 }

@@ -43,6 +43,8 @@ pub struct Config {
     pub min_threshold_ms: f64,
     /// Stay with the fallback for at least this long.
     pub hold_ms: u32,
+    /// Stay with the fallback until the delay is back where it rose from, but for `window_s` at most.
+    pub until_drained: bool,
 }
 
 impl Default for Config {
@@ -57,6 +59,7 @@ impl Default for Config {
             n_std: 2.0,
             min_threshold_ms: 5.0,
             hold_ms: 0,
+            until_drained: true,
         }
     }
 }
@@ -69,8 +72,8 @@ pub struct Safeguard<C = Box<dyn RateController>> {
     fallback: Box<dyn RateController>,
     jitter: Jitter,
     sample: Sample,
-    /// Since when the fallback decides.
-    fallen_back: Option<Timestamp>,
+    /// Since when the fallback decides, and the delay before its jump.
+    fallen_back: Option<(Timestamp, f64)>,
     /// Times the fallback took over, and how long it decided before the current time.
     switches: u32,
     before: TimeDelta,
@@ -152,15 +155,27 @@ impl<C: DerefMut<Target: RateController>> Safeguard<C> {
         let risky = sample.jitter_ms > sample.threshold_ms;
         match self.fallen_back {
             None if risky => {
-                self.fallen_back = Some(now);
+                self.fallen_back = Some((now, sample.before_ms));
                 self.switches += 1;
             }
-            Some(since) if !risky && now - since >= TimeDelta::from_millis(i64::from(self.config.hold_ms)) => {
+            Some((since, calm_ms)) if !risky && self.may_return(now - since, calm_ms) => {
                 self.before += now - since;
                 self.fallen_back = None;
             }
             _ => {}
         }
+    }
+}
+
+impl<C> Safeguard<C> {
+    // Ours: a queue that stands full does not jitter. Judged by jitter alone, the fallback would hand back the path that
+    // it took over 50 ms earlier, and never take it again.
+    fn may_return(&self, lasted: TimeDelta, calm_ms: f64) -> bool {
+        let drained = self.sample.delay_ms <= calm_ms + self.sample.threshold_ms;
+        // A delay that stays that long is the path's own.
+        let for_good = lasted >= TimeDelta::from_secs_f64(self.config.window_s);
+        lasted >= TimeDelta::from_millis(i64::from(self.config.hold_ms))
+            && (drained || for_good || !self.config.until_drained)
     }
 }
 
@@ -217,7 +232,7 @@ where
 
     fn observe(&self, gauge: &mut dyn FnMut(&'static str, f64)) {
         self.inner.observe(gauge);
-        let lasting = self.fallen_back.map_or(TimeDelta::ZERO, |since| self.now - since);
+        let lasting = self.fallen_back.map_or(TimeDelta::ZERO, |(since, _)| self.now - since);
         gauge("safeguard_active", f64::from(u8::from(self.fallen_back.is_some())));
         gauge("safeguard_switches", f64::from(self.switches));
         gauge("safeguard_fallback_s", (self.before + lasting).as_secs_f64());

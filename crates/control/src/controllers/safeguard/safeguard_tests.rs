@@ -57,17 +57,38 @@ fn gauge(safeguard: &Safeguard, wanted: &str) -> f64 {
     found
 }
 
-/// Calm delays vary by 1 ms, so the threshold is the floor of 5 ms: 20 ms more is a jump, and
-/// staying there is calm again. The jump back is one too.
+/// Calm delays vary by 1 ms, so the threshold is the floor of 5 ms: 20 ms more is a jump, and the jump back is one
+/// too. In between nothing jitters, but the queue stands.
 #[test]
-fn the_fallback_decides_while_delay_jumps_and_no_longer() {
+fn the_fallback_decides_from_a_jump_of_delay_until_the_queue_has_drained() {
     let mut safeguard = build(two_fixed()).unwrap();
     let calm: Vec<i64> = (0..20).map(|n| 30 + n % 2).collect();
     assert_eq!(play(&mut safeguard, 0, &calm), [2_000; 20]);
+    assert_eq!(play(&mut safeguard, 20, &[51, 71, 71, 71, 30, 30]), [200, 200, 200, 200, 200, 2_000]);
+    assert_eq!(gauge(&safeguard, "safeguard_switches"), 1.0);
+    assert!((gauge(&safeguard, "safeguard_fallback_s") - 0.25).abs() < 1e-9);
+}
+
+#[test]
+fn judged_by_jitter_alone_a_queue_that_stands_is_calm() {
+    let mut table = two_fixed();
+    table.insert("until_drained".to_owned(), false.into());
+    let mut safeguard = build(table).unwrap();
+    play(&mut safeguard, 0, &[30; 20]);
     assert_eq!(play(&mut safeguard, 20, &[51, 71, 71, 71, 30, 30]), [200, 200, 2_000, 2_000, 200, 2_000]);
     assert_eq!(gauge(&safeguard, "safeguard_switches"), 2.0);
     // 100 ms and 50 ms.
     assert!((gauge(&safeguard, "safeguard_fallback_s") - 0.15).abs() < 1e-9);
+}
+
+/// A new route of 60 ms: after the window of 1 s it is the path's own delay.
+#[test]
+fn a_delay_that_stays_becomes_the_paths_own() {
+    let mut safeguard = build(two_fixed()).unwrap();
+    play(&mut safeguard, 0, &[30; 20]);
+    let targets = play(&mut safeguard, 20, &[60; 30]);
+    assert_eq!(targets.iter().position(|&kbps| kbps == 2_000), Some(20));
+    assert_eq!(targets[20..], [2_000; 10]);
 }
 
 #[test]
@@ -83,6 +104,7 @@ fn a_path_that_always_jitters_raises_its_threshold() {
 fn a_hold_keeps_the_fallback() {
     let mut table = two_fixed();
     table.insert("hold_ms".to_owned(), 150.into());
+    table.insert("until_drained".to_owned(), false.into());
     let mut safeguard = build(table).unwrap();
     play(&mut safeguard, 0, &[30; 20]);
     assert_eq!(play(&mut safeguard, 20, &[60, 60, 60, 60, 60]), [200, 200, 200, 2_000, 2_000]);
