@@ -28,13 +28,22 @@ pub struct Config {
     pub high_loss_ratio: f64,
     /// The factor by which the limit grows with a report of little loss.
     pub increase_ratio: f64,
+    /// What is added beyond that factor.
+    pub increase_bps: u64,
 }
 
 impl Default for Config {
     /// Seven times the 200 ms at which a receiver repeats itself; two halvings within 3 s.
     // [draft-ietf-rmcat-gcc-02] §6: 2 %, 10 %, 1.05.
     fn default() -> Self {
-        Self { timeout_ms: 1_400.0, loss_rule: false, low_loss_ratio: 0.02, high_loss_ratio: 0.1, increase_ratio: 1.05 }
+        Self {
+            timeout_ms: 1_400.0,
+            loss_rule: false,
+            low_loss_ratio: 0.02,
+            high_loss_ratio: 0.1,
+            increase_ratio: 1.05,
+            increase_bps: 0,
+        }
     }
 }
 
@@ -72,6 +81,9 @@ impl Construct for Remote {
         }
         if !(1.0..=10.0).contains(&config.increase_ratio) {
             return Err(refused("increase_ratio", config.increase_ratio, "1 to 10"));
+        }
+        if config.increase_bps > 1_000_000_000 {
+            return Err(refused("increase_bps", config.increase_bps as f64, "0 to 1e9"));
         }
         let timeout = TimeDelta::from_millis_f64(config.timeout_ms);
         let Context { limits, start, .. } = context;
@@ -183,7 +195,7 @@ impl LossLimit {
         self.limit = if self.ratio > config.high_loss_ratio {
             target.scale(1.0 - 0.5 * self.ratio)
         } else if self.ratio < config.low_loss_ratio {
-            self.limit.max(target).scale(config.increase_ratio)
+            self.limit.max(target).scale(config.increase_ratio) + DataRate::from_bps(config.increase_bps)
         } else {
             target
         };
@@ -281,6 +293,17 @@ mod tests {
         assert_eq!(report(&mut remote, 1_400, 12), DataRate::from_bps(289_406), "4.7 % keeps it");
         assert_eq!(report(&mut remote, 1_419, 255), DataRate::from_bps(289_406), "nineteen packets are noise");
         assert_eq!(report(&mut remote, 1_420, 0), DataRate::from_bps(152_475), "added up: 94.6 % of 20");
+    }
+
+    /// libwebrtc's growth by hand: 300,000 * 1.08 + 1,000, and once more.
+    #[test]
+    fn the_limit_grows_by_a_factor_and_a_step() {
+        let context = Context { limits: LIMITS, start: Timestamp::ZERO, seed: 0, assets: &NoAssets };
+        let config = Config { loss_rule: true, increase_ratio: 1.08, increase_bps: 1_000, ..Config::default() };
+        let mut remote = Remote::new(config, context).unwrap();
+        report(&mut remote, 1_000, 0);
+        assert_eq!(report(&mut remote, 1_100, 0), DataRate::from_bps(325_000));
+        assert_eq!(report(&mut remote, 1_200, 0), DataRate::from_bps(352_000));
     }
 
     #[test]
