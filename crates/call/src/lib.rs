@@ -21,6 +21,7 @@ mod pauses;
 mod receiver;
 mod receiver_clock;
 mod receiver_side;
+mod report_times;
 pub mod rtp_assembly;
 mod rtx_allowance;
 mod rtx_store;

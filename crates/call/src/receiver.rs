@@ -7,6 +7,7 @@ use crate::feedback_schedule::FeedbackSchedule;
 use crate::keyframe_requests::{KeyframeRequests, Patience};
 use crate::nack_list::NackList;
 use crate::receiver_side::ReceiverSide;
+use crate::report_times::ReportTimes;
 use crate::stream_log::StreamLog;
 use legato_control::steering::{AnyController, Steered};
 use legato_control::{Event, FeedbackRule, FrameReport, PacketKind, ReceivedPacket};
@@ -18,6 +19,7 @@ use legato_trace::{End, FrameDecoded, Record, TraceSink};
 use legato_units::{Burst, DataSize, PeerTimestamp, TimeDelta, Timestamp};
 use legato_wire::ntp::{self, CompactNtp, Ntp};
 use legato_wire::rtcp::{self, Compound, ExtendedBlock, Message};
+use rand_chacha::ChaCha8Rng;
 use std::collections::VecDeque;
 
 /// Parameters of a [`Receiver`].
@@ -29,6 +31,8 @@ pub struct ReceiverConfig {
     pub feedback_interval: (TimeDelta, TimeDelta),
     /// When transport feedback is sent.
     pub feedback_rule: FeedbackRule,
+    /// The minimum and maximum interval of receiver reports: each is drawn from between them.
+    pub report_interval: (TimeDelta, TimeDelta),
     /// Whether to request missing packets.
     pub nack: bool,
     /// The re-request interval; `None`: once per round trip, as repairs show it.
@@ -102,7 +106,7 @@ pub struct Receiver {
     /// Cached [`Receiver::give_up_time`]; frames change it, time does not.
     give_up: Option<Timestamp>,
     last_sr: Option<(CompactNtp, Timestamp)>,
-    next_report: Timestamp,
+    reports: ReportTimes,
     loss: LossSinceReport,
     /// Of the audio stream; absent before its first packet.
     audio_loss: Option<LossSinceReport>,
@@ -149,14 +153,17 @@ impl LossSinceReport {
 
 /// This end's SSRC.
 const RECEIVER_SSRC: u32 = 0x1e6a_8001;
-/// The interval of receiver reports.
-const REPORT_INTERVAL: TimeDelta = TimeDelta::from_secs(1);
 /// [libwebrtc-m150] FrameBuffer: the maximum number of frames held back.
 const MAX_BUFFERED_FRAMES: usize = 800;
 
 impl Receiver {
-    /// A receiver that starts at `config.start`; `controller` is a receiver-side one.
-    pub fn new(config: ReceiverConfig, controller: Option<AnyController>, decoder: Box<dyn Decoder>) -> Self {
+    /// A receiver that starts at `config.start`; `controller` is a receiver-side one, `rng` draws when reports leave.
+    pub fn new(
+        config: ReceiverConfig,
+        controller: Option<AnyController>,
+        decoder: Box<dyn Decoder>,
+        rng: ChaCha8Rng,
+    ) -> Self {
         let patience = if config.nack { Patience::Repair } else { Patience::Reordering };
         Self {
             controller: ReceiverSide::new(controller),
@@ -175,7 +182,7 @@ impl Receiver {
             keyframes: KeyframeRequests::new(patience),
             give_up: None,
             last_sr: None,
-            next_report: config.start + REPORT_INTERVAL,
+            reports: ReportTimes::new(config.start, config.report_interval, rng),
             loss: LossSinceReport::default(),
             audio_loss: None,
             settled: false,
@@ -306,7 +313,7 @@ impl Receiver {
 
     #[inline]
     fn deadline(&self) -> Timestamp {
-        let mut due = self.next_report;
+        let mut due = self.reports.next();
         // Feedback is due even while there is nothing to report: thus the first packet after a feedback
         // makes nothing due, and is taken in line like the others.
         if self.unreported || self.schedule.next() > self.now {
@@ -387,7 +394,7 @@ impl Receiver {
         if self.unreported && self.schedule.next() <= self.now {
             self.send_feedback();
         }
-        if self.next_report <= self.now {
+        if self.reports.next() <= self.now {
             self.send_report();
         }
         if self.config.nack && self.nacks.is_due(self.now) {
@@ -567,7 +574,7 @@ impl Receiver {
     }
 
     fn send_report(&mut self) {
-        self.next_report += REPORT_INTERVAL;
+        self.reports.advance();
         let video = rtcp::ReportBlock {
             last_sr: self.last_sr.map_or(CompactNtp(0), |(sr, _)| sr),
             delay_since_last_sr: self.last_sr.map_or(0, |(_, at)| ntp::compact_span(self.now - at)),

@@ -8,6 +8,8 @@ use legato_media::packet::{AUDIO_SSRC, MediaPacket, VIDEO_SSRC};
 use legato_media::playout::PlayoutConfig;
 use legato_units::{Ecn, TimeDelta, Timestamp};
 use legato_wire::rtcp::{Compound, Message};
+use rand_chacha::ChaCha8Rng;
+use rand_core::SeedableRng;
 
 fn audio(seq: u32) -> MediaPacket {
     MediaPacket {
@@ -34,13 +36,14 @@ fn blocks(until_ms: i64, lost: impl Fn(u32) -> bool) -> Vec<Vec<(u32, u8, u32)>>
         start: Timestamp::ZERO,
         feedback_interval: (TimeDelta::from_millis(50), TimeDelta::from_millis(250)),
         feedback_rule: FeedbackRule::BitrateShare,
+        report_interval: (TimeDelta::from_secs(1), TimeDelta::from_secs(1)),
         nack: false,
         nack_interval: None,
         partial_wait: TimeDelta::ZERO,
         playout: PlayoutConfig::default(),
         feedback: FeedbackFormat::default(),
     };
-    let mut receiver = Receiver::new(config, None, Box::new(Strict::new()));
+    let mut receiver = Receiver::new(config, None, Box::new(Strict::new()), ChaCha8Rng::seed_from_u64(1));
     let mut told = Vec::new();
     for ms in 0..=until_ms {
         let now = Timestamp::from_millis(ms);

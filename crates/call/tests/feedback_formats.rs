@@ -81,13 +81,14 @@ fn call(
         start: start + OFFSET,
         feedback_interval: (TimeDelta::from_millis(50), TimeDelta::from_millis(250)),
         feedback_rule: FeedbackRule::BitrateShare,
+        report_interval: (TimeDelta::from_secs(1), TimeDelta::from_secs(1)),
         nack: true,
         nack_interval: None,
         partial_wait: TimeDelta::ZERO,
         playout: PlayoutConfig::default(),
         feedback,
     };
-    let mut receiver = Receiver::new(config, None, Box::new(Strict::new()));
+    let mut receiver = Receiver::new(config, None, Box::new(Strict::new()), ChaCha8Rng::seed_from_u64(1));
     let mut forward: BTreeMap<(Timestamp, u64), MediaPacket> = BTreeMap::new();
     let mut reverse: BTreeMap<(Timestamp, u64), Vec<u8>> = BTreeMap::new();
     let (mut arrivals, mut kinds, mut pushed) = (BTreeMap::new(), Vec::new(), 0u64);

@@ -48,13 +48,14 @@ fn call(fec_kbps: u64, frames: u64) -> (u64, u64, f64) {
         start,
         feedback_interval: (TimeDelta::from_millis(50), TimeDelta::from_millis(250)),
         feedback_rule: FeedbackRule::BitrateShare,
+        report_interval: (TimeDelta::from_secs(1), TimeDelta::from_secs(1)),
         nack: false,
         nack_interval: None,
         partial_wait: TimeDelta::ZERO,
         playout: PlayoutConfig::default(),
         feedback: FeedbackFormat::default(),
     };
-    let mut receiver = Receiver::new(config, None, Box::new(Strict::new()));
+    let mut receiver = Receiver::new(config, None, Box::new(Strict::new()), ChaCha8Rng::seed_from_u64(1));
     let (mut now, mut coded, mut shown, mut parity, mut sent) = (start, 0, 0, 0, 0);
     while coded < frames {
         sender.handle(now, SenderInput::Deadline, &mut ());

@@ -7,6 +7,8 @@ use legato_media::decoder::strict::Strict;
 use legato_media::playout::PlayoutConfig;
 use legato_units::{DataRate, TimeDelta, Timestamp};
 use legato_wire::rtcp::{Compound, Message};
+use rand_chacha::ChaCha8Rng;
+use rand_core::SeedableRng;
 
 /// Decides by a table of times; wakes every 10 ms.
 #[derive(Clone)]
@@ -34,14 +36,19 @@ fn estimates(table: &'static [(i64, u64)], until_ms: i64) -> Vec<(i64, u64)> {
         start: Timestamp::ZERO,
         feedback_interval: (TimeDelta::from_millis(50), TimeDelta::from_millis(250)),
         feedback_rule: FeedbackRule::BitrateShare,
+        report_interval: (TimeDelta::from_secs(1), TimeDelta::from_secs(1)),
         nack: false,
         nack_interval: None,
         partial_wait: TimeDelta::ZERO,
         playout: PlayoutConfig::default(),
         feedback: FeedbackFormat::default(),
     };
-    let mut receiver =
-        Receiver::new(config, Some(Box::new(Scripted { now_ms: 0, table }).into()), Box::new(Strict::new()));
+    let mut receiver = Receiver::new(
+        config,
+        Some(Box::new(Scripted { now_ms: 0, table }).into()),
+        Box::new(Strict::new()),
+        ChaCha8Rng::seed_from_u64(1),
+    );
     let (mut now, mut told) = (Timestamp::ZERO, Vec::new());
     while now <= Timestamp::from_millis(until_ms) {
         receiver.handle(now, ReceiverInput::Deadline, &mut ());

@@ -153,7 +153,12 @@ pub(crate) fn build_ends(
     let source = video::build_source(&scenario.video, &parts.clip, seed, start);
     Ok(Ends {
         sender: Sender::new(sender_config(scenario, start), controller, encoder, source),
-        receiver: Receiver::new(receiver_config(scenario, rule, clock.local(start)), receiver_controller, decoder),
+        receiver: Receiver::new(
+            receiver_config(scenario, rule, clock.local(start)),
+            receiver_controller,
+            decoder,
+            seed.stream("receiver.reports"),
+        ),
         clock,
     })
 }
@@ -289,6 +294,10 @@ pub(crate) fn receiver_config(scenario: &Scenario, rule: FeedbackRule, start: Ti
             FeedbackTiming::Controller => rule,
             FeedbackTiming::Rtcp => FeedbackRule::BitrateShare,
         },
+        report_interval: (
+            TimeDelta::from_millis_f64(spec.min_report_interval_ms),
+            TimeDelta::from_millis_f64(spec.max_report_interval_ms),
+        ),
         nack,
         nack_interval: spec.nack_interval_ms.map(TimeDelta::from_millis_f64),
         partial_wait: TimeDelta::from_millis_f64(partial_wait_ms),

@@ -142,6 +142,10 @@ pub struct ReceiverSpec {
     pub min_feedback_interval_ms: f64,
     /// Maximum interval between feedback by RTCP's rule.
     pub max_feedback_interval_ms: f64,
+    /// Minimum interval between receiver reports; each interval is drawn from between the two.
+    pub min_report_interval_ms: f64,
+    /// Maximum interval between receiver reports.
+    pub max_report_interval_ms: f64,
     /// Request lost packets. Absent: yes, unless the decoder is `loss_tolerant`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nack: Option<bool>,
@@ -197,6 +201,9 @@ impl Default for ReceiverSpec {
             feedback_timing: FeedbackTiming::default(),
             min_feedback_interval_ms: 50.0,
             max_feedback_interval_ms: 250.0,
+            // [libwebrtc-m150] RtcpSender: half to one and a half times a second.
+            min_report_interval_ms: 500.0,
+            max_report_interval_ms: 1_500.0,
             nack: None,
             nack_interval_ms: None,
             partial_wait_ms: None,
@@ -237,6 +244,9 @@ impl ReceiverSpec {
         let min = self.min_feedback_interval_ms;
         within("receiver.min_feedback_interval_ms", min, 1.0, 10_000.0)?;
         within("receiver.max_feedback_interval_ms", self.max_feedback_interval_ms, min, 10_000.0)?;
+        let min = self.min_report_interval_ms;
+        within("receiver.min_report_interval_ms", min, 1.0, 60_000.0)?;
+        within("receiver.max_report_interval_ms", self.max_report_interval_ms, min, 60_000.0)?;
         within("receiver.nack_interval_ms", self.nack_interval_ms.unwrap_or(100.0), 1.0, 10_000.0)?;
         within("receiver.partial_wait_ms", self.partial_wait_ms.unwrap_or(0.0), 0.0, 10_000.0)?;
         let min = self.min_playout_delay_ms;
