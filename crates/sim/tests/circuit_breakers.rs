@@ -34,13 +34,13 @@ fn a_call_without_any_rtcp_ends_after_15_seconds() {
     assert_eq!(summary.packets_sent, lasting(16).0.packets_sent, "neither video nor audio goes on");
 }
 
-/// [rfc8083] §4.2: the path dies at 10.2 s; five reports of one second later it ends.
+/// [rfc8083] §4.2: the path dies at 10.2 s; five reports later, half to one and a half seconds apart, it ends.
 #[test]
 fn a_call_that_does_not_arrive_ends_after_five_reports() {
     let dead = "duration_s = 60.0\n[forward.capacity]\nsteps = [[0.0, 2000000], [10.2, 0]]";
     let (_, series) = call(&format!("{CEASE}{dead}"));
     let ended = ended_at_s(&series).expect("a breaker trips");
-    assert!((15.0..=17.0).contains(&ended), "{ended} s");
+    assert!((12.7..=19.0).contains(&ended), "{ended} s");
     let (_, series) = call(dead);
     assert_eq!(ended_at_s(&series), None, "by default nothing is done about it");
 }
@@ -77,7 +77,8 @@ fn a_call_that_floods_is_divided_by_ten_and_ends_if_it_floods_again() {
     assert!((30..80).contains(&reduced) && (150_000..=600_000).contains(&targets[reduced]), "{reduced}");
     let ended = targets.iter().position(|&bps| bps == 0).expect("in the end");
     assert!(ended > reduced + 50, "{reduced} {ended}");
-    assert!(targets[reduced..ended].windows(2).all(|pair| pair[1] as f64 <= 1.05 * pair[0] as f64));
+    // Reports are up to 1.5 s apart.
+    assert!(targets[reduced..ended].windows(2).all(|pair| pair[1] as f64 <= 1.065 * pair[0] as f64));
     assert!(targets[ended..].iter().all(|&bps| bps == 0));
 }
 
