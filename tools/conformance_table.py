@@ -1,0 +1,121 @@
+"""Writes the table of docs/conformance.md, and what changed since the one it replaces.
+
+    python tools/conformance_table.py runs/rfc8867/verdicts.json
+
+The verdicts are what `legato conformance --out runs/rfc8867` wrote. Between the table and the next heading nothing is
+kept but the text before it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from legato import controllers
+
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "conformance.md"
+REFERENCES = ("fixed", "oracle")
+COMPARED_WITH = ("-reference", "-plain")
+"""Runs that another case is compared with: no cases themselves."""
+BEGIN, END = "| case | `fbra`", "And the five published shapes:"
+SHAPES_BEGIN, SHAPES_END = "| controller | steady |", "\n## "
+CHANGES_BEGIN, CHANGES_END = "| case | verdicts now |", "\n## "
+
+
+def shown(verdicts: list[dict[str, Any]]) -> list[str]:
+    """The controllers of the table: those that follow rules, by name."""
+    learned = {row["name"] for row in controllers() if row["learned"]}
+    return sorted({row["controller"] for row in verdicts} - learned - set(REFERENCES) - {"clairvoyant"})
+
+
+def cell(row: dict[str, Any] | None) -> str:
+    """Pass, or how many of the figures miss their marks."""
+    if row is None:
+        return "—"
+    missed = sum(not check["passed"] for check in row["checks"])
+    ratio = f"{missed}/{len(row['checks'])}"
+    return ratio if row["reference"] else "pass" if row["passed"] else f"**{missed}**/{len(row['checks'])}"
+
+
+def table(verdicts: list[dict[str, Any]]) -> list[str]:
+    """The rows of the table, its head first and the numbers of passes last."""
+    rows = {(row["case"], row["controller"]): row for row in verdicts}
+    cases = list(dict.fromkeys(row["case"] for row in verdicts))
+    names = shown(verdicts)
+    head = ["case", *(f"`{name}`" for name in names), *(f"*{name}*" for name in REFERENCES)]
+    lines = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
+    lines += [
+        f"| {case} | {' | '.join(cell(rows.get((case, name))) for name in (*names, *REFERENCES))} |" for case in cases
+    ]
+    passes = [f"{sum(rows[case, name]['passed'] for case in cases)}/{len(cases)}" for name in names]
+    return [*lines, f"| passes | {' | '.join(passes)} |  |  |"]
+
+
+def cells(lines: list[str]) -> dict[tuple[str, str], str]:
+    """The cells of a table by case and controller."""
+    split = [[part.strip() for part in line.strip().strip("|").split("|")] for line in lines]
+    names = [name.strip("`*") for name in split[0][1:]]
+    return {(row[0], name): text for row in split[2:] for name, text in zip(names, row[1:], strict=False)}
+
+
+def worst(row: dict[str, Any]) -> str:
+    """The first figure that misses its mark, with both."""
+    check = next(check for check in row["checks"] if not check["passed"])
+    value = "never" if check["value"] is None else f"{check['value']:.3g}"
+    return f"{check['name']} {value}, mark {check['mark']}"
+
+
+def changes(before: dict[tuple[str, str], str], verdicts: list[dict[str, Any]]) -> list[str]:
+    """A row a case with the verdicts that turned; a failing one with a figure that misses its mark."""
+    turned: dict[str, list[str]] = {}
+    names = set(shown(verdicts))
+    for row in verdicts:
+        old = before.get((row["case"], row["controller"]))
+        if row["controller"] in names and old is not None and (old == "pass") != row["passed"]:
+            what = "pass" if row["passed"] else f"fail ({worst(row)})"
+            turned.setdefault(row["case"], []).append(f"`{row['controller']}` {what}")
+    return [f"{CHANGES_BEGIN}", "|---|---|", *(f"| {case} | {'; '.join(said)} |" for case, said in turned.items())]
+
+
+def shapes(found: list[dict[str, Any]], names: list[str]) -> list[str]:
+    """The rows of controllers over the published path shapes."""
+    kinds = list(dict.fromkeys(row["shape"] for row in found))
+    rows = {(row["controller"], row["shape"]): row for row in found}
+
+    def figures(row: dict[str, Any]) -> str:
+        converged = "never" if row["converged_s"] is None else f"{row['converged_s']:.1f} s"
+        return f"{100 * row['utilisation_ratio']:.1f} %, loss {100 * row['loss_ratio']:.1f} %, {converged}"
+
+    return [f"| `{name}` | {' | '.join(figures(rows[name, kind]) for kind in kinds)} |" for name in names]
+
+
+def replaced(text: str, begin: str, end: str, lines: list[str]) -> str:
+    """The page with what stands from ``begin`` up to ``end`` replaced."""
+    start = text.index(begin)
+    stop = text.index(end, start)
+    between = "\n" if end.startswith("\n") else "\n\n"
+    return text[:start] + "\n".join(lines) + between + text[stop:]
+
+
+def main() -> None:
+    """Write the page."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("verdicts", type=Path, help="verdicts.json of a whole run")
+    found = json.loads(parser.parse_args().verdicts.read_text(encoding="utf-8"))
+    verdicts = [row for row in found["verdicts"] if not row["case"].endswith(COMPARED_WITH)]
+    text = PAGE.read_text(encoding="utf-8")
+    old = text[text.index(BEGIN) : text.index(END)].strip().splitlines()
+    text = replaced(text, CHANGES_BEGIN, CHANGES_END, changes(cells(old), verdicts))
+    text = replaced(text, BEGIN, END, table(verdicts))
+    published = re.search(r"\| webrtc-rs, published .*", text)
+    head = text[text.index(SHAPES_BEGIN) :].splitlines()[:2]
+    kept = [*head, *([published[0]] if published else [])]
+    text = replaced(text, SHAPES_BEGIN, SHAPES_END, [*kept, *shapes(found["shapes"], shown(verdicts))])
+    PAGE.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
