@@ -54,7 +54,7 @@ HEAD = """# The ceiling: how far from it the others are
 
 Written by `python tools/ceiling.py`. `clairvoyant` knows when each byte will cross the link
 (`crates/control/src/controllers/clairvoyant.rs`): it fits each frame into what the link passes within
-42 ms of its capture, skips what would come too late, and sends nothing into a dead link. It does not know random
+24 ms of its capture, skips what would come too late, and sends nothing into a dead link. It does not know random
 losses. `oracle`, which papers call the upper bound, knows the capacity alone.
 
 Each cell is `clairvoyant`'s figure, then the best of all {controllers} other controllers with its name: means over at

@@ -48,13 +48,13 @@ pub struct Config {
 impl Default for Config {
     fn default() -> Self {
         Self {
-            frame_budget_ms: 42.0,
+            frame_budget_ms: 24.0,
             frame_ratio: 1.2,
             horizon_ms: 300.0,
             utilisation_ratio: 0.97,
             min_frame_bytes: 800,
-            late_ms: 110.0,
-            skip_ratio: 0.5,
+            late_ms: 180.0,
+            skip_ratio: 0.4,
         }
     }
 }
@@ -337,10 +337,10 @@ mod tests {
     #[test]
     fn nothing_is_sent_into_a_dead_link_until_shortly_before_it_comes_back() {
         let mut controller = on((ms(1_000), ms(2_000)), None);
-        for at in [1_000, 1_033, 1_500, 1_867] {
+        for at in [1_000, 1_033, 1_500, 1_800] {
             assert_eq!(capture(&mut controller, at).encoder.drop_one_frame_in, Some(1), "{at}");
         }
-        let decision = capture(&mut controller, 1_900);
+        let decision = capture(&mut controller, 1_833);
         assert_eq!(decision.encoder.drop_one_frame_in, None);
         assert_eq!(decision.encoder.max_frame_size, Some(DataSize::from_bytes(800)));
         assert_eq!(capture(&mut on((ms(0), Timestamp::MAX), None), 0).encoder.drop_one_frame_in, Some(1));
@@ -353,7 +353,7 @@ mod tests {
         let limits =
             RateLimits { min: DataRate::from_kbps(50), start: DataRate::from_kbps(300), max: DataRate::from_mbps(4) };
         let context = Context { limits, start: Timestamp::ZERO, seed: 0, assets: &link };
-        let config = Config { utilisation_ratio: 0.9, ..Config::default() };
+        let config = Config { utilisation_ratio: 0.9, frame_budget_ms: 42.0, ..Config::default() };
         let decision = capture(&mut Clairvoyant::new(config, context).unwrap(), 0);
         assert_eq!(decision.encoder.max_frame_size, Some(DataSize::from_bytes(4_455 * 1_162 / 1_228)));
     }
