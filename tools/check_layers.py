@@ -19,6 +19,7 @@ CRATES: dict[str, set[str]] = {
     "h264": set(),
     "vpx": set(),
     "tun": set(),
+    "codec": {"h264", "vpx"},
     "control": {"units"},
     "wire": {"units"},
     "path": {"units"},
@@ -26,8 +27,8 @@ CRATES: dict[str, set[str]] = {
     "trace": {"control"},
     "call": {"media", "trace", "wire"},
     "sim": {"call", "path"},
-    "endpoint": {"call", "h264", "path", "tun", "vpx"},
-    "python": {"sim", "endpoint", "h264", "vpx"},
+    "endpoint": {"call", "codec", "path", "tun"},
+    "python": {"sim", "endpoint", "h264"},
 }
 # Parts of the Python package, or of one part. `_core` is the native module; a part that is missing
 # here may name any. `errors` names nothing and is open to all.

@@ -26,3 +26,9 @@ pub enum Error {
     #[error("{0}")]
     Vmaf(String),
 }
+
+impl From<legato_codec::Error> for Error {
+    fn from(error: legato_codec::Error) -> Self {
+        Self::Encoder(error.to_string())
+    }
+}

@@ -8,7 +8,7 @@
 //! decoded.
 
 use crate::clock::{Clock, wait};
-use crate::codec::Codec;
+use crate::codec::{Codec, rtp_name};
 use crate::connection::coded_psnr::{self, CodedPsnr};
 use crate::connection::offered::OfferedVideo;
 use crate::connection::transport_seq::TransportSeq;
@@ -69,7 +69,7 @@ pub(crate) fn open(setup: ReceivingSetup, offer: &str) -> Result<(String, CallTh
     codec.check()?;
     let video = OfferedVideo::of(offer, codec);
     if video.types.is_empty() {
-        return Err(refused(&format!("no {} in it", codec.rtp_name())));
+        return Err(refused(&format!("no {} in it", rtp_name(codec))));
     }
     // Padding of an end of ours is offered as H.264, whatever the video is.
     let config = RtcConfig::new().clear_codecs().enable_h264(true);

@@ -107,14 +107,9 @@ impl OpenH264Stream {
 /// An encoder as real calls have it, alone: pictures at even intervals, a target with each.
 #[pyclass(module = "legato._core")]
 pub(crate) struct LiveEncoder {
-    live: Live,
+    encoder: legato_codec::LiveEncoder,
     fps: f32,
     frames: u64,
-}
-
-enum Live {
-    H264(legato_h264::Live),
-    Vpx(legato_vpx::Live),
 }
 
 /// (coded size in bytes, whether it is a key frame, QP in the codec's own steps, luma PSNR in dB)
@@ -125,23 +120,9 @@ impl LiveEncoder {
     /// A stream of `codec` (h264, vp8 or vp9) that begins at a bitrate.
     #[new]
     fn new(codec: &str, width: u16, height: u16, fps: f32, bitrate_bps: u32) -> PyResult<Self> {
-        let vpx = |codec| {
-            let settings = legato_vpx::Settings { codec, width, height, frame_rate: fps };
-            legato_vpx::Live::new(settings, bitrate_bps)
-                .map(Live::Vpx)
-                .map_err(|error| profile_error(error.to_string()))
-        };
-        let live = match codec {
-            "h264" => {
-                let settings = Settings { width, height, frame_rate: fps, mode: Mode::Bitrate(bitrate_bps) };
-                let live = legato_h264::Live::new(settings, bitrate_bps);
-                Live::H264(live.map_err(|error| profile_error(error.to_string()))?)
-            }
-            "vp8" => vpx(legato_vpx::Codec::Vp8)?,
-            "vp9" => vpx(legato_vpx::Codec::Vp9)?,
-            _ => return Err(profile_error(format!("codec {codec}: known are h264, vp8, vp9"))),
-        };
-        Ok(Self { live, fps, frames: 0 })
+        let open = || legato_codec::LiveEncoder::open(codec.parse()?, (width, height), fps, bitrate_bps);
+        let encoder = open().map_err(|error| profile_error(error.to_string()))?;
+        Ok(Self { encoder, fps, frames: 0 })
     }
 
     /// Encode one picture of planar 4:2:0 at a bitrate; returns (coded size in bytes, whether it is a key frame, QP in
@@ -150,18 +131,9 @@ impl LiveEncoder {
     fn encode(&mut self, py: Python<'_>, picture: &[u8], bitrate_bps: u32, keyframe: bool) -> PyResult<LiveCoded> {
         let (fps, time_ms) = (self.fps, (self.frames as f64 * 1_000.0 / f64::from(self.fps)) as i64);
         self.frames += 1;
-        let live = &mut self.live;
-        py.detach(|| match live {
-            Live::H264(live) => live
-                .encode(picture, time_ms, fps, bitrate_bps, keyframe)
-                .map(|coded| (coded.bytes.len(), coded.keyframe, coded.qp, coded.psnr_db))
-                .map_err(|error| error.to_string()),
-            Live::Vpx(live) => live
-                .encode(picture, fps, bitrate_bps, keyframe)
-                .map(|coded| (coded.bytes.len(), coded.keyframe, coded.qp, coded.psnr_db))
-                .map_err(|error| error.to_string()),
-        })
-        .map_err(profile_error)
+        let coded = py.detach(|| self.encoder.encode(picture, time_ms, fps, bitrate_bps, keyframe));
+        let coded = coded.map_err(|error| profile_error(error.to_string()))?;
+        Ok((coded.bytes.len(), coded.keyframe, coded.qp, coded.psnr_db))
     }
 }
 

@@ -1,7 +1,7 @@
 //! What a receiving end reads from another's offer besides what the WebRTC library reads: which packets are the
 //! video, and which repeat it.
 
-use crate::codec::Codec;
+use crate::codec::{Codec, rtp_name};
 
 /// The video of an offer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -20,7 +20,7 @@ impl OfferedVideo {
         // RFC 5576 §4.2, RFC 4588 §8.1: first the stream, then the one that repairs it.
         let pair = sdp.lines().find_map(|line| line.trim_end().strip_prefix("a=ssrc-group:FID "));
         let ssrc = pair.and_then(|pair| pair.split(' ').next()?.parse().ok());
-        Self { ssrc, types: types(sdp, codec.rtp_name()), repair: repair_types(sdp) }
+        Self { ssrc, types: types(sdp, rtp_name(codec)), repair: repair_types(sdp) }
     }
 }
 

@@ -2,7 +2,7 @@
 //! transport-wide feedback, no simulcast, no audio. Written and parsed here instead of by the WebRTC library, because the
 //! retransmission and padding packets are ours too: the library must treat them as separate streams.
 
-use crate::codec::Codec;
+use crate::codec::{Codec, rtp_name};
 use crate::connection::coded_psnr;
 use crate::connection::other_end::OtherEnd;
 use crate::error::Error;
@@ -83,7 +83,7 @@ impl Offer<'_> {
         line(format_args!("a=msid:legato video"));
         line(format_args!("a=rtcp-mux"));
         line(format_args!("a=rtcp-rsize"));
-        let name = self.codec.rtp_name();
+        let name = rtp_name(self.codec);
         line(format_args!("a=rtpmap:{VIDEO_PT} {name}/90000"));
         for feedback in ["nack", "nack pli", "ccm fir", "transport-cc"] {
             line(format_args!("a=rtcp-fb:{VIDEO_PT} {feedback}"));
@@ -149,7 +149,7 @@ impl Answer {
             return Err(refused("it takes no video"));
         }
         if !media.split(' ').skip(2).any(|format| format == VIDEO_PT.to_string()) {
-            let name = codec.rtp_name();
+            let name = rtp_name(codec);
             return Err(refused(&format!("it cannot decode {name}: a build of the browser with that codec is needed")));
         }
         if !lines().any(|line| line == format!("a=extmap:{TRANSPORT_SEQ_ID} {TRANSPORT_SEQ_URI}")) {

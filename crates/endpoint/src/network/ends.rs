@@ -90,13 +90,14 @@ fn failed(error: std::io::Error) -> Error {
 impl Hosts {
     /// Those of `pair`, which they outlive.
     pub fn of(pair: &Pair) -> Result<Self, Error> {
-        let host = |host: &legato_tun::Host| Ok((host.device().try_clone().map_err(failed)?, host.address()));
+        let host =
+            |host: &legato_tun::Host| Ok::<_, Error>((host.device().try_clone().map_err(failed)?, host.address()));
         Ok(Self { near: host(&pair.near)?, far: host(&pair.far)? })
     }
 
     /// The same two once more.
     pub fn try_clone(&self) -> Result<Self, Error> {
-        let clone = |(device, address): &(Device, _)| Ok((device.try_clone().map_err(failed)?, *address));
+        let clone = |(device, address): &(Device, _)| Ok::<_, Error>((device.try_clone().map_err(failed)?, *address));
         Ok(Self { near: clone(&self.near)?, far: clone(&self.far)? })
     }
 }

@@ -283,7 +283,7 @@ mod tests {
         assert!(frames.iter().all(|frame| frame.head_bytes > 0));
         if let Err(error) = Codec::Vp8.check() {
             let source = PictureSource::Generated { width: 320, height: 180, frame_rate: FrameRate::THIRTY };
-            assert_eq!(Camera::open(&source, Codec::Vp8).err(), Some(error));
+            assert_eq!(Camera::open(&source, Codec::Vp8).err(), Some(error.into()));
             return;
         }
         for codec in [Codec::Vp8, Codec::Vp9] {

@@ -10,6 +10,7 @@ use crate::pictures::sizes::Sizes;
 use crate::pictures::source::Pictures;
 use crate::pictures::vp8_payload::Vp8Frame;
 use crate::pictures::vp9_payload::Vp9Frame;
+use legato_codec::LiveEncoder;
 use legato_media::{EncoderBudget, FrameRate, PictureRate, SourceFrame};
 use legato_units::DataRate;
 
@@ -41,15 +42,6 @@ struct LiveCoder {
     rate: PictureRate,
     encoder: LiveEncoder,
 }
-
-/// An encoder with a live bitrate.
-enum LiveEncoder {
-    H264(legato_h264::Live),
-    Vpx(legato_vpx::Live),
-}
-
-/// A frame's bytes, whether it is a key frame, its quantiser and its PSNR in dB.
-type FromEncoder = (Vec<u8>, bool, u8, Option<f32>);
 
 /// One coded frame.
 pub struct Coded {
@@ -112,7 +104,10 @@ impl Coder {
                 let length = f64::from(bps) / 8.0 / frame_rate.as_f64();
                 (filling(self.codec, length as usize, keyframe), keyframe, 30, None)
             }
-            Kind::Live(live) => live.code(picture, bps, keyframe)?,
+            Kind::Live(live) => {
+                let coded = live.code(picture, bps, keyframe)?;
+                (coded.bytes, coded.keyframe, coded.qp, coded.psnr_db)
+            }
         };
         let (size, rung) = self.size();
         let frame: Box<dyn Payloads> = match self.codec {
@@ -135,7 +130,7 @@ impl LiveCoder {
         Ok(Self { pictures, codec, sizes, rate, encoder })
     }
 
-    fn code(&mut self, picture: &SourceFrame, bps: u32, keyframe: bool) -> Result<FromEncoder, Error> {
+    fn code(&mut self, picture: &SourceFrame, bps: u32, keyframe: bool) -> Result<legato_codec::Coded, Error> {
         let Self { pictures, codec, sizes, rate, encoder } = self;
         if sizes.steps(picture.capture, DataRate::from_bps(bps.into())) {
             // Another stream: it begins with a key frame.
@@ -145,41 +140,9 @@ impl LiveCoder {
         let whole = pictures.take(picture.frame)?;
         let time_ms = picture.capture.as_nanos() / 1_000_000;
         let coded =
-            encoder.code(sizes.fit(whole, picture.frame), time_ms, rate.measure(picture.capture), bps, keyframe)?;
-        sizes.coded(coded.2);
+            encoder.encode(sizes.fit(whole, picture.frame), time_ms, rate.measure(picture.capture), bps, keyframe)?;
+        sizes.coded(coded.qp);
         Ok(coded)
-    }
-}
-
-impl LiveEncoder {
-    /// A stream of pictures of `width` columns and `height` rows.
-    fn open(codec: Codec, (width, height): (u16, u16), frame_rate: f32, bps: u32) -> Result<Self, Error> {
-        let vpx = |codec| {
-            let settings = legato_vpx::Settings { codec, width, height, frame_rate };
-            legato_vpx::Live::new(settings, bps).map(Self::Vpx).map_err(failed)
-        };
-        match codec {
-            Codec::H264 => {
-                let mode = legato_h264::Mode::Bitrate(bps);
-                let settings = legato_h264::Settings { width, height, frame_rate, mode };
-                legato_h264::Live::new(settings, bps).map(Self::H264).map_err(failed)
-            }
-            Codec::Vp8 => vpx(legato_vpx::Codec::Vp8),
-            Codec::Vp9 => vpx(legato_vpx::Codec::Vp9),
-        }
-    }
-
-    fn code(&mut self, picture: &[u8], time_ms: i64, rate: f32, bps: u32, key: bool) -> Result<FromEncoder, Error> {
-        Ok(match self {
-            Self::H264(live) => {
-                let coded = live.encode(picture, time_ms, rate, bps, key).map_err(failed)?;
-                (coded.bytes, coded.keyframe, coded.qp, coded.psnr_db)
-            }
-            Self::Vpx(live) => {
-                let coded = live.encode(picture, rate, bps, key).map_err(failed)?;
-                (coded.bytes, coded.keyframe, coded.qp, coded.psnr_db)
-            }
-        })
     }
 }
 
@@ -192,8 +155,4 @@ fn filling(codec: Codec, length: usize, keyframe: bool) -> Vec<u8> {
     };
     bytes.resize(bytes.len() + length, 0x55);
     bytes
-}
-
-fn failed(error: impl std::fmt::Display) -> Error {
-    Error::Encoder(error.to_string())
 }

@@ -5,7 +5,7 @@
 //! of samples of 320x180. A smaller picture is scaled down and then stamped with its number again, in squares as large as
 //! those of a whole one: scaled down they could not be read.
 
-use crate::codec::Codec;
+use crate::codec::{Codec, thresholds};
 use crate::pictures::scaler::Scaler;
 use crate::pictures::stamp;
 use legato_media::encoder::size_rule::SizeRule;
@@ -29,7 +29,7 @@ impl Sizes {
     pub fn new(full: (u16, u16), codec: Codec, adapts: bool) -> Option<Self> {
         let ladder = if adapts { ladder(full) } else { vec![full] };
         let heights: Vec<u16> = ladder.iter().map(|&(_, height)| height).collect();
-        let rule = SizeRule::new(&heights, codec.thresholds())?;
+        let rule = SizeRule::new(&heights, thresholds(codec))?;
         Some(Self { rule, ladder, scalers: None, scaled: Vec::new() })
     }
 

@@ -5,7 +5,7 @@ use crate::clock::Clock;
 use crate::codec::Codec;
 use crate::error::Error;
 use crate::pictures::stamp;
-use crate::viewing::playback::Playback;
+use legato_codec::Playback;
 use legato_units::TimeDelta;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};

@@ -3,7 +3,6 @@
 #[cfg(test)]
 mod assembly_tests;
 pub mod decoder;
-pub mod playback;
 pub mod seen;
 pub mod viewed;
 pub mod viewer;

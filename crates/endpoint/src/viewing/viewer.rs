@@ -5,7 +5,7 @@
 //! renderer's 10 ms in the playout delay are room enough for it on a machine that is not busy. A stream that jumps in
 //! time, or a decoder that falls behind, costs pictures, and no memory.
 
-use crate::codec::Codec;
+use crate::codec::{Codec, payload_format};
 use crate::viewing::decoder::{Decoded, Decoder, Job};
 use crate::viewing::seen::SeenPicture;
 use legato_call::rtp_assembly::{Assembled, CodedPicture, RtpAssembly, VideoPacket};
@@ -67,7 +67,7 @@ impl Viewer {
     pub fn new(codec: Codec, decoder: Decoder, config: ViewerConfig, start: Timestamp) -> Self {
         let patience = if config.nack { Patience::Repair } else { Patience::Reordering };
         Self {
-            assembly: RtpAssembly::new(codec.payload_format()),
+            assembly: RtpAssembly::new(payload_format(codec)),
             decoder,
             waiting: JitterBuffer::new(config.playout, start),
             times: RtpTimes::default(),
@@ -134,7 +134,7 @@ impl Viewer {
 
     /// Whether to request a key frame now; true once for each time.
     pub fn asks_for_keyframe(&mut self, now: Timestamp) -> bool {
-        if self.assembly.is_hopeless() || self.keyframes.due(now, &self.assembly).is_some_and(|due| due <= now) {
+        if self.assembly.is_hopeless() {
             self.keyframes.set_wanted(true);
         }
         self.keyframes.take(now, &self.assembly)

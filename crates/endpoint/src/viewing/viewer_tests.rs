@@ -3,14 +3,14 @@ use crate::pictures::h264_payload::H264Frame;
 use crate::pictures::payloads::Payloads;
 use crate::pictures::source::{PictureSource, Pictures};
 use legato_call::FrameAssembly;
-use legato_h264::{Live, Mode, Settings};
+use legato_codec::LiveEncoder;
 use legato_media::FrameRate;
 use std::sync::mpsc::{Receiver, channel};
 
 /// A sender of small pictures, and a viewer whose decoder is waited for.
 struct Scene {
     pictures: Pictures,
-    live: Live,
+    encoder: LiveEncoder,
     buffer: Vec<u8>,
     seq: u64,
     viewer: Viewer,
@@ -26,12 +26,11 @@ impl Scene {
 
     fn with_nack(nack: bool) -> Self {
         let source = PictureSource::Generated { width: 320, height: 180, frame_rate: FrameRate::THIRTY };
-        let settings = Settings { width: 320, height: 180, frame_rate: 30.0, mode: Mode::Quantiser(0) };
         let (reports, inbox) = channel();
         let decoder = Decoder::start(Codec::H264, None, move |decoded| reports.send(decoded).is_ok()).unwrap();
         Self {
             pictures: Pictures::open(&source).unwrap(),
-            live: Live::new(settings, 400_000).unwrap(),
+            encoder: LiveEncoder::open(Codec::H264, (320, 180), 30.0, 400_000).unwrap(),
             buffer: Vec::new(),
             seq: 0,
             viewer: Viewer::new(
@@ -47,7 +46,7 @@ impl Scene {
     /// Packets of picture `number`, 33 ms after the one before.
     fn send(&mut self, number: u64, keyframe: bool) -> Vec<(u64, bool, Vec<u8>)> {
         self.pictures.draw(number, &mut self.buffer).unwrap();
-        let coded = self.live.encode(&self.buffer, 33 * number as i64, 30.0, 400_000, keyframe).unwrap();
+        let coded = self.encoder.encode(&self.buffer, 33 * number as i64, 30.0, 400_000, keyframe).unwrap();
         let frame = H264Frame::new(&coded.bytes, 0).unwrap();
         let payloads: Vec<_> = (0..).map_while(|index| frame.payload(index)).collect();
         let last = payloads.len() - 1;

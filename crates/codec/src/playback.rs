@@ -1,13 +1,12 @@
-//! The decoders of a call's codecs behind one interface.
+//! A decoder, of any codec.
 
-use crate::codec::Codec;
-use crate::error::Error;
+use crate::{Codec, Error, failed};
 
 /// A stream being decoded, in decoding order.
-pub enum Playback {
-    /// By OpenH264.
+pub struct Playback(Decoder);
+
+enum Decoder {
     H264(legato_h264::Playback),
-    /// By libvpx.
     Vpx(legato_vpx::Playback),
 }
 
@@ -25,29 +24,26 @@ pub struct Shown {
 impl Playback {
     /// A decoder in its initial state.
     pub fn new(codec: Codec) -> Result<Self, Error> {
-        let vpx = |codec| legato_vpx::Playback::new(codec).map(Self::Vpx).map_err(failed);
-        match codec {
-            Codec::H264 => Ok(Self::H264(legato_h264::Playback::new().map_err(failed)?)),
+        let vpx = |codec| legato_vpx::Playback::new(codec).map(Decoder::Vpx).map_err(failed);
+        let decoder = match codec {
+            Codec::H264 => legato_h264::Playback::new().map(Decoder::H264).map_err(failed),
             Codec::Vp8 => vpx(legato_vpx::Codec::Vp8),
             Codec::Vp9 => vpx(legato_vpx::Codec::Vp9),
-        }
+        };
+        Ok(Self(decoder?))
     }
 
     /// Decode one frame as the encoder made it; `None`: there is nothing to show.
     pub fn decode(&mut self, frame: &[u8]) -> Result<Option<Shown>, Error> {
-        Ok(match self {
-            Self::H264(playback) => playback.decode(frame).map_err(failed)?.map(|luma| {
+        Ok(match &mut self.0 {
+            Decoder::H264(playback) => playback.decode(frame).map_err(failed)?.map(|luma| {
                 let legato_h264::DecodedLuma { width, height, samples } = luma;
                 Shown { width, height, samples }
             }),
-            Self::Vpx(playback) => playback.decode(frame).map_err(failed)?.map(|luma| {
+            Decoder::Vpx(playback) => playback.decode(frame).map_err(failed)?.map(|luma| {
                 let legato_vpx::DecodedLuma { width, height, samples } = luma;
                 Shown { width, height, samples }
             }),
         })
     }
-}
-
-fn failed(error: impl std::fmt::Display) -> Error {
-    Error::Encoder(error.to_string())
 }
