@@ -1,8 +1,9 @@
 //! When a receiver asks for a key frame, in the simulator and in real calls ([libwebrtc-m150] VideoReceiveStream2).
 //!
-//! A receiver wants one once a wait has lasted too long, a gap is hopeless, or its decoder cannot go on. While one is
-//! coming it asks for no other: a large key frame takes longer than the wait to come, and each request would make
-//! another.
+//! A receiver asks for one once a wait has lasted too long, a gap is hopeless, or its decoder cannot go on. In the last
+//! two cases it wants nothing else, and asks again soon; after a wait it goes on waiting for repair, for as long again.
+//! While one is coming it asks for no other: a large key frame takes longer than the wait to come, and each request
+//! would make another.
 
 use legato_media::frame_buffer::FrameAssembly;
 use legato_units::{TimeDelta, Timestamp};
@@ -24,9 +25,9 @@ pub struct KeyframeRequests {
     last: Option<Timestamp>,
 }
 
-/// [libwebrtc-m150] no decodable frame for this long asks for a key frame …
+/// [libwebrtc-m150] no decodable frame for this long asks for a key frame, and again after as long.
 pub const MAX_WAIT_FOR_FRAME: TimeDelta = TimeDelta::from_secs(3);
-/// … and again after this long without a sign of it.
+/// The same once nothing but a key frame can be decoded; and how long after a part of one it is believed to be coming.
 pub const MAX_WAIT_FOR_KEYFRAME: TimeDelta = TimeDelta::from_millis(200);
 /// Without repair a gap is final after this: the time a reordered packet takes.
 pub const REORDER_WAIT: TimeDelta = TimeDelta::from_millis(20);
@@ -54,18 +55,33 @@ impl KeyframeRequests {
             return Some(self.last_sign(frames).map_or(now, |last| last + MAX_WAIT_FOR_KEYFRAME));
         }
         Some(match self.patience {
-            Patience::Repair => frames.waiting_since()? + MAX_WAIT_FOR_FRAME,
+            Patience::Repair => {
+                let since = frames.waiting_since()?;
+                since.max(self.last.unwrap_or(since)) + MAX_WAIT_FOR_FRAME
+            }
             Patience::Reordering => frames.overtaken_since()? + REORDER_WAIT,
         })
     }
 
     /// Whether to ask now; true once for each request.
     pub fn take(&mut self, now: Timestamp, frames: &impl FrameAssembly) -> bool {
-        let asks = self.wanted && self.last_sign(frames).is_none_or(|last| last + MAX_WAIT_FOR_KEYFRAME <= now);
-        if asks {
+        let is_over = self.due(now, frames).is_some_and(|due| due <= now);
+        if is_over && self.patience == Patience::Reordering {
+            // Nothing is sent again: only a key frame helps.
+            self.wanted = true;
+        }
+        if self.wanted {
+            let asks = self.last_sign(frames).is_none_or(|last| last + MAX_WAIT_FOR_KEYFRAME <= now);
+            if asks {
+                self.last = Some(now);
+            }
+            return asks;
+        }
+        if is_over {
+            // The wait begins anew, whether a request left or a key frame is coming.
             self.last = Some(now);
         }
-        asks
+        is_over && frames.last_of_keyframe().is_none_or(|at| at + MAX_WAIT_FOR_KEYFRAME <= now)
     }
 
     /// When a key frame was last requested, or a part of one came.
@@ -120,5 +136,28 @@ mod tests {
         seen.keyframe_ms = Some(500);
         assert_eq!(requests.due(MS(501), &seen), Some(MS(700)));
         assert!(!requests.take(MS(699), &seen) && requests.take(MS(700), &seen));
+    }
+
+    /// [libwebrtc-m150] The decoder could go on with a repaired frame, so that the wait is that for a frame each time.
+    #[test]
+    fn while_repair_is_waited_for_a_key_frame_is_asked_for_every_three_seconds() {
+        let mut requests = KeyframeRequests::new(Patience::Repair);
+        let mut seen = Seen { waiting_ms: Some(10), ..Seen::default() };
+        let asked: Vec<_> = (10..10_000).filter(|&ms| requests.take(MS(ms), &seen)).collect();
+        assert_eq!(asked, [3_010, 6_010, 9_010]);
+        assert!(!requests.is_wanted());
+        // One is coming: not now, but three seconds later.
+        seen.keyframe_ms = Some(11_900);
+        let asked: Vec<_> = (10_000..16_000).filter(|&ms| requests.take(MS(ms), &seen)).collect();
+        assert_eq!(asked, [15_010]);
+    }
+
+    #[test]
+    fn without_repair_only_a_key_frame_helps() {
+        let mut requests = KeyframeRequests::new(Patience::Reordering);
+        let seen = Seen { overtaken_ms: Some(15), ..Seen::default() };
+        let asked: Vec<_> = (0..300).filter(|&ms| requests.take(MS(ms), &seen)).collect();
+        assert_eq!(asked, [35, 235]);
+        assert!(requests.is_wanted());
     }
 }

@@ -470,8 +470,12 @@ impl Receiver {
     fn request_keyframe(&mut self, sink: &mut impl TraceSink) {
         if self.nacks.is_hopeless() {
             self.nacks.clear();
+            self.keyframes.set_wanted(self.keyframes.is_wanted() || !self.accepts_partial);
         }
-        self.keyframes.set_wanted(self.keyframes.is_wanted() || !self.accepts_partial);
+        // A decoder that takes partial frames goes on without what is missing.
+        if self.accepts_partial && !self.keyframes.is_wanted() {
+            return;
+        }
         if self.keyframes.take(self.now, &self.frames) {
             let mut bytes = Vec::with_capacity(16);
             rtcp::write_pli(&mut bytes, RECEIVER_SSRC, VIDEO_SSRC);

@@ -6,9 +6,10 @@ use legato_sim::{CallParts, Scenario, run_call};
 use legato_trace::{LogLevel, Recorder};
 use std::path::Path;
 
-/// 600 kbit/s over a link of 250: frames are lost all the time, and a key frame takes longer to arrive than the 200 ms
-/// after which another is requested, until a circuit breaker reduces the rate. Requested while one was arriving, each
-/// caused another: 84 requests, 1.2 frames per second.
+/// 600 kbit/s over a link of 250: packets are lost all the time until a circuit breaker reduces the rate, and their
+/// repair takes seconds. Requested while one was arriving, or every 200 ms after a wait, each key frame caused another:
+/// 84 requests and 1.2 frames per second, or 15; Chromium, which waits 3 s for repair each time, asks once to four times
+/// in such calls.
 #[test]
 fn no_key_frame_is_asked_for_while_one_is_coming() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -20,6 +21,6 @@ fn no_key_frame_is_asked_for_while_one_is_coming() {
     let scenario = Scenario::parse(text, "test.toml").unwrap();
     let parts = CallParts::load(&scenario, &root).unwrap();
     let summary = run_call(&scenario, &parts, 1, LogLevel::Summary, &mut Recorder::default()).unwrap();
-    assert!((10..=50).contains(&summary.plis), "{}", summary.plis);
+    assert!((1..=6).contains(&summary.plis), "{}", summary.plis);
     assert!(summary.rendered_fps > 8.0, "{}", summary.rendered_fps);
 }

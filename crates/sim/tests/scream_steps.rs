@@ -62,7 +62,7 @@ fn segment(recorder: &Recorder, from: f64, to: f64, capacity_bps: f64) -> Segmen
 const BANDS: [(&str, f64, f64, f64); 5] = [
     ("{ name = \"scream\" }", 0.85, 280.0, 320.0),
     ("{ name = \"scream\", config = { competing_flows = false } }", 0.85, 190.0, 210.0),
-    ("{ name = \"scream-v2\" }", 0.75, 110.0, 110.0),
+    ("{ name = \"scream-v2\" }", 0.75, 110.0, 120.0),
     ("{ name = \"scream-v2\", config = { profile = \"v2-ericsson\" } }", 0.7, 210.0, 210.0),
     ("{ name = \"scream-v2\", config = { profile = \"v2-libwebrtc\" } }", 0.4, 80.0, 80.0),
 ];
