@@ -26,6 +26,8 @@ pub struct SenderConfig {
     pub start: Timestamp,
     /// How packets leave.
     pub pacer: PacerConfig,
+    /// Fill up to the target bitrate with padding, whatever the controller asks for.
+    pub pad_to_target: bool,
     /// Whether to answer NACKs.
     pub retransmit: bool,
     /// Skip a picture instead of coding it while the pacer holds more than this.

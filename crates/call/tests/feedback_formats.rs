@@ -68,6 +68,7 @@ fn call(
     let config = SenderConfig {
         start,
         pacer: PacerConfig::default(),
+        pad_to_target: false,
         retransmit: true,
         max_pacer_queue: TimeDelta::from_secs(2),
         audio: Some(AudioConfig { bitrate: DataRate::from_kbps(20), interval: TimeDelta::from_millis(20) }),

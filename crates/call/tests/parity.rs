@@ -36,6 +36,7 @@ fn call(fec_kbps: u64, frames: u64) -> (u64, u64, f64) {
     let config = SenderConfig {
         start,
         pacer: PacerConfig::default(),
+        pad_to_target: false,
         retransmit: false,
         max_pacer_queue: TimeDelta::from_secs(2),
         audio: None,

@@ -268,6 +268,7 @@ pub(crate) fn sender_config(scenario: &Scenario, start: Timestamp) -> SenderConf
             burst_interval: TimeDelta::from_millis_f64(spec.burst_ms),
             queue_time_limit: TimeDelta::from_millis_f64(spec.queue_time_limit_ms),
         },
+        pad_to_target: spec.pad_to_target,
         retransmit: spec.retransmit,
         max_pacer_queue: TimeDelta::from_millis_f64(spec.max_pacer_queue_ms),
         audio: scenario.audio.as_ref().map(|audio| AudioConfig {

@@ -40,7 +40,12 @@ impl Sender {
 
     /// The decision as the pacer obeys it.
     pub(super) fn paced(&self) -> Decision {
-        if self.paused { Decision { padding_rate: DataRate::ZERO, ..self.decision } } else { self.decision }
+        let padding_rate = match (self.paused, self.config.pad_to_target) {
+            (true, _) => DataRate::ZERO,
+            (false, true) => self.decision.target_bitrate,
+            (false, false) => self.decision.padding_rate,
+        };
+        Decision { padding_rate, ..self.decision }
     }
 }
 
@@ -93,6 +98,7 @@ mod tests {
         let config = SenderConfig {
             start,
             pacer: PacerConfig::default(),
+            pad_to_target: false,
             retransmit: true,
             max_pacer_queue: TimeDelta::from_secs(2),
             audio: Some(AudioConfig { bitrate: DataRate::from_kbps(20), interval: TimeDelta::from_millis(20) }),

@@ -90,6 +90,7 @@ pub fn constant_rate(
     let config = SenderConfig {
         start: Timestamp::ZERO,
         pacer: PacerConfig::default(),
+        pad_to_target: false,
         retransmit: true,
         max_pacer_queue: TimeDelta::from_secs(2),
         audio: None,

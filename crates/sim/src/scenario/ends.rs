@@ -41,6 +41,9 @@ pub struct SenderSpec {
     pub queue_time_limit_ms: f64,
     /// Frames are skipped while the pacer holds more than this.
     pub max_pacer_queue_ms: f64,
+    /// Fill up to the target bitrate with padding, whatever the controller asks for.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub pad_to_target: bool,
     /// Retransmit packets that the receiver requests.
     pub retransmit: bool,
     /// The ECN field that media packets leave with.
@@ -57,7 +60,7 @@ pub struct SenderSpec {
 pub enum BreakersSpec {
     /// The sender stops for good.
     Cease,
-    /// There are none.
+    /// The sender has no breakers.
     Off,
     /// The call goes on, as a browser's does; a gauge shows what would have tripped.
     #[default]
@@ -67,7 +70,7 @@ pub enum BreakersSpec {
 }
 
 impl BreakersSpec {
-    /// What the breakers do; absent: there are none.
+    /// What the breakers do; `None` without breakers.
     pub const fn response(self) -> Option<Response> {
         match self {
             Self::Cease => Some(Response::Cease),
@@ -188,6 +191,7 @@ impl Default for SenderSpec {
             burst_ms: 40.0,
             queue_time_limit_ms: 2_000.0,
             max_pacer_queue_ms: 2_000.0,
+            pad_to_target: false,
             retransmit: true,
             ecn: EcnSpec::default(),
             circuit_breakers: BreakersSpec::default(),
