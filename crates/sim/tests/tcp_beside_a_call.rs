@@ -49,7 +49,7 @@ fn beside_long_tcp(controller: &str, algorithm: &str, queue_ms: u32, tcp_stop_s:
 /// RFC 8867 section 5.6. A delay-based controller yields to flows that fill the queue: it must not starve.
 #[test]
 fn gcc_yields_to_a_long_tcp_flow_and_does_not_starve() {
-    for algorithm in ["bbr", "cubic", "reno"] {
+    for algorithm in ["bbr", "bic", "cubic", "reno"] {
         let rates = run(&beside_long_tcp("gcc", algorithm, 300, 120), 1);
         let (call, tcp) = (&rates.calls[0][10..114], &rates.tcp[0][15..119]);
         let starved = call.iter().filter(|&&bps| bps < 150_000.0).count();

@@ -10,6 +10,8 @@ use serde::{Deserialize, Serialize};
 pub enum Algorithm {
     /// BBR version 1: a model of rate and round trip, paced.
     Bbr,
+    /// BIC, Linux's from 2004 to 2006: a binary search of the window.
+    Bic,
     /// RFC 9438: a cubic curve in time.
     Cubic,
     /// RFC 5681: one more segment per round trip, half at a loss.
@@ -20,13 +22,13 @@ pub enum Algorithm {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TcpConfig {
-    /// `bbr`, `cubic` or `reno`.
+    /// `bbr`, `bic`, `cubic` or `reno`.
     pub congestion_control: Algorithm,
     /// The data to send: `"long"`, `{ once = { bytes = 2_000_000 } }` or `{ on_off = { … } }`.
     pub workload: Workload,
     /// Payload of a full segment; 52 bytes of headers come on top.
     pub segment_bytes: u16,
-    /// Sent at once at the start. Absent: 3 for `reno`, [rfc5681]'s value for this segment size, else 10 ([rfc6928]).
+    /// Sent at once at the start. Absent: 3 for `reno` and `bic`, [rfc5681]'s value for this segment size, else 10 ([rfc6928]).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub initial_window_segments: Option<u32>,
     /// The receiver acknowledges at least every this many segments; 1 means no delay.
@@ -35,7 +37,7 @@ pub struct TcpConfig {
     pub delayed_ack_ms: u32,
     /// Grow by the bytes acknowledged in congestion avoidance (recommended), not by the number of acknowledgments (`reno` only).
     pub byte_counting: bool,
-    /// Make room for other flows after a loss below the last one's window (`cubic` only). [rfc9438] asks to turn it off
+    /// Make room for other flows after a loss below the last one's window (`bic` and `cubic`). [rfc9438] asks to turn it off
     /// where a flow is alone; here one is beside calls.
     pub fast_convergence: bool,
     /// The minimum of the retransmission timer.
@@ -90,9 +92,9 @@ impl TcpConfig {
     pub(super) fn initial_window(&self) -> u64 {
         let default = match (self.congestion_control, self.segment_bytes) {
             // [rfc5681] §3.1: 4, 3 or 2 segments, more for smaller ones.
-            (Algorithm::Reno, ..=1_095) => 4,
-            (Algorithm::Reno, ..=2_190) => 3,
-            (Algorithm::Reno, _) => 2,
+            (Algorithm::Bic | Algorithm::Reno, ..=1_095) => 4,
+            (Algorithm::Bic | Algorithm::Reno, ..=2_190) => 3,
+            (Algorithm::Bic | Algorithm::Reno, _) => 2,
             // [rfc6928] §2: ten segments, at most 14,600 bytes unless two are more.
             _ => (14_600 / u32::from(self.segment_bytes)).clamp(2, 10),
         };

@@ -131,7 +131,7 @@ fn jain(rates: &[f64]) -> f64 {
     sum * sum / (rates.len() as f64 * rates.iter().map(|rate| rate * rate).sum::<f64>())
 }
 
-const ALL: [Algorithm; 3] = [Algorithm::Bbr, Algorithm::Cubic, Algorithm::Reno];
+const ALL: [Algorithm; 4] = [Algorithm::Bbr, Algorithm::Bic, Algorithm::Cubic, Algorithm::Reno];
 const RTT: TimeDelta = TimeDelta::from_millis(50);
 
 #[test]
@@ -341,7 +341,7 @@ fn bbr_starves_others_in_a_short_queue_and_not_in_a_long_one() {
 /// [rfc3168] §6.1: if the queue can mark, loss-based flows lose nothing after slow start and fill the link as without marks.
 #[test]
 fn marks_take_the_place_of_losses() {
-    for algorithm in [Algorithm::Cubic, Algorithm::Reno] {
+    for algorithm in [Algorithm::Bic, Algorithm::Cubic, Algorithm::Reno] {
         let counts = |ecn| {
             let config = TcpConfig { ecn, ..config(algorithm) };
             let queue = CoDel::new(CoDelConfig { ecn: true, ..CoDelConfig::default() });

@@ -267,7 +267,7 @@ mod tests {
             ("[[calls]]\n[[calls]]\ndirection", "calls[1].direction", "forward, reverse"),
             ("[[tcp]]\ndirection", "tcp[0].direction", "forward, reverse"),
             ("[[udp]]\ndirection", "udp[0].direction", "forward, reverse"),
-            ("[[tcp]]\n[tcp.config]\ncongestion_control", "tcp[0].config.congestion_control", "bbr, cubic, reno"),
+            ("[[tcp]]\n[tcp.config]\ncongestion_control", "tcp[0].config.congestion_control", "bbr, bic, cubic, reno"),
             ("[[tcp]]\n[tcp.config]\nworkload", "tcp[0].config.workload", "bursts, long, on_off, once"),
         ];
         for (text, key, known) in choices {

@@ -319,6 +319,7 @@ fn give_priority(controller: &mut ControllerSpec, priority: f64) {
 fn tcp_kind(algorithm: Algorithm) -> &'static str {
     match algorithm {
         Algorithm::Bbr => "tcp-bbr",
+        Algorithm::Bic => "tcp-bic",
         Algorithm::Cubic => "tcp-cubic",
         Algorithm::Reno => "tcp-reno",
     }

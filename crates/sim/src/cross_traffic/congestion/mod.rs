@@ -3,6 +3,7 @@
 //! observes.
 
 mod bbr;
+mod bic;
 mod cubic;
 mod max_filter;
 mod reno;
@@ -20,6 +21,9 @@ impl Algorithm {
             Self::Bbr => {
                 let own = ChaCha8Rng::seed_from_u64(rng.next_u64());
                 Box::new(bbr::Bbr::new(config.segment_bytes, config.initial_window(), own))
+            }
+            Self::Bic => {
+                Box::new(bic::Bic::new(config.segment_bytes, config.initial_window(), config.fast_convergence))
             }
             Self::Cubic => {
                 Box::new(cubic::Cubic::new(config.segment_bytes, config.initial_window(), config.fast_convergence))
