@@ -16,7 +16,7 @@ pub struct OverTime<T> {
 /// Why steps are invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OverTimeError {
-    /// There are none.
+    /// No entries.
     #[error("there is no value")]
     Empty,
     /// The first is not at zero.

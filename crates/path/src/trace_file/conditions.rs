@@ -23,7 +23,7 @@ pub struct Conditions {
 }
 
 impl Conditions {
-    /// Whether there are none.
+    /// Whether the trace holds nothing but the capacity.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
