@@ -130,7 +130,7 @@ impl PacketReports {
         self.packets
     }
 
-    /// Whether there are none.
+    /// Whether no packet is reported.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.packets == 0

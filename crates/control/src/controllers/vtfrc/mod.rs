@@ -33,6 +33,12 @@ pub struct Config {
     pub count_open_interval: bool,
     /// Predict a frame's complexity from at most this many before it, 1 to 20.
     pub window_frames: u32,
+    /// Never ask the encoder for more than will be sent, equation (9). Otherwise it gets equation (8) as printed, and
+    /// what exceeds (9) waits at the sender.
+    pub cap_target: bool,
+    /// A complex frame gets at most the whole gap: C(k) of equation (7) is at most 1. A camera that repeats a picture
+    /// has differences of almost zero, against which the next is a hundred times as complex.
+    pub bound_complexity: bool,
 }
 
 impl Default for Config {
@@ -42,6 +48,8 @@ impl Default for Config {
             packets_per_ack: 1,
             count_open_interval: true,
             window_frames: MAX_WINDOW as u32,
+            cap_target: true,
+            bound_complexity: true,
         }
     }
 }
@@ -111,9 +119,10 @@ impl Flavour for Video {
     fn rates(&self, sender: &TfrcSender) -> [DataRate; 2] {
         let additional = if sender.silent() { self.additional_bps.min(0.0) } else { self.additional_bps };
         let negotiated = negotiated_bps(trans_bps(sender), additional, self.instant_bps(sender));
-        // Deviates from [vtfrc] eq. (8): the encoder is asked for no more than will be sent, where the paper
-        // let the difference wait at the sender.
-        let target = target_bps(trans_bps(sender), additional).min(negotiated);
+        // Deviates from [vtfrc] eq. (8) unless configured otherwise: the encoder is asked for no more than will be sent, where
+        // the paper let the difference wait at the sender, which a call cannot afford.
+        let target = target_bps(trans_bps(sender), additional);
+        let target = if self.config.cap_target { target.min(negotiated) } else { target };
         [target, negotiated].map(DataRate::from_bps_f64)
     }
 
@@ -128,7 +137,10 @@ impl Flavour for Video {
         // must not be filled up to it.
         self.additional_bps = match sender.silent() {
             true => 0.0,
-            false => additional_bps(self.last_complexity, trans_bps(sender), self.instant_bps(sender)),
+            false => {
+                let most = if self.config.bound_complexity { 1.0 } else { f64::INFINITY };
+                additional_bps(self.last_complexity, most, trans_bps(sender), self.instant_bps(sender))
+            }
         };
     }
 

@@ -23,14 +23,12 @@ pub fn instantaneous_bps(
     Some(8.0 * equation.bytes_per_s(p))
 }
 
-/// R_add in bit/s, set when a frame begins; negative for a simpler frame, or a negative gap.
-pub fn additional_bps(complexity: f64, trans_bps: f64, instant_bps: Option<f64>) -> f64 {
+/// R_add in bit/s, set when a frame begins; negative for a simpler frame, or a negative gap. `most`: of the complexity.
+pub fn additional_bps(complexity: f64, most: f64, trans_bps: f64, instant_bps: Option<f64>) -> f64 {
     // [vtfrc] eq. (4): R_gap(t) = R_instant(t) - R_trans(t); zero before R_instant exists.
     let gap = instant_bps.map_or(0.0, |instant| instant - trans_bps);
-    // [vtfrc] eq. (7): R_add(k, t) = C(k) R_gap(t). Deviates from [vtfrc] eq. (7): at most the whole gap. A
-    // camera that repeats a picture has differences of almost zero, against which the next is a hundred times as
-    // complex.
-    complexity.min(1.0) * gap
+    // [vtfrc] eq. (7): R_add(k, t) = C(k) R_gap(t).
+    complexity.min(most) * gap
 }
 
 /// R_target in bit/s, what the encoder would get for the frame.
@@ -80,13 +78,14 @@ mod tests {
     /// [vtfrc] eq. (4) and eq. (7), worked by hand: a gap of 200, a quarter more complex: 50.
     #[test]
     fn a_complex_frame_gets_its_share_of_the_gap() {
-        assert_eq!(additional_bps(0.25, 300.0, Some(500.0)), 50.0);
-        assert_eq!(additional_bps(-0.5, 300.0, Some(500.0)), -100.0);
-        assert_eq!(additional_bps(0.25, 300.0, Some(100.0)), -50.0);
-        assert_eq!(additional_bps(0.25, 300.0, None), 0.0);
-        // A hundred times as complex: the whole gap, down as well as up.
-        assert_eq!(additional_bps(99.0, 300.0, Some(500.0)), 200.0);
-        assert_eq!(additional_bps(99.0, 300.0, Some(100.0)), -200.0);
+        assert_eq!(additional_bps(0.25, 1.0, 300.0, Some(500.0)), 50.0);
+        assert_eq!(additional_bps(-0.5, 1.0, 300.0, Some(500.0)), -100.0);
+        assert_eq!(additional_bps(0.25, 1.0, 300.0, Some(100.0)), -50.0);
+        assert_eq!(additional_bps(0.25, 1.0, 300.0, None), 0.0);
+        // A hundred times as complex: the whole gap, down as well as up; or all of it as it is written.
+        assert_eq!(additional_bps(99.0, 1.0, 300.0, Some(500.0)), 200.0);
+        assert_eq!(additional_bps(99.0, 1.0, 300.0, Some(100.0)), -200.0);
+        assert_eq!(additional_bps(99.0, f64::INFINITY, 300.0, Some(500.0)), 19_800.0);
     }
 
     /// [vtfrc] eq. (8) and eq. (9), worked by hand.

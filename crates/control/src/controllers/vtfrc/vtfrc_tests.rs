@@ -11,8 +11,12 @@ const LIMITS: RateLimits =
     RateLimits { min: DataRate::from_kbps(30), start: DataRate::from_kbps(300), max: DataRate::from_mbps(20) };
 
 fn build() -> Vtfrc {
+    with(Config::default())
+}
+
+fn with(config: Config) -> Vtfrc {
     let context = Context { limits: LIMITS, start: Timestamp::ZERO, seed: 0, assets: &NoAssets };
-    Vtfrc::new(Config::default(), context).unwrap()
+    Vtfrc::new(config, context).unwrap()
 }
 
 /// Feedback every 100 ms on ten packets; in round trips whose number is in `lossy` one is missing.
@@ -98,6 +102,25 @@ fn no_frame_gets_more_than_the_instantaneous_rate() {
     assert!(lossy.flavour.instant_bps(&lossy.sender).unwrap() < trans_bps(&lossy.sender));
     let decision = capture(&mut lossy, now, &[4.0; 5]);
     assert_eq!(decision.pacing_rate.as_bps(), lossy.flavour.instant_bps(&lossy.sender).unwrap().round() as u64);
+}
+
+/// [vtfrc] eq. (8) apart from [vtfrc] eq. (9): with R_instant the lower, as printed the encoder still gets R_target =
+/// R_trans + C R_gap, and what is sent is R_instant; as shipped it gets what is sent.
+#[test]
+fn as_printed_the_encoder_gets_more_than_is_sent() {
+    let lossy = |config| {
+        let mut vtfrc = with(config);
+        let now = after_rounds(&mut vtfrc, 107, |round| round % 10 == 0 || round == 103 || round == 106);
+        let decision = capture(&mut vtfrc, now, &[4.0; 5]);
+        (trans_bps(&vtfrc.sender), vtfrc.flavour.instant_bps(&vtfrc.sender).unwrap(), decision)
+    };
+    let (trans, instant, shipped) = lossy(Config::default());
+    assert!(instant < 0.95 * trans, "{instant} below {trans}");
+    assert_eq!(shipped.target_bitrate, shipped.pacing_rate);
+    let (_, _, printed) = lossy(Config { cap_target: false, ..Config::default() });
+    assert!((printed.target_bitrate.as_bps_f64() - trans).abs() < 2.0, "like its past: C = 0");
+    assert_eq!(printed.pacing_rate, shipped.pacing_rate);
+    assert_eq!(printed.pacing_rate.as_bps(), instant.round() as u64);
 }
 
 #[test]
