@@ -1,9 +1,9 @@
-"""Writes the table of docs/conformance.md, and what changed since the one it replaces.
+"""Writes the tables of docs/conformance.md and, on request, which verdicts changed since an earlier commit.
 
-    python tools/conformance_table.py runs/rfc8867/verdicts.json
+    python tools/conformance_table.py runs/rfc8867/verdicts.json [--changes-since REVISION]
 
-The verdicts are what `legato conformance --out runs/rfc8867` wrote. Between the table and the next heading nothing is
-kept but the text before it.
+The verdicts are what `legato conformance --out runs/rfc8867` wrote. The page keeps all of its text; its tables are
+replaced. The table of changes is replaced only with `--changes-since`: it compares with the page of that commit.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from __future__ import annotations
 import argparse
 import json
 import re
+import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -100,21 +102,43 @@ def replaced(text: str, begin: str, end: str, lines: list[str]) -> str:
     return text[:start] + "\n".join(lines) + between + text[stop:]
 
 
-def main() -> None:
-    """Write the page."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("verdicts", type=Path, help="verdicts.json of a whole run")
-    found = json.loads(parser.parse_args().verdicts.read_text(encoding="utf-8"))
+def verdict_table(page: str) -> list[str]:
+    """The lines of the page's table of verdicts."""
+    return page[page.index(BEGIN) : page.index(END)].strip().splitlines()
+
+
+def at_revision(revision: str) -> str:
+    """The page as it was in a commit."""
+    command = ["git", "-C", str(PAGE.parent), "show", f"{revision}:./{PAGE.name}"]
+    shown_page = subprocess.run(command, capture_output=True, encoding="utf-8", check=False)
+    if shown_page.returncode:
+        raise SystemExit(f"conformance_table: --changes-since {revision}: {shown_page.stderr.strip()}")
+    return shown_page.stdout
+
+
+def rewritten(text: str, found: dict[str, Any], before: str | None = None) -> str:
+    """The page with the tables of what was found; with the changes since the page ``before``, where one is given."""
     verdicts = [row for row in found["verdicts"] if not row["case"].endswith(COMPARED_WITH)]
-    text = PAGE.read_text(encoding="utf-8")
-    old = text[text.index(BEGIN) : text.index(END)].strip().splitlines()
-    text = replaced(text, CHANGES_BEGIN, CHANGES_END, changes(cells(old), verdicts))
+    if before is not None:
+        text = replaced(text, CHANGES_BEGIN, CHANGES_END, changes(cells(verdict_table(before)), verdicts))
     text = replaced(text, BEGIN, END, table(verdicts))
     published = re.search(r"\| webrtc-rs, published .*", text)
     head = text[text.index(SHAPES_BEGIN) :].splitlines()[:2]
     kept = [*head, *([published[0]] if published else [])]
-    text = replaced(text, SHAPES_BEGIN, SHAPES_END, [*kept, *shapes(found["shapes"], shown(verdicts))])
-    PAGE.write_text(text, encoding="utf-8")
+    return replaced(text, SHAPES_BEGIN, SHAPES_END, [*kept, *shapes(found["shapes"], shown(verdicts))])
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Write the page."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("verdicts", type=Path, help="verdicts.json of a whole run")
+    parser.add_argument("--changes-since", metavar="REVISION", help="also write which verdicts changed since a commit")
+    parser.add_argument("--page", type=Path, default=PAGE, help="the page [default: docs/conformance.md]")
+    chosen = parser.parse_args(arguments)
+    found = json.loads(chosen.verdicts.read_text(encoding="utf-8"))
+    before = at_revision(chosen.changes_since) if chosen.changes_since else None
+    text = chosen.page.read_text(encoding="utf-8")
+    chosen.page.write_text(rewritten(text, found, before), encoding="utf-8")
 
 
 if __name__ == "__main__":
