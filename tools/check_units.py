@@ -38,7 +38,8 @@ PURE_BY_KIND = {
     "gae_lambda initial_action_std initial_output learning_rate max_gradient_norm share_done std target_kl",
     "pairs of s and bit/s": "steps",
     "luma rows or columns": "height height_mean width",
-    "of any unit, as what it is taken from": "band high least low mean most published range value values",
+    "of any unit, as what it is taken from": "band high least low mark mean most no_effect printed published range "
+    "value values within",
 }
 PURE = {name for names in PURE_BY_KIND.values() for name in names.split()}
 

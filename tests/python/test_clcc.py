@@ -131,7 +131,7 @@ def test_a_change_is_of_means_and_met_where_it_reaches_the_printed_one():
 
 
 def test_a_score_must_be_above_gccs_with_its_interval():
-    assert made()["packet QoE"].verdict == "not met"  # equal
+    assert made()["packet QoE"].verdict == "in reach"  # equal
     assert made(utilisation_ratio=0.3)["packet QoE"].verdict == "met"
     assert made(utilisation_ratio=0.2)["packet QoE"].verdict == "not met"
 
@@ -150,7 +150,7 @@ def test_the_second_rival_has_tables_of_its_own():
     assert delay.mean == pytest.approx(100 * (80 / 121 - 1))
     assert delay.values == pytest.approx({"clcc": 80.0, "gcc": 80.0, "hrcc": 121.0})
     assert rows["random, hrcc", "packet loss (%)"].verdict == "not met"
-    assert rows["random, hrcc", "frame PSNR (dB)"].verdict == "not met"
+    assert rows["random, hrcc", "frame PSNR (dB)"].verdict == "in reach"  # equal
     assert rows["LTE, hrcc", "frame PSNR (dB)"].verdict == "not comparable"
     assert rows["random", "packet delay (%)"].mean == pytest.approx(0.0)
 
@@ -159,7 +159,7 @@ def test_what_one_network_of_many_has_is_no_share_to_speak_of():
     calls = [call(name, n, loss_ratio=0.02 if n == 0 else 0.0) for n in range(9) for name in ("gcc", "clcc")]
     rows = {row.name: row for row in clcc_figures.judge(calls)}
     assert (rows["packet loss (%)"].mean, rows["packet loss (%)"].low) == (0.0, None)
-    assert rows["packet loss (%)"].verdict == "not comparable"
+    assert rows["packet loss (%)"].verdict == "undecidable"
 
 
 def test_a_call_without_its_packets_has_no_packet_score():

@@ -12,7 +12,8 @@ import pytest
 from legato import shipped
 from legato.published import nvc_cc, nvc_cc_claims, nvc_cc_sweeps, nvc_cc_trainings
 from legato.published.nvc_cc_sessions import FIGURES, Sessions
-from legato.published.reproduction import Row
+from legato.published.reproduction import STRICTER, Row
+from legato.published.verdict import VERDICTS
 
 OURS = "nvc-cc"
 
@@ -26,14 +27,17 @@ def table(ssim_db: float, delay_ms: float, stalls: float, networks: int = 6) -> 
 
 
 def rows(sessions: dict[str, dict[str, tuple[np.ndarray, np.ndarray]]]) -> dict[str, Row]:
-    return {f"{row.table}: {row.name}": row for row in nvc_cc_claims.judge(Sessions(sessions), {})}
+    judged = nvc_cc_claims.judge(Sessions(sessions), {})
+    return {f"{row.table}: {row.name}": row for row in judged if row.setup != STRICTER}
 
 
 def test_the_sizes_are_the_papers():
     todo = list(nvc_cc_sweeps.sweeps(nvc_cc_sweeps.Size()))
-    assert sum(each.plan.sessions for each in todo if each.setting == "synthetic") == 8 * 2_850
+    for setting in ("synthetic", "as printed"):
+        assert sum(each.plan.sessions for each in todo if each.setting == setting) == 9 * 2_850
+    assert sum(each.plan.sessions for each in todo if each.setting == "round trip") == 9 * 150
     for setting in nvc_cc_sweeps.FIG_12:
-        assert sum(each.plan.sessions for each in todo if each.setting == setting) == 8 * 570
+        assert sum(each.plan.sessions for each in todo if each.setting == setting) == 9 * 570
     assert len(nvc_cc_sweeps.CLIPS) * len(nvc_cc_sweeps.HEIGHTS) == 57
     assert np.mean(nvc_cc_sweeps.HEIGHTS) == 720
 
@@ -56,8 +60,8 @@ def test_links_are_spread_over_a_family():
 def test_a_lead_is_met_where_the_mean_reaches_the_printed_figure():
     made = rows(
         {
-            "synthetic": {
-                "gcc": table(14.0, 300.0, 0.2),
+            "as printed": {
+                "gcc-receiver": table(14.0, 300.0, 0.2),
                 "aurora": table(15.5, 350.0, 0.4),
                 OURS: table(15.7, 290.0, 0.3),
             }
@@ -76,8 +80,24 @@ def test_a_lead_is_met_where_the_mean_reaches_the_printed_figure():
     assert made["Fig. 11: stalls a second fewer than gcc's"].verdict == "not comparable"
 
 
+def test_the_stricter_rival_is_todays_gcc_and_its_frames_are_charged_their_wait():
+    def viewed(ssim_db: float, delay_ms: float) -> tuple[np.ndarray, np.ndarray]:
+        totals, counts = table(0.0, 0.0, 0.1)
+        for name, value in (("viewed_ssim_db_mean", ssim_db), ("viewed_delay_p98_ms", delay_ms)):
+            totals[:, FIGURES.index(name)] = 2.0 * (value + 0.001 * np.arange(len(totals)))
+        return totals, counts
+
+    sessions = {
+        "synthetic": {"gcc": viewed(15.0, 200.0), "gcc-receiver": viewed(9.0, 900.0), OURS: viewed(15.5, 300.0)}
+    }
+    judged = nvc_cc_claims.judge(Sessions(sessions), {})
+    stricter = {row.name: row for row in judged if row.table == "Fig. 11" and row.setup == STRICTER}
+    assert (stricter["SSIM above gcc's"].mean, stricter["SSIM above gcc's"].verdict) == (pytest.approx(0.5), "not met")
+    assert stricter["p98 frame delay below gcc's"].mean == pytest.approx(-100.0)
+
+
 def test_differences_are_paired_by_network():
-    row = rows({"synthetic": {"gcc": table(14.0, 300.0, 0.2), OURS: table(15.7, 290.0, 0.3)}})[
+    row = rows({"as printed": {"gcc-receiver": table(14.0, 300.0, 0.2), OURS: table(15.7, 290.0, 0.3)}})[
         "Fig. 11: SSIM above gcc's"
     ]
     assert row.low == pytest.approx(1.7) and row.high == pytest.approx(1.7)
@@ -87,7 +107,7 @@ def test_trainings_are_compared_by_their_best_and_by_when_they_reach_it():
     def training(*rewards: float) -> dict[str, object]:
         return {"seed": 1, "evaluations": [[100 * n, 10.0 * n, reward] for n, reward in enumerate(rewards, 1)]}
 
-    curves = {OURS: [training(0.2, 0.6, 0.9)] * 2, "aurora": [training(0.2, 0.3, 0.4, 0.5, 0.6)] * 2}
+    curves = {OURS: [training(0.2, 0.6, 0.9)] * 5, "aurora": [training(0.2, 0.3, 0.4, 0.5, 0.6)] * 5}
     made = {row.name: row for row in nvc_cc_claims.judge(Sessions({}), curves)}
     # 0.9 / 0.6 is half as much again; 0.6 is reached after 200 of 500 decisions, 20 of 50 s.
     assert made["reward above aurora's"].mean == pytest.approx(50.0)
@@ -102,7 +122,7 @@ def test_a_best_that_is_never_reached_is_not_met():
         "onrl": [{"seed": 1, "evaluations": [[100, 1.0, 0.2], [200, 2.0, 0.5]]}],
     }
     made = {row.name: row for row in nvc_cc_claims.judge(Sessions({}), curves)}
-    assert made["reward above onrl's"].verdict == "not met"
+    assert made["reward above onrl's"].verdict == "undecidable", "of one training each"
     assert made["reaches onrl's best sooner, in steps"].verdict == "not met"
     assert made["reaches onrl's best sooner, in steps"].mean is None
 
@@ -115,7 +135,7 @@ def test_a_small_version_makes_every_table_and_a_page(tmp_path: Path):
     assert "Training and test are apart" in page
     document = json.loads((tmp_path / "out" / "reproduction.json").read_text(encoding="utf-8"))
     assert set(document["means"]["synthetic"]) == set(nvc_cc_sweeps.CONTROLLERS)
-    assert {row["verdict"] for row in document["rows"]} <= {"met", "not met", "not comparable"}
+    assert {row["verdict"] for row in document["rows"]} <= set(VERDICTS)
 
 
 def test_a_safeguard_may_stand_around_a_steered_controller():
@@ -158,7 +178,8 @@ def test_a_training_has_converged_where_no_later_test_is_a_tenth_off_the_last():
 def test_a_safeguard_is_to_earn_more_and_take_longer():
     def made(n_std: float | None, reward: float, steps: int) -> list[nvc_cc_trainings.Convergence]:
         return [
-            nvc_cc_trainings.Convergence(n_std, seed, reward + 0.01 * seed, steps + seed, 1.0, 1.0) for seed in (1, 2)
+            nvc_cc_trainings.Convergence(n_std, seed, reward + 0.01 * seed, steps + seed, 1.0, 1.0)
+            for seed in range(1, 6)
         ]
 
     points = [*made(None, 0.1, 1_000), *made(2.0, 0.2, 3_000), *made(0.5, 0.4, 500)]
@@ -168,4 +189,4 @@ def test_a_safeguard_is_to_earn_more_and_take_longer():
     longer = found["decisions until convergence, most sensitive less none"]
     assert (longer.verdict, longer.mean) == ("not met", pytest.approx(-0.5))
     point = found["decisions until convergence, safeguard above 2 deviations"]
-    assert point.mean == pytest.approx(3.0015)
+    assert point.mean == pytest.approx(3.003)

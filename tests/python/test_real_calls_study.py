@@ -34,7 +34,7 @@ def test_differences_are_of_the_same_window_where_both_calls_count():
     rows = {row.name: row for row in judge(STUDIES["r3net"], calls) if row.table == "3G"}
     ahead = rows["SSIM of what was viewed (dB), less ukf's"]
     assert ahead.mean == pytest.approx(2.0)
-    assert (ahead.verdict, "2 pairs" in ahead.why) == ("not comparable", True)
+    assert (ahead.verdict, "2 pairs" in ahead.why) == ("undecidable", True)
     assert rows["r3net: SSIM of what was viewed (dB)"].mean == pytest.approx(13.0)
     # As printed in Table 2: 11.2 minus 6.5.
     assert rows["frames not shown (%), less ukf's"].published == pytest.approx(4.7)
@@ -45,7 +45,7 @@ def test_behind_on_every_link_is_not_met():
     calls += [call("r3net", window, 9.0 - window / 10) for window in range(5)]
     rows = {row.name: row.verdict for row in judge(STUDIES["r3net"], calls) if row.table == "3G"}
     assert rows["SSIM of what was viewed (dB), less ukf's"] == "not met"
-    assert rows["RTT, p95 (ms), less ukf's"] == "met"
+    assert rows["RTT, p95 (ms), less ukf's"] == "not comparable", "the paper's own is behind in it on 3G"
     wifi = [row.verdict for row in judge(STUDIES["r3net"], calls) if row.table == "Wi-Fi"]
     assert set(wifi) == {"not comparable"}
 
@@ -57,10 +57,10 @@ def test_windows_of_one_recording_count_once():
         return [dataclasses.replace(one, recording=recordings[one.place]) for one in made]
 
     name = "SSIM of what was viewed (dB), less ukf's"
-    for recordings, verdict in ((list("aabbcd"), "not comparable"), (list("abcdef"), "met")):
+    for recordings, verdict in ((list("aabbcd"), "undecidable"), (list("abcdef"), "met")):
         rows = {row.name: row for row in judge(STUDIES["r3net"], of(recordings)) if row.table == "3G"}
         assert (rows[name].verdict, rows[name].groups) == (verdict, len(set(recordings)))
-        assert (rows[name].low is None) == (verdict == "not comparable")
+        assert (rows[name].low is None) == (verdict == "undecidable")
 
 
 @pytest.mark.calls

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from legato.published.reproduction import Reproduction
 
 HELP = """
-Make a published table again: the figure as printed, ours with an interval, and met, not met or not comparable.
+Make a published table again: the figure as printed, ours with an interval, and a verdict by one rule for all papers:
+met, in reach, not met, undecidable or not comparable (docs/verdicts.md). Where the paper's set-up and ours differ, both
+are run.
 
 Writes reproduction.json, reproduction.html and the run folders they were made of. Exits with status 0 whatever
 the verdicts: a figure that is not met is a result.
@@ -144,15 +146,22 @@ def _show(done: Reproduction, *, as_json: bool) -> None:
     if as_json:
         typer.echo((done.folder / "reproduction.json").read_text(encoding="utf-8"), nl=False)
         return
+    from legato.published.reproduction import SETUPS
+
     paper = done.paper
     for title, rows in done.tables():
         terminal.out().print(f"\n{title}")
-        cells = []
-        for row in rows:
-            interval = f"{paper.interval(row)} {row.unit or ''}".rstrip()
-            cells.append((row.name, paper.published(row), paper.number(row.mean), interval, row.verdict))
-        terminal.table(["figure", "published", "ours", "interval", "verdict"], cells)
-        if note := paper.note(rows):
-            terminal.out().print(note)
+        setups = [setup for setup in (*SETUPS, None) if any(row.setup == setup for row in rows)]
+        for setup in setups:
+            if setup:
+                terminal.out().print(f"{setup}:")
+            here = [row for row in rows if row.setup == setup]
+            cells = []
+            for row in here:
+                interval = f"{paper.interval(row)} {row.unit or ''}".rstrip()
+                cells.append((row.name, paper.published(row), paper.number(row.mean), interval, row.verdict))
+            terminal.table(["figure", "published", "ours", "interval", "verdict"], cells)
+            if note := paper.note(here):
+                terminal.out().print(note)
     terminal.out().print(f"\nfigures: {done.folder / 'reproduction.json'}")
     terminal.out().print(f"page: {done.folder / 'reproduction.html'}")

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from legato.eval.stats import FEWEST, Estimate, of_groups
-from legato.published.reproduction import Row, Verdict, verdict
+from legato.published.reproduction import Row
+from legato.published.verdict import UNDECIDABLE, Lead, Verdict, judged
 
 CONTROLLERS = ("clcc", "gcc", "hrcc")
 OWN = CONTROLLERS[0]
@@ -160,16 +161,9 @@ def _judged(figure: Figure, published: float | None, ours: Estimate, rival: str)
         return "not comparable", "the paper says nothing of it"
     if ours.mean is None:
         return "not comparable", f"{rival} has none of it"
-    if ours.low is None or ours.high is None:
-        return "not comparable", f"{rival} has any of it in too few networks" if figure.relative else "too few networks"
-    sign = -1.0 if figure.less_is_better else 1.0
-    ends = sorted((sign * ours.low, sign * ours.high))
-    if published == BETTER:
-        return verdict(ends[0] > 0.0), f"met where the interval is better than {rival}'s"
-    # An interval of a few files may hold anything: the mean has to be on the printed side too.
-    reached = ends[1] >= sign * published and ours.mean * published > 0.0
-    why = "met where the printed change is within our interval or surpassed by it, and our mean of its sign"
-    return verdict(reached), why
+    if figure.relative and ours.low is None:
+        return "undecidable", f"{rival} has any of it in too few networks: {UNDECIDABLE}"
+    return judged(Lead(published or None, more_is_better=not figure.less_is_better), ours)
 
 
 # --- the scores of a call, of its packets and of its frames: [clcc] §V-C; interpretation in docs/papers/clcc.md

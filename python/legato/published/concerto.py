@@ -20,8 +20,9 @@ from legato import plan as plans
 from legato.eval.stats import NO_FIGURE, Estimate, grouped_mean, of_groups
 from legato.pages import Section, counted
 from legato.plan import Plan
-from legato.published.reproduction import Figure, Paper, Reproduction, Row, Verdict, by_interval, means, play, reaches
+from legato.published.reproduction import Figure, Paper, Reproduction, Row, means, play
 from legato.published.trainings import OnTraining
+from legato.published.verdict import AtMost, Lead
 from legato.sweep import Progress, check_empty, query, version
 
 SEEDS = 5
@@ -223,14 +224,10 @@ def judge(calls: Sequence[Call]) -> list[Row]:
             rows += _scores(here, access, figure)
     for rival, printed in PUBLISHED_THROUGHPUT.items():
         gain = ratio(calls, "throughput_bps", CONCERTO, rival, less_one=True)
-        rows.append(_at_least("Fig. 20", f"throughput over {rival}", printed, gain))
+        rows.append(Row.judged("Fig. 20", f"throughput over {rival}", printed, gain, Lead(printed)))
     for rival in RIVALS:
         more = ratio(calls, "frame_delay_ms", CONCERTO, rival, less_one=True)
-        # The interval lies on one side of the mark, or it decides nothing.
-        undecided = more.low is None or more.high is None or more.low <= NEGLIGIBLE < more.high
-        small: Verdict = "not comparable" if undecided else by_interval(more, (more.high or 0.0) <= NEGLIGIBLE)
-        why = "'negligible increase': 10 %; undecided where that is within our interval"
-        rows.append(Row.of("Fig. 21", f"frame delay over {rival}", 0.0, more, small, why))
+        rows.append(Row.judged("Fig. 21", f"frame delay over {rival}", 0.0, more, AtMost(NEGLIGIBLE)))
     printed = PUBLISHED_SMOOTHNESS["with"]
     step = mean(calls, "smoothness_mbps", CONCERTO)
     why = "other networks: what is comparable is with against without (Table 3 and smoothness)"
@@ -248,14 +245,13 @@ def _scores(calls: Sequence[Call], access: str, figure: str) -> list[Row]:
         for scheme in SCHEMES
     ]
     ahead = ratio(calls, figure, CONCERTO, closest, less_one=True)
-    order = "the order: met above 0"
-    rows.append(Row.of("Fig. 19", f"{name}: ahead of {closest}, raw", None, ahead, _above_zero(ahead), order))
+    rows.append(Row.judged("Fig. 19", f"{name}: ahead of {closest}, raw", None, ahead, Lead()))
     printed = PUBLISHED_GAP[access]
     moved = gap(calls, figure, closest, CONSTANT[figure])
-    rows.append(_at_least("Fig. 19", f"{name}: gap of {closest}, without the constant", printed, moved))
+    rows.append(Row.judged("Fig. 19", f"{name}: gap of {closest}, without the constant", printed, moved, Lead(printed)))
     over_best = ratio(calls, figure, CONCERTO, BEST_OF_TWO, less_one=True)
-    why = "Salsify as its authors built it; the paper's took WebRTC's estimate"
-    rows.append(Row.of("Fig. 19", f"{name}: ahead of {BEST_OF_TWO}, raw", None, over_best, _above_zero(over_best), why))
+    # Salsify as its authors built it; the paper's took WebRTC's estimate.
+    rows.append(Row.judged("Fig. 19", f"{name}: ahead of {BEST_OF_TWO}, raw", None, over_best, Lead()))
     # What is left to gain: an oracle is a rival that nothing can be this far ahead of.
     ceiling = gap(calls, figure, closest, CONSTANT[figure], best=ORACLE)
     why = f"what an oracle leaves {closest}: the most that any controller could show here"
@@ -268,18 +264,17 @@ def judge_variants(calls: Sequence[Call]) -> list[Row]:
     rows = []
     for name, printed in PUBLISHED_TABLE_3.items():
         ours = ratio(calls, "qoe_p", name, "whole", base_qoe=CONSTANT["qoe_p"])
-        order = "the order: met below 1"
-        rows.append(Row.of("Table 3", f"{name} over 4-state, loss 4", printed, ours, _below_one(ours), order))
+        rows.append(Row.judged("Table 3", f"{name} over 4-state, loss 4", printed, ours, _below_one(printed)))
     with_it, without = (mean(calls, "smoothness_mbps", scheme) for scheme in ("whole", "not smooth"))
     less = ratio(calls, "smoothness_mbps", "whole", "not smooth")
     rows.append(Row.of("5.3", "mean step with the regulariser (Mbit/s)", 0.116, with_it, "not comparable", "networks"))
     rows.append(Row.of("5.3", "mean step without it (Mbit/s)", 0.136, without, "not comparable", "networks"))
-    rows.append(Row.of("5.3", "with over without", 0.116 / 0.136, less, _below_one(less), "the order: met below 1"))
+    rows.append(Row.judged("5.3", "with over without", 0.116 / 0.136, less, _below_one(0.116 / 0.136)))
     for (trained, tested), printed in PUBLISHED_TABLE_4.items():
         here = [call for call in calls if call.access == tested]
         ours = ratio(here, "qoe_p", f"only {trained}", f"only {tested}", base_qoe=CONSTANT["qoe_p"])
-        name, why = f"trained on {trained}, tested on {tested}", "over trained on the same; the order: met below 1"
-        rows.append(Row.of("Table 4", name, printed, ours, _below_one(ours), why))
+        name = f"trained on {trained}, tested on {tested}, over trained on the same"
+        rows.append(Row.judged("Table 4", name, printed, ours, _below_one(printed)))
     return rows
 
 
@@ -344,17 +339,8 @@ def _means(calls: Iterable[Call], figure: str, scheme: str) -> dict[tuple[str, s
     return {condition: float(np.mean(of_condition)) for condition, of_condition in values.items()}
 
 
-def _at_least(table: str, name: str, printed: float, ours: Estimate) -> Row:
-    why = "met where the printed figure is within our interval or below it, undecided where 0 is too"
-    return Row.of(table, name, printed, ours, reaches(printed, ours), why)
-
-
-def _above_zero(estimate: Estimate) -> Verdict:
-    return by_interval(estimate, estimate.low is not None and estimate.low > 0.0)
-
-
-def _below_one(estimate: Estimate) -> Verdict:
-    return by_interval(estimate, estimate.high is not None and estimate.high < 1.0)
+def _below_one(printed: float) -> Lead:
+    return Lead(printed, no_effect=1.0, more_is_better=False)
 
 
 # --- the page -----------------------------------------------------------------------------------------------------

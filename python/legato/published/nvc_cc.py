@@ -23,7 +23,9 @@ from legato.published.nvc_cc_sweeps import (
     CONTROLLERS,
     FAMILIES,
     FIG_6,
+    PRINTED,
     QUICK,
+    ROUND_TRIP,
     Size,
     fig_4,
     one_link,
@@ -46,6 +48,7 @@ PAPER = Paper(
         "Fig. 10": "Figure 10: how soon and how far trainings get",
         "Fig. 11": "Figure 11: quality, delay and stalls on unseen networks of Table 2",
         "Table 3": "Table 3: at the network",
+        "Table 3, round trip": "Table 3 with the delay of Table 2 read as the round trip",
         "Fig. 12, Ethernet": "Figure 12: recorded fixed links",
         "Fig. 12, cellular": "Figure 12: recorded cellular links",
         "Generalisation": "Beyond the paper: against GCC on links absent from training",
@@ -165,7 +168,7 @@ _BEHIND: dict[str, Figure] = {
 def _behind(sessions: Sessions) -> list[Section]:
     """The means behind the figures, a table per setting."""
     found = []
-    for setting in ("synthetic", *FAMILIES, "Fig. 4"):
+    for setting in (PRINTED, ROUND_TRIP, "synthetic", *FAMILIES, "Fig. 4"):
         ran = [name for name in CONTROLLERS if name in sessions.controllers(setting)]
         rows = [(name, [sessions.mean(setting, name, figure).mean for figure in _BEHIND]) for name in ran]
         note = f"{sessions.networks(setting)} networks, {sessions.count(setting)} sessions per controller."

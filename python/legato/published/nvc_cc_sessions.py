@@ -30,6 +30,7 @@ FIGURES = (
     "qoe_p",
     "qoe_d",
     "viewed_delay_p95_ms",
+    "viewed_delay_p98_ms",
     "on_time_150ms_ratio",
     "on_time_400ms_ratio",
     "stall_floor_ratio",

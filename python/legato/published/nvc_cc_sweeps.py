@@ -1,7 +1,10 @@
 """What is run for NVC-CC's tables (docs/papers/nvc-cc.md), and where training and test are apart.
 
-- *synthetic*: 50 networks of Table 2, drawn by seeds 1 to 50 as ``legato run`` draws them; training draws its own from
-  streams named by environment and call, which no run's seed leads to.
+- *as printed*: 50 networks of Table 2 by its authors' laws, drawn by seeds 1 to 50 as ``legato run`` draws them; all
+  controllers pad, as in the paper; *round trip*: the same networks with the table's delay read as the round trip, not
+  as one way.
+- *synthetic*: 50 networks of Table 2 with uniform laws, which lose ten times as much, padded only by controllers that
+  pad themselves. Training draws its own from streams named by environment and call, which no run's seed leads to.
 - *Ethernet*, *cellular*: ten recorded links each (families fcc and nyc-lte). Nothing is trained on a recorded link.
 - *other families*: the other recorded links, for the question how far a policy generalises.
 - 57 clip profiles: three clips that no training has seen, each at 19 sizes of 360 to 1080 rows. The stand-in codec
@@ -20,7 +23,9 @@ from legato import shipped
 from legato.published.nvc_cc_trainings import H264
 
 SCENARIO = "nvc_cc"
-RULES = ("oracle", "gcc", "salsify", "fbra")
+PRINTED_GCC = "gcc-receiver"
+"""GCC as the paper's authors run it: the delay's estimate at the receiver, REMB, no probes."""
+RULES = ("oracle", "gcc", PRINTED_GCC, "salsify", "fbra")
 GUARDED = "onrl + safeguard"
 LEARNED = (
     "aurora",
@@ -34,6 +39,7 @@ HEIGHTS = tuple(range(360, 1081, 40))
 """Rows of the picture; 720 is what the stand-in's figures are of, and the mean of these."""
 NETWORKS = 50
 LINKS = 10
+PRINTED, ROUND_TRIP = "as printed", "round trip"
 FAMILIES = {
     "Ethernet": ("fcc", 1.0),
     "cellular": ("nyc-lte", 0.25),
@@ -78,6 +84,13 @@ def sweeps(size: Size, groups: Sequence[tuple[str, Sequence[str]]] | None = None
     for height in size.heights:
         for name, controllers in groups:
             yield _sweep("synthetic", f"synthetic-{height}-{name}", size, controllers, height, _networks(size))
+    for height in size.heights:
+        for name, controllers in groups:
+            part = f"printed-{height}-{name}"
+            yield _sweep(PRINTED, part, size, controllers, height, _networks(size), **_printed("nvc-cc-authors"))
+    reading = _printed("nvc-cc-authors-round-trip")
+    for name, controllers in groups:
+        yield _sweep(ROUND_TRIP, f"round-trip-{name}", size, controllers, 720, _networks(size), **reading)
     for setting, (family, scale) in FAMILIES.items():
         links = recorded_links(family, size.links)
         if not links:  # an installed package lacks the families under a copyleft licence
@@ -89,6 +102,11 @@ def sweeps(size: Size, groups: Sequence[tuple[str, Sequence[str]]] | None = None
                 part = f"{setting.lower()}-{height}-{name}"
                 yield _sweep(setting, part, size, controllers, height, [1], specs)
     yield from _small(size)
+
+
+def _printed(generator: str) -> dict[str, Any]:
+    """[nvc-cc] section 5.1: all controllers are run with padding."""
+    return {"forward.capacity": {"generator": generator}, "sender.pad_to_target": True}
 
 
 def _sweep(

@@ -22,7 +22,8 @@ from legato.call.session import CallProgress
 from legato.errors import Error
 from legato.eval.stats import Estimate, grouped_mean
 from legato.plan_record import read_plan
-from legato.published.reproduction import Paper, Reproduction, Row, by_interval, pairs
+from legato.published.reproduction import Paper, Reproduction, Row, pairs
+from legato.published.verdict import Lead, judged
 from legato.sweep import check_empty, query, version
 
 CALLS = 10
@@ -213,14 +214,14 @@ def _difference(study: Study, here: Sequence[Call], access: str, rival: str, fig
     both = pairs(here, study.ours, rival, lambda call: call.place)
     ours = _mean([(own, own.values[figure] - other.values[figure]) for own, other in both])
     title, sign = FIGURES[figure]
-    best = ours.high if sign > 0 else ours.low
-    found = by_interval(ours, best is not None and sign * best >= 0)
     published = study.published
     printed = None
     if figure in published.get((access, rival), {}):
         printed = published[access, study.ours][figure] - published[access, rival][figure]
-    why = f"{len(both)} pairs of calls; met where ours is not behind: the interval does not lie on the worse side"
-    return Row.of(access, f"{title}, less {rival}'s", printed, ours, found, why)
+    found, why = judged(Lead(printed or None, more_is_better=sign > 0), ours)
+    if printed is not None and sign * printed < 0:
+        found, why = "not comparable", "the paper's own is behind here"
+    return Row.of(access, f"{title}, less {rival}'s", printed, ours, found, f"{len(both)} pairs of calls; {why}")
 
 
 def _mean(values: Sequence[tuple[Call, float]]) -> Estimate:

@@ -9,28 +9,21 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from legato import atomic, pages
 from legato.eval.stats import FEWEST, Estimate
 from legato.pages import Cell, Section
 from legato.plan import Plan
+from legato.published.verdict import Claim, Verdict, judged
 from legato.report import repeat
 from legato.sweep import Progress, sweep
 
 FORMAT = 1
 
-Verdict = Literal["met", "not met", "not comparable"]
-
-
-def verdict(is_met: bool) -> Verdict:
-    """The verdict on a claim that can be compared."""
-    return "met" if is_met else "not met"
-
-
-def by_interval(ours: Estimate, is_met: bool) -> Verdict:
-    """The verdict on a claim that an interval decides: none where there is none."""
-    return "not comparable" if ours.low is None else verdict(is_met)
+AS_PRINTED, STRICTER = "as printed", "stricter"
+SETUPS = (AS_PRINTED, STRICTER)
+"""The paper's own set-up, as nearly as can be had; and ours, with today's rivals, waiting charged, unseen networks."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +43,8 @@ class Row:
     """Each controller's own mean, where the figure is a change between them."""
     groups: int | None = field(default=None, kw_only=True)
     """Independent networks (or what the page names) that the interval is over; fewer than five give none."""
+    setup: str | None = field(default=None, kw_only=True)
+    """One of :data:`SETUPS`, where a claim was run in both."""
 
     @classmethod
     def of(
@@ -69,9 +64,16 @@ class Row:
         more["groups"] = ours.groups or None
         return cls(table, name, published, ours.mean, ours.low, ours.high, verdict, why, **more)
 
+    @classmethod
+    def judged(
+        cls, table: str, name: str, published: float | str | None, ours: Estimate, claim: Claim, **more: Any
+    ) -> Row:
+        """The row of a claim, judged by the one rule of :mod:`legato.published.verdict`."""
+        return cls.of(table, name, published, ours, *judged(claim, ours), **more)
+
     def document(self) -> dict[str, Any]:
         """As ``reproduction.json`` has it."""
-        absent = {name for name in ("unit", "values", "groups") if getattr(self, name) is None}
+        absent = {name for name in ("unit", "values", "groups", "setup") if getattr(self, name) is None}
         return {name: value for name, value in asdict(self).items() if name not in absent}
 
 
@@ -197,6 +199,8 @@ class Reproduction:
         return [Section("To repeat its runs", note=lines)] if lines else []
 
     def _table(self, title: str, rows: Sequence[Row]) -> Section:
+        if any(row.setup for row in rows):
+            return self._by_setup(title, rows)
         paper = self.paper
         own = list(rows[0].values or {}) if paper.own else []
         unit = ["unit"] if rows[0].unit is not None else []
@@ -205,7 +209,7 @@ class Reproduction:
             line: list[str | Cell] = [row.name, paper.published(row), paper.number(row.mean), paper.interval(row)]
             line += [paper.own(row, name) for name in own] if paper.own else []
             line += [row.unit or ""] if unit else []
-            cells.append([*line, Cell(row.verdict, f"verdict {row.verdict.replace(' ', '-')}", row.why)])
+            cells.append([*line, _verdict(row)])
         return Section(
             title,
             paper.note(rows),
@@ -213,18 +217,31 @@ class Reproduction:
             rows=cells,
         )
 
+    def _by_setup(self, title: str, rows: Sequence[Row]) -> Section:
+        """A claim a row, each set-up with its own figure and verdict."""
+        paper = self.paper
+        setups = [setup for setup in SETUPS if any(row.setup == setup for row in rows)]
+        cells: list[list[str | Cell]] = []
+        for name in dict.fromkeys(row.name for row in rows):
+            of_name = {row.setup: row for row in rows if row.name == name}
+            line: list[str | Cell] = [name, paper.published(next(iter(of_name.values())))]
+            for setup in setups:
+                row = of_name.get(setup)
+                line += ["–", "–", "–"] if row is None else [paper.number(row.mean), paper.interval(row), _verdict(row)]
+            cells.append(line)
+        head = [column for setup in setups for column in (setup, "interval", Cell("verdict", "verdict"))]
+        notes = (f"{setup.capitalize()}: {paper.note([row for row in rows if row.setup == setup])}" for setup in setups)
+        return Section(title, " ".join(notes), columns=["figure", "published", *head], rows=cells)
+
+
+def _verdict(row: Row) -> Cell:
+    return Cell(row.verdict, f"verdict {row.verdict.replace(' ', '-')}", row.why)
+
 
 def pairs(calls: Sequence[Any], own: str, other: str, key: Callable[[Any], Hashable]) -> list[tuple[Any, Any]]:
     """The calls of two controllers that have the same ``key``, side by side."""
     others = {key(call): call for call in calls if call.controller == other}
     return [(call, others[key(call)]) for call in calls if call.controller == own and key(call) in others]
-
-
-def reaches(published: float, ours: Estimate) -> Verdict:
-    """Whether the printed figure is within our interval, or below it; undecided where 0 is within it too."""
-    if published > 0 and ours.low is not None and ours.high is not None and ours.low <= 0 and ours.high >= published:
-        return "not comparable"
-    return by_interval(ours, ours.high is not None and ours.high >= published)
 
 
 Figure = tuple[str, float, int]

@@ -1,0 +1,46 @@
+"""The rule by which claims of papers are judged: each verdict can come out, and none without its reason."""
+
+from __future__ import annotations
+
+import pytest
+
+from legato.eval.stats import NO_FIGURE, Estimate
+from legato.published.verdict import AtMost, Claim, Lead, Value, Verdict, judged
+
+
+def interval(mean: float, low: float, high: float) -> Estimate:
+    return Estimate(mean, low, high, 9, 9)
+
+
+@pytest.mark.parametrize(
+    ("claim", "ours", "expected"),
+    [
+        (Lead(1.6), interval(1.8, 0.4, 3.0), "met"),
+        # As large as printed, but it may be nothing: the printed figure is in it.
+        (Lead(1.6), interval(1.8, -0.4, 3.0), "in reach"),
+        # Smaller than printed, whatever else.
+        (Lead(1.6), interval(1.1, 0.9, 1.3), "not met"),
+        (Lead(1.6), interval(1.1, 0.5, 1.7), "in reach"),
+        (Lead(1.6), interval(-1.0, -4.0, 1.0), "not met"),
+        (Lead(), interval(0.2, 0.1, 0.3), "met"),
+        (Lead(), interval(0.2, -0.1, 0.5), "in reach"),
+        (Lead(), interval(-0.2, -0.3, -0.1), "not met"),
+        (Lead(-8.0, more_is_better=False), interval(-9.0, -12.0, -6.0), "met"),
+        (Lead(-8.0, more_is_better=False), interval(-6.6, -9.0, -4.0), "in reach"),
+        (Lead(-8.0, more_is_better=False), interval(2.0, -3.0, 7.0), "not met"),
+        (Lead(0.85, no_effect=1.0, more_is_better=False), interval(0.8, 0.7, 0.9), "met"),
+        (Lead(0.85, no_effect=1.0, more_is_better=False), interval(0.8, 0.6, 1.1), "in reach"),
+        (Value(0.81, 0.1), interval(0.9, 0.85, 0.95), "met"),
+        (Value(0.81, 0.1), interval(0.95, 0.88, 1.0), "in reach"),
+        (Value(0.81, 0.1), interval(1.9, 1.8, 2.0), "not met"),
+        (AtMost(0.1), interval(0.03, -0.05, 0.09), "met"),
+        (AtMost(0.1), interval(0.03, -0.16, 0.27), "in reach"),
+        (AtMost(0.1), interval(0.3, 0.2, 0.4), "not met"),
+        (Lead(1.6), Estimate(1.8, None, None, 3), "undecidable"),
+        (Lead(1.6), NO_FIGURE, "not comparable"),
+    ],
+)
+def test_claims_are_judged_by_mean_and_interval(claim: Claim, ours: Estimate, expected: Verdict) -> None:
+    verdict, why = judged(claim, ours)
+    assert verdict == expected
+    assert why

@@ -1,0 +1,95 @@
+"""Writes the tables of docs/papers/PAPER.md from what ``legato reproduce PAPER`` found.
+
+    python tools/paper_tables.py runs/vtfrc      keeps its rows in docs/papers/reproduced/vtfrc.json, writes the tables
+    python tools/paper_tables.py                 writes the tables of all that are kept
+
+The tables stand between two marks of the page; the words around them are left alone. A test holds page and file equal.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from legato.published.reproduction import SETUPS, Paper, Row
+
+PAPERS = Path(__file__).resolve().parents[1] / "docs" / "papers"
+KEPT = PAPERS / "reproduced"
+BEGIN, END = "<!-- tables: tools/paper_tables.py -->", "<!-- end of tables -->"
+KEYS = ("format", "paper", "version", "rows")
+
+
+def paper_of(name: str) -> Paper:
+    """How a paper's figures are shown."""
+    return importlib.import_module(f"legato.published.{name.replace('-', '_')}").PAPER
+
+
+def keep(folder: Path) -> Path:
+    """Keep the rows of a reproduction; the file that has them."""
+    found = json.loads((folder / "reproduction.json").read_text(encoding="utf-8"))
+    kept = KEPT / f"{found['paper']}.json"
+    kept.parent.mkdir(exist_ok=True)
+    kept.write_text(json.dumps({key: found[key] for key in KEYS}, indent=1) + "\n", encoding="utf-8")
+    return kept
+
+
+def tables(found: dict[str, Any]) -> str:
+    """All tables, as Markdown."""
+    paper = paper_of(found["paper"])
+    rows = [Row(**row) for row in found["rows"]]
+    parts = []
+    for name, title in paper.tables.items():
+        if of_table := [row for row in rows if row.table == name]:
+            parts += [f"**{title}**", "", *_table(paper, of_table), ""]
+    return "\n".join(parts)
+
+
+def _table(paper: Paper, rows: Sequence[Row]) -> list[str]:
+    setups: list[str | None] = [setup for setup in SETUPS if any(row.setup == setup for row in rows)] or [None]
+    head = ["figure", "published"]
+    for setup in setups:
+        head += [setup or "ours", "verdict"]
+    lines = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
+    for name in dict.fromkeys(row.name for row in rows):
+        of_name = {row.setup: row for row in rows if row.name == name}
+        first = next(iter(of_name.values()))
+        line = [f"{name} ({first.unit})" if first.unit else name, paper.published(first)]
+        for setup in setups:
+            line += _cells(paper, of_name.get(setup))
+        lines.append(f"| {' | '.join(line)} |")
+    return lines
+
+
+def _cells(paper: Paper, row: Row | None) -> list[str]:
+    if row is None:
+        return ["–", "–"]
+    interval = "" if row.low is None else f" ({paper.number(row.low)} to {paper.number(row.high)})"
+    return [f"{paper.number(row.mean)}{interval}", row.verdict]
+
+
+def written(page: str, found: dict[str, Any]) -> str:
+    """The page with its tables."""
+    before, _, rest = page.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    return f"{before}{BEGIN}\n\n{tables(found)}\n{END}{after}"
+
+
+def main(arguments: Sequence[str]) -> int:
+    """The command line."""
+    kept = [keep(Path(folder)) for folder in arguments] or sorted(KEPT.glob("*.json"))
+    for file in kept:
+        page = PAPERS / f"{file.stem}.md"
+        text = page.read_text(encoding="utf-8")
+        if BEGIN not in text:
+            print(f"paper_tables: {page}: has no mark {BEGIN}", file=sys.stderr)
+            return 1
+        page.write_text(written(text, json.loads(file.read_text(encoding="utf-8"))), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
