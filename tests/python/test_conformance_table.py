@@ -61,7 +61,7 @@ def test_tables_are_replaced_and_the_changes_kept(table: ModuleType) -> None:
     once = table.rewritten(PAGE, FOUND)
     assert "| 5.4 | **1**/1 | pass |" in once
     assert "| `gcc` | 50.0 %, loss 1.0 %, 2.0 s |" in once
-    assert "| 5.8 | `gcc` pass |" in once, "nobody asked for the changes"
+    assert "| 5.8 | `gcc` pass |" in once, "the changes were not asked for"
     assert once.endswith("The end.\n")
     assert table.rewritten(once, FOUND) == once
 
