@@ -62,5 +62,5 @@ def test_targets_fall_to_a_quarter_at_every_place_of_a_group_of_eight() -> None:
 
 
 def test_an_unknown_codec_is_refused() -> None:
-    with pytest.raises(ProfileError, match="known are h264, vp8, vp9"):
+    with pytest.raises(ProfileError, match="one of h264, vp8, vp9"):
         _core.LiveEncoder("av1", 64, 48, 30.0, 100_000)

@@ -164,6 +164,12 @@ class Peer:
         with _failing_as("the browser refused the call"):
             return self._page.evaluate(expression, argument)
 
+    def run(self, script: str, argument: Any = None, timeout_ms: float = _ANSWER_TIMEOUT_MS) -> Any:
+        """What another script makes in the page."""
+        self._page.set_default_timeout(timeout_ms)
+        with _failing_as("the browser refused a script"):
+            return self._page.evaluate(script, argument)
+
     def now_ms(self) -> float:
         """The page's clock."""
         with _failing_as(_GONE):

@@ -1,6 +1,6 @@
 """How encoders follow their target when it falls to a quarter and comes back: the real ones, and the models of them.
 
-    python -m legato.profile.step --clips data/clips/yes.mkv scene --out step/ [--page docs/encoders.md]
+    python -m legato.profile.step --clips data/clips/yes.mkv scene --out step/ [--calls] [--page docs/encoders.md]
 
 Plays each clip at 30 pictures a second through every encoder alone, with no call around it. The target alternates
 between two bitrates, 4 s each and a little more, so that each change meets other pictures and another place in the
@@ -8,7 +8,9 @@ rate control's own groups. What is shown is bits over target in bins of 100 ms (
 first bin being the first that is coded at the new target; mean over the changes.
 
 The encoders: OpenH264, VP8 and VP9 as real calls have them (:class:`legato._core.LiveEncoder`), and x264 with rate
-buffers of 100 and 500 ms. The models are those of OpenH264 and x264, on the clip's own tables.
+buffers of 100 and 500 ms. The models are those of OpenH264 and x264, on the clip's own tables. With ``--calls``
+OpenH264 inside a call of ours too, and Chromium's own encoders (:mod:`legato.profile.step_call`), at the pace of the
+clock.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ from numpy.typing import NDArray
 
 from legato import _core
 from legato.errors import Error
+from legato.profile import step_call
 from legato.profile.clip import Clip, Pictures, read_clip
 from legato.profile.measure import profile_clip
 from legato.profile.tables import fps_text
@@ -59,6 +62,11 @@ class Contestant:
 
 
 REAL = tuple(map(Contestant, ("OpenH264", "VP8", "VP9", "x264, 100 ms", "x264, 500 ms")))
+IN_A_CALL = "OpenH264, in a call"
+CHROMIUM = {"Chromium's H.264": "h264", "Chromium's VP8": "vp8"}
+CALLED = (Contestant(IN_A_CALL), *map(Contestant, CHROMIUM))
+"""At the pace of the clock."""
+CHROMIUM_CHANGES = 8
 MODELS = tuple(Contestant(f"model of {name}", name) for name in ("OpenH264", "x264, 100 ms", "x264, 500 ms"))
 
 
@@ -74,11 +82,11 @@ class Response:
     rise: Array
 
 
-def targets(high_bps: int, low_bps: int) -> tuple[NDArray[np.int64], list[int], list[int]]:
+def targets(high_bps: int, low_bps: int, changes: int = CHANGES) -> tuple[NDArray[np.int64], list[int], list[int]]:
     """The target of every frame, and the first frame of each fall and of each rise."""
     of_frame: list[int] = []
     falls, rises = [], []
-    for change in range(CHANGES):
+    for change in range(changes):
         # 7 and 5 more each time: no whole number of eights or of a short clip's pictures lies between two changes.
         of_frame += [high_bps] * (HOLD_FRAMES + 7 * change % 24)
         falls.append(len(of_frame))
@@ -112,6 +120,18 @@ def _sizes(contestant: Contestant, clip: Clip, pictures: Pictures, profile: Path
     return [live.encode(planar[index], int(target))[0] for index, target in zip(order, plan, strict=True)]
 
 
+def _called(
+    name: str, clip: Clip, pictures: Pictures, profile: Path, plan: NDArray[np.int64]
+) -> tuple[list[int], NDArray[np.int64]]:
+    """Sizes in a call, and the targets that the encoder was given."""
+    with tempfile.TemporaryDirectory() as scratch:
+        camera = Path(scratch) / f"{clip.name}.y4m"
+        step_call.write_y4m(clip, pictures, camera)
+        if name == IN_A_CALL:
+            return step_call.sizes_of_ours(camera, profile, plan)
+        return step_call.sizes_of_chromium(camera, CHROMIUM[name], plan), plan
+
+
 def _x264_sizes(
     clip: Clip, pictures: Pictures, order: Sequence[int], plan: NDArray[np.int64], vbv_ms: float
 ) -> list[int]:
@@ -135,15 +155,23 @@ def responses(
     bits = 8 * FPS * _core.profile_mean_size(str(profile), "openh264", height, FINE_QP)
     high_bps = max(4 * 30_000, 10_000 * round(bits / 10_000))
     low_bps = round(FALL_RATIO * high_bps)
-    plan, falls, rises = targets(high_bps, low_bps)
     for contestant in contestants:
-        sizes = _sizes(contestant, clip, pictures, profile, plan)
-        fall, rise = (response(sizes, plan, changes) for changes in (falls, rises))
+        changes = CHROMIUM_CHANGES if contestant.name in CHROMIUM else CHANGES
+        plan, falls, rises = targets(high_bps, low_bps, changes)
+        if contestant in CALLED:
+            sizes, given = _called(contestant.name, clip, pictures, profile, plan)
+        else:
+            sizes, given = _sizes(contestant, clip, pictures, profile, plan), plan
+        fall, rise = (response(sizes, given, places) for places in (falls, rises))
         yield Response(clip_path.stem, contestant, high_bps, low_bps, fall, rise)
 
 
 def measure(
-    clips: Sequence[str], folder: Path, height: int | None = None, on_clip: Callable[[str], None] = lambda _: None
+    clips: Sequence[str],
+    folder: Path,
+    height: int | None = None,
+    on_clip: Callable[[str], None] = lambda _: None,
+    contestants: Sequence[Contestant] = (*REAL, *MODELS),
 ) -> list[Response]:
     """Of all clips; their profiles are kept in ``folder``."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -158,7 +186,7 @@ def measure(
         profile = folder / f"{path.stem}-{rows}.safetensors"
         if not profile.exists():
             profile_clip(path, profile, heights=[rows], fps=FPS)
-        found += responses(path, profile, rows)
+        found += responses(path, profile, rows, contestants)
     return found
 
 
@@ -174,9 +202,15 @@ def excess_ms(ratios: Array) -> float:
 
 
 def pairs(found: Sequence[Response]) -> list[tuple[Response, Response]]:
-    """Each model with the encoder that it is of, on the same clip."""
-    real = {(r.clip, r.contestant.name): r for r in found if not r.contestant.model_of}
-    return [(r, real[r.clip, r.contestant.model_of]) for r in found if r.contestant.model_of]
+    """Each model with the encoder that it is of, alone and in a call, on the same clip."""
+    models = [r for r in found if r.contestant.model_of]
+    return [
+        (model, real)
+        for model in models
+        for real in found
+        if real.clip == model.clip
+        and real.contestant.name in (model.contestant.model_of, f"{model.contestant.model_of}, in a call")
+    ]
 
 
 def _write_csv(found: Sequence[Response], path: Path) -> None:
@@ -194,6 +228,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m legato.profile.step", description=__doc__)
     parser.add_argument("--clips", nargs="+", required=True, help="video files, or `scene`")
     parser.add_argument("--height", type=int, help="rows to compare at [default: the clip's, at most 360]")
+    parser.add_argument("--calls", action="store_true", help="in calls too: 5 minutes a clip, on a quiet machine")
     parser.add_argument("--out", type=Path, help="folder for profiles and step.csv")
     parser.add_argument("--page", type=Path, help="write the page with tables and a picture here")
     chosen = parser.parse_args(arguments)
@@ -203,7 +238,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with tempfile.TemporaryDirectory() as scratch:
             folder = chosen.out or Path(scratch)
             say = lambda name: print(f"{name} ...", file=sys.stderr)  # noqa: E731
-            found = measure(chosen.clips, folder, chosen.height, say)
+            contestants = (*REAL, *(CALLED if chosen.calls else ()), *MODELS)
+            found = measure(chosen.clips, folder, chosen.height, say, contestants)
             if chosen.out:
                 _write_csv(found, folder / "step.csv")
     except Error as problem:

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from legato import chart
-from legato.profile.step import BIN_FRAMES, BINS, CHANGES, FPS, Array, Response, error, excess_ms, pairs
+from legato.profile.step import BIN_FRAMES, BINS, CALLED, CHANGES, FPS, Array, Response, error, excess_ms, pairs
 
 TOLERANCE_RATIO = 0.1
 """How far a model's bin may be from the real encoder's."""
@@ -21,7 +21,7 @@ HEAD = """# How encoders follow their target
 
 Written by
 
-    python -m legato.profile.step --page docs/encoders.md \\
+    python -m legato.profile.step --page docs/encoders.md {option}\\
         --clips {clips}
 
 A controller's verdict is worth what its source is worth. When a link falls to a quarter, the controller asks for a
@@ -35,16 +35,26 @@ coded at the new target. Means over the {changes} changes. OpenH264, VP8 and VP9
 libwebrtc's settings for real time and its differences given in `crates/h264` and `crates/vpx`; x264 is superfast,
 zerolatency, its rate buffer (VBV) moved along with the bitrate. *Excess* is the most that had been sent above the
 target at any time in the 2 s, in ms of the new target.
-
+{calls}
 ![Bits over target after a fall to a quarter, by encoder](images/encoders.svg)
 
+"""
+
+CALLS = """
+*OpenH264, in a call* is the same encoder in a call between two ends of ours (`legato call --peers legato`), at the pace
+of the clock: `fixed` has the same targets plus 16 kbit/s for headers, and bits are counted over the target that the
+encoder was given. *Chromium's* encoders are those of a page that calls itself, limited by `maxBitrate`; means over 8
+changes. Chromium leaves out pictures where its encoder made too much, and its limit holds from the next picture or the
+one after it.
 """
 
 
 def write(found: Sequence[Response], page: Path) -> None:
     """The page, and its picture in ``images`` beside it."""
     clips = {r.clip: r for r in found}
-    head = HEAD.format(clips=" ".join(_typed(clips)), changes=CHANGES)
+    has_calls = any(r.contestant in CALLED for r in found)
+    option, calls = ("--calls ", CALLS) if has_calls else ("", "")
+    head = HEAD.format(clips=" ".join(_typed(clips)), changes=CHANGES, option=option, calls=calls)
     page.write_text(head + tables(found) + "\n" + page_notes(page), encoding="utf-8")
     images = page.parent / "images"
     images.mkdir(exist_ok=True)
@@ -92,7 +102,7 @@ def _models(found: Sequence[Response]) -> list[str]:
         "bins, by their start in ms. *One change* is how far two single changes of the real encoder are apart in a bin",
         "(root mean square): what no mean can be held to.",
         "",
-        "| clip | model | after a | root mean square | largest | beyond 10 % | first second | one change |",
+        "| clip | model of | after a | root mean square | largest | beyond 10 % | first second | one change |",
         "|---|---|---|---|---|---|---|---|",
     ]
     for model, real in pairs(found):
@@ -104,7 +114,7 @@ def _models(found: Sequence[Response]) -> list[str]:
             apart = np.sqrt(2.0) * np.sqrt(ratios.var(axis=0, ddof=1).mean())
             first = getattr(model, side)[:, :10].mean() / ratios[:, :10].mean() - 1.0
             lines.append(
-                f"| {model.clip} | {model.contestant.model_of} | {side} | {np.sqrt((off**2).mean()):.1%} "
+                f"| {model.clip} | {real.contestant.name} | {side} | {np.sqrt((off**2).mean()):.1%} "
                 f"| {off[worst]:+.1%} at {100 * worst} ms | {_list(beyond)} | {first:+.1%} | {apart:.0%} |"
             )
     return lines
