@@ -2,8 +2,8 @@
 
     python3 tools/check_layers.py [ROOT]
 
-A crate may name what stands on its right side and whatever that reaches. Dev-dependencies are free:
-tests may look up, code may not. A change of a table is a commit of its own, with its reason.
+A crate may name what stands on its right side and whatever that reaches. Dev-dependencies are free: tests may look up,
+code may not. A change of a table is a commit of its own, with its reason.
 """
 
 from __future__ import annotations
@@ -37,11 +37,7 @@ PARTS: dict[str, set[str]] = {
     "atomic": set(),
     "chart": set(),
     "pages": {"atomic"},
-    "report": {
-        "eval.stats",
-        "pages",
-        "user_files",
-    },  # reads run folders; hashes what they were made of
+    "report": {"eval.stats", "pages", "user_files"},  # reads run folders; hashes what they were made of
     "policy": {"_core", "atomic"},  # trained policies as files, without torch
     "train": {"access_networks", "atomic", "envs", "policy"},
     "access_networks": {"_core", "shipped"},  # which recorded links are for training and which for tests

@@ -7,6 +7,7 @@ figure's difference is that of the means over repeats, with an interval from fiv
 from __future__ import annotations
 
 import math
+import os
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -52,6 +53,11 @@ WITHIN = (
     ("loss_ratio", "loss", 0.01, False),
 )
 """Column of the summary, what it is called, how far called may be from simulated, as a share of it or as it is."""
+
+PHASES_S = (0.0, 0.02, 0.04, 0.06, 0.08)
+"""A simulated call meets its trace at each of these times later than the scenario says. Where in a trace the first
+packets of a call come is chance, to tens of milliseconds, and a first probe that finds a burst of the link decides the
+next seconds; all seeds of a simulation come at the same place."""
 
 LINES = (
     ("target_bitrate_bps", "target bitrate", "Mbit/s", 1e-6),
@@ -141,7 +147,8 @@ def measure(
     chosen = list(controllers)
     how = {"options": options, "controllers": chosen, "seeds": seeds, "resume": resume}
     alike = as_called(scenario, options, peers, direction)
-    simulated = legato.run(scenario, out=out / "simulated", **{**how, "options": alike})
+    path, text = read_scenario(scenario, options)
+    simulated = legato.run(scenario, out=out / "simulated", traces=phases(path, text), **{**how, "options": alike})
     called = legato.real_calls(
         scenario,
         out=out / "called",
@@ -178,6 +185,21 @@ def as_called(
     feedback = {"receiver.feedback_timing": "rtcp"}
     browser = {"receiver.nack_interval_ms": BROWSER_NACK_INTERVAL_MS} if peers == "chromium" else {}
     return {**ways, **pictures, **feedback, **browser}
+
+
+def phases(path: Path, text: str) -> list[str]:
+    """The scenario's trace at :data:`PHASES_S`, as ``traces`` of a run; none where its link has no trace."""
+    capacity = dict(tomllib.loads(text).get("forward", {}).get("capacity", {}))
+    trace = capacity.pop("trace", None)
+    if trace is None:
+        return []
+    # The file beside the scenario, or else the name of a shipped one.
+    file = Path(os.path.normpath(path.parent / trace))
+    start_s = float(capacity.pop("start_s", 0.0))
+    kept = [f"{key}={str(value).lower() if isinstance(value, bool) else value}" for key, value in capacity.items()]
+    return [
+        ",".join([f"{file if file.exists() else trace}@start_s={start_s + later_s:g}", *kept]) for later_s in PHASES_S
+    ]
 
 
 def measure_pairs(
