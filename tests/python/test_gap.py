@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import legato
-from legato import _core, gap
+from legato import _core, gap, plan
 from legato.call import Pictures
 from on_time import only_on_time
 from run_folders import write_run
@@ -112,6 +112,17 @@ def test_what_a_browser_sends_has_no_simulation_to_be_held_against(tmp_path: Pat
     with pytest.raises(legato.CallError, match="a gap is of what we send"):
         gap.measure("steady", tmp_path / "gap", peers=peers, direction=direction)
     assert not (tmp_path / "gap").exists()
+
+
+def test_a_simulation_meets_a_trace_at_several_places() -> None:
+    path, text = plan.read_scenario("cellular", {"forward.capacity.start_s": 3.0})
+    found = gap.phases(path, text)
+    assert len(found) == len(gap.PHASES_S)
+    assert all(spec.endswith(",scale=0.2") and Path(spec.partition("@")[0]).is_file() for spec in found)
+    assert [spec.partition("start_s=")[2].split(",")[0] for spec in found[:2]] == ["3", "3.02"]
+    shipped_name = 'name = "a"\n[forward]\ncapacity = { trace = "fcc/12" }\n'
+    assert gap.phases(Path("a.toml"), shipped_name)[1] == "fcc/12@start_s=0.02"
+    assert gap.phases(*plan.read_scenario("steady")) == []
 
 
 @pytest.mark.calls
