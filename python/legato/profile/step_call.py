@@ -63,7 +63,7 @@ def changed_at(plan: NDArray[np.int64]) -> list[int]:
 
 def sizes_of_ours(camera: Path, profile: Path, plan: NDArray[np.int64]) -> tuple[list[int], NDArray[np.int64]]:
     """Sizes in bytes of all frames of our encoder in a call (0: not coded), and the target that it was given for each:
-    that of the call less what headers take."""
+    that of the call minus the headers."""
     import legato
     from legato.call import Pictures as Sent
     from legato.sweep import query
