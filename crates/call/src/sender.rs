@@ -32,6 +32,8 @@ pub struct SenderConfig {
     pub retransmit: bool,
     /// Skip a picture instead of coding it while the pacer holds more than this.
     pub max_pacer_queue: TimeDelta,
+    /// How long the encoder keeps a bitrate before it is given the next; zero: each frame has the latest.
+    pub encoder_interval: TimeDelta,
     /// An audio stream beside the video.
     pub audio: Option<AudioConfig>,
     /// The format of the receiver's feedback; any other is ignored.
@@ -112,6 +114,8 @@ pub struct Sender {
     fec_credit_bytes: u64,
     rtx_bytes: u64,
     last_budget: Timestamp,
+    /// When the encoder is given a new bitrate.
+    next_encoder_rate: Timestamp,
     rtx_rate: DataRate,
     encoder_bitrate: DataRate,
     round_trip_time: TimeDelta,
@@ -169,6 +173,7 @@ impl Sender {
             fec_credit_bytes: 0,
             rtx_bytes: 0,
             last_budget: config.start,
+            next_encoder_rate: config.start,
             rtx_rate: DataRate::ZERO,
             encoder_bitrate: DataRate::ZERO,
             round_trip_time: INITIAL_ROUND_TRIP_TIME,
@@ -430,11 +435,20 @@ impl Sender {
         let coded = packetizer::coded_bitrate(video.as_bps(), whole_fps(fps.as_f64()));
         let pressing = self.keyframe_wanted && self.now - self.last_keyframe >= MIN_KEYFRAME_INTERVAL;
         EncoderBudget {
-            bitrate: DataRate::from_bps(coded),
+            bitrate: self.encoder_rate(DataRate::from_bps(coded)),
             max_frame_size: self.decision.encoder.max_frame_size,
             keyframe: pressing,
             version: Version::Budgeted,
         }
+    }
+
+    /// The bitrate that the encoder works with: the latest, or the one it was given before.
+    fn encoder_rate(&mut self, latest: DataRate) -> DataRate {
+        if self.now < self.next_encoder_rate {
+            return self.encoder_bitrate;
+        }
+        self.next_encoder_rate = self.now + self.config.encoder_interval;
+        latest
     }
 
     fn packetize(&mut self, frame: &EncodedFrame) -> u16 {

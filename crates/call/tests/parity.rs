@@ -39,6 +39,7 @@ fn call(fec_kbps: u64, frames: u64) -> (u64, u64, f64) {
         pad_to_target: false,
         retransmit: false,
         max_pacer_queue: TimeDelta::from_secs(2),
+        encoder_interval: TimeDelta::ZERO,
         audio: None,
         feedback: FeedbackFormat::default(),
         ecn: Ecn::NotEct,

@@ -271,6 +271,7 @@ pub(crate) fn sender_config(scenario: &Scenario, start: Timestamp) -> SenderConf
         pad_to_target: spec.pad_to_target,
         retransmit: spec.retransmit,
         max_pacer_queue: TimeDelta::from_millis_f64(spec.max_pacer_queue_ms),
+        encoder_interval: TimeDelta::from_millis_f64(spec.encoder_interval_ms),
         audio: scenario.audio.as_ref().map(|audio| AudioConfig {
             bitrate: DataRate::from_bps(audio.bitrate_bps),
             interval: TimeDelta::from_millis(i64::from(audio.interval_ms)),

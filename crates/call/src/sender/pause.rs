@@ -101,6 +101,7 @@ mod tests {
             pad_to_target: false,
             retransmit: true,
             max_pacer_queue: TimeDelta::from_secs(2),
+            encoder_interval: TimeDelta::ZERO,
             audio: Some(AudioConfig { bitrate: DataRate::from_kbps(20), interval: TimeDelta::from_millis(20) }),
             feedback: FeedbackFormat::default(),
             ecn: Ecn::NotEct,

@@ -93,6 +93,7 @@ pub fn constant_rate(
         pad_to_target: false,
         retransmit: true,
         max_pacer_queue: TimeDelta::from_secs(2),
+        encoder_interval: TimeDelta::ZERO,
         audio: None,
         feedback: FeedbackFormat::Twcc,
         ecn: Ecn::NotEct,

@@ -41,6 +41,9 @@ pub struct SenderSpec {
     pub queue_time_limit_ms: f64,
     /// Frames are skipped while the pacer holds more than this.
     pub max_pacer_queue_ms: f64,
+    /// The encoder keeps a bitrate for this long before it is given the next; 0: each frame has the latest.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub encoder_interval_ms: f64,
     /// Fill up to the target bitrate with padding, whatever the controller asks for.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub pad_to_target: bool,
@@ -191,6 +194,7 @@ impl Default for SenderSpec {
             burst_ms: 40.0,
             queue_time_limit_ms: 2_000.0,
             max_pacer_queue_ms: 2_000.0,
+            encoder_interval_ms: 0.0,
             pad_to_target: false,
             retransmit: true,
             ecn: EcnSpec::default(),
@@ -224,6 +228,10 @@ impl Default for ClockSpec {
     }
 }
 
+fn is_zero(value: &f64) -> bool {
+    *value == 0.0
+}
+
 impl LimitsSpec {
     pub(crate) fn check(&self, key: &str) -> Result<(), Refusal> {
         let Self { min_bps, start_bps, max_bps } = self;
@@ -239,7 +247,8 @@ impl SenderSpec {
     pub(super) fn check(&self) -> Result<(), Refusal> {
         within("sender.burst_ms", self.burst_ms, 0.1, 1_000.0)?;
         within("sender.queue_time_limit_ms", self.queue_time_limit_ms, 1.0, 60_000.0)?;
-        within("sender.max_pacer_queue_ms", self.max_pacer_queue_ms, 1.0, 60_000.0)
+        within("sender.max_pacer_queue_ms", self.max_pacer_queue_ms, 1.0, 60_000.0)?;
+        within("sender.encoder_interval_ms", self.encoder_interval_ms, 0.0, 60_000.0)
     }
 }
 
