@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from legato import shipped
 from legato.envs import ReplayedVectorEnv, replayed
 from legato.errors import TraceError
 
@@ -61,3 +62,33 @@ def test_every_other_path_carries_frames_of_a_clip_and_the_networks_stay_what_th
     assert named[::2] == [None] * 3
     assert all(any(clip in str(name) for clip in clips) for name in named[1::2])
     assert "video.clip" not in replayed.draw("train", 3, 6, 2)[1].options
+
+
+def test_audio_tcp_and_recorded_delay_join_paths_that_stay_what_they_were():
+    bare, whole = (replayed.draw("test", 3, 12, 2, beside=beside) for beside in (replayed.NOTHING, replayed.AS_PRINTED))
+    for one, other in zip(bare, whole, strict=True):
+        assert one.traces == other.traces and one.options.items() <= other.options.items()
+        assert other.options["audio.bitrate_bps"] == replayed.AUDIO_BPS
+    assert ["tcp" in network.options for network in whole] == [True, False, False] * 4
+    assert ["forward.conditions.trace" in network.options for network in whole] == [False, True] * 6
+    flows = [network.options["tcp"][0] for network in whole if "tcp" in network.options]
+    assert all(0 <= flow["start_s"] <= 20 and flow["stop_s"] - flow["start_s"] == pytest.approx(10) for flow in flows)
+    played = {network.options["forward.conditions.trace"] for network in whole[1::2]}
+    assert played <= {shipped.trace_names()[path] for path in replayed.files(replayed.CONDITIONS, "test")}
+
+
+def test_calls_are_steered_beside_tcp():
+    """Two of six calls have a TCP flow beside them, and receive less of what they ask for; the others are the same."""
+    beside = replayed.Beside(tcp_every=3, tcp_start_s=0.0)
+
+    def received(beside: replayed.Beside) -> np.ndarray:
+        env = ReplayedVectorEnv(6, "train", paths=3, traces_each=1, lte_traces_each=1, beside=beside)
+        env.reset(seed=5)
+        rates = np.zeros(6)
+        for _ in range(160):
+            *_, info = env.step(np.full(6, 0.5, np.float32))
+            rates += info["intervals"]["receiver_rate_bps"]
+        return rates
+
+    alone, shared = received(replayed.NOTHING), received(beside)
+    assert (shared[:2] < 0.99 * alone[:2]).all() and (shared[2:] == alone[2:]).all()

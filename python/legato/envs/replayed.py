@@ -6,14 +6,15 @@ These replace them ([r3net] §2.3). A trace is a window of a recording, scaled; 
 Recordings are split by file within each family: one fifth is ``test`` and never trained on, one tenth is
 ``evaluation``, which measures progress during a training, the rest is ``train``. Two splits never share a file.
 
-Missing: recorded delay and loss to go with the recorded capacity, which our files do not hold.
+Capacity and delay of one path were never recorded together in what may be redistributed. :data:`AS_PRINTED` plays the
+delay and loss of one recording beside the capacity of another, and adds audio and TCP, which the paper's simulator had.
 """
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,13 @@ QUEUE_MS = (50.0, 400.0)
 LOSS_RATIO = (0.0, 0.02)
 """Uniform, on half of the paths; the others lose what the queue drops."""
 
+CONDITIONS = "hairpin"
+"""The family whose delay and loss over time are played: in Legato's source, and not in the wheel (its licence)."""
+AUDIO_BPS = 20_000
+"""Coded audio, RFC 8867's value."""
+TCP_S = 10.0
+"""How long a TCP flow sends."""
+
 _SPLIT_SEED = 2020
 LTE_RATIO = 1 / 6
 """Share of cellular paths; the others are broadband."""
@@ -47,6 +55,31 @@ class Recording:
     path: Path
     duration_s: float
     mean_rate_bps: float
+
+
+@dataclass(frozen=True)
+class Beside:
+    """What a call has beside video over a constant delay and random loss."""
+
+    audio: bool = False
+    replayed_every: int = 0
+    """One path in this many plays the delay and loss of a recording of :data:`CONDITIONS`; 0: none."""
+    tcp_every: int = 0
+    """One path in this many has a TCP flow for :data:`TCP_S`; 0: none."""
+    tcp_start_s: float = 20.0
+    """When it begins at the latest, uniform from 0."""
+
+
+NOTHING = Beside()
+AS_PRINTED = Beside(audio=True, replayed_every=2, tcp_every=3)
+"""[r3net] §2.1, §3.1: synthetic audio and video, cross traffic "e.g., from TCP senders", delay and loss replayed. How
+many paths have which is not printed."""
+
+
+def available(beside: Beside) -> Beside:
+    """Without the replayed delay and loss where their recordings are absent, as in an installed wheel."""
+    known = any(trace.family == CONDITIONS for trace in shipped.traces())
+    return beside if known else replace(beside, replayed_every=0)
 
 
 @dataclass(frozen=True)
@@ -95,6 +128,7 @@ def draw(
     lte_traces_each: int | None = None,
     lte_ratio: float = LTE_RATIO,
     clips: Sequence[str] = (),
+    beside: Beside = NOTHING,
     duration_s: float = 30.0,
 ) -> list[Network]:
     """Random networks; the same arguments give the same networks.
@@ -107,6 +141,7 @@ def draw(
         lte_traces_each: the same for cellular paths, whose recordings are long and slow to read.
         lte_ratio: share of the paths that are cellular.
         clips: profiles whose frames every other path carries, one per path; empty: the scenario's source alone.
+        beside: audio, TCP, and recorded delay and loss; it changes nothing else of what is drawn.
         duration_s: of a window.
     """
     random = np.random.default_rng([SPLITS.index(split), seed])
@@ -127,8 +162,26 @@ def draw(
         pool = recordings(family, split)
         windows = lte_traces_each if lte_traces_each is not None and number < lte else traces_each
         cuts = tuple(_cut(pool[random.integers(len(pool))], random, duration_s) for _ in range(windows))
-        made.append(Network(options, cuts))
+        made.append(Network(options | _beside(beside, split, seed, number, duration_s), cuts))
     return made
+
+
+def _beside(beside: Beside, split: str, seed: int, number: int, duration_s: float) -> dict[str, Any]:
+    """Further keys of a path, drawn apart: a path without them is the same path."""
+    random = np.random.default_rng([SPLITS.index(split), seed, number])
+    options: dict[str, Any] = {"audio.bitrate_bps": AUDIO_BPS} if beside.audio else {}
+    if beside.replayed_every and number % beside.replayed_every == 1 % beside.replayed_every:
+        pool = recordings(CONDITIONS, split)
+        played = pool[random.integers(len(pool))]
+        start_s = random.uniform(0.0, max(0.0, played.duration_s - duration_s))
+        # By its name: the same wherever Legato is installed.
+        name = shipped.trace_names()[played.path]
+        options |= {"forward.conditions.trace": name, "forward.conditions.start_s": round(start_s, 2)}
+    if beside.tcp_every and number % beside.tcp_every == 0:
+        start_s = round(random.uniform(0.0, beside.tcp_start_s), 2)
+        flow = {"start_s": start_s, "stop_s": start_s + TCP_S, "config": {"congestion_control": "cubic"}}
+        options["tcp"] = [flow]
+    return options
 
 
 def _cut(recording: Recording, random: np.random.Generator, duration_s: float) -> str:

@@ -17,10 +17,11 @@ from legato.errors import Error
 class ReplayedVectorEnv(ManyCalls):
     """``num_envs`` calls over ``paths`` paths of :mod:`legato.envs.replayed`, side by side.
 
-    A share ``lte_ratio`` of the paths is cellular; with ``clips`` every other path carries frames of one of them. A
-    call gets one of its path's ``traces_each`` windows of recordings, and the next call in its slot another. A reset
-    draws all of them again from its seed, so a training that resets at each leg plays on legs times paths times windows
-    networks. Steps, ends of calls and ``info`` are as in :class:`~legato.envs.CallVectorEnv`.
+    A share ``lte_ratio`` of the paths is cellular; with ``clips`` every other path carries frames of one of them;
+    ``beside`` adds audio, TCP flows, and recorded delay and loss. A call gets one of its path's ``traces_each`` windows
+    of recordings, and the next call in its slot another. A reset draws all of them again from its seed, so a training
+    that resets at each leg plays on legs times paths times windows networks. Steps, ends of calls and ``info`` are as
+    in :class:`~legato.envs.CallVectorEnv`.
     """
 
     def __init__(
@@ -33,6 +34,7 @@ class ReplayedVectorEnv(ManyCalls):
         lte_traces_each: int = 4,
         lte_ratio: float = replayed.LTE_RATIO,
         clips: Sequence[str] = (),
+        beside: replayed.Beside = replayed.NOTHING,
         duration_s: tuple[float, float] = (30.0, 30.0),
         scenario: str | Path = "r3net",
         controller: str = "r3net",
@@ -44,7 +46,7 @@ class ReplayedVectorEnv(ManyCalls):
             raise Error(f"num_envs = {num_envs}: not a multiple of paths = {paths}")
         self.num_envs, self.controller = num_envs, controller
         self._split, self._paths, self._windows = split, paths, traces_each
-        self._choice = {"lte_traces_each": lte_traces_each, "lte_ratio": lte_ratio, "clips": clips}
+        self._choice = {"lte_traces_each": lte_traces_each, "lte_ratio": lte_ratio, "clips": clips, "beside": beside}
         self._scenario, self._threads, self._duration_s = scenario, threads, duration_s
         self._reward = rewards.named(reward)
         self._drawn_seed: int | None = None

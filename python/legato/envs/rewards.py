@@ -7,6 +7,7 @@ it has memory. Everything here is NumPy over all calls at once.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -104,11 +105,23 @@ def onrl(intervals: Intervals) -> Array:
     return aurora(intervals) - intervals["takeovers"]
 
 
-def r3net(intervals: Intervals) -> Array:
+R3NET_LOSS_WEIGHT = 10.0
+
+
+@dataclass(frozen=True)
+class R3Net:
     """[r3net] §2.2: 0.6 ln(4 R + 1) - D - 10 L; receive rate in Mbit/s, round-trip time in s, loss ratio."""
-    rate = intervals.mbps("receiver_rate")
-    reward = 0.6 * np.log(4.0 * rate + 1.0) - intervals.seconds("true_rtt") - 10.0 * intervals["true_loss_ratio"]
-    return reward.astype(np.float32)
+
+    loss_weight: float = R3NET_LOSS_WEIGHT
+    """Of L: another one is another place between using much and losing little."""
+
+    def __call__(self, intervals: Intervals) -> Array:
+        rate, lost = intervals.mbps("receiver_rate"), intervals["true_loss_ratio"]
+        reward = 0.6 * np.log(4.0 * rate + 1.0) - intervals.seconds("true_rtt") - self.loss_weight * lost
+        return reward.astype(np.float32)
+
+
+r3net = R3Net()
 
 
 HRCC_DELAY_S = 0.2

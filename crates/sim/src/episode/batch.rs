@@ -42,8 +42,8 @@ impl Batch {
         if slots == 0 || slots > MAX_SLOTS {
             return Err(SimError::Plan(format!("num_envs = {slots} is not within [1, {MAX_SLOTS}]")));
         }
-        if plan.scenario.calls.is_some() || !plan.scenario.tcp.is_empty() || !plan.scenario.udp.is_empty() {
-            return Err(SimError::Plan("an environment has one call and no cross traffic".to_owned()));
+        if plan.scenario.calls.is_some() {
+            return Err(SimError::Plan("calls: an environment of single calls takes none of its own".to_owned()));
         }
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
         let pool = pool.map_err(|error| SimError::Io(format!("threads: {error}")))?;
@@ -172,7 +172,18 @@ fn begin(
         clip: plan.clips[pick("episode.clip", plan.clips.len())].clone(),
         ..plan.session(0).parts
     };
-    Episode::alone(&plan.scenario, parts, own.0, cut_off_after)
+    if !has_traffic(plan) {
+        return Episode::alone(&plan.scenario, parts, own.0, cut_off_after);
+    }
+    if cut_off_after.is_some() {
+        return Err(SimError::Plan("staggered: calls beside tcp or udp all begin at the same age".to_owned()));
+    }
+    Episode::shared(&plan.scenario, parts, &plan.session_parts, own.0)
+}
+
+/// Whether TCP or UDP flows share the call's links, which makes it a session of one call.
+fn has_traffic(plan: &LoadedPlan) -> bool {
+    !plan.scenario.tcp.is_empty() || !plan.scenario.udp.is_empty()
 }
 
 /// More would not fit into memory anywhere.

@@ -127,8 +127,8 @@ fn a_receivers_controller_is_steered_by_its_own_clock() {
 
 #[test]
 fn a_batch_is_the_same_for_any_number_of_threads() {
-    let play = |threads| {
-        let mut batch = Batch::new(plan(SCENARIO), 20, 7, threads).unwrap();
+    let play = |scenario: &str, threads| {
+        let mut batch = Batch::new(plan(scenario), 20, 7, threads).unwrap();
         let width = batch.layout().len();
         let (mut seen, mut last) = (vec![0.0; 20 * width], vec![0.0; 20 * width]);
         let (mut rows, mut truncated) = (vec![0.0; 20 * COLUMNS.len()], vec![false; 20]);
@@ -142,7 +142,23 @@ fn a_batch_is_the_same_for_any_number_of_threads() {
         assert_eq!(over, 20);
         all
     };
-    assert_eq!(play(1), play(2));
+    let beside_tcp = format!("{SCENARIO}[[tcp]]\nstart_s = 1.0\n");
+    assert_eq!(play(SCENARIO, 1), play(SCENARIO, 2));
+    assert_eq!(play(&beside_tcp, 1), play(&beside_tcp, 2));
+    // The first second is the same call, up to the feedback that is still on its way.
+    let width = Batch::new(plan(SCENARIO), 1, 7, 1).unwrap().layout().len() + COLUMNS.len();
+    let (alone, beside) = (play(SCENARIO, 1), play(&beside_tcp, 1));
+    assert_eq!(alone[..20 * 19 * width], beside[..20 * 19 * width]);
+    assert_ne!(alone, beside);
+}
+
+#[test]
+fn calls_of_a_batch_cannot_be_staggered_beside_traffic_nor_be_several() {
+    let mut batch = Batch::new(plan(&format!("{SCENARIO}[[tcp]]\n")), 2, 7, 1).unwrap();
+    let message = batch.reset(7, true).unwrap_err().to_string();
+    assert!(message.contains("staggered: calls beside tcp or udp all begin at the same age"), "{message}");
+    let several = Batch::new(plan(&format!("{SCENARIO}[[calls]]\n[[calls]]\n")), 2, 7, 1).err().unwrap();
+    assert!(several.to_string().contains("calls: an environment of single calls"), "{several}");
 }
 
 #[test]

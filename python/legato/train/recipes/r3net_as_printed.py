@@ -1,0 +1,38 @@
+"""R3Net on the networks that its paper describes: audio beside video, TCP flows, delay and loss replayed ([r3net])."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from legato.envs.rewards import R3NET_LOSS_WEIGHT, R3Net
+from legato.train.recipe import Recipe
+from legato.train.recipes import r3net
+
+
+def recipe(loss_weight: float = R3NET_LOSS_WEIGHT) -> Recipe:
+    """The recipe, with another weight of loss in the reward."""
+    name = "r3net-as-printed" + ("" if loss_weight == R3NET_LOSS_WEIGHT else f"-loss-{loss_weight:g}")
+    return replace(
+        r3net.RECIPE,
+        name=name,
+        summary="R3Net on networks as printed: synthetic audio and video, TCP beside it, delay and loss replayed",
+        make_env=_calls("train", (15.0, 45.0), loss_weight, paths=12, lte_ratio=0.34, lte_traces_each=6),
+        make_evaluation=lambda: _calls("evaluation", (30.0, 30.0), loss_weight, paths=16)(96),
+    )
+
+
+def _calls(split: str, duration_s: tuple[float, float], loss_weight: float, **choice: Any) -> Callable[[int], Any]:
+    def make(envs: int) -> Any:
+        from legato.envs import ReplayedVectorEnv, replayed
+
+        # Calls of 15 s have room for the whole flow.
+        whole = replayed.available(replayed.AS_PRINTED)
+        beside = replace(whole, tcp_start_s=5.0) if split == "train" else whole
+        return ReplayedVectorEnv(envs, split, beside=beside, duration_s=duration_s, reward=R3Net(loss_weight), **choice)
+
+    return make
+
+
+RECIPE = recipe()
