@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 from pathlib import Path
 
 import pytest
@@ -41,8 +42,8 @@ def test_differences_are_of_the_same_window_where_both_calls_count():
 
 
 def test_behind_on_every_link_is_not_met():
-    calls = [call("ukf", window, 10.0) for window in range(5)]
-    calls += [call("r3net", window, 9.0 - window / 10) for window in range(5)]
+    calls = [call("ukf", window, 10.0) for window in range(10)]
+    calls += [call("r3net", window, 9.0 - window / 10) for window in range(10)]
     rows = {row.name: row.verdict for row in judge(STUDIES["r3net"], calls) if row.table == "3G"}
     assert rows["SSIM of what was viewed (dB), less ukf's"] == "not met"
     assert rows["RTT, p95 (ms), less ukf's"] == "not comparable", "the paper's own is behind in it on 3G"
@@ -52,15 +53,33 @@ def test_behind_on_every_link_is_not_met():
 
 def test_windows_of_one_recording_count_once():
     def of(recordings: list[str]) -> list[Call]:
-        made = [call("ukf", window, 10.0) for window in range(6)]
-        made += [call("r3net", window, 11.0 + window / 10) for window in range(6)]
+        made = [call("ukf", window, 10.0) for window in range(12)]
+        made += [call("r3net", window, 11.0 + window / 10) for window in range(12)]
         return [dataclasses.replace(one, recording=recordings[one.place]) for one in made]
 
     name = "SSIM of what was viewed (dB), less ukf's"
-    for recordings, verdict in ((list("aabbcd"), "undecidable"), (list("abcdef"), "met")):
+    for recordings, verdict in ((list("aaaaaaaabbcd"), "undecidable"), (list("abcdefghijkl"), "met")):
         rows = {row.name: row for row in judge(STUDIES["r3net"], of(recordings)) if row.table == "3G"}
         assert (rows[name].verdict, rows[name].groups) == (verdict, len(set(recordings)))
         assert (rows[name].low is None) == (verdict == "undecidable")
+
+
+def test_fewer_than_ten_pairs_have_no_verdict():
+    def of(pairs: int) -> str:
+        made = [call("ukf", window, 10.0) for window in range(pairs)]
+        made += [call("r3net", window, 11.0 + window / 10) for window in range(pairs)]
+        rows = {row.name: row for row in judge(STUDIES["r3net"], made) if row.table == "3G"}
+        return rows["SSIM of what was viewed (dB), less ukf's"].verdict
+
+    assert (of(9), of(10)) == ("undecidable", "met")
+
+
+def test_a_figure_that_no_call_has_is_not_shown():
+    without = dataclasses.replace(call("ukf", 0, 10.0), values=dict.fromkeys(FIGURES, 1.0) | {"vmaf": math.nan})
+    assert not any("VMAF" in row.name for row in judge(STUDIES["r3net"], [without]))
+    with_it = [row for row in judge(STUDIES["r3net"], [call("ukf", 0, 10.0)]) if row.name.startswith("ukf: VMAF")]
+    # As printed in Table 2.
+    assert [row.published for row in with_it] == [81.8]
 
 
 @pytest.mark.calls
