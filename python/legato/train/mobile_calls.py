@@ -9,7 +9,9 @@ observation holds.
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -30,6 +32,9 @@ DECISIONS = 59
 """Per call of 60 s: one after each second but the last."""
 WINDOWS = {"train": 36, "validate": 9}
 """Maximum number per kind of access."""
+WINDOWS_BY_SECOND = {"train": 75, "validate": 15}
+"""The same of windows by the second."""
+BY_SECOND_SCENARIO = "mobile_by_second"
 
 
 def calls(
@@ -38,17 +43,30 @@ def calls(
     part: access_networks.Part = "train",
     accesses: Sequence[str] = access_networks.ACCESSES,
     reward: str = "qoe-p",
+    by_second: bool = False,
 ) -> CallVectorEnv:
-    """Steered calls over windows of ``part`` with the training clips."""
-    return CallVectorEnv(
-        envs,
-        scenario="mobile",
-        controller=controller,
-        reward=reward,
-        traces=access_networks.of_all(accesses, part, WINDOWS[part]),
-        clips=access_networks.TRAINING_CLIPS,
-        threads=1,
-    )
+    """Steered calls over windows of ``part`` with the training clips.
+
+    ``by_second``: traces are means of each second, over the path of the scenario ``mobile_by_second``.
+    """
+
+    def made(scenario: str, traces: Sequence[str]) -> CallVectorEnv:
+        return CallVectorEnv(
+            envs,
+            scenario=scenario,
+            controller=controller,
+            reward=reward,
+            traces=traces,
+            clips=access_networks.TRAINING_CLIPS,
+            threads=1,
+        )
+
+    if not by_second:
+        return made("mobile", access_networks.of_all(accesses, part, WINDOWS[part]))
+    with tempfile.TemporaryDirectory() as folder:  # an environment reads its traces when it is made
+        every = [access_networks.windows_by_second(access, part, Path(folder), 60.0, 12) for access in accesses]
+        spread = [spec for some in every for spec in access_networks.spread(some, WINDOWS_BY_SECOND[part])]
+        return made(BY_SECOND_SCENARIO, spread)
 
 
 def expert_choice(capacity_bps: NDArray[np.float32], share_ratio: float) -> NDArray[np.int64]:

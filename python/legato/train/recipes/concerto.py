@@ -90,19 +90,27 @@ def recipe(
     settings: Settings = SETTINGS,
     kinds: Sequence[str] = KINDS,
     sizes: Sizes = OURS,
+    by_second: bool = False,
+    share_ratio: float | None = None,
     facts: Mapping[str, Any] | None = None,
 ) -> Recipe:
-    """The recipe, or one that differs as the paper's Tables 3 and 4 do."""
+    """The recipe, or one that differs as the paper's Tables 3 and 4 do.
+
+    Args:
+        by_second: on traces whose rate is the mean of each second, as the paper's are.
+        share_ratio: of the coming second's capacity, which the expert takes; None: that of ``mobile_calls``.
+    """
 
     def training(envs: int) -> Any:
         from legato.train import mobile_calls
 
-        return mobile_calls.ExpertCalls(mobile_calls.calls(envs, CONTROLLER, "train", accesses))
+        calls = mobile_calls.calls(envs, CONTROLLER, "train", accesses, by_second=by_second)
+        return mobile_calls.ExpertCalls(calls, mobile_calls.SHARE_RATIO if share_ratio is None else share_ratio)
 
     def held_out() -> Any:
         from legato.train import mobile_calls
 
-        return mobile_calls.calls(96, CONTROLLER, "validate", accesses)
+        return mobile_calls.calls(96, CONTROLLER, "validate", accesses, by_second=by_second)
 
     return Recipe(
         name=name,

@@ -1,0 +1,62 @@
+"""The two set-ups in which Concerto's claims are judged; docs/papers/concerto.md has the source of each choice."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from legato import access_networks
+from legato.published.reproduction import AS_PRINTED, STRICTER
+
+WEBRTC, SALSIFY, BEST_OF_TWO, RL_V, CONCERTO, ORACLE, CLAIRVOYANT = (
+    "webrtc", "salsify as described", "salsify", "rl-v", "concerto", "oracle", "clairvoyant"
+)  # fmt: skip
+SMOOTH_ENCODER_MS = 1000
+"""The VBV of WebRTC's encoder: it follows its target in about a second, as the paper measures."""
+PROMPT_ENCODER_MS = 66
+"""That of the paper's Salsify, whose codec obeys each new estimate: two frames."""
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What is run, and what is judged of it."""
+
+    name: str
+    scenario: str
+    gcc: str
+    """The controller that stands for the paper's WebRTC, and for the transport of its Salsify."""
+    by_second: bool
+    """Traces are the means of each second."""
+    duration_s: float
+    qoe: tuple[str, str]
+    """QoE_p and QoE_d: columns of the summary."""
+    delay: str
+    """The frame delay of Fig. 21: a column."""
+
+    def windows(self, access: str, part: access_networks.Part, folder: Path) -> list[str]:
+        """The networks of a kind of access; ``folder`` is where traces by the second are written."""
+        if self.by_second:
+            return access_networks.windows_by_second(access, part, folder, self.duration_s)
+        return list(access_networks.windows(access, part, self.duration_s))
+
+    def encoder(self, prompt: bool) -> dict[str, Any]:
+        """Changes of the scenario that make its encoder."""
+        if prompt:
+            return {"video.vbv_ms": PROMPT_ENCODER_MS, "sender.encoder_interval_ms": 0}
+        return {"video.vbv_ms": SMOOTH_ENCODER_MS}
+
+
+PRINTED = Setup(
+    AS_PRINTED,
+    "mobile_by_second",
+    "gcc-receiver",
+    True,
+    access_networks.LONG_WINDOW_S,
+    ("qoe_p", "qoe_d"),
+    "frame_delay_ms",
+)
+STRICT = Setup(STRICTER, "mobile", "gcc", False, 60.0, ("viewed_qoe_p", "viewed_qoe_d"), "viewed_delay_ms")
+SETUPS = (PRINTED, STRICT)
+QUICK_S = 30.0
+"""The length of calls for a first look."""
