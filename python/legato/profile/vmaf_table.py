@@ -1,0 +1,91 @@
+"""VMAF of a clip at every size and quantiser, beside its profile: ``python -m legato.profile.vmaf_table SOURCES NAME``.
+
+A simulated call has no pixels, and so no VMAF of its own. But what it shows is a picture of the clip, coded at a size
+and with an error that it knows; this table says which VMAF pictures of that size and PSNR have. Needs the extra
+``vmaf``. Writes ``NAME.vmaf.json`` next to ``NAME.safetensors``: for each height, by rising PSNR, means over the clip.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from legato import _core, atomic
+from legato.call import vmaf
+from legato.errors import Error, ProfileError
+from legato.profile.clip import Clip, Pictures, read_clip
+from legato.profile.tables import LEAD_IN_FRAMES, LEVELS, X264Stream, enlarge, fps_text, quality
+from legato.profile.vmaf import FORMAT, path_of
+from legato.profile.x264 import X264
+
+ROUNDS = 2
+"""Times the clip is coded on end; the last is measured, so that every picture has a coded one before it."""
+
+
+def measure(clip: Clip, heights: list[int]) -> dict[str, Any]:
+    """The table of a clip: by height, ``[PSNR in dB, VMAF]`` of every quantiser, both means over its pictures."""
+    program, library = vmaf.found(), X264()
+    full = clip.pictures(heights[-1])
+    table = {}
+    for height in heights:
+        pictures = clip.pictures(height)
+        table[str(height)] = sorted(_point(program, library, clip, pictures, full, qp) for qp in LEVELS)
+    return {"format": FORMAT, "clip": clip.name, "model": "vmaf_v0.6.1", "encoder": "x264", "heights": table}
+
+
+def _point(program: str, library: X264, clip: Clip, pictures: Pictures, full: Pictures, qp: int) -> tuple[float, float]:
+    shown = coded(library, clip, pictures, full, [qp] * (ROUNDS * len(pictures.luma)))[-len(pictures.luma) :]
+    _, psnr_db = quality(full.luma, np.stack(shown))
+    return round(float(psnr_db.mean()), 3), round(float(np.mean(scores(program, full, shown))), 3)
+
+
+def coded(library: X264, clip: Clip, pictures: Pictures, full: Pictures, qps: list[int]) -> list[np.ndarray]:
+    """Luma at the full size of the clip played on, one picture per quantiser; a stream has one quantiser at a time."""
+    streams = {qp: X264Stream(library, pictures, fps_text(clip), qp) for qp in sorted(set(qps))}
+    for stream in streams.values():
+        for index in clip.lead_in(LEAD_IN_FRAMES):
+            stream.encode(pictures, index)
+    shown = []
+    for at, qp in enumerate(qps):
+        index = at % len(pictures.luma)
+        luma = {each: stream.encode(pictures, index)[1] for each, stream in streams.items()}[qp]
+        shown.append(luma if pictures.height == full.height else enlarge(luma, full))
+    return shown
+
+
+def scores(program: str, full: Pictures, shown: list[np.ndarray]) -> list[float]:
+    """VMAF of pictures that play the clip on from its first one."""
+    count = len(full.luma)
+    pairs = [(full.luma[at % count].tobytes(), plane.tobytes()) for at, plane in enumerate(shown)]
+    return list(_core.vmaf(program, full.width, full.height, pairs))
+
+
+def main() -> int:
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="python -m legato.profile.vmaf_table", description=__doc__)
+    parser.add_argument("sources", type=Path, help="folder of the source clips")
+    parser.add_argument("name", help="of the table")
+    parser.add_argument("--table", type=Path, default=Path("profiles/clips.toml"))
+    parser.add_argument("--out", type=Path, default=Path("profiles"))
+    arguments = parser.parse_args()
+    try:
+        entry = tomllib.loads(arguments.table.read_text(encoding="utf-8")).get(arguments.name)
+        if entry is None:
+            raise ProfileError(f"{arguments.table}: has no clip {arguments.name}")
+        clip = read_clip(arguments.sources / entry["file"], fps=entry.get("fps"))
+        out = path_of(arguments.out / f"{arguments.name}.safetensors")
+        atomic.write_json(out, measure(clip, entry["heights"]))
+        print(out)
+    except Error as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
