@@ -5,9 +5,9 @@ made continuous where the size changes: the rate and the PSNR at that moment are
 
 How the paper was read: delays are those above the call's minimum, in seconds; the delay of an interval without a frame
 is the time since the last one, and no delay counts more than a second (a queue of Table III can hold fourteen); the
-full size is the largest so far, which the call's first frames have unless it grows. The burst loss ratio is the longest
-run of lost packets over all packets of the interval. An interval does not state the latter: the loss ratio is an upper
-bound, and equal to it wherever there was one run, as in nearly all intervals.
+full size is the largest so far, which the call's first frames have unless it grows, or as given. The burst loss ratio
+is the longest run of lost packets over all packets of the interval. An interval does not state the latter: the loss
+ratio is an upper bound, and equal to it wherever there was one run, as in nearly all intervals.
 """
 
 from __future__ import annotations
@@ -26,10 +26,15 @@ _PACKET_BYTES = 1250.0
 
 
 class ClccReward:
-    """[clcc] eq. (4): one number per call and interval, of the magnitude of the bitrate in Mbit/s."""
+    """[clcc] eq. (4): one number per call and interval, of the magnitude of the bitrate in Mbit/s.
 
-    def __init__(self) -> None:
+    Args:
+        full_height: rows of the original picture, where all calls have the same; 0: the largest shown so far.
+    """
+
+    def __init__(self, full_height: int = 0) -> None:
         self._calls = 0
+        self._full_height = float(full_height)
 
     def reset(self, begun: NDArray[np.bool_]) -> None:
         """Forget the calls that have ended.
@@ -42,6 +47,7 @@ class ClccReward:
             return
         for remembered, nothing in self._remembered():
             remembered[begun] = nothing
+        self._largest[begun] = self._full_height
 
     def __call__(self, intervals: Intervals) -> Array:
         if len(intervals) != self._calls:
@@ -77,12 +83,12 @@ class ClccReward:
     def _begin(self, calls: int) -> None:
         self._calls = calls
         self._full = np.zeros(calls, np.bool_)
-        self._height, self._largest = np.zeros(calls, np.float32), np.zeros(calls, np.float32)
+        self._height, self._largest = np.zeros(calls, np.float32), np.full(calls, self._full_height, np.float32)
         self._psnr_db, self._psnr_then_db = np.zeros(calls, np.float32), np.zeros(calls, np.float32)
         self._rate_then = np.zeros(calls, np.float32)
 
     def _remembered(self) -> list[tuple[NDArray[np.generic], float]]:
-        numbers = (self._height, self._largest, self._psnr_db, self._psnr_then_db, self._rate_then)
+        numbers = (self._height, self._psnr_db, self._psnr_then_db, self._rate_then)
         return [(self._full, False), *((numbers_of, 0.0) for numbers_of in numbers)]
 
 

@@ -14,10 +14,12 @@ from stable_baselines3.common.env_checker import check_env
 
 from legato import shipped
 from legato.envs import CallEnv, CallVectorEnv
-from legato.published import clcc, nvc_cc, nvc_cc_sweeps
+from legato.published import clcc_setups, nvc_cc, nvc_cc_sweeps
 from legato.train import recipe
 from legato.train.recipes import clcc as clcc_recipe
+from legato.train.recipes import clcc_printed, clcc_table_iii
 from legato.train.recipes import nvc_cc as nvc_cc_recipe
+from legato.train.schedule import at
 
 
 def test_no_clip_is_both_trained_on_and_tested_on():
@@ -47,7 +49,27 @@ def test_training_and_reproduction_share_no_clip():
     ]
     assert layers[-1]["activation"] == "sigmoid"
 
-    assert clcc.CLIP not in clcc_recipe.CLIPS
+    printed, stricter = clcc_setups.SETUPS
+    assert not set(clcc_table_iii.CLIPS) & set(printed.clips)
+    assert not set(clcc_recipe.CLIPS) & {*printed.clips, *stricter.clips}
+
+
+def test_clcc_as_printed_is_trained_with_table_ii_on_pictures_of_720_rows():
+    # [clcc] Table II: three stages of 180 updates, of 15 epochs and 18,000 decisions each.
+    settings = clcc_printed.RECIPE.settings
+    assert settings.steps == 180 * 18_000
+    assert settings.envs * settings.rollout == 18_000
+    assert (settings.epochs, settings.clip, settings.adam_betas) == (15, 0.1, (0.9, 0.999))
+    for update, noise, rate in ((0, 0.25, 3e-3), (50, 0.152, 3e-3), (60, 0.143, 3e-4), (120, 0.088, 3e-5)):
+        assert at(settings.action_std, update / 180) == pytest.approx(noise, abs=1e-3)
+        assert at(settings.learning_rate, update / 180) == rate
+    assert at(settings.action_std, 1.0) == 0.01
+    calls = clcc_printed.RECIPE.make_env(2)
+    calls.reset(seed=1)
+    for _ in range(20):
+        calls.step(np.full(2, 1.0, np.float32))
+    assert (calls.intervals["frame_height"] < 720).all()  # a call begins small
+    assert (calls.intervals["target_bitrate_bps"] <= 2.5e6).all()
 
 
 def test_a_quarter_of_the_calls_of_training_begin_fast_and_none_of_evaluation():
