@@ -103,6 +103,11 @@ def test_the_order_is_against_each_rival_and_the_size_against_the_closest() -> N
     assert rows["qoe_p, 3G: ahead of salsify, raw"].verdict == "not met"
 
 
+def test_no_share_is_taken_of_a_score_below_its_constant() -> None:
+    gap = fig_19(calls({**SCORES, "concerto": 3.2}))["qoe_p, 3G: gap of the closest rival, without the constant"]
+    assert (gap.mean, gap.verdict) == (None, "undecidable")
+
+
 def test_windows_and_clips_of_one_recording_count_once() -> None:
     assert fig_19(calls(SCORES))["qoe_p, 3G: concerto"].groups == 6
     ahead = fig_19([c for c in calls(SCORES) if c.network[0] in "abcd"])[

@@ -54,7 +54,7 @@ PAPER = Paper(
         "Costs": "Size, time of a decision, speed of the simulator",
     },
     digits=".4g",
-    over="recordings",
+    over="recordings or clips",
 )
 
 

@@ -9,9 +9,11 @@ from typing import Any
 from legato import access_networks
 from legato.published.reproduction import AS_PRINTED, STRICTER
 
-WEBRTC, SALSIFY, BEST_OF_TWO, RL_V, CONCERTO, ORACLE, CLAIRVOYANT = (
-    "webrtc", "salsify as described", "salsify", "rl-v", "concerto", "oracle", "clairvoyant"
-)  # fmt: skip
+WEBRTC, SALSIFY, BEST_OF_TWO = "webrtc", "salsify as described", "salsify"
+RL_V, CONCERTO, ORACLE, CLAIRVOYANT = "rl-v", "concerto", "oracle", "clairvoyant"
+OTHER = "concerto of the other links"
+"""The policy that was trained on the other set-up's links."""
+AS_RECORDED_POLICY, BY_SECOND_POLICY = "concerto", "concerto-by-second"
 SMOOTH_ENCODER_MS = 1000
 """The VBV of WebRTC's encoder: it follows its target in about a second, as the paper measures."""
 PROMPT_ENCODER_MS = 66
@@ -26,6 +28,10 @@ class Setup:
     scenario: str
     gcc: str
     """The controller that stands for the paper's WebRTC, and for the transport of its Salsify."""
+    policy: str
+    """Concerto's: trained on links of this kind."""
+    rl_v_policy: str
+    """RL-V's, likewise."""
     by_second: bool
     """Traces are the means of each second."""
     duration_s: float
@@ -51,12 +57,24 @@ PRINTED = Setup(
     AS_PRINTED,
     "mobile_by_second",
     "gcc-receiver",
+    BY_SECOND_POLICY,
+    "rl-v-by-second",
     True,
     access_networks.LONG_WINDOW_S,
     ("qoe_p", "qoe_d"),
     "frame_delay_ms",
 )
-STRICT = Setup(STRICTER, "mobile", "gcc", False, 60.0, ("viewed_qoe_p", "viewed_qoe_d"), "viewed_delay_ms")
+STRICT = Setup(
+    STRICTER,
+    "mobile",
+    "gcc",
+    AS_RECORDED_POLICY,
+    "rl-v",
+    False,
+    60.0,
+    ("viewed_qoe_p", "viewed_qoe_d"),
+    "viewed_delay_ms",
+)
 SETUPS = (PRINTED, STRICT)
 QUICK_S = 30.0
 """The length of calls for a first look."""

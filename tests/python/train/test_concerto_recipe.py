@@ -28,12 +28,18 @@ def test_the_published_network_has_its_size() -> None:
     assert sum(tensor.numel() for tensor in network.parameters()) == 7168 + 295_040 + 1_966_336 + 6_682
 
 
-@pytest.mark.parametrize("name", ["concerto", "rl-v"])
+@pytest.mark.parametrize("name", ["concerto", "concerto-by-second", "concerto-published", "rl-v", "rl-v-by-second"])
 def test_networks_answer_one_of_26_bitrates(name: str) -> None:
     layers = recipe.load(name).layers
     assert outputs(layers[-1]) == 26
     out, _ = Network(layers)(torch.rand(2, 720))
     assert out.shape == (2, 26)
+
+
+def test_the_published_training_has_half_a_million_states() -> None:
+    settings = recipe.load("concerto-published").settings
+    assert settings.round_steps * settings.rounds == 500_320
+    assert settings.minibatch == 32
 
 
 def test_a_variant_sees_only_what_it_is_given() -> None:
@@ -51,8 +57,10 @@ def test_the_expert_stays_below_the_capacity() -> None:
 
 
 @pytest.mark.skipif(not COPYLEFT, reason="the traces of a checkout are not here")
-def test_labels_are_of_the_second_to_come() -> None:
-    env = mobile_calls.ExpertCalls(mobile_calls.calls(6, "concerto", "validate", ("3G",)), 0.8)
+@pytest.mark.parametrize("by_second", [False, True], ids=["as recorded", "by the second"])
+def test_labels_are_of_the_second_to_come(by_second: bool) -> None:
+    calls = mobile_calls.calls(6, "concerto", "validate", ("3G",), by_second=by_second)
+    env = mobile_calls.ExpertCalls(calls, 0.8)
     _, info = env.reset(seed=3)
     for decision in range(mobile_calls.DECISIONS):
         label = info["expert_action"]

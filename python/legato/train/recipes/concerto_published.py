@@ -1,6 +1,6 @@
 """Concerto at the size that its paper states, on half a million states of traces by the second.
 
-A matter of hours on a graphics card and of weeks on two cores: docs/papers/concerto.md has its cost.
+Some hours of one processor and 4 GB: docs/papers/concerto.md has its measured cost.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ ENVS = 2120
 
 RECIPE = concerto.recipe(
     "concerto-published",
-    "Concerto at its paper's size, 2.3 million weights, on 500,000 states: on two cores it takes weeks",
+    "Concerto at its paper's size, 2.3 million weights, on 500,000 states: takes hours",
     settings=replace(concerto.SETTINGS, envs=ENVS, minibatch=32),
     sizes=concerto.PUBLISHED,
     by_second=True,

@@ -36,27 +36,32 @@ def _layers() -> tuple[dict[str, Any], ...]:
     return (*first, hidden, dense("rates", "hidden", _HIDDEN, 26, "softmax"))
 
 
-def _calls(envs: int, part: Any) -> Any:
-    from legato.train import mobile_calls
+def recipe(name: str, summary: str, *, by_second: bool = False) -> Recipe:
+    """The recipe; ``by_second``: on traces whose rate is the mean of each second, as [concerto]'s are."""
 
-    return mobile_calls.calls(envs, CONTROLLER, part)
+    def calls(envs: int, part: Any) -> Any:
+        from legato.train import mobile_calls
+
+        return mobile_calls.calls(envs, CONTROLLER, part, by_second=by_second)
+
+    return Recipe(
+        name=name,
+        summary=summary,
+        manifest={**MANIFEST, "controller": CONTROLLER, "action": {"map": CONTROLLER, "decide": "argmax"}},
+        layers=_layers(),
+        settings=Settings(
+            steps=150_000,
+            envs=24,
+            rollout=10,
+            learning_rate=((0.0, 1e-3), (1.0, 1e-4)),
+            discount=0.9,
+            entropy_weight=((0.0, 0.02), (1.0, 0.001)),
+        ),
+        make_env=lambda envs: calls(envs, "train"),
+        make_evaluation=lambda: calls(96, "validate"),
+        evaluate_every=60,
+        leg_rounds=120,
+    )
 
 
-RECIPE = Recipe(
-    name=CONTROLLER,
-    summary="RL-V on the same calls as Concerto, with the reward QoE_p",
-    manifest={**MANIFEST, "controller": CONTROLLER, "action": {"map": CONTROLLER, "decide": "argmax"}},
-    layers=_layers(),
-    settings=Settings(
-        steps=150_000,
-        envs=24,
-        rollout=10,
-        learning_rate=((0.0, 1e-3), (1.0, 1e-4)),
-        discount=0.9,
-        entropy_weight=((0.0, 0.02), (1.0, 0.001)),
-    ),
-    make_env=lambda envs: _calls(envs, "train"),
-    make_evaluation=lambda: _calls(96, "validate"),
-    evaluate_every=60,
-    leg_rounds=120,
-)
+RECIPE = recipe(CONTROLLER, "RL-V on the same calls as Concerto, with the reward QoE_p")
