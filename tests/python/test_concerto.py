@@ -17,6 +17,7 @@ from legato.published import concerto, concerto_calls, concerto_variants
 from legato.published.concerto_calls import Call
 from legato.published.concerto_cycle import Session, judge_cycle, reductions
 from legato.published.concerto_encoder import lags
+from legato.published.concerto_following import Followed, distance, judge_following
 from legato.published.concerto_setups import PRINTED, STRICT
 from legato.published.reproduction import Row
 
@@ -195,6 +196,21 @@ def test_video_is_judged_against_gcc_alone() -> None:
     recovery = {row.name: row.verdict for row in judge_cycle(slower, PRINTED) if row.table == "Fig. 10"}
     name = "time to recover (s), with video over alone"
     assert (recovery[name], recovery[f"{name}: direction"]) == ("not met", "met")
+
+
+def test_a_target_is_off_by_its_distance_from_what_can_be_followed() -> None:
+    """At 1 Mbit/s over links of 1.5, 0.8 and 9 Mbit/s, of which 2.5 can be followed: 0.5, 0.2 and 1.5 off."""
+    off_bps, above_ratio = distance(np.array([1.5e6, 0.8e6, 9e6]), np.full(3, 1e6))
+    assert (off_bps, above_ratio) == (pytest.approx(2.2e6 / 3), pytest.approx(1 / 3))
+
+
+def test_following_is_judged_by_direction() -> None:
+    off = {"webrtc": 5e5, "salsify as described": 4e5, "rl-v": 2e5, "concerto": 3e5}
+    found = [Followed(scheme, f"{n}@0", bps, bps / 1e6) for scheme, bps in off.items() for n in "abcdef"]
+    rows = {row.name: row for row in judge_following(found, PRINTED)}
+    assert rows["distance from the bandwidth, over webrtc's"].mean == pytest.approx(0.6)
+    verdicts = [rows[f"distance from the bandwidth, over {rival}'s"].verdict for rival in concerto_calls.RIVALS]
+    assert verdicts == ["met", "met", "not met"]
 
 
 def test_an_encoder_lags_until_what_it_makes_is_near_its_target() -> None:

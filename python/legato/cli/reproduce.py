@@ -23,7 +23,7 @@ are run.
 Writes reproduction.json, reproduction.html and the run folders they were made of. Exits with status 0 whatever
 the verdicts: a figure that is not met is a result.
 
-Papers: `vtfrc` (Video TFRC, ICC 2008: Tables II and III, Figures 5 to 8); `concerto` (MobiCom 2019: Figures 7 to 21,
+Papers: `vtfrc` (Video TFRC, ICC 2008: Tables II and III, Figures 5 to 8); `concerto` (MobiCom 2019: Figures 7 to 22,
 Tables 3 and 4, whose variants it trains); `nvc-cc` (2024: Table 3, Figures 4 to 12; it trains for Figures 4 and 7, the
 rest is of the shipped policies' trainings); both need `pip install legato-rtc[train]`, unless `--quick` or
 `--no-trainings`;

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from markupsafe import Markup
 
@@ -22,6 +23,7 @@ from legato.published import (
     concerto_cost,
     concerto_cycle,
     concerto_encoder,
+    concerto_following,
 )
 from legato.published.concerto_calls import Call
 from legato.published.concerto_cycle import Session
@@ -48,6 +50,7 @@ PAPER = Paper(
         "Fig. 19": "Fig. 19: the two scores",
         "Fig. 20": "Fig. 20: throughput, Concerto's over",
         "Fig. 21": "Fig. 21: frame delay, Concerto's over",
+        "Fig. 22": "Fig. 22: how closely the target follows the bandwidth",
         "5.3": "Section 5.3: smoothness",
         "Table 3": "Table 3: inputs and losses, QoE_p without its constant, over the whole's; intervals over trainings",
         "Table 4": "Table 4: trained on one kind of access, tested on another; intervals over trainings",
@@ -76,6 +79,8 @@ class _Found:
     points: list[concerto_calibration.Point] = field(default_factory=list)
     coded: list[concerto_encoder.Coded] = field(default_factory=list)
     lag_s: list[tuple[str, float]] = field(default_factory=list)
+    followed: list[concerto_following.Followed] = field(default_factory=list)
+    drawn: dict[str, Any] = field(default_factory=dict)
     variants: list[Call] = field(default_factory=list)
 
     def rows(self) -> list[Row]:
@@ -84,6 +89,7 @@ class _Found:
         for setup in SETUPS:
             rows += concerto_cycle.judge_cycle(self.sessions.get(setup.name, []), setup)
             rows += concerto_calls.judge(self.calls.get(setup.name, []), setup)
+        rows += concerto_following.judge_following(self.followed, PRINTED)
         return rows + concerto_encoder.judge_encoder(self.coded, self.lag_s)
 
 
@@ -130,7 +136,11 @@ def reproduce(
     done = Reproduction(PAPER, out, version(folder), tuple(rows), tuple(every))
     return done.write(
         [_introduction(done, seeds, trainings_s)],
-        [concerto_calibration.section(found.points), *(_behind(found.calls[s.name], s) for s in SETUPS)],
+        [
+            concerto_following.section(found.drawn),
+            concerto_calibration.section(found.points),
+            *(_behind(found.calls[s.name], s) for s in SETUPS),
+        ],
         before_rows={"seeds": seeds, "trainings_s": trainings_s},
         behind_rows={"calibration": concerto_calibration.documents(found.points)},
     )
@@ -162,6 +172,10 @@ def _parts(found: _Found, traces: Path, seeds: int, quick: bool) -> dict[str, _P
                     setup.name, []
                 ).extend(concerto_calls.read_calls(run, access, plan, windows, setup)),
             )
+        if setup.by_second:
+            specs = concerto_following.one_each(setup, traces, quick)
+            for name, plan in concerto_following.following_plans(setup, specs):
+                parts[name] = _Part(plan, lambda run, plan=plan, specs=specs: _read_followed(found, run, plan, specs))
     return parts
 
 
@@ -171,6 +185,12 @@ def _read_encoder(found: _Found, name: str, run: Path) -> None:
         return
     setup = AS_PRINTED if name == AS_PRINTED.replace(" ", "-") else STRICTER
     found.coded += concerto_encoder.read_coded(run, setup)
+
+
+def _read_followed(found: _Found, run: Path, plan: Plan, specs: Sequence[str]) -> None:
+    followed, lines = concerto_following.read_followed(run, plan, specs)
+    found.followed += followed
+    found.drawn |= lines
 
 
 def _variant_parts(found: _Found, specs: Sequence[str], traces: Path) -> dict[str, _Part]:

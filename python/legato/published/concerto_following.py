@@ -1,0 +1,132 @@
+"""Fig. 22 of [concerto]: how closely a target follows the bandwidth, drawn for one session and measured for many.
+
+The paper shows 200 s of one session, in which Concerto follows the bandwidth, WebRTC stays far below it after each
+fall, and RL-V often exceeds it. Drawn are 200 s of the first 4G test recording; the rows are over a window of each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from legato import access_networks, chart
+from legato import plan as plans
+from legato.pages import Section
+from legato.plan import Plan
+from legato.published.concerto_calls import schemes
+from legato.published.concerto_estimates import mean, ratio
+from legato.published.concerto_setups import CONCERTO, RL_V, SALSIFY, WEBRTC, Setup
+from legato.published.reproduction import Row
+from legato.published.verdict import Lead
+from legato.sweep import query
+
+DRAWN = (WEBRTC, SALSIFY, RL_V, CONCERTO)
+DRAWN_S = 200.0
+LIMIT_BPS = 2.5e6
+"""The highest target of the scenario: more bandwidth than that cannot be followed."""
+
+
+@dataclass(frozen=True)
+class Followed:
+    """How a scheme follows the bandwidth of one network."""
+
+    scheme: str
+    network: str
+    off_bps: float
+    """Mean distance of the target from the bandwidth."""
+    above_ratio: float
+    """Share of the time in which it is above it."""
+
+    @property
+    def condition(self) -> str:
+        """What calls of all schemes have in common."""
+        return self.network
+
+    @property
+    def recording(self) -> str:
+        """What intervals are over."""
+        return self.network.split("@")[0]
+
+
+def one_each(setup: Setup, folder: Path, quick: bool) -> list[str]:
+    """A window of every test recording, those of 4G first."""
+    specs = []
+    for access in sorted(access_networks.ACCESSES, key=lambda access: access != "4G"):
+        first: dict[str, str] = {}
+        for spec in setup.windows(access, "test", folder):
+            first.setdefault(spec.split("@")[0], spec)
+        specs += list(first.values())[: 1 if quick else None]
+    return specs
+
+
+def following_plans(setup: Setup, specs: Sequence[str]) -> Iterator[tuple[str, Plan]]:
+    """By name, for each encoder."""
+    for prompt in (False, True):
+        controllers = [spec for spec in schemes(setup, prompt) if any(spec.endswith(f"label={s}") for s in DRAWN)]
+        yield (
+            f"following-{'prompt' if prompt else '1s'}",
+            plans.make(
+                setup.scenario,
+                options={**setup.encoder(prompt), "duration_s": setup.duration_s},
+                controller_specs=controllers,
+                trace_specs=specs,
+                clip_specs=access_networks.TEST_CLIPS[:1],
+                log="series",
+            ),
+        )
+
+
+def read_followed(folder: Path, plan: Plan, specs: Sequence[str]) -> tuple[list[Followed], dict[str, Any]]:
+    """The figures of every call; and of the first network the lines to draw: bandwidth and targets, in kbit/s."""
+    found, lines = [], {}
+    for row in query(folder, "select call, session, controller from summary order by call"):
+        sql = (
+            f"select time_ms, capacity_bps, target_bitrate_bps from series where call = {row['call']} order by time_ms"
+        )
+        table = np.array([list(each.values()) for each in query(folder, sql)], dtype=np.float64)
+        place = plan.places(row["session"])[1]
+        network = Path(specs[place]).name
+        found.append(Followed(row["controller"], network, *distance(table[:, 1], table[:, 2])))
+        if place == 0:
+            seconds = table[: round(DRAWN_S * 10) : 10]
+            lines["bandwidth"] = [(t / 1e3, min(bps, LIMIT_BPS) / 1e3) for t, bps, _ in seconds]
+            lines[row["controller"]] = [(t / 1e3, bps / 1e3) for t, _, bps in seconds]
+    return found, lines
+
+
+def distance(capacity_bps: NDArray[np.float64], target_bps: NDArray[np.float64]) -> tuple[float, float]:
+    """The mean distance of a target from the bandwidth, and the share of the time in which it is above it."""
+    goal = np.minimum(capacity_bps, LIMIT_BPS)
+    return float(np.abs(target_bps - goal).mean()), float((target_bps > goal).mean())
+
+
+def judge_following(followed: Sequence[Followed], setup: Setup) -> list[Row]:
+    """Concerto's distance over each rival's; and how often each is above the bandwidth."""
+    of = {"setup": setup.name}
+    rows = []
+    for rival in DRAWN[:-1]:
+        closer = ratio(followed, "off_bps", CONCERTO, rival)
+        claim = Lead(no_effect=1.0, more_is_better=False)
+        rows.append(Row.judged("Fig. 22", f"distance from the bandwidth, over {rival}'s", None, closer, claim, **of))
+    fewer = ratio(followed, "above_ratio", CONCERTO, RL_V)
+    claim = Lead(no_effect=1.0, more_is_better=False)
+    rows.append(Row.judged("Fig. 22", f"time above the bandwidth, over {RL_V}'s", None, fewer, claim, **of))
+    for scheme in DRAWN:
+        found = mean(followed, "above_ratio", scheme)
+        name = f"time above the bandwidth, {scheme}"
+        rows.append(Row.of("Fig. 22", name, None, found, "not comparable", "the figure itself", **of))
+    return rows
+
+
+def section(lines: dict[str, Sequence[tuple[float, float]]]) -> Section:
+    """The drawing."""
+    names = [name for name in ("bandwidth", *DRAWN) if name in lines]
+    kinds = dict(zip(names, ("available", "c0", "c1", "c2", "c3"), strict=False))
+    title = f"Target bitrate over {DRAWN_S:g} s of a 4G recording, kbit/s (as Figure 22)"
+    drawn = chart.draw([chart.Axes([chart.Line(kinds[name], list(lines[name])) for name in names])], title, unit=" s")
+    return Section("Figure 22", title + ".", legend=[(kinds[name], name) for name in names], charts=[("", drawn)])
