@@ -123,7 +123,7 @@ def judge_following(followed: Sequence[Followed], setup: Setup) -> list[Row]:
     return rows
 
 
-def section(lines: dict[str, Sequence[tuple[float, float]]]) -> Section:
+def section(lines: dict[str, Sequence[chart.Point]]) -> Section:
     """The drawing."""
     names = [name for name in ("bandwidth", *DRAWN) if name in lines]
     kinds = dict(zip(names, ("available", "c0", "c1", "c2", "c3"), strict=False))
