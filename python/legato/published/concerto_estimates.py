@@ -67,14 +67,14 @@ def ratio(
 
     if (table > 0).all():
         # On a logarithmic scale: a half is as far from 1 as a double, and no ratio is below 0.
-        return _shifted(of_groups(lambda weights: np.log(over(weights)), table[:, 2]), np.exp, less_one)
-    return _shifted(of_groups(over, table[:, 2]), np.positive, less_one)
+        return shifted(of_groups(lambda weights: np.log(over(weights)), table[:, 2]), np.exp, less_one)
+    return shifted(of_groups(over, table[:, 2]), np.positive, less_one)
 
 
-def _shifted(found: Estimate, unscaled: Callable[[float], float], less: float) -> Estimate:
-    """An estimate back on its own scale, minus a number."""
+def shifted(found: Estimate, unscaled: Callable[[float], float], less_one: bool = False) -> Estimate:
+    """An estimate back on its own scale, or what it gains over one."""
     mean, low, high = (
-        None if end is None else float(unscaled(end)) - less for end in (found.mean, found.low, found.high)
+        None if end is None else float(unscaled(end)) - less_one for end in (found.mean, found.low, found.high)
     )
     return replace(found, mean=mean, low=low, high=high)
 

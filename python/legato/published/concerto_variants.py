@@ -18,6 +18,7 @@ from legato.access_networks import ACCESSES
 from legato.eval.stats import NO_FIGURE, Estimate, of_separate_groups
 from legato.published import trainings
 from legato.published.concerto_calls import CONSTANT, Call
+from legato.published.concerto_estimates import shifted
 from legato.published.concerto_setups import PRINTED
 from legato.published.reproduction import Row
 from legato.published.trainings import OnTraining, Training
@@ -120,7 +121,12 @@ def _row(figures: str, name: str, printed: float, ours: Estimate) -> Row:
 def _over(calls: Sequence[Call], figure: str, above: str, below: str, base_qoe: float = 0.0) -> Estimate:
     """The mean over seeds of one variant over another's, each without the constant of its score."""
     samples = [[value - base_qoe for value in _of_seeds(calls, figure, name)] for name in (above, below)]
-    return of_separate_groups(samples, lambda means: means[0] / means[1]) if all(samples) else NO_FIGURE
+    if not all(samples):
+        return NO_FIGURE
+    if min(value for sample in samples for value in sample) <= 0:
+        return of_separate_groups(samples, lambda means: means[0] / means[1])
+    # On a logarithmic scale, as every ratio here: a half is as far from 1 as a double.
+    return shifted(of_separate_groups(samples, lambda means: np.log(means[0] / means[1])), np.exp)
 
 
 def _of_seeds(calls: Sequence[Call], figure: str, name: str) -> list[float]:
