@@ -271,8 +271,9 @@ def test_both_set_ups_pace_alike_and_only_the_printed_one_is_capped():
     assert not stricter.options
     for spec in (*printed.specs, *stricter.specs):
         assert not spec.startswith("gcc@") or "pacing_ratio=2.5" in spec
-    trained = tomllib.loads((shipped.policies_folder() / "clcc" / "printed" / "policy.toml").read_text("utf-8"))
-    assert trained["trained"]["recipe"] == "clcc-table-iii"
+    for name, recipe, steps in (("printed", "clcc-table-iii", 648_000), ("table-ii", "clcc-printed", 3_240_000)):
+        manifest = tomllib.loads((shipped.policies_folder() / "clcc" / name / "policy.toml").read_text("utf-8"))
+        assert (manifest["trained"]["recipe"], manifest["trained"]["steps"]) == (recipe, steps)
 
 
 @pytest.fixture(scope="module")

@@ -14,12 +14,12 @@ from typing import Any
 from legato import plan as plans
 from legato.eval.stats import grouped_mean
 from legato.plan import Plan
-from legato.published.clcc_setups import ENCODER, GCC, HRCC, OWN, SETUPS, STRETCH_S, Setup
+from legato.published.clcc_setups import ENCODER, GCC, HRCC, OWN, SETUPS, STRETCH_S, TABLE_II, Setup
 from legato.published.reproduction import Row
 from legato.published.verdict import Lead
 from legato.sweep import query, summary_rows
 
-TABLE = "Fig. 7"
+TABLE, TABLE_OF_TABLE_II = "Fig. 7", "Fig. 7, Table II"
 CLIFF_S, RECOVERY_S = 20.0, 30.0
 HIGH_BPS = 3_000_000
 LOWS_BPS = (400_000, 600_000, 1_000_000)
@@ -105,19 +105,34 @@ _CLAIMS = (
 
 def judge(found: Sequence[Behaviour]) -> list[Row]:
     """A row per behaviour, rival and set-up, with an interval over links."""
-    return [row for setup in SETUPS for rival in (GCC, HRCC) for row in _rows(found, setup, rival)]
+    return [
+        row
+        for own in (OWN, TABLE_II)
+        for setup in SETUPS
+        for rival in (GCC, HRCC)
+        for row in _rows(found, setup, own, rival)
+    ]
 
 
-def _rows(found: Sequence[Behaviour], setup: Setup, rival: str) -> Iterator[Row]:
+def _rows(found: Sequence[Behaviour], setup: Setup, own: str, rival: str) -> Iterator[Row]:
     of = {(each.network, each.controller): each for each in found if each.setup == setup.name}
     theirs = setup.rivals[rival]
-    links = [network for network, controller in of if controller == OWN and (network, theirs) in of]
+    links = [network for network, controller in of if controller == own and (network, theirs) in of]
     if not links:
         return
+    table = TABLE if own == OWN else TABLE_OF_TABLE_II
     for title, figure, printed, below, scale in _CLAIMS:
-        pairs = [(getattr(of[link, OWN], figure), getattr(of[link, theirs], figure)) for link in links]
+        pairs = [(getattr(of[link, own], figure), getattr(of[link, theirs], figure)) for link in links]
         sign = scale if below else -scale
         ours = grouped_mean((link, sign * (a - b)) for link, (a, b) in zip(links, pairs, strict=True))
         claim = Lead(more_is_better=not below)
-        values = {name: scale * sum(pair[at] for pair in pairs) / len(pairs) for at, name in enumerate((OWN, theirs))}
-        yield Row.judged(TABLE, title.format(rival), printed, ours, claim, values=values, setup=setup.name)
+        values = {name: scale * sum(pair[at] for pair in pairs) / len(pairs) for at, name in enumerate((own, theirs))}
+        yield Row.judged(
+            table,
+            title.format(rival),
+            printed,
+            ours,
+            claim,
+            values=values,
+            setup=setup.name,
+        )

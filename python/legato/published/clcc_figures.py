@@ -9,7 +9,19 @@ from typing import Any
 import numpy as np
 
 from legato.eval.stats import FEWEST, Estimate, of_groups
-from legato.published.clcc_setups import CONSTANT, GCC, HRCC, MEDIAN, MODULE, OWN, SENDER, SETUPS, SHIPPED, Setup
+from legato.published.clcc_setups import (
+    CONSTANT,
+    GCC,
+    HRCC,
+    MEDIAN,
+    MODULE,
+    OWN,
+    SENDER,
+    SETUPS,
+    SHIPPED,
+    TABLE_II,
+    Setup,
+)
 from legato.published.reproduction import Row
 from legato.published.verdict import Lead, Verdict, judged
 
@@ -90,6 +102,8 @@ COMPARISONS = (
     Comparison(HRCC, GCC, "hrcc against gcc", ""),
     Comparison(SHIPPED, GCC, "shipped policy"),
     Comparison(MEDIAN, GCC, "median seed"),
+    Comparison(TABLE_II, GCC, "Table II"),
+    Comparison(TABLE_II, SENDER, "Table II, gcc at the sender"),
     Comparison(CONSTANT, GCC, "constant rate", ""),
 )
 

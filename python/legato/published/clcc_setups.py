@@ -23,6 +23,8 @@ from legato.published.reproduction import AS_PRINTED, STRICTER
 OWN = "clcc"
 SHIPPED, MEDIAN = "clcc as shipped", "clcc median seed"
 """Where a set-up has CLCC of another training: the shipped policy, and that of the median of its five seeds."""
+TABLE_II = "clcc by Table II"
+"""The policy of a training with the paper's own numbers."""
 CONSTANT = "constant 200 kbit/s"
 """A sender that leaves nearly all of a link unused: hardly any has less delay, loss or drops."""
 GCC, HRCC = "gcc", "hrcc"
@@ -81,6 +83,7 @@ SETUPS = (
         {GCC: "gcc-receiver", HRCC: "hrcc", MODULE: MODULE, SENDER: SENDER},
         (
             *_trained("printed", OWN),
+            *_trained("table-ii", TABLE_II),
             f"{OWN}@label={SHIPPED}",
             "gcc-receiver",
             "hrcc",

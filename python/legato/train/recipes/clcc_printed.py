@@ -1,7 +1,7 @@
 """CLCC with the numbers of its Table II: 180 updates of 15 epochs over 18,000 decisions each.
 
-Only the noise is held for a second, as in :mod:`legato.train.recipes.clcc`, which says why. It takes hours of one core;
-a run that is stopped continues with ``--resume``.
+Only the noise is held for a second, as in :mod:`legato.train.recipes.clcc`, which says why. It takes a quarter of an
+hour to half an hour of one core; a run that is stopped continues with ``--resume``.
 """
 
 from __future__ import annotations
