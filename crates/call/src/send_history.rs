@@ -86,6 +86,7 @@ impl SendHistory {
     #[inline]
     pub fn push(&mut self, burst: &Burst<MediaPacket>) {
         let MediaPacket { transport_seq, ssrc, size_bytes, departure, kind, probe_cluster, .. } = burst.first;
+        let place = burst.first.place();
         debug_assert_eq!(transport_seq, self.next_seq(), "departures are numbered without gaps");
         self.in_flight += DataSize::from_bytes(burst.bytes());
         self.next_seq += u64::from(burst.packets);
@@ -93,7 +94,7 @@ impl SendHistory {
             by_stream.index.push(burst);
         }
         let size = DataSize::from_bytes(u64::from(size_bytes));
-        let packet = ReportedPacket { transport_seq, ssrc, size, departure, kind, probe_cluster };
+        let packet = ReportedPacket { transport_seq, ssrc, size, departure, kind, probe_cluster, place };
         self.runs.push_back(SentRun { burst: burst.with(packet), state: State::InFlight });
     }
 

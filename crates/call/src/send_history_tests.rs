@@ -1,7 +1,7 @@
 //! Feedback joined with departures, by transport-wide numbers and by streams.
 
 use super::*;
-use legato_control::{PacketKind, PacketReport};
+use legato_control::{FramePlace, PacketKind, PacketReport};
 use legato_media::packet::{AUDIO_SSRC, MediaPacket, RTX_SSRC, VIDEO_SSRC};
 use legato_units::Ecn;
 use legato_wire::ccfb::{ArrivalOffset, Metric, StreamReport};
@@ -24,15 +24,27 @@ fn send(history: &mut SendHistory, ssrc: u32, seq: u32, at_ms: i64) {
         rtp_seq: if ssrc == RTX_SSRC { 77 } else { seq },
         rtx_seq: seq as u16,
         ssrc,
+        ..packet_of_kind(PacketKind::Video)
+    }));
+}
+
+fn packet_of_kind(kind: PacketKind) -> MediaPacket {
+    MediaPacket {
+        transport_seq: 0,
+        enqueued: Timestamp::ZERO,
+        departure: Timestamp::ZERO,
+        rtp_seq: 0,
+        rtx_seq: 0,
+        ssrc: VIDEO_SSRC,
         frame: 0,
         index: 0,
         count: 1,
         size_bytes: 1_000,
         payload_bytes: 900,
-        kind: PacketKind::Video,
+        kind,
         ecn: Ecn::NotEct,
         probe_cluster: None,
-    }));
+    }
 }
 
 /// Feedback from `base` on; arrivals in ms.
@@ -44,6 +56,18 @@ fn feedback(history: &mut SendHistory, base: u64, arrivals_ms: &[Option<i64>]) -
     let mut reports = PacketReports::default();
     history.join(Timestamp::from_millis(500), &Feedback::parse(&bytes).unwrap(), &mut reports);
     reports.into()
+}
+
+#[test]
+fn reports_name_the_frame_and_the_place_of_each_packet() {
+    let mut history = SendHistory::default();
+    sent(&mut history, 1);
+    let first = MediaPacket { transport_seq: 1, frame: 9, count: 3, ..packet_of_kind(PacketKind::Video) };
+    history.push(&Burst { first, packets: 3, smaller: 0 });
+    history.push(&Burst::single(MediaPacket { transport_seq: 4, ..packet_of_kind(PacketKind::Padding) }));
+    let reports = feedback(&mut history, 1, &[Some(100), None, Some(102), Some(103)]);
+    let place = |index| Some(FramePlace { frame: 9, index, packets: 3 });
+    assert_eq!(reports.iter().map(|report| report.place).collect::<Vec<_>>(), [place(0), place(1), place(2), None]);
 }
 
 #[test]

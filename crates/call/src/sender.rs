@@ -586,6 +586,7 @@ impl Sender {
             kind: first.kind,
             probe_cluster: first.probe_cluster,
             in_flight: in_flight + size,
+            place: first.place(),
         };
         self.controller.on_event(self.now, &Event::PacketsSent(burst.with(sent)));
         self.stale = true;

@@ -9,8 +9,12 @@ use serde::{Deserialize, Serialize};
 pub struct Decision {
     /// The rate for all media together.
     pub target_bitrate: DataRate,
-    /// The rate at which the pacer releases packets.
+    /// The rate at which the pacer releases packets. To spread one frame over a time, set it when the frame
+    /// has been encoded.
     pub pacing_rate: DataRate,
+    /// What the pacer may release at one instant: packets leave until this much is owed, then wait until it is paid
+    /// at the pacing rate (`None`: the pacer's own burst interval; zero: packets leave one by one).
+    pub burst: Option<DataSize>,
     /// Fill the pacer up to this with padding.
     pub padding_rate: DataRate,
     /// The share of the target spent on parity.
@@ -29,6 +33,7 @@ impl Decision {
         Self {
             target_bitrate,
             pacing_rate: target_bitrate.scale(2.5),
+            burst: None,
             padding_rate: DataRate::ZERO,
             fec_rate: DataRate::ZERO,
             congestion_window: None,

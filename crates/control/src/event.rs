@@ -1,6 +1,6 @@
 //! A controller's inputs. Events are owned values: recorded, replayed, fuzzed.
 
-use crate::{PacketKind, PacketReports};
+use crate::{FramePlace, PacketKind, PacketReports};
 use legato_units::{Burst, BurstPacket, DataRate, DataSize, PeerTimestamp, TimeDelta, Timestamp};
 use serde::{Deserialize, Serialize};
 
@@ -132,6 +132,9 @@ pub struct SentPacket {
     pub probe_cluster: Option<u32>,
     /// Bytes sent and not yet reported, this packet included.
     pub in_flight: DataSize,
+    /// Where in its frame it stands, if it carries video or parity and the sender knows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<FramePlace>,
 }
 
 impl BurstPacket for SentPacket {
@@ -145,7 +148,8 @@ impl BurstPacket for SentPacket {
         let size = self.size.behind(place, smaller);
         let before = self.size * u64::from(place);
         let in_flight = self.in_flight + before - DataSize::from_bytes(u64::from(smaller));
-        Self { transport_seq: self.transport_seq + u64::from(place), size, in_flight, ..*self }
+        let in_frame = self.place.map(|in_frame| in_frame.behind(place));
+        Self { transport_seq: self.transport_seq + u64::from(place), size, in_flight, place: in_frame, ..*self }
     }
 }
 

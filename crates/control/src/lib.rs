@@ -23,6 +23,7 @@ mod decision;
 pub mod estimate;
 mod event;
 mod feedback_rule;
+mod frame_place;
 mod future_link;
 pub mod observation;
 mod packet_kind;
@@ -41,6 +42,7 @@ pub use event::{
     SourceFrameInfo, TransportFeedback,
 };
 pub use feedback_rule::FeedbackRule;
+pub use frame_place::FramePlace;
 pub use future_link::FutureLink;
 pub use packet_kind::PacketKind;
 pub use packet_reports::{Fate, PacketReport, PacketReports, ReportRun, ReportedPacket, RunFate};

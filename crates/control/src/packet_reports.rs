@@ -1,7 +1,7 @@
 //! The packets of a feedback. Packets that left together and had one fate are kept as one run, so that a feedback costs
 //! little more per burst than per packet; [`PacketReports::iter`] gives each packet on its own.
 
-use crate::PacketKind;
+use crate::{FramePlace, PacketKind};
 use legato_units::{Burst, BurstPacket, DataSize, PeerTimestamp, Timestamp};
 use serde::{Deserialize, Serialize};
 
@@ -24,6 +24,9 @@ pub struct PacketReport {
     pub kind: PacketKind,
     /// The probe cluster it was part of.
     pub probe_cluster: Option<u32>,
+    /// Where in its frame it stood, if it carried video or parity and the sender knows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<FramePlace>,
 }
 
 /// Whether a packet arrived. A later report may turn `Missing` to `Arrived`.
@@ -67,6 +70,8 @@ pub struct ReportedPacket {
     pub kind: PacketKind,
     /// The probe cluster it was part of.
     pub probe_cluster: Option<u32>,
+    /// Where in its frame it stood, if it carried video or parity and the sender knows.
+    pub place: Option<FramePlace>,
 }
 
 impl BurstPacket for ReportedPacket {
@@ -78,7 +83,8 @@ impl BurstPacket for ReportedPacket {
     #[inline]
     fn behind(&self, place: u16, smaller: u16) -> Self {
         let size = self.size.behind(place, smaller);
-        Self { transport_seq: self.transport_seq + u64::from(place), size, ..*self }
+        let in_frame = self.place.map(|in_frame| in_frame.behind(place));
+        Self { transport_seq: self.transport_seq + u64::from(place), size, place: in_frame, ..*self }
     }
 }
 
@@ -173,8 +179,8 @@ impl PacketReports {
 
     /// Append a packet.
     pub fn push(&mut self, report: PacketReport) {
-        let PacketReport { transport_seq, ssrc, size, departure, fate, ce, kind, probe_cluster } = report;
-        let packet = ReportedPacket { transport_seq, ssrc, size, departure, kind, probe_cluster };
+        let PacketReport { transport_seq, ssrc, size, departure, fate, ce, kind, probe_cluster, place } = report;
+        let packet = ReportedPacket { transport_seq, ssrc, size, departure, kind, probe_cluster, place };
         let (missing, time) = match fate {
             Fate::Arrived(time) => (false, time),
             Fate::Missing => (true, None),
@@ -228,13 +234,14 @@ impl<'a> ReportRun<'a> {
     pub fn reports(self) -> impl DoubleEndedIterator<Item = PacketReport> + Clone + use<'a> {
         let Self { burst, fate, ce } = self;
         (0..burst.packets).map(move |place| {
-            let ReportedPacket { transport_seq, ssrc, size, departure, kind, probe_cluster } = burst.get(place);
+            let packet = burst.get(place);
+            let ReportedPacket { transport_seq, ssrc, size, departure, kind, probe_cluster, place: in_frame } = packet;
             let fate = match fate {
                 RunFate::Arrived(times) => Fate::Arrived(Some(times[usize::from(place)])),
                 RunFate::ArrivedUntimed => Fate::Arrived(None),
                 RunFate::Missing => Fate::Missing,
             };
-            PacketReport { transport_seq, ssrc, size, departure, fate, ce, kind, probe_cluster }
+            PacketReport { transport_seq, ssrc, size, departure, fate, ce, kind, probe_cluster, place: in_frame }
         })
     }
 }
@@ -281,6 +288,7 @@ mod tests {
             ce: false,
             kind: PacketKind::Video,
             probe_cluster: None,
+            place: None,
         }
     }
 

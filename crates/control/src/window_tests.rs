@@ -18,6 +18,7 @@ fn report(seq: u64, departure_ms: i64, delay_ms: Option<i64>) -> PacketReport {
         ce: false,
         kind: PacketKind::Video,
         probe_cluster: None,
+        place: None,
     }
 }
 
@@ -39,6 +40,7 @@ fn a_senders_interval_has_rates_loss_and_delay_above_the_minimum() {
         kind: PacketKind::Video,
         probe_cluster: None,
         in_flight: DataSize::from_bytes(1_000),
+        place: None,
     };
     window.on_event(MS(0), &Event::PacketsSent(Burst::single(sent)));
     window.on_event(MS(0), &Event::PacketsSent(Burst { first: sent, packets: 3, smaller: 1 }));

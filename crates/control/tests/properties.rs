@@ -224,6 +224,7 @@ fn absolute(kind: Kind, now_us: i64, seq: i64) -> Event {
                     ce,
                     kind,
                     probe_cluster,
+                    place: None,
                 };
             let reports = (0..).zip(reports).map(report).collect();
             Event::TransportFeedback(TransportFeedback { reports, in_flight, ..Default::default() })
@@ -237,6 +238,7 @@ fn absolute(kind: Kind, now_us: i64, seq: i64) -> Event {
                 kind,
                 probe_cluster: None,
                 in_flight,
+                place: None,
             }))
         }
         Kind::Received(offset, size, kind, departure) => Event::PacketReceived(ReceivedPacket {
@@ -371,7 +373,7 @@ proptest! {
             let sent = |n| {
                 let (size, kind) = (DataSize::from_bytes(1_200), PacketKind::Video);
                 let in_flight = DataSize::from_bytes(1_200 * n);
-                Event::PacketsSent(Burst::single(SentPacket { transport_seq: 90_000 + n, ssrc: 1, size, kind, probe_cluster: None, in_flight }))
+                Event::PacketsSent(Burst::single(SentPacket { transport_seq: 90_000 + n, ssrc: 1, size, kind, probe_cluster: None, in_flight, place: None }))
             };
             let silence: Vec<_> =
                 (0..packets as u64).map(|n| Step { wait: TimeDelta::from_millis(20), event: sent(n) }).collect();

@@ -41,6 +41,9 @@ pub struct Pacer {
     /// The controller's rate; a long queue increases it.
     asked: DataRate,
     pacing: DrainRate,
+    /// The controller's limit on a burst, and the debt in time at which a burst ends.
+    burst: Option<DataSize>,
+    burst_interval: TimeDelta,
     padding: DrainRate,
     media_drained: Timestamp,
     padding_drained: Timestamp,
@@ -113,6 +116,8 @@ impl Pacer {
             start,
             asked: DataRate::ZERO,
             pacing: DrainRate::new(DataRate::ZERO),
+            burst: None,
+            burst_interval: config.burst_interval,
             padding: DrainRate::new(DataRate::ZERO),
             media_drained: start,
             padding_drained: start,
@@ -132,7 +137,17 @@ impl Pacer {
             self.padding = DrainRate::new(decision.padding_rate);
         }
         self.asked = decision.pacing_rate;
+        if decision.burst != self.burst {
+            self.burst = decision.burst;
+            self.limit_burst();
+        }
         self.pace(now);
+    }
+
+    /// A burst in bytes is another time at each pacing rate.
+    fn limit_burst(&mut self) {
+        let in_time = |burst: DataSize| self.pacing.time_of(burst.as_bytes()).max(TimeDelta::from_nanos(1));
+        self.burst_interval = self.burst.map_or(self.config.burst_interval, in_time);
     }
 
     /// Pace at the requested rate, or faster if the queue has become long.
@@ -141,6 +156,7 @@ impl Pacer {
         if pacing_rate != self.pacing.rate {
             rescale(&mut self.media_drained, now, self.pacing.rate, pacing_rate);
             self.pacing = DrainRate::new(pacing_rate);
+            self.limit_burst();
         }
     }
 
@@ -290,7 +306,7 @@ impl Pacer {
         if self.pacing.rate == DataRate::ZERO {
             return None;
         }
-        let ready = self.media_drained - now < self.config.burst_interval;
+        let ready = self.media_drained - now < self.burst_interval;
         if ready && let Some(packet) = self.pop_queued() {
             return Some(self.depart(now, packet, None));
         }
@@ -330,7 +346,7 @@ impl Pacer {
     #[inline]
     fn departing(&mut self, now: Timestamp, burst: Burst<MediaPacket>) -> u16 {
         // Called at every turn of the sender; mostly nothing may leave yet.
-        if self.media_drained - now >= self.config.burst_interval {
+        if self.media_drained - now >= self.burst_interval {
             return 0;
         }
         let most = now + MAX_DEBT;
@@ -338,7 +354,7 @@ impl Pacer {
         let (drain, fill) = (times(self.pacing), times(self.padding));
         // The first leaves whatever it costs; from then on the debt is not below zero.
         let (mut packets, mut drained) = (1, (self.media_drained.max(now) + drain[0]).min(most));
-        while packets < burst.packets && drained - now < self.config.burst_interval {
+        while packets < burst.packets && drained - now < self.burst_interval {
             drained = (drained + drain[usize::from(burst.smaller_among(packets + 1) > 0)]).min(most);
             packets += 1;
         }
@@ -365,7 +381,7 @@ impl Pacer {
             self.padding_due()
         } else if self.pacing.rate == DataRate::ZERO {
             None
-        } else if self.media_drained - now < self.config.burst_interval {
+        } else if self.media_drained - now < self.burst_interval {
             Some(now)
         } else {
             // Bursts start from no debt, so that one burst is followed by its full pause.
@@ -589,6 +605,25 @@ mod tests {
         let mut pacer = pacer(40);
         (0..6).for_each(|_| pacer.push(packet(0, PacketKind::Video)));
         assert_eq!(departures_ms(&mut pacer, 1_000), [0, 0, 0, 0, 40, 40]);
+    }
+
+    /// 1,250 bytes at 1 Mbit/s are 10 ms: with a limit of 2,000 bytes two packets leave at once, with none one.
+    #[test]
+    fn a_controller_may_limit_bursts_in_bytes_at_any_pacing_rate() {
+        for (limit, expected) in [
+            (None, [0, 0, 0, 0, 40, 40]),
+            (Some(2_000), [0, 0, 20, 20, 40, 40]),
+            (Some(0), [0, 10, 20, 30, 40, 50]),
+            (Some(6_000), [0, 0, 0, 0, 0, 50]),
+        ] {
+            let mut pacer = pacer(40);
+            let burst = limit.map(DataSize::from_bytes);
+            let decision =
+                Decision { pacing_rate: DataRate::from_mbps(1), burst, ..Decision::of_target(DataRate::ZERO) };
+            pacer.obey(Timestamp::ZERO, &decision, DataSize::ZERO);
+            (0..6).for_each(|_| pacer.push(packet(0, PacketKind::Video)));
+            assert_eq!(departures_ms(&mut pacer, 1_000), expected, "{limit:?}");
+        }
     }
 
     #[test]

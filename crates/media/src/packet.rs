@@ -1,7 +1,7 @@
 //! A media packet as sender and receiver know it. In a real call `wire` turns it into RTP bytes; in
 //! the simulator it travels as it is.
 
-use legato_control::PacketKind;
+use legato_control::{FramePlace, PacketKind};
 use legato_units::{BurstPacket, Ecn, Timestamp};
 
 /// One packet of a media stream.
@@ -44,6 +44,17 @@ impl MediaPacket {
     #[inline]
     pub const fn stream_seq(&self) -> u16 {
         if self.ssrc == RTX_SSRC { self.rtx_seq } else { self.rtp_seq as u16 }
+    }
+
+    /// Its place in its frame, if it carries a piece of one or parity.
+    #[inline]
+    pub fn place(&self) -> Option<FramePlace> {
+        match self.kind {
+            PacketKind::Fec | PacketKind::Retransmission | PacketKind::Video => {
+                Some(FramePlace { frame: self.frame, index: self.index, packets: self.count })
+            }
+            PacketKind::Audio | PacketKind::Padding => None,
+        }
     }
 }
 

@@ -350,6 +350,7 @@ mod tests {
             ce: false,
             kind: PacketKind::Video,
             probe_cluster: None,
+            place: None,
         };
         recorder.feedback_took(TimeDelta::from_millis(7));
         recorder.record(at(200), &Record::Feedback { reports: &[0, 1].map(report).into_iter().collect() });

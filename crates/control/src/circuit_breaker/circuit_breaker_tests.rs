@@ -42,7 +42,8 @@ impl Call {
             self.seq += 1;
             let (size, in_flight) = (DataSize::from_bytes(1_200), DataSize::ZERO);
             let ssrc = if kind == PacketKind::Audio { AUDIO } else { VIDEO };
-            let packet = SentPacket { transport_seq: self.seq, ssrc, size, kind, probe_cluster: None, in_flight };
+            let packet =
+                SentPacket { transport_seq: self.seq, ssrc, size, kind, probe_cluster: None, in_flight, place: None };
             self.breakers.on_event(now, &Event::PacketsSent(Burst::single(packet)));
         }
     }
@@ -386,6 +387,7 @@ fn a_burst_counts_as_its_packets_do() {
         kind: PacketKind::Video,
         probe_cluster: None,
         in_flight: DataSize::from_bytes(9_000),
+        place: None,
     };
     let burst = Burst { first, packets: 5, smaller: 2 };
     let (mut together, mut apart) = (Call::new(), Call::new());

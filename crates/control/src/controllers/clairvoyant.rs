@@ -314,7 +314,7 @@ mod tests {
     fn send(controller: &mut Clairvoyant, at_ms: i64, bytes: u64) {
         let size = DataSize::from_bytes(bytes);
         let (kind, in_flight) = (PacketKind::Video, size);
-        let packet = SentPacket { transport_seq: 0, ssrc: 1, size, kind, probe_cluster: None, in_flight };
+        let packet = SentPacket { transport_seq: 0, ssrc: 1, size, kind, probe_cluster: None, in_flight, place: None };
         controller.on_event(ms(at_ms), &Event::PacketsSent(Burst::single(packet)));
     }
 

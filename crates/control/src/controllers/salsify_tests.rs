@@ -24,6 +24,7 @@ fn report(seq: u64, departure_us: i64, arrival_us: i64) -> PacketReport {
         ce: false,
         kind: PacketKind::Video,
         probe_cluster: None,
+        place: None,
     }
 }
 
@@ -96,8 +97,15 @@ fn a_frame_may_have_what_drains_within_100_ms() {
         &Event::PacerQueue(PacerQueue { size: DataSize::from_bytes(3 * 1_228), drain: TimeDelta::ZERO }),
     );
     let (size, in_flight) = (DataSize::from_bytes(1_228), DataSize::from_bytes(3 * 1_228));
-    let packet =
-        SentPacket { transport_seq: 2, ssrc: 1, size, kind: PacketKind::Video, probe_cluster: None, in_flight };
+    let packet = SentPacket {
+        transport_seq: 2,
+        ssrc: 1,
+        size,
+        kind: PacketKind::Video,
+        probe_cluster: None,
+        in_flight,
+        place: None,
+    };
     salsify.on_event(at(0), &Event::PacketsSent(Burst::single(packet)));
     salsify.on_event(at(0), &captured());
     let decision = salsify.decision();
@@ -172,8 +180,15 @@ fn three_seconds_of_silence_leave_an_eighth_of_the_rate() {
     let mut salsify = salsify(Config::default());
     let before = salsify.decision().target_bitrate;
     let size = DataSize::from_bytes(1_228);
-    let packet =
-        SentPacket { transport_seq: 0, ssrc: 1, size, kind: PacketKind::Video, probe_cluster: None, in_flight: size };
+    let packet = SentPacket {
+        transport_seq: 0,
+        ssrc: 1,
+        size,
+        kind: PacketKind::Video,
+        probe_cluster: None,
+        in_flight: size,
+        place: None,
+    };
     salsify.on_event(at(0), &Event::PacketsSent(Burst::single(packet)));
     for _ in 0..3 {
         let due = salsify.next_deadline().unwrap();

@@ -387,6 +387,7 @@ mod tests {
                     ce: false,
                     kind: PacketKind::Video,
                     probe_cluster: None,
+                    place: None,
                 });
             }
             let now = Timestamp::from_nanos((free_ns as i64 + 40_000_000).max(departure.as_nanos()));

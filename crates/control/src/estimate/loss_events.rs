@@ -243,6 +243,7 @@ mod tests {
             ce: false,
             kind: PacketKind::Video,
             probe_cluster: None,
+            place: None,
         }
     }
 

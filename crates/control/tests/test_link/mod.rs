@@ -208,6 +208,7 @@ impl<'a> Call<'a> {
                 ce: false,
                 kind,
                 probe_cluster: probe,
+                place: None,
             };
             self.seq += 1;
             self.transmit(report);
@@ -219,6 +220,7 @@ impl<'a> Call<'a> {
                 kind,
                 probe_cluster: probe,
                 in_flight,
+                place: None,
             };
             self.deliver(controller, departure, &Event::PacketsSent(Burst::single(sent)), observer);
         }

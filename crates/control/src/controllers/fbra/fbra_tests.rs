@@ -52,6 +52,7 @@ impl Path {
                 ce: false,
                 kind,
                 probe_cluster: None,
+                place: None,
             });
         }
         let feedback = TransportFeedback { reports: reports.into(), in_flight: DataSize::ZERO, ..Default::default() };
@@ -160,7 +161,8 @@ fn after_losses_every_frame_gets_parity() {
             for n in 0..4 {
                 let size = DataSize::from_bytes(1_000);
                 let (kind, in_flight) = (PacketKind::Video, DataSize::ZERO);
-                let packet = SentPacket { transport_seq: n, ssrc: 1, size, kind, probe_cluster: None, in_flight };
+                let packet =
+                    SentPacket { transport_seq: n, ssrc: 1, size, kind, probe_cluster: None, in_flight, place: None };
                 path.fbra.on_event(path.now, &Event::PacketsSent(Burst::single(packet)));
                 if n % 2 == 0 {
                     let frame = EncodedFrameInfo {
@@ -192,7 +194,8 @@ fn after_losses_every_frame_gets_parity() {
 fn three_seconds_of_silence_leave_an_eighth_of_the_rate() {
     let mut fbra = fbra(Config::default());
     let (size, kind) = (DataSize::from_bytes(1_000), PacketKind::Video);
-    let packet = SentPacket { transport_seq: 0, ssrc: 1, size, kind, probe_cluster: None, in_flight: size };
+    let packet =
+        SentPacket { transport_seq: 0, ssrc: 1, size, kind, probe_cluster: None, in_flight: size, place: None };
     fbra.on_event(Timestamp::ZERO, &Event::PacketsSent(Burst::single(packet)));
     for _ in 0..3 {
         let due = fbra.next_deadline().unwrap();

@@ -205,6 +205,7 @@ mod tests {
             ce: false,
             kind,
             probe_cluster: None,
+            place: None,
         }
     }
 

@@ -68,6 +68,7 @@ impl Flow {
                 ce: false,
                 kind: PacketKind::Video,
                 probe_cluster: probe,
+                place: None,
             });
             self.delay_based.on_packet(departure, arrival, now, size);
         }

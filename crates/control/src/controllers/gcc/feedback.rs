@@ -85,7 +85,17 @@ mod tests {
     fn report(departure_ms: i64, fate: Fate) -> PacketReport {
         let departure = Timestamp::from_millis(departure_ms);
         let (size, kind) = (DataSize::from_bytes(100), PacketKind::Video);
-        PacketReport { transport_seq: 0, ssrc: 0, size, departure, fate, ce: false, kind, probe_cluster: None }
+        PacketReport {
+            transport_seq: 0,
+            ssrc: 0,
+            size,
+            departure,
+            fate,
+            ce: false,
+            kind,
+            probe_cluster: None,
+            place: None,
+        }
     }
 
     #[test]

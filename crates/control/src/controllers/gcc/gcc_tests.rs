@@ -25,6 +25,7 @@ fn report(seq: u64, sent_ms: i64, bytes: u64, arrived: bool) -> PacketReport {
         ce: false,
         kind: PacketKind::Video,
         probe_cluster: None,
+        place: None,
     }
 }
 
@@ -44,6 +45,7 @@ fn sent(seq: u64, in_flight_bytes: u64) -> Event {
         kind: PacketKind::Video,
         probe_cluster: None,
         in_flight: DataSize::from_bytes(in_flight_bytes),
+        place: None,
     }))
 }
 
@@ -196,6 +198,7 @@ fn a_train_counts_as_its_packets_do() {
                 kind: PacketKind::Video,
                 probe_cluster: None,
                 in_flight: DataSize::from_bytes(in_flight_bytes + 1_000),
+                place: None,
             };
             let burst = Burst { first, packets: packets as u16, smaller: (packets / 2) as u16 };
             together.on_event(now, &Event::PacketsSent(burst));

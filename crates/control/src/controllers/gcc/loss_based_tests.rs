@@ -89,6 +89,7 @@ fn report(seq: u64, sent_ms: i64, bytes: u64, arrived: bool) -> PacketReport {
         ce: false,
         kind: PacketKind::Video,
         probe_cluster: None,
+        place: None,
     }
 }
 

@@ -157,6 +157,7 @@ mod tests {
             ce: false,
             kind: PacketKind::Padding,
             probe_cluster: Some(id),
+            place: None,
         });
         estimator.take().map(|rate| rate.as_bps())
     }

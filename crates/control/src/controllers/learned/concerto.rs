@@ -197,6 +197,7 @@ mod tests {
             ce: false,
             kind: PacketKind::Video,
             probe_cluster: None,
+            place: None,
         };
         // 100 ms into the second: in its second fifteenth. Eight packets, two a group, 10 ms apart.
         let reports = (0..8).map(|n| report(n, n != 7)).collect();

@@ -26,6 +26,7 @@ fn feedback() -> Event {
         ce: false,
         kind: PacketKind::Video,
         probe_cluster: None,
+        place: None,
     };
     Event::TransportFeedback(TransportFeedback {
         reports: vec![report].into(),
@@ -42,6 +43,7 @@ fn sent() -> Event {
         kind: PacketKind::Video,
         probe_cluster: None,
         in_flight: DataSize::from_bytes(1_200),
+        place: None,
     }))
 }
 

@@ -41,6 +41,7 @@ impl Path {
                     ce,
                     kind: PacketKind::Video,
                     probe_cluster: None,
+                    place: None,
                 }
             };
             let reports = (self.seq..self.seq + 10).map(report).collect();
@@ -173,6 +174,7 @@ fn silence_halves_the_rate_again_and_again_while_packets_leave() {
         kind: PacketKind::Video,
         probe_cluster: None,
         in_flight: DataSize::ZERO,
+        place: None,
     }));
     let falls = |nada: &mut Nada, from: i64, to: i64| {
         let mut falls = Vec::new();

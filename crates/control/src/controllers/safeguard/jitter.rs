@@ -150,6 +150,7 @@ mod tests {
                 ce: false,
                 kind: PacketKind::Video,
                 probe_cluster: None,
+                place: None,
             };
             let feedback = TransportFeedback {
                 reports: vec![report(delay_ms - 1), report(delay_ms + 1)].into(),

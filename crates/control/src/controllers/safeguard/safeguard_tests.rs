@@ -38,6 +38,7 @@ fn play(safeguard: &mut Safeguard, from: i64, delays_ms: &[i64]) -> Vec<u64> {
             ce: false,
             kind: PacketKind::Video,
             probe_cluster: None,
+            place: None,
         };
         let feedback =
             TransportFeedback { reports: vec![report].into(), in_flight: DataSize::ZERO, ..Default::default() };

@@ -157,6 +157,7 @@ pub(super) mod tests {
             ce: false,
             kind: PacketKind::Video,
             probe_cluster: None,
+            place: None,
         }
     }
 

@@ -82,7 +82,7 @@ mod tests {
 
     fn packet(kind: PacketKind) -> SentPacket {
         let size = DataSize::from_bytes(1_000);
-        SentPacket { transport_seq: 0, ssrc: 1, size, kind, probe_cluster: None, in_flight: size }
+        SentPacket { transport_seq: 0, ssrc: 1, size, kind, probe_cluster: None, in_flight: size, place: None }
     }
 
     #[test]

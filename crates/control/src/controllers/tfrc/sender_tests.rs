@@ -43,6 +43,7 @@ impl Path {
                 ce: false,
                 kind: PacketKind::Video,
                 probe_cluster: None,
+                place: None,
             }
         };
         let reports = (0..packets).map(report).collect();
@@ -112,6 +113,7 @@ fn take(sender: &mut TfrcSender, seq: u64, kind: PacketKind, held_ms: Option<i64
         ce: false,
         kind,
         probe_cluster: None,
+        place: None,
     };
     let written = held_ms.map(|ms| arrival(1_030 + ms));
     let feedback = TransportFeedback { reports: vec![report].into(), in_flight: DataSize::ZERO, written };

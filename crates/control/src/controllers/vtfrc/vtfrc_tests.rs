@@ -39,6 +39,7 @@ fn after_rounds(vtfrc: &mut Vtfrc, rounds: i64, lossy: impl Fn(i64) -> bool) -> 
                 ce: false,
                 kind: PacketKind::Video,
                 probe_cluster: None,
+                place: None,
             }
         };
         let feedback = TransportFeedback {

@@ -27,6 +27,7 @@ fn send(scream: &mut Scream, at: Timestamp, seq: u64, in_flight: u64) {
             kind: PacketKind::Video,
             probe_cluster: None,
             in_flight: DataSize::from_bytes(in_flight),
+            place: None,
         })),
     );
 }

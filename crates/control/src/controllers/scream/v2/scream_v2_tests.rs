@@ -66,6 +66,7 @@ fn three_seconds_without_feedback_leave_an_eighth() {
             kind: PacketKind::Video,
             probe_cluster: None,
             in_flight: DataSize::from_bytes(1_000),
+            place: None,
         };
         scream.on_event(ms(100), &Event::PacketsSent(Burst::single(packet)));
         while let Some(due) = scream.next_deadline().filter(|due| *due <= ms(3_100)) {
