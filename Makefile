@@ -56,9 +56,11 @@ $(VENV)/.dev: requirements/dev.lock $(VENV)/.base
 	@$(PIP) install --require-hashes -r $<
 	@touch $@
 
+# Without a cache: it would hold 3 GB of packages a second time, on the disk that has to hold them unpacked.
 $(VENV)/.train: requirements/train.lock $(VENV)/.dev
+	@tools/check_free_disk.sh 12
 	@echo "installing $<: torch is 6 GB with its libraries"
-	@$(PIP) install --require-hashes -r $<
+	@$(PIP) install --no-cache-dir --require-hashes -r $<
 	@touch $@
 
 $(VENV)/.built: $(RUST_SOURCES) pyproject.toml $(VENV)/.base
