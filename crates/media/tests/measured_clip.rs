@@ -83,6 +83,26 @@ fn a_maximum_frame_size_is_kept() {
     }
 }
 
+/// 300 kbit/s at 25 fps are 1,500 bytes a frame; a limit of 600 is another 120 kbit/s.
+#[test]
+fn openh264_meets_a_limit_on_frames_with_coarser_pictures() {
+    let coded = |budget: EncoderBudget| {
+        let (mut encoder, mut source) = (OpenH264::new(profile(), 1).unwrap(), source());
+        let frames: Vec<_> = (0..250).map(|_| source.capture()).collect();
+        frames.iter().map(|picture| encoder.encode(picture.capture, *picture, budget)).collect::<Vec<_>>()
+    };
+    let psnr = |coded: &[EncodedFrame]| {
+        coded[125..].iter().map(|frame| f64::from(frame.psnr_db.unwrap())).sum::<f64>() / 125.0
+    };
+    let free = EncoderBudget::of_bitrate(DataRate::from_kbps(300));
+    let free_frames = coded(free);
+    let limited = coded(EncoderBudget { max_frame_size: Some(DataSize::from_bytes(600)), ..free });
+    let sizes = |coded: &[EncodedFrame]| coded.iter().map(|frame| frame.size).collect::<Vec<_>>();
+    assert_eq!(sizes(&limited), sizes(&coded(EncoderBudget::of_bitrate(DataRate::from_kbps(120)))));
+    assert!((kbps(&limited[125..]) / 120.0 - 1.0).abs() < 0.07);
+    assert!(psnr(&limited) < psnr(&free_frames) - 1.0, "{} and {}", psnr(&limited), psnr(&free_frames));
+}
+
 #[test]
 fn the_ladder_is_walked_down_and_up_with_a_key_frame_each() {
     // The clip is so easy that libwebrtc's 37 is not reached at any sensible rate.

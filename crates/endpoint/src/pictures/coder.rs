@@ -12,7 +12,6 @@ use crate::pictures::vp8_payload::Vp8Frame;
 use crate::pictures::vp9_payload::Vp9Frame;
 use legato_codec::LiveEncoder;
 use legato_media::{EncoderBudget, FrameRate, PictureRate, SourceFrame};
-use legato_units::DataRate;
 
 /// Where coded frames come from.
 pub enum CodedSource {
@@ -97,15 +96,14 @@ impl Coder {
 
     /// Draw a picture and code it within a budget. `number` counts coded frames.
     pub fn code(&mut self, picture: &SourceFrame, budget: &EncoderBudget, number: u32) -> Result<Coded, Error> {
-        let bps = budget.bitrate.as_bps().max(LEAST_BITRATE_BPS).min(u64::from(u32::MAX >> 1)) as u32;
         let keyframe = budget.keyframe;
         let (bytes, keyframe, qp, psnr_db) = match &mut self.kind {
             Kind::Filling(frame_rate) => {
-                let length = f64::from(bps) / 8.0 / frame_rate.as_f64();
+                let length = f64::from(encoder_bps(budget, frame_rate.as_f64())) / 8.0 / frame_rate.as_f64();
                 (filling(self.codec, length as usize, keyframe), keyframe, 30, None)
             }
             Kind::Live(live) => {
-                let coded = live.code(picture, bps, keyframe)?;
+                let coded = live.code(picture, budget)?;
                 (coded.bytes, coded.keyframe, coded.qp, coded.psnr_db)
             }
         };
@@ -130,20 +128,28 @@ impl LiveCoder {
         Ok(Self { pictures, codec, sizes, rate, encoder })
     }
 
-    fn code(&mut self, picture: &SourceFrame, bps: u32, keyframe: bool) -> Result<legato_codec::Coded, Error> {
+    fn code(&mut self, picture: &SourceFrame, budget: &EncoderBudget) -> Result<legato_codec::Coded, Error> {
         let Self { pictures, codec, sizes, rate, encoder } = self;
-        if sizes.steps(picture.capture, DataRate::from_bps(bps.into())) {
+        let pictures_per_s = rate.measure(picture.capture);
+        let bps = encoder_bps(budget, pictures_per_s.into());
+        if sizes.steps(picture.capture, budget.bitrate) {
             // Another stream: it begins with a key frame.
             let frame_rate = pictures.pictures.frame_rate.as_f64() as f32;
             *encoder = LiveEncoder::open(*codec, sizes.size(), frame_rate, bps)?;
         }
         let whole = pictures.take(picture.frame)?;
         let time_ms = picture.capture.as_nanos() / 1_000_000;
-        let coded =
-            encoder.encode(sizes.fit(whole, picture.frame), time_ms, rate.measure(picture.capture), bps, keyframe)?;
+        let fitted = sizes.fit(whole, picture.frame);
+        let coded = encoder.encode(fitted, time_ms, pictures_per_s, bps, budget.keyframe)?;
         sizes.coded(coded.qp);
         Ok(coded)
     }
+}
+
+/// The bitrate for one picture, with which the live encoders work.
+fn encoder_bps(budget: &EncoderBudget, pictures_per_s: f64) -> u32 {
+    let bps = budget.bitrate_within_limit(pictures_per_s).as_bps();
+    bps.max(LEAST_BITRATE_BPS).min(u64::from(u32::MAX >> 1)) as u32
 }
 
 /// A frame of `length` bytes that no decoder accepts.

@@ -66,6 +66,13 @@ impl EncoderBudget {
     pub const fn of_bitrate(bitrate: DataRate) -> Self {
         Self { bitrate, max_frame_size: None, keyframe: false, version: Version::Budgeted }
     }
+
+    /// For an encoder that has no limit on a frame's size, and knows a bitrate alone: the one at which this frame's share
+    /// is within the limit. Encoders of real time are steered so; their frames miss it as they miss any target.
+    pub fn bitrate_within_limit(&self, pictures_per_s: f64) -> DataRate {
+        let limit = |max: DataSize| DataRate::from_bps((max.as_bits() as f64 * pictures_per_s) as u64);
+        self.max_frame_size.map_or(self.bitrate, |max| self.bitrate.min(limit(max)))
+    }
 }
 
 /// A coded frame.

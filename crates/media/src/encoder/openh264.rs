@@ -55,8 +55,10 @@ impl Encoder for OpenH264 {
             true => table.log2_bytes(picture.row, qp) + 3.0,
             false => reference.log2_bits(&CARRY, table, picture.row, qp) + SCATTER_LOG2 * scatter(frame.content, qp),
         };
-        self.control.set_bits_per_frame(budget.bitrate.as_bps().max(1) as f32 / self.rate.measure(frame.capture));
-        let (qp, mut log2_bits) = if let Some(step) = budget.version.qp_step() {
+        let pictures_per_s = self.rate.measure(frame.capture);
+        let bitrate = budget.bitrate_within_limit(pictures_per_s.into());
+        self.control.set_bits_per_frame(bitrate.as_bps().max(1) as f32 / pictures_per_s);
+        let (qp, log2_bits) = if let Some(step) = budget.version.qp_step() {
             let (finest, coarsest) = table.qp_range();
             let qp = (self.control.last_qp + step).clamp(finest, coarsest);
             (qp, size_at(qp))
@@ -67,10 +69,6 @@ impl Encoder for OpenH264 {
             let (qp, log2_bits) = self.control.start(change, &size_at);
             (qp, log2_bits + log2(1.0 + UNANSWERED_RATIO * scatter(!frame.content, qp)))
         };
-        if let Some(max) = budget.max_frame_size {
-            // OpenH264 has no such limit: the model keeps it by spending less, at the same quality.
-            log2_bits = log2_bits.min(log2(max.as_bits().max(80) as f32));
-        }
         let bits = exp2(log2_bits);
         self.control.end(qp, bits, change, picture.keyframe);
         if budget.version != Version::Budgeted {
