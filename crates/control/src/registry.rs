@@ -3,8 +3,8 @@
 
 use crate::construct::{Assets, Entry};
 use crate::controllers::{
-    clairvoyant, fbra, fixed, gcc, gcc_receiver, jm_tfrc, learned, nada, oracle, remote, safeguard, salsify, scream,
-    sqp, tfrc, ukf, vtfrc,
+    clairvoyant, fbra, fixed, gcc, gcc_receiver, jm_tfrc, learned, legato, nada, oracle, remote, safeguard, salsify,
+    scream, sqp, tfrc, ukf, vtfrc,
 };
 use std::borrow::Cow;
 
@@ -20,6 +20,7 @@ pub const REGISTRY: &[Entry] = &[
     Entry::of::<gcc_receiver::GccReceiver>(),
     Entry::of::<learned::hrcc::Hrcc>(),
     Entry::of::<jm_tfrc::JmTfrc>(),
+    Entry::of::<legato::Legato>(),
     Entry::of::<nada::Nada>(),
     Entry::of::<learned::nvc_cc::NvcCc>(),
     Entry::of::<learned::onrl::Onrl>(),

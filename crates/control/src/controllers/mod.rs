@@ -7,6 +7,7 @@ pub mod gcc;
 pub mod gcc_receiver;
 pub mod jm_tfrc;
 pub mod learned;
+pub mod legato;
 pub mod nada;
 pub mod oracle;
 pub mod remote;

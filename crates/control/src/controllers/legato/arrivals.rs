@@ -1,0 +1,141 @@
+//! What each arrival says of the link: the queue it met, and how long the link took for it.
+
+use crate::PacketReport;
+use legato_units::{PeerTimestamp, TimeDelta, Timestamp};
+use std::collections::VecDeque;
+
+/// Reads arrivals in the order of their packets.
+#[derive(Clone, Debug)]
+pub struct Arrivals {
+    base: BaseDelay,
+    last_arrival: Option<PeerTimestamp>,
+}
+
+/// One arrival, read.
+#[derive(Clone, Copy, Debug)]
+pub struct Arrival {
+    /// When it left.
+    pub departure: Timestamp,
+    /// When it came.
+    pub arrival: PeerTimestamp,
+    /// How much longer it took than the fastest packets do: the queue that it met, and its own serialization.
+    pub queuing: TimeDelta,
+    /// How long the link worked on it alone: since the packet before it came, or since it could have come over an
+    /// empty link.
+    pub service: TimeDelta,
+    /// It found the link empty: what its service took shows delay variation, and not how many bytes the link passes.
+    pub found_idle: bool,
+}
+
+impl Arrivals {
+    /// Before any packet; the minimum delay is one of the last `window`.
+    pub fn new(window: TimeDelta) -> Self {
+        Self { base: BaseDelay::new(window), last_arrival: None }
+    }
+
+    /// Read a report; `None` if the packet was lost, came without a time, or was overtaken.
+    pub fn read(&mut self, report: &PacketReport) -> Option<Arrival> {
+        let arrival = report.arrival()?;
+        let departure = report.departure;
+        let delay_ns = arrival.as_nanos() - departure.as_nanos();
+        let base_ns = self.base.update(departure, delay_ns);
+        if self.last_arrival.is_some_and(|last| arrival < last) {
+            return None;
+        }
+        let unqueued = PeerTimestamp::from_nanos(departure.as_nanos().saturating_add(base_ns));
+        let found_idle = self.last_arrival.is_none_or(|last| last < unqueued);
+        let began = self.last_arrival.map_or(unqueued, |last| last.max(unqueued));
+        self.last_arrival = Some(arrival);
+        Some(Arrival {
+            departure,
+            arrival,
+            queuing: TimeDelta::from_nanos(delay_ns - base_ns),
+            service: arrival - began,
+            found_idle,
+        })
+    }
+}
+
+/// The minimum of one-way delays over a sliding window. The clocks' offset is in all of them alike.
+#[derive(Clone, Debug)]
+struct BaseDelay {
+    window: TimeDelta,
+    /// Candidates: each later one is larger.
+    minima: VecDeque<(Timestamp, i64)>,
+}
+
+impl BaseDelay {
+    fn new(window: TimeDelta) -> Self {
+        Self { window, minima: VecDeque::new() }
+    }
+
+    /// The minimum after a packet that left at `at`.
+    fn update(&mut self, at: Timestamp, delay_ns: i64) -> i64 {
+        while self.minima.back().is_some_and(|&(_, minimum)| minimum >= delay_ns) {
+            self.minima.pop_back();
+        }
+        self.minima.push_back((at, delay_ns));
+        while self.minima.len() > 1 && at - self.minima[0].0 > self.window {
+            self.minima.pop_front();
+        }
+        self.minima[0].1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Fate, PacketKind};
+    use legato_units::DataSize;
+
+    fn report(departure_ms: i64, arrival_ms: Option<i64>) -> PacketReport {
+        PacketReport {
+            transport_seq: 0,
+            ssrc: 1,
+            size: DataSize::from_bytes(1_200),
+            departure: Timestamp::from_millis(departure_ms),
+            fate: arrival_ms.map_or(Fate::Missing, |ms| Fate::Arrived(Some(PeerTimestamp::from_nanos(ms * 1_000_000)))),
+            ce: false,
+            kind: PacketKind::Video,
+            probe_cluster: None,
+            place: None,
+        }
+    }
+
+    fn read(arrivals: &mut Arrivals, departure_ms: i64, arrival_ms: i64) -> (i64, i64, bool) {
+        let arrival = arrivals.read(&report(departure_ms, Some(arrival_ms))).expect("it came in order");
+        (arrival.queuing.as_millis(), arrival.service.as_millis(), arrival.found_idle)
+    }
+
+    /// A delay of 1,030 ms by clocks a second apart; packets of a burst come 10 ms apart.
+    #[test]
+    fn service_begins_when_the_packet_in_front_is_through() {
+        let mut arrivals = Arrivals::new(TimeDelta::from_secs(10));
+        assert_eq!(read(&mut arrivals, 0, 1_030), (0, 0, true));
+        assert_eq!(read(&mut arrivals, 0, 1_040), (10, 10, false));
+        assert_eq!(read(&mut arrivals, 0, 1_050), (20, 10, false));
+        // The link is free again, and this packet waits for 5 ms of others'.
+        assert_eq!(read(&mut arrivals, 33, 1_068), (5, 5, true));
+        // It left while the packet in front was in the queue.
+        assert_eq!(read(&mut arrivals, 36, 1_080), (14, 12, false));
+    }
+
+    #[test]
+    fn lost_and_overtaken_packets_are_passed_over() {
+        let mut arrivals = Arrivals::new(TimeDelta::from_secs(10));
+        read(&mut arrivals, 0, 30);
+        assert!(arrivals.read(&report(1, None)).is_none());
+        read(&mut arrivals, 2, 40);
+        assert!(arrivals.read(&report(3, Some(38))).is_none());
+        assert_eq!(read(&mut arrivals, 4, 45), (11, 5, false));
+    }
+
+    #[test]
+    fn the_minimum_delay_is_one_of_the_window() {
+        let mut arrivals = Arrivals::new(TimeDelta::from_secs(1));
+        assert_eq!(read(&mut arrivals, 0, 30).0, 0);
+        assert_eq!(read(&mut arrivals, 900, 950).0, 20);
+        // The route is 20 ms longer now.
+        assert_eq!(read(&mut arrivals, 1_100, 1_150).0, 0);
+    }
+}

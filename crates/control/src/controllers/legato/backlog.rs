@@ -1,0 +1,128 @@
+//! What waits in front of the next frame: the bytes that are on their way, less those that the link has passed since the
+//! last news.
+
+use legato_units::{DataSize, TimeDelta, Timestamp};
+
+/// Bytes sent and not reported, and how fresh the reports are.
+#[derive(Clone, Copy, Debug)]
+pub struct Backlog {
+    in_flight: DataSize,
+    in_pacer: DataSize,
+    /// When the newest packet that arrived left, and the queue that it met.
+    newest: Option<(Timestamp, TimeDelta)>,
+    last_feedback: Timestamp,
+    /// From one feedback to the next, smoothed.
+    gap_s: f64,
+    /// From when the newest packet of a feedback left the queue until the feedback came, smoothed: a round trip without
+    /// queue, and what the receiver waited.
+    lag_s: f64,
+}
+
+const FIRST_GAP_S: f64 = 0.05;
+const FIRST_LAG_S: f64 = 0.1;
+const LONGEST_GAP_S: f64 = 0.5;
+const LONGEST_LAG_S: f64 = 2.0;
+const GAIN: f64 = 0.1;
+/// Feedback that is later than this many gaps has not merely been sent late.
+const OVERDUE_GAPS: f64 = 2.0;
+
+impl Backlog {
+    /// Before the first packet.
+    pub fn new(start: Timestamp) -> Self {
+        let empty = DataSize::ZERO;
+        Self {
+            in_flight: empty,
+            in_pacer: empty,
+            newest: None,
+            last_feedback: start,
+            gap_s: FIRST_GAP_S,
+            lag_s: FIRST_LAG_S,
+        }
+    }
+
+    /// Feedback with news came; returns the time since the one before, in seconds.
+    pub fn on_feedback(&mut self, now: Timestamp) -> f64 {
+        let gap_s = (now - self.last_feedback).as_secs_f64().max(0.0);
+        self.last_feedback = now;
+        self.gap_s += GAIN * (gap_s.min(LONGEST_GAP_S) - self.gap_s);
+        gap_s
+    }
+
+    /// The newest packet that arrived left at `departure` and met a queue of `queuing`.
+    pub fn on_arrival(&mut self, now: Timestamp, departure: Timestamp, queuing: TimeDelta) {
+        self.newest = Some((departure, queuing));
+        let lag_s = (now - departure - queuing).as_secs_f64();
+        self.lag_s += GAIN * (lag_s.clamp(0.0, LONGEST_LAG_S) - self.lag_s);
+    }
+
+    /// So much is sent and not reported.
+    pub fn set_in_flight(&mut self, in_flight: DataSize) {
+        self.in_flight = in_flight;
+    }
+
+    /// So much waits in the pacer.
+    pub fn set_in_pacer(&mut self, in_pacer: DataSize) {
+        self.in_pacer = in_pacer;
+    }
+
+    /// So much left the pacer.
+    pub fn on_departure(&mut self, size: DataSize) {
+        self.in_pacer = self.in_pacer.saturating_sub(size);
+    }
+
+    /// How long feedback takes, in seconds.
+    pub fn lag_s(&self) -> f64 {
+        self.lag_s
+    }
+
+    /// How long the next byte waits for those in front of it, if the link passes so many bytes a second.
+    pub fn wait_s(&self, now: Timestamp, bytes_per_s: f64) -> f64 {
+        let ahead = self.in_flight.as_bytes_f64() + self.in_pacer.as_bytes_f64();
+        let passed = bytes_per_s * self.passing_s(now);
+        (ahead - passed).max(0.0) / bytes_per_s.max(1.0)
+    }
+
+    /// For how long the link has passed packets since the newest that is known to have left the queue. Where news is
+    /// overdue it has passed none: the link is dead, and the longer it is, the less is believed to have got through.
+    fn passing_s(&self, now: Timestamp) -> f64 {
+        let Some((departure, queuing)) = self.newest else { return 0.0 };
+        let since_s = (now - departure - queuing).as_secs_f64().max(0.0);
+        let due_s = self.lag_s + OVERDUE_GAPS * self.gap_s;
+        if self.in_flight == DataSize::ZERO || since_s <= due_s { since_s } else { (2.0 * due_s - since_s).max(0.0) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(at: i64) -> Timestamp {
+        Timestamp::from_millis(at)
+    }
+
+    /// A packet left at 0 and met 20 ms of queue; 10,000 bytes behind it are on their way over a link of 100 bytes per
+    /// ms. At 70 ms it has passed 50 ms of them: 5,000 wait for 50 ms.
+    #[test]
+    fn the_link_works_off_what_is_behind_the_newest_arrival() {
+        let mut backlog = Backlog::new(ms(0));
+        backlog.on_feedback(ms(60));
+        backlog.on_arrival(ms(60), ms(0), TimeDelta::from_millis(20));
+        backlog.set_in_flight(DataSize::from_bytes(10_000));
+        assert!((backlog.wait_s(ms(70), 100e3) - 0.05).abs() < 1e-9);
+        assert_eq!(backlog.wait_s(ms(121), 100e3), 0.0);
+        backlog.set_in_pacer(DataSize::from_bytes(2_000));
+        backlog.on_departure(DataSize::from_bytes(500));
+        assert!((backlog.wait_s(ms(70), 100e3) - 0.065).abs() < 1e-9);
+    }
+
+    /// Feedback is due after 0.1 s and twice 0.05 s. At twice that nothing is believed to have left the queue.
+    #[test]
+    fn a_link_without_news_is_believed_dead() {
+        let mut backlog = Backlog::new(ms(0));
+        backlog.on_arrival(ms(100), ms(0), TimeDelta::ZERO);
+        backlog.set_in_flight(DataSize::from_bytes(10_000));
+        let waits: Vec<_> = [150, 200, 250, 300, 400, 2_000].map(|at| backlog.wait_s(ms(at), 50e3)).into();
+        let rounded: Vec<_> = waits.iter().map(|wait_s| libm::round(wait_s * 1e3)).collect();
+        assert_eq!(rounded, [50.0, 0.0, 50.0, 100.0, 200.0, 200.0]);
+    }
+}

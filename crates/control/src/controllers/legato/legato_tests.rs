@@ -1,0 +1,146 @@
+//! `legato` on a link that passes so many bytes a millisecond, feedback 60 ms after each frame.
+
+use super::*;
+use crate::{Fate, NoAssets, PacketKind, PacketReport, SourceFrameInfo};
+use legato_units::PeerTimestamp;
+
+const LIMITS: RateLimits =
+    RateLimits { min: DataRate::from_kbps(50), start: DataRate::from_kbps(300), max: DataRate::from_mbps(6) };
+const PACKET: u64 = 1_000;
+
+fn legato(config: Config) -> Legato {
+    Legato::new(config, Context { limits: LIMITS, start: Timestamp::ZERO, seed: 0, assets: &NoAssets }).unwrap()
+}
+
+struct Link {
+    controller: Legato,
+    seq: u64,
+    /// When the link is free, in ms.
+    free_ms: f64,
+    in_flight: u64,
+    /// Reports on their way back: when they come, and the packets.
+    coming: Vec<(i64, Vec<PacketReport>)>,
+}
+
+impl Link {
+    fn new() -> Self {
+        Self { controller: legato(Config::default()), seq: 0, free_ms: 0.0, in_flight: 0, coming: Vec::new() }
+    }
+
+    /// Send a picture at `at_ms` as the controller wants it, over a link of `bytes_per_ms`; what it decided.
+    fn picture(&mut self, at_ms: i64, bytes_per_ms: f64) -> Decision {
+        let due: Vec<_> = self.coming.extract_if(.., |(due_ms, _)| *due_ms <= at_ms).collect();
+        for (due_ms, reports) in due {
+            self.in_flight -= reports.iter().map(|report| report.size.as_bytes()).sum::<u64>();
+            let in_flight = DataSize::from_bytes(self.in_flight);
+            let reports = reports.into_iter().collect();
+            let feedback = Event::TransportFeedback(TransportFeedback { reports, in_flight, written: None });
+            self.controller.on_event(Timestamp::from_millis(due_ms), &feedback);
+        }
+        let now = Timestamp::from_millis(at_ms);
+        let captured = Event::FrameCaptured(SourceFrameInfo { frame: self.seq, complexity: None });
+        self.controller.on_event(now, &captured);
+        let decision = self.controller.decision();
+        if decision.encoder.drop_one_frame_in.is_none() {
+            let share = decision.target_bitrate.as_bps() / 8 * 33 / 1_000;
+            self.send(at_ms, share.min(decision.encoder.max_frame_size.unwrap().as_bytes()), bytes_per_ms);
+        }
+        decision
+    }
+
+    fn send(&mut self, at_ms: i64, bytes: u64, bytes_per_ms: f64) {
+        let mut reports = Vec::new();
+        self.free_ms = self.free_ms.max(at_ms as f64);
+        for _ in 0..bytes.div_ceil(PACKET) {
+            self.free_ms += PACKET as f64 / bytes_per_ms;
+            self.seq += 1;
+            self.in_flight += PACKET;
+            reports.push(PacketReport {
+                transport_seq: self.seq,
+                ssrc: 1,
+                size: DataSize::from_bytes(PACKET),
+                departure: Timestamp::from_millis(at_ms),
+                fate: Fate::Arrived(Some(PeerTimestamp::from_nanos((self.free_ms * 1e6) as i64 + 30_000_000))),
+                ce: false,
+                kind: PacketKind::Video,
+                probe_cluster: None,
+                place: None,
+            });
+        }
+        self.controller.path.backlog.set_in_flight(DataSize::from_bytes(self.in_flight));
+        self.coming.push((self.free_ms as i64 + 60, reports));
+    }
+
+    fn pictures(&mut self, pictures: std::ops::Range<i64>, bytes_per_ms: f64) -> Vec<Decision> {
+        pictures.map(|n| self.picture(n * 33, bytes_per_ms)).collect()
+    }
+}
+
+fn kbps(decision: &Decision) -> f64 {
+    decision.target_bitrate.as_kbps_f64()
+}
+
+/// 125 bytes a ms are 1 Mbit/s: 95 % of it is the target within a second.
+#[test]
+fn it_takes_nearly_all_of_a_link_within_a_second() {
+    let mut link = Link::new();
+    let decisions = link.pictures(0..90, 125.0);
+    let last = kbps(decisions.last().unwrap());
+    assert!((900.0..=1_000.0).contains(&last), "{last}");
+    assert!(kbps(&decisions[30]) > 800.0, "{}", kbps(&decisions[30]));
+    assert!(decisions[30..].iter().all(|decision| decision.encoder.drop_one_frame_in.is_none()));
+}
+
+#[test]
+fn a_fall_to_a_quarter_is_followed_within_five_pictures_and_a_rise_within_two_seconds() {
+    let mut link = Link::new();
+    link.pictures(0..90, 125.0);
+    let fallen = link.pictures(90..120, 31.25);
+    let risen = link.pictures(120..240, 125.0);
+    assert!(kbps(&fallen[7]) < 300.0, "{}", kbps(&fallen[7]));
+    assert!(kbps(&risen[60]) > 800.0, "{}", kbps(&risen[60]));
+}
+
+/// 4,000 bytes before the picture need 32 ms of a link of 125 a ms: (45 - 32) ms of it are left, over 1.2.
+#[test]
+fn a_frame_gets_what_the_backlog_leaves_of_its_budget() {
+    let mut controller = legato(Config::default());
+    controller.path.capacity = 125e3;
+    controller.path.backlog.set_in_flight(DataSize::from_bytes(4_000));
+    let plan = controller.plan_frame(Timestamp::ZERO);
+    assert!((plan.wait_s - 0.032).abs() < 1e-9 && (plan.max_frame_bytes - 125e3 * 0.013 / 1.2).abs() < 1e-6);
+    // 95 % of the capacity, less 32 of 300 ms.
+    assert!((plan.target - 0.95 * 125e3 * (1.0 - 0.032 / 0.3)).abs() < 1e-6);
+    assert!(!plan.skip);
+}
+
+#[test]
+fn pictures_behind_a_long_queue_are_skipped_but_not_all() {
+    let mut controller = legato(Config::default());
+    controller.path.capacity = 125e3;
+    controller.path.backlog.set_in_flight(DataSize::from_bytes(20_000));
+    let skips: Vec<_> = (0..6)
+        .map(|n| {
+            let frame = SourceFrameInfo { frame: n, complexity: None };
+            controller.on_event(Timestamp::from_millis(n as i64 * 33), &Event::FrameCaptured(frame));
+            controller.decision().encoder.drop_one_frame_in.is_some()
+        })
+        .collect();
+    assert_eq!(skips, [true, true, false, true, true, false]);
+}
+
+#[test]
+fn a_new_route_is_measured_anew() {
+    let mut link = Link::new();
+    link.pictures(0..90, 125.0);
+    link.controller.on_event(Timestamp::from_secs(3), &Event::RouteChange);
+    assert_eq!(link.controller.decision().target_bitrate, LIMITS.start);
+}
+
+#[test]
+fn parameters_out_of_range_are_refused_by_name() {
+    let config = Config { pacing_ratio: 0.5, ..Config::default() };
+    let context = Context { limits: LIMITS, start: Timestamp::ZERO, seed: 0, assets: &NoAssets };
+    let error = Legato::new(config, context).unwrap_err().to_string();
+    assert!(error.contains("pacing_ratio = 0.5: not from 1 to 100"), "{error}");
+}

@@ -1,0 +1,347 @@
+//! `legato` believes that each frame, sent at once, measures the link better than any probe, and that a call is lost or
+//! won by what one frame meets: so it measures by every frame, and fits every frame into what the link will pass.
+//!
+//! * The capacity is bytes over the time that the link worked on them, over the last moments and over the last second;
+//!   the lower holds, so that a fall is believed within a frame or two and a rise within a second
+//!   (`service_rate.rs`). Frames too small to measure let it grow slowly.
+//! * What waits in front of a picture is what is on its way, less what the link has passed since the last news
+//!   (`backlog.rs`). A frame gets what is left of its time budget; where nothing is left the picture is skipped, a few in
+//!   a row at most.
+//! * The target is nearly all of the capacity, less what the backlog needs. Sharing (`share.rs`) and losses
+//!   (`losses.rs`) limit it.
+//!
+//! docs/legato.md has its figures, its weaknesses, and what was tried. Not here: a probability for each rate, probing,
+//! parity, and answers to marks.
+
+mod arrivals;
+mod backlog;
+mod losses;
+mod service_rate;
+mod share;
+
+use self::arrivals::Arrivals;
+use self::backlog::Backlog;
+use self::losses::Losses;
+use self::service_rate::ServiceRate;
+use self::share::Share;
+use crate::{
+    BuildError, Construct, Context, Decision, EncoderWishes, Event, FeedbackRule, RateController, RateLimits, Side,
+    TransportFeedback,
+};
+use legato_units::{DataRate, DataSize, TimeDelta, Timestamp};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Parameters of [`Legato`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// The share of the measured capacity that is aimed at, 0.1 to 1.5.
+    pub utilisation_ratio: f64,
+    /// The shorter memory of the capacity, 10 to 10,000: falls are followed by it.
+    pub fast_memory_ms: f64,
+    /// The longer memory of the capacity, 10 to 60,000: rises are believed by it.
+    pub slow_memory_ms: f64,
+    /// A frame shall have crossed the link so long after its capture, 5 to 1,000.
+    pub frame_budget_ms: f64,
+    /// The target gives up all but a fifth of the capacity where the backlog needs as long as this, 10 to 10,000.
+    pub drain_ms: f64,
+    /// Skip a picture that would wait longer than this, 5 to 10,000 …
+    pub skip_above_ms: f64,
+    /// … but no more than this many in a row, 0 to 100.
+    pub max_skips: u32,
+    /// Encoders make single frames so much larger than they are asked to, 1 to 3.
+    pub encoder_overshoot_ratio: f64,
+    /// The smallest frame that shows anything, 1 to 65,535.
+    pub min_frame_bytes: u32,
+    /// The pacing rate over the capacity, 1 to 100: a frame that leaves faster than the link passes it measures it.
+    pub pacing_ratio: f64,
+    /// The same once losses have shown that a queue holds no whole frame, 1 to 10.
+    pub shallow_pacing_ratio: f64,
+    /// Without a frame large enough to measure, the capacity grows by this ratio a second, 0 to 100.
+    pub unmeasured_growth_ratio: f64,
+    /// A frame that is done early shows the capacity for one so many times as large, 1 to 100.
+    pub max_stretch_ratio: f64,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            utilisation_ratio: 0.95,
+            fast_memory_ms: 150.0,
+            slow_memory_ms: 1_000.0,
+            frame_budget_ms: 45.0,
+            drain_ms: 300.0,
+            skip_above_ms: 60.0,
+            max_skips: 2,
+            encoder_overshoot_ratio: 1.2,
+            min_frame_bytes: 600,
+            pacing_ratio: 2.5,
+            shallow_pacing_ratio: 1.1,
+            unmeasured_growth_ratio: 1.5,
+            max_stretch_ratio: 4.0,
+        }
+    }
+}
+
+fn check(config: &Config) -> Result<(), BuildError> {
+    let ranges = [
+        ("utilisation_ratio", config.utilisation_ratio, 0.1, 1.5),
+        ("fast_memory_ms", config.fast_memory_ms, 10.0, 10_000.0),
+        ("slow_memory_ms", config.slow_memory_ms, 10.0, 60_000.0),
+        ("frame_budget_ms", config.frame_budget_ms, 5.0, 1_000.0),
+        ("drain_ms", config.drain_ms, 10.0, 10_000.0),
+        ("skip_above_ms", config.skip_above_ms, 5.0, 10_000.0),
+        ("max_skips", f64::from(config.max_skips), 0.0, 100.0),
+        ("encoder_overshoot_ratio", config.encoder_overshoot_ratio, 1.0, 3.0),
+        ("min_frame_bytes", f64::from(config.min_frame_bytes), 1.0, 65_535.0),
+        ("pacing_ratio", config.pacing_ratio, 1.0, 100.0),
+        ("shallow_pacing_ratio", config.shallow_pacing_ratio, 1.0, 10.0),
+        ("unmeasured_growth_ratio", config.unmeasured_growth_ratio, 0.0, 100.0),
+        ("max_stretch_ratio", config.max_stretch_ratio, 1.0, 100.0),
+    ];
+    for (key, value, minimum, maximum) in ranges {
+        if !(minimum..=maximum).contains(&value) {
+            let message = format!("{key} = {value}: not from {minimum} to {maximum}");
+            return Err(BuildError::Config { controller: Legato::NAME, message });
+        }
+    }
+    Ok(())
+}
+
+/// Measures by each frame, and sizes each frame.
+#[derive(Clone, Debug)]
+pub struct Legato {
+    config: Config,
+    limits: RateLimits,
+    path: PathState,
+    last_capture: Option<Timestamp>,
+    /// Between two captures, smoothed.
+    interval_s: f64,
+    last_frame: DataSize,
+    /// For the picture just captured.
+    plan: FramePlan,
+    skipped: u32,
+}
+
+/// All that is known of the path: void when the route changes.
+#[derive(Clone, Debug)]
+struct PathState {
+    arrivals: Arrivals,
+    fast: ServiceRate,
+    slow: ServiceRate,
+    losses: Losses,
+    share: Share,
+    backlog: Backlog,
+    /// Bytes a second.
+    capacity: f64,
+    /// Bytes a second that arrived of late.
+    delivered: f64,
+}
+
+/// What becomes of one picture.
+#[derive(Clone, Copy, Debug)]
+struct FramePlan {
+    /// Bytes a second.
+    target: f64,
+    max_frame_bytes: f64,
+    skip: bool,
+    wait_s: f64,
+}
+
+impl Construct for Legato {
+    const NAME: &'static str = "legato";
+    const SIDE: Side = Side::Sender;
+    const SUMMARY: &'static str = "measures the link by each frame, and fits each frame into what it will pass";
+    const CITES: &'static [&'static str] = &["chiu1989", "kumar2020", "liu2026", "draft-ietf-rmcat-gcc-02"];
+    type Config = Config;
+
+    fn new(config: Config, context: Context<'_>) -> Result<Self, BuildError> {
+        check(&config)?;
+        let limits = context.limits;
+        let path = PathState::new(&config, limits, context.start);
+        let target = limits.start.as_bps_f64() / 8.0;
+        let plan = FramePlan { target, max_frame_bytes: f64::from(u32::MAX), skip: false, wait_s: 0.0 };
+        let (interval_s, last_frame) = (FIRST_INTERVAL_S, DataSize::ZERO);
+        Ok(Self { config, limits, path, last_capture: None, interval_s, last_frame, plan, skipped: 0 })
+    }
+}
+
+impl PathState {
+    fn new(config: &Config, limits: RateLimits, now: Timestamp) -> Self {
+        let start = limits.start.as_bps_f64() / 8.0;
+        Self {
+            arrivals: Arrivals::new(BASE_DELAY_WINDOW),
+            fast: ServiceRate::new(config.fast_memory_ms / 1e3),
+            slow: ServiceRate::new(config.slow_memory_ms / 1e3),
+            losses: Losses::default(),
+            share: Share::default(),
+            backlog: Backlog::new(now),
+            capacity: start.max(MIN_CAPACITY),
+            delivered: start,
+        }
+    }
+
+    /// Read every report; returns whether any was of a packet behind others of ours, and whether any was lost.
+    fn read(&mut self, now: Timestamp, feedback: &TransportFeedback) -> (bool, bool) {
+        let (mut behind, mut lost, mut newest) = (false, false, None);
+        for report in feedback.reports.iter() {
+            self.losses.read(&report);
+            lost |= !report.arrived();
+            let Some(arrival) = self.arrivals.read(&report) else { continue };
+            let passing = self.slow.passing_bytes_per_s().unwrap_or(0.0).max(self.capacity);
+            self.share.read(&arrival, passing);
+            self.fast.add(&arrival, report.size);
+            self.slow.add(&arrival, report.size);
+            behind |= !arrival.found_idle;
+            newest = Some((arrival.departure, arrival.queuing));
+        }
+        if let Some((departure, queuing)) = newest {
+            self.backlog.on_arrival(now, departure, queuing);
+        }
+        (behind, lost)
+    }
+
+    fn count_delivered(&mut self, feedback: &TransportFeedback, gap_s: f64) {
+        let arrived = feedback.reports.iter().filter(|report| report.arrived());
+        let bytes: u64 = arrived.map(|report| report.size.as_bytes()).sum();
+        let kept = libm::exp(-gap_s / DELIVERED_MEMORY_S);
+        self.delivered = self.delivered * kept + bytes as f64 / gap_s.max(1e-3) * (1.0 - kept);
+    }
+}
+
+impl Legato {
+    fn on_feedback(&mut self, now: Timestamp, feedback: &TransportFeedback) {
+        self.path.backlog.set_in_flight(feedback.in_flight);
+        if feedback.reports.is_empty() {
+            return;
+        }
+        let gap_s = self.path.backlog.on_feedback(now);
+        let (behind, lost) = self.path.read(now, feedback);
+        self.path.count_delivered(feedback, gap_s);
+        let round_trip_s = self.path.backlog.lag_s();
+        self.path.share.react(now, round_trip_s, self.path.delivered, lost);
+        self.path.losses.react(now, round_trip_s, self.last_frame);
+        self.update_capacity(behind, gap_s);
+    }
+
+    fn update_capacity(&mut self, behind: bool, gap_s: f64) {
+        let path = &mut self.path;
+        let measured = |rate: &ServiceRate| rate.bytes_per_s(self.interval_s, self.config.max_stretch_ratio);
+        match (measured(&path.fast), measured(&path.slow)) {
+            (Some(fast), Some(slow)) if behind => path.capacity = fast.min(slow),
+            // Frames of one packet or two measure nothing.
+            _ if path.capacity < MEASURING_PACKETS * PACKET_BYTES / self.interval_s => {
+                path.capacity *= 1.0 + self.config.unmeasured_growth_ratio * gap_s.min(LONGEST_GROWTH_S);
+            }
+            _ => {}
+        }
+        let most = CAPACITY_OVER_MAX * self.limits.max.as_bps_f64() / 8.0;
+        path.capacity = path.capacity.clamp(MIN_CAPACITY, most.max(MIN_CAPACITY));
+    }
+
+    fn on_capture(&mut self, now: Timestamp) {
+        if let Some(last) = self.last_capture {
+            let measured_s = (now - last).as_secs_f64().clamp(SHORTEST_INTERVAL_S, LONGEST_INTERVAL_S);
+            self.interval_s += (measured_s - self.interval_s) * INTERVAL_GAIN;
+        }
+        self.last_capture = Some(now);
+        self.plan = self.plan_frame(now);
+        self.skipped = if self.plan.skip { self.skipped + 1 } else { 0 };
+    }
+
+    fn plan_frame(&self, now: Timestamp) -> FramePlan {
+        let Config { utilisation_ratio, frame_budget_ms, drain_ms, encoder_overshoot_ratio, .. } = self.config;
+        let PathState { share, losses, backlog, capacity, .. } = &self.path;
+        let wait_s = backlog.wait_s(now, *capacity);
+        let draining = 1.0 - (wait_s / (drain_ms / 1e3)).min(MOST_FOR_DRAINING);
+        let alone = utilisation_ratio * capacity * draining;
+        let target = if share.in_company() { share.limit() } else { alone } * losses.rate_ratio();
+        let passes = if share.in_company() { capacity.max(share.limit()) } else { *capacity };
+        let room = passes * (frame_budget_ms / 1e3 - wait_s) / encoder_overshoot_ratio;
+        // Beside flows that fill the queue no picture would ever be early enough.
+        let late = !share.is_competing() && wait_s > self.config.skip_above_ms / 1e3;
+        FramePlan {
+            target,
+            max_frame_bytes: room.max(f64::from(self.config.min_frame_bytes)),
+            skip: late && self.skipped < self.config.max_skips,
+            wait_s,
+        }
+    }
+}
+
+impl RateController for Legato {
+    fn on_event(&mut self, now: Timestamp, event: &Event) {
+        match event {
+            Event::FrameCaptured(_) => self.on_capture(now),
+            Event::FrameEncoded(frame) => self.last_frame = frame.size,
+            Event::PacketsSent(burst) => {
+                self.path.backlog.set_in_flight(burst.get(burst.packets - 1).in_flight);
+                self.path.backlog.on_departure(DataSize::from_bytes(burst.bytes()));
+            }
+            Event::PacerQueue(queue) => self.path.backlog.set_in_pacer(queue.size),
+            Event::TransportFeedback(feedback) => self.on_feedback(now, feedback),
+            Event::Limits(limits) => self.limits = *limits,
+            Event::RouteChange => {
+                self.path = PathState::new(&self.config, self.limits, now);
+                self.plan.target = self.limits.start.as_bps_f64() / 8.0;
+            }
+            _ => {}
+        }
+    }
+
+    fn decision(&self) -> Decision {
+        let target = self.limits.clamp(DataRate::from_bps_f64(self.plan.target * 8.0));
+        let burst = self.path.losses.burst_limit();
+        let ratio = if burst.is_some() { self.config.shallow_pacing_ratio } else { self.config.pacing_ratio };
+        Decision {
+            pacing_rate: DataRate::from_bps_f64(self.path.capacity * 8.0 * ratio).max(target),
+            burst,
+            encoder: EncoderWishes {
+                max_frame_size: Some(DataSize::from_bytes(self.plan.max_frame_bytes as u64)),
+                drop_one_frame_in: self.plan.skip.then_some(1),
+                ..Default::default()
+            },
+            ..Decision::of_target(target)
+        }
+    }
+
+    fn feedback_rule(&self) -> FeedbackRule {
+        FeedbackRule::DataUnits
+    }
+
+    fn observe(&self, gauge: &mut dyn FnMut(&'static str, f64)) {
+        let PathState { share, losses, capacity, .. } = &self.path;
+        gauge("legato_capacity_bps", capacity * 8.0);
+        gauge("legato_wait_ms", self.plan.wait_s * 1e3);
+        gauge("legato_frame_budget_bytes", self.plan.max_frame_bytes);
+        gauge("legato_skips", f64::from(u8::from(self.plan.skip)));
+        gauge("legato_in_company", f64::from(u8::from(share.in_company())));
+        if share.limit().is_finite() {
+            gauge("legato_share_bps", share.limit() * 8.0);
+        }
+        if let Some(burst) = losses.burst_limit() {
+            gauge("legato_burst_bytes", burst.as_bytes_f64());
+        }
+        gauge("legato_loss_limit_ratio", losses.rate_ratio());
+    }
+}
+
+/// A route's minimum delay shows at least this often, since frames leave gaps.
+const BASE_DELAY_WINDOW: TimeDelta = TimeDelta::from_secs(10);
+const DELIVERED_MEMORY_S: f64 = 0.5;
+const PACKET_BYTES: f64 = 1_200.0;
+const MEASURING_PACKETS: f64 = 2.0;
+const LONGEST_GROWTH_S: f64 = 0.2;
+/// Room to see that the application's maximum has room above it, in bytes a second and as a ratio.
+const MIN_CAPACITY: f64 = 500.0;
+const CAPACITY_OVER_MAX: f64 = 2.0;
+const MOST_FOR_DRAINING: f64 = 0.8;
+/// 30 fps until two pictures have come; from 200 fps to 5.
+const FIRST_INTERVAL_S: f64 = 1.0 / 30.0;
+const SHORTEST_INTERVAL_S: f64 = 0.005;
+const LONGEST_INTERVAL_S: f64 = 0.2;
+const INTERVAL_GAIN: f64 = 0.125;
+
+#[cfg(test)]
+mod legato_tests;
