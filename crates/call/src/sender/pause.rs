@@ -42,10 +42,19 @@ impl Sender {
     pub(super) fn paced(&self) -> Decision {
         let padding_rate = match (self.paused, self.config.pad_to_target) {
             (true, _) => DataRate::ZERO,
-            (false, true) => self.decision.target_bitrate,
+            (false, true) => self.allowed(),
             (false, false) => self.decision.padding_rate,
         };
         Decision { padding_rate, ..self.decision }
+    }
+
+    /// What the encoder may use of the target: no more than frames of the size that the controller allows.
+    fn allowed(&self) -> DataRate {
+        let Decision { target_bitrate, encoder, .. } = &self.decision;
+        match encoder.max_frame_size {
+            Some(size) => (size / self.source.content().frame_rate.interval()).min(*target_bitrate),
+            None => *target_bitrate,
+        }
     }
 }
 

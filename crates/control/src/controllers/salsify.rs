@@ -15,8 +15,8 @@
 
 use crate::estimate::silence::Silence;
 use crate::{
-    BuildError, Construct, Context, Decision, EncoderWishes, Event, PacketReport, RateController, RateLimits, Side,
-    TransportFeedback,
+    BuildError, Construct, Context, Decision, EncoderWishes, Event, PacketKind, PacketReport, RateController,
+    RateLimits, Side, TransportFeedback,
 };
 use legato_units::{DataRate, DataSize, PeerTimestamp, TimeDelta, Timestamp};
 use schemars::JsonSchema;
@@ -160,7 +160,10 @@ impl Salsify {
         }
         self.last_feedback = Some(now);
         for report in feedback.reports.iter() {
-            self.inter_arrival.on_report(&report);
+            // Padding is spaced by its own rate, not by the path.
+            if report.kind != PacketKind::Padding {
+                self.inter_arrival.on_report(&report);
+            }
         }
     }
 

@@ -206,3 +206,15 @@ fn invalid_parameters_are_refused_by_name() {
     assert!(refused(Config { packet_bytes: 1, ..Config::default() }).contains("packet_bytes = 1"));
     assert!(refused(Config { packet_overhead_bytes: 1 << 20, ..Config::default() }).contains("packet_overhead_bytes"));
 }
+
+/// Padding every 8 ms, as at 1.2 Mbit/s: each gap is the sender's own pause, none of it is the path's.
+#[test]
+fn padding_says_nothing_of_the_path() {
+    let mut salsify = salsify(Config::default());
+    let before = salsify.inter_arrival.tau_ns;
+    for seq in 0..20 {
+        let padding = PacketReport { kind: PacketKind::Padding, ..report(seq, 8_000 * seq as i64, 8_000 * seq as i64) };
+        salsify.on_event(at(8_000 * seq as i64), &feedback(vec![padding], 0));
+    }
+    assert_eq!(salsify.inter_arrival.tau_ns, before);
+}
