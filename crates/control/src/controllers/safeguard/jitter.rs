@@ -1,11 +1,11 @@
 //! How much one-way delay varies, and how much is unusual on this path: a threshold that follows
 //! the path's own variation.
 
-use super::Config;
+use super::{Config, JitterOf};
 use crate::TransportFeedback;
 use legato_units::{PeerTimestamp, TimeDelta, Timestamp};
 
-/// Jitter per interval: the difference of the mean one-way delays of two consecutive intervals.
+/// Jitter per interval: see [`JitterOf`].
 #[derive(Clone, Debug)]
 pub struct Jitter {
     /// Departure and arrival of the first packet: delays are relative to it.
@@ -13,6 +13,10 @@ pub struct Jitter {
     /// Delays of the current interval.
     sum: TimeDelta,
     packets: i64,
+    /// Delay of the last packet.
+    last: Option<TimeDelta>,
+    /// Differences between consecutive packets of the current interval.
+    steps: TimeDelta,
     begun: Option<Timestamp>,
     /// Mean delay of the interval before.
     previous: Option<TimeDelta>,
@@ -38,6 +42,8 @@ impl Jitter {
             first: None,
             sum: TimeDelta::ZERO,
             packets: 0,
+            last: None,
+            steps: TimeDelta::ZERO,
             begun: None,
             previous: None,
             window: Window::new(intervals),
@@ -49,7 +55,10 @@ impl Jitter {
         for packet in feedback.reports.iter() {
             let Some(arrival) = packet.arrival() else { continue };
             let (departure, first_arrival) = *self.first.get_or_insert((packet.departure, arrival));
-            self.sum += (arrival - first_arrival) - (packet.departure - departure);
+            let delay = (arrival - first_arrival) - (packet.departure - departure);
+            self.sum += delay;
+            // [rfc3550] section 6.4.1: D(i, j) is the difference of two packets' relative transit times
+            self.steps += self.last.replace(delay).map_or(TimeDelta::ZERO, |last| (delay - last).abs());
             self.packets += 1;
         }
         let begun = *self.begun.get_or_insert(now);
@@ -57,9 +66,13 @@ impl Jitter {
             return None;
         }
         let mean = self.sum / self.packets;
-        (self.sum, self.packets, self.begun) = (TimeDelta::ZERO, 0, Some(now));
+        let mean_step = self.steps / self.packets;
+        (self.sum, self.steps, self.packets, self.begun) = (TimeDelta::ZERO, TimeDelta::ZERO, 0, Some(now));
         let before = self.previous.replace(mean)?;
-        let jitter = (mean - before).abs();
+        let jitter = match config.jitter {
+            JitterOf::IntervalMeans => (mean - before).abs(),
+            JitterOf::Packets => mean_step,
+        };
         let threshold_ms = self.window.threshold_ms(config);
         self.window.push(jitter.min(TimeDelta::from_millis_f64(LEARNED_RATIO * threshold_ms)));
         Some(Sample {
@@ -134,6 +147,39 @@ mod tests {
         assert_eq!(window.threshold_ms(&Config { min_threshold_ms: 10.0, ..config }), 10.0);
     }
 
+    /// [rfc3550] section 6.4.1: delays of 30, 34, 31 and 31 ms differ by 4, 3 and 0; the first by 2 from the last of
+    /// the interval before. (2 + 4 + 3 + 0) / 4 = 2.25 ms.
+    #[test]
+    fn jitter_of_packets_is_their_mean_difference_within_an_interval() {
+        let config = Config { jitter: JitterOf::Packets, ..Config::default() };
+        let mut jitter = Jitter::new(4);
+        let mut samples = Vec::new();
+        for (n, delays_ms) in [&[32, 32][..], &[32, 32], &[30, 34, 31, 31]].into_iter().enumerate() {
+            let departure = Timestamp::from_millis(50 * n as i64);
+            let feedback = TransportFeedback {
+                reports: delays_ms.iter().map(|&ms| report(departure, ms)).collect::<Vec<_>>().into(),
+                in_flight: DataSize::ZERO,
+                ..Default::default()
+            };
+            samples.push(jitter.push(&config, departure, &feedback).map(|sample| sample.jitter_ms));
+        }
+        assert_eq!(samples, [None, None, Some(2.25)]);
+    }
+
+    fn report(departure: Timestamp, delay_ms: i64) -> PacketReport {
+        PacketReport {
+            transport_seq: 0,
+            ssrc: 1,
+            size: DataSize::from_bytes(1_000),
+            departure,
+            fate: Fate::Arrived(Some(PeerTimestamp::from_nanos(departure.as_nanos() + delay_ms * 1_000_000))),
+            ce: false,
+            kind: PacketKind::Video,
+            probe_cluster: None,
+            place: None,
+        }
+    }
+
     #[test]
     fn jitter_is_the_difference_of_two_interval_means() {
         let config = Config { min_threshold_ms: 1.0, ..Config::default() };
@@ -141,19 +187,8 @@ mod tests {
         let mut samples = Vec::new();
         for (n, delay_ms) in [30_i64, 30, 34, 34, 20].into_iter().enumerate() {
             let departure = Timestamp::from_millis(50 * n as i64);
-            let report = |delay_ms: i64| PacketReport {
-                transport_seq: 0,
-                ssrc: 1,
-                size: DataSize::from_bytes(1_000),
-                departure,
-                fate: Fate::Arrived(Some(PeerTimestamp::from_nanos(departure.as_nanos() + delay_ms * 1_000_000))),
-                ce: false,
-                kind: PacketKind::Video,
-                probe_cluster: None,
-                place: None,
-            };
             let feedback = TransportFeedback {
-                reports: vec![report(delay_ms - 1), report(delay_ms + 1)].into(),
+                reports: vec![report(departure, delay_ms - 1), report(departure, delay_ms + 1)].into(),
                 in_flight: DataSize::ZERO,
                 ..Default::default()
             };

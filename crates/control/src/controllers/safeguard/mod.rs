@@ -33,7 +33,9 @@ pub struct Config {
     /// The parameters of the controller that decides otherwise.
     #[schemars(with = "std::collections::BTreeMap<String, String>")]
     pub fallback_config: toml::Table,
-    /// Jitter is between the mean delays of two such intervals.
+    /// What is compared with the threshold.
+    pub jitter: JitterOf,
+    /// The jitter of each such interval is judged.
     pub interval_ms: u32,
     /// The threshold is computed from the jitter of the last this many seconds.
     pub window_s: f64,
@@ -47,6 +49,16 @@ pub struct Config {
     pub until_drained: bool,
 }
 
+/// What jitter is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum JitterOf {
+    /// The difference of the mean delays of two consecutive intervals.
+    IntervalMeans,
+    /// The mean difference of the delays of two consecutive packets within the interval.
+    Packets,
+}
+
 impl Default for Config {
     fn default() -> Self {
         Self {
@@ -54,6 +66,7 @@ impl Default for Config {
             inner_config: toml::Table::new(),
             fallback: "gcc".to_owned(),
             fallback_config: toml::Table::new(),
+            jitter: JitterOf::IntervalMeans,
             interval_ms: 50,
             window_s: 10.0,
             n_std: 2.0,
