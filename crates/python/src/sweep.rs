@@ -15,7 +15,7 @@ pub fn resolve_scenario(text: &str, path: &str) -> PyResult<String> {
 /// The picture heights that a clip's profile holds, in rows. Refuses what is not a profile.
 #[pyfunction]
 pub fn profile_heights(path: &str) -> PyResult<Vec<u16>> {
-    let clip = LoadedClip::load(path).map_err(sim_error)?;
+    let clip = LoadedClip::load(path, None).map_err(sim_error)?;
     Ok(clip.profile.iter().flat_map(|profile| profile.rungs.iter().map(|rung| rung.height)).collect())
 }
 

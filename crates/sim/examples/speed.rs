@@ -8,7 +8,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
     let file = arguments.next().ok_or("which scenario?")?;
     let runs: u64 = arguments.next().map_or(Ok(1), |runs| runs.parse())?;
-    let clip = arguments.next().map_or_else(|| Ok(LoadedClip::statistical()), |path| LoadedClip::load(&path))?;
+    let clip = arguments.next().map_or_else(|| Ok(LoadedClip::statistical()), |path| LoadedClip::load(&path, None))?;
     let scenario = Scenario::parse(&std::fs::read_to_string(&file)?, &file)?;
     let folder = std::path::Path::new(&file).parent().unwrap_or("".as_ref());
     let parts = CallParts { clip, ..CallParts::load(&scenario, folder)? };

@@ -273,7 +273,7 @@ impl Plan {
         let mut loaded = Vec::with_capacity(self.clips.len());
         for path in &self.clips {
             if !seen.contains_key(path.as_str()) {
-                seen.insert(path, LoadedClip::load(self.place(path))?);
+                seen.insert(path, LoadedClip::load(self.place(path), scenario.video.clip_fps)?);
             }
             loaded.push(seen[path.as_str()].clone());
         }

@@ -29,16 +29,19 @@ pub struct LoadedClip {
 const MAX_LOG_BYTES: u64 = 64 << 20;
 
 impl LoadedClip {
-    /// Read a profile.
-    pub fn load(path: &str) -> Result<Self, SimError> {
-        let profile = Profile::read(Path::new(path)).map_err(|error| SimError::Profile(error.to_string()))?;
+    /// Read a profile; played at `fps` pictures a second, or at its own rate.
+    pub fn load(path: &str, fps: Option<u32>) -> Result<Self, SimError> {
+        let mut profile = Profile::read(Path::new(path)).map_err(|error| SimError::Profile(error.to_string()))?;
+        if let Some(frame_rate) = fps.and_then(|fps| FrameRate::new(fps, 1)) {
+            profile.content.frame_rate = frame_rate;
+        }
         Ok(Self { label: profile.name.as_str().into(), profile: Some(Arc::new(profile)), frame_sizes: None })
     }
 
     /// The clip the scenario names; files are relative to `folder`.
     pub fn of(spec: &VideoSpec, folder: &Path) -> Result<Self, SimError> {
         match &spec.clip {
-            Some(clip) => Self::load(&resolve(clip, folder)),
+            Some(clip) => Self::load(&resolve(clip, folder), spec.clip_fps),
             None if spec.frame_sizes.is_empty() => Ok(Self::statistical()),
             None => Self::load_frame_sizes(&spec.frame_sizes, folder),
         }

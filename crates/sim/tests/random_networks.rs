@@ -158,7 +158,7 @@ impl Networks {
 
 fn clips() -> [LoadedClip; 2] {
     let profile = concat!(env!("CARGO_MANIFEST_DIR"), "/../../profiles/foreman.safetensors");
-    [LoadedClip::statistical(), LoadedClip::load(profile).unwrap()]
+    [LoadedClip::statistical(), LoadedClip::load(profile, None).unwrap()]
 }
 
 fn call(

@@ -41,6 +41,9 @@ pub struct VideoSpec {
     pub first_picture: Option<u32>,
     /// Frame rate of the statistical source; clips have their own.
     pub fps: u32,
+    /// Pictures a second at which a clip is played, 1 to 240. Absent: its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clip_fps: Option<u32>,
     /// Interval of key frames, in frames, and no others; absent: on request only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gop_frames: Option<u32>,
@@ -93,6 +96,7 @@ impl Default for VideoSpec {
             standin_height: None,
             first_picture: None,
             fps: 30,
+            clip_fps: None,
             gop_frames: None,
         }
     }
@@ -144,6 +148,7 @@ impl VideoSpec {
             return Err(("video".to_owned(), message));
         }
         within("video.fps", f64::from(self.fps), 1.0, 240.0)?;
+        within("video.clip_fps", f64::from(self.clip_fps.unwrap_or(30)), 1.0, 240.0)?;
         within("video.gop_frames", f64::from(self.gop_frames.unwrap_or(1)), 1.0, 1e6)?;
         within("video.vbv_ms", f64::from(self.vbv_ms.unwrap_or(X264_VBV_MS)), 20.0, 10_000.0)?;
         within("video.standin_height", f64::from(self.standin_height.unwrap_or(360)), 16.0, 4_320.0)
