@@ -72,6 +72,16 @@ impl<'a> Keys<'a> {
         if self.has(key) { self.count(key, range) } else { Ok(default) }
     }
 
+    /// A number within `range`, or `default`.
+    pub(super) fn number_or(&mut self, key: &str, range: RangeInclusive<f64>, default: f64) -> Read<f64> {
+        if !self.has(key) {
+            return Ok(default);
+        }
+        let number = f64::from(self.number(key)?);
+        let within = format!("not from {} to {}", range.start(), range.end());
+        if range.contains(&number) { Ok(number) } else { Err(self.refuse(key, number, &within)) }
+    }
+
     /// Two integers within `range`.
     pub(super) fn pair(&mut self, key: &str, range: RangeInclusive<usize>) -> Read<[usize; 2]> {
         let value = self.required(key)?;

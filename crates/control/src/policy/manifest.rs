@@ -14,6 +14,9 @@ const FORMAT: usize = 1;
 /// The maximum size in bytes; real ones have one or two thousand.
 const LARGEST_MANIFEST: usize = 1 << 20;
 
+/// The longest interval in round trips.
+pub const MAX_INTERVAL_RTT_FACTOR: f64 = 10.0;
+
 /// How the outputs become the number a policy decides.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Decide {
@@ -36,6 +39,7 @@ pub struct Manifest {
     features: Vec<String>,
     history: usize,
     width: usize,
+    interval_rtt_factor: f64,
     action_map: String,
     decide: Decide,
     weights_file: String,
@@ -69,6 +73,7 @@ impl Manifest {
             let why = format!("{values} values of an observation, {MAX_VALUES} are the most");
             return Err(observation.refuse("history", history, &why));
         }
+        let interval_rtt_factor = observation.number_or("interval_rtt_factor", 0.0..=MAX_INTERVAL_RTT_FACTOR, 0.0)?;
         observation.finish()?;
         let mut action = keys.table("action")?;
         let action_map = action.text("map")?;
@@ -102,7 +107,19 @@ impl Manifest {
         action.finish()?;
         keys.finish()?;
         let file = file.to_owned();
-        Ok(Self { file, controller, features, history, width, action_map, decide, weights_file, layers, trained })
+        Ok(Self {
+            file,
+            controller,
+            features,
+            history,
+            width,
+            interval_rtt_factor,
+            action_map,
+            decide,
+            weights_file,
+            layers,
+            trained,
+        })
     }
 
     /// What is wrong with the weights it names.
@@ -133,6 +150,11 @@ impl Manifest {
     /// Values per feature and interval; 1 unless the manifest says otherwise.
     pub fn width(&self) -> usize {
         self.width
+    }
+
+    /// The interval it was trained with, in round trips; 0: its controller's own.
+    pub fn interval_rtt_factor(&self) -> f64 {
+        self.interval_rtt_factor
     }
 
     /// Values of an observation: history × features × width, the last varying fastest.

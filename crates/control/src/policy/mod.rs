@@ -43,7 +43,7 @@ mod trial;
 
 pub use error::PolicyError;
 pub use hand::Hand;
-pub use manifest::{Decide, Manifest};
+pub use manifest::{Decide, MAX_INTERVAL_RTT_FACTOR, Manifest};
 pub use network::{Model, NetworkPolicy};
 
 use dyn_clone::DynClone;

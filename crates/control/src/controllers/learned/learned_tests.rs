@@ -122,3 +122,20 @@ fn a_missing_policy_is_named() {
     let error = entry("nvc-cc").unwrap().build(&toml::toml! { policy = "no-such" }, context()).err().unwrap();
     assert!(error.to_string().contains("no-such"), "{error}");
 }
+
+/// [jay2019] decides once a round trip: feedback 120 ms after a departure makes the next interval two of those.
+#[test]
+fn an_interval_in_round_trips_follows_the_round_trip() {
+    let config = |interval_rtt_factor| Config { policy: "hand".to_owned(), interval_rtt_factor, ..Config::default() };
+    let mut controller = NvcCc::new(config(2.0), context()).unwrap();
+    controller.on_event(MS(50), &Event::Deadline);
+    assert_eq!(controller.next_decision(), MS(100), "nothing is known yet");
+    controller.on_event(MS(100), &Event::Deadline);
+    controller.on_event(MS(120), &feedback());
+    controller.on_event(MS(150), &Event::Deadline);
+    assert_eq!(controller.next_decision(), MS(150 + 2 * 120));
+    for refused in [-1.0, 11.0, f64::NAN] {
+        let error = NvcCc::new(config(refused), context()).err().unwrap().to_string();
+        assert!(error.contains("interval_rtt_factor"), "{error}");
+    }
+}

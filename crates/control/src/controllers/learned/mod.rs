@@ -20,7 +20,7 @@ pub use scheme::Scheme;
 use crate::action::ActionSpace;
 use crate::estimate::silence::Silence;
 use crate::observation::{History, Layout};
-use crate::policy::{Hand, Manifest, NetworkPolicy, Policy};
+use crate::policy::{Hand, MAX_INTERVAL_RTT_FACTOR, Manifest, NetworkPolicy, Policy};
 use crate::steering::{Pipeline, Steered};
 use crate::window::{Window, WindowStats};
 use crate::{BuildError, Construct, Context, Decision, Event, NoAssets, RateController, RateLimits, Side};
@@ -37,11 +37,14 @@ pub struct Config {
     pub policy: String,
     /// The pacing rate as a multiple of the target.
     pub pacing_factor: f64,
+    /// The time between two decisions in round trips, as last measured; 50 ms at least, which is how often feedback
+    /// comes. 0: as the policy was trained, which is its controller's own interval unless its files say otherwise.
+    pub interval_rtt_factor: f64,
 }
 
 impl Default for Config {
     fn default() -> Self {
-        Self { policy: String::new(), pacing_factor: 2.5 }
+        Self { policy: String::new(), pacing_factor: 2.5, interval_rtt_factor: 0.0 }
     }
 }
 
@@ -53,6 +56,8 @@ pub struct Learned<S> {
     window: Window,
     history: History,
     policy: Box<dyn Policy>,
+    /// The time between two decisions in round trips; 0: the scheme's interval.
+    interval_rtt_factor: f64,
     limits: RateLimits,
     target: DataRate,
     /// Counts changes of the target, the only input of the decision.
@@ -80,11 +85,22 @@ impl<S: Scheme> Construct for Learned<S> {
             let message = format!("pacing_factor = {} is not within [0.5, 10]", config.pacing_factor);
             return Err(BuildError::Config { controller: S::NAME, message });
         }
+        if !(0.0..=MAX_INTERVAL_RTT_FACTOR).contains(&config.interval_rtt_factor) {
+            let message = format!(
+                "interval_rtt_factor = {} is not within [0, {MAX_INTERVAL_RTT_FACTOR}]",
+                config.interval_rtt_factor
+            );
+            return Err(BuildError::Config { controller: S::NAME, message });
+        }
+        let (policy, trained_rtts) = policy_of::<S>(&config, context)?;
+        let interval_rtt_factor =
+            if config.interval_rtt_factor > 0.0 { config.interval_rtt_factor } else { trained_rtts };
         Ok(Self {
             scheme: S::new(context)?,
             window: Window::new(context.start),
             history: History::new(&S::LAYOUT),
-            policy: policy_of::<S>(&config, context)?,
+            policy,
+            interval_rtt_factor,
             config,
             limits: context.limits,
             target: context.limits.start,
@@ -103,15 +119,17 @@ impl<S: Scheme> Construct for Learned<S> {
     }
 }
 
-fn policy_of<S: Scheme>(config: &Config, context: Context<'_>) -> Result<Box<dyn Policy>, BuildError> {
+/// The policy, and its interval in round trips.
+fn policy_of<S: Scheme>(config: &Config, context: Context<'_>) -> Result<(Box<dyn Policy>, f64), BuildError> {
     if config.policy == "hand" {
-        return Ok(Box::new(Hand::new(S::ACTIONS.neutral())));
+        return Ok((Box::new(Hand::new(S::ACTIONS.neutral())), 0.0));
     }
     let name = if config.policy.is_empty() { S::NAME } else { &config.policy };
     let refused = |message| BuildError::Config { controller: S::NAME, message };
     let model = context.assets.model(name).map_err(refused)?;
     check_manifest::<S>(model.manifest()).map_err(refused)?;
-    Ok(Box::new(NetworkPolicy::new(model)))
+    let interval_rtt_factor = model.manifest().interval_rtt_factor();
+    Ok((Box::new(NetworkPolicy::new(model)), interval_rtt_factor))
 }
 
 /// A policy made for another controller would get other features than it learned from.
@@ -161,7 +179,18 @@ impl<S: Scheme> Learned<S> {
         let wanted = if heard { wanted } else { wanted.min(self.target) };
         self.set_target(now, wanted);
         self.scheme.close(&stats);
-        self.next = (self.next + S::INTERVAL).max(now + TimeDelta::from_millis(1));
+        self.next = (self.next + self.interval_after(&stats)).max(now + TimeDelta::from_millis(1));
+    }
+
+    // [jay2019]'s monitor intervals follow the round trip.
+    fn interval_after(&self, stats: &WindowStats) -> TimeDelta {
+        match stats.rtt {
+            Some(rtt) if self.interval_rtt_factor > 0.0 => {
+                TimeDelta::from_secs_f64(self.interval_rtt_factor * rtt.as_secs_f64())
+                    .clamp(SHORTEST_RTTS, LONGEST_RTTS)
+            }
+            _ => S::INTERVAL,
+        }
     }
 
     #[cold]
@@ -285,6 +314,10 @@ impl<S: Scheme> Pipeline for Learned<S> {
         self.policy.hold(action);
     }
 }
+
+/// Ours: a shorter interval would hold no feedback, and a longer one would leave a full queue alone.
+const SHORTEST_RTTS: TimeDelta = TimeDelta::from_millis(50);
+const LONGEST_RTTS: TimeDelta = TimeDelta::from_secs(2);
 
 /// Ours: two feedbacks at their longest interval, 250 ms.
 const HEARD_LATELY: TimeDelta = TimeDelta::from_millis(500);
