@@ -14,7 +14,7 @@ def version() -> str:
     """The version of the crates, "0.1.0"."""
 
 def controllers() -> list[dict[str, Any]]:
-    """Every controller, sorted by name: `name`, `side`, `learned`, `summary`, `cites`, `defaults_toml`."""
+    """Every controller, sorted by name: `name`, `side`, `learned`, `for_study`, `summary`, `cites`, `defaults_toml`."""
 
 def controller_parameters(name: str, config_toml: str = "") -> list[dict[str, Any]]:
     """What each parameter of a controller means: `key` (dotted), `value_toml` with `config_toml` given, `default_toml`

@@ -22,6 +22,8 @@ pub trait Construct: RateController + Sized + 'static {
     const CITES: &'static [&'static str];
     /// A trained policy decides, which its parameter `policy` names.
     const LEARNED: bool = false;
+    /// Its policy loses to `gcc` on a shipped family of links (docs/generalisation.md): not for calls that matter.
+    const FOR_STUDY: bool = false;
     /// For one at the receiver: the parameters of `remote`, its half at the sender, as TOML.
     const AT_SENDER: &'static str = "";
     /// Its parameters; `#[serde(default, deny_unknown_fields)]`.
@@ -55,6 +57,8 @@ pub struct Entry {
     pub cites: &'static [&'static str],
     /// A trained policy decides, which its parameter `policy` names; `"hand"` is one that is set from outside.
     pub learned: bool,
+    /// Its policy loses to `gcc` on a shipped family of links (docs/generalisation.md): not for calls that matter.
+    pub for_study: bool,
     /// For one at the receiver: the parameters of `remote`, its half at the sender, as TOML.
     pub at_sender: &'static str,
     default_config: fn() -> toml::Table,
@@ -74,6 +78,7 @@ impl Entry {
             summary: C::SUMMARY,
             cites: C::CITES,
             learned: C::LEARNED,
+            for_study: C::FOR_STUDY,
             at_sender: C::AT_SENDER,
             default_config: || table_of(&C::Config::default()),
             config_with: |table| Ok(table_of(&config_of::<C>(table)?)),

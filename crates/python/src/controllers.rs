@@ -9,6 +9,7 @@ use std::fmt::Display;
 use std::str::FromStr;
 
 /// Every controller, sorted by name: `name`, `side` ("sender" or "receiver"), `learned` (a trained policy decides),
+/// `for_study` (that policy loses to `gcc` on a shipped family of links, docs/generalisation.md),
 /// `summary` (one line), `cites` (keys of docs/references.bib) and `defaults_toml` (its parameters, as TOML).
 #[pyfunction]
 pub fn controllers(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
@@ -19,6 +20,7 @@ pub fn controllers(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
             dict.set_item("name", entry.name)?;
             dict.set_item("side", entry.side.name())?;
             dict.set_item("learned", entry.learned)?;
+            dict.set_item("for_study", entry.for_study)?;
             dict.set_item("summary", entry.summary)?;
             dict.set_item("cites", entry.cites)?;
             dict.set_item("defaults_toml", entry.default_config().to_string())?;

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, Any
 
 import typer
 
@@ -32,7 +33,7 @@ def list_controllers(
         return
     terminal.table(
         ["name", "side", "what it is"],
-        [[entry["name"], entry["side"], entry["summary"]] for entry in entries],
+        [[entry["name"], entry["side"], _summary(entry)] for entry in entries],
     )
 
 
@@ -53,7 +54,12 @@ def show(
     known, config = (chosen, {}) if isinstance(chosen, str) else (chosen["name"], chosen["config"])
     entry = next(entry for entry in legato.controllers() if entry["name"] == known)
     out = terminal.out()
-    out.print(f"# {entry['name']} ({entry['side']}): {entry['summary']}", markup=False)
+    out.print(f"# {entry['name']} ({entry['side']}): {_summary(entry)}", markup=False)
     out.print(f"# follows: {', '.join(entry['cites']) or 'nothing published'}", markup=False)
     out.print("", markup=False)
     out.print(parameters.as_toml(known, config), markup=False, soft_wrap=True)
+
+
+def _summary(entry: Mapping[str, Any]) -> str:
+    """One line. For study: its policy loses to GCC on links that Legato ships (docs/generalisation.md)."""
+    return entry["summary"] + ("; for study" if entry["for_study"] else "")

@@ -78,6 +78,7 @@ impl<S: Scheme> Construct for Learned<S> {
     const SUMMARY: &'static str = S::SUMMARY;
     const CITES: &'static [&'static str] = S::CITES;
     const LEARNED: bool = true;
+    const FOR_STUDY: bool = S::FOR_STUDY;
     type Config = Config;
 
     fn new(config: Config, context: Context<'_>) -> Result<Self, BuildError> {

@@ -27,6 +27,7 @@ impl Scheme for R3NetScheme {
     const LAYOUT: Layout =
         Layout { features: &["receiver_rate", "packet_interval", "loss_ratio", "rtt"], width: 1, history: 1 };
     const ACTIONS: ActionSpace = ActionSpace::Continuous { low: 0.0, high: 1.0 };
+    const FOR_STUDY: bool = false;
     type Fallback = Ukf;
 
     fn new(_context: Context<'_>) -> Result<Self, BuildError> {
