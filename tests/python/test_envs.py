@@ -95,6 +95,14 @@ def test_rewards_are_what_their_papers_say() -> None:
     given = interval(true_shown_ssim_db=11.487, true_since_frame_ms=10.0, rtt_ms=40.0, min_rtt_ms=40.0)
     assert rewards.nvc_cc(given)[0] == pytest.approx(0.5, abs=1e-3)
     assert rewards.nvc_cc_db(given)[0] == pytest.approx(0.266, abs=1e-3)
+    # The round trip is thirty times its minimum: a growth of 10 counts where it is bounded, 29 where it is not.
+    given = interval(true_shown_ssim_db=18.54, true_since_frame_ms=10.0, rtt_ms=1200.0, min_rtt_ms=40.0)
+    assert rewards.nvc_cc(given)[0] == pytest.approx(0.0, abs=1e-6)
+    assert rewards.nvc_cc_uncapped(given)[0] == pytest.approx(-1.9, abs=1e-6)
+    given = interval(true_shown_ssim_db=18.54, true_since_frame_ms=60.0, rtt_ms=40.0, min_rtt_ms=40.0)
+    for decoded, reward in ((0.0, -1.0), (1.0, 1.0)):
+        given.rows[0, COLUMNS.index("true_decoded_frames")] = decoded
+        assert rewards.nvc_cc_idle(given)[0] == pytest.approx(reward, abs=1e-6)
     # [clcc] eq. (10), the score that [hrcc] was made for: half of the capacity, 150 ms, 10 % of loss, out of 70.
     given = interval(receiver_rate_bps=1e6, true_capacity_bps=2e6, delay_ms=150.0, loss_ratio=0.1)
     assert rewards.hrcc(given)[0] == pytest.approx((10.0 + 5.0 + 27.0) / 70.0, abs=1e-6)
@@ -103,6 +111,27 @@ def test_rewards_are_what_their_papers_say() -> None:
     # [concerto] eq. (8): 100 ms and 15 dB
     given = interval(true_frame_delay_ms=100.0, true_shown_ssim_db=15.0, true_since_frame_ms=5.0)
     assert rewards.qoe_p(given)[0] == pytest.approx(-0.0639 + 0.933 + 3.30, abs=1e-5)
+
+
+def test_rewards_with_memory_compare_an_interval_with_those_before() -> None:
+    def interval(**values: float) -> Intervals:
+        row = np.full((1, len(COLUMNS)), np.nan, np.float32)
+        for name, value in values.items():
+            row[0, COLUMNS.index(name)] = value
+        return Intervals(row)
+
+    # Half of the mean of 1 and 3 Mbit/s: 500 / 2 - 1000 x 0.1 - 2000 x 0.01, over 1000.
+    aurora = rewards.named("aurora-relative")
+    aurora(interval(receiver_rate_bps=1e6, true_capacity_bps=1e6, rtt_ms=100.0, loss_ratio=0.0))
+    given = interval(receiver_rate_bps=1e6, true_capacity_bps=3e6, rtt_ms=100.0, loss_ratio=0.01)
+    assert aurora(given)[0] == pytest.approx(0.25 - 0.1 - 0.02, abs=1e-6)
+    # 50 x 2 - 50 x 0.1 - 10 x 0.5 - 30 x 1, over 100, less a takeover; the first interval of a call changes nothing.
+    onrl = rewards.named("onrl-own")
+    quiet = {"delay_ms": 500.0, "loss_ratio": 0.1, "takeovers": 0.0}
+    assert onrl(interval(receiver_rate_bps=1e6, **quiet))[0] == pytest.approx(0.4, abs=1e-6)
+    assert onrl(interval(receiver_rate_bps=2e6, **quiet | {"takeovers": 1.0}))[0] == pytest.approx(-0.4, abs=1e-6)
+    rewards.forget(onrl, np.ones(1, np.bool_))
+    assert onrl(interval(receiver_rate_bps=1e6, **quiet))[0] == pytest.approx(0.4, abs=1e-6)
 
 
 def test_what_cannot_be_is_refused_in_one_line() -> None:

@@ -59,10 +59,15 @@ def _unless_frozen(intervals: Intervals, quality: Array) -> Array:
 
 def latency_growth(intervals: Intervals) -> Array:
     """Round-trip time above its minimum, in units of that minimum (at least 10 ms), 0 to 10."""
+    return np.minimum(uncapped_latency_growth(intervals), 10)
+
+
+def uncapped_latency_growth(intervals: Intervals) -> Array:
+    """The same without an upper bound: on a short path behind a long queue it can be a hundred."""
     base_ms, rtt_ms = intervals["min_rtt_ms"], intervals["rtt_ms"]
     base_ms = np.where(np.isnan(base_ms), np.float32(100), np.maximum(base_ms, 10))
     rtt_ms = np.where(np.isnan(rtt_ms), base_ms, rtt_ms)
-    return np.minimum(np.maximum((rtt_ms - base_ms) / base_ms, 0), 10)
+    return np.maximum((rtt_ms - base_ms) / base_ms, 0)
 
 
 def nvc_cc(intervals: Intervals) -> Array:
@@ -84,6 +89,17 @@ def nvc_cc_seconds(intervals: Intervals) -> Array:
     return frame_quality(intervals) - np.float32(0.1) * intervals.seconds("rtt")
 
 
+def nvc_cc_uncapped(intervals: Intervals) -> Array:
+    """[nvc-cc] eq. (3), with the growth of the latency as it is, however large."""
+    return frame_quality(intervals) - np.float32(0.1) * uncapped_latency_growth(intervals)
+
+
+def nvc_cc_idle(intervals: Intervals) -> Array:
+    """[nvc-cc] eq. (3), with a quality of -1 in a step that brings no new frame, as in the authors' public code."""
+    quality = np.where(intervals["true_decoded_frames"] > 0, frame_quality(intervals), np.float32(-1))
+    return quality - np.float32(0.1) * latency_growth(intervals)
+
+
 def aurora(intervals: Intervals) -> Array:
     """[nvc-cc] eq. (2): a throughput - 1000 latency - 2000 loss, over 1000; a is 10 a packet of 1,500 bytes.
 
@@ -103,6 +119,60 @@ def onrl(intervals: Intervals) -> Array:
     interval.
     """
     return aurora(intervals) - intervals["takeovers"]
+
+
+class AuroraRelative:
+    """Aurora's reward as the public simulator of [nvc-cc]'s authors has it, over 1000: 500 times the share of the mean
+    bandwidth that arrived, minus 1000 per second of delay, minus 2000 of loss.
+
+    The mean bandwidth is that of the call so far.
+    """
+
+    def __init__(self) -> None:
+        self._sum = np.zeros(0, np.float32)
+        self._intervals = np.zeros(0, np.float32)
+
+    def reset(self, begun: NDArray[np.bool_]) -> None:
+        """Forget the calls that begin."""
+        if len(self._sum) != len(begun):
+            self._sum, self._intervals = np.zeros((2, len(begun)), np.float32)
+        self._sum[begun], self._intervals[begun] = 0.0, 0.0
+
+    def __call__(self, intervals: Intervals) -> Array:
+        if len(self._sum) != len(intervals):
+            self.reset(np.ones(len(intervals), np.bool_))
+        self._sum += np.nan_to_num(intervals.mbps("true_capacity"))
+        self._intervals += 1.0
+        share = intervals.mbps("receiver_rate") * self._intervals / np.maximum(self._sum, 1e-3)
+        value = 500.0 * share - 1000.0 * intervals.seconds("rtt") - 2000.0 * intervals["loss_ratio"]
+        return (value * 1e-3).astype(np.float32)
+
+
+class OnrlOwn:
+    """OnRL's own reward, over 100, minus 1 for each takeover of its safeguard: 50 times the rate, minus 50 of loss,
+    10 per second of delay and 30 times the change of the rate; rates in Mbit/s.
+
+    [zhang2020] weighs quality, loss, delay and change; the weights are those of the public simulator of [nvc-cc]'s
+    authors. There the delay is in ms, which would be 1000 for 100 ms where the highest rate gains 300: read as seconds.
+    """
+
+    def __init__(self) -> None:
+        self._before = np.zeros(0, np.float32)
+
+    def reset(self, begun: NDArray[np.bool_]) -> None:
+        """Forget the calls that begin."""
+        if len(self._before) != len(begun):
+            self._before = np.full(len(begun), np.nan, np.float32)
+        self._before[begun] = np.nan
+
+    def __call__(self, intervals: Intervals) -> Array:
+        if len(self._before) != len(intervals):
+            self.reset(np.ones(len(intervals), np.bool_))
+        rate = intervals.mbps("receiver_rate")
+        change = np.abs(np.nan_to_num(rate - self._before))
+        self._before = rate.copy()
+        value = 50.0 * rate - 50.0 * intervals["loss_ratio"] - 10.0 * intervals.seconds("delay") - 30.0 * change
+        return (value * 1e-2 - intervals["takeovers"]).astype(np.float32)
 
 
 R3NET_LOSS_WEIGHT = 10.0
@@ -165,7 +235,9 @@ REWARDS: dict[str, Callable[[Intervals], Array]] = {
     "hrcc": hrcc,
     "nvc-cc": nvc_cc,
     "nvc-cc-db": nvc_cc_db,
+    "nvc-cc-idle": nvc_cc_idle,
     "nvc-cc-seconds": nvc_cc_seconds,
+    "nvc-cc-uncapped": nvc_cc_uncapped,
     "onrl": onrl,
     "qoe-d": qoe_d,
     "qoe-p": qoe_p,
@@ -174,7 +246,9 @@ REWARDS: dict[str, Callable[[Intervals], Array]] = {
 """Rewards by name."""
 
 WITH_MEMORY: dict[str, Callable[[], Reward]] = {
+    "aurora-relative": AuroraRelative,
     "clcc": ClccReward,
+    "onrl-own": OnrlOwn,
 }
 """Rewards with memory of each call, by name: every environment has its own."""
 

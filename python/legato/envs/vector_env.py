@@ -24,8 +24,9 @@ class CallVectorEnv(ManyCalls):
     learned controller whose observation and action these are; ``reward`` is a name of :mod:`legato.envs.rewards`
     or a function of :class:`Intervals`. ``info["intervals"]`` is the ground truth of the step: rewards and labels
     may use it, observations never hold any of it. ``staggered`` ends the first call of each slot at a random age, so
-    that calls of every age run at once. ``safeguard`` holds parameters of the controller of that name (``{}``: its
-    defaults), which then wraps the steered one: while it intervenes, actions are accepted but have no effect.
+    that calls of every age run at once. ``config`` holds parameters of the controller; ``safeguard`` those of the
+    controller of that name (``{}``: its defaults), which then wraps the steered one: while it intervenes, actions are
+    accepted but have no effect.
     """
 
     def __init__(
@@ -39,6 +40,7 @@ class CallVectorEnv(ManyCalls):
         traces: Iterable[str | Path] = (),
         clips: Iterable[str | Path] = (),
         duration_s: float | None = None,
+        config: Mapping[str, Any] | None = None,
         safeguard: Mapping[str, Any] | None = None,
         threads: int = 0,
         seed: int = 0,
@@ -48,7 +50,7 @@ class CallVectorEnv(ManyCalls):
         if duration_s is not None:
             changes["duration_s"] = duration_s
         made = plan.make(scenario, options=changes, trace_specs=traces, clip_specs=clips)
-        hand = {"policy": "hand"}
+        hand = {**(config or {}), "policy": "hand"}
         made.controllers[:] = [{"name": controller, "config": hand}]
         if safeguard is not None:
             around = {**safeguard, "inner": controller, "inner_config": hand}
