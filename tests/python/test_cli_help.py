@@ -32,6 +32,7 @@ SUBVERBS = (
     ("controllers", "list"),
     ("controllers", "show"),
     ("policy", "import"),
+    ("policy", "learn"),
 )
 
 

@@ -125,9 +125,10 @@ def test_rewards_with_memory_compare_an_interval_with_those_before() -> None:
     aurora(interval(receiver_rate_bps=1e6, true_capacity_bps=1e6, rtt_ms=100.0, loss_ratio=0.0))
     given = interval(receiver_rate_bps=1e6, true_capacity_bps=3e6, rtt_ms=100.0, loss_ratio=0.01)
     assert aurora(given)[0] == pytest.approx(0.25 - 0.1 - 0.02, abs=1e-6)
-    # 50 x 2 - 50 x 0.1 - 10 x 0.5 - 30 x 1, over 100, less a takeover; the first interval of a call changes nothing.
+    # 50 x 2 - 50 x 0.1 - 10 x 0.5 - 30 x 1, over 100 (the delay in ms), less a takeover; the first
+    # interval of a call changes nothing.
     onrl = rewards.named("onrl-own")
-    quiet = {"delay_ms": 500.0, "loss_ratio": 0.1, "takeovers": 0.0}
+    quiet = {"delay_ms": 0.5, "loss_ratio": 0.1, "takeovers": 0.0}
     assert onrl(interval(receiver_rate_bps=1e6, **quiet))[0] == pytest.approx(0.4, abs=1e-6)
     assert onrl(interval(receiver_rate_bps=2e6, **quiet | {"takeovers": 1.0}))[0] == pytest.approx(-0.4, abs=1e-6)
     rewards.forget(onrl, np.ones(1, np.bool_))

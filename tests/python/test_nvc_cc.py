@@ -12,7 +12,7 @@ import pytest
 from legato import shipped
 from legato.published import nvc_cc, nvc_cc_claims, nvc_cc_sweeps, nvc_cc_trainings
 from legato.published.nvc_cc_sessions import FIGURES, Sessions
-from legato.published.reproduction import STRICTER, Row
+from legato.published.reproduction import AS_PRINTED, STRICTER, Row
 from legato.published.verdict import VERDICTS
 
 OURS = "nvc-cc"
@@ -108,12 +108,15 @@ def test_trainings_are_compared_by_their_best_and_by_when_they_reach_it():
         return {"seed": 1, "evaluations": [[100 * n, 10.0 * n, reward] for n, reward in enumerate(rewards, 1)]}
 
     curves = {OURS: [training(0.2, 0.6, 0.9)] * 5, "aurora": [training(0.2, 0.3, 0.4, 0.5, 0.6)] * 5}
-    made = {row.name: row for row in nvc_cc_claims.judge(Sessions({}), curves)}
-    # 0.9 / 0.6 is half as much again; 0.6 is reached after 200 of 500 decisions, 20 of 50 s.
+    made = {row.name: row for row in nvc_cc_claims.judge(Sessions({}), {AS_PRINTED: curves})}
+    # 0.9 / 0.6 is half as much again; 0.6 is reached after two thirds of one
+    # training, at the end of the other; each is best at its own end. All are 10 hours of calls.
     assert made["reward above aurora's"].mean == pytest.approx(50.0)
     assert made["reward above aurora's"].verdict == "met"
-    assert made["reaches aurora's best sooner, in steps"].mean == pytest.approx(60.0)
-    assert made["reaches aurora's best sooner, in seconds"].verdict == "met"
+    assert made["reaches aurora's best sooner, in hours of calls"].mean == pytest.approx(100 / 3)
+    assert made["converges sooner than aurora, in hours of calls"].mean == pytest.approx(0.0)
+    assert made["converges sooner than aurora, in hours of calls"].verdict == "not met"
+    assert {row.setup for row in made.values()} == {AS_PRINTED}
 
 
 def test_a_best_that_is_never_reached_is_not_met():
@@ -121,10 +124,27 @@ def test_a_best_that_is_never_reached_is_not_met():
         OURS: [{"seed": 1, "evaluations": [[100, 1.0, 0.2], [200, 2.0, 0.3]]}],
         "onrl": [{"seed": 1, "evaluations": [[100, 1.0, 0.2], [200, 2.0, 0.5]]}],
     }
-    made = {row.name: row for row in nvc_cc_claims.judge(Sessions({}), curves)}
+    made = {row.name: row for row in nvc_cc_claims.judge(Sessions({}), {AS_PRINTED: curves})}
     assert made["reward above onrl's"].verdict == "undecidable", "of one training each"
-    assert made["reaches onrl's best sooner, in steps"].verdict == "not met"
-    assert made["reaches onrl's best sooner, in steps"].mean is None
+    assert made["reaches onrl's best sooner, in hours of calls"].verdict == "not met"
+    assert made["reaches onrl's best sooner, in hours of calls"].mean is None
+
+
+def test_fig_10_is_judged_by_each_reading_of_the_reward():
+    calls = 0.01 * np.arange(6)
+    rewards = {
+        OURS: {"SSIM": 0.9 + calls, "decibels": 0.6 + calls},
+        "aurora": {"SSIM": 0.6 + calls, "decibels": 0.6 + calls},
+        "onrl": {"SSIM": 0.3 + calls, "decibels": 0.6 + calls},
+    }
+    judged = nvc_cc_claims.judge(Sessions({}), {}, rewards={AS_PRINTED: rewards})
+    made = {row.name: row for row in judged}
+    # 0.925 / 0.625 and 0.925 / 0.325
+    assert made["SSIM: reward above aurora's"].mean == pytest.approx(48.0)
+    assert made["SSIM: reward above onrl's"].mean == pytest.approx(100 * (0.925 / 0.325 - 1))
+    assert made["SSIM: reward above onrl's"].verdict == "met"
+    assert made["decibels: reward above aurora's"].verdict == "not met"
+    assert made["decibels: reward of onrl"].mean == pytest.approx(0.625)
 
 
 def test_a_small_version_makes_every_table_and_a_page(tmp_path: Path):

@@ -9,7 +9,11 @@ import typer
 
 from legato.cli import options, terminal
 
-app = typer.Typer(help="Trained policies: import an ONNX model, or let one go on learning.", no_args_is_help=True, rich_markup_mode="markdown")
+app = typer.Typer(
+    help="Trained policies: import an ONNX model, or let one go on learning.",
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+)
 
 
 @app.command("import")

@@ -150,10 +150,10 @@ class AuroraRelative:
 
 class OnrlOwn:
     """OnRL's own reward, over 100, minus 1 for each takeover of its safeguard: 50 times the rate, minus 50 of loss,
-    10 per second of delay and 30 times the change of the rate; rates in Mbit/s.
+    10 per ms of delay and 30 times the change of the rate; rates in Mbit/s.
 
-    [zhang2020] weighs quality, loss, delay and change; the weights are those of the public simulator of [nvc-cc]'s
-    authors. There the delay is in ms, which would be 1000 for 100 ms where the highest rate gains 300: read as seconds.
+    [zhang2020] weighs quality, loss, delay and change; weights and units are those of the public simulator of
+    [nvc-cc]'s authors. The delay is that above the call's minimum: what a path takes anyway changes no choice.
     """
 
     def __init__(self) -> None:
@@ -171,7 +171,8 @@ class OnrlOwn:
         rate = intervals.mbps("receiver_rate")
         change = np.abs(np.nan_to_num(rate - self._before))
         self._before = rate.copy()
-        value = 50.0 * rate - 50.0 * intervals["loss_ratio"] - 10.0 * intervals.seconds("delay") - 30.0 * change
+        value = 50.0 * rate - 50.0 * intervals["loss_ratio"] - 30.0 * change
+        value -= 10.0 * np.nan_to_num(intervals["delay_ms"])
         return (value * 1e-2 - intervals["takeovers"]).astype(np.float32)
 
 

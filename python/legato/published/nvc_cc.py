@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,8 @@ from markupsafe import Markup
 
 from legato import chart, shipped
 from legato.pages import Section
-from legato.published import nvc_cc_claims
-from legato.published.nvc_cc_sessions import Sessions
+from legato.published import nvc_cc_claims, nvc_cc_readings
+from legato.published.nvc_cc_sessions import Array, Sessions
 from legato.published.nvc_cc_sweeps import (
     CLIPS,
     CONTROLLERS,
@@ -32,12 +33,14 @@ from legato.published.nvc_cc_sweeps import (
     sweeps,
 )
 from legato.published.nvc_cc_trainings import Convergence, train_all
-from legato.published.reproduction import Figure, Paper, Reproduction, means, play
+from legato.published.reproduction import AS_PRINTED, STRICTER, Figure, Paper, Reproduction, means, play
 from legato.published.trainings import OnTraining
 from legato.sweep import Progress, check_empty, version
 
 POLICIES = ("nvc-cc", "aurora", "onrl")
-"""Whose trainings Figure 10 compares."""
+"""Whose trainings Figure 10 compares: those trained as printed, and stricter those of today."""
+TRAINED = {AS_PRINTED: "-as-printed", STRICTER: ""}
+"""What is added to their names, by set-up."""
 CURVES = "training.json"
 """Beside a shipped policy: its five trainings, evaluation by evaluation."""
 
@@ -46,6 +49,7 @@ PAPER = Paper(
     "NVC-CC",
     {
         "Fig. 10": "Figure 10: how soon and how far trainings get",
+        "Fig. 10, readings": "Figure 10 under four readings of eq. (3)",
         "Fig. 11": "Figure 11: quality, delay and stalls on unseen networks of Table 2",
         "Table 3": "Table 3: at the network",
         "Table 3, round trip": "Table 3 with the delay of Table 2 read as the round trip",
@@ -92,14 +96,15 @@ def reproduce(
     runs = play({each.name: each.plan for each in todo}, out / "run", threads=threads, on_progress=on_progress)
     folders = [(each.setting, runs[each.name]) for each in todo]
     sessions = Sessions.read(folders)
-    curves = {name: training_curves(name) for name in POLICIES}
+    curves = {setup: {name: training_curves(name + ending) for name in POLICIES} for setup, ending in TRAINED.items()}
     convergences = made.convergences if made else ()
-    rows = nvc_cc_claims.judge(sessions, curves, list(runs.values()), convergences)
+    rewards = by_reading(quick=quick)
+    rows = nvc_cc_claims.judge(sessions, curves, list(runs.values()), convergences, rewards)
     done = Reproduction(PAPER, out, version(folders[0][1]), tuple(rows))
     return done.write(
         _introduction(done, size, sessions),
         [*_tradeoff(convergences), *_behind(sessions)],
-        first=_curves(curves),
+        first=[section for setup, of_setup in curves.items() for section in _curves(of_setup, setup)],
         before_rows={"size": asdict(size)},
         behind_rows={
             "means": sessions.means(),
@@ -107,6 +112,19 @@ def reproduce(
             "convergence": [asdict(each) for each in convergences],
         },
     )
+
+
+def by_reading(*, quick: bool) -> dict[str, dict[str, dict[str, Array]]]:
+    """The policies' rewards under each reading of eq. (3), by set-up; none where Gymnasium is not installed."""
+    if find_spec("gymnasium") is None:
+        return {}
+    how: dict[str, Any] = {"heights": (720,), "duration_s": 3.0} if quick else {}
+    groups = {AS_PRINTED: nvc_cc_readings.AS_PRINTED, STRICTER: nvc_cc_readings.AS_TRAINED_HERE}
+    found = {}
+    for setup, contestants in groups.items():
+        rewards = nvc_cc_readings.judged(contestants, **how)
+        found[setup] = {each.controller: rewards[each.policy] for each in contestants}
+    return found
 
 
 def training_curves(name: str) -> list[dict[str, Any]]:
@@ -205,7 +223,7 @@ def _tradeoff(convergences: Sequence[Convergence]) -> list[Section]:
     return [Section("Figure 7", note, charts=[("", drawn)])]
 
 
-def _curves(curves: dict[str, list[dict[str, Any]]]) -> list[Section]:
+def _curves(curves: dict[str, list[dict[str, Any]]], setup: str) -> list[Section]:
     """Reward on held-out networks against decisions, a line per training."""
     legend = list(zip(("c0", "c1", "other dashed"), POLICIES, strict=True))
     lines = [
@@ -218,4 +236,4 @@ def _curves(curves: dict[str, list[dict[str, Any]]]) -> list[Section]:
     axes = chart.Axes(lines, low=min(0.0, *(y for line in lines for _, y in line.points)))
     drawn = chart.draw([axes], "Reward on held-out networks against decisions", width=720, unit="k")
     note = f"Mean reward of eq. (3) on 50 held-out networks against decisions; {POLICIES[2]} runs under its safeguard."
-    return [Section("Trainings", note, legend=legend, charts=[("", drawn)])]
+    return [Section(f"Trainings, {setup}", note, legend=legend, charts=[("", drawn)])]

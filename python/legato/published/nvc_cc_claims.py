@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from legato.eval.stats import Estimate, of_separate_groups
-from legato.published.nvc_cc_sessions import Sessions
+from legato.published import nvc_cc_readings
+from legato.published.nvc_cc_sessions import Array, Sessions
 from legato.published.nvc_cc_sweeps import FAMILIES, FIG_12, GUARDED, PRINTED, PRINTED_GCC, ROUND_TRIP, RULES
 from legato.published.nvc_cc_trainings import H264_LABEL, Convergence
 from legato.published.reproduction import AS_PRINTED, STRICTER, Row
@@ -18,6 +19,8 @@ from legato.published.verdict import Claim, Lead, Value, Verdict, judged
 from legato.sweep import query
 
 OURS = "nvc-cc"
+Curves = Mapping[str, Sequence[Mapping[str, Any]]]
+"""Trainings by policy, as ``training.json`` has them."""
 
 # [nvc-cc] Table 3: throughput in Mbit/s, p98 delay in ms, loss in %.
 TABLE_3 = {
@@ -31,18 +34,31 @@ TABLE_3 = {
 }
 TABLE_3_WITHIN_RATIO = 0.1
 """How far a figure of Table 3 may be from the printed one, as a share of it."""
+HOURS = 10.0
+"""Of calls in each training: 720,000 decisions of 50 ms."""
 WITHIN = 0.02
 """A training has reached its best once it is this close to it, as a share of its gain: evaluations are noisy."""
 
 
 def judge(
     sessions: Sessions,
-    curves: Mapping[str, Sequence[Mapping[str, Any]]],
+    curves: Mapping[str, Curves],
     folders: Sequence[Path] = (),
     convergences: Sequence[Convergence] = (),
+    rewards: Mapping[str, Mapping[str, Mapping[str, Array]]] | None = None,
 ) -> list[Row]:
-    """Every row for which there are figures."""
-    rows = [*_learning(curves), *_synthetic(sessions), *_table_3(sessions), *_round_trip(sessions)]
+    """Every row for which there are figures.
+
+    Args:
+        sessions: of the sweeps.
+        curves: the trainings of each set-up.
+        folders: the sweeps' run folders.
+        convergences: the trainings of Fig. 7.
+        rewards: what each set-up's policies earn by each reading of eq. (3): see ``nvc_cc_readings``.
+    """
+    rows = [row for setup, of_setup in curves.items() for row in _learning(of_setup, setup)]
+    rows += [row for setup, of_setup in (rewards or {}).items() for row in _by_reading(of_setup, setup)]
+    rows += [*_synthetic(sessions), *_table_3(sessions), *_round_trip(sessions)]
     rows += [row for setting in FIG_12 for row in _recorded(sessions, setting)]
     return [
         *rows,
@@ -140,7 +156,12 @@ class _Leads:
 # --- Figure 10: how soon and how far --------------------------------------------------------------------------------
 
 
-def _learning(curves: Mapping[str, Sequence[Mapping[str, Any]]]) -> Iterator[Row]:
+def _learning(curves: Curves, setup: str) -> Iterator[Row]:
+    for row in _progress_of(curves):
+        yield replace(row, setup=setup)
+
+
+def _progress_of(curves: Curves) -> Iterator[Row]:
     trainings = {name: [_Training(seed) for seed in seeds] for name, seeds in curves.items() if seeds}
     table = "Fig. 10"
     why = "the reward's quality is normalised by the codec, its latency term is a reading: compare ratios"
@@ -154,17 +175,38 @@ def _learning(curves: Mapping[str, Sequence[Mapping[str, Any]]]) -> Iterator[Row
         ours, theirs = trainings[OURS], trainings[rival]
         gain = of_separate_groups([[t.best for t in ours], [t.best for t in theirs]], lambda m: m[0] / m[1] - 1.0)
         yield _at_least(table, f"reward above {rival}'s", printed, gain, "%")
+        # As printed: each converges to its own best. Ours besides: when we are as good as they become.
+        sooner = of_separate_groups([[t.converged() for t in each] for each in (ours, theirs)], _saved)
+        yield _at_least(table, f"converges sooner than {rival}, in hours of calls", 41.0, sooner, "%")
         bar = float(np.mean([t.best for t in theirs]))
-        for unit, at in (("steps", 0), ("seconds", 1)):
-            reached = [t.reaches(bar)[at] for t in ours]
-            rivals = [t.converged()[at] for t in theirs]
-            saved = of_separate_groups([reached, rivals], lambda m: 1.0 - m[0] / m[1])
-            row = _at_least(table, f"reaches {rival}'s best sooner, in {unit}", 41.0, saved, "%")
-            yield row if np.isfinite(reached).all() else replace(row, verdict="not met", why="a training never does")
+        reached = [t.reaches(bar) for t in ours]
+        saved = of_separate_groups([reached, [t.converged() for t in theirs]], _saved)
+        row = _at_least(table, f"reaches {rival}'s best sooner, in hours of calls", 41.0, saved, "%")
+        yield row if np.isfinite(reached).all() else replace(row, verdict="not met", why="a training never does")
+
+
+def _saved(hours: list[Array]) -> Array:
+    return 1.0 - hours[0] / hours[1]
+
+
+def _by_reading(rewards: Mapping[str, Mapping[str, Array]], setup: str) -> Iterator[Row]:
+    """Fig. 10's ratios under each reading of eq. (3); the first policy is ours, all met the same networks."""
+    (_, ours), *rivals = rewards.items()
+    why = "a reading of eq. (3)"
+    for reading in ours:
+        for name, by_reading in rewards.items():
+            mean = nvc_cc_readings.best(by_reading[reading])
+            row = _row("Fig. 10, readings", f"{reading}: reward of {name}", "–", mean, "", "not comparable", why)
+            yield replace(row, setup=setup)
+        for (name, theirs), printed in zip(rivals, (50.0, 26.0), strict=True):
+            more = nvc_cc_readings.above(ours[reading], theirs[reading])
+            row = _at_least("Fig. 10, readings", f"{reading}: reward above {name}'s", printed, more, "%")
+            yield replace(row, setup=setup)
 
 
 class _Training:
-    """Rewards on held-out networks over a training: rows of (steps, seconds, reward)."""
+    """Rewards on held-out networks over a training: rows of (steps, seconds, reward). Every training is of as many
+    hours of calls, however long its decisions last."""
 
     def __init__(self, seed: Mapping[str, Any]) -> None:
         self.points = np.array(seed["evaluations"], dtype=np.float64)
@@ -173,13 +215,13 @@ class _Training:
     def best(self) -> float:
         return float(self.points[:, 2].max())
 
-    def reaches(self, reward: float) -> tuple[float, float]:
-        """Steps and seconds at the first evaluation of at least this; infinite where there is none."""
+    def reaches(self, reward: float) -> float:
+        """Hours of calls at the first evaluation of at least this; infinite where there is none."""
         hits = np.flatnonzero(self.points[:, 2] >= reward)
-        return (float(self.points[hits[0], 0]), float(self.points[hits[0], 1])) if hits.size else (np.inf, np.inf)
+        return HOURS * float(self.points[hits[0], 0] / self.points[-1, 0]) if hits.size else np.inf
 
-    def converged(self) -> tuple[float, float]:
-        """Steps and seconds until it has reached its best."""
+    def converged(self) -> float:
+        """Hours of calls until it has reached its best."""
         first = float(self.points[0, 2])
         return self.reaches(self.best - WITHIN * abs(self.best - first))
 

@@ -76,7 +76,7 @@ class LearnedOnline:
     calls: tuple[OnlineCall, ...]
 
     def gain(self, first: int, last: int) -> list[float]:
-        """Reward less the frozen policy's over calls ``first`` to ``last``, one mean for each user."""
+        """Reward minus the frozen policy's, over calls ``first`` to ``last``, one mean for each user."""
         users = sorted({each.user for each in self.calls})
         chosen = [each for each in self.calls if first <= each.call <= last]
         return [float(np.mean([c.reward - c.frozen_reward for c in chosen if c.user == user])) for user in users]
@@ -218,5 +218,5 @@ class _CountingTakeovers:
         return result
 
     def per_min(self) -> float:
-        """Since it was told to forget."""
+        """Since :meth:`forget`."""
         return 60.0 * self._count / max(self._seconds, 1e-9)

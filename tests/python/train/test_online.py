@@ -9,7 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-torch = pytest.importorskip("torch", reason="torch is not installed: make test-train", exc_type=ImportError)
+pytest.importorskip("torch", reason="torch is not installed: make test-train", exc_type=ImportError)
+
+import torch
 
 from legato import shipped
 from legato.envs import CallVectorEnv

@@ -16,8 +16,14 @@ from legato import shipped
 from legato.envs import CallEnv, CallVectorEnv
 from legato.published import clcc_setups, nvc_cc, nvc_cc_sweeps
 from legato.train import recipe
+from legato.train.recipes import (
+    aurora_as_printed,
+    clcc_printed,
+    clcc_table_iii,
+    nvc_cc_as_printed,
+    onrl_as_printed,
+)
 from legato.train.recipes import clcc as clcc_recipe
-from legato.train.recipes import clcc_printed, clcc_table_iii
 from legato.train.recipes import nvc_cc as nvc_cc_recipe
 from legato.train.schedule import at
 
@@ -26,13 +32,33 @@ def test_no_clip_is_both_trained_on_and_tested_on():
     assert not set(nvc_cc_recipe.TRAINING_CLIPS) & set(nvc_cc_sweeps.CLIPS)
 
 
-@pytest.mark.parametrize("name", nvc_cc.POLICIES)
+def test_nvc_cc_as_printed_trains_on_the_sizes_and_under_the_safeguard_that_are_tested():
+    assert nvc_cc_as_printed.HEIGHTS == nvc_cc_sweeps.HEIGHTS
+    assert nvc_cc_as_printed.PICTURES_PER_S == nvc_cc_sweeps.PICTURES_PER_S
+    assert nvc_cc_as_printed.ENVS % len(nvc_cc_sweeps.HEIGHTS) == 0
+    assert onrl_as_printed.SAFEGUARD == nvc_cc_sweeps.SAFEGUARD_AS_PRINTED
+    assert aurora_as_printed.START == {"limits.start_bps": nvc_cc_sweeps.AURORA_START_BPS}
+    # Convergence is compared: no learning rate is ahead of another.
+    rates = {recipe.load(f"{name}-as-printed").settings.learning_rate for name in nvc_cc.POLICIES}
+    assert len(rates) == 1
+    calls = nvc_cc_as_printed.calls(len(nvc_cc_sweeps.HEIGHTS), "aurora", "aurora", config=aurora_as_printed.INTERVAL)
+    calls.reset(seed=1)
+    for _ in range(12):
+        calls.step(np.zeros(calls.num_envs, np.float32))
+    assert set(calls.intervals["frame_height"]) - {0.0} <= set(map(float, nvc_cc_sweeps.HEIGHTS))
+    # A round trip of 2 x (2 to 200) ms, where the link's own feedback is not slower.
+    assert np.ptp(calls.intervals["interval_s"]) > 0.1
+    calls.close()
+
+
+@pytest.mark.parametrize("name", nvc_cc.POLICIES + tuple(f"{name}-as-printed" for name in nvc_cc.POLICIES))
 def test_shipped_policies_are_of_their_recipes(name: str):
     trained = recipe.load(name)
     folder = shipped.policies_folder() / name
     manifest = tomllib.loads((folder / "policy.toml").read_text(encoding="utf-8"))
     assert manifest["action"]["map"] == trained.manifest["action"]["map"]
     assert manifest["trained"]["recipe"] == name
+    assert manifest["observation"] == trained.manifest["observation"]
     assert [layer["name"] for layer in manifest["network"]["layers"]] == [layer["name"] for layer in trained.layers]
     assert nvc_cc.training_curves(name)
     assert (folder / "README.md").is_file()

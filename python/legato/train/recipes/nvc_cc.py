@@ -20,13 +20,14 @@ not on its pictures."""
 
 def calls(
     envs: int, controller: str, reward: str, safeguard: Mapping[str, Any] | None = None, *, staggered: bool = True,
-    options: Mapping[str, Any] | None = None,
+    options: Mapping[str, Any] | None = None, config: Mapping[str, Any] | None = None,
 ) -> Any:  # fmt: skip
     """Calls on networks of [nvc-cc] Table 2, one each, or on those that ``options`` say. ``staggered``: of every age,
-    for training."""
+    for training; ``config``: parameters of the controller."""
     from legato.envs import CallVectorEnv
 
     how = {"options": options, "clips": TRAINING_CLIPS, "safeguard": safeguard, "staggered": staggered}
+    how["config"] = config
     return CallVectorEnv(envs, SCENARIO, controller, reward, **how)
 
 
