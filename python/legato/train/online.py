@@ -44,7 +44,7 @@ class OnlineSettings:
     """Average the users' weights after each call; otherwise each keeps its own."""
     ppo: Settings = field(
         default_factory=lambda: Settings(
-            envs=1, rollout=196, minibatch=98, epochs=4, learning_rate=3e-4, discount=0.95, gae_lambda=0.9,
+            envs=1, rollout=196, minibatch=98, epochs=4, learning_rate=2e-3, discount=0.95, gae_lambda=0.9,
             clip=0.1, initial_action_std=0.05, entropy_weight=0.0,
         )
     )  # fmt: skip
