@@ -123,6 +123,7 @@ def learn_online(
                 for user, reward, of_frozen in zip(users, rewards, kept, strict=True)
             ]
             lines.writelines(json.dumps(asdict(each)) + "\n" for each in now)
+            lines.flush()
             done += now
             if settings.federated:
                 share([user.learner.agent for user in users])
