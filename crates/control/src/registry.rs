@@ -4,7 +4,7 @@
 use crate::construct::{Assets, Entry};
 use crate::controllers::{
     clairvoyant, fbra, fixed, gcc, gcc_receiver, jm_tfrc, learned, nada, oracle, remote, safeguard, salsify, scream,
-    sqp, tfrc, ukf, vtfrc,
+    sqp, tfrc, ukf, vidaptive, vtfrc,
 };
 use std::borrow::Cow;
 
@@ -36,6 +36,7 @@ pub const REGISTRY: &[Entry] = &[
     Entry::of::<learned::mmsys24::TenTms>(),
     Entry::of::<tfrc::Tfrc>(),
     Entry::of::<ukf::Ukf>(),
+    Entry::of::<vidaptive::Vidaptive>(),
     Entry::of::<vtfrc::Vtfrc>(),
 ];
 

@@ -16,4 +16,5 @@ pub mod scream;
 pub mod sqp;
 pub mod tfrc;
 pub mod ukf;
+pub mod vidaptive;
 pub mod vtfrc;

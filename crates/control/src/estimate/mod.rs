@@ -13,3 +13,4 @@ pub mod silence;
 pub mod tcp_equation;
 pub mod trendline;
 pub mod unscented_kalman;
+pub mod windowed_min;
