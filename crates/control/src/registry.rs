@@ -3,8 +3,8 @@
 
 use crate::construct::{Assets, Entry};
 use crate::controllers::{
-    clairvoyant, fbra, fixed, gcc, gcc_receiver, jm_tfrc, learned, nada, oracle, remote, safeguard, salsify, scream,
-    sqp, tfrc, ukf, vidaptive, vtfrc,
+    clairvoyant, fbra, fixed, gcc, gcc_receiver, jm_tfrc, learned, nada, ndtc, oracle, remote, safeguard, salsify,
+    scream, sqp, tfrc, ukf, vidaptive, vtfrc,
 };
 use std::borrow::Cow;
 
@@ -22,6 +22,7 @@ pub const REGISTRY: &[Entry] = &[
     Entry::of::<jm_tfrc::JmTfrc>(),
     Entry::of::<learned::mmsys24::Mmsys24Baseline>(),
     Entry::of::<nada::Nada>(),
+    Entry::of::<ndtc::Ndtc>(),
     Entry::of::<learned::nvc_cc::NvcCc>(),
     Entry::of::<learned::onrl::Onrl>(),
     Entry::of::<oracle::Oracle>(),

@@ -8,6 +8,7 @@ pub mod gcc_receiver;
 pub mod jm_tfrc;
 pub mod learned;
 pub mod nada;
+pub mod ndtc;
 pub mod oracle;
 pub mod remote;
 pub mod safeguard;
