@@ -3,14 +3,15 @@
 
 use crate::construct::{Assets, Entry};
 use crate::controllers::{
-    clairvoyant, fbra, fixed, gcc, gcc_receiver, jm_tfrc, learned, nada, ndtc, oracle, remote, safeguard, salsify,
-    scream, sqp, tfrc, ukf, vidaptive, vtfrc,
+    camel, clairvoyant, fbra, fixed, gcc, gcc_receiver, jm_tfrc, learned, nada, ndtc, oracle, remote, safeguard,
+    salsify, scream, sqp, tfrc, ukf, vidaptive, vtfrc,
 };
 use std::borrow::Cow;
 
 /// Every controller, one line each, by name.
 pub const REGISTRY: &[Entry] = &[
     Entry::of::<learned::aurora::Aurora>(),
+    Entry::of::<camel::Camel>(),
     Entry::of::<clairvoyant::Clairvoyant>(),
     Entry::of::<learned::clcc::Clcc>(),
     Entry::of::<learned::concerto::Concerto>(),
