@@ -3,8 +3,8 @@
 
 use crate::construct::{Assets, Entry};
 use crate::controllers::{
-    camel, clairvoyant, fbra, fixed, gcc, gcc_receiver, jm_tfrc, learned, nada, ndtc, oracle, remote, safeguard,
-    salsify, scream, sqp, tfrc, ukf, vidaptive, vtfrc,
+    camel, clairvoyant, fbra, fixed, gcc, gcc_receiver, jm_tfrc, learned, nada, ndtc, oracle, pudica, remote,
+    safeguard, salsify, scream, sqp, tfrc, ukf, vidaptive, vtfrc,
 };
 use std::borrow::Cow;
 
@@ -27,6 +27,7 @@ pub const REGISTRY: &[Entry] = &[
     Entry::of::<learned::nvc_cc::NvcCc>(),
     Entry::of::<learned::onrl::Onrl>(),
     Entry::of::<oracle::Oracle>(),
+    Entry::of::<pudica::Pudica>(),
     Entry::of::<learned::r3net::R3Net>(),
     Entry::of::<remote::Remote>(),
     Entry::of::<learned::concerto::RlV>(),

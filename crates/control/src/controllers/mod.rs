@@ -11,6 +11,7 @@ pub mod learned;
 pub mod nada;
 pub mod ndtc;
 pub mod oracle;
+pub mod pudica;
 pub mod remote;
 pub mod safeguard;
 pub mod salsify;
