@@ -3,14 +3,15 @@
 
 use crate::construct::{Assets, Entry};
 use crate::controllers::{
-    camel, clairvoyant, fbra, fixed, gcc, gcc_receiver, jm_tfrc, learned, nada, ndtc, oracle, pudica, remote,
-    safeguard, salsify, scream, sqp, tfrc, ukf, vidaptive, vtfrc,
+    burst_rtc, camel, clairvoyant, fbra, fixed, gcc, gcc_receiver, jm_tfrc, learned, nada, ndtc, oracle, pudica,
+    remote, safeguard, salsify, scream, sqp, tfrc, ukf, vidaptive, vtfrc,
 };
 use std::borrow::Cow;
 
 /// Every controller, one line each, by name.
 pub const REGISTRY: &[Entry] = &[
     Entry::of::<learned::aurora::Aurora>(),
+    Entry::of::<burst_rtc::BurstRtc>(),
     Entry::of::<camel::Camel>(),
     Entry::of::<clairvoyant::Clairvoyant>(),
     Entry::of::<learned::clcc::Clcc>(),

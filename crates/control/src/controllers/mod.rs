@@ -1,5 +1,6 @@
 //! One file or folder per controller; `registry.rs` has a line for each.
 
+pub mod burst_rtc;
 pub mod camel;
 pub mod clairvoyant;
 pub mod fbra;
