@@ -3,8 +3,8 @@
 
 use crate::construct::{Assets, Entry};
 use crate::controllers::{
-    burst_rtc, camel, clairvoyant, fbra, fixed, gcc, gcc_receiver, jm_tfrc, learned, nada, ndtc, oracle, pudica,
-    remote, safeguard, salsify, scream, sqp, tfrc, ukf, vidaptive, vtfrc,
+    burst_rtc, camel, clairvoyant, fbra, fixed, gcc, gcc_receiver, jm_tfrc, learned, nada, ndtc, opennetlab, oracle,
+    pudica, remote, safeguard, salsify, scream, sqp, tfrc, ukf, vidaptive, vtfrc,
 };
 use std::borrow::Cow;
 
@@ -27,6 +27,7 @@ pub const REGISTRY: &[Entry] = &[
     Entry::of::<ndtc::Ndtc>(),
     Entry::of::<learned::nvc_cc::NvcCc>(),
     Entry::of::<learned::onrl::Onrl>(),
+    Entry::of::<opennetlab::OpenNetLab>(),
     Entry::of::<oracle::Oracle>(),
     Entry::of::<pudica::Pudica>(),
     Entry::of::<learned::r3net::R3Net>(),

@@ -11,6 +11,7 @@ pub mod jm_tfrc;
 pub mod learned;
 pub mod nada;
 pub mod ndtc;
+pub mod opennetlab;
 pub mod oracle;
 pub mod pudica;
 pub mod remote;
