@@ -75,7 +75,7 @@ def main() -> None:
     parser.add_argument("--links", type=int, default=10, help="of each family")
     parser.add_argument("--duration", type=float, default=60.0, help="of a call, in seconds")
     options = parser.parse_args()
-    names = [name for name in playable() if name not in ("fixed", "remote")]
+    names = [name for name in playable() if name not in ("fixed", "opennetlab", "remote")]
     text = HEAD.format(controllers=len(names) - 1, links=options.links, clip=CLIP, duration_s=options.duration)
     calls = {}
     for family, (folder, scale) in FAMILIES.items():

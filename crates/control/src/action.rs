@@ -102,9 +102,32 @@ pub fn concerto(action: f32) -> DataRate {
     DataRate::from_bps(100_000 * (action.max(0.0) as u64).min(25))
 }
 
+/// The baseline of the MMSys 2024 challenge: 10 kbit/s to 8 Mbit/s, evenly on a logarithmic scale.
+// [mmsys24-models], its last nodes: exp((a + 1) 3.342306 + ln 0.01) Mbit/s
+pub fn mmsys24_baseline(action: f32) -> DataRate {
+    DataRate::from_bps_f64(1e6 * libm::exp((f64::from(action.clamp(-1.0, 1.0)) + 1.0) * 3.342_306 - 4.605_170_2))
+}
+
+/// TEN-TMS: 5 kbit/s to 8 Mbit/s, evenly.
+// [mmsys24-models], its last nodes: (a + 1) 7,995,000 / 2 + 5,000 bit/s
+pub fn ten_tms(action: f32) -> DataRate {
+    DataRate::from_bps_f64((f64::from(action) + 1.0) * 7.995e6 / 2.0 + 5e3)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// [mmsys24-models], worked by hand: e^(-4.60517) = 0.01, e^(3.342306 - 4.60517) = 0.282843 and
+    /// e^(6.684612 - 4.60517) = 8.0 Mbit/s; 5 kbit/s, 5 + 3,997.5 and 8,000 kbit/s.
+    #[test]
+    fn the_challenges_models_span_kilobits_to_8_mbps() {
+        for (action, baseline_kbps, tms_kbps) in [(-1.0, 10.0, 5.0), (0.0, 282.843, 4_002.5), (1.0, 8_000.0, 8_000.0)] {
+            let near = |rate: DataRate, kbps: f64| (rate.as_bps_f64() / 1e3 / kbps - 1.0).abs() < 1e-5;
+            assert!(near(mmsys24_baseline(action), baseline_kbps), "{:?}", mmsys24_baseline(action));
+            assert!(near(ten_tms(action), tms_kbps), "{:?}", ten_tms(action));
+        }
+    }
 
     const fn kbps(kbps: u64) -> DataRate {
         DataRate::from_kbps(kbps)

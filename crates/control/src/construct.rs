@@ -3,7 +3,7 @@
 use crate::parameters::{self, Parameter};
 use crate::policy::{self, Model};
 use crate::steering::Steered;
-use crate::{FutureLink, RateController, RateLimits, Side};
+use crate::{FutureLink, PacketEstimator, RateController, RateLimits, Side};
 use legato_units::{DataRate, Timestamp};
 use schemars::JsonSchema;
 use serde::{Serialize, de::DeserializeOwned};
@@ -167,6 +167,12 @@ pub trait Assets {
     /// Another controller by name, for one that wraps it.
     fn controller(&self, name: &str) -> Option<&'static Entry> {
         let _ = name;
+        None
+    }
+
+    /// An estimator that is no controller of this program, from its file, for `opennetlab`; `None` if the caller hosts none.
+    fn estimator(&self, file: &str) -> Option<Result<Box<dyn PacketEstimator>, String>> {
+        let _ = file;
         None
     }
 

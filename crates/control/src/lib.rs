@@ -26,6 +26,7 @@ mod feedback_rule;
 mod frame_place;
 mod future_link;
 pub mod observation;
+mod packet_estimator;
 mod packet_kind;
 mod packet_reports;
 mod parameters;
@@ -44,6 +45,7 @@ pub use event::{
 pub use feedback_rule::FeedbackRule;
 pub use frame_place::FramePlace;
 pub use future_link::FutureLink;
+pub use packet_estimator::PacketEstimator;
 pub use packet_kind::PacketKind;
 pub use packet_reports::{Fate, PacketReport, PacketReports, ReportRun, ReportedPacket, RunFate};
 pub use parameters::Parameter;

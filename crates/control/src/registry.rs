@@ -3,14 +3,16 @@
 
 use crate::construct::{Assets, Entry};
 use crate::controllers::{
-    clairvoyant, fbra, fixed, gcc, gcc_receiver, jm_tfrc, learned, legato, nada, oracle, remote, safeguard, salsify,
-    scream, sqp, tfrc, ukf, vtfrc,
+    burst_rtc, camel, clairvoyant, fbra, fixed, gcc, gcc_receiver, jm_tfrc, learned, legato, nada, ndtc, opennetlab,
+    oracle, pudica, remote, safeguard, salsify, scream, sqp, tfrc, ukf, vidaptive, vtfrc,
 };
 use std::borrow::Cow;
 
 /// Every controller, one line each, by name.
 pub const REGISTRY: &[Entry] = &[
     Entry::of::<learned::aurora::Aurora>(),
+    Entry::of::<burst_rtc::BurstRtc>(),
+    Entry::of::<camel::Camel>(),
     Entry::of::<clairvoyant::Clairvoyant>(),
     Entry::of::<learned::clcc::Clcc>(),
     Entry::of::<learned::concerto::Concerto>(),
@@ -21,10 +23,14 @@ pub const REGISTRY: &[Entry] = &[
     Entry::of::<learned::hrcc::Hrcc>(),
     Entry::of::<jm_tfrc::JmTfrc>(),
     Entry::of::<legato::Legato>(),
+    Entry::of::<learned::mmsys24::Mmsys24Baseline>(),
     Entry::of::<nada::Nada>(),
+    Entry::of::<ndtc::Ndtc>(),
     Entry::of::<learned::nvc_cc::NvcCc>(),
     Entry::of::<learned::onrl::Onrl>(),
+    Entry::of::<opennetlab::OpenNetLab>(),
     Entry::of::<oracle::Oracle>(),
+    Entry::of::<pudica::Pudica>(),
     Entry::of::<learned::r3net::R3Net>(),
     Entry::of::<remote::Remote>(),
     Entry::of::<learned::concerto::RlV>(),
@@ -33,8 +39,10 @@ pub const REGISTRY: &[Entry] = &[
     Entry::of::<scream::Scream>(),
     Entry::of::<scream::ScreamV2>(),
     Entry::of::<sqp::Sqp>(),
+    Entry::of::<learned::mmsys24::TenTms>(),
     Entry::of::<tfrc::Tfrc>(),
     Entry::of::<ukf::Ukf>(),
+    Entry::of::<vidaptive::Vidaptive>(),
     Entry::of::<vtfrc::Vtfrc>(),
 ];
 

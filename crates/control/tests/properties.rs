@@ -5,9 +5,9 @@
 use legato_control::circuit_breaker::{CircuitBreakerConfig, CircuitBreakers};
 use legato_control::steering::Steered;
 use legato_control::{
-    Assets, CapacityStep, Context, Decision, EncodedFrameInfo, Entry, Event, Fate, FrameReport, FutureLink, PacerQueue,
-    PacketKind, PacketReport, REGISTRY, RateController, RateLimits, ReceivedPacket, ReceptionReport, SentPacket,
-    SourceFrameInfo, TransportFeedback,
+    Assets, CapacityStep, Context, Decision, EncodedFrameInfo, Entry, Event, Fate, FramePlace, FrameReport, FutureLink,
+    PacerQueue, PacketKind, PacketReport, REGISTRY, RateController, RateLimits, ReceivedPacket, ReceptionReport,
+    SentPacket, SourceFrameInfo, TransportFeedback,
 };
 use legato_units::{Burst, DataRate, DataSize, PeerTimestamp, TimeDelta, Timestamp};
 use proptest::collection::vec;
@@ -206,6 +206,12 @@ fn peer(us: i64) -> PeerTimestamp {
     PeerTimestamp::from_nanos((us + 1_000_000_000) * 1_000)
 }
 
+/// Frames of four packets.
+fn place(transport_seq: u64, kind: PacketKind) -> Option<FramePlace> {
+    let (frame, index) = ((transport_seq / 4) as u32, (transport_seq % 4) as u16);
+    (kind == PacketKind::Video).then_some(FramePlace { frame, index, packets: 4 })
+}
+
 fn absolute(kind: Kind, now_us: i64, seq: i64) -> Event {
     let at = |us: i64| Timestamp::from_nanos(us * 1_000);
     match kind {
@@ -224,7 +230,7 @@ fn absolute(kind: Kind, now_us: i64, seq: i64) -> Event {
                     ce,
                     kind,
                     probe_cluster,
-                    place: None,
+                    place: place(first + index, kind),
                 };
             let reports = (0..).zip(reports).map(report).collect();
             Event::TransportFeedback(TransportFeedback { reports, in_flight, ..Default::default() })
@@ -238,7 +244,7 @@ fn absolute(kind: Kind, now_us: i64, seq: i64) -> Event {
                 kind,
                 probe_cluster: None,
                 in_flight,
-                place: None,
+                place: place(transport_seq, kind),
             }))
         }
         Kind::Received(offset, size, kind, departure) => Event::PacketReceived(ReceivedPacket {

@@ -35,6 +35,11 @@ pub(crate) fn profile_error(message: impl Into<String>) -> PyErr {
     classes::ProfileError::new_err(message.into())
 }
 
+/// `legato.ControllerError`.
+pub(crate) fn controller_error(message: String) -> PyErr {
+    classes::ControllerError::new_err(message)
+}
+
 /// `legato.PolicyError`.
 pub(crate) fn policy_error(problem: impl ToString) -> PyErr {
     classes::PolicyError::new_err(problem.to_string())

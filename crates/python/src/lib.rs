@@ -13,6 +13,7 @@ mod call_report;
 mod codec;
 mod controllers;
 mod error;
+mod estimator;
 mod policy;
 mod shared;
 mod spaces;

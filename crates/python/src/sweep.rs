@@ -1,6 +1,7 @@
 //! Scenarios and sweeps: text in, a run folder out. A sweep runs on its own threads; Python polls it.
 
-use crate::error::sim_error;
+use crate::error::{controller_error, sim_error};
+use crate::estimator;
 use legato_sim::{LoadedClip, Plan, Scenario, Seed};
 use legato_units::DataRate;
 use pyo3::prelude::*;
@@ -49,6 +50,8 @@ impl Sweep {
     /// written. `threads` 0 means one per core.
     #[new]
     fn new(py: Python<'_>, plan_json: &str, out_dir: PathBuf, threads: usize) -> PyResult<Self> {
+        legato_sim::host_estimators(estimator::load);
+        estimator::take_failure();
         let made = py.detach(|| legato_sim::Sweep::new(&Plan::parse(plan_json)?, &out_dir, threads));
         made.map(Self).map_err(sim_error)
     }
@@ -82,6 +85,10 @@ impl Sweep {
 
     /// Wait for the end; returns whether every call was made. Raises the error of a call that failed.
     fn join(&mut self, py: Python<'_>) -> PyResult<bool> {
-        py.detach(|| self.0.join()).map_err(sim_error)
+        let complete = py.detach(|| self.0.join()).map_err(sim_error)?;
+        match estimator::take_failure() {
+            Some(message) => Err(controller_error(format!("opennetlab: {message}"))),
+            None => Ok(complete),
+        }
     }
 }

@@ -1,9 +1,10 @@
 //! What a controller gets when it is built, beside its limits: trained policies and, for `oracle` and `clairvoyant`,
 //! the future of the forward bottleneck.
 
+use crate::estimator_host;
 use crate::policies::Policies;
 use legato_control::policy::Model;
-use legato_control::{Assets, CapacityStep, Entry, FutureLink, entry};
+use legato_control::{Assets, CapacityStep, Entry, FutureLink, PacketEstimator, entry};
 use legato_path::capacity::{Capacity, LinkCapacity};
 use legato_path::queue::QueueLimit;
 use legato_units::{DataSize, TimeDelta, Timestamp};
@@ -40,6 +41,10 @@ impl Assets for FutureOf<'_> {
 
     fn controller(&self, name: &str) -> Option<&'static Entry> {
         entry(name)
+    }
+
+    fn estimator(&self, file: &str) -> Option<Result<Box<dyn PacketEstimator>, String>> {
+        estimator_host::estimator(file)
     }
 
     fn future_capacity(&self) -> Option<Arc<[CapacityStep]>> {

@@ -2,7 +2,8 @@
 
 ``fixed`` shows what not adapting costs; ``oracle`` and ``clairvoyant`` show what the marks leave to reach: they know
 what the link will pass, so they run where one call has the link to itself. ``remote`` does not take part by itself: it
-is the sender's half of every receiver-side controller, repeats what the receiver requested, and is part of their rows.
+is the sender's half of every receiver-side controller, repeats what the receiver requested, and is part of their rows;
+``opennetlab`` is somebody's file.
 A controller that cannot be built from its name alone (a learned one without a policy) is left out, and listed as such.
 """
 
@@ -22,7 +23,7 @@ FIXED = "fixed"
 FIXED_BPS = 1_000_000
 """The RFC's reference capacity."""
 KNOW_THE_LINK = ("oracle", "clairvoyant")
-_NOT_JUDGED = (FIXED, *KNOW_THE_LINK, "remote")
+_NOT_JUDGED = (FIXED, *KNOW_THE_LINK, "remote", "opennetlab")
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,9 @@ from legato.errors import PolicyError
 
 Layer = Mapping[str, Any]
 
+LAYER_NORM_EPSILON = 1e-5
+"""Of ``layer_norm`` where the table names none."""
+
 LEAKY_SLOPE = 0.01
 """Of ``leaky_relu`` where the table names none."""
 
@@ -36,6 +39,10 @@ def outputs(layer: Layer) -> int:
     """How many values a layer returns."""
     if layer["kind"] in ("dense", "gru"):
         return layer["outputs"]
+    if layer["kind"] in ("layer_norm", "scale"):
+        return layer["inputs"]
+    if layer["kind"] == "dot":
+        return 1
     _, *sides = picture(layer)
     kernel, padding = pairs(layer)
     places = (side + 2 * pad - size + 1 for side, pad, size in zip(sides, padding, kernel, strict=True))

@@ -13,14 +13,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from legato.policy.layers import LEAKY_SLOPE, Layer, outputs, pairs, picture, sources
+from legato.policy.layers import LAYER_NORM_EPSILON, LEAKY_SLOPE, Layer, outputs, pairs, picture, sources
 
 if TYPE_CHECKING:
     import onnx
 
 OPSET = 17
 _IR_VERSION = 9  # as old as that opset: runtimes of recent years read it
-_ACTIVATIONS = {"leaky_relu": "LeakyRelu", "relu": "Relu", "sigmoid": "Sigmoid", "softmax": "Softmax", "tanh": "Tanh"}
+_ACTIVATIONS = {
+    "hard_tanh": "Clip",
+    "leaky_relu": "LeakyRelu",
+    "relu": "Relu",
+    "sigmoid": "Sigmoid",
+    "softmax": "Softmax",
+    "tanh": "Tanh",
+}
+
+_OF_SCALE = ("offset", "factor")
 
 Array = npt.NDArray[np.float32]
 
@@ -48,6 +57,8 @@ def model(layers: Sequence[Layer], inputs: int, tensors: Mapping[str, Array]) ->
             begin += layer["outputs"]
             y = graph.gru(layer, x, before)
             after.append(y)
+        elif layer["kind"] in _ELEMENTWISE:
+            y = _ELEMENTWISE[layer["kind"]](graph, layer, x)
         else:
             y = graph.convolution(layer, x)
         graph.values[layer["name"]] = graph.activated(layer, y)
@@ -137,6 +148,21 @@ class _Graph:
         both = self.constant(f"{name}/first_two", np.array([0, 1], np.int64))
         return self.node("Squeeze", [steps, both], name)
 
+    def scale(self, layer: Layer, x: str) -> str:
+        name = layer["name"]
+        offset, factor = (self.constant(f"{name}.{which}", self.tensors[f"{name}.{which}"]) for which in _OF_SCALE)
+        return self.node("Mul", [self.node("Sub", [x, offset], name), factor], name)
+
+    def layer_norm(self, layer: Layer, x: str) -> str:
+        epsilon = float(layer.get("epsilon", LAYER_NORM_EPSILON))
+        return self.node("LayerNormalization", [x, *self.weights(layer)], layer["name"], axis=1, epsilon=epsilon)
+
+    def dot(self, layer: Layer, x: str) -> str:
+        name, half = layer["name"], layer["inputs"] // 2
+        first, second = (self.piece(x, slice(start, start + half), name) for start in (0, half))
+        axis = self.constant(f"{name}/axis_{len(self.nodes)}", np.array([1], np.int64))
+        return self.node("ReduceSum", [self.node("Mul", [first, second], name), axis], name, keepdims=1)
+
     def convolution(self, layer: Layer, x: str) -> str:
         name = layer["name"]
         x = self.shaped(x, [0, *picture(layer)], name)
@@ -149,8 +175,15 @@ class _Graph:
         if activation == "linear":
             return value
         attributes: dict[str, Any] = {}
+        if activation == "hard_tanh":
+            name = layer["name"]
+            ends = [self.constant(f"{name}/{end}", np.array(end, np.float32)) for end in (-1, 1)]
+            return self.node("Clip", [value, *ends], name)
         if activation == "leaky_relu":
             attributes["alpha"] = float(layer.get("slope", LEAKY_SLOPE))
         elif activation == "softmax":
             attributes["axis"] = 1
         return self.node(_ACTIVATIONS[activation], [value], layer["name"], **attributes)
+
+
+_ELEMENTWISE = {"dot": _Graph.dot, "layer_norm": _Graph.layer_norm, "scale": _Graph.scale}

@@ -3,6 +3,8 @@
 pub mod arrival_groups;
 pub mod delay_filter;
 pub mod feedback_rtt;
+pub mod frame_dispersion;
+pub mod frame_trips;
 pub mod link_capacity;
 pub mod loss_events;
 pub mod loss_intervals;
@@ -13,3 +15,4 @@ pub mod silence;
 pub mod tcp_equation;
 pub mod trendline;
 pub mod unscented_kalman;
+pub mod windowed_min;

@@ -5,6 +5,8 @@ use legato_units::elementary::{exp, sigmoid, tanh};
 /// The function after a layer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Activation {
+    /// x, no lower than -1 and no higher than 1.
+    HardTanh,
     /// x where x >= 0, `slope` x elsewhere.
     LeakyRelu {
         /// 0.01 if the manifest names none.
@@ -29,6 +31,7 @@ impl Activation {
     /// By the name in a manifest; `leaky_relu` with the usual slope.
     pub(super) fn named(name: &str) -> Option<Self> {
         Some(match name {
+            "hard_tanh" => Self::HardTanh,
             "leaky_relu" => Self::LeakyRelu { slope: LEAKY_SLOPE },
             "linear" => Self::Linear,
             "relu" => Self::Relu,
@@ -40,12 +43,13 @@ impl Activation {
     }
 
     /// The valid names, for error messages.
-    pub(super) const NAMES: &'static str = "linear, tanh, relu, leaky_relu, sigmoid or softmax";
+    pub(super) const NAMES: &'static str = "linear, tanh, hard_tanh, relu, leaky_relu, sigmoid or softmax";
 
     /// Apply it to all values of a layer. The comparisons let a NaN through.
     #[inline(always)]
     pub(super) fn apply(self, values: &mut [f32]) {
         match self {
+            Self::HardTanh => each(values, |x| x.clamp(-1.0, 1.0)),
             Self::LeakyRelu { slope } => each(values, |x| if x < 0.0 { slope * x } else { x }),
             Self::Linear => {}
             Self::Relu => each(values, |x| if x < 0.0 { 0.0 } else { x }),
@@ -87,6 +91,7 @@ mod tests {
         assert_eq!(applied("linear", [-2.0, 3.0]), [-2.0, 3.0]);
         assert_eq!(applied("relu", [-2.0, 3.0]), [0.0, 3.0]);
         assert_eq!(applied("leaky_relu", [-2.0, 3.0]), [-0.02, 3.0]);
+        assert_eq!(applied("hard_tanh", [-2.0, 0.5, 3.0]), [-1.0, 0.5, 1.0]);
         assert_eq!(applied("sigmoid", [0.0]), [0.5]);
         assert_eq!(applied("tanh", [0.0]), [0.0]);
         // e⁰ / (e⁰ + e^ln 3) = 1/4, also where e^x alone would be infinite.
@@ -97,7 +102,7 @@ mod tests {
 
     #[test]
     fn a_nan_comes_through_each() {
-        for name in ["linear", "relu", "leaky_relu", "sigmoid", "tanh", "softmax"] {
+        for name in ["linear", "relu", "leaky_relu", "hard_tanh", "sigmoid", "tanh", "softmax"] {
             assert!(applied(name, [1.0, f32::NAN, -1.0]).iter().any(|value| value.is_nan()), "{name}");
         }
     }

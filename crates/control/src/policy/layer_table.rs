@@ -16,6 +16,8 @@ const MAX_LAYERS: usize = 64;
 const MAX_PARAMETERS: usize = 16 << 20;
 /// The maximum number of values of an observation, and of one layer.
 pub(super) const MAX_VALUES: usize = 1 << 16;
+/// What `layer_norm` adds to the variance where the table names nothing; PyTorch's.
+const LAYER_NORM_EPSILON: f32 = 1e-5;
 /// The maximum number of multiplications per decision.
 const MAX_PRODUCTS: usize = 1 << 30;
 
@@ -32,7 +34,7 @@ pub(super) struct Layer {
 }
 
 /// What a layer does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Kind {
     Convolution {
         shape: Shape,
@@ -43,9 +45,22 @@ pub(super) enum Kind {
         inputs: usize,
         outputs: usize,
     },
+    /// The scalar product of the first half of its inputs and the second.
+    Dot {
+        inputs: usize,
+    },
     Gru {
         inputs: usize,
         outputs: usize,
+    },
+    /// Each value minus the mean of all, over their standard deviation, then scaled and shifted.
+    LayerNorm {
+        inputs: usize,
+        epsilon: f32,
+    },
+    /// Each value minus its offset, times its factor.
+    Scale {
+        inputs: usize,
     },
 }
 
@@ -53,7 +68,11 @@ impl Kind {
     pub(super) fn inputs(self) -> usize {
         match self {
             Self::Convolution { shape, .. } => shape.inputs(),
-            Self::Dense { inputs, .. } | Self::Gru { inputs, .. } => inputs,
+            Self::Dense { inputs, .. }
+            | Self::Dot { inputs }
+            | Self::Gru { inputs, .. }
+            | Self::LayerNorm { inputs, .. }
+            | Self::Scale { inputs } => inputs,
         }
     }
 
@@ -61,7 +80,8 @@ impl Kind {
     fn inputs_at_once(self) -> usize {
         match self {
             Self::Convolution { shape, .. } => shape.window(),
-            Self::Dense { inputs, .. } | Self::Gru { inputs, .. } => inputs,
+            Self::Scale { .. } => 1,
+            _ => self.inputs(),
         }
     }
 
@@ -69,10 +89,12 @@ impl Kind {
         match self {
             Self::Convolution { shape, .. } => shape.outputs(),
             Self::Dense { outputs, .. } | Self::Gru { outputs, .. } => outputs,
+            Self::Dot { .. } => 1,
+            Self::LayerNorm { inputs, .. } | Self::Scale { inputs } => inputs,
         }
     }
 
-    /// Name and shape of each tensor, in PyTorch's layout.
+    /// Name and shape of each tensor; those of layers that PyTorch has too are in its layout.
     pub(super) fn tensors(self) -> Vec<(&'static str, Vec<usize>)> {
         match self {
             Self::Convolution { shape, dimensions } => {
@@ -80,6 +102,9 @@ impl Kind {
                 vec![("weight", [&[shape.filters, shape.channels], kernel].concat()), ("bias", vec![shape.filters])]
             }
             Self::Dense { inputs, outputs } => vec![("weight", vec![outputs, inputs]), ("bias", vec![outputs])],
+            Self::Dot { .. } => Vec::new(),
+            Self::LayerNorm { inputs, .. } => vec![("weight", vec![inputs]), ("bias", vec![inputs])],
+            Self::Scale { inputs } => vec![("offset", vec![inputs]), ("factor", vec![inputs])],
             Self::Gru { inputs, outputs } => vec![
                 ("weight_ih", vec![3 * outputs, inputs]),
                 ("weight_hh", vec![3 * outputs, outputs]),
@@ -97,6 +122,7 @@ impl Kind {
         match self {
             Self::Convolution { shape, .. } => shape.window() * shape.outputs(),
             Self::Dense { .. } | Self::Gru { .. } => self.parameters(),
+            Self::Dot { inputs } | Self::LayerNorm { inputs, .. } | Self::Scale { inputs } => inputs,
         }
     }
 }
@@ -165,6 +191,22 @@ fn parse_kind(keys: &mut Keys<'_>) -> Result<Kind, PolicyError> {
             let (inputs, outputs) = (keys.count("inputs", values.clone())?, keys.count("outputs", values)?);
             return Ok(Kind::Dense { inputs, outputs });
         }
+        "dot" => {
+            let inputs = keys.count("inputs", values)?;
+            if inputs % 2 == 1 {
+                return Err(keys.refuse("inputs", inputs, "two halves are needed, so an even number"));
+            }
+            return Ok(Kind::Dot { inputs });
+        }
+        "layer_norm" => {
+            let inputs = keys.count("inputs", values)?;
+            let epsilon = if keys.has("epsilon") { keys.number("epsilon")? } else { LAYER_NORM_EPSILON };
+            if epsilon <= 0.0 {
+                return Err(keys.refuse("epsilon", epsilon, "a positive number is needed"));
+            }
+            return Ok(Kind::LayerNorm { inputs, epsilon });
+        }
+        "scale" => return Ok(Kind::Scale { inputs: keys.count("inputs", values)? }),
         "gru" => {
             let (inputs, outputs) = (keys.count("inputs", values.clone())?, keys.count("outputs", values)?);
             return Ok(Kind::Gru { inputs, outputs });
@@ -183,7 +225,9 @@ fn parse_kind(keys: &mut Keys<'_>) -> Result<Kind, PolicyError> {
             kernel: keys.pair("kernel", sizes)?,
             padding: if keys.has("padding") { keys.pair("padding", paddings)? } else { [0, 0] },
         },
-        other => return Err(keys.refuse("kind", other, "dense, gru, conv1d or conv2d is needed")),
+        other => {
+            return Err(keys.refuse("kind", other, "dense, gru, conv1d, conv2d, layer_norm, scale or dot is needed"));
+        }
     };
     Ok(Kind::Convolution { shape, dimensions: if kind == "conv1d" { 1 } else { 2 } })
 }

@@ -73,10 +73,14 @@ fn a_manifest_is_refused_with_file_key_and_value() {
         (
             "\"tanh\"",
             "\"swish\"",
-            "network.layers[0].activation = swish: linear, tanh, relu, leaky_relu, sigmoid or softmax",
+            "network.layers[0].activation = swish: linear, tanh, hard_tanh, relu, leaky_relu, sigmoid or softmax",
         ),
         ("\"tanh\"", "\"tanh\"\nslope = 0.5", "network.layers[0].slope: unknown key"),
-        ("\"dense\"", "\"lstm\"", "network.layers[0].kind = lstm: dense, gru, conv1d or conv2d is needed"),
+        (
+            "\"dense\"",
+            "\"lstm\"",
+            "network.layers[0].kind = lstm: dense, gru, conv1d, conv2d, layer_norm, scale or dot is needed",
+        ),
         (
             "name = \"only\"",
             "name = \"observation\"",

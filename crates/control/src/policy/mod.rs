@@ -4,7 +4,7 @@
 //! map turns it into a rate. A trained policy is a folder: `policy.toml` lists the observation, the
 //! network's layers and how its output is interpreted, and a safetensors file has the weights. Both are read
 //! from bytes, fully validated, and run by the small engine in this folder: dense, gated recurrent and
-//! convolutional layers, no allocation after the first step, the same bits on every machine.
+//! convolutional layers and what stands between them, no allocation after the first step, the same bits on every machine.
 //!
 //! ```
 //! use legato_control::policy::{Manifest, NetworkPolicy, Policy};
@@ -28,6 +28,7 @@
 
 mod activation;
 mod convolution;
+mod elementwise;
 mod error;
 mod gru;
 mod hand;

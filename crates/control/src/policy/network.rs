@@ -1,6 +1,7 @@
 //! The network: layers over one row of values, and a policy that decides with them.
 
 use super::convolution::Convolution;
+use super::elementwise::{LayerNorm, Scale, dot};
 use super::gru::Gru;
 use super::lanes::{Lanes, Wide};
 use super::layer_table::{self, Kind};
@@ -53,6 +54,9 @@ struct Layer {
 enum Work {
     Convolution(Convolution),
     Dense(Panels),
+    Dot,
+    LayerNorm(LayerNorm),
+    Scale(Scale),
     /// With the range of its state among the states of all units.
     Gru(Gru, Range<usize>),
 }
@@ -102,6 +106,9 @@ impl Model {
             match &layer.work {
                 Work::Convolution(convolution) => convolution.apply(input, out, &mut memory.scratch),
                 Work::Dense(panels) => panels.times::<PANELS>(input, out),
+                Work::Dot => out[0] = dot(input),
+                Work::LayerNorm(norm) => norm.apply(input, out),
+                Work::Scale(scale) => scale.apply(input, out),
                 Work::Gru(unit, place) => {
                     let state = &mut memory.state[place.clone()];
                     unit.step::<PANELS>(input, state, &mut memory.scratch);
@@ -119,6 +126,9 @@ impl Layer {
         let work = match line.kind {
             Kind::Convolution { shape, .. } => Work::Convolution(Convolution::new(shape, &tensors[0], &tensors[1])),
             Kind::Dense { .. } => Work::Dense(Panels::new(&tensors[0], &tensors[1])),
+            Kind::Dot { .. } => Work::Dot,
+            Kind::LayerNorm { epsilon, .. } => Work::LayerNorm(LayerNorm::new(&tensors[0], &tensors[1], epsilon)),
+            Kind::Scale { .. } => Work::Scale(Scale::new(&tensors[0], &tensors[1])),
             Kind::Gru { outputs, .. } => {
                 let unit = Gru::new(Panels::new(&tensors[0], &tensors[2]), Panels::new(&tensors[1], &tensors[3]));
                 sizes.state += outputs;
@@ -127,7 +137,7 @@ impl Layer {
         };
         let scratch = match &work {
             Work::Convolution(convolution) => convolution.scratch(),
-            Work::Dense(_) => 0,
+            Work::Dense(_) | Work::Dot | Work::LayerNorm(_) | Work::Scale(_) => 0,
             Work::Gru(unit, _) => unit.scratch(),
         };
         if line.from.len() > 1 {

@@ -5,7 +5,7 @@
 #![allow(dead_code, reason = "each test uses its part")]
 
 use legato_control::{
-    Decision, Event, Fate, PacerQueue, PacketKind, PacketReport, ProbeCluster, RateController, SentPacket,
+    Decision, Event, Fate, FramePlace, PacerQueue, PacketKind, PacketReport, ProbeCluster, RateController, SentPacket,
     SourceFrameInfo, TransportFeedback,
 };
 use legato_units::{Burst, DataRate, DataSize, PeerTimestamp, TimeDelta, Timestamp};
@@ -84,6 +84,8 @@ struct Call<'a> {
     in_flight: u64,
     /// Media that waits for the pacer, bytes.
     media: f64,
+    /// The frame that is being sent: its number, its packets, and how many of them have left.
+    frame: FramePlace,
     next_departure: Timestamp,
     free: Timestamp,
     last_arrival: Timestamp,
@@ -100,6 +102,7 @@ impl<'a> Call<'a> {
             seq: 0,
             in_flight: 0,
             media: 0.0,
+            frame: FramePlace { frame: 0, index: 0, packets: 0 },
             next_departure: start,
             free: start,
             last_arrival: start,
@@ -132,6 +135,9 @@ impl<'a> Call<'a> {
                 }
                 let rate = controller.decision().target_bitrate.min(at(&self.link.application_limit, now));
                 self.media += rate.as_bps_f64() / 8.0 * 0.033;
+                // What is left of the frame before goes with this one.
+                let packets = (self.media / PACKET as f64) as u16;
+                self.frame = FramePlace { frame: self.frame.frame + 1, index: 0, packets };
                 self.report_queue(controller, now, observer);
             }
             self.send(controller, now, now + step, observer);
@@ -194,6 +200,8 @@ impl<'a> Call<'a> {
             };
             let kind = if self.media >= PACKET as f64 { PacketKind::Video } else { PacketKind::Padding };
             self.media = (self.media - PACKET as f64).max(0.0);
+            let place = (kind == PacketKind::Video && self.frame.index < self.frame.packets).then_some(self.frame);
+            self.frame.index += u16::from(place.is_some());
             let size = DataSize::from_bytes(PACKET);
             // Whole microseconds, like the clocks of real senders.
             let gap = size / rate.max(DataRate::from_kbps(10));
@@ -208,7 +216,7 @@ impl<'a> Call<'a> {
                 ce: false,
                 kind,
                 probe_cluster: probe,
-                place: None,
+                place,
             };
             self.seq += 1;
             self.transmit(report);
@@ -220,7 +228,7 @@ impl<'a> Call<'a> {
                 kind,
                 probe_cluster: probe,
                 in_flight,
-                place: None,
+                place,
             };
             self.deliver(controller, departure, &Event::PacketsSent(Burst::single(sent)), observer);
         }

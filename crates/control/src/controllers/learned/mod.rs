@@ -10,6 +10,7 @@ pub mod aurora;
 pub mod clcc;
 pub mod concerto;
 pub mod hrcc;
+pub mod mmsys24;
 pub mod nvc_cc;
 pub mod onrl;
 pub mod r3net;
