@@ -140,7 +140,7 @@ impl RateControl {
 
     fn set_bitrate(&mut self, bitrate: DataRate) {
         // The JM adds a change of the rate, over the group's remaining frames, to the bits left of the group. These
-        // are always the remaining frames' share of the rate less the buffer, so the buffer alone is kept.
+        // are always the remaining frames' share of the rate minus the buffer, so the buffer alone is kept.
         self.channel_bits = bitrate.as_bps().max(1) as f64 / self.fps;
     }
 
@@ -276,7 +276,7 @@ mod tests {
     }
 
     /// [li2003] eq. (6), [li2003] eq. (9), [li2003] eq. (11) and [li2003] eq. (12), worked by hand: 200 kbit/s at 20 fps are 10,000 bits a frame. A key frame
-    /// of 60,000 and a frame of 22,000 leave a buffer of 62,000, falling by 62,000 / 48 = 1291.7 a frame. With two of
+    /// of 60,000 and a frame of 22,000 leave a buffer of 62,000, falling by 62,000 / 48 = 1291.7 per frame. With two of
     /// 50 coded, 48 are left: f~ = 10,000 - 0.5 x 1291.7 = 9354.2, f^ = 10,000 - 62,000 / 48 = 8708.3, f = 9031.3.
     #[test]
     fn a_frames_bits_follow_the_buffer_and_the_rest_of_the_group() {
