@@ -138,6 +138,7 @@ def test_variants_are_judged_over_their_seeds() -> None:
         return few + 3 * [call(concerto_variants.label(name, n), "b@0", "x", score + 0.2, "4G") for n in seeds]
 
     scores = {"whole": 4.2, "2-state": 3.9, "loss 1": 4.25, "loss 2": 4.1, "loss 3": 4.1, "not smooth": 4.2}
+    scores |= {"1D-CNN": 3.9, "fully connected": 4.3, "beta 0.25": 4.22, "epochs 8": 3.9, "expert 0.65": 4.1}
     found = [each for name, score in scores.items() for each in of(name, score, 0.001)]
     rows = {row.name: row for row in concerto_variants.judge_variants(found)}
     worse = rows["2-state over 4-state, loss 4"]
@@ -145,6 +146,11 @@ def test_variants_are_judged_over_their_seeds() -> None:
     assert worse.mean == pytest.approx(0.7015 / 1.0015, abs=1e-4)
     assert (worse.published, worse.verdict, worse.groups) == (0.82, "met", concerto_variants.SEEDS)
     assert rows["loss 1 over 4-state, loss 4"].verdict == "not met"
+    # [concerto] sections 3.2 and 5.3: other networks are behind; beta, loops and epochs change at most a tenth.
+    assert (rows["1D-CNN over 2D-CNN"].verdict, rows["fully connected over 2D-CNN"].verdict) == ("met", "not met")
+    assert (rows["beta 0.25 over the default"].verdict, rows["epochs 8 over the default"].verdict) == ("met", "not met")
+    assert rows["expert 0.65 over the default"].verdict == "not comparable"
+    assert "loops 2 over the default" not in rows, "nothing of it was trained"
 
 
 # --- the vicious cycle --------------------------------------------------------------------------------------------
