@@ -86,7 +86,7 @@ def reproduce(
     trainings: Annotated[
         bool,
         typer.Option(
-            help="concerto: train and test the variants of Tables 3 and 4, Fig. 23 and 24; nvc-cc: train for Figures 4 and 7.",
+            help="concerto: train and test variants (Tables 3, 4, Fig. 23, 24); nvc-cc: train for Figures 4 and 7.",
             show_default=False,
         ),
     ] = True,
