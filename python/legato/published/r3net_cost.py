@@ -1,7 +1,7 @@
 """What R3Net's decisions cost beside a UKF's, and how fast the simulator is that it is trained in ([r3net] §2.1, §3.2).
 
 A receiver's controller has no clock of its own, so its cost is what a call takes more than the same call whose sender
-obeys nobody: all of them are held at one bitrate, so that the packets are the same. In processor time, which a busy
+obeys no receiver: all of them are held at one bitrate, so that the packets are the same. In processor time, which a busy
 machine does not change much. Hardware is another than the paper's: the time stands beside the printed one without a
 verdict, the two ratios are claims.
 """
@@ -74,7 +74,7 @@ def _decisions_us() -> list[float]:
 
 
 def _held() -> dict[str, float]:
-    """Microseconds of processor time for each 50 ms of a call, beyond a call without a receiver's controller."""
+    """Microseconds of processor time for every 50 ms of a call, beyond a call without a receiver's controller."""
     took = {name: _processor_s(name) for name in (f"fixed@target_bitrate_bps={HELD_BPS}", "ukf", OURS)}
     (none, simulated), *others = took.values()
     intervals = simulated / INTERVAL_S

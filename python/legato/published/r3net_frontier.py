@@ -101,7 +101,7 @@ _USED = "utilisation_percent"
 
 
 def judge(calls: Sequence[Any], setup: str) -> list[Row]:
-    """R3Net's utilisation at each rival's loss, less the rival's."""
+    """R3Net's utilisation at each rival's loss, minus the rival's."""
     found = {place.controller: place for place in places(calls)}
     curve = sorted((found[name] for name in guided() if name in found), key=lambda place: place.loss_percent)
     if len(curve) < 2:
