@@ -22,6 +22,7 @@ from legato.published import (
     concerto_calls,
     concerto_cost,
     concerto_cycle,
+    concerto_deployment,
     concerto_encoder,
     concerto_following,
 )
@@ -58,6 +59,7 @@ PAPER = Paper(
         "Fig. 23": "Fig. 23: QoE_p over beta and loops, over the default's; intervals over trainings",
         "Fig. 24": "Fig. 24: QoE_p over epochs, over the default's; intervals over trainings",
         "open": "What the paper leaves open: the expert's share, and SMILE's mixture; intervals over trainings",
+        "Table 5": "Table 5: throughput and stalls of a deployment, beside those of simulated calls",
         "Costs": "Size, time of a decision, speed of the simulator",
     },
     digits=".4g",
@@ -93,6 +95,7 @@ class _Found:
         for setup in SETUPS:
             rows += concerto_cycle.judge_cycle(self.sessions.get(setup.name, []), setup)
             rows += concerto_calls.judge(self.calls.get(setup.name, []), setup)
+            rows += concerto_deployment.judge_deployment(self.calls.get(setup.name, []), setup)
         rows += concerto_following.judge_following(self.followed, PRINTED)
         return rows + concerto_encoder.judge_encoder(self.coded, self.lag_s)
 
