@@ -23,6 +23,7 @@ from legato.published import (
     concerto_cost,
     concerto_cycle,
     concerto_deployment,
+    concerto_design,
     concerto_encoder,
     concerto_following,
 )
@@ -55,10 +56,10 @@ PAPER = Paper(
         "5.3": "Section 5.3: smoothness",
         "Table 3": "Table 3: inputs and losses, QoE_p without its constant, over the whole's; intervals over trainings",
         "Table 4": "Table 4: trained on one kind of access, tested on another; intervals over trainings",
-        "3.2": "Section 3.2: other networks, QoE_p without its constant, over that of ours; intervals over trainings",
-        "Fig. 23": "Fig. 23: QoE_p over beta and loops, over the default's; intervals over trainings",
-        "Fig. 24": "Fig. 24: QoE_p over epochs, over the default's; intervals over trainings",
-        "open": "What the paper leaves open: the expert's share, and SMILE's mixture; intervals over trainings",
+        "3.2": "Section 3.2: other networks, held-out reward without its constant, over ours; intervals over trainings",
+        "Fig. 23": "Fig. 23: held-out reward over beta and loops, over the default's; intervals over trainings",
+        "Fig. 24": "Fig. 24: held-out reward over epochs, over the default's; intervals over trainings",
+        "open": "What the paper leaves open: the expert's share, SMILE's mixture; intervals over trainings",
         "Table 5": "Table 5: throughput and stalls of a deployment, beside those of simulated calls",
         "Costs": "Size, time of a decision, speed of the simulator",
     },
@@ -137,6 +138,7 @@ def reproduce(
         trainings_s = trained.wall_s
         _play(_variant_parts(found, trained.specs, out / "traces"), out / "runs", threads, on_progress)
         rows += concerto_variants.judge_variants(found.variants)
+        rows += concerto_design.judge_design(trained.rewards)
     rows += concerto_cost.judge_cost()
     folder = next((out / "runs").glob("**/manifest.json")).parent
     every = [call for setup in SETUPS for call in found.calls[setup.name]]

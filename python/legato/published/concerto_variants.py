@@ -1,6 +1,5 @@
-"""The trainings of Concerto's Tables 3 and 4, its Fig. 23 and 24, and what it says of other networks.
-
-Each differs from the whole in one thing, and all are equally short.
+"""The trainings of Concerto's Tables 3 and 4: each differs from the whole in one thing, and all are equally short.
+Those of its Fig. 23 and 24, and of other networks, are made beside them (:mod:`legato.published.concerto_design`).
 
 Five seeds of each learn from a quarter of the calls that the shipped policy learned from, on links by the second. They
 are compared with the whole after an equally short training, not with the shipped policy, and intervals are over seeds:
@@ -18,23 +17,19 @@ import numpy as np
 
 from legato.access_networks import ACCESSES
 from legato.eval.stats import NO_FIGURE, Estimate, of_separate_groups
-from legato.published import trainings
+from legato.published import concerto_design, trainings
 from legato.published.concerto_calls import CONSTANT, Call
+from legato.published.concerto_design import WHOLE
 from legato.published.concerto_estimates import shifted
 from legato.published.concerto_setups import PRINTED
 from legato.published.reproduction import Row
 from legato.published.trainings import OnTraining, Training
-from legato.published.verdict import Lead, Value
+from legato.published.verdict import Lead
 
 ENVS = 16
 """Calls per round."""
 SEEDS = 5
-WHOLE, NOT_SMOOTH, SMILE = "whole", "not smooth", "smile"
-FORMS = ("fully connected", "1D-CNN")
-BETAS_RATIO, LOOPS, EPOCHS = (0.25, 0.75), (2, 5), (8, 40)
-"""Of Fig. 23 and 24, beside 0.5, 4 loops and 20 epochs in all; the points of its axes are not legible."""
-EXPERT_SHARES_RATIO = (0.65, 0.95)
-"""Of the coming second's capacity, beside 0.8."""
+NOT_SMOOTH = "not smooth"
 
 PUBLISHED_SMOOTHNESS = {"with": 0.116, "without": 0.136}
 # [concerto] Table 3, QoE_p over that of the whole.
@@ -51,6 +46,9 @@ class Variants:
     """What was trained: controllers by label, and how long it took."""
 
     specs: tuple[str, ...]
+    """Those of Tables 3 and 4, which are tested in calls."""
+    rewards: Mapping[str, Sequence[float]]
+    """What the trainings of Fig. 23 and 24, and the whole, ended with on held-out calls."""
     wall_s: float
 
 
@@ -71,29 +69,9 @@ def table() -> Mapping[str, Mapping[str, Any]]:
         NOT_SMOOTH: {"settings": replace(short, smooth_weight=0.0)},
         **{f"only {access}": {"accesses": (access,)} for access in ACCESSES},
     }
-    rows |= design()
+    rows |= concerto_design.table(short)
     alike = {"settings": short, "by_second": True, "share_ratio": SHARE_RATIO}
     return {name: {**alike, **changes} for name, changes in rows.items()}
-
-
-def design() -> Mapping[str, Mapping[str, Any]]:
-    """Those of Fig. 23 and 24, of other networks, and of what the paper leaves open. A training has as many states and
-    epochs whatever its number of loops.
-    """
-    from legato.train.recipes import concerto_1d_cnn, concerto_fully_connected
-    from legato.train.recipes.concerto import SETTINGS
-
-    tables = (concerto_fully_connected.layers(), concerto_1d_cnn.layers())
-    short = replace(SETTINGS, envs=ENVS)
-    states, epochs = ENVS * SETTINGS.loops, SETTINGS.loops * SETTINGS.epochs
-    rows: dict[str, dict[str, Any]] = {name: {"layer_table": made} for name, made in zip(FORMS, tables, strict=True)}
-    rows |= {f"expert {ratio:g}": {"share_ratio": ratio} for ratio in EXPERT_SHARES_RATIO}
-    rows |= {f"beta {ratio:g}": {"settings": replace(short, beta=ratio)} for ratio in BETAS_RATIO}
-    rows |= {f"epochs {n}": {"settings": replace(short, epochs=n // SETTINGS.loops)} for n in EPOCHS}
-    for loops in LOOPS:
-        settings = replace(short, loops=loops, envs=states // loops, epochs=epochs // loops)
-        rows[f"loops {loops}"] = {"settings": settings}
-    return rows | {SMILE: {"settings": replace(short, smile=True)}}
 
 
 def label(name: str, seed: int) -> str:
@@ -103,7 +81,7 @@ def label(name: str, seed: int) -> str:
 
 def train_all(folder: Path, on_training: OnTraining | None = None) -> Variants:
     """Train every seed of every variant that has no policy yet, one after the other."""
-    places: dict[str, Path] = {}
+    places: dict[tuple[str, int], Path] = {}
 
     def plan() -> list[Training]:
         from legato.train.recipes import concerto
@@ -111,13 +89,19 @@ def train_all(folder: Path, on_training: OnTraining | None = None) -> Variants:
         made = []
         for seed in range(1, SEEDS + 1):
             for name, changes in table().items():
-                place = places[label(name, seed)] = folder / f"{name.replace(' ', '-')}-{seed}"
+                place = places[name, seed] = folder / f"{name.replace(' ', '-')}-{seed}"
                 made.append(Training(place, concerto.recipe(name, **changes), seed))
         return made
 
-    wall_s = trainings.make(plan, "Tables 3 and 4", on_training)
-    specs = (f"concerto@policy={(place / 'policy' / 'last').resolve()},label={name}" for name, place in places.items())
-    return Variants(tuple(specs), wall_s)
+    wall_s = trainings.make(plan, "Tables 3 and 4, Fig. 23 and 24", on_training)
+    design = concerto_design.table(table()[WHOLE]["settings"])
+    specs, rewards = [], {name: [] for name in (WHOLE, *design)}
+    for (name, seed), place in places.items():
+        if name in rewards:
+            rewards[name].append(concerto_design.held_out(place))
+        if name not in design:
+            specs.append(f"concerto@policy={(place / 'policy' / 'last').resolve()},label={label(name, seed)}")
+    return Variants(tuple(specs), rewards, wall_s)
 
 
 def judge_variants(calls: Sequence[Call]) -> list[Row]:
@@ -138,37 +122,7 @@ def judge_variants(calls: Sequence[Call]) -> list[Row]:
         ours = _over(here, "qoe_p", f"only {trained}", f"only {tested}", CONSTANT["qoe_p"])
         name = f"trained on {trained}, tested on {tested}, over trained on the same"
         rows.append(_row("Table 4", name, printed, ours))
-    return rows + _judge_design(calls)
-
-
-VARIATION_RATIO = 0.1
-"""[concerto] section 5.3: "the QoE variation <= 10%" over beta, L and epochs."""
-
-
-def _judge_design(calls: Sequence[Call]) -> list[Row]:
-    """Other networks, Fig. 23 and 24, and what the paper leaves open."""
-
-    def ours(name: str) -> Estimate:
-        return _over(calls, "qoe_p", name, WHOLE, CONSTANT["qoe_p"])
-
-    rows = []
-    below = Lead(no_effect=1.0, more_is_better=False)
-    for name in FORMS:
-        rows.append(Row.judged("3.2", f"{name} over 2D-CNN", None, ours(name), below, setup=PRINTED.name))
-    within = Value(1.0, VARIATION_RATIO)
-    of_figure = {
-        "Fig. 23": [f"beta {ratio:g}" for ratio in BETAS_RATIO] + [f"loops {n}" for n in LOOPS],
-        "Fig. 24": [f"epochs {n}" for n in EPOCHS],
-    }
-    for figure, names in of_figure.items():
-        for name in names:
-            row = Row.judged(figure, f"{name} over the default", 1.0, ours(name), within, setup=PRINTED.name)
-            rows.append(row)
-    why = "the paper leaves it open"
-    for name in [*(f"expert {ratio:g}" for ratio in EXPERT_SHARES_RATIO), SMILE]:
-        rows.append(Row.of("open", f"{name} over the default", None, ours(name), "not comparable", why,
-                           setup=PRINTED.name))  # fmt: skip
-    return [row for row in rows if row.mean is not None]
+    return rows
 
 
 def _row(figures: str, name: str, printed: float, ours: Estimate) -> Row:

@@ -113,13 +113,13 @@ def test_the_networks_tried_first_take_the_same_numbers_and_are_about_as_large()
 
 
 def test_a_training_of_fig_23_and_24_has_as_many_states_as_the_whole() -> None:
-    from legato.published import concerto_variants
+    from legato.published import concerto_design, concerto_variants
 
     rows = concerto_variants.table()
     whole = rows["whole"]["settings"]
-    for loops in concerto_variants.LOOPS:
+    for loops in concerto_design.LOOPS:
         settings = rows[f"loops {loops}"]["settings"]
         assert settings.loops == loops
         assert settings.envs * loops == pytest.approx(whole.envs * whole.loops, rel=0.1)
         assert settings.rounds == whole.rounds
-    assert {rows[f"epochs {n}"]["settings"].rounds for n in concerto_variants.EPOCHS} == set(concerto_variants.EPOCHS)
+    assert {rows[f"epochs {n}"]["settings"].rounds for n in concerto_design.EPOCHS} == set(concerto_design.EPOCHS)
