@@ -138,7 +138,7 @@ def reproduce(
         trainings_s = trained.wall_s
         _play(_variant_parts(found, trained.specs, out / "traces"), out / "runs", threads, on_progress)
         rows += concerto_variants.judge_variants(found.variants)
-        rows += concerto_design.judge_design(trained.rewards)
+        rows += concerto_design.judge_design(trained.rewards_qoe)
     rows += concerto_cost.judge_cost()
     folder = next((out / "runs").glob("**/manifest.json")).parent
     every = [call for setup in SETUPS for call in found.calls[setup.name]]

@@ -55,33 +55,33 @@ def held_out(place: Path) -> float:
     return float([row["evaluation_reward"] for row in rows if "evaluation_reward" in row][-1])
 
 
-def judge_design(rewards: Mapping[str, Sequence[float]]) -> list[Row]:
+def judge_design(rewards_qoe: Mapping[str, Sequence[float]]) -> list[Row]:
     """Every row; intervals over trainings.
 
     Args:
-        rewards: that trainings ended with, by variant.
+        rewards_qoe: that trainings ended with, by variant.
     """
     of = {"setup": PRINTED.name}
     below = Lead(no_effect=1.0, more_is_better=False)
     rows = [
-        Row.judged("3.2", f"{name} over 2D-CNN", None, _over_whole(rewards, name), below, **of)
+        Row.judged("3.2", f"{name} over 2D-CNN", None, _over_whole(rewards_qoe, name), below, **of)
         for name in FORMS
     ]  # fmt: skip
     figures = {f"beta {ratio:g}": "Fig. 23" for ratio in BETAS_RATIO} | {f"loops {n}": "Fig. 23" for n in LOOPS}
     within = Value(1.0, VARIATION_RATIO)
     for name, figure in (figures | {f"epochs {n}": "Fig. 24" for n in EPOCHS}).items():
-        rows.append(Row.judged(figure, f"{name} over the default", 1.0, _over_whole(rewards, name), within, **of))
+        rows.append(Row.judged(figure, f"{name} over the default", 1.0, _over_whole(rewards_qoe, name), within, **of))
     why = "the paper leaves it open"
     for name in [*(f"expert {ratio:g}" for ratio in EXPERT_SHARES_RATIO), SMILE]:
-        ours = _over_whole(rewards, name)
+        ours = _over_whole(rewards_qoe, name)
         rows.append(Row.of("open", f"{name} over the default", None, ours, "not comparable", why, **of))
-    for name, of_seeds in rewards.items():
+    for name, of_seeds in rewards_qoe.items():
         ours = of_separate_groups([list(of_seeds)], lambda means: means[0])
         rows.append(Row.of("open", f"{name}: held-out reward", None, ours, "not comparable", "the score itself", **of))
     return [row for row in rows if row.mean is not None]
 
 
-def _over_whole(rewards: Mapping[str, Sequence[float]], name: str) -> Estimate:
+def _over_whole(rewards_qoe: Mapping[str, Sequence[float]], name: str) -> Estimate:
     """The mean over trainings of a variant over the whole's, each without the constant of its score."""
-    samples = [[value - CONSTANT["qoe_p"] for value in rewards.get(of, ())] for of in (name, WHOLE)]
+    samples = [[value - CONSTANT["qoe_p"] for value in rewards_qoe.get(of, ())] for of in (name, WHOLE)]
     return of_separate_groups(samples, lambda means: means[0] / means[1]) if all(samples) else NO_FIGURE

@@ -47,7 +47,7 @@ class Variants:
 
     specs: tuple[str, ...]
     """Those of Tables 3 and 4, which are tested in calls."""
-    rewards: Mapping[str, Sequence[float]]
+    rewards_qoe: Mapping[str, Sequence[float]]
     """What the trainings of Fig. 23 and 24, and the whole, ended with on held-out calls."""
     wall_s: float
 
