@@ -19,6 +19,9 @@ from legato.published.concerto_setups import PRINTED
 from legato.published.reproduction import Row
 from legato.published.verdict import Lead, Value
 
+Rewards = Mapping[str, Sequence[float]]
+"""QoE_p per second that the trainings of a variant ended with, one for each seed."""
+
 WHOLE, SMILE = "whole", "smile"
 FORMS = ("fully connected", "1D-CNN")
 BETAS_RATIO, LOOPS, EPOCHS = (0.25, 0.75), (2, 5), (8, 40)
@@ -55,7 +58,7 @@ def held_out(place: Path) -> float:
     return float([row["evaluation_reward"] for row in rows if "evaluation_reward" in row][-1])
 
 
-def judge_design(rewards_qoe: Mapping[str, Sequence[float]]) -> list[Row]:
+def judge_design(rewards_qoe: Rewards) -> list[Row]:
     """Every row; intervals over trainings.
 
     Args:
@@ -81,7 +84,7 @@ def judge_design(rewards_qoe: Mapping[str, Sequence[float]]) -> list[Row]:
     return [row for row in rows if row.mean is not None]
 
 
-def _over_whole(rewards_qoe: Mapping[str, Sequence[float]], name: str) -> Estimate:
+def _over_whole(rewards_qoe: Rewards, name: str) -> Estimate:
     """The mean over trainings of a variant over the whole's, each without the constant of its score."""
     samples = [[value - CONSTANT["qoe_p"] for value in rewards_qoe.get(of, ())] for of in (name, WHOLE)]
     return of_separate_groups(samples, lambda means: means[0] / means[1]) if all(samples) else NO_FIGURE

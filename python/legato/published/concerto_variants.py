@@ -19,7 +19,7 @@ from legato.access_networks import ACCESSES
 from legato.eval.stats import NO_FIGURE, Estimate, of_separate_groups
 from legato.published import concerto_design, trainings
 from legato.published.concerto_calls import CONSTANT, Call
-from legato.published.concerto_design import WHOLE
+from legato.published.concerto_design import WHOLE, Rewards
 from legato.published.concerto_estimates import shifted
 from legato.published.concerto_setups import PRINTED
 from legato.published.reproduction import Row
@@ -47,7 +47,7 @@ class Variants:
 
     specs: tuple[str, ...]
     """Those of Tables 3 and 4, which are tested in calls."""
-    rewards_qoe: Mapping[str, Sequence[float]]
+    rewards_qoe: Rewards
     """What the trainings of Fig. 23 and 24, and the whole, ended with on held-out calls."""
     wall_s: float
 
