@@ -152,15 +152,17 @@ def document(calls: Sequence[Any]) -> list[dict[str, Any]]:
     return [asdict(place) for place in places(calls)]
 
 
-def _axes(calls: Sequence[Any]) -> chart.Axes:
+def _axes(calls: Sequence[Any], *, hints: bool) -> chart.Axes:
+    """A cross for each controller, and a line through those that differ in one knob."""
     found = {place.controller: (place.loss_percent, place.utilisation_percent) for place in places(calls)}
-    curves = [sorted(found[name] for name in guided() if name in found)]
-    curves.append(sorted(found[margin(ratio)] for ratio in MARGINS_RATIO))
-    lines = [chart.Line(f"c{n}", curve) for n, curve in enumerate(curves)]
-    crosses = [(2, found[GCC]), (3, PUBLISHED["ukf"]), (3, PUBLISHED["r3net"])]
+    knobs = [[name for name in guided() if name in found], [margin(ratio) for ratio in MARGINS_RATIO]]
+    lines = [chart.Line(f"c{n}", sorted(found[name] for name in names)) for n, names in enumerate(knobs)]
+    kinds = {TUNED: 1, GCC: 2} | dict.fromkeys(knobs[1], 1)
+    crosses = [(kinds.get(name, 0), at) for name, at in found.items()] + [(3, at) for at in PUBLISHED.values()]
     lines += [chart.Line(f"c{n}", stroke) for n, at in crosses for stroke in _cross(at)]
-    dots = [chart.Dot("c0", at, f"{_said(name)}: {at[1]:.1f} % at {at[0]:.2f} %") for name, at in found.items()]
-    values = [at[1] for at in (*found.values(), *PUBLISHED.values())]
+    said = {name: f"{_said(name)}: {at[1]:.1f} % at {at[0]:.2f} %" for name, at in found.items()}
+    dots = [chart.Dot("c0", at, said[name], 0.0) for name, at in found.items()] if hints else []
+    values = [at[1] for _, at in crosses]
     low, high = 10.0 * (min(values) // 10), 10.0 * (max(values) // 10 + 1)
     return chart.Axes(lines, dots, low=low, high=high, height=300, title="utilisation, %")
 
@@ -175,7 +177,7 @@ NAMES = ("R3Net over its guidance", "UKF over its margin", "GCC", "published: UK
 
 def picture(calls: Sequence[Any]) -> Markup:
     """The frontier as an SVG file."""
-    return chart.figure([_axes(calls)], title="Utilisation over loss", names=NAMES, unit=" % loss")
+    return chart.figure([_axes(calls, hints=False)], title="Utilisation over loss", names=NAMES, unit=" % loss")
 
 
 def section(calls: Sequence[Any]) -> Section:
@@ -183,7 +185,7 @@ def section(calls: Sequence[Any]) -> Section:
     title = "Utilisation (%) over packet loss (%)"
     legend = [(f"c{n}", name) for n, name in enumerate(NAMES)]
     note = "As printed; means over networks, one call each. Further up and further left is better."
-    drawn = chart.draw([_axes(calls)], title, width=720, unit=" %")
+    drawn = chart.draw([_axes(calls, hints=True)], title, width=720, unit=" %")
     return Section("What loss buys", note, legend=legend, charts=[(title, drawn)])
 
 
