@@ -24,9 +24,8 @@ impl Quadratic {
         let square = self.points[..count].iter().map(|&point| error(self, point) * error(self, point)).sum::<f64>();
         // [lee2000]: of two points the older is an outlier; else those beyond one deviation are. The newest never is.
         let limit = if count == 2 { 0.0 } else { (square / count as f64).sqrt() };
-        for place in 1..count {
-            let point = self.points[place];
-            kept[place] = error(self, point).abs() <= limit.max(1e-9 * point.1);
+        for (kept, &point) in kept.iter_mut().zip(&self.points).take(count).skip(1) {
+            *kept = error(self, point).abs() <= limit.max(1e-9 * point.1);
         }
         self.fit(&kept[..count]);
     }
