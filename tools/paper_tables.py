@@ -1,6 +1,7 @@
 """Writes the tables of docs/papers/PAPER.md from what ``legato reproduce PAPER`` found.
 
-    python tools/paper_tables.py runs/vtfrc      keeps its rows in docs/papers/reproduced/vtfrc.json, writes the tables
+    python tools/paper_tables.py runs/vtfrc      keeps its rows in docs/papers/reproduced/vtfrc.json and its pictures in
+                                                 docs/images, writes the tables
     python tools/paper_tables.py                 writes the tables of all that are kept
 
 The tables stand between two marks of the page; the words around them are left alone. A test holds page and file equal.
@@ -10,6 +11,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,6 +21,7 @@ from legato.published.reproduction import SETUPS, Paper, Row
 
 PAPERS = Path(__file__).resolve().parents[1] / "docs" / "papers"
 KEPT = PAPERS / "reproduced"
+IMAGES = PAPERS.parent / "images"
 BEGIN, END = "<!-- tables: tools/paper_tables.py -->", "<!-- end of tables -->"
 KEYS = ("format", "paper", "version", "rows")
 
@@ -29,11 +32,13 @@ def paper_of(name: str) -> Paper:
 
 
 def keep(folder: Path) -> Path:
-    """Keep the rows of a reproduction; the file that has them."""
+    """Keep the rows of a reproduction, and pictures that it wrote; the file that has the rows."""
     found = json.loads((folder / "reproduction.json").read_text(encoding="utf-8"))
     kept = KEPT / f"{found['paper']}.json"
     kept.parent.mkdir(exist_ok=True)
     kept.write_text(json.dumps({key: found[key] for key in KEYS}, indent=1) + "\n", encoding="utf-8")
+    for picture in folder.glob("*.svg"):
+        shutil.copyfile(picture, IMAGES / f"{found['paper']}-{picture.name}")
     return kept
 
 

@@ -62,6 +62,13 @@ def test_what_the_paper_claims_is_met_or_not_and_the_rest_not_comparable():
     assert rows["receiver-end gain, mean (dB)"].mean == pytest.approx(1.523)
 
 
+def test_as_printed_the_encoder_has_the_rate_control_of_jm_and_stricter_x264s():
+    for cell in vtfrc_cells.cells():
+        assert {tomllib.loads(plan.scenario)["video"]["encoder"] for plan in cell.plans(1).values()} == {"jm"}
+    scenario = tomllib.loads(shipped.scenario("vtfrc").read_text(encoding="utf-8"))
+    assert scenario["video"]["encoder"] == "x264"
+
+
 def test_a_claim_that_does_not_come_out_is_not_met():
     rows = by_name(made(video_f=0.3, plain_f=0.9, gain_db=-0.2))
     assert rows["F of vtfrc, a"].verdict == "not comparable", "the paper did not use it"

@@ -1,7 +1,7 @@
 //! Encoders and decoders on a profile that comes with Legato: a webcam-like talking head at 25 fps.
 
 use legato_media::encoder::resolution::{self, Model, Switching};
-use legato_media::encoder::{loss_tolerant::LossTolerant, openh264::OpenH264, x264, x264::X264};
+use legato_media::encoder::{gop::Gop, jm::Jm, loss_tolerant::LossTolerant, openh264::OpenH264, x264, x264::X264};
 use legato_media::{AssembledFrame, DecoderKind, EncodedFrame, Encoder, EncoderBudget, Profile, Source, Version};
 use legato_units::{DataRate, DataSize, Timestamp};
 use std::path::Path;
@@ -57,6 +57,33 @@ fn a_longer_vbv_runs_over_longer_after_a_cut() {
     let (short, long) = (excess(&mut x264(200)), excess(&mut x264(1_000)));
     let openh264 = excess(&mut OpenH264::new(profile(), 1).unwrap());
     assert!(openh264 < 1.15 && short < 1.35 && long > 1.4 && long > short + 0.2, "{openh264} {short} {long}");
+}
+
+/// Groups of pictures of the JM's rate control: the bitrate on average, at most two quantisers from frame to frame, and a
+/// fall that takes it several frames, where OpenH264 needs two.
+#[test]
+fn the_jm_keeps_its_bitrate_by_groups_and_follows_two_quantisers_at_a_time() {
+    let jm = || Gop::new(Box::new(Jm::new(profile(), 1, Some(50)).expect("measured")), 50);
+    for target in [100, 200, 300] {
+        let coded = run(&mut jm(), &mut source(), &[(1_000, target)]);
+        let rate = kbps(&coded[500..]);
+        assert!((rate / target as f64 - 1.0).abs() < 0.07, "{rate:.0} kbit/s at {target}");
+        assert!(coded.iter().enumerate().all(|(n, frame)| frame.keyframe == (n % 50 == 0)));
+        let steps = coded.windows(2).filter(|pair| !pair[1].keyframe).map(|pair| (pair[1].qp - pair[0].qp).abs());
+        assert!(steps.fold(0.0, f32::max) <= 2.0);
+    }
+    let fallen = run(&mut jm(), &mut source(), &[(510, 400), (10, 100)]);
+    assert!(kbps(&fallen[510..512]) > 1.5 * 100.0 && kbps(&fallen[516..]) < 1.2 * 100.0);
+}
+
+/// It shows controllers its own measure of a picture, a residual, and not the difference of pictures.
+#[test]
+fn the_jm_reports_the_mad_of_its_residual() {
+    let (profile, picture) = (profile(), source().capture());
+    let seen = Gop::new(Box::new(Jm::new(profile.clone(), 1, None).unwrap()), 50).look(picture).complexity.unwrap();
+    let rung = &profile.rungs[1];
+    let pixels = f32::from(rung.width) * f32::from(rung.height);
+    assert!((seen - 4.0 * rung.satd[picture.content as usize] / pixels).abs() < 1e-3, "{seen}");
 }
 
 #[test]

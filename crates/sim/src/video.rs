@@ -163,6 +163,7 @@ fn build_model(
         EncoderKind::GraceStandin => {
             return Ok(Box::new(loss_tolerant::LossTolerant::new(profile, spec.standin_height)));
         }
+        EncoderKind::Jm => Model::Jm(spec.gop_frames),
         EncoderKind::OpenH264 => Model::OpenH264,
         EncoderKind::X264 => Model::X264(spec.x264()),
     };

@@ -23,11 +23,11 @@ are run.
 Writes reproduction.json, reproduction.html and the run folders they were made of. Exits with status 0 whatever
 the verdicts: a figure that is not met is a result.
 
-Papers: `vtfrc` (Video TFRC, ICC 2008: Tables II and III, Figures 5 to 8); `concerto` (MobiCom 2019: Figures 7 to 22,
+Papers: `vtfrc` (Video TFRC, ICC 2008: Tables II and III, Figures 5 to 8); `concerto` (MobiCom 2019: Figures 7 to 24,
 Tables 3 and 4, whose variants it trains); `nvc-cc` (2024: Table 3, Figures 4 to 12; it trains for Figures 4 and 7, the
 rest is of the shipped policies' trainings); both need `pip install legato-rtc[train]`, unless `--quick` or
 `--no-trainings`;
-`r3net` (2019: Table 1 and Figure 2, on 1,150 networks);
+`r3net` (2019: Table 1 and Figure 2 on 1,150 networks in two set-ups, what loss buys, costs);
 `clcc` (2022: Figures 3 to 7).
 
 Examples:
@@ -86,7 +86,7 @@ def reproduce(
     trainings: Annotated[
         bool,
         typer.Option(
-            help="concerto: train and test the variants of Tables 3 and 4; nvc-cc: train for Figures 4 and 7.",
+            help="concerto: train and test variants (Tables 3, 4, Fig. 23, 24); nvc-cc: train for Figures 4 and 7.",
             show_default=False,
         ),
     ] = True,

@@ -1,4 +1,4 @@
-"""Concerto (docs/papers/concerto.md): its Fig. 7 to 21 and Tables 3 and 4 on recorded 3G, 4G and Wi-Fi links.
+"""Concerto (docs/papers/concerto.md): its Fig. 7 to 24 and Tables 3 and 4 on recorded 3G, 4G and Wi-Fi links.
 
 Claims are judged in two set-ups, as printed and stricter (:mod:`legato.published.concerto_setups`). Nothing of a test
 is seen in training: files of traces and clips are others (:mod:`legato.access_networks`), and the shipped policies were
@@ -22,6 +22,8 @@ from legato.published import (
     concerto_calls,
     concerto_cost,
     concerto_cycle,
+    concerto_deployment,
+    concerto_design,
     concerto_encoder,
     concerto_following,
 )
@@ -54,6 +56,11 @@ PAPER = Paper(
         "5.3": "Section 5.3: smoothness",
         "Table 3": "Table 3: inputs and losses, QoE_p without its constant, over the whole's; intervals over trainings",
         "Table 4": "Table 4: trained on one kind of access, tested on another; intervals over trainings",
+        "3.2": "Section 3.2: other networks, held-out reward without its constant, over ours; intervals over trainings",
+        "Fig. 23": "Fig. 23: held-out reward over beta and loops, over the default's; intervals over trainings",
+        "Fig. 24": "Fig. 24: held-out reward over epochs, over the default's; intervals over trainings",
+        "open": "What the paper leaves open: the expert's share, SMILE's mixture; intervals over trainings",
+        "Table 5": "Table 5: throughput and stalls of a deployment, beside those of simulated calls",
         "Costs": "Size, time of a decision, speed of the simulator",
     },
     digits=".4g",
@@ -89,6 +96,7 @@ class _Found:
         for setup in SETUPS:
             rows += concerto_cycle.judge_cycle(self.sessions.get(setup.name, []), setup)
             rows += concerto_calls.judge(self.calls.get(setup.name, []), setup)
+            rows += concerto_deployment.judge_deployment(self.calls.get(setup.name, []), setup)
         rows += concerto_following.judge_following(self.followed, PRINTED)
         return rows + concerto_encoder.judge_encoder(self.coded, self.lag_s)
 
@@ -104,14 +112,14 @@ def reproduce(
     on_progress: Callable[[Progress], None] | None = None,
     on_training: OnTraining | None = None,
 ) -> Reproduction:
-    """Make the calls of both set-ups, train and test the variants of Tables 3 and 4, judge.
+    """Make the calls of both set-ups, train and test the variants of Tables 3 and 4 and of Fig. 23 and 24, judge.
 
     Args:
         out: the folder; calls go to ``out/runs``, traces by the second to ``out/traces``, trainings to
             ``out/trainings``.
         seeds: of the calls of Fig. 19 to 21; variants get one.
         quick: three windows of each kind of access, one clip and one seed, and no trainings.
-        trainings: train and test the variants of Tables 3 and 4; ``quick`` does not.
+        trainings: train and test the variants; ``quick`` does not.
         resume: continue with what is there.
         on_training: called before each training.
     """
@@ -130,6 +138,7 @@ def reproduce(
         trainings_s = trained.wall_s
         _play(_variant_parts(found, trained.specs, out / "traces"), out / "runs", threads, on_progress)
         rows += concerto_variants.judge_variants(found.variants)
+        rows += concerto_design.judge_design(trained.rewards_qoe)
     rows += concerto_cost.judge_cost()
     folder = next((out / "runs").glob("**/manifest.json")).parent
     every = [call for setup in SETUPS for call in found.calls[setup.name]]

@@ -1,4 +1,5 @@
 """The trainings of Concerto's Tables 3 and 4: each differs from the whole in one thing, and all are equally short.
+Those of its Fig. 23 and 24, and of other networks, are made beside them (:mod:`legato.published.concerto_design`).
 
 Five seeds of each learn from a quarter of the calls that the shipped policy learned from, on links by the second. They
 are compared with the whole after an equally short training, not with the shipped policy, and intervals are over seeds:
@@ -16,8 +17,9 @@ import numpy as np
 
 from legato.access_networks import ACCESSES
 from legato.eval.stats import NO_FIGURE, Estimate, of_separate_groups
-from legato.published import trainings
+from legato.published import concerto_design, trainings
 from legato.published.concerto_calls import CONSTANT, Call
+from legato.published.concerto_design import WHOLE, Rewards
 from legato.published.concerto_estimates import shifted
 from legato.published.concerto_setups import PRINTED
 from legato.published.reproduction import Row
@@ -27,7 +29,7 @@ from legato.published.verdict import Lead
 ENVS = 16
 """Calls per round."""
 SEEDS = 5
-WHOLE, NOT_SMOOTH = "whole", "not smooth"
+NOT_SMOOTH = "not smooth"
 
 PUBLISHED_SMOOTHNESS = {"with": 0.116, "without": 0.136}
 # [concerto] Table 3, QoE_p over that of the whole.
@@ -44,6 +46,9 @@ class Variants:
     """What was trained: controllers by label, and how long it took."""
 
     specs: tuple[str, ...]
+    """Those of Tables 3 and 4, which are tested in calls."""
+    rewards_qoe: Rewards
+    """What the trainings of Fig. 23 and 24, and the whole, ended with on held-out calls."""
     wall_s: float
 
 
@@ -64,6 +69,7 @@ def table() -> Mapping[str, Mapping[str, Any]]:
         NOT_SMOOTH: {"settings": replace(short, smooth_weight=0.0)},
         **{f"only {access}": {"accesses": (access,)} for access in ACCESSES},
     }
+    rows |= concerto_design.table(short)
     alike = {"settings": short, "by_second": True, "share_ratio": SHARE_RATIO}
     return {name: {**alike, **changes} for name, changes in rows.items()}
 
@@ -75,7 +81,7 @@ def label(name: str, seed: int) -> str:
 
 def train_all(folder: Path, on_training: OnTraining | None = None) -> Variants:
     """Train every seed of every variant that has no policy yet, one after the other."""
-    places: dict[str, Path] = {}
+    places: dict[tuple[str, int], Path] = {}
 
     def plan() -> list[Training]:
         from legato.train.recipes import concerto
@@ -83,13 +89,19 @@ def train_all(folder: Path, on_training: OnTraining | None = None) -> Variants:
         made = []
         for seed in range(1, SEEDS + 1):
             for name, changes in table().items():
-                place = places[label(name, seed)] = folder / f"{name.replace(' ', '-')}-{seed}"
+                place = places[name, seed] = folder / f"{name.replace(' ', '-')}-{seed}"
                 made.append(Training(place, concerto.recipe(name, **changes), seed))
         return made
 
-    wall_s = trainings.make(plan, "Tables 3 and 4", on_training)
-    specs = (f"concerto@policy={(place / 'policy' / 'last').resolve()},label={name}" for name, place in places.items())
-    return Variants(tuple(specs), wall_s)
+    wall_s = trainings.make(plan, "Tables 3 and 4, Fig. 23 and 24", on_training)
+    design = concerto_design.table(table()[WHOLE]["settings"])
+    specs, rewards = [], {name: [] for name in (WHOLE, *design)}
+    for (name, seed), place in places.items():
+        if name in rewards:
+            rewards[name].append(concerto_design.held_out(place))
+        if name not in design:
+            specs.append(f"concerto@policy={(place / 'policy' / 'last').resolve()},label={label(name, seed)}")
+    return Variants(tuple(specs), rewards, wall_s)
 
 
 def judge_variants(calls: Sequence[Call]) -> list[Row]:

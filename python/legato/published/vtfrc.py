@@ -228,7 +228,8 @@ def _cells(found: Sequence[Found]) -> Section:
         cell = each.cell
         what = [cell.tcp, cell.length, "at most 1" if cell.bounded else "–", "≤ (9)" if cell.capped else "as printed"]
         figures = [minus(f"{getattr(each, name):.2f}") for name in _FOUND]
-        note = "as printed" if cell == vtfrc_cells.AS_PRINTED else "stricter" if cell == vtfrc_cells.STRICTER else ""
+        named = {vtfrc_cells.AS_PRINTED: "as printed", vtfrc_cells.STRICTER: "stricter, but for its encoder"}
+        note = named.get(cell, "")
         rows.append([" ".join([what[0], what[1]]), *what[2:], *figures, f"{each.off:.1f}", note])
     printed = [_printed_mean(name) for name in (*CONTROLLERS, "sender", "receiver")]
     rows.insert(0, ["the paper", "", "", *(f"{value:.2f}" for value in printed), "", ""])

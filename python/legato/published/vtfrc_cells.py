@@ -28,6 +28,8 @@ LENGTHS: Mapping[str, float | None] = {TABLE_I: None, "48 s": 48.05, "300 s": 30
 WAITING = {"sender.queue_time_limit_ms": 60_000, "sender.max_pacer_queue_ms": 60_000}
 """By equation (8) as printed the encoder may make more than is sent: the difference waits at the sender, as in the
 paper, instead of being sent faster or not being coded."""
+ENCODER = {"video.encoder": "jm"}
+"""[vtfrc] §3: JM 12.2 with its own rate control, RC_MODE_0."""
 TCPS = ("reno", "bic", "cubic")
 
 
@@ -67,7 +69,7 @@ class Cell:
             name = f"{self.name}/{group[0]}" if length_s is None else self.name
             made[name] = plans.make(
                 "vtfrc",
-                options={"duration_s": duration_s, **tcp, **({} if self.capped else WAITING)},
+                options={"duration_s": duration_s, **ENCODER, **tcp, **({} if self.capped else WAITING)},
                 controller_specs=self.controllers,
                 clip_specs=[STAND_INS[sequence] for sequence in group],
                 seed_spec=seeds,

@@ -20,7 +20,9 @@ How we read [concerto] section 3.3 where it is open:
 - The learning rate is multiplied by 0.6 each loop, and the 20 epochs are those of all loops together.
 - "L2 normalization" of the last layer is a penalty on its weights.
 
-Missing: the mixture of policies with which SMILE plays; only the newest learner plays.
+- Between the expert and the learner, the newest learner alone plays, unless ``smile`` is set: [concerto] names the
+  algorithm SMILE ([ross2010]), which plays a mixture of the learners of all loops so far, and less and less of the
+  expert: with 1 - alpha for beta, the expert has beta^n of the decisions of loop n and learner j (1 - beta) beta^(j-1).
 """
 
 from __future__ import annotations
@@ -54,6 +56,9 @@ class Settings:
     """Of each loop."""
     beta: float = 0.5
     """Share of decisions that the expert takes."""
+    smile: bool = False
+    """Whether the learners of all earlier loops play, as in SMILE, and the expert's share is ``beta`` to the power of
+    the loop; otherwise the newest learner plays beside a constant share."""
     aggregate: bool = True
     """Whether a loop also learns from the states of earlier ones."""
     minibatch: int = 32
@@ -147,6 +152,8 @@ class Imitation(Learner):
         ]
         self.adam = torch.optim.Adam(groups, lr=settings.learning_rate, fused=True)
         self.rates = torch.tensor(settings.rates_mbps, dtype=torch.float32)
+        self.learners: list[dict[str, Tensor]] = []
+        """The weights at the end of each loop so far; only SMILE keeps them."""
         features = int(np.prod(env.single_observation_space.shape))
         self.seen = {"obs": torch.empty(0, features), "labels": torch.empty(0).long(), "age": torch.empty(0).long()}
         """All states to learn from: ``obs (S, F)``, the expert's ``labels (S,)``, and ``age (S,)``: decisions since the
@@ -156,7 +163,11 @@ class Imitation(Learner):
         """Reset the environments and play a loop's decisions in them."""
         if self.rounds_done % self.settings.epochs:
             raise TrainingError(f"round {self.rounds_done} lies within a loop", "leg_rounds must be settings.epochs")
-        played = self._play(seed, options, 1.0 if self.rounds_done == 0 else self.settings.beta)
+        loop = self.rounds_done // self.settings.epochs
+        if self.settings.smile and loop:
+            self.learners.append({name: x.detach().clone() for name, x in self.agent.actor.tensors().items()})
+        expert_ratio = self.settings.beta**loop if self.settings.smile else self.settings.beta
+        played = self._play(seed, options, expert_ratio if loop else 1.0)
         if self.settings.aggregate:
             played = {name: torch.cat((self.seen[name], x)) for name, x in played.items()}
         self.seen = played
@@ -173,7 +184,7 @@ class Imitation(Learner):
             seen, labels = torch.tensor(obs), torch.from_numpy(_expert(info))
             steps.append((seen, labels, age))
             experts = torch.rand(s.envs, generator=self.random) < beta
-            action = torch.where(experts, labels, self.agent(seen).argmax(-1))
+            action = torch.where(experts, labels, self._mixture(seen) if self.learners else self.agent(seen).argmax(-1))
             obs, reward, terminated, truncated, info = self.env.step(action.numpy())
             total += float(np.mean(reward))
             age = torch.where(torch.from_numpy(terminated | truncated), 0, age + 1)
@@ -181,6 +192,19 @@ class Imitation(Learner):
         if not np.isfinite(self._reward):
             raise TrainingError(f"reward is {self._reward} in loop {self.rounds_done // s.epochs + 1}")
         return {name: torch.cat(x) for name, x in zip(self.seen, zip(*steps, strict=True), strict=True)}
+
+    def _mixture(self, seen: Tensor) -> Tensor:
+        """What a learner of an earlier loop decides, drawn for each environment."""
+        # [ross2010] Algorithm 3.1: learner j has a share of alpha (1 - alpha)^(j - 1), and alpha is 1 - beta here.
+        shares = torch.pow(self.settings.beta, torch.arange(len(self.learners), dtype=torch.float32))
+        drawn = torch.multinomial(shares, len(seen), replacement=True, generator=self.random)
+        newest = {name: x.clone() for name, x in self.agent.actor.tensors().items()}
+        choices = []
+        for weights in self.learners:
+            self.agent.actor.load(weights)
+            choices.append(self.agent(seen).argmax(-1))
+        self.agent.actor.load(newest)
+        return torch.stack(choices).gather(0, drawn.unsqueeze(0))[0]
 
     def iterate(self) -> dict[str, float]:
         """Train for one epoch; returns its figures by name."""
@@ -253,11 +277,17 @@ class Imitation(Learner):
 
     def tensors(self) -> dict[str, Tensor]:
         """And the states seen."""
-        return super().tensors() | {f"seen.{name}": tensor for name, tensor in self.seen.items()}
+        kept = {f"learner.{n}.{name}": x for n, of in enumerate(self.learners) for name, x in of.items()}
+        return super().tensors() | {f"seen.{name}": tensor for name, tensor in self.seen.items()} | kept
 
     def restore(self, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> None:
         super().restore(tensors, facts)
         self.seen = {name: tensors[f"seen.{name}"] for name in self.seen}
+        loops = 1 + max((int(name.split(".")[1]) for name in tensors if name.startswith("learner.")), default=-1)
+        self.learners = [
+            {name.split(".", 2)[2]: x for name, x in tensors.items() if name.startswith(f"learner.{n}.")}
+            for n in range(loops)
+        ]
 
 
 def error_weight(chosen: Tensor, expert: Tensor, overshoot_weight: float) -> Tensor:

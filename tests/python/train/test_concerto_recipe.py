@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -93,3 +95,31 @@ def test_every_variant_of_a_loss_differs_from_the_whole_in_one_setting() -> None
         "loss 3": {"overshoot_weight": 100.0},
     }
     assert rows["2-state"]["kinds"] == ("loss_ratio", "packet_interval")
+
+
+def test_the_networks_tried_first_take_the_same_numbers_and_are_about_as_large() -> None:
+    """[concerto] section 3.2: fully connected, and convolutions of one dimension."""
+    from legato.train.recipes import concerto_1d_cnn, concerto_fully_connected
+
+    def size(table: tuple[dict[str, Any], ...]) -> int:
+        network = Network(table)
+        assert network(torch.rand(2, 720))[0].shape == (2, 26)
+        return sum(tensor.numel() for tensor in network.tensors().values())
+
+    ours = size(concerto.layers())
+    for tried in (concerto_fully_connected, concerto_1d_cnn):
+        assert 0.5 < size(tried.layers()) / ours < 2.0
+        assert tried.RECIPE.layers == tried.layers()
+
+
+def test_a_training_of_fig_23_and_24_has_as_many_states_as_the_whole() -> None:
+    from legato.published import concerto_design, concerto_variants
+
+    rows = concerto_variants.table()
+    whole = rows["whole"]["settings"]
+    for loops in concerto_design.LOOPS:
+        settings = rows[f"loops {loops}"]["settings"]
+        assert settings.loops == loops
+        assert settings.envs * loops == pytest.approx(whole.envs * whole.loops, rel=0.1)
+        assert settings.rounds == whole.rounds
+    assert {rows[f"epochs {n}"]["settings"].rounds for n in concerto_design.EPOCHS} == set(concerto_design.EPOCHS)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 torch = pytest.importorskip("torch", reason="torch is not installed: make test-train", exc_type=ImportError)
@@ -81,3 +83,24 @@ def test_networks_with_memory_and_environments_without_an_expert_are_refused() -
     env._expert = dict
     with pytest.raises(TrainingError, match="info has no expert_action"):
         Imitation(env, small_network(5), SMALL, 1).begin(1)
+
+
+def test_smile_plays_all_learners_and_ever_less_of_the_expert() -> None:
+    """[ross2010], alpha = 1 - beta = 0.5: in the third loop the expert has 1/4, the learners 1/2 and 1/4."""
+    one = Imitation(ToyLink(32, choices=True), small_network(5), replace(SMALL, smile=True), 1)
+    for loop in range(3):
+        one.begin(loop)
+        one.rounds_done += SMALL.epochs
+        bias = one.agent.actor.tensors()[f"{one.agent.actor.last}.bias"]
+        with torch.no_grad():
+            bias.fill_(0.0)[loop] = 100.0
+    assert len(one.learners) == 2
+    shares = (
+        torch.bincount(one._mixture(torch.zeros(30_000, 1).expand(-1, one.seen["obs"].shape[1])), minlength=5) / 3e4
+    )
+    # Beside the expert's: 1/2 and 1/4 of 3/4.
+    assert shares.tolist() == pytest.approx([2 / 3, 1 / 3, 0, 0, 0], abs=0.02)
+    assert float(one.agent(torch.zeros(1, one.seen["obs"].shape[1])).argmax()) == 2, "the newest is trained on"
+    again = Imitation(ToyLink(32, choices=True), small_network(5), replace(SMALL, smile=True), 1)
+    again.restore(one.tensors(), {"rounds_done": one.rounds_done})
+    assert [of.keys() for of in again.learners] == [of.keys() for of in one.learners]

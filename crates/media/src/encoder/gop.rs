@@ -39,6 +39,10 @@ impl Encoder for Gop {
         coded
     }
 
+    fn look(&self, frame: SourceFrame) -> SourceFrame {
+        self.encoder.look(frame)
+    }
+
     fn try_out(&self, now: Timestamp, frame: SourceFrame, budget: EncoderBudget) -> Option<EncodedFrame> {
         self.encoder.try_out(now, frame, self.within_group(budget))
     }

@@ -3,6 +3,7 @@
 mod coder;
 pub mod frame_trace;
 pub mod gop;
+pub mod jm;
 pub mod loss_tolerant;
 pub mod openh264;
 mod reference;

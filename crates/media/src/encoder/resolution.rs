@@ -2,6 +2,7 @@
 //!
 //! Every switch opens a new stream of the encoder and begins with a key frame.
 
+use super::jm::Jm;
 use super::openh264::OpenH264;
 use super::size_rule::{SizeRule, Thresholds};
 use super::x264::{self, X264};
@@ -14,6 +15,8 @@ use std::sync::Arc;
 /// Which encoder runs at each size.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Model {
+    /// The JM's rate control, with key frames at this distance.
+    Jm(Option<u32>),
     /// OpenH264.
     OpenH264,
     /// x264.
@@ -42,6 +45,7 @@ impl Default for Config {
 
 #[derive(Clone, Debug)]
 enum Stream {
+    Jm(Jm),
     OpenH264(OpenH264),
     X264(X264),
 }
@@ -77,6 +81,7 @@ impl Switching {
 fn open(profile: &Arc<Profile>, model: Model, rung: usize) -> Option<Stream> {
     let profile = Arc::clone(profile);
     Some(match model {
+        Model::Jm(gop_frames) => Stream::Jm(Jm::new(profile, rung, gop_frames)?),
         Model::OpenH264 => Stream::OpenH264(OpenH264::new(profile, rung)?),
         Model::X264(config) => Stream::X264(X264::new(profile, rung, config)?),
     })
@@ -91,6 +96,7 @@ impl Encoder for Switching {
             self.stream = stream;
         }
         let mut coded = match &mut self.stream {
+            Stream::Jm(stream) => stream.encode(now, frame, budget),
             Stream::OpenH264(stream) => stream.encode(now, frame, budget),
             Stream::X264(stream) => stream.encode(now, frame, budget),
         };
@@ -98,6 +104,14 @@ impl Encoder for Switching {
         self.sequence += 1;
         self.rule.coded(coded.qp);
         coded
+    }
+
+    fn look(&self, frame: SourceFrame) -> SourceFrame {
+        match &self.stream {
+            Stream::Jm(stream) => stream.look(frame),
+            Stream::OpenH264(stream) => stream.look(frame),
+            Stream::X264(stream) => stream.look(frame),
+        }
     }
 
     fn try_out(&self, now: Timestamp, frame: SourceFrame, budget: EncoderBudget) -> Option<EncodedFrame> {
@@ -108,6 +122,7 @@ impl Encoder for Switching {
         gauge("encoder_height", f64::from(self.rule.height()));
         gauge("encoder_switches", f64::from(self.rule.switches()));
         match &self.stream {
+            Stream::Jm(stream) => stream.observe(gauge),
             Stream::OpenH264(stream) => stream.observe(gauge),
             Stream::X264(stream) => stream.observe(gauge),
         }

@@ -423,7 +423,7 @@ const HEADER_BITS: f32 = 40.0;
 /// The minimum limit on a frame.
 const MIN_BITS: f32 = 64.0;
 /// Fitted on random walks of forced quantisers and live streams of Foreman and a webcam signer.
-const CARRY: Carry = Carry {
+pub(super) const CARRY: Carry = Carry {
     live_log2: -0.04,
     size_log2_per_qp: 0.06,
     fresh_log2_per_qp: 0.06,

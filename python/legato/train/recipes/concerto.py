@@ -92,6 +92,7 @@ def recipe(
     sizes: Sizes = OURS,
     by_second: bool = False,
     share_ratio: float | None = None,
+    layer_table: tuple[dict[str, Any], ...] | None = None,
     facts: Mapping[str, Any] | None = None,
 ) -> Recipe:
     """The recipe, or one that differs as the paper's Tables 3 and 4 do.
@@ -99,6 +100,7 @@ def recipe(
     Args:
         by_second: on traces whose rate is the mean of each second, as the paper's are.
         share_ratio: of the coming second's capacity, which the expert takes; None: that of ``mobile_calls``.
+        layer_table: another network, instead of the one that ``sizes`` and ``kinds`` give.
     """
 
     def training(envs: int) -> Any:
@@ -116,7 +118,7 @@ def recipe(
         name=name,
         summary=summary,
         manifest=MANIFEST,
-        layers=layers(sizes, kinds),
+        layers=layer_table or layers(sizes, kinds),
         settings=settings,
         make_env=training,
         make_evaluation=held_out,

@@ -36,6 +36,11 @@ impl Complexity {
         self.predicted() / mean - 1.0
     }
 
+    /// How many frames before the next one are like it.
+    pub const fn window(&self) -> usize {
+        self.window
+    }
+
     /// A frame's difference was measured.
     pub fn on_measured(&mut self, difference: f64) {
         if !difference.is_finite() || difference < 0.0 {
@@ -47,7 +52,8 @@ impl Complexity {
         self.fit();
     }
 
-    fn predicted(&self) -> f64 {
+    /// The predicted difference of the next frame.
+    pub fn predicted(&self) -> f64 {
         // [vtfrc] eq. (5): MAD_pred(k) = a_1 MAD_actual(k-1) + a_2; a difference is never negative.
         (self.slope * self.measured[0] + self.offset).max(0.0)
     }
