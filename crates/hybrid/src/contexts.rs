@@ -69,9 +69,14 @@ pub(crate) struct Costs {
 
 impl Costs {
     pub(crate) fn new(quantiser: u8) -> Self {
-        let initial = &INITIAL[range_of(quantiser)];
+        // Between the middles of two ranges costs are a mean of both, or frames would be twice as large on one side of a
+        // border as on the other, and no quantiser would meet a budget between.
+        let place = ((f32::from(quantiser) - 80.0) / 32.0).clamp(0.0, 3.0);
+        let (low, share) = ((place as usize).min(RANGES - 2), place - (place as usize).min(RANGES - 2) as f32);
         let of = |probability: u8, bit: bool| f32::from(cost(probability.clamp(1, 254), bit)) / 256.0;
-        let bits: Vec<[f32; 2]> = initial.iter().map(|&p| [of(p, false), of(p, true)]).collect();
+        let mean = |a: u8, b: u8, bit: bool| (1.0 - share) * of(a, bit) + share * of(b, bit);
+        let pairs = INITIAL[low].iter().zip(&INITIAL[low + 1]);
+        let bits: Vec<[f32; 2]> = pairs.map(|(&a, &b)| [mean(a, b, false), mean(a, b, true)]).collect();
         let leaf = |kind: usize, place: usize| {
             let mut node = 1;
             let mut sum = 0.0;

@@ -18,7 +18,7 @@ use crate::plane::Frame;
 use crate::prediction::predict;
 use crate::quantise::{Weights, quantise};
 use crate::range_coder::Writer;
-use crate::rate::{RateSearch, log2};
+use crate::rate::{Grade, RateSearch, SLOPE, log2};
 use crate::reconstruct::{fill_flat, finish, place, reconstruct};
 use crate::search::Search;
 use crate::step::{OFFSET_LIMIT, step, with_offset};
@@ -94,7 +94,9 @@ pub struct Encoder {
     expected: Decoder,
     sent: VecDeque<Sent>,
     next: u16,
-    quantiser: u8,
+    /// Of the last frame that was no key frame, and how fast its size fell with it.
+    grade: Grade,
+    slope: f32,
     key_wanted: bool,
 }
 
@@ -108,7 +110,8 @@ impl Encoder {
             expected: Decoder::new(),
             sent: VecDeque::new(),
             next: 0,
-            quantiser: 128,
+            grade: Grade::of(128),
+            slope: SLOPE,
             key_wanted: true,
         }
     }
@@ -164,18 +167,24 @@ impl Encoder {
         let usable = usize::from(self.settings.max_packet_bytes).max(64) * 9 / 10;
         let wanted = budget_bytes.div_ceil(usable).max(usize::from(self.settings.min_packets));
         let packets = wanted.clamp(1, usize::from(MOST_PACKETS)) as u8;
-        let start = self.quantiser;
-        self.code(picture, packets, |plan| plan.within(budget_bytes, start))
+        let (start, search) = (self.grade, RateSearch::new(budget_bytes, self.slope));
+        self.code(picture, packets, |plan| plan.within(search.clone(), start))
     }
 
     /// Code a picture at a quantiser, in `min_packets` packets of any size: for measuring.
     pub fn encode_at(&mut self, picture: &Picture, quantiser: u8) -> Result<Coded, Error> {
-        self.quantiser = quantiser;
+        self.grade = Grade::of(quantiser);
+        let (grade, slope) = (self.grade, self.slope);
         let packets = self.settings.min_packets.clamp(1, MOST_PACKETS);
-        self.code(picture, packets, |plan| (quantiser, plan.code(quantiser)))
+        self.code(picture, packets, |plan| (grade, slope, plan.code(grade)))
     }
 
-    fn code(&mut self, picture: &Picture, packets: u8, choose: impl Fn(&Plan) -> (u8, Pass)) -> Result<Coded, Error> {
+    fn code(
+        &mut self,
+        picture: &Picture,
+        packets: u8,
+        choose: impl Fn(&Plan) -> (Grade, f32, Pass),
+    ) -> Result<Coded, Error> {
         if picture.size() != self.size {
             return Err(Error::SizeChanged);
         }
@@ -184,7 +193,8 @@ impl Encoder {
         let distance = if key { None } else { Some(self.distance()) };
         let order = Interleave::new(self.size.columns(), self.size.rows(), packets);
         let plan = Plan::new(self, &source, distance, order, packets);
-        let (quantiser, pass) = choose(&plan);
+        let (grade, slope, pass) = choose(&plan);
+        let quantiser = grade.quantiser();
         let mut frame = plan.prediction;
         reconstruct(&mut frame, &pass.macroblocks, &pass.levels, quantiser);
         finish(&mut frame, &pass.macroblocks, quantiser);
@@ -199,7 +209,7 @@ impl Encoder {
         }
         self.next = number.wrapping_add(1);
         if !key {
-            self.quantiser = quantiser;
+            (self.grade, self.slope) = (grade, slope);
         }
         self.key_wanted = false;
         Ok(Coded { frame: number, packets: pass.packets, quantiser, keyframe: key })
@@ -265,7 +275,7 @@ impl Plan {
             let rest = Field::at_rest(columns, rows);
             let before = encoder.expected.field().unwrap_or(&rest);
             let times = 1.0 + COPY_WORTH * f32::from(header.motion_copies);
-            let bit_worth = (step(encoder.quantiser) as f32 * BIT_WORTH * times) as u32;
+            let bit_worth = (step(encoder.grade.quantiser()) as f32 * BIT_WORTH * times) as u32;
             let search = Search { reference: &reference, source: &source.planes[0], bit_worth };
             find_motion(&search, source, &order, before, &mut macroblocks, &mut field);
             predict(&reference, &field, &mut prediction);
@@ -289,21 +299,21 @@ impl Plan {
     }
 
     /// The coding that comes nearest to the budget, and its quantiser.
-    fn within(&self, budget_bytes: usize, start: u8) -> (u8, Pass) {
-        let mut search = RateSearch::new(budget_bytes);
-        let mut quantiser = start;
+    fn within(&self, mut search: RateSearch, start: Grade) -> (Grade, f32, Pass) {
+        let mut grade = start;
         loop {
-            let pass = self.code(quantiser);
-            let next = search.next(quantiser, pass.packets.iter().map(Vec::len).sum());
+            let pass = self.code(grade);
+            let next = search.next(grade, pass.packets.iter().map(Vec::len).sum());
             match next {
-                Some(next) => quantiser = next,
-                None if search.best() == quantiser => return (quantiser, pass),
-                None => return (search.best(), self.code(search.best())),
+                Some(next) => grade = next,
+                None if search.best() == grade => return (grade, search.slope(), pass),
+                None => return (search.best(), search.slope(), self.code(search.best())),
             }
         }
     }
 
-    fn code(&self, quantiser: u8) -> Pass {
+    fn code(&self, grade: Grade) -> Pass {
+        let quantiser = grade.quantiser();
         let costs = Costs::new(quantiser);
         let mut pass = Pass {
             macroblocks: self.macroblocks.clone(),
@@ -312,7 +322,7 @@ impl Plan {
         };
         for packet in 0..self.header.packets {
             let header = Header { packet, quantiser, ..self.header };
-            pass.packets.push(self.code_packet(&header, &costs, &mut pass.macroblocks, &mut pass.levels));
+            pass.packets.push(self.code_packet(&header, grade, &costs, &mut pass.macroblocks, &mut pass.levels));
         }
         pass
     }
@@ -320,6 +330,7 @@ impl Plan {
     fn code_packet(
         &self,
         header: &Header,
+        grade: Grade,
         costs: &Costs,
         macroblocks: &mut [Macroblock],
         levels: &mut [Levels],
@@ -333,7 +344,7 @@ impl Plan {
             let expected = Expected::of(near, key);
             let mut macroblock = macroblocks[index];
             let step = step(with_offset(header.quantiser, macroblock.offset));
-            let weights = Weights::new(costs, step);
+            let weights = Weights::new(costs, step, grade.bit_weight());
             macroblock.coded = 0;
             for (block, coefficients) in self.coefficients[index].iter().enumerate() {
                 if let Some(quantised) =

@@ -22,9 +22,10 @@ pub(crate) struct Weights<'a> {
 pub(crate) const LAMBDA_STEPS: f32 = 0.14;
 
 impl<'a> Weights<'a> {
-    pub(crate) fn new(costs: &'a Costs, step: i32) -> Self {
+    /// `bit_weight`: how much more a bit is worth than [`LAMBDA_STEPS`].
+    pub(crate) fn new(costs: &'a Costs, step: i32, bit_weight: f32) -> Self {
         let grey = step as f32 / 16.0;
-        Self { costs, step, lambda: LAMBDA_STEPS * grey * grey }
+        Self { costs, step, lambda: LAMBDA_STEPS * bit_weight * grey * grey }
     }
 }
 
@@ -119,7 +120,7 @@ mod tests {
         let costs = Costs::new(100);
         let mut block = [0; 64];
         block[0] = (step(100) / 2 - 1) as i16;
-        assert_eq!(quantise(&block, 0, Weights::new(&costs, step(100)), 0.0), None);
+        assert_eq!(quantise(&block, 0, Weights::new(&costs, step(100), 1.0), 0.0), None);
     }
 
     #[test]
@@ -128,7 +129,7 @@ mod tests {
         let mut block = [0; 64];
         block[0] = (5 * step(100)) as i16;
         block[63] = (step(100) * 11 / 20) as i16;
-        let levels = quantise(&block, 0, Weights::new(&costs, step(100)), 0.0).unwrap();
+        let levels = quantise(&block, 0, Weights::new(&costs, step(100), 1.0), 0.0).unwrap();
         assert_eq!((levels[0], levels[63]), (5, 0));
     }
 }

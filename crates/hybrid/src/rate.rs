@@ -1,67 +1,104 @@
-//! Finds the quantiser whose frame has the budget's bytes: a false position on the logarithm of the size.
+//! Finds how finely a frame is coded so that it has the budget's bytes: a false position on the logarithm of the size.
+//!
+//! What is searched is a *grade*: a quantiser and, between it and the next, how much a bit weighs when coefficients are
+//! rounded. Where most coefficients of a frame are about as large as the step, one quantiser more is a tenth less of bytes;
+//! grades between them keep to the budget.
+
+/// Grades from one quantiser to the next.
+const GRADES: u16 = 4;
+/// The coarsest grade.
+const COARSEST: u16 = 255 * GRADES;
+
+/// How finely a frame is coded; larger is coarser.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Grade(u16);
+
+impl Grade {
+    pub(crate) fn of(quantiser: u8) -> Self {
+        Self(u16::from(quantiser) * GRADES)
+    }
+    pub(crate) const fn quantiser(self) -> u8 {
+        (self.0 / GRADES) as u8
+    }
+    /// How much more a bit weighs than at the quantiser alone: a fourth of what the next quantiser's larger step makes of it.
+    /// With more, a grade could be coarser than the next quantiser.
+
+    pub(crate) fn bit_weight(self) -> f32 {
+        1.0 + 0.011 * f32::from(self.0 % GRADES)
+    }
+}
 
 /// Octaves of size per octave of step, before two sizes are known.
-const SLOPE: f32 = 1.2;
+pub(crate) const SLOPE: f32 = 1.2;
 /// A frame this close to its budget is not coded again, as a share of it.
-const CLOSE: f32 = 0.02;
+const CLOSE: f32 = 0.03;
 /// Codings of a frame.
 const TRIES: usize = 8;
 
-/// The search of one frame's quantiser.
+/// The search of one frame's grade.
 #[derive(Clone, Debug)]
 pub(crate) struct RateSearch {
     budget: usize,
-    tried: Vec<(u8, usize)>,
+    slope: f32,
+    tried: Vec<(Grade, usize)>,
 }
 
 impl RateSearch {
-    pub(crate) fn new(budget: usize) -> Self {
-        Self { budget: budget.max(1), tried: Vec::with_capacity(TRIES) }
+    /// `slope` is the last frame's.
+    pub(crate) fn new(budget: usize, slope: f32) -> Self {
+        Self { budget: budget.max(1), slope, tried: Vec::with_capacity(TRIES) }
     }
 
-    /// A frame at this quantiser had this size. The next quantiser to try, if it is worth it.
-    pub(crate) fn next(&mut self, quantiser: u8, bytes: usize) -> Option<u8> {
-        self.tried.push((quantiser, bytes));
+    /// A frame at this grade had this size. The next grade to try, if it is worth it.
+    pub(crate) fn next(&mut self, grade: Grade, bytes: usize) -> Option<Grade> {
+        self.tried.push((grade, bytes));
         let far = bytes.abs_diff(self.budget) as f32 / self.budget as f32;
         if far <= CLOSE || self.tried.len() >= TRIES {
             return None;
         }
         let wanted = log2(self.budget);
-        let finer = self.tried.iter().filter(|(_, bytes)| *bytes > self.budget).max_by_key(|(quantiser, _)| *quantiser);
-        let coarser =
-            self.tried.iter().filter(|(_, bytes)| *bytes <= self.budget).min_by_key(|(quantiser, _)| *quantiser);
+        let finer = self.tried.iter().filter(|(_, bytes)| *bytes > self.budget).max_by_key(|(grade, _)| *grade);
+        let coarser = self.tried.iter().filter(|(_, bytes)| *bytes <= self.budget).min_by_key(|(grade, _)| *grade);
         let next = match (finer, coarser) {
             (Some(&(low, large)), Some(&(high, small))) => {
-                if high <= low.saturating_add(1) {
+                if high.0 <= low.0 + 1 {
                     return None;
                 }
                 let share = (log2(large) - wanted) / (log2(large) - log2(small)).max(1e-3);
-                let place = f32::from(low) + share * f32::from(high - low);
-                (place + 0.5).clamp(f32::from(low) + 1.0, f32::from(high) - 1.0)
+                let place = f32::from(low.0) + share * f32::from(high.0 - low.0);
+                (place + 0.5).clamp(f32::from(low.0) + 1.0, f32::from(high.0) - 1.0)
             }
             _ => {
-                let slope = self.slope();
-                f32::from(quantiser) + (32.0 * (log2(bytes) - wanted) / slope).clamp(-64.0, 64.0) + 0.5
+                let step = OCTAVE * (log2(bytes) - wanted) / self.slope();
+                // A little further, so that the budget lies between two tries.
+                let least = f32::from(GRADES).copysign(step);
+                f32::from(grade.0) + (1.1 * step).clamp(-2.0 * OCTAVE, 2.0 * OCTAVE) + 0.25 * least + 0.5
             }
         };
-        let next = next.clamp(0.0, 255.0) as u8;
+        let next = Grade(next.clamp(0.0, f32::from(COARSEST)) as u16);
         (!self.tried.iter().any(|(tried, _)| *tried == next)).then_some(next)
     }
 
-    fn slope(&self) -> f32 {
-        match self.tried[..] {
-            [.., (a, large), (b, small)] if a != b => {
-                (32.0 * (log2(large) - log2(small)) / (f32::from(b) - f32::from(a))).clamp(0.4, 3.0)
+    /// How fast the size falls, from the last two tries that tell.
+    pub(crate) fn slope(&self) -> f32 {
+        let far = |pair: &&[(Grade, usize)]| pair[0].0.0.abs_diff(pair[1].0.0) >= GRADES;
+        match self.tried.windows(2).rfind(far) {
+            Some(&[(a, large), (b, small)]) => {
+                let fall = log2(large) - log2(small);
+                (OCTAVE * fall / (f32::from(b.0) - f32::from(a.0))).clamp(0.4, 12.0)
             }
-            _ => SLOPE,
+            _ => self.slope,
         }
     }
 
-    /// The quantiser among those tried whose size is nearest to the budget.
-    pub(crate) fn best(&self) -> u8 {
-        self.tried.iter().min_by_key(|(_, bytes)| bytes.abs_diff(self.budget)).map_or(0, |(quantiser, _)| *quantiser)
+    /// The grade among those tried whose size is nearest to the budget.
+    pub(crate) fn best(&self) -> Grade {
+        self.tried.iter().min_by_key(|(_, bytes)| bytes.abs_diff(self.budget)).map_or(Grade(0), |(grade, _)| *grade)
     }
 }
+
+/// Grades that double the step.
+const OCTAVE: f32 = 32.0 * GRADES as f32;
 
 /// The logarithm to base 2, linear between powers of two: at most 0.09 too low, never falling.
 pub(crate) fn log2(value: usize) -> f32 {
@@ -74,24 +111,33 @@ pub(crate) fn log2(value: usize) -> f32 {
 mod tests {
     use super::*;
 
-    /// Sizes that halve every 24 quantisers, with steps in between.
-    fn bytes(quantiser: u8) -> usize {
-        let octave = usize::from(quantiser) / 24;
-        (40_000 >> octave) - (20_000 >> octave) * (usize::from(quantiser) % 24) / 24
+    /// Sizes that halve every `half` quantisers, straight in between.
+    fn bytes(grade: Grade, half: usize) -> usize {
+        let place = usize::from(grade.0);
+        let (octave, part) = (place / (4 * half), place % (4 * half));
+        ((40_000 >> octave.min(20)) - (20_000 >> octave.min(20)) * part / (4 * half)).max(30)
     }
 
     #[test]
     fn the_budget_is_met_from_any_start() {
-        for budget in [300, 1_000, 5_000, 20_000] {
-            for start in [0, 60, 128, 200, 255] {
-                let mut search = RateSearch::new(budget);
-                let mut quantiser = start;
-                while let Some(next) = search.next(quantiser, bytes(quantiser)) {
-                    quantiser = next;
+        for half in [6, 12, 24] {
+            for budget in [300, 1_000, 5_000, 20_000] {
+                for start in [0, 20, 60, 128] {
+                    let mut search = RateSearch::new(budget, SLOPE);
+                    let mut grade = Grade::of(start);
+                    while let Some(next) = search.next(grade, bytes(grade, half)) {
+                        grade = next;
+                    }
+                    let found = bytes(search.best(), half);
+                    assert!(found.abs_diff(budget) * 100 <= budget * 5, "{budget} from {start}: {found}");
                 }
-                let found = bytes(search.best());
-                assert!(found.abs_diff(budget) * 100 <= budget * 5, "{budget} from {start}: {found}");
             }
         }
+    }
+
+    #[test]
+    fn a_grade_between_quantisers_keeps_the_finer_one() {
+        assert_eq!((Grade(403).quantiser(), Grade::of(100)), (100, Grade(400)));
+        assert!(Grade(403).bit_weight() > Grade(401).bit_weight() && Grade(400).bit_weight() == 1.0);
     }
 }
