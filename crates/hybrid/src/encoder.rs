@@ -50,7 +50,7 @@ pub struct Settings {
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { min_packets: 4, motion_copies: 1, max_packet_bytes: 1200, predict_from: PredictFrom::Latest }
+        Self { min_packets: 4, motion_copies: 0, max_packet_bytes: 1200, predict_from: PredictFrom::Latest }
     }
 }
 

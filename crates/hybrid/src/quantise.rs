@@ -18,6 +18,10 @@ pub(crate) struct Weights<'a> {
     pub(crate) lambda: f32,
 }
 
+/// A coefficient below this share of a step never pays for its bits, of which it takes two or more: 3 / 5.
+const WORTH: (i32, i32) = (3, 5);
+/// What is added before a size is cut to a level.
+const ROUNDING: f32 = 0.42;
 /// A bit is worth so many squared steps.
 pub(crate) const LAMBDA_STEPS: f32 = 0.14;
 
@@ -33,28 +37,21 @@ impl<'a> Weights<'a> {
 pub(crate) fn quantise(coefficients: &Block, kind: usize, weights: Weights<'_>, coded_bits: f32) -> Option<Block> {
     let step = weights.step;
     let largest = coefficients.iter().map(|value| value.unsigned_abs()).max().unwrap_or(0);
-    if i32::from(largest) * 2 < step {
+    if i32::from(largest) * WORTH.1 < step * WORTH.0 {
         return None;
     }
     let lambda = weights.lambda;
     let mut levels = [0_i16; 64];
     // Of each place: what it costs as decided, what as zero after the last, and the bits of saying that it is not zero.
-    let (mut decided, mut dropped, mut flag) = ([0.0_f32; 64], [0.0_f32; 64], [0.0_f32; 64]);
-    let mut first = 0;
-    let mut found = false;
+    let (mut decided, mut flag) = ([0.0_f32; 64], [0.0_f32; 64]);
+    let sizes: [i32; 64] = std::array::from_fn(|i| i32::from(coefficients[usize::from(ZIGZAG[i])].unsigned_abs()));
+    let first = sizes.iter().rposition(|size| size * WORTH.1 >= step * WORTH.0)?;
+    let dropped: [f32; 64] = sizes.map(|size| (size * size) as f32 / 256.0);
     let inverse = 1.0 / step as f32;
-    for i in (0..64).rev() {
+    for i in (0..=first).rev() {
         let at = usize::from(ZIGZAG[i]);
-        let size = i32::from(coefficients[at].unsigned_abs());
-        dropped[i] = (size * size) as f32 / 256.0;
-        let rounded = ((size as f32 * inverse + 0.5) as i32).min(i32::from(LARGEST_LEVEL));
-        if rounded == 0 && !found {
-            continue;
-        }
-        if !found {
-            found = true;
-            first = i;
-        }
+        let size = sizes[i];
+        let rounded = ((size as f32 * inverse + ROUNDING) as i32).min(i32::from(LARGEST_LEVEL));
         let near = neighbours(&levels, at);
         let model = nonzero_model(kind, at, near);
         let (zero_bits, nonzero_bits) = (weights.costs.of(model, false), weights.costs.of(model, true));
@@ -74,9 +71,6 @@ pub(crate) fn quantise(coefficients: &Block, kind: usize, weights: Weights<'_>, 
         flag[i] = nonzero_bits;
         decided[i] = best.1;
         levels[at] = best.0 as i16 * coefficients[at].signum();
-    }
-    if !found {
-        return None;
     }
     // Coefficients after `last` become zero.
     let mut after: f32 = dropped[..=first].iter().sum();

@@ -20,9 +20,8 @@ impl Grade {
     pub(crate) const fn quantiser(self) -> u8 {
         (self.0 / GRADES) as u8
     }
-    /// How much more a bit weighs than at the quantiser alone: a fourth of what the next quantiser's larger step makes of it.
-    /// With more, a grade could be coarser than the next quantiser.
-
+    /// How much more a bit weighs than at the quantiser alone: a fourth of what the next quantiser's larger step makes of
+    /// it. With more, a grade could be coarser than the next quantiser.
     pub(crate) fn bit_weight(self) -> f32 {
         1.0 + 0.011 * f32::from(self.0 % GRADES)
     }
@@ -31,7 +30,7 @@ impl Grade {
 /// Octaves of size per octave of step, before two sizes are known.
 pub(crate) const SLOPE: f32 = 1.2;
 /// A frame this close to its budget is not coded again, as a share of it.
-const CLOSE: f32 = 0.03;
+const CLOSE: f32 = 0.045;
 /// Codings of a frame.
 const TRIES: usize = 8;
 
