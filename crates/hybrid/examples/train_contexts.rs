@@ -36,9 +36,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         "//! Written by `examples/train_contexts.rs` from yes.mkv and lrwp9a.mpg of data/clips and four clips of the same"
     );
     println!("//! collections (again, please, night; bbaf2n).");
-    println!("\nuse crate::contexts::{{MODELS, RANGES}};\n");
-    println!("#[rustfmt::skip]\npub(crate) const INITIAL: [[u8; MODELS]; RANGES] = [");
-    for range in census.probabilities() {
+    let ranges = census.probabilities();
+    println!();
+    println!("#[rustfmt::skip]\npub(crate) const INITIAL: [[u8; {}]; {}] = [", ranges[0].len(), ranges.len());
+    for range in ranges {
         println!("    [");
         for line in range.chunks(24) {
             println!("        {},", line.iter().map(u8::to_string).collect::<Vec<_>>().join(", "));

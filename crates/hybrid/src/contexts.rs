@@ -44,6 +44,8 @@ pub(crate) const KINDS: usize = 3;
 /// Ranges of the quantiser with probabilities of their own.
 pub(crate) const RANGES: usize = 4;
 
+const _: () = assert!(INITIAL.len() == RANGES && INITIAL[0].len() == MODELS);
+
 /// Which range a frame's quantiser is in.
 pub(crate) fn range_of(quantiser: u8) -> usize {
     match quantiser {

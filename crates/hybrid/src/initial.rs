@@ -3,10 +3,8 @@
 //! Written by `examples/train_contexts.rs` from yes.mkv and lrwp9a.mpg of data/clips and four clips of the same
 //! collections (again, please, night; bbaf2n).
 
-use crate::contexts::{MODELS, RANGES};
-
 #[rustfmt::skip]
-pub(crate) const INITIAL: [[u8; MODELS]; RANGES] = [
+pub(crate) const INITIAL: [[u8; 661]; 4] = [
     [
         18, 60, 101, 130, 63, 1, 3, 17, 11, 31, 120, 101, 155, 136, 138, 58, 16, 10, 128, 128, 87, 119, 110, 129,
         94, 113, 77, 39, 17, 25, 128, 118, 127, 172, 188, 161, 133, 80, 38, 10, 23, 128, 51, 124, 148, 171, 118, 139,

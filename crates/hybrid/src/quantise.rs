@@ -1,7 +1,7 @@
 //! Quantises a block so that error plus weighted bits is small.
 //!
 //! Backwards through zigzag order, as the coefficients are coded: each is rounded, one less or zero, whichever costs less
-//! with what was decided before it; then the last coefficient is put where the sum is least.
+//! with what was decided before it; then the last coefficient is put where the sum is smallest.
 
 use crate::coefficients::{LARGEST_LEVEL, ZIGZAG, above_model, golomb_bits, neighbours, nonzero_model};
 use crate::contexts::{ABOVE_ONE, ABOVE_TWO, Costs};

@@ -78,7 +78,7 @@ impl RateSearch {
         (!self.tried.iter().any(|(tried, _)| *tried == next)).then_some(next)
     }
 
-    /// How fast the size falls, from the last two tries that tell.
+    /// How fast the size falls, from the last two tries far enough apart.
     pub(crate) fn slope(&self) -> f32 {
         let far = |pair: &&[(Grade, usize)]| pair[0].0.0.abs_diff(pair[1].0.0) >= GRADES;
         match self.tried.windows(2).rfind(far) {

@@ -13,6 +13,7 @@ mod call_report;
 mod codec;
 mod controllers;
 mod error;
+mod hybrid;
 mod policy;
 mod shared;
 mod spaces;
@@ -38,6 +39,8 @@ mod _core {
     use super::codec::{EncoderModel, LiveEncoder, OpenH264Stream, picture_quality, profile_mean_size};
     #[pymodule_export]
     use super::controllers::{controller_parameters, controllers};
+    #[pymodule_export]
+    use super::hybrid::{HybridDecoder, HybridEncoder};
     #[pymodule_export]
     use super::policy::Policy;
     #[pymodule_export]
