@@ -10,7 +10,7 @@ packet (x264: each of some eight slices) is lost by chance.
 - *concealed*: x264's slices, FFmpeg's concealment (``guess_mvs+deblock``).
 - *Reed-Solomon*: x264 with 80 % of the bitrate, the rest is parity; a frame that cannot be restored freezes the picture
   until the window ends. An ideal code: any k of n packets restore a frame.
-- *hybrid*: nobody reports anything within the window; *reported*: each frame is reported three frames later, as over a
+- *hybrid*: nothing is reported within the window; *reported*: each frame is reported three frames later, as over a
   round trip of 100 ms, and loss comes and goes every ten frames.
 
 Quality is SSIM in dB (docs/metrics.md), the mean over frames; intervals are over clips.
