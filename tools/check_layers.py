@@ -19,6 +19,7 @@ CRATES: dict[str, set[str]] = {
     "h264": set(),
     "vpx": set(),
     "tun": set(),
+    "hybrid": set(),
     "codec": {"h264", "vpx"},
     "control": {"units"},
     "wire": {"units"},
@@ -28,7 +29,7 @@ CRATES: dict[str, set[str]] = {
     "call": {"media", "trace", "wire"},
     "sim": {"call", "path"},
     "endpoint": {"call", "codec", "path", "tun"},
-    "python": {"sim", "endpoint", "h264"},
+    "python": {"sim", "endpoint", "h264", "hybrid"},
 }
 # Parts of the Python package, or of one part. `_core` is the native module; a part that is missing
 # here may name any. `errors` names nothing and is open to all.

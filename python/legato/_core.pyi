@@ -133,6 +133,37 @@ class OpenH264Stream:
         """Set the target, which holds from the next frame on."""
 
 @final
+class HybridEncoder:
+    """An encoder of the hybrid codec (docs/hybrid-codec.md)."""
+
+    def __new__(cls, width: int, height: int, *, min_packets: int = 4, motion_copies: int = 1) -> HybridEncoder: ...
+    def encode(
+        self,
+        picture: bytes,
+        *,
+        budget_bytes: int | None = None,
+        quantiser: int | None = None,
+        keyframe: bool = False,
+    ) -> tuple[int, list[bytes], int, bool]:
+        """Encode one picture; returns its number, its packets, the quantiser, whether it is a key frame."""
+    def acknowledge(self, frame: int, received: Sequence[int], count: int) -> None:
+        """The receiver reports which of a frame's `count` packets came."""
+    def shown(self) -> bytes | None:
+        """Luma of the picture that the receiver has if nothing is lost but what was reported."""
+
+@final
+class HybridDecoder:
+    """A decoder of the hybrid codec: any packets of a frame give a picture."""
+
+    def __new__(cls) -> HybridDecoder: ...
+    def decode(self, packets: Sequence[bytes]) -> tuple[int, list[int], int]:
+        """Decode what arrived of one frame; returns its number, the packets used and how many it has."""
+    def miss(self) -> None:
+        """Nothing of a frame arrived: the picture before stays."""
+    def luma(self) -> bytes | None:
+        """Luma of the latest picture."""
+
+@final
 class LiveEncoder:
     """An encoder as real calls have it, alone: pictures at even intervals, a target with each."""
 

@@ -14,6 +14,7 @@ mod codec;
 mod controllers;
 mod error;
 mod estimator;
+mod hybrid;
 mod policy;
 mod shared;
 mod spaces;
@@ -39,6 +40,8 @@ mod _core {
     use super::codec::{EncoderModel, LiveEncoder, OpenH264Stream, picture_quality, profile_mean_size};
     #[pymodule_export]
     use super::controllers::{controller_parameters, controllers};
+    #[pymodule_export]
+    use super::hybrid::{HybridDecoder, HybridEncoder};
     #[pymodule_export]
     use super::policy::Policy;
     #[pymodule_export]

@@ -64,7 +64,7 @@ def _code(library: X264, clip: Clip, pictures: Pictures, qp: int, order: list[in
     return run(int(np.clip(mean / SLICES, 60, 1200)), range(len(order)))
 
 
-class _Decoder:
+class Decoder:
     """FFmpeg's H.264 decoder with its best concealment; shows the last picture where none comes out."""
 
     def __init__(self, pictures: Pictures) -> None:
@@ -114,7 +114,7 @@ def _single_hits(
         sums = np.zeros((2, len(hit_at)))
         repeats = REPEATS if ratio < 1.0 else 1
         for _ in range(repeats):
-            decoder, shown = _Decoder(pictures), []
+            decoder, shown = Decoder(pictures), []
             for i, frame in enumerate(coded):
                 hit = i % STRIDE == STRIDE - 1
                 luma = decoder.decode(_damaged(frame, ratio, random) if hit else b"".join(frame.nals))
@@ -144,7 +144,7 @@ def _persistence(
     clean_ssim, clean_mse = _compare(sources, np.stack([frame.luma for frame in coded]))
     carried, inherited = np.full((2, 2), 1e-12), np.zeros((2, 2))
     for ratio, hit in zip(RUN_RATIOS, mean_hits.T, strict=True):
-        decoder, shown = _Decoder(pictures), []
+        decoder, shown = Decoder(pictures), []
         for i, frame in enumerate(coded):
             lossy = 2 <= i % period < 2 + RUN_LOSSY
             shown.append(decoder.decode(_damaged(frame, ratio, random) if lossy else b"".join(frame.nals)))

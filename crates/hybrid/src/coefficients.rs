@@ -1,0 +1,136 @@
+//! How the quantised coefficients of a block are coded.
+//!
+//! The place of the last one in zigzag order by a tree of decisions, then backwards from it: whether a coefficient is
+//! zero, above one, above two, the rest by an exponential Golomb code, and its sign. Models are chosen by the place and
+//! by the five coefficients of higher frequency beside it, as in [vvc].
+
+use crate::contexts::{ABOVE_ONE, ABOVE_TWO, LAST, NONZERO};
+use crate::range_coder::BitCoder;
+use crate::transform::Block;
+
+/// The largest level of a coefficient.
+pub(crate) const LARGEST_LEVEL: i16 = 8191;
+
+/// Code a block that has a coefficient; a reader's block is all zero before.
+pub(crate) fn code<C: BitCoder>(coder: &mut C, kind: usize, levels: &mut Block) {
+    let mut place = ZIGZAG.iter().rposition(|&at| levels[at as usize] != 0).unwrap_or(0);
+    let mut node = 1;
+    for level in (0..6).rev() {
+        node = 2 * node + usize::from(coder.bit(LAST + 64 * kind + node, place >> level & 1 == 1));
+    }
+    place = node - 64;
+    for i in (0..=place).rev() {
+        let at = usize::from(ZIGZAG[i]);
+        let near = neighbours(levels, at);
+        let level = levels[at];
+        if i != place && !coder.bit(nonzero_model(kind, at, near), level != 0) {
+            levels[at] = 0;
+            continue;
+        }
+        let mut size = 1;
+        if coder.bit(ABOVE_ONE + above_model(kind, at, near), level.unsigned_abs() > 1) {
+            size = 2;
+            if coder.bit(ABOVE_TWO + above_model(kind, at, near), level.unsigned_abs() > 2) {
+                size = 3 + golomb(coder, u32::from(level.unsigned_abs().saturating_sub(3)));
+            }
+        }
+        let negative = coder.even(level < 0);
+        levels[at] = if negative { -(size as i16) } else { size as i16 };
+    }
+}
+
+/// An exponential Golomb code of even decisions, at most [`LARGEST_LEVEL`] - 3.
+fn golomb<C: BitCoder>(coder: &mut C, value: u32) -> u32 {
+    let length = (value + 1).ilog2();
+    let mut coded = 0;
+    while coded < 12 && coder.even(coded < length) {
+        coded += 1;
+    }
+    let mut result = 1;
+    for place in (0..coded).rev() {
+        result = 2 * result + u32::from(coder.even((value + 1) >> place & 1 == 1));
+    }
+    (result - 1).min(LARGEST_LEVEL as u32 - 3)
+}
+
+/// Bits of the same.
+#[inline]
+pub(crate) fn golomb_bits(value: u32) -> f32 {
+    (2 * (value + 1).ilog2() + 1) as f32
+}
+
+/// The sum of the five coefficients to the right and below, each counted up to three.
+#[inline(always)]
+pub(crate) fn neighbours(levels: &Block, at: usize) -> usize {
+    let (x, y) = (at % 8, at / 8);
+    let size = |dx: usize, dy: usize| {
+        if x + dx < 8 && y + dy < 8 { usize::from(levels[at + dx + 8 * dy].unsigned_abs().min(3)) } else { 0 }
+    };
+    size(1, 0) + size(2, 0) + size(1, 1) + size(0, 1) + size(0, 2)
+}
+
+#[inline(always)]
+pub(crate) fn nonzero_model(kind: usize, at: usize, near: usize) -> usize {
+    NONZERO + (kind * 6 + usize::from(PLACE[at % 8 + at / 8])) * 6 + near.min(5)
+}
+
+#[inline(always)]
+pub(crate) fn above_model(kind: usize, at: usize, near: usize) -> usize {
+    let place = match at % 8 + at / 8 {
+        0 => 0,
+        1 | 2 => 1,
+        _ => 2,
+    };
+    (kind * 3 + place) * 5 + near.min(4)
+}
+
+/// Groups of diagonals.
+const PLACE: [u8; 15] = [0, 1, 2, 3, 3, 4, 4, 4, 5, 5, 5, 5, 5, 5, 5];
+
+/// Places of a block by rising frequency.
+#[rustfmt::skip]
+pub(crate) const ZIGZAG: [u8; 64] = [
+     0,  1,  8, 16,  9,  2,  3, 10, 17, 24, 32, 25, 18, 11,  4,  5,
+    12, 19, 26, 33, 40, 48, 41, 34, 27, 20, 13,  6,  7, 14, 21, 28,
+    35, 42, 49, 56, 57, 50, 43, 36, 29, 22, 15, 23, 30, 37, 44, 51,
+    58, 59, 52, 45, 38, 31, 39, 46, 53, 60, 61, 54, 47, 55, 62, 63,
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contexts::models;
+    use crate::range_coder::{Reader, Writer};
+
+    #[test]
+    fn zigzag_visits_every_place_once() {
+        let mut seen = [0; 64];
+        ZIGZAG.iter().for_each(|&at| seen[usize::from(at)] += 1);
+        assert_eq!(seen, [1; 64]);
+    }
+
+    #[test]
+    fn blocks_are_read_as_they_were_written() {
+        let blocks: Vec<Block> = (0..40_usize)
+            .map(|n| {
+                std::array::from_fn(|i| match (i * 7 + n * 13) % (n + 2) {
+                    0 => ((i * n) % 40) as i16 - 20,
+                    1 if n == 39 => LARGEST_LEVEL - 1,
+                    _ => 0,
+                })
+            })
+            .filter(|block| block.iter().any(|&level| level != 0))
+            .collect();
+        let mut writer = Writer::new(models(100));
+        for (n, block) in blocks.iter().enumerate() {
+            code(&mut writer, n % 3, &mut block.clone());
+        }
+        let bytes = writer.finish();
+        let mut reader = Reader::new(models(100), &bytes);
+        for (n, block) in blocks.iter().enumerate() {
+            let mut read = [0; 64];
+            code(&mut reader, n % 3, &mut read);
+            assert_eq!(&read, block, "block {n}");
+        }
+    }
+}

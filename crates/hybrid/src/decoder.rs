@@ -1,0 +1,257 @@
+//! The decoder: any packets of a frame give a picture.
+//!
+//! It keeps the last [`MOST_DISTANCE`] frames, since a frame may be predicted from any of them. A frame of which nothing
+//! arrived repeats the one before. The encoder keeps decoders of its own, to know what the receiver has.
+
+use crate::conceal::{guess_motion, interpolate};
+use crate::contexts::models;
+use crate::interleave::Interleave;
+use crate::macroblock::{self, BLOCKS, Expected, Levels, Macroblock};
+use crate::motion::Field;
+use crate::motion_copy::{self, Parts};
+use crate::packet::{Header, MOST_DISTANCE};
+use crate::picture::{Picture, Size};
+use crate::plane::Frame;
+use crate::prediction::predict;
+use crate::range_coder::Reader;
+use crate::reconstruct::{finish, reconstruct};
+use crate::reference::Reference;
+use crate::{Error, Packets};
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// A decoded frame.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Decoded {
+    /// What the viewer sees.
+    pub picture: Picture,
+    /// Its number, modulo 65536.
+    pub frame: u16,
+    /// Which of its packets arrived: what the sender wants to hear.
+    pub received: Packets,
+    /// Packets given that were refused: foreign, truncated or of another frame.
+    pub refused: usize,
+}
+
+/// A frame as the next ones need it.
+#[derive(Clone, Debug)]
+struct Kept {
+    frame: Arc<Frame>,
+    field: Arc<Field>,
+}
+
+/// Decodes a stream, frame by frame.
+#[derive(Clone, Debug, Default)]
+pub struct Decoder {
+    /// The latest is last.
+    kept: VecDeque<Kept>,
+    /// The number of the latest.
+    last: Option<u16>,
+    /// The latest frame that was predicted from, ready for it: how many frames before the latest.
+    ready: Option<(u16, Arc<Reference>)>,
+}
+
+impl Decoder {
+    /// A decoder that waits for its first key frame.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Decode what arrived of one frame, in any order; duplicates and packets of other frames do no harm. An error
+    /// leaves the decoder as it was.
+    pub fn decode(&mut self, packets: &[&[u8]]) -> Result<Decoded, Error> {
+        let mut refusal = Error::Nothing;
+        let mut parsed: Vec<(Header, &[u8])> = Vec::with_capacity(packets.len());
+        for bytes in packets {
+            match Header::parse(bytes) {
+                Ok((header, decisions)) => match parsed.first() {
+                    Some((first, _)) if !first.same_frame(&header) => {}
+                    _ => parsed.push((header, decisions)),
+                },
+                Err(error) => refusal = error,
+            }
+        }
+        let Some(&(first, _)) = parsed.first() else { return Err(refusal) };
+        let refused = packets.len() - parsed.len();
+        self.skip_to(&first)?;
+        let size = first.size.or(self.size()).ok_or(Error::NoKeyFrame)?;
+        let before = match first.distance {
+            Some(distance) => {
+                let place = self.kept.len().checked_sub(usize::from(distance));
+                if place.is_none() {
+                    return Err(Error::ReferenceMissing { frame: first.frame, distance });
+                }
+                Some(self.reference(first.frame.wrapping_sub(u16::from(distance))))
+            }
+            None => None,
+        };
+        let received = Received::read(size, &parsed);
+        let (frame, field) = received.show(before.as_deref(), self.kept.back().filter(|kept| kept.frame.size == size));
+        let picture = frame.picture();
+        self.keep(first.frame, frame, field);
+        Ok(Decoded { picture, frame: first.frame, received: received.packets, refused })
+    }
+
+    /// A frame of which nothing arrived: it repeats the one before.
+    pub fn miss(&mut self) {
+        let (Some(last), Some(kept)) = (self.last, self.kept.back().cloned()) else { return };
+        self.push(last.wrapping_add(1), kept);
+    }
+
+    /// The frames up to one that begins to arrive did not.
+    fn skip_to(&mut self, header: &Header) -> Result<(), Error> {
+        let Some(last) = self.last else {
+            return if header.distance.is_none() { Ok(()) } else { Err(Error::NoKeyFrame) };
+        };
+        let ahead = header.frame.wrapping_sub(last);
+        if ahead == 0 || ahead > 0x8000 {
+            return Err(Error::Old { frame: header.frame, last });
+        }
+        if header.distance.is_none() {
+            return Ok(());
+        }
+        if ahead > u16::from(MOST_DISTANCE) {
+            return Err(Error::ReferenceMissing { frame: header.frame, distance: header.distance.unwrap_or(0) });
+        }
+        // Refused before anything changes: the frame would be predicted from one older than all that is kept.
+        let kept = (self.kept.len() + usize::from(ahead) - 1).min(usize::from(MOST_DISTANCE));
+        if usize::from(header.distance.unwrap_or(0)) > kept {
+            return Err(Error::ReferenceMissing { frame: header.frame, distance: header.distance.unwrap_or(0) });
+        }
+        (1..ahead).for_each(|_| self.miss());
+        Ok(())
+    }
+
+    pub(crate) fn keep(&mut self, number: u16, frame: Frame, field: Field) {
+        if self.size() != Some(frame.size) {
+            self.kept.clear();
+        }
+        if self.last.is_some_and(|last| number != last.wrapping_add(1)) {
+            // A key frame after a gap: nothing before it can be predicted from.
+            self.kept.clear();
+        }
+        self.push(number, Kept { frame: Arc::new(frame), field: Arc::new(field) });
+    }
+    fn push(&mut self, number: u16, kept: Kept) {
+        self.kept.push_back(kept);
+        if self.kept.len() > usize::from(MOST_DISTANCE) {
+            self.kept.pop_front();
+        }
+        self.last = Some(number);
+    }
+    /// The number of the latest frame.
+    pub(crate) const fn last(&self) -> Option<u16> {
+        self.last
+    }
+    pub(crate) fn size(&self) -> Option<Size> {
+        self.kept.back().map(|kept| kept.frame.size)
+    }
+    /// The latest picture, if there is one.
+    pub fn picture(&self) -> Option<Picture> {
+        self.kept.back().map(|kept| kept.frame.picture())
+    }
+    pub(crate) fn field(&self) -> Option<&Field> {
+        self.kept.back().map(|kept| &*kept.field)
+    }
+    /// A kept frame, ready to be predicted from.
+    pub(crate) fn reference(&mut self, number: u16) -> Arc<Reference> {
+        if let Some((ready, reference)) = &self.ready
+            && *ready == number
+        {
+            return reference.clone();
+        }
+        let back = usize::from(self.last.unwrap_or(number).wrapping_sub(number));
+        let place = self.kept.len().saturating_sub(1 + back);
+        let reference = Arc::new(Reference::of(&self.kept[place].frame));
+        self.ready = Some((number, reference.clone()));
+        reference
+    }
+}
+
+/// What arrived of a frame.
+struct Received {
+    size: Size,
+    quantiser: u8,
+    packets: Packets,
+    macroblocks: Vec<Option<Macroblock>>,
+    levels: Vec<Levels>,
+    /// Motion that other packets repeat.
+    copied: Vec<Option<Parts>>,
+}
+
+impl Received {
+    /// Read all packets, each by itself.
+    fn read(size: Size, packets: &[(Header, &[u8])]) -> Self {
+        let (header, _) = packets[0];
+        let order = Interleave::new(size.columns(), size.rows(), header.packets);
+        let count = size.macroblocks();
+        let mut received = Self {
+            size,
+            quantiser: header.quantiser,
+            packets: Packets::none(header.packets),
+            macroblocks: vec![None; count],
+            levels: vec![[[0; 64]; BLOCKS]; count],
+            copied: vec![None; count],
+        };
+        for (header, decisions) in packets {
+            if received.packets.insert(header.packet) {
+                received.read_packet(&order, header, decisions);
+            }
+        }
+        received
+    }
+
+    fn read_packet(&mut self, order: &Interleave, header: &Header, decisions: &[u8]) {
+        let columns = self.size.columns();
+        let mut reader = Reader::new(models(header.quantiser), decisions);
+        for (x, y) in order.of_packet(usize::from(header.packet)) {
+            let index = y * columns + x;
+            let near = order.near(x, y).map(|near| near.and_then(|near| self.macroblocks[near].as_ref()));
+            let expected = Expected::of(near, header.distance.is_none());
+            let mut macroblock = Macroblock::AT_REST;
+            macroblock::code(&mut reader, &expected, &mut macroblock, &mut self.levels[index]);
+            self.macroblocks[index] = Some(macroblock);
+        }
+        if header.distance.is_some() {
+            let own = |index: usize| self.macroblocks[index].as_ref().and_then(motion_copy::of);
+            let packet = usize::from(header.packet);
+            motion_copy::code(&mut reader, order, packet, header.motion_copies, own, &mut self.copied);
+        }
+    }
+
+    /// The frame, with what did not arrive concealed. A key frame is concealed by the frame before, if there is one.
+    fn show(&self, reference: Option<&Reference>, before: Option<&Kept>) -> (Frame, Field) {
+        let (columns, rows) = (self.size.columns(), self.size.rows());
+        let mut field = Field::at_rest(columns, rows);
+        for (index, macroblock) in self.macroblocks.iter().enumerate() {
+            if let Some(macroblock) = macroblock {
+                field.set(index % columns, index / columns, macroblock.vectors());
+            }
+        }
+        let whole = self.macroblocks.iter().all(Option::is_some);
+        let mut frame = Frame::grey(self.size);
+        let shown: Vec<Macroblock> = self.macroblocks.iter().map(|mb| mb.unwrap_or(Macroblock::AT_REST)).collect();
+        match (reference, before) {
+            (Some(reference), before) => {
+                if !whole {
+                    let rest = Field::at_rest(columns, rows);
+                    guess_motion(
+                        &mut field,
+                        &self.macroblocks,
+                        &self.copied,
+                        before.map_or(&rest, |kept| &*kept.field),
+                    );
+                }
+                predict(reference, &field, &mut frame);
+            }
+            (None, Some(before)) if !whole => predict(&Reference::of(&before.frame), &field, &mut frame),
+            _ => {}
+        }
+        reconstruct(&mut frame, &shown, &self.levels, self.quantiser);
+        if reference.is_none() && before.is_none() && !whole {
+            interpolate(&mut frame, &self.macroblocks);
+        }
+        finish(&mut frame, &shown, self.quantiser);
+        (frame, field)
+    }
+}

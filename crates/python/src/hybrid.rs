@@ -1,0 +1,109 @@
+//! The hybrid codec: pictures to packets and back, for measuring. All work is done with the interpreter released.
+
+use crate::error::profile_error;
+use legato_hybrid::{Decoder, Encoder, Error, Packets, Picture, Settings, Size};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+fn refused(error: Error) -> PyErr {
+    profile_error(error.to_string())
+}
+
+/// An encoder of the hybrid codec (docs/hybrid-codec.md).
+#[pyclass(module = "legato._core")]
+pub(crate) struct HybridEncoder {
+    encoder: Encoder,
+    size: Size,
+}
+
+/// (frame number, packets, quantiser, whether it is a key frame)
+type Coded<'py> = (u16, Vec<Bound<'py, PyBytes>>, u8, bool);
+
+#[pymethods]
+impl HybridEncoder {
+    /// An encoder of pictures of one size, in at least `min_packets` packets, each of which repeats the motion of
+    /// `motion_copies` others.
+    #[new]
+    #[pyo3(signature = (width, height, *, min_packets = 4, motion_copies = 1))]
+    fn new(width: u16, height: u16, min_packets: u8, motion_copies: u8) -> PyResult<Self> {
+        let size = Size::new(width, height).map_err(refused)?;
+        let settings = Settings { min_packets, motion_copies, ..Settings::default() };
+        Ok(Self { encoder: Encoder::new(size, settings), size })
+    }
+
+    /// Encode one picture of planar 4:2:0 into about `budget_bytes`, or at a quantiser: exactly one of them. Returns
+    /// (frame number, packets, quantiser, whether it is a key frame).
+    #[pyo3(signature = (picture, *, budget_bytes = None, quantiser = None, keyframe = false))]
+    fn encode<'py>(
+        &mut self,
+        py: Python<'py>,
+        picture: &[u8],
+        budget_bytes: Option<usize>,
+        quantiser: Option<u8>,
+        keyframe: bool,
+    ) -> PyResult<Coded<'py>> {
+        let coded = py.detach(|| {
+            let picture = Picture::from_planar(self.size, picture).map_err(refused)?;
+            if keyframe {
+                self.encoder.request_keyframe();
+            }
+            match (budget_bytes, quantiser) {
+                (Some(budget), None) => self.encoder.encode(&picture, budget).map_err(refused),
+                (None, Some(quantiser)) => self.encoder.encode_at(&picture, quantiser).map_err(refused),
+                _ => Err(profile_error("HybridEncoder.encode needs either budget_bytes or quantiser".to_owned())),
+            }
+        })?;
+        let packets = coded.packets.iter().map(|packet| PyBytes::new(py, packet)).collect();
+        Ok((coded.frame, packets, coded.quantiser, coded.keyframe))
+    }
+
+    /// The receiver reports which of a frame's `count` packets came.
+    fn acknowledge(&mut self, py: Python<'_>, frame: u16, received: Vec<u8>, count: u8) {
+        let mut packets = Packets::none(count);
+        received.into_iter().for_each(|packet| {
+            packets.insert(packet);
+        });
+        py.detach(|| self.encoder.acknowledge(frame, &packets));
+    }
+
+    /// Luma of the picture that the receiver has if nothing is lost but what was reported; `None` before the first.
+    fn shown<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyBytes>> {
+        self.encoder.shown().map(|picture| PyBytes::new(py, picture.luma()))
+    }
+}
+
+/// A decoder of the hybrid codec: any packets of a frame give a picture.
+#[pyclass(module = "legato._core")]
+pub(crate) struct HybridDecoder {
+    decoder: Decoder,
+}
+
+#[pymethods]
+impl HybridDecoder {
+    /// A decoder that waits for its first key frame.
+    #[new]
+    fn new() -> Self {
+        Self { decoder: Decoder::new() }
+    }
+
+    /// Decode what arrived of one frame; returns its number, the packets that were used and how many the frame has.
+    fn decode(&mut self, py: Python<'_>, packets: Vec<Vec<u8>>) -> PyResult<(u16, Vec<u8>, u8)> {
+        let decoded = py.detach(|| {
+            let slices: Vec<&[u8]> = packets.iter().map(Vec::as_slice).collect();
+            self.decoder.decode(&slices).map_err(refused)
+        })?;
+        let count = decoded.received.count();
+        let received = (0..count).filter(|&packet| decoded.received.contains(packet)).collect();
+        Ok((decoded.frame, received, count))
+    }
+
+    /// Nothing of a frame arrived: the picture before stays.
+    fn miss(&mut self) {
+        self.decoder.miss();
+    }
+
+    /// Luma of the latest picture; `None` before the first.
+    fn luma<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyBytes>> {
+        self.decoder.picture().map(|picture| PyBytes::new(py, picture.luma()))
+    }
+}

@@ -1,0 +1,372 @@
+"""The hybrid codec against x264: rate and quality, loss, what is left of a loss, speed, and budgets.
+
+    python -m legato.profile.hybrid CLIP... --out tables.md [--frames 96]
+
+``scene`` in place of a clip is the generated scene of calls. Each clip is coded by x264 (superfast, zerolatency) at 300
+and 800 kbit/s, and by the hybrid codec with as many bytes per frame as x264 used in the mean, headers included. Frames
+are lost in windows of ten, the setting of loss-tolerant codecs' papers: a window follows an intact stream, and each
+packet (x264: each of some eight slices) is lost by chance.
+
+- *concealed*: x264's slices, FFmpeg's concealment (``guess_mvs+deblock``).
+- *Reed-Solomon*: x264 with 80 % of the bitrate, the rest is parity; a frame that cannot be restored freezes the picture
+  until the window ends. An ideal code: any k of n packets restore a frame.
+- *hybrid*: nothing is reported within the window; *reported*: each frame is reported three frames later, as over a
+  round trip of 100 ms, and loss comes and goes every ten frames.
+
+Quality is SSIM in dB (docs/metrics.md), the mean over frames; intervals are over clips.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from legato import _core
+from legato.errors import Error
+from legato.eval.stats import grouped_mean
+from legato.profile.clip import Clip, Pictures, read_clip
+from legato.profile.loss import Decoder
+from legato.profile.tables import fps_text, quality
+from legato.profile.x264 import X264, Coded, Encoder
+
+KBPS = (300, 800)
+LOSSES = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5, 0.8)
+WINDOW = 10
+FIRST = 10
+"""Frames of a stream's start that no figure counts: the key frame and what pays for it."""
+KEY_WORTH = 8
+"""The hybrid's first frame has the budget of so many; x264's rate control decides for itself."""
+SLICES = 8
+PARITY = 0.2
+REPORT_AFTER = 3
+MAX_HEIGHT = 360
+SETTINGS = {"4 packets": (4, 0), "8 packets, 1 copy": (8, 1), "8 packets, 2 copies": (8, 2)}
+"""Packets of a frame, and how many others' motion each repeats."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One figure of one clip."""
+
+    clip: str
+    kbps: int
+    codec: str
+    figure: str
+    value: float
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m legato.profile.hybrid", description=__doc__.split("\n")[0])
+    parser.add_argument("clips", nargs="+")
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--frames", type=int, default=96)
+    options = parser.parse_args(arguments)
+    rows: list[Row] = []
+    kept = options.out.with_suffix(".jsonl")
+    if kept.exists():
+        rows = [Row(**json.loads(line)) for line in kept.read_text(encoding="utf-8").splitlines()]
+    try:
+        for name in options.clips:
+            if any(row.clip == Path(name).stem for row in rows):
+                continue  # measured by a run that was cut off
+            found = list(measure(*_open(name, options.frames)))
+            with kept.open("a", encoding="utf-8") as file:
+                file.writelines(json.dumps(vars(row)) + "\n" for row in found)
+            rows += found
+            print(f"{name}: {len(found)} figures", flush=True)
+    except Error as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    options.out.write_text(tables(rows), encoding="utf-8")
+    return 0
+
+
+def _open(name: str, frames: int) -> tuple[Clip, Pictures]:
+    if name != "scene":
+        clip = read_clip(name, longest_frames=frames)
+        return clip, clip.pictures(min(MAX_HEIGHT, 2 * (clip.source_height // 2)))
+    with tempfile.TemporaryDirectory(prefix="legato-hybrid-") as folder:
+        path = Path(folder) / "scene.y4m"
+        _core.write_scene(path, 640, MAX_HEIGHT, 30, frames)
+        clip = read_clip(path, longest_frames=frames)
+        return clip, clip.pictures(MAX_HEIGHT)
+
+
+def measure(clip: Clip, pictures: Pictures) -> Iterator[Row]:
+    """All figures of a clip."""
+    library = X264()
+    for kbps in KBPS:
+        budget = yield from _x264(library, clip, pictures, kbps)
+        for codec, (packets, copies) in SETTINGS.items():
+            yield from _hybrid(clip, pictures, kbps, codec, budget, packets, copies)
+
+
+# --- x264 ----------------------------------------------------------------------------------------
+
+
+def _coded(library: X264, clip: Clip, pictures: Pictures, bps: float, slices: bool) -> list[Coded]:
+    slice_bytes = max(60, round(bps / 8 / float(clip.fps) / SLICES)) if slices else None
+    encoder = Encoder(
+        library,
+        pictures.width,
+        pictures.height,
+        fps_text(clip),
+        bitrate_bps=round(bps),
+        vbv_ms=500,
+        slice_bytes=slice_bytes,
+    )
+    with encoder:
+        return [
+            encoder.encode(pictures.luma[i], (pictures.u[i], pictures.v[i]), want_nals=True)
+            for i in range(len(pictures.luma))
+        ]
+
+
+def _x264(library: X264, clip: Clip, pictures: Pictures, kbps: int) -> Iterator[Row]:
+
+    def row(codec: str, figure: str, value: float) -> Row:
+        return Row(clip.name, kbps, codec, figure, float(value))
+
+    plain = _coded(library, clip, pictures, kbps * 1000, slices=False)
+    sizes = np.array([coded.size_bytes for coded in plain[FIRST:]])
+    yield row("x264", "kbps", sizes.mean() * 8 * float(clip.fps) / 1000)
+    clean = quality(pictures.luma[FIRST:], np.stack([coded.luma for coded in plain[FIRST:]]))
+    yield row("x264", "ssim_db", clean[0].mean())
+    yield row("x264", "psnr_db", clean[1].mean())
+    sliced = _coded(library, clip, pictures, kbps * 1000, slices=True)
+    fec = _coded(library, clip, pictures, kbps * 1000 * (1 - PARITY), slices=True)
+    random = np.random.default_rng(19)
+    for loss in LOSSES:
+        concealed, restored = [], []
+        for first in windows(pictures):
+            concealed.append(_concealed(pictures, sliced, first, loss, random))
+            restored.append(_restored(pictures, fec, first, loss, random))
+        yield row("x264, concealed", f"loss {loss}", np.mean(concealed))
+        yield row("x264, Reed-Solomon", f"loss {loss}", np.mean(restored))
+    return float(sizes.mean())
+
+
+def windows(pictures: Pictures) -> list[int]:
+    """The first frames of the lossy windows: three of them, evenly over the clip."""
+    last = len(pictures.luma) - WINDOW
+    return [FIRST + (last - FIRST) * part // 3 for part in (1, 2, 3)]
+
+
+def _concealed(pictures: Pictures, coded: list[Coded], first: int, loss: float, random: np.random.Generator) -> float:
+    decoder = Decoder(pictures)
+    for frame in coded[:first]:
+        decoder.decode(b"".join(frame.nals))
+    shown = []
+    for frame in coded[first : first + WINDOW]:
+        kept = [
+            nal for nal, holds in zip(frame.nals, frame.slices, strict=True) if not (holds and random.random() < loss)
+        ]
+        any_slice = len(kept) > frame.slices.count(False)
+        shown.append(decoder.decode(b"".join(kept) if any_slice else b""))
+    return _mean_db(pictures, first, shown)
+
+
+def _restored(pictures: Pictures, coded: list[Coded], first: int, loss: float, random: np.random.Generator) -> float:
+    shown, frozen = [], False
+    for index in range(first, first + WINDOW):
+        data = sum(coded[index].slices)
+        packets = round(data / (1 - PARITY))
+        frozen = frozen or (random.random(packets) >= loss).sum() < data
+        shown.append(shown[-1] if frozen and shown else coded[first - 1 if frozen else index].luma)
+    return _mean_db(pictures, first, shown)
+
+
+def _mean_db(pictures: Pictures, first: int, shown: list[np.ndarray]) -> float:
+    return float(quality(pictures.luma[first : first + len(shown)], np.stack(shown))[0].mean())
+
+
+# --- hybrid --------------------------------------------------------------------------------------
+
+
+def _luma(decoder: _core.HybridDecoder, pictures: Pictures) -> np.ndarray:
+    luma = decoder.luma()
+    assert luma is not None, "a frame was decoded"
+    return np.frombuffer(luma, np.uint8).reshape(pictures.height, pictures.width)
+
+
+def _hybrid(
+    clip: Clip, pictures: Pictures, kbps: int, codec: str, budget: float, packets: int, copies: int
+) -> Iterator[Row]:
+
+    def row(figure: str, value: float) -> Row:
+        return Row(clip.name, kbps, f"hybrid, {codec}", figure, float(value))
+
+    encoder = _core.HybridEncoder(pictures.width, pictures.height, min_packets=packets, motion_copies=copies)
+    decoder = _core.HybridDecoder()
+    stream, shown, spent = [], [], np.zeros(2)
+    for index in range(len(pictures.luma)):
+        start = time.thread_time()
+        coded = encoder.encode(pictures.planar(index), budget_bytes=round(budget * (KEY_WORTH if index == 0 else 1)))
+        middle = time.thread_time()
+        decoder.decode(coded[1])
+        spent += (middle - start, time.thread_time() - middle)
+        stream.append(coded[1])
+        shown.append(_luma(decoder, pictures))
+    sizes = np.array([sum(map(len, frame)) for frame in stream[FIRST:]])
+    yield row("kbps", sizes.mean() * 8 * float(clip.fps) / 1000)
+    clean = quality(pictures.luma[FIRST:], np.stack(shown[FIRST:]))
+    yield row("ssim_db", clean[0].mean())
+    yield row("psnr_db", clean[1].mean())
+    yield row("within 5 %", np.mean(np.abs(sizes - round(budget)) <= 0.05 * round(budget)))
+    yield row("encode_ms", 1000 * spent[0] / len(stream))
+    yield row("decode_ms", 1000 * spent[1] / len(stream))
+    random = np.random.default_rng(19)
+    for loss in LOSSES:
+        values = [_window(pictures, stream, first, loss, random) for first in windows(pictures)]
+        yield row(f"loss {loss}", np.mean(values))
+    for loss in LOSSES[1:] if copies else ():
+        yield row(f"reported loss {loss}", _reported(pictures, budget, packets, copies, loss, random))
+    if copies == 1:
+        yield from (row(figure, value) for figure, value in _after_half(pictures, budget, packets, copies, clean[0]))
+
+
+def _window(
+    pictures: Pictures, stream: list[list[bytes]], first: int, loss: float, random: np.random.Generator
+) -> float:
+    decoder = _core.HybridDecoder()
+    for frame in stream[:first]:
+        decoder.decode(frame)
+    shown = []
+    for frame in stream[first : first + WINDOW]:
+        _arrive(decoder, [packet for packet in frame if random.random() >= loss])
+        shown.append(_luma(decoder, pictures))
+    return _mean_db(pictures, first, shown)
+
+
+def _arrive(decoder: _core.HybridDecoder, packets: list[bytes]) -> list[int]:
+    if packets:
+        return decoder.decode(packets)[1]
+    decoder.miss()
+    return []
+
+
+def _reported(
+    pictures: Pictures, budget: float, packets: int, copies: int, loss: float, random: np.random.Generator
+) -> float:
+    """Loss in every other ten frames, each frame reported three frames later; the mean of lossy frames."""
+    encoder = _core.HybridEncoder(pictures.width, pictures.height, min_packets=packets, motion_copies=copies)
+    decoder = _core.HybridDecoder()
+    reports, lossy, shown = [], [], []
+    for index in range(len(pictures.luma)):
+        if index >= REPORT_AFTER:
+            encoder.acknowledge(*reports[index - REPORT_AFTER])
+        worth = KEY_WORTH if index == 0 else 1
+        number, coded, _, _ = encoder.encode(pictures.planar(index), budget_bytes=round(budget * worth))
+        hit = index // WINDOW % 2 == 1
+        received = _arrive(decoder, [packet for packet in coded if not (hit and random.random() < loss)])
+        reports.append((number, received, len(coded)))
+        if hit:
+            lossy.append(index)
+            shown.append(_luma(decoder, pictures))
+    return float(quality(pictures.luma[lossy], np.stack(shown))[0].mean())
+
+
+def _after_half(
+    pictures: Pictures, budget: float, packets: int, copies: int, clean_db: np.ndarray
+) -> Iterator[tuple[str, float]]:
+    """Half of one frame is lost: dB under the unharmed stream then and some frames later; with reports and without."""
+    at = FIRST + 20
+    for reported in (False, True):
+        encoder = _core.HybridEncoder(pictures.width, pictures.height, min_packets=packets, motion_copies=copies)
+        decoder = _core.HybridDecoder()
+        reports, shown, differs = [], [], 0
+        for index in range(min(at + 31, len(pictures.luma))):
+            if reported and index >= REPORT_AFTER:
+                encoder.acknowledge(*reports[index - REPORT_AFTER])
+            worth = KEY_WORTH if index == 0 else 1
+            number, coded, _, _ = encoder.encode(pictures.planar(index), budget_bytes=round(budget * worth))
+            reports.append((number, _arrive(decoder, coded[::2] if index == at else coded), len(coded)))
+            shown.append(_luma(decoder, pictures))
+            differs += decoder.luma() != encoder.shown()
+        fallen = clean_db[at - FIRST : at - FIRST + 31] - quality(pictures.luma[at:][:31], np.stack(shown[at:]))[0]
+        name = "reported half" if reported else "half"
+        for later in (0, 3, 4, 10, 30):
+            if later < len(fallen):
+                yield f"{name} after {later}", fallen[later]
+        if reported:
+            yield "frames of other pixels than the sender's", differs
+
+
+# --- tables --------------------------------------------------------------------------------------
+
+
+def tables(rows: list[Row]) -> str:
+    """All figures as Markdown."""
+    values: dict[tuple[int, str, str], list[tuple[str, float]]] = defaultdict(list)
+    for row in rows:
+        values[row.kbps, row.codec, row.figure].append((row.clip, row.value))
+    codecs = list(dict.fromkeys(row.codec for row in rows))
+    lines: list[str] = []
+    hybrids = [codec for codec in codecs if codec.startswith("hybrid")]
+    for kbps in KBPS:
+        lines += [f"## Without loss, {kbps} kbit/s", "", _header(["clip", "x264", *hybrids])]
+        for clip in dict.fromkeys(row.clip for row in rows):
+            cells = [_clean(values, kbps, codec, clip) for codec in ["x264", *hybrids]]
+            lines.append(f"| {clip} | " + " | ".join(cells) + " |")
+        lines += ["", f"## Loss, {kbps} kbit/s", "", _header(["codec", *(f"{loss:.0%}" for loss in LOSSES)])]
+        for codec in ["x264, concealed", "x264, Reed-Solomon", *hybrids]:
+            for kind, label in (("loss", codec), ("reported loss", f"{codec}, reported")):
+                cells = [_cell(values.get((kbps, codec, f"{kind} {loss}"), [])) for loss in LOSSES]
+                if any(cells):
+                    lines.append(f"| {label} | " + " | ".join(cells) + " |")
+        lines += ["", f"## Loss, {kbps} kbit/s: dB above x264 on the same clip", ""]
+        lines.append(_header(["codec", "against", *(f"{loss:.0%}" for loss in LOSSES[1:])]))
+        for codec in hybrids:
+            for other in ("concealed", "Reed-Solomon"):
+                figures = [f"loss {loss}" for loss in LOSSES[1:]]
+                cells = [_above(values, kbps, codec, f"x264, {other}", figure, figure) for figure in figures]
+                lines.append(f"| {codec} | {other} | " + " | ".join(cells) + " |")
+        lines += ["", f"## Loss, {kbps} kbit/s: dB below the same codec without loss", ""]
+        lines.append(_header(["codec", *(f"{loss:.0%}" for loss in LOSSES[1:])]))
+        for codec in hybrids:
+            cells = [_above(values, kbps, codec, codec, "loss 0.0", f"loss {loss}") for loss in LOSSES[1:]]
+            lines.append(f"| {codec} | " + " | ".join(cells) + " |")
+        lines.append("")
+    lines += ["## Other figures", "", _header(["kbit/s", "codec", "figure", "mean over clips"])]
+    for (kbps, codec, figure), found in values.items():
+        if "loss" not in figure and figure not in ("ssim_db", "psnr_db", "kbps"):
+            lines.append(f"| {kbps} | {codec} | {figure} | {_cell(found)} |")
+    return "\n".join(lines) + "\n"
+
+
+def _header(names: list[str]) -> str:
+    return "| " + " | ".join(names) + " |\n|" + "---|" * len(names)
+
+
+def _clean(values: dict, kbps: int, codec: str, clip: str) -> str:
+    figures = (dict(values[kbps, codec, figure]).get(clip) for figure in ("kbps", "ssim_db", "psnr_db"))
+    return " / ".join(
+        "-" if figure is None else f"{figure:.{places}f}" for figure, places in zip(figures, (0, 2, 2), strict=True)
+    )
+
+
+def _above(values: dict, kbps: int, codec: str, other: str, own: str, its: str) -> str:
+    theirs = dict(values[kbps, other, its])
+    return _cell([(clip, value - theirs[clip]) for clip, value in values[kbps, codec, own] if clip in theirs])
+
+
+def _cell(found: list[tuple[str, float]]) -> str:
+    if not found:
+        return ""
+    estimate = grouped_mean(found)
+    if estimate.low is None or estimate.high is None:
+        return f"{estimate.mean:.2f}"
+    return f"{estimate.mean:.2f} ({estimate.low:.2f} to {estimate.high:.2f})"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

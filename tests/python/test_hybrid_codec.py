@@ -1,0 +1,69 @@
+"""The hybrid codec's measurement: what comes out on a short clip, and where the codec must hold."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("av", reason="measuring needs the extra 'profile'")
+from legato import _core
+from legato.errors import ProfileError
+
+if not hasattr(_core, "picture_quality"):
+    pytest.skip("the native module was built without the encoders", allow_module_level=True)
+from legato.profile.clip import read_clip
+from legato.profile.hybrid import Row, _above, _hybrid, tables, windows
+
+CLIP = Path(__file__).parents[2] / "data" / "clips" / "lrwp9a.mpg"
+
+
+@pytest.fixture(scope="module")
+def measured() -> dict[str, float]:
+    clip = read_clip(CLIP, longest_frames=32)
+    pictures = clip.pictures(144)
+    return {row.figure: row.value for row in _hybrid(clip, pictures, 300, "test", 600.0, 6, 1)}
+
+
+def test_more_loss_is_less_quality(measured: dict[str, float]) -> None:
+    # The tolerance covers chance: which packets are lost differs.
+    assert measured["loss 0.0"] > measured["loss 0.2"] - 0.2 > measured["loss 0.8"]
+    assert measured["loss 0.8"] > 5
+
+
+def test_frames_have_the_bytes_of_their_budget(measured: dict[str, float]) -> None:
+    assert measured["within 5 %"] >= 0.95
+
+
+def test_after_a_report_both_ends_show_the_same(measured: dict[str, float]) -> None:
+    # The hit frame and two more: the report comes before the fourth.
+    assert measured["frames of other pixels than the sender's"] == 3
+
+
+def test_windows_lie_within_the_clip_and_apart() -> None:
+    clip = read_clip(CLIP, longest_frames=32)
+    firsts = windows(clip.pictures(96))
+    assert np.diff([0, *firsts]).min() >= 10 and firsts[-1] + 10 <= len(clip.order)
+
+
+def test_tables_compare_each_clip_with_itself() -> None:
+    rows = [Row(clip, 300, codec, "loss 0.1", value) for clip, codec, value in _PAIRS]
+    values = {(300, codec, "loss 0.1"): [(r.clip, r.value) for r in rows if r.codec == codec] for codec in ("a", "b")}
+    assert _above(values, 300, "a", "b", "loss 0.1", "loss 0.1").startswith("1.00")
+    assert "## Other figures" in tables(rows)
+
+
+_PAIRS = [("one", "a", 9.0), ("two", "a", 19.0), ("one", "b", 8.0), ("two", "b", 18.0)]
+
+
+def test_pictures_and_choices_that_do_not_fit_are_refused() -> None:
+    with pytest.raises(ProfileError, match="31x32"):
+        _core.HybridEncoder(31, 32)
+    encoder = _core.HybridEncoder(32, 32)
+    with pytest.raises(ProfileError, match="bytes"):
+        encoder.encode(b"short", budget_bytes=100)
+    with pytest.raises(ProfileError, match="either budget_bytes or quantiser"):
+        encoder.encode(bytes(32 * 48))
+    with pytest.raises(ProfileError, match="packet"):
+        _core.HybridDecoder().decode([encoder.encode(bytes(32 * 48), quantiser=90)[1][0][:3] + b"x"])
