@@ -1,5 +1,5 @@
-//! What waits in front of the next frame: the bytes that are on their way, less those that the link has passed since the
-//! last news.
+//! What waits in front of the next frame: the bytes that are on their way, minus those that the link has passed since
+//! the last news.
 
 use legato_units::{DataSize, TimeDelta, Timestamp};
 
@@ -18,10 +18,15 @@ pub struct Backlog {
     lag_s: f64,
 }
 
+/// What feedback takes until some has come: libwebrtc's shortest interval, and a round trip of 100 ms.
 const FIRST_GAP_S: f64 = 0.05;
+/// See [`FIRST_GAP_S`].
 const FIRST_LAG_S: f64 = 0.1;
+/// Longer ones are outages, and say nothing about how often feedback comes.
 const LONGEST_GAP_S: f64 = 0.5;
+/// See [`LONGEST_GAP_S`].
 const LONGEST_LAG_S: f64 = 2.0;
+/// About the last ten feedbacks count.
 const GAIN: f64 = 0.1;
 /// Feedback that is later than this many gaps has not merely been sent late.
 const OVERDUE_GAPS: f64 = 2.0;

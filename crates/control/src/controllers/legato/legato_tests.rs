@@ -109,7 +109,7 @@ fn a_frame_gets_what_the_backlog_leaves_of_its_budget() {
     controller.path.backlog.set_in_flight(DataSize::from_bytes(4_000));
     let plan = controller.plan_frame(Timestamp::ZERO);
     assert!((plan.wait_s - 0.032).abs() < 1e-9 && (plan.max_frame_bytes - 125e3 * 0.013 / 1.2).abs() < 1e-6);
-    // 95 % of the capacity, less 32 of 300 ms.
+    // 95 % of the capacity, and of that all but 32 of 300 ms.
     assert!((plan.target - 0.95 * 125e3 * (1.0 - 0.032 / 0.3)).abs() < 1e-6);
     assert!(!plan.skip);
 }

@@ -59,7 +59,7 @@ const LOW_LOSS_RATIO: f64 = 0.02;
 /// 2 KB every three seconds, as [liu2026] has it.
 const BURST_GROWTH_BYTES_PER_S: f64 = 700.0;
 const BURST_DECREASE_RATIO: f64 = 0.6;
-/// [draft-ietf-rmcat-gcc-02] §5.5: 8 % a second.
+/// As fast as [draft-ietf-rmcat-gcc-02] grows: 8 % a second.
 const RATE_GROWTH_PER_S: f64 = 0.08;
 const MIN_RATE_RATIO: f64 = 0.1;
 /// What caused a cut does not cause the next.

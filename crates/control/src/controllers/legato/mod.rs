@@ -4,10 +4,10 @@
 //! * The capacity is bytes over the time that the link worked on them, over the last moments and over the last second;
 //!   the lower holds, so that a fall is believed within a frame or two and a rise within a second
 //!   (`service_rate.rs`). Frames too small to measure let it grow slowly.
-//! * What waits in front of a picture is what is on its way, less what the link has passed since the last news
+//! * What waits in front of a picture is what is on its way, minus what the link has passed since the last news
 //!   (`backlog.rs`). A frame gets what is left of its time budget; where nothing is left the picture is skipped, a few in
 //!   a row at most.
-//! * The target is nearly all of the capacity, less what the backlog needs. Sharing (`share.rs`) and losses
+//! * The target is nearly all of the capacity, minus what the backlog needs. Sharing (`share.rs`) and losses
 //!   (`losses.rs`) limit it.
 //!
 //! docs/legato.md has its figures, its weaknesses, and what was tried. Not here: a probability for each rate, probing,
