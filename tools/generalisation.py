@@ -26,7 +26,9 @@ PAGE = Path(__file__).resolve().parents[1] / "docs" / "generalisation.md"
 FAMILIES = {**RECORDED, "hairpin": ("hairpin", 0.25), "ibox": ("ibox", 1.0)}
 """The two more are whole paths: delay and loss over time, and buffers, delays and cross traffic."""
 RIVAL = "gcc"
-POLICIES = ("nvc-cc", "aurora", "onrl", "r3net", "hrcc", "clcc", "concerto", "rl-v")
+POLICIES = (
+    "nvc-cc", "aurora", "onrl", "r3net", "hrcc", "clcc", "concerto", "rl-v", "mmsys24-baseline", "ten-tms",
+)  # fmt: skip
 TRAINED_ON = {
     "r3net": ("Ethernet", "cellular"),
     "concerto": ("cellular", "mahimahi", "wifi-zhuge"),
@@ -62,7 +64,8 @@ interval. *Trained*: other files of the family were in the policy's training. Ra
 
 No training was tuned to this page, but two decisions were taken with its figures known: Concerto was not replaced by
 a newer training (see its card), and `clcc`, `hrcc` and `r3net` are trained on the wider networks of the generator
-`broad`. Those networks were designed before any policy trained on them was played here.
+`broad`. Those networks were designed before any policy trained on them was played here. `mmsys24-baseline` and
+`ten-tms` were trained elsewhere, on calls with audio, which these have not.
 """
 
 
