@@ -23,6 +23,8 @@ PAGE = Path(__file__).resolve().parents[1] / "docs" / "ceiling.md"
 CEILING = "clairvoyant"
 TOLD_THE_CAPACITY = "oracle"
 CLIP = "foreman"
+WORST_PICTURE_DB = 2.0
+"""A rival's picture is at most so much below that of the controller that is told the capacity."""
 
 
 @dataclass(frozen=True)
@@ -54,18 +56,18 @@ HEAD = """# The ceiling: how far from it the others are
 
 Written by `python tools/ceiling.py`. `clairvoyant` knows when each byte will cross the link
 (`crates/control/src/controllers/clairvoyant.rs`): it fits each frame into what the link passes within
-24 ms of its capture, skips what would come too late, and sends nothing into a dead link. It does not know random
+50 ms of its capture, skips what would come too late, and sends nothing into a dead link. It does not know random
 losses. `oracle`, which papers call the upper bound, knows the capacity alone.
 
-Each cell is `clairvoyant`'s figure, then the best of all {controllers} other controllers with its name: means over at
+Each cell is `clairvoyant`'s figure, then the best of the {controllers} other controllers that show a picture at most 2 dB
+below `oracle`'s, with its name (one that sends next to nothing waits for nothing, and is no rival): means over at
 most {links} recorded links per family, the clip `{clip}`, {duration_s:g} s per call, seed 1. Delays are those of every
 captured frame until something as new is shown, *on time* is of all captured frames ([metrics](metrics.md)). *Live* are
 links without a second below 50 kbit/s. **Bold**: another controller is better.
 
-Two kinds of sender can be below it. One that uses little of a link waits less at the receiver, since its frames are
-small (`rl-v` shows 13 dB where `clairvoyant` shows 19 to 21). And frames that arrive seconds late make the receiver's
-playout buffer so long that it bridges outages: `salsify` on `mahimahi`, whose slowest links pass a packet every half
-second. The stall floor counts no such buffer.
+One kind of sender can be below it: frames that arrive seconds late make the receiver's playout buffer so long that it
+bridges outages, as `salsify`'s on `mahimahi`, whose slowest links pass a packet every half second. The stall floor counts
+no such buffer.
 
 """
 
@@ -152,7 +154,12 @@ def cell(measure: Measure, found: Mapping[str, Mapping[str, float]]) -> str:
     """The ceiling's figure, and the best of the others."""
     own = found[CEILING][measure.column]
     sign = -1 if measure.larger_is_better else 1
-    others = {name: row[measure.column] for name, row in found.items() if name != CEILING and measure.column in row}
+    seen = found[TOLD_THE_CAPACITY][PICTURE.column] - WORST_PICTURE_DB
+    others = {
+        name: row[measure.column]
+        for name, row in found.items()
+        if name != CEILING and measure.column in row and row.get(PICTURE.column, seen - 1) >= seen
+    }
     best = min(others, key=lambda name: sign * others[name])
     text = f"{measure.text(others[best])} `{best}`"
     if sign * others[best] < sign * own:

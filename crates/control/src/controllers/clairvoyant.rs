@@ -48,11 +48,11 @@ pub struct Config {
 impl Default for Config {
     fn default() -> Self {
         Self {
-            frame_budget_ms: 46.0,
+            frame_budget_ms: 50.0,
             frame_ratio: 2.0,
             horizon_ms: 300.0,
             utilisation_ratio: 0.97,
-            min_frame_bytes: 400,
+            min_frame_bytes: 800,
             late_ms: 400.0,
             skip_ratio: 0.1,
         }
