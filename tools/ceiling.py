@@ -21,10 +21,10 @@ from legato.sweep import sweep
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "ceiling.md"
 CEILING = "clairvoyant"
-TOLD_THE_CAPACITY = "oracle"
+KNOWS_THE_CAPACITY = "oracle"
 CLIP = "foreman"
 WORST_PICTURE_DB = 2.0
-"""A rival's picture is at most so much below that of the controller that is told the capacity."""
+"""A rival's picture is at most so much below that of the controller that knows the capacity."""
 
 
 @dataclass(frozen=True)
@@ -59,15 +59,15 @@ Written by `python tools/ceiling.py`. `clairvoyant` knows when each byte will cr
 50 ms of its capture, skips what would come too late, and sends nothing into a dead link. It does not know random
 losses. `oracle`, which papers call the upper bound, knows the capacity alone.
 
-Each cell is `clairvoyant`'s figure, then the best of the {controllers} other controllers that show a picture at most 2 dB
-below `oracle`'s, with its name (one that sends next to nothing waits for nothing, and is no rival): means over at
+Each cell is `clairvoyant`'s figure, then the best of the {controllers} other controllers that show a picture at most
+2 dB below `oracle`'s, with its name (one that sends next to nothing waits for nothing, and is no rival): means over at
 most {links} recorded links per family, the clip `{clip}`, {duration_s:g} s per call, seed 1. Delays are those of every
 captured frame until something as new is shown, *on time* is of all captured frames ([metrics](metrics.md)). *Live* are
 links without a second below 50 kbit/s. **Bold**: another controller is better.
 
 One kind of sender can be below it: frames that arrive seconds late make the receiver's playout buffer so long that it
-bridges outages, as `salsify`'s on `mahimahi`, whose slowest links pass a packet every half second. The stall floor counts
-no such buffer.
+bridges outages, as `salsify`'s on `mahimahi`, whose slowest links pass a packet every half second. The stall floor
+counts no such buffer.
 
 """
 
@@ -135,14 +135,14 @@ def table(families: Mapping[str, dict[str, dict[str, float]] | None]) -> str:
     """The page's table of one kind of links."""
     titles = [measure.title for measure in MEASURES]
     lines = [
-        "| family | links | " + " | ".join([*titles, FLOOR.title, f"{PICTURE.title} (`{TOLD_THE_CAPACITY}`)"]) + " |",
+        "| family | links | " + " | ".join([*titles, FLOOR.title, f"{PICTURE.title} (`{KNOWS_THE_CAPACITY}`)"]) + " |",
         "|---|---|" + "---|" * (len(titles) + 2),
     ]
     for family, found in families.items():
         if found is None:
             lines.append(f"| {family} | 0 |" + " |" * (len(titles) + 2))
             continue
-        own, oracle = found[CEILING], found[TOLD_THE_CAPACITY]
+        own, oracle = found[CEILING], found[KNOWS_THE_CAPACITY]
         cells = [cell(measure, found) for measure in MEASURES]
         picture = f"{PICTURE.text(own[PICTURE.column])} ({PICTURE.text(oracle[PICTURE.column])})"
         floor = FLOOR.text(own[FLOOR.column])
@@ -154,7 +154,7 @@ def cell(measure: Measure, found: Mapping[str, Mapping[str, float]]) -> str:
     """The ceiling's figure, and the best of the others."""
     own = found[CEILING][measure.column]
     sign = -1 if measure.larger_is_better else 1
-    seen = found[TOLD_THE_CAPACITY][PICTURE.column] - WORST_PICTURE_DB
+    seen = found[KNOWS_THE_CAPACITY][PICTURE.column] - WORST_PICTURE_DB
     others = {
         name: row[measure.column]
         for name, row in found.items()
