@@ -332,15 +332,15 @@ mod tests {
         assert_eq!(decision.encoder.drop_one_frame_in, None);
     }
 
-    /// 800 bytes need 6.4 ms: after an outage until 2 s they cross at 2,006.4 ms, which is late for a picture of 1,867
-    /// ms, and not for one of 1,900 ms.
+    /// 800 bytes need 6.4 ms: after an outage until 2 s they cross at 2,006.4 ms, which is late for a picture of 1,600
+    /// ms, and not for one of 1,633 ms.
     #[test]
     fn nothing_is_sent_into_a_dead_link_until_shortly_before_it_comes_back() {
         let mut controller = on((ms(1_000), ms(2_000)), None);
-        for at in [1_000, 1_033, 1_500, 1_800] {
+        for at in [1_000, 1_033, 1_500, 1_600] {
             assert_eq!(capture(&mut controller, at).encoder.drop_one_frame_in, Some(1), "{at}");
         }
-        let decision = capture(&mut controller, 1_833);
+        let decision = capture(&mut controller, 1_633);
         assert_eq!(decision.encoder.drop_one_frame_in, None);
         assert_eq!(decision.encoder.max_frame_size, Some(DataSize::from_bytes(800)));
         assert_eq!(capture(&mut on((ms(0), Timestamp::MAX), None), 0).encoder.drop_one_frame_in, Some(1));
@@ -353,7 +353,7 @@ mod tests {
         let limits =
             RateLimits { min: DataRate::from_kbps(50), start: DataRate::from_kbps(300), max: DataRate::from_mbps(4) };
         let context = Context { limits, start: Timestamp::ZERO, seed: 0, assets: &link };
-        let config = Config { utilisation_ratio: 0.9, frame_budget_ms: 42.0, ..Config::default() };
+        let config = Config { utilisation_ratio: 0.9, frame_budget_ms: 42.0, frame_ratio: 1.2, ..Config::default() };
         let decision = capture(&mut Clairvoyant::new(config, context).unwrap(), 0);
         assert_eq!(decision.encoder.max_frame_size, Some(DataSize::from_bytes(4_455 * 1_162 / 1_228)));
     }

@@ -24,6 +24,7 @@ use self::backlog::Backlog;
 use self::losses::Losses;
 use self::service_rate::ServiceRate;
 use self::share::Share;
+use crate::estimate::silence::Silence;
 use crate::{
     BuildError, Construct, Context, Decision, EncoderWishes, Event, FeedbackRule, RateController, RateLimits, Side,
     TransportFeedback,
@@ -46,9 +47,9 @@ pub struct Config {
     pub frame_budget_ms: f64,
     /// The target gives up all but a fifth of the capacity where the backlog needs as long as this, 10 to 10,000.
     pub drain_ms: f64,
-    /// Skip a picture that would wait longer than this, 5 to 10,000 …
+    /// A picture that would wait longer than this is skipped, 5 to 10,000.
     pub skip_above_ms: f64,
-    /// … but no more than this many in a row, 0 to 100.
+    /// No more pictures than this are skipped in a row, 0 to 100.
     pub max_skips: u32,
     /// Encoders make single frames so much larger than they are asked to, 1 to 3.
     pub encoder_overshoot_ratio: f64,
@@ -133,6 +134,7 @@ struct PathState {
     losses: Losses,
     share: Share,
     backlog: Backlog,
+    silence: Silence,
     /// Bytes a second.
     capacity: f64,
     /// Bytes a second that arrived of late.
@@ -177,6 +179,7 @@ impl PathState {
             losses: Losses::default(),
             share: Share::default(),
             backlog: Backlog::new(now),
+            silence: Silence::default(),
             capacity: start.max(MIN_CAPACITY),
             delivered: start,
         }
@@ -216,6 +219,7 @@ impl Legato {
         if feedback.reports.is_empty() {
             return;
         }
+        self.path.silence.on_feedback(now, feedback.round_trip(now));
         let gap_s = self.path.backlog.on_feedback(now);
         let (behind, lost) = self.path.read(now, feedback);
         self.path.count_delivered(feedback, gap_s);
@@ -223,6 +227,14 @@ impl Legato {
         self.path.share.react(now, round_trip_s, self.path.delivered, lost);
         self.path.losses.react(now, round_trip_s, self.last_frame);
         self.update_capacity(behind, gap_s);
+        self.plan.target = self.plan_frame(now).target;
+    }
+
+    /// [rfc8888] §5: several feedbacks are missing.
+    fn halve(&mut self) {
+        self.path.capacity = (0.5 * self.path.capacity).max(MIN_CAPACITY);
+        self.path.share.halve();
+        self.plan.target *= 0.5;
     }
 
     fn update_capacity(&mut self, behind: bool, gap_s: f64) {
@@ -272,10 +284,14 @@ impl Legato {
 
 impl RateController for Legato {
     fn on_event(&mut self, now: Timestamp, event: &Event) {
+        if self.path.silence.is_over(now) {
+            self.halve();
+        }
         match event {
             Event::FrameCaptured(_) => self.on_capture(now),
             Event::FrameEncoded(frame) => self.last_frame = frame.size,
             Event::PacketsSent(burst) => {
+                self.path.silence.on_packet_sent(now);
                 self.path.backlog.set_in_flight(burst.get(burst.packets - 1).in_flight);
                 self.path.backlog.on_departure(DataSize::from_bytes(burst.bytes()));
             }
@@ -304,6 +320,10 @@ impl RateController for Legato {
             },
             ..Decision::of_target(target)
         }
+    }
+
+    fn next_deadline(&self) -> Option<Timestamp> {
+        self.path.silence.next_deadline()
     }
 
     fn feedback_rule(&self) -> FeedbackRule {

@@ -142,6 +142,11 @@ impl Share {
         self.met.iter().map(|&(_, queuing_s)| queuing_s).fold(f64::INFINITY, f64::min)
     }
 
+    /// The rate is halved for want of feedback.
+    pub fn halve(&mut self) {
+        self.limit *= 0.5;
+    }
+
     /// The most to send, in bytes a second.
     pub fn limit(&self) -> f64 {
         self.limit
