@@ -63,7 +63,7 @@ def test_controllers_can_be_listed_for_people_and_for_scripts(legato: Legato):
     shown = legato("controllers", "list").stdout
     for entry in listed:
         assert re.search(rf"^{entry['name']} +{entry['side']} +\S", shown, re.MULTILINE)
-        assert set(entry) == {"name", "side", "learned", "summary", "cites", "defaults_toml"}
+        assert set(entry) == {"name", "side", "learned", "for_study", "summary", "cites", "defaults_toml"}
 
 
 def test_a_controller_is_shown_as_toml_that_can_be_used(legato: Legato):
