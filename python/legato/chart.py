@@ -18,7 +18,7 @@ Label = tuple[float, str]
 """A value of an axis and its text."""
 
 _RIGHT, _TOP, _GAP, _FOOT, _TITLE = 8, 6, 12, 22, 15
-_LETTER = 8.5  # the width of one at the largest size a style gives: 15 of a picture's units, on a narrow screen
+_LETTER = 9.6  # the width of one at the largest size a style gives, 15 units on a narrow screen, in a wide font
 _BRAILLE_BLANK = 0x2800
 # Unicode's numbering of the eight dots of a cell, by [row][column].
 _BRAILLE_DOTS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
