@@ -8,6 +8,7 @@
 //! before the next one is coded. docs/papers/burstrtc2024.md says more.
 
 use crate::estimate::frame_dispersion::{FirstDelay, dispersion_bps};
+use crate::estimate::frame_interval::FrameInterval;
 use crate::estimate::frame_trips::{FrameTrip, FrameTrips};
 use crate::estimate::silence::Silence;
 use crate::{
@@ -65,8 +66,7 @@ pub struct BurstRtc {
     sizes: Sizes,
     /// How much lower silence has made it.
     silence_share: f64,
-    last_capture: Option<Timestamp>,
-    frame_s: f64,
+    frame_interval: FrameInterval,
 }
 
 /// Frame sizes over those asked for.
@@ -119,8 +119,7 @@ impl BurstRtc {
             queued_s: 0.0,
             sizes: Sizes { mean: 1.0, variance: FIRST_VARIANCE },
             silence_share: 1.0,
-            last_capture: None,
-            frame_s: FIRST_FRAME_S,
+            frame_interval: FrameInterval::default(),
             config,
             limits,
         };
@@ -139,7 +138,7 @@ impl BurstRtc {
         let weight = self.config.smoothing_ratio;
         if let Some(bps) = dispersion_bps(trip) {
             self.bandwidth_bps += weight * (bps - self.bandwidth_bps);
-        } else if trip.lost == 0 && queued_s < 0.1 * self.frame_s {
+        } else if trip.lost == 0 && queued_s < 0.1 * self.frame_interval.as_secs_f64() {
             // A lone packet shows nothing but that it met no queue: frames grow until they have two.
             self.bandwidth_bps *= LONE_GROWTH;
         }
@@ -147,7 +146,7 @@ impl BurstRtc {
     }
 
     fn on_frame(&mut self, frame: &EncodedFrameInfo) {
-        let asked_bytes = frame.encoder_bitrate.as_bps_f64() / 8.0 * self.frame_s;
+        let asked_bytes = frame.encoder_bitrate.as_bps_f64() / 8.0 * self.frame_interval.as_secs_f64();
         if asked_bytes >= 1.0 && !frame.keyframe {
             let ratio = (frame.size.as_bytes() as f64 / asked_bytes).min(MAX_SIZE_RATIO);
             self.sizes.add(ratio, self.config.size_smoothing_ratio);
@@ -157,7 +156,7 @@ impl BurstRtc {
     /// The mean size of a frame, over its time, for which the quantile of sizes leaves the bottleneck in time:
     /// (mean + z deviation) T = B (L - q).
     fn rate_bps(&self) -> f64 {
-        let time_left = (1.0 - self.queued_s / self.frame_s).max(LEAST_TIME_RATIO);
+        let time_left = (1.0 - self.queued_s / self.frame_interval.as_secs_f64()).max(LEAST_TIME_RATIO);
         self.bandwidth_bps * time_left / self.size_quantile()
     }
 
@@ -183,12 +182,7 @@ impl RateController for BurstRtc {
                 }
             }
             Event::PacketsSent(_) => self.silence.on_packet_sent(now),
-            Event::FrameCaptured(_) => {
-                if let Some(last) = self.last_capture.replace(now) {
-                    let frame_s = (now - last).as_secs_f64().clamp(SHORTEST_FRAME_S, LONGEST_FRAME_S);
-                    self.frame_s += (frame_s - self.frame_s) / 8.0;
-                }
-            }
+            Event::FrameCaptured(_) => self.frame_interval.on_capture(now),
             // Sizes are learned from feedback on; in silence they would move the rate.
             Event::FrameEncoded(frame) if !self.silence.lasts() => self.on_frame(frame),
             Event::Limits(limits) => self.limits = *limits,
@@ -225,9 +219,6 @@ const FIRST_VARIANCE: f64 = 0.04;
 const MAX_SIZE_RATIO: f64 = 10.0;
 const LEAST_TIME_RATIO: f64 = 0.1;
 const LONE_GROWTH: f64 = 1.05;
-const FIRST_FRAME_S: f64 = 1.0 / 30.0;
-const SHORTEST_FRAME_S: f64 = 0.004;
-const LONGEST_FRAME_S: f64 = 0.2;
 const MIN_SILENCE_SHARE: f64 = 1e-3;
 const MAX_BPS: f64 = 1e12;
 

@@ -4,6 +4,7 @@ pub mod arrival_groups;
 pub mod delay_filter;
 pub mod feedback_rtt;
 pub mod frame_dispersion;
+pub mod frame_interval;
 pub mod frame_trips;
 pub mod link_capacity;
 pub mod loss_events;

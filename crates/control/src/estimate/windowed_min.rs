@@ -5,13 +5,13 @@ use std::collections::VecDeque;
 
 /// Keeps only what may still become the minimum: values ascend from the front to the back.
 #[derive(Clone, Debug, Default)]
-pub struct WindowedMin {
-    kept: VecDeque<(Timestamp, f64)>,
+pub struct WindowedMin<T = f64> {
+    kept: VecDeque<(Timestamp, T)>,
 }
 
-impl WindowedMin {
+impl<T: Copy + PartialOrd> WindowedMin<T> {
     /// Add a value seen at `at`, not before the last one, and return the minimum of the last `window`.
-    pub fn after(&mut self, at: Timestamp, value: f64, window: TimeDelta) -> f64 {
+    pub fn after(&mut self, at: Timestamp, value: T, window: TimeDelta) -> T {
         while self.kept.back().is_some_and(|(_, last)| *last >= value) {
             self.kept.pop_back();
         }
@@ -23,7 +23,7 @@ impl WindowedMin {
     }
 
     /// The minimum as of the last value.
-    pub fn min(&self) -> Option<f64> {
+    pub fn min(&self) -> Option<T> {
         self.kept.front().map(|(_, value)| *value)
     }
 }

@@ -1,13 +1,15 @@
 //! What each arrival says of the link: the queue it met, and how long the link took for it.
 
 use crate::PacketReport;
+use crate::estimate::windowed_min::WindowedMin;
 use legato_units::{PeerTimestamp, TimeDelta, Timestamp};
-use std::collections::VecDeque;
 
 /// Reads arrivals in the order of their packets.
 #[derive(Clone, Debug)]
 pub struct Arrivals {
-    base: BaseDelay,
+    window: TimeDelta,
+    /// Of one-way delays, in nanoseconds. The clocks' offset is in all of them alike.
+    base: WindowedMin<i64>,
     last_arrival: Option<PeerTimestamp>,
 }
 
@@ -30,7 +32,7 @@ pub struct Arrival {
 impl Arrivals {
     /// Before any packet; the minimum delay is one of the last `window`.
     pub fn new(window: TimeDelta) -> Self {
-        Self { base: BaseDelay::new(window), last_arrival: None }
+        Self { window, base: WindowedMin::default(), last_arrival: None }
     }
 
     /// Read a report; `None` if the packet was lost, came without a time, or was overtaken.
@@ -38,7 +40,7 @@ impl Arrivals {
         let arrival = report.arrival()?;
         let departure = report.departure;
         let delay_ns = arrival.as_nanos() - departure.as_nanos();
-        let base_ns = self.base.update(departure, delay_ns);
+        let base_ns = self.base.after(departure, delay_ns, self.window);
         if self.last_arrival.is_some_and(|last| arrival < last) {
             return None;
         }
@@ -53,32 +55,6 @@ impl Arrivals {
             service: arrival - began,
             found_idle,
         })
-    }
-}
-
-/// The minimum of one-way delays over a sliding window. The clocks' offset is in all of them alike.
-#[derive(Clone, Debug)]
-struct BaseDelay {
-    window: TimeDelta,
-    /// Candidates: each later one is larger.
-    minima: VecDeque<(Timestamp, i64)>,
-}
-
-impl BaseDelay {
-    fn new(window: TimeDelta) -> Self {
-        Self { window, minima: VecDeque::new() }
-    }
-
-    /// The minimum after a packet that left at `at`.
-    fn update(&mut self, at: Timestamp, delay_ns: i64) -> i64 {
-        while self.minima.back().is_some_and(|&(_, minimum)| minimum >= delay_ns) {
-            self.minima.pop_back();
-        }
-        self.minima.push_back((at, delay_ns));
-        while self.minima.len() > 1 && at - self.minima[0].0 > self.window {
-            self.minima.pop_front();
-        }
-        self.minima[0].1
     }
 }
 

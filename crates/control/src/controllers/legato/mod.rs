@@ -24,6 +24,7 @@ use self::backlog::Backlog;
 use self::losses::Losses;
 use self::service_rate::ServiceRate;
 use self::share::Share;
+use crate::estimate::frame_interval::FrameInterval;
 use crate::estimate::silence::Silence;
 use crate::{
     BuildError, Construct, Context, Decision, EncoderWishes, Event, FeedbackRule, RateController, RateLimits, Side,
@@ -116,9 +117,7 @@ pub struct Legato {
     config: Config,
     limits: RateLimits,
     path: PathState,
-    last_capture: Option<Timestamp>,
-    /// Between two captures, smoothed.
-    interval_s: f64,
+    frame_interval: FrameInterval,
     last_frame: DataSize,
     /// For the picture just captured.
     plan: FramePlan,
@@ -139,6 +138,17 @@ struct PathState {
     capacity: f64,
     /// Bytes a second that arrived of late.
     delivered: f64,
+}
+
+/// What the reports of one feedback said.
+#[derive(Clone, Copy, Debug, Default)]
+struct Seen {
+    /// Any packet came behind others of ours: the link's rate shows.
+    behind: bool,
+    /// Any is missing.
+    lost: bool,
+    /// Bytes that arrived.
+    bytes: u64,
 }
 
 /// What becomes of one picture.
@@ -164,8 +174,8 @@ impl Construct for Legato {
         let path = PathState::new(&config, limits, context.start);
         let target = limits.start.as_bps_f64() / 8.0;
         let plan = FramePlan { target, max_frame_bytes: f64::from(u32::MAX), skip: false, wait_s: 0.0 };
-        let (interval_s, last_frame) = (FIRST_INTERVAL_S, DataSize::ZERO);
-        Ok(Self { config, limits, path, last_capture: None, interval_s, last_frame, plan, skipped: 0 })
+        let (frame_interval, last_frame) = (FrameInterval::default(), DataSize::ZERO);
+        Ok(Self { config, limits, path, frame_interval, last_frame, plan, skipped: 0 })
     }
 }
 
@@ -185,29 +195,30 @@ impl PathState {
         }
     }
 
-    /// Read every report; returns whether any was of a packet behind others of ours, and whether any was lost.
-    fn read(&mut self, now: Timestamp, feedback: &TransportFeedback) -> (bool, bool) {
-        let (mut behind, mut lost, mut newest) = (false, false, None);
+    /// Read every report.
+    fn read(&mut self, now: Timestamp, feedback: &TransportFeedback) -> Seen {
+        let (mut seen, mut newest) = (Seen::default(), None);
         for report in feedback.reports.iter() {
             self.losses.read(&report);
-            lost |= !report.arrived();
+            match report.arrived() {
+                true => seen.bytes += report.size.as_bytes(),
+                false => seen.lost = true,
+            }
             let Some(arrival) = self.arrivals.read(&report) else { continue };
             let passing = self.slow.passing_bytes_per_s().unwrap_or(0.0).max(self.capacity);
             self.share.read(&arrival, passing);
             self.fast.add(&arrival, report.size);
             self.slow.add(&arrival, report.size);
-            behind |= !arrival.found_idle;
+            seen.behind |= !arrival.found_idle;
             newest = Some((arrival.departure, arrival.queuing));
         }
         if let Some((departure, queuing)) = newest {
             self.backlog.on_arrival(now, departure, queuing);
         }
-        (behind, lost)
+        seen
     }
 
-    fn count_delivered(&mut self, feedback: &TransportFeedback, gap_s: f64) {
-        let arrived = feedback.reports.iter().filter(|report| report.arrived());
-        let bytes: u64 = arrived.map(|report| report.size.as_bytes()).sum();
+    fn count_delivered(&mut self, bytes: u64, gap_s: f64) {
         let kept = libm::exp(-gap_s / DELIVERED_MEMORY_S);
         self.delivered = self.delivered * kept + bytes as f64 / gap_s.max(1e-3) * (1.0 - kept);
     }
@@ -221,12 +232,12 @@ impl Legato {
         }
         self.path.silence.on_feedback(now, feedback.round_trip(now));
         let gap_s = self.path.backlog.on_feedback(now);
-        let (behind, lost) = self.path.read(now, feedback);
-        self.path.count_delivered(feedback, gap_s);
+        let seen = self.path.read(now, feedback);
+        self.path.count_delivered(seen.bytes, gap_s);
         let round_trip_s = self.path.backlog.lag_s();
-        self.path.share.react(now, round_trip_s, self.path.delivered, lost);
+        self.path.share.react(now, round_trip_s, self.path.delivered, seen.lost);
         self.path.losses.react(now, round_trip_s, self.last_frame);
-        self.update_capacity(behind, gap_s);
+        self.update_capacity(seen.behind, gap_s);
         self.plan.target = self.plan_frame(now).target;
     }
 
@@ -239,11 +250,12 @@ impl Legato {
 
     fn update_capacity(&mut self, behind: bool, gap_s: f64) {
         let path = &mut self.path;
-        let measured = |rate: &ServiceRate| rate.bytes_per_s(self.interval_s, self.config.max_stretch_ratio);
+        let interval_s = self.frame_interval.as_secs_f64();
+        let measured = |rate: &ServiceRate| rate.bytes_per_s(interval_s, self.config.max_stretch_ratio);
         match (measured(&path.fast), measured(&path.slow)) {
             (Some(fast), Some(slow)) if behind => path.capacity = fast.min(slow),
             // Frames of one packet or two measure nothing.
-            _ if path.capacity < MEASURING_PACKETS * PACKET_BYTES / self.interval_s => {
+            _ if path.capacity < MEASURING_PACKETS * PACKET_BYTES / interval_s => {
                 path.capacity *= 1.0 + self.config.unmeasured_growth_ratio * gap_s.min(LONGEST_GROWTH_S);
             }
             _ => {}
@@ -253,11 +265,7 @@ impl Legato {
     }
 
     fn on_capture(&mut self, now: Timestamp) {
-        if let Some(last) = self.last_capture {
-            let measured_s = (now - last).as_secs_f64().clamp(SHORTEST_INTERVAL_S, LONGEST_INTERVAL_S);
-            self.interval_s += (measured_s - self.interval_s) * INTERVAL_GAIN;
-        }
-        self.last_capture = Some(now);
+        self.frame_interval.on_capture(now);
         self.plan = self.plan_frame(now);
         self.skipped = if self.plan.skip { self.skipped + 1 } else { 0 };
     }
@@ -357,11 +365,6 @@ const LONGEST_GROWTH_S: f64 = 0.2;
 const MIN_CAPACITY: f64 = 500.0;
 const CAPACITY_OVER_MAX: f64 = 2.0;
 const MOST_FOR_DRAINING: f64 = 0.8;
-/// 30 fps until two pictures have come; from 200 fps to 5.
-const FIRST_INTERVAL_S: f64 = 1.0 / 30.0;
-const SHORTEST_INTERVAL_S: f64 = 0.005;
-const LONGEST_INTERVAL_S: f64 = 0.2;
-const INTERVAL_GAIN: f64 = 0.125;
 
 #[cfg(test)]
 mod legato_tests;

@@ -9,6 +9,7 @@
 mod aimd;
 mod fdace;
 
+use crate::estimate::frame_interval::FrameInterval;
 use crate::estimate::frame_trips::{FrameTrip, FrameTrips};
 use crate::estimate::silence::Silence;
 use crate::{BuildError, Construct, Context, Decision, Event, FeedbackRule, RateController, RateLimits, Side};
@@ -114,8 +115,7 @@ pub struct Ndtc {
     /// The same under the cap.
     target_bytes: f64,
     slope: f64,
-    last_capture: Option<Timestamp>,
-    frame_s: f64,
+    frame_interval: FrameInterval,
     /// The state of the dither's generator.
     random: u64,
     pacing_rate: DataRate,
@@ -146,8 +146,7 @@ impl Ndtc {
             estimated_slope: 1.0,
             target_bytes: start_bytes,
             slope: 1.0,
-            last_capture: None,
-            frame_s: FIRST_FRAME_S,
+            frame_interval: FrameInterval::default(),
             random,
             pacing_rate: DataRate::ZERO,
             config,
@@ -161,11 +160,11 @@ impl Ndtc {
 
     /// MAX_TARGET: what the application's maximum fills.
     fn max_bytes(&self) -> f64 {
-        self.limits.max.as_bps_f64() / 8.0 * self.frame_s
+        self.limits.max.as_bps_f64() / 8.0 * self.frame_interval.as_secs_f64()
     }
 
     fn receive_s(&self) -> f64 {
-        self.config.receive_ratio * self.frame_s
+        self.config.receive_ratio * self.frame_interval.as_secs_f64()
     }
 
     /// CMAX: what the pacer could send in TRECV at its fastest.
@@ -178,7 +177,7 @@ impl Ndtc {
             let send = trip.send_time().as_secs_f64() / length;
             // [draft-ageneau-ccwg-ndtc] §4.3: receive times count up to three frames' time.
             let received_s = trip.receive_time().map_or(0.0, |time| time.as_secs_f64());
-            let receive = received_s.clamp(0.0, MAX_RECEIVE_FRAMES * self.frame_s) / length;
+            let receive = received_s.clamp(0.0, MAX_RECEIVE_FRAMES * self.frame_interval.as_secs_f64()) / length;
             let estimate = self.fdace.add(send, receive, self.config.weights());
             // [draft-ageneau-ccwg-ndtc] §4.4: TARGET = min(TRECV x AVAILABLE, MAX_TARGET)
             self.estimated = (self.receive_s() * estimate.available).min(self.max_bytes());
@@ -216,7 +215,7 @@ impl Ndtc {
         let dithered = send_s * (1.0 + self.config.dither_ratio * self.draw());
         let pace_s = self.slope * dithered + (1.0 - self.slope) * self.receive_s();
         let length = size.as_bytes() as f64;
-        let send_s = (pace_s * length / self.target_bytes).min(self.frame_s);
+        let send_s = (pace_s * length / self.target_bytes).min(self.frame_interval.as_secs_f64());
         self.pacing_rate = DataRate::from_bps_f64(8.0 * length.max(1.0) / send_s.max(1e-6));
     }
 
@@ -230,7 +229,7 @@ impl Ndtc {
     }
 
     fn target(&self) -> DataRate {
-        self.limits.clamp(DataRate::from_bps_f64(8.0 * self.target_bytes / self.frame_s))
+        self.limits.clamp(DataRate::from_bps_f64(8.0 * self.target_bytes / self.frame_interval.as_secs_f64()))
     }
 }
 
@@ -251,12 +250,7 @@ impl RateController for Ndtc {
                 }
             }
             Event::PacketsSent(_) => self.silence.on_packet_sent(now),
-            Event::FrameCaptured(_) => {
-                if let Some(last) = self.last_capture.replace(now) {
-                    let frame_s = (now - last).as_secs_f64().clamp(SHORTEST_FRAME_S, LONGEST_FRAME_S);
-                    self.frame_s += (frame_s - self.frame_s) / 8.0;
-                }
-            }
+            Event::FrameCaptured(_) => self.frame_interval.on_capture(now),
             Event::FrameEncoded(frame) => self.pace(frame.size),
             Event::Limits(limits) => self.limits = *limits,
             Event::RouteChange => *self = Self::fresh(self.config.clone(), self.limits, self.random),
@@ -291,8 +285,6 @@ impl RateController for Ndtc {
 
 /// Until two pictures were seen: 30 per second.
 const FIRST_FRAME_S: f64 = 1.0 / 30.0;
-const SHORTEST_FRAME_S: f64 = 0.004;
-const LONGEST_FRAME_S: f64 = 0.2;
 const MAX_RECEIVE_FRAMES: f64 = 3.0;
 
 #[cfg(test)]

@@ -10,6 +10,7 @@
 
 mod utilisation;
 
+use crate::estimate::frame_interval::FrameInterval;
 use crate::estimate::frame_trips::{FrameTrip, FrameTrips};
 use crate::estimate::silence::Silence;
 use crate::{BuildError, Construct, Context, Decision, Event, FeedbackRule, RateController, RateLimits, Side};
@@ -97,8 +98,7 @@ pub struct Pudica {
     sent: VecDeque<(Timestamp, f64)>,
     in_flight: DataSize,
     min_round_trip_s: f64,
-    last_capture: Option<Timestamp>,
-    frame_s: f64,
+    frame_interval: FrameInterval,
     pacing_rate: DataRate,
 }
 
@@ -147,8 +147,7 @@ impl Pudica {
             sent: VecDeque::new(),
             in_flight: DataSize::ZERO,
             min_round_trip_s: FIRST_ROUND_TRIP_S,
-            last_capture: None,
-            frame_s: FIRST_FRAME_S,
+            frame_interval: FrameInterval::default(),
             pacing_rate: limits.start,
             config,
             limits,
@@ -165,7 +164,9 @@ impl Pudica {
             self.sent.pop_front();
         }
         let coded_bps = self.sent.front().map_or(self.bitrate_bps, |(_, bps)| *bps);
-        let Some(ratio) = self.utilisation.of(now, trip, self.frame_s, coded_bps / 1e6) else { return };
+        let Some(ratio) = self.utilisation.of(now, trip, self.frame_interval.as_secs_f64(), coded_bps / 1e6) else {
+            return;
+        };
         self.ratio = ratio;
         self.frames = self.frames.saturating_add(1);
         self.count_received(trip, ratio);
@@ -248,12 +249,9 @@ impl Pudica {
     }
 
     fn on_capture(&mut self, now: Timestamp) {
-        if let Some(last) = self.last_capture.replace(now) {
-            let frame_s = (now - last).as_secs_f64().clamp(SHORTEST_FRAME_S, LONGEST_FRAME_S);
-            self.frame_s += (frame_s - self.frame_s) / 8.0;
-        }
+        self.frame_interval.on_capture(now);
         // [wang2024] §4.3: the oldest frame without feedback has been under way for long; the paper does not say how long.
-        let late = TimeDelta::from_secs_f64(self.min_round_trip_s + 2.0 * self.frame_s);
+        let late = TimeDelta::from_secs_f64(self.min_round_trip_s + 2.0 * self.frame_interval.as_secs_f64());
         let waits = self.in_flight > DataSize::ZERO && self.sent.get(1).is_some_and(|(at, _)| now - *at > late);
         self.fallback |= waits && !self.draining;
     }
@@ -267,7 +265,8 @@ impl Pudica {
     // [wang2024] eq. (2): rho = 1.25 / min(R, 1); a frame is sent in L / rho
     fn pace(&mut self, now: Timestamp, size: DataSize, encoder_bitrate: DataRate) {
         let rho = self.config.pacing_ratio / self.ratio.clamp(MIN_RATIO, 1.0);
-        self.pacing_rate = DataRate::from_bps_f64(8.0 * size.as_bytes() as f64 * rho / self.frame_s);
+        self.pacing_rate =
+            DataRate::from_bps_f64(8.0 * size.as_bytes() as f64 * rho / self.frame_interval.as_secs_f64());
         if self.sent.len() == MOST_FRAMES {
             self.sent.pop_front();
         }
@@ -347,9 +346,6 @@ const MIN_RATIO: f64 = 0.02;
 /// Ours, for a path on which nothing is busy: the paper's rule has no bound there.
 const MAX_GROWTH: f64 = 1.0;
 const FIRST_ROUND_TRIP_S: f64 = 0.2;
-const FIRST_FRAME_S: f64 = 1.0 / 30.0;
-const SHORTEST_FRAME_S: f64 = 0.004;
-const LONGEST_FRAME_S: f64 = 0.2;
 const MOST_FRAMES: usize = 512;
 const MAX_BPS: f64 = 1e12;
 

@@ -32,7 +32,7 @@ fn frame(pudica: &mut Pudica, number: u32, departure_ms: i64, packets: u16, busy
 #[test]
 fn a_bottleneck_that_is_seldom_busy_lets_the_bitrate_multiply() {
     let mut pudica = pudica();
-    pudica.frame_s = 0.04;
+    pudica.frame_interval = FrameInterval::of_secs(0.04);
     frame(&mut pudica, 0, 0, 2, 10);
     assert!((pudica.bitrate_bps - 1.81e6).abs() < 1.0, "{}", pudica.bitrate_bps);
     // A frame that left before the change is no reason for another.
@@ -59,7 +59,7 @@ fn adding_and_multiplying_at_once() {
 #[test]
 fn frames_are_sent_a_little_faster_than_the_bottleneck_is_busy() {
     let mut pudica = pudica();
-    pudica.frame_s = 0.04;
+    pudica.frame_interval = FrameInterval::of_secs(0.04);
     for (ratio, mbps) in [(0.5, 5.0), (1.0, 2.5), (7.0, 2.5)] {
         pudica.ratio = ratio;
         pudica.pace(Timestamp::ZERO, DataSize::from_bytes(10_000), DataRate::from_mbps(2));
@@ -73,7 +73,7 @@ fn frames_are_sent_a_little_faster_than_the_bottleneck_is_busy() {
 #[test]
 fn one_late_frame_lowers_the_next_and_three_drain_the_queue() {
     let mut pudica = pudica();
-    pudica.frame_s = 0.04;
+    pudica.frame_interval = FrameInterval::of_secs(0.04);
     pudica.bitrate_bps = 2e6;
     pudica.adjusted = Timestamp::from_secs(9);
     frame(&mut pudica, 0, 0, 2, 0);
@@ -97,7 +97,7 @@ fn one_late_frame_lowers_the_next_and_three_drain_the_queue() {
 #[test]
 fn what_is_queued_is_drained_within_200_ms() {
     let mut pudica = pudica();
-    pudica.frame_s = 0.04;
+    pudica.frame_interval = FrameInterval::of_secs(0.04);
     pudica.bitrate_bps = 2e6;
     pudica.min_round_trip_s = 0.0;
     for number in 1..4 {
