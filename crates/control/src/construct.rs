@@ -3,6 +3,7 @@
 use crate::parameters::{self, Parameter};
 use crate::policy::{self, Model};
 use crate::steering::Steered;
+use crate::toml_words::in_tomls_words;
 use crate::{FutureLink, PacketEstimator, RateController, RateLimits, Side};
 use legato_units::{DataRate, Timestamp};
 use schemars::JsonSchema;
@@ -115,13 +116,20 @@ impl Entry {
 }
 
 fn config_of<C: Construct>(table: &toml::Table) -> Result<C::Config, BuildError> {
-    let refused =
-        |error: toml::de::Error| BuildError::Config { controller: C::NAME, message: error.message().to_owned() };
+    let parsed = |table: toml::Table| {
+        serde_path_to_error::deserialize(toml::Value::Table(table)).map_err(|error| {
+            let message = in_tomls_words(error.inner().message());
+            let key = error.path().to_string();
+            let named = key == "." || message.contains(key.rsplit('.').next().unwrap_or(&key));
+            let message = if named { message } else { format!("{key}: {message}") };
+            BuildError::Config { controller: C::NAME, message }
+        })
+    };
     let profile = table.get("profile").and_then(toml::Value::as_str).and_then(C::profile);
-    let Some(profile) = profile else { return table.clone().try_into().map_err(refused) };
+    let Some(profile) = profile else { return parsed(table.clone()) };
     let mut whole = table_of(&profile);
     overlay(&mut whole, table);
-    whole.try_into().map_err(refused)
+    parsed(whole)
 }
 
 fn table_of(config: &impl Serialize) -> toml::Table {

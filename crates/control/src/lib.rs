@@ -33,6 +33,7 @@ mod parameters;
 pub mod policy;
 mod registry;
 pub mod steering;
+mod toml_words;
 pub mod window;
 
 pub use construct::{Assets, BuildError, CapacityStep, Construct, Context, Entry, NoAssets};
@@ -50,3 +51,4 @@ pub use packet_kind::PacketKind;
 pub use packet_reports::{Fate, PacketReport, PacketReports, ReportRun, ReportedPacket, RunFate};
 pub use parameters::Parameter;
 pub use registry::{NoFiles, REGISTRY, entry};
+pub use toml_words::in_tomls_words;

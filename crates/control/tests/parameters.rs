@@ -1,6 +1,7 @@
 //! Every parameter of every controller says what it does, in which unit, in words that stand alone.
 
-use legato_control::{Parameter, REGISTRY, entry};
+use legato_control::{Context, NoFiles, Parameter, REGISTRY, RateLimits, entry};
+use legato_units::{DataRate, Timestamp};
 
 fn all() -> impl Iterator<Item = (&'static str, Parameter)> {
     REGISTRY.iter().flat_map(|entry| {
@@ -92,4 +93,35 @@ fn units_follow_the_names() {
     assert_eq!(unit("trendline.slope_gain"), Some("factor"));
     assert_eq!(unit("loss.observations"), Some("count"));
     assert_eq!(unit("pushback.enabled"), Some(""));
+}
+
+#[test]
+fn a_value_of_the_wrong_type_is_named_with_its_key_in_words_of_toml() {
+    let limits = RateLimits { min: DataRate::ZERO, start: DataRate::from_kbps(300), max: DataRate::from_mbps(1) };
+    let context = Context { limits, start: Timestamp::ZERO, seed: 1, assets: &NoFiles };
+    let refused = |name: &str, config: toml::Table| {
+        let built = entry(name).expect("it is registered").build(&config, context);
+        built.err().expect("it is refused").to_string()
+    };
+    for (name, config, expected) in [
+        (
+            "legato",
+            toml::toml! { pacing_ratio = "abc" },
+            "controller legato: pacing_ratio: invalid type: string \"abc\", expected a number",
+        ),
+        (
+            "gcc",
+            toml::toml! { aimd = { backoff_ratio = "x" } },
+            "controller gcc: aimd.backoff_ratio: invalid type: string \"x\", expected a number",
+        ),
+        (
+            "gcc",
+            toml::Table::from_iter([("aimd".to_owned(), toml::Value::Integer(3))]),
+            "controller gcc: aimd: invalid type: integer `3`, expected a table of keys",
+        ),
+    ] {
+        assert_eq!(refused(name, config), expected);
+    }
+    let unknown = refused("legato", toml::toml! { pacing = 1.0 });
+    assert!(unknown.starts_with("controller legato: unknown field `pacing`, expected one of"), "{unknown}");
 }

@@ -20,6 +20,7 @@ pub(crate) use values::{MAX_DURATION_S, Refusal, choice, within};
 use crate::error::SimError;
 use crate::flows::{CallSpec, Flows, LinkSpec, TcpSpec, UdpSpec};
 use crate::pauses::{self, PauseSpec};
+use legato_control::in_tomls_words;
 use serde::{Deserialize, Serialize};
 
 /// A scenario file.
@@ -153,23 +154,6 @@ fn not_one_of(message: &str) -> Option<String> {
     let (value, known) = message.strip_prefix("unknown variant `")?.split_once("`, expected ")?;
     let known: Vec<&str> = known.split('`').skip(1).step_by(2).collect();
     Some(format!("{value:?} is not one of {}", known.join(", ")))
-}
-
-/// serde names types by their names in Rust: here by TOML's.
-fn in_tomls_words(message: &str) -> String {
-    let Some((found, expected)) = message.rsplit_once(", expected ") else { return message.to_owned() };
-    let expected = match expected {
-        "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number of 0 or more",
-        "i64" => "a whole number",
-        "f32" | "f64" => "a number",
-        "a sequence" => "an array",
-        rust if rust.starts_with("struct ") || rust == "a map" => "a table of keys",
-        other => other,
-    };
-    let found = found
-        .replace("invalid type: map", "invalid type: table")
-        .replace("invalid type: sequence", "invalid type: array");
-    format!("{found}, expected {expected}")
 }
 
 /// The line of an error, counted from 1.
