@@ -58,6 +58,28 @@ impl Arrivals {
     }
 }
 
+/// Counts packets within bursts, from departures alone, so that places are known on any stack.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct BurstPlaces {
+    /// The last packet's departure and place.
+    last: Option<(Timestamp, u32)>,
+}
+
+/// Packets that left this close to each other were one burst.
+const SAME_BURST: TimeDelta = TimeDelta::from_millis(1);
+
+impl BurstPlaces {
+    /// The place of the next packet in its burst, from 0.
+    pub fn next(&mut self, departure: Timestamp) -> u32 {
+        let place = match self.last {
+            Some((last, place)) if departure - last < SAME_BURST => place + 1,
+            _ => 0,
+        };
+        self.last = Some((departure, place));
+        place
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -94,6 +116,14 @@ mod tests {
         assert_eq!(read(&mut arrivals, 33, 1_068), (5, 5, true));
         // It left while the packet in front was in the queue.
         assert_eq!(read(&mut arrivals, 36, 1_080), (14, 12, false));
+    }
+
+    #[test]
+    fn packets_that_leave_within_a_millisecond_of_the_one_before_are_one_burst() {
+        let mut places = BurstPlaces::default();
+        let found =
+            [0, 0, 900, 1_700, 2_700, 2_700].map(|us| places.next(Timestamp::ZERO + TimeDelta::from_micros(us)));
+        assert_eq!(found, [0, 1, 2, 3, 0, 1]);
     }
 
     #[test]

@@ -1,18 +1,14 @@
 //! What losses say: random ones nothing about the rate, ones at the end of bursts that a queue is shallow, and very many
 //! that the rate is too high.
 
-use crate::PacketReport;
-use legato_units::{DataSize, TimeDelta, Timestamp};
+use legato_units::{DataSize, Timestamp};
 
-/// Counts losses by their place in a burst, and limits bursts and rate. A packet's place is counted from departures, so
-/// that it is known on any stack.
+/// Counts losses by their place in a burst, and limits bursts and rate.
 #[derive(Clone, Debug)]
 pub struct Losses {
     head: Share,
     tail: Share,
     all: Share,
-    /// The burst of the last report: its departure, and how many of it were reported.
-    burst: Option<(Timestamp, u32)>,
     burst_limit: f64,
     rate_ratio: f64,
     last: Option<Timestamp>,
@@ -42,8 +38,6 @@ impl Share {
     }
 }
 
-/// Packets that left this close to each other were one burst.
-const SAME_BURST: TimeDelta = TimeDelta::from_millis(1);
 /// A queue that holds two packets is as shallow as queues are.
 const HEAD_PACKETS: u32 = 2;
 const MEMORY_S: f64 = 1.0;
@@ -71,7 +65,6 @@ impl Default for Losses {
             head: Share::default(),
             tail: Share::default(),
             all: Share::default(),
-            burst: None,
             burst_limit: LARGEST_BURST,
             rate_ratio: 1.0,
             last: None,
@@ -81,14 +74,8 @@ impl Default for Losses {
 }
 
 impl Losses {
-    /// Count a report.
-    pub fn read(&mut self, report: &PacketReport) {
-        let place = match self.burst {
-            Some((departure, place)) if report.departure - departure < SAME_BURST => place + 1,
-            _ => 0,
-        };
-        self.burst = Some((report.departure, place));
-        let lost = !report.arrived();
+    /// Count a packet, `place` packets behind the first of its burst.
+    pub fn read(&mut self, place: u32, lost: bool) {
         self.all.add(lost);
         if place < HEAD_PACKETS { self.head.add(lost) } else { self.tail.add(lost) }
     }
@@ -139,28 +126,12 @@ impl Losses {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Fate, PacketKind};
-
-    fn report(at_ms: i64, lost: bool) -> PacketReport {
-        PacketReport {
-            transport_seq: 0,
-            ssrc: 1,
-            size: DataSize::from_bytes(1_200),
-            departure: Timestamp::from_millis(at_ms),
-            fate: if lost { Fate::Missing } else { Fate::Arrived(None) },
-            ce: false,
-            kind: PacketKind::Video,
-            probe_cluster: None,
-            place: None,
-        }
-    }
-
     /// Ten frames of six packets, a third of a second; `lost` decides by frame and place.
-    fn after(lost: impl Fn(i64, i64) -> bool) -> Losses {
+    fn after(lost: impl Fn(i64, u32) -> bool) -> Losses {
         let mut losses = Losses::default();
         for frame in 0..10 {
             for place in 0..6 {
-                losses.read(&report(frame * 33, lost(frame, place)));
+                losses.read(place, lost(frame, place));
             }
             losses.react(Timestamp::from_millis(frame * 33 + 30), 0.05, DataSize::from_bytes(7_200));
         }
@@ -185,12 +156,12 @@ mod tests {
     #[test]
     fn a_flood_lowers_the_rate() {
         let mut losses = Losses::default();
-        (0..20).for_each(|n| losses.read(&report(n * 33, n % 2 == 0)));
+        (0..20).for_each(|n| losses.read(0, n % 2 == 0));
         losses.react(Timestamp::from_millis(700), 0.05, DataSize::from_bytes(1_200));
         assert!((losses.rate_ratio() - 0.75).abs() < 1e-9, "{}", losses.rate_ratio());
         let mut calm = losses.clone();
         for n in 0..300 {
-            calm.read(&report(1_000 + n * 33, false));
+            calm.read(0, false);
             calm.react(Timestamp::from_millis(1_000 + n * 33), 0.05, DataSize::from_bytes(1_200));
         }
         assert_eq!(calm.rate_ratio(), 1.0);

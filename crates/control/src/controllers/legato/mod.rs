@@ -19,7 +19,7 @@ mod losses;
 mod service_rate;
 mod share;
 
-use self::arrivals::Arrivals;
+use self::arrivals::{Arrivals, BurstPlaces};
 use self::backlog::Backlog;
 use self::losses::Losses;
 use self::service_rate::ServiceRate;
@@ -128,6 +128,7 @@ pub struct Legato {
 #[derive(Clone, Debug)]
 struct PathState {
     arrivals: Arrivals,
+    places: BurstPlaces,
     fast: ServiceRate,
     slow: ServiceRate,
     losses: Losses,
@@ -184,6 +185,7 @@ impl PathState {
         let start = limits.start.as_bps_f64() / 8.0;
         Self {
             arrivals: Arrivals::new(BASE_DELAY_WINDOW),
+            places: BurstPlaces::default(),
             fast: ServiceRate::new(config.fast_memory_ms / 1e3),
             slow: ServiceRate::new(config.slow_memory_ms / 1e3),
             losses: Losses::default(),
@@ -199,14 +201,17 @@ impl PathState {
     fn read(&mut self, now: Timestamp, feedback: &TransportFeedback) -> Seen {
         let (mut seen, mut newest) = (Seen::default(), None);
         for report in feedback.reports.iter() {
-            self.losses.read(&report);
+            let place = self.places.next(report.departure);
+            self.losses.read(place, !report.arrived());
             match report.arrived() {
                 true => seen.bytes += report.size.as_bytes(),
                 false => seen.lost = true,
             }
             let Some(arrival) = self.arrivals.read(&report) else { continue };
-            let passing = self.slow.passing_bytes_per_s().unwrap_or(0.0).max(self.capacity);
-            self.share.read(&arrival, passing);
+            if place == 0 {
+                let passing = self.slow.passing_bytes_per_s().unwrap_or(0.0).max(self.capacity);
+                self.share.read(&arrival, passing);
+            }
             self.fast.add(&arrival, report.size);
             self.slow.add(&arrival, report.size);
             seen.behind |= !arrival.found_idle;

@@ -18,7 +18,6 @@ pub struct Share {
     in_company: bool,
     /// The queue that the first packets of the last frames met.
     met: VecDeque<(Timestamp, f64)>,
-    last_departure: Option<Timestamp>,
     /// In bytes a second; only in company.
     limit: f64,
     last: Option<Timestamp>,
@@ -28,8 +27,6 @@ pub struct Share {
     competing: bool,
 }
 
-/// Packets that left this close to each other were one burst.
-const SAME_BURST: TimeDelta = TimeDelta::from_millis(1);
 /// A wait shorter than this is delay variation; on a slow link it may be twice as long, for this many packets.
 const MIN_WAIT_S: f64 = 0.005;
 const MAX_WAIT_S: f64 = 0.016;
@@ -61,7 +58,6 @@ impl Default for Share {
             waited: 0.0,
             in_company: false,
             met: VecDeque::new(),
-            last_departure: None,
             limit: f64::INFINITY,
             last: None,
             last_cut: None,
@@ -72,13 +68,8 @@ impl Default for Share {
 }
 
 impl Share {
-    /// Read an arrival; the link passes `bytes_per_s`.
+    /// Read the arrival of the first packet of a burst; the link passes `bytes_per_s`.
     pub fn read(&mut self, arrival: &Arrival, bytes_per_s: f64) {
-        let first = self.last_departure.is_none_or(|last| arrival.departure - last >= SAME_BURST);
-        self.last_departure = Some(arrival.departure);
-        if !first {
-            return;
-        }
         let queuing_s = arrival.queuing.as_secs_f64();
         self.met.push_back((arrival.departure, queuing_s));
         while self.met.front().is_some_and(|&(at, _)| arrival.departure - at > STANDING) {
