@@ -96,11 +96,12 @@ def live_windows(family: str, most: int = WINDOWS) -> tuple[str, ...]:
     for path in sorted(trace.path for trace in shipped.traces() if trace.family == family):
         access = access_networks.access_of(family, path.name)
         if access is None or path in access_networks.files(access, "test"):
-            specs += _spread(_windows_of(path), PER_FILE)
-    return tuple(_spread(specs, most))
+            specs += spread(windows_of(path), PER_FILE)
+    return tuple(spread(specs, most))
 
 
-def _windows_of(path: Path) -> list[str]:
+def windows_of(path: Path) -> list[str]:
+    """Its live windows of a minute, as trace specs."""
     trace = _core.load_trace(str(path))
     scale = min(1.0, MEAN_BPS / trace.mean_rate_bps)
     _, rates = trace.rates(1.0)
@@ -113,7 +114,8 @@ def _windows_of(path: Path) -> list[str]:
     return specs
 
 
-def _spread(specs: Sequence[str], most: int) -> list[str]:
+def spread(specs: Sequence[str], most: int) -> list[str]:
+    """At most so many of them, evenly apart."""
     step = max(1.0, len(specs) / most)
     return [specs[int(index * step)] for index in range(min(most, len(specs)))]
 

@@ -1,0 +1,88 @@
+"""Prints what each choice in `legato` is worth: the controller with one parameter changed at a time, against `gcc`.
+
+    python tools/legato_choices.py [--windows N]
+
+Links are live windows of a minute of every second file of each family, those that `legato` was tuned on; the others
+are for docs/rivals.md. Delays and stalls are ratios, the former geometric means over calls paired by link and clip.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from pathlib import Path
+
+import duckdb
+import numpy as np
+from gcc_profiles import PER_FILE, WINDOW_S, spread, windows_of
+
+from legato import plan, shipped
+from legato.sweep import parts, sweep
+
+BASE = "gcc"
+CLIPS = ("asl-sister", "camera")
+CHOICES = {
+    "as it is": "",
+    "no skipping": "max_skips=0",
+    "four skips in a row": "max_skips=4",
+    "shorter memory 80 ms": "fast_memory_ms=80",
+    "shorter memory 250 ms": "fast_memory_ms=250",
+    "longer memory 400 ms": "slow_memory_ms=400",
+    "longer memory 1,500 ms": "slow_memory_ms=1500",
+    "pacing at 1.5 times the capacity": "pacing_ratio=1.5",
+    "pacing at 5 times": "pacing_ratio=5",
+    "frame budget 38 ms": "frame_budget_ms=38",
+    "frame budget 60 ms": "frame_budget_ms=60",
+    "utilisation 0.85": "utilisation_ratio=0.85",
+}
+P95, P98, STALLS, SSIM, GOODPUT = FIGURES = (
+    "viewed_delay_p95_ms", "viewed_delay_p98_ms", "stall_ratio", "viewed_ssim_db_mean", "goodput_bps",
+)  # fmt: skip
+
+
+def tuned_on(most: int) -> list[str]:
+    """Windows of every second file, at most so many of a family."""
+    links = []
+    for family in sorted({trace.family for trace in shipped.traces()}):
+        files = sorted(trace.path for trace in shipped.traces() if trace.family == family)[::2]
+        links += spread([window for file in files for window in spread(windows_of(file), PER_FILE)], most)
+    return links
+
+
+def play(links: list[str]) -> dict[str, np.ndarray]:
+    """Figures by controller, a row per call, in the same order of calls."""
+    specs = [BASE, *(f"legato@{changed}{',' * bool(changed)}label={name}" for name, changed in CHOICES.items())]
+    made = plan.make(
+        "cellular",
+        options={"duration_s": float(WINDOW_S)},
+        controller_specs=[spec if spec == BASE else spec.replace("label=", 'label="') + '"' for spec in specs],
+        trace_specs=links,
+        clip_specs=[str(shipped.profile(clip)) for clip in CLIPS],
+        log="summary",
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        files = [str(path) for path in parts(sweep(made, Path(folder) / "run").folder, "summary")]
+        sql = f"SELECT {', '.join(FIGURES)} FROM read_parquet(?) WHERE controller = ? ORDER BY trace, clip, seed"
+        return {name: np.array(duckdb.execute(sql, [files, name]).fetchall(), float) for name in (BASE, *CHOICES)}
+
+
+def row(name: str, own: np.ndarray, base: np.ndarray) -> str:
+    """A line of the table."""
+    delays = np.exp(np.nanmean(np.log(own[:, :2] / base[:, :2]), axis=0))
+    stalls, goodput = (np.nanmean(own[:, at]) / np.nanmean(base[:, at]) for at in (2, 4))
+    ssim = np.nanmean(own[:, 3] - base[:, 3])
+    return f"| {name} | {delays[0]:.2f} | {delays[1]:.2f} | {stalls:.2f} | {ssim:+.2f} | {goodput:.2f} |"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--windows", type=int, default=10, help="at most as many of each family")
+    links = tuned_on(parser.parse_args().windows)
+    found = play(links)
+    print(f"{len(links)} windows\n\n| | p95 | p98 | stalls | SSIM, dB | goodput |\n|---|---|---|---|---|---|")
+    for name in CHOICES:
+        print(row(name, found[name], found[BASE]))
+
+
+if __name__ == "__main__":
+    main()
