@@ -35,6 +35,11 @@ impl Arrivals {
         Self { window, base: WindowedMin::default(), last_arrival: None }
     }
 
+    /// From now on the minimum delay is one of the last `window`.
+    pub fn set_window(&mut self, window: TimeDelta) {
+        self.window = window;
+    }
+
     /// Read a report; `None` if the packet was lost, came without a time, or was overtaken.
     pub fn read(&mut self, report: &PacketReport) -> Option<Arrival> {
         let arrival = report.arrival()?;

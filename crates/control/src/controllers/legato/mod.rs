@@ -7,8 +7,8 @@
 //! * What waits in front of a picture is what is on its way, minus what the link has passed since the last news
 //!   (`backlog.rs`). A frame gets what is left of its time budget; where nothing is left the picture is skipped, a few in
 //!   a row at most.
-//! * The target is nearly all of the capacity, minus what the backlog needs. Sharing (`share.rs`) and losses
-//!   (`losses.rs`) limit it.
+//! * The target is nearly all of the capacity, minus what the backlog needs. Sharing (`share.rs`,
+//!   `queue_target.rs`) and losses (`losses.rs`) limit it.
 //!
 //! docs/legato.md has its figures, its weaknesses, and what was tried. Not here: a probability for each rate, probing,
 //! parity, and answers to marks.
@@ -16,6 +16,7 @@
 mod arrivals;
 mod backlog;
 mod losses;
+mod queue_target;
 mod service_rate;
 mod share;
 
@@ -60,6 +61,8 @@ pub struct Config {
     pub pacing_ratio: f64,
     /// The same once losses have shown that a queue holds no whole frame, 1 to 10.
     pub shallow_pacing_ratio: f64,
+    /// In company a frame leaves over this share of the frame interval, 0.05 to 1.
+    pub company_spread_ratio: f64,
     /// Without a frame large enough to measure, the capacity grows by this ratio a second, 0 to 100.
     pub unmeasured_growth_ratio: f64,
     /// A frame that is done early shows the capacity for one so many times as large, 1 to 100.
@@ -80,6 +83,7 @@ impl Default for Config {
             min_frame_bytes: 600,
             pacing_ratio: 2.5,
             shallow_pacing_ratio: 1.1,
+            company_spread_ratio: 0.6,
             unmeasured_growth_ratio: 1.5,
             max_stretch_ratio: 4.0,
         }
@@ -99,6 +103,7 @@ fn check(config: &Config) -> Result<(), BuildError> {
         ("min_frame_bytes", f64::from(config.min_frame_bytes), 1.0, 65_535.0),
         ("pacing_ratio", config.pacing_ratio, 1.0, 100.0),
         ("shallow_pacing_ratio", config.shallow_pacing_ratio, 1.0, 10.0),
+        ("company_spread_ratio", config.company_spread_ratio, 0.05, 1.0),
         ("unmeasured_growth_ratio", config.unmeasured_growth_ratio, 0.0, 100.0),
         ("max_stretch_ratio", config.max_stretch_ratio, 1.0, 100.0),
     ];
@@ -208,10 +213,9 @@ impl PathState {
                 false => seen.lost = true,
             }
             let Some(arrival) = self.arrivals.read(&report) else { continue };
-            if place == 0 {
-                let passing = self.slow.passing_bytes_per_s().unwrap_or(0.0).max(self.capacity);
-                self.share.read(&arrival, passing);
-            }
+            let passing = self.slow.passing_bytes_per_s().unwrap_or(0.0).max(self.capacity);
+            let first = report.place.map_or(place == 0, |place| place.index == 0);
+            self.share.read(&arrival, passing, first);
             self.fast.add(&arrival, report.size);
             self.slow.add(&arrival, report.size);
             seen.behind |= !arrival.found_idle;
@@ -241,6 +245,8 @@ impl Legato {
         self.path.count_delivered(seen.bytes, gap_s);
         let round_trip_s = self.path.backlog.lag_s();
         self.path.share.react(now, round_trip_s, self.path.delivered, seen.lost);
+        let window = if self.path.share.is_pressed() { PRESSED_BASE_DELAY_WINDOW } else { BASE_DELAY_WINDOW };
+        self.path.arrivals.set_window(window);
         self.path.losses.react(now, round_trip_s, self.last_frame);
         self.update_capacity(seen.behind, gap_s);
         self.plan.target = self.plan_frame(now).target;
@@ -284,6 +290,9 @@ impl Legato {
         let target = if share.in_company() { share.limit() } else { alone } * losses.rate_ratio();
         let passes = if share.in_company() { capacity.max(share.limit()) } else { *capacity };
         let room = passes * (frame_budget_ms / 1e3 - wait_s) / encoder_overshoot_ratio;
+        // In a queue that others hold, frames within the budget would give the link to them.
+        let share_of_frame = PRESSED_FRAME_RATIO * target * self.frame_interval.as_secs_f64();
+        let room = if share.is_pressed() { room.max(share_of_frame) } else { room };
         // Beside flows that fill the queue no picture would ever be early enough.
         let late = !share.is_competing() && wait_s > self.config.skip_above_ms / 1e3;
         FramePlan {
@@ -292,6 +301,21 @@ impl Legato {
             skip: late && self.skipped < self.config.max_skips,
             wait_s,
         }
+    }
+}
+
+impl Legato {
+    /// Bytes a second, and what leaves at one instant. Alone a frame is a burst that measures; in company it is spread,
+    /// so that its packets see the queue at many moments.
+    fn pacing(&self) -> (f64, Option<DataSize>) {
+        let Config { pacing_ratio, shallow_pacing_ratio, .. } = self.config;
+        let burst = self.path.losses.burst_limit();
+        let pace = self.path.capacity * if burst.is_some() { shallow_pacing_ratio } else { pacing_ratio };
+        if !self.path.share.in_company() {
+            return (pace, burst);
+        }
+        let spread_s = self.config.company_spread_ratio * self.frame_interval.as_secs_f64();
+        (pace.min(self.last_frame.as_bytes_f64() / spread_s), Some(DataSize::ZERO))
     }
 }
 
@@ -321,10 +345,9 @@ impl RateController for Legato {
 
     fn decision(&self) -> Decision {
         let target = self.limits.clamp(DataRate::from_bps_f64(self.plan.target * 8.0));
-        let burst = self.path.losses.burst_limit();
-        let ratio = if burst.is_some() { self.config.shallow_pacing_ratio } else { self.config.pacing_ratio };
+        let (pace, burst) = self.pacing();
         Decision {
-            pacing_rate: DataRate::from_bps_f64(self.path.capacity * 8.0 * ratio).max(target),
+            pacing_rate: DataRate::from_bps_f64(pace * 8.0).max(target),
             burst,
             encoder: EncoderWishes {
                 max_frame_size: Some(DataSize::from_bytes(self.plan.max_frame_bytes as u64)),
@@ -350,6 +373,8 @@ impl RateController for Legato {
         gauge("legato_frame_budget_bytes", self.plan.max_frame_bytes);
         gauge("legato_skips", f64::from(u8::from(self.plan.skip)));
         gauge("legato_in_company", f64::from(u8::from(share.in_company())));
+        gauge("legato_standing_ms", share.standing_s() * 1e3);
+        gauge("legato_pressed", f64::from(u8::from(share.is_pressed())));
         if share.limit().is_finite() {
             gauge("legato_share_bps", share.limit() * 8.0);
         }
@@ -362,6 +387,8 @@ impl RateController for Legato {
 
 /// A route's minimum delay shows at least this often, since frames leave gaps.
 const BASE_DELAY_WINDOW: TimeDelta = TimeDelta::from_secs(10);
+/// Behind a queue that others hold it shows rarely.
+const PRESSED_BASE_DELAY_WINDOW: TimeDelta = TimeDelta::from_secs(60);
 const DELIVERED_MEMORY_S: f64 = 0.5;
 const PACKET_BYTES: f64 = 1_200.0;
 const MEASURING_PACKETS: f64 = 2.0;
@@ -370,6 +397,8 @@ const LONGEST_GROWTH_S: f64 = 0.2;
 const MIN_CAPACITY: f64 = 500.0;
 const CAPACITY_OVER_MAX: f64 = 2.0;
 const MOST_FOR_DRAINING: f64 = 0.8;
+/// Room for frames above their mean.
+const PRESSED_FRAME_RATIO: f64 = 1.5;
 
 #[cfg(test)]
 mod legato_tests;

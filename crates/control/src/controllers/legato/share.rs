@@ -3,12 +3,21 @@
 //! Alone a sender may take what it measures at once. In company the share of the link that it measures is what the
 //! others leave it, and each size of share keeps itself: so there the rate climbs by equal steps and falls by an equal
 //! ratio, [chiu1989]'s rule, until all have the same. Company shows in waits that are not our own: a frame's first packet
-//! waits although none of ours is in front of it. Where a queue stands however much is given way, the others fill it
-//! until it overflows, as TCP does, and the rate follows losses instead of delay.
+//! waits although none of ours is in front of it.
+//!
+//! All flows must see the same queue, or those that see less of it take the rest. Bursts see it at one moment of each
+//! frame interval: a flow whose pictures always come right behind another's would always find that one's frame in front
+//! of it, and give way alone. So frames are spread over their interval in company, and the shortest queue that any of
+//! their packets met decides.
+//!
+//! Where a queue stands however much is given way, others hold it there: the target rises (`queue_target.rs`). Where
+//! it stands at 70 ms and more, they fill the queue until it overflows, as TCP does, and the rate follows losses instead
+//! of delay.
 
 use super::arrivals::Arrival;
+use super::queue_target::QueueTarget;
+use crate::estimate::windowed_min::WindowedMin;
 use legato_units::{TimeDelta, Timestamp};
-use std::collections::VecDeque;
 
 /// What others on the link leave.
 #[derive(Clone, Debug)]
@@ -16,8 +25,9 @@ pub struct Share {
     /// The share of frames that waited for others.
     waited: f64,
     in_company: bool,
-    /// The queue that the first packets of the last frames met.
-    met: VecDeque<(Timestamp, f64)>,
+    /// The shortest queue that packets of the last moments met, in seconds.
+    standing_s: WindowedMin,
+    target: QueueTarget,
     /// In bytes a second; only in company.
     limit: f64,
     last: Option<Timestamp>,
@@ -36,19 +46,17 @@ const PACKET_BYTES: f64 = 1_200.0;
 const WAITED_GAIN: f64 = 0.05;
 const ENTER_RATIO: f64 = 0.3;
 const LEAVE_RATIO: f64 = 0.1;
-/// The queue stands where every frame of this long met it.
+/// The queue stands where every packet of this long met it.
 const STANDING: TimeDelta = TimeDelta::from_millis(300);
-/// Flow scaling of [kumar2020]: the slower flow tolerates the longer queue.
-const BASE_TARGET_S: f64 = 0.008;
-const SCALED_TARGET_S: f64 = 0.035;
-const SCALE_BYTES_PER_S: f64 = 100e3 / 8.0;
 /// Additive increase, the same for all flows whatever their round trips; multiplicative decrease.
 const INCREASE_BYTES_PER_S2: f64 = 200e3 / 8.0;
 const DECREASE_RATIO: f64 = 0.85;
 /// The limit runs ahead of what arrives by this ratio at most: a call that sends less learns nothing of its share.
 const MAX_AHEAD_RATIO: f64 = 1.8;
+/// A queue so many times the target is the work of a link that fell: the limit begins anew at what arrives.
+const FALL_RATIO: f64 = 3.0;
 /// A queue this long for this long although we gave way: others do not.
-const COMPETING_QUEUE_S: f64 = 0.08;
+const COMPETING_QUEUE_S: f64 = 0.07;
 const COMPETING_AFTER_S: f64 = 2.0;
 const LOSS_DECREASE_RATIO: f64 = 0.7;
 
@@ -57,7 +65,8 @@ impl Default for Share {
         Self {
             waited: 0.0,
             in_company: false,
-            met: VecDeque::new(),
+            standing_s: WindowedMin::default(),
+            target: QueueTarget::default(),
             limit: f64::INFINITY,
             last: None,
             last_cut: None,
@@ -68,14 +77,11 @@ impl Default for Share {
 }
 
 impl Share {
-    /// Read the arrival of the first packet of a burst; the link passes `bytes_per_s`.
-    pub fn read(&mut self, arrival: &Arrival, bytes_per_s: f64) {
+    /// Read an arrival, of the `first` packet of a frame or another; the link passes `bytes_per_s`.
+    pub fn read(&mut self, arrival: &Arrival, bytes_per_s: f64, first: bool) {
         let queuing_s = arrival.queuing.as_secs_f64();
-        self.met.push_back((arrival.departure, queuing_s));
-        while self.met.front().is_some_and(|&(at, _)| arrival.departure - at > STANDING) {
-            self.met.pop_front();
-        }
-        if arrival.found_idle {
+        self.standing_s.after(arrival.departure, queuing_s, STANDING);
+        if first && arrival.found_idle {
             let others = queuing_s > (GRID_PACKETS * PACKET_BYTES / bytes_per_s).clamp(MIN_WAIT_S, MAX_WAIT_S);
             self.waited += WAITED_GAIN * (f64::from(u8::from(others)) - self.waited);
         }
@@ -94,21 +100,34 @@ impl Share {
         self.in_company = company || self.competing;
         if !self.in_company {
             self.limit = f64::INFINITY;
+            self.target = QueueTarget::default();
             return;
         }
         let limit = self.limit.min(MAX_AHEAD_RATIO * delivered.max(1.0));
         let may_cut = self.last_cut.is_none_or(|cut| (now - cut).as_secs_f64() > round_trip_s + 0.1);
-        let (cut, ratio) = match self.competing {
-            true => (lost, LOSS_DECREASE_RATIO),
-            false => (standing_s > target_s(limit), DECREASE_RATIO),
-        };
-        self.limit = if cut && may_cut {
+        self.target.relax(since_s);
+        let target_s = self.target.of_s(limit);
+        let cut = if self.competing { lost } else { standing_s > target_s };
+        if !cut {
+            self.target.on_met();
+            self.limit = limit + INCREASE_BYTES_PER_S2 * since_s;
+            return;
+        }
+        self.limit = limit;
+        if may_cut {
             self.last_cut = Some(now);
-            limit * ratio
-        } else if cut {
-            limit
-        } else {
-            limit + INCREASE_BYTES_PER_S2 * since_s
+            self.cut(standing_s > FALL_RATIO * target_s, delivered);
+        }
+    }
+
+    fn cut(&mut self, link_fell: bool, delivered: f64) {
+        self.limit = match (self.competing, link_fell) {
+            (true, _) => self.limit * LOSS_DECREASE_RATIO,
+            (false, true) => self.limit.min(delivered.max(1.0)) * DECREASE_RATIO,
+            (false, false) => {
+                self.target.on_cut(self.limit);
+                self.limit * DECREASE_RATIO
+            }
         };
     }
 
@@ -125,12 +144,9 @@ impl Share {
         }
     }
 
-    /// The shortest queue that the frames of the last moments met.
-    fn standing_s(&self) -> f64 {
-        if self.met.len() < 3 {
-            return 0.0;
-        }
-        self.met.iter().map(|&(_, queuing_s)| queuing_s).fold(f64::INFINITY, f64::min)
+    /// The queue below which none of the last packets found less, in seconds.
+    pub fn standing_s(&self) -> f64 {
+        self.standing_s.min().unwrap_or(0.0)
     }
 
     /// The rate is halved for want of feedback.
@@ -148,15 +164,15 @@ impl Share {
         self.competing
     }
 
+    /// Whether others hold a queue however much is given way.
+    pub fn is_pressed(&self) -> bool {
+        self.competing || self.target.is_raised()
+    }
+
     /// Whether others use the link too.
     pub fn in_company(&self) -> bool {
         self.in_company
     }
-}
-
-/// The queue up to which a flow of this rate does not give way.
-fn target_s(bytes_per_s: f64) -> f64 {
-    BASE_TARGET_S + SCALED_TARGET_S / libm::sqrt(bytes_per_s.max(1_000.0) / SCALE_BYTES_PER_S)
 }
 
 #[cfg(test)]
@@ -173,7 +189,7 @@ mod tests {
             let departure = Timestamp::from_millis(n * FRAME_MS);
             let queuing = TimeDelta::from_millis(queuing_ms);
             let arrival = PeerTimestamp::from_nanos((departure + queuing).as_nanos());
-            share.read(&Arrival { departure, arrival, queuing, service: queuing, found_idle: true }, RATE);
+            share.read(&Arrival { departure, arrival, queuing, service: queuing, found_idle: true }, RATE, true);
             share.react(departure, 0.05, RATE, lost);
         }
     }
@@ -188,7 +204,6 @@ mod tests {
     /// The queue of 17 ms is below the target of 8 + 35 / sqrt(10) = 19 ms at 1 Mbit/s, one of 40 ms is above it.
     #[test]
     fn in_company_it_climbs_by_equal_steps_and_falls_by_a_ratio() {
-        assert!((target_s(RATE) - 0.01907).abs() < 1e-5);
         let mut share = Share::default();
         meet(&mut share, 0..30, 17, false);
         assert!(share.in_company());
@@ -225,10 +240,5 @@ mod tests {
         assert!((share.limit() / before - 0.7).abs() < 0.05);
         meet(&mut share, 151..260, 5, false);
         assert!(!share.is_competing());
-    }
-
-    #[test]
-    fn the_slower_of_two_flows_tolerates_the_longer_queue() {
-        assert!(target_s(25e3) > 1.3 * target_s(250e3));
     }
 }
