@@ -36,7 +36,8 @@ impl TokenBucket {
     }
 
     fn serve(&mut self, now: Timestamp) {
-        while let Some((_, bytes)) = self.waiting.pop_front_if(|&mut (at, _)| at <= now) {
+        while let Some(&(_, bytes)) = self.waiting.front().filter(|&&(at, _)| at <= now) {
+            self.waiting.pop_front();
             self.waiting_bytes -= bytes;
         }
     }
