@@ -89,32 +89,45 @@ class Calls:
         """The mean of one controller minus another, call by call."""
         return stats.grouped_mean((network, own - other) for network, own, other in self.pairs(name, base, measure))
 
-    def closed(self, name: str, base: str, ceiling: str, measures: Sequence[Measure]) -> Estimate:
-        """The share of the way from one controller to another, as a mean over these figures.
+    def closed(self, name: str, base: str, ceiling: str, *groups: Sequence[Measure]) -> Estimate:
+        """The share of the way from one controller to another: a mean over groups of figures that count alike.
 
         Each share is cut to -1 to 1, since a delay may be any number of times worse. A figure by which the base is no
         worse than the ceiling is left out; without any there is no share.
         """
-        parts: list[tuple[Array, Array]] = []
         order = {network: at for at, network in enumerate(dict.fromkeys(call.network for call in self.calls))}
         calls = np.zeros(len(order))
         for call in self._by_name[name].values():
             calls[order[call.network]] += 1
-        for measure in measures:
-            own, top, sign = np.zeros(len(order)), np.zeros(len(order)), 1.0 if measure.larger_is_better else -1.0
-            for network, best, other in self.pairs(ceiling, base, measure):
-                top[order[network]] += sign * (best - other)
-            for network, reached, other in self.pairs(name, base, measure):
-                own[order[network]] += sign * (reached - other)
-            if top.sum() > 0:
-                parts.append((own, top))
-        if not parts:
+        parts = [
+            [way for measure in group if (way := self._way(name, base, ceiling, measure, order))[1].sum() > 0]
+            for group in groups
+        ]
+        known = [part for part in parts if part]
+        if not known:
             return stats.NO_FIGURE
 
         def share(weights: Array) -> Array:
-            return np.mean([np.clip((weights @ own) / (weights @ top), -1.0, 1.0) for own, top in parts], axis=0)
+            return np.mean(
+                [
+                    np.mean([np.clip((weights @ own) / (weights @ top), -1.0, 1.0) for own, top in part], axis=0)
+                    for part in known
+                ],
+                axis=0,
+            )
 
         return stats.of_groups(share, calls)
+
+    def _way(
+        self, name: str, base: str, ceiling: str, measure: Measure, order: Mapping[Network, int]
+    ) -> tuple[Array, Array]:
+        """By how much a controller and the ceiling are better than the base: totals of each network."""
+        own, top, sign = np.zeros(len(order)), np.zeros(len(order)), 1.0 if measure.larger_is_better else -1.0
+        for network, reached, other in self.pairs(name, base, measure):
+            own[order[network]] += sign * (reached - other)
+        for network, best, other in self.pairs(ceiling, base, measure):
+            top[order[network]] += sign * (best - other)
+        return own, top
 
     def pairs(self, name: str, base: str, measure: Measure) -> Iterator[tuple[Network, float, float]]:
         """A figure of two controllers by the network, for each call that both have it of."""

@@ -38,7 +38,8 @@ PICTURE = Measure("viewed_ssim_db_mean", "SSIM as viewed, dB", 1, 2, True)
 GOODPUT = Measure("goodput_bps", "goodput, kbit/s", 1e-3, 0, True)
 FLOOR = Measure("stall_floor_ratio", "stall floor, %", 100, 2, None)
 
-HEADROOM = (PICTURE, P95, P98, ON_TIME, STALLED)
+TIMELY = (P95, P98, ON_TIME, STALLED)
+HEADROOM = (PICTURE, *TIMELY)
 """Of all captured frames: by these a ceiling cannot be passed by showing fewer."""
 MEASURES = (
     ON_TIME,

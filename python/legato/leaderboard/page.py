@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -16,7 +17,8 @@ TITLE = "Leaderboard"
 OWN = "legato"
 COLOURS = {OWN: "c0", BASE: "c1", CEILING: "c2", "oracle": "c2"}
 WORST_P95_MS = 700.0
-"""Where the horizontal axis of the picture ends; what is beyond stands at its edge."""
+WORST_PICTURE_DB = 15.0
+"""Where the axes of the picture end; what is beyond stands at their edges."""
 
 
 def sections(board: Board) -> list[Section]:
@@ -24,7 +26,7 @@ def sections(board: Board) -> list[Section]:
     order = list(tables.standing(board))
     found = [tables.first(board, order)]
     if board.networks is not None:
-        found.append(_pictures(board, order))
+        found += _pictures(board, order)
         found += tables.of_networks(board, order)
     if board.company is not None:
         found.append(tables.of_company(board.company, order))
@@ -61,7 +63,8 @@ def write_page(board: Board, path: str | Path) -> Path:
 
 def write_markdown(board: Board, path: str | Path, command: str) -> Path:
     """The same tables as Markdown; ``command`` is the one that writes it."""
-    text = f"# {TITLE}\n\nWritten by `{command}`. " + "\n\n".join(introduction(board)) + "\n"
+    first, *rest = introduction(board)
+    text = "\n\n".join([f"# {TITLE}", _wrapped(f"Written by `{command}`. {first}"), *map(_wrapped, rest)]) + "\n"
     return atomic.write_text(path, text + markdown(sections(board)))
 
 
@@ -71,12 +74,16 @@ def markdown(found: Sequence[Section]) -> str:
     for section in found:
         if not section.rows:
             continue
-        text += f"\n## {section.title}\n\n" + (f"{section.note}\n\n" if section.note else "")
+        text += f"\n## {section.title}\n\n" + (f"{_wrapped(section.note)}\n\n" if section.note else "")
         columns = [str(column) for column in section.columns]
         text += f"| {' | '.join(columns)} |\n|{'---|' * len(columns)}\n"
         for row in section.rows:
             text += f"| `{row[0]}` | {' | '.join(map(_marked, row[1:]))} |\n"
     return text
+
+
+def _wrapped(text: str) -> str:
+    return textwrap.fill(text, 119, break_long_words=False, break_on_hyphens=False)
 
 
 def _marked(cell: str | Cell) -> str:
@@ -96,7 +103,7 @@ def _with_own_row(section: Section) -> Section:
     return Section(section.title.replace("`", ""), note, columns, rows, section.legend, section.charts)
 
 
-def _pictures(board: Board, order: Sequence[str]) -> Section:
+def _pictures(board: Board, order: Sequence[str]) -> list[Section]:
     assert board.networks is not None, "pictures are of networks"
     alive = tables.live(board.networks)
     points = []
@@ -111,14 +118,16 @@ def _pictures(board: Board, order: Sequence[str]) -> Section:
         for name, share in tables.standing(board).items()
         if share.mean is not None
     ]  # fmt: skip
-    charts = [
-        (
-            "What a viewer sees against how late: the best are at the top left",
-            scatter(points, x_title="p95 delay as viewed, ms", y_title="SSIM as viewed, dB", x_end=WORST_P95_MS),
-        ),
-        (
-            "Headroom closed",
-            bars(rows, title=f"per cent of the way from {BASE} to {CEILING}, 95 % intervals", low=-100, high=100),
-        ),
+    plane = scatter(
+        points,
+        x_title="p95 delay as viewed, ms",
+        y_title="SSIM as viewed, dB",
+        x_end=WORST_P95_MS,
+        y_low=WORST_PICTURE_DB,
+    )
+    shares = bars(rows, title=f"% of the way from {BASE} to {CEILING}", low=-100, high=100)
+    note = "Live links, means over clips and encoders."
+    return [
+        Section("What a viewer sees, and how late", f"{note} The best are at the top left.", charts=[("", plane)]),
+        Section("Headroom closed", note, charts=[("", shares)]),
     ]
-    return Section("Pictures", "Live links, means over clips and encoders.", charts=charts)

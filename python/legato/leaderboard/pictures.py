@@ -9,9 +9,9 @@ from markupsafe import Markup
 
 from legato.chart import ticks
 
-WIDTH, LEFT, RIGHT, TOP, FOOT = 900, 46, 12, 26, 38
-LETTER = 6.4
-"""Width of a letter of a name, in units of the picture."""
+WIDTH, LEFT, RIGHT, TOP, FOOT = 720, 60, 18, 30, 42
+LETTER = 6.2
+"""Width of a letter of a name, in units of the picture; on a narrow screen it is half as much again."""
 ROW = 19
 _ACROSS = Markup('<path class="grid" d="M{0:.1f},{1}V{2}"/><text x="{0:.1f}" y="{3}" text-anchor="middle">{4:g}</text>')
 """A mark of the horizontal axis."""
@@ -53,19 +53,21 @@ class _Box:
         )
 
 
-def scatter(points: Sequence[Point], *, x_title: str, y_title: str, x_end: float, height: int = 470) -> Markup:
-    """Points with their names; what is right of ``x_end`` stands at the edge, with its figure."""
+def scatter(
+    points: Sequence[Point], *, x_title: str, y_title: str, x_end: float, y_low: float, height: int = 470
+) -> Markup:
+    """Points with their names; what is right of ``x_end`` or below ``y_low`` stands at the edge, with its figure."""
     drawn = [point for point in points if point.x == point.x and point.y == point.y]
-    low = min((point.y for point in drawn), default=0.0) - 0.3
+    low = max(min((point.y for point in drawn), default=0.0) - 0.3, y_low)
     high = max((point.y for point in drawn), default=1.0) + 0.3
 
     def across(x: float) -> float:
         return LEFT + (WIDTH - LEFT - RIGHT) * min(x, x_end) / x_end
 
     def down(y: float) -> float:
-        return TOP + (height - TOP - FOOT) * (high - y) / (high - low)
+        return TOP + (height - TOP - FOOT) * (high - max(y, low)) / (high - low)
 
-    parts = [Markup('<text class="title" x="{}" y="11">{}</text>').format(LEFT, y_title)]
+    parts = [Markup('<text class="title" x="{}" y="16">{}</text>').format(LEFT, y_title)]
     for tick in ticks(0.0, x_end):
         parts.append(_ACROSS.format(across(tick), TOP, height - FOOT, height - FOOT + 14, tick))
     for tick in ticks(low, high):
@@ -74,13 +76,14 @@ def scatter(points: Sequence[Point], *, x_title: str, y_title: str, x_end: float
             .format(LEFT, down(tick), WIDTH - RIGHT, LEFT - 6, down(tick) + 3.5, tick)
         )  # fmt: skip
     title = Markup('<text class="title" x="{}" y="{}" text-anchor="end">{}</text>')
-    parts.append(title.format(WIDTH - RIGHT, height - 6, x_title))
+    parts.append(title.format(WIDTH - RIGHT, height - 8, x_title))
     taken = [_Box(across(p.x) - 5, down(p.y) - 5, across(p.x) + 5, down(p.y) + 5) for p in drawn]
     for point in drawn:
         x, y = across(point.x), down(point.y)
         dot = Markup('<circle class="{}" cx="{:.1f}" cy="{:.1f}" r="4.5"><title>{}</title></circle>')
         parts.append(dot.format(point.kind, x, y, point.hint or point.name))
-        name = point.name if point.x <= x_end else f"{point.name} ({point.x:.0f})"
+        beyond = [f"{point.x:.0f}"] * (point.x > x_end) + [f"{point.y:.1f}"] * (point.y < low)
+        name = f"{point.name} ({', '.join(beyond)})" if beyond else point.name
         box = _place(name, x, y, taken, height)
         taken.append(box)
         parts.append(
@@ -107,13 +110,13 @@ def _place(name: str, x: float, y: float, taken: Sequence[_Box], height: int) ->
 
 def bars(rows: Sequence[Bar], *, title: str, low: float, high: float) -> Markup:
     """Horizontal bars from zero with their intervals, in the given order; ``low`` and ``high`` end the axis."""
-    left = 16 + LETTER * 1.08 * max((len(row.name) for row in rows), default=1)
+    left = 12 + 1.45 * LETTER * max((len(row.name) for row in rows), default=1)
     height = TOP + ROW * len(rows) + FOOT - 14
 
     def across(x: float) -> float:
         return left + (WIDTH - left - RIGHT - 40) * (min(max(x, low), high) - low) / (high - low)
 
-    parts = [Markup('<text class="title" x="{:.1f}" y="11">{}</text>').format(left, title)]
+    parts = [Markup('<text class="title" x="{:.1f}" y="16">{}</text>').format(left, title)]
     for tick in ticks(low, high):
         parts.append(_ACROSS.format(across(tick), TOP - 4, height - FOOT + 16, height - FOOT + 30, tick))
     for at, row in enumerate(rows):

@@ -20,9 +20,10 @@ from legato.leaderboard.measures import (
     P98,
     PICTURE,
     STALLED,
+    TIMELY,
     Measure,
 )
-from legato.pages import Cell, Section
+from legato.pages import Cell, Section, counted
 
 Row = tuple[str | Cell, ...]
 KINDS = {"oracle": "knows the link", CEILING: "knows the link"}
@@ -39,8 +40,14 @@ def standing(board: Board) -> dict[str, Estimate]:
     if board.networks is None:
         return dict.fromkeys(board.controllers, NO_FIGURE)
     played = live(board.networks)
-    found = {name: played.closed(name, BASE, CEILING, HEADROOM) for name in played.controllers}
+    found = {name: closed(played, name) for name in played.controllers}
     return dict(sorted(found.items(), key=lambda item: -2.0 if item[1].mean is None else -item[1].mean))
+
+
+def closed(played: Calls, name: str) -> Estimate:
+    """Of the headroom: half of it is the picture, half is how late it is, so that a controller which sends next to
+    nothing does not win."""
+    return played.closed(name, BASE, CEILING, (PICTURE,), TIMELY)
 
 
 def percent(found: Estimate) -> str:
@@ -80,14 +87,14 @@ def first(board: Board, order: Sequence[str]) -> Section:
     if board.edges is not None:
         columns += ["edge cases met"]
     if board.conformance is not None:
-        columns += ["cases passed", "marks met, %"]
+        columns += ["cases passed"]
     rows = []
-    closed = standing(board)
+    shares = standing(board)
     for name in order:
         cells: list[str | Cell] = [name, kind(name)]
         if board.networks is not None:
             alive = live(board.networks)
-            cells.append(percent(closed.get(name, NO_FIGURE)))
+            cells.append(percent(shares.get(name, NO_FIGURE)))
             cells += [_mean(alive, name, measure) for measure in (PICTURE, P95, STALLED)]
             cells += [_mean(board.networks, name, measure) for measure in (P95, STALLED)]
         if board.company is not None:
@@ -96,15 +103,16 @@ def first(board: Board, order: Sequence[str]) -> Section:
         if board.edges is not None:
             cells.append(f"{len(board.edges.met(name))}/{len(EDGES)}" if name in board.edges.controllers else "")
         if board.conformance is not None:
-            cells += _conformance(board, name)
+            cells += _conformance(board, name)[:1]
         rows.append(tuple(cells))
     floor = "" if board.networks is None else _mean(board.networks, board.networks.controllers[0], FLOOR)
+    late = ", ".join(measure.title.partition(",")[0] for measure in TIMELY)
     note = (
-        f"Sorted by the headroom closed: the way from {BASE} to {CEILING} on live links, a mean over "
-        f"{', '.join(measure.title for measure in HEADROOM)}, each share cut to -100 to 100 %, with 95 % intervals "
-        "over networks. Figures to its right are means. All links include those with outages, on which nobody stalls "
-        f"less than {floor} % but by a longer playout buffer. Fairness: Jain's index is 1 where all have the same; "
-        "a share of 0.5 is half of what two send."
+        f"Sorted by the headroom closed: the way from `{BASE}` to `{CEILING}` on live links. Half of it is the "
+        f"picture, half is how late it is ({late}); the share of each figure is cut to -100 to 100 %. "
+        "Intervals of 95 % are over networks. Figures to its right are means. All links include those with outages, "
+        f"which alone stall {floor} % of the time. Fairness: Jain's index is 1 where all have the same; beside another "
+        "flow 0.5 is half of what arrives."
     )
     return Section("Standing", note, columns, rows)
 
@@ -198,7 +206,7 @@ def by_setting(played: Calls, order: Sequence[str]) -> Section:
     for name in order:
         cells = []
         for part in parts.values():
-            cells += [percent(part.closed(name, BASE, CEILING, HEADROOM)), _mean(part, name, P95)]
+            cells += [percent(closed(part, name)), _mean(part, name, P95)]
             cells.append(_mean(part, name, PICTURE))
         rows.append((name, *cells))
     return Section("By clip and encoder", "Live links.", columns, rows)
@@ -226,7 +234,8 @@ def of_company(found: Company, order: Sequence[str]) -> Section:
                 cells.append(text if share.low is None else f"{text} ({share.low:.2f} to {share.high:.2f})")
             rows.append((name, *cells))
     note = (
-        f"The second minute of two, means over {found.seeds} seeds, with 95 % intervals over them from five on. Asked: "
+        f"The second minute of two, means over {counted(found.seeds, 'seed')}, with 95 % intervals over them from "
+        "five on. Asked: "
         + "; ".join(f"{sharing.title} {sharing.mark}" for sharing in SHARINGS)
         + ". Scenarios: scenarios/fairness."
     )
@@ -269,8 +278,8 @@ def of_conformance(board: Board, order: Sequence[str]) -> Section | None:
             passed.append(f"{sum(suite.verdicts[name, case.key].passed for case in cases)}/{len(cases)}")
         rows.append((name, *_conformance(board, name), *passed))
     note = (
-        f"{len(suite.judged)} cases with a verdict; a mark is one figure of a case. The marks are explained in "
-        "docs/conformance.md, where the cases that are left out here are judged too."
+        f"{counted(len(suite.judged), 'case')} with a verdict; a mark is one figure of a case. docs/conformance.md "
+        "explains the marks, and judges the cases that are left out here too."
     )
     return Section("Conformance to RFC 8867 and 8869", note, ["controller", "passed", "marks met, %", *sections], rows)
 
