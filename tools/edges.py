@@ -23,9 +23,9 @@ link of 2.5 Mbit/s with a round trip of 50 ms, a minute per call, means over {se
 has nothing in its way.
 
 What is asked of `legato`: four fifths of its rate on the clean link (of 2 Mbit/s behind policer and token bucket), a
-p95 delay of at most 200 ms, at most 1 % of the time stalled; where packets are lost, 0.85 of the clean rate and at most
-half of `gcc`'s stalls. A test holds it to that (`tests/python/test_edges.py`), and where it is not reached, to what is.
-Delays are as viewed, of every captured frame. All controllers: [the leaderboard](leaderboard.md#edge-cases).
+p95 delay of at most 200 ms, at most 1 % of the time stalled; where packets are lost, 0.85 of the clean rate and at
+most half of `gcc`'s stalls. A test holds it to that (`tests/python/test_edges.py`), and where it is not reached, to
+what is. Delays are as viewed, of every captured frame. All controllers: [the leaderboard](leaderboard.md#edge-cases).
 
 """
 
@@ -63,7 +63,7 @@ def verdicts(found: Edges) -> str:
             scale, digits = (1, 0) if ask.what == "p95 delay" else (1, 2) if ask.what == "rate" else (100, 2)
             unit = {"p95 delay": " ms", "rate": ""}.get(ask.what, " %")
             text = f"{ask.what} {scale * ask.value:.{digits}f}{unit}"
-            text += f" ({'>=' if ask.at_least else '<='} {scale * ask.mark:.{digits}f})"
+            text += f" ({'>=' if ask.at_least else '<='} {scale * ask.mark:.{digits}f}{ask.why})"
             said.append(text if ask.met else f"**not met: {text}**")
         lines.append(f"| `{edge.key}` | {titles()[edge.key]} | {'; '.join(said)} |")
     return "\n".join(lines) + "\n"

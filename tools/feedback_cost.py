@@ -28,7 +28,7 @@ HEAD = """# What a controller costs
 Written by `python tools/feedback_cost.py`, which runs `crates/control/examples/feedback_cost.rs`: half a minute of
 frames of 16 packets every 33 ms, with feedback on each frame, replayed in one thread with all in the cache; what
 `fixed` costs, which does nothing, is taken off. *Feedback* is the feedback on 16 packets alone, with the decision that
-is read after it; *frame* is all that a controller at the sender is told of a frame. Times are the best of 200 rounds on
+is read after it; *frame* is all that a controller at the sender gets of a frame. Times are the best of 200 rounds on
 {processor}; instructions per frame are callgrind's, and depend on the machine less. *Allocations* are requests for
 memory per frame once warm; a test asks for none of any controller
 (`crates/control/tests/feedback_allocates_nothing.rs`). Learned controllers are without their networks, which

@@ -60,7 +60,7 @@ def test_names_in_the_plane_do_not_cover_each_other():
     import re
 
     points = [pictures.Point(f"controller {at}", 100.0 + at, 18.0) for at in range(8)]
-    drawn = pictures.scatter(points, x_title="x", y_title="y", x_end=700.0, y_low=15.0)
+    drawn = pictures.scatter(points, x_title="x", y_title="y", x_end=700.0, y_low_db=15.0)
     places = [(float(x), float(y)) for x, y in re.findall(r'class="name other" x="([\d.]+)" y="([\d.]+)"', str(drawn))]
     assert len(places) == 8
     wide = pictures.LETTER * len("controller 0")

@@ -6,8 +6,8 @@
 //! ```
 //!
 //! `feedback_ns` is the feedback alone with the decision that is read after it; `frame_ns` is all that a controller is
-//! told of a frame: captured, encoded, 16 packets sent, feedback, its own deadlines. Both are the best of many rounds
-//! over the same half minute, less what `fixed` costs, which does nothing. Learned controllers decide on a constant
+//! given of a frame: captured, encoded, 16 packets sent, feedback, its own deadlines. Both are the best of many rounds
+//! over the same half minute, minus what `fixed` costs, which does nothing. Learned controllers decide on a constant
 //! action: what their networks cost is in `decision_speed`. Times are of one thread with all in the cache.
 
 #![expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]

@@ -104,7 +104,8 @@ def leaderboard(
             **chosen,
         )
     page = board.write_page(done, out / "leaderboard.html")
-    text = board.write_markdown(done, markdown or out / "leaderboard.md", "legato leaderboard")
+    command = "legato leaderboard" + (f" --out {out} --markdown {markdown}" if markdown else "")
+    text = board.write_markdown(done, markdown or out / "leaderboard.md", command)
     from legato.leaderboard import tables
 
     table = tables.first(done, list(tables.standing(done)))

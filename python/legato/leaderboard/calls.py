@@ -22,6 +22,8 @@ from legato.sweep import Progress, query, sweep
 COLUMNS = tuple(measure.column for measure in (*MEASURES, FLOOR))
 Network = tuple[str, str]
 """A family and the name of a trace."""
+Figures = Mapping[str, float | None]
+"""By column of the summary."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +37,7 @@ class Call:
     """Clip and encoder, or whatever else differs between calls over the same link."""
     live: bool
     """Whether no second of the link is below 50 kbit/s."""
-    figures: Mapping[str, float | None]
+    figures: Figures
 
     @property
     def network(self) -> Network:

@@ -6,7 +6,7 @@ begins: cameras that tick together are the hard case, and a seed is what is inde
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -52,12 +52,16 @@ SHARINGS = (
 )
 
 
+Shares = Mapping[tuple[str, str], tuple[float, ...]]
+"""By controller and scenario, a figure per seed."""
+
+
 @dataclass(frozen=True)
 class Company:
     """The figures by controller and scenario."""
 
-    found: dict[tuple[str, str], tuple[float, ...]]
-    """A value per seed."""
+    found: Shares
+
     seeds: int
 
     def estimate(self, name: str, sharing: Sharing) -> Estimate:

@@ -8,7 +8,7 @@ the clean rate is asked and at most half of `gcc`'s stalls.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -65,6 +65,8 @@ class Ask:
     value: float
     mark: float
     at_least: bool
+    why: str = ""
+    """Where the mark comes from, if that is another figure."""
 
     @property
     def met(self) -> bool:
@@ -72,10 +74,14 @@ class Ask:
         return self.value >= self.mark if self.at_least else self.value <= self.mark
 
 
+Rows = Mapping[tuple[str, str], Sequence[Mapping[str, float | None]]]
+"""By controller and case, the figures of each seed."""
+
+
 class Edges:
     """The figures of every controller in every case, seed by seed."""
 
-    def __init__(self, found: dict[tuple[str, str], list[dict[str, float | None]]]) -> None:
+    def __init__(self, found: Rows) -> None:
         self._found = found
 
     @property
@@ -108,7 +114,7 @@ class Edges:
             found.append(Ask("stalled", stalled, edge.max_stalled_ratio, False))
         if edge.max_stalled_of_base_ratio is not None:
             most = edge.max_stalled_of_base_ratio * self.mean(BASE, edge.key, STALLED)
-            found.append(Ask(f"stalled, of {BASE}'s", stalled, most, False))
+            found.append(Ask("stalled", stalled, most, False, f", half of {BASE}'s"))
         return found
 
     def met(self, name: str) -> list[str]:

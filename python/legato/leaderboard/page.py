@@ -123,7 +123,7 @@ def _pictures(board: Board, order: Sequence[str]) -> list[Section]:
         x_title="p95 delay as viewed, ms",
         y_title="SSIM as viewed, dB",
         x_end=WORST_P95_MS,
-        y_low=WORST_PICTURE_DB,
+        y_low_db=WORST_PICTURE_DB,
     )
     shares = bars(rows, title=f"% of the way from {BASE} to {CEILING}", low=-100, high=100)
     note = "Live links, means over clips and encoders."

@@ -45,9 +45,9 @@ VIDAPTIVE = Setting(
     "vidaptive",
     "Vidaptive's setting: cellular links unscaled",
     ((GOODPUT, ">= 1.5"), (P95, "<= 0.43")),
-    "The links are nyc-lte's and mahimahi's, unscaled, with all their outages; the clip has 720 rows where the paper's "
-    "have 1080, and can use 12 Mbit/s; the queue holds a second at the link's mean rate. Delay is as viewed: of every "
-    "captured frame until something as new is shown.",
+    "[karimi2023]. The links are nyc-lte's and mahimahi's, unscaled, with all their outages; the clip has 720 "
+    "rows, the paper's have 1080, and can use 12 Mbit/s; the queue holds a second at the link's mean rate. Delay "
+    "is as viewed, of every captured frame until something as new is shown.",
     "foreman-720",
     {"limits.max_bps": 12_000_000, "forward.queue.limit_ms": 1000.0, "video.encoder": "x264"},
     120.0,
@@ -56,8 +56,8 @@ MOWGLI = Setting(
     "mowgli",
     "Mowgli's setting: FCC and 3G, round trips of 40, 100 and 160 ms",
     ((GOODPUT, ">= 1.15"), (STALLED, "<= 0.4")),
-    "The 3G links are mahimahi's UMTS, since the paper's Norwegian ones are not shipped; freezes are the share of time "
-    "stalled; the queue holds 300 ms at the link's mean rate.",
+    "[agarwal2025]. The 3G links are mahimahi's UMTS, since the paper's Norwegian ones are not shipped; freezes are "
+    "the share of time stalled; the queue holds 300 ms at the link's mean rate.",
     "foreman",
     {},
     60.0,

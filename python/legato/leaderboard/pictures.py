@@ -54,11 +54,11 @@ class _Box:
 
 
 def scatter(
-    points: Sequence[Point], *, x_title: str, y_title: str, x_end: float, y_low: float, height: int = 470
+    points: Sequence[Point], *, x_title: str, y_title: str, x_end: float, y_low_db: float, height: int = 470
 ) -> Markup:
-    """Points with their names; what is right of ``x_end`` or below ``y_low`` stands at the edge, with its figure."""
+    """Points with their names; what is right of ``x_end`` or below ``y_low_db`` stands at the edge, with its figure."""
     drawn = [point for point in points if point.x == point.x and point.y == point.y]
-    low = max(min((point.y for point in drawn), default=0.0) - 0.3, y_low)
+    low = max(min((point.y for point in drawn), default=0.0) - 0.3, y_low_db)
     high = max((point.y for point in drawn), default=1.0) + 0.3
 
     def across(x: float) -> float:

@@ -153,7 +153,7 @@ def of_networks(board: Board, order: Sequence[str]) -> Iterator[Section]:
         every,
         order,
         (*MEASURES[:4], FLOOR, *MEASURES[4:]),
-        f"{shown}. The stall floor is what the outages of a link leave to nobody; a playout buffer that late frames "
+        f"{shown}. The stall floor is what the outages of a link alone stall; a playout buffer that late frames "
         "have made long can bridge a part of it.",
     )
     yield by_setting(alive, order)

@@ -1,4 +1,4 @@
-//! A call of frames of 16 packets, recorded: what a sender's controller is told of each, and feedback on its 16 packets.
+//! A call of frames of 16 packets, recorded: the events that a sender's controller gets of each, and feedback on its 16 packets.
 //! The sender is an application that does not react, so that all controllers get the same events.
 
 use legato_control::{

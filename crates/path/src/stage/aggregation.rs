@@ -33,7 +33,7 @@ impl Aggregation {
 
 impl Stage for Aggregation {
     fn min_delay(&self) -> TimeDelta {
-        // Who comes while somebody else waits for the medium may go at once.
+        // A packet that comes just before the access waits for almost nothing.
         TimeDelta::ZERO
     }
 }

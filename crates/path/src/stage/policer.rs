@@ -1,4 +1,4 @@
-//! A policer: what exceeds a rate is dropped, and nothing waits, so that no delay tells of it.
+//! A policer: what exceeds a rate is dropped, and nothing waits, so that no delay shows it.
 //!
 //! [rfc2697] §3 with a second bucket of size zero: packets are green and pass, or red and are dropped.
 
