@@ -104,7 +104,7 @@ def leaderboard(
             **chosen,
         )
     page = board.write_page(done, out / "leaderboard.html")
-    command = "legato leaderboard" + (f" --out {out} --markdown {markdown}" if markdown else "")
+    command = "legato leaderboard" + (f" --out FOLDER --markdown {markdown}" if markdown else "")
     text = board.write_markdown(done, markdown or out / "leaderboard.md", command)
     from legato.leaderboard import tables
 

@@ -10,7 +10,7 @@ from legato.leaderboard import papers
 from legato.leaderboard.board import BASE, CEILING, Board
 from legato.leaderboard.calls import Calls
 from legato.leaderboard.company import SHARINGS, Company
-from legato.leaderboard.edges import EDGES, Edges
+from legato.leaderboard.edges import CLEAN, EDGES, Edges
 from legato.leaderboard.measures import (
     FLOOR,
     GOODPUT,
@@ -248,7 +248,8 @@ def of_edges(found: Edges, order: Sequence[str]) -> Section:
     for name in order:
         if name not in found.controllers:
             continue
-        cells: list[str | Cell] = [name, f"{len(found.met(name))}/{len(EDGES)}"]
+        clean = GOODPUT.text(found.mean(name, CLEAN, GOODPUT))
+        cells: list[str | Cell] = [name, f"{len(found.met(name))}/{len(EDGES)}", clean]
         for edge in EDGES:
             missed = [ask for ask in found.asks(name, edge) if not ask.met]
             text = _two_digits(found.goodput_ratio(name, edge.key))
@@ -257,9 +258,10 @@ def of_edges(found: Edges, order: Sequence[str]) -> Section:
         rows.append(tuple(cells))
     note = (
         "Goodput over that on the clean link; *slanted* where something asked is missed, be it rate, delay or stalls. "
-        "docs/edges.md has what is asked. On a static scene the rate is the encoder's. Scenarios: scenarios/edges."
+        "docs/edges.md has what is asked; one that sends next to nothing on the clean link is asked for little. On a "
+        "static scene the rate is the encoder's. Scenarios: scenarios/edges."
     )
-    return Section("Edge cases", note, ["controller", "met", *(edge.key for edge in EDGES)], rows)
+    return Section("Edge cases", note, ["controller", "met", "clean, kbit/s", *(edge.key for edge in EDGES)], rows)
 
 
 def of_conformance(board: Board, order: Sequence[str]) -> Section | None:
@@ -292,15 +294,19 @@ def of_papers(board: Board, order: Sequence[str]) -> Iterator[Section]:
             continue
         columns = ["controller"]
         for measure, asked in setting.claims:
-            columns += [f"{measure.title.partition(',')[0]}, of {BASE}'s ({asked})"]
-        shown = (GOODPUT, P95, P98, STALLED, PICTURE)
+            what = measure.title.partition(",")[0]
+            columns += [f"{what}, of {BASE}'s ({asked})", f"{what} on live links"]
+        shown = (GOODPUT, P95, P98, STALLED, FLOOR, PICTURE)
         columns += [measure.title for measure in shown]
+        alive = live(played)
         rows: list[Row] = []
         for name in order:
-            cells = [_ratio(papers.ratio(played, name, BASE, measure)) for measure, _ in setting.claims]
+            cells = []
+            for measure, _ in setting.claims:
+                cells += [_ratio(papers.ratio(which, name, BASE, measure)) for which in (played, alive)]
             rows.append((name, *cells, *(_mean(played, name, measure) for measure in shown)))
         networks = ", ".join(f"{family} {count}" for family, count in played.networks().items())
-        yield Section(setting.title, f"{setting.ours} Links: {networks}.", columns, rows)
+        yield Section(setting.title, f"{setting.ours} Links: {networks}; {len(alive)} of them are live.", columns, rows)
 
 
 def _ratio(found: Estimate) -> str:
