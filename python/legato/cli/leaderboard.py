@@ -25,8 +25,8 @@ Five parts, each a folder of runs below OUT/runs:
 - `conformance`: the cases of RFC 8867 and 8869, passed and failed;
 - `papers`: the settings of Vidaptive and Mowgli, with their published figures.
 
-Writes leaderboard.html and leaderboard.md. All controllers take about five minutes on two idle cores; a stopped run
-goes on with `--resume`.
+Writes leaderboard.html and leaderboard.md. All controllers take about 300 CPU seconds, some three minutes on two
+idle cores, and 2 GB of runs; a stopped run goes on with `--resume`.
 
 Examples:
 
