@@ -2,8 +2,8 @@
 
 The link is 2.5 Mbit/s with a round trip of 50 ms but for what a case changes. `clean` has nothing in its way; rates are
 held against the same controller's there. Asked is that nothing collapses: four fifths of the clean rate (of what the
-link leaves, where it leaves 2 Mbit/s), a p95 delay of 200 ms, 1 % of the time stalled. Where packets are lost, 0.85 of
-the clean rate is asked and at most half of `gcc`'s stalls.
+link leaves, where it leaves 2 Mbit/s), a p95 delay of 200 ms, 1 % of the time stalled. Where the link falls deep, half
+of the rate, a second and 5 %. Where packets are lost, 0.85 of the clean rate and at most half of `gcc`'s stalls.
 """
 
 from __future__ import annotations
@@ -52,6 +52,7 @@ EDGES = (
     Edge("slow_feedback"),
     Edge("clock_drift"),
     Edge("static_scene", None),
+    Edge("deep_drop", 0.5, 1_000.0, 0.05),
     Edge("reverse_loss"),
     *(_lossy(f"{kind}{percent}") for kind in ("loss_", "bursty_loss_") for percent in (1, 3, 10)),
 )
