@@ -81,7 +81,8 @@ demo: build
 
 bench: $(VENV)/.train build
 	@cargo build --quiet --release $(CARGO_FLAGS) --package legato-sim --example speed --example episode_speed
-	@cargo build --quiet --release $(CARGO_FLAGS) --package legato-control --example decision_speed
+	@cargo build --quiet --release $(CARGO_FLAGS) --package legato-control --example decision_speed \
+	  --example feedback_cost
 	@$(BIN)/python benches/bench.py $${CARGO_TARGET_DIR:-target}/release/examples/speed bench.json
 
 # --- tests ---------------------------------------------------------------------------------------

@@ -16,6 +16,8 @@ calls_per_cpu_s           one-minute calls of a sweep, written to Parquet (log =
 sweep_peak_memory_mb      of the process that made them
 decision_us_*             microseconds of one decision of a learned controller, half of them took no longer: the
                           networks of crates/control/examples/decision_speed.rs
+legato_feedback_us        microseconds of `legato` for feedback on 16 packets, and its requests for memory per frame:
+                          crates/control/examples/feedback_cost.rs; docs/cost.md has all controllers
 env_steps_per_cpu_s       decisions of 50 ms that 256 calls of legato.envs.CallVectorEnv make, from Python and with its
                           reward: NVC-CC's networks, its stand-in codec at 720 rows, answers that track the capacity
 train_nvc_cc_s            wall seconds of `legato train nvc-cc`, 720,000 steps from the command line to the policy
@@ -75,6 +77,7 @@ def main() -> None:
         "env_steps_per_cpu_s": environment(),
         "train_nvc_cc_s": training(),
         **decisions(options.speed.with_name("decision_speed")),
+        **feedback(options.speed.with_name("feedback_cost")),
         **report(options.rows),
     }
     text = json.dumps(figures, indent=2)
@@ -185,6 +188,12 @@ def decisions(program: Path) -> dict[str, float]:
     """Of the best of three, as everything here."""
     runs = [json.loads(run([program])) for _ in range(REPEATS)]
     return {f"decision_us_{name}": min(run[name]["p50_us"] for run in runs) for name in runs[0]}
+
+
+def feedback(program: Path) -> dict[str, float]:
+    """What `legato` costs for a frame's feedback."""
+    own = next(row for row in json.loads(run([program])) if row["controller"] == "legato")
+    return {"legato_feedback_us": own["feedback_ns"] / 1000, "legato_allocations": own["allocations"]}
 
 
 def report(rows: int) -> dict[str, Any]:

@@ -15,6 +15,7 @@ VERBS = (
     "call",
     "compare",
     "gap",
+    "leaderboard",
     "link",
     "report",
     "replay",

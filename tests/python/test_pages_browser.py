@@ -11,6 +11,7 @@ from legato import chart, pages, report
 from legato.call.browser import find
 from legato.conformance import page as conformance_page
 from legato.conformance.suite import conformance
+from legato.leaderboard import Size, leaderboard, write_page
 from run_folders import write_run
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
@@ -18,7 +19,7 @@ playwright = pytest.importorskip("playwright.sync_api", reason="playwright is no
 pytestmark = pytest.mark.browser
 
 _ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"]
-KINDS = ("conformance", "sections", "report")
+KINDS = ("conformance", "leaderboard", "sections", "report")
 
 # Texts that stick out of their picture, which would cut them.
 _CUT = """() => [...document.querySelectorAll("figure svg text")].filter(text => {
@@ -57,9 +58,11 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         legend=(("c0", "simulated"), ("c1", "called")),
         charts=[("rate", drawn)],
     )
+    board = leaderboard(["gcc"], out=folder / "board", families=["cellular"], parts=["networks"], size=Size(2, 5.0))
     run = write_run(folder / "run", traces=("lte/a", "wifi/b"), clips=("anna",), duration_s=10.0)
     return {
         "conformance": conformance_page.write(suite, folder / "conformance.html"),
+        "leaderboard": write_page(board, folder / "leaderboard.html"),
         "sections": pages.write_sections(folder / "sections.html", "A page", ["What it says."], [section], kind="gap"),
         "report": report.write(run, folder / "report.html"),
     }

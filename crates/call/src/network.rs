@@ -79,7 +79,7 @@ pub struct Dropped {
     pub transport_seq: u64,
     /// When it left.
     pub departure: Timestamp,
-    /// Why: `"aqm"`, `"queue_full"` or `"random"`.
+    /// Why: `"aqm"`, `"policed"`, `"queue_full"` or `"random"`.
     pub reason: &'static str,
 }
 

@@ -39,6 +39,8 @@ pub struct Backlog {
 pub struct DropCounts {
     /// By an active queue management.
     pub aqm: u64,
+    /// By a policer.
+    pub policed: u64,
     /// By a full queue.
     pub queue_full: u64,
     /// By the medium.
@@ -48,7 +50,7 @@ pub struct DropCounts {
 impl DropCounts {
     /// All of them.
     pub fn total(&self) -> u64 {
-        self.aqm + self.queue_full + self.random
+        self.aqm + self.policed + self.queue_full + self.random
     }
 }
 
@@ -347,6 +349,7 @@ impl<P: Send> Path<P> {
     fn count_drop(&mut self, reason: DropReason) {
         match reason {
             DropReason::Aqm => self.counts.aqm += 1,
+            DropReason::Policed => self.counts.policed += 1,
             DropReason::QueueFull => self.counts.queue_full += 1,
             DropReason::Random => self.counts.random += 1,
         }

@@ -7,7 +7,8 @@ use arrivals::{Arrival, arrivals, capacity, config, packet, rng};
 use legato_path::capacity::{Capacity, LinkCapacity};
 use legato_path::queue::{CoDel, CoDelConfig, DropTail, Pie, PieConfig, Queue, QueueLimit};
 use legato_path::stage::{
-    Bottleneck, GilbertElliott, Jitter, JitterConfig, Loss, Propagation, QueuedBottleneck, Reorder, VaryingLoss,
+    Aggregation, Bottleneck, GilbertElliott, Jitter, JitterConfig, Loss, Policer, Propagation, QueuedBottleneck,
+    Reorder, TokenBucket, VaryingLoss,
 };
 use legato_path::{OverTime, Path, PathStage};
 use legato_units::{DataRate, DataSize, TimeDelta, Timestamp};
@@ -27,6 +28,12 @@ enum Kind {
     Losses(Vec<f64>, i64),
     Jitter(i64, bool),
     Reorder(f64, i64),
+    /// Mean wait in ms, packets in a clump.
+    Aggregation(i64, u32),
+    /// Rate in kbit/s, burst in bytes.
+    Policer(u64, u64),
+    /// The same, and what may wait in bytes.
+    TokenBucket(u64, u64, u64),
 }
 
 impl Kind {
@@ -56,6 +63,15 @@ impl Kind {
                 Jitter::new(JitterConfig { std: ms(std), serial, ..JitterConfig::default() }, rng(seed)).into()
             }
             Self::Reorder(ratio, extra) => Reorder::new(ratio, ms(extra), rng(seed)).expect("a ratio").into(),
+            Self::Aggregation(wait, packets) => Aggregation::new(ms(wait), packets, rng(seed)).into(),
+            Self::Policer(kbps, burst) => {
+                let burst = DataSize::from_bytes(burst);
+                Policer::new(DataRate::from_kbps(kbps), burst).expect("above 0").into()
+            }
+            Self::TokenBucket(kbps, burst, limit) => {
+                let (burst, limit) = (DataSize::from_bytes(burst), DataSize::from_bytes(limit));
+                TokenBucket::new(DataRate::from_kbps(kbps), burst, limit).expect("above 0").into()
+            }
         }
     }
 }
@@ -90,6 +106,9 @@ fn kind() -> impl Strategy<Value = Kind> {
         (prop::collection::vec(0.0..=1.0, 1..9), 1i64..400).prop_map(|(ratios, every)| Kind::Losses(ratios, every)),
         (0i64..20, any::<bool>()).prop_map(|(s, serial)| Kind::Jitter(s, serial)),
         (0.0..=1.0, 0i64..100).prop_map(|(r, e)| Kind::Reorder(r, e)),
+        (0i64..40, 0u32..70).prop_map(|(wait, packets)| Kind::Aggregation(wait, packets)),
+        (1u64..20_000, 1u64..200_000).prop_map(|(kbps, burst)| Kind::Policer(kbps, burst)),
+        (1u64..20_000, 1u64..200_000, 0u64..200_000).prop_map(|(kbps, b, limit)| Kind::TokenBucket(kbps, b, limit)),
     ]
 }
 

@@ -10,8 +10,8 @@ use legato_path::capacity::{AfterLast, Capacity, CapacityError, Cut, LinkCapacit
 use legato_path::generate::Generator;
 use legato_path::queue::{CoDel, CoDelConfig, Pie, PieConfig, QueueLimit};
 use legato_path::stage::{
-    Bottleneck, Distribution, GilbertElliott, Jitter, JitterConfig, Loss, Propagation, QueuedBottleneck, Reorder,
-    VaryingLoss,
+    Aggregation, Bottleneck, Distribution, GilbertElliott, Jitter, JitterConfig, Loss, Policer, Propagation,
+    QueuedBottleneck, Reorder, TokenBucket, VaryingLoss,
 };
 use legato_path::trace_file::{self, Conditions, Format};
 use legato_path::{Path, PathStage};
@@ -233,7 +233,7 @@ pub fn build_path<P: Send + 'static>(
     Ok(Path::new(stages))
 }
 
-/// What flows on a link share: loss and the bottleneck.
+/// What flows on a link share: loss, policer and shaper, the bottleneck, the medium.
 pub fn link_stages<P: Send + 'static>(
     spec: &PathSpec,
     capacity: Option<&LoadedCapacity>,
@@ -259,8 +259,22 @@ pub fn link_stages<P: Send + 'static>(
         );
         stages.push(chain.map_err(|error| refused(&error))?.into());
     }
+    if let Some(policer) = &spec.policer {
+        let (rate, burst) = (DataRate::from_bps(policer.rate_bps), DataSize::from_bytes(policer.burst_bytes));
+        let stage = Policer::new(rate, burst);
+        stages.push(stage.map_err(|error| refused(&format!("policer.{error}")))?.into());
+    }
+    if let Some(bucket) = &spec.token_bucket {
+        let (rate, burst) = (DataRate::from_bps(bucket.rate_bps), DataSize::from_bytes(bucket.burst_bytes));
+        let stage = TokenBucket::new(rate, burst, rate * TimeDelta::from_millis_f64(bucket.limit_ms));
+        stages.push(stage.map_err(|error| refused(&format!("token_bucket.{error}")))?.into());
+    }
     if let Some(loaded) = capacity {
         stages.push(bottleneck(&spec.queue, loaded, || stream("pie")));
+    }
+    if let Some(medium) = &spec.aggregation {
+        let wait = TimeDelta::from_millis_f64(medium.wait_ms);
+        stages.push(Aggregation::new(wait, medium.max_packets, stream("aggregation")).into());
     }
     Ok(stages)
 }

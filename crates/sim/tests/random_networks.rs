@@ -8,8 +8,9 @@
 use legato_control::{REGISTRY, entry};
 use legato_media::DecoderKind;
 use legato_sim::{
-    BreakersSpec, CallParts, CapacitySpec, ControllerSpec, EncoderKind, GilbertElliottSpec, JitterSpec, LoadedCapacity,
-    LoadedClip, Policies, QueueKind, ReorderSpec, Scenario, Seed, run_call,
+    AggregationSpec, BreakersSpec, CallParts, CapacitySpec, ControllerSpec, EncoderKind, FeedbackTiming,
+    GilbertElliottSpec, JitterSpec, LoadedCapacity, LoadedClip, PolicerSpec, Policies, QueueKind, ReorderSpec,
+    Scenario, Seed, TokenBucketSpec, run_call,
 };
 use legato_trace::{LogLevel, Recorder, Summary, Value};
 use serde::Deserialize;
@@ -55,6 +56,12 @@ struct Ranges {
     jitter_ms: Range,
     reorder_ratio: Range,
     reorder_ms: Range,
+    policer_bps: Range,
+    bucket_bps: Range,
+    bucket_bytes: Range,
+    aggregation_ms: Range,
+    clump_packets: Range,
+    feedback_ms: Range,
     reverse_propagation_ms: Range,
     reverse_loss_ratio: Range,
     clock_offset_ms: Range,
@@ -69,6 +76,10 @@ struct Shares {
     burst_loss_ratio: f64,
     jitter_ratio: f64,
     reorder_ratio: f64,
+    policer_ratio: f64,
+    token_bucket_ratio: f64,
+    aggregation_ratio: f64,
+    slow_feedback_ratio: f64,
     reverse_loss_ratio: f64,
     audio_ratio: f64,
     nack_ratio: f64,
@@ -152,6 +163,27 @@ impl Networks {
             (Some(EncoderKind::OpenH264), DecoderKind::Sliced),
             (Some(EncoderKind::GraceStandin), DecoderKind::LossTolerant),
         ][seed as usize % 3];
+        // Drawn last: the networks are the same for the rest.
+        let forward = &mut scenario.forward;
+        forward.policer = draw.chance(share.policer_ratio).then(|| PolicerSpec {
+            rate_bps: draw.of(range.policer_bps) as u64,
+            burst_bytes: draw.of(range.bucket_bytes) as u64,
+        });
+        forward.token_bucket = draw.chance(share.token_bucket_ratio).then(|| TokenBucketSpec {
+            rate_bps: draw.of(range.bucket_bps) as u64,
+            burst_bytes: draw.of(range.bucket_bytes) as u64,
+            ..TokenBucketSpec::default()
+        });
+        forward.aggregation = draw.chance(share.aggregation_ratio).then(|| AggregationSpec {
+            wait_ms: draw.of(range.aggregation_ms),
+            max_packets: draw.of(range.clump_packets) as u32,
+        });
+        if draw.chance(share.slow_feedback_ratio) {
+            let interval_ms = draw.of(range.feedback_ms);
+            scenario.receiver.feedback_timing = FeedbackTiming::Rtcp;
+            scenario.receiver.min_feedback_interval_ms = interval_ms;
+            scenario.receiver.max_feedback_interval_ms = interval_ms;
+        }
         scenario
     }
 }

@@ -53,7 +53,7 @@ pub enum Record<'a> {
         transport_seq: u64,
         /// When it left, true time.
         departure: Timestamp,
-        /// `"aqm"`, `"queue_full"` or `"random"`.
+        /// `"aqm"`, `"policed"`, `"queue_full"` or `"random"`.
         reason: &'static str,
     },
     /// Feedback reached the sender.

@@ -45,8 +45,8 @@ class OncePerOption(typer.core.TyperCommand):
 
 
 _VERBS = (
-    "demo", "run", "compare", "call", "link", "conformance", "gap", "report", "replay", "rtp-log", "reproduce", "train",
-    "profile",
+    "demo", "run", "compare", "leaderboard", "call", "link", "conformance", "gap", "report", "replay", "rtp-log",
+    "reproduce", "train", "profile",
 )  # fmt: skip
 _GROUPS = ("traces", "controllers", "policy")
 for _verb in _VERBS:

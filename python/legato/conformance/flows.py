@@ -131,7 +131,10 @@ def read(folder: Path) -> list[Session]:
 def _columns(folder: Path, table: str, order: str) -> dict[str, np.ndarray]:
     import duckdb
 
-    return duckdb.read_parquet(parts(folder, table)).order(order).fetchnumpy()
+    with duckdb.connect() as database:
+        # The verbs show progress of their own.
+        database.execute("SET enable_progress_bar = false")
+        return database.read_parquet(parts(folder, table)).order(order).fetchnumpy()
 
 
 def _flow(row: dict, name: str, kind: str, stop_s: float, end_s: float, columns: dict, mine: np.ndarray) -> Flow:

@@ -1,22 +1,30 @@
 //! The stages of a path.
 
+mod aggregation;
 mod bottleneck;
 mod burst;
 mod jitter;
 mod loss;
+mod policer;
 mod propagation;
 mod queued_bottleneck;
 mod reorder;
+mod token_bucket;
+mod token_meter;
 mod varying_loss;
 
+pub use aggregation::Aggregation;
 pub use bottleneck::Bottleneck;
 pub use burst::Lost;
 pub(crate) use burst::is_whole;
 pub use jitter::{Distribution, Jitter, JitterConfig};
 pub use loss::{GilbertElliott, Loss, LossError};
+pub use policer::Policer;
 pub use propagation::{NegativeDelay, Propagation};
 pub use queued_bottleneck::QueuedBottleneck;
 pub use reorder::Reorder;
+pub use token_bucket::TokenBucket;
+pub use token_meter::MeterError;
 pub use varying_loss::VaryingLoss;
 
 use crate::{Ecn, Packet};
@@ -102,6 +110,8 @@ pub enum Passage<P> {
 pub enum DropReason {
     /// An active queue management decided so.
     Aqm,
+    /// It exceeded a policer's rate.
+    Policed,
     /// The queue was full.
     QueueFull,
     /// Random loss of the medium.
@@ -113,6 +123,7 @@ impl DropReason {
     pub fn name(self) -> &'static str {
         match self {
             Self::Aqm => "aqm",
+            Self::Policed => "policed",
             Self::QueueFull => "queue_full",
             Self::Random => "random",
         }

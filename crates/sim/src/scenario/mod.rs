@@ -11,8 +11,8 @@ pub use ends::{
 };
 pub use media::{AudioSpec, EncoderKind, FrameSizesSpec, VideoSpec};
 pub use network::{
-    CapacitySpec, ConditionsSpec, GilbertElliottSpec, JitterDistribution, JitterSpec, PathSpec, PlaysSpec, QueueKind,
-    QueueSpec, RecordedSpec, ReorderSpec,
+    AggregationSpec, CapacitySpec, ConditionsSpec, GilbertElliottSpec, JitterDistribution, JitterSpec, PathSpec,
+    PlaysSpec, PolicerSpec, QueueKind, QueueSpec, RecordedSpec, ReorderSpec, TokenBucketSpec,
 };
 
 pub(crate) use values::{MAX_DURATION_S, Refusal, choice, within};

@@ -31,6 +31,15 @@ pub struct PathSpec {
     /// Packets that later ones overtake.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reorder: Option<ReorderSpec>,
+    /// A policer in front of the bottleneck: what exceeds its rate is dropped.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub policer: Option<PolicerSpec>,
+    /// A shaper in front of the bottleneck, which lets bursts pass at the bottleneck's speed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub token_bucket: Option<TokenBucketSpec>,
+    /// A medium behind the bottleneck that passes packets in clumps.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub aggregation: Option<AggregationSpec>,
     /// What a trace says instead of `propagation_ms` and `loss_ratio`. Set once it is read; never in a file.
     #[serde(skip)]
     pub recorded: RecordedSpec,
@@ -197,6 +206,56 @@ pub struct ReorderSpec {
     pub extra_ms: f64,
 }
 
+/// A policer: a bucket of tokens, and no queue.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct PolicerSpec {
+    /// What passes for long.
+    pub rate_bps: u64,
+    /// What passes at once after a pause.
+    pub burst_bytes: u64,
+}
+
+/// A shaper: a bucket of tokens, and a queue that waits for them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct TokenBucketSpec {
+    /// What passes for long.
+    pub rate_bps: u64,
+    /// What passes at the bottleneck's speed after a pause.
+    pub burst_bytes: u64,
+    /// What may wait, in ms at `rate_bps`.
+    pub limit_ms: f64,
+}
+
+/// A medium that is ours now and then, for a clump of packets.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct AggregationSpec {
+    /// How long the first packet of a clump waits for it, on average.
+    pub wait_ms: f64,
+    /// Packets that go together at most.
+    pub max_packets: u32,
+}
+
+impl Default for PolicerSpec {
+    fn default() -> Self {
+        Self { rate_bps: 2_000_000, burst_bytes: 15_000 }
+    }
+}
+
+impl Default for TokenBucketSpec {
+    fn default() -> Self {
+        Self { rate_bps: 2_000_000, burst_bytes: 60_000, limit_ms: 300.0 }
+    }
+}
+
+impl Default for AggregationSpec {
+    fn default() -> Self {
+        Self { wait_ms: 8.0, max_packets: 64 }
+    }
+}
+
 impl Default for PathSpec {
     fn default() -> Self {
         Self {
@@ -208,6 +267,9 @@ impl Default for PathSpec {
             gilbert_elliott: None,
             jitter: None,
             reorder: None,
+            policer: None,
+            token_bucket: None,
+            aggregation: None,
             recorded: RecordedSpec::default(),
         }
     }
@@ -269,6 +331,19 @@ impl PathSpec {
         if let Some(reorder) = &self.reorder {
             within(&format!("{path}.reorder.packet_ratio"), reorder.packet_ratio, 0.0, 1.0)?;
             within(&format!("{path}.reorder.extra_ms"), reorder.extra_ms, 0.0, 60_000.0)?;
+        }
+        if let Some(policer) = &self.policer {
+            within(&format!("{path}.policer.rate_bps"), policer.rate_bps as f64, 1.0, 1e11)?;
+            within(&format!("{path}.policer.burst_bytes"), policer.burst_bytes as f64, 1.0, 1e12)?;
+        }
+        if let Some(bucket) = &self.token_bucket {
+            within(&format!("{path}.token_bucket.rate_bps"), bucket.rate_bps as f64, 1.0, 1e11)?;
+            within(&format!("{path}.token_bucket.burst_bytes"), bucket.burst_bytes as f64, 1.0, 1e12)?;
+            within(&format!("{path}.token_bucket.limit_ms"), bucket.limit_ms, 0.0, 3_600_000.0)?;
+        }
+        if let Some(medium) = &self.aggregation {
+            within(&format!("{path}.aggregation.wait_ms"), medium.wait_ms, 0.0, 10_000.0)?;
+            within(&format!("{path}.aggregation.max_packets"), f64::from(medium.max_packets), 1.0, 1e6)?;
         }
         self.queue.check(path)?;
         self.capacity.as_ref().map_or(Ok(()), |capacity| capacity.check(path))

@@ -1,0 +1,24 @@
+"""Every controller on the same page (``legato leaderboard``): recorded links, company, conformance, papers' settings.
+
+What is played is :func:`leaderboard`; :mod:`legato.leaderboard.page` writes it as HTML and as Markdown.
+"""
+
+from legato.leaderboard.board import CLIPS, ENCODERS, PARTS, Board, Size, leaderboard
+from legato.leaderboard.calls import Calls, Link
+from legato.leaderboard.links import FAMILIES, untuned_links
+from legato.leaderboard.page import write_markdown, write_page
+
+__all__ = [
+    "CLIPS",
+    "ENCODERS",
+    "FAMILIES",
+    "PARTS",
+    "Board",
+    "Calls",
+    "Link",
+    "Size",
+    "leaderboard",
+    "untuned_links",
+    "write_markdown",
+    "write_page",
+]

@@ -1,0 +1,115 @@
+"""`legato leaderboard`: its figures by hand, its table to the byte, what it refuses."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from conftest import Legato
+from legato.errors import Error
+from legato.leaderboard import Size, leaderboard, pictures, tables
+from legato.leaderboard.calls import COLUMNS, Call, Calls
+from legato.leaderboard.measures import GOODPUT, P95, PICTURE, STALLED
+from legato.leaderboard.page import markdown, sections
+from legato.leaderboard.papers import ratio
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "leaderboard.md"
+
+
+def call(controller: str, trace: str, figures: Mapping[str, float | None], *, live: bool = True) -> Call:
+    return Call(controller, "lte", trace, "clip", live, {**dict.fromkeys(COLUMNS), **figures})
+
+
+def three(own: float, *, picture_db: float = 14.0) -> Calls:
+    """Six links: `gcc` at 300 ms and 12 dB, the ceiling at 100 ms and 16 dB, `x` at ``own`` ms."""
+    found = []
+    for at in range(6):
+        for name, p95, ssim in (("gcc", 300.0, 12.0), ("clairvoyant", 100.0, 16.0), ("x", own, picture_db)):
+            found.append(call(name, f"{at}", {P95.column: p95, PICTURE.column: ssim, GOODPUT.column: p95 * 1e3}))
+    return Calls(found)
+
+
+def test_the_share_of_the_headroom_by_hand():
+    # Half of the way in the picture, three quarters in delay; the groups count alike.
+    closed = tables.closed(three(150.0), "x")
+    assert closed.mean == pytest.approx((0.5 + 0.75) / 2)
+    assert closed.groups == 6
+    assert tables.closed(three(150.0), "gcc").mean == 0.0
+    assert tables.closed(three(150.0), "clairvoyant").mean == 1.0
+
+
+def test_a_share_is_cut_where_a_figure_is_many_times_worse():
+    assert tables.closed(three(9_000.0), "x").mean == pytest.approx((0.5 - 1.0) / 2)
+    # One that sends next to nothing is as timely as the ceiling, and wins nothing.
+    assert tables.closed(three(100.0, picture_db=2.0), "x").mean == 0.0
+
+
+def test_a_ratio_is_of_the_same_calls():
+    played = three(150.0)
+    assert ratio(played, "x", "gcc", GOODPUT).mean == pytest.approx(0.5)
+    without = [one if one.trace != "0" or one.controller != "x" else call("x", "0", {}) for one in played.calls]
+    assert ratio(Calls(without), "x", "gcc", GOODPUT).mean == pytest.approx(0.5)
+    assert Calls(without).missing("x", GOODPUT) == 1
+    assert ratio(played, "x", "gcc", STALLED).mean is None
+
+
+def test_names_in_the_plane_do_not_cover_each_other():
+    import re
+
+    points = [pictures.Point(f"controller {at}", 100.0 + at, 18.0) for at in range(8)]
+    drawn = pictures.scatter(points, x_title="x", y_title="y", x_end=700.0, y_low_db=15.0)
+    places = [(float(x), float(y)) for x, y in re.findall(r'class="name other" x="([\d.]+)" y="([\d.]+)"', str(drawn))]
+    assert len(places) == 8
+    wide = pictures.LETTER * len("controller 0")
+    for at, (x, y) in enumerate(places):
+        assert all(abs(x - x2) >= wide or abs(y - y2) >= 12 for x2, y2 in places[:at])
+
+
+def test_what_is_not_there_is_refused_by_name(tmp_path: Path):
+    with pytest.raises(Error, match="families = celular: no family"):
+        leaderboard(["gcc"], out=tmp_path / "a", families=["celular"])
+    with pytest.raises(Error, match="parts = network: a leaderboard has no such part"):
+        leaderboard(["gcc"], out=tmp_path / "b", parts=["network"])
+
+
+def test_a_small_leaderboard_is_what_it_was(tmp_path: Path):
+    size = Size(links=2, duration_s=15.0, seeds=1, paper_duration_s=15.0)
+    how = {"families": ["Ethernet", "cellular"], "encoders": ["openh264"], "cases": ["5.1a-50"], "size": size}
+    board = leaderboard(["gcc,scream-v2"], out=tmp_path / "board", **how)
+    text = markdown(sections(board))
+    assert text == GOLDEN.read_text(encoding="utf-8"), (
+        "If this is meant, read it and keep it: python tests/python/test_leaderboard.py, a commit of its own."
+    )
+    # Stopped and continued it is the same.
+    assert markdown(sections(leaderboard(["gcc,scream-v2"], out=tmp_path / "board", resume=True, **how))) == text
+
+
+def test_the_verb_writes_both_pages_and_prints_the_table(legato: Legato, tmp_path: Path):
+    out = tmp_path / "board"
+    options = ["--controllers", "gcc", "--parts", "networks", "--links", "1", "--families", "cellular"]
+    done = legato("leaderboard", *options, "--duration-s", "5", "--out", str(out), "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert [row["controller"] for row in found["standing"]] == ["clairvoyant", "gcc"]
+    assert "<svg" in (out / "leaderboard.html").read_text(encoding="utf-8")
+    assert "## Standing" in (out / "leaderboard.md").read_text(encoding="utf-8")
+    again = legato("leaderboard", *options, "--out", str(out))
+    assert again.returncode == 2
+    assert "exists and is not empty" in again.stderr
+
+
+def _keep() -> None:
+    import tempfile
+
+    size = Size(links=2, duration_s=15.0, seeds=1, paper_duration_s=15.0)
+    how = {"families": ["Ethernet", "cellular"], "encoders": ["openh264"], "cases": ["5.1a-50"], "size": size}
+    with tempfile.TemporaryDirectory() as place:
+        found = leaderboard(["gcc,scream-v2"], out=Path(place) / "board", **how)
+        GOLDEN.write_text(markdown(sections(found)), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    _keep()
