@@ -15,6 +15,7 @@
 
 mod arrivals;
 mod backlog;
+mod loss_trial;
 mod losses;
 mod queue_target;
 mod service_rate;
@@ -63,6 +64,8 @@ pub struct Config {
     pub shallow_pacing_ratio: f64,
     /// In company a frame leaves over this share of the frame interval, 0.05 to 1.
     pub company_spread_ratio: f64,
+    /// Parity, as a share of the rate, over the share of packets that the link loses whatever is sent, 0 to 4.
+    pub parity_over_loss_ratio: f64,
     /// Without a frame large enough to measure, the capacity grows by this ratio a second, 0 to 100.
     pub unmeasured_growth_ratio: f64,
     /// A frame that is done early shows the capacity for one so many times as large, 1 to 100.
@@ -84,6 +87,7 @@ impl Default for Config {
             pacing_ratio: 2.5,
             shallow_pacing_ratio: 1.1,
             company_spread_ratio: 0.6,
+            parity_over_loss_ratio: 1.0,
             unmeasured_growth_ratio: 1.5,
             max_stretch_ratio: 4.0,
         }
@@ -104,6 +108,7 @@ fn check(config: &Config) -> Result<(), BuildError> {
         ("pacing_ratio", config.pacing_ratio, 1.0, 100.0),
         ("shallow_pacing_ratio", config.shallow_pacing_ratio, 1.0, 10.0),
         ("company_spread_ratio", config.company_spread_ratio, 0.05, 1.0),
+        ("parity_over_loss_ratio", config.parity_over_loss_ratio, 0.0, 4.0),
         ("unmeasured_growth_ratio", config.unmeasured_growth_ratio, 0.0, 100.0),
         ("max_stretch_ratio", config.max_stretch_ratio, 1.0, 100.0),
     ];
@@ -245,9 +250,12 @@ impl Legato {
         self.path.count_delivered(seen.bytes, gap_s);
         let round_trip_s = self.path.backlog.lag_s();
         self.path.share.react(now, round_trip_s, self.path.delivered, seen.lost);
-        let window = if self.path.share.is_pressed() { PRESSED_BASE_DELAY_WINDOW } else { BASE_DELAY_WINDOW };
+        let queue_stands = self.path.share.standing_s() > STANDING_QUEUE_S || self.path.share.is_pressed();
+        let window = if queue_stands { STANDING_BASE_DELAY_WINDOW } else { BASE_DELAY_WINDOW };
         self.path.arrivals.set_window(window);
-        self.path.losses.react(now, round_trip_s, self.last_frame);
+        let allowed = self.plan.target.max(1.0);
+        let used_ratio = (self.limits.max.as_bps_f64() / 8.0 / allowed).min(1.0);
+        self.path.losses.react(now, round_trip_s, self.last_frame, used_ratio);
         self.update_capacity(seen.behind, gap_s);
         self.plan.target = self.plan_frame(now).target;
     }
@@ -305,6 +313,12 @@ impl Legato {
 }
 
 impl Legato {
+    /// Losses that no rate avoids are repaired in advance where a retransmission would often be lost as well.
+    fn parity_ratio(&self) -> f64 {
+        let lost = self.path.losses.own_ratio();
+        if lost < PARITY_ABOVE_LOSS_RATIO { 0.0 } else { self.config.parity_over_loss_ratio * lost }
+    }
+
     /// Bytes a second, and what leaves at one instant. Alone a frame is a burst that measures; in company it is spread,
     /// so that its packets see the queue at many moments.
     fn pacing(&self) -> (f64, Option<DataSize>) {
@@ -349,6 +363,7 @@ impl RateController for Legato {
         Decision {
             pacing_rate: DataRate::from_bps_f64(pace * 8.0).max(target),
             burst,
+            fec_rate: target.scale(self.parity_ratio()),
             encoder: EncoderWishes {
                 max_frame_size: Some(DataSize::from_bytes(self.plan.max_frame_bytes as u64)),
                 drop_one_frame_in: self.plan.skip.then_some(1),
@@ -381,14 +396,16 @@ impl RateController for Legato {
         if let Some(burst) = losses.burst_limit() {
             gauge("legato_burst_bytes", burst.as_bytes_f64());
         }
+        gauge("legato_own_loss_ratio", losses.own_ratio());
         gauge("legato_loss_limit_ratio", losses.rate_ratio());
     }
 }
 
 /// A route's minimum delay shows at least this often, since frames leave gaps.
 const BASE_DELAY_WINDOW: TimeDelta = TimeDelta::from_secs(10);
-/// Behind a queue that others hold it shows rarely.
-const PRESSED_BASE_DELAY_WINDOW: TimeDelta = TimeDelta::from_secs(60);
+/// Behind a queue that stands it does not show, and would be taken for longer than it is.
+const STANDING_BASE_DELAY_WINDOW: TimeDelta = TimeDelta::from_secs(60);
+const STANDING_QUEUE_S: f64 = 0.03;
 const DELIVERED_MEMORY_S: f64 = 0.5;
 const PACKET_BYTES: f64 = 1_200.0;
 const MEASURING_PACKETS: f64 = 2.0;
@@ -397,6 +414,8 @@ const LONGEST_GROWTH_S: f64 = 0.2;
 const MIN_CAPACITY: f64 = 500.0;
 const CAPACITY_OVER_MAX: f64 = 2.0;
 const MOST_FOR_DRAINING: f64 = 0.8;
+/// Below this, requests for lost packets repair in time.
+const PARITY_ABOVE_LOSS_RATIO: f64 = 0.03;
 /// Room for frames above their mean.
 const PRESSED_FRAME_RATIO: f64 = 1.5;
 

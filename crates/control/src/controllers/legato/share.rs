@@ -32,8 +32,8 @@ pub struct Share {
     limit: f64,
     last: Option<Timestamp>,
     last_cut: Option<Timestamp>,
-    /// Since when a queue has stood.
-    standing_since: Option<Timestamp>,
+    /// Since when a queue has stood, and how long it was then in seconds.
+    standing_since: Option<(Timestamp, f64)>,
     competing: bool,
 }
 
@@ -57,6 +57,8 @@ const MAX_AHEAD_RATIO: f64 = 1.8;
 const FALL_RATIO: f64 = 3.0;
 /// A queue this long for this long although we gave way: others do not.
 const COMPETING_QUEUE_S: f64 = 0.07;
+const DRAINING_RATIO: f64 = 0.95;
+const LONGEST_QUEUE_S: f64 = 0.6;
 const COMPETING_AFTER_S: f64 = 2.0;
 const LOSS_DECREASE_RATIO: f64 = 0.7;
 
@@ -137,7 +139,12 @@ impl Share {
             self.standing_since = None;
             return;
         }
-        let since = *self.standing_since.get_or_insert(now);
+        let (since, queue_s) = *self.standing_since.get_or_insert((now, standing_s));
+        // A queue that drains, or is longer than buffers are, is our own, of before the link fell.
+        if long && (standing_s < DRAINING_RATIO * queue_s || standing_s > LONGEST_QUEUE_S) {
+            self.standing_since = Some((now, standing_s));
+            return;
+        }
         if (now - since).as_secs_f64() > COMPETING_AFTER_S {
             self.competing = long;
             self.standing_since = None;
