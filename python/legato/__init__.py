@@ -175,7 +175,9 @@ def real_calls(
     learning = None
     if learn is not None:
         if direction != "send":
-            raise CallError(f"learn: with direction {direction}; only a call that our near end sends in is learned from")
+            raise CallError(
+                f"learn: with direction {direction}; only a call that our near end sends in is learned from"
+            )
         from legato.train.in_calls import LearningInCalls
 
         learning = LearningInCalls(plan, learn, resume=resume)

@@ -65,7 +65,7 @@ pub struct Explorer {
     takeovers: u32,
 }
 
-/// Nobody takes more than an hour of intervals: then the oldest go.
+/// An hour of intervals; if more wait to be taken, the oldest go.
 const MAX_FINISHED: usize = 72_000;
 
 impl Explorer {

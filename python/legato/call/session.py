@@ -113,7 +113,7 @@ def make_one(
     on_progress: Callable[[CallProgress], None] | None,
     learning: AbstractContextManager[LiveExchange] | None = None,
 ) -> float:
-    """Session ``number`` of the plan, written to ``folder``; how long it lasted in s. ``learning``: from it, meanwhile."""
+    """Session ``number`` of the plan, written to ``folder``; how long it lasted in s. ``learning``: from it."""
     with learning or nullcontext() as exchange:
         return _make(stage, plan, folder, number, calls, on_progress, exchange)
 

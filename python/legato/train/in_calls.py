@@ -2,8 +2,8 @@
 
 What learns and by which rule is the same as in simulated calls (:mod:`legato.train.online`): PPO on rounds of about ten
 seconds, under a safeguard, each user's weights averaged with the others' after every call. What differs is that a call
-cannot stop: it hands over each interval as it is finished, a thread beside it learns and gives weights back, and neither
-waits for the other. Decisions are judged by the weights that drew them, which may be a round old.
+cannot stop: it hands over each interval as it is finished, a thread beside it learns and gives weights back, and
+neither waits for the other. Decisions are judged by the weights that drew them, which may be a round old.
 
 A user is a link of the plan: its calls are those of the plan's seeds. The folder is::
 
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 USERS = "users"
 REWARD = "onrl"
-"""Of all that are made for policies that learn under a safeguard, the one that needs nothing but what a sender knows."""
+"""Made for policies that learn under a safeguard, of what a sender knows."""
 
 _POLL_S = 0.1
 _NICE = 10
@@ -105,6 +105,8 @@ class LearningInCalls:
         self.controller, self._config = _learned(plan)
         policy = shipped.policy(Path(str(self._config.pop("policy", "") or self.controller)))
         self._manifest, self._layers, self._tensors = policy_folder.read(policy)
+        if factor := self._manifest["observation"].get("interval_rtt_factor"):
+            self._config.setdefault("interval_rtt_factor", factor)
         if any(layer["kind"] == "gru" for layer in self._layers):
             raise TrainingError(f"{policy}: remembers (a layer is a gru), and cannot learn in real calls")
         self._reward = rewards.named(reward)
@@ -115,7 +117,9 @@ class LearningInCalls:
         self.users = plan.sessions // max(len(plan.seeds), 1)
         torch.set_num_threads(1)
         env = CallVectorEnv(1, "nvc_cc", self.controller, REWARD, threads=1)
-        self._learners = [_Learner(env, self._layers, self._tensors, self._settings, seed + n) for n in range(self.users)]
+        self._learners = [
+            _Learner(env, self._layers, self._tensors, self._settings, seed + n) for n in range(self.users)
+        ]
         self.done: list[CallLearned] = []
         if self.folder.exists() and any(self.folder.iterdir()):
             if not resume or not (self.folder / PROGRESS).is_file():

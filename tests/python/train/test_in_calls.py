@@ -31,7 +31,9 @@ def planned(controller: str = "onrl", seeds: int = 1, links: tuple[int, ...] = (
     return replace(made, traces=[{"path": f"{bps}"} for bps in links]) if len(links) > 1 else made
 
 
-def called(tmp_path: Path, learning: in_calls.LearningInCalls, of: plan.Plan, name: str, *, resume: bool = False) -> None:
+def called(
+    tmp_path: Path, learning: in_calls.LearningInCalls, of: plan.Plan, name: str, *, resume: bool = False
+) -> None:
     pictures = Pictures(width=160, height=90, fps=10)
     session = Session.of("legato")
     make(learning.steered(of), tmp_path / name, session, pictures=pictures, learning=learning, resume=resume)
