@@ -264,7 +264,7 @@ class LiveExchange:
     def take(
         self,
     ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32], npt.NDArray[np.uint64], npt.NDArray[np.float32]]:
-        """The intervals finished since the last time: observations, the actions taken at their ends, the versions of the
+        """The intervals finished since the last time: observations, the actions at their ends, the versions of the
         weights that drew these, the intervals before them as rows of figures."""
 
 @final

@@ -66,7 +66,7 @@ def test_guidance_is_for_recurrent_networks_that_explore_before_the_sigmoid():
 
 
 def test_the_unguided_recipe_is_ppo_alone_by_what_the_paper_prints():
-    """[r3net] §2.3: PPO, Adam with a learning rate of 3e-5; no guidance, no schedules."""
+    # [r3net] §2.3: PPO, and Adam with a learning rate of 3e-5.
     from legato.train import ppo
     from legato.train.recipes import r3net_as_printed, r3net_unguided
 
