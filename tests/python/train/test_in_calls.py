@@ -77,10 +77,10 @@ def test_after_a_call_of_every_user_all_have_the_mean_of_their_weights(tmp_path:
         bias.data.fill_(value)
     call = in_calls.CallLearned(0, 0, 0, 10, 1, 0, 0.5, 0.0)
     learning._keep(call)
-    assert [float(bias[0]) for bias in biases] == [1.0, 3.0]
+    assert [float(bias.detach()[0]) for bias in biases] == [1.0, 3.0]
     assert float(policy_folder.read(tmp_path / "learned" / "policy")[2]["out.bias"][0]) == 2.0
     learning._keep(replace(call, session=1, user=1))
-    assert [float(bias[0]) for bias in biases] == [2.0, 2.0]
+    assert [float(bias.detach()[0]) for bias in biases] == [2.0, 2.0]
 
 
 def test_the_first_rounds_teach_the_critic_alone(tmp_path: Path):
