@@ -129,6 +129,7 @@ def real_calls(
     direction: str = "send",
     link: str = "inside",
     vmaf: bool = False,
+    learn: str | Path | None = None,
     log: str = "series",
     strict: bool = False,
     resume: bool = False,
@@ -144,6 +145,8 @@ def real_calls(
     ``link="tun"``: browsers run in network namespaces with the link between them; needs root, on Linux.
     Combinations that cannot be called are refused by :class:`legato.call.ends.Session`.
     ``vmaf=True``: what was viewed of Legato's pictures is also measured by VMAF, with ffmpeg (extra ``vmaf``).
+    ``learn``: a folder; the one learned controller goes on learning in these calls, under the safeguard, and its policy
+    is written there (extra ``train``).
     """
     from dataclasses import replace
 
@@ -170,7 +173,20 @@ def real_calls(
     pictures = pictures or Pictures()
     call = {"peers": peers, "direction": direction, "link": link, **pictures.options(), "vmaf": vmaf}
     plan = replace(plan, call=call, options=plans.assignments(asked))
-    return make(plan, out, session, pictures=pictures, vmaf=vmaf, resume=resume, on_progress=on_progress)
+    learning = None
+    if learn is not None:
+        if direction != "send":
+            raise CallError(
+                f"learn: with direction {direction}; only a call that our near end sends in is learned from"
+            )
+        from legato.train.in_calls import LearningInCalls
+
+        learning = LearningInCalls(plan, learn, resume=resume)
+        plan = replace(plan, call={**call, "learns": next(iter(controllers)), "learn": str(learn)})
+        plan = learning.steered(plan)
+    return make(
+        plan, out, session, pictures=pictures, vmaf=vmaf, learning=learning, resume=resume, on_progress=on_progress
+    )
 
 
 def link(

@@ -255,6 +255,19 @@ def open_call_folder(plan_json: str, out_dir: str | PathLike[str]) -> int:
     """Open the run folder of a plan's real calls; how many sessions there are."""
 
 @final
+class LiveExchange:
+    """Finished intervals of one real call out, weights in; neither waits for the other."""
+
+    def __new__(cls, toml: str, weights: bytes, std: float, file: str = "policy.toml") -> LiveExchange: ...
+    def give(self, version: int, weights: bytes, std: float) -> None:
+        """Let the call decide with these weights from its next decision on."""
+    def take(
+        self,
+    ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32], npt.NDArray[np.uint64], npt.NDArray[np.float32]]:
+        """The intervals finished since the last time: observations, the actions at their ends, the versions of the
+        weights that drew these, the intervals before them as rows of figures."""
+
+@final
 class RealCall:
     """One session of real calls: one way of media or two, between ends of ours and ends that Python brings."""
 
@@ -269,9 +282,10 @@ class RealCall:
         others: Others | None = None,
         tuns: TunPair | None = None,
         ffmpeg: str | PathLike[str] | None = None,
+        learning: LiveExchange | None = None,
     ) -> RealCall:
         """Set up session `number` of a plan, by default between our end, which sends, and a browser. Ways between two
-        ends of ours connect at once."""
+        ends of ours connect at once. `learning`: sets the actions of our sending end's controller."""
     @property
     def duration_s(self) -> float:
         """How long media flow."""

@@ -39,6 +39,9 @@ def words(record: Record) -> list[str]:
     controllers = [_spec(one, lambda policy: record.places.get(policy, policy)) for one in plan["controllers"]]
     lists = {"--traces": _traces(plan["traces"], record), "--clips": _clips(plan["clips"], record)}
     own: Mapping[str, Any] | None = plan.get("call")
+    if own and "learns" in own:
+        # What is called is the safeguard around it.
+        controllers = [own["learns"]]
     scenario = _scenario(plan["scenario_path"], record)
     counted = seeds == list(range(1, len(seeds) + 1))
     crossed = len(controllers) > 1 or len(seeds) > 1 or any(lists.values())
@@ -70,7 +73,7 @@ def _option(name: str, value: str) -> tuple[str, ...]:
 
 def _of_call(own: Mapping[str, Any], record: Record) -> Iterator[str]:
     for key, value in own.items():
-        if value == _DEFAULTS.get(key, value) and key in _DEFAULTS:
+        if key == "learns" or (value == _DEFAULTS.get(key, value) and key in _DEFAULTS):
             continue
         if value is True:
             yield f"--{key}"

@@ -87,7 +87,7 @@ def test_a_study_is_made_of_calls_and_can_be_gone_on_with(tmp_path: Path):
     if not hasattr(_core, "RealCall"):
         pytest.skip("this build makes no real calls: it lacks the feature `calls`")
     out = tmp_path / "study"
-    done = real_calls.reproduce("r3net", out, calls=1, duration_s=3.0)
+    done = real_calls.reproduce("r3net", out, calls=1, duration_s=3.0, retries=0)
     assert [(call.access, call.controller) for call in done.calls] == [
         ("3G", "ukf"),
         ("3G", "r3net"),
@@ -99,6 +99,19 @@ def test_a_study_is_made_of_calls_and_can_be_gone_on_with(tmp_path: Path):
     assert "SSIM of what was viewed" in page.read_text(encoding="utf-8")
     assert json.loads((out / "reproduction.json").read_text(encoding="utf-8"))["real"]
     with pytest.raises(Error, match="not empty"):
-        real_calls.reproduce("r3net", out, calls=1, duration_s=3.0)
-    again = real_calls.reproduce("r3net", out, calls=1, duration_s=3.0, resume=True)
+        real_calls.reproduce("r3net", out, calls=1, duration_s=3.0, retries=0)
+    again = real_calls.reproduce("r3net", out, calls=1, duration_s=3.0, retries=0, resume=True)
     assert again.calls == done.calls
+
+    # One that was late is made again, and only that.
+    record = out / "3g" / "calls" / "00000.json"
+    record.write_text(json.dumps(json.loads(record.read_text(encoding="utf-8")) | {"valid": False}), encoding="utf-8")
+    for other in sorted((out / "3g" / "calls").glob("*.json"))[1:]:
+        other.write_text(json.dumps(json.loads(other.read_text(encoding="utf-8")) | {"valid": True}), encoding="utf-8")
+    kept = {file.name: file.stat().st_mtime_ns for file in (out / "3g" / "summary").glob("*.parquet")}
+    assert real_calls.forget_late(out / "3g") == 1
+    assert not record.exists() and not (out / "3g" / "summary" / "00000.parquet").exists()
+    real_calls.reproduce("r3net", out, calls=1, duration_s=3.0, retries=0, resume=True)
+    now = {file.name: file.stat().st_mtime_ns for file in (out / "3g" / "summary").glob("*.parquet")}
+    assert now.keys() == kept.keys()
+    assert [name for name in sorted(now) if now[name] != kept[name]] == ["00000.parquet"]

@@ -43,4 +43,4 @@ pub use receiver_clock::ReceiverClock;
 pub use receiver_side::ReceiverSide;
 pub use send_history::SendHistory;
 pub use sender::{AudioConfig, Sender, SenderConfig, SenderInput, SenderOutput};
-pub use sending_half::SendingHalf;
+pub use sending_half::{Decide, SendingHalf};

@@ -5,9 +5,13 @@
 
 use crate::{Dropped, Network, NetworkSample, Pauses, Reply, Sender, SenderInput, SenderOutput, rtcp_wire_size};
 use legato_control::Side;
+use legato_control::steering::Steered;
 use legato_media::EncodedFrame;
 use legato_trace::{Record, Sample, TraceSink};
 use legato_units::{DataRate, PeerTimestamp, Timestamp};
+
+/// Sets the next action of a steered controller, before a deadline of the sender. It must return at once.
+pub type Decide = Box<dyn FnMut(Timestamp, &mut dyn Steered) + Send>;
 
 /// A sender, and when it is due.
 pub struct SendingHalf {
@@ -15,12 +19,19 @@ pub struct SendingHalf {
     pauses: Pauses,
     /// The sender's deadline.
     due: Timestamp,
+    /// Where the controller is steered from outside and nothing stops the call for it.
+    decide: Option<Decide>,
 }
 
 impl SendingHalf {
     /// The sender of a call that begins at `start`.
     pub fn new(sender: Sender, pauses: Pauses, start: Timestamp) -> Self {
-        Self { sender, pauses, due: start }
+        Self { sender, pauses, due: start, decide: None }
+    }
+
+    /// The same, whose steered controller `decide` sets the actions of.
+    pub fn steered_by(self, decide: Option<Decide>) -> Self {
+        Self { decide, ..self }
     }
 
     /// The sender.
@@ -51,6 +62,7 @@ impl SendingHalf {
             if network.next_arrival(Side::Sender) <= now {
                 self.take_reply(now, network, sink);
             } else if self.due() <= now {
+                self.decide(now);
                 self.meet(now, sink);
             } else {
                 return;
@@ -67,8 +79,16 @@ impl SendingHalf {
         network: &mut impl Network,
         sink: &mut impl TraceSink,
     ) {
+        // The sender meets its deadlines then too.
+        self.decide(now);
         self.sender.handle(now, SenderInput::Encoded(frame, capture), sink);
         while self.drain(now, network, sink).is_some() {}
+    }
+
+    fn decide(&mut self, now: Timestamp) {
+        if let (Some(decide), Some(steered)) = (&mut self.decide, self.sender.steered()) {
+            decide(now, steered);
+        }
     }
 
     /// Pass on RTCP that reached the sender by `now`; its bytes, to be used again.

@@ -47,4 +47,5 @@ pub use viewing::decoder::Image;
 pub use viewing::seen::{SeenPicture, ShownFrame};
 pub use viewing::vmaf::{VmafMeter, VmafProgram};
 
+pub use legato_call::Decide;
 pub use legato_tun::{Host, Pair as TunPair};

@@ -13,7 +13,7 @@ use crate::outcome::{CallReport, Outcome};
 use crate::pictures::camera::Camera;
 use crate::real_network::RealNetwork;
 use crate::thread::CallThread;
-use legato_call::{Pauses, Sender, SendingHalf};
+use legato_call::{Decide, Pauses, Sender, SendingHalf};
 use legato_trace::LogLevel;
 use legato_units::{TimeDelta, Timestamp};
 
@@ -31,11 +31,13 @@ pub struct CallSetup {
     pub pauses: Pauses,
     /// The level of recording.
     pub level: LogLevel,
+    /// What sets the controller's actions, where it is steered.
+    pub decide: Option<Decide>,
 }
 
 /// Make the offer, for another end: its text, and the thread that takes the answer.
 pub(crate) fn open(setup: CallSetup, other: OtherEnd) -> Result<(String, CallThread), Error> {
-    let CallSetup { sender, mut camera, place, duration, pauses, level } = setup;
+    let CallSetup { sender, mut camera, place, duration, pauses, level, decide } = setup;
     let (outside, local) = place.outside()?;
     let base = Clock::starting_now();
     let mut peer = Peer::new(local, base, camera.codec(), other)?;
@@ -48,7 +50,7 @@ pub(crate) fn open(setup: CallSetup, other: OtherEnd) -> Result<(String, CallThr
         };
         let link = place.open(Ends::Endpoint(outside), link_report(mail))?;
         // The connection writes the reports.
-        let sending = SendingHalf::new(sender.without_reports(), pauses, Timestamp::ZERO);
+        let sending = SendingHalf::new(sender.without_reports(), pauses, Timestamp::ZERO).steered_by(decide);
         let network = RealNetwork::new(peer, link, base, frames);
         let log = CallLog::new(duration, level, shared);
         let driver = Driver { sending, network, log, report: CallReport::default() };

@@ -4,6 +4,7 @@
 use crate::call_parts::{Ends, Others, Parts, Pictures, generated};
 use crate::call_report::{Report, Shown, describe, describe_labels, describe_progress, seen_row, shown_frames, write};
 use crate::error::{call_error, sim_error};
+use crate::learning::LiveExchange;
 use crate::tun::TunPair;
 use crate::vmaf::Interrupt;
 use legato_control::RateLimits;
@@ -44,10 +45,11 @@ impl RealCall {
     /// Set up session `number` of a plan. `session`: a `legato.call.ends.Session`, by default our end, which sends to a
     /// browser; `pictures`: a `legato.call.Pictures`; `others`: a `legato.call.ends.Others`, needed where another's end
     /// sends; `tuns`: the network is between these namespaces, else on the loopback interface; `ffmpeg`: one to measure
-    /// VMAF with. Ways between two ends of ours connect at once.
+    /// VMAF with; `learning`: sets the actions of our sending end's controller, which a learner gives weights. Ways between two ends of ours connect at once.
     #[new]
     #[pyo3(signature = (
-        plan_json, number, out_dir, session = None, *, pictures = None, others = None, tuns = None, ffmpeg = None
+        plan_json, number, out_dir, session = None, *, pictures = None, others = None, tuns = None, ffmpeg = None,
+        learning = None
     ))]
     #[expect(clippy::too_many_arguments, reason = "Python names them")]
     fn new(
@@ -60,13 +62,14 @@ impl RealCall {
         others: Option<Others>,
         tuns: Option<&TunPair>,
         ffmpeg: Option<PathBuf>,
+        learning: Option<&LiveExchange>,
     ) -> PyResult<Self> {
         let interrupt = Interrupt::default();
         let (ends, pictures) = (session.unwrap_or_default(), pictures.unwrap_or_default());
         let hosts = tuns.map(TunPair::pair).transpose()?;
         py.detach(|| {
             let (plan, session, interrupt) = (plan_json, number, &interrupt);
-            let ways = Parts { plan, session, ends, pictures, others, hosts, ffmpeg, interrupt }.ways()?;
+            let ways = Parts { plan, session, ends, pictures, others, hosts, ffmpeg, learning, interrupt }.ways()?;
             let duration = ways.first().map_or(TimeDelta::ZERO, |way| way.duration);
             let (labels, limits) = ways.iter().map(|way| (way.labels.clone(), way.limits)).unzip();
             let opened = Session::open(ways.into_iter().map(|way| way.setup)).map_err(call_error)?;

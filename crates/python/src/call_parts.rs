@@ -2,11 +2,12 @@
 //! `legato_endpoint` takes on the other.
 
 use crate::error::{call_error, sim_error};
+use crate::learning::LiveExchange;
 use crate::vmaf::Interrupt;
 use legato_control::RateLimits;
 use legato_endpoint::{
-    CallSetup, Camera, Codec, PairSetup, PictureSource, Place, ReceivingSetup, RelaySetup, TunPair as Hosts, Watched,
-    WaySetup,
+    CallSetup, Camera, Codec, Decide, PairSetup, PictureSource, Place, ReceivingSetup, RelaySetup, TunPair as Hosts,
+    Watched, WaySetup,
 };
 use legato_media::FrameRate;
 use legato_sim::{LiveCall, LiveFlow, LiveNetwork, LiveReceiver, LiveVideo, LoadedPlan, Plan};
@@ -61,6 +62,8 @@ pub(crate) struct Parts<'a> {
     pub others: Option<Others>,
     pub hosts: Option<&'a Hosts>,
     pub ffmpeg: Option<PathBuf>,
+    /// Where the controller of our sending end learns in the call.
+    pub learning: Option<&'a LiveExchange>,
     pub interrupt: &'a Interrupt,
 }
 
@@ -139,15 +142,16 @@ impl Parts<'_> {
         let (setup, LiveFlow { duration, limits, labels, .. }) = match ends {
             (End::Legato, End::Legato) => {
                 let (camera, video) = self.filmed()?;
-                let (live, receiver) = loaded.live_pair(session, n, video).map_err(sim_error)?;
+                let (live, receiver) =
+                    loaded.live_pair(session, n, video, self.learning.is_some()).map_err(sim_error)?;
                 let LiveReceiver { controller, playout, nack } = receiver;
-                let (call, flow) = sending(live, camera, place);
+                let (call, flow) = self.sending(live, camera, place)?;
                 (WaySetup::Own(Box::new(PairSetup { call, controller, playout, nack })), flow)
             }
             (End::Legato, _) => {
                 let (camera, video) = self.filmed()?;
-                let live = loaded.live(session, n, video).map_err(sim_error)?;
-                let (call, flow) = sending(live, camera, place);
+                let live = loaded.live(session, n, video, self.learning.is_some()).map_err(sim_error)?;
+                let (call, flow) = self.sending(live, camera, place)?;
                 (WaySetup::Sent(Box::new(call)), flow)
             }
             (_, End::Legato) => {
@@ -173,6 +177,15 @@ impl Parts<'_> {
             }
         };
         Ok(WayParts { setup, labels, limits, duration })
+    }
+
+    fn sending(&self, live: LiveCall, mut camera: Camera, place: Place) -> PyResult<(CallSetup, LiveFlow)> {
+        let LiveCall { sender, pauses, adapt_resolution, flow } = live;
+        camera.adapt_resolution(adapt_resolution);
+        let (duration, level) = (flow.duration, flow.level);
+        let explorer = self.learning.map(|learning| learning.explorer(flow.labels.seed)).transpose()?;
+        let decide = explorer.map(|mut explorer| -> Decide { Box::new(move |now, it| explorer.decide(now, it)) });
+        Ok((CallSetup { sender, camera, place, duration, pauses, level, decide }, flow))
     }
 
     fn codec(&self) -> PyResult<Codec> {
@@ -206,11 +219,4 @@ pub(crate) fn generated(width: u16, height: u16, fps: u32) -> PyResult<PictureSo
     let refused = || call_error(format!("fps = {fps}: outside 1 to 60"));
     let frame_rate = FrameRate::new(fps, 1).filter(|_| fps <= 60).ok_or_else(refused)?;
     Ok(PictureSource::Generated { width, height, frame_rate })
-}
-
-fn sending(live: LiveCall, mut camera: Camera, place: Place) -> (CallSetup, LiveFlow) {
-    let LiveCall { sender, pauses, adapt_resolution, flow } = live;
-    camera.adapt_resolution(adapt_resolution);
-    let (duration, level) = (flow.duration, flow.level);
-    (CallSetup { sender, camera, place, duration, pauses, level }, flow)
 }

@@ -15,6 +15,8 @@ mod controllers;
 mod error;
 mod estimator;
 mod hybrid;
+#[cfg(feature = "calls")]
+mod learning;
 mod policy;
 mod shared;
 mod spaces;
@@ -42,6 +44,9 @@ mod _core {
     use super::controllers::{controller_parameters, controllers};
     #[pymodule_export]
     use super::hybrid::{HybridDecoder, HybridEncoder};
+    #[cfg(feature = "calls")]
+    #[pymodule_export]
+    use super::learning::LiveExchange;
     #[pymodule_export]
     use super::policy::Policy;
     #[pymodule_export]

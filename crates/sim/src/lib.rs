@@ -17,6 +17,7 @@ pub mod cross_traffic;
 pub mod episode;
 mod error;
 mod estimator_host;
+mod exploring;
 mod flows;
 mod future;
 mod in_transit;
@@ -38,6 +39,7 @@ mod video;
 
 pub use error::SimError;
 pub use estimator_host::{EstimatorHost, host_estimators};
+pub use exploring::{Exchange, Explored, Explorer};
 pub use flows::{CallKeys, CallSpec, Direction, FlowSpec, LinkSpec, TcpSpec, TrafficKeys, UdpSpec};
 pub use in_transit::{InTransit, Load, Ticket};
 pub use live::{LiveCall, LiveFlow, LiveNetwork, LiveReceiver, LiveVideo, open_live_folder, write_live};

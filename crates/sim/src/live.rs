@@ -93,8 +93,9 @@ struct Own<'a> {
 }
 
 impl LoadedPlan {
-    /// Call `n` of session `session` with a browser, for a driver of its own.
-    pub fn live(&self, session: u64, n: usize, video: LiveVideo) -> Result<LiveCall, SimError> {
+    /// Call `n` of session `session` with a browser, for a driver of its own. `steered`: its controller's actions are set
+    /// from outside.
+    pub fn live(&self, session: u64, n: usize, video: LiveVideo, steered: bool) -> Result<LiveCall, SimError> {
         let own = self.own(session, n)?;
         if entry(&own.parts.controller.name).is_some_and(|entry| entry.side != Side::Sender) {
             return Err(self.not_live("controller", "the receiver is a browser, so the controller must be a sender's"));
@@ -102,15 +103,21 @@ impl LoadedPlan {
         if self.scenario.receiver_controller.is_some() {
             return Err(self.not_live("receiver_controller", "the receiver is a browser"));
         }
-        self.live_sender(own, video)
+        self.live_sender(own, video, steered)
     }
 
-    /// Call `n` of session `session` between two of our ends.
-    pub fn live_pair(&self, session: u64, n: usize, video: LiveVideo) -> Result<(LiveCall, LiveReceiver), SimError> {
+    /// Call `n` of session `session` between two of our ends; `steered` as for [`LoadedPlan::live`].
+    pub fn live_pair(
+        &self,
+        session: u64,
+        n: usize,
+        video: LiveVideo,
+        steered: bool,
+    ) -> Result<(LiveCall, LiveReceiver), SimError> {
         let decoder = video.codec_name.as_str().into();
         let own = self.own(session, n)?;
         let receiver = self.live_receiver(&own)?;
-        let mut call = self.live_sender(own, video)?;
+        let mut call = self.live_sender(own, video, steered)?;
         call.flow.labels.decoder = decoder;
         Ok((call, receiver))
     }
@@ -135,13 +142,13 @@ impl LoadedPlan {
         Ok((flow, receiver))
     }
 
-    fn live_sender(&self, own: Own<'_>, video: LiveVideo) -> Result<LiveCall, SimError> {
+    fn live_sender(&self, own: Own<'_>, video: LiveVideo, steered: bool) -> Result<LiveCall, SimError> {
         let scenario = &self.scenario;
         let LiveVideo { content, encoder, clip, codec_name } = video;
         let (spec, _) = sides(&own.parts.controller, scenario.receiver_controller.as_ref())?;
         let start = Timestamp::ZERO;
         let controller =
-            self.with_future(&own, |future| sender_controller(scenario, &spec, own.limits, own.seed, future, false))?;
+            self.with_future(&own, |future| sender_controller(scenario, &spec, own.limits, own.seed, future, steered))?;
         let encoder = match scenario.video.gop_frames {
             Some(frames) => Box::new(Gop::new(encoder, frames)),
             None => encoder,

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from legato.call.ends import Session
     from legato.call.others import Programs
     from legato.call.session import CallProgress
+    from legato.train.in_calls import LearningInCalls
 
 
 @dataclass(frozen=True)
@@ -52,13 +53,15 @@ def make(
     pictures: Pictures | None = None,
     programs: Programs | None = None,
     vmaf: bool = False,
+    learning: LearningInCalls | None = None,
     resume: bool = False,
     on_progress: Callable[[CallProgress], None] | None = None,
 ) -> Run:
     """Make the plan's calls between the ends of ``session`` and write them to ``folder``.
 
     ``programs``: at ends that are programs. ``vmaf``: measure what was viewed of our pictures by VMAF too, with an
-    ffmpeg that :func:`legato.call.vmaf.found` finds.
+    ffmpeg that :func:`legato.call.vmaf.found` finds. ``learning``: what the plan's controller learns in its calls; the
+    plan is :meth:`LearningInCalls.steered`.
 
     Raises:
         CallError: no browser, no namespaces or ffmpeg where they are asked for, no connection, or one that broke. Calls
@@ -80,9 +83,11 @@ def make(
         with record.errors_as_typed():
             calls = _core.open_call_folder(record.to_json(), str(folder))
         record.write(folder)
-        for number in range(calls):
+        for number in range(calls) if learning is None else learning.order(plan):
             if not (folder / "summary" / f"{number:05}.parquet").exists():
-                called_s += make_one(set_up, record, folder, number, calls, on_progress)
+                called_s += make_one(
+                    set_up, record, folder, number, calls, on_progress, learning and learning.during(plan, number)
+                )
     return Run(folder, calls, called_s, time.monotonic() - started)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +18,7 @@ from legato.call.processor import Processor
 from legato.errors import CallError
 
 if TYPE_CHECKING:
-    from legato._core import RealCall
+    from legato._core import LiveExchange, RealCall
     from legato.call.browser import Peer
     from legato.call.stage import Stage
     from legato.plan_record import Record
@@ -110,9 +111,23 @@ def make_one(
     number: int,
     calls: int,
     on_progress: Callable[[CallProgress], None] | None,
+    learning: AbstractContextManager[LiveExchange] | None = None,
 ) -> float:
-    """Session ``number`` of the plan, written to ``folder``; how long it lasted in s."""
-    call = _core.RealCall(plan.to_json(), number, str(folder), stage.session, **stage.native())
+    """Session ``number`` of the plan, written to ``folder``; how long it lasted in s. ``learning``: from it."""
+    with learning or nullcontext() as exchange:
+        return _make(stage, plan, folder, number, calls, on_progress, exchange)
+
+
+def _make(
+    stage: Stage,
+    plan: Record,
+    folder: Path,
+    number: int,
+    calls: int,
+    on_progress: Callable[[CallProgress], None] | None,
+    learning: LiveExchange | None,
+) -> float:
+    call = _core.RealCall(plan.to_json(), number, str(folder), stage.session, **stage.native(), learning=learning)
     ways: list[Way] = []
     processor = Processor()
     try:

@@ -35,6 +35,7 @@ legato call steady --controller ukf --direction receive
 legato call steady --controller gcc --peers legato
 legato call steady --controller gcc --peers legato --vmaf
 legato call steady --controller gcc --peers legato --direction both
+legato call drawn --controller onrl --peers legato --seed 1 --seed 2 --learn runs/learned
 ```
 """
 
@@ -73,6 +74,14 @@ def call(
     vmaf: Annotated[
         bool, typer.Option("--vmaf", help="Measure VMAF of what was viewed too, by an ffmpeg with libvmaf.")
     ] = False,
+    learn: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Let the learned controller go on learning in these calls, under a safeguard; FOLDER gets its policy.",
+            show_default=False,
+        ),
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option(help="The run folder. [default: the next free of runs/NAME-real, runs/NAME-real-2, ...]"),
@@ -101,6 +110,7 @@ def call(
             direction=direction,
             link=link,
             vmaf=vmaf,
+            learn=learn,
             log=log,
             resume=resume,
             on_progress=watch.real_call,

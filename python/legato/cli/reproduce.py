@@ -80,7 +80,7 @@ def reproduce(
         int | None, typer.Option(min=1, help="How many, seeds 1 to N; not of nvc-cc. [default: 5]")
     ] = None,
     duration_s: Annotated[
-        float | None, typer.Option(help="vtfrc: length of a call, instead of the scenario's.")
+        float | None, typer.Option(help="vtfrc, --real: length of a call, instead of the scenario's, or 30 s.")
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Not vtfrc: a small part of it, for a first look.")] = False,
     trainings: Annotated[
@@ -110,12 +110,12 @@ def reproduce(
     given = {name: value for name, value in asked.items() if value is not None}
     for name in (*given, *(["real"] if real else [])):
         option = f"--{name.replace('_', '-')}"
-        if paper not in _OF[name]:
+        if paper not in _OF[name] and not (real and name == "duration_s"):
             raise Error(f"{option}: {paper} has no such option", hint=f"it is for {' and '.join(_OF[name])}")
-        if real and name != "real":
+        if real and name not in ("real", "duration_s"):
             raise Error(f"{option}: is not for --real", hint="--calls 1 is a first look")
     if real:
-        _in_real_calls(paper, out, calls, resume=resume, as_json=as_json)
+        _in_real_calls(paper, out, calls, duration_s, resume=resume, as_json=as_json)
         return
     if paper in _OF["no_trainings"]:
         given |= {"trainings": not given.pop("no_trainings", False), "on_training": _say_training}
@@ -129,12 +129,19 @@ def _say_training(name: str, number: int, of: int) -> None:
     terminal.say(f"training {number} of {of}: {name}")
 
 
-def _in_real_calls(paper: Paper, out: Path, calls: int | None, *, resume: bool, as_json: bool) -> None:
+def _in_real_calls(
+    paper: Paper, out: Path, calls: int | None, duration_s: float | None, *, resume: bool, as_json: bool
+) -> None:
     from legato.published import real_calls
 
     with terminal.watch(f"reproduce {paper}") as watch:
         done = real_calls.reproduce(
-            str(paper), out, calls=calls or real_calls.CALLS, resume=resume, on_progress=watch.real_call
+            str(paper),
+            out,
+            calls=calls or real_calls.CALLS,
+            duration_s=duration_s or real_calls.DURATION_S,
+            resume=resume,
+            on_progress=watch.real_call,
         )
     late = sum(not call.valid for call in done.calls)
     if late:

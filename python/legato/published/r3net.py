@@ -19,7 +19,7 @@ from legato import plan as plans
 from legato.eval.stats import Estimate, grouped_mean
 from legato.pages import Section, counted
 from legato.published import r3net_cost, r3net_frontier
-from legato.published.r3net_setups import GCC, OURS, OWN_UKF, SHIPPED, UKF, setups
+from legato.published.r3net_setups import GCC, OURS, OWN_UKF, SHIPPED, UKF, UNGUIDED, setups
 from legato.published.reproduction import AS_PRINTED, STRICTER, Paper, Reproduction, Row, pairs, play
 from legato.published.verdict import Lead, Verdict
 from legato.sweep import Progress, check_empty, query, summary_rows, version
@@ -53,6 +53,9 @@ PAPER = Paper(
         f"against {OWN_UKF}": "R3Net minus our UKF as it comes",
         f"against {GCC}": "R3Net minus GCC",
         f"against {SHIPPED}": "The policy trained as printed minus the shipped one",
+        UNGUIDED: "R3Net by PPO alone, at the printed learning rate, minus the UKF",
+        f"against {UNGUIDED}": "The policy guided early in its training minus the one by PPO alone",
+        "noise": "Section 3.2: noisier actions than the UKF's",
         r3net_frontier.TABLE: "What loss buys: utilisation over R3Net's guidance and over UKF's margin",
         r3net_cost.TABLE: "Costs: a decision, and the simulator",
     },
@@ -75,6 +78,8 @@ class Call:
     rtt_p95_ms: float
     loss_percent: float
     reward: float
+    noise_percent: float
+    """Mean change of the target from one tenth of a second to the next, over the target."""
 
 
 # [r3net] §2.2: a call's reward is 0.6 ln(4 R + 1) - D - 10 L. The paper has steps of 50 ms; the series has bins of
@@ -84,12 +89,18 @@ with rewards as (
     select call, avg(0.6 * ln(4e-6 * receiver_rate_bps + 1) - coalesce(rtt_ms, 0) / 1e3 - 10 * coalesce(loss_ratio, 0))
         as reward
     from series group by call
+), noises as (
+    select call, 100 * avg(abs(target - before) / before) as noise_percent from (
+        select call, target_bitrate_bps as target,
+            lag(target_bitrate_bps) over (partition by call order by time_ms) as before from series
+    ) where before > 0 group by call
 )
 select session, controller, split_part(trace, ' ', 1) as recording, seed,
     100 * utilisation_ratio as utilisation_percent,
     coalesce(rtt_mean_ms, 'nan') as rtt_mean_ms, coalesce(rtt_p50_ms, 'nan') as rtt_p50_ms,
-    coalesce(rtt_p95_ms, 'nan') as rtt_p95_ms, 100 * coalesce(loss_ratio, 0) as loss_percent, reward
-from summary join rewards using (call) order by call
+    coalesce(rtt_p95_ms, 'nan') as rtt_p95_ms, 100 * coalesce(loss_ratio, 0) as loss_percent, reward,
+    coalesce(noise_percent, 'nan') as noise_percent
+from summary join rewards using (call) left join noises using (call) order by call
 """
 
 
@@ -181,14 +192,19 @@ def judge(calls: Sequence[Call], rivals: Mapping[str, str] = RIVALS, setup: str 
             why = "other networks, and a rival of ours by the same name: what is judged are the differences below"
             rows.append(Row.of("1", f"{said}: {title}", printed, ours, "not comparable", why))
     known = {call.controller for call in calls}
-    for rival, controller in {**rivals, SHIPPED: SHIPPED}.items():
+    for rival, controller in {**rivals, SHIPPED: SHIPPED, UNGUIDED: UNGUIDED}.items():
         if controller not in known:
             continue
         leads = [_difference(calls, rival, controller, figure) for figure in FIGURES]
         rows += leads
-        if rival != SHIPPED:
+        if rival not in (SHIPPED, UNGUIDED):
             of_claims = [lead.verdict for lead, key in zip(leads, FIGURES, strict=True) if key in CLAIMED]
             rows.append(_together(rival, of_claims))
+    if UNGUIDED in known:
+        leads = [_difference(calls, UKF, rivals[UKF], figure, UNGUIDED) for figure in FIGURES]
+        of_claims = [lead.verdict for lead, key in zip(leads, FIGURES, strict=True) if key in CLAIMED]
+        rows += [replace(lead, table=UNGUIDED) for lead in (*leads, _together(UKF, of_claims))]
+    rows.append(_noisier(calls, rivals[UKF]))
     return [replace(row, setup=setup) for row in rows]
 
 
@@ -202,18 +218,25 @@ def _together(rival: str, verdicts: Sequence[Verdict]) -> Row:
     return Row.of(f"against {rival}", name, float(len(CLAIMED)), ours, found, why)
 
 
-def _difference(calls: Sequence[Call], rival: str, controller: str, figure: str) -> Row:
+def _noisier(calls: Sequence[Call], ukf: str) -> Row:
+    """[r3net] §3.2: R3Net "takes relatively noisy actions compared to UKF", without a figure."""
+    both = pairs(calls, OURS, ukf, lambda call: (call.network, call.seed))
+    more = grouped_mean((own.recording, own.noise_percent - other.noise_percent) for own, other in both)
+    return Row.judged("noise", "change of the target in 100 ms (%), more than ukf's", None, more, Lead())
+
+
+def _difference(calls: Sequence[Call], rival: str, controller: str, figure: str, ours: str = OURS) -> Row:
     """R3Net's figure minus a rival's on the same networks; windows of one recording are alike."""
-    both = pairs(calls, OURS, controller, lambda call: (call.network, call.seed))
-    ours = grouped_mean((own.recording, getattr(own, figure) - getattr(other, figure)) for own, other in both)
+    both = pairs(calls, ours, controller, lambda call: (call.network, call.seed))
+    lead = grouped_mean((own.recording, getattr(own, figure) - getattr(other, figure)) for own, other in both)
     title, sign = FIGURES[figure]
     table, name = f"against {rival}", f"{title}, less {rival}'s"
     # The paper has one UKF, and its figures stand for either of ours.
     of_rival = UKF if rival == OWN_UKF else rival
     printed = PUBLISHED[OURS][figure] - PUBLISHED[of_rival][figure] if of_rival in PUBLISHED else None
     if printed == 0:
-        return Row.of(table, name, printed, ours, "not comparable", "the paper has no difference here")
-    return Row.judged(table, name, printed, ours, Lead(printed, more_is_better=sign > 0))
+        return Row.of(table, name, printed, lead, "not comparable", "the paper has no difference here")
+    return Row.judged(table, name, printed, lead, Lead(printed, more_is_better=sign > 0))
 
 
 def one_run(folder: Path) -> dict[str, Any]:

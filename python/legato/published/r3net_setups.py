@@ -20,6 +20,8 @@ from legato.published.reproduction import AS_PRINTED, STRICTER
 
 OURS = "r3net"
 SHIPPED = "r3net as shipped"
+UNGUIDED = "r3net unguided"
+"""Trained as printed by PPO alone."""
 UKF, OWN_UKF, GCC = "ukf", "our ukf", "gcc"
 """Rivals, as tables name them: a set-up's own UKF, Legato's where that is another, and GCC at the sender."""
 TUNED = "ukf tuned"
@@ -105,6 +107,12 @@ def setups() -> Iterator[Setup]:
         replayed.available(replayed.AS_PRINTED),
         policy_of(printed, OURS),
         {UKF: TUNED, OWN_UKF: "ukf", GCC: "gcc"},
-        (ukf(TUNED, TUNED_RULES), "ukf", "gcc", f"{OURS}@label={SHIPPED}"),
+        (
+            ukf(TUNED, TUNED_RULES),
+            "ukf",
+            "gcc",
+            f"{OURS}@label={SHIPPED}",
+            *([policy_of("unguided", UNGUIDED)] if (shipped.policies_folder() / OURS / "unguided").is_dir() else []),
+        ),
     )
     yield Setup(STRICTER, replayed.NOTHING, policy_of("", OURS), {UKF: "ukf", GCC: "gcc"}, ("ukf", "gcc"))

@@ -22,7 +22,7 @@ const LAYER_NORM_EPSILON: f32 = 1e-5;
 const MAX_PRODUCTS: usize = 1 << 30;
 
 /// One line of the table.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct Layer {
     pub(super) name: String,
     pub(super) kind: Kind,

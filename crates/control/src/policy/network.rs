@@ -193,6 +193,16 @@ impl NetworkPolicy {
         &self.model
     }
 
+    /// Decide with the weights of another model of the same layers from now on; what a recurrent network remembers
+    /// stays. Returns whether the layers are the same: otherwise nothing changes.
+    pub fn take_weights(&mut self, model: Arc<Model>) -> bool {
+        let same = model.manifest.layers() == self.model.manifest.layers();
+        if same {
+            self.model = model;
+        }
+        same
+    }
+
     /// Take an observation of [`Manifest::inputs`] values; return the outputs of the last layer. A
     /// recurrent network advances one step.
     ///

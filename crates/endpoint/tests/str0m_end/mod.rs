@@ -100,7 +100,7 @@ pub fn constant_rate(
     };
     let controller = Box::new(Fixed::new(Config::default(), context).unwrap());
     let sender = Sender::new(config, controller, encoder, Source::new(camera.content(), Timestamp::ZERO, 0));
-    CallSetup { sender, camera, place, duration, pauses: Pauses::default(), level: LogLevel::Packets }
+    CallSetup { sender, camera, place, duration, pauses: Pauses::default(), level: LogLevel::Packets, decide: None }
 }
 
 /// A session of one way from our end to another's.
