@@ -126,6 +126,11 @@ impl Encoder {
         self.key_wanted = true;
     }
 
+    /// Whether the next frame is a key frame.
+    pub fn wants_keyframe(&self) -> bool {
+        self.key_wanted || self.expected.last().is_none()
+    }
+
     /// The picture that the receiver has after all that was sent, if nothing is lost but what was reported.
     pub fn shown(&self) -> Option<Picture> {
         self.expected.picture()
@@ -205,7 +210,7 @@ impl Encoder {
             return Err(Error::SizeChanged);
         }
         let source = Frame::of(picture);
-        let key = self.key_wanted || self.expected.last().is_none();
+        let key = self.wants_keyframe();
         let distance = if key { None } else { Some(self.distance()) };
         let order = Interleave::new(self.size.columns(), self.size.rows(), packets);
         let plan = Plan::new(self, &source, distance, order, packets);
