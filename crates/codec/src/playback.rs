@@ -50,6 +50,11 @@ impl Playback {
         })
     }
 
+    /// Whether it decodes what came of a frame, and what refers to one that did not come.
+    pub fn tolerates_loss(&self) -> bool {
+        matches!(self.0, Decoder::Hybrid(_))
+    }
+
     /// Whether only a key frame helps although the last frame was shown: the sender is wrong about what is shown here.
     pub fn is_astray(&self) -> bool {
         matches!(&self.0, Decoder::Hybrid(playback) if playback.is_astray())
