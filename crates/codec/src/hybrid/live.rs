@@ -50,7 +50,7 @@ const SMALL_PACKET_BYTES: usize = 320;
 /// A key frame may take this many shares.
 const KEYFRAME_SHARES: usize = 4;
 /// How often a frame is coded again because it, or a packet, is too large.
-const TRIES: usize = 6;
+const TRIES: usize = 16;
 /// A frame that must not be larger than its share aims at this part of it, since sizes scatter by 4.5 %.
 const STRICT_PERCENT: usize = 95;
 
@@ -128,7 +128,7 @@ impl Live {
         let wanted = self.budget(if self.strict { share } else { share * self.shares() });
         let mut bytes = if self.strict { wanted.1 * STRICT_PERCENT / 100 } else { wanted.1 };
         let mut packets = wanted.0.min(64);
-        for _ in 0..TRIES {
+        for attempt in 0..TRIES {
             let min_packets = packets as u8;
             let settings =
                 Settings { min_packets, max_packet_bytes: self.cost.max_bytes, predict_from, ..Settings::default() };
@@ -141,12 +141,12 @@ impl Live {
             }
             self.encoder.clone_from(&before);
             if !fits {
-                let more = (coded.packets.len() * largest).div_ceil(max_bytes) + 1;
-                // Those beyond 64 are saved in bytes; the others cost headers.
-                bytes = if more > 64 { bytes * 3 / 4 } else { bytes };
-                let own = usize::from(self.cost.own_bytes) * more.min(64).saturating_sub(packets);
+                let more = ((coded.packets.len() * largest).div_ceil(max_bytes) + 1).min(64);
+                // More packets cost headers; and where those are not enough, the frame is made smaller.
+                let own = usize::from(self.cost.own_bytes) * more.saturating_sub(packets);
                 bytes = bytes.saturating_sub(own).max(bytes / 2);
-                packets = more.min(64);
+                bytes = if attempt > 0 || more == 64 { bytes * 3 / 4 } else { bytes };
+                packets = more;
             } else {
                 bytes = bytes * limit.1 / total.max(1) * STRICT_PERCENT / 100;
             }

@@ -191,6 +191,18 @@ fn frames_cost_on_the_wire_what_the_bitrate_leaves_and_no_packet_is_too_large() 
     }
 }
 
+/// Four shares of a key frame, and one of another, are more than 64 packets of this size hold.
+#[test]
+fn a_frame_that_64_packets_cannot_hold_is_made_smaller() {
+    let mut live = Live::open(SIZE.0, SIZE.1, 0, 0).unwrap();
+    live.set_cost(PacketCost { max_bytes: 50, ..PacketCost::default() });
+    for number in 0..4 {
+        let coded = live.encode(&picture(7 * number), 30.0, 4_000_000, number == 2).unwrap();
+        let packets = Bundle::parse(&coded.bytes).unwrap().packets;
+        assert!(packets.iter().all(|packet| packet.len() <= 50) && packets.len() <= 64);
+    }
+}
+
 #[test]
 fn what_is_no_frame_is_refused() {
     let mut playback = Playback::default();
