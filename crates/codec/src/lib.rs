@@ -11,12 +11,14 @@
 //! assert!(coded.keyframe && shown.width == 64);
 //! ```
 
+mod frame;
 pub mod hybrid;
 mod live_encoder;
 mod playback;
 
-pub use live_encoder::{Coded, LiveEncoder};
-pub use playback::{Playback, Shown};
+pub use frame::{Coded, Shown};
+pub use live_encoder::LiveEncoder;
+pub use playback::Playback;
 
 use std::str::FromStr;
 

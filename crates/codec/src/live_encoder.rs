@@ -1,7 +1,7 @@
 //! An encoder with a live bitrate, of any codec.
 
 use crate::hybrid::{self, PacketCost};
-use crate::{Codec, Error, failed};
+use crate::{Codec, Coded, Error, failed};
 
 /// A stream that is coded as it is captured.
 pub struct LiveEncoder(Live);
@@ -10,19 +10,6 @@ enum Live {
     H264(legato_h264::Live),
     Vpx(legato_vpx::Live),
     Hybrid(Box<hybrid::Live>),
-}
-
-/// One coded frame.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Coded {
-    /// The frame as its codec defines it; a [`hybrid::Bundle`] of the hybrid codec.
-    pub bytes: Vec<u8>,
-    /// Decodable without any other.
-    pub keyframe: bool,
-    /// In the codec's own steps: 0 … 51 for H.264, 0 … 127 for VP8, 0 … 255 for VP9 and the hybrid codec.
-    pub qp: u8,
-    /// Of luma, as the encoder reports it.
-    pub psnr_db: Option<f32>,
 }
 
 impl LiveEncoder {

@@ -1,6 +1,6 @@
 //! A decoder, of any codec.
 
-use crate::{Codec, Error, failed, hybrid};
+use crate::{Codec, Error, Shown, failed, hybrid};
 
 /// A stream being decoded, in decoding order.
 pub struct Playback(Decoder);
@@ -9,17 +9,6 @@ enum Decoder {
     H264(legato_h264::Playback),
     Vpx(legato_vpx::Playback),
     Hybrid(Box<hybrid::Playback>),
-}
-
-/// The luma plane of a decoded picture.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Shown {
-    /// Columns.
-    pub width: usize,
-    /// Rows.
-    pub height: usize,
-    /// Row by row, `width` x `height`.
-    pub samples: Vec<u8>,
 }
 
 impl Playback {

@@ -119,7 +119,7 @@ mod tests {
         let settled = ledger.take([(0, 0, true), (0, 1, false), (1, 0, true)]);
         assert_eq!(settled, Settled { reports: vec![(100, of(&[0]))], is_wrong: false });
         assert_eq!(ledger.take([(1, 1, true)]).reports, [(101, of(&[0, 1]))]);
-        // Nothing new, of frames that nobody sent or that are over.
+        // Nothing new, of frames that were never sent or are over.
         assert_eq!(ledger.take([(9, 700, true), (1, 1, true)]), Settled::default());
         assert!(!ledger.is_unsure());
         // A packet that was called lost has come after all.
@@ -132,7 +132,7 @@ mod tests {
         let mut ledger = Ledger::default();
         (0..4).for_each(|n| ledger.push(n, n as u16, 2, false));
         assert_eq!(ledger.take(whole(0)).reports.len(), 1);
-        // Of frame 1 only half is told.
+        // Of frame 1 only half is known.
         assert_eq!(ledger.take([(1, 0, true), (2, 0, true), (2, 1, true)]).reports, []);
         assert!(ledger.is_unsure());
         ledger.push(4, 4, 2, true);
