@@ -105,7 +105,11 @@ def make(link: Link, codec: str, seed: int, folder: Path, arguments: argparse.Na
         legato.real_calls(
             link.scenario,
             out=folder,
-            options={**link.options, "duration_s": arguments.seconds},
+            options={
+                **link.options,
+                "duration_s": arguments.seconds,
+                "limits.max_bps": arguments.max_kbps * 1_000,
+            },
             controllers=[arguments.controller],
             seeds=[seed],
             pictures=Pictures(width=SIZE[0], height=SIZE[1], codec=codec),
@@ -153,14 +157,14 @@ def page(made: Mapping[tuple[str, str], Sequence[Call]], arguments: argparse.Nam
     text = f"""\
 # Real calls in the hybrid codec
 
-Calls of {arguments.seconds:g} s between two ends of Legato with `{arguments.controller}`, the generated scene at
+Calls of {arguments.seconds:g} s between two ends of Legato with `{arguments.controller}`, at most {arguments.max_kbps} kbit/s, the scene at
 {SIZE[0]}x{SIZE[1]} and 30 pictures per second; {arguments.repeats} per link and codec, their figures side by side. Both
 codecs have the same links. H.264 is OpenH264's, and its lost packets are sent again on request (NACK); real calls have
 no parity. *Coded* is the share of captured pictures that the encoder was free for, *shown* the share of coded ones that
 came onto the screen. {rule} in *late* calls. Written by
 
     python tools/hybrid_calls.py --seconds {arguments.seconds:g} --repeats {arguments.repeats} \
---controller {arguments.controller}
+--controller {arguments.controller} --max-kbps {arguments.max_kbps}
 
 {said}
 """
@@ -173,6 +177,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=2, help="calls per link and codec; the seed is the number")
     parser.add_argument("--tries", type=int, default=4, help="of each call, while the machine is late for it")
     parser.add_argument("--controller", default="gcc", help="of all calls")
+    parser.add_argument("--max-kbps", type=int, default=1_000, help="of all controllers: what calls of this size need")
     parser.add_argument("--out", type=Path, default=Path("runs/hybrid-calls"), help="where the calls' folders are")
     parser.add_argument("--page", type=Path, default=PAGE, help="what is written")
     arguments = parser.parse_args()
