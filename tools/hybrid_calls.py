@@ -160,9 +160,9 @@ def page(made: Mapping[tuple[str, str], Sequence[Call]], arguments: argparse.Nam
 Calls of {arguments.seconds:g} s between two ends of Legato with `{arguments.controller}` and at most
 {arguments.max_kbps} kbit/s; the generated scene at {SIZE[0]}x{SIZE[1]} and 30 pictures per second;
 {arguments.repeats} per link and codec, their figures side by side. Both codecs have the same links. H.264 is
-OpenH264's, and its lost packets are sent again on request (NACK); real calls have no parity. *Coded* is the share of
-captured pictures that the encoder was free for, *shown* the share of coded ones that came onto the screen. {rule} in *late*
-calls. Written by
+OpenH264's, and its lost packets are sent again on request (NACK); real calls have no parity. *Coded* is the
+share of captured pictures that the encoder was free for, *shown* the share of coded ones that came onto the
+screen. {rule} in *late* calls. Written by
 
     python tools/hybrid_calls.py --seconds {arguments.seconds:g} --repeats {arguments.repeats} \
 --controller {arguments.controller} --max-kbps {arguments.max_kbps}
