@@ -67,12 +67,12 @@ fn after_the_marker_or_a_later_frame_a_reordered_packet_has_five_milliseconds() 
 fn silence_ends_a_frame_after_twice_the_spacing_of_packets() {
     let mut assembly = PartialAssembly::default();
     give(&mut assembly, 0, 0, 0);
-    assert_eq!(assembly.due(), Some(MS(25)));
-    assembly.advance(MS(25));
-    // A slow link: packets are 16 ms apart.
-    (0..3).for_each(|place| give(&mut assembly, 33 + 16 * i64::from(place), 1, place));
-    assert_eq!((popped(&mut assembly), assembly.due()), (vec![(0, vec![0])], Some(MS(65 + 32))));
-    assembly.advance(MS(97));
+    assert_eq!(assembly.due(), Some(MS(60)));
+    assembly.advance(MS(60));
+    // A slow link: packets are 40 ms apart.
+    (0..3).for_each(|place| give(&mut assembly, 100 + 40 * i64::from(place), 1, place));
+    assert_eq!((popped(&mut assembly), assembly.due()), (vec![(0, vec![0])], Some(MS(180 + 80))));
+    assembly.advance(MS(260));
     assert_eq!(popped(&mut assembly), [(3_000, vec![0, 1, 2])]);
 }
 
