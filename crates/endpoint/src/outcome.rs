@@ -4,7 +4,7 @@ use crate::clock::Clock;
 use crate::error::Error;
 use crate::network::capacity_log::CapacityLog;
 use crate::network::lateness::LatenessFigures;
-use crate::viewing::seen::SeenPicture;
+use crate::viewing::seen::{Received, SeenPicture};
 use crate::viewing::viewed::{CodedCall, Viewed};
 use legato_media::Quality;
 use legato_trace::{CallFacts, FrameDecoded, Record, Recorder, Summary, TraceSink};
@@ -71,7 +71,7 @@ pub(crate) struct Outcome {
     /// Pictures of our own receiving end, in decoding order.
     pub seen: Vec<SeenPicture>,
     /// What our own receiving end decoded, by RTP time, where that is not what was coded.
-    pub received: Option<Vec<(u32, Vec<u8>)>>,
+    pub received: Option<Received>,
 }
 
 /// Figures of a call, their records, and the machine's performance.

@@ -8,7 +8,7 @@
 use crate::codec::Codec;
 use crate::viewing::assembly::{Assembly, Gathered};
 use crate::viewing::decoder::{Decoded, Decoder, Job};
-use crate::viewing::seen::SeenPicture;
+use crate::viewing::seen::{Received, SeenPicture};
 use legato_call::rtp_assembly::{CodedPicture, VideoPacket};
 use legato_call::{KeyframeRequests, Patience};
 use legato_control::FrameReport;
@@ -40,7 +40,7 @@ pub struct Viewer {
     keyframes: KeyframeRequests,
     shown: u64,
     /// Given to the decoder, by RTP time, of a codec that shows pictures in part.
-    jobs: Option<Vec<(u32, Vec<u8>)>>,
+    jobs: Option<Received>,
     reports: VecDeque<FrameReport>,
 }
 
@@ -182,7 +182,7 @@ impl Viewer {
     }
 
     /// The end: all pictures, in decoding order; and what was decoded, by RTP time, where it is not what was coded.
-    pub fn finish(self) -> (Vec<SeenPicture>, Option<Vec<(u32, Vec<u8>)>>) {
+    pub fn finish(self) -> (Vec<SeenPicture>, Option<Received>) {
         (self.pictures.iter().map(|picture| picture.seen).collect(), self.jobs)
     }
 
