@@ -20,7 +20,7 @@ CRATES: dict[str, set[str]] = {
     "vpx": set(),
     "tun": set(),
     "hybrid": set(),
-    "codec": {"h264", "vpx"},
+    "codec": {"h264", "hybrid", "vpx"},
     "control": {"units"},
     "wire": {"units"},
     "path": {"units"},

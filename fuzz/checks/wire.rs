@@ -4,15 +4,16 @@
 use legato_units::{TimeDelta, Timestamp};
 use legato_wire::rtcp::{Compound, MAX_COMPOUND_PACKETS, Message};
 use legato_wire::rtp::{self, ExtensionIds};
-use legato_wire::{ccfb, h264, ip, remb, twcc, vp8, vp9};
+use legato_wire::{ccfb, h264, hybrid, ip, remb, twcc, vp8, vp9};
 
 /// One fuzz target: its name and what it checks of one input.
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All of them, by the names of their corpus folders.
-pub const TARGETS: [Target; 9] = [
+pub const TARGETS: [Target; 10] = [
     ("ccfb_decode", ccfb_decode),
     ("h264_payload", h264_payload),
+    ("hybrid_payload", hybrid_payload),
     ("ip", ip),
     ("remb", remb),
     ("rtcp_compound", rtcp_compound),
@@ -30,6 +31,16 @@ pub fn h264_payload(bytes: &[u8]) {
         h264::Payload::Single(unit) => unit.len(),
     };
     assert_eq!(told, bytes.len(), "every byte is somewhere");
+}
+
+pub fn hybrid_payload(bytes: &[u8]) {
+    let Ok(payload) = hybrid::Payload::parse(bytes) else { return };
+    assert!(bytes.ends_with(payload.bytes) && payload.packet < payload.packets && payload.packets <= 64);
+    let head = hybrid::head(payload.keyframe, payload.stream, payload.confirmed);
+    let sums = payload.confirmed.is_some();
+    let again = [&head[..], payload.bytes].concat();
+    assert_eq!(hybrid::Payload::parse(&again), Ok(payload));
+    assert!(!sums || again == bytes, "every byte has a meaning, but for the sum of no frame");
 }
 
 pub fn vp8_payload(bytes: &[u8]) {

@@ -106,6 +106,36 @@ def test_a_call_by_libvpx_is_decoded_by_our_own_receiving_end(scenario: Path, tm
     assert rate_bps == pytest.approx(1e6, rel=0.15)
 
 
+@pytest.mark.parametrize("controller", ["constant", "nvc-cc"])
+def test_the_hybrid_codec_shows_what_came_of_every_frame(scenario: Path, tmp_path: Path, controller: str):
+    options = {"duration_s": 8.0, "forward.loss_ratio": 0.1}
+    pictures = Pictures(width=320, height=180, codec="hybrid")
+    controllers = [] if controller == "constant" else [controller]
+    legato.real_calls(
+        scenario, out=tmp_path / "run", options=options, controllers=controllers, pictures=pictures, peers="legato"
+    )
+    machine = machine_of(tmp_path / "run")
+    assert (machine["misnumbered"], machine["odd_sizes"], machine["compared"]) == (0, 0, True)
+    names = "encoder, decoder, frames_encoded, frames_rendered, keyframes, viewed_ssim_db_mean, loss_ratio"
+    [(encoder, decoder, encoded, rendered, keyframes, viewed_db, loss)] = rows(tmp_path / "run", "summary", names)
+    assert (encoder, decoder) == ("hybrid (real)", "hybrid (real)")
+    only_on_time(machine)
+    assert loss == pytest.approx(0.1, abs=0.05)
+    assert rendered > 0.97 * encoded
+    assert keyframes == 1, "nothing has to begin again"
+    assert viewed_db > 8
+    parts = rows(tmp_path / "run", "frames", "count(*) FILTER (lost_packets > 0 AND rendered_ms IS NOT NULL)")
+    assert parts[0][0] > 20
+
+
+@pytest.mark.parametrize("peers", ["chromium", "chromium-chromium"])
+def test_only_ends_of_ours_know_the_hybrid_codec(scenario: Path, tmp_path: Path, peers: str):
+    with pytest.raises(legato.CallError, match="codec hybrid: only ends of ours know it: peers legato") as refused:
+        legato.real_calls(scenario, out=tmp_path / "run", pictures=Pictures(codec="hybrid"), peers=peers)
+    assert "\n" not in str(refused.value)
+    assert not (tmp_path / "run").exists()
+
+
 @pytest.mark.parametrize("codec", ["h264", "vp9"])
 def test_pictures_grow_with_the_bitrate_and_keep_their_numbers(scenario: Path, tmp_path: Path, codec: str):
     why_not = _core.codecs()[codec]

@@ -452,6 +452,9 @@ impl Sender {
     }
 
     fn packetize(&mut self, frame: &EncodedFrame) -> u16 {
+        if let Some(pieces) = self.encoder.pieces(frame) {
+            return self.packetize_as(frame, &pieces);
+        }
         let pieces = packetizer::pieces(frame.size.as_bytes() as u32 - u32::from(frame.head_bytes));
         let head = u16::from(frame.head_bytes > 0);
         let count = pieces.packets() + head;
@@ -465,6 +468,18 @@ impl Sender {
         self.rtp_seq += u32::from(pieces.packets());
         self.pacer.push_frame(first, &pieces);
         self.packetize_parity(frame, count, largest);
+        count
+    }
+
+    /// Packets that the codec made: each as large as it is.
+    fn packetize_as(&mut self, frame: &EncodedFrame, pieces: &[u16]) -> u16 {
+        let count = pieces.len() as u16;
+        for (index, &bytes) in (0..count).zip(pieces) {
+            let packet = self.media_packet(frame, index, count, bytes);
+            self.pacer.push(packet);
+            self.rtp_seq += 1;
+        }
+        self.packetize_parity(frame, count, pieces.iter().copied().max().unwrap_or(0));
         count
     }
 

@@ -2,7 +2,7 @@
 //! run, a minute with `make fuzz`.
 
 use legato_call::FrameAssembly;
-use legato_call::rtp_assembly::{Assembled, PayloadFormat, RtpAssembly, VideoPacket};
+use legato_call::rtp_assembly::{Assembled, Part, PartialAssembly, PayloadFormat, RtpAssembly, VideoPacket};
 use legato_units::Timestamp;
 
 #[path = "../../../fuzz/mutation.rs"]
@@ -87,4 +87,52 @@ fn assembly_vp8() {
 fn assembly_vp9() {
     let outline = |bytes: &[u8]| outline(PayloadFormat::Vp9, bytes);
     run(&Target { name: "assembly_vp9", check: |bytes| check(PayloadFormat::Vp9, bytes), outline });
+}
+
+/// What came out of an assembly of the hybrid codec's frames, the rest of it included.
+fn partial(bytes: &[u8]) -> Vec<Part> {
+    let (mut assembly, mut out) = (PartialAssembly::default(), Vec::new());
+    let (mut seq, mut time, mut ms) = (1_u64 << 16, 0_u32, 0);
+    for (step, time_step, flags, payload) in packets(bytes) {
+        seq = seq.saturating_add_signed(step);
+        time = time.wrapping_add_signed(time_step);
+        ms += i64::from(flags >> 4);
+        let (marker, repeated) = (flags & 1 == 1, flags & 2 == 2);
+        let packet = VideoPacket { seq, timestamp: time, marker, repeated, psnr_db: None, payload };
+        assembly.insert(Timestamp::from_millis(ms), &packet);
+        out.extend(std::iter::from_fn(|| assembly.pop()));
+    }
+    assembly.advance(Timestamp::from_secs(3_600));
+    assert_eq!(assembly.due(), None);
+    out.extend(std::iter::from_fn(|| assembly.pop()));
+    out
+}
+
+fn check_partial(bytes: &[u8]) {
+    let (mut total, parts) = (0, partial(bytes));
+    for part in &parts {
+        match part {
+            Part::Frame(frame) => {
+                assert!(!frame.packets.is_empty() && frame.packets.len() + usize::from(frame.lost_packets) <= 64);
+                assert!(frame.arrivals.0 <= frame.arrivals.1);
+                total += frame.size_bytes as usize;
+            }
+            Part::Late { packet, .. } => total += packet.len(),
+        }
+    }
+    assert!(total <= bytes.len() && parts.len() <= packets(bytes).count());
+}
+
+#[test]
+fn assembly_hybrid() {
+    let outline = |bytes: &[u8]| {
+        let kinds = partial(bytes).into_iter().take(8).map(|part| match part {
+            Part::Late { .. } => 'l',
+            Part::Frame(frame) if frame.lost_packets > 0 => 'p',
+            Part::Frame(frame) if frame.keyframe => 'k',
+            Part::Frame(_) => 'w',
+        });
+        kinds.collect()
+    };
+    run(&Target { name: "assembly_hybrid", check: check_partial, outline });
 }

@@ -11,11 +11,14 @@
 //! assert!(coded.keyframe && shown.width == 64);
 //! ```
 
+mod frame;
+pub mod hybrid;
 mod live_encoder;
 mod playback;
 
-pub use live_encoder::{Coded, LiveEncoder};
-pub use playback::{Playback, Shown};
+pub use frame::{Coded, Shown};
+pub use live_encoder::LiveEncoder;
+pub use playback::Playback;
 
 use std::str::FromStr;
 
@@ -29,6 +32,8 @@ pub enum Codec {
     Vp8,
     /// As VP8.
     Vp9,
+    /// Of crates/hybrid, in every build: between two ends of ours.
+    Hybrid,
 }
 
 /// Why a codec could not be opened, or refused its input.
@@ -38,7 +43,7 @@ pub struct Error(String);
 
 impl Codec {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::H264, Self::Vp8, Self::Vp9];
+    pub const ALL: [Self; 4] = [Self::H264, Self::Vp8, Self::Vp9, Self::Hybrid];
 
     /// Its name in options.
     pub fn name(self) -> &'static str {
@@ -46,6 +51,7 @@ impl Codec {
             Self::H264 => "h264",
             Self::Vp8 => "vp8",
             Self::Vp9 => "vp9",
+            Self::Hybrid => "hybrid",
         }
     }
 
@@ -55,13 +61,19 @@ impl Codec {
             Self::H264 => "openh264 (real)",
             Self::Vp8 => "libvpx vp8 (real)",
             Self::Vp9 => "libvpx vp9 (real)",
+            Self::Hybrid => "hybrid (real)",
         }
+    }
+
+    /// Whether what came of a frame is shown although packets of it are missing, and none is requested again.
+    pub fn tolerates_loss(self) -> bool {
+        self == Self::Hybrid
     }
 
     /// Whether this build codes and decodes it; if not, why.
     pub fn check(self) -> Result<(), Error> {
         match self {
-            Self::H264 => Ok(()),
+            Self::H264 | Self::Hybrid => Ok(()),
             Self::Vp8 | Self::Vp9 => legato_vpx::check().map_err(failed),
         }
     }
@@ -91,7 +103,7 @@ mod tests {
         assert_eq!("vp8".parse(), Ok(Codec::Vp8));
         assert_eq!(Codec::default().name(), "h264");
         let refused = "av1".parse::<Codec>().unwrap_err().to_string();
-        assert_eq!(refused, "codec av1: one of h264, vp8, vp9 is needed");
+        assert_eq!(refused, "codec av1: one of h264, vp8, vp9, hybrid is needed");
     }
 
     /// What one end codes the other shows, in every codec of this build.

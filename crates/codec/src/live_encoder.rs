@@ -1,6 +1,7 @@
 //! An encoder with a live bitrate, of any codec.
 
-use crate::{Codec, Error, failed};
+use crate::hybrid::{self, PacketCost};
+use crate::{Codec, Coded, Error, failed};
 
 /// A stream that is coded as it is captured.
 pub struct LiveEncoder(Live);
@@ -8,19 +9,7 @@ pub struct LiveEncoder(Live);
 enum Live {
     H264(legato_h264::Live),
     Vpx(legato_vpx::Live),
-}
-
-/// One coded frame.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Coded {
-    /// The frame as its codec defines it.
-    pub bytes: Vec<u8>,
-    /// Decodable without any other.
-    pub keyframe: bool,
-    /// In the codec's own steps: 0 … 51 for H.264, 0 … 127 for VP8, 0 … 255 for VP9.
-    pub qp: u8,
-    /// Of luma, as the encoder reports it.
-    pub psnr_db: Option<f32>,
+    Hybrid(Box<hybrid::Live>),
 }
 
 impl LiveEncoder {
@@ -39,6 +28,7 @@ impl LiveEncoder {
             }
             Codec::Vp8 => vpx(legato_vpx::Codec::Vp8),
             Codec::Vp9 => vpx(legato_vpx::Codec::Vp9),
+            Codec::Hybrid => hybrid::Live::open(width, height, 0, 0).map(|live| Live::Hybrid(Box::new(live))),
         };
         Ok(Self(live?))
     }
@@ -62,6 +52,40 @@ impl LiveEncoder {
                 let coded = live.encode(picture, frame_rate, bitrate_bps, keyframe).map_err(failed)?;
                 Coded { bytes: coded.bytes, keyframe: coded.keyframe, qp: coded.qp, psnr_db: coded.psnr_db }
             }
+            Live::Hybrid(live) => live.encode(picture, frame_rate, bitrate_bps, keyframe)?,
         })
+    }
+
+    /// Go on with pictures of another size, which begin with a key frame.
+    pub fn resize(&mut self, codec: Codec, size: (u16, u16), frame_rate: f32, bitrate_bps: u32) -> Result<(), Error> {
+        match &mut self.0 {
+            Live::Hybrid(live) => live.resize(size.0, size.1),
+            Live::H264(_) | Live::Vpx(_) => {
+                *self = Self::open(codec, size, frame_rate, bitrate_bps)?;
+                Ok(())
+            }
+        }
+    }
+
+    /// What packets cost, for a codec that makes them itself; by default those of 1200 bytes.
+    pub fn set_packet_cost(&mut self, cost: PacketCost) {
+        if let Live::Hybrid(live) = &mut self.0 {
+            live.set_cost(cost);
+        }
+    }
+
+    /// Whether the next frames must not be larger than their shares of the bitrate. OpenH264 and libvpx know no such limit.
+    pub fn set_strict(&mut self, strict: bool) {
+        if let Live::Hybrid(live) = &mut self.0 {
+            live.set_strict(strict);
+        }
+    }
+
+    /// Feedback on packets, for a codec that predicts from what the receiver has: the frame's place among those coded, the
+    /// packet's place in it, and whether it arrived.
+    pub fn take_reports(&mut self, reports: &[(u32, u16, bool)]) {
+        if let Live::Hybrid(live) = &mut self.0 {
+            live.take_reports(reports);
+        }
     }
 }

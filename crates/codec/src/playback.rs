@@ -1,6 +1,6 @@
 //! A decoder, of any codec.
 
-use crate::{Codec, Error, failed};
+use crate::{Codec, Error, Shown, failed, hybrid};
 
 /// A stream being decoded, in decoding order.
 pub struct Playback(Decoder);
@@ -8,17 +8,7 @@ pub struct Playback(Decoder);
 enum Decoder {
     H264(legato_h264::Playback),
     Vpx(legato_vpx::Playback),
-}
-
-/// The luma plane of a decoded picture.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Shown {
-    /// Columns.
-    pub width: usize,
-    /// Rows.
-    pub height: usize,
-    /// Row by row, `width` x `height`.
-    pub samples: Vec<u8>,
+    Hybrid(Box<hybrid::Playback>),
 }
 
 impl Playback {
@@ -29,11 +19,12 @@ impl Playback {
             Codec::H264 => legato_h264::Playback::new().map(Decoder::H264).map_err(failed),
             Codec::Vp8 => vpx(legato_vpx::Codec::Vp8),
             Codec::Vp9 => vpx(legato_vpx::Codec::Vp9),
+            Codec::Hybrid => Ok(Decoder::Hybrid(Box::default())),
         };
         Ok(Self(decoder?))
     }
 
-    /// Decode one frame as the encoder made it; `None`: there is nothing to show.
+    /// Decode one frame as the encoder made it, or what came of one of the hybrid codec; `None`: there is nothing to show.
     pub fn decode(&mut self, frame: &[u8]) -> Result<Option<Shown>, Error> {
         Ok(match &mut self.0 {
             Decoder::H264(playback) => playback.decode(frame).map_err(failed)?.map(|luma| {
@@ -44,6 +35,17 @@ impl Playback {
                 let legato_vpx::DecodedLuma { width, height, samples } = luma;
                 Shown { width, height, samples }
             }),
+            Decoder::Hybrid(playback) => playback.decode(frame)?,
         })
+    }
+
+    /// Whether it decodes what came of a frame, and what refers to one that did not come.
+    pub fn tolerates_loss(&self) -> bool {
+        matches!(self.0, Decoder::Hybrid(_))
+    }
+
+    /// Whether only a key frame helps although the last frame was shown: the sender is wrong about what is shown here.
+    pub fn is_astray(&self) -> bool {
+        matches!(&self.0, Decoder::Hybrid(playback) if playback.is_astray())
     }
 }

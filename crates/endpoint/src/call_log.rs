@@ -85,6 +85,7 @@ impl CallLog {
             numbers: self.numbers,
             coded: None,
             seen: Vec::new(),
+            received: None,
         }
     }
 }

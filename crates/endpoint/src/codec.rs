@@ -4,30 +4,37 @@ use legato_call::rtp_assembly::PayloadFormat;
 pub use legato_codec::Codec;
 use legato_media::encoder::size_rule::Thresholds;
 
+/// The hybrid codec's name in session descriptions: between ends of ours, and no registered one.
+pub const HYBRID_NAME: &str = "x-legato-hybrid";
+
 /// A codec's name in session descriptions.
 pub fn rtp_name(codec: Codec) -> &'static str {
     match codec {
         Codec::H264 => "H264",
         Codec::Vp8 => "VP8",
         Codec::Vp9 => "VP9",
+        Codec::Hybrid => HYBRID_NAME,
     }
 }
 
-/// Mean quantisers that change the size of pictures: libwebrtc's for the codec.
+/// Mean quantisers that change the size of pictures: libwebrtc's for the codec; for the hybrid one, those of the same steps as
+/// H.264's, 2^((24 - 4) / 6) = 10 and 45 grey levels, where its own double every 32 from 1 on.
 pub fn thresholds(codec: Codec) -> Thresholds {
     let (low_qp, high_qp) = match codec {
         Codec::H264 => (24.0, 37.0),
         Codec::Vp8 => (29.0, 95.0),
         Codec::Vp9 => (149.0, 205.0),
+        Codec::Hybrid => (106.0, 176.0),
     };
     Thresholds { low_qp, high_qp }
 }
 
-/// How RTP carries a codec's frames.
-pub fn payload_format(codec: Codec) -> PayloadFormat {
+/// How RTP carries a codec's frames; `None`: in packets that the codec makes itself.
+pub fn payload_format(codec: Codec) -> Option<PayloadFormat> {
     match codec {
-        Codec::H264 => PayloadFormat::H264,
-        Codec::Vp8 => PayloadFormat::Vp8,
-        Codec::Vp9 => PayloadFormat::Vp9,
+        Codec::H264 => Some(PayloadFormat::H264),
+        Codec::Vp8 => Some(PayloadFormat::Vp8),
+        Codec::Vp9 => Some(PayloadFormat::Vp9),
+        Codec::Hybrid => None,
     }
 }

@@ -4,7 +4,7 @@ use crate::clock::Clock;
 use crate::error::Error;
 use crate::network::capacity_log::CapacityLog;
 use crate::network::lateness::LatenessFigures;
-use crate::viewing::seen::SeenPicture;
+use crate::viewing::seen::{Received, SeenPicture};
 use crate::viewing::viewed::{CodedCall, Viewed};
 use legato_media::Quality;
 use legato_trace::{CallFacts, FrameDecoded, Record, Recorder, Summary, TraceSink};
@@ -70,6 +70,8 @@ pub(crate) struct Outcome {
     pub coded: Option<CodedCall>,
     /// Pictures of our own receiving end, in decoding order.
     pub seen: Vec<SeenPicture>,
+    /// What our own receiving end decoded, by RTP time, where that is not what was coded.
+    pub received: Option<Received>,
 }
 
 /// Figures of a call, their records, and the machine's performance.
@@ -81,7 +83,8 @@ impl Outcome {
         let Self { mut recorder, mut report, capacity, numbers, coded, .. } = self;
         let seen = known(seen, &numbers, report.end);
         let frames = seen.iter().filter(|(_, picture)| picture.shown.is_some()).map(|&(number, _)| number).collect();
-        if coded.is_some() {
+        // What was shown in part may show squares of the number before.
+        if coded.as_ref().is_some_and(|coded| !coded.tolerates_loss()) {
             let stamp = |picture: &SeenPicture| picture.image.and_then(|image| image.stamp);
             let misread =
                 |&(number, picture): &(u64, SeenPicture)| stamp(&picture).is_some_and(|stamp| stamp != number as u32);

@@ -8,7 +8,7 @@
 //! decoded.
 
 use crate::clock::{Clock, wait};
-use crate::codec::{Codec, rtp_name};
+use crate::codec::{Codec, HYBRID_NAME, rtp_name};
 use crate::connection::coded_psnr::{self, CodedPsnr};
 use crate::connection::offered::OfferedVideo;
 use crate::connection::transport_seq::TransportSeq;
@@ -29,6 +29,7 @@ use legato_media::packetizer::IP_UDP_BYTES;
 use legato_media::playout::PlayoutConfig;
 use legato_trace::{LogLevel, Record, TraceSink};
 use legato_units::{DataSize, PeerTimestamp, TimeDelta, Timestamp};
+use std::borrow::Cow;
 use std::net::SocketAddr;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
@@ -54,7 +55,7 @@ pub struct ReceivingSetup {
     pub level: LogLevel,
     /// When pictures are shown.
     pub playout: PlayoutConfig,
-    /// Whether to request missing packets again.
+    /// Whether to request missing packets again, of a codec that needs them all.
     pub nack: bool,
     /// Luma columns of the other end's camera, if it may send smaller pictures.
     pub sent_width: Option<u16>,
@@ -63,6 +64,7 @@ pub struct ReceivingSetup {
 /// Answer the other end's offer: the answer, and the thread of our end.
 pub(crate) fn open(setup: ReceivingSetup, offer: &str) -> Result<(String, CallThread), Error> {
     let ReceivingSetup { codec, controller, place, duration, level, playout, nack, sent_width } = setup;
+    let nack = nack && !codec.tolerates_loss();
     let (outside, local) = place.outside()?;
     let base = Clock::starting_now();
     let refused = |error: &dyn std::fmt::Display| Error::Sdp(format!("the offer of the other end: {error}"));
@@ -73,7 +75,8 @@ pub(crate) fn open(setup: ReceivingSetup, offer: &str) -> Result<(String, CallTh
     }
     // Padding of an end of ours is offered as H.264, whatever the video is.
     let config = RtcConfig::new().clear_codecs().enable_h264(true);
-    let config = config.enable_vp8(codec == Codec::Vp8).enable_vp9(codec == Codec::Vp9);
+    let stand_in = matches!(codec, Codec::Vp8 | Codec::Hybrid);
+    let config = config.enable_vp8(stand_in).enable_vp9(codec == Codec::Vp9);
     let config = config.set_rtp_mode(true).enable_raw_packets(true);
     let config = config.set_stats_interval(Some(STATISTICS_INTERVAL));
     // A browser takes any other number for one of its own.
@@ -81,8 +84,13 @@ pub(crate) fn open(setup: ReceivingSetup, offer: &str) -> Result<(String, CallTh
     let mut rtc = config.build(base.instant(base.now()));
     let candidate = Candidate::host(local, "udp").map_err(|error| Error::System(format!("{local}: {error}")))?;
     rtc.add_local_candidate(candidate);
-    let parsed = SdpOffer::from_sdp_string(offer).map_err(|error| refused(&error))?;
+    // The library knows no codec but its own; to it the hybrid one is VP8.
+    let (ours, theirs) = (format!("{HYBRID_NAME}/"), "VP8/");
+    let hybrid = codec == Codec::Hybrid;
+    let known = if hybrid { Cow::Owned(offer.replace(&ours, theirs)) } else { Cow::Borrowed(offer) };
+    let parsed = SdpOffer::from_sdp_string(&known).map_err(|error| refused(&error))?;
     let answer = rtc.sdp_api().accept_offer(parsed).map_err(|error| refused(&error))?.to_sdp_string();
+    let answer = if hybrid { answer.replace(theirs, &ours) } else { answer };
     let thread = CallThread::start(base, |mail, inbox, shared| {
         let decoder = {
             let mail = mail.clone();
@@ -177,8 +185,8 @@ impl ReceivingEnd {
                 self.tick(now)?;
             }
         }
-        let seen = self.viewer.finish();
-        Ok(Outcome { seen, ..self.listener.finish(self.link, self.report) })
+        let (seen, received) = self.viewer.finish();
+        Ok(Outcome { seen, received, ..self.listener.finish(self.link, self.report) })
     }
 
     /// Show what is due, report frames to the controller, and request from the other end what is missing.

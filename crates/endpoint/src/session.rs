@@ -238,6 +238,10 @@ impl Way {
         let mut outcome = outcome?;
         if let Some(received) = received.transpose()? {
             outcome.seen = received.seen.iter().map(|picture| picture.by(received.clock, outcome.clock)).collect();
+            if let Some((coded, jobs)) = outcome.coded.as_mut().zip(received.received) {
+                let numbered = |(time, bytes): (u32, Vec<u8>)| Some((*outcome.numbers.get(&time)?, bytes));
+                coded.replace(jobs.into_iter().filter_map(numbered).collect());
+            }
             for row in received.recorder.gauges() {
                 let at = outcome.clock.at(received.clock.instant(row.at));
                 outcome.recorder.record(at, &Record::Gauge { name: row.name, value: row.value });

@@ -6,6 +6,7 @@
 mod on_time;
 mod str0m_end;
 
+use legato_control::PacketKind;
 use legato_endpoint::{
     CallReport, CallSetup, Codec, Datagram, Finished, PairSetup, PictureSource, Place, ReceivingSetup, SeenPicture,
     Session, WaySetup,
@@ -15,10 +16,12 @@ use legato_media::playout::PlayoutConfig;
 use legato_path::Path;
 use legato_path::capacity::LinkCapacity;
 use legato_path::queue::QueueLimit;
-use legato_path::stage::{Bottleneck, Propagation};
+use legato_path::stage::{Bottleneck, Loss, Propagation};
 use legato_trace::{LogLevel, Recorder, Summary};
 use legato_units::{DataRate, TimeDelta};
 use on_time::on_time;
+use rand_chacha::ChaCha8Rng;
+use rand_core::SeedableRng;
 use std::net::{SocketAddr, UdpSocket};
 use std::time::Duration;
 use str0m_end::{Other, answered, constant_rate, sent};
@@ -227,7 +230,9 @@ fn shown_to_us(codec: Codec) {
     // The last ones are in flight when the call ends.
     let rendered = recorder.frames().iter().filter(|row| row.rendered.is_some()).count() as u64;
     assert!(rendered <= summary.frames_encoded && rendered + 10 > summary.frames_encoded, "{rendered} of {summary:?}");
-    assert!(seen.iter().all(|picture| picture.decoded && picture.lost_packets == 0));
+    let whole = |picture: &SeenPicture| picture.decoded && picture.lost_packets == 0;
+    let broken: Vec<_> = seen.iter().filter(|picture| !whole(picture)).collect();
+    assert!(broken.is_empty(), "{codec:?}: {broken:?}");
     let stamps: Vec<_> = seen.iter().filter_map(|picture| picture.image?.stamp).collect();
     assert!(stamps.len() == seen.len() && stamps.is_sorted(), "{stamps:?}");
     // 20 ms forth and 10 back, and decoding comes before showing.
@@ -241,6 +246,39 @@ fn two_ends_of_ours_show_every_picture_that_was_coded() {
     on_time(|| {
         let here = Codec::ALL.into_iter().filter(|codec| codec.check().is_ok());
         here.for_each(shown_to_us);
+    });
+}
+
+/// A tenth of the packets is lost; nothing is sent again, no key frame is needed, and all is shown.
+#[test]
+fn the_hybrid_codec_shows_every_picture_although_packets_are_lost() {
+    on_time(|| {
+        let link = LinkCapacity::constant(DataRate::from_mbps(4));
+        let forward = Path::new([
+            Loss::new(0.1, ChaCha8Rng::seed_from_u64(1)).unwrap().into(),
+            Bottleneck::new(link, QueueLimit::Packets(100)).into(),
+            Propagation::fixed(TimeDelta::from_millis(20)).into(),
+        ]);
+        let call = setup_in(Codec::Hybrid, forward, 600_000, TimeDelta::from_secs(4));
+        let call = Session::open([own(call)]).unwrap();
+        while !call.progress().over {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let ((summary, recorder, report), seen) = finished(call).unwrap();
+        assert_eq!((report.misnumbered, report.odd_sizes, report.stopped), (0, 0, false));
+        let loss = summary.loss_ratio.unwrap();
+        assert!((0.05..0.16).contains(&loss), "{loss}");
+        let rendered = recorder.frames().iter().filter(|row| row.rendered.is_some()).count() as u64;
+        assert!(rendered + 10 > summary.frames_encoded && summary.frames_encoded > 80, "{rendered} of {summary:?}");
+        assert!(seen.iter().all(|picture| picture.decoded));
+        let in_part = seen.iter().filter(|picture| picture.lost_packets > 0).count();
+        assert!(in_part > 10, "{in_part} of {}", seen.len());
+        let keyframes = recorder.frames().iter().filter(|row| row.encoded.is_some_and(|frame| frame.keyframe)).count();
+        assert_eq!(keyframes, 1, "the sender knows what the receiver has");
+        assert!(recorder.packets().iter().all(|row| row.packet.kind != PacketKind::Retransmission));
+        // Whole, the scene is at some 11 dB at this bitrate; a picture that drifts apart is soon below 5.
+        let mean = summary.viewed_ssim_db_mean.unwrap();
+        assert!(report.compared && mean > 7.0, "{mean}");
     });
 }
 

@@ -11,6 +11,7 @@ use crate::motion::Field;
 use crate::motion_copy::{self, Parts};
 use crate::packet::{Header, MOST_DISTANCE};
 use crate::picture::{Picture, Size};
+use crate::pixel_sum::pixel_sum;
 use crate::plane::Frame;
 use crate::prediction::predict;
 use crate::range_coder::Reader;
@@ -139,8 +140,8 @@ impl Decoder {
         }
         self.last = Some(number);
     }
-    /// The number of the latest frame.
-    pub(crate) const fn last(&self) -> Option<u16> {
+    /// The number of the latest frame, modulo 65536.
+    pub const fn last(&self) -> Option<u16> {
         self.last
     }
     pub(crate) fn size(&self) -> Option<Size> {
@@ -149,6 +150,12 @@ impl Decoder {
     /// The latest picture, if there is one.
     pub fn picture(&self) -> Option<Picture> {
         self.kept.back().map(|kept| kept.frame.picture())
+    }
+    /// The check sum of a frame's pixels, as they were decoded; `None` for a frame that is not kept.
+    pub fn pixel_sum(&self, frame: u16) -> Option<u16> {
+        let back = usize::from(self.last?.wrapping_sub(frame));
+        let place = self.kept.len().checked_sub(1 + back)?;
+        Some(pixel_sum(&self.kept[place].frame))
     }
     pub(crate) fn field(&self) -> Option<&Field> {
         self.kept.back().map(|kept| &*kept.field)

@@ -126,30 +126,51 @@ impl Encoder {
         self.key_wanted = true;
     }
 
+    /// Whether the next frame is a key frame.
+    pub fn wants_keyframe(&self) -> bool {
+        self.key_wanted || self.expected.last().is_none()
+    }
+
     /// The picture that the receiver has after all that was sent, if nothing is lost but what was reported.
     pub fn shown(&self) -> Option<Picture> {
         self.expected.picture()
     }
 
+    /// The number of the last frame that the receiver reported, and the check sum of what it then showed.
+    pub fn reported(&self) -> Option<(u16, u16)> {
+        let last = self.reported.last()?;
+        Some((last, self.reported.pixel_sum(last)?))
+    }
+
     /// The receiver reports which packets of a frame came. Reports come in the order of frames; a frame that is passed
     /// over did not come at all. Reports of other frames are ignored.
     pub fn acknowledge(&mut self, frame: u16, received: &Packets) {
-        if !self.sent.iter().any(|sent| sent.frame == frame) {
-            return;
-        }
+        self.acknowledge_all([(frame, *received)]);
+    }
+
+    /// Several reports, in the order of frames: what was sent since is decoded again only once.
+    pub fn acknowledge_all(&mut self, reports: impl IntoIterator<Item = (u16, Packets)>) {
         let mut lost = false;
-        while let Some(sent) = self.sent.pop_front() {
-            let is_it = sent.frame == frame;
-            if is_it && received.is_complete() && !lost {
-                self.reported = sent.after;
-                return;
+        for (frame, received) in reports {
+            if !self.sent.iter().any(|sent| sent.frame == frame) {
+                continue;
             }
-            let came = |packet: usize| is_it && received.contains(packet as u8);
-            replay(&mut self.reported, &sent.packets, came);
-            lost = true;
-            if is_it {
-                break;
+            while let Some(sent) = self.sent.pop_front() {
+                let is_it = sent.frame == frame;
+                if is_it && received.is_complete() && !lost {
+                    self.reported = sent.after;
+                    break;
+                }
+                let came = |packet: usize| is_it && received.contains(packet as u8);
+                replay(&mut self.reported, &sent.packets, came);
+                lost = true;
+                if is_it {
+                    break;
+                }
             }
+        }
+        if !lost {
+            return;
         }
         let mut receiver = self.reported.clone();
         for sent in &mut self.sent {
@@ -189,7 +210,7 @@ impl Encoder {
             return Err(Error::SizeChanged);
         }
         let source = Frame::of(picture);
-        let key = self.key_wanted || self.expected.last().is_none();
+        let key = self.wants_keyframe();
         let distance = if key { None } else { Some(self.distance()) };
         let order = Interleave::new(self.size.columns(), self.size.rows(), packets);
         let plan = Plan::new(self, &source, distance, order, packets);

@@ -36,6 +36,7 @@ mod motion_copy;
 mod packet;
 mod packet_set;
 mod picture;
+mod pixel_sum;
 mod plane;
 mod prediction;
 mod quantise;

@@ -114,6 +114,40 @@ fn after_reports_sender_and_receiver_agree_again() {
     }
 }
 
+/// Frames of which every third packet is lost, reported some at a time or one by one: the same frames follow, and both
+/// ends have one sum for what was reported, and another where a packet came that was reported lost.
+#[test]
+fn several_reports_at_once_are_those_reports_and_sums_tell_beliefs_from_truth() {
+    let (mut one, mut all, mut decoder) = (encoder(4, 0), encoder(4, 0), Decoder::new());
+    assert_eq!((one.reported(), decoder.pixel_sum(0)), (None, None));
+    let mut waiting = Vec::new();
+    for frame in 0..12 {
+        let coded = one.encode(&picture(frame), BUDGET).unwrap();
+        assert_eq!(coded.packets, all.encode(&picture(frame), BUDGET).unwrap().packets);
+        let came: Vec<&[u8]> = slices(&coded)
+            .into_iter()
+            .enumerate()
+            .filter(|(n, _)| (frame + n) % 3 != 0)
+            .map(|(_, packet)| packet)
+            .collect();
+        let decoded = decoder.decode(&came).unwrap();
+        waiting.push((decoded.frame, decoded.received));
+        if waiting.len() == 3 {
+            waiting.iter().for_each(|(frame, received)| one.acknowledge(*frame, received));
+            all.acknowledge_all(waiting.drain(..));
+            let (last, sum) = one.reported().unwrap();
+            assert_eq!((Some(last), Some(sum)), (decoder.last(), decoder.pixel_sum(last)));
+            assert_eq!(all.reported(), Some((last, sum)));
+        }
+    }
+    let coded = one.encode(&picture(12), BUDGET).unwrap();
+    let received = decoder.decode(&slices(&coded)).unwrap().received;
+    let mut fewer = Packets::none(received.count());
+    fewer.insert(1);
+    one.acknowledge(coded.frame, &fewer);
+    assert_ne!(one.reported().map(|(_, sum)| sum), decoder.pixel_sum(coded.frame));
+}
+
 #[test]
 fn frames_that_never_came_are_passed_over() {
     let (mut encoder, mut decoder) = (encoder(4, 0), Decoder::new());

@@ -1,7 +1,7 @@
 //! Runs the checks of `fuzz/checks/wire.rs` on mutations of the corpus: a few thousand in every test
 //! run, a minute each with `make fuzz`.
 
-use legato_wire::{ccfb, h264, ip, remb, rtcp, rtp, twcc, vp8, vp9};
+use legato_wire::{ccfb, h264, hybrid, ip, remb, rtcp, rtp, twcc, vp8, vp9};
 
 #[path = "../../../fuzz/checks/wire.rs"]
 #[allow(dead_code, reason = "the list of targets is for another test")]
@@ -62,6 +62,17 @@ fn h264_payload() {
         })
     };
     run(&Target { name: "h264_payload", check: checks::h264_payload, outline });
+}
+
+#[test]
+fn hybrid_payload() {
+    let outline = |bytes: &[u8]| {
+        of(hybrid::Payload::parse(bytes), |payload| {
+            let first = (payload.packet == 0, payload.packet + 1 == payload.packets);
+            format!("{} {:?} {first:?}", payload.keyframe, payload.confirmed.map(|frame| frame.behind))
+        })
+    };
+    run(&Target { name: "hybrid_payload", check: checks::hybrid_payload, outline });
 }
 
 #[test]

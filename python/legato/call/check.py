@@ -113,12 +113,15 @@ def _encoder() -> list[Finding]:
     return [Finding("encoder", median_ms < _FINE_CODING_MS, found, remedy)]
 
 
+_LIBVPX = ("vp8", "vp9")
+
+
 def _libvpx() -> list[Finding]:
-    """Whether this build codes what libvpx does; every one codes H.264."""
+    """Whether this build codes what libvpx does; every one codes H.264 and the hybrid codec."""
     if not hasattr(_core, "codecs"):
         return []
     remedy = "not needed for --codec h264; else apt install libvpx-dev pkg-config, and build again"
-    codecs = [(name.upper(), why_not) for name, why_not in _core.codecs().items() if name != "h264"]
+    codecs = [(name.upper(), why_not) for name, why_not in _core.codecs().items() if name in _LIBVPX]
     return [Finding(f"codes {name}", not why_not, why_not or "by libvpx, built in", remedy) for name, why_not in codecs]
 
 

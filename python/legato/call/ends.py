@@ -41,8 +41,8 @@ DIRECTIONS = ("send", "receive", "both")
 LINKS = ("inside", "tun")
 """The emulated link is in this process, on the loopback interface; or between two network namespaces."""
 
-CODECS = ("h264", "vp8", "vp9")
-"""We code and decode VP8 and VP9 where the native module was built with libvpx."""
+CODECS = ("h264", "vp8", "vp9", "hybrid")
+"""We code and decode VP8 and VP9 where the native module was built with libvpx. No one else knows the hybrid codec."""
 
 _OURS, _BROWSERS, _PROGRAMS = PEERS["legato"], PEERS["chromium-chromium"], (End.PROGRAM, End.PROGRAM)
 
@@ -118,6 +118,8 @@ class Session:
             raise CallError("vmaf: only what we send is compared, and here a browser sends")
         if codec not in CODECS:
             raise CallError(f"codec {codec}: one of {', '.join(CODECS)} is needed")
+        if codec == "hybrid" and self.ends != _OURS:
+            raise CallError("codec hybrid: only ends of ours know it: peers legato is needed")
         # Where we send we code, where we receive we decode.
         why_not = _core.codecs()[codec] if End.LEGATO in self.ends else None
         if why_not:

@@ -31,6 +31,7 @@ legato call cellular --clip talk.y4m --peers chromium-chromium
 legato call cellular --clip talk.y4m --peers chromium-chromium --link tun
 legato call steady --controller gcc --link tun
 legato call steady --codec vp9
+legato call lossy --codec hybrid --peers legato --size 640x360
 legato call steady --controller ukf --direction receive
 legato call steady --controller gcc --peers legato
 legato call steady --controller gcc --peers legato --vmaf

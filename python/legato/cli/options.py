@@ -52,7 +52,7 @@ FormatName = Annotated[str | None, typer.Option("--format", help="The format, wh
 Clip = Annotated[Path | None, typer.Option(help="A Y4M file to send, 8-bit 4:2:0. [default: a generated scene]")]
 Size = Annotated[str, typer.Option(help="Of the generated scene.", metavar="WxH")]
 FramesPerSecond = Annotated[int, typer.Option(help="Of the generated scene.", min=1, max=60)]
-Codec = Annotated[str, typer.Option(help="h264; or vp8, vp9, if libvpx was present at the build.")]
+Codec = Annotated[str, typer.Option(help="h264; vp8, vp9: if the build found libvpx; hybrid: between ends of ours.")]
 
 
 def seeds(given: list[str] | None, option: str, *, counted: bool = False) -> list[int] | int:

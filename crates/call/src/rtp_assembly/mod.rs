@@ -22,6 +22,7 @@
 //! assert_eq!(picture.bytes, [0, 0, 0, 1, 0x67, 66, 0, 0, 0, 1, 0x65, 1, 2]);
 //! ```
 
+mod partial;
 mod payloads;
 
 use legato_media::frame_buffer::FrameAssembly;
@@ -29,6 +30,7 @@ use legato_units::{TimeDelta, Timestamp};
 use payloads::{Joining, KeyStart, key_start};
 use std::collections::VecDeque;
 
+pub use partial::{Part, PartialAssembly, PartialFrame};
 pub use payloads::PayloadFormat;
 
 /// A packet of the video, decrypted; a retransmitted one counts as its original.
@@ -44,7 +46,7 @@ pub struct VideoPacket<'a> {
     pub repeated: bool,
     /// The encoder's own figure for the picture, if the sender reports it.
     pub psnr_db: Option<f32>,
-    /// Of RFC 6184, RFC 7741 or RFC 9628.
+    /// Of RFC 6184, RFC 7741 or RFC 9628, or of the hybrid codec.
     pub payload: &'a [u8],
 }
 

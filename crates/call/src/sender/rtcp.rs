@@ -77,6 +77,7 @@ impl Sender {
             told.written = self.history.written();
             sink.record(self.now, &Record::Feedback { reports: &told.reports });
             if !told.reports.is_empty() {
+                self.encoder.reported(&told.reports);
                 self.tell(&Event::PacerQueue(PacerQueue { size: self.pacer.queued(), drain: self.pacer.drain_time() }));
                 self.tell(&event);
             }

@@ -87,7 +87,8 @@ impl Peer {
             let (payload_type, codecs) = (payload_type.into(), config.codec_config());
             match codec {
                 Codec::H264 => codecs.add_h264(payload_type, None, true, 0x42_e01f),
-                Codec::Vp8 => {
+                // The library knows no codec but its own. It reads no payload, so that of the hybrid codec can be any.
+                Codec::Vp8 | Codec::Hybrid => {
                     let (codec, rate, format) = (format::Codec::Vp8, Frequency::NINETY_KHZ, FormatParams::default());
                     codecs.add_config(payload_type, None, codec, rate, None, format);
                 }

@@ -85,7 +85,8 @@ impl Offer<'_> {
         line(format_args!("a=rtcp-rsize"));
         let name = rtp_name(self.codec);
         line(format_args!("a=rtpmap:{VIDEO_PT} {name}/90000"));
-        for feedback in ["nack", "nack pli", "ccm fir", "transport-cc"] {
+        let repair: &[&str] = if self.codec.tolerates_loss() { &[] } else { &["nack"] };
+        for feedback in repair.iter().chain(&["nack pli", "ccm fir", "transport-cc"]) {
             line(format_args!("a=rtcp-fb:{VIDEO_PT} {feedback}"));
         }
         if self.other.steers() {
@@ -94,7 +95,7 @@ impl Offer<'_> {
         let profile = match self.codec {
             Codec::H264 => Some("level-asymmetry-allowed=1;packetization-mode=1;profile-level-id=42e01f"),
             // [rfc7741] §6.2.1: VP8 has no parameter that an offer must name.
-            Codec::Vp8 => None,
+            Codec::Vp8 | Codec::Hybrid => None,
             Codec::Vp9 => Some("profile-id=0"),
         };
         if let Some(profile) = profile {
@@ -230,6 +231,12 @@ mod tests {
         let sdp = of(Codec::Vp8, OtherEnd::Browser);
         assert!(sdp.contains("a=rtpmap:102 VP8/90000\r\n") && !sdp.contains("a=fmtp:102"));
         let sdp = of(Codec::Vp9, OtherEnd::Browser);
+        assert!(sdp.contains("a=rtcp-fb:102 nack\r\n"));
+        let hybrid = of(Codec::Hybrid, OtherEnd::Ours { steers: false });
+        assert!(
+            hybrid.contains("a=rtpmap:102 x-legato-hybrid/90000\r\n") && hybrid.contains("a=rtcp-fb:102 nack pli\r\n")
+        );
+        assert!(!hybrid.contains("a=rtcp-fb:102 nack\r\n"), "nothing is sent again");
         assert!(sdp.contains("a=rtpmap:102 VP9/90000\r\n") && sdp.contains("a=fmtp:102 profile-id=0\r\n"));
     }
 }

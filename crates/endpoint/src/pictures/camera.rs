@@ -13,6 +13,7 @@ use crate::pictures::payloads::Payloads;
 use crate::pictures::source::{PictureSource, Pictures};
 use crate::viewing::viewed::CodedCall;
 use crate::viewing::vmaf::VmafProgram;
+use legato_control::{PacketKind, PacketReports};
 use legato_media::{Content, EncodedFrame, Encoder, EncoderBudget, SourceFrame};
 use legato_units::{DataSize, Timestamp};
 use std::collections::VecDeque;
@@ -29,7 +30,7 @@ pub struct Camera {
     room: u16,
     adapts: bool,
     coded: Option<CodedCall>,
-    jobs: Receiver<Job>,
+    jobs: Receiver<Work>,
     busy: Arc<AtomicBool>,
     measured: Measured,
     frames: CodedFrames,
@@ -37,12 +38,22 @@ pub struct Camera {
 
 /// The encoder that the sender holds.
 struct Remote {
-    jobs: Sender<Job>,
+    jobs: Sender<Work>,
     busy: Arc<AtomicBool>,
     measured: Measured,
+    frames: CodedFrames,
+    /// The codec predicts from what the receiver has.
+    hears: bool,
     /// A key frame was requested for a skipped picture.
     keyframe_due: bool,
     skipped: u64,
+}
+
+/// What the thread is to do, in this order.
+enum Work {
+    Code(Job),
+    /// Feedback on packets: the frame's place among those coded, the packet's in it, and whether it arrived.
+    Hear(Vec<(u32, u16, bool)>),
 }
 
 struct Job {
@@ -86,9 +97,18 @@ impl Camera {
         let busy = Arc::new(AtomicBool::new(false));
         let measured = Measured::default();
         let (told, busy_too) = (measured.clone(), Arc::clone(&busy));
-        let remote = Remote { jobs: sender, busy: busy_too, measured: told, keyframe_due: false, skipped: 0 };
+        let frames = CodedFrames::default();
+        let remote = Remote {
+            jobs: sender,
+            busy: busy_too,
+            measured: told,
+            frames: frames.clone(),
+            hears: codec.tolerates_loss(),
+            keyframe_due: false,
+            skipped: 0,
+        };
         let (room, adapts) = (0, false);
-        let camera = Self { source, codec, room, adapts, coded, jobs, busy, measured, frames: CodedFrames::default() };
+        let camera = Self { source, codec, room, adapts, coded, jobs, busy, measured, frames };
         Ok((camera, Box::new(remote)))
     }
 
@@ -139,7 +159,14 @@ impl Camera {
         let kept = frames.clone();
         let work = move || {
             let mut sequence = 0;
-            while let Ok(job) = jobs.recv() {
+            while let Ok(work) = jobs.recv() {
+                let job = match work {
+                    Work::Code(job) => job,
+                    Work::Hear(reports) => {
+                        coder.take_reports(&reports);
+                        continue;
+                    }
+                };
                 let coded = coder.code(&job.picture, &job.budget, sequence);
                 busy.store(false, Ordering::Release);
                 let word = coded.map_err(|error| error.to_string()).map(|coded| {
@@ -203,12 +230,26 @@ impl Encoder for Remote {
         let budget = EncoderBudget { keyframe: budget.keyframe || self.keyframe_due, ..budget };
         self.keyframe_due = false;
         // A camera that failed has reported it by mail.
-        let _ = self.jobs.send(Job { picture, budget });
+        let _ = self.jobs.send(Work::Code(Job { picture, budget }));
         None
     }
 
     fn look(&self, frame: SourceFrame) -> SourceFrame {
         SourceFrame { complexity: self.measured.of(frame.frame), ..frame }
+    }
+
+    fn pieces(&self, frame: &EncodedFrame) -> Option<Vec<u16>> {
+        self.frames.of(frame.sequence as u32, |coded| coded.frame.pieces())?
+    }
+
+    fn reported(&mut self, reports: &PacketReports) {
+        if !self.hears {
+            return;
+        }
+        let videos = reports.iter().filter(|report| report.kind == PacketKind::Video);
+        let told = videos.filter_map(|report| report.place.map(|place| (place.frame, place.index, report.arrived())));
+        // A camera that failed has reported it by mail.
+        let _ = self.jobs.send(Work::Hear(told.collect()));
     }
 
     fn observe(&self, gauge: &mut dyn FnMut(&'static str, f64)) {
@@ -227,10 +268,16 @@ impl CodedFrames {
 
     /// The payload of packet `index` of coded frame `sequence`, if it is still kept.
     pub fn payload(&self, sequence: u32, index: u16) -> Option<Payload> {
+        self.of(sequence, |CodedFrame { capture, psnr_db, frame, .. }| {
+            Some(Payload { bytes: frame.payload(index)?, capture: *capture, psnr_db: *psnr_db })
+        })?
+    }
+
+    /// What is wanted of a frame, if it is still kept.
+    fn of<T>(&self, sequence: u32, wanted: impl FnOnce(&CodedFrame) -> T) -> Option<T> {
         let frames = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let place = sequence.checked_sub(frames.front()?.sequence)?;
-        let CodedFrame { capture, psnr_db, frame, .. } = frames.get(place as usize)?;
-        Some(Payload { bytes: frame.payload(index)?, capture: *capture, psnr_db: *psnr_db })
+        frames.get(place as usize).map(wanted)
     }
 }
 

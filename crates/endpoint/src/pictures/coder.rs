@@ -5,12 +5,14 @@ use crate::codec::Codec;
 use crate::error::Error;
 use crate::pictures::ahead::{Ahead, Measured};
 use crate::pictures::h264_payload::H264Frame;
+use crate::pictures::hybrid_payload::{HybridFrame, packet_cost};
 use crate::pictures::payloads::Payloads;
 use crate::pictures::sizes::Sizes;
 use crate::pictures::source::Pictures;
 use crate::pictures::vp8_payload::Vp8Frame;
 use crate::pictures::vp9_payload::Vp9Frame;
 use legato_codec::LiveEncoder;
+use legato_codec::hybrid::Bundle;
 use legato_media::{EncoderBudget, FrameRate, PictureRate, SourceFrame};
 
 /// Where coded frames come from.
@@ -50,7 +52,7 @@ pub struct Coded {
     pub frame: Box<dyn Payloads>,
     /// Decodable without any other.
     pub keyframe: bool,
-    /// In the codec's own steps: 0 … 51 for H.264, 0 … 127 for VP8, 0 … 255 for VP9.
+    /// In the codec's own steps: 0 … 51 for H.264, 0 … 127 for VP8, 0 … 255 for VP9 and the hybrid codec.
     pub qp: u8,
     /// Of luma, as the encoder reports it.
     pub psnr_db: Option<f32>,
@@ -72,7 +74,9 @@ impl Coder {
         let kind = match source {
             CodedSource::Filling(frame_rate) => Kind::Filling(frame_rate),
             CodedSource::Pictures(pictures) => {
-                Kind::Live(Box::new(LiveCoder::new(Ahead::new(pictures, measured), codec, adapts)?))
+                let mut live = LiveCoder::new(Ahead::new(pictures, measured), codec, adapts)?;
+                live.encoder.set_packet_cost(packet_cost(room));
+                Kind::Live(Box::new(live))
             }
         };
         Ok(Self { codec, room, kind })
@@ -94,6 +98,13 @@ impl Coder {
         }
     }
 
+    /// Feedback on packets: the frame's place among those coded, the packet's in it, and whether it arrived.
+    pub fn take_reports(&mut self, reports: &[(u32, u16, bool)]) {
+        if let Kind::Live(live) = &mut self.kind {
+            live.encoder.take_reports(reports);
+        }
+    }
+
     /// Draw a picture and code it within a budget. `number` counts coded frames.
     pub fn code(&mut self, picture: &SourceFrame, budget: &EncoderBudget, number: u32) -> Result<Coded, Error> {
         let keyframe = budget.keyframe;
@@ -112,6 +123,7 @@ impl Coder {
             Codec::H264 => Box::new(H264Frame::new(&bytes, self.room)?),
             Codec::Vp8 => Box::new(Vp8Frame::new(&bytes, number, self.room)),
             Codec::Vp9 => Box::new(Vp9Frame::new(&bytes, keyframe.then_some(size), number, self.room)),
+            Codec::Hybrid => Box::new(HybridFrame::new(&bytes, keyframe, self.room)?),
         };
         Ok(Coded { bytes, frame, keyframe, qp, psnr_db, size, rung })
     }
@@ -135,8 +147,9 @@ impl LiveCoder {
         if sizes.steps(picture.capture, budget.bitrate) {
             // Another stream: it begins with a key frame.
             let frame_rate = pictures.pictures.frame_rate.as_f64() as f32;
-            *encoder = LiveEncoder::open(*codec, sizes.size(), frame_rate, bps)?;
+            encoder.resize(*codec, sizes.size(), frame_rate, bps)?;
         }
+        encoder.set_strict(budget.max_frame_size.is_some());
         let whole = pictures.take(picture.frame)?;
         let time_ms = picture.capture.as_nanos() / 1_000_000;
         let fitted = sizes.fit(whole, picture.frame);
@@ -152,12 +165,25 @@ fn encoder_bps(budget: &EncoderBudget, pictures_per_s: f64) -> u32 {
     bps.max(LEAST_BITRATE_BPS).min(u64::from(u32::MAX >> 1)) as u32
 }
 
+/// The same in packets of the hybrid codec: as many as are needed, none of which has its check sum.
+fn filling_packets(length: usize) -> Vec<u8> {
+    const PIECE: usize = 1_000;
+    let count = length.div_ceil(PIECE).clamp(1, 64);
+    let packet = |place: usize| {
+        let mut packet = vec![0x20, 0, 0, place as u8, count as u8, 0, 1];
+        packet.resize((length / count).clamp(8, PIECE), 0x55);
+        packet
+    };
+    Bundle { stream: 0, confirmed: None, packets: (0..count).map(packet).collect() }.to_bytes()
+}
+
 /// A frame of `length` bytes that no decoder accepts.
 fn filling(codec: Codec, length: usize, keyframe: bool) -> Vec<u8> {
     let mut bytes = match codec {
         Codec::H264 => vec![0, 0, 1, if keyframe { 0x65 } else { 0x41 }],
         Codec::Vp8 => vec![u8::from(!keyframe), 0, 0],
         Codec::Vp9 => vec![if keyframe { 0x80 } else { 0x84 }, 0, 0],
+        Codec::Hybrid => return filling_packets(length),
     };
     bytes.resize(bytes.len() + length, 0x55);
     bytes

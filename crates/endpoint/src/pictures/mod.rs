@@ -5,6 +5,7 @@ pub mod camera;
 pub mod coder;
 pub mod even_cut;
 pub mod h264_payload;
+pub mod hybrid_payload;
 pub mod payloads;
 pub mod scaler;
 pub mod short_reads;

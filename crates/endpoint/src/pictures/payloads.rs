@@ -10,6 +10,11 @@ pub trait Payloads: Send {
         0
     }
 
+    /// The bytes of each packet, for a codec that makes its packets itself; `None`: the packetizer cuts evenly.
+    fn pieces(&self) -> Option<Vec<u16>> {
+        None
+    }
+
     /// The payload of packet `index`; `None` beyond the last.
     fn payload(&self, index: u16) -> Option<Vec<u8>>;
 }

@@ -1,5 +1,6 @@
 //! From packets to what a viewer sees: assembly, decoding, playout, and the quality of the pictures.
 
+mod assembly;
 #[cfg(test)]
 mod assembly_tests;
 pub mod decoder;

@@ -55,3 +55,6 @@ impl SeenPicture {
         Self { decodable_at: at(self.decodable_at), due: at(self.due), shown: self.shown.map(at), ..*self }
     }
 }
+
+/// What a receiving end gave its decoder, in this order: RTP time and bytes.
+pub type Received = Vec<(u32, Vec<u8>)>;

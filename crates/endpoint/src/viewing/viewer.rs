@@ -5,10 +5,11 @@
 //! renderer's 10 ms in the playout delay are room enough for it on a machine that is not busy. A stream that jumps in
 //! time, or a decoder that falls behind, costs pictures, and no memory.
 
-use crate::codec::{Codec, payload_format};
+use crate::codec::Codec;
+use crate::viewing::assembly::{Assembly, Gathered};
 use crate::viewing::decoder::{Decoded, Decoder, Job};
-use crate::viewing::seen::SeenPicture;
-use legato_call::rtp_assembly::{Assembled, CodedPicture, RtpAssembly, VideoPacket};
+use crate::viewing::seen::{Received, SeenPicture};
+use legato_call::rtp_assembly::{CodedPicture, VideoPacket};
 use legato_call::{KeyframeRequests, Patience};
 use legato_control::FrameReport;
 use legato_media::JitterBuffer;
@@ -27,7 +28,7 @@ pub struct ViewerConfig {
 
 /// Watches the video.
 pub struct Viewer {
-    assembly: RtpAssembly,
+    assembly: Assembly,
     decoder: Decoder,
     /// Pictures to be shown, by their places in `pictures`.
     waiting: JitterBuffer<usize>,
@@ -38,6 +39,8 @@ pub struct Viewer {
     pictures: Vec<Picture>,
     keyframes: KeyframeRequests,
     shown: u64,
+    /// Given to the decoder, by RTP time, of a codec that shows pictures in part.
+    jobs: Option<Received>,
     reports: VecDeque<FrameReport>,
 }
 
@@ -61,13 +64,15 @@ enum Fate {
 
 /// Two seconds of pictures; a decoder further behind skips to the next key frame.
 const MAX_UNDECODED: usize = 60;
+/// The place of what came too late for its picture.
+const NO_PICTURE: usize = usize::MAX;
 
 impl Viewer {
     /// Nothing seen at `start` of a video in this codec, which `decoder` decodes.
     pub fn new(codec: Codec, decoder: Decoder, config: ViewerConfig, start: Timestamp) -> Self {
         let patience = if config.nack { Patience::Repair } else { Patience::Reordering };
         Self {
-            assembly: RtpAssembly::new(payload_format(codec)),
+            assembly: Assembly::new(codec),
             decoder,
             waiting: JitterBuffer::new(config.playout, start),
             times: RtpTimes::default(),
@@ -76,6 +81,7 @@ impl Viewer {
             pictures: Vec::new(),
             keyframes: KeyframeRequests::new(patience),
             shown: 0,
+            jobs: codec.tolerates_loss().then(Vec::new),
             reports: VecDeque::new(),
         }
     }
@@ -83,22 +89,44 @@ impl Viewer {
     /// A packet came.
     pub fn take(&mut self, now: Timestamp, packet: &VideoPacket<'_>) {
         self.assembly.insert(now, packet);
-        while let Some(assembled) = self.assembly.pop() {
-            match assembled {
-                Assembled::GivenUp { timestamp, lost_packets } => self.give_up(now, timestamp, lost_packets),
-                Assembled::Picture(picture) => self.take_picture(now, picture),
+        self.gather(now);
+    }
+
+    /// Take what the assembly has.
+    fn gather(&mut self, now: Timestamp) {
+        while let Some(gathered) = self.assembly.pop() {
+            match gathered {
+                Gathered::GivenUp { timestamp, lost_packets } => self.give_up(now, timestamp, lost_packets),
+                Gathered::Late { timestamp, bytes } => self.take_late(timestamp, bytes),
+                Gathered::Picture { picture, lost_packets } => self.take_picture(now, picture, lost_packets),
             }
         }
     }
 
+    /// What came of a picture after it was handed over: for those behind it.
+    fn take_late(&mut self, timestamp: u32, bytes: Vec<u8>) {
+        if self.undecoded < MAX_UNDECODED {
+            self.undecoded += 1;
+            self.keep(timestamp, &bytes);
+            self.decoder.decode(Job { picture: NO_PICTURE, bytes, keyframe: false });
+        }
+    }
+
+    /// What is decoded, where it is not what was coded.
+    fn keep(&mut self, timestamp: u32, bytes: &[u8]) {
+        if let Some(jobs) = &mut self.jobs {
+            jobs.push((timestamp, bytes.to_vec()));
+        }
+    }
+
     /// The decoder has finished a picture.
-    pub fn decoded(&mut self, now: Timestamp, Decoded { picture: place, image }: Decoded) {
+    pub fn decoded(&mut self, now: Timestamp, Decoded { picture: place, image, astray }: Decoded) {
         self.undecoded = self.undecoded.saturating_sub(1);
         let Some(picture) = self.pictures.get_mut(place) else { return };
         (picture.seen.image, picture.seen.decoded) = (image, image.is_some());
         picture.fate = if image.is_some() { Fate::Decoded } else { Fate::Undecodable };
         // A decoded picture shows that nothing it refers to is missing.
-        self.keyframes.set_wanted(image.is_none());
+        self.keyframes.set_wanted(image.is_none() || astray);
         self.torn |= image.is_none();
         self.report(now, place);
         self.show(now);
@@ -106,6 +134,9 @@ impl Viewer {
 
     /// Show what is due.
     pub fn show(&mut self, now: Timestamp) {
+        if self.assembly.advance(now) {
+            self.gather(now);
+        }
         let mut latest = None;
         while let Some((due, &place)) = self.waiting.front() {
             let fate = self.pictures[place].fate;
@@ -129,7 +160,7 @@ impl Viewer {
     pub fn due(&self, now: Timestamp) -> Timestamp {
         let next = self.waiting.front().filter(|&(_, &place)| self.pictures[place].fate != Fate::Pending);
         let (show, request) = (next.map(|(due, _)| due), self.keyframes.due(now, &self.assembly));
-        [show, request].into_iter().flatten().fold(Timestamp::MAX, Timestamp::min)
+        [show, request, self.assembly.due()].into_iter().flatten().fold(Timestamp::MAX, Timestamp::min)
     }
 
     /// Whether to request a key frame now; true once for each time.
@@ -150,12 +181,12 @@ impl Viewer {
         self.shown
     }
 
-    /// The end: all pictures, in decoding order.
-    pub fn finish(self) -> Vec<SeenPicture> {
-        self.pictures.iter().map(|picture| picture.seen).collect()
+    /// The end: all pictures, in decoding order; and what was decoded, by RTP time, where it is not what was coded.
+    pub fn finish(self) -> (Vec<SeenPicture>, Option<Received>) {
+        (self.pictures.iter().map(|picture| picture.seen).collect(), self.jobs)
     }
 
-    fn take_picture(&mut self, now: Timestamp, picture: CodedPicture) {
+    fn take_picture(&mut self, now: Timestamp, picture: CodedPicture, lost_packets: u16) {
         let CodedPicture { bytes, timestamp, keyframe, size_bytes, arrivals, psnr_db, repair } = picture;
         self.torn &= !keyframe;
         if self.torn || self.undecoded >= MAX_UNDECODED {
@@ -172,7 +203,7 @@ impl Viewer {
         let seen = SeenPicture {
             rtp_timestamp: timestamp,
             decodable_at: now,
-            lost_packets: 0,
+            lost_packets,
             decoded: false,
             image: None,
             due,
@@ -181,6 +212,7 @@ impl Viewer {
         let (size, assembly) = (DataSize::from_bytes(u64::from(size_bytes)), arrivals.1 - arrivals.0);
         self.pictures.push(Picture { seen, fate: Fate::Pending, captured, keyframe, size, assembly, psnr_db });
         self.undecoded += 1;
+        self.keep(timestamp, &bytes);
         self.decoder.decode(Job { picture: place, bytes, keyframe });
     }
 

@@ -131,7 +131,7 @@ fn after_waiting_for_a_loss_a_key_frame_is_requested() {
     assert!(!scene.viewer.keyframes.is_wanted());
     scene.viewer.show(MS(9_000));
     assert_eq!(scene.shown(), [0, number as u32]);
-    let lost: u16 = scene.viewer.finish().iter().map(|picture| picture.lost_packets).sum();
+    let lost: u16 = scene.viewer.finish().0.iter().map(|picture| picture.lost_packets).sum();
     assert_eq!(lost, 1);
 }
 

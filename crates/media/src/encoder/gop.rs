@@ -3,6 +3,7 @@
 
 use super::{EncodedFrame, Encoder, EncoderBudget};
 use crate::SourceFrame;
+use legato_control::PacketReports;
 use legato_units::Timestamp;
 
 /// Another encoder in groups of pictures.
@@ -45,6 +46,14 @@ impl Encoder for Gop {
 
     fn try_out(&self, now: Timestamp, frame: SourceFrame, budget: EncoderBudget) -> Option<EncodedFrame> {
         self.encoder.try_out(now, frame, self.within_group(budget))
+    }
+
+    fn pieces(&self, frame: &EncodedFrame) -> Option<Vec<u16>> {
+        self.encoder.pieces(frame)
+    }
+
+    fn reported(&mut self, reports: &PacketReports) {
+        self.encoder.reported(reports);
     }
 
     fn observe(&self, gauge: &mut dyn FnMut(&'static str, f64)) {

@@ -15,7 +15,7 @@ pub mod x264;
 
 use crate::{Quality, SourceFrame};
 use coder::Coder;
-use legato_control::EncodedFrameInfo;
+use legato_control::{EncodedFrameInfo, PacketReports};
 use legato_units::{DataRate, DataSize, Timestamp};
 
 pub use version::Version;
@@ -41,6 +41,18 @@ pub trait Encoder: Send {
     fn try_out(&self, now: Timestamp, frame: SourceFrame, budget: EncoderBudget) -> Option<EncodedFrame> {
         let _ = (now, frame, budget);
         None
+    }
+
+    /// Coded bytes of each packet of a frame just coded, for a codec that makes its packets itself; `None`: the packetizer
+    /// cuts the frame.
+    fn pieces(&self, frame: &EncodedFrame) -> Option<Vec<u16>> {
+        let _ = frame;
+        None
+    }
+
+    /// What feedback says of packets, for an encoder that predicts from what the receiver has.
+    fn reported(&mut self, reports: &PacketReports) {
+        let _ = reports;
     }
 
     /// Report the inner state worth plotting, for the trace.

@@ -1,0 +1,147 @@
+//! What the sender knows of its frames at the receiver, from feedback on packets.
+//!
+//! Feedback comes in the order in which packets left. A packet that it passed over, because a feedback was lost, stays
+//! unknown, and with it what the receiver shows from that frame on. Then frames are predicted from the last one that is
+//! known, until one of these is reported whole: from it on the receiver's picture is known again.
+
+use legato_hybrid::Packets;
+use std::collections::VecDeque;
+
+/// Frames sent and not settled.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Ledger {
+    frames: VecDeque<Sent>,
+    /// Frames settled lately as incomplete: their counts in the call, and their packets that were reported.
+    incomplete: VecDeque<(u32, Packets)>,
+    /// The latest frame of which feedback says anything.
+    latest: Option<u32>,
+    /// What the receiver shows is not known.
+    is_unsure: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Sent {
+    /// Counts the call's coded frames.
+    sequence: u32,
+    /// Its number in the stream.
+    number: u16,
+    told: Packets,
+    came: Packets,
+    /// It needs only a frame that the receiver is known to have.
+    from_known: bool,
+}
+
+/// What follows from feedback.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Settled {
+    /// Frames whose every packet is known, in their order.
+    pub reports: Vec<(u16, Packets)>,
+    /// A packet came that was reported lost before: what was taken to be at the receiver is not.
+    pub is_wrong: bool,
+}
+
+/// As many frames as the codec keeps.
+const FRAMES_KEPT: usize = legato_hybrid::MOST_DISTANCE as usize;
+
+impl Ledger {
+    /// A frame leaves. `from_known`: it needs at most a frame that was reported.
+    pub fn push(&mut self, sequence: u32, number: u16, packets: u8, from_known: bool) {
+        let none = Packets::none(packets);
+        self.frames.push_back(Sent { sequence, number, told: none, came: none, from_known });
+        if self.frames.len() > FRAMES_KEPT {
+            self.frames.pop_front();
+        }
+    }
+
+    /// Whether frames should be predicted from the last one reported.
+    pub fn is_unsure(&self) -> bool {
+        self.is_unsure
+    }
+
+    /// Feedback: packets of frames, and whether they arrived.
+    pub fn take(&mut self, reports: impl IntoIterator<Item = (u32, u16, bool)>) -> Settled {
+        let mut settled = Settled::default();
+        for (sequence, index, arrived) in reports {
+            let Ok(packet) = u8::try_from(index) else { continue };
+            self.latest = self.latest.max(Some(sequence));
+            if let Some(sent) = self.frames.iter_mut().find(|sent| sent.sequence == sequence) {
+                sent.told.insert(packet);
+                if arrived {
+                    sent.came.insert(packet);
+                }
+            } else if arrived
+                && let Some((_, came)) = self.incomplete.iter_mut().find(|(settled, _)| *settled == sequence)
+            {
+                settled.is_wrong |= came.insert(packet);
+            }
+        }
+        while let Some(&sent) = self.frames.front() {
+            let is_known = sent.told.is_complete();
+            if !is_known && self.latest.is_none_or(|latest| latest <= sent.sequence) {
+                break;
+            }
+            self.frames.pop_front();
+            if !is_known {
+                self.is_unsure = true;
+            } else if !self.is_unsure || (sent.from_known && sent.came.is_complete()) {
+                self.is_unsure = false;
+                settled.reports.push((sent.number, sent.came));
+                if !sent.came.is_complete() {
+                    self.incomplete.push_back((sent.sequence, sent.came));
+                    if self.incomplete.len() > FRAMES_KEPT {
+                        self.incomplete.pop_front();
+                    }
+                }
+            }
+        }
+        settled
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn whole(sequence: u32) -> [(u32, u16, bool); 2] {
+        [(sequence, 0, true), (sequence, 1, true)]
+    }
+
+    fn of(bits: &[u8]) -> Packets {
+        let mut packets = Packets::none(2);
+        bits.iter().for_each(|&bit| assert!(packets.insert(bit)));
+        packets
+    }
+
+    #[test]
+    fn frames_are_settled_in_order_once_all_their_packets_are_known() {
+        let mut ledger = Ledger::default();
+        (0..4).for_each(|n| ledger.push(n, 100 + n as u16, 2, false));
+        let settled = ledger.take([(0, 0, true), (0, 1, false), (1, 0, true)]);
+        assert_eq!(settled, Settled { reports: vec![(100, of(&[0]))], is_wrong: false });
+        assert_eq!(ledger.take([(1, 1, true)]).reports, [(101, of(&[0, 1]))]);
+        // Nothing new, of frames that were never sent or are over.
+        assert_eq!(ledger.take([(9, 700, true), (1, 1, true)]), Settled::default());
+        assert!(!ledger.is_unsure());
+        // A packet that was called lost has come after all.
+        assert!(ledger.take([(0, 1, true)]).is_wrong);
+        assert!(!ledger.take([(0, 1, true)]).is_wrong);
+    }
+
+    #[test]
+    fn what_feedback_passes_over_is_unknown_until_a_whole_frame_needs_only_what_is_known() {
+        let mut ledger = Ledger::default();
+        (0..4).for_each(|n| ledger.push(n, n as u16, 2, false));
+        assert_eq!(ledger.take(whole(0)).reports.len(), 1);
+        // Of frame 1 only half is known.
+        assert_eq!(ledger.take([(1, 0, true), (2, 0, true), (2, 1, true)]).reports, []);
+        assert!(ledger.is_unsure());
+        ledger.push(4, 4, 2, true);
+        ledger.push(5, 5, 2, true);
+        assert_eq!(ledger.take(whole(3)).reports, []);
+        // Half of it was concealed by a picture that is not known.
+        assert_eq!(ledger.take([(4, 0, true), (4, 1, false)]).reports, []);
+        assert!(ledger.is_unsure());
+        assert_eq!(ledger.take(whole(5)).reports, [(5, of(&[0, 1]))]);
+        assert!(!ledger.is_unsure());
+    }
+}

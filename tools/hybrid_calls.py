@@ -1,0 +1,198 @@
+"""Real calls in the hybrid codec and in H.264 with NACK over the same links: writes docs/hybrid-calls.md.
+
+    python tools/hybrid_calls.py [--seconds S] [--repeats N] [--out FOLDER] [--page FILE]
+
+Both ends are Legato's, with the same controller, the same pictures (the generated scene, 640x360, 30 a second) and the
+same links: three recorded ones of LTE at a fifth of their capacity, and one of constant capacity that loses a tenth of
+the packets at random. Each call is a run folder of its own below ``--out``. A call that the machine was late for does
+not count: it is made again, up to ``--tries`` times, and then stands in the table as late. A call that counts is not
+made again, so a run that was stopped goes on where it was.
+
+As shipped: 2 calls of 60 s per codec and link, 16 calls; 20 minutes on a quiet machine with two processors.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import legato
+from legato.call import Pictures
+from legato.sweep import summary_rows
+
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "hybrid-calls.md"
+CODECS = ("hybrid", "h264")
+SIZE = (640, 360)
+
+
+@dataclass(frozen=True)
+class Link:
+    """A link, as changes of a shipped scenario."""
+
+    name: str
+    scenario: str
+    options: Mapping[str, Any]
+
+
+def _recorded(name: str, trace: str) -> Link:
+    capacity = {"trace": trace, "scale": 0.2}
+    return Link(f"LTE, {name}", "cellular", {"forward.capacity": capacity})
+
+
+LINKS = (
+    _recorded("bus", "nyc-lte/trace-1553114405-bus.gz"),
+    _recorded("taxi", "nyc-lte/trace-1552767958-taxi1.gz"),
+    _recorded("on foot", "nyc-lte/trace-1553199718-ts-walking.gz"),
+    Link(
+        "3 Mbit/s, a tenth lost",
+        "steady",
+        {
+            "forward.capacity": {"constant_bps": 3_000_000},
+            "forward.loss_ratio": 0.1,
+            "forward.propagation_ms": 30.0,
+            "reverse.propagation_ms": 30.0,
+        },
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call's figures."""
+
+    late: bool
+    lateness_p999_ms: float
+    coded_ratio: float
+    shown_ratio: float
+    viewed_ssim_db: float
+    delay_p95_ms: float
+    on_time_150ms_ratio: float
+    goodput_bps: float
+    loss_ratio: float
+
+
+def read(folder: Path) -> Call | None:
+    """A call's figures; ``None``: there is no finished call."""
+    if not (folder / "summary").exists():
+        return None
+    machine = json.loads((folder / "calls" / "00000.json").read_text())
+    row = summary_rows(folder)[0]
+    return Call(
+        late=not machine["valid"],
+        lateness_p999_ms=machine["lateness_p999_ms"],
+        coded_ratio=row["frames_encoded"] / max(row["frames_captured"], 1),
+        shown_ratio=row["frames_rendered"] / max(row["frames_encoded"], 1),
+        viewed_ssim_db=row["viewed_ssim_db_mean"],
+        delay_p95_ms=row["viewed_delay_p95_ms"],
+        on_time_150ms_ratio=row["on_time_150ms_ratio"],
+        goodput_bps=row["goodput_bps"],
+        loss_ratio=row["loss_ratio"],
+    )
+
+
+def make(link: Link, codec: str, seed: int, folder: Path, arguments: argparse.Namespace) -> Call:
+    """The call, made if it was not, and again while the machine is late."""
+    call = read(folder)
+    for _ in range(arguments.tries):
+        if call is not None and not call.late:
+            break
+        shutil.rmtree(folder, ignore_errors=True)
+        legato.real_calls(
+            link.scenario,
+            out=folder,
+            options={
+                **link.options,
+                "duration_s": arguments.seconds,
+                "limits.max_bps": arguments.max_kbps * 1_000,
+            },
+            controllers=[arguments.controller],
+            seeds=[seed],
+            pictures=Pictures(width=SIZE[0], height=SIZE[1], codec=codec),
+            peers="legato",
+        )
+        call = read(folder)
+        if call is not None:
+            late = f", late: {call.lateness_p999_ms:.1f} ms" if call.late else ""
+            print(f"{link.name}, {codec}, call {seed}: {call.viewed_ssim_db:.2f} dB{late}", flush=True)
+    if call is None:
+        raise SystemExit(f"{folder}: no call was made with --tries {arguments.tries}")
+    return call
+
+
+COLUMNS: tuple[tuple[str, Callable[[Call], str]], ...] = (
+    ("lost, %", lambda call: f"{100 * call.loss_ratio:.1f}"),
+    ("coded, %", lambda call: f"{100 * call.coded_ratio:.1f}"),
+    ("shown, %", lambda call: f"{100 * call.shown_ratio:.1f}"),
+    ("viewed SSIM, dB", lambda call: f"{call.viewed_ssim_db:.2f}"),
+    ("p95 delay, ms", lambda call: f"{call.delay_p95_ms:.0f}"),
+    ("on time, 150 ms, %", lambda call: f"{100 * call.on_time_150ms_ratio:.1f}"),
+    ("goodput, kbit/s", lambda call: f"{call.goodput_bps / 1e3:.0f}"),
+    ("link late, p99.9, ms", lambda call: f"{call.lateness_p999_ms:.1f}{' (late)' if call.late else ''}"),
+)
+
+
+def table(made: Mapping[tuple[str, str], Sequence[Call]]) -> list[str]:
+    """A row per link and codec; of each figure every call's, in the order of seeds."""
+    lines = [
+        "| link | codec | " + " | ".join(title for title, _ in COLUMNS) + " |",
+        "|---|---|" + "---|" * len(COLUMNS),
+    ]
+    for (link, codec), calls in made.items():
+        cells = (" / ".join(text(call) for call in calls) for _, text in COLUMNS)
+        lines.append(f"| {link} | {codec} | " + " | ".join(cells) + " |")
+    return lines
+
+
+def page(made: Mapping[tuple[str, str], Sequence[Call]], arguments: argparse.Namespace) -> str:
+    """The document."""
+    late = sum(call.late for calls in made.values() for call in calls)
+    total = sum(map(len, made.values()))
+    rule = "The emulated link let packets go more than 2 ms after their time at the 99.9th percentile"
+    said = f"**{late} of {total} calls are late**: they decide nothing." if late else "No call is late."
+    text = f"""\
+# Real calls in the hybrid codec
+
+Calls of {arguments.seconds:g} s between two ends of Legato with `{arguments.controller}` and at most
+{arguments.max_kbps} kbit/s; the generated scene at {SIZE[0]}x{SIZE[1]} and 30 pictures per second;
+{arguments.repeats} per link and codec, their figures side by side. Both codecs have the same links. H.264 is
+OpenH264's, and its lost packets are sent again on request (NACK); real calls have no parity. *Coded* is the
+share of captured pictures that the encoder was free for, *shown* the share of coded ones that came onto the
+screen. {rule} in *late* calls. Written by
+
+    python tools/hybrid_calls.py --seconds {arguments.seconds:g} --repeats {arguments.repeats} \
+--controller {arguments.controller} --max-kbps {arguments.max_kbps}
+
+{said}
+"""
+    return "\n".join([text, *table(made), ""])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=float, default=60.0, help="of each call")
+    parser.add_argument("--repeats", type=int, default=2, help="calls per link and codec; the seed is the number")
+    parser.add_argument("--tries", type=int, default=4, help="of each call, while the machine is late for it")
+    parser.add_argument("--controller", default="gcc", help="of all calls")
+    parser.add_argument("--max-kbps", type=int, default=1_000, help="of all controllers: what calls of this size need")
+    parser.add_argument("--out", type=Path, default=Path("runs/hybrid-calls"), help="where the calls' folders are")
+    parser.add_argument("--page", type=Path, default=PAGE, help="what is written")
+    arguments = parser.parse_args()
+    made: dict[tuple[str, str], list[Call]] = {}
+    for place, link in enumerate(LINKS):
+        for seed in range(1, arguments.repeats + 1):
+            # One codec after the other over each link, so that what changes on the machine meets both.
+            for codec in CODECS:
+                name = f"{place}-{codec}-{arguments.controller}-{seed}-{arguments.seconds:g}s"
+                call = make(link, codec, seed, arguments.out / name, arguments)
+                made.setdefault((link.name, codec), []).append(call)
+                arguments.page.write_text(page(made, arguments))
+    print("\n".join(table(made)))
+
+
+if __name__ == "__main__":
+    main()
