@@ -13,29 +13,31 @@ pub(crate) const LARGEST_LEVEL: i16 = 8191;
 
 /// Code a block that has a coefficient; a reader's block is all zero before.
 pub(crate) fn code<C: BitCoder>(coder: &mut C, kind: usize, levels: &mut Block) {
-    let mut place = ZIGZAG.iter().rposition(|&at| levels[at as usize] != 0).unwrap_or(0);
+    let mut place = if C::READS { 0 } else { ZIGZAG.iter().rposition(|&at| levels[usize::from(at)] != 0).unwrap_or(0) };
     let mut node = 1;
     for level in (0..6).rev() {
         node = 2 * node + usize::from(coder.bit(LAST + 64 * kind + node, place >> level & 1 == 1));
     }
     place = node - 64;
+    let mut near = Near::default();
     for i in (0..=place).rev() {
         let at = usize::from(ZIGZAG[i]);
-        let near = neighbours(levels, at);
+        let around = near.at(i);
         let level = levels[at];
-        if i != place && !coder.bit(nonzero_model(kind, at, near), level != 0) {
-            levels[at] = 0;
+        if i != place && !coder.bit(nonzero_model(kind, i, around), level != 0) {
             continue;
         }
         let mut size = 1;
-        if coder.bit(ABOVE_ONE + above_model(kind, at, near), level.unsigned_abs() > 1) {
+        let above = above_model(kind, i, around);
+        if coder.bit(ABOVE_ONE + above, level.unsigned_abs() > 1) {
             size = 2;
-            if coder.bit(ABOVE_TWO + above_model(kind, at, near), level.unsigned_abs() > 2) {
+            if coder.bit(ABOVE_TWO + above, level.unsigned_abs() > 2) {
                 size = 3 + golomb(coder, u32::from(level.unsigned_abs().saturating_sub(3)));
             }
         }
         let negative = coder.even(level < 0);
         levels[at] = if negative { -(size as i16) } else { size as i16 };
+        near.put(i, size as u16);
     }
 }
 
@@ -55,33 +57,81 @@ fn golomb<C: BitCoder>(coder: &mut C, value: u32) -> u32 {
 
 /// Bits of the same.
 #[inline]
-pub(crate) fn golomb_bits(value: u32) -> f32 {
-    (2 * (value + 1).ilog2() + 1) as f32
+pub(crate) const fn golomb_bits(value: u32) -> u32 {
+    2 * (value + 1).ilog2() + 1
 }
 
-/// The sum of the five coefficients to the right and below, each counted up to three.
-#[inline(always)]
-pub(crate) fn neighbours(levels: &Block, at: usize) -> usize {
-    let (x, y) = (at % 8, at / 8);
-    let size = |dx: usize, dy: usize| {
-        if x + dx < 8 && y + dy < 8 { usize::from(levels[at + dx + 8 * dy].unsigned_abs().min(3)) } else { 0 }
-    };
-    size(1, 0) + size(2, 0) + size(1, 1) + size(0, 1) + size(0, 2)
+/// Of every place of a block: the sum of the five coefficients to the right and below, each counted up to three. Rows have
+/// two more places before the first, so that every coefficient can be put down for five places.
+pub(crate) struct Near {
+    sums: [u8; 128],
 }
 
-#[inline(always)]
-pub(crate) fn nonzero_model(kind: usize, at: usize, near: usize) -> usize {
-    NONZERO + (kind * 6 + usize::from(PLACE[at % 8 + at / 8])) * 6 + near.min(5)
+impl Default for Near {
+    fn default() -> Self {
+        Self { sums: [0; 128] }
+    }
 }
 
+/// The sum around a place is at most 15.
+pub(crate) const SUMS: usize = 16;
+
+impl Near {
+    const ROW: usize = 10;
+
+    /// The sum of the coefficients around the place `i` of zigzag order, among those put so far.
+    #[inline(always)]
+    pub(crate) fn at(&self, i: usize) -> usize {
+        usize::from(self.sums[usize::from(PADDED[i & 63] & 127)]) % SUMS
+    }
+    /// There is a coefficient of this size at the place `i` of zigzag order.
+    #[inline(always)]
+    pub(crate) fn put(&mut self, i: usize, size: u16) {
+        let size = size.min(3) as u8;
+        let at = usize::from(PADDED[i & 63]);
+        for step in [1, 2, Self::ROW + 1, Self::ROW, 2 * Self::ROW] {
+            self.sums[(at - step) & 127] += size;
+        }
+    }
+}
+
+/// The place of each zigzag place in [`Near`].
+const PADDED: [u8; 64] = {
+    let mut places = [0; 64];
+    let mut i = 0;
+    while i < 64 {
+        let (x, y) = (ZIGZAG[i] as usize % 8, ZIGZAG[i] as usize / 8);
+        places[i] = ((y + 2) * Near::ROW + x + 2) as u8;
+        i += 1;
+    }
+    places
+};
+
+/// Whether a coefficient is zero, by its place in zigzag order and the sum around it.
 #[inline(always)]
-pub(crate) fn above_model(kind: usize, at: usize, near: usize) -> usize {
-    let place = match at % 8 + at / 8 {
-        0 => 0,
-        1 | 2 => 1,
-        _ => 2,
-    };
-    (kind * 3 + place) * 5 + near.min(4)
+pub(crate) fn nonzero_model(kind: usize, i: usize, near: usize) -> usize {
+    NONZERO + (kind * 6 + usize::from(NONZERO_PLACE[i & 63])) * 6 + near.min(5)
+}
+
+/// Whether it is above one or two.
+#[inline(always)]
+pub(crate) fn above_model(kind: usize, i: usize, near: usize) -> usize {
+    (kind * 3 + usize::from(ABOVE_PLACE[i & 63])) * 5 + near.min(4)
+}
+
+/// Groups of diagonals, by place in zigzag order: for the first decision of a coefficient.
+pub(crate) const NONZERO_PLACE: [u8; 64] = by_diagonal(&PLACE);
+/// For the others.
+pub(crate) const ABOVE_PLACE: [u8; 64] = by_diagonal(&[0, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2]);
+
+const fn by_diagonal(groups: &[u8; 15]) -> [u8; 64] {
+    let mut places = [0; 64];
+    let mut i = 0;
+    while i < 64 {
+        places[i] = groups[ZIGZAG[i] as usize % 8 + ZIGZAG[i] as usize / 8];
+        i += 1;
+    }
+    places
 }
 
 /// Groups of diagonals.

@@ -8,7 +8,7 @@ use crate::Error;
 use crate::contexts::{CODED_LUMA, Costs, models};
 use crate::decoder::Decoder;
 use crate::interleave::{Interleave, MOST_PACKETS};
-use crate::macroblock::{self, BLOCKS, Expected, Levels, MEAN_STEP, Macroblock, Source};
+use crate::macroblock::{self, BLOCKS, Expected, Levels, MEAN_STEP, Macroblock, Source, vector_bits};
 use crate::motion::{Field, Vector};
 use crate::motion_copy::{self, MOST_COPIES, Parts};
 use crate::packet::{Header, MOST_DISTANCE};
@@ -18,11 +18,12 @@ use crate::plane::Frame;
 use crate::prediction::predict;
 use crate::quantise::{Weights, quantise};
 use crate::range_coder::Writer;
-use crate::rate::{Grade, RateSearch, SLOPE, log2};
+use crate::rate::{Grade, RateSearch, log2};
 use crate::reconstruct::{fill_flat, finish, place, reconstruct};
 use crate::search::Search;
+use crate::size_curve::{SizeCurve, Sizes};
 use crate::step::{OFFSET_LIMIT, step, with_offset};
-use crate::transform::{Block, forward};
+use crate::transform::{Block, Spectrum, forward};
 use std::collections::VecDeque;
 
 /// From which frame a frame is predicted.
@@ -94,10 +95,19 @@ pub struct Encoder {
     expected: Decoder,
     sent: VecDeque<Sent>,
     next: u16,
-    /// Of the last frame that was no key frame, and how fast its size fell with it.
+    /// Of the last frame that was no key frame, and what its size was over what its coefficients promised.
     grade: Grade,
-    slope: f32,
+    factor: f32,
     key_wanted: bool,
+    /// Memory of the frame before, to be written over.
+    memory: Memory,
+}
+
+/// What takes long to allocate for every frame.
+#[derive(Clone, Debug, Default)]
+struct Memory {
+    spectra: Vec<[Spectrum; BLOCKS]>,
+    levels: [Vec<Levels>; 2],
 }
 
 impl Encoder {
@@ -111,8 +121,9 @@ impl Encoder {
             sent: VecDeque::new(),
             next: 0,
             grade: Grade::of(128),
-            slope: SLOPE,
+            factor: 0.0,
             key_wanted: true,
+            memory: Memory::default(),
         }
     }
 
@@ -167,23 +178,23 @@ impl Encoder {
         let usable = usize::from(self.settings.max_packet_bytes).max(64) * 9 / 10;
         let wanted = budget_bytes.div_ceil(usable).max(usize::from(self.settings.min_packets));
         let packets = wanted.clamp(1, usize::from(MOST_PACKETS)) as u8;
-        let (start, search) = (self.grade, RateSearch::new(budget_bytes, self.slope));
-        self.code(picture, packets, |plan| plan.within(search.clone(), start))
+        let factor = self.factor;
+        self.code(picture, packets, |plan, levels| plan.within(budget_bytes, factor, levels))
     }
 
     /// Code a picture at a quantiser, in `min_packets` packets of any size: for measuring.
     pub fn encode_at(&mut self, picture: &Picture, quantiser: u8) -> Result<Coded, Error> {
         self.grade = Grade::of(quantiser);
-        let (grade, slope) = (self.grade, self.slope);
+        let (grade, factor) = (self.grade, self.factor);
         let packets = self.settings.min_packets.clamp(1, MOST_PACKETS);
-        self.code(picture, packets, |plan| (grade, slope, plan.code(grade)))
+        self.code(picture, packets, |plan, [levels, spare]| (grade, factor, plan.code(grade, levels), spare))
     }
 
     fn code(
         &mut self,
         picture: &Picture,
         packets: u8,
-        choose: impl Fn(&Plan) -> (Grade, f32, Pass),
+        choose: impl Fn(&Plan, [Vec<Levels>; 2]) -> Chosen,
     ) -> Result<Coded, Error> {
         if picture.size() != self.size {
             return Err(Error::SizeChanged);
@@ -193,11 +204,14 @@ impl Encoder {
         let distance = if key { None } else { Some(self.distance()) };
         let order = Interleave::new(self.size.columns(), self.size.rows(), packets);
         let plan = Plan::new(self, &source, distance, order, packets);
-        let (grade, slope, pass) = choose(&plan);
+        let mut levels = std::mem::take(&mut self.memory.levels);
+        levels.iter_mut().for_each(|levels| levels.resize(plan.macroblocks.len(), [[0; 64]; BLOCKS]));
+        let (grade, factor, pass, spare) = choose(&plan, levels);
         let quantiser = grade.quantiser();
         let mut frame = plan.prediction;
         reconstruct(&mut frame, &pass.macroblocks, &pass.levels, quantiser);
         finish(&mut frame, &pass.macroblocks, quantiser);
+        self.memory = Memory { spectra: plan.spectra, levels: [pass.levels, spare] };
         let number = self.next;
         self.expected.keep(number, frame, plan.field);
         self.sent.push_back(Sent { frame: number, packets: pass.packets.clone(), after: self.expected.clone() });
@@ -209,7 +223,7 @@ impl Encoder {
         }
         self.next = number.wrapping_add(1);
         if !key {
-            (self.grade, self.slope) = (grade, slope);
+            (self.grade, self.factor) = (grade, factor);
         }
         self.key_wanted = false;
         Ok(Coded { frame: number, packets: pass.packets, quantiser, keyframe: key })
@@ -241,7 +255,9 @@ struct Plan {
     /// Without offset adjustments of what is coded.
     macroblocks: Vec<Macroblock>,
     vectors: Vec<Option<Parts>>,
-    coefficients: Vec<[Block; BLOCKS]>,
+    spectra: Vec<[Spectrum; BLOCKS]>,
+    /// What they promise.
+    curve: SizeCurve,
     prediction: Frame,
     field: Field,
 }
@@ -252,6 +268,9 @@ struct Pass {
     levels: Vec<Levels>,
     packets: Vec<Vec<u8>>,
 }
+
+/// The grade, the factor of its size, the coding and memory that it left over.
+type Chosen = (Grade, f32, Pass, Vec<Levels>);
 
 impl Plan {
     fn new(encoder: &mut Encoder, source: &Frame, distance: Option<u8>, order: Interleave, packets: u8) -> Self {
@@ -270,6 +289,7 @@ impl Plan {
         let mut field = Field::at_rest(columns, rows);
         let offsets = offsets(source);
         let mut macroblocks = vec![Macroblock::AT_REST; size.macroblocks()];
+        let mut motion_bits = 0;
         if let Some(distance) = distance {
             let reference = encoder.expected.reference(encoder.next.wrapping_sub(u16::from(distance)));
             let rest = Field::at_rest(columns, rows);
@@ -277,7 +297,7 @@ impl Plan {
             let times = 1.0 + COPY_WORTH * f32::from(header.motion_copies);
             let bit_worth = (step(encoder.grade.quantiser()) as f32 * BIT_WORTH * times) as u32;
             let search = Search { reference: &reference, source: &source.planes[0], bit_worth };
-            find_motion(&search, source, &order, before, &mut macroblocks, &mut field);
+            motion_bits = find_motion(&search, source, &order, before, &mut macroblocks, &mut field);
             predict(&reference, &field, &mut prediction);
         } else {
             for (index, macroblock) in macroblocks.iter_mut().enumerate() {
@@ -285,44 +305,56 @@ impl Plan {
                 field.set(index % columns, index / columns, [None; 4]);
             }
         }
-        let mut coefficients = vec![[[0; 64]; BLOCKS]; macroblocks.len()];
+        let mut spectra = std::mem::take(&mut encoder.memory.spectra);
+        spectra.resize(macroblocks.len(), [Spectrum::NONE; BLOCKS]);
+        let mut sizes = Sizes::new(motion_bits * (1 + u32::from(header.motion_copies)));
+        let finest = if distance.is_none() { 0 } else { encoder.grade.quantiser().saturating_sub(COUNTED) };
+        let smallest = (step(finest) * 3 / 5) as i16;
         for (index, macroblock) in macroblocks.iter_mut().enumerate() {
             macroblock.offset = offsets[index];
             let (x, y) = (index % columns, index / columns);
             if let Source::Flat(means) = macroblock.source {
                 fill_flat(&mut prediction, x, y, means);
             }
-            coefficients[index] = std::array::from_fn(|block| forward(&residual(source, &prediction, block, x, y)));
-        }
-        let vectors = macroblocks.iter().map(motion_copy::of).collect();
-        Self { order, header, macroblocks, vectors, coefficients, prediction, field }
-    }
-
-    /// The coding that comes nearest to the budget, and its quantiser.
-    fn within(&self, mut search: RateSearch, start: Grade) -> (Grade, f32, Pass) {
-        let mut grade = start;
-        loop {
-            let pass = self.code(grade);
-            let next = search.next(grade, pass.packets.iter().map(Vec::len).sum());
-            match next {
-                Some(next) => grade = next,
-                None if search.best() == grade => return (grade, search.slope(), pass),
-                None => return (search.best(), search.slope(), self.code(search.best())),
+            for (block, spectrum) in spectra[index].iter_mut().enumerate() {
+                *spectrum = Spectrum::of(&forward(&residual(source, &prediction, block, x, y)));
+                sizes.add(spectrum, macroblock.offset, smallest);
             }
         }
+        let vectors = macroblocks.iter().map(motion_copy::of).collect();
+        Self { order, header, macroblocks, vectors, spectra, curve: sizes.curve(), prediction, field }
     }
 
-    fn code(&self, grade: Grade) -> Pass {
+    /// The coding that comes nearest to the budget.
+    fn within(&self, budget: usize, factor: f32, [levels, spare]: [Vec<Levels>; 2]) -> Chosen {
+        let mut search = RateSearch::new(budget, self.curve.clone());
+        let mut grade = search.first(factor);
+        let mut best = self.code(grade, levels);
+        let mut spare = spare;
+        let mut bytes = best.bytes();
+        while let Some(next) = search.next(grade, bytes) {
+            grade = next;
+            let pass = self.code(grade, spare);
+            bytes = pass.bytes();
+            let nearer = bytes.abs_diff(budget) < best.bytes().abs_diff(budget);
+            let (better, worse) = if nearer { (pass, best) } else { (best, pass) };
+            (best, spare) = (better, worse.levels);
+        }
+        (search.best().0, search.factor(), best, spare)
+    }
+
+    fn code(&self, grade: Grade, levels: Vec<Levels>) -> Pass {
         let quantiser = grade.quantiser();
         let costs = Costs::new(quantiser);
-        let mut pass = Pass {
-            macroblocks: self.macroblocks.clone(),
-            levels: vec![[[0; 64]; BLOCKS]; self.macroblocks.len()],
-            packets: Vec::with_capacity(usize::from(self.header.packets)),
-        };
+        let weights: [Weights<'_>; OFFSETS] = std::array::from_fn(|offset| {
+            let step = step(with_offset(quantiser, offset as i8 - OFFSET_LIMIT));
+            Weights::new(&costs, step, grade.bit_weight())
+        });
+        let mut pass =
+            Pass { macroblocks: self.macroblocks.clone(), levels, packets: Vec::with_capacity(self.order.packets()) };
         for packet in 0..self.header.packets {
             let header = Header { packet, quantiser, ..self.header };
-            pass.packets.push(self.code_packet(&header, grade, &costs, &mut pass.macroblocks, &mut pass.levels));
+            pass.packets.push(self.code_packet(&header, &weights, &costs, &mut pass.macroblocks, &mut pass.levels));
         }
         pass
     }
@@ -330,7 +362,7 @@ impl Plan {
     fn code_packet(
         &self,
         header: &Header,
-        grade: Grade,
+        weights: &[Weights<'_>; OFFSETS],
         costs: &Costs,
         macroblocks: &mut [Macroblock],
         levels: &mut [Levels],
@@ -343,16 +375,11 @@ impl Plan {
             let near = self.order.near(x, y).map(|near| near.map(|near| &macroblocks[near]));
             let expected = Expected::of(near, key);
             let mut macroblock = macroblocks[index];
-            let step = step(with_offset(header.quantiser, macroblock.offset));
-            let weights = Weights::new(costs, step, grade.bit_weight());
+            let weights = &weights[(macroblock.offset + OFFSET_LIMIT) as usize];
             macroblock.coded = 0;
-            for (block, coefficients) in self.coefficients[index].iter().enumerate() {
-                if let Some(quantised) =
-                    quantise(coefficients, macroblock.kind(block), weights, coded_bits(costs, block))
-                {
-                    levels[index][block] = quantised;
-                    macroblock.coded |= 1 << block;
-                }
+            for (block, (spectrum, levels)) in self.spectra[index].iter().zip(&mut levels[index]).enumerate() {
+                let left = quantise(spectrum, macroblock.kind(block), weights, coded_bits(costs, block), levels);
+                macroblock.coded |= u8::from(left) << block;
             }
             let expected_source = Source::Moved([expected.vector; 4]);
             macroblock.present = key || macroblock.coded != 0 || macroblock.source != expected_source;
@@ -369,13 +396,24 @@ impl Plan {
     }
 }
 
-/// Roughly what it costs to say that a block has coefficients.
-fn coded_bits(costs: &Costs, block: usize) -> f32 {
-    let model = CODED_LUMA + 5 + usize::from(block < 4);
-    costs.of(model, true) - costs.of(model, false)
+impl Pass {
+    fn bytes(&self) -> usize {
+        self.packets.iter().map(Vec::len).sum()
+    }
 }
 
-/// The motion of every macroblock, in raster order.
+/// Quantisers a macroblock may have within a frame.
+const OFFSETS: usize = 2 * OFFSET_LIMIT as usize + 1;
+/// Coefficients are counted for the curve of sizes down to so many quantisers finer than the frame before.
+const COUNTED: u8 = 64;
+
+/// Roughly what it costs to say that a block has coefficients, in 256ths of a bit.
+fn coded_bits(costs: &Costs, block: usize) -> i64 {
+    let model = CODED_LUMA + 5 + usize::from(block < 4);
+    i64::from(costs.of(model, true) - costs.of(model, false))
+}
+
+/// The motion of every macroblock, in raster order; returns roughly its bits.
 fn find_motion(
     search: &Search<'_>,
     source: &Frame,
@@ -383,8 +421,9 @@ fn find_motion(
     before: &Field,
     macroblocks: &mut [Macroblock],
     field: &mut Field,
-) {
+) -> u32 {
     let (columns, rows) = (field.columns / 2, field.rows / 2);
+    let mut bits = 0;
     for y in 0..rows {
         for x in 0..columns {
             let near = order.near(x, y).map(|near| near.map(|near| &macroblocks[near]));
@@ -419,8 +458,15 @@ fn find_motion(
             macroblock.source = chosen.0;
             macroblock.present = true;
             field.set(x, y, macroblock.vectors());
+            bits += match macroblock.source {
+                Source::Moved(parts) if parts == [expected; 4] => 0,
+                Source::Moved(parts) if parts == [parts[0]; 4] => vector_bits(expected, parts[0]),
+                Source::Moved(parts) => parts.iter().map(|&part| vector_bits(whole.vectors[0], part)).sum(),
+                Source::Flat(_) => FLAT_BITS,
+            };
         }
     }
+    bits
 }
 
 /// Absolute difference that a bit of motion is worth, in steps.

@@ -44,6 +44,7 @@ mod rate;
 mod reconstruct;
 mod reference;
 mod search;
+mod size_curve;
 mod step;
 mod transform;
 
