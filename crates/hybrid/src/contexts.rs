@@ -5,7 +5,9 @@
 
 use crate::coefficients::{ABOVE_PLACE, NONZERO_PLACE, SUMS, golomb_bits};
 use crate::initial::INITIAL;
+use crate::quantise::LAMBDA_STEPS;
 use crate::range_coder::{Model, cost};
+use crate::rate::log2;
 
 /// Skipped neighbours, 0 to 3, 4 where there are none; then whether the frame is a key frame has no model: all are intra.
 pub(crate) const SKIP: usize = 0;
@@ -79,6 +81,8 @@ pub(crate) struct KindCosts {
     levels: [[[i32; SUMS]; 3]; 3],
     /// The place of the last coefficient.
     last: [i32; 64],
+    /// How much larger than the step a lone coefficient must be to pay for its bits, in 32nds of an octave.
+    lone: [i8; 64],
 }
 
 impl Costs {
@@ -122,7 +126,17 @@ impl KindCosts {
             }
             sum
         };
+        let coded = bits[CODED_LUMA + 5 + usize::from(kind == 0)];
+        let mut zeros = 0;
+        let lone = std::array::from_fn(|i| {
+            let all = coded[1] - coded[0] + leaf(i) + zeros + level(0, usize::from(ABOVE_PLACE[i]), 0);
+            zeros += flag(usize::from(NONZERO_PLACE[i]), 0, 0);
+            // Its error as a one and its bits are worth its error as a zero: v^2 = (v - 15/16)^2 + lambda bits.
+            let steps = (LAMBDA_STEPS * all as f32 / 256.0 + 0.879) / 1.875;
+            (32.0 * (log2((1024.0 * steps) as usize) - 10.0)).clamp(-23.0, 100.0) as i8
+        });
         Self {
+            lone,
             zero: std::array::from_fn(|place| std::array::from_fn(|near| flag(place, near, 0))),
             nonzero: std::array::from_fn(|place| std::array::from_fn(|near| flag(place, near, 1))),
             levels: std::array::from_fn(|size| {
@@ -146,6 +160,10 @@ impl KindCosts {
     pub(crate) fn level(&self, i: usize, near: usize, level: u32) -> i64 {
         let base = self.levels[level.min(3) as usize - 1][usize::from(ABOVE_PLACE[i])][near];
         i64::from(base) + if level > 2 { 256 * i64::from(golomb_bits(level - 3)) } else { 0 }
+    }
+    /// How much larger than the step a lone coefficient at each place must be, in 32nds of an octave.
+    pub(crate) const fn lone(&self) -> &[i8; 64] {
+        &self.lone
     }
     /// It is the last one.
     #[inline(always)]

@@ -18,7 +18,7 @@ use crate::plane::Frame;
 use crate::prediction::predict;
 use crate::quantise::{Weights, quantise};
 use crate::range_coder::Writer;
-use crate::rate::{Grade, RateSearch, log2};
+use crate::rate::{Grade, RateSearch, exp2, log2};
 use crate::reconstruct::{fill_flat, finish, place, reconstruct};
 use crate::search::Search;
 use crate::size_curve::{SizeCurve, Sizes};
@@ -187,7 +187,10 @@ impl Encoder {
         self.grade = Grade::of(quantiser);
         let (grade, factor) = (self.grade, self.factor);
         let packets = self.settings.min_packets.clamp(1, MOST_PACKETS);
-        self.code(picture, packets, |plan, [levels, spare]| (grade, factor, plan.code(grade, levels), spare))
+        self.code(picture, packets, |plan, [levels, spare]| match plan.code(grade, levels, None) {
+            Coding::Done(pass) => (grade, factor, pass, spare),
+            Coding::GivenUp { .. } => unreachable!("there is no goal to give up"),
+        })
     }
 
     fn code(
@@ -267,6 +270,27 @@ struct Pass {
     macroblocks: Vec<Macroblock>,
     levels: Vec<Levels>,
     packets: Vec<Vec<u8>>,
+    /// By how many octaves a bit weighed more than the grade says, the mean of packets.
+    shift: f32,
+}
+
+/// What a pass comes to.
+enum Coding {
+    Done(Pass),
+    /// The first packet said that all would miss the goal: roughly their bytes.
+    GivenUp {
+        levels: Vec<Levels>,
+        bytes: usize,
+    },
+}
+
+/// How large a pass shall become.
+struct Goal {
+    bytes: usize,
+    /// Octaves of size per octave of the step.
+    slope: f32,
+    /// Whether to give up after the first packet if the goal is far away.
+    give_up: bool,
 }
 
 /// The grade, the factor of its size, the coding and memory that it left over.
@@ -309,6 +333,7 @@ impl Plan {
         spectra.resize(macroblocks.len(), [Spectrum::NONE; BLOCKS]);
         let mut sizes = Sizes::new(motion_bits * (1 + u32::from(header.motion_copies)));
         let finest = if distance.is_none() { 0 } else { encoder.grade.quantiser().saturating_sub(COUNTED) };
+        let costs = Costs::new(encoder.grade.quantiser());
         let smallest = (step(finest) * 3 / 5) as i16;
         for (index, macroblock) in macroblocks.iter_mut().enumerate() {
             macroblock.offset = offsets[index];
@@ -318,45 +343,90 @@ impl Plan {
             }
             for (block, spectrum) in spectra[index].iter_mut().enumerate() {
                 *spectrum = Spectrum::of(&forward(&residual(source, &prediction, block, x, y)));
-                sizes.add(spectrum, macroblock.offset, smallest);
+                sizes.add(spectrum, costs.of_kind(macroblock.kind(block)).lone(), macroblock.offset, smallest);
             }
         }
         let vectors = macroblocks.iter().map(motion_copy::of).collect();
-        Self { order, header, macroblocks, vectors, spectra, curve: sizes.curve(), prediction, field }
+        Self { order, header, macroblocks, vectors, spectra, curve: sizes.curve(finest), prediction, field }
     }
 
     /// The coding that comes nearest to the budget.
     fn within(&self, budget: usize, factor: f32, [levels, spare]: [Vec<Levels>; 2]) -> Chosen {
         let mut search = RateSearch::new(budget, self.curve.clone());
         let mut grade = search.first(factor);
-        let mut best = self.code(grade, levels);
-        let mut spare = spare;
-        let mut bytes = best.bytes();
-        while let Some(next) = search.next(grade, bytes) {
-            grade = next;
-            let pass = self.code(grade, spare);
-            bytes = pass.bytes();
-            let nearer = bytes.abs_diff(budget) < best.bytes().abs_diff(budget);
-            let (better, worse) = if nearer { (pass, best) } else { (best, pass) };
-            (best, spare) = (better, worse.levels);
+        let (mut spare, mut memory) = (Some(levels), Some(spare));
+        let mut best: Option<(Grade, f32, Pass)> = None;
+        for attempt in 0.. {
+            let levels = spare.take().or_else(|| memory.take()).unwrap_or_default();
+            let goal = Goal { bytes: budget, slope: search.slope(grade), give_up: attempt < PROBES };
+            let bytes = match self.code(grade, levels, Some(&goal)) {
+                Coding::Done(pass) => {
+                    let bytes = pass.bytes();
+                    let found = (grade, search.factor(grade, bytes, pass.shift), pass);
+                    let worse = match best.take() {
+                        Some(before) if before.2.bytes().abs_diff(budget) <= bytes.abs_diff(budget) => {
+                            best = Some(before);
+                            Some(found)
+                        }
+                        before => {
+                            best = Some(found);
+                            before
+                        }
+                    };
+                    spare = spare.or(worse.map(|worse| worse.2.levels));
+                    bytes
+                }
+                Coding::GivenUp { levels, bytes } => {
+                    spare = Some(levels);
+                    bytes
+                }
+            };
+            match search.next(grade, bytes) {
+                Some(next) => grade = next,
+                None if best.is_some() => break,
+                None => {}
+            }
         }
-        (search.best().0, search.factor(), best, spare)
+        let (grade, factor, pass) = best.expect("the last attempt does not give up");
+        (grade, factor, pass, spare.or(memory).unwrap_or_default())
     }
 
-    fn code(&self, grade: Grade, levels: Vec<Levels>) -> Pass {
+    /// Code all packets at a grade. With a goal, a bit weighs more or less from packet to packet, so that all of them
+    /// come near it: packets have about equal shares.
+    fn code(&self, grade: Grade, levels: Vec<Levels>, goal: Option<&Goal>) -> Coding {
         let quantiser = grade.quantiser();
         let costs = Costs::new(quantiser);
-        let weights: [Weights<'_>; OFFSETS] = std::array::from_fn(|offset| {
-            let step = step(with_offset(quantiser, offset as i8 - OFFSET_LIMIT));
-            Weights::new(&costs, step, grade.bit_weight())
-        });
+        let count = self.order.packets();
         let mut pass =
-            Pass { macroblocks: self.macroblocks.clone(), levels, packets: Vec::with_capacity(self.order.packets()) };
-        for packet in 0..self.header.packets {
-            let header = Header { packet, quantiser, ..self.header };
-            pass.packets.push(self.code_packet(&header, &weights, &costs, &mut pass.macroblocks, &mut pass.levels));
+            Pass { macroblocks: self.macroblocks.clone(), levels, packets: Vec::with_capacity(count), shift: 0.0 };
+        // What all packets so far would have taken without shifts.
+        let (mut shift, mut unshifted, mut coded) = (0.0_f32, 0.0, 0);
+        for packet in 0..count {
+            if let Some(goal) = goal
+                && packet > 0
+            {
+                let left = goal.bytes.saturating_sub(coded).max(goal.bytes / 16) as f32;
+                let expected = unshifted / packet as f32 * (count - packet) as f32;
+                let over = log2((16.0 * expected) as usize) - log2((16.0 * left) as usize);
+                shift = 2.0 * over / goal.slope;
+                if packet == 1 && shift.abs() > FARTHEST_SHIFT && goal.give_up {
+                    return Coding::GivenUp { levels: pass.levels, bytes: count * coded };
+                }
+                shift = shift.clamp(-FARTHEST_SHIFT, FARTHEST_SHIFT);
+            }
+            let bit_weight = grade.bit_weight() * exp2(shift);
+            let weights: [Weights<'_>; OFFSETS] = std::array::from_fn(|offset| {
+                let step = step(with_offset(quantiser, offset as i8 - OFFSET_LIMIT));
+                Weights::new(&costs, step, bit_weight)
+            });
+            let header = Header { packet: packet as u8, quantiser, ..self.header };
+            let bytes = self.code_packet(&header, &weights, &costs, &mut pass.macroblocks, &mut pass.levels);
+            coded += bytes.len();
+            unshifted += bytes.len() as f32 * exp2(0.5 * shift * goal.map_or(0.0, |goal| goal.slope));
+            pass.shift += shift / count as f32;
+            pass.packets.push(bytes);
         }
-        pass
+        Coding::Done(pass)
     }
 
     fn code_packet(
@@ -402,10 +472,14 @@ impl Pass {
     }
 }
 
+/// Attempts that may give up after the first packet.
+const PROBES: u32 = 3;
+/// How much more or less a bit may weigh to meet a budget, in octaves.
+const FARTHEST_SHIFT: f32 = 0.4;
 /// Quantisers a macroblock may have within a frame.
 const OFFSETS: usize = 2 * OFFSET_LIMIT as usize + 1;
 /// Coefficients are counted for the curve of sizes down to so many quantisers finer than the frame before.
-const COUNTED: u8 = 64;
+const COUNTED: u8 = 28;
 
 /// Roughly what it costs to say that a block has coefficients, in 256ths of a bit.
 fn coded_bits(costs: &Costs, block: usize) -> i64 {

@@ -82,16 +82,15 @@ impl RateSearch {
         (!self.tried.iter().any(|(tried, _)| *tried == next)).then_some(next)
     }
 
-    /// The size at the best grade over the curve's, as a logarithm.
-    pub(crate) fn factor(&self) -> f32 {
-        let (grade, bytes) = self.best();
-        log2(bytes) - self.curve.at(grade)
+    /// Octaves of size per octave of the step at a grade.
+    pub(crate) fn slope(&self, grade: Grade) -> f32 {
+        let next = Grade((grade.0 + GRADES).min(COARSEST));
+        (32.0 * (self.curve.at(grade) - self.curve.at(next))).clamp(0.8, 20.0)
     }
 
-    /// The grade among those tried whose size is nearest to the budget, and that size.
-    pub(crate) fn best(&self) -> (Grade, usize) {
-        let nearest = self.tried.iter().min_by_key(|(_, bytes)| bytes.abs_diff(self.budget));
-        nearest.copied().unwrap_or((Grade(0), self.budget))
+    /// A size over the curve's, as a logarithm; `shift` is by how many octaves a bit weighed more than the grade says.
+    pub(crate) fn factor(&self, grade: Grade, bytes: usize, shift: f32) -> f32 {
+        log2(bytes) - self.curve.at(grade) + 0.5 * shift * self.slope(grade)
     }
 }
 
@@ -119,6 +118,13 @@ pub(crate) fn log2(value: usize) -> f32 {
     whole as f32 + (value as f32 / (1_u64 << whole) as f32 - 1.0)
 }
 
+/// Its inverse.
+pub(crate) fn exp2(log2: f32) -> f32 {
+    let whole = log2.floor();
+    let power = (1_u64 << (whole.abs() as u64).min(63)) as f32;
+    (1.0 + log2 - whole) * if whole < 0.0 { 1.0 / power } else { power }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -142,10 +148,13 @@ mod tests {
                 for factor in [-3.0, 0.0, 3.0] {
                     let mut search = RateSearch::new(budget, curve());
                     let mut grade = search.first(factor);
+                    let mut found = bytes(grade, half);
                     while let Some(next) = search.next(grade, bytes(grade, half)) {
                         grade = next;
+                        if bytes(grade, half).abs_diff(budget) < found.abs_diff(budget) {
+                            found = bytes(grade, half);
+                        }
                     }
-                    let found = search.best().1;
                     assert!(found.abs_diff(budget) * 100 <= budget * 5, "{budget} with {factor}: {found}");
                 }
             }
@@ -158,7 +167,7 @@ mod tests {
         let mut search = RateSearch::new(2_000, curve());
         let grade = search.first(0.5);
         assert_eq!(search.next(grade, size(grade)), None);
-        assert!((search.factor() - 0.5).abs() < 0.1);
+        assert!((search.factor(grade, size(grade), 0.0) - 0.5).abs() < 0.1);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use crate::transform::Spectrum;
 
 /// Places of a logarithm, 32 to an octave, and how far offsets of macroblocks reach beyond the quantisers.
 const PLACES: usize = 512;
-const MARGIN: i32 = 64;
+const MARGIN: i16 = 64;
 
 /// The coefficients of a frame, counted by the quantiser whose step they are as large as.
 #[derive(Clone, Debug)]
@@ -25,54 +25,73 @@ impl Sizes {
         Self { counts: [0; PLACES], other_bits }
     }
 
-    /// Count the coefficients of a block from `smallest` on.
+    /// Count the coefficients of a block from `smallest` on. Those of a block whose largest pays for no bits of the block
+    /// take none either.
     #[inline]
-    pub(crate) fn add(&mut self, spectrum: &Spectrum, offset: i8, smallest: i16) {
+    pub(crate) fn add(&mut self, spectrum: &Spectrum, lone: &[i8; 64], offset: i8, smallest: i16) {
         if spectrum.largest < smallest {
             return;
         }
-        let shift = MARGIN - i32::from(OFFSET_STEP) * i32::from(offset);
-        for &value in &spectrum.zigzag[..spectrum.end(smallest)] {
+        let (mut places, mut count, mut block) = ([0_i16; 64], 0, i16::MIN);
+        for (&value, &lone) in spectrum.zigzag.iter().zip(lone).take(spectrum.end(smallest)) {
             if value.saturating_abs() >= smallest {
-                let place = (quantiser_of(value.unsigned_abs()) + shift).clamp(0, PLACES as i32 - 1);
-                self.counts[place as usize] += 1;
+                let place = quantiser_of(value.unsigned_abs());
+                block = block.max(place - i16::from(lone));
+                places[count & 63] = place;
+                count += 1;
             }
+        }
+        let shift = MARGIN - OFFSET_STEP * i16::from(offset);
+        for &place in &places[..count] {
+            let place = place.min(block + LONE) + shift;
+            self.counts[place.clamp(0, PLACES as i16 - 1) as usize] += 1;
         }
     }
 
-    /// The logarithm to base 2 of the frame's bytes at every quantiser, falling.
-    pub(crate) fn curve(&self) -> SizeCurve {
+    /// The logarithm to base 2 of the frame's bytes at every quantiser. What is finer than `finest` was not counted.
+    pub(crate) fn curve(&self, finest: u8) -> SizeCurve {
         let mut log2_bytes = [0.0; 256];
         let mut above = f32::MAX;
-        for (quantiser, to) in log2_bytes.iter_mut().enumerate() {
-            let first = (quantiser as i32 + MARGIN + WORTH_FROM) as usize;
-            let worth = |(past, &count): (usize, &u32)| u64::from(count) * bits_of(past as i32 + WORTH_FROM);
-            let sixteenths: u64 = self.counts[first..].iter().enumerate().map(worth).sum();
-            let bits = sixteenths / 16 + u64::from(self.other_bits);
+        for quantiser in usize::from(finest)..256 {
+            let first = (quantiser as i16 + MARGIN + WORTH_FROM) as usize;
+            let worth = |(past, &count): (usize, &u32)| u64::from(count) * bits_of(past as i16 + WORTH_FROM);
+            let sum: u64 = self.counts[first..].iter().enumerate().map(worth).sum();
+            let bits = sum + u64::from(self.other_bits) * 11 / 8;
             above = (log2(bits as usize + 64) - 3.0).min(above - SMALLEST_FALL);
-            *to = above;
+            log2_bytes[quantiser] = above;
+        }
+        for quantiser in (0..usize::from(finest)).rev() {
+            log2_bytes[quantiser] = log2_bytes[quantiser + 1] + USUAL_FALL;
         }
         SizeCurve { log2_bytes }
     }
 }
 
-/// Coefficients that are this much smaller than the step, in 32nds of an octave, take no bits: 3 / 5 of it.
-const WORTH_FROM: i32 = -23;
+/// A block's coefficients take bits where its largest is worth as much as a lone one, these less so many 32nds of an octave.
+const LONE: i16 = -4;
+/// Coefficients that are this much smaller than the step, in 32nds of an octave, take no bits.
+const WORTH_FROM: i16 = -12;
 /// A curve falls by at least so much from one quantiser to the next.
 const SMALLEST_FALL: f32 = 0.002;
+/// By so much where nothing was counted.
+const USUAL_FALL: f32 = 1.2 / 32.0;
 
-/// Bits of a coefficient that is so many 32nds of an octave larger than the step, in 16ths.
-const fn bits_of(above: i32) -> u64 {
-    (if above < 0 { 48 + (above - WORTH_FROM) } else { 71 + above }) as u64
+/// Mean bits of a coefficient that is so many 32nds of an octave larger than the step: fitted to yes, again and lrwp9a.
+const fn bits_of(above: i16) -> u64 {
+    match above {
+        ..-8 => 1,
+        -8..-4 => 4,
+        _ => 7 + (above + 4) as u64 / 8,
+    }
 }
 
 /// The quantiser whose step a coefficient is as large as, in 16ths of a grey level; below none it is negative.
 #[inline(always)]
-fn quantiser_of(size: u16) -> i32 {
+fn quantiser_of(size: u16) -> i16 {
     let size = u32::from(size.max(1));
     let octave = size.ilog2();
     let mantissa = (size << 5 >> octave) & 31;
-    32 * (octave as i32 - 4) + i32::from(LOGARITHM[mantissa as usize])
+    32 * (octave as i16 - 4) + i16::from(LOGARITHM[mantissa as usize])
 }
 
 /// 32 log2((i + 32.5) / 32).
