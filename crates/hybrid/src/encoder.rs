@@ -21,7 +21,7 @@ use crate::range_coder::Writer;
 use crate::rate::{Grade, RateSearch, exp2, log2};
 use crate::reconstruct::{fill_flat, finish, place, reconstruct};
 use crate::search::Search;
-use crate::size_curve::{SizeCurve, Sizes};
+use crate::size_curve::{SizeCurve, Sizes, USUAL_BITS, foreseen_bits};
 use crate::step::{OFFSET_LIMIT, step, with_offset};
 use crate::transform::{Block, Spectrum, forward};
 use std::collections::VecDeque;
@@ -285,12 +285,21 @@ enum Coding {
 }
 
 /// How large a pass shall become.
-struct Goal {
+struct Goal<'a> {
     bytes: usize,
     /// Octaves of size per octave of the step.
     slope: f32,
     /// Whether to give up after the first packet if the goal is far away.
     give_up: bool,
+    /// Which share of the bytes each packet is expected to take.
+    shares: &'a [f32],
+}
+
+impl Goal<'_> {
+    /// The share of the bytes that the first `packets` take.
+    fn share(&self, packets: usize) -> f32 {
+        self.shares[..packets].iter().sum::<f32>().clamp(0.01, 0.99)
+    }
 }
 
 /// The grade, the factor of its size, the coding and memory that it left over.
@@ -331,7 +340,8 @@ impl Plan {
         }
         let mut spectra = std::mem::take(&mut encoder.memory.spectra);
         spectra.resize(macroblocks.len(), [Spectrum::NONE; BLOCKS]);
-        let mut sizes = Sizes::new(motion_bits * (1 + u32::from(header.motion_copies)));
+        let sample = (macroblocks.len() / SAMPLE).max(1);
+        let mut sizes = Sizes::new(motion_bits / sample as u32 * (1 + u32::from(header.motion_copies)));
         let finest = if distance.is_none() { 0 } else { encoder.grade.quantiser().saturating_sub(COUNTED) };
         let costs = Costs::new(encoder.grade.quantiser());
         let smallest = (step(finest) * 3 / 5) as i16;
@@ -343,7 +353,9 @@ impl Plan {
             }
             for (block, spectrum) in spectra[index].iter_mut().enumerate() {
                 *spectrum = Spectrum::of(&forward(&residual(source, &prediction, block, x, y)));
-                sizes.add(spectrum, costs.of_kind(macroblock.kind(block)).lone(), macroblock.offset, smallest);
+                if (x + y) % sample == 0 {
+                    sizes.add(spectrum, costs.of_kind(macroblock.kind(block)).lone(), macroblock.offset, smallest);
+                }
             }
         }
         let vectors = macroblocks.iter().map(motion_copy::of).collect();
@@ -356,9 +368,10 @@ impl Plan {
         let mut grade = search.first(factor);
         let (mut spare, mut memory) = (Some(levels), Some(spare));
         let mut best: Option<(Grade, f32, Pass)> = None;
+        let shares = self.shares(grade);
         for attempt in 0.. {
             let levels = spare.take().or_else(|| memory.take()).unwrap_or_default();
-            let goal = Goal { bytes: budget, slope: search.slope(grade), give_up: attempt < PROBES };
+            let goal = Goal { bytes: budget, slope: search.slope(grade), give_up: attempt < PROBES, shares: &shares };
             let bytes = match self.code(grade, levels, Some(&goal)) {
                 Coding::Done(pass) => {
                     let bytes = pass.bytes();
@@ -391,14 +404,29 @@ impl Plan {
         (grade, factor, pass, spare.or(memory).unwrap_or_default())
     }
 
+    /// The share of the bytes that each packet is expected to take at about this grade.
+    fn shares(&self, grade: Grade) -> Vec<f32> {
+        let columns = self.field.columns / 2;
+        let steps: [i32; OFFSETS] =
+            std::array::from_fn(|offset| step(with_offset(grade.quantiser(), offset as i8 - OFFSET_LIMIT)));
+        let bits = |(x, y): (usize, usize)| {
+            let index = y * columns + x;
+            let step = steps[(self.macroblocks[index].offset + OFFSET_LIMIT) as usize];
+            USUAL_BITS + self.spectra[index].iter().map(|spectrum| foreseen_bits(spectrum, step)).sum::<u32>()
+        };
+        let packets = (0..self.order.packets()).map(|packet| self.order.of_packet(packet).map(bits).sum::<u32>());
+        let packets: Vec<u32> = packets.collect();
+        let sum = packets.iter().sum::<u32>().max(1) as f32;
+        packets.into_iter().map(|bits| bits as f32 / sum).collect()
+    }
+
     /// Code all packets at a grade. With a goal, a bit weighs more or less from packet to packet, so that all of them
     /// come near it: packets have about equal shares.
-    fn code(&self, grade: Grade, levels: Vec<Levels>, goal: Option<&Goal>) -> Coding {
+    fn code(&self, grade: Grade, levels: Vec<Levels>, goal: Option<&Goal<'_>>) -> Coding {
         let quantiser = grade.quantiser();
         let costs = Costs::new(quantiser);
         let count = self.order.packets();
-        let mut pass =
-            Pass { macroblocks: self.macroblocks.clone(), levels, packets: Vec::with_capacity(count), shift: 0.0 };
+        let mut pass = Pass { macroblocks: self.macroblocks.clone(), levels, packets: Vec::new(), shift: 0.0 };
         // What all packets so far would have taken without shifts.
         let (mut shift, mut unshifted, mut coded) = (0.0_f32, 0.0, 0);
         for packet in 0..count {
@@ -406,11 +434,12 @@ impl Plan {
                 && packet > 0
             {
                 let left = goal.bytes.saturating_sub(coded).max(goal.bytes / 16) as f32;
-                let expected = unshifted / packet as f32 * (count - packet) as f32;
+                let share = goal.share(packet);
+                let expected = unshifted / share * (1.0 - share);
                 let over = log2((16.0 * expected) as usize) - log2((16.0 * left) as usize);
-                shift = 2.0 * over / goal.slope;
+                shift = SHIFT_GAIN * over / goal.slope;
                 if packet == 1 && shift.abs() > FARTHEST_SHIFT && goal.give_up {
-                    return Coding::GivenUp { levels: pass.levels, bytes: count * coded };
+                    return Coding::GivenUp { levels: pass.levels, bytes: (unshifted / share) as usize };
                 }
                 shift = shift.clamp(-FARTHEST_SHIFT, FARTHEST_SHIFT);
             }
@@ -472,8 +501,13 @@ impl Pass {
     }
 }
 
+/// Of a large frame, coefficients of about so many macroblocks are counted.
+const SAMPLE: usize = 600;
 /// Attempts that may give up after the first packet.
 const PROBES: u32 = 3;
+/// Octaves of a bit's weight per octave of the step that would meet the budget: half of what changes the size as much
+/// where coefficients are many, enough where they are noise about as large as the step.
+const SHIFT_GAIN: f32 = 1.0;
 /// How much more or less a bit may weigh to meet a budget, in octaves.
 const FARTHEST_SHIFT: f32 = 0.4;
 /// Quantisers a macroblock may have within a frame.

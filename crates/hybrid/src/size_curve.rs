@@ -15,14 +15,15 @@ const MARGIN: i16 = 64;
 /// The coefficients of a frame, counted by the quantiser whose step they are as large as.
 #[derive(Clone, Debug)]
 pub(crate) struct Sizes {
-    counts: [u32; PLACES],
+    /// Bits that are added below each place.
+    steps: [u32; PLACES],
     /// Bits of all else.
     other_bits: u32,
 }
 
 impl Sizes {
     pub(crate) fn new(other_bits: u32) -> Self {
-        Self { counts: [0; PLACES], other_bits }
+        Self { steps: [0; PLACES], other_bits }
     }
 
     /// Count the coefficients of a block from `smallest` on. Those of a block whose largest pays for no bits of the block
@@ -42,23 +43,25 @@ impl Sizes {
             }
         }
         let shift = MARGIN - OFFSET_STEP * i16::from(offset);
+        let mut add = |place: i16, bits: u32| {
+            self.steps[(place + shift).clamp(0, PLACES as i16 - 1) as usize] += bits;
+        };
+        add(block, BLOCK_BITS);
         for &place in &places[..count] {
-            let place = place.min(block + LONE) + shift;
-            self.counts[place.clamp(0, PLACES as i16 - 1) as usize] += 1;
+            for (from, bits) in BITS {
+                add((place + from).min(block), bits);
+            }
         }
     }
 
     /// The logarithm to base 2 of the frame's bytes at every quantiser. What is finer than `finest` was not counted.
     pub(crate) fn curve(&self, finest: u8) -> SizeCurve {
         let mut log2_bytes = [0.0; 256];
-        let mut above = f32::MAX;
-        for quantiser in usize::from(finest)..256 {
-            let first = (quantiser as i16 + MARGIN + WORTH_FROM) as usize;
-            let worth = |(past, &count): (usize, &u32)| u64::from(count) * bits_of(past as i16 + WORTH_FROM);
-            let sum: u64 = self.counts[first..].iter().enumerate().map(worth).sum();
-            let bits = sum + u64::from(self.other_bits) * 11 / 8;
-            above = (log2(bits as usize + 64) - 3.0).min(above - SMALLEST_FALL);
-            log2_bytes[quantiser] = above;
+        let mut bits: u32 = self.other_bits * 11 / 8 + self.steps[256 + MARGIN as usize..].iter().sum::<u32>();
+        for quantiser in (usize::from(finest)..256).rev() {
+            bits += self.steps[quantiser + MARGIN as usize];
+            let least = if quantiser == 255 { 0.0 } else { log2_bytes[quantiser + 1] + SMALLEST_FALL };
+            log2_bytes[quantiser] = (log2(bits as usize + 64) - 3.0).max(least);
         }
         for quantiser in (0..usize::from(finest)).rev() {
             log2_bytes[quantiser] = log2_bytes[quantiser + 1] + USUAL_FALL;
@@ -67,23 +70,32 @@ impl Sizes {
     }
 }
 
-/// A block's coefficients take bits where its largest is worth as much as a lone one, these less so many 32nds of an octave.
-const LONE: i16 = -4;
-/// Coefficients that are this much smaller than the step, in 32nds of an octave, take no bits.
-const WORTH_FROM: i16 = -12;
+/// Roughly the bits of a block at a step.
+pub(crate) fn foreseen_bits(spectrum: &Spectrum, step: i32) -> u32 {
+    let lone = (step * 9 / 8).min(i32::from(i16::MAX)) as i16;
+    if spectrum.largest < lone {
+        return 0;
+    }
+    let worth = (step * 7 / 8) as i16;
+    let of = |&value: &i16| {
+        let size = value.saturating_abs();
+        if size < worth { 0 } else { 6 + 2 * (u32::from(size.unsigned_abs()) / step as u32).max(1).ilog2() }
+    };
+    8 + spectrum.zigzag[..spectrum.end(worth)].iter().map(of).sum::<u32>()
+}
+
+/// Of a macroblock besides.
+pub(crate) const USUAL_BITS: u32 = 3;
+
+/// Bits of a block that has coefficients.
+const BLOCK_BITS: u32 = 4;
+/// Bits of a coefficient: so many 32nds of an octave above the quantiser that it is as large as, it takes so many, and so
+/// many more below each of the others. Fitted to yes, again and lrwp9a.
+const BITS: [(i16, u32); 7] = [(12, 1), (8, 3), (4, 3), (-4, 1), (-12, 1), (-20, 1), (-28, 1)];
 /// A curve falls by at least so much from one quantiser to the next.
 const SMALLEST_FALL: f32 = 0.002;
 /// By so much where nothing was counted.
 const USUAL_FALL: f32 = 1.2 / 32.0;
-
-/// Mean bits of a coefficient that is so many 32nds of an octave larger than the step: fitted to yes, again and lrwp9a.
-const fn bits_of(above: i16) -> u64 {
-    match above {
-        ..-8 => 1,
-        -8..-4 => 4,
-        _ => 7 + (above + 4) as u64 / 8,
-    }
-}
 
 /// The quantiser whose step a coefficient is as large as, in 16ths of a grey level; below none it is negative.
 #[inline(always)]
