@@ -163,7 +163,7 @@ mod tests {
 
     #[test]
     fn a_curve_with_the_right_factor_needs_one_try() {
-        let size = |grade: Grade| f32::exp2(curve().at(grade) + 0.5) as usize;
+        let size = |grade: Grade| exp2(curve().at(grade) + 0.5) as usize;
         let mut search = RateSearch::new(2_000, curve());
         let grade = search.first(0.5);
         assert_eq!(search.next(grade, size(grade)), None);
