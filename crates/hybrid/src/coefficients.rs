@@ -5,6 +5,7 @@
 //! by the five coefficients of higher frequency beside it, as in [vvc].
 
 use crate::contexts::{ABOVE_ONE, ABOVE_TWO, LAST, NONZERO};
+use crate::places::{ABOVE_PLACE, NONZERO_PLACE, SUMS, ZIGZAG};
 use crate::range_coder::BitCoder;
 use crate::transform::Block;
 
@@ -55,12 +56,6 @@ fn golomb<C: BitCoder>(coder: &mut C, value: u32) -> u32 {
     (result - 1).min(LARGEST_LEVEL as u32 - 3)
 }
 
-/// Bits of the same.
-#[inline]
-pub(crate) const fn golomb_bits(value: u32) -> u32 {
-    2 * (value + 1).ilog2() + 1
-}
-
 /// Of every place of a block: the sum of the five coefficients to the right and below, each counted up to three. Rows have
 /// two more places before the first, so that every coefficient can be put down for five places.
 pub(crate) struct Near {
@@ -72,9 +67,6 @@ impl Default for Near {
         Self { sums: [0; 128] }
     }
 }
-
-/// The sum around a place is at most 15.
-pub(crate) const SUMS: usize = 16;
 
 impl Near {
     const ROW: usize = 10;
@@ -118,33 +110,6 @@ pub(crate) fn nonzero_model(kind: usize, i: usize, near: usize) -> usize {
 pub(crate) fn above_model(kind: usize, i: usize, near: usize) -> usize {
     (kind * 3 + usize::from(ABOVE_PLACE[i & 63])) * 5 + near.min(4)
 }
-
-/// Groups of diagonals, by place in zigzag order: for the first decision of a coefficient.
-pub(crate) const NONZERO_PLACE: [u8; 64] = by_diagonal(&PLACE);
-/// For the others.
-pub(crate) const ABOVE_PLACE: [u8; 64] = by_diagonal(&[0, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2]);
-
-const fn by_diagonal(groups: &[u8; 15]) -> [u8; 64] {
-    let mut places = [0; 64];
-    let mut i = 0;
-    while i < 64 {
-        places[i] = groups[ZIGZAG[i] as usize % 8 + ZIGZAG[i] as usize / 8];
-        i += 1;
-    }
-    places
-}
-
-/// Groups of diagonals.
-const PLACE: [u8; 15] = [0, 1, 2, 3, 3, 4, 4, 4, 5, 5, 5, 5, 5, 5, 5];
-
-/// Places of a block by rising frequency.
-#[rustfmt::skip]
-pub(crate) const ZIGZAG: [u8; 64] = [
-     0,  1,  8, 16,  9,  2,  3, 10, 17, 24, 32, 25, 18, 11,  4,  5,
-    12, 19, 26, 33, 40, 48, 41, 34, 27, 20, 13,  6,  7, 14, 21, 28,
-    35, 42, 49, 56, 57, 50, 43, 36, 29, 22, 15, 23, 30, 37, 44, 51,
-    58, 59, 52, 45, 38, 31, 39, 46, 53, 60, 61, 54, 47, 55, 62, 63,
-];
 
 #[cfg(test)]
 mod tests {

@@ -5,9 +5,11 @@
 //! predicted from what the receiver has.
 
 use crate::Error;
-use crate::contexts::{CODED_LUMA, Costs, models};
+use crate::contexts::{CODED_LUMA, models};
+use crate::costs::Costs;
 use crate::decoder::Decoder;
 use crate::interleave::{Interleave, MOST_PACKETS};
+use crate::logarithm::{exp2, log2};
 use crate::macroblock::{self, BLOCKS, Expected, Levels, MEAN_STEP, Macroblock, Source, vector_bits};
 use crate::motion::{Field, Vector};
 use crate::motion_copy::{self, MOST_COPIES, Parts};
@@ -18,7 +20,7 @@ use crate::plane::Frame;
 use crate::prediction::predict;
 use crate::quantise::{Weights, quantise};
 use crate::range_coder::Writer;
-use crate::rate::{Grade, RateSearch, exp2, log2};
+use crate::rate::{Grade, RateSearch};
 use crate::reconstruct::{fill_flat, finish, place, reconstruct};
 use crate::search::Search;
 use crate::size_curve::{SizeCurve, Sizes, USUAL_BITS, foreseen_bits};

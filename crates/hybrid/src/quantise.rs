@@ -4,9 +4,10 @@
 //! with what was decided before it; then the last coefficient is put where the sum is smallest. Costs are integers, in
 //! 256ths of a bit.
 
-use crate::coefficients::{LARGEST_LEVEL, Near, ZIGZAG};
-use crate::contexts::Costs;
-use crate::reconstruct::TOWARDS_ZERO;
+use crate::coefficients::{LARGEST_LEVEL, Near};
+use crate::costs::{Costs, LAMBDA_STEPS};
+use crate::places::ZIGZAG;
+use crate::step::TOWARDS_ZERO;
 use crate::transform::{Block, Spectrum};
 
 /// How a block is weighed.
@@ -27,8 +28,6 @@ pub(crate) struct Weights<'a> {
 const WORTH: (i32, i32) = (3, 5);
 /// What is added before a size is cut to a level, in 65536ths: 0.42.
 const ROUNDING: u32 = 27_525;
-/// A bit is worth so many squared steps.
-pub(crate) const LAMBDA_STEPS: f32 = 0.14;
 
 impl<'a> Weights<'a> {
     /// `bit_weight`: how much more a bit is worth than [`LAMBDA_STEPS`].
@@ -67,9 +66,9 @@ pub(crate) fn quantise(
     *levels = [0; 64];
     let costs = weights.costs.of_kind(kind);
     let mut near = Near::default();
-    // The sum over all places behind of what each costs more as decided than as a zero after the last.
+    // The sum over all places behind of the cost of each as decided minus that as a zero after the last.
     let mut behind = 0_i64;
-    // The place of the last coefficient, by what it costs less what lies behind it.
+    // The place of the last coefficient, by its cost minus what lies behind it.
     let mut best = (i64::MAX, 0);
     let end = spectrum.end(worth);
     for i in (0..end).rev() {

@@ -4,7 +4,7 @@
 //! their logarithm, all coefficients of a frame give its size at every quantiser at once, up to a factor that
 //! changes little from frame to frame.
 
-use crate::rate::log2;
+use crate::logarithm::log2;
 use crate::step::OFFSET_STEP;
 use crate::transform::Spectrum;
 

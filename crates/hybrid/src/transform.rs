@@ -2,7 +2,7 @@
 //!
 //! Coefficients are 16 times those of an orthonormal transform. The inverse has fixed bits: it is part of the format.
 
-use crate::coefficients::ZIGZAG;
+use crate::places::ZIGZAG;
 
 /// A block, row after row.
 pub(crate) type Block = [i16; 64];
