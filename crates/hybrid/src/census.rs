@@ -64,6 +64,7 @@ struct Counting<'a, 'b> {
 }
 
 impl BitCoder for Counting<'_, '_> {
+    const READS: bool = true;
     fn bit(&mut self, model: usize, bit: bool) -> bool {
         let bit = self.reader.bit(model, bit);
         self.counts[model][usize::from(bit)] += 1;

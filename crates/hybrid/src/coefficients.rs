@@ -5,6 +5,7 @@
 //! by the five coefficients of higher frequency beside it, as in [vvc].
 
 use crate::contexts::{ABOVE_ONE, ABOVE_TWO, LAST, NONZERO};
+use crate::places::{ABOVE_PLACE, NONZERO_PLACE, SUMS, ZIGZAG};
 use crate::range_coder::BitCoder;
 use crate::transform::Block;
 
@@ -13,29 +14,31 @@ pub(crate) const LARGEST_LEVEL: i16 = 8191;
 
 /// Code a block that has a coefficient; a reader's block is all zero before.
 pub(crate) fn code<C: BitCoder>(coder: &mut C, kind: usize, levels: &mut Block) {
-    let mut place = ZIGZAG.iter().rposition(|&at| levels[at as usize] != 0).unwrap_or(0);
+    let mut place = if C::READS { 0 } else { ZIGZAG.iter().rposition(|&at| levels[usize::from(at)] != 0).unwrap_or(0) };
     let mut node = 1;
     for level in (0..6).rev() {
         node = 2 * node + usize::from(coder.bit(LAST + 64 * kind + node, place >> level & 1 == 1));
     }
     place = node - 64;
+    let mut near = Near::default();
     for i in (0..=place).rev() {
         let at = usize::from(ZIGZAG[i]);
-        let near = neighbours(levels, at);
+        let around = near.at(i);
         let level = levels[at];
-        if i != place && !coder.bit(nonzero_model(kind, at, near), level != 0) {
-            levels[at] = 0;
+        if i != place && !coder.bit(nonzero_model(kind, i, around), level != 0) {
             continue;
         }
         let mut size = 1;
-        if coder.bit(ABOVE_ONE + above_model(kind, at, near), level.unsigned_abs() > 1) {
+        let above = above_model(kind, i, around);
+        if coder.bit(ABOVE_ONE + above, level.unsigned_abs() > 1) {
             size = 2;
-            if coder.bit(ABOVE_TWO + above_model(kind, at, near), level.unsigned_abs() > 2) {
+            if coder.bit(ABOVE_TWO + above, level.unsigned_abs() > 2) {
                 size = 3 + golomb(coder, u32::from(level.unsigned_abs().saturating_sub(3)));
             }
         }
         let negative = coder.even(level < 0);
         levels[at] = if negative { -(size as i16) } else { size as i16 };
+        near.put(i, size as u16);
     }
 }
 
@@ -53,48 +56,60 @@ fn golomb<C: BitCoder>(coder: &mut C, value: u32) -> u32 {
     (result - 1).min(LARGEST_LEVEL as u32 - 3)
 }
 
-/// Bits of the same.
-#[inline]
-pub(crate) fn golomb_bits(value: u32) -> f32 {
-    (2 * (value + 1).ilog2() + 1) as f32
+/// Of every place of a block: the sum of the five coefficients to the right and below, each counted up to three. Rows have
+/// two more places before the first, so that every coefficient can be put down for five places.
+pub(crate) struct Near {
+    sums: [u8; 128],
 }
 
-/// The sum of the five coefficients to the right and below, each counted up to three.
+impl Default for Near {
+    fn default() -> Self {
+        Self { sums: [0; 128] }
+    }
+}
+
+impl Near {
+    const ROW: usize = 10;
+
+    /// The sum of the coefficients around the place `i` of zigzag order, among those put so far.
+    #[inline(always)]
+    pub(crate) fn at(&self, i: usize) -> usize {
+        usize::from(self.sums[usize::from(PADDED[i & 63] & 127)]) % SUMS
+    }
+    /// There is a coefficient of this size at the place `i` of zigzag order.
+    #[inline(always)]
+    pub(crate) fn put(&mut self, i: usize, size: u16) {
+        let size = size.min(3) as u8;
+        let at = usize::from(PADDED[i & 63]);
+        for step in [1, 2, Self::ROW + 1, Self::ROW, 2 * Self::ROW] {
+            self.sums[(at - step) & 127] += size;
+        }
+    }
+}
+
+/// The place of each zigzag place in [`Near`].
+const PADDED: [u8; 64] = {
+    let mut places = [0; 64];
+    let mut i = 0;
+    while i < 64 {
+        let (x, y) = (ZIGZAG[i] as usize % 8, ZIGZAG[i] as usize / 8);
+        places[i] = ((y + 2) * Near::ROW + x + 2) as u8;
+        i += 1;
+    }
+    places
+};
+
+/// Whether a coefficient is zero, by its place in zigzag order and the sum around it.
 #[inline(always)]
-pub(crate) fn neighbours(levels: &Block, at: usize) -> usize {
-    let (x, y) = (at % 8, at / 8);
-    let size = |dx: usize, dy: usize| {
-        if x + dx < 8 && y + dy < 8 { usize::from(levels[at + dx + 8 * dy].unsigned_abs().min(3)) } else { 0 }
-    };
-    size(1, 0) + size(2, 0) + size(1, 1) + size(0, 1) + size(0, 2)
+pub(crate) fn nonzero_model(kind: usize, i: usize, near: usize) -> usize {
+    NONZERO + (kind * 6 + usize::from(NONZERO_PLACE[i & 63])) * 6 + near.min(5)
 }
 
+/// Whether it is above one or two.
 #[inline(always)]
-pub(crate) fn nonzero_model(kind: usize, at: usize, near: usize) -> usize {
-    NONZERO + (kind * 6 + usize::from(PLACE[at % 8 + at / 8])) * 6 + near.min(5)
+pub(crate) fn above_model(kind: usize, i: usize, near: usize) -> usize {
+    (kind * 3 + usize::from(ABOVE_PLACE[i & 63])) * 5 + near.min(4)
 }
-
-#[inline(always)]
-pub(crate) fn above_model(kind: usize, at: usize, near: usize) -> usize {
-    let place = match at % 8 + at / 8 {
-        0 => 0,
-        1 | 2 => 1,
-        _ => 2,
-    };
-    (kind * 3 + place) * 5 + near.min(4)
-}
-
-/// Groups of diagonals.
-const PLACE: [u8; 15] = [0, 1, 2, 3, 3, 4, 4, 4, 5, 5, 5, 5, 5, 5, 5];
-
-/// Places of a block by rising frequency.
-#[rustfmt::skip]
-pub(crate) const ZIGZAG: [u8; 64] = [
-     0,  1,  8, 16,  9,  2,  3, 10, 17, 24, 32, 25, 18, 11,  4,  5,
-    12, 19, 26, 33, 40, 48, 41, 34, 27, 20, 13,  6,  7, 14, 21, 28,
-    35, 42, 49, 56, 57, 50, 43, 36, 29, 22, 15, 23, 30, 37, 44, 51,
-    58, 59, 52, 45, 38, 31, 39, 46, 53, 60, 61, 54, 47, 55, 62, 63,
-];
 
 #[cfg(test)]
 mod tests {

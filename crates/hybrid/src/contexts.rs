@@ -4,7 +4,7 @@
 //! counted on development clips (`examples/train_contexts.rs`) for four ranges of the quantiser.
 
 use crate::initial::INITIAL;
-use crate::range_coder::{Model, cost};
+use crate::range_coder::Model;
 
 /// Skipped neighbours, 0 to 3, 4 where there are none; then whether the frame is a key frame has no model: all are intra.
 pub(crate) const SKIP: usize = 0;
@@ -59,45 +59,4 @@ pub(crate) fn range_of(quantiser: u8) -> usize {
 /// The models that a packet begins with.
 pub(crate) fn models(quantiser: u8) -> Vec<Model> {
     INITIAL[range_of(quantiser)].iter().map(|&initial| Model::new(initial)).collect()
-}
-
-/// What decisions cost at the start of a packet, in bits: for choices between ways to code.
-#[derive(Clone, Debug)]
-pub(crate) struct Costs {
-    bits: Vec<[f32; 2]>,
-    /// The place of the last coefficient, by kind.
-    last: Vec<f32>,
-}
-
-impl Costs {
-    pub(crate) fn new(quantiser: u8) -> Self {
-        // Between the middles of two ranges costs are a mean of both, or frames would be twice as large on one side of a
-        // border as on the other, and no quantiser would meet a budget between.
-        let place = ((f32::from(quantiser) - 80.0) / 32.0).clamp(0.0, 3.0);
-        let (low, share) = ((place as usize).min(RANGES - 2), place - (place as usize).min(RANGES - 2) as f32);
-        let of = |probability: u8, bit: bool| f32::from(cost(probability.clamp(1, 254), bit)) / 256.0;
-        let mean = |a: u8, b: u8, bit: bool| (1.0 - share) * of(a, bit) + share * of(b, bit);
-        let pairs = INITIAL[low].iter().zip(&INITIAL[low + 1]);
-        let bits: Vec<[f32; 2]> = pairs.map(|(&a, &b)| [mean(a, b, false), mean(a, b, true)]).collect();
-        let leaf = |kind: usize, place: usize| {
-            let mut node = 1;
-            let mut sum = 0.0;
-            for level in (0..6).rev() {
-                let bit = place >> level & 1;
-                sum += bits[LAST + 64 * kind + node][bit];
-                node = 2 * node + bit;
-            }
-            sum
-        };
-        let last = (0..KINDS * 64).map(|i| leaf(i / 64, i % 64)).collect();
-        Self { bits, last }
-    }
-    #[inline(always)]
-    pub(crate) fn of(&self, model: usize, bit: bool) -> f32 {
-        self.bits[model][usize::from(bit)]
-    }
-    #[inline(always)]
-    pub(crate) fn last(&self, kind: usize, place: usize) -> f32 {
-        self.last[64 * kind + place]
-    }
 }

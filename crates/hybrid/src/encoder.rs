@@ -5,10 +5,12 @@
 //! predicted from what the receiver has.
 
 use crate::Error;
-use crate::contexts::{CODED_LUMA, Costs, models};
+use crate::contexts::{CODED_LUMA, models};
+use crate::costs::Costs;
 use crate::decoder::Decoder;
 use crate::interleave::{Interleave, MOST_PACKETS};
-use crate::macroblock::{self, BLOCKS, Expected, Levels, MEAN_STEP, Macroblock, Source};
+use crate::logarithm::{exp2, log2};
+use crate::macroblock::{self, BLOCKS, Expected, Levels, MEAN_STEP, Macroblock, Source, vector_bits};
 use crate::motion::{Field, Vector};
 use crate::motion_copy::{self, MOST_COPIES, Parts};
 use crate::packet::{Header, MOST_DISTANCE};
@@ -18,11 +20,12 @@ use crate::plane::Frame;
 use crate::prediction::predict;
 use crate::quantise::{Weights, quantise};
 use crate::range_coder::Writer;
-use crate::rate::{Grade, RateSearch, SLOPE, log2};
+use crate::rate::{Grade, RateSearch};
 use crate::reconstruct::{fill_flat, finish, place, reconstruct};
 use crate::search::Search;
+use crate::size_curve::{SizeCurve, Sizes, USUAL_BITS, foreseen_bits};
 use crate::step::{OFFSET_LIMIT, step, with_offset};
-use crate::transform::{Block, forward};
+use crate::transform::{Block, Spectrum, forward};
 use std::collections::VecDeque;
 
 /// From which frame a frame is predicted.
@@ -94,10 +97,19 @@ pub struct Encoder {
     expected: Decoder,
     sent: VecDeque<Sent>,
     next: u16,
-    /// Of the last frame that was no key frame, and how fast its size fell with it.
+    /// Of the last frame that was no key frame, and what its size was over what its coefficients promised.
     grade: Grade,
-    slope: f32,
+    factor: f32,
     key_wanted: bool,
+    /// Memory of the frame before, to be written over.
+    memory: Memory,
+}
+
+/// What takes long to allocate for every frame.
+#[derive(Clone, Debug, Default)]
+struct Memory {
+    spectra: Vec<[Spectrum; BLOCKS]>,
+    levels: [Vec<Levels>; 2],
 }
 
 impl Encoder {
@@ -111,8 +123,9 @@ impl Encoder {
             sent: VecDeque::new(),
             next: 0,
             grade: Grade::of(128),
-            slope: SLOPE,
+            factor: 0.0,
             key_wanted: true,
+            memory: Memory::default(),
         }
     }
 
@@ -188,23 +201,26 @@ impl Encoder {
         let usable = usize::from(self.settings.max_packet_bytes).max(64) * 9 / 10;
         let wanted = budget_bytes.div_ceil(usable).max(usize::from(self.settings.min_packets));
         let packets = wanted.clamp(1, usize::from(MOST_PACKETS)) as u8;
-        let (start, search) = (self.grade, RateSearch::new(budget_bytes, self.slope));
-        self.code(picture, packets, |plan| plan.within(search.clone(), start))
+        let factor = self.factor;
+        self.code(picture, packets, |plan, levels| plan.within(budget_bytes, factor, levels))
     }
 
     /// Code a picture at a quantiser, in `min_packets` packets of any size: for measuring.
     pub fn encode_at(&mut self, picture: &Picture, quantiser: u8) -> Result<Coded, Error> {
         self.grade = Grade::of(quantiser);
-        let (grade, slope) = (self.grade, self.slope);
+        let (grade, factor) = (self.grade, self.factor);
         let packets = self.settings.min_packets.clamp(1, MOST_PACKETS);
-        self.code(picture, packets, |plan| (grade, slope, plan.code(grade)))
+        self.code(picture, packets, |plan, [levels, spare]| match plan.code(grade, levels, None) {
+            Coding::Done(pass) => (grade, factor, pass, spare),
+            Coding::GivenUp { .. } => unreachable!("there is no goal to give up"),
+        })
     }
 
     fn code(
         &mut self,
         picture: &Picture,
         packets: u8,
-        choose: impl Fn(&Plan) -> (Grade, f32, Pass),
+        choose: impl Fn(&Plan, [Vec<Levels>; 2]) -> Chosen,
     ) -> Result<Coded, Error> {
         if picture.size() != self.size {
             return Err(Error::SizeChanged);
@@ -214,11 +230,14 @@ impl Encoder {
         let distance = if key { None } else { Some(self.distance()) };
         let order = Interleave::new(self.size.columns(), self.size.rows(), packets);
         let plan = Plan::new(self, &source, distance, order, packets);
-        let (grade, slope, pass) = choose(&plan);
+        let mut levels = std::mem::take(&mut self.memory.levels);
+        levels.iter_mut().for_each(|levels| levels.resize(plan.macroblocks.len(), [[0; 64]; BLOCKS]));
+        let (grade, factor, pass, spare) = choose(&plan, levels);
         let quantiser = grade.quantiser();
         let mut frame = plan.prediction;
         reconstruct(&mut frame, &pass.macroblocks, &pass.levels, quantiser);
         finish(&mut frame, &pass.macroblocks, quantiser);
+        self.memory = Memory { spectra: plan.spectra, levels: [pass.levels, spare] };
         let number = self.next;
         self.expected.keep(number, frame, plan.field);
         self.sent.push_back(Sent { frame: number, packets: pass.packets.clone(), after: self.expected.clone() });
@@ -230,7 +249,7 @@ impl Encoder {
         }
         self.next = number.wrapping_add(1);
         if !key {
-            (self.grade, self.slope) = (grade, slope);
+            (self.grade, self.factor) = (grade, factor);
         }
         self.key_wanted = false;
         Ok(Coded { frame: number, packets: pass.packets, quantiser, keyframe: key })
@@ -262,7 +281,9 @@ struct Plan {
     /// Without offset adjustments of what is coded.
     macroblocks: Vec<Macroblock>,
     vectors: Vec<Option<Parts>>,
-    coefficients: Vec<[Block; BLOCKS]>,
+    spectra: Vec<[Spectrum; BLOCKS]>,
+    /// What they promise.
+    curve: SizeCurve,
     prediction: Frame,
     field: Field,
 }
@@ -272,7 +293,40 @@ struct Pass {
     macroblocks: Vec<Macroblock>,
     levels: Vec<Levels>,
     packets: Vec<Vec<u8>>,
+    /// By how many octaves a bit weighed more than the grade says, the mean of packets.
+    shift: f32,
 }
+
+/// What a pass comes to.
+enum Coding {
+    Done(Pass),
+    /// The first packet said that all would miss the goal: roughly their bytes.
+    GivenUp {
+        levels: Vec<Levels>,
+        bytes: usize,
+    },
+}
+
+/// How large a pass shall become.
+struct Goal<'a> {
+    bytes: usize,
+    /// Octaves of size per octave of the step.
+    slope: f32,
+    /// Whether to give up after the first packet if the goal is far away.
+    give_up: bool,
+    /// Which share of the bytes each packet is expected to take.
+    shares: &'a [f32],
+}
+
+impl Goal<'_> {
+    /// The share of the bytes that the first `packets` take.
+    fn share(&self, packets: usize) -> f32 {
+        self.shares[..packets].iter().sum::<f32>().clamp(0.01, 0.99)
+    }
+}
+
+/// The grade, the factor of its size, the coding and memory that it left over.
+type Chosen = (Grade, f32, Pass, Vec<Levels>);
 
 impl Plan {
     fn new(encoder: &mut Encoder, source: &Frame, distance: Option<u8>, order: Interleave, packets: u8) -> Self {
@@ -291,6 +345,7 @@ impl Plan {
         let mut field = Field::at_rest(columns, rows);
         let offsets = offsets(source);
         let mut macroblocks = vec![Macroblock::AT_REST; size.macroblocks()];
+        let mut motion_bits = 0;
         if let Some(distance) = distance {
             let reference = encoder.expected.reference(encoder.next.wrapping_sub(u16::from(distance)));
             let rest = Field::at_rest(columns, rows);
@@ -298,7 +353,7 @@ impl Plan {
             let times = 1.0 + COPY_WORTH * f32::from(header.motion_copies);
             let bit_worth = (step(encoder.grade.quantiser()) as f32 * BIT_WORTH * times) as u32;
             let search = Search { reference: &reference, source: &source.planes[0], bit_worth };
-            find_motion(&search, source, &order, before, &mut macroblocks, &mut field);
+            motion_bits = find_motion(&search, source, &order, before, &mut macroblocks, &mut field);
             predict(&reference, &field, &mut prediction);
         } else {
             for (index, macroblock) in macroblocks.iter_mut().enumerate() {
@@ -306,52 +361,130 @@ impl Plan {
                 field.set(index % columns, index / columns, [None; 4]);
             }
         }
-        let mut coefficients = vec![[[0; 64]; BLOCKS]; macroblocks.len()];
+        let mut spectra = std::mem::take(&mut encoder.memory.spectra);
+        spectra.resize(macroblocks.len(), [Spectrum::NONE; BLOCKS]);
+        let sample = (macroblocks.len() / SAMPLE).max(1);
+        let mut sizes = Sizes::new(motion_bits / sample as u32 * (1 + u32::from(header.motion_copies)));
+        let finest = if distance.is_none() { 0 } else { encoder.grade.quantiser().saturating_sub(COUNTED) };
+        let costs = Costs::new(encoder.grade.quantiser());
+        let smallest = (step(finest) * 3 / 5) as i16;
         for (index, macroblock) in macroblocks.iter_mut().enumerate() {
             macroblock.offset = offsets[index];
             let (x, y) = (index % columns, index / columns);
             if let Source::Flat(means) = macroblock.source {
                 fill_flat(&mut prediction, x, y, means);
             }
-            coefficients[index] = std::array::from_fn(|block| forward(&residual(source, &prediction, block, x, y)));
-        }
-        let vectors = macroblocks.iter().map(motion_copy::of).collect();
-        Self { order, header, macroblocks, vectors, coefficients, prediction, field }
-    }
-
-    /// The coding that comes nearest to the budget, and its quantiser.
-    fn within(&self, mut search: RateSearch, start: Grade) -> (Grade, f32, Pass) {
-        let mut grade = start;
-        loop {
-            let pass = self.code(grade);
-            let next = search.next(grade, pass.packets.iter().map(Vec::len).sum());
-            match next {
-                Some(next) => grade = next,
-                None if search.best() == grade => return (grade, search.slope(), pass),
-                None => return (search.best(), search.slope(), self.code(search.best())),
+            for (block, spectrum) in spectra[index].iter_mut().enumerate() {
+                *spectrum = Spectrum::of(&forward(&residual(source, &prediction, block, x, y)));
+                if (x + y) % sample == 0 {
+                    sizes.add(spectrum, costs.of_kind(macroblock.kind(block)).lone(), macroblock.offset, smallest);
+                }
             }
         }
+        let vectors = macroblocks.iter().map(motion_copy::of).collect();
+        Self { order, header, macroblocks, vectors, spectra, curve: sizes.curve(finest), prediction, field }
     }
 
-    fn code(&self, grade: Grade) -> Pass {
+    /// The coding that comes nearest to the budget.
+    fn within(&self, budget: usize, factor: f32, [levels, spare]: [Vec<Levels>; 2]) -> Chosen {
+        let mut search = RateSearch::new(budget, self.curve.clone());
+        let mut grade = search.first(factor);
+        let (mut spare, mut memory) = (Some(levels), Some(spare));
+        let mut best: Option<(Grade, f32, Pass)> = None;
+        let shares = self.shares(grade);
+        for attempt in 0.. {
+            let levels = spare.take().or_else(|| memory.take()).unwrap_or_default();
+            let goal = Goal { bytes: budget, slope: search.slope(grade), give_up: attempt < PROBES, shares: &shares };
+            let bytes = match self.code(grade, levels, Some(&goal)) {
+                Coding::Done(pass) => {
+                    let bytes = pass.bytes();
+                    let found = (grade, search.factor(grade, bytes, pass.shift), pass);
+                    let worse = match best.take() {
+                        Some(before) if before.2.bytes().abs_diff(budget) <= bytes.abs_diff(budget) => {
+                            best = Some(before);
+                            Some(found)
+                        }
+                        before => {
+                            best = Some(found);
+                            before
+                        }
+                    };
+                    spare = spare.or(worse.map(|worse| worse.2.levels));
+                    bytes
+                }
+                Coding::GivenUp { levels, bytes } => {
+                    spare = Some(levels);
+                    bytes
+                }
+            };
+            match search.next(grade, bytes) {
+                Some(next) => grade = next,
+                None if best.is_some() => break,
+                None => {}
+            }
+        }
+        let (grade, factor, pass) = best.expect("the last attempt does not give up");
+        (grade, factor, pass, spare.or(memory).unwrap_or_default())
+    }
+
+    /// The share of the bytes that each packet is expected to take at about this grade.
+    fn shares(&self, grade: Grade) -> Vec<f32> {
+        let columns = self.field.columns / 2;
+        let steps: [i32; OFFSETS] =
+            std::array::from_fn(|offset| step(with_offset(grade.quantiser(), offset as i8 - OFFSET_LIMIT)));
+        let bits = |(x, y): (usize, usize)| {
+            let index = y * columns + x;
+            let step = steps[(self.macroblocks[index].offset + OFFSET_LIMIT) as usize];
+            USUAL_BITS + self.spectra[index].iter().map(|spectrum| foreseen_bits(spectrum, step)).sum::<u32>()
+        };
+        let packets = (0..self.order.packets()).map(|packet| self.order.of_packet(packet).map(bits).sum::<u32>());
+        let packets: Vec<u32> = packets.collect();
+        let sum = packets.iter().sum::<u32>().max(1) as f32;
+        packets.into_iter().map(|bits| bits as f32 / sum).collect()
+    }
+
+    /// Code all packets at a grade. With a goal, a bit weighs more or less from packet to packet, so that all of them
+    /// come near it: packets have about equal shares.
+    fn code(&self, grade: Grade, levels: Vec<Levels>, goal: Option<&Goal<'_>>) -> Coding {
         let quantiser = grade.quantiser();
         let costs = Costs::new(quantiser);
-        let mut pass = Pass {
-            macroblocks: self.macroblocks.clone(),
-            levels: vec![[[0; 64]; BLOCKS]; self.macroblocks.len()],
-            packets: Vec::with_capacity(usize::from(self.header.packets)),
-        };
-        for packet in 0..self.header.packets {
-            let header = Header { packet, quantiser, ..self.header };
-            pass.packets.push(self.code_packet(&header, grade, &costs, &mut pass.macroblocks, &mut pass.levels));
+        let count = self.order.packets();
+        let mut pass = Pass { macroblocks: self.macroblocks.clone(), levels, packets: Vec::new(), shift: 0.0 };
+        // What all packets so far would have taken without shifts.
+        let (mut shift, mut unshifted, mut coded) = (0.0_f32, 0.0, 0);
+        for packet in 0..count {
+            if let Some(goal) = goal
+                && packet > 0
+            {
+                let left = goal.bytes.saturating_sub(coded).max(goal.bytes / 16) as f32;
+                let share = goal.share(packet);
+                let expected = unshifted / share * (1.0 - share);
+                let over = log2((16.0 * expected) as usize) - log2((16.0 * left) as usize);
+                shift = SHIFT_GAIN * over / goal.slope;
+                if packet == 1 && shift.abs() > FARTHEST_SHIFT && goal.give_up {
+                    return Coding::GivenUp { levels: pass.levels, bytes: (unshifted / share) as usize };
+                }
+                shift = shift.clamp(-FARTHEST_SHIFT, FARTHEST_SHIFT);
+            }
+            let bit_weight = grade.bit_weight() * exp2(shift);
+            let weights: [Weights<'_>; OFFSETS] = std::array::from_fn(|offset| {
+                let step = step(with_offset(quantiser, offset as i8 - OFFSET_LIMIT));
+                Weights::new(&costs, step, bit_weight)
+            });
+            let header = Header { packet: packet as u8, quantiser, ..self.header };
+            let bytes = self.code_packet(&header, &weights, &costs, &mut pass.macroblocks, &mut pass.levels);
+            coded += bytes.len();
+            unshifted += bytes.len() as f32 * exp2(0.5 * shift * goal.map_or(0.0, |goal| goal.slope));
+            pass.shift += shift / count as f32;
+            pass.packets.push(bytes);
         }
-        pass
+        Coding::Done(pass)
     }
 
     fn code_packet(
         &self,
         header: &Header,
-        grade: Grade,
+        weights: &[Weights<'_>; OFFSETS],
         costs: &Costs,
         macroblocks: &mut [Macroblock],
         levels: &mut [Levels],
@@ -364,16 +497,11 @@ impl Plan {
             let near = self.order.near(x, y).map(|near| near.map(|near| &macroblocks[near]));
             let expected = Expected::of(near, key);
             let mut macroblock = macroblocks[index];
-            let step = step(with_offset(header.quantiser, macroblock.offset));
-            let weights = Weights::new(costs, step, grade.bit_weight());
+            let weights = &weights[(macroblock.offset + OFFSET_LIMIT) as usize];
             macroblock.coded = 0;
-            for (block, coefficients) in self.coefficients[index].iter().enumerate() {
-                if let Some(quantised) =
-                    quantise(coefficients, macroblock.kind(block), weights, coded_bits(costs, block))
-                {
-                    levels[index][block] = quantised;
-                    macroblock.coded |= 1 << block;
-                }
+            for (block, (spectrum, levels)) in self.spectra[index].iter().zip(&mut levels[index]).enumerate() {
+                let left = quantise(spectrum, macroblock.kind(block), weights, coded_bits(costs, block), levels);
+                macroblock.coded |= u8::from(left) << block;
             }
             let expected_source = Source::Moved([expected.vector; 4]);
             macroblock.present = key || macroblock.coded != 0 || macroblock.source != expected_source;
@@ -390,13 +518,33 @@ impl Plan {
     }
 }
 
-/// Roughly what it costs to say that a block has coefficients.
-fn coded_bits(costs: &Costs, block: usize) -> f32 {
-    let model = CODED_LUMA + 5 + usize::from(block < 4);
-    costs.of(model, true) - costs.of(model, false)
+impl Pass {
+    fn bytes(&self) -> usize {
+        self.packets.iter().map(Vec::len).sum()
+    }
 }
 
-/// The motion of every macroblock, in raster order.
+/// Of a large frame, coefficients of about so many macroblocks are counted.
+const SAMPLE: usize = 600;
+/// Attempts that may give up after the first packet.
+const PROBES: u32 = 3;
+/// Octaves of a bit's weight per octave of the step that would meet the budget: half of what changes the size as much
+/// where coefficients are many, enough where they are noise about as large as the step.
+const SHIFT_GAIN: f32 = 1.0;
+/// How much more or less a bit may weigh to meet a budget, in octaves.
+const FARTHEST_SHIFT: f32 = 0.4;
+/// Quantisers a macroblock may have within a frame.
+const OFFSETS: usize = 2 * OFFSET_LIMIT as usize + 1;
+/// Coefficients are counted for the curve of sizes down to so many quantisers finer than the frame before.
+const COUNTED: u8 = 28;
+
+/// Roughly what it costs to say that a block has coefficients, in 256ths of a bit.
+fn coded_bits(costs: &Costs, block: usize) -> i64 {
+    let model = CODED_LUMA + 5 + usize::from(block < 4);
+    i64::from(costs.of(model, true) - costs.of(model, false))
+}
+
+/// The motion of every macroblock, in raster order; returns roughly its bits.
 fn find_motion(
     search: &Search<'_>,
     source: &Frame,
@@ -404,8 +552,9 @@ fn find_motion(
     before: &Field,
     macroblocks: &mut [Macroblock],
     field: &mut Field,
-) {
+) -> u32 {
     let (columns, rows) = (field.columns / 2, field.rows / 2);
+    let mut bits = 0;
     for y in 0..rows {
         for x in 0..columns {
             let near = order.near(x, y).map(|near| near.map(|near| &macroblocks[near]));
@@ -440,8 +589,15 @@ fn find_motion(
             macroblock.source = chosen.0;
             macroblock.present = true;
             field.set(x, y, macroblock.vectors());
+            bits += match macroblock.source {
+                Source::Moved(parts) if parts == [expected; 4] => 0,
+                Source::Moved(parts) if parts == [parts[0]; 4] => vector_bits(expected, parts[0]),
+                Source::Moved(parts) => parts.iter().map(|&part| vector_bits(whole.vectors[0], part)).sum(),
+                Source::Flat(_) => FLAT_BITS,
+            };
         }
     }
+    bits
 }
 
 /// Absolute difference that a bit of motion is worth, in steps.

@@ -89,7 +89,9 @@ impl Frame {
         let plane = |index: usize| {
             let divisor = if index == 0 { 1 } else { 2 };
             let (width, height) = (self.size.width() / divisor, self.size.height() / divisor);
-            (0..height).flat_map(|y| self.planes[index].row(0, y as isize, width).iter().copied()).collect()
+            let mut pixels = Vec::with_capacity(width * height);
+            (0..height).for_each(|y| pixels.extend_from_slice(self.planes[index].row(0, y as isize, width)));
+            pixels
         };
         Picture::new(self.size, plane(0), plane(1), plane(2)).expect("planes are cut to the size")
     }

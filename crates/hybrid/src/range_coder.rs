@@ -7,6 +7,8 @@
 /// Codes decisions: a writer takes each bit and passes it on, a reader ignores it and returns the coded one. What is coded
 /// is thus described once for both.
 pub(crate) trait BitCoder {
+    /// Whether what is passed in means nothing.
+    const READS: bool;
     /// A decision with an adaptive model.
     fn bit(&mut self, model: usize, bit: bool) -> bool;
     /// A decision that is as likely as not.
@@ -108,6 +110,7 @@ impl Writer {
 }
 
 impl BitCoder for Writer {
+    const READS: bool = false;
     #[inline]
     fn bit(&mut self, model: usize, bit: bool) -> bool {
         let model = &mut self.models[model];
@@ -166,6 +169,7 @@ impl<'a> Reader<'a> {
 }
 
 impl BitCoder for Reader<'_> {
+    const READS: bool = true;
     #[inline]
     fn bit(&mut self, model: usize, _: bool) -> bool {
         let model = &mut self.models[model];

@@ -3,7 +3,7 @@
 use crate::deblock::deblock;
 use crate::macroblock::{BLOCKS, Levels, MEAN_STEP, Macroblock, Source};
 use crate::plane::Frame;
-use crate::step::{step, with_offset};
+use crate::step::{TOWARDS_ZERO, step, with_offset};
 use crate::transform::{Block, inverse};
 
 /// The plane of a block and where it begins in that plane.
@@ -71,6 +71,3 @@ pub(crate) fn dequantised(levels: &Block, step: i32) -> Block {
         (size - i32::from(level.signum()) * towards_zero).clamp(-32768, 32767) as i16
     })
 }
-
-/// The share of a step by which coefficients are moved towards zero.
-pub(crate) const TOWARDS_ZERO: i32 = 16;

@@ -9,6 +9,9 @@ pub(crate) fn step(quantiser: u8) -> i32 {
     ((MANTISSA[place] << octave) + (1 << 9)) >> 10
 }
 
+/// The share of a step by which coefficients are moved towards zero.
+pub(crate) const TOWARDS_ZERO: i32 = 16;
+
 /// How much finer or coarser a macroblock is than its frame: in eighths of an octave.
 pub(crate) const OFFSET_STEP: i16 = 4;
 /// The largest offset of a macroblock.

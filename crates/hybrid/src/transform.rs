@@ -2,6 +2,8 @@
 //!
 //! Coefficients are 16 times those of an orthonormal transform. The inverse has fixed bits: it is part of the format.
 
+use crate::places::ZIGZAG;
+
 /// A block, row after row.
 pub(crate) type Block = [i16; 64];
 
@@ -72,6 +74,34 @@ pub(crate) fn forward(residual: &Block) -> Block {
 /// Coefficients to differences of pixels.
 pub(crate) fn inverse(coefficients: &Block) -> Block {
     block(turn(inverse_columns(turn(inverse_columns(lanes(coefficients), 7)), 12)))
+}
+
+/// The coefficients of a block as its quantisers go through them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Spectrum {
+    /// In zigzag order.
+    pub(crate) zigzag: Block,
+    /// The largest size of one.
+    pub(crate) largest: i16,
+}
+
+impl Spectrum {
+    pub(crate) const NONE: Self = Self { zigzag: [0; 64], largest: 0 };
+
+    /// `coefficients` are row after row, of sizes up to [`i16::MAX`].
+    pub(crate) fn of(coefficients: &Block) -> Self {
+        let largest = coefficients.iter().fold(0, |largest, value| value.saturating_abs().max(largest));
+        Self { zigzag: ZIGZAG.map(|at| coefficients[usize::from(at & 63)]), largest }
+    }
+    /// Beyond this place in zigzag order all are smaller than `size`; a multiple of 8.
+    #[inline(always)]
+    pub(crate) fn end(&self, size: i16) -> usize {
+        let groups = self.zigzag.as_chunks::<8>().0;
+        let beyond = groups
+            .iter()
+            .rposition(|group| group.iter().fold(0, |largest, value| value.saturating_abs().max(largest)) >= size);
+        beyond.map_or(0, |group| 8 * group + 8)
+    }
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 ``scene`` in place of a clip is the generated scene of calls. Each clip is coded by x264 (superfast, zerolatency) at 300
 and 800 kbit/s, and by the hybrid codec with as many bytes per frame as x264 used in the mean, headers included. Frames
 are lost in windows of ten, the setting of loss-tolerant codecs' papers: a window follows an intact stream, and each
-packet (x264: each of some eight slices) is lost by chance.
+packet (x264: each of some eight slices) is lost by chance. Ten runs per clip, each with its own window.
 
 - *concealed*: x264's slices, FFmpeg's concealment (``guess_mvs+deblock``).
 - *Reed-Solomon*: x264 with 80 % of the bitrate, the rest is parity; a frame that cannot be restored freezes the picture
@@ -41,6 +41,8 @@ from legato.profile.x264 import X264, Coded, Encoder
 KBPS = (300, 800)
 LOSSES = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5, 0.8)
 WINDOW = 10
+RUNS = 10
+"""Runs of loss per clip: each has a window of its own and loses other packets."""
 FIRST = 10
 """Frames of a stream's start that no figure counts: the key frame and what pays for it."""
 KEY_WORTH = 8
@@ -156,9 +158,9 @@ def _x264(library: X264, clip: Clip, pictures: Pictures, kbps: int) -> Iterator[
 
 
 def windows(pictures: Pictures) -> list[int]:
-    """The first frames of the lossy windows: three of them, evenly over the clip."""
+    """The first frames of the lossy windows, one for each run, evenly over the clip."""
     last = len(pictures.luma) - WINDOW
-    return [FIRST + (last - FIRST) * part // 3 for part in (1, 2, 3)]
+    return [FIRST + (last - FIRST) * run // RUNS for run in range(1, RUNS + 1)]
 
 
 def _concealed(pictures: Pictures, coded: list[Coded], first: int, loss: float, random: np.random.Generator) -> float:
