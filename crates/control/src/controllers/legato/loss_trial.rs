@@ -125,7 +125,7 @@ impl LossTrial {
 mod tests {
     use super::*;
 
-    /// Feedback on ten packets every 50 ms for so many seconds; `lost` of ten, by the rate.
+    /// Feedback on ten packets per 50 ms, for `seconds`; `lost` decides by rate and packet.
     fn run(trial: &mut LossTrial, from_s: f64, seconds: f64, lost: impl Fn(f64, u32) -> bool) {
         for n in 0..(seconds / 0.05) as u32 {
             (0..10).for_each(|packet| trial.count(lost(trial.rate_ratio(), 10 * n + packet)));
