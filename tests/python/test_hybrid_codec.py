@@ -41,10 +41,13 @@ def test_after_a_report_both_ends_show_the_same(measured: dict[str, float]) -> N
     assert measured["frames of other pixels than the sender's"] == 3
 
 
-def test_windows_lie_within_the_clip_and_apart() -> None:
+def test_windows_lie_within_the_clip_evenly() -> None:
+    # In a short clip they overlap; each draws losses of its own.
     clip = read_clip(CLIP, longest_frames=32)
     firsts = windows(clip.pictures(96))
-    assert np.diff([0, *firsts]).min() >= 10 and firsts[-1] + 10 <= len(clip.order)
+    apart = np.diff(firsts)
+    assert len(firsts) == 10 and apart.min() >= 1 and apart.max() - apart.min() <= 1
+    assert firsts[0] >= 10 and firsts[-1] + 10 <= len(clip.order)
 
 
 def test_tables_compare_each_clip_with_itself() -> None:
