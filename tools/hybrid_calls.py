@@ -162,7 +162,8 @@ Calls of {arguments.seconds:g} s between two ends of Legato with `{arguments.con
 {arguments.repeats} per link and codec, their figures side by side. Both codecs have the same links. H.264 is
 OpenH264's, and its lost packets are sent again on request (NACK); real calls have no parity. *Coded* is the
 share of captured pictures that the encoder was free for, *shown* the share of coded ones that came onto the
-screen. {rule} in *late* calls. Written by
+screen. {rule}
+in *late* calls. Written by
 
     python tools/hybrid_calls.py --seconds {arguments.seconds:g} --repeats {arguments.repeats} \
 --controller {arguments.controller} --max-kbps {arguments.max_kbps}
