@@ -8,7 +8,7 @@ use legato_control::{REGISTRY, Side};
 
 /// Frames until windows of half a minute are full.
 const WARM: u64 = 1_500;
-/// They know the link, of which there is none here.
+/// They need to know a link, and this test has no link.
 const KNOW_THE_LINK: [&str; 2] = ["clairvoyant", "oracle"];
 
 #[test]

@@ -1,10 +1,11 @@
 //! Whether losses are ours: by sending less and looking whether fewer are lost.
 //!
 //! A policer or a full queue drops what is too much, and nothing once the rate fits. A radio link loses its share of
-//! whatever is sent. One look at a share of losses does not tell the two apart, and delay does not either, since a policer
-//! has no queue. So a rise of losses starts a trial: the rate is lowered by what was lost, and the losses
-//! of the next moments decide. Where they are gone the rate stays, and climbs slowly near where they began. Where they are
-//! not they are the link's own, the rate is what it was, and only more than those start another trial.
+//! whatever is sent. One look at a share of losses does not tell the two apart, and delay does not either, since a
+//! policer has no queue. So a rise of losses starts a trial: the rate is lowered by what was lost, and the losses of the
+//! next moments decide. Where most are gone, or still more than any usable link loses, the lower rate stays, and climbs
+//! slowly from there. Otherwise they are the link's own: the rate is what it was, and only more than those start another
+//! trial.
 
 use legato_units::Timestamp;
 
@@ -19,7 +20,7 @@ pub struct LossTrial {
     before: Option<(f64, f64)>,
     /// Losses that are the link's own.
     own_ratio: f64,
-    /// At this rate losses began.
+    /// The rate at which the last trial found losses to end.
     ceiling_ratio: f64,
     rate_ratio: f64,
 }
@@ -27,7 +28,7 @@ pub struct LossTrial {
 /// A look takes this long and this many packets.
 const LOOK_S: f64 = 0.5;
 const LOOK_PACKETS: f64 = 40.0;
-/// Losses by so much above the link's own start a trial; in bursts these vary by half.
+/// Losses by so much above the link's own start a trial; the own ones vary, in bursts by half and more.
 const EXCESS_RATIO: f64 = 0.04;
 const OWN_VARIES_BY: f64 = 1.6;
 const MIN_CUT_RATIO: f64 = 0.05;

@@ -11,7 +11,7 @@
 //!   `queue_target.rs`) and losses (`losses.rs`) limit it.
 //!
 //! docs/legato.md has its figures, its weaknesses, and what was tried. Not here: a probability for each rate, probing,
-//! parity, and answers to marks.
+//! and answers to marks.
 
 mod arrivals;
 mod backlog;
@@ -218,9 +218,11 @@ impl PathState {
                 false => seen.lost = true,
             }
             let Some(arrival) = self.arrivals.read(&report) else { continue };
-            let passing = self.slow.passing_bytes_per_s().unwrap_or(0.0).max(self.capacity);
-            let first = report.place.map_or(place == 0, |place| place.index == 0);
-            self.share.read(&arrival, passing, first);
+            self.share.read(&arrival);
+            if arrival.found_idle && report.place.map_or(place == 0, |place| place.index == 0) {
+                let passing = self.slow.passing_bytes_per_s().unwrap_or(0.0).max(self.capacity);
+                self.share.count_wait(arrival.queuing, passing);
+            }
             self.fast.add(&arrival, report.size);
             self.slow.add(&arrival, report.size);
             seen.behind |= !arrival.found_idle;

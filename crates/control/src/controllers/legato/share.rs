@@ -57,9 +57,11 @@ const MAX_AHEAD_RATIO: f64 = 1.8;
 const FALL_RATIO: f64 = 3.0;
 /// A queue this long for this long although we gave way: others do not.
 const COMPETING_QUEUE_S: f64 = 0.07;
-const DRAINING_RATIO: f64 = 0.95;
-const LONGEST_QUEUE_S: f64 = 0.6;
 const COMPETING_AFTER_S: f64 = 2.0;
+/// A queue below this share of what it was drains.
+const DRAINING_RATIO: f64 = 0.95;
+/// Buffers that TCP keeps full are rarely longer.
+const LONGEST_QUEUE_S: f64 = 0.6;
 const LOSS_DECREASE_RATIO: f64 = 0.7;
 
 impl Default for Share {
@@ -79,14 +81,16 @@ impl Default for Share {
 }
 
 impl Share {
-    /// Read an arrival, of the `first` packet of a frame or another; the link passes `bytes_per_s`.
-    pub fn read(&mut self, arrival: &Arrival, bytes_per_s: f64, first: bool) {
-        let queuing_s = arrival.queuing.as_secs_f64();
-        self.standing_s.after(arrival.departure, queuing_s, STANDING);
-        if first && arrival.found_idle {
-            let others = queuing_s > (GRID_PACKETS * PACKET_BYTES / bytes_per_s).clamp(MIN_WAIT_S, MAX_WAIT_S);
-            self.waited += WAITED_GAIN * (f64::from(u8::from(others)) - self.waited);
-        }
+    /// Read an arrival.
+    pub fn read(&mut self, arrival: &Arrival) {
+        self.standing_s.after(arrival.departure, arrival.queuing.as_secs_f64(), STANDING);
+    }
+
+    /// The first packet of a frame found none of ours in front of it and met `queuing`; the link passes `bytes_per_s`.
+    pub fn count_wait(&mut self, queuing: TimeDelta, bytes_per_s: f64) {
+        let delay_variation_s = (GRID_PACKETS * PACKET_BYTES / bytes_per_s).clamp(MIN_WAIT_S, MAX_WAIT_S);
+        let others = queuing.as_secs_f64() > delay_variation_s;
+        self.waited += WAITED_GAIN * (f64::from(u8::from(others)) - self.waited);
     }
 
     /// Once per feedback; `delivered` is what arrives, in bytes a second.
@@ -151,7 +155,7 @@ impl Share {
         }
     }
 
-    /// The queue below which none of the last packets found less, in seconds.
+    /// The shortest queue that packets of the last moments met, in seconds.
     pub fn standing_s(&self) -> f64 {
         self.standing_s.min().unwrap_or(0.0)
     }
@@ -196,7 +200,8 @@ mod tests {
             let departure = Timestamp::from_millis(n * FRAME_MS);
             let queuing = TimeDelta::from_millis(queuing_ms);
             let arrival = PeerTimestamp::from_nanos((departure + queuing).as_nanos());
-            share.read(&Arrival { departure, arrival, queuing, service: queuing, found_idle: true }, RATE, true);
+            share.read(&Arrival { departure, arrival, queuing, service: queuing, found_idle: true });
+            share.count_wait(queuing, RATE);
             share.react(departure, 0.05, RATE, lost);
         }
     }
