@@ -6,6 +6,11 @@ use std::borrow::Cow;
 
 /// A policy of NVC-CC whose action is always `bias`.
 fn model(bias: f32) -> Arc<Model> {
+    model_with("linear", bias)
+}
+
+/// The same, with another activation.
+fn model_with(activation: &str, bias: f32) -> Arc<Model> {
     let toml = r#"
         format = 1
         controller = "nvc-cc"
@@ -13,12 +18,13 @@ fn model(bias: f32) -> Arc<Model> {
         action = { map = "nvc-cc", decide = "value", range = [-1.0, 1.0] }
         [network]
         weights = "weights.safetensors"
-        layers = [{ name = "only", kind = "dense", from = ["observation"], inputs = 30, outputs = 1, activation = "linear" }]
-    "#;
+        layers = [{ name = "only", kind = "dense", from = ["observation"], inputs = 30, outputs = 1, activation = "ACTIVATION" }]
+    "#
+    .replace("ACTIVATION", activation);
     let header = br#"{"only.weight":{"dtype":"F32","shape":[1,30],"data_offsets":[0,120]},"only.bias":{"dtype":"F32","shape":[1],"data_offsets":[120,124]}}"#;
     let values = [0.0_f32; 30].into_iter().chain([bias]).map(f32::to_le_bytes).collect::<Vec<_>>().concat();
     let weights = [&(header.len() as u64).to_le_bytes()[..], header, &values].concat();
-    legato_control::policy::Manifest::parse(toml, "policy.toml").unwrap().load(&weights).unwrap()
+    legato_control::policy::Manifest::parse(&toml, "policy.toml").unwrap().load(&weights).unwrap()
 }
 
 struct Call {
@@ -98,20 +104,8 @@ fn a_busy_learner_delays_what_is_handed_over_and_no_decision() {
 
 #[test]
 fn weights_of_other_layers_are_not_taken() {
-    let toml = r#"
-        format = 1
-        controller = "nvc-cc"
-        observation = { features = ["latency_gradient", "latency_ratio", "sending_ratio"], history = 10 }
-        action = { map = "nvc-cc", decide = "value", range = [-1.0, 1.0] }
-        [network]
-        weights = "weights.safetensors"
-        layers = [{ name = "only", kind = "dense", from = ["observation"], inputs = 30, outputs = 1, activation = "tanh" }]
-    "#;
-    let header = br#"{"only.weight":{"dtype":"F32","shape":[1,30],"data_offsets":[0,120]},"only.bias":{"dtype":"F32","shape":[1],"data_offsets":[120,124]}}"#;
-    let weights = [&(header.len() as u64).to_le_bytes()[..], header, &[0; 124]].concat();
-    let other = legato_control::policy::Manifest::parse(toml, "policy.toml").unwrap().load(&weights).unwrap();
     let mut policy = NetworkPolicy::new(model(0.25));
-    assert!(!policy.take_weights(other));
+    assert!(!policy.take_weights(model_with("tanh", 0.75)));
     assert_eq!(policy.act(&[0.0; 30]), 0.25);
     assert!(policy.take_weights(model(0.75)));
     assert_eq!(policy.act(&[0.0; 30]), 0.75);
