@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import numpy as np
@@ -41,13 +42,17 @@ def test_after_a_report_both_ends_show_the_same(measured: dict[str, float]) -> N
     assert measured["frames of other pixels than the sender's"] == 3
 
 
-def test_windows_lie_within_the_clip_evenly() -> None:
-    # In a short clip they overlap; each draws losses of its own.
+def test_windows_lie_within_the_clip_and_apart() -> None:
     clip = read_clip(CLIP, longest_frames=32)
-    firsts = windows(clip.pictures(96))
-    apart = np.diff(firsts)
-    assert len(firsts) == 10 and apart.min() >= 1 and apart.max() - apart.min() <= 1
-    assert firsts[0] >= 10 and firsts[-1] + 10 <= len(clip.order)
+    pictures = clip.pictures(96)
+    long = dataclasses.replace(pictures, luma=np.zeros((10 + 11 * 10, 1, 1), np.uint8))
+    firsts = windows(long)
+    assert np.diff([0, *firsts]).min() >= 10 and firsts[-1] + 10 <= len(long.luma)
+    # A short clip has no room for ten: they overlap evenly, and each draws losses of its own.
+    short = windows(pictures)
+    apart = np.diff(short)
+    assert len(short) == 10 and apart.min() >= 1 and apart.max() - apart.min() <= 1
+    assert short[0] >= 10 and short[-1] + 10 <= len(clip.order)
 
 
 def test_tables_compare_each_clip_with_itself() -> None:
