@@ -24,8 +24,8 @@ HEAD = """# Sharing a link
 
 Written by `python tools/sharing.py`, in some six minutes: the scenarios of `scenarios/fairness` at half, once and twice
 their link rate. Each figure is of what arrives from {begin:g} to {end:g} s: the mean over {seeds} seeds, its 95 %
-interval, and the worst and best seed. A seed draws where the clip begins; cameras tick together. Jain's index is 1 where
-all have the same; a share of 0.5 is half of what arrives. All controllers: [the
+interval, and the worst and best seed. A seed draws where the clip begins; cameras tick together. Jain's index is 1
+where all have the same; a share of 0.5 is half of what arrives. All controllers: [the
 leaderboard](leaderboard.md#fairness).
 
 | case | asked | link, Mbit/s | {names} |
