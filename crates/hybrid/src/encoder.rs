@@ -155,6 +155,11 @@ impl Encoder {
         Some((last, self.reported.pixel_sum(last)?))
     }
 
+    /// The number of the next frame, modulo 65536.
+    pub fn next_frame(&self) -> u16 {
+        self.next
+    }
+
     /// The receiver reports which packets of a frame came. Reports come in the order of frames; a frame that is passed
     /// over did not come at all. Reports of other frames are ignored.
     pub fn acknowledge(&mut self, frame: u16, received: &Packets) {

@@ -2,7 +2,8 @@
 //!
 //! Feedback comes in the order in which packets left. A packet that it passed over, because a feedback was lost, stays
 //! unknown, and with it what the receiver shows from that frame on. Then frames are predicted from the last one that is
-//! known, until one of these is reported whole: from it on the receiver's picture is known again.
+//! known, until one of these is reported whole: from it on the receiver's picture is known again. Where none is known, or
+//! the last one is too long ago to be predicted from, only a key frame helps, and another once it has not come whole.
 
 use legato_hybrid::Packets;
 use std::collections::VecDeque;
@@ -17,6 +18,8 @@ pub(super) struct Ledger {
     latest: Option<u32>,
     /// What the receiver shows is not known.
     is_unsure: bool,
+    /// The number of the last frame of which it is known what the receiver shows.
+    known: Option<u16>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -58,6 +61,13 @@ impl Ledger {
         self.is_unsure
     }
 
+    /// Whether nothing that frames could be predicted from is known, nor will be by what is on its way; `next` is the
+    /// number of the next frame.
+    pub fn is_lost(&self, next: u16) -> bool {
+        let reaches = |known: u16| next.wrapping_sub(known) <= u16::from(legato_hybrid::MOST_DISTANCE);
+        self.is_unsure && !self.known.is_some_and(reaches) && !self.frames.iter().any(|sent| sent.from_known)
+    }
+
     /// Feedback: packets of frames, and whether they arrived.
     pub fn take(&mut self, reports: impl IntoIterator<Item = (u32, u16, bool)>) -> Settled {
         let mut settled = Settled::default();
@@ -85,6 +95,7 @@ impl Ledger {
                 self.is_unsure = true;
             } else if !self.is_unsure || (sent.from_known && sent.came.is_complete()) {
                 self.is_unsure = false;
+                self.known = Some(sent.number);
                 settled.reports.push((sent.number, sent.came));
                 if !sent.came.is_complete() {
                     self.incomplete.push_back((sent.sequence, sent.came));
@@ -143,5 +154,29 @@ mod tests {
         assert!(ledger.is_unsure());
         assert_eq!(ledger.take(whole(5)).reports, [(5, of(&[0, 1]))]);
         assert!(!ledger.is_unsure());
+    }
+
+    #[test]
+    fn where_nothing_is_known_only_a_frame_that_needs_nothing_helps() {
+        let mut ledger = Ledger::default();
+        ledger.push(0, 0, 2, true);
+        ledger.push(1, 1, 2, false);
+        assert!(!ledger.is_lost(2));
+        // The beginning of frame 0 is passed over.
+        ledger.take([(0, 1, true), (1, 0, true)]);
+        assert!(ledger.is_unsure() && ledger.is_lost(2));
+        // A key frame is on its way; it does not come whole; the next one does.
+        ledger.push(2, 2, 2, true);
+        assert!(!ledger.is_lost(3));
+        ledger.take([(1, 1, true), (2, 0, true), (2, 1, false)]);
+        assert!(ledger.is_lost(3));
+        ledger.push(3, 3, 2, true);
+        ledger.take(whole(3));
+        assert!(!ledger.is_unsure() && !ledger.is_lost(4));
+        // Unsure again, and what is known is further back than frames reach.
+        ledger.push(4, 4, 2, false);
+        ledger.push(5, 5, 2, false);
+        ledger.take(whole(5));
+        assert!(ledger.is_unsure() && !ledger.is_lost(35) && ledger.is_lost(36));
     }
 }

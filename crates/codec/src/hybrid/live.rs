@@ -1,7 +1,8 @@
 //! The encoder of a call: frames of a budget on the wire, none of whose packets is too large.
 //!
-//! Each packet costs headers, so small frames are cut into fewer packets. A key frame comes at the beginning of a stream
-//! and on request only; it may take [`KEYFRAME_SHARES`] of the bitrate's share of a frame.
+//! Each packet costs headers, so small frames are cut into fewer packets. A key frame comes at the beginning of a stream,
+//! on request, and where nothing is known of what the receiver shows; it may take [`KEYFRAME_SHARES`] of the bitrate's share
+//! of a frame.
 
 use super::bundle::Bundle;
 use super::ledger::{Ledger, Settled};
@@ -94,7 +95,7 @@ impl Live {
         keyframe: bool,
     ) -> Result<Coded, Error> {
         let picture = Picture::from_planar(self.size, picture).map_err(failed)?;
-        if keyframe {
+        if keyframe || self.ledger.is_lost(self.encoder.next_frame()) {
             self.encoder.request_keyframe();
         }
         let known = self.encoder.reported();

@@ -103,6 +103,22 @@ fn where_feedback_is_lost_frames_are_predicted_from_what_is_known() {
 }
 
 #[test]
+fn where_the_first_feedback_is_lost_a_key_frame_makes_the_picture_known() {
+    let mut call = Call::new();
+    let mut keyframes = 0;
+    for frame in 0..80 {
+        if frame >= 4 {
+            call.hear(frame < 8);
+        }
+        let (coded, shown) = call.send(if frame < 40 { 10 } else { 0 }, false);
+        keyframes += u32::from(coded.keyframe);
+        assert!(frame < 45 || call.agrees(shown.as_ref()), "frame {frame}");
+    }
+    assert!((2..=6).contains(&keyframes), "the first, and few others: {keyframes}");
+    assert_eq!(call.astray, 0);
+}
+
+#[test]
 fn a_wrong_belief_is_found_and_a_key_frame_ends_it() {
     let mut call = Call::new();
     for _ in 0..3 {
