@@ -8,6 +8,7 @@ import pytest
 
 import legato
 from legato.call.ends import DIRECTIONS, LINKS, PEERS, End, Session
+from legato.errors import CallError
 
 REFUSED = {
     ("legato", "receive", "inside"): "direction receive",
@@ -70,3 +71,20 @@ def test_media_go_from_the_end_that_sends_to_the_end_that_receives():
         {End.CHROMIUM},
         {End.LEGATO, End.CHROMIUM},
     ]
+
+
+@pytest.mark.parametrize("parity", ["0.6", "-0.1", "nan", "much", ""])
+def test_parity_is_a_rule_or_a_share(parity: str):
+    with pytest.raises(CallError, match=r"controller, adaptive or a share from 0 to 0\.5 is needed"):
+        Session.of("legato").check_parity("h264", parity)
+
+
+@pytest.mark.parametrize("parity", ["adaptive", "0.2"])
+def test_parity_is_for_ends_of_ours_and_packets_that_need_each_other(parity: str):
+    Session.of("legato").check_parity("h264", parity)
+    for peers in ("chromium", "chromium-chromium"):
+        with pytest.raises(CallError, match=rf"parity {parity}: only ends of ours .* peers legato is needed"):
+            Session.of(peers).check_parity("h264", parity)
+        Session.of(peers).check_parity("h264", "controller")
+    with pytest.raises(CallError, match=f"parity {parity}: packets of codec hybrid need no others"):
+        Session.of("legato").check_parity("hybrid", parity)
