@@ -172,6 +172,19 @@ class LiveEncoder:
         """Encode one picture; returns size in bytes, whether it is a key frame, QP in the codec's own steps, PSNR."""
 
 @final
+class ResilientH264:
+    """OpenH264 with slices and references that the receiver acknowledges."""
+
+    def __new__(
+        cls, width: int, height: int, fps: float, bitrate_bps: int, *, slices: int, long_term: bool
+    ) -> ResilientH264: ...
+    def encode(self, picture: bytes, keyframe: bool = False) -> tuple[list[tuple[bytes, bool]], bool, bool]:
+        """Encode one picture; returns its NAL units and whether each is a slice, whether it is a key frame, whether
+        it is predicted from an acknowledged frame."""
+    def report(self, number: int, whole: bool) -> None:
+        """The receiver reports that all of frame `number` came, or not."""
+
+@final
 class EncoderModel:
     """The model of an encoder on a profile, without a call."""
 
