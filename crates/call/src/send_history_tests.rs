@@ -99,7 +99,7 @@ fn packets_whose_feedback_was_lost_are_neither_in_flight_nor_missing() {
 }
 
 /// A receiver that begins each feedback at the first packet that came: 2 and 3 are lost between the first two feedbacks,
-/// 5 and 6 between the others or with feedback 11, which the sender cannot tell.
+/// 5 and 6 between the others or reported by the one between, and the sender cannot know which.
 #[test]
 fn packets_between_two_feedbacks_that_follow_each_other_are_missing() {
     let mut history = SendHistory::default();

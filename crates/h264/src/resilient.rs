@@ -25,7 +25,7 @@ pub struct ResilientFrame {
     pub qp: u8,
 }
 
-/// A stream that is told what arrived.
+/// A stream that hears what arrived.
 pub struct Resilient {
     settings: Settings,
     encoder: raw::Encoder,
@@ -51,7 +51,7 @@ struct Sent {
     fresh: bool,
 }
 
-/// A picture is kept at most every so many frames: the confirmation takes about as long.
+/// The fewest frames from one kept picture to the next: the confirmation takes about as long.
 const LONG_TERM_FRAMES: u8 = 4;
 /// Frames that a report may still name.
 const MAX_UNREPORTED: usize = 256;

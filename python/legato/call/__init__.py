@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class Pictures:
     """What is sent: a Y4M file, or a generated scene of this size and rate; how it is coded, one of
-    :data:`legato.call.ends.CODECS`; and who decides how much Reed-Solomon parity goes with it: the ``controller``, the
-    sending end by the losses reported (``adaptive``), or a share of each frame's packets from 0 to 0.5."""
+    :data:`legato.call.ends.CODECS`; and how much Reed-Solomon parity goes with it: what the ``controller`` asks for, as
+    much as the losses reported need (``adaptive``), or a share of each frame's packets from 0 to 0.5."""
 
     clip: Path | None = None
     width: int = 1280

@@ -3,11 +3,11 @@
     python -m legato.profile.acknowledged CLIP... --out table.md [--frames 96]
 
 Loss comes and goes every ten frames, each frame is reported three frames later, as over a round trip of 100 ms, and
-what is told is the mean SSIM in dB over the frames under loss (``python -m legato.profile.hybrid``, *reported*).
+the figure is the mean SSIM in dB over the frames under loss (``python -m legato.profile.hybrid``, *reported*).
 OpenH264 codes pictures in slices, as many of eight as its rate control allows, at the bitrate that x264 spent on the
 clip; each slice is a packet, and FFmpeg conceals what is lost (``guess_mvs+deblock``).
 
-- *no reports*: the encoder is told nothing;
+- *no reports*: the encoder hears nothing;
 - *key frames*: a frame that is reported damaged is answered by a key frame, unless one is under way;
 - *long-term references*: it is answered by a frame that is predicted from one that the receiver has acknowledged.
 
@@ -34,11 +34,11 @@ from legato.profile.hybrid import (
     REPORT_AFTER,
     WINDOW,
     Row,
-    cell,
-    coded_by_x264,
-    header,
-    open_clip,
-    reported,
+    _cell,
+    _coded,
+    _header,
+    _open,
+    _reported,
 )
 from legato.profile.hybrid_parts import Parts, codec_mark
 from legato.profile.loss import Decoder
@@ -64,7 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             stem = Path(name).stem
             found = parts.read(stem)
             if found is None:
-                found = [vars(row) for row in measure(*open_clip(name, options.frames))]
+                found = [vars(row) for row in measure(*_open(name, options.frames))]
                 parts.keep(stem, found)
                 print(f"{name}: {len(found)} figures", flush=True)
             rows += [Row(**figures) for figures in found]
@@ -79,7 +79,7 @@ def measure(clip: Clip, pictures: Pictures) -> Iterator[Row]:
     """All figures of a clip."""
     library = X264()
     for kbps in KBPS:
-        plain = coded_by_x264(library, clip, pictures, kbps * 1000, slices=False)
+        plain = _coded(library, clip, pictures, kbps * 1000, slices=False)
         budget = float(np.mean([coded.size_bytes for coded in plain[FIRST:]]))
         for answer in ANSWERS:
             for loss in LOSSES:
@@ -88,14 +88,14 @@ def measure(clip: Clip, pictures: Pictures) -> Iterator[Row]:
                 yield from (Row(clip.name, kbps, name, f"{figure} {loss}", value) for figure, value in found.items())
         for name, (packets, copies) in HYBRIDS.items():
             for loss in LOSSES:
-                value = reported(pictures, budget, packets, copies, loss, np.random.default_rng(19))
+                value = _reported(pictures, budget, packets, copies, loss, np.random.default_rng(19))
                 yield Row(clip.name, kbps, name, f"ssim_db {loss}", value)
 
 
-def openh264(clip: Clip, pictures: Pictures, budget: float, answer: str, loss: float) -> dict[str, float]:
+def openh264(clip: Clip, pictures: Pictures, budget_bytes: float, answer: str, loss_ratio: float) -> dict[str, float]:
     """Loss in every other ten frames: the mean of lossy frames, the bitrate from the tenth frame on, and slices."""
     long_term = answer == "long-term references"
-    bitrate_bps = round(budget * 8 * float(clip.fps))
+    bitrate_bps = round(budget_bytes * 8 * float(clip.fps))
     encoder = _core.ResilientH264(
         pictures.width, pictures.height, float(clip.fps), bitrate_bps, slices=SLICES, long_term=long_term
     )
@@ -113,7 +113,7 @@ def openh264(clip: Clip, pictures: Pictures, budget: float, answer: str, loss: f
             fresh.append(index)
             key_wanted = False
         hit = index // WINDOW % 2 == 1
-        kept = [not (slice and hit and random.random() < loss) for _, slice in units]
+        kept = [not (slice and hit and random.random() < loss_ratio) for _, slice in units]
         came.append(all(kept))
         any_slice = any(whole and slice for whole, (_, slice) in zip(kept, units, strict=True))
         data = b"".join(unit for whole, (unit, _) in zip(kept, units, strict=True) if whole)
@@ -138,12 +138,12 @@ def table(rows: Sequence[Row]) -> str:
     codecs = list(dict.fromkeys(row.codec for row in rows))
     lines: list[str] = []
     for kbps in KBPS:
-        lines += [f"## {kbps} kbit/s, dB", "", header(["codec", *(f"{loss:.0%}" for loss in LOSSES)])]
+        lines += [f"## {kbps} kbit/s, dB", "", _header(["codec", *(f"{loss:.0%}" for loss in LOSSES)])]
         for codec in codecs:
-            cells = [cell(values[kbps, codec, f"ssim_db {loss}"]) for loss in LOSSES]
+            cells = [_cell(values[kbps, codec, f"ssim_db {loss}"]) for loss in LOSSES]
             lines.append(f"| {codec} | " + " | ".join(cells) + " |")
         lines += ["", f"## {kbps} kbit/s, kbit/s spent and slices of a picture", ""]
-        lines.append(header(["codec", *(f"{loss:.0%}" for loss in LOSSES)]))
+        lines.append(_header(["codec", *(f"{loss:.0%}" for loss in LOSSES)]))
         for codec in (codec for codec in codecs if codec.startswith("openh264")):
             means = [
                 [np.mean([value for _, value in values[kbps, codec, f"{figure} {loss}"]]) for loss in LOSSES]

@@ -81,7 +81,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             stem = Path(name).stem
             found = parts.read(stem)
             if found is None:
-                found = [vars(row) for row in measure(*open_clip(name, options.frames))]
+                found = [vars(row) for row in measure(*_open(name, options.frames))]
                 parts.keep(stem, found)
                 print(f"{name}: {len(found)} figures", flush=True)
             rows += [Row(**figures) for figures in found]
@@ -92,7 +92,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def open_clip(name: str, frames: int) -> tuple[Clip, Pictures]:
+def _open(name: str, frames: int) -> tuple[Clip, Pictures]:
     if name != "scene":
         clip = read_clip(name, longest_frames=frames)
         return clip, clip.pictures(min(MAX_HEIGHT, 2 * (clip.source_height // 2)))
@@ -115,7 +115,7 @@ def measure(clip: Clip, pictures: Pictures) -> Iterator[Row]:
 # --- x264 ----------------------------------------------------------------------------------------
 
 
-def coded_by_x264(library: X264, clip: Clip, pictures: Pictures, bps: float, slices: bool) -> list[Coded]:
+def _coded(library: X264, clip: Clip, pictures: Pictures, bps: float, slices: bool) -> list[Coded]:
     slice_bytes = max(60, round(bps / 8 / float(clip.fps) / SLICES)) if slices else None
     encoder = Encoder(
         library,
@@ -138,14 +138,14 @@ def _x264(library: X264, clip: Clip, pictures: Pictures, kbps: int) -> Iterator[
     def row(codec: str, figure: str, value: float) -> Row:
         return Row(clip.name, kbps, codec, figure, float(value))
 
-    plain = coded_by_x264(library, clip, pictures, kbps * 1000, slices=False)
+    plain = _coded(library, clip, pictures, kbps * 1000, slices=False)
     sizes = np.array([coded.size_bytes for coded in plain[FIRST:]])
     yield row("x264", "kbps", sizes.mean() * 8 * float(clip.fps) / 1000)
     clean = quality(pictures.luma[FIRST:], np.stack([coded.luma for coded in plain[FIRST:]]))
     yield row("x264", "ssim_db", clean[0].mean())
     yield row("x264", "psnr_db", clean[1].mean())
-    sliced = coded_by_x264(library, clip, pictures, kbps * 1000, slices=True)
-    fec = coded_by_x264(library, clip, pictures, kbps * 1000 * (1 - PARITY), slices=True)
+    sliced = _coded(library, clip, pictures, kbps * 1000, slices=True)
+    fec = _coded(library, clip, pictures, kbps * 1000 * (1 - PARITY), slices=True)
     random = np.random.default_rng(19)
     for loss in LOSSES:
         concealed, restored = [], []
@@ -231,7 +231,7 @@ def _hybrid(
         values = [_window(pictures, stream, first, loss, random) for first in windows(pictures)]
         yield row(f"loss {loss}", np.mean(values))
     for loss in LOSSES[1:] if copies else ():
-        yield row(f"reported loss {loss}", reported(pictures, budget, packets, copies, loss, random))
+        yield row(f"reported loss {loss}", _reported(pictures, budget, packets, copies, loss, random))
     if copies == 1:
         yield from (row(figure, value) for figure, value in _after_half(pictures, budget, packets, copies, clean[0]))
 
@@ -256,7 +256,7 @@ def _arrive(decoder: _core.HybridDecoder, packets: list[bytes]) -> list[int]:
     return []
 
 
-def reported(
+def _reported(
     pictures: Pictures, budget: float, packets: int, copies: int, loss: float, random: np.random.Generator
 ) -> float:
     """Loss in every other ten frames, each frame reported three frames later; the mean of lossy frames."""
@@ -315,37 +315,37 @@ def tables(rows: list[Row]) -> str:
     lines: list[str] = []
     hybrids = [codec for codec in codecs if codec.startswith("hybrid")]
     for kbps in KBPS:
-        lines += [f"## Without loss, {kbps} kbit/s", "", header(["clip", "x264", *hybrids])]
+        lines += [f"## Without loss, {kbps} kbit/s", "", _header(["clip", "x264", *hybrids])]
         for clip in dict.fromkeys(row.clip for row in rows):
             cells = [_clean(values, kbps, codec, clip) for codec in ["x264", *hybrids]]
             lines.append(f"| {clip} | " + " | ".join(cells) + " |")
-        lines += ["", f"## Loss, {kbps} kbit/s", "", header(["codec", *(f"{loss:.0%}" for loss in LOSSES)])]
+        lines += ["", f"## Loss, {kbps} kbit/s", "", _header(["codec", *(f"{loss:.0%}" for loss in LOSSES)])]
         for codec in ["x264, concealed", "x264, Reed-Solomon", *hybrids]:
             for kind, label in (("loss", codec), ("reported loss", f"{codec}, reported")):
-                cells = [cell(values.get((kbps, codec, f"{kind} {loss}"), [])) for loss in LOSSES]
+                cells = [_cell(values.get((kbps, codec, f"{kind} {loss}"), [])) for loss in LOSSES]
                 if any(cells):
                     lines.append(f"| {label} | " + " | ".join(cells) + " |")
         lines += ["", f"## Loss, {kbps} kbit/s: dB above x264 on the same clip", ""]
-        lines.append(header(["codec", "against", *(f"{loss:.0%}" for loss in LOSSES[1:])]))
+        lines.append(_header(["codec", "against", *(f"{loss:.0%}" for loss in LOSSES[1:])]))
         for codec in hybrids:
             for other in ("concealed", "Reed-Solomon"):
                 figures = [f"loss {loss}" for loss in LOSSES[1:]]
                 cells = [_above(values, kbps, codec, f"x264, {other}", figure, figure) for figure in figures]
                 lines.append(f"| {codec} | {other} | " + " | ".join(cells) + " |")
         lines += ["", f"## Loss, {kbps} kbit/s: dB below the same codec without loss", ""]
-        lines.append(header(["codec", *(f"{loss:.0%}" for loss in LOSSES[1:])]))
+        lines.append(_header(["codec", *(f"{loss:.0%}" for loss in LOSSES[1:])]))
         for codec in hybrids:
             cells = [_above(values, kbps, codec, codec, "loss 0.0", f"loss {loss}") for loss in LOSSES[1:]]
             lines.append(f"| {codec} | " + " | ".join(cells) + " |")
         lines.append("")
-    lines += ["## Other figures", "", header(["kbit/s", "codec", "figure", "mean over clips"])]
+    lines += ["## Other figures", "", _header(["kbit/s", "codec", "figure", "mean over clips"])]
     for (kbps, codec, figure), found in values.items():
         if "loss" not in figure and figure not in ("ssim_db", "psnr_db", "kbps"):
-            lines.append(f"| {kbps} | {codec} | {figure} | {cell(found)} |")
+            lines.append(f"| {kbps} | {codec} | {figure} | {_cell(found)} |")
     return "\n".join(lines) + "\n"
 
 
-def header(names: list[str]) -> str:
+def _header(names: list[str]) -> str:
     return "| " + " | ".join(names) + " |\n|" + "---|" * len(names)
 
 
@@ -358,10 +358,10 @@ def _clean(values: dict, kbps: int, codec: str, clip: str) -> str:
 
 def _above(values: dict, kbps: int, codec: str, other: str, own: str, its: str) -> str:
     theirs = dict(values[kbps, other, its])
-    return cell([(clip, value - theirs[clip]) for clip, value in values[kbps, codec, own] if clip in theirs])
+    return _cell([(clip, value - theirs[clip]) for clip, value in values[kbps, codec, own] if clip in theirs])
 
 
-def cell(found: list[tuple[str, float]]) -> str:
+def _cell(found: list[tuple[str, float]]) -> str:
     if not found:
         return ""
     estimate = grouped_mean(found)

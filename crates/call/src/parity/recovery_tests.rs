@@ -114,7 +114,7 @@ fn numbers_wrap_between_media_and_parity() {
 fn what_is_cut_short_or_contradicts_restores_nothing() {
     let (frame, mut recovery) = (Sent::new(70_000, 3, 2), behind(70_000));
     let timestamp = frame.timestamp;
-    assert!(Recovery::default().take_parity(timestamp, &frame.parity[0]).is_empty(), "no number known");
+    assert!(Recovery::default().take_parity(timestamp, &frame.parity[0]).is_empty(), "its numbers cannot be placed");
     assert!(recovery.take_media(&frame.media(0)).is_empty());
     for length in 0..8 {
         assert!(recovery.take_parity(timestamp, &frame.parity[0][..length]).is_empty());

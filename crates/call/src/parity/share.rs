@@ -5,7 +5,7 @@ use legato_units::DataRate;
 use legato_wire::parity::{MAX_PACKETS, MAX_PARITY};
 use std::str::FromStr;
 
-/// Who decides how much parity there is.
+/// What decides how much parity there is.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum ParityRule {
     /// The controller: its `fec_rate`.
