@@ -73,15 +73,7 @@ pub(crate) fn open(setup: ReceivingSetup, offer: &str) -> Result<(String, CallTh
     if video.types.is_empty() {
         return Err(refused(&format!("no {} in it", rtp_name(codec))));
     }
-    // Padding of an end of ours is offered as H.264, whatever the video is.
-    let config = RtcConfig::new().clear_codecs().enable_h264(true);
-    let parity = !video.parity.is_empty();
-    let stand_in = matches!(codec, Codec::Vp8 | Codec::Hybrid) || (parity && codec != Codec::Vp8);
-    let config = config.enable_vp8(stand_in).enable_vp9(codec == Codec::Vp9 || (parity && codec == Codec::Vp8));
-    let config = config.set_rtp_mode(true).enable_raw_packets(true);
-    let config = config.set_stats_interval(Some(STATISTICS_INTERVAL));
-    // A browser takes any other number for one of its own.
-    let config = config.set_extension(MAX_EXTENSION_ID, coded_psnr::extension());
+    let config = library_config(codec, !video.parity.is_empty());
     let mut rtc = config.build(base.instant(base.now()));
     let candidate = Candidate::host(local, "udp").map_err(|error| Error::System(format!("{local}: {error}")))?;
     rtc.add_local_candidate(candidate);
@@ -122,6 +114,18 @@ pub(crate) fn open(setup: ReceivingSetup, offer: &str) -> Result<(String, CallTh
         Ok(move || end.run(&inbox))
     })?;
     Ok((answer, thread))
+}
+
+/// What the library shall know: the codec, and under other names the hybrid one and parity.
+fn library_config(codec: Codec, parity: bool) -> RtcConfig {
+    // Padding of an end of ours is offered as H.264, whatever the video is.
+    let config = RtcConfig::new().clear_codecs().enable_h264(true);
+    let vp8 = matches!(codec, Codec::Vp8 | Codec::Hybrid) || parity;
+    let config = config.enable_vp8(vp8).enable_vp9(codec == Codec::Vp9 || (parity && codec == Codec::Vp8));
+    let config = config.set_rtp_mode(true).enable_raw_packets(true);
+    let config = config.set_stats_interval(Some(STATISTICS_INTERVAL));
+    // A browser takes any other number for one of its own.
+    config.set_extension(MAX_EXTENSION_ID, coded_psnr::extension())
 }
 
 /// The offer with parity of these payload types under the name of a codec that the library knows and that is not the
@@ -392,4 +396,33 @@ impl ReceivingEnd {
 
 fn failed(error: &dyn std::fmt::Display) -> Error {
     Error::Connection(format!("the connection failed: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::connection::other_end::OtherEnd;
+    use crate::connection::sdp::Offer;
+
+    /// The library takes both, and no two of them for one, whatever it calls them.
+    #[test]
+    fn the_library_takes_the_video_and_its_parity() {
+        let address = "127.0.0.1:5004".parse().unwrap();
+        let fingerprint = format!("sha-256 {}", vec!["AB"; 32].join(":"));
+        for codec in [Codec::H264, Codec::Vp8, Codec::Vp9] {
+            let (other, ufrag, password) = (OtherEnd::Ours { steers: true }, "user", "a-password-of-22-bytes");
+            let offer = Offer { address, codec, other, ufrag, password, fingerprint: &fingerprint }.to_sdp();
+            let video = OfferedVideo::of(&offer, codec);
+            assert_eq!((&video.types[..], &video.parity[..]), (&[102][..], &[105][..]), "{codec:?}");
+            let known = with_known_parity(&offer, codec, &video.parity);
+            assert!(!known.contains(PARITY_NAME));
+            let base = Clock::starting_now();
+            let mut rtc = library_config(codec, true).build(base.instant(base.now()));
+            let parsed = SdpOffer::from_sdp_string(&known).unwrap();
+            let answer = rtc.sdp_api().accept_offer(parsed).unwrap().to_sdp_string();
+            let media = answer.lines().find(|line| line.starts_with("m=video ")).unwrap();
+            let taken: Vec<&str> = media.split(' ').skip(3).collect();
+            assert!(taken.contains(&"102") && taken.contains(&"105"), "{codec:?}: {media}");
+        }
+    }
 }
