@@ -413,7 +413,8 @@ mod tests {
             let (other, ufrag, password) = (OtherEnd::Ours { steers: true }, "user", "a-password-of-22-bytes");
             let offer = Offer { address, codec, other, ufrag, password, fingerprint: &fingerprint }.to_sdp();
             let video = OfferedVideo::of(&offer, codec);
-            assert_eq!((&video.types[..], &video.parity[..]), (&[102][..], &[105][..]), "{codec:?}");
+            // Padding is offered as H.264.
+            assert!(video.types.contains(&102) && video.parity == [105], "{codec:?}: {video:?}");
             let known = with_known_parity(&offer, codec, &video.parity);
             assert!(!known.contains(PARITY_NAME));
             let base = Clock::starting_now();
