@@ -1,6 +1,7 @@
 //! Reading a profile file: bounded, and refused with one line that names file, key and value.
 
-use super::{Cell, Damage, EncoderTables, FreezeTable, LevelTable, LossTable, Profile, Rung};
+use super::hybrid::{AboutHybrid, HybridTables};
+use super::{Cell, Damage, EncoderTables, FreezeTable, HitTable, LevelTable, LossTable, Profile, Rung};
 use crate::{Content, FrameRate, Playback, Quality};
 use safetensors::{Dtype, SafeTensors};
 use serde::Deserialize;
@@ -44,6 +45,7 @@ struct About {
     loss_ratios: Vec<f32>,
     loss_levels: Vec<f32>,
     loss_stride: u32,
+    hybrid: Option<AboutHybrid>,
 }
 #[derive(Deserialize)]
 struct AboutRung {
@@ -72,7 +74,7 @@ pub(super) fn parse(file: &str, bytes: &[u8]) -> Result<Profile, ProfileError> {
     parse_bytes(bytes).map_err(|problem| ProfileError { file: file.to_owned(), problem })
 }
 
-type Parsed<T> = Result<T, String>;
+pub(super) type Parsed<T> = Result<T, String>;
 
 fn parse_bytes(bytes: &[u8]) -> Parsed<Profile> {
     let length = bytes.first_chunk::<8>().map(|head| u64::from_le_bytes(*head)).ok_or("too short for a profile")?;
@@ -98,7 +100,8 @@ impl About {
             return Err(format!("frames {frames}: must be 1 … {MAX_FRAMES}"));
         }
         within("rungs", self.rungs.len(), 1, MAX_RUNGS)?;
-        within("encoders", self.encoders.len(), 1, MAX_ENCODERS)?;
+        within("encoders", self.encoders.len(), usize::from(self.hybrid.is_none()), MAX_ENCODERS)?;
+        self.hybrid.as_ref().map_or(Ok(()), AboutHybrid::check)?;
         ascending("levels", &self.levels, 2, 0.0, 100.0)?;
         ascending("freeze_lags", &self.freeze_lags, 2, 1.0, 1e6)?;
         ascending("loss_ratios", &self.loss_ratios, 2, 1e-3, 1.0)?;
@@ -123,11 +126,11 @@ impl About {
     }
 }
 
-fn within(key: &str, count: usize, min: usize, max: usize) -> Parsed<()> {
+pub(super) fn within(key: &str, count: usize, min: usize, max: usize) -> Parsed<()> {
     if (min..=max).contains(&count) { Ok(()) } else { Err(format!("{key}: {count} of them, must be {min} … {max}")) }
 }
 
-fn ascending(key: &str, values: &[f32], min: usize, low: f32, high: f32) -> Parsed<()> {
+pub(super) fn ascending(key: &str, values: &[f32], min: usize, low: f32, high: f32) -> Parsed<()> {
     within(key, values.len(), min, MAX_LEVELS)?;
     let sorted = values.windows(2).all(|pair| pair[0] < pair[1]);
     if !sorted || !values.iter().all(|value| (low..=high).contains(value)) {
@@ -189,31 +192,42 @@ fn build_rung(about: &About, rung: &AboutRung, arrays: &Arrays<'_>) -> Parsed<Ru
         })
     });
     let encoders = encoders.collect::<Parsed<Vec<_>>>()?;
+    let hybrid = about.hybrid.as_ref().map(|hybrid| HybridTables::read(hybrid, frames, height, arrays)).transpose()?;
+    let mut built = Rung {
+        width: rung.width,
+        height,
+        scale: rung.scale,
+        encoders,
+        hybrid,
+        satd: Vec::new(),
+        key_satd: Vec::new(),
+        loss: LossTable::default(),
+    };
+    if built.encoders.is_empty() {
+        return Ok(built);
+    }
     let as_floats = |values: Vec<u32>| values.into_iter().map(|value| value as f32).collect();
     let shape = [frames.div_ceil(about.loss_stride as usize), about.loss_levels.len(), about.loss_ratios.len()];
     let dissimilarity = arrays.floats(&format!("{height}/loss_dissimilarity"), &shape, 0.0, 2.0)?;
     let mse = arrays.floats(&format!("{height}/loss_mse"), &shape, 0.0, 65_025.0)?;
     let persistence = arrays.floats(&format!("{height}/damage_persistence"), &[2, 2], 0.0, 1.0)?;
     let hits = dissimilarity.iter().zip(&mse).map(|(&dissimilarity, &mse)| Damage { dissimilarity, mse }).collect();
-    Ok(Rung {
-        width: rung.width,
-        height,
-        scale: rung.scale,
-        encoders,
-        satd: as_floats(arrays.integers(&format!("{height}/satd"), &[frames], 0, u32::MAX)?),
-        key_satd: as_floats(arrays.integers(&format!("{height}/key_satd"), &[keys], 0, u32::MAX)?),
-        loss: LossTable {
+    built.satd = as_floats(arrays.integers(&format!("{height}/satd"), &[frames], 0, u32::MAX)?);
+    built.key_satd = as_floats(arrays.integers(&format!("{height}/key_satd"), &[keys], 0, u32::MAX)?);
+    built.loss = LossTable {
+        hits: HitTable {
             ratios: about.loss_ratios.clone(),
             levels: about.loss_levels.clone(),
             stride: about.loss_stride,
             hits,
-            while_lossy: Damage { dissimilarity: persistence[0], mse: persistence[1] },
-            while_whole: Damage { dissimilarity: persistence[2], mse: persistence[3] },
         },
-    })
+        while_lossy: Damage { dissimilarity: persistence[0], mse: persistence[1] },
+        while_whole: Damage { dissimilarity: persistence[2], mse: persistence[3] },
+    };
+    Ok(built)
 }
 
-struct Arrays<'a>(SafeTensors<'a>);
+pub(super) struct Arrays<'a>(SafeTensors<'a>);
 
 impl Arrays<'_> {
     fn bytes(&self, key: &str, shape: &[usize], types: &[Dtype]) -> Parsed<(Dtype, &[u8])> {
@@ -227,7 +241,7 @@ impl Arrays<'_> {
         Ok((array.dtype(), array.data()))
     }
 
-    fn floats(&self, key: &str, shape: &[usize], low: f32, high: f32) -> Parsed<Vec<f32>> {
+    pub(super) fn floats(&self, key: &str, shape: &[usize], low: f32, high: f32) -> Parsed<Vec<f32>> {
         let values: Vec<f32> = match self.bytes(key, shape, &[Dtype::F16, Dtype::F32])? {
             (Dtype::F16, data) => data.as_chunks::<2>().0.iter().map(|pair| half(u16::from_le_bytes(*pair))).collect(),
             (_, data) => data.as_chunks::<4>().0.iter().map(|four| f32::from_le_bytes(*four)).collect(),
@@ -238,7 +252,7 @@ impl Arrays<'_> {
         }
     }
 
-    fn integers(&self, key: &str, shape: &[usize], low: u32, high: u32) -> Parsed<Vec<u32>> {
+    pub(super) fn integers(&self, key: &str, shape: &[usize], low: u32, high: u32) -> Parsed<Vec<u32>> {
         let (_, data) = self.bytes(key, shape, &[Dtype::U32])?;
         let values: Vec<u32> = data.as_chunks::<4>().0.iter().map(|four| u32::from_le_bytes(*four)).collect();
         match values.iter().position(|value| !(low..=high).contains(value)) {
