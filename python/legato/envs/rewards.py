@@ -31,6 +31,9 @@ SSIM_DB_RANGE = (8.93, 18.54)
 SSIM_RANGE = (0.872, 0.986)
 """The same as SSIM."""
 
+HYBRID_SSIM_DB_RANGE = (4.0, 24.0)
+"""Between what the hybrid codec's shipped profiles lie, from their lowest to their highest budget."""
+
 _STALL_MS = 200.0
 
 
@@ -44,6 +47,12 @@ def frame_quality(intervals: Intervals) -> Array:
 def frame_quality_db(intervals: Intervals) -> Array:
     """The same within :data:`SSIM_DB_RANGE`, where the gain of a doubled bitrate falls less."""
     low, high = SSIM_DB_RANGE
+    return _unless_frozen(intervals, (_shown_ssim_db(intervals) - low) / (high - low))
+
+
+def hybrid_frame_quality_db(intervals: Intervals) -> Array:
+    """The same within :data:`HYBRID_SSIM_DB_RANGE`."""
+    low, high = HYBRID_SSIM_DB_RANGE
     return _unless_frozen(intervals, (_shown_ssim_db(intervals) - low) / (high - low))
 
 
@@ -82,6 +91,11 @@ def nvc_cc(intervals: Intervals) -> Array:
 def nvc_cc_db(intervals: Intervals) -> Array:
     """[nvc-cc] eq. (3), with quality normalised in dB."""
     return frame_quality_db(intervals) - np.float32(0.1) * latency_growth(intervals)
+
+
+def nvc_cc_hybrid_db(intervals: Intervals) -> Array:
+    """[nvc-cc] eq. (3), with quality in dB between the ends of the hybrid codec."""
+    return hybrid_frame_quality_db(intervals) - np.float32(0.1) * latency_growth(intervals)
 
 
 def nvc_cc_seconds(intervals: Intervals) -> Array:
@@ -236,6 +250,7 @@ REWARDS: dict[str, Callable[[Intervals], Array]] = {
     "hrcc": hrcc,
     "nvc-cc": nvc_cc,
     "nvc-cc-db": nvc_cc_db,
+    "nvc-cc-hybrid-db": nvc_cc_hybrid_db,
     "nvc-cc-idle": nvc_cc_idle,
     "nvc-cc-seconds": nvc_cc_seconds,
     "nvc-cc-uncapped": nvc_cc_uncapped,
