@@ -272,10 +272,10 @@ def _reported(
             last = _damage(pictures, index, frames[index], receiver.show(frames[index], kept))
             for later, frame in enumerate(sent, 1):
                 last = _damage(pictures, index + later, frame, receiver.show(frame))
-            told = stream.copy()
-            told.report(frames[index], kept)
+            after = stream.copy()
+            after.report(frames[index], kept)
             for later in range(REPORT_AFTER, REPORT_AFTER + FOLLOWED):
-                frame = told.encode(index + later, share)
+                frame = after.encode(index + later, share)
                 now = _damage(pictures, index + later, frames[index + later], frame.luma)
                 which = min(later - REPORT_AFTER, 1)
                 carried[which] += last * last
@@ -292,7 +292,7 @@ def _from_further_back(pictures: Pictures, share: float, frames: list[Frame], ev
         if index + DISTANCES[-1] > len(frames):
             continue
         late = stream.copy()
-        late.from_reported = True  # it was told of the frame before `index` last
+        late.from_reported = True  # the last report is that of the frame before `index`
         shown = [frames[index], *(late.encode(index + later, share) for later in range(1, DISTANCES[-1]))]
         which = [distance - 1 for distance in DISTANCES]
         clean, worse = (
@@ -309,7 +309,7 @@ def stacked(levels: list[dict[str, np.ndarray]], height: int) -> dict[str, np.nd
     rows_first |= {f"key_{name}" for name in rows_first} | {"loss_dissimilarity", "loss_mse"}
     found = {name: np.stack([level[name] for level in levels], axis=name in rows_first) for name in levels[0]}
     for name in ("key_loss_dissimilarity", "key_loss_mse"):
-        # A key frame of which nothing arrives is none: nothing is shown.
+        # Where nothing of a key frame arrives, nothing is shown.
         found[name] = np.concatenate([found[name], found[name][:, -1:]], axis=1)[np.newaxis]
     found["distance_levels"] = _in_levels(found.pop("distance_db"), found["shown_ssim_db"].mean(axis=0))
     return {f"{height}/{NAME}/{name}": array.astype(_type(name)) for name, array in found.items()}

@@ -63,10 +63,10 @@ def schedules(clip: Clip, pictures: Pictures, seed: int, frames: int) -> np.ndar
 
 
 def real(
-    clip: Clip, pictures: Pictures, targets: np.ndarray, loss: float, seed: int
+    clip: Clip, pictures: Pictures, targets: np.ndarray, loss_ratio: float, seed: int
 ) -> tuple[np.ndarray, np.ndarray, list[int]]:
     """Bytes of each frame, SSIM in dB of what is shown, and how many of its packets came."""
-    random = np.random.default_rng([seed, round(1000 * loss)])
+    random = np.random.default_rng([seed, round(1000 * loss_ratio)])
     stream, receiver = Stream(pictures), Receiver(pictures)
     order = contents(clip, len(targets))
     sent, sizes, shown = [], [], []
@@ -74,7 +74,7 @@ def real(
         if at >= REPORT_AFTER:
             stream.report(*sent[at - REPORT_AFTER])
         frame = stream.encode(index, target / 8 / float(clip.fps))
-        kept = [packet for packet in range(len(frame.packets)) if random.random() >= loss]
+        kept = [packet for packet in range(len(frame.packets)) if random.random() >= loss_ratio]
         kept = kept if at else list(range(len(frame.packets)))  # a call that begins without a picture asks for another
         shown.append(receiver.show(frame, kept))
         sent.append((frame, kept))

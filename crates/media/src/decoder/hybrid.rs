@@ -1,9 +1,9 @@
 //! The decoder of the hybrid codec: any packets of a frame give a picture, and damage lasts until the sender has heard of
 //! the loss and corrected it, as measured (docs/profile-format.md).
 //!
-//! Damage adds up in 1 - SSIM and in the squared error. What was lost in frame t is *drift*: it is inherited by each frame
-//! that the encoder predicts from a picture it believes whole. Once a frame's encoder knew of t
-//! ([`crate::encoder::Acknowledged`]), both ends predict from the damaged picture, and what is left of the damage is
+//! Damage adds up in 1 - SSIM and in the squared error. What was lost in frame t is *drift*: frames inherit it as long as
+//! the encoder predicts them from a picture that it believes whole. From the first frame on whose encoder knew
+//! of t ([`crate::encoder::Acknowledged`]), both ends predict from the damaged picture, and what is left of the damage is
 //! corrected within the frames' budgets, as far as the frames' packets arrive.
 
 use super::display::Display;

@@ -1,7 +1,7 @@
 //! The hybrid codec on a clip: by budget, not by quantiser, since its encoder meets each frame's budget
 //! (docs/profile-format.md).
 
-use super::parse::{Arrays, Parsed, ascending, within};
+use super::arrays::{Arrays, Parsed, ascending, within};
 use super::table::{mix, position};
 use super::{Cell, Damage, HitTable, LevelTable};
 use legato_units::elementary::log2;

@@ -2,6 +2,7 @@
 //!
 //! A profile is shared by every call that shows its clip; encoders and decoders only read it.
 
+mod arrays;
 mod hybrid;
 mod parse;
 mod table;
