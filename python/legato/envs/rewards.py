@@ -31,8 +31,8 @@ SSIM_DB_RANGE = (8.93, 18.54)
 SSIM_RANGE = (0.872, 0.986)
 """The same as SSIM."""
 
-HYBRID_SSIM_DB_RANGE = (4.0, 24.0)
-"""Between what the hybrid codec's shipped profiles lie, from their lowest to their highest budget."""
+HYBRID_MIN_SSIM_DB = 4.0
+"""The lowest quality in the shipped profiles of the hybrid codec, at their lowest budget; the highest is 24 dB."""
 
 _STALL_MS = 200.0
 
@@ -51,9 +51,15 @@ def frame_quality_db(intervals: Intervals) -> Array:
 
 
 def hybrid_frame_quality_db(intervals: Intervals) -> Array:
-    """The same within :data:`HYBRID_SSIM_DB_RANGE`."""
-    low, high = HYBRID_SSIM_DB_RANGE
-    return _unless_frozen(intervals, (_shown_ssim_db(intervals) - low) / (high - low))
+    """Quality of the hybrid codec's picture from :data:`HYBRID_MIN_SSIM_DB` on; 0 once no picture has come for 200 ms.
+
+    A decibel is worth as much as in :func:`frame_quality_db`, so that quality is weighed against the latency alike: the
+    best picture is worth 2.1, since real clips lie further apart than the published means.
+    """
+    low, high = SSIM_DB_RANGE
+    frozen = intervals["true_since_frame_ms"] > _STALL_MS
+    quality = np.maximum((_shown_ssim_db(intervals) - HYBRID_MIN_SSIM_DB) / (high - low), 0)
+    return np.where(frozen, np.float32(0), quality).astype(np.float32)
 
 
 def _shown_ssim_db(intervals: Intervals) -> Array:
@@ -94,7 +100,7 @@ def nvc_cc_db(intervals: Intervals) -> Array:
 
 
 def nvc_cc_hybrid_db(intervals: Intervals) -> Array:
-    """[nvc-cc] eq. (3), with quality in dB between the ends of the hybrid codec."""
+    """[nvc-cc] eq. (3), with quality in dB of the hybrid codec."""
     return hybrid_frame_quality_db(intervals) - np.float32(0.1) * latency_growth(intervals)
 
 
