@@ -55,8 +55,8 @@ FramesPerSecond = Annotated[int, typer.Option(help="Of the generated scene.", mi
 Parity = Annotated[
     str,
     typer.Option(
-        help="Reed-Solomon parity between ends of ours: a share of each frame's packets from 0 to 0.5; adaptive: as the "
-        "losses reported need; controller: as it decides.",
+        help="Reed-Solomon parity between ends of ours: a share of each frame's packets from 0 to 0.5; adaptive: as "
+        "the losses reported need; controller: as it decides.",
         metavar="SHARE",
     ),
 ]
