@@ -54,6 +54,8 @@ EDGES = (
     Edge("static_scene", None),
     Edge("deep_drop", 0.5, 1_000.0, 0.05),
     Edge("reverse_loss"),
+    Edge("codel_marks"),
+    Edge("l4s_marks"),
     *(_lossy(f"{kind}{percent}") for kind in ("loss_", "bursty_loss_") for percent in (1, 3, 10)),
 )
 

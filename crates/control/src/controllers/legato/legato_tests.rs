@@ -20,11 +20,20 @@ struct Link {
     in_flight: u64,
     /// Reports on their way back: when they come, and the packets.
     coming: Vec<(i64, Vec<PacketReport>)>,
+    /// What happens to a packet behind the link.
+    behind: fn(&mut PacketReport),
 }
 
 impl Link {
     fn new() -> Self {
-        Self { controller: legato(Config::default()), seq: 0, free_ms: 0.0, in_flight: 0, coming: Vec::new() }
+        Self {
+            controller: legato(Config::default()),
+            seq: 0,
+            free_ms: 0.0,
+            in_flight: 0,
+            coming: Vec::new(),
+            behind: |_| {},
+        }
     }
 
     /// Send a picture at `at_ms` as the controller wants it, over a link of `bytes_per_ms`; what it decided.
@@ -55,7 +64,7 @@ impl Link {
             self.free_ms += PACKET as f64 / bytes_per_ms;
             self.seq += 1;
             self.in_flight += PACKET;
-            reports.push(PacketReport {
+            let mut report = PacketReport {
                 transport_seq: self.seq,
                 ssrc: 1,
                 size: DataSize::from_bytes(PACKET),
@@ -65,7 +74,9 @@ impl Link {
                 kind: PacketKind::Video,
                 probe_cluster: None,
                 place: None,
-            });
+            };
+            (self.behind)(&mut report);
+            reports.push(report);
         }
         self.controller.path.backlog.set_in_flight(DataSize::from_bytes(self.in_flight));
         self.coming.push((self.free_ms as i64 + 60, reports));
@@ -143,4 +154,47 @@ fn parameters_out_of_range_are_refused_by_name() {
     let context = Context { limits: LIMITS, start: Timestamp::ZERO, seed: 0, assets: &NoAssets };
     let error = Legato::new(config, context).unwrap_err().to_string();
     assert!(error.contains("pacing_ratio = 0.5: not from 1 to 100"), "{error}");
+}
+
+/// Every twentieth packet comes 20 ms late, behind four others: the link's 100 bytes per ms were passed all the same.
+#[test]
+fn packets_that_are_overtaken_do_not_make_the_link_slow() {
+    let mut link = Link::new();
+    link.behind = |report| {
+        if report.transport_seq.is_multiple_of(20) {
+            let Fate::Arrived(Some(arrival)) = report.fate else { return };
+            report.fate = Fate::Arrived(Some(arrival + TimeDelta::from_millis(20)));
+        }
+    };
+    link.pictures(0..300, 100.0);
+    let capacity = link.controller.path.capacity / 1e3;
+    assert!((90.0..105.0).contains(&capacity), "{capacity} bytes per ms");
+}
+
+/// A tenth is lost behind the link, whatever is sent: after the trial the lost bytes count as passed.
+#[test]
+fn bytes_lost_behind_the_link_were_passed_by_it() {
+    let mut link = Link::new();
+    link.behind = |report| {
+        if (report.transport_seq * 7).is_multiple_of(10) {
+            report.fate = Fate::Missing;
+        }
+    };
+    link.pictures(0..600, 100.0);
+    let capacity = link.controller.path.capacity / 1e3;
+    assert!(link.controller.path.losses.own_ratio() > 0.05);
+    assert!((95.0..105.0).contains(&capacity), "{capacity} bytes per ms");
+}
+
+/// All packets come marked: the rate falls, and leaves at the capacity instead of in bursts.
+#[test]
+fn marks_lower_the_rate() {
+    let mut link = Link::new();
+    link.pictures(0..150, 100.0);
+    let before = link.picture(150 * 33, 100.0).target_bitrate;
+    link.behind = |report| report.ce = true;
+    link.pictures(151..181, 100.0);
+    let after = link.picture(181 * 33, 100.0);
+    assert!(after.target_bitrate.as_bps_f64() < 0.5 * before.as_bps_f64());
+    assert_eq!(after.burst, Some(DataSize::ZERO));
 }

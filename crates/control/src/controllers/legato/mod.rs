@@ -8,15 +8,15 @@
 //!   (`backlog.rs`). A frame gets what is left of its time budget; where nothing is left the picture is skipped, a few in
 //!   a row at most.
 //! * The target is nearly all of the capacity, minus what the backlog needs. Sharing (`share.rs`,
-//!   `queue_target.rs`) and losses (`losses.rs`) limit it.
+//!   `queue_target.rs`), losses (`losses.rs`) and marks (`marks.rs`) limit it.
 //!
-//! docs/legato.md has its figures, its weaknesses, and what was tried. Not here: a probability for each rate, probing,
-//! and answers to marks.
+//! docs/legato.md has its figures, its weaknesses, and what was tried. Not here: a probability for each rate, and probing.
 
 mod arrivals;
 mod backlog;
 mod loss_trial;
 mod losses;
+mod marks;
 mod queue_target;
 mod service_rate;
 mod share;
@@ -24,15 +24,16 @@ mod share;
 use self::arrivals::{Arrivals, BurstPlaces};
 use self::backlog::Backlog;
 use self::losses::Losses;
+use self::marks::Marks;
 use self::service_rate::ServiceRate;
 use self::share::Share;
 use crate::estimate::frame_interval::FrameInterval;
 use crate::estimate::silence::Silence;
 use crate::{
-    BuildError, Construct, Context, Decision, EncoderWishes, Event, FeedbackRule, RateController, RateLimits, Side,
-    TransportFeedback,
+    BuildError, Construct, Context, Decision, EncoderWishes, Event, FeedbackRule, PacketReport, RateController,
+    RateLimits, Side, TransportFeedback,
 };
-use legato_units::{DataRate, DataSize, TimeDelta, Timestamp};
+use legato_units::{DataRate, DataSize, PeerTimestamp, TimeDelta, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -142,6 +143,7 @@ struct PathState {
     fast: ServiceRate,
     slow: ServiceRate,
     losses: Losses,
+    marks: Marks,
     share: Share,
     backlog: Backlog,
     silence: Silence,
@@ -149,6 +151,8 @@ struct PathState {
     capacity: f64,
     /// Bytes a second that arrived of late.
     delivered: f64,
+    /// What the link passed since the last arrival that was read.
+    passed: DataSize,
 }
 
 /// What the reports of one feedback said.
@@ -199,23 +203,34 @@ impl PathState {
             fast: ServiceRate::new(config.fast_memory_ms / 1e3),
             slow: ServiceRate::new(config.slow_memory_ms / 1e3),
             losses: Losses::default(),
+            marks: Marks::default(),
             share: Share::default(),
             backlog: Backlog::new(now),
             silence: Silence::default(),
             capacity: start.max(MIN_CAPACITY),
             delivered: start,
+            passed: DataSize::ZERO,
         }
     }
 
     /// Read every report.
     fn read(&mut self, now: Timestamp, feedback: &TransportFeedback) -> Seen {
         let (mut seen, mut newest) = (Seen::default(), None);
-        for report in feedback.reports.iter() {
+        let mut reports = feedback.reports.iter().peekable();
+        while let Some(report) = reports.next() {
             let place = self.places.next(report.departure);
             self.losses.read(place, !report.arrived());
             match report.arrived() {
-                true => seen.bytes += report.size.as_bytes(),
+                true => {
+                    seen.bytes += report.size.as_bytes();
+                    self.marks.count(report.ce);
+                }
                 false => seen.lost = true,
+            }
+            let next = reports.peek().and_then(PacketReport::arrival);
+            if self.passed_unseen(&report, next) {
+                self.passed += report.size;
+                continue;
             }
             let Some(arrival) = self.arrivals.read(&report) else { continue };
             self.share.read(&arrival);
@@ -223,8 +238,10 @@ impl PathState {
                 let passing = self.slow.passing_bytes_per_s().unwrap_or(0.0).max(self.capacity);
                 self.share.count_wait(arrival.queuing, passing);
             }
-            self.fast.add(&arrival, report.size);
-            self.slow.add(&arrival, report.size);
+            let before = std::mem::take(&mut self.passed);
+            let passed = if arrival.found_idle { report.size } else { report.size + before };
+            self.fast.add(&arrival, passed);
+            self.slow.add(&arrival, passed);
             seen.behind |= !arrival.found_idle;
             newest = Some((arrival.departure, arrival.queuing));
         }
@@ -232,6 +249,15 @@ impl PathState {
             self.backlog.on_arrival(now, departure, queuing);
         }
         seen
+    }
+
+    /// Whether the link worked on a packet of which its arrival does not show when: one that the next one overtook behind
+    /// the link, or that was lost where losses are the link's own.
+    fn passed_unseen(&self, report: &PacketReport, next: Option<PeerTimestamp>) -> bool {
+        match report.arrival() {
+            Some(arrival) => next.is_some_and(|next| next < arrival),
+            None => !report.arrived() && self.losses.own_ratio() > 0.0,
+        }
     }
 
     fn count_delivered(&mut self, bytes: u64, gap_s: f64) {
@@ -258,6 +284,7 @@ impl Legato {
         let allowed = self.plan.target.max(1.0);
         let used_ratio = (self.limits.max.as_bps_f64() / 8.0 / allowed).min(1.0);
         self.path.losses.react(now, round_trip_s, self.last_frame, used_ratio);
+        self.path.marks.react(now, round_trip_s);
         self.update_capacity(seen.behind, gap_s);
         self.plan.target = self.plan_frame(now).target;
     }
@@ -293,11 +320,11 @@ impl Legato {
 
     fn plan_frame(&self, now: Timestamp) -> FramePlan {
         let Config { utilisation_ratio, frame_budget_ms, drain_ms, encoder_overshoot_ratio, .. } = self.config;
-        let PathState { share, losses, backlog, capacity, .. } = &self.path;
+        let PathState { share, losses, marks, backlog, capacity, .. } = &self.path;
         let wait_s = backlog.wait_s(now, *capacity);
         let draining = 1.0 - (wait_s / (drain_ms / 1e3)).min(MOST_FOR_DRAINING);
         let alone = utilisation_ratio * capacity * draining;
-        let target = if share.in_company() { share.limit() } else { alone } * losses.rate_ratio();
+        let target = if share.in_company() { share.limit() } else { alone } * losses.rate_ratio() * marks.rate_ratio();
         let passes = if share.in_company() { capacity.max(share.limit()) } else { *capacity };
         let room = passes * (frame_budget_ms / 1e3 - wait_s) / encoder_overshoot_ratio;
         // In a queue that others hold, frames within the budget would give the link to them.
@@ -325,7 +352,8 @@ impl Legato {
     /// so that its packets see the queue at many moments.
     fn pacing(&self) -> (f64, Option<DataSize>) {
         let Config { pacing_ratio, shallow_pacing_ratio, .. } = self.config;
-        let burst = self.path.losses.burst_limit();
+        let held = self.path.losses.burst_limit();
+        let burst = if self.path.marks.are_seen() { Some(DataSize::ZERO) } else { held };
         let pace = self.path.capacity * if burst.is_some() { shallow_pacing_ratio } else { pacing_ratio };
         if !self.path.share.in_company() {
             return (pace, burst);
