@@ -162,6 +162,8 @@ class HybridDecoder:
         """Nothing of a frame arrived: the picture before stays."""
     def luma(self) -> bytes | None:
         """Luma of the latest picture."""
+    def shown(self) -> tuple[int, bytes, bytes] | None:
+        """Distance of the frame predicted from, (origin, coded, quantiser) and motion of the picture's macroblocks."""
 
 @final
 class LiveEncoder:
