@@ -1,0 +1,106 @@
+"""What the decoder says of a picture, as the network's planes, and how the network's memory moves with the picture.
+
+The picture in whole macroblocks is cut into *cells* of 4x4 or 8x8 luma pixels; motion is of blocks of 8x8. The memory
+is a correction per pixel and some numbers per cell. Both move by whole steps, pixels or cells: it is cheap, and a
+correction that is not interpolated is not blurred.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from legato import _core
+
+NOT_PREDICTED = -32768
+MACROBLOCK = 16
+BLOCK = 8
+SIDES = 5
+"""Planes that say how a block came about: missing, of copied motion, not predicted, with coefficients, quantiser."""
+
+Plane = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A decoded picture and where its macroblocks came from."""
+
+    luma: npt.NDArray[np.uint8]
+    """In whole macroblocks; pixels beyond the picture repeat its edge."""
+    states: npt.NDArray[np.uint8]
+    """(rows, columns, 3) of macroblocks: origin, bit per block with coefficients, quantiser (``_core.pyi``)."""
+    motion: npt.NDArray[np.int16]
+    """(2 rows, 2 columns, 2) of blocks: x, y in quarters of a pixel, or ``NOT_PREDICTED``."""
+    distance: int
+    """How many frames before it is the one it was predicted from; 0 for a key frame."""
+
+
+def shown(decoder: _core.HybridDecoder, width: int, height: int) -> Shown:
+    """The decoder's latest picture, of ``width`` x ``height`` pixels."""
+    luma, rest = decoder.luma(), decoder.shown()
+    assert luma is not None and rest is not None, "a frame was decoded"
+    distance, states, motion = rest
+    rows, columns = -(-height // MACROBLOCK), -(-width // MACROBLOCK)
+    vectors = np.frombuffer(motion, np.int16).reshape(rows, columns, 2, 2, 2)
+    return Shown(
+        whole(np.frombuffer(luma, np.uint8).reshape(height, width)),
+        np.frombuffer(states, np.uint8).reshape(rows, columns, 3),
+        vectors.transpose(0, 2, 1, 3, 4).reshape(2 * rows, 2 * columns, 2),
+        distance,
+    )
+
+
+def whole(luma: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
+    """A picture in whole macroblocks: its edge is repeated."""
+    height, width = luma.shape
+    below, after = -height % MACROBLOCK, -width % MACROBLOCK
+    return np.pad(luma, ((0, below), (0, after)), mode="edge") if below or after else luma
+
+
+def sides(states: npt.NDArray[np.uint8], motion: npt.NDArray[np.int16], cell: int) -> Plane:
+    """The planes (``side_planes(cell)``, rows, columns) of cells that say how each came about."""
+    origin, coded, quantiser = (np.repeat(np.repeat(states[..., i], 2, 0), 2, 1) for i in range(3))
+    bits = np.tile(np.array([[1, 2], [4, 8]], np.uint8), states.shape[:2])
+    planes = np.stack(
+        [
+            origin != 0,
+            origin == 1,
+            motion[..., 0] == NOT_PREDICTED,
+            (coded & bits) != 0,
+            quantiser.astype(np.float32) / 255,
+        ]
+    ).astype(np.float32)
+    if cell == BLOCK:
+        return planes
+    planes = np.repeat(np.repeat(planes, 2, 1), 2, 2)
+    # Which quarter of its block a cell is: seams of the transform lie between blocks.
+    rows, columns = np.indices(planes.shape[1:])
+    return np.concatenate([planes, np.stack([rows % 2, columns % 2]).astype(np.float32)])
+
+
+def side_planes(cell: int) -> int:
+    """The number of planes of :func:`sides`."""
+    return SIDES + (2 if cell < BLOCK else 0)
+
+
+def steps(motion: npt.NDArray[np.int16], step: int) -> npt.NDArray[np.int32]:
+    """Motion in whole steps of so many pixels, rounded; none where a block is not predicted."""
+    still = np.where(motion == NOT_PREDICTED, np.int32(0), motion.astype(np.int32))
+    return (still + 2 * step) // (4 * step)
+
+
+def moved(planes: Plane, motion: npt.NDArray[np.int32], side: int) -> Plane:
+    """Planes (count, height, width) as the motion shows them; ``side`` is a block's, in their pixels.
+
+    What lies outside repeats the edge. Blocks that are not predicted show what was at their place.
+    """
+    count, height, width = planes.shape
+    padded = np.pad(planes, ((0, 0), (side, side), (side, side)), mode="edge")
+    rows, columns = motion.shape[:2]
+    tops = np.clip(side * np.arange(rows)[:, None] + motion[..., 1], -side, height) + side
+    lefts = np.clip(side * np.arange(columns)[None, :] + motion[..., 0], -side, width) + side
+    windows = np.lib.stride_tricks.sliding_window_view(padded, (side, side), axis=(1, 2))
+    blocks = windows[:, tops, lefts]
+    return np.ascontiguousarray(blocks.transpose(0, 1, 3, 2, 4)).reshape(count, height, width)
