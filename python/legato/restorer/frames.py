@@ -80,6 +80,15 @@ def sides(states: npt.NDArray[np.uint8], motion: npt.NDArray[np.int16], cell: in
     return np.concatenate([planes, np.stack([rows % 2, columns % 2]).astype(np.float32)])
 
 
+def scale(states: npt.NDArray[np.uint8], cell: int) -> Plane:
+    """The unit of each cell's corrections (1, rows, columns), where white is one: its quantiser's step, limited to 2 to
+    32 grey levels. What coding leaves wrong grows with the step, so a network that works in steps learns all bitrates
+    at once."""
+    levels = np.exp2(np.clip(states[..., 2].astype(np.float32) / 32, 1, 5)) / 255
+    side = MACROBLOCK // cell
+    return np.repeat(np.repeat(levels, side, 0), side, 1)[None]
+
+
 def side_planes(cell: int) -> int:
     """The number of planes of :func:`sides`."""
     return SIDES + (2 if cell < BLOCK else 0)

@@ -49,10 +49,11 @@ class Restorer:
         cell, luma = self.shape.cell, shown.luma.astype(np.float32)
         correction, memory = self._moved(shown)
         state = np.concatenate([frames.sides(shown.states, shown.motion, cell), memory])[None]
-        feed = {"luma": (luma / 255 - 0.5)[None, None], "carried": correction[None], "state": state}
+        scale = frames.scale(shown.states, cell)[None]
+        feed = {"luma": (luma / 255)[None, None], "carried": correction[None], "scale": scale, "state": state}
         correction, memory = self._session.run(["correction", "memory"], feed)
         self.memory = correction[0], memory[0]
-        return np.rint(np.clip(luma + weights.CORRECTION_LEVELS * correction[0, 0], 0, 255)).astype(np.uint8)
+        return np.rint(np.clip(luma + 255 * correction[0, 0], 0, 255)).astype(np.uint8)
 
     def _moved(self, shown: Shown) -> tuple[Plane, Plane]:
         """What was remembered of the frame before, where the picture shows it now; nothing after a key frame."""

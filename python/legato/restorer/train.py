@@ -33,7 +33,7 @@ from legato.errors import Error, TrainingError
 from legato.profile.clip import read_clip
 from legato.restorer import frames, weights
 from legato.restorer.frames import BLOCK, MACROBLOCK
-from legato.restorer.weights import CORRECTION_LEVELS, Shape
+from legato.restorer.weights import NEAR, Shape
 from legato.train import checkpoint
 
 MAX_HEIGHT = 360
@@ -43,7 +43,7 @@ LEAD = 4
 LOSSY = 14
 LENGTH = LEAD + LOSSY
 REPORT_AFTER = 3
-"""Frames until the sender knows what came of one, where it is told: 100 ms."""
+"""A report of a frame reaches the sender so many frames later: 100 ms."""
 SETTINGS = ((4, 0), (8, 1))
 """Packets of a frame, and how many others' motion each repeats."""
 
@@ -64,7 +64,7 @@ class Setting:
     """Coded sequences to draw crops from."""
 
 
-SMALL = Setting(Shape(4, 8, ((1, 32), (3, 32), (3, 32))), 900, 8, 96, 3, 2e-3, 150)
+SMALL = Setting(Shape(4, 8, ((1, 32), (3, 32), (3, 32))), 480, 16, 64, 3, 1.5e-3, 78)
 LARGE = Setting(Shape(4, 32, ((3, 96), (3, 96), (3, 96), (3, 96), (3, 96), (3, 96))), 20_000, 32, 128, 4, 5e-4, 800)
 SETTINGS_BY_NAME = {"small": SMALL, "large": LARGE}
 
@@ -247,15 +247,17 @@ class Network(nn.Module):
         nn.init.zeros_(last.bias)
         nn.init.normal_(last.weight[shape.cell**2 :], std=0.05)
 
-    def forward(self, luma: Tensor, carried: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
+    def forward(self, luma: Tensor, carried: Tensor, scale: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
         cell = self.shape.cell
-        cells = [functional.pixel_unshuffle(plane, cell) for plane in (luma, carried)]
-        value = torch.cat([*cells, state], 1)
+        cells = functional.pixel_unshuffle(luma, cell)
+        around = functional.avg_pool2d(cells.mean(1, keepdim=True), 3, 1, 1, count_include_pad=False)
+        near = ((cells - around) / (4 * scale)).clamp(-NEAR, NEAR)
+        value = torch.cat([near, functional.pixel_unshuffle(carried, cell) / scale, around - 0.5, state], 1)
         for convolution in self.convolutions[:-1]:
             value = functional.relu(convolution(value))
         value = self.convolutions[-1](value)
         correction, memory = value.split([cell**2, self.shape.memory], 1)
-        return functional.pixel_shuffle(correction, cell), memory.tanh()
+        return functional.pixel_shuffle(correction * scale, cell), memory.tanh()
 
     def weights(self) -> weights.Weights:
         """As the file has them."""
@@ -321,6 +323,7 @@ class Batch:
     luma: Tensor  # (LENGTH, B, 1, H, W), 0 to 1
     source: Tensor
     sides: Tensor  # (LENGTH, B, planes, rows, columns) of cells
+    scale: Tensor  # (LENGTH, B, 1, rows, columns) of cells
     motion: Tensor  # (LENGTH, B, rows, columns, 2) of blocks, quarters of a pixel
     follows: Tensor  # (LENGTH, B): whether the frame is predicted from the one before
 
@@ -336,6 +339,7 @@ class Batch:
             stacked([part.luma for part in parts])[:, :, None].float() / 255,
             stacked([part.source for part in parts])[:, :, None].float() / 255,
             stacked(sides),
+            stacked([np.stack([frames.scale(one, cell) for one in part.states]) for part in parts]),
             stacked([part.motion for part in parts]).long(),
             stacked([part.distance for part in parts]) == 1,
         )
@@ -383,8 +387,8 @@ def restored(network: Network, batch: Batch, index: int, state: tuple[Tensor, Te
         motion = batch.motion[index]
         carried = moved(state[0], steps(motion, 1), BLOCK) * follows
         memory = moved(state[1], steps(motion, cell), BLOCK // cell) * follows
-    correction, memory = network(luma - 0.5, carried, torch.cat([batch.sides[index], memory], 1))
-    return (luma + correction * (CORRECTION_LEVELS / 255)).clamp(0, 1), (correction, memory)
+    correction, memory = network(luma, carried, batch.scale[index], torch.cat([batch.sides[index], memory], 1))
+    return (luma + correction).clamp(0, 1), (correction, memory)
 
 
 def relative_losses(batch: Batch, index: int, shown: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -397,19 +401,13 @@ def relative_losses(batch: Batch, index: int, shown: Tensor) -> tuple[Tensor, Te
 
 
 @torch.no_grad()
-def gains(network: Network, pool: Sequence[Stream], device: str) -> dict[str, float]:
-    """dB of SSIM above the decoder on whole pictures: of intact frames and of the others, the mean over sequences."""
-    found: dict[str, list[float]] = {"intact_db": [], "lossy_db": []}
-    for stream in pool:
-        batch, state, values = Batch.of([stream], network.shape.cell, device), None, []
-        for index in range(LENGTH):
-            shown, state = restored(network, batch, index, state)
-            values.append(float(relative_losses(batch, index, shown)[2]))
-        lossy = bool((stream.states[LEAD:, ..., 0] != 0).any())
-        found["intact_db"].append(float(np.mean(values[:LEAD])))
-        if lossy:
-            found["lossy_db"].append(float(np.mean(values[LEAD:])))
-    return {name: float(np.mean(values)) if values else 0.0 for name, values in found.items()}
+def gains(network: Network, batch: Batch) -> dict[str, float]:
+    """dB of SSIM above the decoder: of the frames before any loss, and of those after."""
+    state, values = None, []
+    for index in range(LENGTH):
+        shown, state = restored(network, batch, index, state)
+        values.append(float(relative_losses(batch, index, shown)[2].mean()))
+    return {"check_intact_db": float(np.mean(values[:LEAD])), "check_lossy_db": float(np.mean(values[LEAD:]))}
 
 
 class Training:
@@ -477,10 +475,10 @@ class Training:
 
 
 def run(
-    training: Training, pool: Sequence[Stream], held: Sequence[Stream], out: Path, every_s: float = 120
+    training: Training, pool: Sequence[Stream], check: Batch | None, out: Path, every_s: float = 120
 ) -> Iterator[dict[str, float]]:
-    """All rounds that are left. A line of figures and a checkpoint every so many seconds and at the end; the network's
-    file with each."""
+    """All rounds that are left. Every ``every_s`` and at the end: a line of figures, a checkpoint, and the network's
+    file."""
     began, last, figures = time.monotonic(), time.monotonic(), []
     path = out / "checkpoint.safetensors"
     while training.round < training.setting.rounds:
@@ -491,7 +489,8 @@ def run(
         last = time.monotonic()
         means = {name: round(float(np.mean([one[name] for one in figures])), 4) for name in figures[0]}
         line = {"round": training.round, "wall_s": round(last - began, 1), **means}
-        line |= {name: round(value, 4) for name, value in gains(training.network, held, training.device).items()}
+        if check:
+            line |= {name: round(value, 4) for name, value in gains(training.network, check).items()}
         figures = []
         weights.write(out / "network.safetensors", training.setting.shape, training.network.weights())
         training.save(path)
@@ -525,7 +524,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         training = Training(setting, options.seed, options.device)
         if (options.out / "checkpoint.safetensors").exists():
             training.load(options.out / "checkpoint.safetensors")
-        for line in run(training, pool, held, options.out):
+        # The same crops throughout: what is drawn depends on the number of the round, and no round has this one.
+        draw = replace(setting, batch=4 * max(1, len(held)))
+        check = crops(held, draw, options.seed, setting.rounds, options.device) if held else None
+        for line in run(training, pool, check, options.out):
             print(json.dumps(line), flush=True)
     except Error as error:
         print(f"error: {error}", file=sys.stderr)

@@ -21,8 +21,8 @@ HEADER = "legato_restorer"
 LARGEST_BYTES = 8 << 20
 MOST_LAYERS = 16
 MOST_CHANNELS = 256
-CORRECTION_LEVELS = 32
-"""Grey levels of a correction of one."""
+NEAR = 4.0
+"""Differences of a pixel from its surroundings are limited to so many units of four steps."""
 SHIPPED = Path(__file__).parent / "small.safetensors"
 
 Weights = dict[str, npt.NDArray[np.float32]]
@@ -52,8 +52,9 @@ class Shape:
 
     @property
     def inputs(self) -> int:
-        """Channels of the first layer: picture, correction that was carried, sides, memory."""
-        return 2 * self.cell**2 + side_planes(self.cell) + self.memory
+        """Channels of the first layer: pixels against their surroundings, the carried correction, brightness, sides,
+        memory."""
+        return 2 * self.cell**2 + 1 + side_planes(self.cell) + self.memory
 
     def convolutions(self) -> list[tuple[int, int, int]]:
         """Kernel, channels in and channels out of every layer."""
@@ -134,15 +135,24 @@ def _tensor(path: Path, name: str, value: npt.NDArray, wanted: tuple[int, ...]) 
 def graph(shape: Shape, weights: Weights) -> bytes:
     """The network as ONNX.
 
-    Inputs: ``luma`` and ``carried`` (1, 1, H, W), ``state`` (1, sides + memory, H / cell, W / cell). Outputs:
-    ``correction`` (1, 1, H, W) in units of CORRECTION_LEVELS grey levels, ``memory`` per cell.
+    Inputs: ``luma`` and ``carried`` (1, 1, H, W), where white is one; ``scale`` (1, 1, H / cell, W / cell), the unit of
+    :func:`legato.restorer.frames.scale`; ``state`` (1, sides + memory, H / cell, W / cell). Outputs: ``correction``
+    (1, 1, H, W), where white is one, and ``memory`` per cell.
     """
     from onnx import TensorProto, checker, helper, numpy_helper
 
     nodes = [
         helper.make_node("SpaceToDepth", ["luma"], ["luma_cells"], blocksize=shape.cell),
         helper.make_node("SpaceToDepth", ["carried"], ["carried_cells"], blocksize=shape.cell),
-        helper.make_node("Concat", ["luma_cells", "carried_cells", "state"], ["all"], axis=1),
+        helper.make_node("ReduceMean", ["luma_cells"], ["means"], axes=[1], keepdims=1),
+        helper.make_node("AveragePool", ["means"], ["around"], kernel_shape=[3, 3], pads=[1] * 4, count_include_pad=0),
+        helper.make_node("Mul", ["scale", "four"], ["unit"]),
+        helper.make_node("Sub", ["luma_cells", "around"], ["differences"]),
+        helper.make_node("Div", ["differences", "unit"], ["differences_in_units"]),
+        helper.make_node("Clip", ["differences_in_units", "lowest", "highest"], ["near"]),
+        helper.make_node("Div", ["carried_cells", "scale"], ["carried_in_steps"]),
+        helper.make_node("Sub", ["around", "half"], ["brightness"]),
+        helper.make_node("Concat", ["near", "carried_in_steps", "brightness", "state"], ["all"], axis=1),
     ]
     value, convolutions = "all", shape.convolutions()
     for index, (kernel, _, _) in enumerate(convolutions):
@@ -154,12 +164,15 @@ def graph(shape: Shape, weights: Weights) -> bytes:
             value = f"{index}.relu"
     nodes += [
         helper.make_node("Split", [value, "parts"], ["correction_cells", "memory_cells"], axis=1),
-        helper.make_node("DepthToSpace", ["correction_cells"], ["correction"], blocksize=shape.cell),
+        helper.make_node("Mul", ["correction_cells", "scale"], ["correction_levels"]),
+        helper.make_node("DepthToSpace", ["correction_levels"], ["correction"], blocksize=shape.cell),
         helper.make_node("Tanh", ["memory_cells"], ["memory"]),
     ]
     parts = np.array([shape.cell**2, shape.memory], np.int64)
     initializers = [numpy_helper.from_array(value, name) for name, value in weights.items()]
     initializers.append(numpy_helper.from_array(parts, "parts"))
+    for name, value in (("four", 4.0), ("lowest", -NEAR), ("highest", NEAR), ("half", 0.5)):
+        initializers.append(numpy_helper.from_array(np.array(value, np.float32), name))
     picture, cells = [1, 1, "height", "width"], ["rows", "columns"]
     state = [1, side_planes(shape.cell) + shape.memory, *cells]
     whole = helper.make_graph(
@@ -167,7 +180,7 @@ def graph(shape: Shape, weights: Weights) -> bytes:
         "restorer",
         [
             helper.make_tensor_value_info(name, TensorProto.FLOAT, dims)
-            for name, dims in (("luma", picture), ("carried", picture), ("state", state))
+            for name, dims in (("luma", picture), ("carried", picture), ("scale", [1, 1, *cells]), ("state", state))
         ],
         [
             helper.make_tensor_value_info("correction", TensorProto.FLOAT, picture),
