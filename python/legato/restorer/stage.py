@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from legato.errors import RestorerError
 from legato.restorer import frames, weights
-from legato.restorer.frames import BLOCK, Plane, Shown
+from legato.restorer.frames import BLOCK, Bases, Plane, Shown
 
 
 class Restorer:
@@ -40,20 +40,29 @@ class Restorer:
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         options.log_severity_level = 3
         self._session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
+        self._bases: Bases | None = None
         self.memory: tuple[Plane, Plane] | None = None
         """What the next picture gets of this one: correction per pixel, numbers per cell. Kept and put back, the stage
         goes on from there, as a decoder that is copied does."""
 
     def restored(self, shown: Shown) -> npt.NDArray[np.uint8]:
         """The restored luma of the stream's next picture, in whole macroblocks as ``shown.luma`` is."""
-        cell, luma = self.shape.cell, shown.luma.astype(np.float32)
-        correction, memory = self._moved(shown)
-        state = np.concatenate([frames.sides(shown.states, shown.motion, cell), memory])[None]
-        scale = frames.scale(shown.states, cell)[None]
-        feed = {"luma": (luma / 255)[None, None], "carried": correction[None], "scale": scale, "state": state}
-        correction, memory = self._session.run(["correction", "memory"], feed)
-        self.memory = correction[0], memory[0]
-        return np.rint(np.clip(luma + 255 * correction[0, 0], 0, 255)).astype(np.uint8)
+        cell, luma = self.shape.cell, shown.luma.astype(np.float32) / 255
+        carried, memory = self._moved(shown)
+        scale = frames.scale(shown.states, cell)
+        state = np.concatenate([frames.sides(shown.states, shown.motion, cell), memory])
+        feed = {"luma": luma[None, None], "carried": carried[None], "scale": scale[None], "state": state[None]}
+        shares, memory = self._session.run(["weights", "memory"], feed)
+        correction = self._bases_of(luma).corrected(luma, carried, scale, shares[0])
+        self.memory = correction[None], memory[0]
+        shown_luma = 255 * (luma + correction)
+        return np.rint(np.clip(shown_luma, 0, 255, out=shown_luma), out=shown_luma).astype(np.uint8)
+
+    def _bases_of(self, luma: Plane) -> Bases:
+        height, width = luma.shape
+        if self._bases is None or (self._bases.height, self._bases.width) != (height, width):
+            self._bases = Bases(height, width, self.shape.cell)
+        return self._bases
 
     def _moved(self, shown: Shown) -> tuple[Plane, Plane]:
         """What was remembered of the frame before, where the picture shows it now; nothing after a key frame."""

@@ -32,8 +32,8 @@ from legato import _core, atomic
 from legato.errors import Error, TrainingError
 from legato.profile.clip import read_clip
 from legato.restorer import frames, weights
-from legato.restorer.frames import BLOCK, MACROBLOCK
-from legato.restorer.weights import NEAR, Shape
+from legato.restorer.frames import BASES, BLOCK, MACROBLOCK
+from legato.restorer.weights import MOST_WEIGHT, NEAR, Shape
 from legato.train import checkpoint
 
 MAX_HEIGHT = 360
@@ -64,7 +64,7 @@ class Setting:
     """Coded sequences to draw crops from."""
 
 
-SMALL = Setting(Shape(4, 8, ((1, 32), (3, 32), (3, 32))), 480, 16, 64, 3, 1.5e-3, 78)
+SMALL = Setting(Shape(4, 8, ((1, 32), (3, 32), (3, 16))), 480, 16, 64, 3, 2e-3, 78)
 LARGE = Setting(Shape(4, 32, ((3, 96), (3, 96), (3, 96), (3, 96), (3, 96), (3, 96))), 20_000, 32, 128, 4, 5e-4, 800)
 SETTINGS_BY_NAME = {"small": SMALL, "large": LARGE}
 
@@ -245,7 +245,7 @@ class Network(nn.Module):
         # It begins as the decoder's picture: no correction.
         nn.init.zeros_(last.weight)
         nn.init.zeros_(last.bias)
-        nn.init.normal_(last.weight[shape.cell**2 :], std=0.05)
+        nn.init.normal_(last.weight[BASES:], std=0.05)
 
     def forward(self, luma: Tensor, carried: Tensor, scale: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
         cell = self.shape.cell
@@ -255,9 +255,9 @@ class Network(nn.Module):
         value = torch.cat([near, functional.pixel_unshuffle(carried, cell) / scale, around - 0.5, state], 1)
         for convolution in self.convolutions[:-1]:
             value = functional.relu(convolution(value))
-        value = self.convolutions[-1](value)
-        correction, memory = value.split([cell**2, self.shape.memory], 1)
-        return functional.pixel_shuffle(correction * scale, cell), memory.tanh()
+        shares, memory = self.convolutions[-1](value).tanh().split([BASES, self.shape.memory], 1)
+        spread = (MOST_WEIGHT * shares).repeat_interleave(cell, 2).repeat_interleave(cell, 3)
+        return (spread * bases(luma, carried, scale, cell)).sum(1, keepdim=True), memory
 
     def weights(self) -> weights.Weights:
         """As the file has them."""
@@ -266,6 +266,17 @@ class Network(nn.Module):
             found[f"{index}.weight"] = convolution.weight.detach().cpu().numpy()
             found[f"{index}.bias"] = convolution.bias.detach().cpu().numpy()
         return found
+
+
+def bases(luma: Tensor, carried: Tensor, scale: Tensor, cell: int) -> Tensor:
+    """The planes of :class:`legato.restorer.frames.Bases` for a batch: (B, BASES, H, W)."""
+    limit = 2 * scale.repeat_interleave(cell, 2).repeat_interleave(cell, 3)
+    found = []
+    for rows, columns in frames.MEANS:
+        padded = functional.pad(luma, [columns // 2] * 2 + [rows // 2] * 2, mode="replicate")
+        mean = functional.avg_pool2d(padded, (rows, columns), 1)
+        found.append((luma - mean).clamp(-limit, limit))
+    return torch.cat([*found, carried], 1)
 
 
 def moved(planes: Tensor, motion: Tensor, side: int) -> Tensor:

@@ -1,7 +1,7 @@
 """The network as a file: its shape and weights in safetensors, checked before anything is built from them.
 
 The graph that runs is written here, node by node, from the shape: a file brings numbers and no operators. Layers are
-convolutions with a ReLU after each but the last, which gives the correction of a cell's pixels and the memory.
+convolutions with a ReLU after each but the last, which gives a cell's weights of the bases and its memory.
 """
 
 from __future__ import annotations
@@ -14,13 +14,15 @@ import numpy as np
 import numpy.typing as npt
 
 from legato.errors import RestorerError
-from legato.restorer.frames import side_planes
+from legato.restorer.frames import BASES, side_planes
 
 FORMAT = 1
 HEADER = "legato_restorer"
 LARGEST_BYTES = 8 << 20
 MOST_LAYERS = 16
 MOST_CHANNELS = 256
+MOST_WEIGHT = 1.0
+"""The largest weight of a basis."""
 NEAR = 4.0
 """Differences of a pixel from its surroundings are limited to so many units of four steps."""
 SHIPPED = Path(__file__).parent / "small.safetensors"
@@ -59,7 +61,7 @@ class Shape:
     def convolutions(self) -> list[tuple[int, int, int]]:
         """Kernel, channels in and channels out of every layer."""
         found, before = [], self.inputs
-        for kernel, channels in (*self.layers, (1, self.cell**2 + self.memory)):
+        for kernel, channels in (*self.layers, (1, BASES + self.memory)):
             found.append((kernel, before, channels))
             before = channels
         return found
@@ -136,8 +138,8 @@ def graph(shape: Shape, weights: Weights) -> bytes:
     """The network as ONNX.
 
     Inputs: ``luma`` and ``carried`` (1, 1, H, W), where white is one; ``scale`` (1, 1, H / cell, W / cell), the unit of
-    :func:`legato.restorer.frames.scale`; ``state`` (1, sides + memory, H / cell, W / cell). Outputs: ``correction``
-    (1, 1, H, W), where white is one, and ``memory`` per cell.
+    :func:`legato.restorer.frames.scale`; ``state`` (1, sides + memory, H / cell, W / cell). Outputs: ``weights`` of the
+    bases and ``memory``, per cell.
     """
     from onnx import TensorProto, checker, helper, numpy_helper
 
@@ -163,15 +165,14 @@ def graph(shape: Shape, weights: Weights) -> bytes:
             nodes.append(helper.make_node("Relu", [value], [f"{index}.relu"]))
             value = f"{index}.relu"
     nodes += [
-        helper.make_node("Split", [value, "parts"], ["correction_cells", "memory_cells"], axis=1),
-        helper.make_node("Mul", ["correction_cells", "scale"], ["correction_levels"]),
-        helper.make_node("DepthToSpace", ["correction_levels"], ["correction"], blocksize=shape.cell),
-        helper.make_node("Tanh", ["memory_cells"], ["memory"]),
+        helper.make_node("Tanh", [value], ["bounded"]),
+        helper.make_node("Split", ["bounded", "parts"], ["shares", "memory"], axis=1),
+        helper.make_node("Mul", ["shares", "most"], ["weights"]),
     ]
-    parts = np.array([shape.cell**2, shape.memory], np.int64)
+    parts = np.array([BASES, shape.memory], np.int64)
     initializers = [numpy_helper.from_array(value, name) for name, value in weights.items()]
     initializers.append(numpy_helper.from_array(parts, "parts"))
-    for name, value in (("four", 4.0), ("lowest", -NEAR), ("highest", NEAR), ("half", 0.5)):
+    for name, value in (("four", 4.0), ("lowest", -NEAR), ("highest", NEAR), ("half", 0.5), ("most", MOST_WEIGHT)):
         initializers.append(numpy_helper.from_array(np.array(value, np.float32), name))
     picture, cells = [1, 1, "height", "width"], ["rows", "columns"]
     state = [1, side_planes(shape.cell) + shape.memory, *cells]
@@ -183,7 +184,7 @@ def graph(shape: Shape, weights: Weights) -> bytes:
             for name, dims in (("luma", picture), ("carried", picture), ("scale", [1, 1, *cells]), ("state", state))
         ],
         [
-            helper.make_tensor_value_info("correction", TensorProto.FLOAT, picture),
+            helper.make_tensor_value_info("weights", TensorProto.FLOAT, [1, BASES, *cells]),
             helper.make_tensor_value_info("memory", TensorProto.FLOAT, [1, shape.memory, *cells]),
         ],
         initializers,
