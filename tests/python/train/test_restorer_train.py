@@ -66,10 +66,14 @@ def test_memory_moves_alike_in_both():
 
 
 def test_a_tiny_training_lowers_its_loss(pool: list[train.Stream]):
-    training = train.Training(replace(TINY, rounds=30), 1, "cpu")
-    figures = [training.play(pool) for _ in range(30)]
+    training = train.Training(replace(TINY, rounds=20), 1, "cpu")
+    figures = []
+    for _ in range(20):
+        training.round = 5  # the same crops each time: others differ by more than a few rounds gain
+        figures.append(training.play(pool))
     losses = [one["l1_ratio"] + one["ssim_loss_ratio"] for one in figures]
-    assert np.mean(losses[-6:]) < np.mean(losses[:3]) - 0.005, losses
+    assert losses[-1] < losses[0] - 0.01, losses
+    assert figures[-1]["gain_db"] > 0.02
 
 
 def test_a_resumed_training_ends_with_the_same_weights(pool: list[train.Stream], tmp_path: Path):
