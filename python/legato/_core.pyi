@@ -168,6 +168,8 @@ class HybridDecoder:
         """The same decoder once more: each goes its own way from here."""
     def luma(self) -> bytes | None:
         """Luma of the latest picture."""
+    def shown(self) -> tuple[int, bytes, bytes] | None:
+        """Distance of the frame predicted from, (origin, coded, quantiser) and motion of the picture's macroblocks."""
 
 def hybrid_cut(share_bytes: int) -> tuple[int, int]:
     """Packets of a frame of the hybrid codec, and bytes in them all, for a share of the bitrate without headers."""

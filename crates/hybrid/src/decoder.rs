@@ -17,6 +17,7 @@ use crate::prediction::predict;
 use crate::range_coder::Reader;
 use crate::reconstruct::{finish, reconstruct};
 use crate::reference::Reference;
+use crate::shown::{ShownMacroblock, shown};
 use crate::{Error, Packets};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -50,6 +51,8 @@ pub struct Decoder {
     last: Option<u16>,
     /// The latest frame that was predicted from, ready for it: how many frames before the latest.
     ready: Option<(u16, Arc<Reference>)>,
+    /// Of the latest frame: how far back it was predicted from, and its macroblocks.
+    shown: Option<(u8, Arc<[ShownMacroblock]>)>,
 }
 
 impl Decoder {
@@ -89,13 +92,16 @@ impl Decoder {
         let received = Received::read(size, &parsed);
         let (frame, field) = received.show(before.as_deref(), self.kept.back().filter(|kept| kept.frame.size == size));
         let picture = frame.picture();
+        let macroblocks = shown(&received.macroblocks, &received.copied, &field, received.quantiser);
         self.keep(first.frame, frame, field);
+        self.shown = Some((first.distance.unwrap_or(0), macroblocks.into()));
         Ok(Decoded { picture, frame: first.frame, received: received.packets, refused })
     }
 
     /// A frame of which nothing arrived: it repeats the one before.
     pub fn miss(&mut self) {
         let (Some(last), Some(kept)) = (self.last, self.kept.back().cloned()) else { return };
+        self.shown = Some((1, vec![ShownMacroblock::REPEATED; kept.frame.size.macroblocks()].into()));
         self.push(last.wrapping_add(1), kept);
     }
 
@@ -150,6 +156,11 @@ impl Decoder {
     /// The latest picture, if there is one.
     pub fn picture(&self) -> Option<Picture> {
         self.kept.back().map(|kept| kept.frame.picture())
+    }
+    /// Of the latest picture: how many frames before it is the one it was predicted from, 0 for a key frame, and its
+    /// macroblocks in raster order; the last column and row may reach beyond the picture. `None` before the first.
+    pub fn shown(&self) -> Option<(u8, &[ShownMacroblock])> {
+        self.shown.as_ref().map(|(distance, macroblocks)| (*distance, &**macroblocks))
     }
     /// The check sum of a frame's pixels, as they were decoded; `None` for a frame that is not kept.
     pub fn pixel_sum(&self, frame: u16) -> Option<u16> {

@@ -1,6 +1,6 @@
 //! Whole streams of a generated scene: what arrives is what the sender believes, whatever is lost.
 
-use legato_hybrid::{Coded, Decoder, Encoder, Error, Packets, Picture, Settings, Size};
+use legato_hybrid::{Coded, Decoder, Encoder, Error, Origin, Packets, Picture, Settings, Size};
 
 const WIDTH: usize = 176;
 const HEIGHT: usize = 146;
@@ -201,4 +201,32 @@ fn a_first_frame_in_part_is_interpolated() {
     let part = error(&decoder.decode(&slices(&coded)[..4]).unwrap().picture);
     let grey = error(&Picture::from_planar(picture(0).size(), &[128; WIDTH * HEIGHT * 3 / 2]).unwrap());
     assert!(whole < part && part < grey / 2, "{whole} {part} {grey}");
+}
+
+/// Where macroblocks came from: all of one packet is missing, and with a copy of motion its vectors are those sent.
+#[test]
+fn the_decoder_says_which_macroblocks_are_missing_and_how_they_move() {
+    for copies in [0, 1] {
+        let (mut encoder, mut whole, mut holed) = (encoder(4, copies), Decoder::new(), Decoder::new());
+        assert!(whole.shown().is_none());
+        for frame in 0..3 {
+            let coded = encoder.encode(&picture(frame), if frame == 0 { 6 * BUDGET } else { BUDGET }).unwrap();
+            let packets = slices(&coded);
+            whole.decode(&packets).unwrap();
+            holed.decode(if frame == 2 { &packets[1..] } else { &packets }).unwrap();
+        }
+        let ((distance, sent), (same, seen)) = (whole.shown().unwrap(), holed.shown().unwrap());
+        assert_eq!((distance, same, sent.len()), (1, 1, WIDTH.div_ceil(16) * HEIGHT.div_ceil(16)));
+        assert!(sent.iter().all(|macroblock| macroblock.origin == Origin::Received));
+        assert!(sent.iter().any(|macroblock| macroblock.coded != 0));
+        let missing: Vec<_> = sent.iter().zip(seen).filter(|(_, seen)| seen.origin != Origin::Received).collect();
+        assert!((sent.len() / 5..sent.len() / 3).contains(&missing.len()), "a quarter: {}", missing.len());
+        let origin = if copies == 0 { Origin::Concealed } else { Origin::MotionCopied };
+        for (sent, seen) in missing {
+            assert_eq!((seen.origin, seen.coded), (origin, 0));
+            assert!(copies == 0 || sent.motion == seen.motion, "{sent:?} {seen:?}");
+        }
+        holed.miss();
+        assert!(holed.shown().unwrap().1.iter().all(|macroblock| macroblock.origin == Origin::Concealed));
+    }
 }

@@ -1,7 +1,7 @@
 //! The hybrid codec: pictures to packets and back, for measuring. All work is done with the interpreter released.
 
 use crate::error::profile_error;
-use legato_hybrid::{Decoder, Encoder, Error, Packets, Picture, PredictFrom, Settings, Size};
+use legato_hybrid::{Decoder, Encoder, Error, Origin, Packets, Picture, PredictFrom, Settings, Size};
 use legato_media::encoder::hybrid::{Hybrid, cut};
 use legato_media::{
     AssembledFrame, Decoder as _, EncodedFrame, Encoder as _, EncoderBudget, Profile, Source, SourceFrame, decoder,
@@ -92,6 +92,9 @@ impl HybridEncoder {
     }
 }
 
+/// (distance of the frame predicted from, states, motion)
+type Shown<'py> = (u8, Bound<'py, PyBytes>, Bound<'py, PyBytes>);
+
 /// A decoder of the hybrid codec: any packets of a frame give a picture.
 #[pyclass(module = "legato._core")]
 pub(crate) struct HybridDecoder {
@@ -130,6 +133,28 @@ impl HybridDecoder {
     /// Luma of the latest picture; `None` before the first.
     fn luma<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyBytes>> {
         self.decoder.picture().map(|picture| PyBytes::new(py, picture.luma()))
+    }
+    /// Of the latest picture, for stages behind the decoder: (how many frames before it lies the one it was predicted
+    /// from, 0 for a key frame; three bytes per macroblock; motion per macroblock). `None` before the first.
+    ///
+    /// The three bytes are where it came from (0 its packet, 1 motion alone from another packet, 2 nowhere), a bit per
+    /// block with coefficients, and its quantiser. Motion is four times (x, y) in quarters of a pixel as 16-bit native
+    /// integers; -32768 where a block is not predicted.
+    fn shown<'py>(&self, py: Python<'py>) -> Option<Shown<'py>> {
+        let (distance, macroblocks) = self.decoder.shown()?;
+        let (mut states, mut motion) = (Vec::new(), Vec::new());
+        for macroblock in macroblocks {
+            let origin = match macroblock.origin {
+                Origin::Received => 0,
+                Origin::MotionCopied => 1,
+                Origin::Concealed => 2,
+            };
+            states.extend([origin, macroblock.coded, macroblock.quantiser]);
+            for (x, y) in macroblock.motion.map(|vector| vector.unwrap_or((i16::MIN, i16::MIN))) {
+                motion.extend(x.to_ne_bytes().into_iter().chain(y.to_ne_bytes()));
+            }
+        }
+        Some((distance, PyBytes::new(py, &states), PyBytes::new(py, &motion)))
     }
 }
 
