@@ -13,13 +13,13 @@
 //! docs/legato.md has its figures, its weaknesses, and what was tried. Not here: a probability for each rate, probing,
 //! and answers to marks.
 
-mod arrivals;
+pub(super) mod arrivals;
 mod backlog;
-mod loss_trial;
+pub(super) mod loss_trial;
 mod losses;
 mod queue_target;
-mod service_rate;
-mod share;
+pub(super) mod service_rate;
+pub(super) mod share;
 
 use self::arrivals::{Arrivals, BurstPlaces};
 use self::backlog::Backlog;
