@@ -50,7 +50,7 @@ mod tests {
     fn the_interval_is_that_of_bursts_and_not_of_packets() {
         let mut bursts = Bursts::default();
         for n in 0..100 {
-            (0..4).for_each(|place| drop(bursts.begins(Timestamp::from_millis(40 * n + place))));
+            (0..4).for_each(|place| _ = bursts.begins(Timestamp::from_millis(40 * n + place)));
         }
         assert!((bursts.interval_s() - 0.04).abs() < 1e-4);
     }

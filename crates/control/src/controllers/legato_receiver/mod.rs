@@ -1,9 +1,9 @@
-//! `legato-receiver`: what `legato` believes of a link, made at the receiver and sent back as REMB, for senders that are
-//! not ours.
+//! `legato-receiver`: what `legato` believes of a link, made at the receiver and sent back as REMB, for senders that
+//! are not ours.
 //!
 //! * The capacity is `legato`'s, by its own parts: bytes over the time that the link worked on them, over the last
-//!   moments and over the last second, of which the lower holds (`legato/service_rate.rs`). A receiver sees both times
-//!   of each packet where departures are in the header extension for absolute send times.
+//!   moments and over the last two seconds, of which the lower holds (`legato/service_rate.rs`). A receiver sees both
+//!   times of each packet where departures are in the header extension for absolute send times.
 //! * A packet that waited for longer than a frame interval is followed by one that will wait for the rest, so the
 //!   estimate falls. It also falls while nothing arrives at all: a REMB goes back at once, before the sender has filled
 //!   the queue of a link that is dead.
@@ -11,7 +11,7 @@
 //!   gaps in packet numbers.
 //!
 //! Not here, since only a sender can: a budget for each frame, pictures left out, pacing, parity. Below the estimate a
-//! sender has its own rate control where transport-wide feedback is negotiated; docs/legato.md says who decides then.
+//! sender has its own rate control where transport-wide feedback is negotiated; docs/receiver.md says who decides then.
 
 mod bursts;
 mod gaps;
@@ -39,10 +39,13 @@ pub struct Config {
     pub slow_memory_ms: f64,
     /// The estimate gives up all but a fifth of the capacity where the next frame waits as long as this, 10 to 10,000.
     pub drain_ms: f64,
+    /// In company the estimate is at most so many times the measured capacity, 0.5 to 100: a radio link that varies
+    /// looks like company, and here no frame budget holds what the share allows.
+    pub company_ahead_ratio: f64,
+    /// A packet is overdue where none came for so many frame intervals, 1 to 100: a sender may leave out pictures.
+    pub overdue_intervals: f64,
     /// Growth of the capacity per second while bursts are too small to measure, 0 to 100.
     pub unmeasured_growth_ratio: f64,
-    /// A frame that is done early shows the capacity for one so many times as large, 1 to 100.
-    pub max_stretch_ratio: f64,
 }
 
 impl Default for Config {
@@ -50,10 +53,11 @@ impl Default for Config {
         Self {
             utilisation_ratio: 0.9,
             fast_memory_ms: 150.0,
-            slow_memory_ms: 1_000.0,
+            slow_memory_ms: 2_000.0,
             drain_ms: 300.0,
+            company_ahead_ratio: 1.5,
+            overdue_intervals: 2.5,
             unmeasured_growth_ratio: 1.5,
-            max_stretch_ratio: 4.0,
         }
     }
 }
@@ -64,8 +68,9 @@ fn check(config: &Config) -> Result<(), BuildError> {
         ("fast_memory_ms", config.fast_memory_ms, 10.0, 10_000.0),
         ("slow_memory_ms", config.slow_memory_ms, 10.0, 60_000.0),
         ("drain_ms", config.drain_ms, 10.0, 10_000.0),
+        ("company_ahead_ratio", config.company_ahead_ratio, 0.5, 100.0),
+        ("overdue_intervals", config.overdue_intervals, 1.0, 100.0),
         ("unmeasured_growth_ratio", config.unmeasured_growth_ratio, 0.0, 100.0),
-        ("max_stretch_ratio", config.max_stretch_ratio, 1.0, 100.0),
     ];
     for (key, value, minimum, maximum) in ranges {
         if !(minimum..=maximum).contains(&value) {
@@ -176,12 +181,12 @@ impl PathState {
         self.queuing = arrival.queuing;
     }
 
-    /// How long the next frame will wait, in seconds: what is left of the newest packet's wait when it leaves, one frame
-    /// interval later. Where packets stay away, for as long as the newest is overdue.
-    fn wait_s(&self, now: Timestamp) -> f64 {
+    /// How long the next frame will wait, in seconds: what is left of the newest packet's wait when it leaves, one
+    /// frame interval later. Where packets stay away, for as long as the newest is overdue.
+    fn wait_s(&self, now: Timestamp, overdue_intervals: f64) -> f64 {
         let (queuing_s, interval_s) = (self.queuing.as_secs_f64(), self.bursts.interval_s());
         let silent_s = self.last_packet.map_or(0.0, |last| (now - last).as_secs_f64());
-        let overdue_s = queuing_s + silent_s - OVERDUE_INTERVALS * interval_s;
+        let overdue_s = queuing_s + silent_s - overdue_intervals * interval_s;
         (queuing_s - interval_s).max(overdue_s).max(0.0)
     }
 
@@ -214,7 +219,7 @@ impl LegatoReceiver {
     fn update_capacity(&mut self, since_s: f64) {
         let path = &mut self.path;
         let interval_s = path.bursts.interval_s();
-        let measured = |rate: &ServiceRate| rate.bytes_per_s(interval_s, self.config.max_stretch_ratio);
+        let measured = |rate: &ServiceRate| rate.bytes_per_s(interval_s, MAX_STRETCH_RATIO);
         match (measured(&path.fast), measured(&path.slow)) {
             (Some(fast), Some(slow)) if path.behind => (path.capacity, path.measured) = (fast.min(slow), true),
             // Bursts of one packet or two measure nothing.
@@ -230,10 +235,13 @@ impl LegatoReceiver {
 
     fn update_target(&mut self, now: Timestamp) {
         let path = &mut self.path;
-        let given_up = (path.wait_s(now) / (self.config.drain_ms / 1e3)).min(MOST_FOR_DRAINING);
-        let alone = self.config.utilisation_ratio * path.capacity * (1.0 - given_up);
-        let allowed = if path.share.in_company() { path.share.limit() } else { alone };
-        path.target = allowed * path.trial.rate_ratio();
+        let given_up =
+            (path.wait_s(now, self.config.overdue_intervals) / (self.config.drain_ms / 1e3)).min(MOST_FOR_DRAINING);
+        let allowed = match path.share.in_company() {
+            true => path.share.limit().min(self.config.company_ahead_ratio * path.capacity),
+            false => self.config.utilisation_ratio * path.capacity,
+        };
+        path.target = allowed * (1.0 - given_up) * path.trial.rate_ratio();
     }
 
     /// Between arrivals only the wait grows.
@@ -301,12 +309,11 @@ const LONGEST_GROWTH_S: f64 = 0.2;
 const MIN_CAPACITY: f64 = 500.0;
 const CAPACITY_OVER_MAX: f64 = 2.0;
 const MOST_FOR_DRAINING: f64 = 0.8;
+const MAX_STRETCH_RATIO: f64 = 4.0;
 /// Until a round trip was measured.
 const FIRST_ROUND_TRIP_S: f64 = 0.1;
 /// Often enough that a REMB leaves while a frame is still late, and not with each packet.
 const LOOK_INTERVAL: TimeDelta = TimeDelta::from_millis(20);
-/// A sender may leave out a picture, or two.
-const OVERDUE_INTERVALS: f64 = 2.5;
 /// A stream without packets for longer has paused, and nothing waits.
 const PAUSE: TimeDelta = TimeDelta::from_secs(2);
 
