@@ -39,7 +39,7 @@ PEERS = {
 
 DIRECTIONS = ("send", "receive", "both")
 FEEDBACK = ("twcc", "remb")
-"""What a browser that sends is told: transport-wide feedback, by which its own rate control works, and REMB, which caps
+"""What a browser that sends gets: transport-wide feedback, by which its own rate control works, and REMB, which caps
 that; or, where transport-wide feedback is not negotiated, REMB and receiver reports alone."""
 LINKS = ("inside", "tun")
 """The emulated link is in this process, on the loopback interface; or between two network namespaces."""

@@ -11,7 +11,7 @@
 //!   gaps in packet numbers.
 //!
 //! Not here, since only a sender can: a budget for each frame, pictures left out, pacing, parity. Below the estimate a
-//! sender has its own rate control where transport-wide feedback is negotiated; docs/receiver.md says who decides then.
+//! sender has its own rate control where transport-wide feedback is negotiated (docs/receiver.md).
 
 mod bursts;
 mod gaps;
@@ -42,8 +42,8 @@ pub struct Config {
     /// In company the estimate is at most so many times the measured capacity, 0.5 to 100: a radio link that varies
     /// looks like company, and here no frame budget holds what the share allows.
     pub company_ahead_ratio: f64,
-    /// A packet is overdue where none came for so many frame intervals, 1 to 100: a sender may leave out pictures.
-    pub overdue_intervals: f64,
+    /// A packet is overdue when none came for this ratio of a frame interval, 1 to 100. A sender may leave out pictures.
+    pub overdue_ratio: f64,
     /// Growth of the capacity per second while bursts are too small to measure, 0 to 100.
     pub unmeasured_growth_ratio: f64,
 }
@@ -56,7 +56,7 @@ impl Default for Config {
             slow_memory_ms: 2_000.0,
             drain_ms: 300.0,
             company_ahead_ratio: 1.5,
-            overdue_intervals: 2.5,
+            overdue_ratio: 2.5,
             unmeasured_growth_ratio: 1.5,
         }
     }
@@ -69,7 +69,7 @@ fn check(config: &Config) -> Result<(), BuildError> {
         ("slow_memory_ms", config.slow_memory_ms, 10.0, 60_000.0),
         ("drain_ms", config.drain_ms, 10.0, 10_000.0),
         ("company_ahead_ratio", config.company_ahead_ratio, 0.5, 100.0),
-        ("overdue_intervals", config.overdue_intervals, 1.0, 100.0),
+        ("overdue_ratio", config.overdue_ratio, 1.0, 100.0),
         ("unmeasured_growth_ratio", config.unmeasured_growth_ratio, 0.0, 100.0),
     ];
     for (key, value, minimum, maximum) in ranges {
@@ -183,10 +183,10 @@ impl PathState {
 
     /// How long the next frame will wait, in seconds: what is left of the newest packet's wait when it leaves, one
     /// frame interval later. Where packets stay away, for as long as the newest is overdue.
-    fn wait_s(&self, now: Timestamp, overdue_intervals: f64) -> f64 {
+    fn wait_s(&self, now: Timestamp, overdue_ratio: f64) -> f64 {
         let (queuing_s, interval_s) = (self.queuing.as_secs_f64(), self.bursts.interval_s());
         let silent_s = self.last_packet.map_or(0.0, |last| (now - last).as_secs_f64());
-        let overdue_s = queuing_s + silent_s - overdue_intervals * interval_s;
+        let overdue_s = queuing_s + silent_s - overdue_ratio * interval_s;
         (queuing_s - interval_s).max(overdue_s).max(0.0)
     }
 
@@ -236,7 +236,7 @@ impl LegatoReceiver {
     fn update_target(&mut self, now: Timestamp) {
         let path = &mut self.path;
         let given_up =
-            (path.wait_s(now, self.config.overdue_intervals) / (self.config.drain_ms / 1e3)).min(MOST_FOR_DRAINING);
+            (path.wait_s(now, self.config.overdue_ratio) / (self.config.drain_ms / 1e3)).min(MOST_FOR_DRAINING);
         let allowed = match path.share.in_company() {
             true => path.share.limit().min(self.config.company_ahead_ratio * path.capacity),
             false => self.config.utilisation_ratio * path.capacity,
