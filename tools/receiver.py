@@ -233,6 +233,9 @@ def page(played: Calls, found: Found, options: argparse.Namespace) -> str:
 
 Written by `python tools/receiver.py`. `legato-receiver` ([legato.md](legato.md#at-the-receiver)) beside `gcc-receiver`
 and beside Chromium's own rate control. Links are live ones (no second below 50 kbit/s) that `legato` was not tuned on.
+`legato-receiver` was tuned on the other files of these families; but that company is bounded by the measured capacity
+was prompted by a real call over one of the links called here (the cellular one in the subway), before its value was
+measured on the others.
 
 # Simulated
 
@@ -260,7 +263,9 @@ rate control works by it, and REMB is a cap on it. *remb*: it is left out of the
 buffer and player are other than ours, so that delays of these two rows compare with each other only; with *remb* it is
 Chromium's own estimator at the receiver. *REMB decides*: the share of Chromium's reports, two a second, in which what
 it aims at is within 3 % of a REMB of the second before.
-A late call ({sum(call.late for call in every)} of {len(every)}) counts nowhere.
+A late call ({sum(call.late for call in every)} of {len(every)}) counts nowhere. Where every call over a link was late, the link is missing from the row.
+Rows are means over the links whose calls count, so rows of
+fewer links compare in the tables of differences only.
 
 """
     text += "\n".join(called(found)) + "\n"
