@@ -263,9 +263,9 @@ rate control works by it, and REMB is a cap on it. *remb*: it is left out of the
 buffer and player are other than ours, so that delays of these two rows compare with each other only; with *remb* it is
 Chromium's own estimator at the receiver. *REMB decides*: the share of Chromium's reports, two a second, in which what
 it aims at is within 3 % of a REMB of the second before.
-A late call ({sum(call.late for call in every)} of {len(every)}) counts nowhere. Where every call over a link was late, the link is missing from the row.
-Rows are means over the links whose calls count, so rows of
-fewer links compare in the tables of differences only.
+A late call ({sum(call.late for call in every)} of {len(every)}) counts nowhere.
+Where every call over a link was late, the link is missing from the row: rows of fewer links compare only in the tables
+of differences, which pair links.
 
 """
     text += "\n".join(called(found)) + "\n"
