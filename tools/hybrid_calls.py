@@ -1,14 +1,15 @@
-"""Real calls in the hybrid codec and in H.264 with NACK over the same links: writes docs/hybrid-calls.md.
+"""Real calls in the hybrid codec and in H.264 over the same links: writes docs/hybrid-calls.md.
 
     python tools/hybrid_calls.py [--seconds S] [--repeats N] [--out FOLDER] [--page FILE]
 
-Both ends are Legato's, with the same controller, the same pictures (the generated scene, 640x360, 30 a second) and the
-same links: three recorded ones of LTE at a fifth of their capacity, and one of constant capacity that loses a tenth of
-the packets at random. Each call is a run folder of its own below ``--out``. A call that the machine was late for does
-not count: it is made again, up to ``--tries`` times, and then stands in the table as late. A call that counts is not
-made again, so a run that was stopped goes on where it was.
+H.264 repairs by NACK alone, or by NACK and Reed-Solomon parity: a fifth of each frame's packets, as in the table of
+docs/hybrid-codec.md, or as much as the losses reported need. Both ends are Legato's, with the same controller, the same
+pictures (the generated scene, 640x360, 30 a second) and the same links: three recorded ones of LTE at a fifth of their
+capacity, and one of constant capacity that loses a tenth of the packets at random. Each call is a run folder of its own
+below ``--out``. A call that the machine was late for does not count: it is made again, up to ``--tries`` times, and
+then stands in the table as late. A call that counts is not made again, so a run that was stopped goes on where it was.
 
-As shipped: 2 calls of 60 s per codec and link, 16 calls; 20 minutes on a quiet machine with two processors.
+As shipped: 2 calls of 60 s per kind and link, 32 calls; 40 minutes on a quiet machine with two processors.
 """
 
 from __future__ import annotations
@@ -26,7 +27,19 @@ from legato.call import Pictures
 from legato.sweep import summary_rows
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "hybrid-calls.md"
-CODECS = ("hybrid", "h264")
+KINDS = {
+    "hybrid": ("hybrid", "controller"),
+    "h264": ("h264", "controller"),
+    "h264-parity": ("h264", "0.2"),
+    "h264-adaptive": ("h264", "adaptive"),
+}
+"""Codec and parity. A kind's name is part of its folders' names."""
+TITLES = {
+    "hybrid": "hybrid",
+    "h264": "h264, NACK",
+    "h264-parity": "h264, NACK and 20 % parity",
+    "h264-adaptive": "h264, NACK and adaptive parity",
+}
 SIZE = (640, 360)
 
 
@@ -74,6 +87,8 @@ class Call:
     on_time_150ms_ratio: float
     goodput_bps: float
     loss_ratio: float
+    parity_ratio: float
+    """Of all bytes sent."""
 
 
 def read(folder: Path) -> Call | None:
@@ -92,12 +107,14 @@ def read(folder: Path) -> Call | None:
         on_time_150ms_ratio=row["on_time_150ms_ratio"],
         goodput_bps=row["goodput_bps"],
         loss_ratio=row["loss_ratio"],
+        parity_ratio=row["fec_ratio"] or 0.0,
     )
 
 
-def make(link: Link, codec: str, seed: int, folder: Path, arguments: argparse.Namespace) -> Call:
+def make(link: Link, kind: str, seed: int, folder: Path, arguments: argparse.Namespace) -> Call:
     """The call, made if it was not, and again while the machine is late."""
     call = read(folder)
+    codec, parity = KINDS[kind]
     for _ in range(arguments.tries):
         if call is not None and not call.late:
             break
@@ -112,13 +129,13 @@ def make(link: Link, codec: str, seed: int, folder: Path, arguments: argparse.Na
             },
             controllers=[arguments.controller],
             seeds=[seed],
-            pictures=Pictures(width=SIZE[0], height=SIZE[1], codec=codec),
+            pictures=Pictures(width=SIZE[0], height=SIZE[1], codec=codec, parity=parity),
             peers="legato",
         )
         call = read(folder)
         if call is not None:
             late = f", late: {call.lateness_p999_ms:.1f} ms" if call.late else ""
-            print(f"{link.name}, {codec}, call {seed}: {call.viewed_ssim_db:.2f} dB{late}", flush=True)
+            print(f"{link.name}, {TITLES[kind]}, call {seed}: {call.viewed_ssim_db:.2f} dB{late}", flush=True)
     if call is None:
         raise SystemExit(f"{folder}: no call was made with --tries {arguments.tries}")
     return call
@@ -126,6 +143,7 @@ def make(link: Link, codec: str, seed: int, folder: Path, arguments: argparse.Na
 
 COLUMNS: tuple[tuple[str, Callable[[Call], str]], ...] = (
     ("lost, %", lambda call: f"{100 * call.loss_ratio:.1f}"),
+    ("parity, %", lambda call: f"{100 * call.parity_ratio:.1f}"),
     ("coded, %", lambda call: f"{100 * call.coded_ratio:.1f}"),
     ("shown, %", lambda call: f"{100 * call.shown_ratio:.1f}"),
     ("viewed SSIM, dB", lambda call: f"{call.viewed_ssim_db:.2f}"),
@@ -137,14 +155,14 @@ COLUMNS: tuple[tuple[str, Callable[[Call], str]], ...] = (
 
 
 def table(made: Mapping[tuple[str, str], Sequence[Call]]) -> list[str]:
-    """A row per link and codec; of each figure every call's, in the order of seeds."""
+    """A row per link and kind of call; of each figure every call's, in the order of seeds."""
     lines = [
         "| link | codec | " + " | ".join(title for title, _ in COLUMNS) + " |",
         "|---|---|" + "---|" * len(COLUMNS),
     ]
-    for (link, codec), calls in made.items():
+    for (link, kind), calls in made.items():
         cells = (" / ".join(text(call) for call in calls) for _, text in COLUMNS)
-        lines.append(f"| {link} | {codec} | " + " | ".join(cells) + " |")
+        lines.append(f"| {link} | {TITLES[kind]} | " + " | ".join(cells) + " |")
     return lines
 
 
@@ -159,10 +177,11 @@ def page(made: Mapping[tuple[str, str], Sequence[Call]], arguments: argparse.Nam
 
 Calls of {arguments.seconds:g} s between two ends of Legato with `{arguments.controller}` and at most
 {arguments.max_kbps} kbit/s; the generated scene at {SIZE[0]}x{SIZE[1]} and 30 pictures per second;
-{arguments.repeats} per link and codec, their figures side by side. Both codecs have the same links. H.264 is
-OpenH264's, and its lost packets are sent again on request (NACK); real calls have no parity. *Coded* is the
-share of captured pictures that the encoder was free for, *shown* the share of coded ones that came onto the
-screen. {rule}
+{arguments.repeats} per link and codec, their figures side by side. All kinds of call have the same links. H.264 is
+OpenH264's, and its lost packets are sent again on request (NACK); with *parity*, Reed-Solomon parity follows each
+frame: a fifth of its packets, or as many as the losses reported of late need (`--parity adaptive`). *Parity, %* is its
+share of the bytes sent, *coded* the share of captured pictures that the encoder was free for, *shown* the share of
+coded ones that came onto the screen. {rule}
 in *late* calls. Written by
 
     python tools/hybrid_calls.py --seconds {arguments.seconds:g} --repeats {arguments.repeats} \
@@ -180,17 +199,21 @@ def main() -> None:
     parser.add_argument("--tries", type=int, default=4, help="of each call, while the machine is late for it")
     parser.add_argument("--controller", default="gcc", help="of all calls")
     parser.add_argument("--max-kbps", type=int, default=1_000, help="of all controllers: what calls of this size need")
+    parser.add_argument(
+        "--links", type=int, nargs="+", choices=range(len(LINKS)), help="by number from 0; default: all"
+    )
     parser.add_argument("--out", type=Path, default=Path("runs/hybrid-calls"), help="where the calls' folders are")
     parser.add_argument("--page", type=Path, default=PAGE, help="what is written")
     arguments = parser.parse_args()
     made: dict[tuple[str, str], list[Call]] = {}
-    for place, link in enumerate(LINKS):
+    links = [(place, link) for place, link in enumerate(LINKS) if arguments.links is None or place in arguments.links]
+    for place, link in links:
         for seed in range(1, arguments.repeats + 1):
-            # One codec after the other over each link, so that what changes on the machine meets both.
-            for codec in CODECS:
-                name = f"{place}-{codec}-{arguments.controller}-{seed}-{arguments.seconds:g}s"
-                call = make(link, codec, seed, arguments.out / name, arguments)
-                made.setdefault((link.name, codec), []).append(call)
+            # One kind after the other over each link, so that what changes on the machine meets all.
+            for kind in KINDS:
+                name = f"{place}-{kind}-{arguments.controller}-{seed}-{arguments.seconds:g}s"
+                call = make(link, kind, seed, arguments.out / name, arguments)
+                made.setdefault((link.name, kind), []).append(call)
                 arguments.page.write_text(page(made, arguments))
     print("\n".join(table(made)))
 

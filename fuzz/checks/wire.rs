@@ -4,17 +4,18 @@
 use legato_units::{TimeDelta, Timestamp};
 use legato_wire::rtcp::{Compound, MAX_COMPOUND_PACKETS, Message};
 use legato_wire::rtp::{self, ExtensionIds};
-use legato_wire::{ccfb, h264, hybrid, ip, remb, twcc, vp8, vp9};
+use legato_wire::{ccfb, h264, hybrid, ip, parity, remb, twcc, vp8, vp9};
 
 /// One fuzz target: its name and what it checks of one input.
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All of them, by the names of their corpus folders.
-pub const TARGETS: [Target; 10] = [
+pub const TARGETS: [Target; 11] = [
     ("ccfb_decode", ccfb_decode),
     ("h264_payload", h264_payload),
     ("hybrid_payload", hybrid_payload),
     ("ip", ip),
+    ("parity_payload", parity_payload),
     ("remb", remb),
     ("rtcp_compound", rtcp_compound),
     ("rtp", rtp),
@@ -41,6 +42,16 @@ pub fn hybrid_payload(bytes: &[u8]) {
     let again = [&head[..], payload.bytes].concat();
     assert_eq!(hybrid::Payload::parse(&again), Ok(payload));
     assert!(!sums || again == bytes, "every byte has a meaning, but for the sum of no frame");
+}
+
+pub fn parity_payload(bytes: &[u8]) {
+    if let Ok((marker, payload)) = parity::read_symbol(bytes) {
+        let again = parity::symbol(marker, payload).expect("a payload that was read can be written");
+        assert!(bytes.starts_with(&again) && bytes[again.len()..].iter().all(|&byte| byte == 0));
+    }
+    let Ok(payload) = parity::Payload::parse(bytes) else { return };
+    assert!(payload.place < parity::MAX_PARITY && payload.packets > 0);
+    assert_eq!([&payload.head()[..], payload.symbol].concat(), bytes, "every byte has a meaning");
 }
 
 pub fn vp8_payload(bytes: &[u8]) {

@@ -128,6 +128,21 @@ def test_the_hybrid_codec_shows_what_came_of_every_frame(scenario: Path, tmp_pat
     assert parts[0][0] > 20
 
 
+@pytest.mark.parametrize("parity", ["0.3", "adaptive"])
+def test_parity_restores_packets_of_a_lossy_link(scenario: Path, tmp_path: Path, parity: str):
+    options = {"duration_s": 6.0, "forward.loss_ratio": 0.1}
+    pictures = Pictures(width=320, height=180, parity=parity)
+    legato.real_calls(scenario, out=tmp_path / "run", options=options, pictures=pictures, peers="legato")
+    machine = machine_of(tmp_path / "run")
+    assert (machine["misnumbered"], machine["odd_sizes"], machine["compared"]) == (0, 0, True)
+    [(fec, encoded, rendered)] = rows(tmp_path / "run", "summary", "fec_ratio, frames_encoded, frames_rendered")
+    assert 0.1 < fec < 0.55
+    [(restored,)] = rows(tmp_path / "run", "gauges", "max(value) FILTER (name = 'receiver.restored_packets')")
+    assert restored > 10
+    only_on_time(machine)
+    assert rendered > 0.9 * encoded
+
+
 @pytest.mark.parametrize("peers", ["chromium", "chromium-chromium"])
 def test_only_ends_of_ours_know_the_hybrid_codec(scenario: Path, tmp_path: Path, peers: str):
     with pytest.raises(legato.CallError, match="codec hybrid: only ends of ours know it: peers legato") as refused:

@@ -16,6 +16,7 @@ if not hasattr(_core, "picture_quality"):
     pytest.skip("the native module was built without the encoders", allow_module_level=True)
 from legato.profile.clip import read_clip
 from legato.profile.hybrid import Row, _above, _hybrid, tables, windows
+from legato.profile.hybrid_parts import Parts, codec_mark
 
 CLIP = Path(__file__).parents[2] / "data" / "clips" / "lrwp9a.mpg"
 
@@ -53,6 +54,18 @@ def test_windows_lie_within_the_clip_and_apart() -> None:
     apart = np.diff(short)
     assert len(short) == 10 and apart.min() >= 1 and apart.max() - apart.min() <= 1
     assert short[0] >= 10 and short[-1] + 10 <= len(clip.order)
+
+
+def test_a_part_is_that_of_its_clip_frames_and_codec(tmp_path: Path) -> None:
+    mark = codec_mark("settings")
+    assert mark == codec_mark("settings") != codec_mark("other settings")
+    parts = Parts(tmp_path / "parts", 50, mark)
+    assert parts.read("clip") is None
+    parts.keep("clip", [{"figure": "loss 0.1", "value": 12.5}])
+    assert parts.read("clip") == [{"figure": "loss 0.1", "value": 12.5}]
+    assert parts.read("other") is None
+    assert Parts(tmp_path / "parts", 51, mark).read("clip") is None
+    assert Parts(tmp_path / "parts", 50, codec_mark("other settings")).read("clip") is None
 
 
 def test_tables_compare_each_clip_with_itself() -> None:

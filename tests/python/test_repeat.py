@@ -19,6 +19,7 @@ import pytest
 import legato
 from legato import _core, cli, plan_record, repeat, shipped
 from legato import plan as plans
+from legato.call import Pictures
 from legato.errors import RunFolderError
 
 RATES = "time_s,rate_bps\n0,1500000\n1,600000\n2,1200000\n9,1200000\n"
@@ -232,6 +233,10 @@ def test_a_call_of_ones_own_files_is_replayed_from_another_folder(
         (
             {"call": {"peers": "chromium", "size": "640x360", "fps": 15, "codec": "vp9", "vmaf": False}},
             "call steady --size 640x360 --fps 15 --codec vp9",
+        ),
+        (
+            {"call": {"peers": "legato", **Pictures(codec="vp8", parity="0.2").options(), "vmaf": False}},
+            "call steady --peers legato --codec vp8 --parity 0.2",
         ),
         (
             {"call": {"near": "ping -c 9 $LEGATO_PEER", "far": "sleep 9", "name": "pings"}},

@@ -9,6 +9,7 @@ import pytest
 import legato
 from legato.call.ends import DIRECTIONS, LINKS, PEERS, End, Session
 from legato.call.offered import without_transport_feedback
+from legato.errors import CallError
 
 REFUSED = {
     ("legato", "receive", "inside"): "direction receive",
@@ -89,3 +90,20 @@ def test_an_offer_loses_transport_feedback_and_nothing_else():
     offer = [*kept[:2], f"a=extmap:4 {uri}", kept[2], "a=rtcp-fb:102 transport-cc", *kept[3:]]
     assert without_transport_feedback("\r\n".join(offer)) == "\r\n".join(kept)
     assert without_transport_feedback("\r\n".join(kept)) == "\r\n".join(kept)
+
+
+@pytest.mark.parametrize("parity", ["0.6", "-0.1", "nan", "much", ""])
+def test_parity_is_a_rule_or_a_share(parity: str):
+    with pytest.raises(CallError, match=r"controller, adaptive or a share from 0 to 0\.5 is needed"):
+        Session.of("legato").check_parity("h264", parity)
+
+
+@pytest.mark.parametrize("parity", ["adaptive", "0.2"])
+def test_parity_is_for_ends_of_ours_and_packets_that_need_each_other(parity: str):
+    Session.of("legato").check_parity("h264", parity)
+    for peers in ("chromium", "chromium-chromium"):
+        with pytest.raises(CallError, match=rf"parity {parity}: only ends of ours .* peers legato is needed"):
+            Session.of(peers).check_parity("h264", parity)
+        Session.of(peers).check_parity("h264", "controller")
+    with pytest.raises(CallError, match=f"parity {parity}: packets of codec hybrid need no others"):
+        Session.of("legato").check_parity("hybrid", parity)

@@ -17,6 +17,7 @@ mod feedback_schedule;
 mod keyframe_requests;
 mod nack_list;
 mod network;
+pub mod parity;
 mod pauses;
 mod receiver;
 mod receiver_clock;

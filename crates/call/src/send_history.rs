@@ -21,6 +21,8 @@ pub struct SendHistory {
     in_flight: DataSize,
     /// One past the highest sequence number in any feedback.
     reported: u64,
+    /// The number of the newest feedback, which counts feedback.
+    feedback_count: Option<u8>,
     /// The last reference time, unwrapped, in units of 64 ms.
     reference: Option<i64>,
     /// Reused: the arrivals of a feedback.
@@ -106,7 +108,8 @@ impl SendHistory {
 
     /// Append the new information in `feedback` to `reports`, in send order. Packets it does not reach
     /// back to, because an earlier feedback was lost, are no longer in flight and never reported:
-    /// silence about a packet is not loss of it.
+    /// silence about a packet is not loss of it. If no feedback was lost, by their count, it is: some receivers (str0m)
+    /// begin each feedback at the first packet that came.
     pub fn join(&mut self, now: Timestamp, feedback: &Feedback<'_>, reports: &mut PacketReports) {
         // What feedback names was sent: it is the latest such number.
         let Some(last) = self.next_seq.checked_sub(1) else { return };
@@ -115,7 +118,9 @@ impl SendHistory {
             twcc::unwrap_reference(self.reference.unwrap_or(i64::from(feedback.reference())), feedback.reference());
         self.reference = Some(reference);
         let origin = PeerTimestamp::from_nanos(0) + twcc::REFERENCE_UNIT * reference;
-        self.abandon(self.reported, first);
+        let follows = self.follows(feedback.feedback_count());
+        let gap = if follows { self.reported.max(self.base()).min(first) } else { first };
+        self.abandon(self.reported, gap);
         let count = u64::from(feedback.status_count());
         let mut statuses = feedback.statuses();
         // Feedback about packets forgotten, or never sent, is ignored.
@@ -124,6 +129,13 @@ impl SendHistory {
             statuses.next();
         }
         let mut joining = Joining::new(self, reports);
+        if gap < first {
+            joining.seek(gap);
+            for _ in gap..first {
+                joining.take(Outcome { arrived: false, timed: false, ce: false }, 1);
+            }
+            joining.gather();
+        }
         joining.seek(first + forgotten);
         while let Some(StatusRun { packets, arrived, timed }) = statuses.next_run(origin, &mut joining.times) {
             joining.take(Outcome { arrived, timed, ce: false }, packets);
@@ -171,6 +183,16 @@ impl SendHistory {
     /// When the receiver wrote the last feedback; only feedback by stream says so.
     pub fn written(&self) -> Option<PeerTimestamp> {
         self.by_stream.as_ref()?.reference.map(|(_, at)| at)
+    }
+
+    /// Whether no feedback is missing between the newest and this one, which is the newest from now on unless it is an
+    /// older one.
+    fn follows(&mut self, count: u8) -> bool {
+        let step = self.feedback_count.map(|newest| count.wrapping_sub(newest));
+        if step.is_none_or(|step| (1..128).contains(&step)) {
+            self.feedback_count = Some(count);
+        }
+        step == Some(1)
     }
 
     /// The number of the first packet that is kept.

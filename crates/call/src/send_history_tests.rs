@@ -49,8 +49,13 @@ fn packet_of_kind(kind: PacketKind) -> MediaPacket {
 
 /// Feedback from `base` on; arrivals in ms.
 fn feedback(history: &mut SendHistory, base: u64, arrivals_ms: &[Option<i64>]) -> Vec<PacketReport> {
+    numbered(history, 0, base, arrivals_ms)
+}
+
+/// The same, with the number of the feedback.
+fn numbered(history: &mut SendHistory, count: u8, base: u64, arrivals_ms: &[Option<i64>]) -> Vec<PacketReport> {
     let mut bytes = Vec::new();
-    let header = Header { sender_ssrc: 1, media_ssrc: 2, base_seq: base as u16, feedback_count: 0 };
+    let header = Header { sender_ssrc: 1, media_ssrc: 2, base_seq: base as u16, feedback_count: count };
     let arrivals = arrivals_ms.iter().map(|ms| ms.map(Timestamp::from_millis));
     assert_eq!(usize::from(Encoder::default().encode(&mut bytes, &header, arrivals)), arrivals_ms.len());
     let mut reports = PacketReports::default();
@@ -90,6 +95,26 @@ fn packets_whose_feedback_was_lost_are_neither_in_flight_nor_missing() {
     sent(&mut history, 6);
     let reports = feedback(&mut history, 4, &[Some(100), Some(101)]);
     assert_eq!(reports.len(), 2);
+    assert_eq!(history.in_flight(), DataSize::ZERO);
+}
+
+/// A receiver that begins each feedback at the first packet that came: 2 and 3 are lost between the first two feedbacks,
+/// 5 and 6 between the others or reported by the one between, and the sender cannot know which.
+#[test]
+fn packets_between_two_feedbacks_that_follow_each_other_are_missing() {
+    let mut history = SendHistory::default();
+    sent(&mut history, 9);
+    assert_eq!(numbered(&mut history, 255, 0, &[Some(100), Some(101)]).len(), 2);
+    let reports = numbered(&mut history, 0, 4, &[Some(104)]);
+    let fates: Vec<_> = reports.iter().map(|report| (report.transport_seq, report.arrived())).collect();
+    assert_eq!(fates, [(2, false), (3, false), (4, true)]);
+    let reports = numbered(&mut history, 2, 7, &[Some(107)]);
+    assert_eq!(reports.iter().map(|report| report.transport_seq).collect::<Vec<_>>(), [7]);
+    assert_eq!(history.in_flight(), DataSize::from_bytes(1_000), "the last one");
+    // A missing one turns up, and the feedback that was late does not count as the newest.
+    let reports = numbered(&mut history, 1, 3, &[Some(103)]);
+    assert_eq!(reports.iter().map(|report| (report.transport_seq, report.arrived())).collect::<Vec<_>>(), [(3, true)]);
+    assert_eq!(numbered(&mut history, 3, 8, &[Some(108)]).len(), 1);
     assert_eq!(history.in_flight(), DataSize::ZERO);
 }
 

@@ -3,19 +3,21 @@
 
 use crate::FeedbackFormat;
 use crate::best_of_two::BestOfTwo;
+use crate::parity::ParityShare;
 use crate::rtx_allowance::RtxAllowance;
 use crate::rtx_store::RtxStore;
 use crate::send_history::SendHistory;
 use legato_control::steering::{AnyController, Steered};
 use legato_control::{Decision, Event, PacerQueue, PacketKind, SentPacket, TransportFeedback};
 use legato_media::pacer::{Pacer, PacerConfig};
-use legato_media::packet::{AUDIO_SSRC, FEC_SSRC, MediaPacket, RTX_SSRC, VIDEO_SSRC};
+use legato_media::packet::{AUDIO_SSRC, MediaPacket, RTX_SSRC, VIDEO_SSRC};
 use legato_media::packetizer::{self, PACKET_OVERHEAD_BYTES};
 use legato_media::{EncodedFrame, Encoder, EncoderBudget, Source, SourceFrame, Version};
 use legato_trace::{End, FrameEncoded, PacketSent, Record, TraceSink};
 use legato_units::{Burst, DataRate, DataSize, Ecn, PeerTimestamp, TimeDelta, Timestamp};
 use legato_wire::ntp::CompactNtp;
 
+mod parity;
 mod pause;
 mod rtcp;
 
@@ -112,6 +114,9 @@ pub struct Sender {
     rtx_seq: u16,
     fec_seq: u32,
     fec_credit_bytes: u64,
+    parity: ParityShare,
+    /// What a parity packet has more than the largest packet of its frame.
+    parity_overhead_bytes: u16,
     rtx_bytes: u64,
     last_budget: Timestamp,
     /// When the encoder is given a new bitrate.
@@ -171,6 +176,8 @@ impl Sender {
             rtx_seq: 0,
             fec_seq: 0,
             fec_credit_bytes: 0,
+            parity: ParityShare::default(),
+            parity_overhead_bytes: 0,
             rtx_bytes: 0,
             last_budget: config.start,
             next_encoder_rate: config.start,
@@ -425,10 +432,8 @@ impl Sender {
             DataSize::from_bytes(u64::from(audio_packet_bytes(audio))) / audio.interval
         });
         let video = self
-            .decision
-            .target_bitrate
+            .without_parity(interval)
             .saturating_sub(audio)
-            .saturating_sub(self.decision.fec_rate)
             // Repair never takes more than half: some picture is better than none.
             .saturating_sub(self.rtx_rate.min(self.decision.target_bitrate.scale(0.5)));
         let video = self.decision.encoder.drop_one_frame_in.map_or(video, |n| video.scale(1.0 - 1.0 / f64::from(n)));
@@ -467,7 +472,7 @@ impl Sender {
         let first = self.media_packet(frame, head, count, largest);
         self.rtp_seq += u32::from(pieces.packets());
         self.pacer.push_frame(first, &pieces);
-        self.packetize_parity(frame, count, largest);
+        self.packetize_parity(frame, count, largest.max(frame.head_bytes));
         count
     }
 
@@ -481,30 +486,6 @@ impl Sender {
         }
         self.packetize_parity(frame, count, pieces.iter().copied().max().unwrap_or(0));
         count
-    }
-
-    /// Parity of an erasure code over the frame's packets, as many as the FEC rate has paid for.
-    fn packetize_parity(&mut self, frame: &EncodedFrame, count: u16, payload_bytes: u16) {
-        if self.decision.fec_rate == DataRate::ZERO {
-            self.fec_credit_bytes = 0;
-            return;
-        }
-        let interval = self.source.content().frame_rate.interval();
-        self.fec_credit_bytes += (self.decision.fec_rate * interval).as_bytes();
-        let size = u64::from(payload_bytes + PACKET_OVERHEAD_BYTES);
-        let mut parity = 0;
-        while self.fec_credit_bytes >= size && parity < count {
-            self.fec_credit_bytes -= size;
-            let mut packet = self.media_packet(frame, count + parity, count, payload_bytes);
-            packet.ssrc = FEC_SSRC;
-            packet.kind = PacketKind::Fec;
-            packet.rtp_seq = self.fec_seq;
-            self.fec_seq += 1;
-            parity += 1;
-            self.pacer.push(packet);
-        }
-        // Credit is for this frame and the next few, not for a burst after a pause.
-        self.fec_credit_bytes = self.fec_credit_bytes.min(4 * size);
     }
 
     fn media_packet(&self, frame: &EncodedFrame, index: u16, count: u16, payload_bytes: u16) -> MediaPacket {

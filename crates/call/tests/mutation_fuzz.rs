@@ -2,6 +2,7 @@
 //! run, a minute with `make fuzz`.
 
 use legato_call::FrameAssembly;
+use legato_call::parity::{Recovery, Restored};
 use legato_call::rtp_assembly::{Assembled, Part, PartialAssembly, PayloadFormat, RtpAssembly, VideoPacket};
 use legato_units::Timestamp;
 
@@ -135,4 +136,39 @@ fn assembly_hybrid() {
         kinds.collect()
     };
     run(&Target { name: "assembly_hybrid", check: check_partial, outline });
+}
+
+/// What parity restored, of packets of which those with the third flag are parity.
+fn restored(bytes: &[u8]) -> Vec<Restored> {
+    let (mut recovery, mut out) = (Recovery::default(), Vec::new());
+    let (mut seq, mut time) = (1_u64 << 16, 0_u32);
+    for (step, time_step, flags, payload) in packets(bytes) {
+        seq = seq.saturating_add_signed(step);
+        time = time.wrapping_add_signed(time_step);
+        if flags & 4 == 4 {
+            out.extend(recovery.take_parity(time, payload));
+            continue;
+        }
+        let (marker, repeated) = (flags & 1 == 1, flags & 2 == 2);
+        let packet = VideoPacket { seq, timestamp: time, marker, repeated, psnr_db: None, payload };
+        out.extend(recovery.take_media(&packet));
+    }
+    assert_eq!(recovery.restored(), out.len() as u64);
+    out
+}
+
+fn check_restored(bytes: &[u8]) {
+    let (out, parity) = (restored(bytes), packets(bytes).filter(|(_, _, flags, _)| flags & 4 == 4).count());
+    // Each takes a parity packet, and has a payload that fits into it.
+    assert!(out.len() <= parity);
+    assert!(out.iter().all(|packet| (1..=248).contains(&packet.payload.len())));
+}
+
+#[test]
+fn recovery() {
+    let outline = |bytes: &[u8]| {
+        let out = restored(bytes);
+        format!("{} {:?}", out.len().min(9), out.first().map(|packet| (packet.marker, packet.payload.len() > 4)))
+    };
+    run(&Target { name: "recovery", check: check_restored, outline });
 }

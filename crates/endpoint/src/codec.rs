@@ -7,6 +7,9 @@ use legato_media::encoder::size_rule::Thresholds;
 /// The hybrid codec's name in session descriptions: between ends of ours, and no registered one.
 pub const HYBRID_NAME: &str = "x-legato-hybrid";
 
+/// The name of parity there, likewise.
+pub const PARITY_NAME: &str = "x-legato-parity";
+
 /// A codec's name in session descriptions.
 pub fn rtp_name(codec: Codec) -> &'static str {
     match codec {

@@ -13,6 +13,9 @@ pub enum Error {
     /// The evaluation after the call was stopped.
     #[error("interrupted")]
     Interrupted,
+    /// Parity where there can be none.
+    #[error("parity: {0}")]
+    Parity(String),
     /// Pictures could not be read.
     #[error("{0}")]
     Pictures(String),

@@ -48,4 +48,5 @@ pub use viewing::seen::{SeenPicture, ShownFrame};
 pub use viewing::vmaf::{VmafMeter, VmafProgram};
 
 pub use legato_call::Decide;
+pub use legato_call::parity::ParityRule;
 pub use legato_tun::{Host, Pair as TunPair};

@@ -9,7 +9,8 @@ use crate::connection::rtcp_bytes::Received;
 use crate::error::Error;
 use crate::network::event::Media;
 use crate::network::link::Link;
-use crate::pictures::camera::CodedFrames;
+use crate::pictures::camera::{CodedFrames, Payload};
+use legato_call::parity::parity_payload;
 use legato_call::{Network, Reply, rtcp_wire_size};
 use legato_control::{PacketKind, Side};
 use legato_media::packet::MediaPacket;
@@ -32,6 +33,8 @@ pub(crate) struct RealNetwork {
     /// Packets that str0m numbered differently from the sender.
     pub misnumbered: u64,
     frames: CodedFrames,
+    /// Frames sent lately, and the RTP numbers of their first packets.
+    first_seqs: VecDeque<(u32, u32)>,
     last_capture: Timestamp,
     lost: bool,
     /// RTCP for the sender, and when it entered the link.
@@ -39,6 +42,9 @@ pub(crate) struct RealNetwork {
     entered: Timestamp,
     failure: Option<Error>,
 }
+
+/// Parity leaves the pacer right behind its frame.
+const FRAMES_REMEMBERED: usize = 8;
 
 impl RealNetwork {
     /// Nothing sent yet.
@@ -52,6 +58,7 @@ impl RealNetwork {
             sent_bytes: 0,
             misnumbered: 0,
             frames,
+            first_seqs: VecDeque::new(),
             last_capture: Timestamp::ZERO,
             lost: false,
             received: VecDeque::new(),
@@ -109,8 +116,12 @@ impl RealNetwork {
     fn write(&mut self, packet: &MediaPacket) -> Result<(), Error> {
         let payload = match packet.kind {
             PacketKind::Video | PacketKind::Retransmission => self.frames.payload(packet.frame, packet.index),
+            PacketKind::Fec if self.peer.takes_parity() => self.parity(packet),
             _ => None,
         };
+        if packet.kind == PacketKind::Video {
+            self.remember(packet);
+        }
         if let Some(payload) = payload.as_ref().filter(|_| packet.kind == PacketKind::Video) {
             self.last_capture = payload.capture;
         }
@@ -120,6 +131,29 @@ impl RealNetwork {
         self.peer.write(instant, packet, payload, self.last_capture);
         self.peer.tick(instant)?;
         self.drain(departure, Some(Media { transport_seq, size_bytes, departure }))
+    }
+
+    fn remember(&mut self, packet: &MediaPacket) {
+        let first = packet.rtp_seq.wrapping_sub(packet.index.into());
+        if self.first_seqs.back() != Some(&(packet.frame, first)) {
+            self.first_seqs.push_back((packet.frame, first));
+        }
+        if self.first_seqs.len() > FRAMES_REMEMBERED {
+            self.first_seqs.pop_front();
+        }
+    }
+
+    /// What a parity packet carries; `None`: its frame is too large for the code, and the packet goes as filler.
+    fn parity(&self, packet: &MediaPacket) -> Option<Payload> {
+        let (_, first_seq) = self.first_seqs.iter().rev().find(|(frame, _)| *frame == packet.frame)?;
+        let media: Option<Vec<Payload>> =
+            (0..packet.count).map(|index| self.frames.payload(packet.frame, index)).collect();
+        let media = media?;
+        let capture = media.first()?.capture;
+        let payloads: Vec<Vec<u8>> = media.into_iter().map(|payload| payload.bytes).collect();
+        let place = u8::try_from(packet.index.checked_sub(packet.count)?).ok()?;
+        let bytes = parity_payload(*first_seq as u16, &payloads, place)?;
+        Some(Payload { bytes, capture, psnr_db: None })
     }
 
     /// Do what the connection requests. `media`: the packet just written.

@@ -8,7 +8,7 @@
 //! decoded.
 
 use crate::clock::{Clock, wait};
-use crate::codec::{Codec, HYBRID_NAME, rtp_name};
+use crate::codec::{Codec, HYBRID_NAME, PARITY_NAME, rtp_name};
 use crate::connection::coded_psnr::{self, CodedPsnr};
 use crate::connection::offered::OfferedVideo;
 use crate::connection::transport_seq::TransportSeq;
@@ -73,21 +73,16 @@ pub(crate) fn open(setup: ReceivingSetup, offer: &str) -> Result<(String, CallTh
     if video.types.is_empty() {
         return Err(refused(&format!("no {} in it", rtp_name(codec))));
     }
-    // Padding of an end of ours is offered as H.264, whatever the video is.
-    let config = RtcConfig::new().clear_codecs().enable_h264(true);
-    let stand_in = matches!(codec, Codec::Vp8 | Codec::Hybrid);
-    let config = config.enable_vp8(stand_in).enable_vp9(codec == Codec::Vp9);
-    let config = config.set_rtp_mode(true).enable_raw_packets(true);
-    let config = config.set_stats_interval(Some(STATISTICS_INTERVAL));
-    // A browser takes any other number for one of its own.
-    let config = config.set_extension(MAX_EXTENSION_ID, coded_psnr::extension());
+    let config = library_config(codec, !video.parity.is_empty());
     let mut rtc = config.build(base.instant(base.now()));
     let candidate = Candidate::host(local, "udp").map_err(|error| Error::System(format!("{local}: {error}")))?;
     rtc.add_local_candidate(candidate);
-    // The library knows no codec but its own; to it the hybrid one is VP8.
+    // The library knows no codec but its own; to it the hybrid one is VP8, and parity is one that is not the video's.
     let (ours, theirs) = (format!("{HYBRID_NAME}/"), "VP8/");
     let hybrid = codec == Codec::Hybrid;
     let known = if hybrid { Cow::Owned(offer.replace(&ours, theirs)) } else { Cow::Borrowed(offer) };
+    let known =
+        if video.parity.is_empty() { known } else { Cow::Owned(with_known_parity(&known, codec, &video.parity)) };
     let parsed = SdpOffer::from_sdp_string(&known).map_err(|error| refused(&error))?;
     let answer = rtc.sdp_api().accept_offer(parsed).map_err(|error| refused(&error))?.to_sdp_string();
     let answer = if hybrid { answer.replace(theirs, &ours) } else { answer };
@@ -99,15 +94,18 @@ pub(crate) fn open(setup: ReceivingSetup, offer: &str) -> Result<(String, CallTh
         let link = place.open(Ends::Receiver(outside), link_report(mail))?;
         let mut listener = Listener::new(base, duration, level, shared);
         listener.expect_repair(video.repair.clone());
+        let viewer = Viewer::new(codec, decoder, ViewerConfig { playout, nack }, Timestamp::ZERO);
+        let viewer = if video.parity.is_empty() { viewer } else { viewer.expecting_parity() };
         let end = ReceivingEnd {
             rtc,
             local,
             link,
             listener,
-            viewer: Viewer::new(codec, decoder, ViewerConfig { playout, nack }, Timestamp::ZERO),
+            viewer,
             video,
             nack,
             stream: None,
+            restored: None,
             controller: ReceiverSide::new(controller.map(Into::into)),
             transport_seq: TransportSeq::default(),
             due: Timestamp::ZERO,
@@ -116,6 +114,30 @@ pub(crate) fn open(setup: ReceivingSetup, offer: &str) -> Result<(String, CallTh
         Ok(move || end.run(&inbox))
     })?;
     Ok((answer, thread))
+}
+
+/// What the library shall know: the codec, and under other names the hybrid one and parity.
+fn library_config(codec: Codec, parity: bool) -> RtcConfig {
+    // Padding of an end of ours is offered as H.264, whatever the video is.
+    let config = RtcConfig::new().clear_codecs().enable_h264(true);
+    let vp8 = matches!(codec, Codec::Vp8 | Codec::Hybrid) || parity;
+    let config = config.enable_vp8(vp8).enable_vp9(codec == Codec::Vp9 || (parity && codec == Codec::Vp8));
+    let config = config.set_rtp_mode(true).enable_raw_packets(true);
+    let config = config.set_stats_interval(Some(STATISTICS_INTERVAL));
+    // A browser takes any other number for one of its own.
+    config.set_extension(MAX_EXTENSION_ID, coded_psnr::extension())
+}
+
+/// The offer with parity of these payload types under the name of a codec that the library knows and that is not the
+/// video's.
+fn with_known_parity(offer: &str, codec: Codec, types: &[u8]) -> String {
+    let (name, format) = if codec == Codec::Vp8 { ("VP9", "profile-id=0") } else { ("VP8", "") };
+    let known = |number: &u8| {
+        let line = format!("a=rtpmap:{number} {PARITY_NAME}/");
+        let also = if format.is_empty() { String::new() } else { format!("a=fmtp:{number} {format}\r\n") };
+        (line, format!("{also}a=rtpmap:{number} {name}/"))
+    };
+    types.iter().map(known).fold(offer.to_owned(), |offer, (line, known)| offer.replace(&line, &known))
 }
 
 /// A packet that just came.
@@ -137,6 +159,8 @@ struct ReceivingEnd {
     nack: bool,
     /// The video's.
     stream: Option<Ssrc>,
+    /// Packets that parity restored; unknown until the first parity comes.
+    restored: Option<u64>,
     controller: ReceiverSide,
     transport_seq: TransportSeq,
     /// When the connection is due next.
@@ -144,6 +168,8 @@ struct ReceivingEnd {
     report: CallReport,
 }
 
+/// Media packets that parity has restored so far.
+const RESTORED: &str = "receiver.restored_packets";
 /// Identifiers of one byte end here; an offer's own override it.
 const MAX_EXTENSION_ID: u8 = 14;
 /// The connection reports the round-trip time at this interval: that of the reports that it is measured by.
@@ -290,6 +316,7 @@ impl ReceivingEnd {
         let extensions = &header.ext_vals;
         let kind = match self.listener.kind(*header.payload_type) {
             PacketKind::Retransmission if payload_bytes > 0 => PacketKind::Retransmission,
+            _ if self.video.parity.contains(&header.payload_type) => PacketKind::Fec,
             PacketKind::Video if self.is_video(header) => PacketKind::Video,
             _ => PacketKind::Padding,
         };
@@ -308,6 +335,10 @@ impl ReceivingEnd {
     /// A new packet, retransmitted or not; a retransmitted one counts as its original.
     fn take_video(&mut self, packet: &RtpPacket, came: Came) {
         let header = &packet.header;
+        if self.video.parity.contains(&header.payload_type) {
+            self.take_parity(packet);
+            return;
+        }
         if !self.is_video(header) {
             return;
         }
@@ -323,6 +354,23 @@ impl ReceivingEnd {
             let psnr_db = header.ext_vals.user_values.get().copied().and_then(CodedPsnr::db);
             let repeated = came.repeated;
             self.viewer.take(now, &VideoPacket { seq, timestamp, marker, repeated, psnr_db, payload });
+        }
+    }
+
+    fn take_parity(&mut self, packet: &RtpPacket) {
+        if self.restored.is_none()
+            && let Some(stream) = self.rtc.direct_api().stream_rx(&packet.header.ssrc)
+        {
+            // Parity is of no use late, and is not sent again.
+            stream.suppress_nack(true);
+        }
+        let now = self.listener.now();
+        self.viewer.take_parity(now, packet.header.timestamp, &packet.payload);
+        let restored = self.viewer.restored_packets();
+        if restored != self.restored {
+            let value = restored.unwrap_or(0) as f64;
+            self.listener.log.recorder.record(now, &Record::Gauge { name: RESTORED, value });
+            self.restored = restored;
         }
     }
 
@@ -348,4 +396,34 @@ impl ReceivingEnd {
 
 fn failed(error: &dyn std::fmt::Display) -> Error {
     Error::Connection(format!("the connection failed: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::connection::other_end::OtherEnd;
+    use crate::connection::sdp::Offer;
+
+    /// The library takes both, and no two of them for one, whatever it calls them.
+    #[test]
+    fn the_library_takes_the_video_and_its_parity() {
+        let address = "127.0.0.1:5004".parse().unwrap();
+        let fingerprint = format!("sha-256 {}", vec!["AB"; 32].join(":"));
+        for codec in [Codec::H264, Codec::Vp8, Codec::Vp9] {
+            let (other, ufrag, password) = (OtherEnd::Ours { steers: true }, "user", "a-password-of-22-bytes");
+            let offer = Offer { address, codec, other, ufrag, password, fingerprint: &fingerprint }.to_sdp();
+            let video = OfferedVideo::of(&offer, codec);
+            // Padding is offered as H.264.
+            assert!(video.types.contains(&102) && video.parity == [105], "{codec:?}: {video:?}");
+            let known = with_known_parity(&offer, codec, &video.parity);
+            assert!(!known.contains(PARITY_NAME));
+            let base = Clock::starting_now();
+            let mut rtc = library_config(codec, true).build(base.instant(base.now()));
+            let parsed = SdpOffer::from_sdp_string(&known).unwrap();
+            let answer = rtc.sdp_api().accept_offer(parsed).unwrap().to_sdp_string();
+            let media = answer.lines().find(|line| line.starts_with("m=video ")).unwrap();
+            let taken: Vec<&str> = media.split(' ').skip(3).collect();
+            assert!(taken.contains(&"102") && taken.contains(&"105"), "{codec:?}: {media}");
+        }
+    }
 }

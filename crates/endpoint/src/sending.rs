@@ -13,6 +13,7 @@ use crate::outcome::{CallReport, Outcome};
 use crate::pictures::camera::Camera;
 use crate::real_network::RealNetwork;
 use crate::thread::CallThread;
+use legato_call::parity::ParityRule;
 use legato_call::{Decide, Pauses, Sender, SendingHalf};
 use legato_trace::LogLevel;
 use legato_units::{TimeDelta, Timestamp};
@@ -33,11 +34,21 @@ pub struct CallSetup {
     pub level: LogLevel,
     /// What sets the controller's actions, where it is steered.
     pub decide: Option<Decide>,
+    /// How much parity there is, towards an end of ours; another takes none, nor does the hybrid codec.
+    pub parity: ParityRule,
 }
 
 /// Make the offer, for another end: its text, and the thread that takes the answer.
 pub(crate) fn open(setup: CallSetup, other: OtherEnd) -> Result<(String, CallThread), Error> {
-    let CallSetup { sender, mut camera, place, duration, pauses, level, decide } = setup;
+    let CallSetup { sender, mut camera, place, duration, pauses, level, decide, parity } = setup;
+    let takes_parity = other.takes_parity(camera.codec());
+    if parity != ParityRule::Controller && !takes_parity {
+        let why = match other {
+            OtherEnd::Browser => "only an end of ours restores packets by it",
+            OtherEnd::Ours { .. } => "packets of codec hybrid need no others",
+        };
+        return Err(Error::Parity(why.to_owned()));
+    }
     let (outside, local) = place.outside()?;
     let base = Clock::starting_now();
     let mut peer = Peer::new(local, base, camera.codec(), other)?;
@@ -50,7 +61,9 @@ pub(crate) fn open(setup: CallSetup, other: OtherEnd) -> Result<(String, CallThr
         };
         let link = place.open(Ends::Endpoint(outside), link_report(mail))?;
         // The connection writes the reports.
-        let sending = SendingHalf::new(sender.without_reports(), pauses, Timestamp::ZERO).steered_by(decide);
+        let sender = sender.without_reports();
+        let sender = if takes_parity { sender.with_parity(parity) } else { sender };
+        let sending = SendingHalf::new(sender, pauses, Timestamp::ZERO).steered_by(decide);
         let network = RealNetwork::new(peer, link, base, frames);
         let log = CallLog::new(duration, level, shared);
         let driver = Driver { sending, network, log, report: CallReport::default() };

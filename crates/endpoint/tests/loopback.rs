@@ -8,8 +8,8 @@ mod str0m_end;
 
 use legato_control::PacketKind;
 use legato_endpoint::{
-    CallReport, CallSetup, Codec, Datagram, Finished, PairSetup, PictureSource, Place, ReceivingSetup, SeenPicture,
-    Session, WaySetup,
+    CallReport, CallSetup, Codec, Datagram, Finished, PairSetup, ParityRule, PictureSource, Place, ReceivingSetup,
+    SeenPicture, Session, WaySetup,
 };
 use legato_media::FrameRate;
 use legato_media::playout::PlayoutConfig;
@@ -280,6 +280,64 @@ fn the_hybrid_codec_shows_every_picture_although_packets_are_lost() {
         let mean = summary.viewed_ssim_db_mean.unwrap();
         assert!(report.compared && mean > 7.0, "{mean}");
     });
+}
+
+/// A tenth of the packets is lost and nothing is requested again: half of all packets are parity, without which one frame
+/// in four would be torn.
+fn shown_by_parity(codec: Codec) {
+    let link = LinkCapacity::constant(DataRate::from_mbps(4));
+    let forward = Path::new([
+        Loss::new(0.1, ChaCha8Rng::seed_from_u64(1)).unwrap().into(),
+        Bottleneck::new(link, QueueLimit::Packets(100)).into(),
+        Propagation::fixed(TimeDelta::from_millis(20)).into(),
+    ]);
+    let call = setup_in(codec, forward, 1_200_000, TimeDelta::from_secs(4));
+    let call = CallSetup { parity: ParityRule::Share(0.5), ..call };
+    let setup = PairSetup { call, controller: None, playout: PlayoutConfig::default(), nack: false };
+    let call = Session::open([WaySetup::Own(Box::new(setup))]).unwrap();
+    while !call.progress().over {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let ((summary, recorder, report), seen) = finished(call).unwrap();
+    assert_eq!((report.misnumbered, report.odd_sizes, report.stopped), (0, 0, false), "{codec:?}");
+    let of_kind = |kind| recorder.packets().iter().filter(|row| row.packet.kind == kind).count();
+    let (media, parity) = (of_kind(PacketKind::Video), of_kind(PacketKind::Fec));
+    // Of the last frame not all packets may have left.
+    assert!(media.abs_diff(parity) < 20 && media > 150, "{codec:?}: {media} packets, {parity} of parity");
+    assert_eq!(of_kind(PacketKind::Retransmission), 0);
+    let restored = recorder.gauges().iter().filter(|row| row.name == "receiver.restored_packets");
+    let restored = restored.map(|row| row.value).fold(0.0, f64::max);
+    assert!(restored > 10.0, "{codec:?}: {restored} restored");
+    let shown = seen.iter().filter(|picture| picture.decoded).count() as u64;
+    assert!(shown + 25 > summary.frames_encoded && summary.frames_encoded > 80, "{codec:?}: {shown} of {summary:?}");
+}
+
+#[test]
+fn parity_restores_what_is_lost() {
+    on_time(|| shown_by_parity(Codec::H264));
+}
+
+#[test]
+fn parity_protects_vp8_and_vp9_too() {
+    if let Err(error) = Codec::Vp8.check() {
+        eprintln!("skipped: {error}");
+        return;
+    }
+    on_time(|| [Codec::Vp8, Codec::Vp9].into_iter().for_each(shown_by_parity));
+}
+
+#[test]
+fn parity_is_refused_where_none_can_be() {
+    let refused = |setup: CallSetup, own_end: bool| {
+        let call = CallSetup { parity: ParityRule::Adaptive, ..setup };
+        let way = if own_end { own(call) } else { WaySetup::Sent(Box::new(call)) };
+        Session::open([way]).err().unwrap().to_string()
+    };
+    let second = TimeDelta::from_secs(1);
+    let towards_a_browser = refused(setup(plain_link(), 300_000, second), false);
+    assert_eq!(towards_a_browser, "parity: only an end of ours restores packets by it");
+    let hybrid = refused(setup_in(Codec::Hybrid, plain_link(), 300_000, second), true);
+    assert_eq!(hybrid, "parity: packets of codec hybrid need no others");
 }
 
 #[test]

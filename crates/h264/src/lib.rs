@@ -1,5 +1,6 @@
 //! OpenH264, compiled from its source: for measuring what frames cost at forced quantisers and how its rate control follows a live
-//! bitrate ([`Stream`], which decodes what it codes), and for real calls ([`Live`], which does not; [`Playback`] decodes on its own).
+//! bitrate ([`Stream`], which decodes what it codes), for real calls ([`Live`], which does not; [`Playback`] decodes on its own), and for the table of what
+//! losses cost ([`Resilient`]: slices, and references that the receiver has acknowledged).
 //! Configured as in libwebrtc, but on one thread and without dropping frames.
 //!
 //! ```
@@ -16,9 +17,12 @@ mod live;
 mod playback;
 #[expect(unsafe_code, reason = "OpenH264 has a C interface: its calls are in this file alone")]
 mod raw;
+mod resilient;
+mod slice_header;
 
 pub use live::{Live, LiveFrame};
 pub use playback::{DecodedLuma, Playback};
+pub use resilient::{Resilient, ResilientFrame};
 
 /// How a stream chooses its quantisers.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -3,10 +3,12 @@
 use crate::{Error, Mode, Settings};
 use openh264_sys2::source::APILoader;
 use openh264_sys2::{
-    CAMERA_VIDEO_REAL_TIME, ENCODER_OPTION, ENCODER_OPTION_BITRATE, ENCODER_OPTION_DATAFORMAT,
-    ENCODER_OPTION_FRAME_RATE, ENCODER_OPTION_GET_STATISTICS, ENCODER_OPTION_TRACE_LEVEL, ISVCEncoder, ISVCEncoderVtbl,
-    RC_BITRATE_MODE, RC_OFF_MODE, SBitrateInfo, SEncParamExt, SEncoderStatistics, SFrameBSInfo, SM_SINGLE_SLICE,
-    SPATIAL_LAYER_ALL, SSourcePicture, WELS_LOG_QUIET, videoFormatI420, videoFrameTypeIDR, videoFrameTypeSkip,
+    CAMERA_VIDEO_REAL_TIME, ENCODER_LTR_MARKING_FEEDBACK, ENCODER_LTR_RECOVERY_REQUEST, ENCODER_OPTION,
+    ENCODER_OPTION_BITRATE, ENCODER_OPTION_DATAFORMAT, ENCODER_OPTION_FRAME_RATE, ENCODER_OPTION_GET_STATISTICS,
+    ENCODER_OPTION_TRACE_LEVEL, ISVCEncoder, ISVCEncoderVtbl, LTR_MARKING_FAILED, LTR_MARKING_SUCCESS,
+    LTR_RECOVERY_REQUEST, RC_BITRATE_MODE, RC_OFF_MODE, SBitrateInfo, SEncParamExt, SEncoderStatistics, SFrameBSInfo,
+    SLTRMarkingFeedback, SLTRRecoverRequest, SM_FIXEDSLCNUM_SLICE, SM_SINGLE_SLICE, SPATIAL_LAYER_ALL, SSourcePicture,
+    WELS_LOG_QUIET, videoFormatI420, videoFrameTypeIDR, videoFrameTypeSkip,
 };
 use std::ffi::c_void;
 use std::ptr::{from_mut, null_mut};
@@ -35,6 +37,10 @@ unsafe impl Sync for Encoder {}
 
 impl Encoder {
     pub(crate) fn new(settings: Settings) -> Result<Self, Error> {
+        Self::resilient(settings, Resilience::default())
+    }
+
+    pub(crate) fn resilient(settings: Settings, resilience: Resilience) -> Result<Self, Error> {
         let api = Api::new()?;
         let mut params = SEncParamExt::default();
         // SAFETY: `params` outlives the call, which fills it.
@@ -52,8 +58,14 @@ impl Encoder {
         let layer = &mut params.sSpatialLayers[0];
         (layer.iVideoWidth, layer.iVideoHeight) = (width, height);
         layer.fFrameRate = settings.frame_rate;
-        layer.sSliceArgument.uiSliceMode = SM_SINGLE_SLICE;
-        layer.sSliceArgument.uiSliceNum = 1;
+        let slices = u32::from(resilience.slices.max(1));
+        layer.sSliceArgument.uiSliceMode = if slices > 1 { SM_FIXEDSLCNUM_SLICE } else { SM_SINGLE_SLICE };
+        layer.sSliceArgument.uiSliceNum = slices;
+        if let Some(frames) = resilience.long_term_frames {
+            params.bEnableLongTermReference = true;
+            params.iLTRRefNum = 2; // All that it has for cameras.
+            params.iLtrMarkPeriod = u32::from(frames);
+        }
         // A maximum bitrate equal to the target would hold the actual one below it; libwebrtc
         // leaves it unspecified too (webrtc:11543), which is the default.
         let mut quantiser = None;
@@ -91,6 +103,34 @@ impl Encoder {
         let pointer = from_mut(&mut frames_per_second).cast();
         // SAFETY: the option takes a float and reads it during the call.
         check(unsafe { self.api.set_option(ENCODER_OPTION_FRAME_RATE, pointer) }, "frame rate")
+    }
+
+    /// The receiver has the frame of this number, or has it not, with all that it is predicted from. Of interest where it
+    /// was marked to be kept.
+    pub(crate) fn confirm(&mut self, id: FrameId, whole: bool) -> Result<(), Error> {
+        let mut feedback = SLTRMarkingFeedback {
+            uiFeedbackType: if whole { LTR_MARKING_SUCCESS } else { LTR_MARKING_FAILED } as u32,
+            uiIDRPicId: id.idr.into(),
+            iLTRFrameNum: id.number.into(),
+            iLayerId: 0,
+        };
+        let pointer = from_mut(&mut feedback).cast();
+        // SAFETY: the option takes an SLTRMarkingFeedback and reads it during the call.
+        check(unsafe { self.api.set_option(ENCODER_LTR_MARKING_FEEDBACK, pointer) }, "a confirmed reference")
+    }
+
+    /// The receiver's pictures are right up to `last`, and wrong at `now`: the next is predicted from a confirmed one.
+    pub(crate) fn recover(&mut self, last: FrameId, now: FrameId) -> Result<(), Error> {
+        let mut request = SLTRRecoverRequest {
+            uiFeedbackType: LTR_RECOVERY_REQUEST as u32,
+            uiIDRPicId: last.idr.into(),
+            iLastCorrectFrameNum: last.number.into(),
+            iCurrentFrameNum: now.number.into(),
+            iLayerId: 0,
+        };
+        let pointer = from_mut(&mut request).cast();
+        // SAFETY: the option takes an SLTRRecoverRequest and reads it during the call.
+        check(unsafe { self.api.set_option(ENCODER_LTR_RECOVERY_REQUEST, pointer) }, "a recovery request")
     }
 
     /// `picture` is as long as the size requires; `psnr` costs the encoder another pass over the picture.
@@ -136,6 +176,24 @@ impl Encoder {
         check(unsafe { self.api.get_option(ENCODER_OPTION_GET_STATISTICS, pointer) }, "statistics")?;
         Ok(statistics.uiAverageFrameQP as u8)
     }
+}
+
+/// What a stream has against losses.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Resilience {
+    /// Slices of a picture; 0 counts as 1. The encoder may take fewer.
+    pub slices: u8,
+    /// Pictures are kept as long-term references, at most one in so many; `None`: none is.
+    pub long_term_frames: Option<u8>,
+}
+
+/// How a stream names a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FrameId {
+    /// Of its last key frame, `idr_pic_id`.
+    pub idr: u16,
+    /// `frame_num`.
+    pub number: u16,
 }
 
 /// The C object and its table of functions, destroyed with it.

@@ -41,6 +41,7 @@ pub(crate) struct Pictures {
     height: u16,
     fps: u32,
     codec: String,
+    parity: String,
 }
 
 /// `legato.call.ends.Others`: what tables call the rate control, the pictures and the encoder of an end that is not ours,
@@ -83,7 +84,14 @@ impl Default for Ends {
 
 impl Default for Pictures {
     fn default() -> Self {
-        Self { clip: None, width: 1280, height: 720, fps: 30, codec: "h264".to_owned() }
+        Self {
+            clip: None,
+            width: 1280,
+            height: 720,
+            fps: 30,
+            codec: "h264".to_owned(),
+            parity: "controller".to_owned(),
+        }
     }
 }
 
@@ -185,7 +193,8 @@ impl Parts<'_> {
         let (duration, level) = (flow.duration, flow.level);
         let explorer = self.learning.map(|learning| learning.explorer(flow.labels.seed)).transpose()?;
         let decide = explorer.map(|mut explorer| -> Decide { Box::new(move |now, it| explorer.decide(now, it)) });
-        Ok((CallSetup { sender, camera, place, duration, pauses, level, decide }, flow))
+        let parity = self.pictures.parity.parse().map_err(call_error)?;
+        Ok((CallSetup { sender, camera, place, duration, pauses, level, decide, parity }, flow))
     }
 
     fn codec(&self) -> PyResult<Codec> {

@@ -8,6 +8,7 @@ use legato_media::quality::{self, Luma};
 use legato_media::{Encoder, EncoderBudget, Profile, Source};
 use legato_units::{DataRate, Timestamp};
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
 use std::path::Path;
 use std::sync::Arc;
 use std::thread;
@@ -134,6 +135,42 @@ impl LiveEncoder {
         let coded = py.detach(|| self.encoder.encode(picture, time_ms, fps, bitrate_bps, keyframe));
         let coded = coded.map_err(|error| profile_error(error.to_string()))?;
         Ok((coded.bytes.len(), coded.keyframe, coded.qp, coded.psnr_db))
+    }
+}
+
+/// OpenH264 with slices and references that the receiver acknowledges.
+#[pyclass(module = "legato._core")]
+pub(crate) struct ResilientH264 {
+    stream: legato_h264::Resilient,
+}
+
+/// (NAL units with their start codes and whether each is a slice, whether it is a key frame, whether it is predicted from
+/// an acknowledged frame)
+type ResilientCoded<'py> = (Vec<(Bound<'py, PyBytes>, bool)>, bool, bool);
+
+#[pymethods]
+impl ResilientH264 {
+    /// A stream at a bitrate, with pictures in at most so many slices.
+    #[new]
+    #[pyo3(signature = (width, height, fps, bitrate_bps, *, slices, long_term))]
+    fn new(width: u16, height: u16, fps: f32, bitrate_bps: u32, slices: u8, long_term: bool) -> PyResult<Self> {
+        let settings = Settings { width, height, frame_rate: fps, mode: Mode::Bitrate(bitrate_bps) };
+        let stream = legato_h264::Resilient::new(settings, bitrate_bps, slices, long_term);
+        Ok(Self { stream: stream.map_err(|error| profile_error(error.to_string()))? })
+    }
+
+    /// Encode one picture of planar 4:2:0.
+    #[pyo3(signature = (picture, keyframe = false))]
+    fn encode<'py>(&mut self, py: Python<'py>, picture: &[u8], keyframe: bool) -> PyResult<ResilientCoded<'py>> {
+        let coded = py.detach(|| self.stream.encode(picture, keyframe));
+        let coded = coded.map_err(|error| profile_error(error.to_string()))?;
+        let units = coded.units.iter().map(|(unit, slice)| (PyBytes::new(py, unit), *slice)).collect();
+        Ok((units, coded.keyframe, coded.recovers))
+    }
+
+    /// The receiver reports that all of frame `number`, counted from 0, came, or not.
+    fn report(&mut self, number: u64, whole: bool) -> PyResult<()> {
+        self.stream.report(number, whole).map_err(|error| profile_error(error.to_string()))
     }
 }
 

@@ -39,11 +39,11 @@ mod _core {
     use super::call::{RealCall, codecs, open_call_folder, write_scene};
     #[cfg(feature = "encoders")]
     #[pymodule_export]
-    use super::codec::{EncoderModel, LiveEncoder, OpenH264Stream, picture_quality, profile_mean_size};
+    use super::codec::{EncoderModel, LiveEncoder, OpenH264Stream, ResilientH264, picture_quality, profile_mean_size};
     #[pymodule_export]
     use super::controllers::{controller_parameters, controllers};
     #[pymodule_export]
-    use super::hybrid::{HybridDecoder, HybridEncoder};
+    use super::hybrid::{HybridDecoder, HybridEncoder, HybridModel, hybrid_cut};
     #[cfg(feature = "calls")]
     #[pymodule_export]
     use super::learning::LiveExchange;

@@ -1,5 +1,5 @@
-//! Bytes to structs and back: RTP headers, payloads of H.264, VP8, VP9 and the hybrid codec, RTCP compounds, the three feedback formats of congestion
-//! control (transport-wide, RFC 8888, REMB), and the IP and UDP headers around them. Stateless: a caller that needs a sequence number or
+//! Bytes to structs and back: RTP headers, payloads of H.264, VP8, VP9, the hybrid codec and parity, RTCP compounds, the three
+//! feedback formats of congestion control (transport-wide, RFC 8888, REMB), and the IP and UDP headers around them. Stateless: a caller that needs a sequence number or
 //! a reference time across packets keeps it itself. Parsers borrow from the packet, never allocate, and return a value or an [`Error`]
 //! for every byte string.
 //!
@@ -31,6 +31,7 @@ pub mod h264;
 pub mod hybrid;
 pub mod ip;
 pub mod ntp;
+pub mod parity;
 mod reader;
 pub mod remb;
 pub mod rtcp;

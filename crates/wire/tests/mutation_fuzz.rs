@@ -1,7 +1,7 @@
 //! Runs the checks of `fuzz/checks/wire.rs` on mutations of the corpus: a few thousand in every test
 //! run, a minute each with `make fuzz`.
 
-use legato_wire::{ccfb, h264, hybrid, ip, remb, rtcp, rtp, twcc, vp8, vp9};
+use legato_wire::{ccfb, h264, hybrid, ip, parity, remb, rtcp, rtp, twcc, vp8, vp9};
 
 #[path = "../../../fuzz/checks/wire.rs"]
 #[allow(dead_code, reason = "the list of targets is for another test")]
@@ -83,6 +83,18 @@ fn ip() {
         of(ip::Packet::parse(bytes), |packet| format!("{:?}", shape(packet)))
     };
     run(&Target { name: "ip", check: checks::ip, outline });
+}
+
+#[test]
+fn parity_payload() {
+    let outline = |bytes: &[u8]| {
+        let symbol = of(parity::read_symbol(bytes), |(marker, payload)| format!("{marker} {}", scale(payload.len())));
+        let payload = of(parity::Payload::parse(bytes), |payload| {
+            format!("{} {} {}", payload.packets > 128, payload.place, scale(payload.symbol.len()))
+        });
+        format!("{symbol} {payload}")
+    };
+    run(&Target { name: "parity_payload", check: checks::parity_payload, outline });
 }
 
 #[test]

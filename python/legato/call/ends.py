@@ -44,6 +44,8 @@ that; or, where transport-wide feedback is not negotiated, REMB and receiver rep
 LINKS = ("inside", "tun")
 """The emulated link is in this process, on the loopback interface; or between two network namespaces."""
 
+_MAX_PARITY_SHARE = 0.5
+"""Of a frame's packets: more parity than media is not sent."""
 CODECS = ("h264", "vp8", "vp9", "hybrid")
 """We code and decode VP8 and VP9 where the native module was built with libvpx. No one else knows the hybrid codec."""
 
@@ -135,6 +137,32 @@ class Session:
         why_not = _core.codecs()[codec] if End.LEGATO in self.ends else None
         if why_not:
             raise CallError(why_not, hint="apt install libvpx-dev pkg-config, and build Legato again; or --codec h264")
+
+    def check_parity(self, codec: str, parity: str) -> None:
+        """Refuse parity that this session cannot have; the controller's own, where it asks for any, leaves as filler
+        there.
+
+        Raises:
+            CallError: it cannot.
+        """
+        if parity == "controller":
+            return
+        if parity != "adaptive" and not _is_share(parity):
+            most = f"{_MAX_PARITY_SHARE:g}"
+            raise CallError(f"parity {parity}: controller, adaptive or a share from 0 to {most} is needed")
+        if self.ends != _OURS:
+            raise CallError(
+                f"parity {parity}: only ends of ours restore packets by it, and here one is not: peers legato is needed"
+            )
+        if codec == "hybrid":
+            raise CallError(f"parity {parity}: packets of codec hybrid need no others")
+
+
+def _is_share(text: str) -> bool:
+    try:
+        return 0.0 <= float(text) <= _MAX_PARITY_SHARE
+    except ValueError:
+        return False
 
 
 @dataclass(frozen=True)

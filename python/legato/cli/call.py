@@ -32,6 +32,7 @@ legato call cellular --clip talk.y4m --peers chromium-chromium --link tun
 legato call steady --controller gcc --link tun
 legato call steady --codec vp9
 legato call lossy --codec hybrid --peers legato --size 640x360
+legato call lossy --parity adaptive --peers legato --size 640x360
 legato call steady --controller ukf --direction receive
 legato call steady --controller legato-receiver --direction receive --feedback remb
 legato call steady --controller gcc --peers legato
@@ -55,6 +56,7 @@ def call(
     size: options.Size = "1280x720",
     fps: options.FramesPerSecond = 30,
     codec: options.Codec = "h264",
+    parity: options.Parity = "controller",
     peers: Annotated[
         str,
         typer.Option(
@@ -113,7 +115,7 @@ def call(
             traces=traces or [],
             strict=strict,
             seeds=options.seeds(seed, "--seed"),
-            pictures=options.pictures(clip, size, fps, codec),
+            pictures=options.pictures(clip, size, fps, codec, parity),
             peers=peers,
             direction=direction,
             link=link,

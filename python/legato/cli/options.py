@@ -52,6 +52,14 @@ FormatName = Annotated[str | None, typer.Option("--format", help="The format, wh
 Clip = Annotated[Path | None, typer.Option(help="A Y4M file to send, 8-bit 4:2:0. [default: a generated scene]")]
 Size = Annotated[str, typer.Option(help="Of the generated scene.", metavar="WxH")]
 FramesPerSecond = Annotated[int, typer.Option(help="Of the generated scene.", min=1, max=60)]
+Parity = Annotated[
+    str,
+    typer.Option(
+        help="Reed-Solomon parity between ends of ours: a share of each frame's packets from 0 to 0.5; adaptive: as "
+        "the losses reported need; controller: as it decides.",
+        metavar="SHARE",
+    ),
+]
 Codec = Annotated[str, typer.Option(help="h264; vp8, vp9: if the build found libvpx; hybrid: between ends of ours.")]
 
 
@@ -79,11 +87,11 @@ def seeds(given: list[str] | None, option: str, *, counted: bool = False) -> lis
     return numbers
 
 
-def pictures(clip: Path | None, size: str, fps: int, codec: str) -> Pictures:
-    """What these four ask for."""
+def pictures(clip: Path | None, size: str, fps: int, codec: str, parity: str = "controller") -> Pictures:
+    """What these five ask for."""
     from legato.call import Pictures
 
     width, x, height = size.partition("x")
     if not (x and width.isdecimal() and height.isdecimal()) or int(width) > 1920 or int(height) > 1080:
         raise typer.BadParameter(f"--size {size}: WIDTHxHEIGHT up to 1920x1080 is needed")
-    return Pictures(clip, int(width), int(height), fps, codec)
+    return Pictures(clip, int(width), int(height), fps, codec, parity)

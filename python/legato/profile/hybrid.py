@@ -5,7 +5,8 @@
 ``scene`` in place of a clip is the generated scene of calls. Each clip is coded by x264 (superfast, zerolatency) at 300
 and 800 kbit/s, and by the hybrid codec with as many bytes per frame as x264 used in the mean, headers included. Frames
 are lost in windows of ten, the setting of loss-tolerant codecs' papers: a window follows an intact stream, and each
-packet (x264: each of some eight slices) is lost by chance. Ten runs per clip, each with its own window.
+packet (x264: each of some eight slices) is lost by chance. Ten runs per clip, each with its own window. The figures of
+each clip are kept in the folder ``tables.parts``: a run that was cut off goes on where it was.
 
 - *concealed*: x264's slices, FFmpeg's concealment (``guess_mvs+deblock``).
 - *Reed-Solomon*: x264 with 80 % of the bitrate, the rest is parity; a frame that cannot be restored freezes the picture
@@ -19,7 +20,6 @@ Quality is SSIM in dB (docs/metrics.md), the mean over frames; intervals are ove
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import tempfile
 import time
@@ -34,6 +34,7 @@ from legato import _core
 from legato.errors import Error
 from legato.eval.stats import grouped_mean
 from legato.profile.clip import Clip, Pictures, read_clip
+from legato.profile.hybrid_parts import Parts, codec_mark
 from legato.profile.loss import Decoder
 from legato.profile.tables import fps_text, quality
 from legato.profile.x264 import X264, Coded, Encoder
@@ -73,18 +74,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--frames", type=int, default=96)
     options = parser.parse_args(arguments)
     rows: list[Row] = []
-    kept = options.out.with_suffix(".jsonl")
-    if kept.exists():
-        rows = [Row(**json.loads(line)) for line in kept.read_text(encoding="utf-8").splitlines()]
+    settings = repr((KBPS, LOSSES, WINDOW, RUNS, FIRST, KEY_WORTH, SLICES, PARITY, REPORT_AFTER, MAX_HEIGHT, SETTINGS))
+    parts = Parts(options.out.with_suffix(".parts"), options.frames, codec_mark(settings))
     try:
         for name in options.clips:
-            if any(row.clip == Path(name).stem for row in rows):
-                continue  # measured by a run that was cut off
-            found = list(measure(*_open(name, options.frames)))
-            with kept.open("a", encoding="utf-8") as file:
-                file.writelines(json.dumps(vars(row)) + "\n" for row in found)
-            rows += found
-            print(f"{name}: {len(found)} figures", flush=True)
+            stem = Path(name).stem
+            found = parts.read(stem)
+            if found is None:
+                found = [vars(row) for row in measure(*_open(name, options.frames))]
+                parts.keep(stem, found)
+                print(f"{name}: {len(found)} figures", flush=True)
+            rows += [Row(**figures) for figures in found]
     except Error as error:
         print(f"error: {error}", file=sys.stderr)
         return 2

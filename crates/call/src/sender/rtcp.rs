@@ -78,6 +78,7 @@ impl Sender {
             sink.record(self.now, &Record::Feedback { reports: &told.reports });
             if !told.reports.is_empty() {
                 self.encoder.reported(&told.reports);
+                self.parity.learn(&told.reports);
                 self.tell(&Event::PacerQueue(PacerQueue { size: self.pacer.queued(), drain: self.pacer.drain_time() }));
                 self.tell(&event);
             }

@@ -1,7 +1,7 @@
 //! What a receiving end reads from another's offer besides what the WebRTC library reads: which packets are the
 //! video, and which repeat it.
 
-use crate::codec::{Codec, rtp_name};
+use crate::codec::{Codec, PARITY_NAME, rtp_name};
 
 /// The video of an offer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -12,6 +12,8 @@ pub struct OfferedVideo {
     pub types: Vec<u8>,
     /// Payload types of retransmission.
     pub repair: Vec<u8>,
+    /// Payload types of parity.
+    pub parity: Vec<u8>,
 }
 
 impl OfferedVideo {
@@ -20,7 +22,7 @@ impl OfferedVideo {
         // RFC 5576 §4.2, RFC 4588 §8.1: first the stream, then the one that repairs it.
         let pair = sdp.lines().find_map(|line| line.trim_end().strip_prefix("a=ssrc-group:FID "));
         let ssrc = pair.and_then(|pair| pair.split(' ').next()?.parse().ok());
-        Self { ssrc, types: types(sdp, rtp_name(codec)), repair: repair_types(sdp) }
+        Self { ssrc, types: types(sdp, rtp_name(codec)), repair: repair_types(sdp), parity: types(sdp, PARITY_NAME) }
     }
 }
 
@@ -42,8 +44,8 @@ mod tests {
     #[test]
     fn the_video_is_the_first_of_the_pair_and_types_match_their_codec() {
         let sdp = "a=rtpmap:96 H264/90000\r\na=rtpmap:97 rtx/90000\r\na=rtpmap:98 VP8/90000\r\na=rtpmap:99 VP9/90000\r\n\
-                   a=rtpmap:110 rtx/90000\r\na=ssrc-group:FID 17 18\r\na=ssrc:17 cname:x\r\n";
-        let video = |types| OfferedVideo { ssrc: Some(17), types, repair: vec![97, 110] };
+                   a=rtpmap:110 rtx/90000\r\na=rtpmap:111 x-legato-parity/90000\r\na=ssrc-group:FID 17 18\r\na=ssrc:17 cname:x\r\n";
+        let video = |types| OfferedVideo { ssrc: Some(17), types, repair: vec![97, 110], parity: vec![111] };
         assert_eq!(OfferedVideo::of(sdp, Codec::H264), video(vec![96]));
         assert_eq!(OfferedVideo::of(sdp, Codec::Vp8), video(vec![98]));
         assert_eq!(OfferedVideo::of(sdp, Codec::Vp9), video(vec![99]));

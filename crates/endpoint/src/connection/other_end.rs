@@ -1,5 +1,7 @@
 //! The other end of a connection, as far as the connection must know it.
 
+use crate::codec::Codec;
+
 /// The kind of end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OtherEnd {
@@ -16,6 +18,11 @@ impl OtherEnd {
     /// Whether its controller steers.
     pub fn steers(self) -> bool {
         self == Self::Ours { steers: true }
+    }
+
+    /// Whether it restores packets of a video in this codec by parity. Packets of the hybrid codec need no others.
+    pub fn takes_parity(self, codec: Codec) -> bool {
+        self != Self::Browser && !codec.tolerates_loss()
     }
 
     /// Bytes of header extensions beyond the transport-wide number: the departure time takes four, the frame's PSNR

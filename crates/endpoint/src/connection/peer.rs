@@ -2,8 +2,8 @@
 //! estimation. It takes finished packets one by one and returns the RTCP of the other end as bytes.
 //!
 //! Retransmissions and padding are the sender's own packets here, with the same transport-wide numbering as video.
-//! str0m would make them itself, so it is configured with two unrelated streams and three payload types; the offer
-//! states what they are. str0m assigns transport-wide numbers from 0 in the order packets leave: the very numbers of
+//! str0m would make them itself, so it is configured with unrelated streams and payload types; the offer
+//! states what they are. Parity, which str0m does not know, is one more of them. str0m assigns transport-wide numbers from 0 in the order packets leave: the very numbers of
 //! `call::Sender`, which is checked on every packet.
 //!
 //! Not ours: sender reports, which str0m writes. The times in them are its own; replies to them are translated
@@ -15,13 +15,13 @@ use crate::connection::coded_psnr::{self, CodedPsnr};
 use crate::connection::other_end::OtherEnd;
 use crate::connection::rtcp_bytes::{Received, RtcpBytes};
 use crate::connection::sdp::{
-    Answer, CODED_PSNR_ID, Offer, PADDING_PT, PADDING_SSRC, RTX_PT, SEND_TIME_ID, TRANSPORT_SEQ_ID, VIDEO_PT,
+    Answer, CODED_PSNR_ID, Offer, PADDING_PT, PADDING_SSRC, PARITY_PT, RTX_PT, SEND_TIME_ID, TRANSPORT_SEQ_ID, VIDEO_PT,
 };
 use crate::error::Error;
 use crate::network::event::Media;
 use crate::pictures::camera::Payload;
 use legato_control::PacketKind;
-use legato_media::packet::{MediaPacket, RTX_SSRC, VIDEO_SSRC};
+use legato_media::packet::{FEC_SSRC, MediaPacket, RTX_SSRC, VIDEO_SSRC};
 use legato_media::packetizer::IP_UDP_BYTES;
 use legato_units::Timestamp;
 use legato_wire::rtp::{self, ExtensionIds};
@@ -83,7 +83,7 @@ impl Peer {
             config = config.set_extension(SEND_TIME_ID, Extension::AbsoluteSendTime);
             config = config.set_extension(CODED_PSNR_ID, coded_psnr::extension());
         }
-        for payload_type in [VIDEO_PT, RTX_PT, PADDING_PT] {
+        for payload_type in [VIDEO_PT, RTX_PT, PADDING_PT, PARITY_PT] {
             let (payload_type, codecs) = (payload_type.into(), config.codec_config());
             match codec {
                 Codec::H264 => codecs.add_h264(payload_type, None, true, 0x42_e01f),
@@ -103,12 +103,18 @@ impl Peer {
         let candidate = Candidate::host(local, "udp").map_err(|error| Error::System(format!("{local}: {error}")))?;
         rtc.add_local_candidate(candidate);
         let mut api = rtc.direct_api();
-        for (mid, ssrc) in [(video_mid(), VIDEO_SSRC), (rtx_mid(), RTX_SSRC), (padding_mid(), PADDING_SSRC)] {
+        for (mid, ssrc) in [("0", VIDEO_SSRC), ("rtx", RTX_SSRC), ("pad", PADDING_SSRC), ("par", FEC_SSRC)] {
+            let mid = Mid::from(mid);
             api.declare_media(mid, MediaKind::Video);
             api.declare_stream_tx(Ssrc::from(ssrc), None, mid, None);
         }
         let rtcp = RtcpBytes::counting_from(clock.instant(clock.now()));
         Ok(Self { rtc, local, codec, other, rtx_seq: 0, padding_seq: 0, rtcp, odd_sizes: 0, unreadable: 0 })
+    }
+
+    /// Whether the other end restores packets by parity.
+    pub fn takes_parity(&self) -> bool {
+        self.other.takes_parity(self.codec)
     }
 
     /// The offer for the other end.
@@ -165,6 +171,7 @@ impl Peer {
         let (ssrc, payload_type, sequence) = match packet.kind {
             PacketKind::Video if payload.is_some() => (VIDEO_SSRC, VIDEO_PT, u64::from(packet.rtp_seq)),
             PacketKind::Retransmission if payload.is_some() => (RTX_SSRC, RTX_PT, self.next_rtx()),
+            PacketKind::Fec if payload.is_some() => (FEC_SSRC, PARITY_PT, u64::from(packet.rtp_seq)),
             _ if self.other != OtherEnd::Browser => (PADDING_SSRC, PADDING_PT, self.next_padding()),
             _ => (RTX_SSRC, PADDING_PT, self.next_rtx()),
         };
@@ -248,18 +255,6 @@ fn again(rtp_seq: u32, payload: &[u8]) -> Vec<u8> {
 /// The RTP time of a picture: 90 kHz since the call's media began, modulo 2^32.
 pub fn rtp_timestamp(capture: Timestamp) -> u32 {
     (i128::from(capture.as_nanos()) * CLOCK_HZ / 1_000_000_000) as u32
-}
-
-fn video_mid() -> Mid {
-    Mid::from("0")
-}
-
-fn rtx_mid() -> Mid {
-    Mid::from("rtx")
-}
-
-fn padding_mid() -> Mid {
-    Mid::from("pad")
 }
 
 fn lost(error: &dyn std::fmt::Display) -> Error {

@@ -2,11 +2,11 @@
 //! transport-wide feedback, no simulcast, no audio. Written and parsed here instead of by the WebRTC library, because the
 //! retransmission and padding packets are ours too: the library must treat them as separate streams.
 
-use crate::codec::{Codec, rtp_name};
+use crate::codec::{Codec, PARITY_NAME, rtp_name};
 use crate::connection::coded_psnr;
 use crate::connection::other_end::OtherEnd;
 use crate::error::Error;
-use legato_media::packet::{RTX_SSRC, VIDEO_SSRC};
+use legato_media::packet::{FEC_SSRC, RTX_SSRC, VIDEO_SSRC};
 use std::fmt::Write;
 use std::net::SocketAddr;
 
@@ -19,6 +19,8 @@ pub const RTX_PT: u8 = 103;
 pub const PADDING_PT: u8 = 104;
 /// Stream of padding, towards an end of ours.
 pub const PADDING_SSRC: u32 = 0x1e6a_0005;
+/// Payload type of parity (`legato_wire::parity`), towards an end of ours.
+pub const PARITY_PT: u8 = 105;
 /// Identifier of the header extension with the transport-wide number …
 pub const TRANSPORT_SEQ_ID: u8 = 1;
 /// … of the one with the departure time, and of the one with the frame's PSNR, for ends that use them.
@@ -63,8 +65,10 @@ impl Offer<'_> {
         line(format_args!("t=0 0"));
         line(format_args!("a=group:BUNDLE 0"));
         let ours = self.other != OtherEnd::Browser;
-        let padding = if ours { format!(" {PADDING_PT}") } else { String::new() };
-        line(format_args!("m=video {port} UDP/TLS/RTP/SAVPF {VIDEO_PT} {RTX_PT}{padding}"));
+        let parity = self.other.takes_parity(self.codec);
+        let further = [(ours, PADDING_PT), (parity, PARITY_PT)];
+        let further: String = further.iter().filter(|(has, _)| *has).map(|(_, kind)| format!(" {kind}")).collect();
+        line(format_args!("m=video {port} UDP/TLS/RTP/SAVPF {VIDEO_PT} {RTX_PT}{further}"));
         line(format_args!("c=IN IP4 {ip}"));
         line(format_args!("a=candidate:1 1 udp 2130706431 {ip} {port} typ host"));
         line(format_args!("a=end-of-candidates"));
@@ -112,6 +116,11 @@ impl Offer<'_> {
             line(format_args!("a=rtcp-fb:{PADDING_PT} transport-cc"));
             line(format_args!("a=fmtp:{PADDING_PT} packetization-mode=0;profile-level-id=42e01f"));
             line(format_args!("a=ssrc:{PADDING_SSRC} cname:legato"));
+        }
+        if parity {
+            line(format_args!("a=rtpmap:{PARITY_PT} {PARITY_NAME}/90000"));
+            line(format_args!("a=rtcp-fb:{PARITY_PT} transport-cc"));
+            line(format_args!("a=ssrc:{FEC_SSRC} cname:legato"));
         }
         sdp
     }
@@ -227,6 +236,7 @@ mod tests {
         assert!(!sdp.contains(SEND_TIME_URI) && !sdp.contains(&format!("a=ssrc:{PADDING_SSRC}")));
         let sdp = of(Codec::H264, OtherEnd::Ours { steers: true });
         assert!(sdp.contains(SEND_TIME_URI) && sdp.contains(&format!("a=ssrc:{PADDING_SSRC}")));
+        assert!(sdp.contains("SAVPF 102 103 104 105\r\n") && sdp.contains("a=rtpmap:105 x-legato-parity/90000\r\n"));
         // [rfc7741] §6.2.1: VP8 has only its name and clock.
         let sdp = of(Codec::Vp8, OtherEnd::Browser);
         assert!(sdp.contains("a=rtpmap:102 VP8/90000\r\n") && !sdp.contains("a=fmtp:102"));
@@ -237,6 +247,7 @@ mod tests {
             hybrid.contains("a=rtpmap:102 x-legato-hybrid/90000\r\n") && hybrid.contains("a=rtcp-fb:102 nack pli\r\n")
         );
         assert!(!hybrid.contains("a=rtcp-fb:102 nack\r\n"), "nothing is sent again");
+        assert!(!hybrid.contains("x-legato-parity") && !sdp.contains("x-legato-parity"));
         assert!(sdp.contains("a=rtpmap:102 VP9/90000\r\n") && sdp.contains("a=fmtp:102 profile-id=0\r\n"));
     }
 }

@@ -9,6 +9,7 @@ use crate::codec::Codec;
 use crate::viewing::assembly::{Assembly, Gathered};
 use crate::viewing::decoder::{Decoded, Decoder, Job};
 use crate::viewing::seen::{Received, SeenPicture};
+use legato_call::parity::{Recovery, Restored};
 use legato_call::rtp_assembly::{CodedPicture, VideoPacket};
 use legato_call::{KeyframeRequests, Patience};
 use legato_control::FrameReport;
@@ -29,6 +30,8 @@ pub struct ViewerConfig {
 /// Watches the video.
 pub struct Viewer {
     assembly: Assembly,
+    /// Of a video that parity is sent for.
+    recovery: Option<Recovery>,
     decoder: Decoder,
     /// Pictures to be shown, by their places in `pictures`.
     waiting: JitterBuffer<usize>,
@@ -73,6 +76,7 @@ impl Viewer {
         let patience = if config.nack { Patience::Repair } else { Patience::Reordering };
         Self {
             assembly: Assembly::new(codec),
+            recovery: None,
             decoder,
             waiting: JitterBuffer::new(config.playout, start),
             times: RtpTimes::default(),
@@ -86,9 +90,33 @@ impl Viewer {
         }
     }
 
+    /// The same of a video for which the other end may send parity.
+    pub fn expecting_parity(self) -> Self {
+        Self { recovery: Some(Recovery::default()), ..self }
+    }
+
     /// A packet came.
     pub fn take(&mut self, now: Timestamp, packet: &VideoPacket<'_>) {
         self.assembly.insert(now, packet);
+        let restored = self.recovery.as_mut().map(|recovery| recovery.take_media(packet));
+        self.take_restored(now, restored.unwrap_or_default());
+    }
+
+    /// Parity came, in a packet of this RTP time.
+    pub fn take_parity(&mut self, now: Timestamp, timestamp: u32, payload: &[u8]) {
+        let restored = self.recovery.as_mut().map(|recovery| recovery.take_parity(timestamp, payload));
+        self.take_restored(now, restored.unwrap_or_default());
+    }
+
+    /// Packets that parity has restored so far; `None`: none is expected.
+    pub fn restored_packets(&self) -> Option<u64> {
+        self.recovery.as_ref().map(Recovery::restored)
+    }
+
+    fn take_restored(&mut self, now: Timestamp, restored: Vec<Restored>) {
+        for packet in restored {
+            self.assembly.insert(now, &packet.packet());
+        }
         self.gather(now);
     }
 

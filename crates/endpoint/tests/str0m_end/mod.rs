@@ -3,7 +3,7 @@
 use legato_call::{FeedbackFormat, Pauses, Sender, SenderConfig};
 use legato_control::controllers::fixed::{Config, Fixed};
 use legato_control::{Construct, Context, NoAssets, RateLimits};
-use legato_endpoint::{CallSetup, Camera, Clock, Codec, PictureSource, Place, Session, WaySetup};
+use legato_endpoint::{CallSetup, Camera, Clock, Codec, ParityRule, PictureSource, Place, Session, WaySetup};
 use legato_media::Source;
 use legato_media::pacer::PacerConfig;
 use legato_media::packet::{RTX_SSRC, VIDEO_SSRC};
@@ -100,7 +100,8 @@ pub fn constant_rate(
     };
     let controller = Box::new(Fixed::new(Config::default(), context).unwrap());
     let sender = Sender::new(config, controller, encoder, Source::new(camera.content(), Timestamp::ZERO, 0));
-    CallSetup { sender, camera, place, duration, pauses: Pauses::default(), level: LogLevel::Packets, decide: None }
+    let (pauses, level, parity) = (Pauses::default(), LogLevel::Packets, ParityRule::default());
+    CallSetup { sender, camera, place, duration, pauses, level, decide: None, parity }
 }
 
 /// A session of one way from our end to another's.

@@ -1,0 +1,224 @@
+//! A stream with what OpenH264 has against losses: slices that decode without each other, and long-term references that
+//! the receiver has acknowledged, from which it predicts again once a loss is reported.
+//!
+//! A receiver that runs OpenH264's decoder would send these messages itself. Here they are made at the sending end from
+//! reports on frames, as transport-wide feedback gives them: a frame is right at the receiver if all of it came and what it
+//! is predicted from is right there. What the decoder makes of a damaged frame is not of interest to the encoder.
+
+use crate::raw::{self, FrameId, Resilience};
+use crate::slice_header::{frame_of, is_slice};
+use crate::{Error, Mode, Settings};
+use std::collections::VecDeque;
+
+/// One coded frame of a [`Resilient`] stream.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ResilientFrame {
+    /// Counts coded frames, for [`Resilient::report`].
+    pub number: u64,
+    /// Its NAL units, start codes included; whether each is a slice.
+    pub units: Vec<(Vec<u8>, bool)>,
+    /// Decodable without any other.
+    pub keyframe: bool,
+    /// It is predicted from an acknowledged frame, not from the one before it.
+    pub recovers: bool,
+    /// The mean quantiser over macroblocks, rounded.
+    pub qp: u8,
+}
+
+/// A stream that hears what arrived.
+pub struct Resilient {
+    settings: Settings,
+    encoder: raw::Encoder,
+    coded: u64,
+    /// Coded, and not reported so far.
+    unreported: VecDeque<Sent>,
+    /// The last key frame's number in the stream.
+    idr: u16,
+    /// The last frame that was reported and is right at the receiver.
+    last_right: Option<FrameId>,
+    /// What may be confirmed, once the frame after it is right too: that one's header says that it is kept.
+    to_confirm: Option<FrameId>,
+    /// The next frame is predicted from an acknowledged one.
+    recovering: bool,
+    /// The receiver's picture was right at the last report.
+    right: bool,
+}
+
+struct Sent {
+    number: u64,
+    id: FrameId,
+    /// Right whatever came before.
+    fresh: bool,
+}
+
+/// The fewest frames from one kept picture to the next: the confirmation takes about as long.
+const LONG_TERM_FRAMES: u8 = 4;
+/// Frames that a report may still name.
+const MAX_UNREPORTED: usize = 256;
+
+impl Resilient {
+    /// Open a stream at a bitrate in bit/s, of pictures in so many slices. [`Settings::mode`] is overwritten.
+    /// `long_term`: it keeps references until they are acknowledged.
+    pub fn new(settings: Settings, bits_per_second: u32, slices: u8, long_term: bool) -> Result<Self, Error> {
+        let settings = Settings { mode: Mode::Bitrate(bits_per_second), ..settings };
+        settings.check()?;
+        if !(1..=32).contains(&slices) {
+            return Err(Error(format!("OpenH264: {slices} slices are outside 1 … 32")));
+        }
+        let resilience = Resilience { slices, long_term_frames: long_term.then_some(LONG_TERM_FRAMES) };
+        Ok(Self {
+            settings,
+            encoder: raw::Encoder::resilient(settings, resilience)?,
+            coded: 0,
+            unreported: VecDeque::new(),
+            idr: 0,
+            last_right: None,
+            to_confirm: None,
+            recovering: false,
+            right: true,
+        })
+    }
+
+    /// Code one picture of planar 4:2:0.
+    pub fn encode(&mut self, picture: &[u8], keyframe: bool) -> Result<ResilientFrame, Error> {
+        let Settings { width, height, frame_rate, .. } = self.settings;
+        if picture.len() != usize::from(width) * usize::from(height) * 3 / 2 {
+            return Err(Error(format!("OpenH264: {} bytes are not a picture of {width}x{height}", picture.len())));
+        }
+        let time_ms = (self.coded as f64 * 1_000.0 / f64::from(frame_rate)) as i64;
+        let raw::Frame { bytes, keyframe, qp, .. } = self.encoder.encode(picture, time_ms, keyframe, false)?;
+        let units: Vec<(Vec<u8>, bool)> =
+            split(&bytes).map(|(unit, from)| (unit.to_vec(), is_slice(&unit[from..]))).collect();
+        let slice = split(&bytes).map(|(unit, from)| &unit[from..]).find(|unit| is_slice(unit));
+        let id = frame_of(slice.ok_or_else(|| Error("OpenH264: a picture without a slice".to_owned()))?, self.idr)?;
+        self.idr = id.idr;
+        let recovers = std::mem::take(&mut self.recovering) && !keyframe;
+        let number = self.coded;
+        self.coded += 1;
+        self.unreported.push_back(Sent { number, id, fresh: keyframe || recovers });
+        if self.unreported.len() > MAX_UNREPORTED {
+            self.unreported.pop_front();
+        }
+        Ok(ResilientFrame { number, units, keyframe, recovers, qp })
+    }
+
+    /// The receiver reports that all of a frame came, or not. Frames are reported in order; what was not reported when a
+    /// later frame is counts as lost.
+    pub fn report(&mut self, number: u64, whole: bool) -> Result<(), Error> {
+        while let Some(sent) = self.unreported.front().filter(|sent| sent.number <= number) {
+            let (id, fresh) = (sent.id, sent.fresh);
+            let came = whole && sent.number == number;
+            self.unreported.pop_front();
+            self.take(id, came && (fresh || self.right))?;
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, id: FrameId, right: bool) -> Result<(), Error> {
+        self.right = right;
+        if right {
+            if let Some(earlier) = self.to_confirm.replace(id).filter(|earlier| earlier.idr == id.idr) {
+                self.encoder.confirm(earlier, true)?;
+            }
+            self.last_right = Some(id);
+            return Ok(());
+        }
+        self.to_confirm = None;
+        self.encoder.confirm(id, false)?;
+        // A frame that recovers is under way already, unless this is it or one after it.
+        let under_way = self.unreported.iter().any(|sent| sent.fresh);
+        if !under_way && let Some(last) = self.last_right.filter(|last| last.idr == id.idr) {
+            self.encoder.recover(last, id)?;
+            self.recovering = true;
+        }
+        Ok(())
+    }
+}
+
+/// NAL units with their start codes, and where each begins behind its start code.
+fn split(bytes: &[u8]) -> impl Iterator<Item = (&[u8], usize)> {
+    let mut rest = bytes;
+    std::iter::from_fn(move || {
+        let begin = find(rest)? + 3;
+        let end = find(&rest[begin..]).map_or(rest.len(), |next| {
+            let at = begin + next;
+            // The first byte of a start code of four.
+            if rest[at - 1] == 0 { at - 1 } else { at }
+        });
+        let (unit, after) = rest.split_at(end);
+        rest = after;
+        Some((unit, begin))
+    })
+}
+
+fn find(bytes: &[u8]) -> Option<usize> {
+    bytes.windows(3).position(|window| window == [0, 0, 1])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Playback;
+
+    fn picture(n: usize) -> Vec<u8> {
+        let luma = (0..160 * 128).map(move |i| (((i % 160 + 2 * n) * (i / 160 + 3) * 5) % 200 + 20) as u8);
+        luma.chain(std::iter::repeat_n(128, 160 * 128 / 2)).collect()
+    }
+
+    fn stream(slices: u8, long_term: bool) -> Resilient {
+        let settings = Settings { width: 160, height: 128, frame_rate: 30.0, mode: Mode::Quantiser(0) };
+        Resilient::new(settings, 400_000, slices, long_term).unwrap()
+    }
+
+    fn bytes(frame: &ResilientFrame) -> Vec<u8> {
+        frame.units.iter().flat_map(|(unit, _)| unit.clone()).collect()
+    }
+
+    #[test]
+    fn units_are_split_behind_their_start_codes() {
+        let units: Vec<_> = split(&[0, 0, 0, 1, 7, 9, 0, 0, 1, 5]).collect();
+        assert_eq!(units, [(&[0, 0, 0, 1, 7, 9][..], 4), (&[0, 0, 1, 5][..], 3)]);
+    }
+
+    #[test]
+    fn a_picture_is_in_slices() {
+        let frame = stream(4, false).encode(&picture(0), false).unwrap();
+        let slices = frame.units.iter().filter(|(_, slice)| *slice).count();
+        assert!(frame.keyframe && slices == 4 && frame.units.len() == 6, "{slices} of {}", frame.units.len());
+        assert_eq!(bytes(&frame).len(), frame.units.iter().map(|(unit, _)| unit.len()).sum::<usize>());
+    }
+
+    /// Frames 20 to 22 are lost, which is reported three frames later: then one is predicted from what the receiver has,
+    /// and a decoder that never saw the lost ones shows it as one that saw all.
+    #[test]
+    fn after_a_reported_loss_prediction_begins_at_an_acknowledged_frame() {
+        let mut stream = stream(1, true);
+        let (mut all, mut some) = (Playback::new().unwrap(), Playback::new().unwrap());
+        let mut recovered = Vec::new();
+        for n in 0..60 {
+            if let Some(reported) = usize::checked_sub(n, 3) {
+                stream.report(reported as u64, !(20..23).contains(&reported)).unwrap();
+            }
+            let frame = stream.encode(&picture(n), false).unwrap();
+            assert_eq!(frame.keyframe, n == 0, "{n}");
+            let whole = all.decode(&bytes(&frame)).unwrap();
+            if frame.recovers {
+                recovered.push(n);
+            }
+            if (20..23).contains(&n) {
+                continue;
+            }
+            let shown = some.decode(&bytes(&frame)).ok().flatten();
+            let harmed = (20..*recovered.first().unwrap_or(&60)).contains(&n);
+            assert!(harmed || shown.map(|shown| shown.samples) == whole.map(|whole| whole.samples), "{n}");
+        }
+        assert_eq!(recovered, [23]);
+    }
+
+    #[test]
+    fn settings_that_cannot_be_are_refused() {
+        let settings = Settings { width: 160, height: 128, frame_rate: 30.0, mode: Mode::Quantiser(0) };
+        assert!(Resilient::new(settings, 400_000, 0, false).is_err());
+        assert!(stream(1, false).encode(&[0; 5], false).is_err());
+    }
+}

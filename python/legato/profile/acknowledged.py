@@ -1,0 +1,159 @@
+"""H.264 by OpenH264 with slices and reports, beside the hybrid codec with reports: docs/hybrid-codec.md's last table.
+
+    python -m legato.profile.acknowledged CLIP... --out table.md [--frames 96]
+
+Loss comes and goes every ten frames, each frame is reported three frames later, as over a round trip of 100 ms, and
+the figure is the mean SSIM in dB over the frames under loss (``python -m legato.profile.hybrid``, *reported*).
+OpenH264 codes pictures in slices, as many of eight as its rate control allows, at the bitrate that x264 spent on the
+clip; each slice is a packet, and FFmpeg conceals what is lost (``guess_mvs+deblock``).
+
+- *no reports*: the encoder hears nothing;
+- *key frames*: a frame that is reported damaged is answered by a key frame, unless one is under way;
+- *long-term references*: it is answered by a frame that is predicted from one that the receiver has acknowledged.
+
+Figures of each clip are kept beside the table: a run that was cut off goes on where it was.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from legato import _core
+from legato.errors import Error
+from legato.profile.clip import Clip, Pictures
+from legato.profile.hybrid import (
+    FIRST,
+    KBPS,
+    LOSSES,
+    REPORT_AFTER,
+    WINDOW,
+    Row,
+    _cell,
+    _coded,
+    _header,
+    _open,
+    _reported,
+)
+from legato.profile.hybrid_parts import Parts, codec_mark
+from legato.profile.loss import Decoder
+from legato.profile.tables import quality
+from legato.profile.x264 import X264
+
+SLICES = 8
+ANSWERS = ("no reports", "key frames", "long-term references")
+HYBRIDS = {"hybrid, 4 packets": (4, 0), "hybrid, 8 packets, 1 copy": (8, 1)}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m legato.profile.acknowledged", description=__doc__.split("\n")[0])
+    parser.add_argument("clips", nargs="+")
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--frames", type=int, default=96)
+    options = parser.parse_args(arguments)
+    settings = repr(("acknowledged", KBPS, LOSSES, WINDOW, FIRST, REPORT_AFTER, SLICES, ANSWERS, HYBRIDS))
+    parts = Parts(options.out.with_suffix(".parts"), options.frames, codec_mark(settings))
+    rows: list[Row] = []
+    try:
+        for name in options.clips:
+            stem = Path(name).stem
+            found = parts.read(stem)
+            if found is None:
+                found = [vars(row) for row in measure(*_open(name, options.frames))]
+                parts.keep(stem, found)
+                print(f"{name}: {len(found)} figures", flush=True)
+            rows += [Row(**figures) for figures in found]
+    except Error as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    options.out.write_text(table(rows), encoding="utf-8")
+    return 0
+
+
+def measure(clip: Clip, pictures: Pictures) -> Iterator[Row]:
+    """All figures of a clip."""
+    library = X264()
+    for kbps in KBPS:
+        plain = _coded(library, clip, pictures, kbps * 1000, slices=False)
+        budget = float(np.mean([coded.size_bytes for coded in plain[FIRST:]]))
+        for answer in ANSWERS:
+            for loss in LOSSES:
+                found = openh264(clip, pictures, budget, answer, loss)
+                name = f"openh264, {answer}"
+                yield from (Row(clip.name, kbps, name, f"{figure} {loss}", value) for figure, value in found.items())
+        for name, (packets, copies) in HYBRIDS.items():
+            for loss in LOSSES:
+                value = _reported(pictures, budget, packets, copies, loss, np.random.default_rng(19))
+                yield Row(clip.name, kbps, name, f"ssim_db {loss}", value)
+
+
+def openh264(clip: Clip, pictures: Pictures, budget_bytes: float, answer: str, loss_ratio: float) -> dict[str, float]:
+    """Loss in every other ten frames: the mean of lossy frames, the bitrate from the tenth frame on, and slices."""
+    long_term = answer == "long-term references"
+    bitrate_bps = round(budget_bytes * 8 * float(clip.fps))
+    encoder = _core.ResilientH264(
+        pictures.width, pictures.height, float(clip.fps), bitrate_bps, slices=SLICES, long_term=long_term
+    )
+    decoder, random = Decoder(pictures), np.random.default_rng(19)
+    came, fresh, lossy, shown, sizes, slices = [], [0], [], [], [], []
+    key_wanted = False
+    for index in range(len(pictures.luma)):
+        if index >= REPORT_AFTER:
+            number = index - REPORT_AFTER
+            encoder.report(number, came[number])
+            # Damaged, and no frame after it begins anew.
+            key_wanted |= answer == "key frames" and not came[number] and fresh[-1] <= number
+        units, keyframe, recovers = encoder.encode(pictures.planar(index), keyframe=key_wanted)
+        if keyframe or recovers:
+            fresh.append(index)
+            key_wanted = False
+        hit = index // WINDOW % 2 == 1
+        kept = [not (slice and hit and random.random() < loss_ratio) for _, slice in units]
+        came.append(all(kept))
+        any_slice = any(whole and slice for whole, (_, slice) in zip(kept, units, strict=True))
+        data = b"".join(unit for whole, (unit, _) in zip(kept, units, strict=True) if whole)
+        picture = decoder.decode(data if any_slice else b"")
+        if hit:
+            lossy.append(index)
+            shown.append(picture)
+        sizes.append(sum(len(unit) for unit, _ in units))
+        slices.append(sum(slice for _, slice in units))
+    return {
+        "ssim_db": float(quality(pictures.luma[lossy], np.stack(shown))[0].mean()),
+        "kbps": float(np.mean(sizes[FIRST:]) * 8 * float(clip.fps) / 1000),
+        "slices": float(np.mean(slices)),
+    }
+
+
+def table(rows: Sequence[Row]) -> str:
+    """All figures as Markdown."""
+    values: dict[tuple[int, str, str], list[tuple[str, float]]] = defaultdict(list)
+    for row in rows:
+        values[row.kbps, row.codec, row.figure].append((row.clip, row.value))
+    codecs = list(dict.fromkeys(row.codec for row in rows))
+    lines: list[str] = []
+    for kbps in KBPS:
+        lines += [f"## {kbps} kbit/s, dB", "", _header(["codec", *(f"{loss:.0%}" for loss in LOSSES)])]
+        for codec in codecs:
+            cells = [_cell(values[kbps, codec, f"ssim_db {loss}"]) for loss in LOSSES]
+            lines.append(f"| {codec} | " + " | ".join(cells) + " |")
+        lines += ["", f"## {kbps} kbit/s, kbit/s spent and slices of a picture", ""]
+        lines.append(_header(["codec", *(f"{loss:.0%}" for loss in LOSSES)]))
+        for codec in (codec for codec in codecs if codec.startswith("openh264")):
+            means = [
+                [np.mean([value for _, value in values[kbps, codec, f"{figure} {loss}"]]) for loss in LOSSES]
+                for figure in ("kbps", "slices")
+            ]
+            cells = [f"{spent:.0f} / {slices:.1f}" for spent, slices in zip(*means, strict=True)]
+            lines.append(f"| {codec} | " + " | ".join(cells) + " |")
+        lines.append("")
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,54 @@
+"""What was measured of the hybrid codec, one file per clip, so that a run that was cut off goes on where it was.
+
+A part is that of its clip, its number of frames, the way of measuring and the codec: the codec's mark is taken from the
+packets that it makes of made-up pictures, so a part of another encoder is not taken for one of this.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from legato import _core
+from legato.atomic import write_json
+
+WIDTH, HEIGHT, PICTURES = 64, 48, 4
+
+
+def codec_mark(settings: str) -> str:
+    """Twelve hexadecimal digits that change with the codec's packets and with the settings of a measurement."""
+    random = np.random.default_rng(7)
+    noise = random.integers(0, 256, WIDTH * HEIGHT * 3 // 2, dtype=np.uint8)
+    digest = hashlib.sha256(settings.encode())
+    encoder = _core.HybridEncoder(WIDTH, HEIGHT)
+    for index in range(PICTURES):
+        # Two fifths of a picture stand still, the rest moves: both kinds of macroblocks are coded.
+        picture = np.where(np.arange(noise.size) % WIDTH < 24, noise, np.roll(noise, 3 * index)) // 2
+        _, packets, _, _ = encoder.encode(picture.astype(np.uint8).tobytes(), budget_bytes=600)
+        for packet in packets:
+            digest.update(packet)
+    return digest.hexdigest()[:12]
+
+
+class Parts:
+    """A folder of parts, all of one codec, one way of measuring and one number of frames."""
+
+    def __init__(self, folder: Path, frames: int, mark: str) -> None:
+        self._folder, self._frames, self._mark = folder, frames, mark
+
+    def _path(self, clip: str) -> Path:
+        return self._folder / f"{clip}-{self._frames}-{self._mark}.json"
+
+    def read(self, clip: str) -> list[dict[str, Any]] | None:
+        """The figures of a clip; ``None``: not measured so far."""
+        path = self._path(clip)
+        return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
+
+    def keep(self, clip: str, rows: Sequence[dict[str, Any]]) -> None:
+        """Keep the figures of a clip: the file appears whole or not at all."""
+        write_json(self._path(clip), list(rows))
