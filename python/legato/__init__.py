@@ -128,6 +128,7 @@ def real_calls(
     peers: str = "chromium",
     direction: str = "send",
     link: str = "inside",
+    feedback: str = "twcc",
     vmaf: bool = False,
     learn: str | Path | None = None,
     log: str = "series",
@@ -143,6 +144,7 @@ def real_calls(
     ``direction="receive"``: Chromium sends to Legato, under a receiver-side controller or only its own; ``"both"``:
     the near end sends forward and the far end in reverse, two flows of one session.
     ``link="tun"``: browsers run in network namespaces with the link between them; needs root, on Linux.
+    ``feedback="remb"``: a browser that sends gets no transport-wide feedback, so that REMB decides its rate.
     Combinations that cannot be called are refused by :class:`legato.call.ends.Session`.
     ``vmaf=True``: what was viewed of Legato's pictures is also measured by VMAF, with ffmpeg (extra ``vmaf``).
     ``learn``: a folder; the one learned controller goes on learning in these calls, under the safeguard, and its policy
@@ -155,7 +157,7 @@ def real_calls(
     from legato.call.ends import Session, with_both_ways
     from legato.sweep import check_folder
 
-    session = Session.of(peers, direction, link)
+    session = Session.of(peers, direction, link, feedback)
     check_folder(Path(out), resume=resume)
     asked = options
     if direction == "both":
@@ -171,7 +173,8 @@ def real_calls(
         strict=strict,
     )
     pictures = pictures or Pictures()
-    call = {"peers": peers, "direction": direction, "link": link, **pictures.options(), "vmaf": vmaf}
+    ends = {"peers": peers, "direction": direction, "link": link, "feedback": feedback}
+    call = {**ends, **pictures.options(), "vmaf": vmaf}
     plan = replace(plan, call=call, options=plans.assignments(asked))
     learning = None
     if learn is not None:

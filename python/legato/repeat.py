@@ -23,7 +23,7 @@ _MANY = 4
 """Traces from which on the folder or glob is printed that names them all, where there is one."""
 _DEFAULTS = {
     "peers": "chromium", "direction": "send", "link": "inside", "codec": "h264", "size": "1280x720", "fps": 30,
-    "clip": None, "vmaf": False, "name": "others",
+    "clip": None, "vmaf": False, "name": "others", "feedback": "twcc",
 }  # fmt: skip
 """Options of real calls that are not printed where they have these values."""
 

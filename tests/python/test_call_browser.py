@@ -259,6 +259,26 @@ def test_a_browser_that_sends_to_us_keeps_to_the_receiver_side_controllers_targe
     assert statistics.median(whole for whole, _ in early) <= statistics.median(eye for _, eye in early) < 600
 
 
+def test_without_transport_feedback_remb_decides_what_a_browser_sends(scenario: Path, tmp_path: Path):
+    folder = tmp_path / "decided"
+    options = {
+        "duration_s": 10.0,
+        "limits.start_bps": 300_000,
+        "limits.max_bps": 1_500_000,
+        "forward.capacity": {"constant_bps": 3_000_000},
+    }
+    legato.real_calls(
+        scenario, out=folder, options=options, controllers=["legato-receiver"], direction="receive", feedback="remb"
+    )
+    targets = rows(folder, "series", "time_ms, target_bitrate_bps")
+    said = rows(folder, "outbound", "time_ms, available_bitrate_bps")
+    for at_ms, estimate_bps in said[2:-1]:
+        allowed = [target_bps for time_ms, target_bps in targets if at_ms - 1_500 <= time_ms <= at_ms]
+        assert 0.98 * min(allowed) <= estimate_bps <= 1.02 * max(allowed), at_ms
+    # Up as well, at once: its own estimate would climb from the first 300 kbit/s on.
+    assert max(estimate_bps for at_ms, estimate_bps in said if at_ms < 6_000) > 1e6
+
+
 @pytest.mark.parametrize("codec", ["vp8", "vp9"])
 def test_what_a_browser_sends_in_another_codec_is_decoded_and_shown(scenario: Path, tmp_path: Path, codec: str):
     why_not = _core.codecs()[codec]

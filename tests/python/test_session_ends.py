@@ -8,6 +8,7 @@ import pytest
 
 import legato
 from legato.call.ends import DIRECTIONS, LINKS, PEERS, End, Session
+from legato.call.offered import without_transport_feedback
 from legato.errors import CallError
 
 REFUSED = {
@@ -40,6 +41,7 @@ def test_each_combination_is_a_session_or_is_refused_by_one_line(peers: str, dir
         (("firefox",), "peers firefox: one of chromium, chromium-chromium, legato is needed"),
         (("legato", "sideways"), "direction sideways: one of send, receive, both is needed"),
         (("legato", "send", "kernel"), "link kernel: one of inside, tun is needed"),
+        (("chromium", "receive", "inside", "ccfb"), "feedback ccfb: one of twcc, remb is needed"),
     ],
 )
 def test_an_option_that_is_not_there_is_named_with_those_that_are(options: tuple[str, ...], why: str):
@@ -71,6 +73,23 @@ def test_media_go_from_the_end_that_sends_to_the_end_that_receives():
         {End.CHROMIUM},
         {End.LEGATO, End.CHROMIUM},
     ]
+
+
+def test_only_a_browser_that_sends_can_be_without_transport_feedback():
+    assert Session.of("chromium", "receive", feedback="remb").feedback == "remb"
+    assert Session.of("chromium-chromium", feedback="remb").feedback == "remb"
+    for peers, direction in (("chromium", "send"), ("legato", "send"), ("legato", "both")):
+        with pytest.raises(legato.CallError, match=r"^feedback remb: no browser sends here"):
+            Session.of(peers, direction, feedback="remb")
+
+
+def test_an_offer_loses_transport_feedback_and_nothing_else():
+    uri = "http://www.ietf.org/id/draft-holmer-rmcat-transport-wide-cc-extensions-01"
+    kept = ["v=0", "a=extmap:2 http://www.webrtc.org/experiments/rtp-hdrext/abs-send-time", "a=rtcp-fb:102 goog-remb",
+            "a=rtcp-fb:102 nack", "a=rtpmap:102 H264/90000", ""]  # fmt: skip
+    offer = [*kept[:2], f"a=extmap:4 {uri}", kept[2], "a=rtcp-fb:102 transport-cc", *kept[3:]]
+    assert without_transport_feedback("\r\n".join(offer)) == "\r\n".join(kept)
+    assert without_transport_feedback("\r\n".join(kept)) == "\r\n".join(kept)
 
 
 @pytest.mark.parametrize("parity", ["0.6", "-0.1", "nan", "much", ""])

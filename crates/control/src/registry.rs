@@ -3,8 +3,8 @@
 
 use crate::construct::{Assets, Entry};
 use crate::controllers::{
-    burst_rtc, camel, clairvoyant, fbra, fixed, gcc, gcc_receiver, jm_tfrc, learned, legato, nada, ndtc, opennetlab,
-    oracle, pudica, remote, safeguard, salsify, scream, sqp, tfrc, ukf, vidaptive, vtfrc,
+    burst_rtc, camel, clairvoyant, fbra, fixed, gcc, gcc_receiver, jm_tfrc, learned, legato, legato_receiver, nada,
+    ndtc, opennetlab, oracle, pudica, remote, safeguard, salsify, scream, sqp, tfrc, ukf, vidaptive, vtfrc,
 };
 use std::borrow::Cow;
 
@@ -23,6 +23,7 @@ pub const REGISTRY: &[Entry] = &[
     Entry::of::<learned::hrcc::Hrcc>(),
     Entry::of::<jm_tfrc::JmTfrc>(),
     Entry::of::<legato::Legato>(),
+    Entry::of::<legato_receiver::LegatoReceiver>(),
     Entry::of::<learned::mmsys24::Mmsys24Baseline>(),
     Entry::of::<nada::Nada>(),
     Entry::of::<ndtc::Ndtc>(),

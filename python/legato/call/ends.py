@@ -38,6 +38,9 @@ PEERS = {
 """The near end and the far one: ours calls a browser, one browser another, or an end of ours another."""
 
 DIRECTIONS = ("send", "receive", "both")
+FEEDBACK = ("twcc", "remb")
+"""What a browser that sends gets: transport-wide feedback, by which its own rate control works, and REMB, which caps
+that; or, where transport-wide feedback is not negotiated, REMB and receiver reports alone."""
 LINKS = ("inside", "tun")
 """The emulated link is in this process, on the loopback interface; or between two network namespaces."""
 
@@ -72,6 +75,7 @@ class Session:
     far: End = End.CHROMIUM
     direction: str = "send"
     link: str = "inside"
+    feedback: str = "twcc"
 
     def __post_init__(self) -> None:
         if self.ends not in (*PEERS.values(), _PROGRAMS):
@@ -79,15 +83,22 @@ class Session:
         for ends, direction, link, why in _REFUSED:
             if self.ends == ends and direction in (None, self.direction) and link in (None, self.link):
                 raise CallError(why)
+        if self.feedback == "remb" and End.CHROMIUM not in self.senders():
+            raise CallError("feedback remb: no browser sends here, and what we send needs transport-wide feedback")
 
     @classmethod
-    def of(cls, peers: str, direction: str = "send", link: str = "inside") -> Session:
+    def of(cls, peers: str, direction: str = "send", link: str = "inside", feedback: str = "twcc") -> Session:
         """The session that options name."""
-        options = (("peers", peers, PEERS), ("direction", direction, DIRECTIONS), ("link", link, LINKS))
+        options = (
+            ("peers", peers, PEERS),
+            ("direction", direction, DIRECTIONS),
+            ("link", link, LINKS),
+            ("feedback", feedback, FEEDBACK),
+        )
         for name, chosen, known in options:
             if chosen not in known:
                 raise CallError(f"{name} {chosen}: one of {', '.join(known)} is needed")
-        return cls(*PEERS[peers], direction, link)
+        return cls(*PEERS[peers], direction, link, feedback)
 
     @property
     def ends(self) -> tuple[End, End]:

@@ -14,6 +14,7 @@ from legato.call import others, priority, vmaf
 from legato.call.camera import Film, with_limits
 from legato.call.ends import End
 from legato.call.log import BrowserLog
+from legato.call.offered import without_transport_feedback
 from legato.call.processor import Processor
 from legato.errors import CallError
 
@@ -56,6 +57,8 @@ class Way:
     receiver: Peer | None = None
     film: Film | None = None
     """What the sending page's camera films."""
+    transport_feedback: bool = True
+    """Whether a sending page is to get it; it offers it always."""
     log: BrowserLog = field(default_factory=BrowserLog)
     frames: int = 0
     """Decoded by the receiving page."""
@@ -70,6 +73,7 @@ class Way:
         own = None
         if self.sender is not None and self.film is not None:
             own = self.sender.offer(self.film.width, self.film.height, self.film.fps, self.film.codec)
+            own = own if self.transport_feedback else without_transport_feedback(own)
         offer = call.offer(self.number, own)
         answer = call.answer(self.number, None if self.receiver is None else self.receiver.answer(offer))
         if self.sender is not None:

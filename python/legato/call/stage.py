@@ -46,7 +46,8 @@ class Stage:
         ways: list[Way] = []
         for number, ends in enumerate(self.session.ways):
             sender, receiver = (None if (at := self.browsers[end]) is None else browser.Peer(at) for end in ends)
-            ways.append(Way(number, sender, receiver, self.film))
+            transport_feedback = self.session.feedback == "twcc"
+            ways.append(Way(number, sender, receiver, self.film, transport_feedback))
         return ways
 
     def browser_version(self) -> str | None:

@@ -34,6 +34,7 @@ legato call steady --codec vp9
 legato call lossy --codec hybrid --peers legato --size 640x360
 legato call lossy --parity adaptive --peers legato --size 640x360
 legato call steady --controller ukf --direction receive
+legato call steady --controller legato-receiver --direction receive --feedback remb
 legato call steady --controller gcc --peers legato
 legato call steady --controller gcc --peers legato --vmaf
 legato call steady --controller gcc --peers legato --direction both
@@ -74,6 +75,12 @@ def call(
         str,
         typer.Option(help="inside this process. tun: between network namespaces (with browsers; the superuser)."),
     ] = "inside",
+    feedback: Annotated[
+        str,
+        typer.Option(
+            help="What a browser that sends gets: twcc, with REMB as a cap on its own rate control; or remb alone."
+        ),
+    ] = "twcc",
     vmaf: Annotated[
         bool, typer.Option("--vmaf", help="Measure VMAF of what was viewed too, by an ffmpeg with libvmaf.")
     ] = False,
@@ -112,6 +119,7 @@ def call(
             peers=peers,
             direction=direction,
             link=link,
+            feedback=feedback,
             vmaf=vmaf,
             learn=learn,
             log=log,

@@ -10,6 +10,7 @@ pub mod gcc_receiver;
 pub mod jm_tfrc;
 pub mod learned;
 pub mod legato;
+pub mod legato_receiver;
 pub mod nada;
 pub mod ndtc;
 pub mod opennetlab;

@@ -42,8 +42,11 @@ impl Arrivals {
 
     /// Read a report; `None` if the packet was lost, came without a time, or was overtaken.
     pub fn read(&mut self, report: &PacketReport) -> Option<Arrival> {
-        let arrival = report.arrival()?;
-        let departure = report.departure;
+        self.read_times(report.departure, report.arrival()?)
+    }
+
+    /// Read a packet that left and came at these times, each by a clock of its own; `None` if it was overtaken.
+    pub fn read_times(&mut self, departure: Timestamp, arrival: PeerTimestamp) -> Option<Arrival> {
         let delay_ns = arrival.as_nanos() - departure.as_nanos();
         let base_ns = self.base.after(departure, delay_ns, self.window);
         if self.last_arrival.is_some_and(|last| arrival < last) {

@@ -12,14 +12,14 @@
 //!
 //! docs/legato.md has its figures, its weaknesses, and what was tried. Not here: a probability for each rate, and probing.
 
-mod arrivals;
+pub(super) mod arrivals;
 mod backlog;
-mod loss_trial;
+pub(super) mod loss_trial;
 mod losses;
 mod marks;
 mod queue_target;
-mod service_rate;
-mod share;
+pub(super) mod service_rate;
+pub(super) mod share;
 
 use self::arrivals::{Arrivals, BurstPlaces};
 use self::backlog::Backlog;

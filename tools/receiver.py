@@ -1,0 +1,305 @@
+"""`legato-receiver` beside `gcc-receiver` and Chromium's own: writes docs/receiver.md.
+
+    python tools/receiver.py [--links N] [--calls N] [--repeats N] [--seconds S] [--out FOLDER] [--page FILE]
+
+First simulated, with `remote` at the sender, over live links (no second below 50 kbit/s) that `legato` was not tuned
+on. Then called: Chromium sends over some of these links, and the receiving end is ours, under each controller, or
+another Chromium. Feedback is `twcc`, where REMB is a cap on Chromium's own rate control, or `remb`, where it decides.
+Each call is a run folder below ``--out``; one that the machine was late for is made again, up to ``--tries`` times, and
+then stands as late. A call that counts is not made again, so a run that was stopped goes on where it was.
+``--no-new-calls`` writes the page of the calls that there are.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import legato
+from legato import shipped
+from legato.call import Pictures
+from legato.eval import stats
+from legato.leaderboard import FAMILIES, Calls, Link, untuned_links
+from legato.leaderboard.calls import play
+from legato.leaderboard.measures import GOODPUT, P95, P98, PICTURE, STALLED, Measure
+from legato.leaderboard.page import markdown
+from legato.leaderboard.tables import differences, live, means
+from legato.sweep import query, summary_rows
+
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "receiver.md"
+OURS, RIVAL, SENDER = "legato-receiver", "gcc-receiver", "gcc"
+SIMULATED = (SENDER, RIVAL, OURS, "legato")
+MEASURES = (P95, P98, STALLED, PICTURE, GOODPUT)
+CALLED = (
+    P95,
+    P98,
+    STALLED,
+    Measure("receiver_rate_bps", "received, kbit/s", 1e-3, 0, True),
+    Measure("qp", "quantiser", 1, 1, False),
+    Measure("height", "rows", 1, 0, True),
+)
+"""Where a browser sends nothing is compared picture by picture: quantiser and rows are those that it says it coded."""
+CLIP = "foreman"
+SIZE = (640, 360)
+MAX_BPS = 2_000_000
+CALLED_FAMILIES = ("cellular", "wifi-zhuge", "nyu-mets")
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One kind of call in which Chromium sends."""
+
+    title: str
+    peers: str
+    feedback: str
+    controller: str
+    """At the receiver; a sender-side one leaves Chromium's own rate control alone."""
+
+
+KINDS = (
+    Kind("Chromium alone, twcc", "chromium", "twcc", SENDER),
+    Kind("`gcc-receiver`, twcc", "chromium", "twcc", RIVAL),
+    Kind("`legato-receiver`, twcc", "chromium", "twcc", OURS),
+    Kind("`gcc-receiver`, remb", "chromium", "remb", RIVAL),
+    Kind("`legato-receiver`, remb", "chromium", "remb", OURS),
+    Kind("Chromium to Chromium, twcc", "chromium-chromium", "twcc", SENDER),
+    Kind("Chromium to Chromium, remb", "chromium-chromium", "remb", SENDER),
+)
+BASES = (KINDS[0], KINDS[5])
+"""Chromium's own: the same with a receiving end of ours, and with its own."""
+
+
+@dataclass(frozen=True)
+class Made:
+    """One real call."""
+
+    late: bool
+    figures: Mapping[str, float]
+    capped: float | None
+    """The share of the sending browser's reports in which what it aims at is what REMB allows."""
+
+
+def capped(folder: Path, controller: str) -> float | None:
+    """Whether REMB decides: of the reports from the fifth second on, those that aim within 3 % of the highest or the
+    lowest REMB of the second before. ``None``: no REMB is sent."""
+    if controller == SENDER:
+        return None
+    reports = query(folder, "SELECT time_ms, available_bitrate_bps AS aims FROM outbound WHERE time_ms > 5000")
+    allowed = {
+        row["time_ms"]: row["bps"] for row in query(folder, "SELECT time_ms, target_bitrate_bps AS bps FROM series")
+    }
+    found = []
+    for report in reports:
+        recent = [bps for at, bps in allowed.items() if report["time_ms"] - 1_000 <= at <= report["time_ms"]]
+        if recent:
+            found.append(0.97 * min(recent) <= report["aims"] <= 1.03 * max(recent))
+    return sum(found) / len(found) if found else None
+
+
+def read(folder: Path, kind: Kind) -> Made | None:
+    """A call's figures; ``None``: there is no finished call."""
+    if not (folder / "summary").exists():
+        return None
+    machine = json.loads((folder / "calls" / "00000.json").read_text())
+    row = summary_rows(folder)[0] | coded(folder)
+    figures = {measure.column: float(row[measure.column]) for measure in CALLED}
+    return Made(not machine["valid"], figures, capped(folder, kind.controller))
+
+
+def coded(folder: Path) -> dict[str, float]:
+    """The mean quantiser of H.264, 0 to 51, and the mean of the picture's rows, by the sending browser's reports."""
+    sql = "SELECT max(qp_sum) / max(frames_encoded) AS qp, avg(height) AS height FROM outbound"
+    return query(folder, sql)[0]
+
+
+def make(link: Link, kind: Kind, seed: int, folder: Path, options: argparse.Namespace) -> Made | None:
+    """The call, made if it was not, and again while the machine is late."""
+    made = read(folder, kind)
+    for _ in range(0 if options.no_new_calls else options.tries):
+        if made is not None and not made.late:
+            break
+        shutil.rmtree(folder, ignore_errors=True)
+        legato.real_calls(
+            "cellular",
+            out=folder,
+            options={
+                "duration_s": options.seconds,
+                "limits.max_bps": MAX_BPS,
+                "forward.capacity": {"trace": str(link.path), "scale": link.scale},
+            },
+            controllers=[kind.controller],
+            seeds=[seed],
+            pictures=Pictures(width=SIZE[0], height=SIZE[1]),
+            peers=kind.peers,
+            direction="receive" if kind.peers == "chromium" else "send",
+            feedback=kind.feedback,
+        )
+        made = read(folder, kind)
+        if made is not None:
+            figures = ", ".join(f"{m.text(made.figures[m.column])} {m.title}" for m in CALLED)
+            print(f"{link.family} {link.path.stem}, {kind.title}, {seed}: {figures}{'; late' * made.late}", flush=True)
+    return made
+
+
+def links_of(families: Sequence[str], count: int) -> list[Link]:
+    """Links that `legato` was not tuned on, the first of each family first."""
+    each = [
+        [Link(name, path, FAMILIES[name][1]) for path in untuned_links(FAMILIES[name][0], count)] for name in families
+    ]
+    return [links[n] for n in range(count) for links in each if n < len(links)]
+
+
+def named(link: Link) -> str:
+    """As :class:`Calls` names its trace."""
+    return f"{link.path.parent.name}/{link.path.name}"
+
+
+def simulated(count: int, duration_s: float) -> Calls:
+    """All controllers over the live links of every family."""
+    links = [link for name in FAMILIES for link in links_of([name], count)]
+    with tempfile.TemporaryDirectory() as place:
+        clips, how = [str(shipped.profile(CLIP))], {"duration_s": duration_s}
+        return live(play(Path(place) / "run", links, SIMULATED, clip_specs=clips, options=how))
+
+
+Found = dict[Link, dict[str, list[Made]]]
+"""By link and the kind's title."""
+
+
+def of_kind(found: Found, kind: Kind, column: str) -> dict[Link, float]:
+    """Means per link over the calls that the machine was in time for."""
+    counted = {link: [m.figures[column] for m in kinds[kind.title] if not m.late] for link, kinds in found.items()}
+    return {link: sum(values) / len(values) for link, values in counted.items() if values}
+
+
+def called(found: Found) -> Iterator[str]:
+    """A row per kind: means over links, and how often REMB decides."""
+    yield "| Chromium sends to | " + " | ".join(m.title for m in CALLED) + " | REMB decides, % | links, calls, late |"
+    yield "|---|" + "---|" * (len(CALLED) + 2)
+    for kind in KINDS:
+        per_link = {m: of_kind(found, kind, m.column) for m in CALLED}
+        made = [call for kinds in found.values() for call in kinds[kind.title]]
+        if not per_link[P95]:
+            continue
+        cells = [m.text(sum(values.values()) / len(values)) for m, values in per_link.items()]
+        shares = [call.capped for call in made if not call.late and call.capped is not None]
+        decides = f"{100 * sum(shares) / len(shares):.0f}" if shares else "-"
+        counts = f"{len(per_link[P95])}, {len(made)}, {sum(call.late for call in made)}"
+        yield f"| {kind.title} | " + " | ".join([*cells, decides, counts]) + " |"
+
+
+def minus(found: Found, base: Kind) -> Iterator[str]:
+    """Every kind minus one of Chromium's own, link by link, with intervals over links."""
+    yield f"| minus *{base.title}* | " + " | ".join(m.title for m in CALLED) + " | links |"
+    yield "|---|" + "---|" * (len(CALLED) + 1)
+    for kind in KINDS:
+        if kind != base and of_kind(found, kind, P95.column):
+            yield f"| {kind.title} | " + " | ".join(_apart(found, kind, base)) + " |"
+
+
+def _apart(found: Found, kind: Kind, base: Kind) -> Iterator[str]:
+    count = 0
+    for measure in CALLED:
+        ours, theirs = of_kind(found, kind, measure.column), of_kind(found, base, measure.column)
+        pairs = [(at, ours[link] - theirs[link]) for at, link in enumerate(ours) if link in theirs]
+        count = len(pairs)
+        yield measure.interval(stats.grouped_mean(pairs), sign=True) if pairs else "-"
+    yield str(count)
+
+
+def per_link(found: Found) -> Iterator[str]:
+    """Every kind on every link."""
+    shown: tuple[Measure, ...] = (P95, STALLED, *CALLED[3:])
+    yield "| link | Chromium sends to | " + " | ".join(measure.title for measure in shown) + " |"
+    yield "|---|---|" + "---|" * len(shown)
+    for link in found:
+        for kind in KINDS:
+            values = [of_kind({link: found[link]}, kind, measure.column).get(link) for measure in shown]
+            if None not in values:
+                cells = [m.text(v) for m, v in zip(shown, values, strict=True) if v is not None]
+                yield f"| {link.family}, {link.path.name.split('.')[0]} | {kind.title} | " + " | ".join(cells) + " |"
+
+
+def page(played: Calls, found: Found, options: argparse.Namespace) -> str:
+    """The document."""
+    counts = ", ".join(f"{family} {count}" for family, count in played.networks().items())
+    head = f"""\
+# legato at the receiver
+
+Written by `python tools/receiver.py`. `legato-receiver` ([legato.md](legato.md#at-the-receiver)) beside `gcc-receiver`
+and beside Chromium's own rate control. Links are live ones (no second below 50 kbit/s) that `legato` was not tuned on.
+`legato-receiver` was tuned on the other files of these families; but that company is bounded by the measured capacity
+was prompted by a real call over one of the links called here (the cellular one in the subway), before its value was
+measured on the others.
+
+# Simulated
+
+The sender is `remote` with libwebrtc's rule by loss, for both receiver-side controllers; `gcc` and `legato` are at the
+sender. One clip (`{CLIP}`), {options.duration:g} s per call, seed 1, every call alone on its link.
+Intervals are of 95 % over links: {counts}.
+
+"""
+    sections = [
+        means(f"All {len(played)} live links", played, SIMULATED, MEASURES),
+        differences(played, SIMULATED),
+        differences(played, (OURS,), RIVAL),
+    ]
+    every = [call for kinds in found.values() for calls in kinds.values() for call in calls]
+    text = head + markdown(sections)
+    if not every:
+        return text
+    text += f"""
+# Called
+
+Chromium sends the generated scene at {SIZE[0]}x{SIZE[1]}, H.264, at most {MAX_BPS // 1000} kbit/s,
+{options.seconds:g} s per call, over {len(found)} links. *twcc*: transport-wide feedback is negotiated, Chromium's own
+rate control works by it, and REMB is a cap on it. *remb*: it is left out of the session description, and REMB decides.
+*Chromium alone*: the same receiving end of ours, without REMB. *Chromium to Chromium*: its own receiver, whose jitter
+buffer and player are other than ours, so that delays of these two rows compare with each other only; with *remb* it is
+Chromium's own estimator at the receiver. *REMB decides*: the share of Chromium's reports, two a second, in which what
+it aims at is within 3 % of a REMB of the second before.
+A late call ({sum(call.late for call in every)} of {len(every)}) counts nowhere.
+Where every call over a link was late, the link is missing from the row: rows of fewer links compare only in the tables
+of differences, which pair links.
+
+"""
+    text += "\n".join(called(found)) + "\n"
+    for base in BASES:
+        if of_kind(found, base, P95.column):
+            text += "\n" + "\n".join(minus(found, base)) + "\n"
+    return text + "\n## Link by link\n\n" + "\n".join(per_link(found)) + "\n"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--links", type=int, default=10, help="simulated, of each family")
+    parser.add_argument("--duration", type=float, default=60.0, help="of a simulated call, in seconds")
+    parser.add_argument("--calls", type=int, default=3, help="links that are called over")
+    parser.add_argument("--repeats", type=int, default=2, help="real calls per link and kind; the seed is the number")
+    parser.add_argument("--seconds", type=float, default=20.0, help="of each real call")
+    parser.add_argument("--tries", type=int, default=3, help="of each real call, while the machine is late for it")
+    parser.add_argument("--no-new-calls", action="store_true", help="write the page of the calls that there are")
+    parser.add_argument("--out", type=Path, default=Path("runs/receiver"), help="where the calls' folders are")
+    parser.add_argument("--page", type=Path, default=PAGE, help="what is written")
+    options = parser.parse_args()
+    played = simulated(options.links, options.duration)
+    alive = {call.network for call in played.calls}
+    links = [link for link in links_of(CALLED_FAMILIES, options.links) if (link.family, named(link)) in alive]
+    found: Found = {link: {kind.title: [] for kind in KINDS} for link in links[: options.calls]}
+    for seed in range(1, options.repeats + 1):
+        for link in found:
+            # One kind after the other over each link, so that what changes on the machine meets all.
+            for at, kind in enumerate(KINDS):
+                folder = options.out / f"{link.family}-{link.path.stem}-{at}-{kind.controller}-{kind.feedback}-{seed}"
+                made = make(link, kind, seed, folder, options)
+                found[link][kind.title] += [made] if made else []
+    options.page.write_text(page(played, found, options), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
