@@ -186,7 +186,8 @@ impl Construct for Legato {
     const NAME: &'static str = "legato";
     const SIDE: Side = Side::Sender;
     const SUMMARY: &'static str = "measures the link by each frame, and fits each frame into what it will pass";
-    const CITES: &'static [&'static str] = &["blom1988", "chiu1989", "kumar2020", "liu2026", "winstein2013", "draft-ietf-rmcat-gcc-02"];
+    const CITES: &'static [&'static str] =
+        &["blom1988", "chiu1989", "kumar2020", "liu2026", "winstein2013", "draft-ietf-rmcat-gcc-02"];
     type Config = Config;
 
     fn new(config: Config, context: Context<'_>) -> Result<Self, BuildError> {
