@@ -2,7 +2,7 @@
 
     python tools/belief.py [--files N] [--page FILE]
 
-`legato` plays live windows of files that neither it nor its belief was tuned on. Each 100 ms its quantiles are compared
+`legato` plays live windows of files that neither it nor its belief was tuned on. Every 100 ms its quantiles are compared
 with the link's mean rate over the next 100 ms, and over the next 500 ms.
 """
 
@@ -44,7 +44,7 @@ HEAD = """# What legato believes of the link, and how honestly
 
 Written by `python tools/belief.py`. [`legato`](legato.md) holds a probability for each rate that the link may have
 (`crates/control/src/controllers/legato/belief.rs`), and records its quantiles when a picture is captured:
-`belief_p10_bps`, `belief_p50_bps` and `belief_p90_bps`, drawn in reports among what a controller tells of itself.
+`belief_p10_bps`, `belief_p50_bps` and `belief_p90_bps`, drawn in reports among a controller's gauges.
 
 **What is predicted** is the mean rate at which the link passes bytes over the 100 ms that begin with a capture: the
 moments in which that frame and the next two cross it. Where others send as well, it is the rate at which a burst of
@@ -74,8 +74,8 @@ LATER = """The same quantiles against the mean over the next 500 ms, which they 
 """
 TAIL = """Where the link is clumpy (`mahimahi`, `nyc-lte`) the lower quantile is a little too high: the rate falls to
 nothing for 100 ms more often than a frame shows in advance. A link of a constant rate, as those of `ibox`, lies within
-one cell of 8 %, on the same side of a quantile all the time, so that few links say little. `ibox` has cross traffic; the belief is of the
-link, and what is left of it is less.
+one cell of 8 %, on the same side of a quantile all the time, so that few links say little. `ibox` has cross traffic;
+the belief is of the link, and what is left of it is less.
 """
 
 
@@ -164,7 +164,7 @@ def cross_bps(path: Path, spec: str, bins: int) -> np.ndarray:
 
 
 def ahead(rates: np.ndarray, bins: int) -> np.ndarray:
-    """Means over so many bins from each on; NaN where the call is over."""
+    """Means over so many bins from every bin on; NaN where the call is over."""
     sums = np.concatenate([[0.0], np.cumsum(rates)])
     means = np.full(len(rates), np.nan)
     means[: len(rates) - bins + 1] = (sums[bins:] - sums[:-bins]) / bins
