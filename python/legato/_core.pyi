@@ -148,6 +148,10 @@ class HybridEncoder:
         """Encode one picture; returns its number, its packets, the quantiser, whether it is a key frame."""
     def acknowledge(self, frame: int, received: Sequence[int], count: int) -> None:
         """The receiver reports which of a frame's `count` packets came."""
+    def copy(self) -> HybridEncoder:
+        """The same stream once more: each goes its own way from here."""
+    def configure(self, min_packets: int, *, max_packet_bytes: int = 1_159, from_reported: bool = False) -> None:
+        """From now on frames have so many packets at least, and are predicted from the last frame that was reported."""
     def shown(self) -> bytes | None:
         """Luma of the picture that the receiver has if nothing is lost but what was reported."""
 
@@ -160,8 +164,25 @@ class HybridDecoder:
         """Decode what arrived of one frame; returns its number, the packets used and how many it has."""
     def miss(self) -> None:
         """Nothing of a frame arrived: the picture before stays."""
+    def copy(self) -> HybridDecoder:
+        """The same decoder once more: each goes its own way from here."""
     def luma(self) -> bytes | None:
         """Luma of the latest picture."""
+
+def hybrid_cut(share_bytes: int) -> tuple[int, int]:
+    """Packets of a frame of the hybrid codec, and bytes in them all, for a share of the bitrate without headers."""
+
+@final
+class HybridModel:
+    """The model of the hybrid codec on a profile, both ends, without a call."""
+
+    def __new__(cls, path: str, height: int, *, offset: int = 0) -> HybridModel: ...
+    def encode(self, bitrate_bps: int) -> tuple[int, int, float, float | None]:
+        """Encode the next frame; returns size in bytes, packets, level, SSIM in dB as shown if nothing is lost."""
+    def decode(self, frame: int, received: int) -> float | None:
+        """Decode so many packets of a frame; returns SSIM in dB."""
+    def report(self, frame: int, received: int) -> None:
+        """The receiver reports how many packets of a frame came."""
 
 @final
 class LiveEncoder:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from legato import shipped
-from legato.published import nvc_cc, nvc_cc_claims, nvc_cc_sweeps, nvc_cc_trainings
+from legato.published import nvc_cc, nvc_cc_claims, nvc_cc_hybrid, nvc_cc_sweeps, nvc_cc_trainings
 from legato.published.nvc_cc_sessions import FIGURES, Sessions
 from legato.published.reproduction import AS_PRINTED, STRICTER, Row
 from legato.published.verdict import VERDICTS
@@ -55,6 +55,30 @@ def test_links_are_spread_over_a_family():
     assert len(set(links)) == 10
     places = [everything.index(link) for link in links]
     assert places[0] < len(everything) / 10 < places[1] and places[-1] > 0.9 * len(everything)
+
+
+def test_on_the_hybrid_codec_leads_are_as_viewed_and_paired_by_network():
+    def viewed(ssim_db: float, delay_ms: float) -> tuple[np.ndarray, np.ndarray]:
+        totals, counts = table(0.0, 0.0, 0.0)
+        for name, value in ((nvc_cc_hybrid.QUALITY, ssim_db), (nvc_cc_hybrid.DELAY, delay_ms)):
+            totals[:, FIGURES.index(name)] = 2.0 * (value + 0.001 * np.arange(len(totals)))
+        return totals, counts
+
+    played = {nvc_cc_hybrid.OURS: viewed(15.0, 300.0), "gcc": viewed(14.0, 280.0), "salsify": viewed(15.5, 310.0)}
+    judged = {row.name: row for row in nvc_cc_hybrid.judge(Sessions({nvc_cc_hybrid.PRINTED: played}))}
+    assert judged["viewed SSIM above gcc's"].verdict == "met"
+    assert judged["viewed SSIM above gcc's"].mean == pytest.approx(1.0)
+    assert judged["p98 frame delay below gcc's"].mean == pytest.approx(-20.0)
+    assert judged["p98 frame delay below gcc's"].verdict == "not met"
+    assert judged["viewed SSIM above salsify's"].verdict == "not met"
+    assert not any("fbra" in name for name in judged)
+
+
+def test_on_the_hybrid_codec_every_family_is_run_by_every_controller():
+    todo = {each.setting: each.plan for each in nvc_cc_hybrid.sweeps(nvc_cc_sweeps.Size(networks=5, links=2))}
+    of_nets = 5 * len(nvc_cc_hybrid.CLIPS) * len(nvc_cc_hybrid.SPECS)
+    assert todo[nvc_cc_hybrid.PRINTED].sessions == todo[nvc_cc_hybrid.UNIFORM].sessions == of_nets
+    assert {nvc_cc_hybrid.setting_of(name) for name in nvc_cc_sweeps.FAMILIES} <= set(todo)
 
 
 def test_a_lead_is_met_where_the_mean_reaches_the_printed_figure():

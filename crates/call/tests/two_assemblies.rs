@@ -54,6 +54,7 @@ fn media_packet(number: usize, frame: &Frame, index: u16, kind: PacketKind) -> M
 
 fn encoded(sequence: u64, keyframe: bool) -> EncodedFrame {
     EncodedFrame {
+        acknowledged: None,
         frame: sequence,
         sequence,
         content: 0,

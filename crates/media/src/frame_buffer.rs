@@ -243,6 +243,7 @@ mod tests {
 
     fn encoded(sequence: u64, keyframe: bool) -> EncodedFrame {
         EncodedFrame {
+            acknowledged: None,
             frame: sequence,
             sequence,
             content: 0,

@@ -130,7 +130,9 @@ fn ssim(level: f32, ratio: f32) -> f32 {
 
 /// PSNR over SSIM in dB through the means of the clip's frames at a fine and a coarse quantiser.
 fn psnr_line(profile: &Profile) -> (f32, f32) {
-    let table = &profile.rungs[profile.rungs.len() - 1].encoders[0].inter;
+    let largest = &profile.rungs[profile.rungs.len() - 1];
+    let measured = largest.encoders.first().map(|tables| &tables.inter);
+    let Some(table) = measured.or(largest.hybrid.as_ref().map(|tables| &tables.inter)) else { return (0.0, 1.0) };
     let (low, high) = table.qp_range();
     let mean = |qp: f32| {
         let rows = table.rows() as f32;

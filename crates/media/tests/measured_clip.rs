@@ -1,8 +1,12 @@
 //! Encoders and decoders on a profile that comes with Legato: a webcam-like talking head at 25 fps.
 
+use legato_media::decoder;
+use legato_media::encoder::hybrid::Hybrid;
 use legato_media::encoder::resolution::{self, Model, Switching};
 use legato_media::encoder::{gop::Gop, jm::Jm, loss_tolerant::LossTolerant, openh264::OpenH264, x264, x264::X264};
-use legato_media::{AssembledFrame, DecoderKind, EncodedFrame, Encoder, EncoderBudget, Profile, Source, Version};
+use legato_media::{
+    AssembledFrame, Decoder as _, DecoderKind, EncodedFrame, Encoder, EncoderBudget, Profile, Source, Version,
+};
 use legato_units::{DataRate, DataSize, Timestamp};
 use std::path::Path;
 use std::sync::Arc;
@@ -10,6 +14,16 @@ use std::sync::Arc;
 fn profile() -> Arc<Profile> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../profiles/grid-lrwp9a.safetensors");
     Arc::new(Profile::read(&path).expect("a shipped profile"))
+}
+
+/// A webcam signer at 360 rows, in the hybrid codec alone.
+fn hybrid_profile() -> Arc<Profile> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../profiles/hybrid/asl-again-hybrid.safetensors");
+    Arc::new(Profile::read(&path).expect("a shipped profile"))
+}
+
+fn hybrid_source() -> Source {
+    Source::new(hybrid_profile().content.clone(), Timestamp::ZERO, 0)
 }
 
 fn x264(vbv_ms: u32) -> X264 {
@@ -185,6 +199,48 @@ fn a_loss_tolerant_stream_has_no_cliff() {
     }
 }
 
+/// Half a packet's share of the rate is headers; the frames are the rest, and follow a fall at once.
+#[test]
+fn the_hybrid_codec_meets_every_budget() {
+    let mut encoder = Hybrid::new(hybrid_profile(), 0).unwrap();
+    let coded = run(&mut encoder, &mut hybrid_source(), &[(60, 1_000), (60, 250)]);
+    for (kbps, frames) in [(1_000.0, &coded[1..60]), (250.0, &coded[60..])] {
+        let share = kbps * 1e3 / 8.0 / f64::from(hybrid_profile().content.frame_rate.as_f64() as f32);
+        let within = frames.iter().filter(|frame| frame.size.as_bytes_f64() <= 1.05 * share).count();
+        assert!(within as f64 >= 0.95 * frames.len() as f64, "{within} of {}", frames.len());
+    }
+    let again = run(&mut Hybrid::new(hybrid_profile(), 0).unwrap(), &mut hybrid_source(), &[(60, 1_000), (60, 250)]);
+    assert_eq!(coded, again);
+}
+
+#[test]
+fn the_hybrid_codec_has_no_cliff_and_mends_what_it_hears_of() {
+    let seen = |lost: u16, reported: bool| {
+        let mut encoder = Hybrid::new(hybrid_profile(), 0).unwrap();
+        let mut decoder = decoder::hybrid::Hybrid::new(hybrid_profile());
+        let (mut source, mut total) = (hybrid_source(), 0.0);
+        for n in 0..60_u64 {
+            if reported && n >= 3 {
+                let received = if n == 3 { 4 } else { 4 - lost };
+                encoder.take_reports((0..4).map(|packet| (n - 3, packet, packet < received)));
+            }
+            let picture = source.capture();
+            let encoded = encoder.encode(picture.capture, picture, EncoderBudget::of_bitrate(DataRate::from_kbps(500)));
+            let pieces_received = if n == 0 { 4 } else { 4 - lost };
+            let frame = AssembledFrame { encoded, pieces_received, pieces_total: 4 };
+            let decoded = decoder.decode(Timestamp::ZERO, &frame);
+            assert!(decoded.decodable && !decoded.keyframe_needed);
+            total += decoded.quality.unwrap().ssim_db / 60.0;
+        }
+        total
+    };
+    for lost in 1..4 {
+        let (less, more) = (seen(lost - 1, true), seen(lost, true));
+        assert!(more < less && less - more < 6.0, "{lost}: {more} after {less}");
+        assert!(more > seen(lost, false), "{lost}: reports help");
+    }
+}
+
 #[test]
 fn a_freeze_loses_quality_the_longer_it_lasts() {
     let coded = run(&mut x264(1_000), &mut source(), &[(20, 300)]);
@@ -201,13 +257,18 @@ fn a_freeze_loses_quality_the_longer_it_lasts() {
 /// Every cut and every changed byte of the header: an error in one line, or the same profile.
 #[test]
 fn damaged_profiles_are_refused_in_one_line() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../profiles/grid-lrwp9a.safetensors");
-    let bytes = std::fs::read(path).unwrap();
+    for name in ["grid-lrwp9a", "hybrid/asl-again-hybrid"] {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../profiles/{name}.safetensors"));
+        refused_in_one_line(&std::fs::read(path).unwrap());
+    }
+}
+
+fn refused_in_one_line(bytes: &[u8]) {
     for length in (0..bytes.len()).step_by(997) {
-        let error = Profile::parse("cut.safetensors", &bytes[..length]).unwrap_err().to_string();
+        let error = Profile::parse("cut.safetensors", &bytes[..length]).expect_err("cut off").to_string();
         assert!(error.starts_with("cut.safetensors: ") && !error.contains('\n'), "{error}");
     }
-    let mut damaged = bytes.clone();
+    let mut damaged = bytes.to_vec();
     for at in (0..4_000).step_by(7) {
         damaged[at] ^= 0x15;
         if let Err(error) = Profile::parse("damaged.safetensors", &damaged) {
@@ -226,14 +287,17 @@ fn equal_calls_give_equal_frames() {
 /// A clip's frame is tried at both versions, and the encoder continues as if it had not been.
 #[test]
 fn a_version_that_is_tried_is_the_one_that_is_coded_and_leaves_no_trace() {
-    let encoders: [fn() -> Box<dyn Encoder>; 4] = [
+    type New = fn() -> Box<dyn Encoder>;
+    let encoders: [New; 4] = [
         || Box::new(x264(1_000)),
         || Box::new(OpenH264::new(profile(), 1).unwrap()),
         || Box::new(LossTolerant::new(&profile(), None)),
         || Box::new(Switching::new(profile(), Model::OpenH264, resolution::Config::default()).unwrap()),
     ];
-    for new in encoders {
-        let (mut tried, mut plain, mut source) = (new(), new(), source());
+    let own_hybrid: New = || Box::new(Hybrid::new(hybrid_profile(), 0).unwrap());
+    let of_clip = encoders.map(|new| (new, source()));
+    for (new, mut source) in of_clip.into_iter().chain([(own_hybrid, hybrid_source())]) {
+        let (mut tried, mut plain) = (new(), new());
         let budget = EncoderBudget::of_bitrate(DataRate::from_kbps(300));
         for n in 0..200 {
             let picture = source.capture();

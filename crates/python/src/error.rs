@@ -30,7 +30,6 @@ pub(crate) fn sim_error(error: SimError) -> PyErr {
 }
 
 /// `legato.ProfileError`.
-#[cfg(feature = "encoders")]
 pub(crate) fn profile_error(message: impl Into<String>) -> PyErr {
     classes::ProfileError::new_err(message.into())
 }

@@ -1,9 +1,16 @@
 //! The hybrid codec: pictures to packets and back, for measuring. All work is done with the interpreter released.
 
 use crate::error::profile_error;
-use legato_hybrid::{Decoder, Encoder, Error, Packets, Picture, Settings, Size};
+use legato_hybrid::{Decoder, Encoder, Error, Packets, Picture, PredictFrom, Settings, Size};
+use legato_media::encoder::hybrid::{Hybrid, cut};
+use legato_media::{
+    AssembledFrame, Decoder as _, EncodedFrame, Encoder as _, EncoderBudget, Profile, Source, SourceFrame, decoder,
+};
+use legato_units::{DataRate, Timestamp};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
+use std::path::Path;
+use std::sync::Arc;
 
 fn refused(error: Error) -> PyErr {
     profile_error(error.to_string())
@@ -66,6 +73,19 @@ impl HybridEncoder {
         py.detach(|| self.encoder.acknowledge(frame, &packets));
     }
 
+    /// The same stream once more: each goes its own way from here.
+    fn copy(&self) -> Self {
+        Self { encoder: self.encoder.clone(), size: self.size }
+    }
+
+    /// From now on frames have at least `min_packets` packets of at most `max_packet_bytes`, and are predicted from the
+    /// last frame that was reported (`from_reported`) or from the one before.
+    #[pyo3(signature = (min_packets, *, max_packet_bytes = 1_159, from_reported = false))]
+    fn configure(&mut self, min_packets: u8, max_packet_bytes: u16, from_reported: bool) {
+        let predict_from = if from_reported { PredictFrom::Reported } else { PredictFrom::Latest };
+        self.encoder.set(Settings { min_packets, max_packet_bytes, predict_from, ..Settings::default() });
+    }
+
     /// Luma of the picture that the receiver has if nothing is lost but what was reported; `None` before the first.
     fn shown<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyBytes>> {
         self.encoder.shown().map(|picture| PyBytes::new(py, picture.luma()))
@@ -102,8 +122,74 @@ impl HybridDecoder {
         self.decoder.miss();
     }
 
+    /// The same decoder once more: each goes its own way from here.
+    fn copy(&self) -> Self {
+        Self { decoder: self.decoder.clone() }
+    }
+
     /// Luma of the latest picture; `None` before the first.
     fn luma<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyBytes>> {
         self.decoder.picture().map(|picture| PyBytes::new(py, picture.luma()))
+    }
+}
+
+/// Packets of a frame of the hybrid codec, and bytes in them all, for a share of the bitrate in bytes without headers.
+#[pyfunction]
+pub(crate) fn hybrid_cut(share_bytes: u32) -> (u8, u32) {
+    cut(share_bytes)
+}
+
+/// The model of the hybrid codec on a profile, both ends, without a call: for comparing it with the codec.
+#[pyclass(module = "legato._core")]
+pub(crate) struct HybridModel {
+    encoder: Hybrid,
+    decoder: decoder::hybrid::Hybrid,
+    source: Source,
+    sent: Vec<(SourceFrame, EncodedFrame, u16)>,
+}
+
+/// (size in bytes of the codec's packets, packets, level, SSIM in dB as shown if nothing is lost)
+type Modelled = (u64, u16, f32, Option<f32>);
+
+#[pymethods]
+impl HybridModel {
+    /// The model on the profile at `path`, in pictures of `height` rows, starting with content `offset`.
+    #[new]
+    #[pyo3(signature = (path, height, *, offset = 0))]
+    fn new(path: &str, height: u16, offset: u32) -> PyResult<Self> {
+        let profile = Arc::new(Profile::read(Path::new(path)).map_err(|error| profile_error(error.to_string()))?);
+        let absent = || profile_error(format!("{path}: the hybrid codec at height {height} was not measured"));
+        let rung = profile.rungs.iter().position(|rung| rung.height == height).ok_or_else(absent)?;
+        let source = Source::new(profile.content.clone(), Timestamp::ZERO, offset);
+        let encoder = Hybrid::new(profile.clone(), rung).ok_or_else(absent)?;
+        Ok(Self { encoder, decoder: decoder::hybrid::Hybrid::new(profile), source, sent: Vec::new() })
+    }
+
+    /// Encode the next frame at a bitrate; returns (size in bytes of the codec's packets, packets, level, SSIM in dB as
+    /// shown if nothing is lost).
+    fn encode(&mut self, bitrate_bps: u64) -> Modelled {
+        let frame = self.source.capture();
+        let budget = EncoderBudget::of_bitrate(DataRate::from_bps(bitrate_bps));
+        let coded = self.encoder.encode(frame.capture, frame, budget);
+        let packets = self.encoder.pieces(&coded).map_or(1, |pieces| pieces.len() as u16);
+        self.sent.push((frame, coded, packets));
+        let own_bytes = coded.size.as_bytes() - 3 * u64::from(packets);
+        (own_bytes, packets, coded.qp, coded.quality.map(|quality| quality.ssim_db))
+    }
+
+    /// Decode so many packets of a frame; returns SSIM in dB of what is shown then, `None` before the first picture.
+    fn decode(&mut self, frame: usize, received: u16) -> Option<f32> {
+        let (source, encoded, pieces_total) = *self.sent.get(frame)?;
+        if received == 0 {
+            return self.decoder.frozen(&source).map(|quality| quality.ssim_db);
+        }
+        let assembled = AssembledFrame { encoded, pieces_received: received, pieces_total };
+        self.decoder.decode(Timestamp::ZERO, &assembled).quality.map(|quality| quality.ssim_db)
+    }
+
+    /// The receiver reports how many packets of a frame came.
+    fn report(&mut self, frame: u64, received: u16) {
+        let packets = self.sent.get(frame as usize).map_or(0, |sent| sent.2);
+        self.encoder.take_reports((0..packets).map(|packet| (frame, packet, packet < received)));
     }
 }

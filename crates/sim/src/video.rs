@@ -4,10 +4,11 @@ use crate::error::SimError;
 use crate::network::resolve;
 use crate::scenario::{EncoderKind, FrameSizesSpec, LimitsSpec, VideoSpec};
 use crate::seed::Seed;
+use legato_media::decoder;
 use legato_media::encoder::frame_trace::{self, FrameTraces};
 use legato_media::encoder::gop::Gop;
 use legato_media::encoder::resolution::{self, Model, Switching};
-use legato_media::encoder::{loss_tolerant, statistical};
+use legato_media::encoder::{hybrid, loss_tolerant, statistical};
 use legato_media::{Content, Decoder, DecoderKind, Encoder, FrameRate, Profile, Quality, Source};
 use legato_trace::AgedPicture;
 use legato_units::Timestamp;
@@ -163,13 +164,15 @@ fn build_model(
         EncoderKind::GraceStandin => {
             return Ok(Box::new(loss_tolerant::LossTolerant::new(profile, spec.standin_height)));
         }
-        EncoderKind::Jm => Model::Jm(spec.gop_frames),
-        EncoderKind::OpenH264 => Model::OpenH264,
-        EncoderKind::X264 => Model::X264(spec.x264()),
+        EncoderKind::Hybrid => None,
+        EncoderKind::Jm => Some(Model::Jm(spec.gop_frames)),
+        EncoderKind::OpenH264 => Some(Model::OpenH264),
+        EncoderKind::X264 => Some(Model::X264(spec.x264())),
     };
     let max_height = spec.max_height.unwrap_or(u16::MAX);
     let absent = || {
-        let known: Vec<_> = profile.encoders().collect();
+        let hybrid = profile.rungs[0].hybrid.is_some().then_some(EncoderKind::Hybrid.name());
+        let known: Vec<_> = profile.encoders().chain(hybrid).collect();
         let heights: Vec<_> = profile.rungs.iter().map(|rung| rung.height.to_string()).collect();
         SimError::Profile(format!(
             "{}: video.encoder = {:?} up to {max_height} rows was not measured; {} were, at {} rows",
@@ -181,6 +184,10 @@ fn build_model(
     };
     let within: Vec<u16> = profile.rungs.iter().map(|rung| rung.height).filter(|&rows| rows <= max_height).collect();
     let largest = within.last().copied().ok_or_else(absent)?;
+    let Some(model) = model else {
+        // One size for the whole call: a key frame of another would cost more than it is worth.
+        return Ok(Box::new(hybrid::Hybrid::new(profile.clone(), within.len() - 1).ok_or_else(absent)?));
+    };
     let min_height = if spec.adapt_resolution.unwrap_or(true) { 0 } else { largest };
     let config = resolution::Config { min_height, max_height: largest, ..resolution::Config::default() };
     Ok(Box::new(Switching::new(profile.clone(), model, config).ok_or_else(absent)?))
@@ -188,13 +195,17 @@ fn build_model(
 
 /// The decoder of one call.
 pub fn build_decoder(spec: &VideoSpec, clip: &LoadedClip) -> Result<Box<dyn Decoder>, SimError> {
-    let tolerant = (spec.encoder() == EncoderKind::GraceStandin, spec.decoder == DecoderKind::LossTolerant);
-    if clip.profile.is_some() && tolerant.0 != tolerant.1 {
+    let is_tolerant = matches!(spec.encoder(), EncoderKind::GraceStandin | EncoderKind::Hybrid);
+    if clip.profile.is_some() && is_tolerant != (spec.decoder == DecoderKind::LossTolerant) {
         let (encoder, decoder) = (spec.encoder().name(), spec.decoder.name());
         let message = format!(
-            "video.encoder = {encoder:?} and video.decoder = {decoder:?}: grace_standin and loss_tolerant go together"
+            "video.encoder = {encoder:?} and video.decoder = {decoder:?}: grace_standin or hybrid and loss_tolerant go \
+             together"
         );
         return Err(SimError::Plan(message));
+    }
+    if let (EncoderKind::Hybrid, Some(profile)) = (spec.encoder(), &clip.profile) {
+        return Ok(Box::new(decoder::hybrid::Hybrid::new(profile.clone())));
     }
     Ok(clip.decoder(spec).build(clip.profile.clone(), spec.standin_height))
 }

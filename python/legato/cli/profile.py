@@ -31,7 +31,7 @@ legato profile talk.y4m --out profiles/talk.safetensors
 def profile(
     clip: Annotated[Path, typer.Argument(help="A video file: mp4, mkv, y4m, mpg, ...", show_default=False)],
     out: Annotated[Path | None, typer.Option(help="The profile. [default: CLIP.safetensors here]")] = None,
-    encoder: Annotated[list[str] | None, typer.Option(help="x264 or openh264. [default: both]")] = None,
+    encoder: Annotated[list[str] | None, typer.Option(help="x264, openh264, hybrid. [default: the first two]")] = None,
     height: Annotated[
         list[int] | None,
         typer.Option(min=16, help="Rows of picture to measure at. [default: a ladder up to its own, at most 1080]"),

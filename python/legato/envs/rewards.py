@@ -31,6 +31,9 @@ SSIM_DB_RANGE = (8.93, 18.54)
 SSIM_RANGE = (0.872, 0.986)
 """The same as SSIM."""
 
+HYBRID_MIN_SSIM_DB = 4.0
+"""The lowest quality in the shipped profiles of the hybrid codec, at their lowest budget; the highest is 24 dB."""
+
 _STALL_MS = 200.0
 
 
@@ -45,6 +48,18 @@ def frame_quality_db(intervals: Intervals) -> Array:
     """The same within :data:`SSIM_DB_RANGE`, where the gain of a doubled bitrate falls less."""
     low, high = SSIM_DB_RANGE
     return _unless_frozen(intervals, (_shown_ssim_db(intervals) - low) / (high - low))
+
+
+def hybrid_frame_quality_db(intervals: Intervals) -> Array:
+    """Quality of the hybrid codec's picture from :data:`HYBRID_MIN_SSIM_DB` on; 0 once no picture has come for 200 ms.
+
+    A decibel is worth as much as in :func:`frame_quality_db`, so that quality is weighed against the latency alike: the
+    best picture is worth 2.1, since real clips lie further apart than the published means.
+    """
+    low, high = SSIM_DB_RANGE
+    frozen = intervals["true_since_frame_ms"] > _STALL_MS
+    quality = np.maximum((_shown_ssim_db(intervals) - HYBRID_MIN_SSIM_DB) / (high - low), 0)
+    return np.where(frozen, np.float32(0), quality).astype(np.float32)
 
 
 def _shown_ssim_db(intervals: Intervals) -> Array:
@@ -82,6 +97,11 @@ def nvc_cc(intervals: Intervals) -> Array:
 def nvc_cc_db(intervals: Intervals) -> Array:
     """[nvc-cc] eq. (3), with quality normalised in dB."""
     return frame_quality_db(intervals) - np.float32(0.1) * latency_growth(intervals)
+
+
+def nvc_cc_hybrid_db(intervals: Intervals) -> Array:
+    """[nvc-cc] eq. (3), with quality in dB of the hybrid codec."""
+    return hybrid_frame_quality_db(intervals) - np.float32(0.1) * latency_growth(intervals)
 
 
 def nvc_cc_seconds(intervals: Intervals) -> Array:
@@ -236,6 +256,7 @@ REWARDS: dict[str, Callable[[Intervals], Array]] = {
     "hrcc": hrcc,
     "nvc-cc": nvc_cc,
     "nvc-cc-db": nvc_cc_db,
+    "nvc-cc-hybrid-db": nvc_cc_hybrid_db,
     "nvc-cc-idle": nvc_cc_idle,
     "nvc-cc-seconds": nvc_cc_seconds,
     "nvc-cc-uncapped": nvc_cc_uncapped,

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from legato.errors import ProfileError
-from legato.profile import freeze, loss, own_coding
+from legato.profile import freeze, hybrid_tables, loss, own_coding
 from legato.profile.clip import LONGEST_FRAMES, Clip, Pictures, read_clip
 from legato.profile.container import FORMAT, write_profile
 from legato.profile.tables import (
@@ -27,6 +27,7 @@ from legato.profile.tables import (
 from legato.profile.x264 import X264
 
 ENCODERS = ("x264", "openh264")
+"""What is measured if nothing else is asked for; `hybrid_tables.NAME` on demand."""
 HEIGHTS = (180, 270, 360, 540, 720, 1080)
 
 Progress = Callable[[str, float], None]
@@ -54,9 +55,12 @@ def profile_clip(
     so (:mod:`legato.profile.own_coding`). `fps` plays every picture at that rate, whatever the file says;
     `looped` as of :func:`~legato.profile.clip.read_clip`.
     """
-    unknown = [encoder for encoder in encoders if encoder not in ENCODERS]
+    known = (*ENCODERS, hybrid_tables.NAME)
+    unknown = [encoder for encoder in encoders if encoder not in known]
     if unknown or not encoders:
-        raise ProfileError(f"encoder {', '.join(unknown) or 'none'}: known are {', '.join(ENCODERS)}")
+        raise ProfileError(f"encoder {', '.join(unknown) or 'none'}: known are {', '.join(known)}")
+    wants_hybrid = hybrid_tables.NAME in encoders
+    encoders = [encoder for encoder in encoders if encoder != hybrid_tables.NAME]
     clip = read_clip(path, longest_frames=longest_frames, fps=fps, looped=looped)
     heights = _ladder(clip, heights)
     if on_progress is not None:
@@ -66,11 +70,16 @@ def profile_clip(
     sizes = {height: clip.pictures(height) for height in heights}
     full = sizes[heights[-1]]
     arrays: dict[str, np.ndarray] = {}
+    by_budget: dict[tuple[int, int], dict[str, np.ndarray]] = {}
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
         running = {pool.submit(_freeze, clip, full): "freezes"}
         for height in heights:
-            running[pool.submit(loss.measure_loss, library, clip, sizes[height])] = f"{height} rows, loss"
-            running[pool.submit(_satd, library, clip, sizes[height])] = f"{height} rows, complexity"
+            if encoders:
+                running[pool.submit(loss.measure_loss, library, clip, sizes[height])] = f"{height} rows, loss"
+                running[pool.submit(_satd, library, clip, sizes[height])] = f"{height} rows, complexity"
+            for level in range(hybrid_tables.LEVELS if wants_hybrid else 0):
+                job = pool.submit(_hybrid_level, by_budget, clip, sizes[height], full, level)
+                running[job] = f"{height} rows, hybrid at level {level + 1} of {hybrid_tables.LEVELS}"
             for encoder in encoders:
                 for qp in LEVELS:
                     job = pool.submit(_level, library, clip, sizes[height], full, encoder, qp)
@@ -103,9 +112,15 @@ def profile_clip(
         "loss_stride": loss.STRIDE,
     }
     stacked = _stacked(arrays, heights, encoders)
-    full_rung = {encoder: stacked[f"{full.height}/{encoder}/size_bytes"].mean(axis=0) for encoder in encoders}
-    about["source"] = own_coding.found(clip, full, full_rung, LEVELS)
-    own_coding.warn(about)
+    if wants_hybrid:
+        about["hybrid"] = hybrid_tables.about()
+        for height in heights:
+            levels = [by_budget[height, level] for level in range(hybrid_tables.LEVELS)]
+            stacked |= hybrid_tables.stacked(levels, height)
+    if encoders:
+        full_rung = {encoder: stacked[f"{full.height}/{encoder}/size_bytes"].mean(axis=0) for encoder in encoders}
+        about["source"] = own_coding.found(clip, full, full_rung, LEVELS)
+        own_coding.warn(about)
     out = Path(out)
     if out.is_dir():
         out = out / f"{about['name']}.safetensors"
@@ -173,6 +188,13 @@ def _level(
     else:
         level = measure_level(lambda: OpenH264Stream(pictures, float(clip.fps), qp), clip, pictures, full)
     return {f"{pictures.height}/{encoder}/{field.name}/{qp}": getattr(level, field.name) for field in fields(Level)}
+
+
+def _hybrid_level(
+    found: dict[tuple[int, int], dict[str, np.ndarray]], clip: Clip, pictures: Pictures, full: Pictures, level: int
+) -> dict[str, np.ndarray]:
+    found[pictures.height, level] = hybrid_tables.measure_hybrid(clip, pictures, full, level)
+    return {}
 
 
 def _stacked(arrays: dict[str, np.ndarray], heights: Sequence[int], encoders: Sequence[str]) -> dict[str, np.ndarray]:

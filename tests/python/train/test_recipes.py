@@ -15,12 +15,14 @@ from stable_baselines3.common.env_checker import check_env
 from legato import shipped
 from legato.envs import CallEnv, CallVectorEnv
 from legato.published import clcc_setups, nvc_cc, nvc_cc_sweeps
+from legato.published import nvc_cc_hybrid as hybrid_sweeps
 from legato.train import recipe
 from legato.train.recipes import (
     aurora_as_printed,
     clcc_printed,
     clcc_table_iii,
     nvc_cc_as_printed,
+    nvc_cc_hybrid,
     onrl_as_printed,
 )
 from legato.train.recipes import clcc as clcc_recipe
@@ -30,6 +32,7 @@ from legato.train.schedule import at
 
 def test_no_clip_is_both_trained_on_and_tested_on():
     assert not set(nvc_cc_recipe.TRAINING_CLIPS) & set(nvc_cc_sweeps.CLIPS)
+    assert not set(nvc_cc_hybrid.TRAINING_CLIPS) & set(hybrid_sweeps.CLIPS)
 
 
 def test_nvc_cc_as_printed_trains_on_the_sizes_and_under_the_safeguard_that_are_tested():
@@ -51,7 +54,9 @@ def test_nvc_cc_as_printed_trains_on_the_sizes_and_under_the_safeguard_that_are_
     calls.close()
 
 
-@pytest.mark.parametrize("name", nvc_cc.POLICIES + tuple(f"{name}-as-printed" for name in nvc_cc.POLICIES))
+@pytest.mark.parametrize(
+    "name", (*nvc_cc.POLICIES, *(f"{name}-as-printed" for name in nvc_cc.POLICIES), "nvc-cc-hybrid")
+)
 def test_shipped_policies_are_of_their_recipes(name: str):
     trained = recipe.load(name)
     folder = shipped.policies_folder() / name

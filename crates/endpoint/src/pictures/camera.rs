@@ -200,6 +200,7 @@ impl Camera {
 fn describe(job: &Job, sequence: u32, coded: &Coded) -> EncodedFrame {
     let (width, height) = coded.size;
     EncodedFrame {
+        acknowledged: None,
         frame: job.picture.frame,
         sequence: u64::from(sequence),
         content: job.picture.content,

@@ -5,6 +5,7 @@
 //! and `loss_tolerant` go on with damage.
 
 mod display;
+pub mod hybrid;
 pub mod loss_tolerant;
 pub mod sliced;
 pub mod strict;
@@ -113,6 +114,7 @@ pub(crate) mod tests {
     /// A coded frame of 20 dB at QP 30.
     pub(crate) fn coded(sequence: u64, keyframe: bool) -> EncodedFrame {
         EncodedFrame {
+            acknowledged: None,
             frame: sequence,
             sequence,
             content: 0,

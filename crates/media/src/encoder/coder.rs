@@ -77,6 +77,7 @@ impl Coder {
         let cell = picture.table(self).at(picture.row, qp);
         let rung = self.rung();
         let coded = EncodedFrame {
+            acknowledged: None,
             frame: frame.frame,
             sequence: self.sequence,
             content: frame.content,

@@ -55,6 +55,7 @@ impl Encoder for LossTolerant {
         let sequence = self.sequence;
         self.sequence += 1;
         EncodedFrame {
+            acknowledged: None,
             frame: frame.frame,
             sequence,
             content: frame.content,

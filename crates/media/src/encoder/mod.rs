@@ -3,6 +3,7 @@
 mod coder;
 pub mod frame_trace;
 pub mod gop;
+pub mod hybrid;
 pub mod jm;
 pub mod loss_tolerant;
 pub mod openh264;
@@ -117,6 +118,17 @@ pub struct EncodedFrame {
     pub quality: Option<Quality>,
     /// The bitrate requested from the encoder.
     pub bitrate: DataRate,
+    /// Which of the receiver's pictures it was predicted from; `None`: of a codec that does not go by reports.
+    pub acknowledged: Option<Acknowledged>,
+}
+
+/// What an encoder that predicts from the receiver's own picture knew of it when it coded a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Acknowledged {
+    /// The last frame (as [`EncodedFrame::sequence`]) of which it knew what the receiver shows.
+    pub settled: Option<u64>,
+    /// The frame is predicted from the one so many before it; 1, unless feedback was lost.
+    pub distance: u8,
 }
 
 impl EncodedFrame {

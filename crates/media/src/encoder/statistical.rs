@@ -163,6 +163,7 @@ pub(super) fn without_pixels(
     bitrate: DataRate,
 ) -> EncodedFrame {
     EncodedFrame {
+        acknowledged: None,
         frame: frame.frame,
         sequence,
         content: frame.content,

@@ -2,11 +2,14 @@
 //!
 //! A profile is shared by every call that shows its clip; encoders and decoders only read it.
 
+mod arrays;
+mod hybrid;
 mod parse;
 mod table;
 
+pub use hybrid::{HybridTables, Inherited};
 pub use parse::ProfileError;
-pub use table::{Cell, Damage, FreezeTable, LevelTable, LossTable};
+pub use table::{Cell, Damage, FreezeTable, HitTable, LevelTable, LossTable};
 
 use crate::Content;
 use std::path::Path;
@@ -36,8 +39,10 @@ pub struct Rung {
     pub height: u16,
     /// Height relative to the source clip's: above 0.5 the source's own coding shows.
     pub scale: f32,
-    /// The encoders measured at this size.
+    /// The encoders measured at this size, by quantiser.
     pub encoders: Vec<EncoderTables>,
+    /// The hybrid codec at this size, by budget, if it was measured.
+    pub hybrid: Option<HybridTables>,
     /// x264's lookahead cost of each picture, predicted from the one before.
     pub satd: Vec<f32>,
     /// The same for every `key_stride`-th picture on its own.
@@ -82,5 +87,37 @@ impl Profile {
     /// The encoders that were measured at every size of the ladder.
     pub fn encoders(&self) -> impl Iterator<Item = &str> {
         self.rungs[0].encoders.iter().map(|tables| tables.name.as_str())
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use crate::{FrameRate, Playback};
+
+    /// One picture at one size, in the hybrid codec alone.
+    pub(crate) fn example() -> Profile {
+        let rung = Rung {
+            width: 320,
+            height: 180,
+            scale: 1.0,
+            encoders: Vec::new(),
+            hybrid: Some(HybridTables::example()),
+            satd: Vec::new(),
+            key_satd: Vec::new(),
+            loss: LossTable::default(),
+        };
+        Profile {
+            name: "example".to_owned(),
+            content: Content {
+                frame_rate: FrameRate::THIRTY,
+                frames: 1,
+                playback: Playback::Loop,
+                complexity: vec![0.0].into(),
+            },
+            rungs: vec![rung],
+            freeze: FreezeTable { lags: vec![1.0, 3.0], stride: 4, values: Box::default() },
+            psnr_line: OnceLock::new(),
+        }
     }
 }

@@ -1,8 +1,10 @@
 //! Reading a profile file: bounded, and refused with one line that names file, key and value.
 
-use super::{Cell, Damage, EncoderTables, FreezeTable, LevelTable, LossTable, Profile, Rung};
+use super::arrays::{Arrays, Parsed, ascending, within};
+use super::hybrid::{AboutHybrid, HybridTables};
+use super::{Cell, Damage, EncoderTables, FreezeTable, HitTable, LevelTable, LossTable, Profile, Rung};
 use crate::{Content, FrameRate, Playback, Quality};
-use safetensors::{Dtype, SafeTensors};
+use safetensors::SafeTensors;
 use serde::Deserialize;
 use std::fs::File;
 use std::io::Read;
@@ -17,7 +19,6 @@ const FORMAT: u32 = 1;
 const MAX_FRAMES: u32 = 100_000;
 const MAX_RUNGS: usize = 8;
 const MAX_ENCODERS: usize = 8;
-const MAX_LEVELS: usize = 64;
 
 /// Why a file is not a valid profile.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -44,6 +45,7 @@ struct About {
     loss_ratios: Vec<f32>,
     loss_levels: Vec<f32>,
     loss_stride: u32,
+    hybrid: Option<AboutHybrid>,
 }
 #[derive(Deserialize)]
 struct AboutRung {
@@ -72,8 +74,6 @@ pub(super) fn parse(file: &str, bytes: &[u8]) -> Result<Profile, ProfileError> {
     parse_bytes(bytes).map_err(|problem| ProfileError { file: file.to_owned(), problem })
 }
 
-type Parsed<T> = Result<T, String>;
-
 fn parse_bytes(bytes: &[u8]) -> Parsed<Profile> {
     let length = bytes.first_chunk::<8>().map(|head| u64::from_le_bytes(*head)).ok_or("too short for a profile")?;
     if length > LARGEST_HEADER || length > bytes.len() as u64 - 8 {
@@ -84,7 +84,7 @@ fn parse_bytes(bytes: &[u8]) -> Parsed<Profile> {
     let text = text.ok_or("legato_profile: missing, a safetensors file but not a profile")?;
     let about: About = serde_json::from_str(text).map_err(|error| format!("legato_profile: {error}"))?;
     about.check()?;
-    let arrays = Arrays(SafeTensors::deserialize(bytes).map_err(|error| format!("not a profile ({error})"))?);
+    let arrays = Arrays::new(SafeTensors::deserialize(bytes).map_err(|error| format!("not a profile ({error})"))?);
     build(&about, &arrays)
 }
 
@@ -98,7 +98,8 @@ impl About {
             return Err(format!("frames {frames}: must be 1 … {MAX_FRAMES}"));
         }
         within("rungs", self.rungs.len(), 1, MAX_RUNGS)?;
-        within("encoders", self.encoders.len(), 1, MAX_ENCODERS)?;
+        within("encoders", self.encoders.len(), usize::from(self.hybrid.is_none()), MAX_ENCODERS)?;
+        self.hybrid.as_ref().map_or(Ok(()), AboutHybrid::check)?;
         ascending("levels", &self.levels, 2, 0.0, 100.0)?;
         ascending("freeze_lags", &self.freeze_lags, 2, 1.0, 1e6)?;
         ascending("loss_ratios", &self.loss_ratios, 2, 1e-3, 1.0)?;
@@ -121,19 +122,6 @@ impl About {
         }
         Ok(())
     }
-}
-
-fn within(key: &str, count: usize, min: usize, max: usize) -> Parsed<()> {
-    if (min..=max).contains(&count) { Ok(()) } else { Err(format!("{key}: {count} of them, must be {min} … {max}")) }
-}
-
-fn ascending(key: &str, values: &[f32], min: usize, low: f32, high: f32) -> Parsed<()> {
-    within(key, values.len(), min, MAX_LEVELS)?;
-    let sorted = values.windows(2).all(|pair| pair[0] < pair[1]);
-    if !sorted || !values.iter().all(|value| (low..=high).contains(value)) {
-        return Err(format!("{key} {values:?}: must ascend within {low} … {high}"));
-    }
-    Ok(())
 }
 
 fn build(about: &About, arrays: &Arrays<'_>) -> Parsed<Profile> {
@@ -189,90 +177,44 @@ fn build_rung(about: &About, rung: &AboutRung, arrays: &Arrays<'_>) -> Parsed<Ru
         })
     });
     let encoders = encoders.collect::<Parsed<Vec<_>>>()?;
+    let hybrid = about.hybrid.as_ref().map(|hybrid| HybridTables::read(hybrid, frames, height, arrays)).transpose()?;
+    let mut built = Rung {
+        width: rung.width,
+        height,
+        scale: rung.scale,
+        encoders,
+        hybrid,
+        satd: Vec::new(),
+        key_satd: Vec::new(),
+        loss: LossTable::default(),
+    };
+    if built.encoders.is_empty() {
+        return Ok(built);
+    }
     let as_floats = |values: Vec<u32>| values.into_iter().map(|value| value as f32).collect();
     let shape = [frames.div_ceil(about.loss_stride as usize), about.loss_levels.len(), about.loss_ratios.len()];
     let dissimilarity = arrays.floats(&format!("{height}/loss_dissimilarity"), &shape, 0.0, 2.0)?;
     let mse = arrays.floats(&format!("{height}/loss_mse"), &shape, 0.0, 65_025.0)?;
     let persistence = arrays.floats(&format!("{height}/damage_persistence"), &[2, 2], 0.0, 1.0)?;
     let hits = dissimilarity.iter().zip(&mse).map(|(&dissimilarity, &mse)| Damage { dissimilarity, mse }).collect();
-    Ok(Rung {
-        width: rung.width,
-        height,
-        scale: rung.scale,
-        encoders,
-        satd: as_floats(arrays.integers(&format!("{height}/satd"), &[frames], 0, u32::MAX)?),
-        key_satd: as_floats(arrays.integers(&format!("{height}/key_satd"), &[keys], 0, u32::MAX)?),
-        loss: LossTable {
+    built.satd = as_floats(arrays.integers(&format!("{height}/satd"), &[frames], 0, u32::MAX)?);
+    built.key_satd = as_floats(arrays.integers(&format!("{height}/key_satd"), &[keys], 0, u32::MAX)?);
+    built.loss = LossTable {
+        hits: HitTable {
             ratios: about.loss_ratios.clone(),
             levels: about.loss_levels.clone(),
             stride: about.loss_stride,
             hits,
-            while_lossy: Damage { dissimilarity: persistence[0], mse: persistence[1] },
-            while_whole: Damage { dissimilarity: persistence[2], mse: persistence[3] },
         },
-    })
-}
-
-struct Arrays<'a>(SafeTensors<'a>);
-
-impl Arrays<'_> {
-    fn bytes(&self, key: &str, shape: &[usize], types: &[Dtype]) -> Parsed<(Dtype, &[u8])> {
-        let array = self.0.tensor(key).map_err(|_| format!("{key}: missing"))?;
-        if !types.contains(&array.dtype()) {
-            return Err(format!("{key}: type {:?}, must be {types:?}", array.dtype()));
-        }
-        if array.shape() != shape {
-            return Err(format!("{key}: shape {:?}, must be {shape:?}", array.shape()));
-        }
-        Ok((array.dtype(), array.data()))
-    }
-
-    fn floats(&self, key: &str, shape: &[usize], low: f32, high: f32) -> Parsed<Vec<f32>> {
-        let values: Vec<f32> = match self.bytes(key, shape, &[Dtype::F16, Dtype::F32])? {
-            (Dtype::F16, data) => data.as_chunks::<2>().0.iter().map(|pair| half(u16::from_le_bytes(*pair))).collect(),
-            (_, data) => data.as_chunks::<4>().0.iter().map(|four| f32::from_le_bytes(*four)).collect(),
-        };
-        match values.iter().position(|value| !(low..=high).contains(value)) {
-            Some(at) => Err(format!("{key}[{at}] = {}: must be {low} … {high}", values[at])),
-            None => Ok(values),
-        }
-    }
-
-    fn integers(&self, key: &str, shape: &[usize], low: u32, high: u32) -> Parsed<Vec<u32>> {
-        let (_, data) = self.bytes(key, shape, &[Dtype::U32])?;
-        let values: Vec<u32> = data.as_chunks::<4>().0.iter().map(|four| u32::from_le_bytes(*four)).collect();
-        match values.iter().position(|value| !(low..=high).contains(value)) {
-            Some(at) => Err(format!("{key}[{at}] = {}: must be {low} … {high}", values[at])),
-            None => Ok(values),
-        }
-    }
-}
-
-/// IEEE 754 half to single precision.
-fn half(bits: u16) -> f32 {
-    let sign = if bits & 0x8000 == 0 { 1.0 } else { -1.0 };
-    let (exponent, fraction) = (i32::from(bits >> 10 & 0x1f), f32::from(bits & 0x3ff));
-    sign * match exponent {
-        0 => fraction / 16_777_216.0,
-        0x1f if fraction == 0.0 => f32::INFINITY,
-        0x1f => f32::NAN,
-        _ => (1.0 + fraction / 1024.0) * f32::from_bits(((exponent - 15 + 127) as u32) << 23),
-    }
+        while_lossy: Damage { dissimilarity: persistence[0], mse: persistence[1] },
+        while_whole: Damage { dissimilarity: persistence[2], mse: persistence[3] },
+    };
+    Ok(built)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn halves_are_read_exactly() {
-        for (bits, value) in
-            [(0x3c00, 1.0), (0xc000, -2.0), (0x7bff, 65_504.0), (0x0001, 5.960_464_5e-8), (0x3555, 0.333_251_95)]
-        {
-            assert_eq!(half(bits), value, "{bits:04x}");
-        }
-        assert!(half(0x7e00).is_nan());
-    }
 
     #[test]
     fn invalid_profiles_are_refused_in_one_line() {

@@ -200,8 +200,8 @@ impl Damage {
 }
 
 /// The effect of losing a share of a frame, with an intact picture before it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct LossTable {
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct HitTable {
     /// Ascending shares lost; the last is 1.
     pub(super) ratios: Vec<f32>,
     /// Ascending quantisers.
@@ -210,17 +210,24 @@ pub struct LossTable {
     pub(super) stride: u32,
     /// [rows, levels, ratios].
     pub(super) hits: Box<[Damage]>,
+}
+
+/// The effect of losing parts of frames.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LossTable {
+    /// On a frame after an intact one.
+    pub(super) hits: HitTable,
     /// The share of the damage the next frame inherits when it is hit itself.
     pub(super) while_lossy: Damage,
     /// The share of the damage the next frame inherits when it is whole.
     pub(super) while_whole: Damage,
 }
 
-impl LossTable {
-    /// The damage of losing `ratio` of the frame of `content` coded at `qp`.
+impl HitTable {
+    /// The damage of losing `ratio` of the frame of `content` coded at `qp`; none in a table without rows.
     #[inline]
     pub fn hit(&self, content: u32, qp: f32, ratio: f32) -> Damage {
-        if ratio <= 0.0 {
+        if ratio <= 0.0 || self.hits.is_empty() {
             return Damage::default();
         }
         let (columns, levels) = (self.ratios.len(), self.levels.len());
@@ -239,6 +246,14 @@ impl LossTable {
         };
         mix(at(level), at(level + 1), up)
     }
+}
+
+impl LossTable {
+    /// The damage of losing `ratio` of the frame of `content` coded at `qp`.
+    #[inline]
+    pub fn hit(&self, content: u32, qp: f32, ratio: f32) -> Damage {
+        self.hits.hit(content, qp, ratio)
+    }
 
     /// The share the next frame inherits, after a frame with (`lossy`) or without loss.
     #[inline]
@@ -247,7 +262,7 @@ impl LossTable {
     }
 }
 
-fn mix(a: Damage, b: Damage, share: f32) -> Damage {
+pub(super) fn mix(a: Damage, b: Damage, share: f32) -> Damage {
     Damage {
         dissimilarity: a.dissimilarity + (b.dissimilarity - a.dissimilarity) * share,
         mse: a.mse + (b.mse - a.mse) * share,
@@ -255,7 +270,7 @@ fn mix(a: Damage, b: Damage, share: f32) -> Damage {
 }
 
 /// The column below `x` and the share of the way to the next, within the table.
-fn position(knots: &[f32], x: f32) -> (usize, f32) {
+pub(super) fn position(knots: &[f32], x: f32) -> (usize, f32) {
     let next = knots.iter().position(|&knot| knot >= x).unwrap_or(knots.len() - 1).clamp(1, knots.len() - 1);
     let share = (x - knots[next - 1]) / (knots[next] - knots[next - 1]);
     (next - 1, share.clamp(0.0, 1.0))
@@ -344,14 +359,13 @@ mod tests {
     fn loss_below_the_smallest_measured_share_hurts_in_proportion() {
         let hit = |d| Damage { dissimilarity: d, mse: 100.0 * d };
         let whole = Damage { dissimilarity: 0.9, mse: 0.9 };
-        let table = LossTable {
+        let hits = HitTable {
             ratios: vec![0.1, 1.0],
             levels: vec![20.0, 30.0],
             stride: 5,
             hits: [hit(0.02), hit(0.2), hit(0.04), hit(0.4)].into(),
-            while_lossy: whole,
-            while_whole: whole,
         };
+        let table = LossTable { hits, while_lossy: whole, while_whole: whole };
         assert_eq!(table.hit(99, 20.0, 0.0), Damage::default());
         assert!((table.hit(0, 20.0, 0.05).dissimilarity - 0.01).abs() < 1e-6);
         assert!((table.hit(0, 25.0, 0.1).dissimilarity - 0.03).abs() < 1e-6);

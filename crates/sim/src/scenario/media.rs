@@ -55,6 +55,8 @@ pub struct VideoSpec {
 pub enum EncoderKind {
     /// The stand-in for a loss-tolerant codec; goes with the decoder `loss_tolerant`.
     GraceStandin,
+    /// The hybrid codec as it was measured on the clip; goes with the decoder `loss_tolerant`.
+    Hybrid,
     /// The rate control of the JM reference encoder, which follows two quantisers per frame; over the x264 tables.
     Jm,
     /// OpenH264, which follows a new target within three frames, as the encoders of calls do (docs/encoders.md).
@@ -116,6 +118,7 @@ impl EncoderKind {
     pub const fn name(self) -> &'static str {
         match self {
             Self::GraceStandin => "grace_standin",
+            Self::Hybrid => "hybrid",
             Self::Jm => "jm",
             Self::OpenH264 => "openh264",
             Self::X264 => "x264",

@@ -241,7 +241,7 @@ mod tests {
         let choices = [
             ("[sender]\necn", "sender.ecn", "ect0, ect1, off"),
             ("[receiver]\nfeedback", "receiver.feedback", "ccfb, twcc"),
-            ("[video]\nencoder", "video.encoder", "grace_standin, jm, openh264, x264"),
+            ("[video]\nencoder", "video.encoder", "grace_standin, hybrid, jm, openh264, x264"),
             ("[video]\ndecoder", "video.decoder", "loss_tolerant, sliced, strict"),
             ("[forward.queue]\nkind", "forward.queue.kind", "codel, drop_tail, pie"),
             ("[reverse.queue]\nkind", "reverse.queue.kind", "codel, drop_tail, pie"),

@@ -1,0 +1,287 @@
+//! The decoder of the hybrid codec: any packets of a frame give a picture, and damage lasts until the sender has heard of
+//! the loss and corrected it, as measured (docs/profile-format.md).
+//!
+//! Damage adds up in 1 - SSIM and in the squared error. What was lost in frame t is *drift*: frames inherit it as long as
+//! the encoder predicts them from a picture that it believes whole. From the first frame on whose encoder knew
+//! of t ([`crate::encoder::Acknowledged`]), both ends predict from the damaged picture, and what is left of the damage is
+//! corrected within the frames' budgets, as far as the frames' packets arrive.
+
+use super::display::Display;
+use super::{AssembledFrame, DecodedFrame, Decoder};
+use crate::encoder::Acknowledged;
+use crate::profile::{Damage, HybridTables, Inherited};
+use crate::{EncodedFrame, Profile, Quality, SourceFrame};
+use legato_units::Timestamp;
+use legato_units::elementary::exp2;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// Decodes any packets of a frame.
+#[derive(Clone, Debug)]
+pub struct Hybrid {
+    profile: Arc<Profile>,
+    /// The last frame decoded.
+    last: Option<u64>,
+    /// What is left of the damage of frames of which the encoder has not heard.
+    drift: VecDeque<(u64, Damage)>,
+    /// What is left of the damage it knows of.
+    known: Damage,
+    /// The last frame as it would look if nothing had been lost.
+    clean: Option<Quality>,
+    display: Display,
+}
+
+impl Hybrid {
+    /// A decoder of streams of `profile`; waits for its first key frame.
+    pub fn new(profile: Arc<Profile>) -> Self {
+        let display = Display::new(Some(profile.clone()));
+        Self { profile, last: None, drift: VecDeque::new(), known: Damage::default(), clean: None, display }
+    }
+
+    /// The damage is passed on to the next frame, of which a share of the packets is lost: what they would have
+    /// corrected stays.
+    fn pass_on(&mut self, inherited: &Inherited, ratio: f32) {
+        self.known = self.known.scaled(uncorrected(inherited.later, ratio));
+        let share = if ratio > 0.0 { inherited.lossy } else { inherited.whole };
+        self.drift.iter_mut().for_each(|(_, damage)| *damage = damage.scaled(share));
+    }
+
+    /// The drift of frames up to this one is drift no longer: the encoder has heard of them.
+    fn settle(&mut self, settled: Option<u64>) -> Damage {
+        let mut heard = Damage::default();
+        while let Some(&(sequence, damage)) = self.drift.front()
+            && settled.is_some_and(|settled| sequence <= settled)
+        {
+            self.drift.pop_front();
+            heard = heard.plus(damage);
+        }
+        heard
+    }
+
+    fn hit(&mut self, sequence: u64, damage: Damage) {
+        if damage == Damage::default() {
+            return;
+        }
+        if self.drift.len() == MOST_FRAMES
+            && let Some((_, oldest)) = self.drift.pop_front()
+            && let Some((_, next)) = self.drift.front_mut()
+        {
+            *next = next.plus(oldest);
+        }
+        self.drift.push_back((sequence, damage));
+    }
+
+    fn damage(&self) -> Damage {
+        self.drift.iter().fold(self.known, |sum, (_, damage)| sum.plus(*damage))
+    }
+
+    /// What a frame, decoded in part, shows of the damage before it and of its own.
+    fn advance(&mut self, tables: &HybridTables, encoded: &EncodedFrame, ratio: f32) {
+        let (sequence, level) = (encoded.sequence, encoded.qp);
+        let inherited = tables.inherited(level);
+        let acknowledged = encoded.acknowledged.unwrap_or(Acknowledged { settled: None, distance: 1 });
+        let first = if encoded.keyframe { sequence } else { self.last.map_or(sequence, |last| last + 1) };
+        // Frames that never came show the picture before.
+        for missed in first.max(sequence.saturating_sub(MOST_FRAMES as u64))..sequence {
+            self.pass_on(&inherited, 1.0);
+            self.hit(missed, tables.hits.hit(encoded.content, level, 1.0));
+        }
+        if encoded.keyframe {
+            self.drift.clear();
+            self.known = Damage::default();
+            let hits = if self.last.is_none() { &tables.key_hits } else { &tables.hits };
+            self.hit(sequence, hits.hit(encoded.content, level, ratio));
+            return;
+        }
+        if acknowledged.distance > 1 {
+            // Nothing after the frame it is predicted from counts.
+            let from = sequence.saturating_sub(u64::from(acknowledged.distance));
+            self.drift.retain(|(lost, _)| *lost <= from);
+        }
+        let heard = self.settle(acknowledged.settled);
+        self.pass_on(&inherited, ratio);
+        self.known = self.known.plus(heard.scaled(uncorrected(inherited.reported, ratio)));
+        // Where the picture becomes better, the lost share of that is missing too.
+        let gain = self.clean.zip(encoded.quality).map_or(Damage::default(), |(before, now)| gained(before, now));
+        let lost = Damage { dissimilarity: ratio, mse: ratio };
+        self.hit(sequence, tables.hits.hit(encoded.content, level, ratio).plus(gain.scaled(lost)));
+        if self.drift.is_empty() && self.known.dissimilarity < NEGLIGIBLE {
+            self.known = Damage::default();
+        }
+    }
+}
+
+impl Decoder for Hybrid {
+    #[inline]
+    fn decode(&mut self, _now: Timestamp, frame: &AssembledFrame) -> DecodedFrame {
+        let encoded = &frame.encoded;
+        let started = encoded.keyframe || self.last.is_some();
+        let profile = self.profile.clone();
+        let tables = profile.rungs.get(usize::from(encoded.rung)).and_then(|rung| rung.hybrid.as_ref());
+        let Some(tables) = tables.filter(|_| started && frame.pieces_received > 0) else {
+            return DecodedFrame { frame: encoded.frame, decodable: false, keyframe_needed: !started, quality: None };
+        };
+        self.advance(tables, encoded, frame.loss_ratio());
+        self.last = Some(encoded.sequence);
+        self.clean = encoded.quality;
+        let damage = self.damage();
+        let untouched = damage == Damage::default();
+        let quality = encoded.quality.map(|clean| if untouched { clean } else { damage.applied_to(clean) });
+        self.display.show(encoded, quality);
+        DecodedFrame { frame: encoded.frame, decodable: true, keyframe_needed: false, quality }
+    }
+
+    fn accepts_partial(&self) -> bool {
+        true
+    }
+
+    fn frozen(&self, current: &SourceFrame) -> Option<Quality> {
+        self.display.frozen(current)
+    }
+}
+
+/// What is left of damage of which a whole frame would leave `share`, if so much of the frame is lost.
+fn uncorrected(share: Damage, ratio: f32) -> Damage {
+    let left = |share: f32| share * (1.0 - ratio) + ratio;
+    Damage { dissimilarity: left(share.dissimilarity), mse: left(share.mse) }
+}
+
+/// By how much a picture is nearer to its source than the one before.
+fn gained(before: Quality, now: Quality) -> Damage {
+    // 10 log10(2) dB per doubling.
+    const DB: f32 = 3.010_3;
+    let fallen = |before: f32, now: f32| (exp2(before * (-1.0 / DB)) - exp2(now * (-1.0 / DB))).max(0.0);
+    Damage { dissimilarity: fallen(before.ssim_db, now.ssim_db), mse: 65_025.0 * fallen(before.psnr_db, now.psnr_db) }
+}
+
+/// As many frames as the codec keeps; more cannot be waiting for a report.
+const MOST_FRAMES: usize = 32;
+/// Damage below this shows in no figure and is forgotten.
+const NEGLIGIBLE: f32 = 1e-5;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::decoder::tests::coded;
+
+    /// Frames of 20 dB at level 4, of which these shares are lost, with what their encoder knew: the damage shown.
+    fn damages(frames: &[(f32, Option<u64>)]) -> Vec<f32> {
+        let (tables, mut decoder) = (HybridTables::example(), example());
+        let steps = frames.iter().enumerate().map(|(n, &(ratio, settled))| {
+            let acknowledged = Some(Acknowledged { settled, distance: 1 });
+            let encoded = EncodedFrame { qp: 4.0, acknowledged, ..coded(n as u64, n == 0) };
+            decoder.advance(&tables, &encoded, ratio);
+            decoder.last = Some(n as u64);
+            decoder.damage().dissimilarity
+        });
+        steps.collect()
+    }
+
+    fn example() -> Hybrid {
+        Hybrid { display: Display::new(None), ..Hybrid::new(Arc::new(crate::profile::tests::example())) }
+    }
+
+    fn assert_close(found: &[f32], expected: &[f32]) {
+        let same = found.len() == expected.len() && found.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-6);
+        assert!(same, "{found:?}, expected {expected:?}");
+    }
+
+    /// Half of frame 1 is lost: 0.1, then 0.8 of it per frame. Frame 3 was coded after the report: 0.4 of what frame 2
+    /// showed; then 0.9 per frame.
+    #[test]
+    fn damage_drifts_until_the_encoder_has_heard_of_it() {
+        let reported = [(0.0, None), (0.5, None), (0.0, Some(0)), (0.0, Some(1)), (0.0, Some(2))];
+        assert_close(&damages(&reported), &[0.0, 0.1, 0.08, 0.032, 0.0288]);
+        let unreported = [(0.0, None), (0.5, None), (0.0, None), (0.0, None), (0.0, None)];
+        assert_close(&damages(&unreported), &[0.0, 0.1, 0.08, 0.064, 0.0512]);
+    }
+
+    /// A later report means longer drift: what was drift in frame 4 is 0.4 of it in frame 5.
+    #[test]
+    fn a_report_that_takes_longer_lets_the_damage_be_seen_longer() {
+        let late = [(0.0, None), (0.5, None), (0.0, Some(0)), (0.0, Some(0)), (0.0, Some(0)), (0.0, Some(1))];
+        assert_close(&damages(&late), &[0.0, 0.1, 0.08, 0.064, 0.0512, 0.02048]);
+    }
+
+    /// Frame 2 is hit too: it inherits half of 0.1 and has 0.1 of its own. Frame 4 knows of the first alone.
+    #[test]
+    fn hits_add_up_and_are_reported_one_by_one() {
+        let frames = [(0.0, None), (0.5, None), (0.5, None), (0.0, None), (0.0, Some(1))];
+        assert_close(&damages(&frames), &[0.0, 0.1, 0.15, 0.12, 0.04 * 0.4 + 0.08 * 0.8]);
+    }
+
+    #[test]
+    fn a_key_frame_ends_all_damage() {
+        let (tables, mut decoder) = (HybridTables::example(), example());
+        for (n, keyframe, ratio) in [(0, true, 0.0), (1, false, 1.0), (2, true, 0.0)] {
+            decoder.advance(&tables, &EncodedFrame { qp: 4.0, ..coded(n, keyframe) }, ratio);
+            decoder.last = Some(n);
+        }
+        assert_eq!(decoder.damage(), Damage::default());
+    }
+
+    /// Frame 3 knows of frame 1, of which 0.08 is left, but half of it is lost: half of the 0.08 stays, 0.4 of the other
+    /// half, and frame 3's own 0.1; then 0.9 and 0.8 per frame.
+    #[test]
+    fn what_a_lost_packet_would_have_corrected_stays() {
+        let frames = [(0.0, None), (0.5, None), (0.0, Some(0)), (0.5, Some(1)), (0.0, Some(2))];
+        let known = 0.04 + 0.4 * 0.04;
+        assert_close(&damages(&frames), &[0.0, 0.1, 0.08, known + 0.1, 0.9 * known + 0.08]);
+    }
+
+    /// From 10 to 20 dB, 1 - SSIM falls by 0.09: half the frame lost keeps 0.045 of it, besides the 0.1 of the table.
+    #[test]
+    fn half_of_a_frame_brings_half_of_its_gain() {
+        let (tables, mut decoder) = (HybridTables::example(), example());
+        decoder.advance(&tables, &coded(0, true), 0.0);
+        (decoder.last, decoder.clean) = (Some(0), Some(Quality { ssim_db: 10.0, psnr_db: 38.0 }));
+        decoder.advance(&tables, &coded(1, false), 0.5);
+        assert!((decoder.damage().dissimilarity - 0.145).abs() < 1e-4, "{:?}", decoder.damage());
+    }
+
+    /// Frames 1 and 2 never came: 0.2 each, the first passed on twice, the second once; frame 3 is whole.
+    #[test]
+    fn frames_that_never_came_count_as_lost_whole() {
+        let (tables, mut decoder) = (HybridTables::example(), example());
+        decoder.advance(&tables, &coded(0, true), 0.0);
+        decoder.last = Some(0);
+        decoder.advance(&tables, &coded(3, false), 0.0);
+        assert_close(&[decoder.damage().dissimilarity], &[(0.2 * 0.5 + 0.2) * 0.8]);
+    }
+
+    /// Feedback was lost: frame 3 is predicted from frame 0, which is whole, and not from the damaged ones since.
+    #[test]
+    fn a_frame_predicted_from_a_known_picture_has_none_of_the_damage_since() {
+        let (tables, mut decoder) = (HybridTables::example(), example());
+        for (n, ratio, distance) in [(0, 0.0, 1), (1, 0.5, 1), (2, 0.0, 1), (3, 0.0, 3), (4, 0.0, 1)] {
+            let acknowledged = Some(Acknowledged { settled: Some(0), distance });
+            decoder.advance(&tables, &EncodedFrame { acknowledged, ..coded(n, n == 0) }, ratio);
+            decoder.last = Some(n);
+        }
+        assert_eq!(decoder.damage(), Damage::default());
+    }
+
+    /// Whatever is lost and whenever it is reported, a frame is at most as good as its coding.
+    #[test]
+    fn no_loss_makes_a_picture_better() {
+        let mut state = 7_u64;
+        let mut draw = |below: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) % below
+        };
+        for _ in 0..50 {
+            let (tables, mut decoder) = (HybridTables::example(), example());
+            let mut settled = None;
+            for n in 0..200_u64 {
+                let ratio = draw(5) as f32 / 4.0 * f32::from(u8::from(draw(3) == 0));
+                let behind = draw(8);
+                settled = settled.max(n.checked_sub(1 + behind));
+                let acknowledged = Some(Acknowledged { settled, distance: 1 });
+                decoder.advance(&tables, &EncodedFrame { acknowledged, ..coded(n, n == 0) }, ratio);
+                decoder.last = Some(n);
+                let damage = decoder.damage();
+                assert!((0.0..=1.0).contains(&damage.dissimilarity) && (0.0..=65_025.0).contains(&damage.mse));
+            }
+        }
+    }
+}

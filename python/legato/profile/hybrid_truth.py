@@ -1,0 +1,196 @@
+"""The hybrid codec against its model, over the same losses: how true the sizes and the pictures of the simulator are.
+
+    python -m legato.profile.hybrid_truth --clips bird.mkv foreman.mp4 --height 180 --out truth/
+
+Each clip is coded by the real codec along a random schedule of bitrates, its packets are lost by chance, each frame is
+reported three frames later, and what the receiver shows is compared with the clip. The model of the clip's profile
+plays the same schedule and loses as many packets of the same frames. Only tables are measured on the clip; the
+constants of the model (``crates/media/src/encoder/hybrid.rs``) were fitted on other clips.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import sys
+import tempfile
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+
+import numpy as np
+
+from legato import _core
+from legato.errors import Error
+from legato.eval.stats import grouped_mean
+from legato.profile.clip import Clip, Pictures, read_clip
+from legato.profile.hybrid_tables import Receiver, Stream
+from legato.profile.measure import profile_clip
+from legato.profile.tables import quality
+from legato.profile.truth import contents, schedule
+
+LOSSES = (0.0, 0.05, 0.2, 0.5)
+REPORT_AFTER = 3
+"""A round trip of 100 ms at 30 frames a second."""
+BPP = (0.02, 0.32)
+"""The range of a schedule, in bits per pixel."""
+FRAMES = 150
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Model against codec over one schedule, without its first second.
+
+    `size_error_ratio`: mean of |model - real| / real bytes per frame; `ssim_mae_db`: mean absolute difference per
+    frame; `mean_error_db`: of the means over frames, model minus real.
+    """
+
+    clip: str
+    seed: int
+    loss_ratio: float
+    size_error_ratio: float
+    ssim_mae_db: float
+    mean_error_db: float
+    real_ssim_db: float
+
+
+def schedules(clip: Clip, pictures: Pictures, seed: int, frames: int) -> np.ndarray:
+    """A bitrate for each frame."""
+    fps = float(clip.fps)
+    low, high = (bpp * pictures.width * pictures.height * fps for bpp in BPP)
+    return schedule(np.random.default_rng(seed), frames, fps, low, high)
+
+
+def real(
+    clip: Clip, pictures: Pictures, targets: np.ndarray, loss_ratio: float, seed: int
+) -> tuple[np.ndarray, np.ndarray, list[int]]:
+    """Bytes of each frame, SSIM in dB of what is shown, and how many of its packets came."""
+    random = np.random.default_rng([seed, round(1000 * loss_ratio)])
+    stream, receiver = Stream(pictures), Receiver(pictures)
+    order = contents(clip, len(targets))
+    sent, sizes, shown = [], [], []
+    for at, (index, target) in enumerate(zip(order, targets, strict=True)):
+        if at >= REPORT_AFTER:
+            stream.report(*sent[at - REPORT_AFTER])
+        frame = stream.encode(index, target / 8 / float(clip.fps))
+        kept = [packet for packet in range(len(frame.packets)) if random.random() >= loss_ratio]
+        kept = kept if at else list(range(len(frame.packets)))  # a call that begins without a picture asks for another
+        shown.append(receiver.show(frame, kept))
+        sent.append((frame, kept))
+        sizes.append(frame.size_bytes)
+    ssim_db, _ = quality(pictures.luma[order], np.stack(shown))
+    return np.array(sizes), ssim_db, [len(kept) for _, kept in sent]
+
+
+def modelled(profile: Path, height: int, targets: np.ndarray, came: list[int]) -> tuple[np.ndarray, np.ndarray]:
+    """The same of the model."""
+    model = _core.HybridModel(str(profile), height)
+    sizes, shown = [], []
+    for at, target in enumerate(targets):
+        if at >= REPORT_AFTER:
+            model.report(at - REPORT_AFTER, came[at - REPORT_AFTER])
+        sizes.append(model.encode(int(target))[0])
+        shown.append(model.decode(at, came[at]))
+    return np.array(sizes, float), np.array(shown, float)
+
+
+def verdicts(path: Path, profile: Path, *, height: int, seeds: int, frames: int) -> list[Verdict]:
+    """All comparisons of one clip."""
+    clip = read_clip(path, longest_frames=frames)
+    pictures = clip.pictures(height)
+    skip, found = round(float(clip.fps)), []
+    for seed in range(1, seeds + 1):
+        targets = schedules(clip, pictures, seed, 2 * frames)
+        for loss in LOSSES:
+            sizes, ssim_db, came = real(clip, pictures, targets, loss, seed)
+            model_sizes, model_db = modelled(profile, height, targets, came)
+            error = (model_db - ssim_db)[skip:]
+            size_error = np.mean(np.abs(model_sizes - sizes)[skip:] / sizes[skip:])
+            found.append(
+                Verdict(
+                    clip.name,
+                    seed,
+                    loss,
+                    float(size_error),
+                    float(np.mean(np.abs(error))),
+                    float(np.mean(error)),
+                    float(np.mean(ssim_db[skip:])),
+                )
+            )
+    return found
+
+
+def table(found: Sequence[Verdict]) -> str:
+    """Markdown: per loss, means and intervals over clips."""
+    lines = [
+        "| loss | size error | SSIM error per frame, dB | error of the mean, dB | real SSIM, dB |",
+        "|" + "---|" * 5,
+    ]
+    by_loss = defaultdict(list)
+    for verdict in found:
+        by_loss[verdict.loss_ratio].append(verdict)
+    for loss, rows in by_loss.items():
+        cells = [
+            _cell([(row.clip, 100 * row.size_error_ratio) for row in rows], " %"),
+            _cell([(row.clip, row.ssim_mae_db) for row in rows]),
+            _cell([(row.clip, row.mean_error_db) for row in rows]),
+            _cell([(row.clip, row.real_ssim_db) for row in rows]),
+        ]
+        lines.append(f"| {loss:.0%} | " + " | ".join(cells) + " |")
+    lines += [
+        "",
+        "| clip | seed | loss | size error | SSIM error per frame, dB | error of the mean, dB |",
+        "|" + "---|" * 6,
+    ]
+    for row in found:
+        lines.append(
+            f"| {row.clip} | {row.seed} | {row.loss_ratio:.0%} | {row.size_error_ratio:.1%} | {row.ssim_mae_db:.2f} | "
+            f"{row.mean_error_db:+.2f} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def _cell(found: list[tuple[str, float]], unit: str = "") -> str:
+    estimate = grouped_mean(found)
+    if estimate.low is None or estimate.high is None:
+        return f"{estimate.mean:.2f}{unit}"
+    return f"{estimate.mean:.2f}{unit} ({estimate.low:.2f} to {estimate.high:.2f})"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="python -m legato.profile.hybrid_truth", description=__doc__.split("\n")[0])
+    parser.add_argument("--clips", type=Path, nargs="+", required=True, help="video files")
+    parser.add_argument("--height", type=int, default=180, help="rows to compare at [default: 180]")
+    parser.add_argument("--seeds", type=int, default=1, help="schedules per clip")
+    parser.add_argument("--frames", type=int, default=FRAMES, help="pictures of each clip")
+    parser.add_argument("--out", type=Path, help="folder for profiles, verdicts.csv and tables.md")
+    chosen = parser.parse_args(arguments)
+    found: list[Verdict] = []
+    try:
+        with tempfile.TemporaryDirectory() as scratch:
+            folder = chosen.out or Path(scratch)
+            folder.mkdir(parents=True, exist_ok=True)
+            for path in chosen.clips:
+                profile = folder / f"{path.stem}-{chosen.height}.safetensors"
+                if not profile.exists():
+                    heights = [chosen.height]
+                    profile_clip(path, profile, encoders=["hybrid"], heights=heights, longest_frames=chosen.frames)
+                found += verdicts(path, profile, height=chosen.height, seeds=chosen.seeds, frames=chosen.frames)
+                print(f"{path.name}: {len(found)} comparisons", flush=True)
+            if chosen.out:
+                with (folder / "verdicts.csv").open("w", newline="") as file:
+                    writer = csv.DictWriter(file, fieldnames=[field.name for field in fields(Verdict)])
+                    writer.writeheader()
+                    writer.writerows(asdict(verdict) for verdict in found)
+                (folder / "tables.md").write_text(table(found), encoding="utf-8")
+    except Error as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    print(table(found))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,69 @@
+"""The hybrid codec's profile: measured on a clip, read by the models, and true to the codec; docs/codec-truth.md."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("av", reason="measuring needs the extra 'profile'")
+from legato import _core
+from legato.errors import ProfileError
+
+if not hasattr(_core, "picture_quality"):
+    pytest.skip("the native module was built without the encoders", allow_module_level=True)
+from legato.profile import hybrid_tables, hybrid_truth, profile_clip
+from legato.profile.clip import read_clip
+
+CLIP = Path(__file__).resolve().parents[2] / "data/clips/yes.mkv"
+HEIGHT, FRAMES = 96, 45
+
+
+@pytest.fixture(scope="module")
+def profile(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("hybrid") / "yes.safetensors"
+    return profile_clip(CLIP, path, encoders=["hybrid"], heights=[HEIGHT], longest_frames=FRAMES)
+
+
+def test_the_model_has_the_codecs_sizes_and_pictures(profile: Path) -> None:
+    found = hybrid_truth.verdicts(CLIP, profile, height=HEIGHT, seeds=1, frames=FRAMES)
+    print(hybrid_truth.table(found))
+    for verdict in found:
+        assert verdict.size_error_ratio <= 0.05, verdict
+        # A clip of 1.5 s at few pixels: the figures of docs/codec-truth.md are of longer ones.
+        assert abs(verdict.mean_error_db) <= (0.5 if verdict.loss_ratio < 0.5 else 1.0), verdict
+
+
+def test_damage_lasts_until_it_is_reported(profile: Path) -> None:
+    def shown(report_after: int) -> list[float]:
+        model, damage = _core.HybridModel(str(profile), HEIGHT), []
+        for frame in range(40):
+            if frame >= report_after:
+                model.report(frame - report_after, 1 if frame - report_after == 20 else 64)
+            _, packets, _, clean = model.encode(200_000)
+            seen = model.decode(frame, 1 if frame == 20 else packets)
+            assert clean is not None and seen is not None
+            damage.append(clean - seen)
+        return damage
+
+    soon, late = shown(2), shown(10)
+    assert max(soon[:20]) == max(late[:20]) == 0.0 and soon[20] == late[20] > 0.3
+    assert soon[22] < 0.9 * late[22] and late[29] > late[30] and sum(soon) < 0.8 * sum(late)
+
+
+def test_what_is_measured_of_loss_is_in_order() -> None:
+    clip = read_clip(CLIP, longest_frames=FRAMES)
+    pictures = clip.pictures(HEIGHT)
+    level = hybrid_tables.measure_hybrid(clip, pictures, pictures, 3)
+    assert np.all(np.diff(level["loss_dissimilarity"], axis=1) >= 0) and level["loss_dissimilarity"].min() >= 0
+    lossy, drift, first, later = level["persistence"][:, 0]
+    assert 0 <= lossy <= 1 and first < drift and 0 < later <= 1
+    # Every frame within 5 % of its budget, and the frames of a key frame with four of them.
+    assert np.mean(np.abs(level["size_bytes"] / level["budget_bytes"] - 1) <= 0.05) >= 0.95
+    assert level["distance_db"][0] == 0.0 and level["distance_db"][-1] > 0.0
+
+
+def test_an_unknown_encoder_is_refused_by_name(tmp_path: Path) -> None:
+    with pytest.raises(ProfileError, match="encoder av1: known are x264, openh264, hybrid"):
+        profile_clip(CLIP, tmp_path / "out.safetensors", encoders=["av1"])

@@ -1,0 +1,299 @@
+"""Real calls over recorded links, `legato` beside `gcc` and beside Chromium alone: writes docs/real-links.md.
+
+    python tools/real_links.py [--links N] [--repeats N] [--seconds S] [--out FOLDER] [--page FILE]
+
+Links are live ones (no second below 50 kbit/s) that `legato` was not tuned on, spread over the families of the
+leaderboard. Over each, Legato calls Chromium with `legato` and with `gcc`, and Chromium calls Chromium: the receiver is
+the same program in all three. The first two are also simulated, with the same link, length and limits, to see whether a
+simulation foretells who is ahead. Each call is a run folder below ``--out``; one that the machine was late for is made
+again, up to ``--tries`` times, and then stands as late. A call that counts is not made again, so a run that was stopped
+goes on where it was.
+
+As shipped: 15 links, 3 calls of 20 s of each kind, 135 calls; 75 minutes on a quiet machine with two processors.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import legato
+from legato import plan as plans
+from legato import shipped
+from legato.call import Pictures
+from legato.eval import stats
+from legato.leaderboard import FAMILIES, Link, untuned_links
+from legato.sweep import query, summary_rows, sweep
+
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "real-links.md"
+OURS, RIVAL, BROWSERS = "legato", "gcc", "Chromium to Chromium"
+KINDS = (OURS, RIVAL, BROWSERS)
+SIZE = (640, 360)
+CLIP = "foreman"
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One figure of a call."""
+
+    column: str
+    title: str
+    scale: float
+    digits: int
+    larger_is_better: bool
+    near: float
+    """Differences smaller than this have no sign, in the column's own unit."""
+
+    def text(self, value: float) -> str:
+        return f"{value * self.scale:.{self.digits}f}"
+
+
+PICTURE = Figure("viewed_ssim_db_mean", "viewed SSIM, dB", 1.0, 2, True, 0.1)
+P95 = Figure("viewed_delay_p95_ms", "p95 delay, ms", 1.0, 0, False, 5.0)
+STALLS = Figure("stall_ratio", "stalled, %", 100.0, 2, False, 0.001)
+GOODPUT = Figure("goodput_bps", "goodput, kbit/s", 1e-3, 0, True, 20_000.0)
+FIGURES = (PICTURE, P95, STALLS, GOODPUT)
+DECIDING = (PICTURE, P95, STALLS)
+
+
+@dataclass(frozen=True)
+class Call:
+    """One real call."""
+
+    late: bool
+    lateness_p999_ms: float
+    figures: Mapping[str, float]
+
+
+def limits(arguments: argparse.Namespace) -> dict[str, Any]:
+    """What all calls change of the scenario."""
+    return {"duration_s": arguments.seconds, "limits.max_bps": arguments.max_kbps * 1_000}
+
+
+def read(folder: Path) -> Call | None:
+    """A call's figures; ``None``: there is no finished call."""
+    if not (folder / "summary").exists():
+        return None
+    machine = json.loads((folder / "calls" / "00000.json").read_text())
+    row = summary_rows(folder)[0]
+    figures = {figure.column: float(row[figure.column]) for figure in FIGURES}
+    return Call(not machine["valid"], machine["lateness_p999_ms"], figures)
+
+
+def make(link: Link, kind: str, seed: int, folder: Path, arguments: argparse.Namespace) -> Call:
+    """The call, made if it was not, and again while the machine is late."""
+    call = read(folder)
+    for _ in range(arguments.tries):
+        if call is not None and not call.late:
+            break
+        shutil.rmtree(folder, ignore_errors=True)
+        legato.real_calls(
+            "cellular",
+            out=folder,
+            options={
+                **limits(arguments),
+                "forward.capacity": {"trace": str(link.path), "scale": link.scale},
+            },
+            controllers=[] if kind == BROWSERS else [kind],
+            seeds=[seed],
+            pictures=Pictures(width=SIZE[0], height=SIZE[1]),
+            peers="chromium-chromium" if kind == BROWSERS else "chromium",
+        )
+        call = read(folder)
+        if call is not None:
+            shown = ", ".join(f"{figure.text(call.figures[figure.column])} {figure.title}" for figure in FIGURES)
+            late = f"; late: {call.lateness_p999_ms:.1f} ms" if call.late else ""
+            print(f"{link.family} {link.path.stem}, {kind}, call {seed}: {shown}{late}", flush=True)
+    if call is None:
+        raise SystemExit(f"{folder}: no call was made with --tries {arguments.tries}")
+    return call
+
+
+Means = dict[str, dict[str, float]]
+"""By kind and column."""
+
+
+def simulate(arguments: argparse.Namespace) -> dict[Link, Means]:
+    """The live links of the leaderboard that `legato` was not tuned on, of each family in turn, with both controllers'
+    simulated figures: means over the seeds of the real calls."""
+    by_family = {
+        family: [Link(family, path, scale) for path in untuned_links(folder, 10)]
+        for family, (folder, scale) in FAMILIES.items()
+    }
+    links = [links[n] for n in range(10) for links in by_family.values() if n < len(links)]
+    plan = plans.make(
+        "cellular",
+        options={**limits(arguments), "video.encoder": "openh264"},
+        controller_specs=[OURS, RIVAL],
+        trace_specs=[f"{link.path}@scale={link.scale}" for link in links],
+        clip_specs=[str(shipped.profile(CLIP))],
+        seed_spec=arguments.repeats,
+        log="summary",
+    )
+    found: dict[Link, Means] = {}
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place) / "run"
+        sweep(plan, folder)
+        columns = ", ".join(f"avg({figure.column}) AS {figure.column}" for figure in FIGURES)
+        rows = query(
+            folder,
+            f"SELECT min(call) AS call, controller, max(dead_link_s) AS dead_s, {columns} "
+            "FROM summary GROUP BY controller, trace ORDER BY call",
+        )
+        for row in rows:
+            _, link, _, _ = plan.places(row["call"])
+            if row["dead_s"] == 0 and None not in row.values():
+                found.setdefault(links[link], {})[row["controller"]] = {f.column: row[f.column] for f in FIGURES}
+    both = {link: found[link] for link in links if len(found.get(link, {})) == 2}
+    return dict(list(both.items())[: arguments.links])
+
+
+def means(calls: Mapping[str, Sequence[Call]]) -> Means:
+    """Of each kind, over the calls that the machine was in time for."""
+    found: Means = {}
+    for kind, made in calls.items():
+        counted = [call for call in made if not call.late]
+        if counted:
+            found[kind] = {f.column: sum(c.figures[f.column] for c in counted) / len(counted) for f in FIGURES}
+    return found
+
+
+def sign(figure: Figure, difference: float) -> int:
+    """1: ahead; -1: behind; 0: level."""
+    if abs(difference) < figure.near:
+        return 0
+    return 1 if (difference > 0) == figure.larger_is_better else -1
+
+
+def signs_match(real: Means, foretold: Means, figure: Figure) -> bool:
+    """Whether who is ahead is the same called and simulated; level in both is the same too."""
+    column = figure.column
+    called = real[OURS][column] - real[RIVAL][column]
+    return sign(figure, called) == sign(figure, foretold[OURS][column] - foretold[RIVAL][column])
+
+
+def per_link(foretold: Mapping[Link, Means], real: Mapping[Link, Means]) -> list[str]:
+    """A row per link: the figures called, and by how much `legato` differs, called (simulated)."""
+    titles = " | ".join(figure.title for figure in FIGURES)
+    apart = " | ".join(f"{figure.title}: minus gcc" for figure in DECIDING)
+    lines = [f"| link | {titles} | {apart} |", "|---|" + "---|" * (len(FIGURES) + len(DECIDING))]
+    for link, found in real.items():
+        cells = [f"{link.family}, {link.path.name.split('.')[0]}"]
+        for figure in FIGURES:
+            cells.append(
+                " / ".join(figure.text(found[kind][figure.column]) if kind in found else "-" for kind in KINDS)
+            )
+        for figure in DECIDING:
+            if OURS not in found or RIVAL not in found:
+                cells.append("-")
+                continue
+            called = found[OURS][figure.column] - found[RIVAL][figure.column]
+            model = foretold[link][OURS][figure.column] - foretold[link][RIVAL][figure.column]
+            other = "" if signs_match(found, foretold[link], figure) else " **other sign**"
+            cells.append(f"{figure.text(called)} ({figure.text(model)}){other}")
+        lines.append("| " + " | ".join(cells) + " |")
+    return lines
+
+
+def in_sum(foretold: Mapping[Link, Means], real: Mapping[Link, Means]) -> list[str]:
+    """`legato` minus each of the others, with intervals over links, called and simulated."""
+    lines = [
+        f"| minus | {' | '.join(figure.title for figure in FIGURES)} | links |",
+        "|---|" + "---|" * (len(FIGURES) + 1),
+    ]
+    for name, rival, source in (
+        (f"`{RIVAL}`, called", RIVAL, real),
+        (f"`{RIVAL}`, simulated", RIVAL, foretold),
+        (f"{BROWSERS}, called", BROWSERS, real),
+    ):
+        pairs = [found for found in source.values() if OURS in found and rival in found]
+        cells = []
+        for figure in FIGURES:
+            estimate = stats.grouped_mean(
+                (at, found[OURS][figure.column] - found[rival][figure.column]) for at, found in enumerate(pairs)
+            )
+            of = figure.text(sum(found[rival][figure.column] for found in pairs) / max(len(pairs), 1))
+            between = "" if estimate.low is None else f" ({figure.text(estimate.low)} to {figure.text(estimate.high)})"
+            cells.append(f"{figure.text(estimate.mean)}{between} of {of}")
+        lines.append(f"| {name} | " + " | ".join(cells) + f" | {len(pairs)} |")
+    return lines
+
+
+def page(
+    foretold: Mapping[Link, Means], made: Mapping[Link, Mapping[str, Sequence[Call]]], arguments: argparse.Namespace
+) -> str:
+    """The document."""
+    real = {link: means(calls) for link, calls in made.items()}
+    both = {link: found for link, found in real.items() if OURS in found and RIVAL in found}
+    late = sum(call.late for kinds in made.values() for calls in kinds.values() for call in calls)
+    total = sum(len(calls) for kinds in made.values() for calls in kinds.values())
+    each = [
+        f"{figure.title} {sum(signs_match(found, foretold[link], figure) for link, found in both.items())}"
+        for figure in DECIDING
+    ]
+    all_three = sum(
+        all(signs_match(found, foretold[link], figure) for figure in DECIDING) for link, found in both.items()
+    )
+    near = ", ".join(f"{figure.text(figure.near)} of {figure.title}" for figure in DECIDING)
+    said = f"**{late} of {total} calls are late** and count nowhere." if late else "No call is late."
+    head = f"""\
+# Real calls over recorded links
+
+Calls of {arguments.seconds:g} s over {len(made)} recorded links, {arguments.repeats} of each kind over each: Legato
+calls Chromium with `{OURS}` and with `{RIVAL}`, and Chromium calls Chromium under its own rate control. The receiver
+is the same browser in all three. The links are live ones that `{OURS}` was not tuned on, of the families of the
+[leaderboard](leaderboard.md) at its scales; the generated scene at {SIZE[0]}x{SIZE[1]}, H.264, at most
+{arguments.max_kbps} kbit/s. The same calls are simulated with the clip `{CLIP}` and the model of OpenH264, to see
+whether a simulation foretells who is ahead. Written by
+
+    python tools/real_links.py --links {arguments.links} --repeats {arguments.repeats} --seconds {arguments.seconds:g}
+
+A call is late where the emulated link let packets go more than 2 ms after their time at the 99.9th percentile. {said}
+Chromium changes its resolution where its rate is low; what it shows is compared at the size that was captured.
+
+## In sum
+
+`{OURS}` minus the other, means over links with their 95 % intervals; *of* is the other's own figure.
+
+"""
+    foretells = f"""
+**Who is ahead of `{RIVAL}` is as simulated** in {all_three} of {len(both)} links on picture, p95 and stalls at once;
+one by one: {", ".join(each)}. Differences below {near} count as level, and level in both is the same.
+
+## Link by link
+
+Figures are `{OURS}` / `{RIVAL}` / {BROWSERS}; differences are called (simulated).
+
+"""
+    return head + "\n".join(in_sum(foretold, real)) + "\n" + foretells + "\n".join(per_link(foretold, real)) + "\n"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--links", type=int, default=15)
+    parser.add_argument("--repeats", type=int, default=3, help="calls per link and kind; the seed is the number")
+    parser.add_argument("--seconds", type=float, default=20.0, help="of each call")
+    parser.add_argument("--tries", type=int, default=3, help="of each call, while the machine is late for it")
+    parser.add_argument("--max-kbps", type=int, default=2_000, help="of all controllers")
+    parser.add_argument("--out", type=Path, default=Path("runs/real-links"), help="where the calls' folders are")
+    parser.add_argument("--page", type=Path, default=PAGE, help="what is written")
+    arguments = parser.parse_args()
+    foretold = simulate(arguments)
+    made: dict[Link, dict[str, list[Call]]] = {link: {kind: [] for kind in KINDS} for link in foretold}
+    for seed in range(1, arguments.repeats + 1):
+        for link in foretold:
+            # One kind after the other over each link, so that what changes on the machine meets all.
+            for kind in KINDS:
+                name = f"{link.family}-{link.path.stem}-{kind.replace(' ', '-')}-{seed}-{arguments.seconds:g}s"
+                made[link][kind].append(make(link, kind, seed, arguments.out / name, arguments))
+    arguments.page.write_text(page(foretold, made, arguments), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
