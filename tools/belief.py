@@ -2,8 +2,8 @@
 
     python tools/belief.py [--files N] [--page FILE]
 
-`legato` plays live windows of files that neither it nor its belief was tuned on. Every 100 ms its quantiles are compared
-with the link's mean rate over the next 100 ms, and over the next 500 ms.
+`legato` plays live windows of files that neither it nor its belief was tuned on. Every 100 ms its quantiles are set
+beside the link's mean rate over the next 100 ms, and over the next 500 ms.
 """
 
 from __future__ import annotations
@@ -164,7 +164,7 @@ def cross_bps(path: Path, spec: str, bins: int) -> np.ndarray:
 
 
 def ahead(rates: np.ndarray, bins: int) -> np.ndarray:
-    """Means over so many bins from every bin on; NaN where the call is over."""
+    """Means over `bins` bins, beginning with each; NaN where the call is over."""
     sums = np.concatenate([[0.0], np.cumsum(rates)])
     means = np.full(len(rates), np.nan)
     means[: len(rates) - bins + 1] = (sums[bins:] - sums[:-bins]) / bins
