@@ -87,6 +87,14 @@ impl Backlog {
         (ahead - passed).max(0.0) / bytes_per_s.max(1.0)
     }
 
+    /// News is overdue: since it was due the link has passed less than what is in flight, in bytes a second.
+    pub fn overdue_bytes_per_s(&self, now: Timestamp) -> Option<f64> {
+        let (departure, queuing) = self.newest?;
+        let since_s = (now - departure - queuing).as_secs_f64();
+        let overdue = self.in_flight > DataSize::ZERO && since_s > self.lag_s + OVERDUE_GAPS * self.gap_s;
+        overdue.then(|| self.in_flight.as_bytes_f64() / (since_s - self.lag_s))
+    }
+
     /// For how long the link has passed packets since the newest that is known to have left the queue. Where news is
     /// overdue it has passed none: the link is dead, and the longer it is, the less is believed to have got through.
     fn passing_s(&self, now: Timestamp) -> f64 {
@@ -129,5 +137,18 @@ mod tests {
         let waits: Vec<_> = [150, 200, 250, 300, 400, 2_000].map(|at| backlog.wait_s(ms(at), 50e3)).into();
         let rounded: Vec<_> = waits.iter().map(|wait_s| libm::round(wait_s * 1e3)).collect();
         assert_eq!(rounded, [50.0, 0.0, 50.0, 100.0, 200.0, 200.0]);
+    }
+
+    /// News of 10,000 bytes was due within 0.1 s and twice 0.05 s; after 0.3 s they show less than 10,000 bytes in
+    /// 0.2 s.
+    #[test]
+    fn overdue_news_bounds_the_rate() {
+        let mut backlog = Backlog::new(ms(0));
+        assert_eq!(backlog.overdue_bytes_per_s(ms(1_000)), None, "nothing came yet");
+        backlog.on_arrival(ms(100), ms(0), TimeDelta::ZERO);
+        assert_eq!(backlog.overdue_bytes_per_s(ms(1_000)), None, "nothing is on its way");
+        backlog.set_in_flight(DataSize::from_bytes(10_000));
+        assert_eq!(backlog.overdue_bytes_per_s(ms(200)), None);
+        assert!((backlog.overdue_bytes_per_s(ms(300)).unwrap() - 50e3).abs() < 1e-6);
     }
 }

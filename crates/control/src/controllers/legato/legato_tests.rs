@@ -125,6 +125,50 @@ fn a_frame_gets_what_the_backlog_leaves_of_its_budget() {
     assert!(!plan.skip);
 }
 
+/// Of 1 Mbit/s, after two seconds.
+#[test]
+fn a_link_that_is_filled_is_believed_as_it_is() {
+    let mut link = Link::new();
+    link.pictures(0..60, 125.0);
+    let [p10, p50, p90] = link.controller.path.believed;
+    assert!((p50 / 125e3 - 1.0).abs() < 0.08 && p10 > 100e3 && p90 < 156e3, "{p10}, {p50}, {p90}");
+}
+
+/// The application allows 200 kbit/s: a packet of 1,000 bytes per 33 ms, on links of 2 to 80 Mbit/s. 242 kbit/s get
+/// through, and how much more would is not known.
+#[test]
+fn while_the_call_asks_for_little_no_quantile_is_below_what_got_through() {
+    for bytes_per_ms in [250.0, 1_000.0, 10_000.0] {
+        let mut link = Link::new();
+        let limits = RateLimits { max: DataRate::from_kbps(200), start: DataRate::from_kbps(100), ..LIMITS };
+        link.controller.on_event(Timestamp::ZERO, &Event::Limits(limits));
+        for n in 0..300 {
+            link.picture(n * 33, bytes_per_ms);
+            let [p10, p50, p90] = link.controller.path.believed;
+            if n > 10 {
+                assert!(p10 >= 1_000.0 / 0.0331, "picture {n}: {p10}");
+                assert!(p50 >= p10 && p90 > 1.5 * p10, "picture {n}: {p10}, {p50}, {p90}");
+            }
+        }
+    }
+}
+
+#[test]
+fn news_that_is_overdue_lowers_all_that_is_believed() {
+    let mut link = Link::new();
+    link.pictures(0..60, 125.0);
+    let before = link.controller.path.believed;
+    link.coming.clear();
+    link.controller.path.backlog.set_in_flight(DataSize::from_bytes(4_000));
+    for n in 60..90 {
+        let captured = Event::FrameCaptured(SourceFrameInfo { frame: 0, complexity: None });
+        link.controller.on_event(Timestamp::from_millis(n * 33), &captured);
+    }
+    // 4,000 bytes within most of a second.
+    let [p10, p50, p90] = link.controller.path.believed;
+    assert!(p90 < 0.2 * before[0] && p50 < 8e3, "{p10}, {p50}, {p90}");
+}
+
 #[test]
 fn pictures_behind_a_long_queue_are_skipped_but_not_all() {
     let mut controller = legato(Config::default());

@@ -9,11 +9,16 @@
 //!   a row at most.
 //! * The target is nearly all of the capacity, minus what the backlog needs. Sharing (`share.rs`,
 //!   `queue_target.rs`), losses (`losses.rs`) and marks (`marks.rs`) limit it.
+//! * Beside the one number for the capacity it holds a probability for each rate (`belief.rs`), and records its
+//!   quantiles.
 //!
-//! docs/legato.md has its figures, its weaknesses, and what was tried. Not here: a probability for each rate, and probing.
+//! docs/legato.md has its figures, its weaknesses, and what was tried. Not here: probing.
 
 pub(super) mod arrivals;
 mod backlog;
+mod belief;
+mod belief_evidence;
+mod belief_models;
 pub(super) mod loss_trial;
 mod losses;
 mod marks;
@@ -23,6 +28,8 @@ pub(super) mod share;
 
 use self::arrivals::{Arrivals, BurstPlaces};
 use self::backlog::Backlog;
+use self::belief::Belief;
+use self::belief_evidence::Evidence;
 use self::losses::Losses;
 use self::marks::Marks;
 use self::service_rate::ServiceRate;
@@ -146,6 +153,9 @@ struct PathState {
     marks: Marks,
     share: Share,
     backlog: Backlog,
+    belief: Belief,
+    /// Its 10, 50 and 90 % quantiles when the last picture was captured, in bytes a second.
+    believed: [f64; 3],
     silence: Silence,
     /// Bytes a second.
     capacity: f64,
@@ -164,6 +174,7 @@ struct Seen {
     lost: bool,
     /// Bytes that arrived.
     bytes: u64,
+    evidence: Evidence,
 }
 
 /// What becomes of one picture.
@@ -180,7 +191,8 @@ impl Construct for Legato {
     const NAME: &'static str = "legato";
     const SIDE: Side = Side::Sender;
     const SUMMARY: &'static str = "measures the link by each frame, and fits each frame into what it will pass";
-    const CITES: &'static [&'static str] = &["chiu1989", "kumar2020", "liu2026", "draft-ietf-rmcat-gcc-02"];
+    const CITES: &'static [&'static str] =
+        &["blom1988", "chiu1989", "kumar2020", "liu2026", "winstein2013", "draft-ietf-rmcat-gcc-02"];
     type Config = Config;
 
     fn new(config: Config, context: Context<'_>) -> Result<Self, BuildError> {
@@ -206,6 +218,8 @@ impl PathState {
             marks: Marks::default(),
             share: Share::default(),
             backlog: Backlog::new(now),
+            belief: Belief::new(now, start),
+            believed: [start; 3],
             silence: Silence::default(),
             capacity: start.max(MIN_CAPACITY),
             delivered: start,
@@ -225,7 +239,10 @@ impl PathState {
                     seen.bytes += report.size.as_bytes();
                     self.marks.count(report.ce);
                 }
-                false => seen.lost = true,
+                false => {
+                    seen.lost = true;
+                    seen.evidence.lost(report.size);
+                }
             }
             let next = reports.peek().and_then(PacketReport::arrival);
             if self.passed_unseen(&report, next) {
@@ -234,6 +251,7 @@ impl PathState {
             }
             let Some(arrival) = self.arrivals.read(&report) else { continue };
             self.share.read(&arrival);
+            seen.evidence.arrived(&arrival, report.size);
             if arrival.found_idle && report.place.map_or(place == 0, |place| place.index == 0) {
                 let passing = self.slow.passing_bytes_per_s().unwrap_or(0.0).max(self.capacity);
                 self.share.count_wait(arrival.queuing, passing);
@@ -260,6 +278,14 @@ impl PathState {
         }
     }
 
+    fn believe(&mut self, now: Timestamp) {
+        if let Some(most) = self.backlog.overdue_bytes_per_s(now) {
+            self.belief.advance(now);
+            self.belief.at_most(most);
+        }
+        self.believed = self.belief.quantiles(now, [0.1, 0.5, 0.9]);
+    }
+
     fn count_delivered(&mut self, bytes: u64, gap_s: f64) {
         let kept = libm::exp(-gap_s / DELIVERED_MEMORY_S);
         self.delivered = self.delivered * kept + bytes as f64 / gap_s.max(1e-3) * (1.0 - kept);
@@ -276,6 +302,7 @@ impl Legato {
         let gap_s = self.path.backlog.on_feedback(now);
         let seen = self.path.read(now, feedback);
         self.path.count_delivered(seen.bytes, gap_s);
+        seen.evidence.update(&mut self.path.belief, now, gap_s, self.frame_interval.as_secs_f64());
         let round_trip_s = self.path.backlog.lag_s();
         self.path.share.react(now, round_trip_s, self.path.delivered, seen.lost);
         let queue_stands = self.path.share.standing_s() > STANDING_QUEUE_S || self.path.share.is_pressed();
@@ -292,6 +319,7 @@ impl Legato {
     /// [rfc8888] §5: several feedbacks are missing.
     fn halve(&mut self) {
         self.path.capacity = (0.5 * self.path.capacity).max(MIN_CAPACITY);
+        self.path.belief.at_most(self.path.capacity);
         self.path.share.halve();
         self.plan.target *= 0.5;
     }
@@ -314,6 +342,7 @@ impl Legato {
 
     fn on_capture(&mut self, now: Timestamp) {
         self.frame_interval.on_capture(now);
+        self.path.believe(now);
         self.plan = self.plan_frame(now);
         self.skipped = if self.plan.skip { self.skipped + 1 } else { 0 };
     }
@@ -414,6 +443,10 @@ impl RateController for Legato {
     fn observe(&self, gauge: &mut dyn FnMut(&'static str, f64)) {
         let PathState { share, losses, capacity, .. } = &self.path;
         gauge("legato_capacity_bps", capacity * 8.0);
+        let [p10, p50, p90] = self.path.believed;
+        gauge("belief_p10_bps", p10 * 8.0);
+        gauge("belief_p50_bps", p50 * 8.0);
+        gauge("belief_p90_bps", p90 * 8.0);
         gauge("legato_wait_ms", self.plan.wait_s * 1e3);
         gauge("legato_frame_budget_bytes", self.plan.max_frame_bytes);
         gauge("legato_skips", f64::from(u8::from(self.plan.skip)));
