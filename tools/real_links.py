@@ -5,7 +5,7 @@
 Links are live ones (no second below 50 kbit/s) that `legato` was not tuned on, spread over the families of the
 leaderboard. Over each, Legato calls Chromium with `legato` and with `gcc`, and Chromium calls Chromium: the receiver is
 the same program in all three. The first two are also simulated, with the same link, length and limits, to see whether a
-simulation foretells who is ahead. Each call is a run folder below ``--out``; one that the machine was late for is made
+simulation has the same one ahead. Each call is a run folder below ``--out``; one that the machine was late for is made
 again, up to ``--tries`` times, and then stands as late. A call that counts is not made again, so a run that was stopped
 goes on where it was.
 
@@ -172,7 +172,7 @@ def sign(figure: Figure, difference: float) -> int:
 
 
 def signs_match(real: Means, foretold: Means, figure: Figure) -> bool:
-    """Whether who is ahead is the same called and simulated; level in both is the same too."""
+    """Whether the same one is ahead called and simulated; level in both is the same too."""
     column = figure.column
     called = real[OURS][column] - real[RIVAL][column]
     return sign(figure, called) == sign(figure, foretold[OURS][column] - foretold[RIVAL][column])
@@ -250,7 +250,7 @@ calls Chromium with `{OURS}` and with `{RIVAL}`, and Chromium calls Chromium und
 is the same browser in all three. The links are live ones that `{OURS}` was not tuned on, of the families of the
 [leaderboard](leaderboard.md) at its scales; the generated scene at {SIZE[0]}x{SIZE[1]}, H.264, at most
 {arguments.max_kbps} kbit/s. The same calls are simulated with the clip `{CLIP}` and the model of OpenH264, to see
-whether a simulation foretells who is ahead. Written by
+whether the same one is ahead there. Written by
 
     python tools/real_links.py --links {arguments.links} --repeats {arguments.repeats} --seconds {arguments.seconds:g}
 
@@ -263,7 +263,7 @@ Chromium changes its resolution where its rate is low; what it shows is compared
 
 """
     foretells = f"""
-**Who is ahead of `{RIVAL}` is as simulated** in {all_three} of {len(both)} links on picture, p95 and stalls at once;
+**The same one is ahead as simulated** in {all_three} of {len(both)} links on picture, p95 and stalls at once;
 one by one: {", ".join(each)}. Differences below {near} count as level, and level in both is the same.
 
 ## Link by link

@@ -1,7 +1,7 @@
-//! What marks say: a queue manager that marks packets instead of dropping them asks for less ([rfc3168] §5), and nobody
-//! else marks, so that marks need no trial as losses do. The share of marked packets says how much less, as with
-//! scalable controls ([rfc9331] §4.3): a classic queue manager marks few packets and goes on until it is heeded, one for
-//! low latency marks many as soon as a queue begins.
+//! What marks say: a queue manager that marks packets instead of dropping them asks for a lower rate ([rfc3168] §5).
+//! Only queue managers mark, so marks need no trial as losses do. The share of marked packets says how much lower, as
+//! with scalable controls ([rfc9331] §4.3): a classic queue manager marks few packets and goes on until it is heeded, one
+//! for low latency marks many as soon as a queue begins.
 
 use legato_units::Timestamp;
 
@@ -89,12 +89,13 @@ mod tests {
         assert!((marks.rate_ratio() - 1.0).abs() < 1e-12);
     }
 
-    /// One of ten: the share after the first decision is 0.1/16, half of which is below 3 %.
+    /// [rfc8257] §3.3: one of ten makes the share 0.1/16 after the first decision, half of which is below 3 %.
     #[test]
     fn a_single_mark_is_heeded() {
         let mut marks = Marks::default();
         round_trips(&mut marks, 0..2, 1);
-        assert!((marks.rate_ratio() - 0.97).abs() < 1e-12, "the first round trip only begins");
+        assert!((marks.share - 0.1 / 16.0).abs() < 1e-12, "the first round trip only begins");
+        assert!((marks.rate_ratio() - 0.97).abs() < 1e-12);
     }
 
     /// All marked: the share nears 1 by a sixteenth per round trip, and half of it is cut.
