@@ -244,10 +244,17 @@ impl LegatoReceiver {
         path.target = allowed * (1.0 - given_up) * path.trial.rate_ratio();
     }
 
-    /// Between arrivals only the wait grows.
+    /// Between arrivals only the wait grows: silence raises nothing.
     fn on_deadline(&mut self, now: Timestamp) {
-        if self.next_deadline().is_some_and(|due| due <= now) {
-            self.look(now);
+        if self.next_deadline().is_none_or(|due| due > now) {
+            return;
+        }
+        let silent = self.path.last_packet <= self.path.last_look;
+        let (capacity, target) = (self.path.capacity, self.path.target);
+        self.look(now);
+        if silent {
+            self.path.capacity = self.path.capacity.min(capacity);
+            self.path.target = self.path.target.min(target);
         }
     }
 }
