@@ -67,7 +67,7 @@ def _clips(pattern: str, shipped_names: Iterable[str]) -> list[Path]:
         return specs.files(pattern, ProfileError, "clip")
     except ProfileError as error:
         names = ", ".join(shipped_names)
-        error.hint = error.hint or did_you_mean(pattern, shipped_names, f"by name there are: {names}")
+        error.hint = error.hint or did_you_mean(pattern, shipped_names, f"by name: {names}")
         raise
 
 

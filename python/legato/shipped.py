@@ -147,4 +147,4 @@ def _by_path_or_name(name: str, known: dict[str, Path], error: type[Error], what
         raise error(f"{name}: is a folder, not a {what}")
     # Those in a folder are many: the folder stands for them, unless the name is nearly one of them.
     names = ", ".join(sorted({one.partition("/")[0] + "/…" * ("/" in one) for one in known})) or "none"
-    raise error(f"{name}: no such {what} file", hint=did_you_mean(name, known, f"by name there are: {names}"))
+    raise error(f"{name}: no such {what} file", hint=did_you_mean(name, known, f"by name: {names}"))

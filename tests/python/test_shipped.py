@@ -39,7 +39,7 @@ def test_every_family_has_its_licence_beside_it():
 def test_what_is_not_there_is_refused_with_the_names_there_are(find, error, tmp_path: Path):
     with pytest.raises(error, match="no-such-thing") as caught:
         find("no-such-thing")
-    assert "by name there are: " in caught.value.hint
+    assert "by name: " in caught.value.hint
     with pytest.raises(error, match="is a folder"):
         find(tmp_path)
 
