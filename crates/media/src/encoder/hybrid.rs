@@ -2,7 +2,7 @@
 //! codec's own, and what feedback says of them decides from which of the receiver's pictures the next frame is predicted.
 //!
 //! A profile holds the clip at constant budgets. Where the budget changes, the picture follows: part of it within a few
-//! frames, where it moves; the rest within a second or more, since what stands still stays as it is ([`Standing`]).
+//! frames, where it moves; the rest within a second or more, since what stands still stays as it is (`Standing`).
 
 use super::{Acknowledged, EncodedFrame, Encoder, EncoderBudget};
 use crate::profile::Cell;
