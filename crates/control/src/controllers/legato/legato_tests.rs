@@ -130,7 +130,7 @@ fn a_frame_gets_what_the_backlog_leaves_of_its_budget() {
 fn a_link_that_is_filled_is_believed_as_it_is() {
     let mut link = Link::new();
     link.pictures(0..60, 125.0);
-    let [p10, p50, p90] = link.controller.path.believed;
+    let [p10, p50, p90] = link.controller.path.believed();
     assert!((p50 / 125e3 - 1.0).abs() < 0.08 && p10 > 100e3 && p90 < 156e3, "{p10}, {p50}, {p90}");
 }
 
@@ -144,7 +144,7 @@ fn while_the_call_asks_for_little_no_quantile_is_below_what_got_through() {
         link.controller.on_event(Timestamp::ZERO, &Event::Limits(limits));
         for n in 0..300 {
             link.picture(n * 33, bytes_per_ms);
-            let [p10, p50, p90] = link.controller.path.believed;
+            let [p10, p50, p90] = link.controller.path.believed();
             if n > 10 {
                 assert!(p10 >= 1_000.0 / 0.0331, "picture {n}: {p10}");
                 assert!(p50 >= p10 && p90 > 1.5 * p10, "picture {n}: {p10}, {p50}, {p90}");
@@ -157,7 +157,7 @@ fn while_the_call_asks_for_little_no_quantile_is_below_what_got_through() {
 fn news_that_is_overdue_lowers_all_that_is_believed() {
     let mut link = Link::new();
     link.pictures(0..60, 125.0);
-    let before = link.controller.path.believed;
+    let before = link.controller.path.believed();
     link.coming.clear();
     link.controller.path.backlog.set_in_flight(DataSize::from_bytes(4_000));
     for n in 60..90 {
@@ -165,7 +165,7 @@ fn news_that_is_overdue_lowers_all_that_is_believed() {
         link.controller.on_event(Timestamp::from_millis(n * 33), &captured);
     }
     // 4,000 bytes within most of a second.
-    let [p10, p50, p90] = link.controller.path.believed;
+    let [p10, p50, p90] = link.controller.path.believed();
     assert!(p90 < 0.2 * before[0] && p50 < 8e3, "{p10}, {p50}, {p90}");
 }
 
