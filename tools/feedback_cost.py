@@ -34,7 +34,8 @@ memory per frame once warm; a test asks for none of any controller
 (`crates/control/tests/feedback_allocates_nothing.rs`). Learned controllers are without their networks, which
 `crates/control/examples/decision_speed.rs` measures.
 
-Asked of `legato`: at most 2 microseconds per feedback, and no allocation: **{verdict}**.
+Asked of `legato`: at most 2 microseconds per feedback and no allocation:
+**{verdict}**.
 
 """
 
