@@ -150,7 +150,10 @@ fn moved(mass: &Mass, motion: &Motion) -> Mass {
         wide[..FAR].fill(mass[model][0]);
         wide[FAR..FAR + CELLS].copy_from_slice(&mass[model]);
         wide[FAR + CELLS..].fill(mass[model][CELLS - 1]);
-        let by = |cells: isize| &wide[FAR.wrapping_add_signed(cells)..][..CELLS];
+        // As arrays, whose length is known, so that the loop below works on several cells at once.
+        let by = |cells: isize| -> &[f32; CELLS] {
+            wide[FAR.wrapping_add_signed(cells)..].first_chunk().expect("as far as FAR on both sides")
+        };
         let sides = |cells: usize| (by(-(cells as isize)), by(cells as isize));
         let ((near_below, near_above), (mid_below, mid_above), (far_below, far_above)) =
             (sides(NEAR), sides(MID), sides(FAR));

@@ -9,6 +9,9 @@ use legato_units::{DataSize, Timestamp};
 pub struct Losses {
     head: Share,
     tail: Share,
+    /// Of packets right behind a lost one.
+    following: Share,
+    lost_before: bool,
     burst_limit: f64,
     trial: LossTrial,
     last: Option<Timestamp>,
@@ -43,6 +46,8 @@ const HEAD_PACKETS: u32 = 2;
 const MEMORY_S: f64 = 1.0;
 const LARGEST_BURST: f64 = 64e3;
 const SMALLEST_BURST: f64 = 1_300.0;
+/// Losses that are independent of each other are followed by a tenth or a fifth of lost packets, as any packet is.
+const IN_A_ROW_RATIO: f64 = 0.3;
 /// Before a share of losses says anything.
 const MIN_PACKETS: f64 = 4.0;
 /// [liu2026] cuts a burst where losses at its place exceed those at its beginning by a tenth.
@@ -56,6 +61,8 @@ impl Default for Losses {
         Self {
             head: Share::default(),
             tail: Share::default(),
+            following: Share::default(),
+            lost_before: false,
             burst_limit: LARGEST_BURST,
             trial: LossTrial::default(),
             last: None,
@@ -68,6 +75,9 @@ impl Losses {
     /// Count a packet, `place` packets behind the first of its burst.
     pub fn read(&mut self, place: u32, lost: bool) {
         self.trial.count(lost);
+        if std::mem::replace(&mut self.lost_before, lost) {
+            self.following.add(lost);
+        }
         if place < HEAD_PACKETS { self.head.add(lost) } else { self.tail.add(lost) }
     }
 
@@ -76,7 +86,7 @@ impl Losses {
         let since_s = self.last.map_or(0.0, |last| (now - last).as_secs_f64().min(1.0));
         self.last = Some(now);
         let kept = libm::exp(-since_s / MEMORY_S);
-        [&mut self.head, &mut self.tail].into_iter().for_each(|share| share.forget(kept));
+        [&mut self.head, &mut self.tail, &mut self.following].into_iter().for_each(|share| share.forget(kept));
         self.trial.react(now, since_s, round_trip_s, used_ratio);
         let may_cut = self.last_cut.is_none_or(|cut| (now - cut).as_secs_f64() > round_trip_s.max(0.1));
         let shallow = self.tail.sent >= MIN_PACKETS && self.tail.ratio() > self.head.ratio() + TAIL_EXCESS_RATIO;
@@ -98,6 +108,12 @@ impl Losses {
     /// The share of packets that the link loses whatever is sent.
     pub fn own_ratio(&self) -> f64 {
         self.trial.own_ratio()
+    }
+
+    /// Whether the link passed what is lost, as far as can be told: losses are its own, and come one by one. Where one
+    /// brings the next, the link may have passed nothing for a while.
+    pub fn were_passed(&self) -> bool {
+        self.own_ratio() > 0.0 && self.following.ratio() < IN_A_ROW_RATIO
     }
 
     /// The share of the link's rate that gets through without losses that can be avoided.
@@ -133,5 +149,21 @@ mod tests {
     fn a_few_random_losses_change_nothing() {
         let losses = after(|frame, place| (frame, place) == (2, 1) || (frame, place) == (7, 4));
         assert_eq!((losses.burst_limit(), losses.rate_ratio()), (None, 1.0));
+    }
+
+    /// A tenth is lost, as every tenth packet or as ten packets of a hundred in a row.
+    #[test]
+    fn losses_in_a_row_were_not_passed() {
+        let passed = |lost: fn(i64) -> bool| {
+            let mut losses = Losses::default();
+            for n in 0..4_000 {
+                losses.read(0, lost(n));
+                losses.react(Timestamp::from_millis(5 * n), 0.05, DataSize::from_bytes(1_200), 1.0);
+            }
+            assert!(losses.own_ratio() > 0.05, "{}", losses.own_ratio());
+            losses.were_passed()
+        };
+        assert!(passed(|n| n % 10 == 0));
+        assert!(!passed(|n| n % 100 < 10));
     }
 }

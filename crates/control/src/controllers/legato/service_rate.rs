@@ -22,11 +22,13 @@ pub struct ServiceRate {
     /// The wait and the size of the last packet that found the link empty, until another follows: alone it shows
     /// delay variation and no rate.
     pending: Option<(f64, f64)>,
+    /// Until when it was forgotten.
     last: Option<PeerTimestamp>,
 }
 
 /// No packet counts for more: an outage is no rate.
 const MAX_SERVICE_S: f64 = 0.15;
+const EQUALLY_OLD_S: f64 = 0.002;
 /// Less service than this says nothing yet.
 const MIN_TIME_S: f64 = 0.002;
 
@@ -47,14 +49,7 @@ impl ServiceRate {
 
     /// Count an arrival.
     pub fn add(&mut self, arrival: &Arrival, size: DataSize) {
-        if let Some(last) = self.last {
-            let kept = libm::exp(-(arrival.arrival - last).as_secs_f64() / self.memory_s);
-            for sum in [&mut self.bytes, &mut self.time_s, &mut self.all_bytes, &mut self.all_time_s, &mut self.begins]
-            {
-                *sum *= kept;
-            }
-        }
-        self.last = Some(arrival.arrival);
+        self.forget_until(arrival.arrival);
         let service_s = arrival.service.as_secs_f64().min(MAX_SERVICE_S);
         if arrival.found_idle {
             self.pending = Some((service_s, size.as_bytes_f64()));
@@ -69,6 +64,19 @@ impl ServiceRate {
         self.all_bytes += size.as_bytes_f64();
         self.time_s += service_s;
         self.bytes += size.as_bytes_f64();
+    }
+
+    /// Packets that come within 2 ms of each other are equally old.
+    fn forget_until(&mut self, now: PeerTimestamp) {
+        let since_s = self.last.map_or(0.0, |last| (now - last).as_secs_f64());
+        if self.last.is_some() && since_s < EQUALLY_OLD_S {
+            return;
+        }
+        self.last = Some(now);
+        let kept = libm::exp(-since_s / self.memory_s);
+        for sum in [&mut self.bytes, &mut self.time_s, &mut self.all_bytes, &mut self.all_time_s, &mut self.begins] {
+            *sum *= kept;
+        }
     }
 
     /// In bytes a second; `None` before there is enough to say so. Frames that leave `interval_s` apart and are done
