@@ -383,9 +383,8 @@ proptest! {
             };
             let silence: Vec<_> =
                 (0..packets as u64).map(|n| Step { wait: TimeDelta::from_millis(20), event: sent(n) }).collect();
-            // One that decides by intervals may still act on what came within the last one: for half a second.
-            let by_intervals = entry.learned || entry.name == "legato-receiver";
-            let lately = if by_intervals { silence.len().min(26) } else { 0 };
+            // One that decides by intervals may still act on recent feedback: for half a second.
+            let lately = if entry.learned { silence.len().min(26) } else { 0 };
             let (now, _) = play(controller.as_mut(), now, &silence[..lately]);
             let mut last = controller.decision().target_bitrate;
             for decision in play(controller.as_mut(), now, &silence[lately..]).1 {

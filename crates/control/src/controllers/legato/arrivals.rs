@@ -29,15 +29,21 @@ pub struct Arrival {
     pub found_idle: bool,
 }
 
-impl Arrivals {
-    /// Before any packet; the minimum delay is one of the last `window`.
-    pub fn new(window: TimeDelta) -> Self {
-        Self { window, base: WindowedMin::default(), last_arrival: None }
-    }
+/// A route's minimum delay shows at least this often, since frames leave gaps.
+const BASE_DELAY_WINDOW: TimeDelta = TimeDelta::from_secs(10);
+/// Behind a queue that stands it does not show, and would be taken for longer than it is.
+const STANDING_BASE_DELAY_WINDOW: TimeDelta = TimeDelta::from_secs(60);
 
-    /// From now on the minimum delay is one of the last `window`.
-    pub fn set_window(&mut self, window: TimeDelta) {
-        self.window = window;
+impl Default for Arrivals {
+    fn default() -> Self {
+        Self { window: BASE_DELAY_WINDOW, base: WindowedMin::default(), last_arrival: None }
+    }
+}
+
+impl Arrivals {
+    /// Whether a queue stands: the minimum delay then rarely shows, and is one of a longer time.
+    pub fn set_queue_stands(&mut self, stands: bool) {
+        self.window = if stands { STANDING_BASE_DELAY_WINDOW } else { BASE_DELAY_WINDOW };
     }
 
     /// Read a report; `None` if the packet was lost, came without a time, or was overtaken.
@@ -116,7 +122,7 @@ mod tests {
     /// A delay of 1,030 ms by clocks a second apart; packets of a burst come 10 ms apart.
     #[test]
     fn service_begins_when_the_packet_in_front_is_through() {
-        let mut arrivals = Arrivals::new(TimeDelta::from_secs(10));
+        let mut arrivals = Arrivals::default();
         assert_eq!(read(&mut arrivals, 0, 1_030), (0, 0, true));
         assert_eq!(read(&mut arrivals, 0, 1_040), (10, 10, false));
         assert_eq!(read(&mut arrivals, 0, 1_050), (20, 10, false));
@@ -136,7 +142,7 @@ mod tests {
 
     #[test]
     fn lost_and_overtaken_packets_are_passed_over() {
-        let mut arrivals = Arrivals::new(TimeDelta::from_secs(10));
+        let mut arrivals = Arrivals::default();
         read(&mut arrivals, 0, 30);
         assert!(arrivals.read(&report(1, None)).is_none());
         read(&mut arrivals, 2, 40);
@@ -146,10 +152,20 @@ mod tests {
 
     #[test]
     fn the_minimum_delay_is_one_of_the_window() {
-        let mut arrivals = Arrivals::new(TimeDelta::from_secs(1));
+        let mut arrivals = Arrivals::default();
         assert_eq!(read(&mut arrivals, 0, 30).0, 0);
-        assert_eq!(read(&mut arrivals, 900, 950).0, 20);
+        assert_eq!(read(&mut arrivals, 9_900, 9_950).0, 20);
         // The route is 20 ms longer now.
-        assert_eq!(read(&mut arrivals, 1_100, 1_150).0, 0);
+        assert_eq!(read(&mut arrivals, 10_100, 10_150).0, 0);
+    }
+
+    #[test]
+    fn while_a_queue_stands_the_window_is_a_minute() {
+        let mut arrivals = Arrivals::default();
+        arrivals.set_queue_stands(true);
+        assert_eq!(read(&mut arrivals, 0, 30).0, 0);
+        assert_eq!(read(&mut arrivals, 59_900, 59_950).0, 20);
+        arrivals.set_queue_stands(false);
+        assert_eq!(read(&mut arrivals, 60_000, 60_050).0, 0);
     }
 }

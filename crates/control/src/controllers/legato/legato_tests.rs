@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::{Fate, NoAssets, PacketKind, PacketReport, SourceFrameInfo};
-use legato_units::PeerTimestamp;
+use legato_units::{PeerTimestamp, TimeDelta};
 
 const LIMITS: RateLimits =
     RateLimits { min: DataRate::from_kbps(50), start: DataRate::from_kbps(300), max: DataRate::from_mbps(6) };
@@ -116,7 +116,7 @@ fn a_fall_to_a_quarter_is_followed_within_five_pictures_and_a_rise_within_two_se
 #[test]
 fn a_frame_gets_what_the_backlog_leaves_of_its_budget() {
     let mut controller = legato(Config::default());
-    controller.path.capacity = 125e3;
+    controller.path.capacity = Capacity::new(150.0, 1_000.0, RateLimits { start: DataRate::from_mbps(1), ..LIMITS });
     controller.path.backlog.set_in_flight(DataSize::from_bytes(4_000));
     let plan = controller.plan_frame(Timestamp::ZERO);
     assert!((plan.wait_s - 0.032).abs() < 1e-9 && (plan.max_frame_bytes - 125e3 * 0.013 / 1.2).abs() < 1e-6);
@@ -172,7 +172,7 @@ fn news_that_is_overdue_lowers_all_that_is_believed() {
 #[test]
 fn pictures_behind_a_long_queue_are_skipped_but_not_all() {
     let mut controller = legato(Config::default());
-    controller.path.capacity = 125e3;
+    controller.path.capacity = Capacity::new(150.0, 1_000.0, RateLimits { start: DataRate::from_mbps(1), ..LIMITS });
     controller.path.backlog.set_in_flight(DataSize::from_bytes(20_000));
     let skips: Vec<_> = (0..6)
         .map(|n| {
@@ -211,7 +211,7 @@ fn packets_that_are_overtaken_do_not_make_the_link_slow() {
         }
     };
     link.pictures(0..300, 100.0);
-    let capacity = link.controller.path.capacity / 1e3;
+    let capacity = link.controller.path.capacity.bytes_per_s() / 1e3;
     assert!((90.0..105.0).contains(&capacity), "{capacity} bytes per ms");
 }
 
@@ -225,7 +225,7 @@ fn bytes_lost_behind_the_link_were_passed_by_it() {
         }
     };
     link.pictures(0..600, 100.0);
-    let capacity = link.controller.path.capacity / 1e3;
+    let capacity = link.controller.path.capacity.bytes_per_s() / 1e3;
     assert!(link.controller.path.losses.own_ratio() > 0.05);
     assert!((95.0..105.0).contains(&capacity), "{capacity} bytes per ms");
 }

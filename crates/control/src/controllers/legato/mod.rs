@@ -19,28 +19,32 @@ mod backlog;
 mod belief;
 mod belief_evidence;
 mod belief_models;
+pub(super) mod capacity;
+pub(super) mod delivered;
 pub(super) mod loss_trial;
 mod losses;
 mod marks;
 mod queue_target;
-pub(super) mod service_rate;
+mod service_rate;
 pub(super) mod share;
 
 use self::arrivals::{Arrivals, BurstPlaces};
 use self::backlog::Backlog;
 use self::belief::Belief;
 use self::belief_evidence::Evidence;
+use self::capacity::{Capacity, SmallFrames, draining_ratio};
+use self::delivered::Delivered;
 use self::losses::Losses;
 use self::marks::Marks;
-use self::service_rate::ServiceRate;
 use self::share::Share;
+use crate::construct::check_ranges;
 use crate::estimate::frame_interval::FrameInterval;
 use crate::estimate::silence::Silence;
 use crate::{
     BuildError, Construct, Context, Decision, EncoderWishes, Event, FeedbackRule, PacketReport, RateController,
     RateLimits, Side, TransportFeedback,
 };
-use legato_units::{DataRate, DataSize, PeerTimestamp, TimeDelta, Timestamp};
+use legato_units::{DataRate, DataSize, PeerTimestamp, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -103,7 +107,7 @@ impl Default for Config {
 }
 
 fn check(config: &Config) -> Result<(), BuildError> {
-    let ranges = [
+    check_ranges::<Legato>(&[
         ("utilisation_ratio", config.utilisation_ratio, 0.1, 1.5),
         ("fast_memory_ms", config.fast_memory_ms, 10.0, 10_000.0),
         ("slow_memory_ms", config.slow_memory_ms, 10.0, 60_000.0),
@@ -119,14 +123,7 @@ fn check(config: &Config) -> Result<(), BuildError> {
         ("parity_over_loss_ratio", config.parity_over_loss_ratio, 0.0, 4.0),
         ("unmeasured_growth_ratio", config.unmeasured_growth_ratio, 0.0, 100.0),
         ("max_stretch_ratio", config.max_stretch_ratio, 1.0, 100.0),
-    ];
-    for (key, value, minimum, maximum) in ranges {
-        if !(minimum..=maximum).contains(&value) {
-            let message = format!("{key} = {value}: not from {minimum} to {maximum}");
-            return Err(BuildError::Config { controller: Legato::NAME, message });
-        }
-    }
-    Ok(())
+    ])
 }
 
 /// Measures by each frame, and sizes each frame.
@@ -147,8 +144,8 @@ pub struct Legato {
 struct PathState {
     arrivals: Arrivals,
     places: BurstPlaces,
-    fast: ServiceRate,
-    slow: ServiceRate,
+    capacity: Capacity,
+    delivered: Delivered,
     losses: Losses,
     marks: Marks,
     share: Share,
@@ -157,10 +154,6 @@ struct PathState {
     /// When the last picture was captured.
     believed_at: Timestamp,
     silence: Silence,
-    /// Bytes a second.
-    capacity: f64,
-    /// Bytes a second that arrived of late.
-    delivered: f64,
     /// What the link passed since the last arrival that was read.
     passed: DataSize,
 }
@@ -168,8 +161,6 @@ struct PathState {
 /// What the reports of one feedback said.
 #[derive(Clone, Copy, Debug, Default)]
 struct Seen {
-    /// Any packet came behind others of ours: the link's rate shows.
-    behind: bool,
     /// Any is missing.
     lost: bool,
     /// Bytes that arrived.
@@ -210,10 +201,10 @@ impl PathState {
     fn new(config: &Config, limits: RateLimits, now: Timestamp) -> Self {
         let start = limits.start.as_bps_f64() / 8.0;
         Self {
-            arrivals: Arrivals::new(BASE_DELAY_WINDOW),
+            arrivals: Arrivals::default(),
             places: BurstPlaces::default(),
-            fast: ServiceRate::new(config.fast_memory_ms / 1e3),
-            slow: ServiceRate::new(config.slow_memory_ms / 1e3),
+            capacity: Capacity::new(config.fast_memory_ms, config.slow_memory_ms, limits),
+            delivered: Delivered::new(start),
             losses: Losses::default(),
             marks: Marks::default(),
             share: Share::default(),
@@ -221,8 +212,6 @@ impl PathState {
             belief: Belief::new(now, start),
             believed_at: now,
             silence: Silence::default(),
-            capacity: start.max(MIN_CAPACITY),
-            delivered: start,
             passed: DataSize::ZERO,
         }
     }
@@ -253,14 +242,11 @@ impl PathState {
             self.share.read(&arrival);
             seen.evidence.arrived(&arrival, report.size);
             if arrival.found_idle && report.place.map_or(place == 0, |place| place.index == 0) {
-                let passing = self.slow.passing_bytes_per_s().unwrap_or(0.0).max(self.capacity);
-                self.share.count_wait(arrival.queuing, passing);
+                self.share.count_wait(arrival.queuing, self.capacity.passing_bytes_per_s());
             }
             let before = std::mem::take(&mut self.passed);
             let passed = if arrival.found_idle { report.size } else { report.size + before };
-            self.fast.add(&arrival, passed);
-            self.slow.add(&arrival, passed);
-            seen.behind |= !arrival.found_idle;
+            self.capacity.read(&arrival, passed);
             newest = Some((arrival.departure, arrival.queuing));
         }
         if let Some((departure, queuing)) = newest {
@@ -270,11 +256,11 @@ impl PathState {
     }
 
     /// Whether the link worked on a packet of which its arrival does not show when: one that the next one overtook behind
-    /// the link, or that was lost where losses are the link's own.
+    /// the link, or that was lost there.
     fn passed_unseen(&self, report: &PacketReport, next: Option<PeerTimestamp>) -> bool {
         match report.arrival() {
             Some(arrival) => next.is_some_and(|next| next < arrival),
-            None => !report.arrived() && self.losses.own_ratio() > 0.0,
+            None => !report.arrived() && self.losses.were_passed(),
         }
     }
 
@@ -291,11 +277,6 @@ impl PathState {
     fn believed(&self) -> [f64; 3] {
         self.belief.quantiles(self.believed_at, [0.1, 0.5, 0.9])
     }
-
-    fn count_delivered(&mut self, bytes: u64, gap_s: f64) {
-        let kept = libm::exp(-gap_s / DELIVERED_MEMORY_S);
-        self.delivered = self.delivered * kept + bytes as f64 / gap_s.max(1e-3) * (1.0 - kept);
-    }
 }
 
 impl Legato {
@@ -307,43 +288,27 @@ impl Legato {
         self.path.silence.on_feedback(now, feedback.round_trip(now));
         let gap_s = self.path.backlog.on_feedback(now);
         let seen = self.path.read(now, feedback);
-        self.path.count_delivered(seen.bytes, gap_s);
+        self.path.delivered.count(seen.bytes, gap_s);
         seen.evidence.update(&mut self.path.belief, now, gap_s, self.frame_interval.as_secs_f64());
         let round_trip_s = self.path.backlog.lag_s();
-        self.path.share.react(now, round_trip_s, self.path.delivered, seen.lost);
-        let queue_stands = self.path.share.standing_s() > STANDING_QUEUE_S || self.path.share.is_pressed();
-        let window = if queue_stands { STANDING_BASE_DELAY_WINDOW } else { BASE_DELAY_WINDOW };
-        self.path.arrivals.set_window(window);
+        self.path.share.react(now, round_trip_s, self.path.delivered.bytes_per_s(), seen.lost);
+        self.path.arrivals.set_queue_stands(self.path.share.queue_stands());
         let allowed = self.plan.target.max(1.0);
         let used_ratio = (self.limits.max.as_bps_f64() / 8.0 / allowed).min(1.0);
         self.path.losses.react(now, round_trip_s, self.last_frame, used_ratio);
         self.path.marks.react(now, round_trip_s);
-        self.update_capacity(seen.behind, gap_s);
+        let Config { max_stretch_ratio, unmeasured_growth_ratio, .. } = self.config;
+        let small = SmallFrames { max_stretch_ratio, growth_ratio: unmeasured_growth_ratio };
+        self.path.capacity.update(gap_s, self.frame_interval.as_secs_f64(), small, self.limits);
         self.plan.target = self.plan_frame(now).target;
     }
 
     /// [rfc8888] §5: several feedbacks are missing.
     fn halve(&mut self) {
-        self.path.capacity = (0.5 * self.path.capacity).max(MIN_CAPACITY);
-        self.path.belief.at_most(self.path.capacity);
+        self.path.capacity.halve();
+        self.path.belief.at_most(self.path.capacity.bytes_per_s());
         self.path.share.halve();
         self.plan.target *= 0.5;
-    }
-
-    fn update_capacity(&mut self, behind: bool, gap_s: f64) {
-        let path = &mut self.path;
-        let interval_s = self.frame_interval.as_secs_f64();
-        let measured = |rate: &ServiceRate| rate.bytes_per_s(interval_s, self.config.max_stretch_ratio);
-        match (measured(&path.fast), measured(&path.slow)) {
-            (Some(fast), Some(slow)) if behind => path.capacity = fast.min(slow),
-            // Frames of one packet or two measure nothing.
-            _ if path.capacity < MEASURING_PACKETS * PACKET_BYTES / interval_s => {
-                path.capacity *= 1.0 + self.config.unmeasured_growth_ratio * gap_s.min(LONGEST_GROWTH_S);
-            }
-            _ => {}
-        }
-        let most = CAPACITY_OVER_MAX * self.limits.max.as_bps_f64() / 8.0;
-        path.capacity = path.capacity.clamp(MIN_CAPACITY, most.max(MIN_CAPACITY));
     }
 
     fn on_capture(&mut self, now: Timestamp) {
@@ -355,12 +320,12 @@ impl Legato {
 
     fn plan_frame(&self, now: Timestamp) -> FramePlan {
         let Config { utilisation_ratio, frame_budget_ms, drain_ms, encoder_overshoot_ratio, .. } = self.config;
-        let PathState { share, losses, marks, backlog, capacity, .. } = &self.path;
-        let wait_s = backlog.wait_s(now, *capacity);
-        let draining = 1.0 - (wait_s / (drain_ms / 1e3)).min(MOST_FOR_DRAINING);
-        let alone = utilisation_ratio * capacity * draining;
+        let PathState { share, losses, marks, backlog, .. } = &self.path;
+        let capacity = self.path.capacity.bytes_per_s();
+        let wait_s = backlog.wait_s(now, capacity);
+        let alone = utilisation_ratio * capacity * draining_ratio(wait_s, drain_ms);
         let target = if share.in_company() { share.limit() } else { alone } * losses.rate_ratio() * marks.rate_ratio();
-        let passes = if share.in_company() { capacity.max(share.limit()) } else { *capacity };
+        let passes = if share.in_company() { capacity.max(share.limit()) } else { capacity };
         let room = passes * (frame_budget_ms / 1e3 - wait_s) / encoder_overshoot_ratio;
         // In a queue that others hold, frames within the budget would give the link to them.
         let share_of_frame = PRESSED_FRAME_RATIO * target * self.frame_interval.as_secs_f64();
@@ -389,7 +354,7 @@ impl Legato {
         let Config { pacing_ratio, shallow_pacing_ratio, .. } = self.config;
         let held = self.path.losses.burst_limit();
         let burst = if self.path.marks.are_seen() { Some(DataSize::ZERO) } else { held };
-        let pace = self.path.capacity * if burst.is_some() { shallow_pacing_ratio } else { pacing_ratio };
+        let pace = self.path.capacity.bytes_per_s() * if burst.is_some() { shallow_pacing_ratio } else { pacing_ratio };
         if !self.path.share.in_company() {
             return (pace, burst);
         }
@@ -448,7 +413,7 @@ impl RateController for Legato {
 
     fn observe(&self, gauge: &mut dyn FnMut(&'static str, f64)) {
         let PathState { share, losses, capacity, .. } = &self.path;
-        gauge("legato_capacity_bps", capacity * 8.0);
+        gauge("legato_capacity_bps", capacity.bytes_per_s() * 8.0);
         let [p10, p50, p90] = self.path.believed();
         gauge("belief_p10_bps", p10 * 8.0);
         gauge("belief_p50_bps", p50 * 8.0);
@@ -470,19 +435,6 @@ impl RateController for Legato {
     }
 }
 
-/// A route's minimum delay shows at least this often, since frames leave gaps.
-const BASE_DELAY_WINDOW: TimeDelta = TimeDelta::from_secs(10);
-/// Behind a queue that stands it does not show, and would be taken for longer than it is.
-const STANDING_BASE_DELAY_WINDOW: TimeDelta = TimeDelta::from_secs(60);
-const STANDING_QUEUE_S: f64 = 0.03;
-const DELIVERED_MEMORY_S: f64 = 0.5;
-const PACKET_BYTES: f64 = 1_200.0;
-const MEASURING_PACKETS: f64 = 2.0;
-const LONGEST_GROWTH_S: f64 = 0.2;
-/// Room to see that the application's maximum has room above it, in bytes a second and as a ratio.
-const MIN_CAPACITY: f64 = 500.0;
-const CAPACITY_OVER_MAX: f64 = 2.0;
-const MOST_FOR_DRAINING: f64 = 0.8;
 /// Below this, requests for lost packets repair in time.
 const PARITY_ABOVE_LOSS_RATIO: f64 = 0.03;
 /// Room for frames above their mean.

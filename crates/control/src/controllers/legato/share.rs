@@ -48,6 +48,7 @@ const ENTER_RATIO: f64 = 0.3;
 const LEAVE_RATIO: f64 = 0.1;
 /// The queue stands where every packet of this long met it.
 const STANDING: TimeDelta = TimeDelta::from_millis(300);
+const STANDING_QUEUE_S: f64 = 0.03;
 /// Additive increase, the same for all flows whatever their round trips; multiplicative decrease.
 const INCREASE_BYTES_PER_S2: f64 = 200e3 / 8.0;
 const DECREASE_RATIO: f64 = 0.85;
@@ -158,6 +159,11 @@ impl Share {
     /// The shortest queue that packets of the last moments met, in seconds.
     pub fn standing_s(&self) -> f64 {
         self.standing_s.min().unwrap_or(0.0)
+    }
+
+    /// Whether a queue stands that would hide the minimum delay.
+    pub fn queue_stands(&self) -> bool {
+        self.standing_s() > STANDING_QUEUE_S || self.is_pressed()
     }
 
     /// The rate is halved for want of feedback.

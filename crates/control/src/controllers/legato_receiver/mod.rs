@@ -2,7 +2,7 @@
 //! are not ours.
 //!
 //! * The capacity is `legato`'s, by its own parts: bytes over the time that the link worked on them, over the last
-//!   moments and over the last two seconds, of which the lower holds (`legato/service_rate.rs`). A receiver sees both
+//!   moments and over the last two seconds, of which the lower holds (`legato/capacity.rs`). A receiver sees both
 //!   times of each packet where departures are in the header extension for absolute send times.
 //! * A packet that waited for longer than a frame interval is followed by one that will wait for the rest, so the
 //!   estimate falls. It also falls while nothing arrives at all: a REMB goes back at once, before the sender has filled
@@ -19,9 +19,11 @@ mod gaps;
 use self::bursts::Bursts;
 use self::gaps::Gaps;
 use super::legato::arrivals::Arrivals;
+use super::legato::capacity::{Capacity, SmallFrames, draining_ratio};
+use super::legato::delivered::Delivered;
 use super::legato::loss_trial::LossTrial;
-use super::legato::service_rate::ServiceRate;
 use super::legato::share::Share;
+use crate::construct::check_ranges;
 use crate::{BuildError, Construct, Context, Decision, Event, RateController, RateLimits, ReceivedPacket, Side};
 use legato_units::{DataRate, PeerTimestamp, TimeDelta, Timestamp};
 use schemars::JsonSchema;
@@ -63,7 +65,7 @@ impl Default for Config {
 }
 
 fn check(config: &Config) -> Result<(), BuildError> {
-    let ranges = [
+    check_ranges::<LegatoReceiver>(&[
         ("utilisation_ratio", config.utilisation_ratio, 0.1, 1.5),
         ("fast_memory_ms", config.fast_memory_ms, 10.0, 10_000.0),
         ("slow_memory_ms", config.slow_memory_ms, 10.0, 60_000.0),
@@ -71,14 +73,7 @@ fn check(config: &Config) -> Result<(), BuildError> {
         ("company_ahead_ratio", config.company_ahead_ratio, 0.5, 100.0),
         ("overdue_ratio", config.overdue_ratio, 1.0, 100.0),
         ("unmeasured_growth_ratio", config.unmeasured_growth_ratio, 0.0, 100.0),
-    ];
-    for (key, value, minimum, maximum) in ranges {
-        if !(minimum..=maximum).contains(&value) {
-            let message = format!("{key} = {value}: not from {minimum} to {maximum}");
-            return Err(BuildError::Config { controller: LegatoReceiver::NAME, message });
-        }
-    }
-    Ok(())
+    ])
 }
 
 /// Measures by each frame that arrives, and says what the next ones may be.
@@ -95,8 +90,8 @@ struct PathState {
     arrivals: Arrivals,
     bursts: Bursts,
     gaps: Gaps,
-    fast: ServiceRate,
-    slow: ServiceRate,
+    capacity: Capacity,
+    delivered: Delivered,
     trial: LossTrial,
     share: Share,
     /// How long the newest packet waited for others and itself.
@@ -107,14 +102,8 @@ struct PathState {
     /// Since the last look, in bytes.
     came: u64,
     last_look: Option<Timestamp>,
-    /// Any packet since then came behind others: the link's rate shows.
-    behind: bool,
-    /// The capacity was measured.
-    measured: bool,
-    /// Bytes a second.
-    capacity: f64,
-    /// Bytes a second that arrived of late.
-    delivered: f64,
+    /// When the target was last made.
+    last_decision: Option<Timestamp>,
     /// Bytes a second.
     target: f64,
 }
@@ -139,11 +128,11 @@ impl PathState {
     fn new(config: &Config, limits: RateLimits) -> Self {
         let start = limits.start.as_bps_f64() / 8.0;
         Self {
-            arrivals: Arrivals::new(BASE_DELAY_WINDOW),
+            arrivals: Arrivals::default(),
             bursts: Bursts::default(),
             gaps: Gaps::default(),
-            fast: ServiceRate::new(config.fast_memory_ms / 1e3),
-            slow: ServiceRate::new(config.slow_memory_ms / 1e3),
+            capacity: Capacity::new(config.fast_memory_ms, config.slow_memory_ms, limits),
+            delivered: Delivered::new(start),
             trial: LossTrial::default(),
             share: Share::default(),
             queuing: TimeDelta::ZERO,
@@ -151,10 +140,7 @@ impl PathState {
             round_trip_s: FIRST_ROUND_TRIP_S,
             came: 0,
             last_look: None,
-            behind: false,
-            measured: false,
-            capacity: start.max(MIN_CAPACITY),
-            delivered: start,
+            last_decision: None,
             target: start,
         }
     }
@@ -172,12 +158,9 @@ impl PathState {
         };
         self.share.read(&arrival);
         if begins && arrival.found_idle {
-            let passing = self.slow.passing_bytes_per_s().unwrap_or(0.0).max(self.capacity);
-            self.share.count_wait(arrival.queuing, passing);
+            self.share.count_wait(arrival.queuing, self.capacity.passing_bytes_per_s());
         }
-        self.fast.add(&arrival, packet.size);
-        self.slow.add(&arrival, packet.size);
-        self.behind |= !arrival.found_idle;
+        self.capacity.read(&arrival, packet.size);
         self.queuing = arrival.queuing;
     }
 
@@ -188,12 +171,6 @@ impl PathState {
         let silent_s = self.last_packet.map_or(0.0, |last| (now - last).as_secs_f64());
         let overdue_s = queuing_s + silent_s - overdue_ratio * interval_s;
         (queuing_s - interval_s).max(overdue_s).max(0.0)
-    }
-
-    fn count_delivered(&mut self, since_s: f64) {
-        let kept = libm::exp(-since_s / DELIVERED_MEMORY_S);
-        self.delivered = self.delivered * kept + self.came as f64 / since_s.max(1e-3) * (1.0 - kept);
-        self.came = 0;
     }
 }
 
@@ -208,52 +185,32 @@ impl LegatoReceiver {
         (0..came).for_each(|_| path.trial.count(false));
         let used_ratio = (self.limits.max.as_bps_f64() / 8.0 / path.target.max(1.0)).min(1.0);
         path.trial.react(now, since_s.min(1.0), path.round_trip_s, used_ratio);
-        path.count_delivered(since_s);
-        path.share.react(now, path.round_trip_s, path.delivered, missing > 0);
-        let queue_stands = path.share.standing_s() > STANDING_QUEUE_S || path.share.is_pressed();
-        path.arrivals.set_window(if queue_stands { STANDING_BASE_DELAY_WINDOW } else { BASE_DELAY_WINDOW });
-        self.update_capacity(since_s);
+        path.delivered.count(std::mem::take(&mut path.came), since_s);
+        path.share.react(now, path.round_trip_s, path.delivered.bytes_per_s(), missing > 0);
+        path.arrivals.set_queue_stands(path.share.queue_stands());
+        let small =
+            SmallFrames { max_stretch_ratio: MAX_STRETCH_RATIO, growth_ratio: self.config.unmeasured_growth_ratio };
+        path.capacity.update(since_s, path.bursts.interval_s(), small, self.limits);
         self.update_target(now);
-    }
-
-    fn update_capacity(&mut self, since_s: f64) {
-        let path = &mut self.path;
-        let interval_s = path.bursts.interval_s();
-        let measured = |rate: &ServiceRate| rate.bytes_per_s(interval_s, MAX_STRETCH_RATIO);
-        match (measured(&path.fast), measured(&path.slow)) {
-            (Some(fast), Some(slow)) if path.behind => (path.capacity, path.measured) = (fast.min(slow), true),
-            // Bursts of one packet or two measure nothing.
-            _ if path.capacity < MEASURING_PACKETS * PACKET_BYTES / interval_s => {
-                path.capacity *= 1.0 + self.config.unmeasured_growth_ratio * since_s.min(LONGEST_GROWTH_S);
-            }
-            _ => {}
-        }
-        path.behind = false;
-        let most = CAPACITY_OVER_MAX * self.limits.max.as_bps_f64() / 8.0;
-        path.capacity = path.capacity.clamp(MIN_CAPACITY, most.max(MIN_CAPACITY));
     }
 
     fn update_target(&mut self, now: Timestamp) {
         let path = &mut self.path;
-        let given_up =
-            (path.wait_s(now, self.config.overdue_ratio) / (self.config.drain_ms / 1e3)).min(MOST_FOR_DRAINING);
+        let left = draining_ratio(path.wait_s(now, self.config.overdue_ratio), self.config.drain_ms);
+        let capacity = path.capacity.bytes_per_s();
         let allowed = match path.share.in_company() {
-            true => path.share.limit().min(self.config.company_ahead_ratio * path.capacity),
-            false => self.config.utilisation_ratio * path.capacity,
+            true => path.share.limit().min(self.config.company_ahead_ratio * capacity),
+            false => self.config.utilisation_ratio * capacity,
         };
-        path.target = allowed * (1.0 - given_up) * path.trial.rate_ratio();
+        path.target = allowed * left * path.trial.rate_ratio();
+        path.last_decision = Some(now);
     }
 
-    /// Between arrivals only the wait grows: silence raises nothing.
+    /// Between arrivals only the wait grows, and only the next packet raises the target.
     fn on_deadline(&mut self, now: Timestamp) {
-        if self.next_deadline().is_none_or(|due| due > now) {
-            return;
-        }
-        let silent = self.path.last_packet <= self.path.last_look;
-        let (capacity, target) = (self.path.capacity, self.path.target);
-        self.look(now);
-        if silent {
-            self.path.capacity = self.path.capacity.min(capacity);
+        if self.next_deadline().is_some_and(|due| due <= now) {
+            let target = self.path.target;
+            self.update_target(now);
             self.path.target = self.path.target.min(target);
         }
     }
@@ -280,20 +237,20 @@ impl RateController for LegatoReceiver {
         Decision::of_target(self.limits.clamp(DataRate::from_bps_f64(self.path.target * 8.0)))
     }
 
-    /// A look every 20 ms for as long as packets may only be late.
+    /// A decision every 20 ms for as long as packets may only be late.
     fn next_deadline(&self) -> Option<Timestamp> {
-        let (last_packet, last_look) = (self.path.last_packet?, self.path.last_look?);
-        let due = last_look + LOOK_INTERVAL;
+        let (last_packet, last_decision) = (self.path.last_packet?, self.path.last_decision?);
+        let due = last_decision + LOOK_INTERVAL;
         (due <= last_packet + PAUSE).then_some(due)
     }
 
     fn has_estimate(&self) -> bool {
-        self.path.measured
+        self.path.capacity.is_measured()
     }
 
     fn observe(&self, gauge: &mut dyn FnMut(&'static str, f64)) {
         let path = &self.path;
-        gauge("legato_capacity_bps", path.capacity * 8.0);
+        gauge("legato_capacity_bps", path.capacity.bytes_per_s() * 8.0);
         gauge("legato_in_company", f64::from(u8::from(path.share.in_company())));
         gauge("legato_standing_ms", path.share.standing_s() * 1e3);
         gauge("legato_pressed", f64::from(u8::from(path.share.is_pressed())));
@@ -305,17 +262,7 @@ impl RateController for LegatoReceiver {
     }
 }
 
-/// As `legato` has them.
-const BASE_DELAY_WINDOW: TimeDelta = TimeDelta::from_secs(10);
-const STANDING_BASE_DELAY_WINDOW: TimeDelta = TimeDelta::from_secs(60);
-const STANDING_QUEUE_S: f64 = 0.03;
-const DELIVERED_MEMORY_S: f64 = 0.5;
-const PACKET_BYTES: f64 = 1_200.0;
-const MEASURING_PACKETS: f64 = 2.0;
-const LONGEST_GROWTH_S: f64 = 0.2;
-const MIN_CAPACITY: f64 = 500.0;
-const CAPACITY_OVER_MAX: f64 = 2.0;
-const MOST_FOR_DRAINING: f64 = 0.8;
+/// As `legato` has it.
 const MAX_STRETCH_RATIO: f64 = 4.0;
 /// Until a round trip was measured.
 const FIRST_ROUND_TRIP_S: f64 = 0.1;
