@@ -15,16 +15,15 @@ As shipped: 2 calls of 60 s per kind and link, 32 calls; 40 minutes on a quiet m
 from __future__ import annotations
 
 import argparse
-import json
-import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from timed_calls import TimedCall, in_time
+
 import legato
 from legato.call import Pictures
-from legato.sweep import summary_rows
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "hybrid-calls.md"
 KINDS = {
@@ -91,15 +90,12 @@ class Call:
     """Of all bytes sent."""
 
 
-def read(folder: Path) -> Call | None:
-    """A call's figures; ``None``: there is no finished call."""
-    if not (folder / "summary").exists():
-        return None
-    machine = json.loads((folder / "calls" / "00000.json").read_text())
-    row = summary_rows(folder)[0]
+def read(call: TimedCall) -> Call:
+    """A call's figures."""
+    row = call.row
     return Call(
-        late=not machine["valid"],
-        lateness_p999_ms=machine["lateness_p999_ms"],
+        late=call.late,
+        lateness_p999_ms=call.lateness_p999_ms,
         coded_ratio=row["frames_encoded"] / max(row["frames_captured"], 1),
         shown_ratio=row["frames_rendered"] / max(row["frames_encoded"], 1),
         viewed_ssim_db=row["viewed_ssim_db_mean"],
@@ -113,13 +109,16 @@ def read(folder: Path) -> Call | None:
 
 def make(link: Link, kind: str, seed: int, folder: Path, arguments: argparse.Namespace) -> Call:
     """The call, made if it was not, and again while the machine is late."""
-    call = read(folder)
     codec, parity = KINDS[kind]
-    for _ in range(arguments.tries):
-        if call is not None and not call.late:
-            break
-        shutil.rmtree(folder, ignore_errors=True)
-        legato.real_calls(
+
+    def on_made(call: TimedCall) -> None:
+        late = f", late: {call.lateness_p999_ms:.1f} ms" if call.late else ""
+        print(f"{link.name}, {TITLES[kind]}, call {seed}: {read(call).viewed_ssim_db:.2f} dB{late}", flush=True)
+
+    call = in_time(
+        folder,
+        arguments.tries,
+        lambda: legato.real_calls(
             link.scenario,
             out=folder,
             options={
@@ -131,14 +130,12 @@ def make(link: Link, kind: str, seed: int, folder: Path, arguments: argparse.Nam
             seeds=[seed],
             pictures=Pictures(width=SIZE[0], height=SIZE[1], codec=codec, parity=parity),
             peers="legato",
-        )
-        call = read(folder)
-        if call is not None:
-            late = f", late: {call.lateness_p999_ms:.1f} ms" if call.late else ""
-            print(f"{link.name}, {TITLES[kind]}, call {seed}: {call.viewed_ssim_db:.2f} dB{late}", flush=True)
+        ),
+        on_made,
+    )
     if call is None:
         raise SystemExit(f"{folder}: no call was made with --tries {arguments.tries}")
-    return call
+    return read(call)
 
 
 COLUMNS: tuple[tuple[str, Callable[[Call], str]], ...] = (

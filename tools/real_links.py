@@ -15,21 +15,21 @@ As shipped: 15 links, 3 calls of 20 s of each kind, 135 calls; 75 minutes on a q
 from __future__ import annotations
 
 import argparse
-import json
-import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from timed_calls import TimedCall, in_time
 
 import legato
 from legato import plan as plans
 from legato import shipped
 from legato.call import Pictures
 from legato.eval import stats
-from legato.leaderboard import FAMILIES, Link, untuned_links
-from legato.sweep import query, summary_rows, sweep
+from legato.leaderboard import FAMILIES, Link, by_turns
+from legato.leaderboard.measures import GOODPUT, P95, PICTURE, STALLED, Measure
+from legato.sweep import query, sweep
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "real-links.md"
 OURS, RIVAL, BROWSERS = "legato", "gcc", "Chromium to Chromium"
@@ -38,37 +38,9 @@ SIZE = (640, 360)
 CLIP = "foreman"
 
 
-@dataclass(frozen=True)
-class Figure:
-    """One figure of a call."""
-
-    column: str
-    title: str
-    scale: float
-    digits: int
-    larger_is_better: bool
-    near: float
-    """Differences smaller than this have no sign, in the column's own unit."""
-
-    def text(self, value: float) -> str:
-        return f"{value * self.scale:.{self.digits}f}"
-
-
-PICTURE = Figure("viewed_ssim_db_mean", "viewed SSIM, dB", 1.0, 2, True, 0.1)
-P95 = Figure("viewed_delay_p95_ms", "p95 delay, ms", 1.0, 0, False, 5.0)
-STALLS = Figure("stall_ratio", "stalled, %", 100.0, 2, False, 0.001)
-GOODPUT = Figure("goodput_bps", "goodput, kbit/s", 1e-3, 0, True, 20_000.0)
-FIGURES = (PICTURE, P95, STALLS, GOODPUT)
-DECIDING = (PICTURE, P95, STALLS)
-
-
-@dataclass(frozen=True)
-class Call:
-    """One real call."""
-
-    late: bool
-    lateness_p999_ms: float
-    figures: Mapping[str, float]
+FIGURES = (PICTURE, P95, STALLED, GOODPUT)
+NEAR = {PICTURE: 0.1, P95: 5.0, STALLED: 0.001}
+"""What decides; differences smaller than this, in the column's own unit, have no sign."""
 
 
 def limits(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -76,24 +48,18 @@ def limits(arguments: argparse.Namespace) -> dict[str, Any]:
     return {"duration_s": arguments.seconds, "limits.max_bps": arguments.max_kbps * 1_000}
 
 
-def read(folder: Path) -> Call | None:
-    """A call's figures; ``None``: there is no finished call."""
-    if not (folder / "summary").exists():
-        return None
-    machine = json.loads((folder / "calls" / "00000.json").read_text())
-    row = summary_rows(folder)[0]
-    figures = {figure.column: float(row[figure.column]) for figure in FIGURES}
-    return Call(not machine["valid"], machine["lateness_p999_ms"], figures)
-
-
-def make(link: Link, kind: str, seed: int, folder: Path, arguments: argparse.Namespace) -> Call:
+def make(link: Link, kind: str, seed: int, folder: Path, arguments: argparse.Namespace) -> TimedCall:
     """The call, made if it was not, and again while the machine is late."""
-    call = read(folder)
-    for _ in range(arguments.tries):
-        if call is not None and not call.late:
-            break
-        shutil.rmtree(folder, ignore_errors=True)
-        legato.real_calls(
+
+    def on_made(call: TimedCall) -> None:
+        shown = ", ".join(f"{text(figure, call.row[figure.column])} {figure.title}" for figure in FIGURES)
+        late = f"; late: {call.lateness_p999_ms:.1f} ms" if call.late else ""
+        print(f"{link.family} {link.path.stem}, {kind}, call {seed}: {shown}{late}", flush=True)
+
+    call = in_time(
+        folder,
+        arguments.tries,
+        lambda: legato.real_calls(
             "cellular",
             out=folder,
             options={
@@ -104,29 +70,33 @@ def make(link: Link, kind: str, seed: int, folder: Path, arguments: argparse.Nam
             seeds=[seed],
             pictures=Pictures(width=SIZE[0], height=SIZE[1]),
             peers="chromium-chromium" if kind == BROWSERS else "chromium",
-        )
-        call = read(folder)
-        if call is not None:
-            shown = ", ".join(f"{figure.text(call.figures[figure.column])} {figure.title}" for figure in FIGURES)
-            late = f"; late: {call.lateness_p999_ms:.1f} ms" if call.late else ""
-            print(f"{link.family} {link.path.stem}, {kind}, call {seed}: {shown}{late}", flush=True)
+        ),
+        on_made,
+    )
     if call is None:
         raise SystemExit(f"{folder}: no call was made with --tries {arguments.tries}")
     return call
 
 
-Means = dict[str, dict[str, float]]
-"""By kind and column."""
+Means = dict[str, dict[str, float | None]]
+"""By kind and column; ``None``: not measured, as the picture is not where a browser sends."""
+
+
+def text(figure: Measure, value: float | None) -> str:
+    """The figure, or a dash where there is none."""
+    return "-" if value is None else figure.text(value)
+
+
+def apart(figure: Measure, found: Means, rival: str) -> float | None:
+    """`legato` minus another, where both have the figure."""
+    ours, other = (found.get(kind, {}).get(figure.column) for kind in (OURS, rival))
+    return None if ours is None or other is None else ours - other
 
 
 def simulate(arguments: argparse.Namespace) -> dict[Link, Means]:
     """The live links of the leaderboard that `legato` was not tuned on, of each family in turn, with both controllers'
     simulated figures: means over the seeds of the real calls."""
-    by_family = {
-        family: [Link(family, path, scale) for path in untuned_links(folder, 10)]
-        for family, (folder, scale) in FAMILIES.items()
-    }
-    links = [links[n] for n in range(10) for links in by_family.values() if n < len(links)]
+    links = by_turns(FAMILIES, 10)
     plan = plans.make(
         "cellular",
         options={**limits(arguments), "video.encoder": "openh264"},
@@ -154,49 +124,43 @@ def simulate(arguments: argparse.Namespace) -> dict[Link, Means]:
     return dict(list(both.items())[: arguments.links])
 
 
-def means(calls: Mapping[str, Sequence[Call]]) -> Means:
+def means(calls: Mapping[str, Sequence[TimedCall]]) -> Means:
     """Of each kind, over the calls that the machine was in time for."""
     found: Means = {}
     for kind, made in calls.items():
         counted = [call for call in made if not call.late]
         if counted:
-            found[kind] = {f.column: sum(c.figures[f.column] for c in counted) / len(counted) for f in FIGURES}
+            values = {f.column: [c.row[f.column] for c in counted] for f in FIGURES}
+            found[kind] = {column: None if None in each else sum(each) / len(each) for column, each in values.items()}
     return found
 
 
-def sign(figure: Figure, difference: float) -> int:
+def sign(figure: Measure, difference: float) -> int:
     """1: ahead; -1: behind; 0: level."""
-    if abs(difference) < figure.near:
+    if abs(difference) < NEAR[figure]:
         return 0
     return 1 if (difference > 0) == figure.larger_is_better else -1
 
 
-def signs_match(real: Means, foretold: Means, figure: Figure) -> bool:
+def signs_match(real: Means, foretold: Means, figure: Measure) -> bool:
     """Whether the same one is ahead called and simulated; level in both is the same too."""
-    column = figure.column
-    called = real[OURS][column] - real[RIVAL][column]
-    return sign(figure, called) == sign(figure, foretold[OURS][column] - foretold[RIVAL][column])
+    called, model = apart(figure, real, RIVAL), apart(figure, foretold, RIVAL)
+    return called is not None and model is not None and sign(figure, called) == sign(figure, model)
 
 
 def per_link(foretold: Mapping[Link, Means], real: Mapping[Link, Means]) -> list[str]:
     """A row per link: the figures called, and by how much `legato` differs, called (simulated)."""
     titles = " | ".join(figure.title for figure in FIGURES)
-    apart = " | ".join(f"{figure.title}: minus gcc" for figure in DECIDING)
-    lines = [f"| link | {titles} | {apart} |", "|---|" + "---|" * (len(FIGURES) + len(DECIDING))]
+    differences = " | ".join(f"{figure.title}: minus gcc" for figure in NEAR)
+    lines = [f"| link | {titles} | {differences} |", "|---|" + "---|" * (len(FIGURES) + len(NEAR))]
     for link, found in real.items():
         cells = [f"{link.family}, {link.path.name.split('.')[0]}"]
         for figure in FIGURES:
-            cells.append(
-                " / ".join(figure.text(found[kind][figure.column]) if kind in found else "-" for kind in KINDS)
-            )
-        for figure in DECIDING:
-            if OURS not in found or RIVAL not in found:
-                cells.append("-")
-                continue
-            called = found[OURS][figure.column] - found[RIVAL][figure.column]
-            model = foretold[link][OURS][figure.column] - foretold[link][RIVAL][figure.column]
+            cells.append(" / ".join(text(figure, found.get(kind, {}).get(figure.column)) for kind in KINDS))
+        for figure in NEAR:
+            called, model = apart(figure, found, RIVAL), apart(figure, foretold[link], RIVAL)
             other = "" if signs_match(found, foretold[link], figure) else " **other sign**"
-            cells.append(f"{figure.text(called)} ({figure.text(model)}){other}")
+            cells.append(f"{text(figure, called)} ({text(figure, model)}){other}")
         lines.append("| " + " | ".join(cells) + " |")
     return lines
 
@@ -204,29 +168,35 @@ def per_link(foretold: Mapping[Link, Means], real: Mapping[Link, Means]) -> list
 def in_sum(foretold: Mapping[Link, Means], real: Mapping[Link, Means]) -> list[str]:
     """`legato` minus each of the others, with intervals over links, called and simulated."""
     lines = [
-        f"| minus | {' | '.join(figure.title for figure in FIGURES)} | links |",
-        "|---|" + "---|" * (len(FIGURES) + 1),
+        f"| minus | {' | '.join(figure.title for figure in FIGURES)} |",
+        "|---|" + "---|" * len(FIGURES),
     ]
     for name, rival, source in (
         (f"`{RIVAL}`, called", RIVAL, real),
         (f"`{RIVAL}`, simulated", RIVAL, foretold),
         (f"{BROWSERS}, called", BROWSERS, real),
     ):
-        pairs = [found for found in source.values() if OURS in found and rival in found]
         cells = []
         for figure in FIGURES:
-            estimate = stats.grouped_mean(
-                (at, found[OURS][figure.column] - found[rival][figure.column]) for at, found in enumerate(pairs)
-            )
-            of = figure.text(sum(found[rival][figure.column] for found in pairs) / max(len(pairs), 1))
-            between = "" if estimate.low is None else f" ({figure.text(estimate.low)} to {figure.text(estimate.high)})"
-            cells.append(f"{figure.text(estimate.mean)}{between} of {of}")
-        lines.append(f"| {name} | " + " | ".join(cells) + f" | {len(pairs)} |")
+            pairs = {
+                link: (difference, found[rival][figure.column] or 0.0)
+                for link, found in source.items()
+                if (difference := apart(figure, found, rival)) is not None
+            }
+            if not pairs:
+                cells.append("-")
+                continue
+            estimate = stats.grouped_mean((link, difference) for link, (difference, _) in pairs.items())
+            of = figure.text(sum(other for _, other in pairs.values()) / len(pairs))
+            cells.append(f"{figure.interval(estimate, sign=True)} of {of}, {len(pairs)} links")
+        lines.append(f"| {name} | " + " | ".join(cells) + " |")
     return lines
 
 
 def page(
-    foretold: Mapping[Link, Means], made: Mapping[Link, Mapping[str, Sequence[Call]]], arguments: argparse.Namespace
+    foretold: Mapping[Link, Means],
+    made: Mapping[Link, Mapping[str, Sequence[TimedCall]]],
+    arguments: argparse.Namespace,
 ) -> str:
     """The document."""
     real = {link: means(calls) for link, calls in made.items()}
@@ -235,12 +205,10 @@ def page(
     total = sum(len(calls) for kinds in made.values() for calls in kinds.values())
     each = [
         f"{figure.title} {sum(signs_match(found, foretold[link], figure) for link, found in both.items())}"
-        for figure in DECIDING
+        for figure in NEAR
     ]
-    all_three = sum(
-        all(signs_match(found, foretold[link], figure) for figure in DECIDING) for link, found in both.items()
-    )
-    near = ", ".join(f"{figure.text(figure.near)} of {figure.title}" for figure in DECIDING)
+    all_three = sum(all(signs_match(found, foretold[link], figure) for figure in NEAR) for link, found in both.items())
+    near = ", ".join(f"{figure.text(NEAR[figure])} of {figure.title}" for figure in NEAR)
     said = f"**{late} of {total} calls are late** and count nowhere." if late else "No call is late."
     head = f"""\
 # Real calls over recorded links
@@ -255,7 +223,7 @@ whether the same one is ahead there. Written by
     python tools/real_links.py --links {arguments.links} --repeats {arguments.repeats} --seconds {arguments.seconds:g}
 
 A call is late where the emulated link let packets go more than 2 ms after their time at the 99.9th percentile. {said}
-Chromium changes its resolution where its rate is low; what it shows is compared at the size that was captured.
+Where Chromium sends, the picture is not compared with what was captured: no SSIM.
 
 ## In sum
 
@@ -285,7 +253,7 @@ def main() -> None:
     parser.add_argument("--page", type=Path, default=PAGE, help="what is written")
     arguments = parser.parse_args()
     foretold = simulate(arguments)
-    made: dict[Link, dict[str, list[Call]]] = {link: {kind: [] for kind in KINDS} for link in foretold}
+    made: dict[Link, dict[str, list[TimedCall]]] = {link: {kind: [] for kind in KINDS} for link in foretold}
     for seed in range(1, arguments.repeats + 1):
         for link in foretold:
             # One kind after the other over each link, so that what changes on the machine meets all.

@@ -13,23 +13,23 @@ then stands as late. A call that counts is not made again, so a run that was sto
 from __future__ import annotations
 
 import argparse
-import json
-import shutil
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+
+from timed_calls import TimedCall, in_time
 
 import legato
 from legato import shipped
 from legato.call import Pictures
 from legato.eval import stats
-from legato.leaderboard import FAMILIES, Calls, Link, untuned_links
+from legato.leaderboard import FAMILIES, Calls, Link, by_turns
 from legato.leaderboard.calls import play
 from legato.leaderboard.measures import GOODPUT, P95, P98, PICTURE, STALLED, Measure
 from legato.leaderboard.page import markdown
 from legato.leaderboard.tables import differences, live, means
-from legato.sweep import query, summary_rows
+from legato.sweep import query
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "receiver.md"
 OURS, RIVAL, SENDER = "legato-receiver", "gcc-receiver", "gcc"
@@ -101,14 +101,11 @@ def capped(folder: Path, controller: str) -> float | None:
     return sum(found) / len(found) if found else None
 
 
-def read(folder: Path, kind: Kind) -> Made | None:
-    """A call's figures; ``None``: there is no finished call."""
-    if not (folder / "summary").exists():
-        return None
-    machine = json.loads((folder / "calls" / "00000.json").read_text())
-    row = summary_rows(folder)[0] | coded(folder)
+def read(folder: Path, kind: Kind, call: TimedCall) -> Made:
+    """A call's figures."""
+    row = call.row | coded(folder)
     figures = {measure.column: float(row[measure.column]) for measure in CALLED}
-    return Made(not machine["valid"], figures, capped(folder, kind.controller))
+    return Made(call.late, figures, capped(folder, kind.controller))
 
 
 def coded(folder: Path) -> dict[str, float]:
@@ -119,12 +116,16 @@ def coded(folder: Path) -> dict[str, float]:
 
 def make(link: Link, kind: Kind, seed: int, folder: Path, options: argparse.Namespace) -> Made | None:
     """The call, made if it was not, and again while the machine is late."""
-    made = read(folder, kind)
-    for _ in range(0 if options.no_new_calls else options.tries):
-        if made is not None and not made.late:
-            break
-        shutil.rmtree(folder, ignore_errors=True)
-        legato.real_calls(
+
+    def on_made(call: TimedCall) -> None:
+        made = read(folder, kind, call)
+        figures = ", ".join(f"{m.text(made.figures[m.column])} {m.title}" for m in CALLED)
+        print(f"{link.family} {link.path.stem}, {kind.title}, {seed}: {figures}{'; late' * made.late}", flush=True)
+
+    call = in_time(
+        folder,
+        0 if options.no_new_calls else options.tries,
+        lambda: legato.real_calls(
             "cellular",
             out=folder,
             options={
@@ -138,20 +139,10 @@ def make(link: Link, kind: Kind, seed: int, folder: Path, options: argparse.Name
             peers=kind.peers,
             direction="receive" if kind.peers == "chromium" else "send",
             feedback=kind.feedback,
-        )
-        made = read(folder, kind)
-        if made is not None:
-            figures = ", ".join(f"{m.text(made.figures[m.column])} {m.title}" for m in CALLED)
-            print(f"{link.family} {link.path.stem}, {kind.title}, {seed}: {figures}{'; late' * made.late}", flush=True)
-    return made
-
-
-def links_of(families: Sequence[str], count: int) -> list[Link]:
-    """Links that `legato` was not tuned on, the first of each family first."""
-    each = [
-        [Link(name, path, FAMILIES[name][1]) for path in untuned_links(FAMILIES[name][0], count)] for name in families
-    ]
-    return [links[n] for n in range(count) for links in each if n < len(links)]
+        ),
+        on_made,
+    )
+    return call and read(folder, kind, call)
 
 
 def named(link: Link) -> str:
@@ -161,7 +152,7 @@ def named(link: Link) -> str:
 
 def simulated(count: int, duration_s: float) -> Calls:
     """All controllers over the live links of every family."""
-    links = [link for name in FAMILIES for link in links_of([name], count)]
+    links = by_turns(FAMILIES, count)
     with tempfile.TemporaryDirectory() as place:
         clips, how = [str(shipped.profile(CLIP))], {"duration_s": duration_s}
         return live(play(Path(place) / "run", links, SIMULATED, clip_specs=clips, options=how))
@@ -289,7 +280,7 @@ def main() -> None:
     options = parser.parse_args()
     played = simulated(options.links, options.duration)
     alive = {call.network for call in played.calls}
-    links = [link for link in links_of(CALLED_FAMILIES, options.links) if (link.family, named(link)) in alive]
+    links = [link for link in by_turns(CALLED_FAMILIES, options.links) if (link.family, named(link)) in alive]
     found: Found = {link: {kind.title: [] for kind in KINDS} for link in links[: options.calls]}
     for seed in range(1, options.repeats + 1):
         for link in found:

@@ -5,7 +5,7 @@ What is played is :func:`leaderboard`; :mod:`legato.leaderboard.page` writes it 
 
 from legato.leaderboard.board import CLIPS, ENCODERS, PARTS, Board, Size, leaderboard
 from legato.leaderboard.calls import Calls, Link
-from legato.leaderboard.links import FAMILIES, untuned_links
+from legato.leaderboard.links import FAMILIES, by_turns, untuned_links
 from legato.leaderboard.page import write_markdown, write_page
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "Calls",
     "Link",
     "Size",
+    "by_turns",
     "leaderboard",
     "untuned_links",
     "write_markdown",

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from legato import shipped
 from legato.errors import Error, did_you_mean
+from legato.leaderboard.calls import Link
 from legato.published.nvc_cc_sweeps import FAMILIES as RECORDED
 
 FAMILIES = {**RECORDED, "hairpin": ("hairpin", 0.25)}
@@ -20,6 +21,15 @@ def untuned_links(family: str, count: int) -> list[Path]:
     if len(paths) <= count:
         return paths
     return [paths[(2 * n + 1) * len(paths) // (2 * count)] for n in range(count)]
+
+
+def by_turns(families: Iterable[str], count: int) -> list[Link]:
+    """At most so many untuned links of each of these families, the first of each family first."""
+    each = []
+    for family in families:
+        folder, scale = FAMILIES[family]
+        each.append([Link(family, path, scale) for path in untuned_links(folder, count)])
+    return [links[n] for n in range(count) for links in each if n < len(links)]
 
 
 def chosen(names: Sequence[str]) -> dict[str, tuple[str, float]]:

@@ -33,14 +33,12 @@ from legato.profile.hybrid import (
     LOSSES,
     REPORT_AFTER,
     WINDOW,
-    Row,
     _cell,
     _coded,
     _header,
-    _open,
     _reported,
 )
-from legato.profile.hybrid_parts import Parts, codec_mark
+from legato.profile.hybrid_parts import Parts, Row, codec_mark
 from legato.profile.loss import Decoder
 from legato.profile.tables import quality
 from legato.profile.x264 import X264
@@ -58,16 +56,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     settings = repr(("acknowledged", KBPS, LOSSES, WINDOW, FIRST, REPORT_AFTER, SLICES, ANSWERS, HYBRIDS))
     parts = Parts(options.out.with_suffix(".parts"), options.frames, codec_mark(settings))
-    rows: list[Row] = []
     try:
-        for name in options.clips:
-            stem = Path(name).stem
-            found = parts.read(stem)
-            if found is None:
-                found = [vars(row) for row in measure(*_open(name, options.frames))]
-                parts.keep(stem, found)
-                print(f"{name}: {len(found)} figures", flush=True)
-            rows += [Row(**figures) for figures in found]
+        rows = parts.measured(options.clips, measure)
     except Error as error:
         print(f"error: {error}", file=sys.stderr)
         return 2

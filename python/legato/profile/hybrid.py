@@ -21,11 +21,9 @@ from __future__ import annotations
 
 import argparse
 import sys
-import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -33,8 +31,8 @@ import numpy as np
 from legato import _core
 from legato.errors import Error
 from legato.eval.stats import grouped_mean
-from legato.profile.clip import Clip, Pictures, read_clip
-from legato.profile.hybrid_parts import Parts, codec_mark
+from legato.profile.clip import Clip, Pictures
+from legato.profile.hybrid_parts import MAX_HEIGHT, Parts, Row, codec_mark
 from legato.profile.loss import Decoder
 from legato.profile.tables import fps_text, quality
 from legato.profile.x264 import X264, Coded, Encoder
@@ -51,20 +49,8 @@ KEY_WORTH = 8
 SLICES = 8
 PARITY = 0.2
 REPORT_AFTER = 3
-MAX_HEIGHT = 360
 SETTINGS = {"4 packets": (4, 0), "8 packets, 1 copy": (8, 1), "8 packets, 2 copies": (8, 2)}
 """Packets of a frame, and how many others' motion each repeats."""
-
-
-@dataclass(frozen=True)
-class Row:
-    """One figure of one clip."""
-
-    clip: str
-    kbps: int
-    codec: str
-    figure: str
-    value: float
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -73,34 +59,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--frames", type=int, default=96)
     options = parser.parse_args(arguments)
-    rows: list[Row] = []
     settings = repr((KBPS, LOSSES, WINDOW, RUNS, FIRST, KEY_WORTH, SLICES, PARITY, REPORT_AFTER, MAX_HEIGHT, SETTINGS))
     parts = Parts(options.out.with_suffix(".parts"), options.frames, codec_mark(settings))
     try:
-        for name in options.clips:
-            stem = Path(name).stem
-            found = parts.read(stem)
-            if found is None:
-                found = [vars(row) for row in measure(*_open(name, options.frames))]
-                parts.keep(stem, found)
-                print(f"{name}: {len(found)} figures", flush=True)
-            rows += [Row(**figures) for figures in found]
+        rows = parts.measured(options.clips, measure)
     except Error as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     options.out.write_text(tables(rows), encoding="utf-8")
     return 0
-
-
-def _open(name: str, frames: int) -> tuple[Clip, Pictures]:
-    if name != "scene":
-        clip = read_clip(name, longest_frames=frames)
-        return clip, clip.pictures(min(MAX_HEIGHT, 2 * (clip.source_height // 2)))
-    with tempfile.TemporaryDirectory(prefix="legato-hybrid-") as folder:
-        path = Path(folder) / "scene.y4m"
-        _core.write_scene(path, 640, MAX_HEIGHT, 30, frames)
-        clip = read_clip(path, longest_frames=frames)
-        return clip, clip.pictures(MAX_HEIGHT)
 
 
 def measure(clip: Clip, pictures: Pictures) -> Iterator[Row]:

@@ -1,4 +1,4 @@
-"""What was measured of the hybrid codec, one file per clip, so that a run that was cut off goes on where it was.
+"""What is measured of the hybrid codec on clips, a file per clip, so that a run that was cut off goes on.
 
 A part is that of its clip, its number of frames, the way of measuring and the codec: the codec's mark is taken from the
 packets that it makes of made-up pictures, so a part of another encoder is not taken for one of this.
@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +18,33 @@ import numpy as np
 
 from legato import _core
 from legato.atomic import write_json
+from legato.profile.clip import Clip, Pictures, read_clip
 
+MAX_HEIGHT = 360
 WIDTH, HEIGHT, PICTURES = 64, 48, 4
+
+
+@dataclass(frozen=True)
+class Row:
+    """One figure of one clip."""
+
+    clip: str
+    kbps: int
+    codec: str
+    figure: str
+    value: float
+
+
+def open_clip(name: str, frames: int) -> tuple[Clip, Pictures]:
+    """A file at up to 360 rows; ``scene``: the generated scene of calls."""
+    if name != "scene":
+        clip = read_clip(name, longest_frames=frames)
+        return clip, clip.pictures(min(MAX_HEIGHT, 2 * (clip.source_height // 2)))
+    with tempfile.TemporaryDirectory(prefix="legato-hybrid-") as folder:
+        path = Path(folder) / "scene.y4m"
+        _core.write_scene(path, 640, MAX_HEIGHT, 30, frames)
+        clip = read_clip(path, longest_frames=frames)
+        return clip, clip.pictures(MAX_HEIGHT)
 
 
 def codec_mark(settings: str) -> str:
@@ -52,3 +79,16 @@ class Parts:
     def keep(self, clip: str, rows: Sequence[dict[str, Any]]) -> None:
         """Keep the figures of a clip: the file appears whole or not at all."""
         write_json(self._path(clip), list(rows))
+
+    def measured(self, names: Sequence[str], measure: Callable[[Clip, Pictures], Iterable[Row]]) -> list[Row]:
+        """The figures of all these clips: those that are kept, the others measured and kept."""
+        rows: list[Row] = []
+        for name in names:
+            stem = Path(name).stem
+            found = self.read(stem)
+            if found is None:
+                found = [vars(row) for row in measure(*open_clip(name, self._frames))]
+                self.keep(stem, found)
+                print(f"{name}: {len(found)} figures", flush=True)
+            rows += [Row(**figures) for figures in found]
+        return rows

@@ -12,13 +12,11 @@ on.
 from __future__ import annotations
 
 import argparse
-import json
+import hashlib
 import sys
-import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -26,8 +24,9 @@ import numpy as np
 from legato import _core, atomic
 from legato.errors import Error
 from legato.eval.stats import grouped_mean
-from legato.profile.clip import Clip, Pictures, read_clip
-from legato.profile.hybrid import FIRST, KBPS, KEY_WORTH, MAX_HEIGHT, WINDOW
+from legato.profile.clip import Clip, Pictures
+from legato.profile.hybrid import FIRST, KBPS, KEY_WORTH, WINDOW
+from legato.profile.hybrid_parts import Parts, Row, codec_mark
 from legato.profile.tables import fps_text, quality
 from legato.profile.x264 import X264, Encoder
 from legato.restorer import frames, weights
@@ -38,17 +37,6 @@ SETTINGS = {"4 packets": (4, 0), "8 packets, 1 copy": (8, 1)}
 """Packets of a frame, and how many others' motion each repeats."""
 
 
-@dataclass(frozen=True)
-class Row:
-    """One figure of one clip."""
-
-    clip: str
-    kbps: int
-    codec: str
-    figure: str
-    value: float
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m legato.restorer.measure", description=__doc__.split("\n")[0])
     parser.add_argument("clips", nargs="+")
@@ -57,35 +45,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--frames", type=int, default=80)
     parser.add_argument("--runs", type=int, default=10, help="windows of loss per clip")
     options = parser.parse_args(arguments)
-    kept = options.out.with_suffix(".jsonl")
-    rows: list[Row] = []
-    if kept.exists():
-        rows = [Row(**json.loads(line)) for line in kept.read_text(encoding="utf-8").splitlines()]
+    network = hashlib.sha256(options.network.read_bytes()).hexdigest() if options.network.is_file() else ""
+    settings = repr(("restorer", network, options.runs, KBPS, LOSSES, WINDOW, FIRST, KEY_WORTH, SETTINGS))
+    parts = Parts(options.out.with_suffix(".parts"), options.frames, codec_mark(settings))
     try:
-        for name in options.clips:
-            if any(row.clip == Path(name).stem for row in rows):
-                continue
-            found = list(measure(*_open(name, options.frames), options.network, options.runs))
-            with kept.open("a", encoding="utf-8") as file:
-                file.writelines(json.dumps(vars(row)) + "\n" for row in found)
-            rows += found
-            print(f"{name}: {len(found)} figures", flush=True)
+        rows = parts.measured(options.clips, lambda *clip: measure(*clip, options.network, options.runs))
     except Error as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     atomic.write_text(options.out, tables(rows))
     return 0
-
-
-def _open(name: str, length: int) -> tuple[Clip, Pictures]:
-    if name != "scene":
-        clip = read_clip(name, longest_frames=length)
-        return clip, clip.pictures(min(MAX_HEIGHT, 2 * (clip.source_height // 2)))
-    with tempfile.TemporaryDirectory(prefix="legato-restorer-") as folder:
-        path = Path(folder) / "scene.y4m"
-        _core.write_scene(path, 640, MAX_HEIGHT, 30, length)
-        clip = read_clip(path, longest_frames=length)
-        return clip, clip.pictures(MAX_HEIGHT)
 
 
 def measure(clip: Clip, pictures: Pictures, network: Path, runs: int) -> Iterator[Row]:

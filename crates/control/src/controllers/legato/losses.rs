@@ -110,7 +110,7 @@ impl Losses {
         self.trial.own_ratio()
     }
 
-    /// Whether the link passed what is lost, as far as can be told: losses are its own, and come one by one. Where one
+    /// Whether the link passed what is lost, as far as losses show: losses are its own, and come one by one. Where one
     /// brings the next, the link may have passed nothing for a while.
     pub fn were_passed(&self) -> bool {
         self.own_ratio() > 0.0 && self.following.ratio() < IN_A_ROW_RATIO
