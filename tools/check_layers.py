@@ -24,7 +24,7 @@ CRATES: dict[str, set[str]] = {
     "control": {"units"},
     "wire": {"units"},
     "path": {"units"},
-    "media": {"control"},
+    "media": {"control", "hybrid"},
     "trace": {"control"},
     "call": {"media", "trace", "wire"},
     "sim": {"call", "path"},

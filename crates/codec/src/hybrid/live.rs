@@ -5,9 +5,8 @@
 //! of a frame.
 
 use super::bundle::Bundle;
-use super::ledger::{Ledger, Settled};
 use crate::{Coded, Error, failed};
-use legato_hybrid::{Encoder, Header, Picture, PredictFrom, Settings, Size};
+use legato_hybrid::{Encoder, Header, Ledger, Picture, PredictFrom, Settings, Settled, Size};
 
 /// What a packet costs on the wire, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,7 +78,8 @@ impl Live {
 
     /// Feedback on packets: the frame's count in the call, the packet's place, whether it arrived.
     pub fn take_reports(&mut self, reports: &[(u32, u16, bool)]) {
-        let Settled { reports, is_wrong } = self.ledger.take(reports.iter().copied());
+        let Settled { reports, is_wrong } =
+            self.ledger.take(reports.iter().map(|&(sequence, place, arrived)| (sequence.into(), place, arrived)));
         self.encoder.acknowledge_all(reports);
         if is_wrong {
             self.encoder.request_keyframe();
@@ -107,7 +107,7 @@ impl Live {
         let behind = |(number, _): (u16, u16)| coded.frame.wrapping_sub(number);
         let from = header.distance.map(u16::from);
         let from_known = from.is_none() || from == known.map(behind);
-        self.ledger.push(self.sequence, coded.frame, header.packets, from_known);
+        self.ledger.push(self.sequence.into(), coded.frame, header.packets, from_known);
         self.sequence = self.sequence.wrapping_add(1);
         let confirmed = known.filter(|&known| (1..=u16::from(legato_hybrid::MOST_DISTANCE)).contains(&behind(known)));
         let confirmed = confirmed.map(|known| (behind(known) as u8, known.1));

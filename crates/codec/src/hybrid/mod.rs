@@ -4,7 +4,6 @@
 //! A frame travels between them as a [`Bundle`]: those of its packets that are there.
 
 mod bundle;
-mod ledger;
 mod live;
 mod playback;
 

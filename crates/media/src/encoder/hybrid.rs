@@ -9,9 +9,9 @@ use crate::profile::Cell;
 use crate::quality::SSIM_DB_MAX;
 use crate::{Profile, Quality, SourceFrame};
 use legato_control::{PacketKind, PacketReports};
+use legato_hybrid::{Ledger, MOST_DISTANCE};
 use legato_units::elementary::exp2;
 use legato_units::{DataSize, Timestamp};
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// A stream of the hybrid codec at one size.
@@ -25,6 +25,8 @@ pub struct Hybrid {
     last_bytes: u32,
     last_packets: u8,
     ledger: Ledger,
+    /// What was taken to be at the receiver is not.
+    is_wrong: bool,
 }
 
 impl Hybrid {
@@ -33,18 +35,36 @@ impl Hybrid {
         profile.rungs.get(rung)?.hybrid.as_ref()?;
         let fps = profile.content.frame_rate.as_f64() as f32;
         let (standing, ledger) = (Standing::default(), Ledger::default());
-        Some(Self { profile, rung, fps, sequence: 0, standing, last_bytes: 0, last_packets: 1, ledger })
+        Some(Self {
+            profile,
+            rung,
+            fps,
+            sequence: 0,
+            standing,
+            last_bytes: 0,
+            last_packets: 1,
+            ledger,
+            is_wrong: false,
+        })
+    }
+
+    /// How many frames before the next one lies the one it is predicted from.
+    fn distance(&self) -> u8 {
+        let known = self.ledger.known().filter(|_| self.ledger.is_unsure());
+        let behind = known.and_then(|known| u8::try_from(self.sequence - known).ok());
+        behind.filter(|behind| *behind <= MOST_DISTANCE).unwrap_or(1)
     }
 
     /// Feedback: packets of frames by [`EncodedFrame::sequence`], and whether they arrived.
     pub fn take_reports(&mut self, reports: impl IntoIterator<Item = (u64, u16, bool)>) {
-        self.ledger.take(reports);
+        self.is_wrong |= self.ledger.take(reports).is_wrong;
     }
 }
 
 impl Encoder for Hybrid {
     fn encode(&mut self, _now: Timestamp, frame: SourceFrame, budget: EncoderBudget) -> EncodedFrame {
-        let keyframe = budget.keyframe || self.sequence == 0 || self.ledger.is_lost(self.sequence);
+        let keyframe =
+            budget.keyframe || self.sequence == 0 || self.is_wrong || self.ledger.is_lost(self.sequence as u16);
         let shares = if keyframe { KEYFRAME_SHARES } else { 1.0 };
         let even = budget.bitrate.as_bps().max(1) as f32 / self.fps / 8.0 * shares;
         let share = match (budget.version.log2_size_step(), budget.max_frame_size) {
@@ -53,7 +73,7 @@ impl Encoder for Hybrid {
             _ => even,
         };
         let (packets, bytes) = cut(share as u32);
-        let distance = if keyframe { 1 } else { self.ledger.distance(self.sequence) };
+        let distance = if keyframe { 1 } else { self.distance() };
         let rung = &self.profile.rungs[self.rung];
         let Some(tables) = &rung.hybrid else { unreachable!("checked in `new`") };
         let row = frame.content as usize;
@@ -75,9 +95,10 @@ impl Encoder for Hybrid {
             Cell { log2_bytes: sized, ..tables.inter.at(row, self.standing.level()) }
         };
         let coded = (exp2(cell.log2_bytes) as u32).max(u32::from(packets) * MIN_PACKET_BYTES);
-        let settled = self.ledger.known;
+        let settled = self.ledger.known();
         let from_known = keyframe || settled.is_some_and(|known| self.sequence - known == u64::from(distance));
-        self.ledger.push(self.sequence, packets, from_known);
+        self.is_wrong = false;
+        self.ledger.push(self.sequence, self.sequence as u16, packets, from_known);
         (self.last_bytes, self.last_packets) = (coded, packets);
         let sequence = self.sequence;
         self.sequence += 1;
@@ -173,81 +194,6 @@ const EVEN_BYTES: u32 = 66;
 const OWN_BYTES_MORE: u64 = (OWN_BYTES - EVEN_BYTES) as u64;
 /// A packet in which all is skipped.
 const MIN_PACKET_BYTES: u32 = 12;
-/// The codec keeps so many frames to predict from.
-const MOST_DISTANCE: u64 = 32;
-
-/// What the sender knows of its frames at the receiver, as `crates/codec/src/hybrid/ledger.rs` has it: frames are settled
-/// in order, once all their packets are known. One that feedback passed over leaves the receiver's picture unknown; then
-/// frames are predicted from the last known one, until one of these is reported whole.
-#[derive(Clone, Debug, Default)]
-struct Ledger {
-    frames: VecDeque<Sent>,
-    latest: Option<u64>,
-    is_unsure: bool,
-    /// The last frame of which it is known what the receiver shows.
-    known: Option<u64>,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Sent {
-    sequence: u64,
-    packets: u8,
-    /// Packets that were reported, and how many came, parity included.
-    told: u64,
-    came: u8,
-    /// It needs only a frame that the receiver is known to have.
-    from_known: bool,
-}
-
-impl Ledger {
-    fn push(&mut self, sequence: u64, packets: u8, from_known: bool) {
-        self.frames.push_back(Sent { sequence, packets, told: 0, came: 0, from_known });
-        if self.frames.len() > MOST_DISTANCE as usize {
-            self.frames.pop_front();
-        }
-    }
-
-    /// How many frames before `next` lies the one it is predicted from.
-    fn distance(&self, next: u64) -> u8 {
-        let known = self.known.filter(|_| self.is_unsure).map_or(1, |known| next - known);
-        if known <= MOST_DISTANCE { known as u8 } else { 1 }
-    }
-
-    /// Nothing that `next` could be predicted from is known, nor will be by what is on its way.
-    fn is_lost(&self, next: u64) -> bool {
-        let reaches = |known: u64| next - known <= MOST_DISTANCE;
-        self.is_unsure && !self.known.is_some_and(reaches) && !self.frames.iter().any(|sent| sent.from_known)
-    }
-
-    /// Feedback: packets of frames, and whether they arrived. A frame is whole if as many came as it has, whichever they
-    /// are: parity restores the others.
-    fn take(&mut self, reports: impl IntoIterator<Item = (u64, u16, bool)>) {
-        for (sequence, index, arrived) in reports {
-            self.latest = self.latest.max(Some(sequence));
-            if let Some(sent) = self.frames.iter_mut().find(|sent| sent.sequence == sequence) {
-                let bit = 1_u64.checked_shl(u32::from(index)).unwrap_or(0);
-                let is_new = sent.told & bit == 0 || bit == 0;
-                sent.told |= bit;
-                sent.came = sent.came.saturating_add(u8::from(arrived && is_new));
-            }
-        }
-        while let Some(&sent) = self.frames.front() {
-            let all = u64::MAX >> (64 - u32::from(sent.packets.clamp(1, 64)));
-            let is_whole = sent.came >= sent.packets;
-            let is_known = is_whole || sent.told & all == all;
-            if !is_known && self.latest.is_none_or(|latest| latest <= sent.sequence) {
-                break;
-            }
-            self.frames.pop_front();
-            if !is_known {
-                self.is_unsure = true;
-            } else if !self.is_unsure || (sent.from_known && is_whole) {
-                self.is_unsure = false;
-                self.known = Some(sent.sequence);
-            }
-        }
-    }
-}
 
 #[cfg(test)]
 mod tests {
@@ -308,43 +254,36 @@ mod tests {
         assert!((standing.level() - (0.37 * 2.2 + 0.63 * 3.892)).abs() < 1e-5);
     }
 
-    fn ledger(frames: u64) -> Ledger {
-        let mut ledger = Ledger::default();
-        (0..frames).for_each(|n| ledger.push(n, 2, n == 0));
-        ledger
+    fn frames(encoder: &mut Hybrid, source: &mut Source, frames: usize) -> Vec<EncodedFrame> {
+        let budget = EncoderBudget::of_bitrate(DataRate::from_kbps(300));
+        (0..frames).map(|_| source.capture()).map(|picture| encoder.encode(picture.capture, picture, budget)).collect()
     }
 
-    #[test]
-    fn frames_are_settled_in_order_once_all_their_packets_are_known() {
-        let mut ledger = ledger(4);
-        ledger.take([(0, 0, true), (0, 1, false), (1, 0, true)]);
-        assert_eq!((ledger.known, ledger.distance(4)), (Some(0), 1));
-        ledger.take([(1, 1, true)]);
-        assert_eq!(ledger.known, Some(1));
-        // Parity stands in for a packet that is lost, whatever else is known.
-        ledger.take([(2, 0, true), (2, 2, true)]);
-        assert_eq!(ledger.known, Some(2));
-        // The same report twice counts once.
-        ledger.take([(3, 0, true), (3, 0, true)]);
-        assert_eq!(ledger.known, Some(2));
-    }
-
+    /// Each frame has four packets. Of frame 1 feedback reports one, then all of frame 2: frame 4 is predicted from
+    /// frame 0, and so is the next one until frame 4 is known to be whole.
     #[test]
     fn after_a_lost_feedback_frames_are_predicted_from_the_last_known_one() {
-        let mut ledger = ledger(4);
-        ledger.take([(0, 0, true), (0, 1, true), (1, 0, true), (2, 0, true), (2, 1, true)]);
-        assert_eq!((ledger.known, ledger.is_unsure, ledger.distance(4)), (Some(0), true, 4));
-        ledger.push(4, 2, true);
-        ledger.take([(3, 0, true), (3, 1, true), (4, 0, true), (4, 1, true)]);
-        assert_eq!((ledger.known, ledger.is_unsure, ledger.distance(5)), (Some(4), false, 1));
+        let (mut encoder, mut source) = encoder();
+        frames(&mut encoder, &mut source, 4);
+        let whole = |frame: u64| (0..8).map(move |packet| (frame, packet, true));
+        encoder.take_reports(whole(0).chain([(1, 0, true)]).chain(whole(2)));
+        let unsure = frames(&mut encoder, &mut source, 2);
+        let known = |frame: &EncodedFrame| frame.acknowledged.map(|known| (known.settled, known.distance));
+        assert_eq!((known(&unsure[0]), known(&unsure[1])), (Some((Some(0), 4)), Some((Some(0), 5))));
+        encoder.take_reports(whole(4));
+        assert_eq!(known(&frames(&mut encoder, &mut source, 1)[0]), Some((Some(4), 1)));
     }
 
+    /// A packet that was reported lost comes after all: the receiver has another picture than was believed.
     #[test]
-    fn where_nothing_is_known_only_a_key_frame_helps() {
-        let mut ledger = ledger(2);
-        ledger.take([(0, 1, true), (1, 0, true)]);
-        assert!(ledger.is_unsure && ledger.is_lost(2));
-        ledger.push(2, 2, true);
-        assert!(!ledger.is_lost(3));
+    fn a_report_that_was_wrong_is_answered_by_a_key_frame() {
+        let (mut encoder, mut source) = encoder();
+        frames(&mut encoder, &mut source, 2);
+        encoder
+            .take_reports((0..8).map(|packet| (0, packet, true)).chain((0..4).map(|packet| (1, packet, packet > 0))));
+        assert!(!frames(&mut encoder, &mut source, 1)[0].keyframe);
+        encoder.take_reports([(1, 0, true)]);
+        let coded = frames(&mut encoder, &mut source, 2);
+        assert_eq!((coded[0].keyframe, coded[1].keyframe), (true, false));
     }
 }

@@ -1,56 +1,71 @@
-//! What the sender knows of its frames at the receiver, from feedback on packets.
+//! What the sender knows of its frames at the receiver, from feedback on packets: in calls and in the simulator.
 //!
 //! Feedback comes in the order in which packets left. A packet that it passed over, because a feedback was lost, stays
 //! unknown, and with it what the receiver shows from that frame on. Then frames are predicted from the last one that is
 //! known, until one of these is reported whole: from it on the receiver's picture is known again. Where none is known, or
 //! the last one is too long ago to be predicted from, only a key frame helps, and another once it has not come whole.
 
-use legato_hybrid::Packets;
+use crate::{MOST_DISTANCE, Packets};
 use std::collections::VecDeque;
 
 /// Frames sent and not settled.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Ledger {
+pub struct Ledger {
     frames: VecDeque<Sent>,
     /// Frames settled lately as incomplete: their counts in the call, and their packets that were reported.
-    incomplete: VecDeque<(u32, Packets)>,
+    incomplete: VecDeque<(u64, Packets)>,
     /// The latest frame of which feedback says anything.
-    latest: Option<u32>,
+    latest: Option<u64>,
     /// What the receiver shows is not known.
     is_unsure: bool,
-    /// The number of the last frame of which it is known what the receiver shows.
-    known: Option<u16>,
+    /// The last frame of which it is known what the receiver shows: its count in the call, and its number.
+    known: Option<(u64, u16)>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Sent {
     /// Counts the call's coded frames.
-    sequence: u32,
+    sequence: u64,
     /// Its number in the stream.
     number: u16,
     told: Packets,
     came: Packets,
+    /// Packets of parity that came: each stands in for one that did not.
+    parity: Packets,
     /// It needs only a frame that the receiver is known to have.
     from_known: bool,
 }
 
 /// What follows from feedback.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Settled {
+pub struct Settled {
     /// Frames whose every packet is known, in their order.
     pub reports: Vec<(u16, Packets)>,
     /// A packet came that was reported lost before: what was taken to be at the receiver is not.
     pub is_wrong: bool,
 }
 
+impl Sent {
+    fn is_whole(&self) -> bool {
+        self.came.received() + self.parity.received() >= self.came.count()
+    }
+}
+
 /// As many frames as the codec keeps.
-const FRAMES_KEPT: usize = legato_hybrid::MOST_DISTANCE as usize;
+const FRAMES_KEPT: usize = MOST_DISTANCE as usize;
 
 impl Ledger {
     /// A frame leaves. `from_known`: it needs at most a frame that was reported.
-    pub fn push(&mut self, sequence: u32, number: u16, packets: u8, from_known: bool) {
+    pub fn push(&mut self, sequence: u64, number: u16, packets: u8, from_known: bool) {
         let none = Packets::none(packets);
-        self.frames.push_back(Sent { sequence, number, told: none, came: none, from_known });
+        self.frames.push_back(Sent {
+            sequence,
+            number,
+            told: none,
+            came: none,
+            parity: Packets::none(u8::MAX),
+            from_known,
+        });
         if self.frames.len() > FRAMES_KEPT {
             self.frames.pop_front();
         }
@@ -61,24 +76,32 @@ impl Ledger {
         self.is_unsure
     }
 
+    /// The last frame of which it is known what the receiver shows, by its count in the call.
+    pub fn known(&self) -> Option<u64> {
+        self.known.map(|(sequence, _)| sequence)
+    }
+
     /// Whether nothing that frames could be predicted from is known, nor will be by what is on its way; `next` is the
     /// number of the next frame.
     pub fn is_lost(&self, next: u16) -> bool {
-        let reaches = |known: u16| next.wrapping_sub(known) <= u16::from(legato_hybrid::MOST_DISTANCE);
+        let reaches = |(_, known): (u64, u16)| next.wrapping_sub(known) <= u16::from(MOST_DISTANCE);
         self.is_unsure && !self.known.is_some_and(reaches) && !self.frames.iter().any(|sent| sent.from_known)
     }
 
-    /// Feedback: packets of frames, and whether they arrived.
-    pub fn take(&mut self, reports: impl IntoIterator<Item = (u32, u16, bool)>) -> Settled {
+    /// Feedback: packets of frames, and whether they arrived. Behind a frame's own packets are those of parity, any of
+    /// which restores one.
+    pub fn take(&mut self, reports: impl IntoIterator<Item = (u64, u16, bool)>) -> Settled {
         let mut settled = Settled::default();
         for (sequence, index, arrived) in reports {
             let Ok(packet) = u8::try_from(index) else { continue };
             self.latest = self.latest.max(Some(sequence));
             if let Some(sent) = self.frames.iter_mut().find(|sent| sent.sequence == sequence) {
                 sent.told.insert(packet);
-                if arrived {
-                    sent.came.insert(packet);
-                }
+                match packet.checked_sub(sent.came.count()) {
+                    _ if !arrived => false,
+                    Some(parity) => sent.parity.insert(parity),
+                    None => sent.came.insert(packet),
+                };
             } else if arrived
                 && let Some((_, came)) = self.incomplete.iter_mut().find(|(settled, _)| *settled == sequence)
             {
@@ -86,18 +109,19 @@ impl Ledger {
             }
         }
         while let Some(&sent) = self.frames.front() {
-            let is_known = sent.told.is_complete();
+            let is_known = sent.is_whole() || sent.told.is_complete();
             if !is_known && self.latest.is_none_or(|latest| latest <= sent.sequence) {
                 break;
             }
             self.frames.pop_front();
             if !is_known {
                 self.is_unsure = true;
-            } else if !self.is_unsure || (sent.from_known && sent.came.is_complete()) {
+            } else if !self.is_unsure || (sent.from_known && sent.is_whole()) {
                 self.is_unsure = false;
-                self.known = Some(sent.number);
-                settled.reports.push((sent.number, sent.came));
-                if !sent.came.is_complete() {
+                self.known = Some((sent.sequence, sent.number));
+                let came = if sent.is_whole() { Packets::all(sent.came.count()) } else { sent.came };
+                settled.reports.push((sent.number, came));
+                if !sent.is_whole() {
                     self.incomplete.push_back((sent.sequence, sent.came));
                     if self.incomplete.len() > FRAMES_KEPT {
                         self.incomplete.pop_front();
@@ -113,7 +137,7 @@ impl Ledger {
 mod tests {
     use super::*;
 
-    fn whole(sequence: u32) -> [(u32, u16, bool); 2] {
+    fn whole(sequence: u64) -> [(u64, u16, bool); 2] {
         [(sequence, 0, true), (sequence, 1, true)]
     }
 
@@ -178,5 +202,16 @@ mod tests {
         ledger.push(5, 5, 2, false);
         ledger.take(whole(5));
         assert!(ledger.is_unsure() && !ledger.is_lost(35) && ledger.is_lost(36));
+    }
+
+    /// Parity stands in for a packet that is lost, whatever else is known; the same report twice counts once.
+    #[test]
+    fn parity_makes_a_frame_whole() {
+        let mut ledger = Ledger::default();
+        (0..2).for_each(|n| ledger.push(n, n as u16, 2, false));
+        assert_eq!(ledger.take([(0, 0, true), (0, 2, true)]).reports, [(0, of(&[0, 1]))]);
+        assert_eq!(ledger.take([(1, 0, true), (1, 0, true), (1, 2, false)]).reports, []);
+        assert_eq!(ledger.known(), Some(0));
+        assert_eq!(ledger.take([(1, 3, true), (1, 3, true)]).reports, [(1, of(&[0, 1]))]);
     }
 }
