@@ -1,8 +1,9 @@
 //! A systematic Reed-Solomon code over GF(2^8): any `k` of `k` media and `r` parity symbols restore the others.
 //!
-//! Parity symbol `j` is the sum over media symbols `i` of `m[j][i]` times symbol `i`, with the Cauchy matrix `m[j][i] =
-//! 1 / (x[j] + y[i])` of [bloemer1995]: its square submatrices are all invertible, so no choice of losses is unlucky. Here
-//! `y[i] = i` and `x[j] = 255 - j`, which differ as long as there are 256 packets at most, and do not depend on how many. Symbols are of any lengths: the shorter ones count as filled up with zeros.
+//! Parity symbol `j` is the sum over media symbols `i` of `m[j][i]` times symbol `i`, with the Cauchy matrix
+//! `m[j][i] = 1 / (x[j] + y[i])` of [bloemer1995]: its square submatrices are all invertible, so no choice of losses is
+//! unlucky. Here `y[i] = i` and `x[j] = 255 - j`, which differ as long as there are 256 packets at most, and do not
+//! depend on how many. Symbols are of any lengths: the shorter ones count as filled up with zeros.
 //!
 //! Of our own: the crates are for thousands of packets and slow for ten (reed-solomon-simd 0.7 ms per frame), or no
 //! longer kept (reed-solomon-erasure, last published in 2022).

@@ -3,8 +3,8 @@
 //!
 //! Retransmissions and padding are the sender's own packets here, with the same transport-wide numbering as video.
 //! str0m would make them itself, so it is configured with unrelated streams and payload types; the offer
-//! states what they are. Parity, which str0m does not know, is one more of them. str0m assigns transport-wide numbers from 0 in the order packets leave: the very numbers of
-//! `call::Sender`, which is checked on every packet.
+//! states what they are. Parity, which str0m does not know, is one more of them. str0m assigns transport-wide numbers
+//! from 0 in the order packets leave: the very numbers of `call::Sender`, which is checked on every packet.
 //!
 //! Not ours: sender reports, which str0m writes. The times in them are its own; replies to them are translated
 //! into the sender's.
