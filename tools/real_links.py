@@ -222,7 +222,9 @@ whether the same one is ahead there. Written by
 
     python tools/real_links.py --links {arguments.links} --repeats {arguments.repeats} --seconds {arguments.seconds:g}
 
-A call is late where the emulated link let packets go more than 2 ms after their time at the 99.9th percentile. {said}
+A call is late where the emulated link let packets go more than 2 ms after their time at the 99.9th percentile.
+{said}
+
 Where Chromium sends, the picture is not compared with what was captured: no SSIM.
 
 ## In sum
@@ -232,7 +234,8 @@ Where Chromium sends, the picture is not compared with what was captured: no SSI
 """
     foretells = f"""
 **The same one is ahead as simulated** in {all_three} of {len(both)} links on picture, p95 and stalls at once;
-one by one: {", ".join(each)}. Differences below {near} count as level, and level in both is the same.
+one by one: {"; ".join(each)}.
+Differences below {near} count as level, and level in both is the same.
 
 ## Link by link
 
