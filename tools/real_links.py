@@ -235,7 +235,8 @@ Where Chromium sends, the picture is not compared with what was captured: no SSI
     foretells = f"""
 **The same one is ahead as simulated** in {all_three} of {len(both)} links on picture, p95 and stalls at once;
 one by one: {"; ".join(each)}.
-Differences below {near} count as level, and level in both is the same.
+Differences below these count as level, and level in both is the same:
+{near}.
 
 ## Link by link
 
