@@ -15,45 +15,73 @@ pub struct LossTrial {
     /// Of the current look.
     lost: f64,
     sent: f64,
+    /// Losses in a row count once.
+    runs: u32,
+    lost_before: bool,
     since: Option<Timestamp>,
     /// The trial that runs: the losses and the rate before it.
     before: Option<(f64, f64)>,
     /// Losses that are the link's own.
     own_ratio: f64,
-    /// The rate at which the last trial found losses to end.
+    /// The rate at which the last trial found losses to end, and the losses that began it.
     ceiling_ratio: f64,
+    ceiling_losses: f64,
+    /// How often in a row trials have found the same ceiling.
+    found_again: i32,
     rate_ratio: f64,
 }
 
 /// A look takes this long and this many packets.
 const LOOK_S: f64 = 0.5;
 const LOOK_PACKETS: f64 = 40.0;
-/// Losses by so much above the link's own start a trial; the own ones vary, in bursts by half and more.
+/// A trial that decides nothing in a look goes on for so many.
+const LONGEST_TRIAL_LOOKS: f64 = 3.0;
+/// Losses by so much above the link's own start a trial.
 const EXCESS_RATIO: f64 = 0.04;
-const OWN_VARIES_BY: f64 = 1.6;
-const MIN_CUT_RATIO: f64 = 0.05;
+/// The same near a ceiling that trials have found.
+const EXCESS_AT_CEILING_RATIO: f64 = 0.015;
+/// Fewer runs of losses may be the bad moment of a link that loses a packet in a hundred.
+const MIN_RUNS: u32 = 4;
+const SUDDEN_RATIO: f64 = 0.25;
+/// The link's own losses vary from look to look: one in a hundred exceeds its mean by so many standard deviations.
+const DEVIATIONS: f64 = 2.3;
+const MIN_CUT_RATIO: f64 = 0.08;
 const MAX_CUT_RATIO: f64 = 0.8;
-/// Less than this share of the losses is left: the cut helped.
-const HELPED_RATIO: f64 = 0.5;
+/// Less than the first share of the losses is left: the cut helped. More than the second: it did not. In between the
+/// trial goes on, and half decides in the end.
+const SURELY_HELPED_RATIO: f64 = 0.15;
+const SURELY_OWN_RATIO: f64 = 0.7;
+const HELPED_RATIO: f64 = 0.3;
 /// More than this is never taken for the link's own.
 const MAX_OWN_RATIO: f64 = 0.2;
 const MIN_RATE_RATIO: f64 = 0.02;
-/// What the link loses is forgotten within this where less is lost.
+/// What the link loses of its own is believed to change within this; sooner where nothing is lost, and where losses
+/// should have ended but did not.
 const OWN_MEMORY_S: f64 = 20.0;
-/// As fast as [draft-ietf-rmcat-gcc-02] grows, and slowly where losses began.
+const OWN_MEMORY_WITHOUT_LOSS_S: f64 = 2.0;
+const OWN_MEMORY_BELOW_CEILING_S: f64 = 4.0;
+/// A rate that has grown by so little is the one that a trial found.
+const BELOW_RATIO: f64 = 1.05;
+/// As fast as [draft-ietf-rmcat-gcc-02] grows, and slowly where losses began: slower each time that they did again.
 const GROWTH_PER_S: f64 = 0.08;
 const GROWTH_NEAR_CEILING_PER_S: f64 = 0.02;
-const NEAR_RATIO: f64 = 0.95;
+const SLOWER_RATIO: f64 = 0.6;
+const MOST_TIMES_SLOWER: i32 = 4;
+const NEAR_RATIO: f64 = 0.9;
 
 impl Default for LossTrial {
     fn default() -> Self {
         Self {
             lost: 0.0,
             sent: 0.0,
+            runs: 0,
+            lost_before: false,
             since: None,
             before: None,
             own_ratio: 0.0,
             ceiling_ratio: f64::INFINITY,
+            ceiling_losses: 0.0,
+            found_again: 0,
             rate_ratio: 1.0,
         }
     }
@@ -64,50 +92,95 @@ impl LossTrial {
     pub fn count(&mut self, lost: bool) {
         self.lost += f64::from(u8::from(lost));
         self.sent += 1.0;
+        let begins = lost && !self.lost_before;
+        self.runs += u32::from(begins);
+        self.lost_before = lost;
     }
 
     /// Once per feedback, `since_s` after the one before. Of the allowed rate `used_ratio` is sent: a call has a maximum.
-    pub fn react(&mut self, now: Timestamp, since_s: f64, round_trip_s: f64, used_ratio: f64) {
+    /// A loss brings so many in a row, `run_packets`.
+    pub fn react(&mut self, now: Timestamp, since_s: f64, round_trip_s: f64, used_ratio: f64, run_packets: f64) {
         let since = *self.since.get_or_insert(now);
         let looked_s = (now - since).as_secs_f64();
         // What was sent before the rate changed is reported for another round trip.
         if self.before.is_some() && looked_s < round_trip_s {
-            (self.lost, self.sent) = (0.0, 0.0);
+            self.look_anew();
             return;
         }
-        let look_s = if self.before.is_some() { LOOK_S + round_trip_s } else { LOOK_S };
-        if looked_s >= look_s && self.sent >= LOOK_PACKETS {
-            self.judge(self.lost / self.sent, looked_s, used_ratio);
-            (self.lost, self.sent, self.since) = (0.0, 0.0, Some(now));
-        } else if self.before.is_none() {
-            self.grow(since_s);
+        let tried_s = if self.before.is_some() { looked_s - round_trip_s } else { looked_s };
+        if (tried_s < LOOK_S && !self.is_sudden()) || self.sent < LOOK_PACKETS {
+            if self.before.is_none() {
+                self.grow(since_s);
+            }
+            return;
+        }
+        let loss_ratio = self.lost / self.sent;
+        match self.before {
+            Some((before, _)) if tried_s < LONGEST_TRIAL_LOOKS * LOOK_S && is_open(loss_ratio / before) => return,
+            Some((before, rate)) => self.conclude(loss_ratio, before, rate),
+            None => self.judge(loss_ratio, looked_s, used_ratio, run_packets),
+        }
+        self.look_anew();
+        self.since = Some(now);
+    }
+
+    fn look_anew(&mut self) {
+        (self.lost, self.sent, self.runs) = (0.0, 0.0, 0);
+    }
+
+    /// More is lost than any link loses of its own: there is no time to look longer.
+    fn is_sudden(&self) -> bool {
+        self.before.is_none() && self.lost > SUDDEN_RATIO * self.sent && self.runs >= MIN_RUNS
+    }
+
+    /// A trial is over.
+    fn conclude(&mut self, loss_ratio: f64, before: f64, rate: f64) {
+        self.before = None;
+        if loss_ratio > HELPED_RATIO * before && loss_ratio < MAX_OWN_RATIO {
+            self.own_ratio = self.own_ratio.max(0.5 * (before + loss_ratio));
+            self.rate_ratio = rate;
+            return;
+        }
+        let again = self.is_near(self.rate_ratio);
+        self.found_again = if again { (self.found_again + 1).min(MOST_TIMES_SLOWER) } else { 0 };
+        self.ceiling_ratio = self.rate_ratio;
+        self.ceiling_losses = before;
+    }
+
+    /// No trial runs.
+    fn judge(&mut self, loss_ratio: f64, looked_s: f64, used_ratio: f64, run_packets: f64) {
+        let excess = loss_ratio - self.own_ratio;
+        // Of runs of geometric lengths, as many as a Poisson process has.
+        let deviation = libm::sqrt(self.own_ratio * (2.0 * run_packets - 1.0) / self.sent);
+        let at_ceiling = self.is_near(self.rate_ratio);
+        let least = if at_ceiling { EXCESS_AT_CEILING_RATIO } else { EXCESS_RATIO };
+        if self.runs >= MIN_RUNS && excess > least.max(DEVIATIONS * deviation) {
+            self.before = Some((loss_ratio, self.rate_ratio));
+            let cut = excess.clamp(MIN_CUT_RATIO, MAX_CUT_RATIO);
+            self.rate_ratio = (self.rate_ratio * used_ratio * (1.0 - cut)).max(MIN_RATE_RATIO);
+            return;
+        }
+        let below = self.ceiling_ratio.is_finite() && self.rate_ratio <= self.ceiling_ratio * BELOW_RATIO;
+        let memory_s = match (below, loss_ratio > 0.0) {
+            (true, _) => OWN_MEMORY_BELOW_CEILING_S,
+            (false, true) => OWN_MEMORY_S,
+            (false, false) => OWN_MEMORY_WITHOUT_LOSS_S,
+        };
+        // From nothing only a trial, or losses where there should be none, makes them the link's own.
+        let change = if below || self.own_ratio > 0.0 { excess } else { 0.0 };
+        self.own_ratio += (1.0 - libm::exp(-looked_s / memory_s)) * change;
+        if below && self.own_ratio > HELPED_RATIO * self.ceiling_losses {
+            self.ceiling_ratio = f64::INFINITY;
         }
     }
 
-    fn judge(&mut self, loss_ratio: f64, looked_s: f64, used_ratio: f64) {
-        let excess = loss_ratio - (OWN_VARIES_BY * self.own_ratio).max(self.own_ratio + EXCESS_RATIO);
-        match self.before.take() {
-            Some((before, rate)) if loss_ratio > HELPED_RATIO * before && loss_ratio < MAX_OWN_RATIO => {
-                self.own_ratio = self.own_ratio.max(0.5 * (before + loss_ratio));
-                self.rate_ratio = rate;
-            }
-            Some(_) => self.ceiling_ratio = self.rate_ratio,
-            None if excess > 0.0 => {
-                self.before = Some((loss_ratio, self.rate_ratio));
-                let cut = (loss_ratio - self.own_ratio).clamp(MIN_CUT_RATIO, MAX_CUT_RATIO);
-                self.rate_ratio = (self.rate_ratio * used_ratio * (1.0 - cut)).max(MIN_RATE_RATIO);
-            }
-            None => {
-                let forgotten = 1.0 - libm::exp(-looked_s / OWN_MEMORY_S);
-                self.own_ratio += forgotten * (loss_ratio - self.own_ratio).min(0.0);
-            }
-        }
+    fn is_near(&self, rate_ratio: f64) -> bool {
+        rate_ratio > NEAR_RATIO * self.ceiling_ratio && rate_ratio < self.ceiling_ratio / NEAR_RATIO
     }
 
     fn grow(&mut self, since_s: f64) {
-        let near =
-            self.rate_ratio > NEAR_RATIO * self.ceiling_ratio && self.rate_ratio < self.ceiling_ratio / NEAR_RATIO;
-        let per_s = if near { GROWTH_NEAR_CEILING_PER_S } else { GROWTH_PER_S };
+        let near = GROWTH_NEAR_CEILING_PER_S * libm::pow(SLOWER_RATIO, f64::from(self.found_again));
+        let per_s = if self.is_near(self.rate_ratio) { near } else { GROWTH_PER_S };
         self.rate_ratio = (self.rate_ratio * (1.0 + per_s * since_s)).min(1.0);
     }
 
@@ -120,6 +193,16 @@ impl LossTrial {
     pub fn rate_ratio(&self) -> f64 {
         self.rate_ratio
     }
+
+    /// Whether fewer bytes than the link passes are sent, since more of them would be lost.
+    pub fn limits(&self) -> bool {
+        self.rate_ratio < 1.0 && (self.before.is_some() || self.ceiling_ratio.is_finite())
+    }
+}
+
+/// Whether so much of the losses being left decides nothing yet.
+fn is_open(left_ratio: f64) -> bool {
+    (SURELY_HELPED_RATIO..SURELY_OWN_RATIO).contains(&left_ratio)
 }
 
 #[cfg(test)]
@@ -131,8 +214,13 @@ mod tests {
         for n in 0..(seconds / 0.05) as u32 {
             (0..10).for_each(|packet| trial.count(lost(trial.rate_ratio(), 10 * n + packet)));
             let now = Timestamp::from_millis((from_s * 1e3) as i64 + i64::from(n) * 50);
-            trial.react(now, 0.05, 0.05, 1.0);
+            trial.react(now, 0.05, 0.05, 1.0, 1.0);
         }
+    }
+
+    /// From 0 to 1 over a hundred packets, neighbours far apart.
+    fn spread(packet: u32) -> f64 {
+        f64::from(packet * 37 % 100) / 100.0
     }
 
     #[test]
@@ -146,14 +234,42 @@ mod tests {
     #[test]
     fn a_policer_is_found_and_stayed_below() {
         let mut trial = LossTrial::default();
-        run(&mut trial, 0.0, 30.0, |rate, packet| f64::from(packet % 100) < 100.0 * (1.0 - 0.6 / rate));
+        run(&mut trial, 0.0, 30.0, |rate, packet| spread(packet) < 1.0 - 0.6 / rate);
         assert!((0.5..0.68).contains(&trial.rate_ratio()), "{}", trial.rate_ratio());
+    }
+
+    /// Five packets in a row every other second: bad moments.
+    #[test]
+    fn one_run_of_losses_is_no_evidence() {
+        let mut trial = LossTrial::default();
+        run(&mut trial, 0.0, 20.0, |_, packet| packet % 400 < 5);
+        assert_eq!((trial.rate_ratio(), trial.own_ratio()), (1.0, 0.0));
+    }
+
+    /// Two thirds are lost at once: 40 packets are enough, a fifth of a second here.
+    #[test]
+    fn heavy_losses_are_not_looked_at_for_long() {
+        let mut trial = LossTrial::default();
+        run(&mut trial, 0.0, 0.25, |_, packet| packet % 3 != 0);
+        assert!((trial.rate_ratio() - 1.0 / 3.0).abs() < 0.02, "{}", trial.rate_ratio());
+        assert!(trial.limits());
+    }
+
+    /// A trial that seemed to help, by chance: the losses of the link go on below the ceiling that it found.
+    #[test]
+    fn a_ceiling_below_which_losses_go_on_is_none() {
+        let mut trial = LossTrial::default();
+        run(&mut trial, 0.0, 0.55, |_, packet| packet % 5 == 0);
+        run(&mut trial, 0.55, 0.6, |_, _| false);
+        assert!(trial.limits() && trial.rate_ratio() < 0.85, "{}", trial.rate_ratio());
+        run(&mut trial, 1.15, 20.0, |_, packet| packet % 8 == 0);
+        assert!(!trial.limits() && (trial.own_ratio() - 0.125).abs() < 0.03, "{}", trial.own_ratio());
     }
 
     #[test]
     fn losses_that_end_are_forgotten() {
         let mut trial = LossTrial::default();
-        run(&mut trial, 0.0, 5.0, |rate, packet| f64::from(packet % 100) < 100.0 * (1.0 - 0.6 / rate));
+        run(&mut trial, 0.0, 5.0, |rate, packet| spread(packet) < 1.0 - 0.6 / rate);
         run(&mut trial, 5.0, 60.0, |_, _| false);
         assert_eq!(trial.rate_ratio(), 1.0);
     }

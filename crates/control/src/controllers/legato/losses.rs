@@ -48,6 +48,8 @@ const LARGEST_BURST: f64 = 64e3;
 const SMALLEST_BURST: f64 = 1_300.0;
 /// Losses that are independent of each other are followed by a tenth or a fifth of lost packets, as any packet is.
 const IN_A_ROW_RATIO: f64 = 0.3;
+/// Runs of losses are taken for ten packets at most.
+const MAX_FOLLOWING_RATIO: f64 = 0.9;
 /// Before a share of losses says anything.
 const MIN_PACKETS: f64 = 4.0;
 /// [liu2026] cuts a burst where losses at its place exceed those at its beginning by a tenth.
@@ -87,7 +89,8 @@ impl Losses {
         self.last = Some(now);
         let kept = libm::exp(-since_s / MEMORY_S);
         [&mut self.head, &mut self.tail, &mut self.following].into_iter().for_each(|share| share.forget(kept));
-        self.trial.react(now, since_s, round_trip_s, used_ratio);
+        let run_packets = 1.0 / (1.0 - self.following.ratio().min(MAX_FOLLOWING_RATIO));
+        self.trial.react(now, since_s, round_trip_s, used_ratio, run_packets);
         let may_cut = self.last_cut.is_none_or(|cut| (now - cut).as_secs_f64() > round_trip_s.max(0.1));
         let shallow = self.tail.sent >= MIN_PACKETS && self.tail.ratio() > self.head.ratio() + TAIL_EXCESS_RATIO;
         if may_cut && shallow {
@@ -114,6 +117,11 @@ impl Losses {
     /// brings the next, the link may have passed nothing for a while.
     pub fn were_passed(&self) -> bool {
         self.own_ratio() > 0.0 && self.following.ratio() < IN_A_ROW_RATIO
+    }
+
+    /// Whether fewer bytes than the link passes are sent, since more of them would be lost.
+    pub fn limit_rate(&self) -> bool {
+        self.trial.limits()
     }
 
     /// The share of the link's rate that gets through without losses that can be avoided.
@@ -151,7 +159,7 @@ mod tests {
         assert_eq!((losses.burst_limit(), losses.rate_ratio()), (None, 1.0));
     }
 
-    /// A tenth is lost, as every tenth packet or as ten packets of a hundred in a row.
+    /// A tenth is lost, as every tenth packet or as three of thirty in a row.
     #[test]
     fn losses_in_a_row_were_not_passed() {
         let passed = |lost: fn(i64) -> bool| {
@@ -164,6 +172,6 @@ mod tests {
             losses.were_passed()
         };
         assert!(passed(|n| n % 10 == 0));
-        assert!(!passed(|n| n % 100 < 10));
+        assert!(!passed(|n| n % 30 < 3));
     }
 }

@@ -326,6 +326,7 @@ impl Legato {
         let alone = utilisation_ratio * capacity * draining_ratio(wait_s, drain_ms);
         let target = if share.in_company() { share.limit() } else { alone } * losses.rate_ratio() * marks.rate_ratio();
         let passes = if share.in_company() { capacity.max(share.limit()) } else { capacity };
+        let passes = if losses.limit_rate() { passes.min(LIMITED_PACING_RATIO * target) } else { passes };
         let room = passes * (frame_budget_ms / 1e3 - wait_s) / encoder_overshoot_ratio;
         // In a queue that others hold, frames within the budget would give the link to them.
         let share_of_frame = PRESSED_FRAME_RATIO * target * self.frame_interval.as_secs_f64();
@@ -335,13 +336,20 @@ impl Legato {
         FramePlan {
             target,
             max_frame_bytes: room.max(f64::from(self.config.min_frame_bytes)),
-            skip: late && self.skipped < self.config.max_skips,
+            skip: late && self.skipped < self.skips(wait_s),
             wait_s,
         }
     }
 }
 
 impl Legato {
+    /// How many pictures in a row may be left out. Behind a queue of seconds each that is sent is late and makes the next
+    /// ones later: there is one per quarter of the wait, and some in any case, since news comes only of what is sent.
+    fn skips(&self, wait_s: f64) -> u32 {
+        let gap_s = (wait_s / PICTURES_PER_WAIT).min(LONGEST_GAP_S);
+        self.config.max_skips.max((gap_s / self.frame_interval.as_secs_f64()) as u32)
+    }
+
     /// Losses that no rate avoids are repaired in advance where a retransmission would often be lost as well.
     fn parity_ratio(&self) -> f64 {
         let lost = self.path.losses.own_ratio();
@@ -356,7 +364,13 @@ impl Legato {
         let burst = if self.path.marks.are_seen() { Some(DataSize::ZERO) } else { held };
         let pace = self.path.capacity.bytes_per_s() * if burst.is_some() { shallow_pacing_ratio } else { pacing_ratio };
         if !self.path.share.in_company() {
-            return (pace, burst);
+            // What drops packets above a rate keeps no burst either.
+            let policed = LIMITED_PACING_RATIO * self.plan.target;
+            return if self.path.losses.limit_rate() {
+                (pace.min(policed), Some(DataSize::ZERO))
+            } else {
+                (pace, burst)
+            };
         }
         let spread_s = self.config.company_spread_ratio * self.frame_interval.as_secs_f64();
         (pace.min(self.last_frame.as_bytes_f64() / spread_s), Some(DataSize::ZERO))
@@ -435,8 +449,14 @@ impl RateController for Legato {
     }
 }
 
+/// Behind a queue of seconds.
+const PICTURES_PER_WAIT: f64 = 6.0;
+/// Between pictures, in seconds, whatever waits.
+const LONGEST_GAP_S: f64 = 0.5;
 /// Below this, requests for lost packets repair in time.
 const PARITY_ABOVE_LOSS_RATIO: f64 = 0.03;
+/// Over the rate up to which packets are not lost, where trials have found one: frames are not all of one size.
+const LIMITED_PACING_RATIO: f64 = 1.25;
 /// Room for frames above their mean.
 const PRESSED_FRAME_RATIO: f64 = 1.5;
 

@@ -184,7 +184,7 @@ impl LegatoReceiver {
         (0..missing).for_each(|_| path.trial.count(true));
         (0..came).for_each(|_| path.trial.count(false));
         let used_ratio = (self.limits.max.as_bps_f64() / 8.0 / path.target.max(1.0)).min(1.0);
-        path.trial.react(now, since_s.min(1.0), path.round_trip_s, used_ratio);
+        path.trial.react(now, since_s.min(1.0), path.round_trip_s, used_ratio, SINGLY);
         path.delivered.count(std::mem::take(&mut path.came), since_s);
         path.share.react(now, path.round_trip_s, path.delivered.bytes_per_s(), missing > 0);
         path.arrivals.set_queue_stands(path.share.queue_stands());
@@ -262,6 +262,8 @@ impl RateController for LegatoReceiver {
     }
 }
 
+/// A receiver counts how many packets are missing, and not which: as if losses came one by one.
+const SINGLY: f64 = 1.0;
 /// As `legato` has it.
 const MAX_STRETCH_RATIO: f64 = 4.0;
 /// Until a round trip was measured.
