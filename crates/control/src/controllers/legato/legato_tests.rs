@@ -184,6 +184,22 @@ fn pictures_behind_a_long_queue_are_skipped_but_not_all() {
     assert_eq!(skips, [true, true, false, true, true, false]);
 }
 
+/// 500 kB at 1 Mbit/s wait for 4 s: a picture every 0.5 s.
+#[test]
+fn behind_seconds_of_queue_pictures_are_rare() {
+    let mut controller = legato(Config::default());
+    controller.path.capacity = Capacity::new(150.0, 1_000.0, RateLimits { start: DataRate::from_mbps(1), ..LIMITS });
+    controller.path.backlog.set_in_flight(DataSize::from_bytes(500_000));
+    let sent = (0..90).filter(|&n| {
+        controller.on_event(
+            Timestamp::from_millis(n * 33),
+            &Event::FrameCaptured(SourceFrameInfo { frame: n as u64, complexity: None }),
+        );
+        controller.decision().encoder.drop_one_frame_in.is_none()
+    });
+    assert!((4..=7).contains(&sent.count()));
+}
+
 #[test]
 fn a_new_route_is_measured_anew() {
     let mut link = Link::new();

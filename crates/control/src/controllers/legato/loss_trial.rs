@@ -26,7 +26,7 @@ pub struct LossTrial {
     /// The rate at which the last trial found losses to end, and the losses that began it.
     ceiling_ratio: f64,
     ceiling_losses: f64,
-    /// How often in a row trials have found the same ceiling.
+    /// Trials in a row that have found the same ceiling.
     found_again: i32,
     rate_ratio: f64,
 }
@@ -34,7 +34,7 @@ pub struct LossTrial {
 /// A look takes this long and this many packets.
 const LOOK_S: f64 = 0.5;
 const LOOK_PACKETS: f64 = 40.0;
-/// A trial that decides nothing in a look goes on for so many.
+/// A trial that decides nothing in a look goes on, for three looks at most.
 const LONGEST_TRIAL_LOOKS: f64 = 3.0;
 /// Losses by so much above the link's own start a trial.
 const EXCESS_RATIO: f64 = 0.04;
@@ -45,7 +45,7 @@ const MIN_RUNS: u32 = 4;
 const SUDDEN_RATIO: f64 = 0.25;
 /// The link's own losses vary from look to look: one in a hundred exceeds its mean by so many standard deviations.
 const DEVIATIONS: f64 = 2.3;
-const MIN_CUT_RATIO: f64 = 0.08;
+const MIN_CUT_RATIO: f64 = 0.05;
 const MAX_CUT_RATIO: f64 = 0.8;
 /// Less than the first share of the losses is left: the cut helped. More than the second: it did not. In between the
 /// trial goes on, and half decides in the end.
@@ -60,6 +60,8 @@ const MIN_RATE_RATIO: f64 = 0.02;
 const OWN_MEMORY_S: f64 = 20.0;
 const OWN_MEMORY_WITHOUT_LOSS_S: f64 = 2.0;
 const OWN_MEMORY_BELOW_CEILING_S: f64 = 4.0;
+/// Fewer losses than this may be a rate that grows past what a policer passes.
+const MIN_RELEASE_RATIO: f64 = 0.02;
 /// A rate that has grown by so little is the one that a trial found.
 const BELOW_RATIO: f64 = 1.05;
 /// As fast as [draft-ietf-rmcat-gcc-02] grows, and slowly where losses began: slower each time that they did again.
@@ -157,7 +159,10 @@ impl LossTrial {
         if self.runs >= MIN_RUNS && excess > least.max(DEVIATIONS * deviation) {
             self.before = Some((loss_ratio, self.rate_ratio));
             let cut = excess.clamp(MIN_CUT_RATIO, MAX_CUT_RATIO);
-            self.rate_ratio = (self.rate_ratio * used_ratio * (1.0 - cut)).max(MIN_RATE_RATIO);
+            let lower = self.rate_ratio * used_ratio * (1.0 - cut);
+            // What was lost near a ceiling was not at it.
+            let lower = if at_ceiling { lower.min(self.ceiling_ratio) } else { lower };
+            self.rate_ratio = lower.max(MIN_RATE_RATIO);
             return;
         }
         let below = self.ceiling_ratio.is_finite() && self.rate_ratio <= self.ceiling_ratio * BELOW_RATIO;
@@ -169,7 +174,7 @@ impl LossTrial {
         // From nothing only a trial, or losses where there should be none, makes them the link's own.
         let change = if below || self.own_ratio > 0.0 { excess } else { 0.0 };
         self.own_ratio += (1.0 - libm::exp(-looked_s / memory_s)) * change;
-        if below && self.own_ratio > HELPED_RATIO * self.ceiling_losses {
+        if below && self.own_ratio > (HELPED_RATIO * self.ceiling_losses).max(MIN_RELEASE_RATIO) {
             self.ceiling_ratio = f64::INFINITY;
         }
     }
