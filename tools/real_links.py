@@ -4,10 +4,10 @@
 
 Links are live ones (no second below 50 kbit/s) that `legato` was not tuned on, spread over the families of the
 leaderboard. Over each, Legato calls Chromium with `legato` and with `gcc`, and Chromium calls Chromium: the receiver is
-the same program in all three. The first two are also simulated, with the same link, length and limits, to see whether a
-simulation has the same one ahead. Each call is a run folder below ``--out``; one that the machine was late for is made
-again, up to ``--tries`` times, and then stands as late. A call that counts is not made again, so a run that was stopped
-goes on where it was.
+the same program in all three. The first two are also simulated, with the same link, length, limits and pictures, to see
+whether a simulation has the same one ahead; for that the scene's profile is measured first, which takes a minute. Each
+call is a run folder below ``--out``; one that the machine was late for is made again, up to ``--tries`` times, and then
+stands as late. A call that counts is not made again, so a run that was stopped goes on where it was.
 
 As shipped: 15 links, 3 calls of 20 s of each kind, 135 calls; 75 minutes on a quiet machine with two processors.
 """
@@ -23,8 +23,8 @@ from typing import Any
 from timed_calls import TimedCall, in_time
 
 import legato
+from legato import _core, clips
 from legato import plan as plans
-from legato import shipped
 from legato.call import Pictures
 from legato.eval import stats
 from legato.leaderboard import FAMILIES, Link, by_turns
@@ -35,7 +35,8 @@ PAGE = Path(__file__).resolve().parents[1] / "docs" / "real-links.md"
 OURS, RIVAL, BROWSERS = "legato", "gcc", "Chromium to Chromium"
 KINDS = (OURS, RIVAL, BROWSERS)
 SIZE = (640, 360)
-CLIP = "foreman"
+FPS, PICTURES = 30, 300
+"""Of the generated scene that calls send: its profile covers ten seconds, played in a loop as calls do."""
 
 
 FIGURES = (PICTURE, P95, STALLED, GOODPUT)
@@ -93,6 +94,18 @@ def apart(figure: Measure, found: Means, rival: str) -> float | None:
     return None if ours is None or other is None else ours - other
 
 
+def scene_profile(folder: Path) -> Path:
+    """The generated scene as OpenH264 codes it, measured unless it was: what is simulated shall be what calls send."""
+    found = folder / "scene.safetensors"
+    if not found.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory() as place:
+            film = Path(place) / "scene.y4m"
+            _core.write_scene(str(film), *SIZE, FPS, PICTURES)
+            clips.profiler().profile_clip(film, found, encoders=["openh264"], looped=True)
+    return found
+
+
 def simulate(arguments: argparse.Namespace) -> dict[Link, Means]:
     """The live links of the leaderboard that `legato` was not tuned on, of each family in turn, with both controllers'
     simulated figures: means over the seeds of the real calls."""
@@ -102,7 +115,7 @@ def simulate(arguments: argparse.Namespace) -> dict[Link, Means]:
         options={**limits(arguments), "video.encoder": "openh264"},
         controller_specs=[OURS, RIVAL],
         trace_specs=[f"{link.path}@scale={link.scale}" for link in links],
-        clip_specs=[str(shipped.profile(CLIP))],
+        clip_specs=[str(scene_profile(arguments.out))],
         seed_spec=arguments.repeats,
         log="summary",
     )
@@ -217,7 +230,7 @@ Calls of {arguments.seconds:g} s over {len(made)} recorded links, {arguments.rep
 calls Chromium with `{OURS}` and with `{RIVAL}`, and Chromium calls Chromium under its own rate control. The receiver
 is the same browser in all three. The links are live ones that `{OURS}` was not tuned on, of the families of the
 [leaderboard](leaderboard.md) at its scales; the generated scene at {SIZE[0]}x{SIZE[1]}, H.264, at most
-{arguments.max_kbps} kbit/s. The same calls are simulated with the clip `{CLIP}` and the model of OpenH264, to see
+{arguments.max_kbps} kbit/s. The same calls are simulated with the same scene as OpenH264 codes it, to see
 whether the same one is ahead there. Written by
 
     python tools/real_links.py --links {arguments.links} --repeats {arguments.repeats} --seconds {arguments.seconds:g}
