@@ -48,7 +48,7 @@ const DEVIATIONS: f64 = 2.3;
 const MIN_CUT_RATIO: f64 = 0.05;
 const MAX_CUT_RATIO: f64 = 0.8;
 /// Less than the first share of the losses is left: the cut helped. More than the second: it did not. In between the
-/// trial goes on, and half decides in the end.
+/// trial goes on, and the third decides in the end: chance is often less bad after a bad look.
 const SURELY_HELPED_RATIO: f64 = 0.15;
 const SURELY_OWN_RATIO: f64 = 0.7;
 const HELPED_RATIO: f64 = 0.3;
@@ -184,8 +184,11 @@ impl LossTrial {
     }
 
     fn grow(&mut self, since_s: f64) {
-        let near = GROWTH_NEAR_CEILING_PER_S * libm::pow(SLOWER_RATIO, f64::from(self.found_again));
-        let per_s = if self.is_near(self.rate_ratio) { near } else { GROWTH_PER_S };
+        let per_s = if self.is_near(self.rate_ratio) {
+            GROWTH_NEAR_CEILING_PER_S * libm::pow(SLOWER_RATIO, f64::from(self.found_again))
+        } else {
+            GROWTH_PER_S
+        };
         self.rate_ratio = (self.rate_ratio * (1.0 + per_s * since_s)).min(1.0);
     }
 

@@ -344,7 +344,7 @@ impl Legato {
 
 impl Legato {
     /// How many pictures in a row may be left out. Behind a queue of seconds each that is sent is late and makes the next
-    /// ones later: there is one per quarter of the wait, and some in any case, since news comes only of what is sent.
+    /// ones later: there is one per sixth of the wait, and some in any case, since news comes only of what is sent.
     fn skips(&self, wait_s: f64) -> u32 {
         let gap_s = (wait_s / PICTURES_PER_WAIT).min(LONGEST_GAP_S);
         self.config.max_skips.max((gap_s / self.frame_interval.as_secs_f64()) as u32)
@@ -366,11 +366,8 @@ impl Legato {
         if !self.path.share.in_company() {
             // What drops packets above a rate keeps no burst either.
             let policed = LIMITED_PACING_RATIO * self.plan.target;
-            return if self.path.losses.limit_rate() {
-                (pace.min(policed), Some(DataSize::ZERO))
-            } else {
-                (pace, burst)
-            };
+            let limited = self.path.losses.limit_rate();
+            return if limited { (pace.min(policed), Some(DataSize::ZERO)) } else { (pace, burst) };
         }
         let spread_s = self.config.company_spread_ratio * self.frame_interval.as_secs_f64();
         (pace.min(self.last_frame.as_bytes_f64() / spread_s), Some(DataSize::ZERO))
