@@ -42,6 +42,8 @@ const EXCESS_RATIO: f64 = 0.04;
 const EXCESS_AT_CEILING_RATIO: f64 = 0.015;
 /// Fewer runs of losses may be the bad moment of a link that loses a packet in a hundred.
 const MIN_RUNS: u32 = 4;
+/// More than one such moment loses.
+const MIN_LOST: f64 = 10.0;
 const SUDDEN_RATIO: f64 = 0.25;
 /// The link's own losses vary from look to look: one in a hundred exceeds its mean by so many standard deviations.
 const DEVIATIONS: f64 = 2.3;
@@ -132,7 +134,12 @@ impl LossTrial {
 
     /// More is lost than any link loses of its own: there is no time to look longer.
     fn is_sudden(&self) -> bool {
-        self.before.is_none() && self.lost > SUDDEN_RATIO * self.sent && self.runs >= MIN_RUNS
+        self.before.is_none() && self.lost > SUDDEN_RATIO * self.sent && self.are_many()
+    }
+
+    /// Whether the losses of a look are more than the bad moment of a link.
+    fn are_many(&self) -> bool {
+        self.runs >= MIN_RUNS || self.lost >= MIN_LOST
     }
 
     /// A trial is over.
@@ -156,7 +163,7 @@ impl LossTrial {
         let deviation = libm::sqrt(self.own_ratio * (2.0 * run_packets - 1.0) / self.sent);
         let at_ceiling = self.is_near(self.rate_ratio);
         let least = if at_ceiling { EXCESS_AT_CEILING_RATIO } else { EXCESS_RATIO };
-        if self.runs >= MIN_RUNS && excess > least.max(DEVIATIONS * deviation) {
+        if self.are_many() && excess > least.max(DEVIATIONS * deviation) {
             self.before = Some((loss_ratio, self.rate_ratio));
             let cut = excess.clamp(MIN_CUT_RATIO, MAX_CUT_RATIO);
             let lower = self.rate_ratio * used_ratio * (1.0 - cut);
@@ -243,6 +250,14 @@ mod tests {
     fn a_policer_is_found_and_stayed_below() {
         let mut trial = LossTrial::default();
         run(&mut trial, 0.0, 30.0, |rate, packet| spread(packet) < 1.0 - 0.6 / rate);
+        assert!((0.5..0.68).contains(&trial.rate_ratio()), "{}", trial.rate_ratio());
+    }
+
+    /// The same where all that is too much is lost in a row.
+    #[test]
+    fn a_policer_that_drops_in_a_row_is_found() {
+        let mut trial = LossTrial::default();
+        run(&mut trial, 0.0, 30.0, |rate, packet| f64::from(packet % 100) < 100.0 * (1.0 - 0.6 / rate));
         assert!((0.5..0.68).contains(&trial.rate_ratio()), "{}", trial.rate_ratio());
     }
 

@@ -159,7 +159,7 @@ mod tests {
         assert_eq!((losses.burst_limit(), losses.rate_ratio()), (None, 1.0));
     }
 
-    /// A tenth is lost, as every tenth packet or as three of thirty in a row.
+    /// A tenth is lost, as every tenth packet, as three of thirty in a row, or as ten of a hundred.
     #[test]
     fn losses_in_a_row_were_not_passed() {
         let passed = |lost: fn(i64) -> bool| {
@@ -173,5 +173,6 @@ mod tests {
         };
         assert!(passed(|n| n % 10 == 0));
         assert!(!passed(|n| n % 30 < 3));
+        assert!(!passed(|n| n % 100 < 10));
     }
 }
