@@ -16,6 +16,8 @@ pub struct Backlog {
     /// From when the newest packet of a feedback left the queue until the feedback came, smoothed: a round trip without
     /// queue, and what the receiver waited.
     lag_s: f64,
+    /// By how much gaps and lags differ from their means, smoothed.
+    deviation_s: f64,
 }
 
 /// What feedback takes until some has come: libwebrtc's shortest interval, and a round trip of 100 ms.
@@ -28,8 +30,12 @@ const LONGEST_GAP_S: f64 = 0.5;
 const LONGEST_LAG_S: f64 = 2.0;
 /// About the last ten feedbacks count.
 const GAIN: f64 = 0.1;
-/// Feedback that is later than this many gaps has not merely been sent late.
-const OVERDUE_GAPS: f64 = 2.0;
+/// See [`Backlog::late_s`].
+const LATE_DEVIATIONS: f64 = 2.0;
+/// See [`Backlog::late_s`]: where gaps differ by as much as they last.
+const LATE_GAPS: f64 = 2.0;
+/// So much faster than news is overdue is less believed to have got through.
+const DOUBT_RATIO: f64 = 4.0;
 
 impl Backlog {
     /// Before the first packet.
@@ -42,6 +48,7 @@ impl Backlog {
             last_feedback: start,
             gap_s: FIRST_GAP_S,
             lag_s: FIRST_LAG_S,
+            deviation_s: FIRST_GAP_S,
         }
     }
 
@@ -49,7 +56,9 @@ impl Backlog {
     pub fn on_feedback(&mut self, now: Timestamp) -> f64 {
         let gap_s = (now - self.last_feedback).as_secs_f64().max(0.0);
         self.last_feedback = now;
-        self.gap_s += GAIN * (gap_s.min(LONGEST_GAP_S) - self.gap_s);
+        let error_s = gap_s.min(LONGEST_GAP_S) - self.gap_s;
+        self.gap_s += GAIN * error_s;
+        self.deviation_s += GAIN * (error_s.abs() - self.deviation_s);
         gap_s
     }
 
@@ -80,6 +89,12 @@ impl Backlog {
         self.lag_s
     }
 
+    /// Feedback is due within a lag and so much, in seconds: late by more than gaps and lags vary, it has not merely been
+    /// sent late.
+    fn late_s(&self) -> f64 {
+        (self.gap_s + LATE_DEVIATIONS * self.deviation_s).min(LATE_GAPS * self.gap_s)
+    }
+
     /// How long the next byte waits for those in front of it, if the link passes so many bytes a second.
     pub fn wait_s(&self, now: Timestamp, bytes_per_s: f64) -> f64 {
         let ahead = self.in_flight.as_bytes_f64() + self.in_pacer.as_bytes_f64();
@@ -91,7 +106,7 @@ impl Backlog {
     pub fn overdue_bytes_per_s(&self, now: Timestamp) -> Option<f64> {
         let (departure, queuing) = self.newest?;
         let since_s = (now - departure - queuing).as_secs_f64();
-        let overdue = self.in_flight > DataSize::ZERO && since_s > self.lag_s + OVERDUE_GAPS * self.gap_s;
+        let overdue = self.in_flight > DataSize::ZERO && since_s > self.lag_s + self.late_s();
         overdue.then(|| self.in_flight.as_bytes_f64() / (since_s - self.lag_s))
     }
 
@@ -100,8 +115,11 @@ impl Backlog {
     fn passing_s(&self, now: Timestamp) -> f64 {
         let Some((departure, queuing)) = self.newest else { return 0.0 };
         let since_s = (now - departure - queuing).as_secs_f64().max(0.0);
-        let due_s = self.lag_s + OVERDUE_GAPS * self.gap_s;
-        if self.in_flight == DataSize::ZERO || since_s <= due_s { since_s } else { (2.0 * due_s - since_s).max(0.0) }
+        let due_s = self.lag_s + self.late_s();
+        if self.in_flight == DataSize::ZERO || since_s <= due_s {
+            return since_s;
+        }
+        (due_s - DOUBT_RATIO * (since_s - due_s)).max(0.0)
     }
 }
 
@@ -128,15 +146,27 @@ mod tests {
         assert!((backlog.wait_s(ms(70), 100e3) - 0.065).abs() < 1e-9);
     }
 
-    /// Feedback is due after 0.1 s and twice 0.05 s. At twice that nothing is believed to have left the queue.
+    /// Feedback is due after 0.1 s and twice 0.05 s. Half as long again, and nothing is believed to have left the queue.
     #[test]
     fn a_link_without_news_is_believed_dead() {
         let mut backlog = Backlog::new(ms(0));
         backlog.on_arrival(ms(100), ms(0), TimeDelta::ZERO);
         backlog.set_in_flight(DataSize::from_bytes(10_000));
-        let waits: Vec<_> = [150, 200, 250, 300, 400, 2_000].map(|at| backlog.wait_s(ms(at), 50e3)).into();
+        let waits: Vec<_> = [150, 200, 225, 250, 400, 2_000].map(|at| backlog.wait_s(ms(at), 50e3)).into();
         let rounded: Vec<_> = waits.iter().map(|wait_s| libm::round(wait_s * 1e3)).collect();
-        assert_eq!(rounded, [50.0, 0.0, 50.0, 100.0, 200.0, 200.0]);
+        assert_eq!(rounded, [50.0, 0.0, 100.0, 200.0, 200.0, 200.0]);
+    }
+
+    /// Where feedback has come every 50 ms it is late a moment after that; where it varies by as much, after twice that.
+    #[test]
+    fn regular_feedback_is_late_sooner() {
+        let (mut regular, mut varying) = (Backlog::new(ms(0)), Backlog::new(ms(0)));
+        for n in 0..50 {
+            regular.on_feedback(ms(50 * n));
+            varying.on_feedback(ms(50 * n + 25 * (n % 2)));
+        }
+        assert!((0.05..0.056).contains(&regular.late_s()), "{}", regular.late_s());
+        assert!((0.095..0.105).contains(&varying.late_s()), "{}", varying.late_s());
     }
 
     /// News of 10,000 bytes was due within 0.1 s and twice 0.05 s; after 0.3 s they show less than 10,000 bytes in

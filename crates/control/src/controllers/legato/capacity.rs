@@ -71,6 +71,11 @@ impl Capacity {
         self.bytes_per_s
     }
 
+    /// The same, unless the link has just kept a single packet long.
+    pub fn now_bytes_per_s(&self) -> f64 {
+        self.fast.pending_bytes_per_s().unwrap_or(f64::INFINITY).min(self.bytes_per_s)
+    }
+
     /// The rate at which single packets come out, which delay variation may make larger than the capacity.
     pub fn passing_bytes_per_s(&self) -> f64 {
         self.slow.passing_bytes_per_s().unwrap_or(0.0).max(self.bytes_per_s)
@@ -151,6 +156,25 @@ mod tests {
         assert!((capacity.bytes_per_s() - 200e3).abs() < 1e-6);
         (0..40).for_each(|_| capacity.halve());
         assert!((capacity.bytes_per_s() - 500.0).abs() < 1e-9);
+    }
+
+    /// A packet of 1,000 bytes that waited 100 ms came alone: 10,000 bytes a second, until the next one comes.
+    #[test]
+    fn a_packet_that_was_kept_long_bounds_this_moment() {
+        let mut capacity = Capacity::new(150.0, 1_000.0, LIMITS);
+        frames(&mut capacity, 0..50, 5, 10);
+        let late = |waited_ms| Arrival {
+            departure: Timestamp::from_millis(2_000),
+            arrival: PeerTimestamp::from_nanos((2_000 + waited_ms) * 1_000_000),
+            queuing: TimeDelta::from_millis(waited_ms),
+            service: TimeDelta::from_millis(waited_ms),
+            found_idle: waited_ms == 100,
+        };
+        let known = capacity.bytes_per_s();
+        capacity.read(&late(100), DataSize::from_bytes(1_000));
+        assert!((capacity.now_bytes_per_s() - 10e3).abs() < 1e-6 && capacity.bytes_per_s() == known);
+        capacity.read(&late(101), DataSize::from_bytes(1_000));
+        assert_eq!(capacity.now_bytes_per_s(), known);
     }
 
     #[test]

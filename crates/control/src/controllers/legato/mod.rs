@@ -322,7 +322,7 @@ impl Legato {
         let Config { utilisation_ratio, frame_budget_ms, drain_ms, encoder_overshoot_ratio, .. } = self.config;
         let PathState { share, losses, marks, backlog, .. } = &self.path;
         let capacity = self.path.capacity.bytes_per_s();
-        let wait_s = backlog.wait_s(now, capacity);
+        let wait_s = backlog.wait_s(now, self.path.capacity.now_bytes_per_s());
         let alone = utilisation_ratio * capacity * draining_ratio(wait_s, drain_ms);
         let target = if share.in_company() { share.limit() } else { alone } * losses.rate_ratio() * marks.rate_ratio();
         let passes = if share.in_company() { capacity.max(share.limit()) } else { capacity };

@@ -29,6 +29,7 @@ pub struct ServiceRate {
 /// No packet counts for more: an outage is no rate.
 const MAX_SERVICE_S: f64 = 0.15;
 const EQUALLY_OLD_S: f64 = 0.002;
+const SHARED_MEDIUM_WAIT_S: f64 = 0.05;
 /// Less service than this says nothing yet.
 const MIN_TIME_S: f64 = 0.002;
 
@@ -89,6 +90,12 @@ impl ServiceRate {
         let waited_s = (self.all_time_s - self.time_s).max(0.0);
         let all = stretch * self.all_bytes / (waited_s + stretch * self.time_s);
         Some(all.min(self.bytes / self.time_s))
+    }
+
+    /// The last packet waited longer for an empty link than packets do on a medium that is shared, and none came behind
+    /// it yet: in bytes a second.
+    pub fn pending_bytes_per_s(&self) -> Option<f64> {
+        self.pending.filter(|&(waited_s, _)| waited_s > SHARED_MEDIUM_WAIT_S).map(|(waited_s, bytes)| bytes / waited_s)
     }
 
     /// The rate at which packets come that are right behind others of ours, in bytes a second: the link's own, were it
