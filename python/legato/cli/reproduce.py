@@ -166,7 +166,7 @@ def _show(done: Reproduction, *, as_json: bool) -> None:
             cells = []
             for row in here:
                 interval = f"{paper.interval(row)} {row.unit or ''}".rstrip()
-                cells.append((row.name, paper.published(row), paper.number(row.mean), interval, row.verdict))
+                cells.append((row.name, paper.published(row), paper.number(row.mean), interval, paper.verdict(row)))
             terminal.table(["figure", "published", "ours", "interval", "verdict"], cells)
             if note := paper.note(here):
                 terminal.out().print(note)

@@ -112,6 +112,10 @@ def reproduce(
             "means": sessions.means(),
             "training": curves,
             "convergence": [asdict(each) for each in convergences],
+            "grids": [
+                asdict(grid)
+                for grid in (*nvc_cc_claims.own_figures(sessions), *nvc_cc_hybrid.own_figures(sessions))
+            ],
         },
     )
 
