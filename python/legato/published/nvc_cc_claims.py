@@ -267,8 +267,7 @@ _OWN: Mapping[str, tuple[str, float, int]] = {
 def own_figures(sessions: Sessions) -> Iterator[Grid]:
     """Every controller's own figures where Fig. 11 compares them; [nvc-cc] draws them and prints none."""
     for setup in SETUPS:
-        named = "authors' laws, all padded" if setup.name == AS_PRINTED else "uniform laws"
-        title = f"Figure 11's networks, {setup.name} ({named}): each controller's own figures"
+        title = f"Figure 11's networks, {setup.name}: each controller's own figures"
         yield sessions.grid("Fig. 11", title, setup.setting, (*RULES, "aurora", "onrl", GUARDED, OURS), _OWN)
 
 
