@@ -42,11 +42,32 @@ def test_the_sizes_are_the_papers():
     assert np.mean(nvc_cc_sweeps.HEIGHTS) == 720
 
 
-def test_the_scenario_is_the_papers_simulator():
-    scenario = tomllib.loads(shipped.scenario("nvc_cc").read_text(encoding="utf-8"))
-    assert scenario["duration_s"] == 30.0
-    assert scenario["forward"]["capacity"] == {"generator": "nvc-cc"}
-    assert scenario["video"]["decoder"] == "loss_tolerant"
+def of_setting(setting: str) -> list[tuple[dict, set[str]]]:
+    """The scenario and the controllers of each sweep of a setting."""
+    todo = [each.plan for each in nvc_cc_sweeps.sweeps(nvc_cc_sweeps.Size()) if each.setting == setting]
+    labels = [{spec if isinstance(spec, str) else spec["label"] for spec in plan.controllers} for plan in todo]
+    return list(zip((tomllib.loads(plan.scenario) for plan in todo), labels, strict=True))
+
+
+def test_as_printed_every_controller_pads_meets_the_authors_laws_and_sends_25_pictures_a_second():
+    for setting, laws in (("as printed", "nvc-cc-authors"), ("round trip", "nvc-cc-authors-round-trip")):
+        todo = of_setting(setting)
+        for scenario, _ in todo:
+            assert scenario["forward"]["capacity"] == {"generator": laws}
+            assert scenario["sender"]["pad_to_target"] is True
+            assert scenario["video"]["clip_fps"] == 25
+            assert scenario["video"]["decoder"] == "loss_tolerant"
+            assert scenario["duration_s"] == 30.0
+        assert set().union(*(ran for _, ran in todo)) == set(nvc_cc_sweeps.CONTROLLERS)
+
+
+def test_stricter_the_laws_are_uniform_and_only_who_pads_itself_pads():
+    todo = of_setting("synthetic")
+    for scenario, _ in todo:
+        assert scenario["forward"]["capacity"] == {"generator": "nvc-cc"}
+        assert not scenario.get("sender", {}).get("pad_to_target", False)
+        assert "clip_fps" not in scenario["video"]
+    assert sorted({scenario["video"]["standin_height"] for scenario, _ in todo}) == list(nvc_cc_sweeps.HEIGHTS)
 
 
 def test_links_are_spread_over_a_family():

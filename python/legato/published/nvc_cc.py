@@ -35,6 +35,7 @@ from legato.published.nvc_cc_sweeps import (
 from legato.published.nvc_cc_trainings import Convergence, train_all
 from legato.published.reproduction import AS_PRINTED, STRICTER, Figure, Paper, Reproduction, means, play
 from legato.published.trainings import OnTraining
+from legato.published.verdict import VERDICTS
 from legato.sweep import Progress, check_empty, version
 
 POLICIES = ("nvc-cc", "aurora", "onrl")
@@ -140,7 +141,7 @@ def training_curves(name: str) -> list[dict[str, Any]]:
 
 
 def _introduction(done: Reproduction, size: Size, sessions: Sessions) -> list[Markup]:
-    verdicts = {each: sum(row.verdict == each for row in done.rows) for each in ("met", "not met", "not comparable")}
+    verdicts = {each: sum(row.verdict == each for row in done.rows) for each in VERDICTS if each != "no claim"}
     return [
         Markup(
             "Xia, Li, Jiang: Loss-tolerant neural video codec aware congestion control. {} networks × {} clip "
