@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from legato import shipped
 from legato.published import nvc_cc, nvc_cc_claims, nvc_cc_hybrid, nvc_cc_sweeps, nvc_cc_trainings
 from legato.published.nvc_cc_sessions import FIGURES, Sessions
 from legato.published.reproduction import AS_PRINTED, STRICTER, Grid, Row

@@ -114,8 +114,7 @@ def reproduce(
             "training": curves,
             "convergence": [asdict(each) for each in convergences],
             "grids": [
-                asdict(grid)
-                for grid in (*nvc_cc_claims.own_figures(sessions), *nvc_cc_hybrid.own_figures(sessions))
+                asdict(grid) for grid in (*nvc_cc_claims.own_figures(sessions), *nvc_cc_hybrid.own_figures(sessions))
             ],
         },
     )

@@ -14,7 +14,7 @@ from legato.published import nvc_cc_readings
 from legato.published.nvc_cc_sessions import Array, Sessions
 from legato.published.nvc_cc_sweeps import FAMILIES, FIG_12, GUARDED, PRINTED, PRINTED_GCC, ROUND_TRIP, RULES
 from legato.published.nvc_cc_trainings import H264_LABEL, Convergence
-from legato.published.reproduction import AS_PRINTED, STRICTER, Grid, Row
+from legato.published.reproduction import AS_PRINTED, STRICTER, Figure, Grid, Row
 from legato.published.verdict import Claim, Lead, Value, Verdict, judged
 from legato.sweep import query
 
@@ -253,7 +253,7 @@ def _leads_in(sessions: Sessions, setup: Setup) -> Iterator[Row]:
                 yield _at_least(leads.table, name, 20.0, share, "%", "20 to 77")
 
 
-_OWN: Mapping[str, tuple[str, float, int]] = {
+_OWN: Mapping[str, Figure] = {
     "ssim_db_mean": ("SSIM of frames shown, dB", 1.0, 2),
     "viewed_ssim_db_mean": ("SSIM as viewed, dB", 1.0, 2),
     "frame_delay_p98_ms": ("p98 frame delay, ms", 1.0, 0),
@@ -261,7 +261,7 @@ _OWN: Mapping[str, tuple[str, float, int]] = {
     "stalls_per_s": ("stalls a second", 1.0, 3),
     "stall_ratio": ("time stalled, %", 100.0, 2),
 }
-"""Columns of a controller's own figures: title, what values are multiplied by, digits."""
+"""Columns of a controller's own figures."""
 
 
 def own_figures(sessions: Sessions) -> Iterator[Grid]:

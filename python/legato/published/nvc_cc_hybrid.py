@@ -5,8 +5,8 @@
 
 Three clips that no training has seen. The policy `nvc-cc-hybrid` was trained on the hybrid codec, on a clip and on
 networks of its own; `nvc-cc` was trained on the stand-in. Quality and delay are as viewed: frames that are never shown
-are charged with their wait. The paper's claims are of another codec, and its GCC is of another generation; set-ups differ in
-the laws of Table 2 alone.
+are charged with their wait. The paper's claims are of another codec, and its GCC is of another generation; set-ups
+differ in the laws of Table 2 alone.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from legato import plan as plans
 from legato.eval.stats import Estimate
 from legato.published.nvc_cc_sessions import Sessions
 from legato.published.nvc_cc_sweeps import FAMILIES, FIG_12, Size, Sweep, one_link, recorded_links
-from legato.published.reproduction import AS_PRINTED, STRICTER, Grid, Row
+from legato.published.reproduction import AS_PRINTED, STRICTER, Figure, Grid, Row
 from legato.published.verdict import Lead, judged
 
 SCENARIO = "nvc_cc_hybrid"
@@ -146,7 +146,7 @@ def _fig_9(sessions: Sessions) -> Iterator[Row]:
             yield Row.of("Hybrid, Fig. 9", name, None, more, "no claim", why, unit="dB")
 
 
-_COLUMNS: Mapping[str, tuple[str, float, int]] = {
+_COLUMNS: Mapping[str, Figure] = {
     QUALITY: ("SSIM as viewed, dB", 1.0, 2),
     DELAY: ("p98 as viewed, ms", 1.0, 0),
     "receiver_rate_bps": ("throughput, Mbit/s", 1e-6, 2),

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from legato.eval.stats import Estimate, mean_intervals, of_groups, paired_differences
 from legato.pages import counted
-from legato.published.reproduction import Bounds, Grid
+from legato.published.reproduction import Bounds, Figure, Grid
 from legato.sweep import parts
 
 FIGURES = (
@@ -99,9 +99,9 @@ class Sessions:
         title: str,
         setting: str,
         controllers: Sequence[str],
-        columns: Mapping[str, tuple[str, float, int]],
+        columns: Mapping[str, Figure],
     ) -> Grid:
-        """Means of those controllers that were run; columns by figure: title, factor and digits."""
+        """Means of those controllers that were run, a column per figure."""
 
         def bounds(controller: str, figure: str, scale: float) -> Bounds:
             ours = self.mean(setting, controller, figure)

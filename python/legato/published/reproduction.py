@@ -252,7 +252,8 @@ class Reproduction:
             line: list[str | Cell] = [name, paper.published(next(iter(of_name.values())))]
             for setup in setups:
                 row = of_name.get(setup)
-                line += ["–", "–", "–"] if row is None else [paper.number(row.mean), paper.interval(row), self._verdict(row)]
+                shown = row and [paper.number(row.mean), paper.interval(row), self._verdict(row)]
+                line += shown or ["–", "–", "–"]
             cells.append(line)
         head = [column for setup in setups for column in (setup, "interval", Cell("verdict", "verdict"))]
         notes = (f"{setup.capitalize()}: {paper.note([row for row in rows if row.setup == setup])}" for setup in setups)
