@@ -284,14 +284,16 @@ def _table_3(sessions: Sessions) -> Iterator[Row]:
             replace(row, setup=setup.name) for row in _printed_figures(sessions, setup, setup.setting, "Table 3")
         )
         leads = _Leads(sessions, setup.setting, "Table 3")
-        for figure, rivals in (
-            ("receiver_rate_bps", ("gcc", "salsify", "fbra", GUARDED)),
-            ("loss_ratio", ("salsify", "fbra", "aurora")),
+        for figure, at, sign, rivals in (
+            ("receiver_rate_bps", 0, 1.0, ("gcc", "salsify", "fbra", GUARDED)),
+            ("loss_ratio", 2, -1.0, ("salsify", "fbra", "aurora")),
         ):
             for named in rivals:
                 rival = setup.rival(named)
+                # Differences of printed figures, without what floating point adds to them.
+                printed = round(sign * (TABLE_3[OURS][at] - TABLE_3[named][at]), 2)
                 if leads.over([rival]):
-                    yield replace(leads.row(figure, rival, known_as=named), setup=setup.name)
+                    yield replace(leads.row(figure, rival, printed, named), setup=setup.name)
 
 
 def _round_trip(sessions: Sessions) -> Iterator[Row]:
