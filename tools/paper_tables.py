@@ -13,22 +13,25 @@ import importlib
 import json
 import shutil
 import sys
-from collections.abc import Sequence
+import textwrap
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
+from legato.pages import Section
 from legato.published.reproduction import SETUPS, Paper, Row
 
 PAPERS = Path(__file__).resolve().parents[1] / "docs" / "papers"
 KEPT = PAPERS / "reproduced"
 IMAGES = PAPERS.parent / "images"
 BEGIN, END = "<!-- tables: tools/paper_tables.py -->", "<!-- end of tables -->"
-KEYS = ("format", "paper", "version", "rows")
+KEYS = ("format", "paper", "version", "rows", "cells")
 
 
-def paper_of(name: str) -> Paper:
-    """How a paper's figures are shown."""
-    return importlib.import_module(f"legato.published.{name.replace('-', '_')}").PAPER
+def module_of(name: str) -> ModuleType:
+    """The module of a paper: its ``PAPER``, and ``kept_sections`` where its page has more than rows."""
+    return importlib.import_module(f"legato.published.{name.replace('-', '_')}")
 
 
 def keep(folder: Path) -> Path:
@@ -36,7 +39,7 @@ def keep(folder: Path) -> Path:
     found = json.loads((folder / "reproduction.json").read_text(encoding="utf-8"))
     kept = KEPT / f"{found['paper']}.json"
     kept.parent.mkdir(exist_ok=True)
-    kept.write_text(json.dumps({key: found[key] for key in KEYS}, indent=1) + "\n", encoding="utf-8")
+    kept.write_text(json.dumps({key: found[key] for key in KEYS if key in found}, indent=1) + "\n", encoding="utf-8")
     for picture in folder.glob("*.svg"):
         shutil.copyfile(picture, IMAGES / f"{found['paper']}-{picture.name}")
     return kept
@@ -44,13 +47,26 @@ def keep(folder: Path) -> Path:
 
 def tables(found: dict[str, Any]) -> str:
     """All tables, as Markdown."""
-    paper = paper_of(found["paper"])
+    module = module_of(found["paper"])
+    paper: Paper = module.PAPER
     rows = [Row(**row) for row in found["rows"]]
     parts = []
     for name, title in paper.tables.items():
         if of_table := [row for row in rows if row.table == name]:
             parts += [f"**{title}**", "", *_table(paper, of_table), ""]
+    for section in getattr(module, "kept_sections", _none)(found):
+        parts += [f"**{section.title}**", "", *_section(section), ""]
     return "\n".join(parts)
+
+
+def _none(found: Mapping[str, Any]) -> list[Section]:
+    return []
+
+
+def _section(section: Section) -> list[str]:
+    note = [*textwrap.wrap(str(section.note), 120, break_on_hyphens=False), ""] if section.note else []
+    head = [f"| {' | '.join(map(str, section.columns))} |", "|---" * len(section.columns) + "|"]
+    return [*note, *head, *(f"| {' | '.join(map(str, row))} |" for row in section.rows)]
 
 
 def _table(paper: Paper, rows: Sequence[Row]) -> list[str]:
