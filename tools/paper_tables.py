@@ -26,11 +26,12 @@ PAPERS = Path(__file__).resolve().parents[1] / "docs" / "papers"
 KEPT = PAPERS / "reproduced"
 IMAGES = PAPERS.parent / "images"
 BEGIN, END = "<!-- tables: tools/paper_tables.py -->", "<!-- end of tables -->"
-KEYS = ("format", "paper", "version", "rows", "cells")
+KEYS = ("format", "paper", "version", "rows", "cells", "earlier")
 
 
 def module_of(name: str) -> ModuleType:
-    """The module of a paper: its ``PAPER``, and ``kept_sections`` where its page has more than rows."""
+    """The module of a paper: its ``PAPER``; ``kept_sections`` where its page has more than rows, and ``TRAINED``, the
+    tables that a run without trainings leaves out."""
     return importlib.import_module(f"legato.published.{name.replace('-', '_')}")
 
 
@@ -38,11 +39,22 @@ def keep(folder: Path) -> Path:
     """Keep the rows of a reproduction, and pictures that it wrote; the file that has the rows."""
     found = json.loads((folder / "reproduction.json").read_text(encoding="utf-8"))
     kept = KEPT / f"{found['paper']}.json"
+    if kept.is_file():
+        found = with_earlier(found, json.loads(kept.read_text(encoding="utf-8")))
     kept.parent.mkdir(exist_ok=True)
     kept.write_text(json.dumps({key: found[key] for key in KEYS if key in found}, indent=1) + "\n", encoding="utf-8")
     for picture in folder.glob("*.svg"):
         shutil.copyfile(picture, IMAGES / f"{found['paper']}-{picture.name}")
     return kept
+
+
+def with_earlier(found: dict[str, Any], before: dict[str, Any]) -> dict[str, Any]:
+    """A reproduction with the tables of trainings that it left out, as they were, and with the version of each."""
+    present = {row["table"] for row in found["rows"]}
+    missing = [name for name in getattr(module_of(found["paper"]), "TRAINED", ()) if name not in present]
+    rows = [row for row in before["rows"] if row["table"] in missing]
+    versions = {row["table"]: before.get("earlier", {}).get(row["table"], before["version"]) for row in rows}
+    return {**found, "rows": [*found["rows"], *rows]} | ({"earlier": versions} if versions else {})
 
 
 def tables(found: dict[str, Any]) -> str:
@@ -53,7 +65,9 @@ def tables(found: dict[str, Any]) -> str:
     parts = []
     for name, title in paper.tables.items():
         if of_table := [row for row in rows if row.table == name]:
-            parts += [f"**{title}**", "", *_table(paper, of_table), ""]
+            earlier = found.get("earlier", {}).get(name)
+            note = [f"Of an earlier run, with {earlier}.", ""] if earlier else []
+            parts += [f"**{title}**", "", *note, *_table(paper, of_table), ""]
     for section in getattr(module, "kept_sections", _none)(found):
         parts += [f"**{section.title}**", "", *_section(section), ""]
     return "\n".join(parts)

@@ -24,6 +24,20 @@ def test_a_page_has_the_tables_of_its_reproduction(paper_tables: ModuleType, kep
     assert paper_tables.written(page, json.loads(kept.read_text(encoding="utf-8"))) == page
 
 
+def test_a_run_without_trainings_keeps_their_tables_and_says_of_which_version(paper_tables: ModuleType) -> None:
+    row = {"published": 0.82, "why": "because", "mean": 1.0, "low": None, "high": None, "verdict": "undecidable"}
+    before = {"paper": "concerto", "version": "old", "rows": [{**row, "table": "Table 3", "name": "2-state"}]}
+    before["rows"].append({**row, "table": "Fig. 20", "name": "gone"})
+    found = {"paper": "concerto", "version": "new", "rows": [{**row, "table": "Fig. 21", "name": "delay"}]}
+    merged = paper_tables.with_earlier(found, before)
+    assert [each["name"] for each in merged["rows"]] == ["delay", "2-state"]
+    assert merged["earlier"] == {"Table 3": "old"}
+    assert paper_tables.with_earlier({**found, "version": "newer"}, merged)["earlier"] == {"Table 3": "old"}
+    assert "Of an earlier run, with old." in paper_tables.tables(merged)
+    trained = {**found, "rows": [{**row, "table": "Table 3", "name": "loss 1"}]}
+    assert "earlier" not in paper_tables.with_earlier(trained, merged)
+
+
 def test_set_ups_stand_side_by_side(paper_tables: ModuleType) -> None:
     row = {"table": "III", "name": "gain", "published": 0.79, "why": "because", "low": -0.5, "high": 0.5}
     rows = [

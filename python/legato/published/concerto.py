@@ -50,10 +50,12 @@ PAPER = Paper(
         "Fig. 13": "Fig. 13: lag of the encoder",
         "Fig. 14": "Fig. 14: updates of the estimate while it recovers",
         "Fig. 19": "Fig. 19: the two scores",
-        "Fig. 20": "Fig. 20: throughput, Concerto's over",
-        "Fig. 21": "Fig. 21: frame delay, Concerto's over",
+        "5.2": "Section 5.2: the three rivals beside each other",
+        "Fig. 20": "Fig. 20: Concerto's throughput",
+        "Fig. 21": "Fig. 21: Concerto's frame delay",
         "Fig. 22": "Fig. 22: how closely the target follows the bandwidth",
         "5.3": "Section 5.3: smoothness",
+        "5.3 trained": "Section 5.3: the regulariser; intervals over trainings",
         "Table 3": "Table 3: inputs and losses, QoE_p without its constant, over the whole's; intervals over trainings",
         "Table 4": "Table 4: trained on one kind of access, tested on another; intervals over trainings",
         "3.2": "Section 3.2: other networks, held-out reward without its constant, over ours; intervals over trainings",
@@ -62,10 +64,13 @@ PAPER = Paper(
         "open": "What the paper leaves open: the expert's share, SMILE's mixture; intervals over trainings",
         "Table 5": "Table 5: throughput and stalls of a deployment, beside those of simulated calls",
         "Costs": "Size, time of a decision, speed of the simulator",
+        "Costs printed": "Size and time of a network of the paper's size",
     },
-    digits=".4g",
     over="recordings or clips",
 )
+
+TRAINED = ("5.3 trained", "Table 3", "Table 4", "3.2", "Fig. 23", "Fig. 24", "open", "Costs printed")
+"""Tables that ``--no-trainings``, or an installation without torch, leaves out."""
 
 
 @dataclass
