@@ -4,7 +4,8 @@
                                                  docs/images, writes the tables
     python tools/paper_tables.py                 writes the tables of all that are kept
 
-The tables stand between two marks of the page; the words around them are left alone. A test holds page and file equal.
+A run without trainings keeps the tables of the trainings that are there, and the page names their version. The tables
+stand between two marks of the page; the words around them are left alone. A test holds page and file equal.
 """
 
 from __future__ import annotations
