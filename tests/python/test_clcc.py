@@ -168,7 +168,7 @@ def test_a_change_is_of_means_and_met_where_it_reaches_the_printed_one():
     assert rows["frame delay (%)"].mean == pytest.approx(-100 / 12)
     assert rows["frame delay (%)"].verdict == "not met"
     assert rows["packet loss (%)"].verdict == "not met"
-    assert rows["SSIM (dB)"].verdict == "not comparable"
+    assert rows["SSIM (dB)"].verdict == "no claim"
     assert rows["frame QoE"].verdict == "met"
     assert "VMAF" not in rows
 
@@ -211,7 +211,7 @@ def test_the_second_rival_has_tables_of_its_own():
     assert delay.values == pytest.approx({"clcc": 80.0, "hrcc": 121.0})
     assert rows["random, hrcc", "packet loss (%)"].verdict == "not met"
     assert rows["random, hrcc", "frame PSNR (dB)"].verdict == "in reach"  # equal
-    assert rows["LTE, hrcc", "frame PSNR (dB)"].verdict == "not comparable"
+    assert rows["LTE, hrcc", "frame PSNR (dB)"].verdict == "no claim"
     assert rows["random", "packet delay (%)"].mean == pytest.approx(0.0)
 
 

@@ -217,7 +217,7 @@ def test_other_choices_are_judged_by_what_their_trainings_ended_with(tmp_path: P
     assert rows["1D-CNN over 2D-CNN"].mean == pytest.approx(0.202 / 0.502)
     assert (rows["1D-CNN over 2D-CNN"].verdict, rows["fully connected over 2D-CNN"].verdict) == ("met", "not met")
     assert (rows["beta 0.25 over the default"].verdict, rows["epochs 8 over the default"].verdict) == ("met", "not met")
-    assert rows["smile over the default"].verdict == "not comparable"
+    assert rows["smile over the default"].verdict == "no claim"
     assert "loops 2 over the default" not in rows, "nothing of it was trained"
     lines = ['{"round": 1, "evaluation_reward": 3.1}', '{"round": 2}', '{"round": 3, "evaluation_reward": 3.7}', ""]
     (tmp_path / "progress.jsonl").write_text("\n".join(lines), encoding="utf-8")

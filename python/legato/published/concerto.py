@@ -69,9 +69,6 @@ PAPER = Paper(
     over="recordings or clips",
 )
 
-TRAINED = ("5.3 trained", "Table 3", "Table 4", "3.2", "Fig. 23", "Fig. 24", "open", "Costs printed")
-"""Tables that ``--no-trainings``, or an installation without torch, leaves out."""
-
 
 @dataclass
 class _Part:

@@ -18,7 +18,7 @@ from legato.published.concerto_calls import CONSTANT
 from legato.published.concerto_estimates import direction
 from legato.published.concerto_setups import PRINTED
 from legato.published.reproduction import Row
-from legato.published.verdict import Lead, Value
+from legato.published.verdict import Lead, Unchanged
 
 Rewards = Mapping[str, Sequence[float]]
 """QoE_p per second that the trainings of a variant ended with, one for each seed."""
@@ -72,7 +72,7 @@ def judge_design(rewards_qoe: Rewards) -> list[Row]:
         for name in FORMS
     ]  # fmt: skip
     figures = {f"beta {ratio:g}": "Fig. 23" for ratio in BETAS_RATIO} | {f"loops {n}": "Fig. 23" for n in LOOPS}
-    within = Value(1.0, VARIATION_RATIO)
+    within = Unchanged(1.0, VARIATION_RATIO)
     for name, figure in (figures | {f"epochs {n}": "Fig. 24" for n in EPOCHS}).items():
         rows.append(
             Row.judged(figure, f"{name} over the default", "0.9 to 1.1", _over_whole(rewards_qoe, name), within, **of)
