@@ -20,10 +20,12 @@ import json
 import re
 import shutil
 import sys
+import textwrap
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from legato.pages import Section
 from legato.published import real_calls
 from legato.published.reproduction import SETUPS, Grid, Paper, Row
 
@@ -32,7 +34,7 @@ KEPT = PAPERS / "reproduced"
 IMAGES = PAPERS.parent / "images"
 BEGIN, END = "<!-- tables: tools/paper_tables.py", "<!-- end of tables -->"
 MARKED = re.compile(rf"({re.escape(BEGIN)}(?:, (\w+))? -->)\n.*?{re.escape(END)}", re.S)
-KEYS = ("format", "paper", "real", "version", "rows", "grids")
+KEYS = ("format", "paper", "real", "version", "rows", "grids", "cells")
 REAL = "-real"
 """Behind the name of a paper, where it was reproduced in real calls."""
 
@@ -93,7 +95,20 @@ def tables(found: dict[str, Any], of: Callable[[str], bool] = lambda name: True)
         for grid in (grid for grid in grids if grid.table == name):
             head = ["", *(title for title, _ in grid.columns)]
             parts += [f"**{grid.title}**", "", *_lines([head, *grid.shown()]), ""]
+    for section in _kept_sections(found) if of("") else []:
+        parts += [f"**{section.title}**", "", *_section(section), ""]
     return "\n".join(parts)
+
+
+def _kept_sections(found: dict[str, Any]) -> list[Section]:
+    """What a paper's page has beside rows; not of real calls."""
+    module = importlib.import_module(f"legato.published.{found['paper'].replace('-', '_')}")
+    return [] if found.get("real") or not hasattr(module, "kept_sections") else module.kept_sections(found)
+
+
+def _section(section: Section) -> list[str]:
+    note = [*textwrap.wrap(str(section.note), 120, break_on_hyphens=False), ""] if section.note else []
+    return [*note, *_lines([[str(cell) for cell in line] for line in (section.columns, *section.rows)])]
 
 
 def _table(paper: Paper, rows: Sequence[Row]) -> list[str]:

@@ -19,7 +19,21 @@ from legato.published.reproduction import AS_PRINTED, STRICTER, Paper, Reproduct
 
 def call(controller: str, clip: str, seed: int, f: float, coded_db: float, viewed_db: float) -> vtfrc.Call:
     return vtfrc.Call(
-        controller, clip, seed, 30.0 * f, 30.0, 250e3 * f, 360e3, coded_db, viewed_db, 0.01, viewed_db + 1.0
+        controller,
+        clip,
+        seed,
+        packets_per_s=30.0 * f,
+        tcp_packets_per_s=30.0,
+        sending_bps=250e3 * f,
+        tcp_sending_bps=360e3,
+        coded_psnr_db=coded_db,
+        viewed_psnr_db=viewed_db,
+        loss_ratio=0.01 * f,
+        shown_psnr_db=viewed_db + 1.0,
+        tcp_loss_ratio=0.02,
+        queue_ms=500.0,
+        arrived_ratio=0.5,
+        shared_psnr_db=viewed_db + 2.0,
     )
 
 
@@ -60,6 +74,41 @@ def test_what_the_paper_claims_is_met_or_not_and_the_rest_has_no_verdict():
     assert rows["sender-end gain, a (dB)"].verdict == "no claim"
     assert rows["receiver-end gain, mean (dB)"].verdict == "met"
     assert rows["receiver-end gain, mean (dB)"].mean == pytest.approx(1.523)
+
+
+def test_that_vtfrc_is_the_more_aggressive_can_fail():
+    rows = by_name(made(video_f=0.7, plain_f=1.5))
+    for name in ("qcif-foreman", "a", "mean"):
+        row = rows[f"F of vtfrc minus F of jm-tfrc, {name}"]
+        assert row.verdict == "not met" and row.high is not None and row.high < 0
+    assert rows["F of vtfrc minus F of jm-tfrc, a"].published == "larger"
+    # [vtfrc] Table II: 1.07 - 0.97, and the mean of 0.12, 0.10, 0.21, 0.22 and 0.09.
+    assert rows["F of vtfrc minus F of jm-tfrc, qcif-foreman"].published == pytest.approx(0.10)
+    assert rows["F of vtfrc minus F of jm-tfrc, mean"].published == pytest.approx(0.148)
+    assert by_name(made(1.0, 0.8))["F of vtfrc minus F of jm-tfrc, d"].verdict == "met"
+
+
+def test_within_a_factor_of_two_is_so_above_and_below():
+    name = "factor between the rates of vtfrc and TCP, mean"
+    assert by_name(made(video_f=1.6))[name].verdict == "met"
+    assert by_name(made(video_f=0.6))[name].verdict == "met"
+    assert by_name(made(video_f=0.4))[name].verdict == "not met"
+    assert by_name(made(video_f=2.2))[name].verdict == "not met"
+
+
+def test_congestion_is_held_against_that_of_the_rival():
+    rows = by_name(made(video_f=1.0, plain_f=0.8))
+    assert rows["video packets lost, vtfrc (%)"].published is None
+    # 1.0 % of the packets for 0.8 %: more than a tenth more.
+    assert rows["video packets lost, vtfrc's over jm-tfrc's"].verdict == "not met"
+    assert rows["TCP packets lost, vtfrc's over jm-tfrc's"].verdict == "met"
+    # [vtfrc] Table III: the means of 2.12, 2.56, 1.92, 1.6, 4.09 and of 2.72, 3.34, 1.29, 1.65, 5.72.
+    assert rows["sender's minus receiver's PSNR, vtfrc (dB)"].published == pytest.approx(2.458)
+    assert rows["sender's minus receiver's PSNR, jm-tfrc (dB)"].published == pytest.approx(2.944)
+    assert rows["sender's minus receiver's PSNR, vtfrc (dB)"].verdict == "met"
+    assert "frames received by the end of the call, vtfrc (%)" not in rows, "as printed alone"
+    printed = {row.name: row for row in vtfrc.judge(made(), AS_PRINTED)}
+    assert printed["frames received by the end of the call, vtfrc (%)"].mean == pytest.approx(50.0)
 
 
 def test_as_printed_the_encoder_has_the_rate_control_of_jm_and_stricter_x264s():
