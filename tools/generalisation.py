@@ -59,7 +59,9 @@ eq. (8) over delay and SSIM as viewed (QoE_p weights the picture, QoE_d delay), 
 The links of `hairpin` have their own delay and loss over time, those of `ibox` their own delay, buffer and cross
 traffic ([scenario.md](scenario.md#recorded-paths)); the others have the scenario's. *Live* links have no second below
 50 kbit/s; where a family has others, rows over its live links follow. **Bold**: worse than GCC by more than the
-interval. *Trained*: other files of the family were in the policy's training. Rates are scaled to what a call can use:
+interval. A controller is *for study* (`legato controllers list`) where any figure is bold with the codec that it is
+for: `nvc-cc`, `aurora` and `onrl` are for the loss-tolerant stand-in, the others for H.264. *Trained*: other files of
+the family were in the policy's training. Rates are scaled to what a call can use:
 {scales}.
 
 No training was tuned to this page, but two decisions were taken with its figures known: Concerto was not replaced by

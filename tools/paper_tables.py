@@ -2,55 +2,113 @@
 
     python tools/paper_tables.py runs/vtfrc      keeps its rows in docs/papers/reproduced/vtfrc.json and its pictures in
                                                  docs/images, writes the tables
+    python tools/paper_tables.py runs/nvc-cc --earlier "Fig. 4" "Fig. 7"
+                                                 the same; rows of these tables that the run has not made, for want of
+                                                 trainings, stay as they were, marked as of an earlier version
     python tools/paper_tables.py                 writes the tables of all that are kept
 
-The tables stand between two marks of the page; the words around them are left alone. A test holds page and file equal.
+The tables stand between marks of the page; the words around them are left alone. A mark that names a group has the
+tables whose names begin with it, ``Real`` those of real calls; the mark without a name has all others. A test holds
+page and files equal.
 """
 
 from __future__ import annotations
 
+import argparse
 import importlib
 import json
+import re
 import shutil
 import sys
-from collections.abc import Sequence
+import textwrap
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from legato.published.reproduction import SETUPS, Paper, Row
+from legato.pages import Section
+from legato.published import real_calls
+from legato.published.reproduction import SETUPS, Grid, Paper, Row
 
 PAPERS = Path(__file__).resolve().parents[1] / "docs" / "papers"
 KEPT = PAPERS / "reproduced"
 IMAGES = PAPERS.parent / "images"
-BEGIN, END = "<!-- tables: tools/paper_tables.py -->", "<!-- end of tables -->"
-KEYS = ("format", "paper", "version", "rows")
+BEGIN, END = "<!-- tables: tools/paper_tables.py", "<!-- end of tables -->"
+MARKED = re.compile(rf"({re.escape(BEGIN)}(?:, (\w+))? -->)\n.*?{re.escape(END)}", re.S)
+KEYS = ("format", "paper", "real", "version", "rows", "grids", "cells")
+REAL = "-real"
+"""Behind the name of a paper, where it was reproduced in real calls."""
 
 
-def paper_of(name: str) -> Paper:
+def paper_of(found: dict[str, Any]) -> Paper:
     """How a paper's figures are shown."""
-    return importlib.import_module(f"legato.published.{name.replace('-', '_')}").PAPER
+    if found.get("real"):
+        return real_calls.shown(found["paper"])
+    return importlib.import_module(f"legato.published.{found['paper'].replace('-', '_')}").PAPER
 
 
-def keep(folder: Path) -> Path:
-    """Keep the rows of a reproduction, and pictures that it wrote; the file that has the rows."""
+def page_of(kept: Path) -> Path:
+    """The page that has the tables of a file."""
+    return PAPERS / f"{kept.stem.removesuffix(REAL)}.md"
+
+
+def keep(folder: Path, earlier: Sequence[str] = ()) -> Path:
+    """Keep the rows of a reproduction, and pictures that it wrote; the file that has the rows.
+
+    Args:
+        folder: of the reproduction.
+        earlier: tables whose rows stay as they were where this reproduction has not made them.
+    """
     found = json.loads((folder / "reproduction.json").read_text(encoding="utf-8"))
-    kept = KEPT / f"{found['paper']}.json"
+    if found.get("real"):  # calls are not made again for a rule
+        found["rows"] = [row.document() for row in real_calls.judged_again(found["paper"], found["calls"])]
+    kept = KEPT / f"{found['paper']}{REAL if found.get('real') else ''}.json"
     kept.parent.mkdir(exist_ok=True)
-    kept.write_text(json.dumps({key: found[key] for key in KEYS}, indent=1) + "\n", encoding="utf-8")
+    if earlier:
+        found["rows"] += _not_made_again(found["rows"], json.loads(kept.read_text(encoding="utf-8")), earlier)
+    document = {key: found[key] for key in KEYS if key in found}
+    kept.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
     for picture in folder.glob("*.svg"):
         shutil.copyfile(picture, IMAGES / f"{found['paper']}-{picture.name}")
     return kept
 
 
-def tables(found: dict[str, Any]) -> str:
-    """All tables, as Markdown."""
-    paper = paper_of(found["paper"])
-    rows = [Row(**row) for row in found["rows"]]
+def _not_made_again(rows: list[dict[str, Any]], before: dict[str, Any], of: Sequence[str]) -> list[dict[str, Any]]:
+    made = {(row["table"], row["name"], row.get("setup")) for row in rows}
+    return [
+        {**row, "version": row.get("version", before["version"])}
+        for row in before["rows"]
+        if row["table"] in of and (row["table"], row["name"], row.get("setup")) not in made
+    ]
+
+
+def tables(found: dict[str, Any], of: Callable[[str], bool] = lambda name: True) -> str:
+    """Tables as Markdown, of the names that are asked for."""
+    paper = paper_of(found)
+    rows = [Row.read(row) for row in found["rows"]]
+    grids = [Grid.read(grid) for grid in found.get("grids", [])]
     parts = []
-    for name, title in paper.tables.items():
+    for name, title in ((name, title) for name, title in paper.tables.items() if of(name)):
         if of_table := [row for row in rows if row.table == name]:
             parts += [f"**{title}**", "", *_table(paper, of_table), ""]
+            if earlier := dict.fromkeys(row.version for row in of_table if row.version):
+                parts += [f"† Of an earlier run, Legato {', '.join(earlier)}.", ""]
+        for grid in (grid for grid in grids if grid.table == name):
+            head = ["", *(title for title, _ in grid.columns)]
+            parts += [f"**{grid.title}**", "", *_lines([head, *grid.shown()]), ""]
+    for section in _kept_sections(found) if of("") else []:
+        parts += [f"**{section.title}**", "", *_section(section), ""]
     return "\n".join(parts)
+
+
+def _kept_sections(found: dict[str, Any]) -> list[Section]:
+    """What a paper's page has beside rows; not of real calls."""
+    module = importlib.import_module(f"legato.published.{found['paper'].replace('-', '_')}")
+    return [] if found.get("real") or not hasattr(module, "kept_sections") else module.kept_sections(found)
+
+
+def _section(section: Section) -> list[str]:
+    note = [*textwrap.wrap(str(section.note), 120, break_on_hyphens=False), ""] if section.note else []
+    return [*note, *_lines([[str(cell) for cell in line] for line in (section.columns, *section.rows)])]
 
 
 def _table(paper: Paper, rows: Sequence[Row]) -> list[str]:
@@ -58,39 +116,58 @@ def _table(paper: Paper, rows: Sequence[Row]) -> list[str]:
     head = ["figure", "published"]
     for setup in setups:
         head += [setup or "ours", "verdict"]
-    lines = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
+    cells = [head]
     for name in dict.fromkeys(row.name for row in rows):
         of_name = {row.setup: row for row in rows if row.name == name}
         first = next(iter(of_name.values()))
-        line = [f"{name} ({first.unit})" if first.unit else name, paper.published(first)]
+        named = f"{name} ({first.unit})" if first.unit else name
+        line = [f"{named} †" if first.version else named, paper.published(first)]
         for setup in setups:
             line += _cells(paper, of_name.get(setup))
-        lines.append(f"| {' | '.join(line)} |")
-    return lines
+        cells.append(line)
+    return _lines(cells)
+
+
+def _lines(cells: Sequence[Sequence[str]]) -> list[str]:
+    head, *others = (f"| {' | '.join(line)} |".replace("|  |", "| |") for line in cells)
+    return [head, "|---" * len(cells[0]) + "|", *others]
 
 
 def _cells(paper: Paper, row: Row | None) -> list[str]:
     if row is None:
         return ["–", "–"]
     interval = "" if row.low is None else f" ({paper.number(row.low)} to {paper.number(row.high)})"
-    return [f"{paper.number(row.mean)}{interval}", row.verdict]
+    return [f"{paper.number(row.mean)}{interval}", paper.verdict(row)]
 
 
 def written(page: str, found: dict[str, Any]) -> str:
     """The page with its tables."""
-    before, _, rest = page.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    return f"{before}{BEGIN}\n\n{tables(found)}\n{END}{after}"
+    groups = [group for _, group in MARKED.findall(page) if group]
+
+    def group_of(name: str) -> str:
+        return "Real" if found.get("real") else next((group for group in groups if name.startswith(group)), "")
+
+    def filled(match: re.Match[str]) -> str:
+        mark, group = match[1], match[2] or ""
+        made = tables(found, lambda name: group_of(name) == group)
+        # A mark of the other file's stays as it is.
+        return f"{mark}\n\n{made}\n{END}" if made else match[0]
+
+    return MARKED.sub(filled, page)
 
 
 def main(arguments: Sequence[str]) -> int:
     """The command line."""
-    kept = [keep(Path(folder)) for folder in arguments] or sorted(KEPT.glob("*.json"))
+    parser = argparse.ArgumentParser(prog="tools/paper_tables.py", description=__doc__.split("\n")[0])
+    parser.add_argument("folders", nargs="*", type=Path)
+    parser.add_argument("--earlier", nargs="*", default=(), metavar="TABLE")
+    chosen = parser.parse_args(arguments)
+    kept = [keep(folder, chosen.earlier) for folder in chosen.folders] or sorted(KEPT.glob("*.json"))
     for file in kept:
-        page = PAPERS / f"{file.stem}.md"
+        page = page_of(file)
         text = page.read_text(encoding="utf-8")
         if BEGIN not in text:
-            print(f"paper_tables: {page}: has no mark {BEGIN}", file=sys.stderr)
+            print(f"paper_tables: {page}: has no mark {BEGIN} -->", file=sys.stderr)
             return 1
         page.write_text(written(text, json.loads(file.read_text(encoding="utf-8"))), encoding="utf-8")
     return 0

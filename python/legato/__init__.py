@@ -287,8 +287,8 @@ def load_trace(path: str | Path, format: str | None = None) -> Trace:
 def controllers() -> list[dict[str, Any]]:
     """Every controller: ``name``, ``side``, ``learned``, ``for_study``, ``summary``, ``cites``, ``defaults_toml``.
 
-    One that is for study has a policy that loses to ``gcc`` on a family of links that Legato ships
-    (docs/generalisation.md): it is there for comparison, not for calls that matter.
+    One that is for study has a policy that loses to ``gcc``, with the codec that it is for, on a family of links that
+    Legato ships (docs/generalisation.md): it is there for comparison, not for calls that matter.
     """
     from legato import _core
 

@@ -23,7 +23,7 @@ from legato.envs.rewards import named
 from legato.errors import Error
 from legato.profile import vmaf
 from legato.published import clcc, clcc_behaviour, clcc_causes, clcc_figures, clcc_setups
-from legato.published.clcc_figures import qoe_frame, qoe_packet
+from legato.published.clcc_scores import qoe_frame, qoe_packet
 from legato.published.reproduction import AS_PRINTED, STRICTER, Reproduction, Row
 
 
@@ -125,6 +125,25 @@ def call(controller: str, network: int, **figures: Any) -> clcc_figures.Call:
     return replace(usual, **figures)
 
 
+def test_the_parts_of_the_scores_have_rows():
+    """CLCC with 20 ms less of frame delay and 0.5 dB more on random networks, with 5 ms less on LTE."""
+    calls = []
+    for network in range(6):
+        for group, sooner_ms in (("random", 20.0), ("LTE", 5.0)):
+            better = {"networks": group, "frame_delay_mean_ms": 120.0 - sooner_ms - 0.1 * network, "psnr_db_mean": 40.5}
+            calls.append(call("clcc", network, **better))
+            calls.append(call("gcc-receiver", network, networks=group))
+    rows = {(row.table, row.name): row for row in clcc_figures.judge_parts(calls)}
+    delay = rows[clcc_figures.parts_table("random", "gcc"), "frame score: delay, eq. (12)"]
+    assert (delay.mean, delay.verdict) == (pytest.approx(20.25 / 3), "met")
+    quality = rows[clcc_figures.parts_table("LTE", "gcc"), "frame score: quality, eq. (11)"]
+    # (10^4.05 - 10^4) / (10^4.2 - 10^3.6)
+    assert (quality.mean, quality.verdict) == (pytest.approx(100 * 1220.18 / 11867.86, abs=1e-2), "met")
+    assert rows[clcc_figures.parts_table("LTE", "gcc"), "packet score: rate, eq. (7)"].verdict == "in reach"
+    (beside,) = [row for row in rows.values() if row.table == clcc_figures.LTE_BESIDE_RANDOM]
+    assert (beside.mean, beside.published, beside.verdict) == (pytest.approx(-5.0), "lower", "met")
+
+
 def judged(calls: list[clcc_figures.Call]) -> dict[tuple[str, str], Row]:
     return {(row.table, row.name): row for row in clcc_figures.judge(calls)}
 
@@ -149,7 +168,7 @@ def test_a_change_is_of_means_and_met_where_it_reaches_the_printed_one():
     assert rows["frame delay (%)"].mean == pytest.approx(-100 / 12)
     assert rows["frame delay (%)"].verdict == "not met"
     assert rows["packet loss (%)"].verdict == "not met"
-    assert rows["SSIM (dB)"].verdict == "not comparable"
+    assert rows["SSIM (dB)"].verdict == "no claim"
     assert rows["frame QoE"].verdict == "met"
     assert "VMAF" not in rows
 
@@ -192,7 +211,7 @@ def test_the_second_rival_has_tables_of_its_own():
     assert delay.values == pytest.approx({"clcc": 80.0, "hrcc": 121.0})
     assert rows["random, hrcc", "packet loss (%)"].verdict == "not met"
     assert rows["random, hrcc", "frame PSNR (dB)"].verdict == "in reach"  # equal
-    assert rows["LTE, hrcc", "frame PSNR (dB)"].verdict == "not comparable"
+    assert rows["LTE, hrcc", "frame PSNR (dB)"].verdict == "no claim"
     assert rows["random", "packet delay (%)"].mean == pytest.approx(0.0)
 
 

@@ -15,6 +15,7 @@ from types import ModuleType
 import pytest
 
 from conftest import ROOT, Legato
+from legato import shipped
 
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 
@@ -30,6 +31,14 @@ def test_links_between_documents_lead_somewhere(document: Path):
     for target in re.findall(r"\]\(([^)#\s]+)", text):
         if "://" not in target:
             assert (document.parent / target).exists(), f"{document.name} links to {target}"
+
+
+def test_the_readme_counts_the_traces_that_are_here():
+    traces = shipped.traces()
+    assert len({trace.family for trace in traces}) == 9
+    assert f"| {len(traces)} recorded traces of nine public families included;" in (ROOT / "README.md").read_text(
+        encoding="utf-8"
+    )
 
 
 @pytest.mark.slow

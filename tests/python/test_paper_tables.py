@@ -20,7 +20,7 @@ def paper_tables(tool: Callable[[str], ModuleType]) -> ModuleType:
 
 @pytest.mark.parametrize("kept", KEPT, ids=lambda path: path.stem)
 def test_a_page_has_the_tables_of_its_reproduction(paper_tables: ModuleType, kept: Path) -> None:
-    page = (PAPERS / f"{kept.stem}.md").read_text(encoding="utf-8")
+    page = paper_tables.page_of(kept).read_text(encoding="utf-8")
     assert paper_tables.written(page, json.loads(kept.read_text(encoding="utf-8"))) == page
 
 
@@ -35,3 +35,40 @@ def test_set_ups_stand_side_by_side(paper_tables: ModuleType) -> None:
     assert "| figure | published | as printed | verdict | stricter | verdict |" in text
     assert "| gain | 0.79 | 0.80 (−0.50 to 0.50) | met | 0.10 (−0.50 to 0.50) | not met |" in text
     assert "| extra | 0.79 | – | – | 1.00 | undecidable |" in text
+
+
+def test_what_no_paper_claims_has_a_dash_and_what_it_claims_in_words_has_those(paper_tables: ModuleType) -> None:
+    row = {"table": "III", "published": None, "mean": 1.0, "low": 0.5, "high": 1.5}
+    rows = [
+        {**row, "name": "ours alone", "verdict": "not comparable", "why": "the paper has no such figure"},
+        {**row, "name": "said to be ahead", "verdict": "met", "why": "met where our interval is above 0, in reach …"},
+    ]
+    text = paper_tables.tables({"paper": "vtfrc", "rows": rows})
+    assert "| ours alone | – | 1.00 (0.50 to 1.50) | – |" in text
+    assert "| said to be ahead | above 0 | 1.00 (0.50 to 1.50) | met |" in text
+
+
+def test_a_mark_with_a_name_has_the_tables_of_that_name_and_the_other_the_rest(paper_tables: ModuleType) -> None:
+    row = {"published": 1.0, "mean": -0.04, "low": None, "high": None, "verdict": "undecidable", "why": ""}
+    rows = [{**row, "table": "Fig. 8", "name": "one"}, {**row, "table": "Hybrid, Fig. 8", "name": "two"}]
+    lines = [["gcc", [[2.0, -0.04, 4.0]]], ["oracle", [[3.0, None, None]]]]
+    grid = {"table": "Hybrid, Fig. 8", "title": "hybrid", "columns": [["loss %", 1]], "lines": lines}
+    begin, end = paper_tables.BEGIN, paper_tables.END
+    page = f"a\n{begin} -->\n{end}\nb\n{begin}, Hybrid -->\n{end}\nc\n"
+    made = paper_tables.written(page, {"paper": "nvc-cc", "rows": rows, "grids": [grid]})
+    first, second = made.split("\nb\n")
+    assert "| one |" in first and "| two |" not in first
+    assert "| two |" in second and "| one |" not in second
+    # What rounds to nothing has no sign; others have a minus sign.
+    assert "| gcc | 2.0 (0.0 to 4.0) |" in second and "| oracle | 3.0 |" in second
+    assert "−0.040" in first
+    assert paper_tables.written(made, {"paper": "nvc-cc", "rows": rows, "grids": [grid]}) == made
+
+
+def test_real_calls_have_a_mark_of_their_own(paper_tables: ModuleType) -> None:
+    row = {"published": 2.0, "mean": 1.0, "low": None, "high": None, "verdict": "undecidable", "why": ""}
+    begin, end = paper_tables.BEGIN, paper_tables.END
+    page = f"{begin} -->\nsimulated\n{end}\n{begin}, Real -->\n{end}\n"
+    found = {"paper": "r3net", "real": True, "rows": [{**row, "table": "3G", "name": "loss"}]}
+    made = paper_tables.written(page, found)
+    assert "simulated" in made and "**3G: real calls**" in made and "| loss | 2 |" in made

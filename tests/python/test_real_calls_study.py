@@ -16,7 +16,7 @@ from legato.published.real_calls import FIGURES, STUDIES, Call, judge
 
 
 def call(controller: str, window: int, ssim_db: float, *, valid: bool = True, access: str = "3G") -> Call:
-    figures = dict.fromkeys(FIGURES, 1.0) | {"ssim_db": ssim_db}
+    figures = dict.fromkeys(FIGURES, 1.0) | {"ssim_db": ssim_db, "drops_percent": 20.0 - ssim_db}
     return Call(access, controller, f"recording-{window}", window, valid, figures)
 
 
@@ -35,43 +35,56 @@ def test_differences_are_of_the_same_window_where_both_calls_count():
     rows = {row.name: row for row in judge(STUDIES["r3net"], calls) if row.table == "3G"}
     ahead = rows["SSIM of what was viewed (dB), less ukf's"]
     assert ahead.mean == pytest.approx(2.0)
-    assert (ahead.verdict, "2 pairs" in ahead.why) == ("undecidable", True)
+    assert (ahead.verdict, "2 pairs" in ahead.why) == ("no claim", True), "Table 2 has no SSIM"
     assert rows["r3net: SSIM of what was viewed (dB)"].mean == pytest.approx(13.0)
     # As printed in Table 2: 11.2 minus 6.5.
-    assert rows["frames not shown (%), less ukf's"].published == pytest.approx(4.7)
+    assert rows["frames not shown (%), less ukf's"].published == 4.7
 
 
 def test_behind_on_every_link_is_not_met():
-    calls = [call("ukf", window, 10.0) for window in range(10)]
-    calls += [call("r3net", window, 9.0 - window / 10) for window in range(10)]
-    rows = {row.name: row.verdict for row in judge(STUDIES["r3net"], calls) if row.table == "3G"}
-    assert rows["SSIM of what was viewed (dB), less ukf's"] == "not met"
-    assert rows["RTT, p95 (ms), less ukf's"] == "not comparable", "the paper's own is behind in it on 3G"
-    wifi = [row.verdict for row in judge(STUDIES["r3net"], calls) if row.table == "Wi-Fi"]
-    assert set(wifi) == {"not comparable"}
+    calls = [call("ukf", window, 10.0, access="Wi-Fi") for window in range(10)]
+    calls += [call("r3net", window, 9.0 - window / 10, access="Wi-Fi") for window in range(10)]
+    rows = {row.name: row.verdict for row in judge(STUDIES["r3net"], calls) if row.table == "Wi-Fi"}
+    assert rows["frames not shown (%), less ukf's"] == "not met"
+    assert rows["RTT, p95 (ms), less ukf's"] == "not comparable", "the paper's own is behind in it"
+    assert rows["RTT, mean (ms), less ukf's"] == "not comparable", "the paper has no difference"
+    elsewhere = {row.verdict for row in judge(STUDIES["r3net"], calls) if row.table == "3G"}
+    assert elsewhere == {"no claim", "not comparable"}
+
+
+NAME = "frames not shown (%), less ukf's"
+"""On Wi-Fi the paper's R3Net has 0.7 points fewer of them."""
+
+
+def of_wifi(calls: list[Call]) -> real_calls.Row:
+    return next(row for row in judge(STUDIES["r3net"], calls) if (row.table, row.name) == ("Wi-Fi", NAME))
 
 
 def test_windows_of_one_recording_count_once():
     def of(recordings: list[str]) -> list[Call]:
-        made = [call("ukf", window, 10.0) for window in range(12)]
-        made += [call("r3net", window, 11.0 + window / 10) for window in range(12)]
+        made = [call("ukf", window, 10.0, access="Wi-Fi") for window in range(12)]
+        made += [call("r3net", window, 11.0 + window / 10, access="Wi-Fi") for window in range(12)]
         return [dataclasses.replace(one, recording=recordings[one.place]) for one in made]
 
-    name = "SSIM of what was viewed (dB), less ukf's"
     for recordings, verdict in ((list("aaaaaaaabbcd"), "undecidable"), (list("abcdefghijkl"), "met")):
-        rows = {row.name: row for row in judge(STUDIES["r3net"], of(recordings)) if row.table == "3G"}
-        assert (rows[name].verdict, rows[name].groups) == (verdict, len(set(recordings)))
-        assert (rows[name].low is None) == (verdict == "undecidable")
+        row = of_wifi(of(recordings))
+        assert (row.verdict, row.groups) == (verdict, len(set(recordings)))
+        assert (row.low is None) == (verdict == "undecidable")
 
 
 def test_fewer_than_ten_pairs_have_no_verdict():
     def of(pairs: int) -> str:
-        made = [call("ukf", window, 10.0) for window in range(pairs)]
-        made += [call("r3net", window, 11.0 + window / 10) for window in range(pairs)]
-        rows = {row.name: row for row in judge(STUDIES["r3net"], made) if row.table == "3G"}
-        return rows["SSIM of what was viewed (dB), less ukf's"].verdict
+        made = [call("ukf", window, 10.0, access="Wi-Fi") for window in range(pairs)]
+        made += [call("r3net", window, 11.0 + window / 10, access="Wi-Fi") for window in range(pairs)]
+        return of_wifi(made).verdict
 
     assert (of(9), of(10)) == ("undecidable", "met")
+
+
+def test_calls_that_were_made_before_are_judged_without_being_made_again():
+    calls = [call("ukf", 0, 10.0), call("r3net", 0, 11.0)]
+    kept = json.loads(json.dumps([dataclasses.asdict(one) for one in calls]))
+    assert real_calls.judged_again("r3net", kept) == judge(STUDIES["r3net"], calls)
 
 
 def test_a_figure_that_no_call_has_is_not_shown():

@@ -44,17 +44,23 @@ def test_the_printed_differences_are_those_of_table_1():
     assert rows["reward, mean, less gcc's"].published is None
 
 
-def test_a_lead_whose_interval_excludes_zero_is_met_and_a_lag_is_not():
+def test_a_lead_is_judged_against_the_printed_one_and_all_of_them_together():
     ahead, behind = by_name(made(0.5)), by_name(made(-0.5))
-    for figure in r3net.CLAIMED:
-        name = f"{r3net.FIGURES[figure][0]}, less gcc's"
-        assert (ahead[name].verdict, behind[name].verdict) == ("met", "not met")
+    # Half a unit each: of 0.04 in reward, of 1.9 points of loss.
+    name = "reward, mean, less ukf's"
+    assert (ahead[name].verdict, behind[name].verdict) == ("met", "not met")
+    assert ahead["packet loss (%), less ukf's"].verdict == "not met"
     together = {row.table: row for row in r3net.judge(made(0.5)) if "together" in row.name}
-    assert (together["against gcc"].verdict, together["against gcc"].mean) == ("met", len(r3net.CLAIMED))
-    # Ahead, but not by the printed 4.3 points; by 30 it is, in everything.
-    assert together["against ukf"].verdict == "not met"
+    assert (together["against ukf"].verdict, together["against ukf"].mean) == ("not met", 1.0)
+    # By 30 it is ahead as printed in everything.
     far = {row.table: row for row in r3net.judge(made(30.0)) if "together" in row.name}
-    assert far["against ukf"].verdict == "met"
+    assert (far["against ukf"].verdict, far["against ukf"].mean) == ("met", len(r3net.CLAIMED))
+
+
+def test_the_paper_claims_nothing_against_gcc():
+    rows = [row for row in r3net.judge(made(30.0)) if row.table == "against gcc"]
+    assert len(rows) == len(r3net.FIGURES)
+    assert {(row.published, row.verdict) for row in rows} == {(None, "no claim")}
 
 
 def test_noisier_actions_are_the_papers_own_claim():
@@ -87,7 +93,7 @@ def test_two_policies_are_weighted_to_the_rivals_loss(monkeypatch: pytest.Monkey
     expected = {"the ukf tuned to Table 1": 4.5, "our ukf": 10.0, "gcc": -5.0}
     for rival, lead in expected.items():
         row = rows[f"utilisation at the loss of {rival}, minus its own (points)"]
-        assert (row.mean, row.verdict) == (pytest.approx(lead), "met" if lead > 0 else "not met")
+        assert (row.mean, row.verdict) == (pytest.approx(lead), "no claim")
 
 
 def test_a_guidance_means_a_quantile_of_the_coming_capacity():

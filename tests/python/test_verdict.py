@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from legato.eval.stats import NO_FIGURE, Estimate
-from legato.published.verdict import AtMost, Claim, Lead, Value, Verdict, judged
+from legato.published.reproduction import Row
+from legato.published.verdict import AtMost, Claim, Lead, Unchanged, Value, Verdict, judged, together
 
 
 def interval(mean: float, low: float, high: float) -> Estimate:
@@ -36,6 +37,10 @@ def interval(mean: float, low: float, high: float) -> Estimate:
         (AtMost(0.1), interval(0.03, -0.05, 0.09), "met"),
         (AtMost(0.1), interval(0.03, -0.16, 0.27), "in reach"),
         (AtMost(0.1), interval(0.3, 0.2, 0.4), "not met"),
+        (Unchanged(1.0, 0.1), interval(1.02, 0.95, 1.08), "met"),
+        # The mean has not moved, but the interval leaves room for half and for half as much again.
+        (Unchanged(1.0, 0.1), interval(0.98, 0.65, 1.63), "in reach"),
+        (Unchanged(1.0, 0.1), interval(1.3, 1.2, 1.4), "not met"),
         (Lead(1.6), Estimate(1.8, None, None, 3), "undecidable"),
         (Lead(1.6), NO_FIGURE, "not comparable"),
     ],
@@ -44,3 +49,32 @@ def test_claims_are_judged_by_mean_and_interval(claim: Claim, ours: Estimate, ex
     verdict, why = judged(claim, ours)
     assert verdict == expected
     assert why
+
+
+def test_claims_that_are_made_together_are_as_good_as_the_worst_of_them():
+    assert together(["met", "met"]) == "met"
+    assert together(["met", "in reach"]) == "in reach"
+    assert together(["met", "in reach", "undecidable"]) == "not met"
+    assert together(["met", "not comparable"]) == "not met"
+
+
+def test_a_claim_without_a_figure_is_shown_in_words_and_what_nothing_is_claimed_of_has_no_verdict():
+    ours = interval(0.2, 0.1, 0.3)
+    said = Row.judged("1", "ahead", None, ours, Lead())
+    assert (said.published, said.verdict) == ("above 0", "met")
+    assert Row.judged("1", "closer", None, ours, Lead(no_effect=1.0, more_is_better=False)).published == "below 1"
+    assert Row.judged("1", "cost", None, ours, AtMost(0.1)).published == "≤ 0.1"
+    assert Row.judged("1", "as before", None, ours, Unchanged(1.0, 0.1)).published == "1 ± 0.1"
+    assert Row.judged("1", "lead", 0.1, ours, Lead(0.1)).published == 0.1
+    assert Row.of("1", "ours", None, ours, "not comparable", "not of the paper").verdict == "no claim"
+    assert Row.of("1", "theirs", 0.1, ours, "not comparable", "other networks").verdict == "not comparable"
+
+
+def test_rows_of_before_are_read_as_those_of_today():
+    row = {"table": "1", "name": "x", "published": None, "mean": 0.2, "low": 0.1, "high": 0.3}
+    old = Row.read({**row, "verdict": "met", "why": "met where our interval is above 0, in reach where …"})
+    assert (old.published, old.verdict) == ("above 0", "met")
+    assert Row.read({**row, "verdict": "not comparable", "why": "the score itself"}).verdict == "no claim"
+    assert Row.read({**row, "verdict": "undecidable", "why": "there is no interval"}).published == "ahead"
+    today = Row.judged("1", "x", None, interval(0.2, 0.1, 0.3), Lead())
+    assert Row.read(today.document()) == today

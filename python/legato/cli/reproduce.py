@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 HELP = """
 Make a published table again: the figure as printed, ours with an interval, and a verdict by one rule for all papers:
-met, in reach, not met, undecidable or not comparable (docs/verdicts.md). Where the paper's set-up and ours differ, both
-are run.
+met, in reach, not met, undecidable or not comparable, and none where a paper claims nothing (docs/verdicts.md). Where
+the paper's set-up and ours differ, both are run.
 
 Writes reproduction.json, reproduction.html and the run folders they were made of. Exits with status 0 whatever
 the verdicts: a figure that is not met is a result.
@@ -166,7 +166,7 @@ def _show(done: Reproduction, *, as_json: bool) -> None:
             cells = []
             for row in here:
                 interval = f"{paper.interval(row)} {row.unit or ''}".rstrip()
-                cells.append((row.name, paper.published(row), paper.number(row.mean), interval, row.verdict))
+                cells.append((row.name, paper.published(row), paper.number(row.mean), interval, paper.verdict(row)))
             terminal.table(["figure", "published", "ours", "interval", "verdict"], cells)
             if note := paper.note(here):
                 terminal.out().print(note)

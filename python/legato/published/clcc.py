@@ -51,6 +51,11 @@ def _titles() -> Iterator[tuple[str, str]]:
     for comparison in clcc_figures.COMPARISONS:
         title = _AGAINST[comparison.suffix or GCC]
         yield from ((comparison.table(group), f"{title}: {text}") for group, text in _GROUPS.items())
+    for group, figure in zip(SETUPS[0].groups, ("Figure 5b, c", "Figure 6b, c"), strict=True):
+        for rival in (GCC, HRCC):
+            title = f"The parts of both scores, {_AGAINST[rival].replace('against', 'minus')}: {group} ({figure})"
+            yield clcc_figures.parts_table(group, rival), title
+    yield clcc_figures.LTE_BESIDE_RANDOM, "Section V-C: LTE beside random networks"
     for group in SETUPS[0].groups:
         yield clcc_causes.table_of(group), f"Why: CLCC minus GCC, part by part: {_GROUPS[group]}"
     yield clcc_behaviour.TABLE, "Figure 7: the three behaviours"
@@ -90,7 +95,8 @@ def reproduce(
         for name in clcc_behaviour.plans_of(setup, quick)
         for controller, of_call in series[name].items()
     ]
-    rows: list[Row] = [*clcc_figures.judge(calls), *clcc_causes.judge(calls), *clcc_behaviour.judge(found)]
+    rows: list[Row] = [*clcc_figures.judge(calls), *clcc_figures.judge_parts(calls)]
+    rows += [*clcc_causes.judge(calls), *clcc_behaviour.judge(found)]
     drawn = series[clcc_behaviour.name(SETUPS[0], *DRAWN)]
     done = Reproduction(PAPER, out, version(next(iter(runs.values()))), tuple(rows), tuple(calls))
     trained = _trained()

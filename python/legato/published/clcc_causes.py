@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from legato.published.clcc_figures import HIGH_PSNR_DB, Call, Pairs
+from legato.published.clcc_figures import Call, Pairs
+from legato.published.clcc_scores import HIGH_PSNR_DB
 from legato.published.clcc_setups import GCC, OWN, SETUPS, Setup
 from legato.published.reproduction import Row
 from legato.sweep import parts, query

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from legato.eval.stats import FEWEST, Estimate, of_groups
+from legato.eval.stats import FEWEST, Estimate, of_groups, of_separate_groups
+from legato.published import clcc_scores
 from legato.published.clcc_setups import (
     CONSTANT,
     GCC,
@@ -77,6 +78,34 @@ FIGURES: tuple[Figure, ...] = (
     Figure("frame QoE", "qoe_frame", _both(BETTER, BETTER, BETTER, BETTER), False, False, "viewed_qoe_frame"),
 )
 
+# [clcc] Fig. 5b, c and 6b, c: the parts of both scores, without figures. §V-C: "CLCC has a large advantage over the
+# other two algorithms in both latency and video quality"; §V-B: loss and drops are lower, and so is the receiving rate.
+# That HRCC has high PSNR on LTE (§V-B) and that CLCC has the advantage there too contradict each other.
+SCORE_PARTS: tuple[Figure, ...] = (
+    Figure("packet score: rate, eq. (7)", "rate_part", _both(LOWER, LOWER, LOWER, LOWER), False, True),
+    Figure("packet score: delay, eq. (8)", "delay_part", _both(BETTER, BETTER, BETTER, BETTER), False, False),
+    Figure("packet score: loss, eq. (9)", "loss_part", _both(BETTER, BETTER, BETTER, BETTER), False, False),
+    Figure(
+        "frame score: quality, eq. (11)",
+        "quality_part",
+        _both(BETTER, BETTER, BETTER, None),
+        False,
+        False,
+        "viewed_quality_part",
+    ),
+    Figure(
+        "frame score: delay, eq. (12)",
+        "frame_delay_part",
+        _both(BETTER, BETTER, BETTER, BETTER),
+        False,
+        False,
+        "viewed_frame_delay_part",
+    ),
+    Figure("frame score: drops, eq. (13)", "drop_part", _both(BETTER, BETTER, BETTER, BETTER), False, False),
+)
+LTE_BESIDE_RANDOM = "LTE beside random"
+"""The table of what §V-C says of both sets of networks."""
+
 
 @dataclass(frozen=True)
 class Comparison:
@@ -143,17 +172,59 @@ class Call:
         if self.largest_delay_ms is None:
             return None
         delays_ms = (self.least_delay_ms, self.one_way_delay_p95_ms, self.largest_delay_ms)
-        return qoe_packet(self.utilisation_ratio, *delays_ms, self.loss_ratio)
+        return clcc_scores.qoe_packet(self.utilisation_ratio, *delays_ms, self.loss_ratio)
 
     @property
     def qoe_frame(self) -> float:
         """[clcc] eq. (14)."""
-        return qoe_frame(self.psnr_db_mean, self.frame_delay_mean_ms, self.frame_drop_ratio)
+        return clcc_scores.qoe_frame(self.psnr_db_mean, self.frame_delay_mean_ms, self.frame_drop_ratio)
 
     @property
     def viewed_qoe_frame(self) -> float:
         """The same of what was on screen, with the wait for it."""
-        return qoe_frame(self.viewed_psnr_db_mean, self.viewed_delay_mean_ms, self.frame_drop_ratio)
+        return clcc_scores.qoe_frame(self.viewed_psnr_db_mean, self.viewed_delay_mean_ms, self.frame_drop_ratio)
+
+    @property
+    def rate_part(self) -> float:
+        """[clcc] eq. (7)."""
+        return clcc_scores.rate_part(self.utilisation_ratio)
+
+    @property
+    def delay_part(self) -> float | None:
+        """[clcc] eq. (8)."""
+        if self.largest_delay_ms is None:
+            return None
+        return clcc_scores.delay_part(self.least_delay_ms, self.one_way_delay_p95_ms, self.largest_delay_ms)
+
+    @property
+    def loss_part(self) -> float:
+        """[clcc] eq. (9)."""
+        return clcc_scores.loss_part(self.loss_ratio)
+
+    @property
+    def quality_part(self) -> float:
+        """[clcc] eq. (11)."""
+        return clcc_scores.quality_part(self.psnr_db_mean)
+
+    @property
+    def viewed_quality_part(self) -> float:
+        """The same of what was on screen."""
+        return clcc_scores.quality_part(self.viewed_psnr_db_mean)
+
+    @property
+    def frame_delay_part(self) -> float:
+        """[clcc] eq. (12)."""
+        return clcc_scores.frame_delay_part(self.frame_delay_mean_ms)
+
+    @property
+    def viewed_frame_delay_part(self) -> float:
+        """The same with the wait for what was on screen."""
+        return clcc_scores.frame_delay_part(self.viewed_delay_mean_ms)
+
+    @property
+    def drop_part(self) -> float:
+        """[clcc] eq. (13)."""
+        return clcc_scores.drop_part(self.frame_drop_ratio)
 
     def value(self, column: str) -> float | None:
         """A figure, or a part of one."""
@@ -166,7 +237,10 @@ SUMMED_UP = (
     "viewed_delay_mean_ms",
 )  # fmt: skip
 """What a call has from the summary as it stands there."""
-_OF_CALLS = {*SUMMED_UP, "receiver_rate_bps", "qoe_packet", "qoe_frame", "viewed_qoe_frame"}
+_OF_CALLS = {
+    *SUMMED_UP, "receiver_rate_bps", "qoe_packet", "qoe_frame", "viewed_qoe_frame", "rate_part", "delay_part",
+    "loss_part", "quality_part", "viewed_quality_part", "frame_delay_part", "viewed_frame_delay_part", "drop_part",
+}  # fmt: skip
 
 
 def judge(calls: Sequence[Call]) -> list[Row]:
@@ -176,24 +250,56 @@ def judge(calls: Sequence[Call]) -> list[Row]:
         for comparison in COMPARISONS
         for setup in SETUPS
         for group in setup.groups
-        for row in _compared(calls, comparison, setup, group)
+        for row in _compared(calls, comparison, setup, group, FIGURES, comparison.table(group))
     ]
 
 
-def _compared(calls: Sequence[Call], comparison: Comparison, setup: Setup, group: str) -> Iterator[Row]:
+def parts_table(group: str, rival: str) -> str:
+    """The table of the scores' parts."""
+    return f"{group}, parts of scores, {rival}"
+
+
+def judge_parts(calls: Sequence[Call]) -> list[Row]:
+    """The parts of both scores, minus those of the paper's two rivals; and LTE beside random networks."""
+    rows = [
+        row
+        for comparison in COMPARISONS[:2]
+        for setup in SETUPS
+        for group in SETUPS[0].groups
+        for row in _compared(calls, comparison, setup, group, SCORE_PARTS, parts_table(group, comparison.rival))
+    ]
+    return rows + [row for setup in SETUPS for row in _lte_beside_random(calls, setup)]
+
+
+def _lte_beside_random(calls: Sequence[Call], setup: Setup) -> Iterator[Row]:
+    """[clcc] §V-C: the advantage of CLCC's frame delay under LTE is not as great as that on random networks."""
+    column, rival = setup.column("frame_delay_part", "viewed_frame_delay_part"), setup.rivals[GCC]
+    leads = []
+    for group in SETUPS[0].groups:
+        here = [call for call in calls if (call.setup, call.networks) == (setup.name, group)]
+        totals = Pairs.of(here, OWN, rival, column).totals
+        leads.append([float((own - other) / number) for own, other, number in totals])
+    if all(leads):
+        found = of_separate_groups(leads, lambda means: means[1] - means[0])
+        name = "frame score, delay: lead over GCC on LTE minus on random networks"
+        claim = Lead(more_is_better=False)
+        yield Row.judged(LTE_BESIDE_RANDOM, name, LOWER, found, claim, setup=setup.name)
+
+
+def _compared(
+    calls: Sequence[Call], comparison: Comparison, setup: Setup, group: str, figures: Sequence[Figure], table: str
+) -> Iterator[Row]:
     if comparison.rival not in setup.rivals:
         return
     rival = setup.rivals[comparison.rival]
     here = [call for call in calls if (call.setup, call.networks) == (setup.name, group)]
-    for figure in FIGURES:
+    for figure in figures:
         pairs = Pairs.of(here, comparison.own, rival, setup.column(figure.column, figure.viewed))
         if len(pairs.totals):
             published = figure.published.get(comparison.printed, {}).get(group)
             ours = pairs.change(relative=figure.relative)
             found = _judged(figure, published, ours, pairs)
-            yield Row.of(
-                comparison.table(group), figure.name, published, ours, *found, values=pairs.means, setup=setup.name
-            )
+            yield Row.of(table, figure.name, published, ours, *found, values=pairs.means, setup=setup.name)
 
 
 @dataclass(frozen=True)
@@ -259,38 +365,3 @@ def _judged(figure: Figure, published: float | str | None, ours: Estimate, pairs
         return "undecidable", f"too rare: nearly all of it is in {pairs.held_by:.1f} of {len(pairs.totals)} networks"
     claimed = published if isinstance(published, float) and published != BETTER else None
     return judged(Lead(claimed, more_is_better=not figure.less_is_better), ours)
-
-
-# --- the scores of a call, of its packets and of its frames: [clcc] §V-C; interpretation in docs/papers/clcc.md
-
-
-def qoe_packet(
-    utilisation_ratio: float, shortest_ms: float, p95_ms: float, largest_ms: float, loss_ratio: float
-) -> float:
-    """The packet-level score, 0 to 70."""
-    # [clcc] eq. (7): QoE_recv_rate = 100 U. Utilisation above 1 is an artefact of the bins.
-    rate = 100.0 * min(utilisation_ratio, 1.0)
-    # [clcc] eq. (8): QoE_delay = 100 (d_max - d_95th) / (d_max - d_min)
-    delay = 100.0 * (largest_ms - p95_ms) / (largest_ms - shortest_ms) if largest_ms > shortest_ms else 100.0
-    # [clcc] eq. (9): QoE_loss = 100 (1 - L)
-    kept = 100.0 * (1.0 - loss_ratio)
-    # [clcc] eq. (10): 0.2 rate + 0.2 delay + 0.3 loss; the weights sum to 0.7, as in the challenge it is from
-    return 0.2 * rate + 0.2 * delay + 0.3 * kept
-
-
-def qoe_frame(psnr_db: float, delay_ms: float, drop_ratio: float) -> float:
-    """The frame-level score, 0 to 70."""
-    # [clcc] eq. (11): 100 (MSE(PSNR) - MSE_min) / (MSE_max - MSE_min), MSE(PSNR) = 10^(PSNR / 10), 36 and 42 dB.
-    # What they call MSE is its inverse and grows with quality; clipped to the range they set.
-    low, high = 10.0 ** (LOW_PSNR_DB / 10.0), 10.0 ** (HIGH_PSNR_DB / 10.0)
-    quality = 100.0 * (10.0 ** (min(max(psnr_db, LOW_PSNR_DB), HIGH_PSNR_DB) / 10.0) - low) / (high - low)
-    # Deviates from [clcc] eq. (12), 100 d_avg / 3, which would reward delay: read as 100 - d_avg / 3, 0 from 300 ms on.
-    delay = max(100.0 - delay_ms / 3.0, 0.0)
-    # [clcc] eq. (13): QoE_drop = 100 (1 - D)
-    shown = 100.0 * (1.0 - drop_ratio)
-    # [clcc] eq. (14): 0.2 quality + 0.2 delay + 0.3 drop
-    return 0.2 * quality + 0.2 * delay + 0.3 * shown
-
-
-LOW_PSNR_DB, HIGH_PSNR_DB = 36.0, 42.0
-"""[clcc] §V-C: the range of eq. (11)."""

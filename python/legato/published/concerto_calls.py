@@ -10,7 +10,7 @@ from legato import access_networks
 from legato import plan as plans
 from legato.eval.stats import NO_FIGURE
 from legato.plan import Plan
-from legato.published.concerto_estimates import gap, mean, ratio
+from legato.published.concerto_estimates import direction, gap, mean, percent, ratio, scaled, turned
 from legato.published.concerto_setups import (
     AS_RECORDED_POLICY,
     BEST_OF_TWO,
@@ -30,17 +30,19 @@ from legato.published.reproduction import Row
 from legato.published.verdict import AtMost, Lead
 from legato.sweep import query
 
-NEGLIGIBLE = 0.10
+NEGLIGIBLE_PERCENT = 10.0
 """The increase of frame delay that Fig. 21's "negligible" is taken for."""
+CLOSE_PERCENT = 10.0
+"""How far apart the scores of rivals may be that section 5.2 calls "quite close to each other"."""
 RIVALS = (WEBRTC, SALSIFY, RL_V)
 """The schemes that the paper compares with; its Salsify is WebRTC's estimate with a codec that obeys at once."""
 CEILING = {PRINTED.name: ORACLE, STRICT.name: CLAIRVOYANT}
 """What no controller can be ahead of: the best that knows the future, by each set-up's score."""
 
-PUBLISHED_GAP = {"3G": 0.238, "4G": 0.249, "Wi-Fi": 0.343}
+PUBLISHED_GAP_PERCENT = {"3G": 23.8, "4G": 24.9, "Wi-Fi": 34.3}
 """[concerto] section 5.2: how far the closest rival is behind, in both scores."""
-PUBLISHED_THROUGHPUT = {WEBRTC: 0.549, SALSIFY: 0.539, RL_V: 0.373}
-PUBLISHED_SMOOTHNESS = 0.116
+PUBLISHED_THROUGHPUT_PERCENT = {WEBRTC: 54.9, SALSIFY: 53.9, RL_V: 37.3}
+PUBLISHED_STEP_KBPS = 116.0
 
 # [concerto] Table 2: the constants of eq. (8), which no controller can change.
 CONSTANT = {"qoe_p": 3.30, "qoe_d": 2.67}
@@ -166,22 +168,53 @@ def read_calls(folder: Path, access: str, plan: Plan, windows: Sequence[str], se
 
 
 def judge(calls: Sequence[Call], setup: Setup) -> list[Row]:
-    """Fig. 19 to 21 in one set-up."""
+    """Fig. 19 to 21, and what sections 5.2 and 5.3 say of the rivals, in one set-up."""
     of = {"setup": setup.name}
     rows = []
     for access in access_networks.ACCESSES:
         here = [call for call in calls if call.access == access]
         for figure in ("qoe_p", "qoe_d"):
-            rows += _scores(here, access, figure, setup)
-    for rival, printed in PUBLISHED_THROUGHPUT.items():
-        gain = ratio(calls, "throughput_bps", CONCERTO, rival, less_one=True)
-        rows.append(Row.judged("Fig. 20", f"throughput over {rival}", printed, gain, Lead(printed), **of))
+            rows += _scores(here, access, figure, setup) + _rivals(here, access, figure, setup)
+    for rival, printed in PUBLISHED_THROUGHPUT_PERCENT.items():
+        gain = percent(ratio(calls, "throughput_bps", CONCERTO, rival, less_one=True))
+        rows.append(Row.judged("Fig. 20", f"throughput above {rival}'s (%)", printed, gain, Lead(printed), **of))
     for rival in RIVALS:
-        more = ratio(calls, setup.delay, CONCERTO, rival, less_one=True)
-        rows.append(Row.judged("Fig. 21", f"frame delay over {rival}", 0.0, more, AtMost(NEGLIGIBLE), **of))
-    step = mean(calls, "smoothness_mbps", CONCERTO)
-    why, name = "other networks", "mean step of the target (Mbit/s)"
-    rows.append(Row.of("5.3", name, PUBLISHED_SMOOTHNESS, step, "not comparable", why, **of))
+        more = percent(ratio(calls, setup.delay, CONCERTO, rival, less_one=True))
+        name = f"frame delay above {rival}'s (%)"
+        rows.append(Row.judged("Fig. 21", name, "negligible", more, AtMost(NEGLIGIBLE_PERCENT), **of))
+    return rows + _smoothness(calls, setup)
+
+
+def _rivals(calls: Sequence[Call], access: str, figure: str, setup: Setup) -> list[Row]:
+    """Section 5.2: the rivals are quite close to each other, RL-V slightly better on 4G and Wi-Fi and worse on 3G."""
+    of = {"setup": setup.name}
+    scores = {scheme: mean(calls, figure, scheme).mean or 0.0 for scheme in RIVALS}
+    lowest, highest = min(scores, key=scores.__getitem__), max(scores, key=scores.__getitem__)
+    apart = percent(turned(ratio(calls, figure, lowest, highest)))
+    name = f"{figure}, {access}: lowest rival behind the highest (%)"
+    rows = [Row.judged("5.2", name, "quite close", apart, AtMost(CLOSE_PERCENT), **of)]
+    worse = access == "3G"
+    others = sorted((WEBRTC, SALSIFY), key=scores.__getitem__)
+    ahead = percent(ratio(calls, figure, RL_V, others[0 if worse else 1], less_one=True))
+    name = f"{figure}, {access}: {RL_V} above the {'worse' if worse else 'better'} of the other two (%)"
+    claim = Lead(more_is_better=not worse)
+    rows.append(Row.judged("5.2", name, f"slightly {direction(claim)}", ahead, claim, **of))
+    return rows
+
+
+def _smoothness(calls: Sequence[Call], setup: Setup) -> list[Row]:
+    """Section 5.3: Concerto's bitrate is more stable than the others'."""
+    of = {"setup": setup.name}
+    rows = []
+    for scheme in (CONCERTO, *RIVALS):
+        printed = PUBLISHED_STEP_KBPS if scheme == CONCERTO else None
+        step = scaled(mean(calls, "smoothness_mbps", scheme), 1e3)
+        name = f"mean step of the target, {scheme} (kbit/s)"
+        rows.append(Row.of("5.3", name, printed, step, "not comparable", "other networks", **of))
+    for rival in RIVALS:
+        over, claim = ratio(calls, "smoothness_mbps", CONCERTO, rival), Lead(no_effect=1.0, more_is_better=False)
+        name = f"mean step of the target, {CONCERTO}'s over {rival}'s"
+        rows.append(Row.judged("5.3", name, direction(claim), over, claim, **of))
     return rows
 
 
@@ -196,20 +229,22 @@ def _scores(calls: Sequence[Call], access: str, figure: str, setup: Setup) -> li
     ]
     # Salsify as its authors built it comes last; the paper's took WebRTC's estimate.
     for rival in (*RIVALS, BEST_OF_TWO):
-        ahead = ratio(calls, figure, CONCERTO, rival, less_one=True)
-        rows.append(Row.judged("Fig. 19", f"{name}: ahead of {rival}, raw", None, ahead, Lead(), **of))
+        ahead, claim = percent(ratio(calls, figure, CONCERTO, rival, less_one=True)), Lead()
+        rows.append(
+            Row.judged("Fig. 19", f"{name}: {CONCERTO} above {rival} (%)", direction(claim), ahead, claim, **of)
+        )
     closest = max(RIVALS, key=lambda scheme: by_scheme[scheme].mean or 0.0)
-    printed = PUBLISHED_GAP[access]
-    moved = gap(calls, figure, closest, CONSTANT[figure], CONCERTO)
-    label = f"{name}: gap of the closest rival, without the constant"
+    printed = PUBLISHED_GAP_PERCENT[access]
+    moved = percent(gap(calls, figure, closest, CONSTANT[figure], CONCERTO))
+    label = f"{name} minus its constant: closest rival behind {CONCERTO} (%)"
     if min(by_scheme[scheme].mean or 0.0 for scheme in (closest, CONCERTO)) > CONSTANT[figure]:
         rows.append(Row.judged("Fig. 19", label, printed, moved, Lead(printed), **of))
     else:
         why = "a score is below its constant, so that no share of the rest can be taken"
         rows.append(Row.of("Fig. 19", label, printed, NO_FIGURE, "undecidable", why, **of))
     # What is left to gain: nothing can be further ahead.
-    ceiling = gap(calls, figure, closest, CONSTANT[figure], CEILING[setup.name])
+    ceiling = percent(gap(calls, figure, closest, CONSTANT[figure], CEILING[setup.name]))
     why = f"what {CEILING[setup.name]} leaves {closest}: the most that any controller could show here"
-    label = f"{name}: gap of the closest rival to the ceiling"
+    label = f"{name} minus its constant: closest rival behind the ceiling (%)"
     rows.append(Row.of("Fig. 19", label, None, ceiling, "not comparable", why, **of))
     return rows

@@ -26,7 +26,7 @@ from legato import plan as plans
 from legato.eval.stats import Estimate
 from legato.plan import Plan
 from legato.published.concerto_calibration import DELAY_MS, LOSS_RATIO
-from legato.published.concerto_estimates import difference, mean, ratio, turned
+from legato.published.concerto_estimates import difference, direction, mean, percent, ratio, scaled, turned
 from legato.published.concerto_setups import WEBRTC, Setup
 from legato.published.reproduction import Row
 from legato.published.verdict import Lead
@@ -44,7 +44,7 @@ LIMIT_BPS = 2.5e6
 """The highest target of the scenario."""
 
 # [concerto] section 2.3. Of video over GCC alone, but for Fig. 7's loss and delay.
-THROUGHPUT_LESS = 0.216
+THROUGHPUT_LESS_PERCENT = 21.6
 ALONE_LOSS_RATIO, ALONE_DELAY_MS = 0.0044, 141.0
 REDUCTION, RECOVERY, UPDATES = 1.2, 4.8, 0.506
 
@@ -219,29 +219,31 @@ def judge_cycle(sessions: Sequence[Session], setup: Setup) -> list[Row]:
 
     def judge(table: str, name: str, found: Estimate, claim: Lead) -> None:
         rows.append(Row.judged(table, name, claim.printed, found, claim, **of))
-        rows.append(Row.judged(table, f"{name}: direction", None, found, replace(claim, printed=None), **of))
+        side = replace(claim, printed=None)
+        rows.append(Row.judged(table, f"{name}: direction", direction(side), found, side, **of))
 
-    def show(table: str, name: str, figure: str, printed: Mapping[str, float], why: str) -> None:
+    def show(table: str, name: str, figure: str, scale: float, printed: Mapping[str, float], why: str) -> None:
         for scheme, label in ((WEBRTC, "with video"), (ALONE, "GCC alone")):
-            found = mean(sessions, figure, scheme)
+            found = scaled(mean(sessions, figure, scheme), scale)
             rows.append(Row.of(table, f"{name}, {label}", printed.get(scheme), found, "not comparable", why, **of))
 
-    less = turned(ratio(sessions, "throughput_bps", WEBRTC, ALONE))
-    judge("Fig. 7", "throughput with video below GCC's alone, share", less, Lead(THROUGHPUT_LESS))
+    less = percent(turned(ratio(sessions, "throughput_bps", WEBRTC, ALONE)))
+    judge("Fig. 7", "throughput with video below GCC's alone (%)", less, Lead(THROUGHPUT_LESS_PERCENT))
     why = "round-trip time and queue were chosen for it" if setup.by_second else "other links than the paper's"
-    for figure, name, printed in (
-        ("loss_ratio", "loss", {WEBRTC: LOSS_RATIO, ALONE: ALONE_LOSS_RATIO}),
-        ("delay_ms", "round-trip time (ms)", {WEBRTC: DELAY_MS, ALONE: ALONE_DELAY_MS}),
+    for figure, scale, name, printed in (
+        ("loss_ratio", 100.0, "loss (%)", {WEBRTC: 100 * LOSS_RATIO, ALONE: 100 * ALONE_LOSS_RATIO}),
+        ("delay_ms", 1.0, "round-trip time (ms)", {WEBRTC: DELAY_MS, ALONE: ALONE_DELAY_MS}),
     ):
-        more = difference(sessions, figure, WEBRTC, ALONE)
+        more = scaled(difference(sessions, figure, WEBRTC, ALONE), scale)
         judge("Fig. 7", f"{name}, with video minus alone", more, Lead(printed[WEBRTC] - printed[ALONE]))
-        show("Fig. 7", name, figure, printed, why)
-    for table, name, figure, claim in (
-        ("Fig. 9", "size of a reduction", "reduction_ratio", Lead(REDUCTION, 1.0)),
-        ("Fig. 10", "time to recover (s)", "recovery_s", Lead(RECOVERY, 1.0)),
-        ("Fig. 14", "updates in a recovery", "updates_per_recovery", Lead(UPDATES, 1.0, more_is_better=False)),
-        ("Fig. 14", "updates a second of recovery", "updates_per_s", Lead(UPDATES, 1.0, more_is_better=False)),
+        show("Fig. 7", name, figure, scale, printed, why)
+    fewer = Lead(UPDATES, 1.0, more_is_better=False)
+    for table, name, unit, figure, scale, claim in (
+        ("Fig. 9", "size of a reduction", "% of the peak", "reduction_ratio", 100.0, Lead(REDUCTION, 1.0)),
+        ("Fig. 10", "time to recover", "s", "recovery_s", 1.0, Lead(RECOVERY, 1.0)),
+        ("Fig. 14", "updates in a recovery", "", "updates_per_recovery", 1.0, fewer),
+        ("Fig. 14", "updates a second of recovery", "", "updates_per_s", 1.0, fewer),
     ):
         judge(table, f"{name}, with video over alone", ratio(sessions, figure, WEBRTC, ALONE), claim)
-        show(table, name, figure, {}, "the figure itself")
+        show(table, f"{name} ({unit})" if unit else name, figure, scale, {}, "the figure itself")
     return rows

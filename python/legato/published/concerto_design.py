@@ -15,9 +15,10 @@ from typing import Any
 
 from legato.eval.stats import NO_FIGURE, Estimate, of_separate_groups
 from legato.published.concerto_calls import CONSTANT
+from legato.published.concerto_estimates import direction
 from legato.published.concerto_setups import PRINTED
 from legato.published.reproduction import Row
-from legato.published.verdict import Lead, Value
+from legato.published.verdict import Lead, Unchanged
 
 Rewards = Mapping[str, Sequence[float]]
 """QoE_p per second that the trainings of a variant ended with, one for each seed."""
@@ -67,13 +68,15 @@ def judge_design(rewards_qoe: Rewards) -> list[Row]:
     of = {"setup": PRINTED.name}
     below = Lead(no_effect=1.0, more_is_better=False)
     rows = [
-        Row.judged("3.2", f"{name} over 2D-CNN", None, _over_whole(rewards_qoe, name), below, **of)
+        Row.judged("3.2", f"{name} over 2D-CNN", direction(below), _over_whole(rewards_qoe, name), below, **of)
         for name in FORMS
     ]  # fmt: skip
     figures = {f"beta {ratio:g}": "Fig. 23" for ratio in BETAS_RATIO} | {f"loops {n}": "Fig. 23" for n in LOOPS}
-    within = Value(1.0, VARIATION_RATIO)
+    within = Unchanged(1.0, VARIATION_RATIO)
     for name, figure in (figures | {f"epochs {n}": "Fig. 24" for n in EPOCHS}).items():
-        rows.append(Row.judged(figure, f"{name} over the default", 1.0, _over_whole(rewards_qoe, name), within, **of))
+        rows.append(
+            Row.judged(figure, f"{name} over the default", "0.9 to 1.1", _over_whole(rewards_qoe, name), within, **of)
+        )
     why = "the paper leaves it open"
     for name in [*(f"expert {ratio:g}" for ratio in EXPERT_SHARES_RATIO), SMILE]:
         ours = _over_whole(rewards_qoe, name)

@@ -15,10 +15,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from legato import access_networks
+from legato import access_networks, shipped
 from legato import plan as plans
-from legato.eval.stats import grouped_mean
+from legato.errors import Error
+from legato.eval.stats import FEWEST, Estimate, grouped_mean, of_groups
 from legato.plan import Plan
+from legato.published.concerto_estimates import direction, percent, shifted
 from legato.published.concerto_setups import PRINTED, SMOOTH_ENCODER_MS
 from legato.published.reproduction import AS_PRINTED, STRICTER, Row
 from legato.published.verdict import Lead
@@ -151,17 +153,60 @@ def judge_encoder(coded: Sequence[Coded], lag_s: Sequence[tuple[str, float]]) ->
         claim = Lead(HIGHEST, no_effect=1.0)
         name = "highest second over the mean, 1 Mbit/s"
         rows.append(Row.judged("Fig. 11", name, HIGHEST, highest, claim, setup=setup))
+        rows += _by_motion([each for each in here if each.target_bps == SHOWN_BPS], setup)
         low, high = (_by_clip(here, *ends) for ends in ((0.0, LOW_BPS), (HIGH_BPS, math.inf)))
         more = grouped_mean((clip, low[clip] / high[clip]) for clip in low if clip in high)
         name = "std over target, low targets over high ones"
-        rows.append(Row.judged("Fig. 12", name, None, more, Lead(no_effect=1.0), setup=setup))
+        claim = Lead(no_effect=1.0)
+        rows.append(Row.judged("Fig. 12", name, direction(claim), more, claim, setup=setup))
         for label, of_clip in (("up to 0.5 Mbit/s", low), ("from 1.5 Mbit/s", high)):
-            found, why = grouped_mean(of_clip.items()), "read off no table: the figure itself"
-            rows.append(Row.of("Fig. 12", f"std over target, {label}", None, found, "not comparable", why, setup=setup))
+            found, why = percent(grouped_mean(of_clip.items())), "read off no table: the figure itself"
+            name = f"std over target, {label} (%)"
+            rows.append(Row.of("Fig. 12", name, None, found, "not comparable", why, setup=setup))
     lag = grouped_mean(lag_s)
     name = "time to follow a fall to a quarter (s)"
     rows.append(Row.judged("Fig. 13", name, LAG_S, lag, Lead(LAG_S), setup=AS_PRINTED))
     return rows
+
+
+def motion(clip: str) -> float:
+    """The mean absolute luma difference between pictures that follow each other, in 8-bit steps."""
+    import safetensors.numpy
+
+    profile = shipped.profile(clip)
+    if profile is None:
+        raise Error(f"{clip}: no such profile")
+    return float(safetensors.numpy.load_file(profile)["complexity"].mean())
+
+
+def _by_motion(coded: Sequence[Coded], setup: str) -> list[Row]:
+    """Fig. 11 (ii): a clip with more static scenes has a relatively stable bitrate."""
+    if len(coded) < FEWEST:
+        return []
+    moves = {each.clip: motion(each.clip) for each in coded}
+    claim, name = Lead(), "correlation of a clip's motion with its highest second over the mean, 1 Mbit/s"
+    found = correlation(np.array([[moves[each.clip], each.highest_ratio] for each in coded]).T)
+    rows = [Row.judged("Fig. 11", name, direction(claim), found, claim, setup=setup)]
+    for label, chosen in (
+        ("lowest", min(moves, key=moves.__getitem__)),
+        ("highest", max(moves, key=moves.__getitem__)),
+    ):
+        own = grouped_mean((each.clip, each.highest_ratio) for each in coded if each.clip == chosen)
+        name = f"highest second over the mean, the clip of {label} motion ({chosen})"
+        rows.append(Row.of("Fig. 11", name, None, own, "not comparable", "the figure itself", setup=setup))
+    return rows
+
+
+def correlation(figures: NDArray[np.float64]) -> Estimate:
+    """Of two rows of figures over independent things, with an interval over those, on Fisher's scale."""
+
+    def of(weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        shares = weights / weights.sum(axis=1, keepdims=True)
+        off = figures[None] - (shares @ figures.T)[:, :, None]
+        (one, other), both = ((shares[:, None] * off**2).sum(axis=2).T), (shares * off[:, 0] * off[:, 1]).sum(axis=1)
+        return np.arctanh(both / np.sqrt(one * other))
+
+    return shifted(of_groups(of, np.ones(figures.shape[1])), np.tanh)
 
 
 def _by_clip(coded: Sequence[Coded], above_bps: float, most_bps: float) -> Mapping[str, float]:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from legato.eval.stats import NO_FIGURE, Estimate, grouped_mean, of_groups
+from legato.published.verdict import Lead
 
 
 class Compared(Protocol):
@@ -77,6 +78,21 @@ def shifted(found: Estimate, unscaled: Callable[[float], float], less_one: bool 
         None if end is None else float(unscaled(end)) - less_one for end in (found.mean, found.low, found.high)
     )
     return replace(found, mean=mean, low=low, high=high)
+
+
+def scaled(found: Estimate, factor: float) -> Estimate:
+    """An estimate in another unit."""
+    return shifted(found, lambda value: factor * value)
+
+
+def percent(found: Estimate) -> Estimate:
+    """A share in per cent."""
+    return scaled(found, 100.0)
+
+
+def direction(claim: Lead) -> str:
+    """What stands for the printed figure where the paper says only which side is ahead."""
+    return f"{'above' if claim.more_is_better else 'below'} {claim.no_effect:g}"
 
 
 def turned(found: Estimate) -> Estimate:

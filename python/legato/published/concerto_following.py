@@ -19,7 +19,7 @@ from legato import plan as plans
 from legato.pages import Section
 from legato.plan import Plan
 from legato.published.concerto_calls import schemes
-from legato.published.concerto_estimates import mean, ratio
+from legato.published.concerto_estimates import direction, mean, percent, ratio
 from legato.published.concerto_setups import CONCERTO, RL_V, SALSIFY, WEBRTC, Setup
 from legato.published.reproduction import Row
 from legato.published.verdict import Lead
@@ -112,13 +112,15 @@ def judge_following(followed: Sequence[Followed], setup: Setup) -> list[Row]:
     for rival in DRAWN[:-1]:
         closer = ratio(followed, "off_bps", CONCERTO, rival)
         claim = Lead(no_effect=1.0, more_is_better=False)
-        rows.append(Row.judged("Fig. 22", f"distance from the bandwidth, over {rival}'s", None, closer, claim, **of))
+        name = f"distance from the bandwidth, concerto's over {rival}'s"
+        rows.append(Row.judged("Fig. 22", name, direction(claim), closer, claim, **of))
     fewer = ratio(followed, "above_ratio", CONCERTO, RL_V)
     claim = Lead(no_effect=1.0, more_is_better=False)
-    rows.append(Row.judged("Fig. 22", f"time above the bandwidth, over {RL_V}'s", None, fewer, claim, **of))
+    name = f"time above the bandwidth, concerto's over {RL_V}'s"
+    rows.append(Row.judged("Fig. 22", name, direction(claim), fewer, claim, **of))
     for scheme in DRAWN:
-        found = mean(followed, "above_ratio", scheme)
-        name = f"time above the bandwidth, {scheme}"
+        found = percent(mean(followed, "above_ratio", scheme))
+        name = f"time above the bandwidth, {scheme} (%)"
         rows.append(Row.of("Fig. 22", name, None, found, "not comparable", "the figure itself", **of))
     return rows
 

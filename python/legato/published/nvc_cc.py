@@ -35,6 +35,7 @@ from legato.published.nvc_cc_sweeps import (
 from legato.published.nvc_cc_trainings import Convergence, train_all
 from legato.published.reproduction import AS_PRINTED, STRICTER, Figure, Paper, Reproduction, means, play
 from legato.published.trainings import OnTraining
+from legato.published.verdict import VERDICTS
 from legato.sweep import Progress, check_empty, version
 
 POLICIES = ("nvc-cc", "aurora", "onrl")
@@ -112,6 +113,9 @@ def reproduce(
             "means": sessions.means(),
             "training": curves,
             "convergence": [asdict(each) for each in convergences],
+            "grids": [
+                asdict(grid) for grid in (*nvc_cc_claims.own_figures(sessions), *nvc_cc_hybrid.own_figures(sessions))
+            ],
         },
     )
 
@@ -136,7 +140,7 @@ def training_curves(name: str) -> list[dict[str, Any]]:
 
 
 def _introduction(done: Reproduction, size: Size, sessions: Sessions) -> list[Markup]:
-    verdicts = {each: sum(row.verdict == each for row in done.rows) for each in ("met", "not met", "not comparable")}
+    verdicts = {each: sum(row.verdict == each for row in done.rows) for each in VERDICTS if each != "no claim"}
     return [
         Markup(
             "Xia, Li, Jiang: Loss-tolerant neural video codec aware congestion control. {} networks × {} clip "

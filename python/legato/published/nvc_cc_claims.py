@@ -14,7 +14,7 @@ from legato.published import nvc_cc_readings
 from legato.published.nvc_cc_sessions import Array, Sessions
 from legato.published.nvc_cc_sweeps import FAMILIES, FIG_12, GUARDED, PRINTED, PRINTED_GCC, ROUND_TRIP, RULES
 from legato.published.nvc_cc_trainings import H264_LABEL, Convergence
-from legato.published.reproduction import AS_PRINTED, STRICTER, Row
+from legato.published.reproduction import AS_PRINTED, STRICTER, Figure, Grid, Row
 from legato.published.verdict import Claim, Lead, Value, Verdict, judged
 from legato.sweep import query
 
@@ -112,7 +112,7 @@ SETUPS = (
 PRINTED_RIVALS = ("gcc", "salsify", "fbra", "aurora", "onrl", GUARDED)
 
 
-def _row(table: str, name: str, printed: str, ours: Estimate, unit: str, found: Verdict, why: str) -> Row:
+def _row(table: str, name: str, printed: str | None, ours: Estimate, unit: str, found: Verdict, why: str) -> Row:
     found = "not comparable" if ours.mean is None else found
     return Row.of(table, name, printed, _in_unit(ours, unit), found, why, unit=unit)
 
@@ -196,7 +196,7 @@ def _by_reading(rewards: Mapping[str, Mapping[str, Array]], setup: str) -> Itera
     for reading in ours:
         for name, by_reading in rewards.items():
             mean = nvc_cc_readings.best(by_reading[reading])
-            row = _row("Fig. 10, readings", f"{reading}: reward of {name}", "–", mean, "", "not comparable", why)
+            row = _row("Fig. 10, readings", f"{reading}: reward of {name}", None, mean, "", "no claim", why)
             yield replace(row, setup=setup)
         for (name, theirs), printed in zip(rivals, (50.0, 26.0), strict=True):
             more = nvc_cc_readings.above(ours[reading], theirs[reading])
@@ -248,9 +248,27 @@ def _leads_in(sessions: Sessions, setup: Setup) -> Iterator[Row]:
             share = sessions.fewer(leads.setting, OURS, rival, figure)
             name = f"{_WHAT[figure][0]} fewer than {named}'s"
             if named == "gcc":
-                yield _row(leads.table, name, "–", share, "%", "not comparable", "the paper excepts GCC")
+                yield _row(leads.table, name, None, share, "%", "no claim", "the paper excepts GCC")
             else:
                 yield _at_least(leads.table, name, 20.0, share, "%", "20 to 77")
+
+
+_OWN: Mapping[str, Figure] = {
+    "ssim_db_mean": ("SSIM of frames shown, dB", 1.0, 2),
+    "viewed_ssim_db_mean": ("SSIM as viewed, dB", 1.0, 2),
+    "frame_delay_p98_ms": ("p98 frame delay, ms", 1.0, 0),
+    "viewed_delay_p98_ms": ("p98 as viewed, ms", 1.0, 0),
+    "stalls_per_s": ("stalls a second", 1.0, 3),
+    "stall_ratio": ("time stalled, %", 100.0, 2),
+}
+"""Columns of a controller's own figures."""
+
+
+def own_figures(sessions: Sessions) -> Iterator[Grid]:
+    """Every controller's own figures where Fig. 11 compares them; [nvc-cc] draws them and prints none."""
+    for setup in SETUPS:
+        title = f"Figure 11's networks, {setup.name}: each controller's own figures"
+        yield sessions.grid("Fig. 11", title, setup.setting, (*RULES, "aurora", "onrl", GUARDED, OURS), _OWN)
 
 
 _AT_THE_NETWORK = (
@@ -266,14 +284,16 @@ def _table_3(sessions: Sessions) -> Iterator[Row]:
             replace(row, setup=setup.name) for row in _printed_figures(sessions, setup, setup.setting, "Table 3")
         )
         leads = _Leads(sessions, setup.setting, "Table 3")
-        for figure, rivals in (
-            ("receiver_rate_bps", ("gcc", "salsify", "fbra", GUARDED)),
-            ("loss_ratio", ("salsify", "fbra", "aurora")),
+        for figure, at, sign, rivals in (
+            ("receiver_rate_bps", 0, 1.0, ("gcc", "salsify", "fbra", GUARDED)),
+            ("loss_ratio", 2, -1.0, ("salsify", "fbra", "aurora")),
         ):
             for named in rivals:
                 rival = setup.rival(named)
+                # Differences of printed figures, without what floating point adds to them.
+                printed = round(sign * (TABLE_3[OURS][at] - TABLE_3[named][at]), 2)
                 if leads.over([rival]):
-                    yield replace(leads.row(figure, rival, known_as=named), setup=setup.name)
+                    yield replace(leads.row(figure, rival, printed, named), setup=setup.name)
 
 
 def _round_trip(sessions: Sessions) -> Iterator[Row]:
@@ -315,7 +335,7 @@ def _generalisation(sessions: Sessions) -> Iterator[Row]:
             for figure in ("qoe_p", "qoe_d"):
                 more = sessions.difference(setting, controller, "gcc", figure)
                 name = f"{setting}: {figure} of {controller} less gcc's"
-                yield _judged("Generalisation", name, "≥ 0", more, "", Lead())
+                yield Row.of("Generalisation", name, None, more, "no claim", "not of the paper", unit="")
 
 
 # --- Figures of a few calls -------------------------------------------------------------------------------------------
@@ -337,7 +357,7 @@ def _sensitivity(convergences: Sequence[Convergence]) -> Iterator[Row]:
     by_kind: dict[float | None, list[Convergence]] = {}
     for each in convergences:
         by_kind.setdefault(each.n_std, []).append(each)
-    why = "a point of the figure; the paper prints no values of it, and its network is not named"
+    why = "the paper draws a point and prints no values, and its network is not named"
     for n_std, found in by_kind.items():
         name = "without a safeguard" if n_std is None else f"safeguard above {n_std:g} deviations"
         for what, values, unit in (
@@ -345,7 +365,7 @@ def _sensitivity(convergences: Sequence[Convergence]) -> Iterator[Row]:
             ("decisions until convergence", [each.steps / 1e3 for each in found], "thousand"),
         ):
             mean = of_separate_groups([values], lambda m: m[0])
-            yield _row(table, f"{what}, {name}", "a point", mean, unit, "not comparable", why)
+            yield _row(table, f"{what}, {name}", None, mean, unit, "no claim", why)
     free, guarded = by_kind.get(None, []), [each for each in convergences if each.n_std is not None]
     if not free or not guarded:
         return

@@ -15,6 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from legato.eval.stats import Estimate, mean_intervals, of_groups, paired_differences
+from legato.pages import counted
+from legato.published.reproduction import Bounds, Figure, Grid
 from legato.sweep import parts
 
 FIGURES = (
@@ -90,6 +92,32 @@ class Sessions:
                 return 1.0 - (mine / theirs).ravel()
 
         return of_groups(share, own[1].ravel())
+
+    def grid(
+        self,
+        table: str,
+        title: str,
+        setting: str,
+        controllers: Sequence[str],
+        columns: Mapping[str, Figure],
+    ) -> Grid:
+        """Means of those controllers that were run, a column per figure."""
+
+        def bounds(controller: str, figure: str, scale: float) -> Bounds:
+            ours = self.mean(setting, controller, figure)
+            mean, low, high = (None if x is None else x * scale for x in (ours.mean, ours.low, ours.high))
+            return mean, low, high
+
+        return Grid(
+            table,
+            f"{title} ({counted(self.networks(setting), 'network')}, {self.count(setting):,} sessions each)",
+            tuple((head, digits) for head, _, digits in columns.values()),
+            tuple(
+                (name, tuple(bounds(name, figure, scale) for figure, (_, scale, _) in columns.items()))
+                for name in controllers
+                if name in self.controllers(setting)
+            ),
+        )
 
     def means(self) -> dict[str, Any]:
         """Every mean with its interval, for reproduction.json."""

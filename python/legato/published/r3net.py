@@ -21,7 +21,7 @@ from legato.pages import Section, counted
 from legato.published import r3net_cost, r3net_frontier
 from legato.published.r3net_setups import GCC, OURS, OWN_UKF, SHIPPED, UKF, UNGUIDED, setups
 from legato.published.reproduction import AS_PRINTED, STRICTER, Paper, Reproduction, Row, pairs, play
-from legato.published.verdict import Lead, Verdict
+from legato.published.verdict import Lead, Verdict, together
 from legato.sweep import Progress, check_empty, query, summary_rows, version
 
 RIVALS: Mapping[str, str] = {UKF: "ukf", GCC: "gcc"}
@@ -197,7 +197,7 @@ def judge(calls: Sequence[Call], rivals: Mapping[str, str] = RIVALS, setup: str 
             continue
         leads = [_difference(calls, rival, controller, figure) for figure in FIGURES]
         rows += leads
-        if rival not in (SHIPPED, UNGUIDED):
+        if rival in (UKF, OWN_UKF):
             of_claims = [lead.verdict for lead, key in zip(leads, FIGURES, strict=True) if key in CLAIMED]
             rows.append(_together(rival, of_claims))
     if UNGUIDED in known:
@@ -210,9 +210,7 @@ def judge(calls: Sequence[Call], rivals: Mapping[str, str] = RIVALS, setup: str 
 
 def _together(rival: str, verdicts: Sequence[Verdict]) -> Row:
     """The lead in all figures at the same time, which is the paper's claim."""
-    count = verdicts.count("met")
-    in_reach = count + verdicts.count("in reach") == len(CLAIMED)
-    found: Verdict = "met" if count == len(CLAIMED) else "in reach" if in_reach else "not met"
+    count, found = verdicts.count("met"), together(verdicts)
     why = "utilisation, p95 RTT, loss and reward: each with the verdict of its own row"
     name, ours = f"of {len(CLAIMED)} claims together", Estimate(float(count), None, None, 1)
     return Row.of(f"against {rival}", name, float(len(CLAIMED)), ours, found, why)
@@ -233,7 +231,10 @@ def _difference(calls: Sequence[Call], rival: str, controller: str, figure: str,
     table, name = f"against {rival}", f"{title}, less {rival}'s"
     # The paper has one UKF, and its figures stand for either of ours.
     of_rival = UKF if rival == OWN_UKF else rival
-    printed = PUBLISHED[OURS][figure] - PUBLISHED[of_rival][figure] if of_rival in PUBLISHED else None
+    if of_rival not in PUBLISHED:
+        return Row.of(table, name, None, lead, "no claim", "the paper compares with its UKF alone")
+    # Differences of printed figures, without what floating point adds to them.
+    printed = round(PUBLISHED[OURS][figure] - PUBLISHED[of_rival][figure], 2)
     if printed == 0:
         return Row.of(table, name, printed, lead, "not comparable", "the paper has no difference here")
     return Row.judged(table, name, printed, lead, Lead(printed, more_is_better=sign > 0))

@@ -34,7 +34,6 @@ from legato.published.r3net_setups import (
     ukf,
 )
 from legato.published.reproduction import Row
-from legato.published.verdict import Lead
 
 TABLE = "frontier"
 PATHS, WINDOWS = 23, 10
@@ -117,7 +116,7 @@ def judge(calls: Sequence[Any], setup: str) -> list[Row]:
             for call_used in [getattr(call, _USED)]
         ]
         name = f"utilisation at the loss of {said}, minus its own (points)"
-        rows.append(Row.judged(TABLE, name, None, grouped_mean(leads), Lead(), setup=setup))
+        rows.append(Row.of(TABLE, name, None, grouped_mean(leads), "no claim", _WHY, setup=setup))
     rows += [_own(place, calls, setup) for place in found.values()]
     return rows
 
@@ -126,6 +125,9 @@ def _own(place: Place, calls: Sequence[Any], setup: str) -> Row:
     ours = grouped_mean((call.recording, getattr(call, _USED)) for call in calls if call.controller == place.controller)
     name = f"{_said(place.controller)}: utilisation (%), at a loss of {place.loss_percent:.2f} %"
     return Row.of(TABLE, name, None, ours, "not comparable", "a point of the curve", setup=setup)
+
+
+_WHY = "the paper has one policy and one UKF, at losses that differ"
 
 
 def _said(controller: str) -> str:

@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 from legato import access_networks, real_calls
 from legato.call import Pictures, vmaf
@@ -182,9 +183,7 @@ def reproduce(
                 on_progress=on_progress,
             )
         made += read_calls(folder, access)
-    titles = {access: f"{access}: real calls" for access in study.accesses}
-    shown = Paper(paper, study.ours, titles, digits=".3g", over="recordings")
-    done = Reproduction(shown, out, version(folder), tuple(judge(study, made)), tuple(made), real=True)
+    done = Reproduction(shown(paper), out, version(folder), tuple(judge(study, made)), tuple(made), real=True)
     introduction = (
         f"{study.ours} and {', '.join(study.rivals)} over the same windows of recorded links, H.264 of "
         f"{PICTURES.width}x{PICTURES.height} through WebRTC on real sockets, both ends ours; Legato {done.version}. "
@@ -194,6 +193,18 @@ def reproduce(
         + ("" if measured or not study.vmaf else f" VMAF was not measured: {vmaf.HINT}.")
     )
     return done.write([introduction], title=f"{study.ours} in real calls")
+
+
+def shown(paper: str) -> Paper:
+    """How a study's figures are shown."""
+    study = STUDIES[paper]
+    titles = {access: f"{access}: real calls" for access in study.accesses}
+    return Paper(paper, study.ours, titles, digits=".3g", over="recordings")
+
+
+def judged_again(paper: str, calls: Sequence[Mapping[str, Any]]) -> list[Row]:
+    """The rows of calls that were made before, as ``reproduction.json`` has them."""
+    return judge(STUDIES[paper], [Call(**call) for call in calls])
 
 
 def _measures_vmaf() -> bool:
@@ -266,12 +277,18 @@ def _difference(study: Study, here: Sequence[Call], access: str, rival: str, fig
     printed = None
     if figure in published.get((access, rival), {}):
         printed = published[access, study.ours][figure] - published[access, rival][figure]
-    found, why = judged(Lead(printed or None, more_is_better=sign > 0), ours)
-    if printed is not None and sign * printed < 0:
-        found, why = "not comparable", "the paper's own is behind here"
-    elif 0 < len(both) < FEWEST_PAIRS:
+    table, name, counted = access, f"{title}, less {rival}'s", f"{len(both)} pairs of calls"
+    if printed is None:
+        return Row.of(table, name, None, ours, "no claim", f"{counted}; the paper has no such figure")
+    # Printed figures are differences of rounded ones.
+    printed = round(printed, 2)
+    if sign * printed <= 0:
+        of_paper = "the paper's own is behind here" if printed else "the paper has no difference here"
+        return Row.of(table, name, printed, ours, "not comparable", f"{counted}; {of_paper}")
+    found, why = judged(Lead(printed, more_is_better=sign > 0), ours)
+    if 0 < len(both) < FEWEST_PAIRS:
         found, why = "undecidable", f"fewer than {FEWEST_PAIRS} pairs"
-    return Row.of(access, f"{title}, less {rival}'s", printed, ours, found, f"{len(both)} pairs of calls; {why}")
+    return Row.of(table, name, printed, ours, found, f"{counted}; {why}")
 
 
 def _mean(values: Sequence[tuple[Call, float]]) -> Estimate:

@@ -6,8 +6,9 @@ A paper's module measures, judges and explains; this one plays its plans and wri
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,7 @@ class Row:
     table: str
     name: str
     published: float | str | None
+    """A figure, or what is claimed in words; None: the paper says nothing of it, and there is no verdict."""
     mean: float | None
     low: float | None
     high: float | None
@@ -45,6 +47,8 @@ class Row:
     """Independent networks (or what the page names) that the interval is over; fewer than five give none."""
     setup: str | None = field(default=None, kw_only=True)
     """One of :data:`SETUPS`, where a claim was run in both."""
+    version: str | None = field(default=None, kw_only=True)
+    """Of Legato, where a row that is kept is of an earlier run than the others."""
 
     @classmethod
     def of(
@@ -58,6 +62,8 @@ class Row:
         **more: Any,
     ) -> Row:
         """The row of an estimate."""
+        if published is None and verdict == "not comparable":
+            verdict = "no claim"
         if 0 < ours.groups < FEWEST:
             why += f"; an interval takes {FEWEST} of what it is over, there {'is' if ours.groups == 1 else 'are'} "
             why += f"{ours.groups}"
@@ -68,12 +74,27 @@ class Row:
     def judged(
         cls, table: str, name: str, published: float | str | None, ours: Estimate, claim: Claim, **more: Any
     ) -> Row:
-        """The row of a claim, judged by the one rule of :mod:`legato.published.verdict`."""
+        """The row of a claim, judged by the one rule of :mod:`legato.published.verdict`.
+
+        A claim without a printed figure is shown in its own words.
+        """
+        published = claim.words if published is None else published
         return cls.of(table, name, published, ours, *judged(claim, ours), **more)
+
+    @classmethod
+    def read(cls, document: Mapping[str, Any]) -> Row:
+        """A row as ``reproduction.json`` has it; older ones have no words for claims without a figure."""
+        row = cls(**document)
+        if row.published is not None:
+            return row
+        if row.verdict in ("no claim", "not comparable"):
+            return replace(row, verdict="no claim")
+        words = re.search(r"interval is ((?:above|below) [\d.]+)", row.why)
+        return replace(row, published=words[1] if words else "ahead")
 
     def document(self) -> dict[str, Any]:
         """As ``reproduction.json`` has it."""
-        absent = {name for name in ("unit", "values", "groups", "setup") if getattr(self, name) is None}
+        absent = {name for name in ("unit", "values", "groups", "setup", "version") if getattr(self, name) is None}
         return {name: value for name, value in asdict(self).items() if name not in absent}
 
 
@@ -110,6 +131,10 @@ class Paper:
     def published(self, row: Row) -> str:
         """The printed figure as a reader sees it."""
         return self.printed_zero if self.printed_zero and row.published == 0 else self.number(row.published)
+
+    def verdict(self, row: Row) -> str:
+        """The verdict as a reader sees it."""
+        return "–" if row.verdict == "no claim" else row.verdict
 
     def note(self, rows: Sequence[Row]) -> str:
         """What the intervals of a table are over, and why some rows have none."""
@@ -209,7 +234,7 @@ class Reproduction:
             line: list[str | Cell] = [row.name, paper.published(row), paper.number(row.mean), paper.interval(row)]
             line += [paper.own(row, name) for name in own] if paper.own else []
             line += [row.unit or ""] if unit else []
-            cells.append([*line, _verdict(row)])
+            cells.append([*line, self._verdict(row)])
         return Section(
             title,
             paper.note(rows),
@@ -227,15 +252,51 @@ class Reproduction:
             line: list[str | Cell] = [name, paper.published(next(iter(of_name.values())))]
             for setup in setups:
                 row = of_name.get(setup)
-                line += ["–", "–", "–"] if row is None else [paper.number(row.mean), paper.interval(row), _verdict(row)]
+                shown = row and [paper.number(row.mean), paper.interval(row), self._verdict(row)]
+                line += shown or ["–", "–", "–"]
             cells.append(line)
         head = [column for setup in setups for column in (setup, "interval", Cell("verdict", "verdict"))]
         notes = (f"{setup.capitalize()}: {paper.note([row for row in rows if row.setup == setup])}" for setup in setups)
         return Section(title, " ".join(notes), columns=["figure", "published", *head], rows=cells)
 
+    def _verdict(self, row: Row) -> Cell:
+        return Cell(self.paper.verdict(row), f"verdict {row.verdict.replace(' ', '-')}", row.why)
 
-def _verdict(row: Row) -> Cell:
-    return Cell(row.verdict, f"verdict {row.verdict.replace(' ', '-')}", row.why)
+
+Bounds = tuple[float | None, float | None, float | None]
+"""A mean and its interval."""
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Figures of several controllers in one setting, without claims: a controller a line, a figure a column."""
+
+    table: str
+    """The one of rows that it stands behind."""
+    title: str
+    columns: tuple[tuple[str, int], ...]
+    """Each one's title and digits behind the point."""
+    lines: tuple[tuple[str, tuple[Bounds, ...]], ...]
+
+    @classmethod
+    def read(cls, document: Mapping[str, Any]) -> Grid:
+        """As ``reproduction.json`` has it."""
+        lines = ((name, tuple(tuple(bounds) for bounds in cells)) for name, cells in document["lines"])
+        columns = ((title, digits) for title, digits in document["columns"])
+        return cls(document["table"], document["title"], tuple(columns), tuple(lines))
+
+    def shown(self) -> list[list[str]]:
+        """The lines as a reader sees them."""
+        return [
+            [name, *(_bounds(cell, digits) for cell, (_, digits) in zip(cells, self.columns, strict=True))]
+            for name, cells in self.lines
+        ]
+
+
+def _bounds(cell: Bounds, digits: int) -> str:
+    # Zero is added, so that what rounds to nothing has no sign.
+    mean, low, high = ("" if x is None else minus(f"{round(x, digits) + 0.0:.{digits}f}") for x in cell)
+    return f"{mean} ({low} to {high})" if mean and low else mean or "–"
 
 
 def pairs(calls: Sequence[Any], own: str, other: str, key: Callable[[Any], Hashable]) -> list[tuple[Any, Any]]:

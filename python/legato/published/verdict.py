@@ -1,30 +1,37 @@
 """The one rule by which every claim of every paper is judged.
 
-A claim is a figure that a paper prints, or a direction, whose printed figure is then no effect at all.
+A claim is a figure that a paper prints, or a side that it is said to be on, whose printed figure is then no effect at
+all. Figures of ours that no paper claims anything of get no verdict.
 
 - *met*: our mean reaches the printed figure, and our interval excludes no effect;
 - *in reach*: not met, but our interval contains the printed figure;
 - *not met*: neither;
 - *undecidable*: there is no interval, because there are fewer than five independent groups or what is counted is too
   rare to compare;
-- *not comparable*: nothing is claimed, or it was measured of something else.
+- *not comparable*: the paper measured something else under the same name, or nothing was measured here;
+- *no claim*: the paper says nothing of it; tables show a dash.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from legato.eval.stats import Estimate
 
-Verdict = Literal["met", "in reach", "not met", "undecidable", "not comparable"]
-VERDICTS: tuple[Verdict, ...] = ("met", "in reach", "not met", "undecidable", "not comparable")
+Verdict = Literal["met", "in reach", "not met", "undecidable", "not comparable", "no claim"]
+VERDICTS: tuple[Verdict, ...] = ("met", "in reach", "not met", "undecidable", "not comparable", "no claim")
 
 UNDECIDABLE = "there is no interval"
 
 
 class Claim(Protocol):
     """What a paper says of a figure."""
+
+    @property
+    def words(self) -> str:
+        """What is claimed where no figure is printed."""
 
     @property
     def rule(self) -> str:
@@ -47,12 +54,15 @@ class Lead:
     more_is_better: bool = True
 
     @property
+    def words(self) -> str:
+        return f"{'above' if self.more_is_better else 'below'} {self.no_effect:g}"
+
+    @property
     def rule(self) -> str:
-        side = "above" if self.more_is_better else "below"
         if self.printed is None:
-            return f"met where our interval is {side} {self.no_effect:g}, in reach where it contains that"
+            return f"met where our interval is {self.words}, in reach where it contains that"
         return (
-            f"met where our mean reaches the printed figure and our interval is {side} {self.no_effect:g}, "
+            f"met where our mean reaches the printed figure and our interval is {self.words}, "
             "in reach where our interval contains the printed figure"
         )
 
@@ -78,6 +88,10 @@ class Value:
     """How far our mean may be from it, in the figure's own unit."""
 
     @property
+    def words(self) -> str:
+        return f"{self.printed:g}"
+
+    @property
     def rule(self) -> str:
         return f"met where our mean is within {self.within:.3g} of the printed figure, in reach where our interval is"
 
@@ -89,10 +103,37 @@ class Value:
 
 
 @dataclass(frozen=True)
+class Unchanged:
+    """A figure that something is said to leave as it is: a wide interval cannot show that."""
+
+    value: float
+    within: float
+    """How far it may move, in the figure's own unit."""
+
+    @property
+    def words(self) -> str:
+        return f"{self.value:g} ± {self.within:g}"
+
+    @property
+    def rule(self) -> str:
+        return f"met where our whole interval is {self.words}, in reach where it contains any of that"
+
+    def is_met(self, mean: float, low: float, high: float) -> bool:
+        return low >= self.value - self.within and high <= self.value + self.within
+
+    def is_in_reach(self, low: float, high: float) -> bool:
+        return low <= self.value + self.within and high >= self.value - self.within
+
+
+@dataclass(frozen=True)
 class AtMost:
     """A cost that is called negligible: no more than a mark."""
 
     mark: float
+
+    @property
+    def words(self) -> str:
+        return f"≤ {self.mark:g}"
 
     @property
     def rule(self) -> str:
@@ -103,6 +144,13 @@ class AtMost:
 
     def is_in_reach(self, low: float, high: float) -> bool:
         return low <= self.mark <= high
+
+
+def together(verdicts: Sequence[Verdict]) -> Verdict:
+    """Of claims that are made at the same time: met where each is, in reach where none is worse than that."""
+    if all(each == "met" for each in verdicts):
+        return "met"
+    return "in reach" if set(verdicts) <= {"met", "in reach"} else "not met"
 
 
 def judged(claim: Claim, ours: Estimate) -> tuple[Verdict, str]:

@@ -7,8 +7,8 @@ combination (:mod:`legato.published.vtfrc_cells`).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,105 +18,34 @@ from markupsafe import Markup
 from legato import chart
 from legato import plan as plans
 from legato.errors import Error
-from legato.eval.stats import Estimate, grouped_mean
 from legato.pages import Section, counted
 from legato.published import vtfrc_cells
-from legato.published.reproduction import (
-    AS_PRINTED,
-    STRICTER,
-    Paper,
-    Reproduction,
-    Row,
-    means,
-    minus,
-    pairs,
-    play,
-)
-from legato.published.verdict import Lead, Value
+from legato.published.reproduction import AS_PRINTED, STRICTER, Paper, Reproduction, means, minus, play
+from legato.published.vtfrc_calls import CONTROLLERS, TCP_START_S, Call, clips_of, read_calls
 from legato.published.vtfrc_cells import Cell
+from legato.published.vtfrc_rows import COUNTERPART, F_WITHIN, judge, printed_mean
 from legato.sweep import Progress, check_empty, query, summary_rows, version
 
-CONTROLLERS = ("vtfrc", "jm-tfrc")
 CLIPS = ("qcif-foreman", "qcif-grid-bbaf2n", "qcif-grid-lrwp9a", "qcif-asl-again", "qcif-asl-night", "qcif-asl-sister")
 SEEDS = 5
-TCP_START_S = 5.0
-"""When the TCP flows begin; rates are compared from then on."""
-F_WITHIN = 0.1
-"""How far F may be from the printed one."""
 GAIN_WITHIN_DB = 0.5
 """How far a gain may be, where cells are compared."""
 BIN_S = 0.5
 """Of the sending rates over time."""
-
-# Table II and III of [vtfrc], by sequence: F, sender-end gain and receiver-end gain (dB).
-PUBLISHED: dict[str, dict[str, float]] = {
-    "Container": {"vtfrc": 0.92, "jm-tfrc": 0.80, "sender": 0.52, "receiver": 1.12},
-    "Foreman": {"vtfrc": 1.07, "jm-tfrc": 0.97, "sender": 0.58, "receiver": 1.35},
-    "Grandma": {"vtfrc": 0.78, "jm-tfrc": 0.57, "sender": 0.98, "receiver": 0.35},
-    "Mother-Daughter": {"vtfrc": 1.02, "jm-tfrc": 0.80, "sender": 1.15, "receiver": 1.20},
-    "Salesman": {"vtfrc": 1.02, "jm-tfrc": 0.93, "sender": 0.72, "receiver": 2.34},
-}
-COUNTERPART = {"qcif-foreman": "Foreman"}
-"""Clips of ours that the paper used too."""
 
 PAPER = Paper(
     "vtfrc",
     "Video TFRC",
     {
         "II": "Table II: TCP-friendliness F, in packets per second",
+        "II words": "Section III-B: more aggressive than jm-tfrc, within a factor of two of TCP",
         "III": "Table III: gain in luma PSNR over jm-tfrc",
+        "congestion": "Table III, last part, and the abstract: not much more congestion than with jm-tfrc",
+        "delivered": "What equation (8) as printed leaves at the sender",
     },
     digits=".2f",
     over="seeds or clips",
 )
-
-
-@dataclass(frozen=True)
-class Call:
-    """What is compared of one call of one controller."""
-
-    controller: str
-    clip: str
-    seed: int
-    packets_per_s: float
-    """Sent, from the TCP flows' start on."""
-    tcp_packets_per_s: float
-    """Mean of the TCP flows."""
-    sending_bps: float
-    tcp_sending_bps: float
-    coded_psnr_db: float
-    viewed_psnr_db: float
-    loss_ratio: float
-    shown_psnr_db: float
-    """Of the frames that arrived, however late: the paper compares decoded files, without a deadline."""
-
-    @property
-    def friendliness(self) -> float:
-        """F, in packets: eq. (11)."""
-        return self.packets_per_s / self.tcp_packets_per_s
-
-    @property
-    def friendliness_bytes(self) -> float:
-        """F in bits: shows the effect of packet sizes."""
-        return self.sending_bps / self.tcp_sending_bps
-
-
-# Of the call's own flow and of the mean TCP flow, from when TCP is there.
-_CALLS = f"""
-with tcp as (
-    select session, avg(packets_sent / (stop_s - start_s)) as packets_per_s, avg(sending_rate_bps) as bps
-    from traffic where kind like 'tcp-%' group by session
-), video as (
-    select call, count(*)::double as packets from packets where sent_ns >= {TCP_START_S * 1e9} group by call
-), rates as (
-    select call, avg(sending_rate_bps) as bps from series where time_ms >= {TCP_START_S * 1e3} group by call
-)
-select controller, clip, seed, video.packets / (duration_s - {TCP_START_S}) as packets_per_s,
-    tcp.packets_per_s as tcp_packets_per_s, rates.bps as sending_bps, tcp.bps as tcp_sending_bps,
-    coded_psnr_db_mean as coded_psnr_db, viewed_psnr_db_mean as viewed_psnr_db, coalesce(loss_ratio, 0) as loss_ratio,
-    psnr_db_mean as shown_psnr_db
-from summary join tcp using (session) join video using (call) join rates using (call) order by call
-"""
 
 
 def reproduce(
@@ -172,11 +101,12 @@ def reproduce(
         "intervals on this one network: over seeds for a clip, over clips for a mean. Differences from the paper: "
         "<code>docs/papers/vtfrc.md</code>."
     ).format(TCP_START_S, counted(len(names), "clip"), counted(done.seeds, "seed"), done.version)
-    sections = [*([_cells(found)] if found else []), _behind(calls), _over_time(figures)]
+    cells = [each.document() for each in found]
+    sections = [*kept_sections({"cells": cells}), _behind(calls), _over_time(figures)]
     return done.write(
         [introduction],
         sections,
-        behind_rows={"cells": [each.document() for each in found], "figures": figures},
+        behind_rows={"cells": cells, "figures": figures},
     )
 
 
@@ -202,9 +132,9 @@ class Found:
     def off(self) -> float:
         """How far the farthest of both F and the sender-end gain is from its printed one; 1 is as far as it may be."""
         return max(
-            abs(self.f_ratio - _printed_mean(CONTROLLERS[0])) / F_WITHIN,
-            abs(self.f_rival_ratio - _printed_mean(CONTROLLERS[1])) / F_WITHIN,
-            abs(self.sender_db - _printed_mean("sender")) / GAIN_WITHIN_DB,
+            abs(self.f_ratio - printed_mean(CONTROLLERS[0])) / F_WITHIN,
+            abs(self.f_rival_ratio - printed_mean(CONTROLLERS[1])) / F_WITHIN,
+            abs(self.sender_db - printed_mean("sender")) / GAIN_WITHIN_DB,
         )
 
     def document(self) -> dict[str, Any]:
@@ -215,100 +145,36 @@ class Found:
 _FOUND = {
     "f_ratio": "F of vtfrc",
     "f_rival_ratio": "F of jm-tfrc",
-    "sender_db": "sender gain dB",
-    "receiver_db": "receiver gain dB",
+    "sender_db": "sender gain, dB",
+    "receiver_db": "receiver gain, dB",
 }
 
 
-def _cells(found: Sequence[Found]) -> Section:
-    """The set-ups that the paper leaves open, the closest to its figures first."""
-    closest = sorted(found, key=lambda each: each.off)
+def kept_sections(found: Mapping[str, Any]) -> list[Section]:
+    """What docs/papers/vtfrc.md has of ``reproduction.json`` beside its rows."""
+    return [_cells(found["cells"])] if found.get("cells") else []
+
+
+def _cells(found: Sequence[Mapping[str, Any]]) -> Section:
+    """The set-ups that the paper leaves open, as the file has them; the closest to its figures first."""
+    named = {vtfrc_cells.AS_PRINTED: "as printed", vtfrc_cells.STRICTER: "stricter, but for its encoder"}
     rows = []
-    for each in closest:
-        cell = each.cell
-        what = [cell.tcp, cell.length, "at most 1" if cell.bounded else "–", "≤ (9)" if cell.capped else "as printed"]
-        figures = [minus(f"{getattr(each, name):.2f}") for name in _FOUND]
-        named = {vtfrc_cells.AS_PRINTED: "as printed", vtfrc_cells.STRICTER: "stricter, but for its encoder"}
-        note = named.get(cell, "")
-        rows.append([" ".join([what[0], what[1]]), *what[2:], *figures, f"{each.off:.1f}", note])
-    printed = [_printed_mean(name) for name in (*CONTROLLERS, "sender", "receiver")]
+    for each in sorted(found, key=lambda each: float(each["off"])):
+        cell = Cell(**{name: each[name] for name in ("tcp", "length", "bounded", "capped")})
+        what = [f"{cell.tcp.upper() if cell.tcp != 'reno' else 'Reno'}, {cell.length}"]
+        what += ["at most 1" if cell.bounded else "unbounded", "at most (9)" if cell.capped else "as printed"]
+        figures = [minus(f"{each[name]:.2f}") for name in _FOUND]
+        rows.append([*what, *figures, f"{each['off']:.1f}", named.get(cell, "")])
+    printed = [printed_mean(name) for name in (*CONTROLLERS, "sender", "receiver")]
     rows.insert(0, ["the paper", "", "", *(f"{value:.2f}" for value in printed), "", ""])
     note = (
-        "The paper names neither the TCP nor how it reads its equations at their edges. Off: how far the farthest of "
-        f"both F and the sender's gain is from the printed one, in units of what is near ({F_WITHIN:g}, "
-        f"{GAIN_WITHIN_DB:g} dB); below 1 all three come out."
+        "The paper names neither the TCP nor how it reads its equations at their edges. Farthest miss: the distance "
+        f"of each figure from the printed one, divided by how far it may be ({F_WITHIN:g} of F, {GAIN_WITHIN_DB:g} dB "
+        "of gain); the largest of the three for both F and the sender's gain. At 1.0 or less all three would be "
+        "reproduced."
     )
-    head = ["TCP, length", "C(k)", "eq. (8)", *_FOUND.values(), "off", ""]
-    return Section(f"The {len(found)} set-ups", note, columns=head, rows=rows)
-
-
-def clips_of(calls: Sequence[Call]) -> tuple[str, ...]:
-    """The clips of calls, each once."""
-    return tuple(dict.fromkeys(call.clip for call in calls))
-
-
-def read_calls(folder: Path) -> list[Call]:
-    """The figures of every call of a run folder."""
-    return [Call(**row) for row in query(folder, _CALLS)]
-
-
-def judge(calls: Sequence[Call], setup: str | None = None) -> list[Row]:
-    """Every row of both tables, of calls in one of the set-ups."""
-    return [replace(row, setup=setup) for row in _rows(calls, "shown" if setup == AS_PRINTED else "viewed")]
-
-
-def _rows(calls: Sequence[Call], received: str) -> list[Row]:
-    clips = clips_of(calls)
-    rows = []
-    for controller in CONTROLLERS:
-        own = [(call.clip, call.friendliness) for call in calls if call.controller == controller]
-        rows += [_friendliness_row(controller, clip, _mean([f for f in own if f[0] == clip])) for clip in clips]
-        name, printed = f"F of {controller}, mean", _printed_mean(controller)
-        rows.append(Row.judged("II", name, printed, _mean(own), Value(printed, F_WITHIN)))
-    both = pairs(calls, *CONTROLLERS, lambda call: (call.clip, call.seed))
-    rows.append(_closer_to_one(both))
-    for end, column in (("sender", "coded_psnr_db"), ("receiver", f"{received}_psnr_db")):
-        gains = [(video.clip, getattr(video, column) - getattr(plain, column)) for video, plain in both]
-        rows += [_gain_row(end, clip, _mean([gain for gain in gains if gain[0] == clip])) for clip in clips]
-        printed = _printed_mean(end)
-        rows.append(Row.judged("III", f"{end}-end gain, mean (dB)", printed, _mean(gains), Lead(printed)))
-    return rows
-
-
-def _printed_mean(column: str) -> float:
-    return float(np.mean([sequence[column] for sequence in PUBLISHED.values()]))
-
-
-def _friendliness_row(controller: str, clip: str, ours: Estimate) -> Row:
-    name = f"F of {controller}, {clip}"
-    printed = PUBLISHED[COUNTERPART[clip]][controller] if clip in COUNTERPART else None
-    if printed is None:
-        return Row.of("II", name, printed, ours, "not comparable", "the paper did not use this clip")
-    return Row.judged("II", name, printed, ours, Value(printed, F_WITHIN))
-
-
-def _closer_to_one(both: Sequence[tuple[Call, Call]]) -> Row:
-    """How much closer to 1 Video TFRC's F is, on average over the clips."""
-    closer = _mean([(v.clip, abs(p.friendliness - 1.0) - abs(v.friendliness - 1.0)) for v, p in both])
-    printed = float(np.mean([abs(s["jm-tfrc"] - 1) - abs(s["vtfrc"] - 1) for s in PUBLISHED.values()]))
-    return Row.judged("II", "F closer to 1 than jm-tfrc's by", printed, closer, Lead(printed))
-
-
-def _gain_row(end: str, clip: str, ours: Estimate) -> Row:
-    name = f"{end}-end gain, {clip} (dB)"
-    if clip not in COUNTERPART:
-        return Row.of("III", name, None, ours, "not comparable", "the paper did not use this clip")
-    printed = PUBLISHED[COUNTERPART[clip]][end]
-    return Row.judged("III", name, printed, ours, Lead(printed))
-
-
-def _mean(values: Sequence[tuple[str, float]]) -> Estimate:
-    """Mean with an interval: over clips where there are several, else over the seeds of the one.
-
-    The paper's testbed is one network, and so is ours: nothing here speaks of another one.
-    """
-    several = len({clip for clip, _ in values}) > 1
-    return grouped_mean((clip if several else seed, value) for seed, (clip, value) in enumerate(values))
+    head = ["TCP, length", "C(k)", "eq. (8)", *_FOUND.values(), "farthest miss", ""]
+    return Section(f"The {len(found)} set-ups, the closest to the printed figures first", note, columns=head, rows=rows)
 
 
 def sending_over_time(folder: Path, clip: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""OnRL as [nvc-cc] runs it: one of ten factors, learned with GCC taking over whenever delay jitters ([zhang2020]).
+"""OnRL as [nvc-cc] runs it: one of 60 bitrates, learned with GCC taking over whenever delay jitters ([zhang2020]).
 
 The agent's actions while GCC decides are learned from as if they had been applied, which makes learning under a
 safeguard slow; each time that GCC takes over costs a penalty.
