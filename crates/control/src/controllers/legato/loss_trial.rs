@@ -28,6 +28,8 @@ pub struct LossTrial {
     ceiling_losses: f64,
     /// Trials in a row that have found the same ceiling.
     found_again: i32,
+    /// The losses that the link has anyway would explain what ended there.
+    ceiling_is_doubted: bool,
     rate_ratio: f64,
 }
 
@@ -86,6 +88,7 @@ impl Default for LossTrial {
             ceiling_ratio: f64::INFINITY,
             ceiling_losses: 0.0,
             found_again: 0,
+            ceiling_is_doubted: false,
             rate_ratio: 1.0,
         }
     }
@@ -151,6 +154,7 @@ impl LossTrial {
             return;
         }
         let again = self.is_near(self.rate_ratio);
+        self.ceiling_is_doubted = self.own_ratio > HELPED_RATIO * before && !again;
         self.found_again = if again { (self.found_again + 1).min(MOST_TIMES_SLOWER) } else { 0 };
         self.ceiling_ratio = self.rate_ratio;
         self.ceiling_losses = before;
@@ -191,7 +195,7 @@ impl LossTrial {
     }
 
     fn grow(&mut self, since_s: f64) {
-        let per_s = if self.is_near(self.rate_ratio) {
+        let per_s = if self.is_near(self.rate_ratio) && !self.ceiling_is_doubted {
             GROWTH_NEAR_CEILING_PER_S * libm::pow(SLOWER_RATIO, f64::from(self.found_again))
         } else {
             GROWTH_PER_S
@@ -287,6 +291,21 @@ mod tests {
         assert!(trial.limits() && trial.rate_ratio() < 0.85, "{}", trial.rate_ratio());
         run(&mut trial, 1.15, 20.0, |_, packet| packet % 8 == 0);
         assert!(!trial.limits() && (trial.own_ratio() - 0.125).abs() < 0.03, "{}", trial.own_ratio());
+    }
+
+    /// A link that loses a tenth lost a third for a moment, which ended while a trial ran: its rate is back within
+    /// seconds. Where nothing was lost before, the trial has found a ceiling.
+    #[test]
+    fn a_ceiling_that_the_link_s_own_losses_explain_is_doubted() {
+        let after = |usual: fn(u32) -> bool| {
+            let mut trial = LossTrial::default();
+            run(&mut trial, 0.0, 5.0, |_, packet| usual(packet));
+            run(&mut trial, 5.0, 0.55, |_, packet| packet % 3 == 0);
+            run(&mut trial, 5.55, 3.0, |_, packet| usual(packet));
+            trial.rate_ratio()
+        };
+        let (lossy, clean) = (after(|packet| packet % 10 == 3), after(|_| false));
+        assert!(lossy > 0.85 && clean < 0.75, "{lossy} {clean}");
     }
 
     #[test]
