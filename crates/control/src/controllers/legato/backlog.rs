@@ -34,7 +34,7 @@ const GAIN: f64 = 0.1;
 const LATE_DEVIATIONS: f64 = 2.0;
 /// See [`Backlog::late_s`]: where gaps differ by as much as they last.
 const LATE_GAPS: f64 = 2.0;
-/// So much faster than news is overdue is less believed to have got through.
+/// So much faster than news is overdue is less believed to have got through, where the link is ours alone.
 const DOUBT_RATIO: f64 = 4.0;
 
 impl Backlog {
@@ -95,10 +95,11 @@ impl Backlog {
         (self.gap_s + LATE_DEVIATIONS * self.deviation_s).min(LATE_GAPS * self.gap_s)
     }
 
-    /// How long the next byte waits for those in front of it, if the link passes so many bytes a second.
-    pub fn wait_s(&self, now: Timestamp, bytes_per_s: f64) -> f64 {
+    /// How long the next byte waits for those in front of it, if the link passes so many bytes a second. Others' queues
+    /// hold news up: `in_company` it is waited for longer.
+    pub fn wait_s(&self, now: Timestamp, bytes_per_s: f64, in_company: bool) -> f64 {
         let ahead = self.in_flight.as_bytes_f64() + self.in_pacer.as_bytes_f64();
-        let passed = bytes_per_s * self.passing_s(now);
+        let passed = bytes_per_s * self.passing_s(now, in_company);
         (ahead - passed).max(0.0) / bytes_per_s.max(1.0)
     }
 
@@ -112,14 +113,16 @@ impl Backlog {
 
     /// For how long the link has passed packets since the newest that is known to have left the queue. Where news is
     /// overdue it has passed none: the link is dead, and the longer it is, the less is believed to have got through.
-    fn passing_s(&self, now: Timestamp) -> f64 {
+    fn passing_s(&self, now: Timestamp, in_company: bool) -> f64 {
         let Some((departure, queuing)) = self.newest else { return 0.0 };
         let since_s = (now - departure - queuing).as_secs_f64().max(0.0);
-        let due_s = self.lag_s + self.late_s();
+        let (late_s, doubt_ratio) =
+            if in_company { (LATE_GAPS * self.gap_s, 1.0) } else { (self.late_s(), DOUBT_RATIO) };
+        let due_s = self.lag_s + late_s;
         if self.in_flight == DataSize::ZERO || since_s <= due_s {
             return since_s;
         }
-        (due_s - DOUBT_RATIO * (since_s - due_s)).max(0.0)
+        (due_s - doubt_ratio * (since_s - due_s)).max(0.0)
     }
 }
 
@@ -139,22 +142,25 @@ mod tests {
         backlog.on_feedback(ms(60));
         backlog.on_arrival(ms(60), ms(0), TimeDelta::from_millis(20));
         backlog.set_in_flight(DataSize::from_bytes(10_000));
-        assert!((backlog.wait_s(ms(70), 100e3) - 0.05).abs() < 1e-9);
-        assert_eq!(backlog.wait_s(ms(121), 100e3), 0.0);
+        assert!((backlog.wait_s(ms(70), 100e3, false) - 0.05).abs() < 1e-9);
+        assert_eq!(backlog.wait_s(ms(121), 100e3, false), 0.0);
         backlog.set_in_pacer(DataSize::from_bytes(2_000));
         backlog.on_departure(DataSize::from_bytes(500));
-        assert!((backlog.wait_s(ms(70), 100e3) - 0.065).abs() < 1e-9);
+        assert!((backlog.wait_s(ms(70), 100e3, false) - 0.065).abs() < 1e-9);
     }
 
-    /// Feedback is due after 0.1 s and twice 0.05 s. Half as long again, and nothing is believed to have left the queue.
+    /// Feedback is due after 0.1 s and twice 0.05 s. A quarter as long again, and nothing is believed to have left the
+    /// queue; in company as long again.
     #[test]
     fn a_link_without_news_is_believed_dead() {
         let mut backlog = Backlog::new(ms(0));
         backlog.on_arrival(ms(100), ms(0), TimeDelta::ZERO);
         backlog.set_in_flight(DataSize::from_bytes(10_000));
-        let waits: Vec<_> = [150, 200, 225, 250, 400, 2_000].map(|at| backlog.wait_s(ms(at), 50e3)).into();
-        let rounded: Vec<_> = waits.iter().map(|wait_s| libm::round(wait_s * 1e3)).collect();
-        assert_eq!(rounded, [50.0, 0.0, 100.0, 200.0, 200.0, 200.0]);
+        let waits = |in_company| {
+            [150, 200, 225, 250, 400].map(|at| libm::round(1e3 * backlog.wait_s(ms(at), 50e3, in_company)))
+        };
+        assert_eq!(waits(false), [50.0, 0.0, 100.0, 200.0, 200.0]);
+        assert_eq!(waits(true), [50.0, 0.0, 25.0, 50.0, 200.0]);
     }
 
     /// Where feedback has come every 50 ms it is late a moment after that; where it varies by as much, after twice that.

@@ -22,6 +22,8 @@ use legato_units::{TimeDelta, Timestamp};
 /// What others on the link leave.
 #[derive(Clone, Debug)]
 pub struct Share {
+    /// Among flows that are alike: so many times their rate is the share.
+    priority: f64,
     /// The share of frames that waited for others.
     waited: f64,
     in_company: bool,
@@ -68,6 +70,7 @@ const LOSS_DECREASE_RATIO: f64 = 0.7;
 impl Default for Share {
     fn default() -> Self {
         Self {
+            priority: 1.0,
             waited: 0.0,
             in_company: false,
             standing_s: WindowedMin::default(),
@@ -82,6 +85,11 @@ impl Default for Share {
 }
 
 impl Share {
+    /// One that takes `priority` times what others alike take.
+    pub fn with_priority(priority: f64) -> Self {
+        Self { priority, ..Self::default() }
+    }
+
     /// Read an arrival.
     pub fn read(&mut self, arrival: &Arrival) {
         self.standing_s.after(arrival.departure, arrival.queuing.as_secs_f64(), STANDING);
@@ -113,11 +121,11 @@ impl Share {
         let limit = self.limit.min(MAX_AHEAD_RATIO * delivered.max(1.0));
         let may_cut = self.last_cut.is_none_or(|cut| (now - cut).as_secs_f64() > round_trip_s + 0.1);
         self.target.relax(since_s);
-        let target_s = self.target.of_s(limit);
+        let target_s = self.target.of_s(limit / self.priority);
         let cut = if self.competing { lost } else { standing_s > target_s };
         if !cut {
             self.target.on_met();
-            self.limit = limit + INCREASE_BYTES_PER_S2 * since_s;
+            self.limit = limit + self.priority * INCREASE_BYTES_PER_S2 * since_s;
             return;
         }
         self.limit = limit;
@@ -132,7 +140,7 @@ impl Share {
             (true, _) => self.limit * LOSS_DECREASE_RATIO,
             (false, true) => self.limit.min(delivered.max(1.0)) * DECREASE_RATIO,
             (false, false) => {
-                self.target.on_cut(self.limit);
+                self.target.on_cut(self.limit / self.priority);
                 self.limit * DECREASE_RATIO
             }
         };
@@ -186,6 +194,11 @@ impl Share {
         self.competing || self.target.is_raised()
     }
 
+    /// Whether others use the link, and shall have less of it.
+    pub fn is_ahead(&self) -> bool {
+        self.in_company && self.priority > 1.0
+    }
+
     /// Whether others use the link too.
     pub fn in_company(&self) -> bool {
         self.in_company
@@ -234,6 +247,21 @@ mod tests {
         assert!(cut < before + 24_750.0);
         meet(&mut share, 72..78, 40, false);
         assert!((share.limit() / cut - 0.85).abs() < 0.13, "once in a round trip and 100 ms");
+    }
+
+    /// With a priority of 2 it climbs by twice the step. With one of 3 it bears the queue that a flow of a third of its
+    /// rate bears: 22 ms is above 19, the target at 1 Mbit/s, and below 27.
+    #[test]
+    fn a_priority_multiplies_the_share() {
+        let climbed = |priority, queuing_ms| {
+            let mut share = Share::with_priority(priority);
+            meet(&mut share, 0..30, 17, false);
+            let before = share.limit();
+            meet(&mut share, 30..60, queuing_ms, false);
+            share.limit() - before
+        };
+        assert!((climbed(2.0, 17) - 2.0 * climbed(1.0, 17)).abs() < 1.0);
+        assert!(climbed(1.0, 22) < 0.0 && climbed(3.0, 22) > 0.0);
     }
 
     #[test]
