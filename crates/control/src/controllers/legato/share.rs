@@ -249,8 +249,8 @@ mod tests {
         assert!((share.limit() / cut - 0.85).abs() < 0.13, "once in a round trip and 100 ms");
     }
 
-    /// With a priority of 2 it climbs by twice the step. With one of 3 it bears the queue that a flow of a third of its
-    /// rate bears: 22 ms is above 19, the target at 1 Mbit/s, and below 27.
+    /// [rfc8867] §6.1: with a priority of 2 it climbs by twice the step. With one of 3 it bears the queue that a flow of a
+    /// third of its rate bears: 22 ms is above 19, the target at 1 Mbit/s, and below 27.
     #[test]
     fn a_priority_multiplies_the_share() {
         let climbed = |priority, queuing_ms| {
