@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -21,6 +22,10 @@ ROOT = Path(__file__).resolve().parents[2]
 # busy machine is no fault.
 settings.register_profile("legato", derandomize=os.environ.get("LEGATO_EXPLORE") != "1", deadline=None)
 settings.load_profile("legato")
+
+# A shell that runs the tests in the background has them, and all that they start, ignore Ctrl-C, which some press.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 Legato = Callable[..., subprocess.CompletedProcess[str]]
 
