@@ -84,7 +84,7 @@ def _not_made_again(rows: list[dict[str, Any]], before: dict[str, Any], of: Sequ
 def tables(found: dict[str, Any], of: Callable[[str], bool] = lambda name: True) -> str:
     """Tables as Markdown, of the names that are asked for."""
     paper = paper_of(found)
-    rows = [Row.read(row) for row in found["rows"]]
+    rows = [Row(**row) for row in found["rows"]]
     grids = [Grid.read(grid) for grid in found.get("grids", [])]
     parts = []
     for name, title in ((name, title) for name, title in paper.tables.items() if of(name)):

@@ -9,6 +9,10 @@ from types import ModuleType
 
 import pytest
 
+from legato.eval.stats import Estimate
+from legato.published.reproduction import Row
+from legato.published.verdict import Lead
+
 PAPERS = Path(__file__).resolve().parents[2] / "docs" / "papers"
 KEPT = sorted((PAPERS / "reproduced").glob("*.json"))
 
@@ -38,11 +42,12 @@ def test_set_ups_stand_side_by_side(paper_tables: ModuleType) -> None:
 
 
 def test_what_no_paper_claims_has_a_dash_and_what_it_claims_in_words_has_those(paper_tables: ModuleType) -> None:
-    row = {"table": "III", "published": None, "mean": 1.0, "low": 0.5, "high": 1.5}
-    rows = [
-        {**row, "name": "ours alone", "verdict": "not comparable", "why": "the paper has no such figure"},
-        {**row, "name": "said to be ahead", "verdict": "met", "why": "met where our interval is above 0, in reach …"},
-    ]
+    ours = Estimate(1.0, 0.5, 1.5, 9, 9)
+    made = (
+        Row.of("III", "ours alone", None, ours, "not comparable", "the paper has no such figure"),
+        Row.judged("III", "said to be ahead", None, ours, Lead()),
+    )
+    rows = [row.document() for row in made]
     text = paper_tables.tables({"paper": "vtfrc", "rows": rows})
     assert "| ours alone | – | 1.00 (0.50 to 1.50) | – |" in text
     assert "| said to be ahead | above 0 | 1.00 (0.50 to 1.50) | met |" in text

@@ -70,11 +70,6 @@ def test_a_claim_without_a_figure_is_shown_in_words_and_what_nothing_is_claimed_
     assert Row.of("1", "theirs", 0.1, ours, "not comparable", "other networks").verdict == "not comparable"
 
 
-def test_rows_of_before_are_read_as_those_of_today():
-    row = {"table": "1", "name": "x", "published": None, "mean": 0.2, "low": 0.1, "high": 0.3}
-    old = Row.read({**row, "verdict": "met", "why": "met where our interval is above 0, in reach where …"})
-    assert (old.published, old.verdict) == ("above 0", "met")
-    assert Row.read({**row, "verdict": "not comparable", "why": "the score itself"}).verdict == "no claim"
-    assert Row.read({**row, "verdict": "undecidable", "why": "there is no interval"}).published == "ahead"
-    today = Row.judged("1", "x", None, interval(0.2, 0.1, 0.3), Lead())
-    assert Row.read(today.document()) == today
+def test_a_row_is_read_as_it_was_written():
+    written = Row.judged("1", "x", None, interval(0.2, 0.1, 0.3), Lead(), unit="dB")
+    assert Row(**written.document()) == written

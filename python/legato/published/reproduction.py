@@ -6,9 +6,8 @@ A paper's module measures, judges and explains; this one plays its plans and wri
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +61,7 @@ class Row:
         **more: Any,
     ) -> Row:
         """The row of an estimate."""
+        # What is measured beside a figure that the paper prints can be printed for some networks and not for others.
         if published is None and verdict == "not comparable":
             verdict = "no claim"
         if 0 < ours.groups < FEWEST:
@@ -80,17 +80,6 @@ class Row:
         """
         published = claim.words if published is None else published
         return cls.of(table, name, published, ours, *judged(claim, ours), **more)
-
-    @classmethod
-    def read(cls, document: Mapping[str, Any]) -> Row:
-        """A row as ``reproduction.json`` has it; older ones have no words for claims without a figure."""
-        row = cls(**document)
-        if row.published is not None:
-            return row
-        if row.verdict in ("no claim", "not comparable"):
-            return replace(row, verdict="no claim")
-        words = re.search(r"interval is ((?:above|below) [\d.]+)", row.why)
-        return replace(row, published=words[1] if words else "ahead")
 
     def document(self) -> dict[str, Any]:
         """As ``reproduction.json`` has it."""

@@ -103,26 +103,19 @@ class Value:
 
 
 @dataclass(frozen=True)
-class Unchanged:
+class Unchanged(Value):
     """A figure that something is said to leave as it is: a wide interval cannot show that."""
-
-    value: float
-    within: float
-    """How far it may move, in the figure's own unit."""
 
     @property
     def words(self) -> str:
-        return f"{self.value:g} ± {self.within:g}"
+        return f"{self.printed:g} ± {self.within:g}"
 
     @property
     def rule(self) -> str:
         return f"met where our whole interval is {self.words}, in reach where it contains any of that"
 
     def is_met(self, mean: float, low: float, high: float) -> bool:
-        return low >= self.value - self.within and high <= self.value + self.within
-
-    def is_in_reach(self, low: float, high: float) -> bool:
-        return low <= self.value + self.within and high >= self.value - self.within
+        return low >= self.printed - self.within and high <= self.printed + self.within
 
 
 @dataclass(frozen=True)

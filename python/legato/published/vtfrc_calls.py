@@ -39,7 +39,7 @@ class Call:
     arrived_ratio: float
     """Of the captured frames, those that were decodable before the call ended."""
     shared_psnr_db: float
-    """Of the frames that arrived with every controller; NaN where there is none."""
+    """Of the frames that arrived with every controller; NaN where no frame did."""
 
     @property
     def friendliness(self) -> float:
