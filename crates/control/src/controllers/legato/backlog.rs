@@ -16,7 +16,7 @@ pub struct Backlog {
     /// From when the newest packet of a feedback left the queue until the feedback came, smoothed: a round trip without
     /// queue, and what the receiver waited.
     lag_s: f64,
-    /// By how much gaps and lags differ from their means, smoothed.
+    /// By how much gaps differ from their mean, smoothed.
     deviation_s: f64,
 }
 
@@ -89,8 +89,8 @@ impl Backlog {
         self.lag_s
     }
 
-    /// Feedback is due within a lag and so much, in seconds: late by more than gaps and lags vary, it has not merely been
-    /// sent late.
+    /// Feedback is due within a lag and so much, in seconds: late by more than gaps vary, it has not merely been sent
+    /// late.
     fn late_s(&self) -> f64 {
         (self.gap_s + LATE_DEVIATIONS * self.deviation_s).min(LATE_GAPS * self.gap_s)
     }
