@@ -77,7 +77,7 @@ pub struct Config {
     /// In company a frame leaves over this share of the frame interval, 0.05 to 1.
     pub company_spread_ratio: f64,
     /// In company: by how much more to climb than flows that are alike, and what queue to bear for it, 0.001 to 1,000; with
-    /// 2 the rate is 1.6 to 4 times theirs ([rfc8867] §6.1).
+    /// 2 the rate is mostly 1.6 to 2.4 times theirs, and up to 4 beside a single one ([rfc8867] §6.1).
     pub priority: f64,
     /// Parity, as a share of the rate, over the share of packets that the link loses whatever is sent, 0 to 4.
     pub parity_over_loss_ratio: f64,
