@@ -167,7 +167,6 @@ def page(made: Mapping[tuple[str, str], Sequence[Call]], arguments: argparse.Nam
     """The document."""
     late = sum(call.late for calls in made.values() for call in calls)
     total = sum(map(len, made.values()))
-    rule = "A call is *late* whose emulated link let\npackets go more than 2 ms after their time at the 99.9th percentile"
     said = f"**{late} of {total} calls are late**: they decide nothing." if late else "No call is late."
     text = f"""\
 # Real calls in the hybrid codec
@@ -178,7 +177,8 @@ Calls of {arguments.seconds:g} s between two ends of Legato with `{arguments.con
 OpenH264's, and its lost packets are sent again on request (NACK); with *parity*, Reed-Solomon parity follows each
 frame: a fifth of its packets, or as many as the losses reported of late need (`--parity adaptive`). *Parity, %* is its
 share of the bytes sent, *coded* the share of captured pictures that the encoder was free for, *shown* the share of
-coded ones that came onto the screen. {rule}. Written by
+coded ones that came onto the screen. A call is *late* whose emulated link let
+packets go more than 2 ms after their time at the 99.9th percentile. Written by
 
     python tools/hybrid_calls.py --seconds {arguments.seconds:g} --repeats {arguments.repeats} \
 --controller {arguments.controller} --max-kbps {arguments.max_kbps}
