@@ -55,9 +55,9 @@ impl RtxStore {
         self.bursts.push_back(*burst);
     }
 
-    /// The packet to retransmit for the 16-bit number in a NACK; `None` if it is forgotten or was
-    /// already retransmitted less than `holdoff` ago.
-    pub fn repeat(&mut self, now: Timestamp, wrapped: u16, holdoff: TimeDelta) -> Option<MediaPacket> {
+    /// The packet to retransmit for the 16-bit number in a NACK, and how long ago it first left; `None` if it is forgotten
+    /// or was already retransmitted less than `holdoff` ago.
+    pub fn repeat(&mut self, now: Timestamp, wrapped: u16, holdoff: TimeDelta) -> Option<(MediaPacket, TimeDelta)> {
         let newest = self.next.checked_sub(1)?;
         let seq = newest.checked_sub(u32::from((newest as u16).wrapping_sub(wrapped)))?;
         if seq < self.oldest {
@@ -72,7 +72,7 @@ impl RtxStore {
             Ok(place) => self.repeated[place].1 = now,
             Err(place) => self.repeated.insert(place, (seq, now)),
         }
-        Some(MediaPacket {
+        let repair = MediaPacket {
             transport_seq: 0,
             enqueued: now,
             departure: now,
@@ -82,7 +82,8 @@ impl RtxStore {
             ecn: Ecn::NotEct,
             probe_cluster: None,
             ..packet
-        })
+        };
+        Some((repair, now - packet.departure))
     }
 }
 
@@ -124,7 +125,8 @@ mod tests {
     fn a_packet_is_repeated_at_once_and_then_once_per_round_trip() {
         let mut store = store(10);
         let (now, rtt) = (Timestamp::from_millis(1), TimeDelta::from_millis(100));
-        let packet = store.repeat(now, 7, rtt).unwrap();
+        let (packet, age) = store.repeat(now, 7, rtt).unwrap();
+        assert_eq!(age, TimeDelta::from_millis(1));
         assert_eq!((packet.rtp_seq, packet.frame, packet.size_bytes), (7, 2, 1_002));
         assert_eq!(store.repeat(now, 7, rtt), None);
         assert!(store.repeat(now + rtt, 7, rtt).is_some());
@@ -137,7 +139,7 @@ mod tests {
         assert_eq!(store.repeat(now, 70_000u32 as u16, TimeDelta::ZERO), None);
         assert_eq!(store.repeat(now, (70_000u32 - 1 - MOST) as u16, TimeDelta::ZERO), None);
         let oldest = 70_000 - MOST;
-        assert_eq!(store.repeat(now, oldest as u16, TimeDelta::ZERO).unwrap().rtp_seq, oldest);
+        assert_eq!(store.repeat(now, oldest as u16, TimeDelta::ZERO).unwrap().0.rtp_seq, oldest);
         assert_eq!(RtxStore::default().repeat(now, 0, TimeDelta::ZERO), None);
     }
 }

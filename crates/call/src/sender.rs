@@ -115,6 +115,8 @@ pub struct Sender {
     fec_seq: u32,
     fec_credit_bytes: u64,
     parity: ParityShare,
+    /// Retransmissions that are sent again behind the next frame.
+    repeats: Vec<MediaPacket>,
     /// What a parity packet has more than the largest packet of its frame.
     parity_overhead_bytes: u16,
     rtx_bytes: u64,
@@ -177,6 +179,7 @@ impl Sender {
             fec_seq: 0,
             fec_credit_bytes: 0,
             parity: ParityShare::default(),
+            repeats: Vec::new(),
             parity_overhead_bytes: 0,
             rtx_bytes: 0,
             last_budget: config.start,
@@ -473,6 +476,7 @@ impl Sender {
         self.rtp_seq += u32::from(pieces.packets());
         self.pacer.push_frame(first, &pieces);
         self.packetize_parity(frame, count, largest.max(frame.head_bytes));
+        self.push_repeats();
         count
     }
 
@@ -485,7 +489,16 @@ impl Sender {
             self.rtp_seq += 1;
         }
         self.packetize_parity(frame, count, pieces.iter().copied().max().unwrap_or(0));
+        self.push_repeats();
         count
+    }
+
+    /// Behind a frame: what lost a packet has often lost its retransmission, too, a moment later.
+    fn push_repeats(&mut self) {
+        for packet in self.repeats.drain(..) {
+            self.rtx_allowance.spend(u64::from(packet.size_bytes));
+            self.pacer.push_behind(MediaPacket { enqueued: self.now, departure: self.now, ..packet });
+        }
     }
 
     fn media_packet(&self, frame: &EncodedFrame, index: u16, count: u16, payload_bytes: u16) -> MediaPacket {

@@ -19,6 +19,9 @@ pub struct Decision {
     pub padding_rate: DataRate,
     /// The share of the target spent on parity.
     pub fec_rate: DataRate,
+    /// Send a retransmission a second time, behind the next frame, if another request, a round trip later, would bring
+    /// the packet later than this after it first left (`None`: never). For links that often lose repair as well.
+    pub repair_deadline: Option<TimeDelta>,
     /// Hold packets while this much is in flight (`None`: no window).
     pub congestion_window: Option<DataSize>,
     /// How frames are coded and which; most controllers leave that to the encoder.
@@ -36,6 +39,7 @@ impl Decision {
             burst: None,
             padding_rate: DataRate::ZERO,
             fec_rate: DataRate::ZERO,
+            repair_deadline: None,
             congestion_window: None,
             encoder: EncoderWishes::default(),
             cease: false,

@@ -207,6 +207,12 @@ impl Pacer {
         }
     }
 
+    /// Queue a packet behind all that waits, whatever its kind.
+    pub fn push_behind(&mut self, packet: MediaPacket) {
+        self.count_in(&packet, 1, u64::from(packet.size_bytes));
+        self.media.push_back(Burst::single(packet));
+    }
+
     /// Queue the packets of a frame with these payloads; `first` is the first of them, and index and
     /// number within the stream count on from it.
     pub fn push_frame(&mut self, first: MediaPacket, pieces: &Pieces) {

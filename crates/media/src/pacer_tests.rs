@@ -135,6 +135,18 @@ fn retransmissions_overtake_media_and_audio_is_never_held() {
 }
 
 #[test]
+fn a_retransmission_may_be_put_behind_media() {
+    let mut pacer = pacer(1_000);
+    pacer.push_behind(packet(0, PacketKind::Retransmission));
+    pacer.push(packet(0, PacketKind::Video));
+    pacer.push_behind(packet(0, PacketKind::Retransmission));
+    assert_eq!(pacer.queued().as_bytes(), 3 * 1_250);
+    let kinds: Vec<_> = std::iter::from_fn(|| pacer.pop(Timestamp::ZERO)).map(|packet| packet.kind).collect();
+    assert_eq!(kinds, [PacketKind::Retransmission, PacketKind::Video, PacketKind::Retransmission]);
+    assert_eq!(pacer.queued(), DataSize::ZERO);
+}
+
+#[test]
 fn a_full_window_holds_media_except_for_the_keep_alive() {
     let mut pacer = pacer(40);
     pacer.push(packet(0, PacketKind::Video));

@@ -6,7 +6,7 @@ use crate::send_history::SendHistory;
 use legato_control::{Event, PacerQueue, PacketReports, ReceptionReport};
 use legato_media::packet::VIDEO_SSRC;
 use legato_trace::{Record, TraceSink};
-use legato_units::Timestamp;
+use legato_units::{TimeDelta, Timestamp};
 use legato_wire::ntp::{self, CompactNtp, Ntp};
 use legato_wire::rtcp::{self, Compound, ExtendedBlock, Message};
 
@@ -33,9 +33,12 @@ impl Sender {
                         if !self.rtx_allowance.permits(self.now, self.decision.target_bitrate) {
                             break;
                         }
-                        if let Some(packet) = self.rtx_store.repeat(self.now, seq, self.round_trip_time) {
+                        if let Some((packet, age)) = self.rtx_store.repeat(self.now, seq, self.round_trip_time) {
                             self.rtx_allowance.spend(u64::from(packet.size_bytes));
                             self.pacer.push(packet);
+                            if self.is_last_repair(age) {
+                                self.repeats.push(packet);
+                            }
                         }
                     }
                 }
@@ -62,6 +65,13 @@ impl Sender {
                 _ => {}
             }
         }
+    }
+
+    /// Whether another request for a packet that left so long ago would be answered too late: that takes a round trip
+    /// and the way to the receiver.
+    fn is_last_repair(&self, age: TimeDelta) -> bool {
+        let next = age + self.round_trip_time + self.round_trip_time / 2;
+        self.decision.repair_deadline.is_some_and(|deadline| next > deadline)
     }
 
     fn take_feedback(
