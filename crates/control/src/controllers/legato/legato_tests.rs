@@ -263,6 +263,52 @@ fn bytes_lost_behind_the_link_were_passed_by_it() {
     assert!((95.0..105.0).contains(&capacity), "{capacity} bytes per ms");
 }
 
+/// Packets dropped in front of the link leave no gap behind it: its rate is what it passes.
+#[test]
+fn packets_in_a_row_that_the_link_had_no_time_for_were_not_passed() {
+    let mut path = PathState::new(&Config::default(), LIMITS, Timestamp::ZERO);
+    let arrival = |ms, found_idle| Arrival {
+        departure: Timestamp::from_millis(ms),
+        arrival: PeerTimestamp::from_nanos(ms * 1_000_000),
+        queuing: TimeDelta::ZERO,
+        service: TimeDelta::from_millis(10),
+        found_idle,
+    };
+    let packet = DataSize::from_bytes(PACKET);
+    for n in 0..100 {
+        path.capacity.read(&arrival(10 * n, n == 0), packet);
+    }
+    path.capacity.update(1.0, 0.033, SmallFrames { max_stretch_ratio: 4.0, growth_ratio: 1.0 }, LIMITS);
+    path.lost_in_row = packet + packet;
+    assert_eq!(path.passed_with(packet, &arrival(1_010, false)), packet, "three packets in 10 ms would be too many");
+    path.lost_in_row = packet + packet;
+    let late = Arrival { service: TimeDelta::from_millis(30), ..arrival(1_040, false) };
+    assert_eq!(path.passed_with(packet, &late), packet + packet + packet);
+}
+
+/// Behind 60 ms of feedback repair comes in time, and a quarter of the losses is sent as parity; none for losses in a row.
+#[test]
+fn parity_is_for_single_losses_that_repair_would_be_late_for() {
+    let mut link = Link::new();
+    link.behind = |report| {
+        if (report.transport_seq * 7).is_multiple_of(10) {
+            report.fate = Fate::Missing;
+        }
+    };
+    link.pictures(0..600, 100.0);
+    let expected = link.controller.path.losses.expected_ratio();
+    let decision = link.controller.decision();
+    assert!(expected > 0.05 && decision.repair_deadline == Some(REPAIR_DEADLINE));
+    assert!((link.controller.parity_ratio() - 0.25 * expected).abs() < 1e-9, "{}", link.controller.parity_ratio());
+    link.behind = |report| {
+        if report.transport_seq % 40 < 4 {
+            report.fate = Fate::Missing;
+        }
+    };
+    link.pictures(600..900, 100.0);
+    assert_eq!(link.controller.parity_ratio(), 0.0);
+}
+
 /// All packets come marked: the rate falls, and leaves at the capacity instead of in bursts.
 #[test]
 fn marks_lower_the_rate() {

@@ -7,6 +7,7 @@
 //! slowly from there. Otherwise they are the link's own: the rate is what it was, and only more than those start another
 //! trial.
 
+use super::loss_dispersion::LossDispersion;
 use legato_units::Timestamp;
 
 /// Decides what share of the measured rate is sent.
@@ -18,11 +19,17 @@ pub struct LossTrial {
     /// Losses in a row count once.
     runs: u32,
     lost_before: bool,
+    dispersion: LossDispersion,
     since: Option<Timestamp>,
     /// The trial that runs: the losses and the rate before it.
     before: Option<(f64, f64)>,
     /// Losses that are the link's own.
     own_ratio: f64,
+    /// What is usually lost, whatever its cause, and how long that has been looked at.
+    usual_ratio: f64,
+    usual_s: f64,
+    /// How long nothing was lost.
+    clear_s: f64,
     /// The rate at which the last trial found losses to end, and the losses that began it.
     ceiling_ratio: f64,
     ceiling_losses: f64,
@@ -47,13 +54,15 @@ const MIN_RUNS: u32 = 4;
 /// More than one such moment loses.
 const MIN_LOST: f64 = 10.0;
 const SUDDEN_RATIO: f64 = 0.25;
-/// The link's own losses vary from look to look: one in a hundred exceeds its mean by so many standard deviations.
-const DEVIATIONS: f64 = 2.3;
+/// The link's own losses vary from look to look: one in seven hundred exceeds its mean by so many standard deviations,
+/// two looks a second.
+const DEVIATIONS: f64 = 4.0;
+/// The same near a ceiling.
+const DEVIATIONS_AT_CEILING: f64 = 1.5;
 const MIN_CUT_RATIO: f64 = 0.05;
 const MAX_CUT_RATIO: f64 = 0.8;
-/// Less than the first share of the losses is left: the cut helped. More than the second: it did not. In between the
-/// trial goes on, and the third decides in the end: chance is often less bad after a bad look.
-const SURELY_HELPED_RATIO: f64 = 0.15;
+/// More than the first share of the losses is left: the cut did not help. Otherwise the trial goes on, and the second
+/// decides in the end: chance is often less bad after a bad look.
 const SURELY_OWN_RATIO: f64 = 0.7;
 const HELPED_RATIO: f64 = 0.3;
 /// More than this is never taken for the link's own.
@@ -64,6 +73,12 @@ const MIN_RATE_RATIO: f64 = 0.02;
 const OWN_MEMORY_S: f64 = 20.0;
 const OWN_MEMORY_WITHOUT_LOSS_S: f64 = 2.0;
 const OWN_MEMORY_BELOW_CEILING_S: f64 = 4.0;
+/// What is usually lost is known after so long; then it is tried, too.
+const UNTRIED_S: f64 = 4.0;
+/// Losses in a row leave looks of half a second without any between them.
+const CLEAR_S: f64 = 2.0;
+/// What is usually lost is the mean of a call's first looks, but not of the very first.
+const FIRST_MEMORY_S: f64 = 4.0;
 /// Fewer losses than this may be a rate that grows past what a policer passes.
 const MIN_RELEASE_RATIO: f64 = 0.02;
 /// A rate that has grown by so little is the one that a trial found.
@@ -82,9 +97,13 @@ impl Default for LossTrial {
             sent: 0.0,
             runs: 0,
             lost_before: false,
+            dispersion: LossDispersion::default(),
             since: None,
             before: None,
             own_ratio: 0.0,
+            usual_ratio: 0.0,
+            usual_s: 0.0,
+            clear_s: 0.0,
             ceiling_ratio: f64::INFINITY,
             ceiling_losses: 0.0,
             found_again: 0,
@@ -102,11 +121,13 @@ impl LossTrial {
         let begins = lost && !self.lost_before;
         self.runs += u32::from(begins);
         self.lost_before = lost;
+        self.dispersion.count(lost);
     }
 
     /// Once per feedback, `since_s` after the one before. Of the allowed rate `used_ratio` is sent: a call has a maximum.
-    /// A loss brings so many in a row, `run_packets`.
-    pub fn react(&mut self, now: Timestamp, since_s: f64, round_trip_s: f64, used_ratio: f64, run_packets: f64) {
+    /// Of it, `delivered_ratio` has come at the last moment.
+    pub fn react(&mut self, now: Timestamp, since_s: f64, round_trip_s: f64, used_ratio: f64, delivered_ratio: f64) {
+        self.dispersion.end_block(since_s);
         let since = *self.since.get_or_insert(now);
         let looked_s = (now - since).as_secs_f64();
         // What was sent before the rate changed is reported for another round trip.
@@ -123,9 +144,11 @@ impl LossTrial {
         }
         let loss_ratio = self.lost / self.sent;
         match self.before {
-            Some((before, _)) if tried_s < LONGEST_TRIAL_LOOKS * LOOK_S && is_open(loss_ratio / before) => return,
+            Some((before, _)) if tried_s < LONGEST_TRIAL_LOOKS * LOOK_S && loss_ratio < SURELY_OWN_RATIO * before => {
+                return;
+            }
             Some((before, rate)) => self.conclude(loss_ratio, before, rate),
-            None => self.judge(loss_ratio, looked_s, used_ratio, run_packets),
+            None => self.judge(loss_ratio, looked_s, used_ratio, delivered_ratio),
         }
         self.look_anew();
         self.since = Some(now);
@@ -133,6 +156,7 @@ impl LossTrial {
 
     fn look_anew(&mut self) {
         (self.lost, self.sent, self.runs) = (0.0, 0.0, 0);
+        self.dispersion.look_anew();
     }
 
     /// More is lost than any link loses of its own: there is no time to look longer.
@@ -149,42 +173,75 @@ impl LossTrial {
     fn conclude(&mut self, loss_ratio: f64, before: f64, rate: f64) {
         self.before = None;
         if loss_ratio > HELPED_RATIO * before && loss_ratio < MAX_OWN_RATIO {
+            self.dispersion.learn();
             self.own_ratio = self.own_ratio.max(0.5 * (before + loss_ratio));
             self.rate_ratio = rate;
             return;
         }
         let again = self.is_near(self.rate_ratio);
-        self.ceiling_is_doubted = self.own_ratio > HELPED_RATIO * before && !again;
+        self.ceiling_is_doubted = self.expected_ratio() > HELPED_RATIO * before && !again;
         self.found_again = if again { (self.found_again + 1).min(MOST_TIMES_SLOWER) } else { 0 };
         self.ceiling_ratio = self.rate_ratio;
         self.ceiling_losses = before;
     }
 
-    /// No trial runs.
-    fn judge(&mut self, loss_ratio: f64, looked_s: f64, used_ratio: f64, run_packets: f64) {
-        let excess = loss_ratio - self.own_ratio;
-        // Of runs of geometric lengths, as many as a Poisson process has.
-        let deviation = libm::sqrt(self.own_ratio * (2.0 * run_packets - 1.0) / self.sent);
-        let at_ceiling = self.is_near(self.rate_ratio);
-        let least = if at_ceiling { EXCESS_AT_CEILING_RATIO } else { EXCESS_RATIO };
-        if self.are_many() && excess > least.max(DEVIATIONS * deviation) {
-            self.before = Some((loss_ratio, self.rate_ratio));
-            let cut = excess.clamp(MIN_CUT_RATIO, MAX_CUT_RATIO);
-            let lower = self.rate_ratio * used_ratio * (1.0 - cut);
-            // What was lost near a ceiling was not at it.
-            let lower = if at_ceiling { lower.min(self.ceiling_ratio) } else { lower };
-            self.rate_ratio = lower.max(MIN_RATE_RATIO);
+    /// No trial runs: begin one, or learn from what was lost.
+    fn judge(&mut self, loss_ratio: f64, looked_s: f64, used_ratio: f64, delivered_ratio: f64) {
+        let Some((suspected, excess)) = self.suspected(loss_ratio) else {
+            self.learn(loss_ratio, looked_s);
             return;
-        }
-        let below = self.ceiling_ratio.is_finite() && self.rate_ratio <= self.ceiling_ratio * BELOW_RATIO;
-        let memory_s = match (below, loss_ratio > 0.0) {
-            (true, _) => OWN_MEMORY_BELOW_CEILING_S,
-            (false, true) => OWN_MEMORY_S,
-            (false, false) => OWN_MEMORY_WITHOUT_LOSS_S,
         };
-        // From nothing only a trial, or losses where there should be none, makes them the link's own.
-        let change = if below || self.own_ratio > 0.0 { excess } else { 0.0 };
-        self.own_ratio += (1.0 - libm::exp(-looked_s / memory_s)) * change;
+        self.before = Some((suspected, self.rate_ratio));
+        let lower = self.rate_ratio * used_ratio * (1.0 - excess.clamp(MIN_CUT_RATIO, MAX_CUT_RATIO));
+        // While the rate rises the share that is lost says little of what is passed.
+        let lower = if excess > SUDDEN_RATIO { lower.min(self.rate_ratio * delivered_ratio) } else { lower };
+        // What was lost near a ceiling was not at it.
+        let lower = if self.is_near(self.rate_ratio) { lower.min(self.ceiling_ratio) } else { lower };
+        self.rate_ratio = lower.max(MIN_RATE_RATIO);
+    }
+
+    /// Losses that a trial has to explain, and by how much they are more than expected.
+    fn suspected(&self, loss_ratio: f64) -> Option<(f64, f64)> {
+        let expected = self.expected_ratio();
+        let excess = loss_ratio - expected;
+        let (minimum, surely) = match self.is_near(self.rate_ratio) {
+            true => (EXCESS_AT_CEILING_RATIO, DEVIATIONS_AT_CEILING),
+            false => (EXCESS_RATIO, DEVIATIONS),
+        };
+        let deviations = self.dispersion.excess_deviations(self.lost, expected * self.sent);
+        if self.are_many() && excess > minimum && deviations > surely {
+            return Some((loss_ratio, excess));
+        }
+        // They have been there from the beginning, so that they never stood out.
+        let untried = self.own_ratio == 0.0 && self.is_free() && self.usual_s > UNTRIED_S;
+        (untried && self.usual_ratio > EXCESS_RATIO).then_some((self.usual_ratio, self.usual_ratio))
+    }
+
+    /// Nothing limits the rate.
+    fn is_free(&self) -> bool {
+        self.ceiling_ratio.is_infinite() && self.rate_ratio >= 1.0
+    }
+
+    fn learn(&mut self, loss_ratio: f64, looked_s: f64) {
+        let below = self.ceiling_ratio.is_finite() && self.rate_ratio <= self.ceiling_ratio * BELOW_RATIO;
+        self.clear_s = if self.lost > 0.0 { 0.0 } else { self.clear_s + looked_s };
+        let memory_s = match below {
+            true => OWN_MEMORY_BELOW_CEILING_S,
+            false if self.clear_s > CLEAR_S => OWN_MEMORY_WITHOUT_LOSS_S,
+            false => OWN_MEMORY_S,
+        };
+        // From nothing only a trial, or losses where there should be none, makes them the link's own. While the rate grows
+        // they may be what it costs.
+        let change = loss_ratio - self.own_ratio;
+        if below || (self.own_ratio > 0.0 && (self.is_free() || change < 0.0)) {
+            self.own_ratio += (1.0 - libm::exp(-looked_s / memory_s)) * change;
+        }
+        if self.is_free() {
+            self.dispersion.learn();
+            self.usual_s += looked_s;
+            let memory_s = self.usual_s.clamp(FIRST_MEMORY_S, OWN_MEMORY_S);
+            self.usual_ratio += (1.0 - libm::exp(-looked_s / memory_s)) * (loss_ratio - self.usual_ratio);
+        }
         if below && self.own_ratio > (HELPED_RATIO * self.ceiling_losses).max(MIN_RELEASE_RATIO) {
             self.ceiling_ratio = f64::INFINITY;
         }
@@ -201,6 +258,9 @@ impl LossTrial {
             GROWTH_PER_S
         };
         self.rate_ratio = (self.rate_ratio * (1.0 + per_s * since_s)).min(1.0);
+        if self.rate_ratio >= 1.0 && !self.is_near(1.0) {
+            self.ceiling_ratio = f64::INFINITY;
+        }
     }
 
     /// The share of packets that the link loses whatever is sent.
@@ -208,20 +268,25 @@ impl LossTrial {
         self.own_ratio
     }
 
+    /// The share of packets that is expected to be lost, whatever the cause: what repair has to make good.
+    pub fn expected_ratio(&self) -> f64 {
+        self.own_ratio.max(self.usual_ratio)
+    }
+
     /// The share of the measured rate to send.
     pub fn rate_ratio(&self) -> f64 {
         self.rate_ratio
+    }
+
+    /// Whether a trial runs: what is lost now decides.
+    pub fn is_on(&self) -> bool {
+        self.before.is_some()
     }
 
     /// Whether fewer bytes than the link passes are sent, since more of them would be lost.
     pub fn limits(&self) -> bool {
         self.rate_ratio < 1.0 && (self.before.is_some() || self.ceiling_ratio.is_finite())
     }
-}
-
-/// Whether so much of the losses being left decides nothing yet.
-fn is_open(left_ratio: f64) -> bool {
-    (SURELY_HELPED_RATIO..SURELY_OWN_RATIO).contains(&left_ratio)
 }
 
 #[cfg(test)]
@@ -306,6 +371,38 @@ mod tests {
         };
         let (lossy, clean) = (after(|packet| packet % 10 == 3), after(|_| false));
         assert!(lossy > 0.85 && clean < 0.75, "{lossy} {clean}");
+    }
+
+    /// Of every 40 packets three in a row: a twelfth. In the first looks they start a trial or not; later they are usual.
+    #[test]
+    fn usual_losses_in_a_row_start_no_trial() {
+        let mut trial = LossTrial::default();
+        run(&mut trial, 0.0, 10.0, |_, packet| packet % 40 < 3);
+        assert!((trial.expected_ratio() - 0.075).abs() < 0.02, "{}", trial.expected_ratio());
+        run(&mut trial, 10.0, 20.0, |_, packet| packet % 40 < 3 || packet % 400 < 12);
+        assert_eq!(trial.rate_ratio(), 1.0);
+    }
+
+    /// While the rate rises half of what has been sent is lost, and a fifth of what is sent now comes through.
+    #[test]
+    fn a_sudden_cut_falls_to_what_came() {
+        let mut trial = LossTrial::default();
+        (0..4).for_each(|n| {
+            (0..10).for_each(|packet| trial.count(packet % 2 == 0));
+            trial.react(Timestamp::from_millis(50 * n), 0.05, 0.05, 1.0, 0.2);
+        });
+        assert_eq!((trial.is_on(), trial.rate_ratio()), (true, 0.2));
+    }
+
+    /// A third was lost for a moment; from then on the whole rate passes.
+    #[test]
+    fn a_ceiling_is_forgotten_where_the_whole_rate_passes() {
+        let mut trial = LossTrial::default();
+        run(&mut trial, 0.0, 0.55, |_, packet| packet % 3 == 0);
+        run(&mut trial, 0.55, 5.0, |_, _| false);
+        assert!(trial.limits() && trial.ceiling_ratio < 0.8);
+        run(&mut trial, 5.55, 30.0, |_, _| false);
+        assert!(!trial.limits() && trial.ceiling_ratio.is_infinite());
     }
 
     #[test]

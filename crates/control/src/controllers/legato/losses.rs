@@ -48,8 +48,6 @@ const LARGEST_BURST: f64 = 64e3;
 const SMALLEST_BURST: f64 = 1_300.0;
 /// Losses that are independent of each other are followed by a tenth or a fifth of lost packets, as any packet is.
 const IN_A_ROW_RATIO: f64 = 0.3;
-/// Runs of losses are taken for ten packets at most.
-const MAX_FOLLOWING_RATIO: f64 = 0.9;
 /// Before a share of losses says anything.
 const MIN_PACKETS: f64 = 4.0;
 /// [liu2026] cuts a burst where losses at its place exceed those at its beginning by a tenth.
@@ -83,14 +81,21 @@ impl Losses {
         if place < HEAD_PACKETS { self.head.add(lost) } else { self.tail.add(lost) }
     }
 
-    /// Once per feedback: react, to bursts at most once in `round_trip_s`. `used_ratio` of the allowed rate is sent.
-    pub fn react(&mut self, now: Timestamp, round_trip_s: f64, last_frame: DataSize, used_ratio: f64) {
+    /// Once per feedback: react, to bursts at most once in `round_trip_s`. `used_ratio` of the allowed rate is sent,
+    /// and `delivered_ratio` of it has come at the last moment.
+    pub fn react(
+        &mut self,
+        now: Timestamp,
+        round_trip_s: f64,
+        last_frame: DataSize,
+        used_ratio: f64,
+        delivered_ratio: f64,
+    ) {
         let since_s = self.last.map_or(0.0, |last| (now - last).as_secs_f64().min(1.0));
         self.last = Some(now);
         let kept = libm::exp(-since_s / MEMORY_S);
         [&mut self.head, &mut self.tail, &mut self.following].into_iter().for_each(|share| share.forget(kept));
-        let run_packets = 1.0 / (1.0 - self.following.ratio().min(MAX_FOLLOWING_RATIO));
-        self.trial.react(now, since_s, round_trip_s, used_ratio, run_packets);
+        self.trial.react(now, since_s, round_trip_s, used_ratio, delivered_ratio);
         let may_cut = self.last_cut.is_none_or(|cut| (now - cut).as_secs_f64() > round_trip_s.max(0.1));
         let shallow = self.tail.sent >= MIN_PACKETS && self.tail.ratio() > self.head.ratio() + TAIL_EXCESS_RATIO;
         if may_cut && shallow {
@@ -113,10 +118,25 @@ impl Losses {
         self.trial.own_ratio()
     }
 
+    /// The share of packets that is expected to be lost, whatever the cause.
+    pub fn expected_ratio(&self) -> f64 {
+        self.trial.expected_ratio()
+    }
+
     /// Whether the link passed what is lost, as far as losses show: losses are its own, and come one by one. Where one
     /// brings the next, the link may have passed nothing for a while.
     pub fn were_passed(&self) -> bool {
-        self.own_ratio() > 0.0 && self.following.ratio() < IN_A_ROW_RATIO
+        self.own_ratio() > 0.0 && !self.come_in_rows()
+    }
+
+    /// Whether one loss brings the next.
+    pub fn come_in_rows(&self) -> bool {
+        self.following.ratio() >= IN_A_ROW_RATIO
+    }
+
+    /// Whether it is being tried whether fewer bytes have fewer losses.
+    pub fn are_tried(&self) -> bool {
+        self.trial.is_on()
     }
 
     /// Whether fewer bytes than the link passes are sent, since more of them would be lost.
@@ -140,7 +160,7 @@ mod tests {
             for place in 0..6 {
                 losses.read(place, lost(frame, place));
             }
-            losses.react(Timestamp::from_millis(frame * 33 + 30), 0.05, DataSize::from_bytes(7_200), 1.0);
+            losses.react(Timestamp::from_millis(frame * 33 + 30), 0.05, DataSize::from_bytes(7_200), 1.0, 1.0);
         }
         losses
     }
@@ -166,7 +186,7 @@ mod tests {
             let mut losses = Losses::default();
             for n in 0..4_000 {
                 losses.read(0, lost(n));
-                losses.react(Timestamp::from_millis(5 * n), 0.05, DataSize::from_bytes(1_200), 1.0);
+                losses.react(Timestamp::from_millis(5 * n), 0.05, DataSize::from_bytes(1_200), 1.0, 1.0);
             }
             assert!(losses.own_ratio() > 0.05, "{}", losses.own_ratio());
             losses.were_passed()

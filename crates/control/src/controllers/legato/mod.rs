@@ -21,6 +21,7 @@ mod belief_evidence;
 mod belief_models;
 pub(super) mod capacity;
 pub(super) mod delivered;
+pub(super) mod loss_dispersion;
 pub(super) mod loss_trial;
 mod losses;
 mod marks;
@@ -28,7 +29,7 @@ mod queue_target;
 mod service_rate;
 pub(super) mod share;
 
-use self::arrivals::{Arrivals, BurstPlaces};
+use self::arrivals::{Arrival, Arrivals, BurstPlaces};
 use self::backlog::Backlog;
 use self::belief::Belief;
 use self::belief_evidence::Evidence;
@@ -44,7 +45,7 @@ use crate::{
     BuildError, Construct, Context, Decision, EncoderWishes, Event, FeedbackRule, PacketReport, RateController,
     RateLimits, Side, TransportFeedback,
 };
-use legato_units::{DataRate, DataSize, PeerTimestamp, Timestamp};
+use legato_units::{DataRate, DataSize, PeerTimestamp, TimeDelta, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -161,6 +162,8 @@ struct PathState {
     silence: Silence,
     /// What the link passed since the last arrival that was read.
     passed: DataSize,
+    /// What was lost in a row since then: passed as well, unless it would have been too much.
+    lost_in_row: DataSize,
 }
 
 /// What the reports of one feedback said.
@@ -218,6 +221,7 @@ impl PathState {
             believed_at: now,
             silence: Silence::default(),
             passed: DataSize::ZERO,
+            lost_in_row: DataSize::ZERO,
         }
     }
 
@@ -243,14 +247,16 @@ impl PathState {
                 self.passed += report.size;
                 continue;
             }
+            if !report.arrived() && self.losses.own_ratio() > 0.0 {
+                self.lost_in_row += report.size;
+            }
             let Some(arrival) = self.arrivals.read(&report) else { continue };
             self.share.read(&arrival);
             seen.evidence.arrived(&arrival, report.size);
             if arrival.found_idle && report.place.map_or(place == 0, |place| place.index == 0) {
                 self.share.count_wait(arrival.queuing, self.capacity.passing_bytes_per_s());
             }
-            let before = std::mem::take(&mut self.passed);
-            let passed = if arrival.found_idle { report.size } else { report.size + before };
+            let passed = self.passed_with(report.size, &arrival);
             self.capacity.read(&arrival, passed);
             newest = Some((arrival.departure, arrival.queuing));
         }
@@ -267,6 +273,19 @@ impl PathState {
             Some(arrival) => next.is_some_and(|next| next < arrival),
             None => !report.arrived() && self.losses.were_passed(),
         }
+    }
+
+    /// What the link worked on until an arrival, with what passed unseen before it.
+    fn passed_with(&mut self, size: DataSize, arrival: &Arrival) -> DataSize {
+        let before = std::mem::take(&mut self.passed);
+        let in_row = std::mem::take(&mut self.lost_in_row);
+        if arrival.found_idle {
+            return size;
+        }
+        let with_row = size + before + in_row;
+        let rate = self.capacity.passing_bytes_per_s();
+        let fits = with_row.as_bytes_f64() <= IN_ROW_PASSED_RATIO * rate * arrival.service.as_secs_f64();
+        if fits { with_row } else { size + before }
     }
 
     fn believe(&mut self, now: Timestamp) {
@@ -300,7 +319,8 @@ impl Legato {
         self.path.arrivals.set_queue_stands(self.path.share.queue_stands());
         let allowed = self.plan.target.max(1.0);
         let used_ratio = (self.limits.max.as_bps_f64() / 8.0 / allowed).min(1.0);
-        self.path.losses.react(now, round_trip_s, self.last_frame, used_ratio);
+        let delivered_ratio = self.path.delivered.latest_bytes_per_s() / allowed;
+        self.path.losses.react(now, round_trip_s, self.last_frame, used_ratio, delivered_ratio);
         self.path.marks.react(now, round_trip_s);
         let Config { max_stretch_ratio, unmeasured_growth_ratio, .. } = self.config;
         let small = SmallFrames { max_stretch_ratio, growth_ratio: unmeasured_growth_ratio };
@@ -356,10 +376,15 @@ impl Legato {
         self.config.max_skips.max((gap_s / self.frame_interval.as_secs_f64()) as u32)
     }
 
-    /// Losses that no rate avoids are repaired in advance where a retransmission would often be lost as well.
+    /// Losses that no rate avoids are repaired in advance where a retransmission would come too late. Parity of a tenth
+    /// does not repair losses in a row.
     fn parity_ratio(&self) -> f64 {
-        let lost = self.path.losses.own_ratio();
-        if lost < PARITY_ABOVE_LOSS_RATIO { 0.0 } else { self.config.parity_over_loss_ratio * lost }
+        let PathState { losses, backlog, .. } = &self.path;
+        if losses.expected_ratio() < REPAIR_ABOVE_LOSS_RATIO || losses.come_in_rows() {
+            return 0.0;
+        }
+        let share = if backlog.lag_s() < REPAIRED_IN_TIME_S { PARITY_SHARE_IF_REPAIRED } else { 1.0 };
+        share * self.config.parity_over_loss_ratio * losses.expected_ratio()
     }
 
     /// Bytes a second, and what leaves at one instant. Alone a frame is a burst that measures; in company it is spread,
@@ -371,7 +396,7 @@ impl Legato {
         let pace = self.path.capacity.bytes_per_s() * if burst.is_some() { shallow_pacing_ratio } else { pacing_ratio };
         if !self.path.share.in_company() {
             // What drops packets above a rate keeps no burst either.
-            let policed = LIMITED_PACING_RATIO * self.plan.target;
+            let policed = if self.path.losses.are_tried() { 1.0 } else { LIMITED_PACING_RATIO } * self.plan.target;
             let limited = self.path.losses.limit_rate();
             return if limited { (pace.min(policed), Some(DataSize::ZERO)) } else { (pace, burst) };
         }
@@ -411,6 +436,7 @@ impl RateController for Legato {
             pacing_rate: DataRate::from_bps_f64(pace * 8.0).max(target),
             burst,
             fec_rate: target.scale(self.parity_ratio()),
+            repair_deadline: (self.path.losses.expected_ratio() >= REPAIR_ABOVE_LOSS_RATIO).then_some(REPAIR_DEADLINE),
             encoder: EncoderWishes {
                 max_frame_size: Some(DataSize::from_bytes(self.plan.max_frame_bytes as u64)),
                 drop_one_frame_in: self.plan.skip.then_some(1),
@@ -452,12 +478,21 @@ impl RateController for Legato {
     }
 }
 
+/// Packets lost in a row are taken for passed where the next came so late that the link had time for them, at most at
+/// this much of its rate.
+const IN_ROW_PASSED_RATIO: f64 = 1.25;
 /// Behind a queue of seconds.
 const PICTURES_PER_WAIT: f64 = 6.0;
 /// Between pictures, in seconds, whatever waits.
 const LONGEST_GAP_S: f64 = 0.5;
-/// Below this, requests for lost packets repair in time.
-const PARITY_ABOVE_LOSS_RATIO: f64 = 0.03;
+/// Below this, one retransmission of each lost packet repairs in time.
+const REPAIR_ABOVE_LOSS_RATIO: f64 = 0.03;
+/// A frame is on time within this.
+const REPAIR_DEADLINE: TimeDelta = TimeDelta::from_millis(150);
+/// A retransmission is requested after one way, and comes another round trip later.
+const REPAIRED_IN_TIME_S: f64 = 0.1;
+/// Parity saves such a frame that round trip, and costs bits in all frames.
+const PARITY_SHARE_IF_REPAIRED: f64 = 0.25;
 /// Over the rate up to which packets are not lost, where trials have found one: frames are not all of one size.
 const LIMITED_PACING_RATIO: f64 = 1.25;
 /// Room for frames above their mean.

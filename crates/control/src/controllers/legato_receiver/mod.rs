@@ -181,10 +181,12 @@ impl LegatoReceiver {
         self.path.last_look = Some(now);
         let path = &mut self.path;
         let (missing, came) = path.gaps.take();
+        // How many are missing is known, and not which: as if they had been in a row.
         (0..missing).for_each(|_| path.trial.count(true));
         (0..came).for_each(|_| path.trial.count(false));
         let used_ratio = (self.limits.max.as_bps_f64() / 8.0 / path.target.max(1.0)).min(1.0);
-        path.trial.react(now, since_s.min(1.0), path.round_trip_s, used_ratio, SINGLY);
+        let delivered_ratio = path.delivered.latest_bytes_per_s() / path.target.max(1.0);
+        path.trial.react(now, since_s.min(1.0), path.round_trip_s, used_ratio, delivered_ratio);
         path.delivered.count(std::mem::take(&mut path.came), since_s);
         path.share.react(now, path.round_trip_s, path.delivered.bytes_per_s(), missing > 0);
         path.arrivals.set_queue_stands(path.share.queue_stands());
@@ -262,8 +264,6 @@ impl RateController for LegatoReceiver {
     }
 }
 
-/// A receiver counts how many packets are missing, and not which: as if losses came one by one.
-const SINGLY: f64 = 1.0;
 /// As `legato` has it.
 const MAX_STRETCH_RATIO: f64 = 4.0;
 /// Until a round trip was measured.
