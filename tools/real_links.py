@@ -106,9 +106,10 @@ def scene_profile(folder: Path) -> Path:
     return found
 
 
-def simulate(arguments: argparse.Namespace) -> dict[Link, Means]:
+def simulate(arguments: argparse.Namespace) -> tuple[dict[Link, Means], dict[Link, float]]:
     """The live links of the leaderboard that `legato` was not tuned on, of each family in turn, with both controllers'
-    simulated figures: means over the seeds of the real calls."""
+    simulated figures, means over the seeds of the real calls, and the share of the time for which a link's gaps stall
+    whatever is sent."""
     links = by_turns(FAMILIES, 10)
     plan = plans.make(
         "cellular",
@@ -120,21 +121,24 @@ def simulate(arguments: argparse.Namespace) -> dict[Link, Means]:
         log="summary",
     )
     found: dict[Link, Means] = {}
+    floors: dict[Link, float] = {}
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place) / "run"
         sweep(plan, folder)
         columns = ", ".join(f"avg({figure.column}) AS {figure.column}" for figure in FIGURES)
         rows = query(
             folder,
-            f"SELECT min(call) AS call, controller, max(dead_link_s) AS dead_s, {columns} "
+            f"SELECT min(call) AS call, controller, max(dead_link_s) AS dead_s, "
+            f"avg(stall_floor_ratio) AS stall_floor_ratio, {columns} "
             "FROM summary GROUP BY controller, trace ORDER BY call",
         )
         for row in rows:
             _, link, _, _ = plan.places(row["call"])
             if row["dead_s"] == 0 and None not in row.values():
                 found.setdefault(links[link], {})[row["controller"]] = {f.column: row[f.column] for f in FIGURES}
-    both = {link: found[link] for link in links if len(found.get(link, {})) == 2}
-    return dict(list(both.items())[: arguments.links])
+                floors[links[link]] = row["stall_floor_ratio"]
+    both = [link for link in links if len(found.get(link, {})) == 2][: arguments.links]
+    return {link: found[link] for link in both}, {link: floors[link] for link in both}
 
 
 def means(calls: Mapping[str, Sequence[TimedCall]]) -> Means:
@@ -206,8 +210,22 @@ def in_sum(foretold: Mapping[Link, Means], real: Mapping[Link, Means]) -> list[s
     return lines
 
 
+def bound(foretold: Mapping[Link, Means], floors: Mapping[Link, float]) -> str:
+    """What no sender could avoid of the stalls, and what is left of them above it."""
+    floor = sum(floors.values()) / len(floors)
+    ours, rival = (
+        sum(found[kind][STALLED.column] or 0.0 for found in foretold.values()) / len(foretold) for kind in (OURS, RIVAL)
+    )
+    return f"""
+**The floor.** For {STALLED.text(floor)} % of the time these links pass too little for any sender to avoid a stall
+([metrics](metrics.md)). Simulated, `{OURS}` stalls for {STALLED.text(ours)} % and `{RIVAL}` for {STALLED.text(rival)} %:
+above the floor {STALLED.text(ours - floor)} and {STALLED.text(rival - floor)} %.
+"""
+
+
 def page(
     foretold: Mapping[Link, Means],
+    floors: Mapping[Link, float],
     made: Mapping[Link, Mapping[str, Sequence[TimedCall]]],
     arguments: argparse.Namespace,
 ) -> str:
@@ -256,7 +274,7 @@ Differences below these count as level, and level in both is the same:
 Figures are `{OURS}` / `{RIVAL}` / {BROWSERS}; differences are called (simulated).
 
 """
-    return head + "\n".join(in_sum(foretold, real)) + "\n" + foretells + "\n".join(per_link(foretold, real)) + "\n"
+    return head + "\n".join(in_sum(foretold, real)) + "\n" + bound(foretold, floors) + foretells + "\n".join(per_link(foretold, real)) + "\n"
 
 
 def main() -> None:
@@ -269,7 +287,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("runs/real-links"), help="where the calls' folders are")
     parser.add_argument("--page", type=Path, default=PAGE, help="what is written")
     arguments = parser.parse_args()
-    foretold = simulate(arguments)
+    foretold, floors = simulate(arguments)
     made: dict[Link, dict[str, list[TimedCall]]] = {link: {kind: [] for kind in KINDS} for link in foretold}
     for seed in range(1, arguments.repeats + 1):
         for link in foretold:
@@ -277,7 +295,7 @@ def main() -> None:
             for kind in KINDS:
                 name = f"{link.family}-{link.path.stem}-{kind.replace(' ', '-')}-{seed}-{arguments.seconds:g}s"
                 made[link][kind].append(make(link, kind, seed, arguments.out / name, arguments))
-    arguments.page.write_text(page(foretold, made, arguments), encoding="utf-8")
+    arguments.page.write_text(page(foretold, floors, made, arguments), encoding="utf-8")
 
 
 if __name__ == "__main__":
