@@ -163,7 +163,7 @@ class HybridDecoder:
     def decode(self, packets: Sequence[bytes]) -> tuple[int, list[int], int]:
         """Decode what arrived of one frame; returns its number, the packets used and how many it has."""
     def miss(self) -> None:
-        """Nothing of a frame arrived: the picture before stays."""
+        """Nothing of a frame arrived: the picture before goes on with half of its motion, thrice at most in a row."""
     def copy(self) -> HybridDecoder:
         """The same decoder once more: each goes its own way from here."""
     def luma(self) -> bytes | None:

@@ -1,15 +1,15 @@
 //! What stands in for macroblocks that did not arrive.
 //!
-//! In a predicted frame the motion is taken from the macroblocks around, and the overlapped prediction softens the
-//! rest. In a key frame without a picture before it, pixels are interpolated from the edges around.
+//! In a predicted frame the motion is taken from the macroblocks around: a first guess here, better ones in
+//! `guesses.rs`. In a key frame without a picture before it, pixels are interpolated from the edges around.
 
 use crate::macroblock::Macroblock;
 use crate::motion::{Field, Vector};
 use crate::motion_copy::Parts;
 use crate::plane::Frame;
 
-/// Fill in the motion of macroblocks that did not arrive: as other packets repeat it, else the median of those around,
-/// else what the field before had.
+/// Fill in a first guess of the motion of macroblocks that did not arrive: as other packets repeat it, else the median of
+/// those around, else what the field before had.
 pub(crate) fn guess_motion(
     field: &mut Field,
     macroblocks: &[Option<Macroblock>],
@@ -58,7 +58,7 @@ fn middle(values: &mut [i16]) -> i16 {
 }
 
 /// Steps from a macroblock's first 8x8 block to those that touch it.
-const AROUND: [(isize, isize); 12] =
+pub(crate) const AROUND: [(isize, isize); 12] =
     [(-1, -1), (0, -1), (1, -1), (2, -1), (-1, 0), (2, 0), (-1, 1), (2, 1), (-1, 2), (0, 2), (1, 2), (2, 2)];
 
 /// Interpolate the pixels of missing macroblocks from the edges of those beside them, nearer edges weighing more; grey

@@ -29,6 +29,7 @@ mod deblock;
 mod decoder;
 mod encoder;
 mod error;
+mod guesses;
 mod initial;
 mod interleave;
 mod ledger;

@@ -84,6 +84,15 @@ impl Frame {
         }
         frame
     }
+    /// Become the mean of this frame and one of the same size, rounded up.
+    pub(crate) fn mix(&mut self, other: &Self) {
+        for (plane, other) in self.planes.iter_mut().zip(&other.planes) {
+            for (pixel, &other) in plane.pixels.iter_mut().zip(&other.pixels) {
+                *pixel = (u16::from(*pixel) + u16::from(other)).div_ceil(2) as u8;
+            }
+            plane.extend();
+        }
+    }
     /// The visible part.
     pub(crate) fn picture(&self) -> Picture {
         let plane = |index: usize| {

@@ -203,6 +203,46 @@ fn a_first_frame_in_part_is_interpolated() {
     assert!(whole < part && part < grey / 2, "{whole} {part} {grey}");
 }
 
+fn error(shown: &Picture, frame: usize) -> u64 {
+    let source = picture(frame);
+    shown.luma().iter().zip(source.luma()).map(|(a, b)| u64::from(a.abs_diff(*b)).pow(2)).sum()
+}
+
+/// A frame that did not come at all is nearer to its source than the one before is, and after three the picture rests.
+#[test]
+fn motion_goes_on_for_three_frames_that_never_came() {
+    let (mut encoder, mut decoder) = (encoder(4, 0), Decoder::new());
+    for frame in 0..8 {
+        decoder.decode(&slices(&encoder.encode(&picture(6 * frame), 8 * BUDGET).unwrap())).unwrap();
+    }
+    let mut shown = vec![decoder.picture().unwrap()];
+    for _ in 8..13 {
+        decoder.miss();
+        shown.push(decoder.picture().unwrap());
+    }
+    assert!(error(&shown[1], 48) * 4 < error(&shown[0], 48) * 3, "{} {}", error(&shown[1], 48), error(&shown[0], 48));
+    let still: Vec<bool> = shown.windows(2).map(|pair| pair[0] == pair[1]).collect();
+    assert_eq!(still, [false, false, false, true, true]);
+}
+
+/// A receiver that begins with a key frame conceals as one that has seen what was before it.
+#[test]
+fn concealment_does_not_look_behind_the_last_key_frame() {
+    let (mut encoder, mut before, mut new) = (encoder(4, 0), Decoder::new(), Decoder::new());
+    for frame in 0..12 {
+        if frame == 5 {
+            encoder.request_keyframe();
+        }
+        let coded = encoder.encode(&picture(frame), BUDGET).unwrap();
+        let came = if frame > 5 { 1 + frame % 2..3 } else { 0..4 };
+        before.decode(&slices(&coded)[came.clone()]).unwrap();
+        if frame >= 5 {
+            new.decode(&slices(&coded)[came]).unwrap();
+            assert!(before.picture() == new.picture(), "frame {frame}");
+        }
+    }
+}
+
 /// Where macroblocks came from: all of one packet is missing, and with a copy of motion its vectors are those sent.
 #[test]
 fn the_decoder_says_which_macroblocks_are_missing_and_how_they_move() {

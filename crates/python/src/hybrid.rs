@@ -120,7 +120,7 @@ impl HybridDecoder {
         Ok((decoded.frame, received, count))
     }
 
-    /// Nothing of a frame arrived: the picture before stays.
+    /// Nothing of a frame arrived: the picture before goes on with half of its motion, thrice at most in a row.
     fn miss(&mut self) {
         self.decoder.miss();
     }

@@ -1,7 +1,8 @@
 """What is measured of the hybrid codec on clips, a file per clip, so that a run that was cut off goes on.
 
 A part is that of its clip, its number of frames, the way of measuring and the codec: the codec's mark is taken from the
-packets that it makes of made-up pictures, so a part of another encoder is not taken for one of this.
+packets that it makes of made-up pictures, and from what it shows where some are lost, so a part of another encoder or
+another concealment is not taken for one of this.
 """
 
 from __future__ import annotations
@@ -48,17 +49,21 @@ def open_clip(name: str, frames: int) -> tuple[Clip, Pictures]:
 
 
 def codec_mark(settings: str) -> str:
-    """Twelve hexadecimal digits that change with the codec's packets and with the settings of a measurement."""
+    """Twelve hexadecimal digits that change with the codec's packets, its concealment and a measurement's settings."""
     random = np.random.default_rng(7)
     noise = random.integers(0, 256, WIDTH * HEIGHT * 3 // 2, dtype=np.uint8)
     digest = hashlib.sha256(settings.encode())
-    encoder = _core.HybridEncoder(WIDTH, HEIGHT)
+    encoder, holed = _core.HybridEncoder(WIDTH, HEIGHT), _core.HybridDecoder()
     for index in range(PICTURES):
         # Two fifths of a picture stand still, the rest moves: both kinds of macroblocks are coded.
         picture = np.where(np.arange(noise.size) % WIDTH < 24, noise, np.roll(noise, 3 * index)) // 2
         _, packets, _, _ = encoder.encode(picture.astype(np.uint8).tobytes(), budget_bytes=600)
         for packet in packets:
             digest.update(packet)
+        holed.decode(packets[1:] if index else packets)
+        digest.update(holed.luma() or b"")
+    holed.miss()
+    digest.update(holed.luma() or b"")
     return digest.hexdigest()[:12]
 
 

@@ -25,7 +25,7 @@ KEY_SHARES = 4
 """A key frame may take so many shares, in calls as here."""
 KEY_STRIDE = 16
 RATIOS = (0.25, 0.5, 0.75, 1.0)
-"""Shares of a frame's packets that are lost; of the last nothing arrives and the picture before stays."""
+"""Shares of a frame's packets that are lost; of the last nothing arrives."""
 STRIDE = 5
 """Pictures between those that are damaged."""
 DRAWS = 3
