@@ -33,6 +33,23 @@ def test_the_model_has_the_codecs_sizes_and_pictures(profile: Path) -> None:
         assert verdict.size_error_ratio <= 0.05, verdict
         # A clip of 1.5 s at few pixels: the figures of docs/codec-truth.md are of longer ones.
         assert abs(verdict.mean_error_db) <= (0.5 if verdict.loss_ratio < 0.5 else 1.0), verdict
+        if verdict.loss_ratio == 0.0:
+            assert verdict.floor_high_db == 0.0
+        else:
+            assert 0.0 < verdict.floor_low_db < verdict.floor_high_db < verdict.pair_db, verdict
+
+
+def test_what_chance_explains_worked_by_hand() -> None:
+    # From their median 1: 1, 0 and 2. From the median of the others: 2, 0.5 and 2.5. Pairs: 1, 3 and 2.
+    found = hybrid_truth.chance(np.array([[0.0], [1.0], [3.0]]))
+    assert (found.low_db, found.high_db, found.pair_db) == (1.0, pytest.approx(5 / 3), 2.0)
+
+
+def test_as_many_packets_are_lost_and_others() -> None:
+    choices = [hybrid_truth.as_many([3, 0, 2, 4], (1, draw)) for draw in range(9)]
+    drawn = [[tuple(choice(at, 4)) for at in range(4)] for choice in choices]
+    assert all([len(set(kept)) for kept in one] == [3, 0, 2, 4] for one in drawn)
+    assert len({one[2] for one in drawn}) > 1 and all(kept == tuple(sorted(kept)) for one in drawn for kept in one)
 
 
 def test_damage_lasts_until_it_is_reported(profile: Path) -> None:
