@@ -5,6 +5,9 @@
 //! the encoder predicts them from a picture that it believes whole. From the first frame on whose encoder knew
 //! of t ([`crate::encoder::Acknowledged`]), both ends predict from the damaged picture, and what is left of the damage is
 //! corrected within the frames' budgets, as far as the frames' packets arrive.
+//!
+//! Damage was measured in pictures that were whole before. In a picture that is damaged already, new damage is exp(-D / C)
+//! times as large: D is the damage there is, C that of showing the picture of a second before instead.
 
 use super::display::Display;
 use super::{AssembledFrame, DecodedFrame, Decoder};
@@ -12,7 +15,7 @@ use crate::encoder::Acknowledged;
 use crate::profile::{Damage, HybridTables, Inherited};
 use crate::{EncodedFrame, Profile, Quality, SourceFrame};
 use legato_units::Timestamp;
-use legato_units::elementary::exp2;
+use legato_units::elementary::{exp, exp2};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -26,7 +29,7 @@ pub struct Hybrid {
     drift: VecDeque<(u64, Damage)>,
     /// What is left of the damage it knows of.
     known: Damage,
-    /// The last frame as it would look if nothing had been lost.
+    /// The last frame decoded as it would look if nothing had been lost.
     clean: Option<Quality>,
     display: Display,
 }
@@ -58,10 +61,13 @@ impl Hybrid {
         heard
     }
 
-    fn hit(&mut self, sequence: u64, damage: Damage) {
+    /// A frame that shows `content` is damaged, by `damage` if everything before it was intact.
+    fn hit(&mut self, sequence: u64, content: u32, damage: Damage) {
         if damage == Damage::default() {
             return;
         }
+        let stale = self.profile.freeze.loss(content, STALE_FRAMES);
+        let damage = stale.map_or(damage, |stale| damage.scaled(saturation(self.damage(), stale)));
         if self.drift.len() == MOST_FRAMES
             && let Some((_, oldest)) = self.drift.pop_front()
             && let Some((_, next)) = self.drift.front_mut()
@@ -75,22 +81,28 @@ impl Hybrid {
         self.drift.iter().fold(self.known, |sum, (_, damage)| sum.plus(*damage))
     }
 
+    /// All of frame `sequence` is lost, of the content and level of `encoded`.
+    fn lose(&mut self, tables: &HybridTables, sequence: u64, encoded: &EncodedFrame) {
+        let (content, level) = (encoded.content, encoded.qp);
+        self.pass_on(&tables.inherited(level), 1.0);
+        self.hit(sequence, content, tables.hits.hit(content, level, 1.0));
+    }
+
     /// What a frame, decoded in part, shows of the damage before it and of its own.
     fn advance(&mut self, tables: &HybridTables, encoded: &EncodedFrame, ratio: f32) {
-        let (sequence, level) = (encoded.sequence, encoded.qp);
+        let (sequence, content, level) = (encoded.sequence, encoded.content, encoded.qp);
         let inherited = tables.inherited(level);
         let acknowledged = encoded.acknowledged.unwrap_or(Acknowledged { settled: None, distance: 1 });
         let first = if encoded.keyframe { sequence } else { self.last.map_or(sequence, |last| last + 1) };
-        // Frames that never came show the picture before.
-        for missed in first.max(sequence.saturating_sub(MOST_FRAMES as u64))..sequence {
-            self.pass_on(&inherited, 1.0);
-            self.hit(missed, tables.hits.hit(encoded.content, level, 1.0));
+        // Frames that were never passed on are taken to be of this one's content and level.
+        for skipped in first.max(sequence.saturating_sub(MOST_FRAMES as u64))..sequence {
+            self.lose(tables, skipped, encoded);
         }
         if encoded.keyframe {
             self.drift.clear();
             self.known = Damage::default();
             let hits = if self.last.is_none() { &tables.key_hits } else { &tables.hits };
-            self.hit(sequence, hits.hit(encoded.content, level, ratio));
+            self.hit(sequence, content, hits.hit(content, level, ratio));
             return;
         }
         if acknowledged.distance > 1 {
@@ -104,7 +116,7 @@ impl Hybrid {
         // Where the picture becomes better, the lost share of that is missing too.
         let gain = self.clean.zip(encoded.quality).map_or(Damage::default(), |(before, now)| gained(before, now));
         let lost = Damage { dissimilarity: ratio, mse: ratio };
-        self.hit(sequence, tables.hits.hit(encoded.content, level, ratio).plus(gain.scaled(lost)));
+        self.hit(sequence, content, tables.hits.hit(content, level, ratio).plus(gain.scaled(lost)));
         if self.drift.is_empty() && self.known.dissimilarity < NEGLIGIBLE {
             self.known = Damage::default();
         }
@@ -146,6 +158,13 @@ fn uncorrected(share: Damage, ratio: f32) -> Damage {
     Damage { dissimilarity: left(share.dissimilarity), mse: left(share.mse) }
 }
 
+/// What new damage is multiplied by: exp(-D / C) of the damage that is `present` and that of a `stale` picture, which is
+/// above zero in any profile.
+fn saturation(present: Damage, stale: Damage) -> Damage {
+    let share = |present: f32, stale: f32| exp(-present / stale);
+    Damage { dissimilarity: share(present.dissimilarity, stale.dissimilarity), mse: share(present.mse, stale.mse) }
+}
+
 /// By how much a picture is nearer to its source than the one before.
 fn gained(before: Quality, now: Quality) -> Damage {
     // 10 log10(2) dB per doubling.
@@ -154,6 +173,8 @@ fn gained(before: Quality, now: Quality) -> Damage {
     Damage { dissimilarity: fallen(before.ssim_db, now.ssim_db), mse: 65_025.0 * fallen(before.psnr_db, now.psnr_db) }
 }
 
+/// The age in frames of the stale picture: a second at 30 frames per second.
+const STALE_FRAMES: u64 = 30;
 /// As many frames as the codec keeps; more cannot be waiting for a report.
 const MOST_FRAMES: usize = 32;
 /// Damage below this shows in no figure and is forgotten.
@@ -163,10 +184,15 @@ const NEGLIGIBLE: f32 = 1e-5;
 mod tests {
     use super::*;
     use crate::decoder::tests::coded;
+    use crate::profile::FreezeTable;
 
     /// Frames of 20 dB at level 4, of which these shares are lost, with what their encoder knew: the damage shown.
     fn damages(frames: &[(f32, Option<u64>)]) -> Vec<f32> {
-        let (tables, mut decoder) = (HybridTables::example(), example());
+        damages_in(example(), frames)
+    }
+
+    fn damages_in(mut decoder: Hybrid, frames: &[(f32, Option<u64>)]) -> Vec<f32> {
+        let tables = HybridTables::example();
         let steps = frames.iter().enumerate().map(|(n, &(ratio, settled))| {
             let acknowledged = Some(Acknowledged { settled, distance: 1 });
             let encoded = EncodedFrame { qp: 4.0, acknowledged, ..coded(n as u64, n == 0) };
@@ -179,6 +205,14 @@ mod tests {
 
     fn example() -> Hybrid {
         Hybrid { display: Display::new(None), ..Hybrid::new(Arc::new(crate::profile::tests::example())) }
+    }
+
+    /// A decoder of a clip in which a picture of any age is off by 1 - SSIM of 0.1 (10 dB).
+    fn example_of_a_moving_clip() -> Hybrid {
+        let stale = Quality { ssim_db: 10.0, psnr_db: 20.0 };
+        let mut profile = crate::profile::tests::example();
+        profile.freeze = FreezeTable::constant(stale);
+        Hybrid::new(Arc::new(profile))
     }
 
     fn assert_close(found: &[f32], expected: &[f32]) {
@@ -208,6 +242,31 @@ mod tests {
     fn hits_add_up_and_are_reported_one_by_one() {
         let frames = [(0.0, None), (0.5, None), (0.5, None), (0.0, None), (0.0, Some(1))];
         assert_close(&damages(&frames), &[0.0, 0.1, 0.15, 0.12, 0.04 * 0.4 + 0.08 * 0.8]);
+    }
+
+    /// A stale picture costs 0.1. Frame 1: 0.1, as measured. Frame 2: half of that, and exp(-0.05 / 0.1) of 0.1. Frame 3:
+    /// half of 0.1106531, and exp(-0.553) of 0.1.
+    #[test]
+    fn damage_saturates_at_that_of_a_stale_picture() {
+        let frames = [(0.0, None), (0.5, None), (0.5, None), (0.5, None)];
+        assert_close(&damages_in(example_of_a_moving_clip(), &frames), &[0.0, 0.1, 0.110_653_1, 0.112_833_2]);
+        assert_close(&damages(&frames), &[0.0, 0.1, 0.15, 0.175]);
+    }
+
+    /// However long half of every packet is lost, 1 - SSIM rises by less than the 0.2 that it does without saturation.
+    #[test]
+    fn a_long_burst_does_little_more_than_a_short_one() {
+        let frames = [vec![(0.0, None)], vec![(0.5, None); 60]].concat();
+        let (saturated, sum) = (damages_in(example_of_a_moving_clip(), &frames), damages(&frames));
+        assert!(saturated[1..].iter().all(|damage| (0.1..0.114).contains(damage)), "{saturated:?}");
+        assert!((sum[60] - 0.2).abs() < 1e-6, "{sum:?}");
+    }
+
+    #[test]
+    fn an_empty_freeze_table_is_no_ceiling() {
+        assert!(crate::profile::tests::example().freeze.loss(0, STALE_FRAMES).is_none());
+        let frames = [(0.0, None), (0.5, None), (0.5, None)];
+        assert_close(&damages(&frames), &[0.0, 0.1, 0.15]);
     }
 
     #[test]
@@ -269,8 +328,9 @@ mod tests {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             (state >> 33) % below
         };
-        for _ in 0..50 {
-            let (tables, mut decoder) = (HybridTables::example(), example());
+        for round in 0..50 {
+            let tables = HybridTables::example();
+            let mut decoder = if round % 2 == 0 { example() } else { example_of_a_moving_clip() };
             let mut settled = None;
             for n in 0..200_u64 {
                 let ratio = draw(5) as f32 / 4.0 * f32::from(u8::from(draw(3) == 0));
