@@ -13,7 +13,7 @@ from legato.errors import ProfileError
 
 if not hasattr(_core, "picture_quality"):
     pytest.skip("the native module was built without the encoders", allow_module_level=True)
-from legato.profile import hybrid_tables, hybrid_truth, profile_clip
+from legato.profile import hybrid_fit, hybrid_tables, hybrid_truth, profile_clip
 from legato.profile.clip import read_clip
 
 CLIP = Path(__file__).resolve().parents[2] / "data/clips/yes.mkv"
@@ -50,6 +50,30 @@ def test_as_many_packets_are_lost_and_others() -> None:
     drawn = [[tuple(choice(at, 4)) for at in range(4)] for choice in choices]
     assert all([len(set(kept)) for kept in one] == [3, 0, 2, 4] for one in drawn)
     assert len({one[2] for one in drawn}) > 1 and all(kept == tuple(sorted(kept)) for one in drawn for kept in one)
+
+
+def test_the_best_share_worked_by_hand() -> None:
+    # The mean square of (share - 0.5), (share - 0.7) and (share - 0.9) is smallest at 0.7: (0.04 + 0.04) / 3.
+    errors = {name: (hybrid_fit.SHARES - best) ** 2 for name, best in (("a", 0.5), ("b", 0.7), ("c", 0.9))}
+    assert hybrid_fit.report(errors).splitlines() == [
+        "LATER = 0.70: 0.027 dB",
+        "without a: 0.80, 0.010 dB",
+        "without b: 0.70, 0.040 dB",
+        "without c: 0.60, 0.010 dB",
+    ]
+
+
+def test_a_share_is_fitted_in_the_model(profile: Path) -> None:
+    targets, came = np.full(60, 200_000), [1 if 10 <= frame < 30 else 64 for frame in range(60)]
+
+    def shown(later_ratio: float | None) -> list[float]:
+        return hybrid_truth.modelled(profile, HEIGHT, targets, came, later_ratio=later_ratio)[1].tolist()
+
+    # The more is left of known damage the worse is what is seen.
+    fast, own, slow = shown(0.0), shown(None), shown(1.0)
+    assert fast[:13] == own[:13] == slow[:13] and fast[30] > own[30] > slow[30]
+    with pytest.raises(ProfileError, match=r"later_ratio 1.5: must be in \[0, 1\]"):
+        shown(1.5)
 
 
 def test_damage_lasts_until_it_is_reported(profile: Path) -> None:

@@ -19,7 +19,7 @@ import csv
 import sys
 import tempfile
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
@@ -84,6 +84,19 @@ class Verdict:
     pair_db: float
 
 
+@dataclass(frozen=True)
+class Play:
+    """The codec along one schedule under loss: the bitrate of each frame, its bytes, how many of its packets came, and
+    SSIM in dB of what is shown (draws, frames); the draws differ in which packets are lost."""
+
+    seed: int
+    loss_ratio: float
+    targets: np.ndarray
+    size_bytes: np.ndarray
+    came: list[int]
+    ssim_db: np.ndarray
+
+
 def schedules(clip: Clip, pictures: Pictures, seed: int, frames: int) -> np.ndarray:
     """A bitrate for each frame."""
     fps = float(clip.fps)
@@ -123,9 +136,14 @@ def real(
     return np.array(sizes), ssim_db, [len(kept) for _, kept in sent]
 
 
-def modelled(profile: Path, height: int, targets: np.ndarray, came: list[int]) -> tuple[np.ndarray, np.ndarray]:
-    """The same of the model."""
-    model = _core.HybridModel(str(profile), height)
+def modelled(
+    profile: Path, height: int, targets: np.ndarray, came: list[int], *, later_ratio: float | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Bytes of the model's frames, and SSIM in dB of what is shown if so many packets of each come.
+
+    `later_ratio` is the share that `hybrid_fit` fits.
+    """
+    model = _core.HybridModel(str(profile), height, later_ratio=later_ratio)
     sizes, shown = [], []
     for at, target in enumerate(targets):
         if at >= REPORT_AFTER:
@@ -147,38 +165,51 @@ def chance(draws: np.ndarray) -> Chance:
     )
 
 
-def verdicts(path: Path, profile: Path, *, height: int, seeds: int, frames: int) -> list[Verdict]:
-    """All comparisons of one clip."""
-    clip = read_clip(path, longest_frames=frames)
-    pictures = clip.pictures(height)
-    skip, found = round(float(clip.fps)), []
+def plays(clip: Clip, pictures: Pictures, *, seeds: int, frames: int) -> Iterator[Play]:
+    """Each schedule under each loss."""
     for seed in range(1, seeds + 1):
         targets = schedules(clip, pictures, seed, 2 * frames)
         for loss in LOSSES:
             sizes, ssim_db, came = real(clip, pictures, targets, by_chance(loss, seed))
-            played = [ssim_db] * DRAWS  # without loss all are the same
+            draws = [ssim_db] * DRAWS  # without loss all are the same
             for draw in range(1, DRAWS if loss > 0 else 1):
                 again = as_many(came, (seed, round(1000 * loss), draw))
-                played[draw] = real(clip, pictures, targets, again)[1]
-            floor = chance(np.stack(played)[:, skip:])
-            model_sizes, model_db = modelled(profile, height, targets, came)
-            error = (model_db - ssim_db)[skip:]
-            size_error = np.mean(np.abs(model_sizes - sizes)[skip:] / sizes[skip:])
-            found.append(
-                Verdict(
-                    clip.name,
-                    seed,
-                    loss,
-                    float(size_error),
-                    float(np.mean(np.abs(error))),
-                    float(np.mean(error)),
-                    float(np.mean(ssim_db[skip:])),
-                    floor.low_db,
-                    floor.high_db,
-                    floor.pair_db,
-                )
+                draws[draw] = real(clip, pictures, targets, again)[1]
+            yield Play(seed, loss, targets, sizes, came, np.stack(draws))
+
+
+def verdicts(path: Path, profile: Path, *, height: int, seeds: int, frames: int) -> list[Verdict]:
+    """All comparisons of one clip."""
+    clip = read_clip(path, longest_frames=frames)
+    skip, found = round(float(clip.fps)), []
+    for play in plays(clip, clip.pictures(height), seeds=seeds, frames=frames):
+        floor = chance(play.ssim_db[:, skip:])
+        model_sizes, model_db = modelled(profile, height, play.targets, play.came)
+        error = (model_db - play.ssim_db[0])[skip:]
+        size_error = np.mean((np.abs(model_sizes - play.size_bytes) / play.size_bytes)[skip:])
+        found.append(
+            Verdict(
+                clip.name,
+                play.seed,
+                play.loss_ratio,
+                float(size_error),
+                float(np.mean(np.abs(error))),
+                float(np.mean(error)),
+                float(np.mean(play.ssim_db[0, skip:])),
+                floor.low_db,
+                floor.high_db,
+                floor.pair_db,
             )
+        )
     return found
+
+
+def measured(path: Path, folder: Path, *, height: int, frames: int) -> Path:
+    """The profile of a clip in a folder; measured unless it is there."""
+    profile = folder / f"{path.stem}-{height}.safetensors"
+    if not profile.exists():
+        profile_clip(path, profile, encoders=["hybrid"], heights=[height], longest_frames=frames)
+    return profile
 
 
 def table(found: Sequence[Verdict]) -> str:
@@ -237,10 +268,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             folder = chosen.out or Path(scratch)
             folder.mkdir(parents=True, exist_ok=True)
             for path in chosen.clips:
-                profile = folder / f"{path.stem}-{chosen.height}.safetensors"
-                if not profile.exists():
-                    heights = [chosen.height]
-                    profile_clip(path, profile, encoders=["hybrid"], heights=heights, longest_frames=chosen.frames)
+                profile = measured(path, folder, height=chosen.height, frames=chosen.frames)
                 found += verdicts(path, profile, height=chosen.height, seeds=chosen.seeds, frames=chosen.frames)
                 print(f"{path.name}: {len(found)} comparisons", flush=True)
             if chosen.out:
