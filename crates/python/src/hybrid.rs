@@ -212,11 +212,10 @@ impl HybridModel {
     /// Decode so many packets of a frame; returns SSIM in dB of what is shown then, `None` before the first picture.
     fn decode(&mut self, frame: usize, received: u16) -> Option<f32> {
         let (source, encoded, pieces_total) = *self.sent.get(frame)?;
-        if received == 0 {
-            return self.decoder.frozen(&source).map(|quality| quality.ssim_db);
-        }
         let assembled = AssembledFrame { encoded, pieces_received: received, pieces_total };
-        self.decoder.decode(Timestamp::ZERO, &assembled).quality.map(|quality| quality.ssim_db)
+        let decoded = self.decoder.decode(Timestamp::ZERO, &assembled);
+        let shown = if decoded.decodable { decoded.quality } else { self.decoder.frozen(&source) };
+        shown.map(|quality| quality.ssim_db)
     }
 
     /// The receiver reports how many packets of a frame came.

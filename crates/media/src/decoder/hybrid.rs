@@ -23,7 +23,7 @@ use std::sync::Arc;
 #[derive(Clone, Debug)]
 pub struct Hybrid {
     profile: Arc<Profile>,
-    /// The last frame decoded.
+    /// The last frame decoded, or of which nothing came.
     last: Option<u64>,
     /// The share of the known damage that a whole frame leaves, in [0, 1].
     later: f32,
@@ -33,6 +33,9 @@ pub struct Hybrid {
     known: Damage,
     /// The last frame decoded as it would look if nothing had been lost.
     clean: Option<Quality>,
+    /// The last frame (as [`EncodedFrame::frame`]) of which nothing came, and what `clean` looks like in its place, with
+    /// all damage.
+    missed: Option<(u64, Quality)>,
     display: Display,
 }
 
@@ -47,6 +50,7 @@ impl Hybrid {
             drift: VecDeque::new(),
             known: Damage::default(),
             clean: None,
+            missed: None,
             display,
         }
     }
@@ -104,6 +108,13 @@ impl Hybrid {
         self.hit(sequence, content, tables.hits.hit(content, level, 1.0));
     }
 
+    /// Nothing came of this frame.
+    fn miss(&mut self, tables: &HybridTables, encoded: &EncodedFrame) {
+        self.lose(tables, encoded.sequence, encoded);
+        self.last = Some(encoded.sequence);
+        self.missed = self.clean.map(|clean| (encoded.frame, self.damage().applied_to(clean)));
+    }
+
     /// What a frame, decoded in part, shows of the damage before it and of its own.
     fn advance(&mut self, tables: &HybridTables, encoded: &EncodedFrame, ratio: f32) {
         let (sequence, content, level) = (encoded.sequence, encoded.content, encoded.qp);
@@ -144,11 +155,16 @@ impl Decoder for Hybrid {
     fn decode(&mut self, _now: Timestamp, frame: &AssembledFrame) -> DecodedFrame {
         let encoded = &frame.encoded;
         let started = encoded.keyframe || self.last.is_some();
+        let nothing = DecodedFrame { frame: encoded.frame, decodable: false, keyframe_needed: !started, quality: None };
         let profile = self.profile.clone();
         let tables = profile.rungs.get(usize::from(encoded.rung)).and_then(|rung| rung.hybrid.as_ref());
-        let Some(tables) = tables.filter(|_| started && frame.pieces_received > 0) else {
-            return DecodedFrame { frame: encoded.frame, decodable: false, keyframe_needed: !started, quality: None };
-        };
+        let Some(tables) = tables.filter(|_| started) else { return nothing };
+        if frame.pieces_received == 0 {
+            if self.last.is_some() {
+                self.miss(tables, encoded);
+            }
+            return nothing;
+        }
         self.advance(tables, encoded, frame.loss_ratio());
         self.last = Some(encoded.sequence);
         self.clean = encoded.quality;
@@ -163,8 +179,15 @@ impl Decoder for Hybrid {
         true
     }
 
+    /// The better of two estimates: the displayed picture with the loss of its age, and the last clean picture with the
+    /// damage of all frames since. Both add up losses that overlap, so both are too pessimistic.
     fn frozen(&self, current: &SourceFrame) -> Option<Quality> {
-        self.display.frozen(current)
+        let aged = self.display.frozen(current)?;
+        let missed = self.missed.filter(|(frame, _)| *frame == current.frame);
+        Some(missed.map_or(aged, |(_, damaged)| Quality {
+            ssim_db: aged.ssim_db.max(damaged.ssim_db),
+            psnr_db: aged.psnr_db.max(damaged.psnr_db),
+        }))
     }
 }
 
@@ -235,6 +258,16 @@ mod tests {
         Hybrid::new(Arc::new(profile))
     }
 
+    /// Decode a frame in four packets, of which so many came: the SSIM shown.
+    fn shown(decoder: &mut Hybrid, sequence: u64, received: u16) -> f32 {
+        let encoded = EncodedFrame { qp: 4.0, ..coded(sequence, sequence == 0) };
+        let frame = AssembledFrame { encoded, pieces_received: received, pieces_total: 4 };
+        let decoded = decoder.decode(Timestamp::ZERO, &frame);
+        assert_eq!(decoded.decodable, received > 0);
+        let now = SourceFrame { frame: sequence, capture: Timestamp::ZERO, content: 0, complexity: None };
+        decoded.quality.or_else(|| decoder.frozen(&now)).unwrap().ssim_db
+    }
+
     fn assert_close(found: &[f32], expected: &[f32]) {
         let same = found.len() == expected.len() && found.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-6);
         assert!(same, "{found:?}, expected {expected:?}");
@@ -289,11 +322,45 @@ mod tests {
         assert!((sum[60] - 0.2).abs() < 1e-6, "{sum:?}");
     }
 
+    /// Nothing came of frame 1. Aged: 0.01 + 0.1, 9.586 dB. Damaged: 0.01 + 0.2, 6.778 dB. Then half of frame 2 is lost:
+    /// half of 0.2, and exp(-1) of 0.1: 0.01 + 0.1367879. Nothing came of frame 3 either: half of that damage, and
+    /// exp(-0.683940) of 0.2: 0.01 + 0.1693190, 7.464 dB; aged it is 0.1467879 + 0.1, 6.077 dB.
+    #[test]
+    fn a_frame_of_which_nothing_came_shows_the_better_of_an_aged_and_a_damaged_picture() {
+        let mut decoder = example_of_a_moving_clip();
+        let seen: Vec<f32> = [4, 0, 2, 0].iter().zip(0..).map(|(&came, n)| shown(&mut decoder, n, came)).collect();
+        let expected = [20.0, 9.586_1, 8.333_1, 7.463_7];
+        assert!(seen.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-3), "{seen:?}, expected {expected:?}");
+    }
+
+    /// Two hits add up in full. A picture that stays is taken to be as good as when it was new; 0.8 of the damage of frame 1
+    /// is left in frame 2: 0.01 + 0.16, 7.696 dB.
     #[test]
     fn an_empty_freeze_table_is_no_ceiling() {
         assert!(crate::profile::tests::example().freeze.loss(0, STALE_FRAMES).is_none());
-        let frames = [(0.0, None), (0.5, None), (0.5, None)];
-        assert_close(&damages(&frames), &[0.0, 0.1, 0.15]);
+        assert_close(&damages(&[(0.0, None), (0.5, None), (0.5, None)]), &[0.0, 0.1, 0.15]);
+        let mut decoder = Hybrid::new(Arc::new(crate::profile::tests::example()));
+        let seen: Vec<f32> = [4, 0, 4].iter().zip(0..).map(|(&came, n)| shown(&mut decoder, n, came)).collect();
+        assert!((seen[1] - 20.0).abs() < 1e-3 && (seen[2] - 7.695_5).abs() < 1e-3, "{seen:?}");
+    }
+
+    /// The camera went on before the next frame was passed on: the picture ages, as it did before.
+    #[test]
+    fn a_freeze_beyond_the_last_frame_is_one_of_age() {
+        let mut decoder = example_of_a_moving_clip();
+        let _ = (shown(&mut decoder, 0, 4), shown(&mut decoder, 1, 2), shown(&mut decoder, 2, 0));
+        let at = |frame| SourceFrame { frame, capture: Timestamp::ZERO, content: 0, complexity: None };
+        let (missed, later) = (decoder.frozen(&at(2)).unwrap().ssim_db, decoder.frozen(&at(3)).unwrap().ssim_db);
+        // 0.01 + 0.05 + exp(-0.5) of 0.2, and 0.01 + 0.1 + 0.1.
+        assert!((missed - 7.415_9).abs() < 1e-3 && (later - 6.777_8).abs() < 1e-3, "{missed}, {later}");
+    }
+
+    #[test]
+    fn frames_before_the_first_picture_leave_no_damage() {
+        let mut decoder = example_of_a_moving_clip();
+        let frame = AssembledFrame { encoded: coded(0, true), pieces_received: 0, pieces_total: 4 };
+        assert!(!decoder.decode(Timestamp::ZERO, &frame).decodable);
+        assert_eq!((decoder.last, decoder.damage()), (None, Damage::default()));
     }
 
     #[test]
@@ -364,7 +431,12 @@ mod tests {
                 let behind = draw(8);
                 settled = settled.max(n.checked_sub(1 + behind));
                 let acknowledged = Some(Acknowledged { settled, distance: 1 });
-                decoder.advance(&tables, &EncodedFrame { acknowledged, ..coded(n, n == 0) }, ratio);
+                let encoded = EncodedFrame { acknowledged, ..coded(n, n == 0) };
+                if ratio == 1.0 && n > 0 {
+                    decoder.miss(&tables, &encoded);
+                } else {
+                    decoder.advance(&tables, &encoded, ratio);
+                }
                 decoder.last = Some(n);
                 let damage = decoder.damage();
                 assert!((0.0..=1.0).contains(&damage.dissimilarity) && (0.0..=65_025.0).contains(&damage.mse));
