@@ -178,7 +178,7 @@ def hybrid_cut(share_bytes: int) -> tuple[int, int]:
 class HybridModel:
     """The model of the hybrid codec on a profile, both ends, without a call."""
 
-    def __new__(cls, path: str, height: int, *, offset: int = 0) -> HybridModel: ...
+    def __new__(cls, path: str, height: int, *, offset: int = 0, later_ratio: float | None = None) -> HybridModel: ...
     def encode(self, bitrate_bps: int) -> tuple[int, int, float, float | None]:
         """Encode the next frame; returns size in bytes, packets, level, SSIM in dB as shown if nothing is lost."""
     def decode(self, frame: int, received: int) -> float | None:

@@ -13,7 +13,7 @@ from legato.errors import ProfileError
 
 if not hasattr(_core, "picture_quality"):
     pytest.skip("the native module was built without the encoders", allow_module_level=True)
-from legato.profile import hybrid_tables, hybrid_truth, profile_clip
+from legato.profile import hybrid_fit, hybrid_tables, hybrid_truth, profile_clip
 from legato.profile.clip import read_clip
 
 CLIP = Path(__file__).resolve().parents[2] / "data/clips/yes.mkv"
@@ -33,6 +33,47 @@ def test_the_model_has_the_codecs_sizes_and_pictures(profile: Path) -> None:
         assert verdict.size_error_ratio <= 0.05, verdict
         # A clip of 1.5 s at few pixels: the figures of docs/codec-truth.md are of longer ones.
         assert abs(verdict.mean_error_db) <= (0.5 if verdict.loss_ratio < 0.5 else 1.0), verdict
+        if verdict.loss_ratio == 0.0:
+            assert verdict.floor_high_db == 0.0
+        else:
+            assert 0.0 < verdict.floor_low_db < verdict.floor_high_db < verdict.pair_db, verdict
+
+
+def test_what_chance_explains_worked_by_hand() -> None:
+    # From their median 1: 1, 0 and 2. From the median of the others: 2, 0.5 and 2.5. Pairs: 1, 3 and 2.
+    found = hybrid_truth.chance(np.array([[0.0], [1.0], [3.0]]))
+    assert (found.low_db, found.high_db, found.pair_db) == (1.0, pytest.approx(5 / 3), 2.0)
+
+
+def test_as_many_packets_are_lost_and_others() -> None:
+    choices = [hybrid_truth.as_many([3, 0, 2, 4], (1, draw)) for draw in range(9)]
+    drawn = [[tuple(choice(at, 4)) for at in range(4)] for choice in choices]
+    assert all([len(set(kept)) for kept in one] == [3, 0, 2, 4] for one in drawn)
+    assert len({one[2] for one in drawn}) > 1 and all(kept == tuple(sorted(kept)) for one in drawn for kept in one)
+
+
+def test_the_best_share_worked_by_hand() -> None:
+    # The mean square of (share - 0.5), (share - 0.7) and (share - 0.9) is smallest at 0.7: (0.04 + 0.04) / 3.
+    errors = {name: (hybrid_fit.SHARES - best) ** 2 for name, best in (("a", 0.5), ("b", 0.7), ("c", 0.9))}
+    assert hybrid_fit.report(errors).splitlines() == [
+        "LATER = 0.70: 0.027 dB",
+        "without a: 0.80, 0.010 dB",
+        "without b: 0.70, 0.040 dB",
+        "without c: 0.60, 0.010 dB",
+    ]
+
+
+def test_a_share_is_fitted_in_the_model(profile: Path) -> None:
+    targets, came = np.full(60, 200_000), [1 if 10 <= frame < 30 else 64 for frame in range(60)]
+
+    def shown(later_ratio: float | None) -> list[float]:
+        return hybrid_truth.modelled(profile, HEIGHT, targets, came, later_ratio=later_ratio)[1].tolist()
+
+    # The more is left of known damage the worse is what is seen.
+    fast, own, slow = shown(0.0), shown(None), shown(1.0)
+    assert fast[:13] == own[:13] == slow[:13] and fast[30] > own[30] > slow[30]
+    with pytest.raises(ProfileError, match=r"later_ratio 1.5: must be in \[0, 1\]"):
+        shown(1.5)
 
 
 def test_damage_lasts_until_it_is_reported(profile: Path) -> None:

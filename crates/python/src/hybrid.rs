@@ -178,16 +178,23 @@ type Modelled = (u64, u16, f32, Option<f32>);
 
 #[pymethods]
 impl HybridModel {
-    /// The model on the profile at `path`, in pictures of `height` rows, starting with content `offset`.
+    /// The model on the profile at `path`, in pictures of `height` rows, starting with content `offset`. `later_ratio` is
+    /// the share of known damage that a whole frame leaves, in place of the model's own.
     #[new]
-    #[pyo3(signature = (path, height, *, offset = 0))]
-    fn new(path: &str, height: u16, offset: u32) -> PyResult<Self> {
+    #[pyo3(signature = (path, height, *, offset = 0, later_ratio = None))]
+    fn new(path: &str, height: u16, offset: u32, later_ratio: Option<f32>) -> PyResult<Self> {
         let profile = Arc::new(Profile::read(Path::new(path)).map_err(|error| profile_error(error.to_string()))?);
         let absent = || profile_error(format!("{path}: the hybrid codec at height {height} was not measured"));
         let rung = profile.rungs.iter().position(|rung| rung.height == height).ok_or_else(absent)?;
         let source = Source::new(profile.content.clone(), Timestamp::ZERO, offset);
         let encoder = Hybrid::new(profile.clone(), rung).ok_or_else(absent)?;
-        Ok(Self { encoder, decoder: decoder::hybrid::Hybrid::new(profile), source, sent: Vec::new() })
+        let decoder = decoder::hybrid::Hybrid::new(profile);
+        let decoder = match later_ratio {
+            None => decoder,
+            Some(later) if (0.0..=1.0).contains(&later) => decoder.with_later(later),
+            Some(later) => return Err(profile_error(format!("later_ratio {later}: must be in [0, 1]"))),
+        };
+        Ok(Self { encoder, decoder, source, sent: Vec::new() })
     }
 
     /// Encode the next frame at a bitrate; returns (size in bytes of the codec's packets, packets, level, SSIM in dB as
@@ -205,11 +212,10 @@ impl HybridModel {
     /// Decode so many packets of a frame; returns SSIM in dB of what is shown then, `None` before the first picture.
     fn decode(&mut self, frame: usize, received: u16) -> Option<f32> {
         let (source, encoded, pieces_total) = *self.sent.get(frame)?;
-        if received == 0 {
-            return self.decoder.frozen(&source).map(|quality| quality.ssim_db);
-        }
         let assembled = AssembledFrame { encoded, pieces_received: received, pieces_total };
-        self.decoder.decode(Timestamp::ZERO, &assembled).quality.map(|quality| quality.ssim_db)
+        let decoded = self.decoder.decode(Timestamp::ZERO, &assembled);
+        let shown = if decoded.decodable { decoded.quality } else { self.decoder.frozen(&source) };
+        shown.map(|quality| quality.ssim_db)
     }
 
     /// The receiver reports how many packets of a frame came.

@@ -47,18 +47,20 @@ class Restorer:
 
     def restored(self, shown: Shown) -> npt.NDArray[np.uint8]:
         """The restored luma of the stream's next picture, in whole macroblocks as ``shown.luma`` is."""
-        cell, luma = self.shape.cell, shown.luma.astype(np.float32) / 255
+        cell, luma = self.shape.cell, shown.luma.astype(np.float32)
+        luma /= 255
         carried, memory = self._moved(shown)
         scale = frames.scale(shown.states, cell)
         state = np.concatenate([frames.sides(shown.states, shown.motion, cell), memory])
         feed = {"luma": luma[None, None], "carried": carried[None], "scale": scale[None], "state": state[None]}
         shares, memory = self._session.run(["weights", "memory"], feed)
-        correction = self._bases_of(luma).corrected(luma, carried, scale, shares[0])
+        correction = self._bases_of(shown.luma).corrected(shown.luma, carried, scale, shares[0])
         self.memory = correction[None], memory[0]
-        shown_luma = 255 * (luma + correction)
-        return np.rint(np.clip(shown_luma, 0, 255, out=shown_luma), out=shown_luma).astype(np.uint8)
+        luma += correction
+        luma *= 255
+        return np.rint(np.clip(luma, 0, 255, out=luma), out=luma).astype(np.uint8)
 
-    def _bases_of(self, luma: Plane) -> Bases:
+    def _bases_of(self, luma: npt.NDArray[np.uint8]) -> Bases:
         height, width = luma.shape
         if self._bases is None or (self._bases.height, self._bases.width) != (height, width):
             self._bases = Bases(height, width, self.shape.cell)

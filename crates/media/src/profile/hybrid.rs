@@ -44,8 +44,6 @@ pub struct Inherited {
     pub whole: Damage,
     /// The next frame is the first that was coded after the report of the loss.
     pub reported: Damage,
-    /// From each frame to the next after that.
-    pub later: Damage,
 }
 
 /// The part of the file's JSON text that describes it.
@@ -110,7 +108,8 @@ impl HybridTables {
         let shares = arrays.floats(&key("persistence"), &[about.levels, 4, 2], 0.0, 1.0)?;
         let inherited = shares.as_chunks::<8>().0.iter().map(|row| {
             let damage = |i: usize| Damage { dissimilarity: row[2 * i], mse: row[2 * i + 1] };
-            Inherited { lossy: damage(0), whole: damage(1), reported: damage(2), later: damage(3) }
+            // The fourth, from each frame to the next after that, is of streams that are intact otherwise.
+            Inherited { lossy: damage(0), whole: damage(1), reported: damage(2) }
         });
         let shape = [about.levels, about.distances.len()];
         Ok(Self {
@@ -157,7 +156,6 @@ impl HybridTables {
             lossy: mix(a.lossy, b.lossy, share),
             whole: mix(a.whole, b.whole, share),
             reported: mix(a.reported, b.reported, share),
-            later: mix(a.later, b.later, share),
         }
     }
 
@@ -192,7 +190,7 @@ impl HybridTables {
         let hits = [hit(0.1), hit(0.2), hit(0.1), hit(0.2)].into();
         let hits = HitTable { ratios: vec![0.5, 1.0], levels: levels.clone(), stride: 15, hits };
         let share = |share| Damage { dissimilarity: share, mse: share };
-        let inherited = Inherited { lossy: share(0.5), whole: share(0.8), reported: share(0.4), later: share(0.9) };
+        let inherited = Inherited { lossy: share(0.5), whole: share(0.8), reported: share(0.4) };
         Self {
             log2_budgets: vec![log2(1_000.0), log2(2_000.0)],
             log2_key_budgets: vec![log2(4_000.0), log2(8_000.0)],

@@ -288,10 +288,11 @@ pub struct FreezeTable {
 }
 
 impl FreezeTable {
-    /// The uncoded picture of `age` frames ago against the current picture `content`; `None` for age 0.
+    /// The uncoded picture of `age` frames ago against the current picture `content`; `None` for age 0 and in a table
+    /// without rows.
     #[inline]
     pub fn at(&self, content: u32, age: u64) -> Option<Quality> {
-        if age == 0 {
+        if age == 0 || self.values.is_empty() {
             return None;
         }
         let columns = self.lags.len();
@@ -305,18 +306,27 @@ impl FreezeTable {
         })
     }
 
+    /// What age alone costs a picture, where [`FreezeTable::at`] knows it.
+    pub fn loss(&self, content: u32, age: u64) -> Option<Damage> {
+        const DB: f32 = 3.010_3;
+        self.at(content, age).map(|uncoded| Damage {
+            dissimilarity: exp2(uncoded.ssim_db * (-1.0 / DB)),
+            mse: 65_025.0 * exp2(uncoded.psnr_db * (-1.0 / DB)),
+        })
+    }
+
     /// The quality of a coded picture (`shown` when it was new) that is `age` frames old: the losses
     /// of coding and of age, 1 - SSIM and squared error, added.
     pub fn aged(&self, shown: Quality, content: u32, age: u64) -> Quality {
-        const DB: f32 = 3.010_3;
-        let Some(uncoded) = self.at(content, age) else {
-            return shown;
-        };
-        let loss = Damage {
-            dissimilarity: exp2(uncoded.ssim_db * (-1.0 / DB)),
-            mse: 65_025.0 * exp2(uncoded.psnr_db * (-1.0 / DB)),
-        };
-        loss.applied_to(shown)
+        self.loss(content, age).map_or(shown, |loss| loss.applied_to(shown))
+    }
+}
+
+#[cfg(test)]
+impl FreezeTable {
+    /// A picture of any age looks like this.
+    pub(crate) fn constant(quality: Quality) -> Self {
+        Self { lags: vec![1.0, 3.0], stride: 4, values: [quality; 2].into() }
     }
 }
 
@@ -379,6 +389,8 @@ mod tests {
         assert_eq!(table.at(0, 0), None);
         assert_eq!(table.at(7, 2), Some(quality(15.0)));
         assert_eq!(table.at(7, 500), Some(quality(10.0)));
+        assert!((table.loss(7, 500).unwrap().dissimilarity - 0.1).abs() < 1e-6);
+        assert_eq!(FreezeTable { values: Box::default(), ..table.clone() }.at(7, 2), None);
         let shown = quality(20.0);
         assert_eq!(table.aged(shown, 0, 0), shown);
         // 0.01 + 0.01 = 0.02: 16.99 dB.

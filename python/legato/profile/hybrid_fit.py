@@ -1,0 +1,80 @@
+"""Fits the one constant of the hybrid codec's loss model: how fast the encoder corrects damage of which it knows.
+
+    python -m legato.profile.hybrid_fit --clips yes.mkv lrwp9a.mpg night.mkv --height 180 --seeds 2 --frames 60
+
+gives ``LATER`` of ``crates/media/src/decoder/hybrid.rs``, the share of that damage which a whole frame leaves. Codec
+and model play the schedules of :mod:`legato.profile.hybrid_truth` under its losses. The best share has the smallest
+mean absolute difference of SSIM between the model and the median of the codec's plays. It is fitted again without each
+of the clips, which shows how much it depends on that one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from legato.errors import Error
+from legato.profile.clip import read_clip
+from legato.profile.hybrid_truth import FRAMES, measured, modelled, plays
+
+SHARES = np.round(np.arange(0.4, 1.0001, 0.01), 2)
+"""Those that are tried."""
+
+
+def errors_db(path: Path, profile: Path, *, height: int, seeds: int, frames: int) -> np.ndarray:
+    """Mean absolute difference of SSIM at each of `SHARES`: means over frames after the first second, and over all
+    schedules under loss."""
+    clip = read_clip(path, longest_frames=frames)
+    skip, rows = round(float(clip.fps)), []
+    for play in plays(clip, clip.pictures(height), seeds=seeds, frames=frames):
+        if play.loss_ratio == 0.0:
+            continue
+        median = np.median(play.ssim_db, axis=0)
+        models = [modelled(profile, height, play.targets, play.came, later_ratio=float(share))[1] for share in SHARES]
+        rows.append(np.mean(np.abs(np.stack(models) - median)[:, skip:], axis=1))
+    return np.mean(rows, axis=0)
+
+
+def report(errors: dict[str, np.ndarray]) -> str:
+    """The best share for all clips, and for all but each."""
+
+    def best(names: list[str]) -> tuple[float, float]:
+        mean = np.mean([errors[name] for name in names], axis=0)
+        return float(SHARES[mean.argmin()]), float(mean.min())
+
+    lines = ["LATER = {:.2f}: {:.3f} dB".format(*best(list(errors)))]
+    for left_out in errors if len(errors) > 1 else ():
+        share, error = best([name for name in errors if name != left_out])
+        lines.append(f"without {left_out}: {share:.2f}, {error:.3f} dB")
+    return "\n".join(lines)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="python -m legato.profile.hybrid_fit", description=__doc__.split("\n")[0])
+    parser.add_argument("--clips", type=Path, nargs="+", required=True, help="video files")
+    parser.add_argument("--height", type=int, default=180, help="rows to compare at [default: 180]")
+    parser.add_argument("--seeds", type=int, default=2, help="schedules per clip [default: 2]")
+    parser.add_argument("--frames", type=int, default=FRAMES, help=f"pictures of each clip [default: {FRAMES}]")
+    chosen = parser.parse_args(arguments)
+    height, frames = chosen.height, chosen.frames
+    errors = {}
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            for path in chosen.clips:
+                profile = measured(path, Path(folder), height=height, frames=frames)
+                errors[path.stem] = errors_db(path, profile, height=height, seeds=chosen.seeds, frames=frames)
+    except Error as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    print(report(errors))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
