@@ -39,8 +39,11 @@ pub struct Config {
     pub fast_memory_ms: f64,
     /// The longer memory of the capacity, 10 to 60,000: rises are believed by it.
     pub slow_memory_ms: f64,
-    /// The estimate gives up all but a fifth of the capacity where the next frame waits as long as this, 10 to 10,000.
+    /// The estimate would be zero where the next frame waits as long as this, 10 to 10,000, and falls in proportion below.
     pub drain_ms: f64,
+    /// What is left of the estimate at least, however much waits, 0.2 to 1: an encoder that is asked for a small part of
+    /// what it has just spent on a key frame stops for a second.
+    pub min_drained_ratio: f64,
     /// In company the estimate is at most so many times the measured capacity, 0.5 to 100: a radio link that varies
     /// looks like company, and here no frame budget holds what the share allows.
     pub company_ahead_ratio: f64,
@@ -57,6 +60,7 @@ impl Default for Config {
             fast_memory_ms: 150.0,
             slow_memory_ms: 2_000.0,
             drain_ms: 300.0,
+            min_drained_ratio: 0.5,
             company_ahead_ratio: 1.5,
             overdue_ratio: 2.5,
             unmeasured_growth_ratio: 1.5,
@@ -70,6 +74,7 @@ fn check(config: &Config) -> Result<(), BuildError> {
         ("fast_memory_ms", config.fast_memory_ms, 10.0, 10_000.0),
         ("slow_memory_ms", config.slow_memory_ms, 10.0, 60_000.0),
         ("drain_ms", config.drain_ms, 10.0, 10_000.0),
+        ("min_drained_ratio", config.min_drained_ratio, 0.2, 1.0),
         ("company_ahead_ratio", config.company_ahead_ratio, 0.5, 100.0),
         ("overdue_ratio", config.overdue_ratio, 1.0, 100.0),
         ("unmeasured_growth_ratio", config.unmeasured_growth_ratio, 0.0, 100.0),
@@ -200,7 +205,8 @@ impl LegatoReceiver {
 
     fn update_target(&mut self, now: Timestamp) {
         let path = &mut self.path;
-        let left = draining_ratio(path.wait_s(now, self.config.overdue_ratio), self.config.drain_ms);
+        let left = draining_ratio(path.wait_s(now, self.config.overdue_ratio), self.config.drain_ms)
+            .max(self.config.min_drained_ratio);
         let capacity = path.capacity.bytes_per_s();
         let allowed = match path.share.in_company() {
             true => path.share.limit().min(self.config.company_ahead_ratio * capacity),
