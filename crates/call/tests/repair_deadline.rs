@@ -13,6 +13,7 @@ use legato_wire::rtcp;
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
 
+#[derive(Clone)]
 struct WithDeadline(Option<TimeDelta>);
 
 impl RateController for WithDeadline {
@@ -43,7 +44,7 @@ fn sent_after_a_request(deadline_ms: Option<i64>) -> Vec<bool> {
         Sender::new(config, controller, Box::new(encoder), Source::new(Content::unmeasured(rate), start, 0));
     let requested = Timestamp::from_millis(100);
     let mut request = Vec::new();
-    rtcp::write_nack(&mut request, VIDEO_SSRC, VIDEO_SSRC, &[0]);
+    rtcp::write_nack(&mut request, VIDEO_SSRC, VIDEO_SSRC, [0]);
     let (mut now, mut sent, mut asked) = (start, Vec::new(), false);
     while now < Timestamp::from_millis(200) {
         if now >= requested && !asked {

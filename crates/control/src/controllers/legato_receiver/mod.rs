@@ -103,6 +103,7 @@ struct PathState {
     queuing: TimeDelta,
     /// When the newest packet came.
     last_packet: Option<Timestamp>,
+    first_packet: Option<Timestamp>,
     round_trip_s: f64,
     /// Since the last look, in bytes.
     came: u64,
@@ -142,6 +143,7 @@ impl PathState {
             share: Share::default(),
             queuing: TimeDelta::ZERO,
             last_packet: None,
+            first_packet: None,
             round_trip_s: FIRST_ROUND_TRIP_S,
             came: 0,
             last_look: None,
@@ -156,6 +158,7 @@ impl PathState {
         self.gaps.on_packet(packet.transport_seq);
         self.came += packet.size.as_bytes();
         self.last_packet = Some(now);
+        self.first_packet.get_or_insert(now);
         let Some(departure) = packet.departure.map(|at| Timestamp::from_nanos(at.as_nanos())) else { return };
         let Some(begins) = self.bursts.begins(departure) else { return };
         let Some(arrival) = self.arrivals.read_times(departure, PeerTimestamp::from_nanos(now.as_nanos())) else {
@@ -258,7 +261,9 @@ impl RateController for LegatoReceiver {
     }
 
     fn has_estimate(&self) -> bool {
-        self.path.capacity.is_measured()
+        let PathState { first_packet, last_packet, capacity, .. } = &self.path;
+        let measured_for = first_packet.zip(*last_packet).map_or(TimeDelta::ZERO, |(first, last)| last - first);
+        capacity.is_measured() && measured_for >= FIRST_ESTIMATE
     }
 
     fn observe(&self, gauge: &mut dyn FnMut(&'static str, f64)) {
@@ -281,6 +286,8 @@ const MAX_STRETCH_RATIO: f64 = 4.0;
 const FIRST_ROUND_TRIP_S: f64 = 0.1;
 /// Often enough that a REMB leaves while a frame is still late, and not with each packet.
 const LOOK_INTERVAL: TimeDelta = TimeDelta::from_millis(20);
+/// A sender has just spent a key frame: what its encoder is asked for now, it cannot do.
+const FIRST_ESTIMATE: TimeDelta = TimeDelta::from_millis(800);
 /// After so long without packets it is the more likely, the longer it lasts, that none were sent.
 const LONGEST_STANDSTILL_S: f64 = 0.4;
 /// A stream without packets for longer has paused, and nothing waits.
