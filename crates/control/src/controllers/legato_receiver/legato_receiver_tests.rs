@@ -127,19 +127,6 @@ fn half_of_the_estimate_is_left_however_much_waits() {
     assert!((before * 49 / 100..=before * 51 / 100).contains(&link.kbps()), "{} of {before}", link.kbps());
 }
 
-/// A sender that pauses because the estimate is low would wait for packets as long as we do.
-#[test]
-fn after_a_longer_silence_the_sender_has_paused_and_the_estimate_is_back() {
-    let mut link = Link::new();
-    link.pictures(60, 250.0, Some(1_000), 0);
-    let before = link.kbps();
-    let last = link.controller.path.last_packet.unwrap();
-    link.wait_until(last + TimeDelta::from_millis(600));
-    assert!((before * 55 / 100..before * 65 / 100).contains(&link.kbps()), "{} of {before}", link.kbps());
-    link.wait_until(last + TimeDelta::from_millis(800));
-    assert!(link.kbps() * 10 >= before * 9, "{} of {before}", link.kbps());
-}
-
 /// One packet in ten stays away however little is sent: after the trial it is the link's own loss.
 #[test]
 fn losses_that_no_rate_avoids_do_not_lower_it_for_long() {

@@ -177,9 +177,7 @@ impl PathState {
     fn wait_s(&self, now: Timestamp, overdue_ratio: f64) -> f64 {
         let (queuing_s, interval_s) = (self.queuing.as_secs_f64(), self.bursts.interval_s());
         let silent_s = self.last_packet.map_or(0.0, |last| (now - last).as_secs_f64());
-        // The link stands still, or the sender has paused: what a low estimate makes it do.
-        let stands_s = silent_s.min(2.0 * LONGEST_STANDSTILL_S - silent_s);
-        let overdue_s = queuing_s + stands_s - overdue_ratio * interval_s;
+        let overdue_s = queuing_s + silent_s - overdue_ratio * interval_s;
         (queuing_s - interval_s).max(overdue_s).max(0.0)
     }
 }
@@ -224,10 +222,7 @@ impl LegatoReceiver {
         if self.next_deadline().is_some_and(|due| due <= now) {
             let target = self.path.target;
             self.update_target(now);
-            let paused = self.path.last_packet.is_some_and(|last| (now - last).as_secs_f64() > LONGEST_STANDSTILL_S);
-            if !paused {
-                self.path.target = self.path.target.min(target);
-            }
+            self.path.target = self.path.target.min(target);
         }
     }
 }
@@ -288,8 +283,6 @@ const FIRST_ROUND_TRIP_S: f64 = 0.1;
 const LOOK_INTERVAL: TimeDelta = TimeDelta::from_millis(20);
 /// A sender has just spent a key frame: what its encoder is asked for now, it cannot do.
 const FIRST_ESTIMATE: TimeDelta = TimeDelta::from_millis(800);
-/// After so long without packets it is the more likely, the longer it lasts, that none were sent.
-const LONGEST_STANDSTILL_S: f64 = 0.4;
 /// A stream without packets for longer has paused, and nothing waits.
 const PAUSE: TimeDelta = TimeDelta::from_secs(2);
 
