@@ -218,8 +218,8 @@ def bound(foretold: Mapping[Link, Means], floors: Mapping[Link, float]) -> str:
     )
     return f"""
 **The floor.** For {STALLED.text(floor)} % of the time these links pass too little for any sender to avoid a stall
-([metrics](metrics.md)). Simulated, `{OURS}` stalls for {STALLED.text(ours)} % and `{RIVAL}` for {STALLED.text(rival)} %:
-above the floor {STALLED.text(ours - floor)} and {STALLED.text(rival - floor)} %.
+([metrics](metrics.md)). Simulated, `{OURS}` stalls for {STALLED.text(ours)} % and `{RIVAL}` for
+{STALLED.text(rival)} %: above the floor {STALLED.text(ours - floor)} and {STALLED.text(rival - floor)} %.
 """
 
 
@@ -274,7 +274,15 @@ Differences below these count as level, and level in both is the same:
 Figures are `{OURS}` / `{RIVAL}` / {BROWSERS}; differences are called (simulated).
 
 """
-    return head + "\n".join(in_sum(foretold, real)) + "\n" + bound(foretold, floors) + foretells + "\n".join(per_link(foretold, real)) + "\n"
+    return (
+        head
+        + "\n".join(in_sum(foretold, real))
+        + "\n"
+        + bound(foretold, floors)
+        + foretells
+        + "\n".join(per_link(foretold, real))
+        + "\n"
+    )
 
 
 def main() -> None:
