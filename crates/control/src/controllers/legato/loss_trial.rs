@@ -54,8 +54,8 @@ const MIN_RUNS: u32 = 4;
 /// More than one such moment loses.
 const MIN_LOST: f64 = 10.0;
 const SUDDEN_RATIO: f64 = 0.25;
-/// The link's own losses vary from look to look: one in seven hundred exceeds its mean by so many standard deviations,
-/// two looks a second.
+/// The link's own losses vary from look to look, and a look has too few blocks to show by how much: three standard
+/// deviations are often chance.
 const DEVIATIONS: f64 = 4.0;
 /// The same near a ceiling.
 const DEVIATIONS_AT_CEILING: f64 = 1.5;
