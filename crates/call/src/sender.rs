@@ -374,6 +374,7 @@ impl Sender {
             self.last_keyframe = self.now;
         }
         let packets = self.packetize(&frame);
+        self.push_repeats();
         sink.record(
             self.now,
             &Record::FrameEncoded(FrameEncoded {
@@ -476,7 +477,6 @@ impl Sender {
         self.rtp_seq += u32::from(pieces.packets());
         self.pacer.push_frame(first, &pieces);
         self.packetize_parity(frame, count, largest.max(frame.head_bytes));
-        self.push_repeats();
         count
     }
 
@@ -489,13 +489,13 @@ impl Sender {
             self.rtp_seq += 1;
         }
         self.packetize_parity(frame, count, pieces.iter().copied().max().unwrap_or(0));
-        self.push_repeats();
         count
     }
 
-    /// Behind a frame: what lost a packet has often lost its retransmission, too, a moment later.
+    /// Behind a frame: what lost a packet has often lost its retransmission, too, a moment later. After a round trip the
+    /// receiver has asked again.
     fn push_repeats(&mut self) {
-        for packet in self.repeats.drain(..) {
+        for packet in self.repeats.drain(..).filter(|packet| self.now - packet.enqueued <= self.round_trip_time) {
             self.rtx_allowance.spend(u64::from(packet.size_bytes));
             self.pacer.push_behind(MediaPacket { enqueued: self.now, departure: self.now, ..packet });
         }
