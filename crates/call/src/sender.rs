@@ -20,6 +20,7 @@ use legato_wire::ntp::CompactNtp;
 mod parity;
 mod pause;
 mod rtcp;
+mod stale_frames;
 
 /// Parameters of a [`Sender`].
 #[derive(Clone, Copy, Debug)]
@@ -352,6 +353,7 @@ impl Sender {
         sink.record(self.now, &Record::FrameCaptured { frame: picture.frame });
         self.tell(&Event::FrameCaptured(picture.info()));
         self.refresh(sink);
+        self.drop_stale_frames();
         let waiting = self.pacer.drain_time().max(self.pacer.held_for(self.now));
         let held = self.decision.cease || waiting > self.config.max_pacer_queue;
         if held || self.leaves_out() {

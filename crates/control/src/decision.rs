@@ -22,6 +22,9 @@ pub struct Decision {
     /// Send a retransmission a second time, behind the next frame, if another request, a round trip later, would bring
     /// the packet later than this after it first left (`None`: never). For links that often lose repair as well.
     pub repair_deadline: Option<TimeDelta>,
+    /// Before a picture is coded, throw away the frames of which no packet has left if the oldest of them has waited longer
+    /// than this (`None`: never). The picture is then a key frame: what it would be predicted from was never sent.
+    pub drop_queued: Option<TimeDelta>,
     /// Hold packets while this much is in flight (`None`: no window).
     pub congestion_window: Option<DataSize>,
     /// How frames are coded and which; most controllers leave that to the encoder.
@@ -40,6 +43,7 @@ impl Decision {
             padding_rate: DataRate::ZERO,
             fec_rate: DataRate::ZERO,
             repair_deadline: None,
+            drop_queued: None,
             congestion_window: None,
             encoder: EncoderWishes::default(),
             cease: false,

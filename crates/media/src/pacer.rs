@@ -11,6 +11,10 @@ use legato_control::{Decision, PacketKind, ProbeCluster};
 use legato_units::{Burst, DataRate, DataSize, Ecn, TimeDelta, Timestamp};
 use std::collections::VecDeque;
 
+mod stale_frames;
+
+pub use stale_frames::DroppedFrames;
+
 /// Parameters of [`Pacer`].
 #[derive(Clone, Copy, Debug)]
 pub struct PacerConfig {

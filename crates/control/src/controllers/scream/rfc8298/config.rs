@@ -52,6 +52,9 @@ pub struct Config {
     pub target_rate_scale_rtp_qdelay_ratio: f64,
     /// Skip pictures while media has waited longer than this (§4.1.3: "excessively delayed").
     pub max_rtp_qdelay_ms: u32,
+    /// Discard such media in place of skipping pictures, as §4.1.3 says: whole frames that have not begun to leave. The
+    /// next picture is then a key frame.
+    pub discard_media: bool,
     /// RATE_PACE_MIN: the minimum pacing rate.
     pub rate_pace_min_bps: u64,
     /// Halve window and target after this long without feedback (ours; the RFC names none).
@@ -86,6 +89,7 @@ impl Default for Config {
             rtp_qdelay_th_ms: 20,
             target_rate_scale_rtp_qdelay_ratio: 0.95,
             max_rtp_qdelay_ms: 200,
+            discard_media: false,
             rate_pace_min_bps: 50_000,
             silence_ms: 1_000,
         }

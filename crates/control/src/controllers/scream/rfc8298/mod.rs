@@ -272,14 +272,17 @@ impl Scream {
         let pacing_rate = DataRate::from_bps_f64(pace_bps.max(self.config.rate_pace_min_bps as f64)).max(target);
         // [rfc8298] §4.1.3: "The sender SHOULD also be equipped with a mechanism that discards RTP packets when the
         // network throughput becomes very low and RTP packets are excessively delayed". Deviates from [rfc8298]
-        // §4.1.3: pictures are skipped before they are coded, so that no later one lacks its reference.
+        // §4.1.3 unless told otherwise: pictures are skipped before they are coded, so that no later one lacks its
+        // reference.
         let longest = TimeDelta::from_millis(i64::from(self.config.max_rtp_qdelay_ms));
+        let discard = self.config.discard_media;
         let limit = self.window.in_flight_limit(self.queue.get(), self.target_delay.get(), &self.config);
         self.decision = Decision {
             pacing_rate,
             congestion_window: Some(DataSize::from_bytes(limit as u64)),
+            drop_queued: discard.then_some(longest),
             encoder: EncoderWishes {
-                drop_one_frame_in: (self.media_queue.age() > longest).then_some(1),
+                drop_one_frame_in: (!discard && self.media_queue.age() > longest).then_some(1),
                 ..Default::default()
             },
             ..Decision::of_target(target)

@@ -127,6 +127,18 @@ fn pictures_are_skipped_while_media_waits_longer_than_a_fifth_of_a_second() {
     assert_eq!(left_out(&mut scream, 266), None, "nothing waits any more");
 }
 
+/// [rfc8298] §4.1.3 to the letter.
+#[test]
+fn media_that_waits_longer_is_discarded_where_that_is_wanted() {
+    let mut scream = with(Config { discard_media: true, ..Config::default() });
+    let size = DataSize::from_bytes(2_000);
+    scream.on_event(ms(0), &Event::PacerQueue(PacerQueue { size, ..PacerQueue::default() }));
+    scream.on_event(ms(201), &Event::FrameCaptured(SourceFrameInfo { frame: 1, complexity: None }));
+    let decision = scream.decision();
+    assert_eq!(decision.drop_queued, Some(TimeDelta::from_millis(200)));
+    assert_eq!(decision.encoder.drop_one_frame_in, None);
+}
+
 #[test]
 fn three_seconds_without_feedback_leave_an_eighth() {
     let mut scream = scream();
