@@ -40,7 +40,7 @@ PARTS: dict[str, set[str]] = {
     "pages": {"atomic"},
     "report": {"eval.stats", "pages", "user_files"},  # reads run folders; hashes what they were made of
     "policy": {"_core", "atomic"},  # trained policies as files, without torch
-    "train": {"access_networks", "atomic", "envs", "policy"},
+    "train": {"access_networks", "atomic", "envs", "policy", "sweep"},
     "access_networks": {"_core", "shipped"},  # which recorded links are for training and which for tests
     "envs": {"_core", "plan", "shipped"},
     "eval": {"_core"},

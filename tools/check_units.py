@@ -34,7 +34,7 @@ PURE_BY_KIND = {
     "a number of standard deviations": "n_std",
     "a score": "base_qoe best_reward evaluation_reward frozen_reward last_reward mmsys21_score qoe_d qoe_p reward "
     "viewed_qoe_d viewed_qoe_p viewed_vmaf viewed_vmaf_mean",
-    "a number of a learning algorithm's": "action_std adam_betas adam_epsilon clip clip_value discount "
+    "a number of a learning algorithm's": "action_std adam_betas adam_epsilon clip clip_value discount distance "
     "gae_lambda initial_action_std initial_output learning_rate max_gradient_norm share_done std target_kl",
     "pairs of s and bit/s": "steps",
     "luma rows or columns": "height height_mean width",

@@ -26,7 +26,7 @@ from legato.sweep import Progress as SweepProgress
 
 if TYPE_CHECKING:
     from legato.call.session import CallProgress
-    from legato.train.run import Progress as TrainingProgress
+    from legato.train.run_folder import Progress as TrainingProgress
     from legato.train.seeds import SeedProgress
 
 debug = False

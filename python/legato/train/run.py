@@ -23,7 +23,6 @@ import dataclasses
 import json
 import math
 import time
-import tomllib
 from collections import deque
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
@@ -32,37 +31,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import tomli_w
 import torch
 
-from legato import atomic
-from legato.errors import TrainingError
 from legato.policy import policy_folder
 from legato.train import checkpoint
 from legato.train.evaluation import Evaluator
 from legato.train.learner import Learner
 from legato.train.recipe import Recipe, Situation
-
-CONFIG = "config.toml"
-PROGRESS = "progress.jsonl"
-CHECKPOINT = "checkpoint.safetensors"
-BEST = "best.safetensors"
-
-
-@dataclass(frozen=True)
-class Progress:
-    """How far a training has got."""
-
-    steps_done: int
-    steps: int
-    wall_s: float
-    """Of this process, since its first round began."""
-    steps_per_s: float
-    reward: float
-    """Per decision in the last round, with exploration."""
-    evaluation_reward: float
-    """Per decision on held-out networks, without exploration, in the last finished evaluation; NaN before the first."""
-    best_reward: float
+from legato.train.run_folder import BEST, CHECKPOINT, PROGRESS, Progress, Trained, keep_lines, open_folder
 
 
 @dataclass(frozen=True)
@@ -76,17 +52,6 @@ class _Round:
     weights: dict[str, torch.Tensor]
     """The evaluated weights; empty where the round is not evaluated."""
     evaluation: Future[dict[str, float]] | None
-
-
-@dataclass(frozen=True)
-class Trained:
-    """A finished run."""
-
-    folder: Path
-    steps: int
-    wall_s: float
-    best_reward: float
-    last_reward: float
 
 
 def train(
@@ -110,7 +75,7 @@ def train(
     """
     settings = recipe.settings if steps is None else dataclasses.replace(recipe.settings, steps=steps)
     folder = Path(folder)
-    _open_folder(folder, _config(recipe, settings, seed), resume=resume)
+    open_folder(folder, _config(recipe, settings, seed), resume=resume)
     # One thread: networks of this size gain nothing from a second, and sums keep their order.
     torch.set_num_threads(1)
     # As use_deterministic_algorithms(True), without the second or two in which that loads torch's code generator.
@@ -134,7 +99,7 @@ class _Run:
             if hasattr(recipe.curriculum, "restore"):
                 recipe.curriculum.restore(facts["curriculum"])
             self.best_reward, self.last_reward = facts["best_reward"], facts["last_reward"]
-        _keep_lines(folder / PROGRESS, self.learner.rounds_done)
+        keep_lines(folder / PROGRESS, self.learner.rounds_done)
         self.lines = (folder / PROGRESS).open("a", encoding="utf-8")
         self.board = SummaryWriter(str(folder / "tensorboard"), purge_step=self.steps_done() or None)
         self.unwritten: deque[_Round] = deque()
@@ -269,25 +234,3 @@ def _config(recipe: Recipe, settings: Any, seed: int) -> dict[str, Any]:
         "leg_rounds": recipe.leg_rounds,
         "settings": numbers,
     }
-
-
-def _open_folder(folder: Path, config: Mapping[str, Any], *, resume: bool) -> None:
-    text = tomli_w.dumps(config)
-    path = folder / CONFIG
-    if path.exists():
-        if not resume:
-            raise TrainingError(f"{folder}: holds a training already", "--resume continues it; or name another folder")
-        if tomllib.loads(path.read_text(encoding="utf-8")) != tomllib.loads(text):
-            raise TrainingError(f"{path}: is of another recipe, seed or setting", "--resume with the same ones")
-    elif folder.exists() and any(folder.iterdir()):
-        raise TrainingError(f"{folder}: is not empty and holds no training", "name another folder")
-    folder.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8")
-
-
-def _keep_lines(path: Path, rounds: int) -> None:
-    """Drop the lines of rounds that will be played again, and a truncated last line."""
-    if not path.exists():
-        return
-    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
-    atomic.write_text(path, "".join(lines[:rounds]))

@@ -16,7 +16,7 @@ from typing import Any
 
 from legato import atomic
 from legato.errors import TrainingError
-from legato.train.run import PROGRESS
+from legato.train.run_folder import PROGRESS
 
 SUMMARY = "seeds.json"
 _POLL_S = 0.25

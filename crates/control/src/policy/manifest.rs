@@ -29,6 +29,13 @@ pub enum Decide {
         /// The maximum.
         high: f32,
     },
+    /// All outputs, two at least, each clamped to this range; not a single action ([`super::NetworkPolicy::values`]).
+    Values {
+        /// The minimum.
+        low: f32,
+        /// The maximum.
+        high: f32,
+    },
 }
 
 /// A policy without its weights.
@@ -101,6 +108,9 @@ impl Manifest {
                     "argmax",
                     "the last layer has one output, there is nothing to choose",
                 ));
+            }
+            Decide::Values { .. } if outputs < 2 => {
+                return Err(action.refuse("decide", "values", "the last layer has one output, which is a value"));
             }
             _ => {}
         }
@@ -207,14 +217,15 @@ impl Manifest {
 }
 
 fn parse_decide(action: &mut Keys<'_>) -> Result<Decide, PolicyError> {
-    match action.text("decide")?.as_str() {
-        "argmax" => Ok(Decide::Argmax),
-        "value" => {
-            let [low, high] = if action.has("range") { action.range("range")? } else { [-1.0, 1.0] };
-            Ok(Decide::Value { low, high })
-        }
-        other => Err(action.refuse("decide", other, "value or argmax is needed")),
+    let how = action.text("decide")?;
+    if how == "argmax" {
+        return Ok(Decide::Argmax);
     }
+    if how != "value" && how != "values" {
+        return Err(action.refuse("decide", how, "value, values or argmax is needed"));
+    }
+    let [low, high] = if action.has("range") { action.range("range")? } else { [-1.0, 1.0] };
+    Ok(if how == "value" { Decide::Value { low, high } } else { Decide::Values { low, high } })
 }
 
 /// The parser's message on one line, with the line number.

@@ -4,7 +4,7 @@ use super::Pacer;
 use legato_control::PacketKind;
 use legato_units::{DataSize, TimeDelta, Timestamp};
 
-/// What was thrown away, and which numbers are free again: nobody has seen them.
+/// What was thrown away, and which numbers are free again: no other end has seen them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DroppedFrames {
     /// The number of the first video packet that was dropped.

@@ -15,6 +15,8 @@ pub struct Capacity {
     behind: bool,
     measured: bool,
     bytes_per_s: f64,
+    /// How much more the shorter memory shows than the longer one, as a logarithm.
+    log_fast_over_slow: f64,
 }
 
 /// What is made of frames that are small.
@@ -35,6 +37,7 @@ impl Capacity {
             behind: false,
             measured: false,
             bytes_per_s: (limits.start.as_bps_f64() / 8.0).max(MIN_BYTES_PER_S),
+            log_fast_over_slow: 0.0,
         }
     }
 
@@ -49,7 +52,10 @@ impl Capacity {
     pub fn update(&mut self, since_s: f64, interval_s: f64, small: SmallFrames, limits: RateLimits) {
         let measured = |rate: &ServiceRate| rate.bytes_per_s(interval_s, small.max_stretch_ratio);
         match (measured(&self.fast), measured(&self.slow)) {
-            (Some(fast), Some(slow)) if self.behind => (self.bytes_per_s, self.measured) = (fast.min(slow), true),
+            (Some(fast), Some(slow)) if self.behind => {
+                (self.bytes_per_s, self.measured) = (fast.min(slow), true);
+                self.log_fast_over_slow = libm::log(fast / slow);
+            }
             // Frames of one packet or two measure nothing.
             _ if self.bytes_per_s < MEASURING_PACKETS * PACKET_BYTES / interval_s => {
                 self.bytes_per_s *= 1.0 + small.growth_ratio * since_s.min(LONGEST_GROWTH_S);
@@ -64,6 +70,11 @@ impl Capacity {
     /// For want of feedback.
     pub fn halve(&mut self) {
         self.bytes_per_s = (0.5 * self.bytes_per_s).max(MIN_BYTES_PER_S);
+    }
+
+    /// How much more its shorter memory shows than the longer one, as a logarithm: above zero after a rise.
+    pub fn log_fast_over_slow(&self) -> f64 {
+        self.log_fast_over_slow
     }
 
     /// As it is known.

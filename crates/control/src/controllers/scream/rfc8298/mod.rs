@@ -272,7 +272,7 @@ impl Scream {
         let pacing_rate = DataRate::from_bps_f64(pace_bps.max(self.config.rate_pace_min_bps as f64)).max(target);
         // [rfc8298] §4.1.3: "The sender SHOULD also be equipped with a mechanism that discards RTP packets when the
         // network throughput becomes very low and RTP packets are excessively delayed". Deviates from [rfc8298]
-        // §4.1.3 unless told otherwise: pictures are skipped before they are coded, so that no later one lacks its
+        // §4.1.3 by default: pictures are skipped before they are coded, so that no later one lacks its
         // reference.
         let longest = TimeDelta::from_millis(i64::from(self.config.max_rtp_qdelay_ms));
         let discard = self.config.discard_media;
