@@ -117,10 +117,10 @@ mod tests {
     #[test]
     fn copies_do_not_come_and_go_where_losses_waver() {
         let mut resilience = after([(100, 80); 400]);
-        let mut copies_at = |lost: u8| {
+        let copies_at = |lost: u8| {
             (0..400).for_each(|_| resilience.take(100, 100 - lost));
             resilience.motion_copies(size(), 3_333)
         };
-        assert_eq!([20, 12, 11, 10, 12, 13, 15, 12].map(|lost| copies_at(lost)), [1, 1, 1, 0, 0, 0, 1, 1]);
+        assert_eq!([20, 12, 11, 10, 12, 13, 15, 12].map(copies_at), [1, 1, 1, 0, 0, 0, 1, 1]);
     }
 }
