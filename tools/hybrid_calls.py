@@ -1,6 +1,6 @@
 """Real calls in the hybrid codec and in H.264 over the same links: writes docs/hybrid-calls.md.
 
-    python tools/hybrid_calls.py [--seconds S] [--repeats N] [--out FOLDER] [--page FILE]
+    python tools/hybrid_calls.py [--seconds S] [--repeats N] [--links N ...] [--kinds KIND ...] [--page FILE]
 
 H.264 repairs by NACK alone, or by NACK and Reed-Solomon parity: a fifth of each frame's packets, as in the table of
 docs/hybrid-codec.md, or as much as the losses reported need. Both ends are Legato's, with the same controller, the same
@@ -198,6 +198,7 @@ def main() -> None:
     parser.add_argument(
         "--links", type=int, nargs="+", choices=range(len(LINKS)), help="by number from 0; default: all"
     )
+    parser.add_argument("--kinds", nargs="+", choices=tuple(KINDS), default=tuple(KINDS), help="of call; default: all")
     parser.add_argument("--out", type=Path, default=Path("runs/hybrid-calls"), help="where the calls' folders are")
     parser.add_argument("--page", type=Path, default=PAGE, help="what is written")
     arguments = parser.parse_args()
@@ -206,7 +207,7 @@ def main() -> None:
     for place, link in links:
         for seed in range(1, arguments.repeats + 1):
             # One kind after the other over each link, so that what changes on the machine meets all.
-            for kind in KINDS:
+            for kind in arguments.kinds:
                 name = f"{place}-{kind}-{arguments.controller}-{seed}-{arguments.seconds:g}s"
                 call = make(link, kind, seed, arguments.out / name, arguments)
                 made.setdefault((link.name, kind), []).append(call)

@@ -150,10 +150,27 @@ class HybridEncoder:
         """The receiver reports which of a frame's `count` packets came."""
     def copy(self) -> HybridEncoder:
         """The same stream once more: each goes its own way from here."""
-    def configure(self, min_packets: int, *, max_packet_bytes: int = 1_159, from_reported: bool = False) -> None:
-        """From now on frames have so many packets at least, and are predicted from the last frame that was reported."""
+    def configure(
+        self,
+        min_packets: int,
+        *,
+        motion_copies: int = 0,
+        max_packet_bytes: int = 1_159,
+        from_reported: bool = False,
+    ) -> None:
+        """How the next frames are coded; `from_reported`: predicted from the last frame that was reported."""
     def shown(self) -> bytes | None:
         """Luma of the picture that the receiver has if nothing is lost but what was reported."""
+
+@final
+class HybridResilience:
+    """How many copies of motion calls add, from what is reported of frames."""
+
+    def __new__(cls, width: int, height: int) -> HybridResilience: ...
+    def take(self, named: int, came: int) -> None:
+        """Feedback on a frame: how many of its packets it named, and how many of these came."""
+    def motion_copies(self, frame_bytes: int) -> int:
+        """Copies for the next frame, if it has about so many bytes."""
 
 @final
 class HybridDecoder:

@@ -14,9 +14,11 @@ from legato.errors import ProfileError
 
 if not hasattr(_core, "picture_quality"):
     pytest.skip("the native module was built without the encoders", allow_module_level=True)
+from legato.profile import hybrid_adaptive
 from legato.profile.clip import read_clip
 from legato.profile.hybrid import Row, _above, _hybrid, tables, windows
 from legato.profile.hybrid_parts import Parts, codec_mark
+from legato.profile.hybrid_reports import Sender, choices, reported_db
 
 CLIP = Path(__file__).parents[2] / "data" / "clips" / "lrwp9a.mpg"
 
@@ -41,6 +43,15 @@ def test_frames_have_the_bytes_of_their_budget(measured: dict[str, float]) -> No
 def test_after_a_report_both_ends_show_the_same(measured: dict[str, float]) -> None:
     # The hit frame and two more: the report comes before the fourth.
     assert measured["frames of other pixels than the sender's"] == 3
+
+
+def test_an_adaptive_sender_adds_copies_where_much_is_lost_and_none_where_nothing_is() -> None:
+    pictures = read_clip(CLIP, longest_frames=32).pictures(144)
+    fixed, adaptive = Sender(4, 0), Sender(4, None)
+    assert reported_db(pictures, 1500, adaptive, "lasting", 0.0) == reported_db(pictures, 1500, fixed, "lasting", 0.0)
+    assert reported_db(pictures, 1500, adaptive, "lasting", 0.5) != reported_db(pictures, 1500, fixed, "lasting", 0.5)
+    # 640x360 has 920 macroblocks, so a copy is worth 616 lost bytes: 49 % of 1250, 18 % of 3333.
+    assert choices() == [0, 0, 0, 0, 0, 1, 2, 0, 0, 0, 1, 1, 1, 2]
 
 
 def test_windows_lie_within_the_clip_and_apart() -> None:
@@ -73,6 +84,16 @@ def test_tables_compare_each_clip_with_itself() -> None:
     values = {(300, codec, "loss 0.1"): [(r.clip, r.value) for r in rows if r.codec == codec] for codec in ("a", "b")}
     assert _above(values, 300, "a", "b", "loss 0.1", "loss 0.1").startswith("1.00")
     assert "## Other figures" in tables(rows)
+
+
+def test_senders_that_hear_are_compared_with_the_default_without_loss() -> None:
+    values = {"4 packets": {0.0: 17.0, 0.5: 13.5}, "adaptive": {0.5: 14.25}}
+    rows = [
+        Row("one", 800, name, f"lasting {loss}", db) for name, found in values.items() for loss, db in found.items()
+    ]
+    lines = hybrid_adaptive.tables(rows).splitlines()
+    adaptive = [line for line in lines if line.startswith("| lasts | adaptive") and any(map(str.isdigit, line))]
+    assert ["14.25" in adaptive[0], "2.75" in adaptive[1]] == [True, True]
 
 
 _PAIRS = [("one", "a", 9.0), ("two", "a", 19.0), ("one", "b", 8.0), ("two", "b", 18.0)]

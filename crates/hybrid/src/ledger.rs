@@ -43,6 +43,8 @@ pub struct Settled {
     pub reports: Vec<(u16, Packets)>,
     /// A packet came that was reported lost before: what was taken to be at the receiver is not.
     pub is_wrong: bool,
+    /// Of each frame that is over, known or not: how many of its packets feedback named, and how many of these came.
+    pub heard: Vec<(u8, u8)>,
 }
 
 impl Sent {
@@ -114,6 +116,7 @@ impl Ledger {
                 break;
             }
             self.frames.pop_front();
+            settled.heard.push((sent.told.received(), sent.came.received()));
             if !is_known {
                 self.is_unsure = true;
             } else if !self.is_unsure || (sent.from_known && sent.is_whole()) {
@@ -152,7 +155,7 @@ mod tests {
         let mut ledger = Ledger::default();
         (0..4).for_each(|n| ledger.push(n, 100 + n as u16, 2, false));
         let settled = ledger.take([(0, 0, true), (0, 1, false), (1, 0, true)]);
-        assert_eq!(settled, Settled { reports: vec![(100, of(&[0]))], is_wrong: false });
+        assert_eq!(settled, Settled { reports: vec![(100, of(&[0]))], is_wrong: false, heard: vec![(2, 1)] });
         assert_eq!(ledger.take([(1, 1, true)]).reports, [(101, of(&[0, 1]))]);
         // Nothing new, of frames that were never sent or are over.
         assert_eq!(ledger.take([(9, 700, true), (1, 1, true)]), Settled::default());
@@ -168,7 +171,8 @@ mod tests {
         (0..4).for_each(|n| ledger.push(n, n as u16, 2, false));
         assert_eq!(ledger.take(whole(0)).reports.len(), 1);
         // Of frame 1 only half is known.
-        assert_eq!(ledger.take([(1, 0, true), (2, 0, true), (2, 1, true)]).reports, []);
+        let passed_over = ledger.take([(1, 0, true), (2, 0, true), (2, 1, true)]);
+        assert_eq!((passed_over.reports, passed_over.heard), (vec![], vec![(1, 1), (2, 2)]));
         assert!(ledger.is_unsure());
         ledger.push(4, 4, 2, true);
         ledger.push(5, 5, 2, true);

@@ -1,7 +1,7 @@
 //! The hybrid codec: pictures to packets and back, for measuring. All work is done with the interpreter released.
 
 use crate::error::profile_error;
-use legato_hybrid::{Decoder, Encoder, Error, Origin, Packets, Picture, PredictFrom, Settings, Size};
+use legato_hybrid::{Decoder, Encoder, Error, Origin, Packets, Picture, PredictFrom, Resilience, Settings, Size};
 use legato_media::encoder::hybrid::{Hybrid, cut};
 use legato_media::{
     AssembledFrame, Decoder as _, EncodedFrame, Encoder as _, EncoderBudget, Profile, Source, SourceFrame, decoder,
@@ -78,17 +78,45 @@ impl HybridEncoder {
         Self { encoder: self.encoder.clone(), size: self.size }
     }
 
-    /// From now on frames have at least `min_packets` packets of at most `max_packet_bytes`, and are predicted from the
-    /// last frame that was reported (`from_reported`) or from the one before.
-    #[pyo3(signature = (min_packets, *, max_packet_bytes = 1_159, from_reported = false))]
-    fn configure(&mut self, min_packets: u8, max_packet_bytes: u16, from_reported: bool) {
+    /// From now on frames have at least `min_packets` packets of at most `max_packet_bytes`, each of which repeats the
+    /// motion of `motion_copies` others, and are predicted from the last frame that was reported (`from_reported`) or
+    /// from the one before.
+    #[pyo3(signature = (min_packets, *, motion_copies = 0, max_packet_bytes = 1_159, from_reported = false))]
+    fn configure(&mut self, min_packets: u8, motion_copies: u8, max_packet_bytes: u16, from_reported: bool) {
         let predict_from = if from_reported { PredictFrom::Reported } else { PredictFrom::Latest };
-        self.encoder.set(Settings { min_packets, max_packet_bytes, predict_from, ..Settings::default() });
+        self.encoder.set(Settings { min_packets, motion_copies, max_packet_bytes, predict_from });
     }
 
     /// Luma of the picture that the receiver has if nothing is lost but what was reported; `None` before the first.
     fn shown<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyBytes>> {
         self.encoder.shown().map(|picture| PyBytes::new(py, picture.luma()))
+    }
+}
+
+/// How many copies of motion calls add, from what is reported of frames.
+#[pyclass(module = "legato._core")]
+pub(crate) struct HybridResilience {
+    resilience: Resilience,
+    size: Size,
+}
+
+#[pymethods]
+impl HybridResilience {
+    /// For pictures of one size; nothing is lost so far.
+    #[new]
+    fn new(width: u16, height: u16) -> PyResult<Self> {
+        let size = Size::new(width, height).map_err(refused)?;
+        Ok(Self { resilience: Resilience::default(), size })
+    }
+
+    /// Feedback on a frame: how many of its packets it named, and how many of these came.
+    fn take(&mut self, named: u8, came: u8) {
+        self.resilience.take(named, came);
+    }
+
+    /// Copies for the next frame, if it has about so many bytes.
+    fn motion_copies(&mut self, frame_bytes: usize) -> u8 {
+        self.resilience.motion_copies(self.size, frame_bytes)
     }
 }
 

@@ -43,7 +43,7 @@ mod _core {
     #[pymodule_export]
     use super::controllers::{controller_parameters, controllers};
     #[pymodule_export]
-    use super::hybrid::{HybridDecoder, HybridEncoder, HybridModel, hybrid_cut};
+    use super::hybrid::{HybridDecoder, HybridEncoder, HybridModel, HybridResilience, hybrid_cut};
     #[cfg(feature = "calls")]
     #[pymodule_export]
     use super::learning::LiveExchange;

@@ -3,7 +3,7 @@
     python -m legato.profile.acknowledged CLIP... --out table.md [--frames 96]
 
 Loss comes and goes every ten frames, each frame is reported three frames later, as over a round trip of 100 ms, and
-the figure is the mean SSIM in dB over the frames under loss (``python -m legato.profile.hybrid``, *reported*).
+the figure is the mean SSIM in dB over the frames under loss (:mod:`legato.profile.hybrid_reports`).
 OpenH264 codes pictures in slices, as many of eight as its rate control allows, at the bitrate that x264 spent on the
 clip; each slice is a packet, and FFmpeg conceals what is lost (``guess_mvs+deblock``).
 
@@ -30,22 +30,19 @@ from legato.profile.clip import Clip, Pictures
 from legato.profile.hybrid import (
     FIRST,
     KBPS,
-    LOSSES,
-    REPORT_AFTER,
-    WINDOW,
     _cell,
     _coded,
     _header,
-    _reported,
 )
 from legato.profile.hybrid_parts import Parts, Row, codec_mark
+from legato.profile.hybrid_reports import LOSSES, REPORT_AFTER, WINDOW, Sender, reported_db
 from legato.profile.loss import Decoder
 from legato.profile.tables import quality
 from legato.profile.x264 import X264
 
 SLICES = 8
 ANSWERS = ("no reports", "key frames", "long-term references")
-HYBRIDS = {"hybrid, 4 packets": (4, 0), "hybrid, 8 packets, 1 copy": (8, 1)}
+HYBRIDS = {"hybrid, 4 packets": Sender(4, 0), "hybrid, 8 packets, 1 copy": Sender(8, 1)}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -76,9 +73,9 @@ def measure(clip: Clip, pictures: Pictures) -> Iterator[Row]:
                 found = openh264(clip, pictures, budget, answer, loss)
                 name = f"openh264, {answer}"
                 yield from (Row(clip.name, kbps, name, f"{figure} {loss}", value) for figure, value in found.items())
-        for name, (packets, copies) in HYBRIDS.items():
+        for name, sender in HYBRIDS.items():
             for loss in LOSSES:
-                value = _reported(pictures, budget, packets, copies, loss, np.random.default_rng(19))
+                value = reported_db(pictures, budget, sender, "reported", loss)
                 yield Row(clip.name, kbps, name, f"ssim_db {loss}", value)
 
 

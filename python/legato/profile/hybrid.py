@@ -11,8 +11,8 @@ each clip are kept in the folder ``tables.parts``: a run that was cut off goes o
 - *concealed*: x264's slices, FFmpeg's concealment (``guess_mvs+deblock``).
 - *Reed-Solomon*: x264 with 80 % of the bitrate, the rest is parity; a frame that cannot be restored freezes the picture
   until the window ends. An ideal code: any k of n packets restore a frame.
-- *hybrid*: nothing is reported within the window; *reported*: each frame is reported three frames later, as over a
-  round trip of 100 ms, and loss comes and goes every ten frames.
+- *hybrid*: nothing is reported within the window. Senders that hear of their losses:
+  ``python -m legato.profile.hybrid_adaptive``.
 
 Quality is SSIM in dB (docs/metrics.md), the mean over frames; intervals are over clips.
 """
@@ -33,22 +33,18 @@ from legato.errors import Error
 from legato.eval.stats import grouped_mean
 from legato.profile.clip import Clip, Pictures
 from legato.profile.hybrid_parts import MAX_HEIGHT, Parts, Row, codec_mark
+from legato.profile.hybrid_reports import KEY_WORTH, LOSSES, REPORT_AFTER, WINDOW, arrive, luma_of
 from legato.profile.loss import Decoder
 from legato.profile.tables import fps_text, quality
 from legato.profile.x264 import X264, Coded, Encoder
 
 KBPS = (300, 800)
-LOSSES = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5, 0.8)
-WINDOW = 10
 RUNS = 10
 """Runs of loss per clip: each has a window of its own and loses other packets."""
 FIRST = 10
 """Frames of a stream's start that no figure counts: the key frame and what pays for it."""
-KEY_WORTH = 8
-"""The hybrid's first frame has the budget of so many; x264's rate control decides for itself."""
 SLICES = 8
 PARITY = 0.2
-REPORT_AFTER = 3
 SETTINGS = {"4 packets": (4, 0), "8 packets, 1 copy": (8, 1), "8 packets, 2 copies": (8, 2)}
 """Packets of a frame, and how many others' motion each repeats."""
 
@@ -161,12 +157,6 @@ def _mean_db(pictures: Pictures, first: int, shown: list[np.ndarray]) -> float:
 # --- hybrid --------------------------------------------------------------------------------------
 
 
-def _luma(decoder: _core.HybridDecoder, pictures: Pictures) -> np.ndarray:
-    luma = decoder.luma()
-    assert luma is not None, "a frame was decoded"
-    return np.frombuffer(luma, np.uint8).reshape(pictures.height, pictures.width)
-
-
 def _hybrid(
     clip: Clip, pictures: Pictures, kbps: int, codec: str, budget: float, packets: int, copies: int
 ) -> Iterator[Row]:
@@ -184,7 +174,7 @@ def _hybrid(
         decoder.decode(coded[1])
         spent += (middle - start, time.thread_time() - middle)
         stream.append(coded[1])
-        shown.append(_luma(decoder, pictures))
+        shown.append(luma_of(decoder, pictures))
     sizes = np.array([sum(map(len, frame)) for frame in stream[FIRST:]])
     yield row("kbps", sizes.mean() * 8 * float(clip.fps) / 1000)
     clean = quality(pictures.luma[FIRST:], np.stack(shown[FIRST:]))
@@ -197,8 +187,6 @@ def _hybrid(
     for loss in LOSSES:
         values = [_window(pictures, stream, first, loss, random) for first in windows(pictures)]
         yield row(f"loss {loss}", np.mean(values))
-    for loss in LOSSES[1:] if copies else ():
-        yield row(f"reported loss {loss}", _reported(pictures, budget, packets, copies, loss, random))
     if copies == 1:
         yield from (row(figure, value) for figure, value in _after_half(pictures, budget, packets, copies, clean[0]))
 
@@ -211,37 +199,9 @@ def _window(
         decoder.decode(frame)
     shown = []
     for frame in stream[first : first + WINDOW]:
-        _arrive(decoder, [packet for packet in frame if random.random() >= loss])
-        shown.append(_luma(decoder, pictures))
+        arrive(decoder, [packet for packet in frame if random.random() >= loss])
+        shown.append(luma_of(decoder, pictures))
     return _mean_db(pictures, first, shown)
-
-
-def _arrive(decoder: _core.HybridDecoder, packets: list[bytes]) -> list[int]:
-    if packets:
-        return decoder.decode(packets)[1]
-    decoder.miss()
-    return []
-
-
-def _reported(
-    pictures: Pictures, budget: float, packets: int, copies: int, loss: float, random: np.random.Generator
-) -> float:
-    """Loss in every other ten frames, each frame reported three frames later; the mean of lossy frames."""
-    encoder = _core.HybridEncoder(pictures.width, pictures.height, min_packets=packets, motion_copies=copies)
-    decoder = _core.HybridDecoder()
-    reports, lossy, shown = [], [], []
-    for index in range(len(pictures.luma)):
-        if index >= REPORT_AFTER:
-            encoder.acknowledge(*reports[index - REPORT_AFTER])
-        worth = KEY_WORTH if index == 0 else 1
-        number, coded, _, _ = encoder.encode(pictures.planar(index), budget_bytes=round(budget * worth))
-        hit = index // WINDOW % 2 == 1
-        received = _arrive(decoder, [packet for packet in coded if not (hit and random.random() < loss)])
-        reports.append((number, received, len(coded)))
-        if hit:
-            lossy.append(index)
-            shown.append(_luma(decoder, pictures))
-    return float(quality(pictures.luma[lossy], np.stack(shown))[0].mean())
 
 
 def _after_half(
@@ -258,8 +218,8 @@ def _after_half(
                 encoder.acknowledge(*reports[index - REPORT_AFTER])
             worth = KEY_WORTH if index == 0 else 1
             number, coded, _, _ = encoder.encode(pictures.planar(index), budget_bytes=round(budget * worth))
-            reports.append((number, _arrive(decoder, coded[::2] if index == at else coded), len(coded)))
-            shown.append(_luma(decoder, pictures))
+            reports.append((number, arrive(decoder, coded[::2] if index == at else coded), len(coded)))
+            shown.append(luma_of(decoder, pictures))
             differs += decoder.luma() != encoder.shown()
         fallen = clean_db[at - FIRST : at - FIRST + 31] - quality(pictures.luma[at:][:31], np.stack(shown[at:]))[0]
         name = "reported half" if reported else "half"
@@ -288,10 +248,8 @@ def tables(rows: list[Row]) -> str:
             lines.append(f"| {clip} | " + " | ".join(cells) + " |")
         lines += ["", f"## Loss, {kbps} kbit/s", "", _header(["codec", *(f"{loss:.0%}" for loss in LOSSES)])]
         for codec in ["x264, concealed", "x264, Reed-Solomon", *hybrids]:
-            for kind, label in (("loss", codec), ("reported loss", f"{codec}, reported")):
-                cells = [_cell(values.get((kbps, codec, f"{kind} {loss}"), [])) for loss in LOSSES]
-                if any(cells):
-                    lines.append(f"| {label} | " + " | ".join(cells) + " |")
+            cells = [_cell(values.get((kbps, codec, f"loss {loss}"), [])) for loss in LOSSES]
+            lines.append(f"| {codec} | " + " | ".join(cells) + " |")
         lines += ["", f"## Loss, {kbps} kbit/s: dB above x264 on the same clip", ""]
         lines.append(_header(["codec", "against", *(f"{loss:.0%}" for loss in LOSSES[1:])]))
         for codec in hybrids:

@@ -1,12 +1,12 @@
 //! The encoder of a call: frames of a budget on the wire, none of whose packets is too large.
 //!
-//! Each packet costs headers, so small frames are cut into fewer packets. A key frame comes at the beginning of a stream,
-//! on request, and where nothing is known of what the receiver shows; it may take [`KEYFRAME_SHARES`] of the bitrate's share
-//! of a frame.
+//! Each packet costs headers, so small frames are cut into fewer packets; what is reported lost decides how many copies of
+//! motion they carry. A key frame comes at the beginning of a stream, on request, and where nothing is known of what the
+//! receiver shows; it may take [`KEYFRAME_SHARES`] of the bitrate's share of a frame.
 
 use super::bundle::Bundle;
 use crate::{Coded, Error, failed};
-use legato_hybrid::{Encoder, Header, Ledger, Picture, PredictFrom, Settings, Settled, Size};
+use legato_hybrid::{Encoder, Header, Ledger, Picture, PredictFrom, Resilience, Settings, Settled, Size};
 
 /// What a packet costs on the wire, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +39,7 @@ pub(crate) struct Live {
     /// A frame must not be larger than its share.
     strict: bool,
     ledger: Ledger,
+    resilience: Resilience,
 }
 
 /// Packets of a frame, if it is large enough: with more each loss costs less, and headers more.
@@ -57,14 +58,23 @@ const STRICT_PERCENT: usize = 95;
 impl Live {
     pub fn open(width: u16, height: u16, stream: u8, sequence: u32) -> Result<Self, Error> {
         let size = Size::new(width, height).map_err(failed)?;
-        let (encoder, ledger) = (Encoder::new(size, Settings::default()), Ledger::default());
-        Ok(Self { encoder, size, stream, sequence, cost: PacketCost::default(), strict: false, ledger })
+        let encoder = Encoder::new(size, Settings::default());
+        Ok(Self {
+            encoder,
+            size,
+            stream,
+            sequence,
+            cost: PacketCost::default(),
+            strict: false,
+            ledger: Ledger::default(),
+            resilience: Resilience::default(),
+        })
     }
 
     /// The same call goes on with pictures of another size, as another stream.
     pub fn resize(&mut self, width: u16, height: u16) -> Result<(), Error> {
         let next = Self::open(width, height, self.stream.wrapping_add(1), self.sequence)?;
-        *self = Self { cost: self.cost, ..next };
+        *self = Self { cost: self.cost, resilience: self.resilience, ..next };
         Ok(())
     }
 
@@ -78,9 +88,10 @@ impl Live {
 
     /// Feedback on packets: the frame's count in the call, the packet's place, whether it arrived.
     pub fn take_reports(&mut self, reports: &[(u32, u16, bool)]) {
-        let Settled { reports, is_wrong } =
+        let Settled { reports, is_wrong, heard } =
             self.ledger.take(reports.iter().map(|&(sequence, place, arrived)| (sequence.into(), place, arrived)));
         self.encoder.acknowledge_all(reports);
+        heard.into_iter().for_each(|(named, came)| self.resilience.take(named, came));
         if is_wrong {
             self.encoder.request_keyframe();
         }
@@ -101,7 +112,8 @@ impl Live {
         let known = self.encoder.reported();
         let predict_from = if self.ledger.is_unsure() { PredictFrom::Reported } else { PredictFrom::Latest };
         let share = (f64::from(bitrate_bps) / 8.0 / f64::from(frame_rate.max(1.0))) as usize;
-        let coded = self.within(&picture, share, predict_from)?;
+        let motion_copies = self.resilience.motion_copies(self.size, share);
+        let coded = self.within(&picture, share, Settings { predict_from, motion_copies, ..Settings::default() })?;
         let first = coded.packets.first().and_then(|packet| Header::parse(packet).ok());
         let (header, _) = first.ok_or_else(|| Error("hybrid frame without a packet".to_owned()))?;
         let behind = |(number, _): (u16, u16)| coded.frame.wrapping_sub(number);
@@ -118,12 +130,7 @@ impl Live {
     }
 
     /// Code within a share of the bitrate; again, in smaller packets and fewer bytes, while something is too large.
-    fn within(
-        &mut self,
-        picture: &Picture,
-        share: usize,
-        predict_from: PredictFrom,
-    ) -> Result<legato_hybrid::Coded, Error> {
+    fn within(&mut self, picture: &Picture, share: usize, settings: Settings) -> Result<legato_hybrid::Coded, Error> {
         let before = self.encoder.clone();
         let (max_bytes, limit) = (usize::from(self.cost.max_bytes), self.budget(share));
         let wanted = self.budget(if self.strict { share } else { share * self.shares() });
@@ -131,9 +138,7 @@ impl Live {
         let mut packets = wanted.0.min(64);
         for attempt in 0..TRIES {
             let min_packets = packets as u8;
-            let settings =
-                Settings { min_packets, max_packet_bytes: self.cost.max_bytes, predict_from, ..Settings::default() };
-            self.encoder.set(settings);
+            self.encoder.set(Settings { min_packets, max_packet_bytes: self.cost.max_bytes, ..settings });
             let coded = self.encoder.encode(picture, bytes).map_err(failed)?;
             let largest = coded.packets.iter().map(Vec::len).max().unwrap_or(0);
             let (fits, total) = (largest <= max_bytes, coded.bytes());

@@ -87,6 +87,25 @@ fn what_was_lost_is_forgotten_once_it_is_reported() {
     assert_eq!(call.astray, 0, "feedback is whole, so the sender knows");
 }
 
+/// 833 bytes a frame, of which 70 % are more than the 450 that call for a copy, and 70 % of the packets call for two.
+#[test]
+fn losses_that_are_reported_are_answered_with_copies_of_motion() {
+    let mut call = Call::new();
+    let mut copies_after = |frames: usize, loss_percent: u32| {
+        for _ in 0..frames {
+            call.send(loss_percent, false);
+            call.hear(false);
+        }
+        let (coded, _) = call.send(loss_percent, false);
+        call.hear(false);
+        let packets = Bundle::parse(&coded.bytes).unwrap().packets;
+        packets.iter().map(|packet| legato_hybrid::Header::parse(packet).unwrap().0.motion_copies).collect::<Vec<_>>()
+    };
+    assert_eq!(copies_after(30, 0), [0, 0]);
+    assert_eq!(copies_after(40, 70), [2, 2]);
+    assert_eq!(copies_after(120, 0), [0, 0]);
+}
+
 #[test]
 fn where_feedback_is_lost_frames_are_predicted_from_what_is_known() {
     let mut call = Call::new();

@@ -3,6 +3,9 @@
 //!
 //! A profile holds the clip at constant budgets. Where the budget changes, the picture follows: part of it within a few
 //! frames, where it moves; the rest within a second or more, since what stands still stays as it is (`Standing`).
+//!
+//! Calls add copies of motion where many bytes are lost (`legato_hybrid::Resilience`). Profiles were measured without any,
+//! so frames have none here, and where so much is lost a call's picture is better than the model says.
 
 use super::{Acknowledged, EncodedFrame, Encoder, EncoderBudget};
 use crate::profile::Cell;
