@@ -158,7 +158,11 @@ impl Encoder {
             if key {
                 check(self.api.force_intra_frame(), "key frame")?;
             }
-            check(self.api.encode_frame(&raw const source, &raw mut info), "frame")?;
+            let status = match self.api.encode_frame(&raw const source, &raw mut info) {
+                NO_REFERENCE => self.api.encode_frame(&raw const source, &raw mut info),
+                status => status,
+            };
+            check(status, "frame")?;
         }
         if info.eFrameType == videoFrameTypeSkip {
             return Err(Error("OpenH264: a frame was dropped although dropping is off".to_owned()));
@@ -285,6 +289,9 @@ impl Drop for Api {
 
 /// For a function missing from the table; no status of the library's own is so low.
 const MISSING: i32 = i32::MIN;
+
+/// A frame was to be predicted from a kept reference, and there is none; called again, the encoder makes a key frame.
+const NO_REFERENCE: i32 = 2;
 
 /// All NAL units of a frame, concatenated.
 fn collect(info: &SFrameBSInfo) -> Vec<u8> {

@@ -281,6 +281,21 @@ mod tests {
         }
     }
 
+    /// A third of the frames is reported lost, so that often no kept reference is left.
+    #[test]
+    fn where_no_reference_is_left_a_key_frame_comes_by_itself() {
+        let mut stream = stream(4, true);
+        let (mut draw, mut keyframes) = (1_u32, 0);
+        for n in 0..200 {
+            if let Some(reported) = usize::checked_sub(n, 3) {
+                draw = draw.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                stream.report(reported as u64, (draw >> 8) % 3 > 0).unwrap();
+            }
+            keyframes += usize::from(coded(&mut stream, n).keyframe);
+        }
+        assert!((2..30).contains(&keyframes), "{keyframes}");
+    }
+
     #[test]
     fn settings_that_cannot_be_are_refused() {
         let settings = Settings { width: 160, height: 128, frame_rate: 30.0, mode: Mode::Quantiser(0) };
