@@ -8,8 +8,8 @@ use openh264_sys2::{
     CAMERA_VIDEO_REAL_TIME, DECODER_OPTION_ERROR_CON_IDC, ENCODER_LTR_MARKING_FEEDBACK, ENCODER_LTR_RECOVERY_REQUEST,
     ENCODER_OPTION, ENCODER_OPTION_BITRATE, ENCODER_OPTION_DATAFORMAT, ENCODER_OPTION_FRAME_RATE,
     ENCODER_OPTION_GET_STATISTICS, ENCODER_OPTION_TRACE_LEVEL, ERROR_CON_SLICE_MV_COPY_CROSS_IDR, ISVCEncoder,
-    ISVCEncoderVtbl, LTR_MARKING_FAILED, LTR_MARKING_SUCCESS, LTR_RECOVERY_REQUEST, RC_BITRATE_MODE, RC_OFF_MODE,
-    SBitrateInfo, SBufferInfo, SEncParamExt, SEncoderStatistics, SFrameBSInfo, SLTRMarkingFeedback, SLTRRecoverRequest,
+    ISVCEncoderVtbl, LTR_MARKING_SUCCESS, LTR_RECOVERY_REQUEST, RC_BITRATE_MODE, RC_OFF_MODE, SBitrateInfo,
+    SBufferInfo, SEncParamExt, SEncoderStatistics, SFrameBSInfo, SLTRMarkingFeedback, SLTRRecoverRequest,
     SM_FIXEDSLCNUM_SLICE, SM_SINGLE_SLICE, SPATIAL_LAYER_ALL, SSourcePicture, WELS_LOG_QUIET, videoFormatI420,
     videoFrameTypeIDR, videoFrameTypeSkip,
 };
@@ -108,11 +108,11 @@ impl Encoder {
         check(unsafe { self.api.set_option(ENCODER_OPTION_FRAME_RATE, pointer) }, "frame rate")
     }
 
-    /// The receiver has the frame of this number, or has it not, with all that it is predicted from. Of interest where it
-    /// was marked to be kept.
-    pub(crate) fn confirm(&mut self, id: FrameId, whole: bool) -> Result<(), Error> {
+    /// The receiver has the frame of this number, with all that it is predicted from. Of interest where it was marked to be
+    /// kept. The encoder remembers one until the next picture.
+    pub(crate) fn confirm(&mut self, id: FrameId) -> Result<(), Error> {
         let mut feedback = SLTRMarkingFeedback {
-            uiFeedbackType: if whole { LTR_MARKING_SUCCESS } else { LTR_MARKING_FAILED } as u32,
+            uiFeedbackType: LTR_MARKING_SUCCESS as u32,
             uiIDRPicId: id.idr.into(),
             iLTRFrameNum: id.number.into(),
             iLayerId: 0,
@@ -122,7 +122,8 @@ impl Encoder {
         check(unsafe { self.api.set_option(ENCODER_LTR_MARKING_FEEDBACK, pointer) }, "a confirmed reference")
     }
 
-    /// The receiver's pictures are right up to `last`, and wrong at `now`: the next is predicted from a confirmed one.
+    /// The receiver's pictures are right up to `last`, and wrong up to `now`: the next is predicted from a confirmed one, and
+    /// what was marked between the two is not kept.
     pub(crate) fn recover(&mut self, last: FrameId, now: FrameId) -> Result<(), Error> {
         let mut request = SLTRRecoverRequest {
             uiFeedbackType: LTR_RECOVERY_REQUEST as u32,
