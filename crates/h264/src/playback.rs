@@ -38,7 +38,8 @@ impl Playback {
     /// Decode one frame's NAL units, start codes included; `None`: there is nothing to show.
     pub fn decode(&mut self, frame: &[u8]) -> Result<Option<DecodedLuma>, Error> {
         if self.conceals {
-            return Ok(raw::decode_anyway(&mut self.decoder, frame));
+            let shown = raw::decode_anyway(&mut self.decoder, frame);
+            return Ok(shown.map(|(width, height, samples)| DecodedLuma { width, height, samples }));
         }
         let decoded = self.decoder.decode(frame).map_err(|error| Error(format!("OpenH264 decoder: {error}")))?;
         Ok(decoded.map(|shown| {

@@ -1,7 +1,7 @@
 //! The encoder behind its C interface, and what of the decoder its Rust interface lacks; every `unsafe` of the crate is
 //! here.
 
-use crate::{DecodedLuma, Error, Mode, Settings};
+use crate::{Error, Mode, Settings};
 use openh264::decoder::Decoder;
 use openh264_sys2::source::APILoader;
 use openh264_sys2::{
@@ -213,8 +213,9 @@ pub(crate) fn conceal(decoder: &mut Decoder) -> Result<(), Error> {
 }
 
 /// Decode what came of a frame, with a decoder that conceals. It fills what is missing once it knows that no more comes:
-/// by a delimiter. It reports every loss as an error, with a picture all the same.
-pub(crate) fn decode_anyway(decoder: &mut Decoder, frame: &[u8]) -> Option<DecodedLuma> {
+/// by a delimiter. It reports every loss as an error, with a picture all the same:
+/// columns, rows and luma.
+pub(crate) fn decode_anyway(decoder: &mut Decoder, frame: &[u8]) -> Option<(usize, usize, Vec<u8>)> {
     let (mut planes, mut info) = ([null_mut::<u8>(); 3], SBufferInfo::default());
     for bytes in [frame, &ACCESS_UNIT_DELIMITER] {
         let length = i32::try_from(bytes.len()).ok()?;
@@ -235,7 +236,7 @@ pub(crate) fn decode_anyway(decoder: &mut Decoder, frame: &[u8]) -> Option<Decod
     // SAFETY: the luma plane has `height` rows, `stride` bytes apart, and stays valid until the next call.
     let luma = unsafe { std::slice::from_raw_parts(planes[0], (height - 1) * stride + width) };
     let samples = luma.chunks(stride).flat_map(|row| &row[..width]).copied().collect();
-    Some(DecodedLuma { width, height, samples })
+    Some((width, height, samples))
 }
 
 /// [itu-h264] 7.3.2.4: what follows is another picture's, of any slices.
