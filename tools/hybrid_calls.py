@@ -2,14 +2,16 @@
 
     python tools/hybrid_calls.py [--seconds S] [--repeats N] [--links N ...] [--kinds KIND ...] [--page FILE]
 
-H.264 repairs by NACK alone, or by NACK and Reed-Solomon parity: a fifth of each frame's packets, as in the table of
-docs/hybrid-codec.md, or as much as the losses reported need. Both ends are Legato's, with the same controller, the same
+H.264 repairs by NACK alone; by NACK and Reed-Solomon parity: a fifth of each frame's packets, as in the table of
+docs/hybrid-codec.md, or as much as the losses reported need; or it shows what came and predicts from references that
+the receiver has. Both ends are Legato's, with the same controller, the same
 pictures (the generated scene, 640x360, 30 a second) and the same links: three recorded ones of LTE at a fifth of their
 capacity, and one of constant capacity that loses a tenth of the packets at random. Each call is a run folder of its own
 below ``--out``. A call that the machine was late for does not count: it is made again, up to ``--tries`` times, and
 then stands in the table as late. A call that counts is not made again, so a run that was stopped goes on where it was.
 
-As shipped: 2 calls of 60 s per kind and link, 32 calls; 40 minutes on a quiet machine with two processors.
+As shipped: 2 calls of 60 s per kind and link, 40 calls; 50 minutes on a quiet machine with two processors. With
+``--links`` or ``--kinds`` only these are called, and the page keeps the other rows that the same command wrote.
 """
 
 from __future__ import annotations
@@ -26,18 +28,20 @@ import legato
 from legato.call import Pictures
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "hybrid-calls.md"
-KINDS = {
-    "hybrid": ("hybrid", "controller"),
-    "h264": ("h264", "controller"),
-    "h264-parity": ("h264", "0.2"),
-    "h264-adaptive": ("h264", "adaptive"),
+KINDS: Mapping[str, Mapping[str, str]] = {
+    "hybrid": {"codec": "hybrid"},
+    "h264": {"codec": "h264"},
+    "h264-parity": {"codec": "h264", "parity": "0.2"},
+    "h264-adaptive": {"codec": "h264", "parity": "adaptive"},
+    "h264-references": {"codec": "h264", "recovery": "references"},
 }
-"""Codec and parity. A kind's name is part of its folders' names."""
+"""How pictures are coded and recover from losses. A kind's name is part of its folders' names."""
 TITLES = {
     "hybrid": "hybrid",
     "h264": "h264, NACK",
     "h264-parity": "h264, NACK and 20 % parity",
     "h264-adaptive": "h264, NACK and adaptive parity",
+    "h264-references": "h264, references",
 }
 SIZE = (640, 360)
 
@@ -109,7 +113,6 @@ def read(call: TimedCall) -> Call:
 
 def make(link: Link, kind: str, seed: int, folder: Path, arguments: argparse.Namespace) -> Call:
     """The call, made if it was not, and again while the machine is late."""
-    codec, parity = KINDS[kind]
 
     def on_made(call: TimedCall) -> None:
         late = f", late: {call.lateness_p999_ms:.1f} ms" if call.late else ""
@@ -128,7 +131,7 @@ def make(link: Link, kind: str, seed: int, folder: Path, arguments: argparse.Nam
             },
             controllers=[arguments.controller],
             seeds=[seed],
-            pictures=Pictures(width=SIZE[0], height=SIZE[1], codec=codec, parity=parity),
+            pictures=Pictures(width=SIZE[0], height=SIZE[1], **KINDS[kind]),
             peers="legato",
         ),
         on_made,
@@ -151,22 +154,47 @@ COLUMNS: tuple[tuple[str, Callable[[Call], str]], ...] = (
 )
 
 
-def table(made: Mapping[tuple[str, str], Sequence[Call]]) -> list[str]:
+Rows = dict[tuple[str, str], str]
+"""By link and kind of call."""
+
+
+def rows(made: Mapping[tuple[str, str], Sequence[Call]]) -> Rows:
     """A row per link and kind of call; of each figure every call's, in the order of seeds."""
-    lines = [
-        "| link | codec | " + " | ".join(title for title, _ in COLUMNS) + " |",
-        "|---|---|" + "---|" * len(COLUMNS),
-    ]
+    lines = {}
     for (link, kind), calls in made.items():
         cells = (" / ".join(text(call) for call in calls) for _, text in COLUMNS)
-        lines.append(f"| {link} | {TITLES[kind]} | " + " | ".join(cells) + " |")
+        lines[link, kind] = f"| {link} | {TITLES[kind]} | " + " | ".join(cells) + " |"
     return lines
 
 
-def page(made: Mapping[tuple[str, str], Sequence[Call]], arguments: argparse.Namespace) -> str:
+def kept(text: str, arguments: argparse.Namespace) -> Rows:
+    """Rows of a page that the same command wrote before, for what is not called now."""
+    if command(arguments) not in text:
+        return {}
+    starts = {(link.name, kind): f"| {link.name} | {title} |" for link in LINKS for kind, title in TITLES.items()}
+    lines = text.splitlines()
+    return {key: line for key, start in starts.items() for line in lines if line.startswith(start)}
+
+
+def table(lines: Rows) -> list[str]:
+    """All rows, in the order of links and kinds."""
+    head = "| link | codec | " + " | ".join(title for title, _ in COLUMNS) + " |"
+    order = [(link.name, kind) for link in LINKS for kind in KINDS]
+    return [head, "|---|---|" + "---|" * len(COLUMNS), *(lines[key] for key in order if key in lines)]
+
+
+def command(arguments: argparse.Namespace) -> str:
+    """What writes the page."""
+    return (
+        f"python tools/hybrid_calls.py --seconds {arguments.seconds:g} --repeats {arguments.repeats} "
+        f"--controller {arguments.controller} --max-kbps {arguments.max_kbps}"
+    )
+
+
+def page(lines: Rows, arguments: argparse.Namespace) -> str:
     """The document."""
-    late = sum(call.late for calls in made.values() for call in calls)
-    total = sum(map(len, made.values()))
+    late = sum(line.count("(late)") for line in lines.values())
+    total = arguments.repeats * len(lines)
     said = f"**{late} of {total} calls are late**: they decide nothing." if late else "No call is late."
     text = f"""\
 # Real calls in the hybrid codec
@@ -174,18 +202,18 @@ def page(made: Mapping[tuple[str, str], Sequence[Call]], arguments: argparse.Nam
 Calls of {arguments.seconds:g} s between two ends of Legato with `{arguments.controller}` and at most
 {arguments.max_kbps} kbit/s; the generated scene at {SIZE[0]}x{SIZE[1]} and 30 pictures per second;
 {arguments.repeats} per link and codec, their figures side by side. All kinds of call have the same links. H.264 is
-OpenH264's, and its lost packets are sent again on request (NACK); with *parity*, Reed-Solomon parity follows each
-frame: a fifth of its packets, or as many as the losses reported of late need (`--parity adaptive`). *Parity, %* is its
-share of the bytes sent, *coded* the share of captured pictures that the encoder was free for, *shown* the share of
-coded ones that came onto the screen. A call is *late* whose emulated link let
-packets go more than 2 ms after their time at the 99.9th percentile. Written by
+OpenH264's. With *NACK* its lost packets are sent again on request; with *parity*, Reed-Solomon parity follows each
+frame: a fifth of its packets, or as many as the losses reported of late need (`--parity adaptive`). With *references*
+nothing is sent again: pictures are in four slices, what came of one is shown, and once a loss is reported the next is
+predicted from one that the receiver has (`--recovery references`). *Parity, %* is its share of the bytes sent, *coded*
+the share of captured pictures that the encoder was free for, *shown* the share of coded ones that came onto the screen.
+A call is *late* whose emulated link let packets go more than 2 ms after their time at the 99.9th percentile. Written by
 
-    python tools/hybrid_calls.py --seconds {arguments.seconds:g} --repeats {arguments.repeats} \
---controller {arguments.controller} --max-kbps {arguments.max_kbps}
+    {command(arguments)}
 
 {said}
 """
-    return "\n".join([text, *table(made), ""])
+    return "\n".join([text, *table(lines), ""])
 
 
 def main() -> None:
@@ -198,11 +226,12 @@ def main() -> None:
     parser.add_argument(
         "--links", type=int, nargs="+", choices=range(len(LINKS)), help="by number from 0; default: all"
     )
-    parser.add_argument("--kinds", nargs="+", choices=tuple(KINDS), default=tuple(KINDS), help="of call; default: all")
+    parser.add_argument("--kinds", nargs="+", choices=KINDS, default=list(KINDS), help="of calls; default: all")
     parser.add_argument("--out", type=Path, default=Path("runs/hybrid-calls"), help="where the calls' folders are")
     parser.add_argument("--page", type=Path, default=PAGE, help="what is written")
     arguments = parser.parse_args()
     made: dict[tuple[str, str], list[Call]] = {}
+    before = kept(arguments.page.read_text(encoding="utf-8"), arguments) if arguments.page.exists() else {}
     links = [(place, link) for place, link in enumerate(LINKS) if arguments.links is None or place in arguments.links]
     for place, link in links:
         for seed in range(1, arguments.repeats + 1):
@@ -211,8 +240,8 @@ def main() -> None:
                 name = f"{place}-{kind}-{arguments.controller}-{seed}-{arguments.seconds:g}s"
                 call = make(link, kind, seed, arguments.out / name, arguments)
                 made.setdefault((link.name, kind), []).append(call)
-                arguments.page.write_text(page(made, arguments))
-    print("\n".join(table(made)))
+                arguments.page.write_text(page(before | rows(made), arguments), encoding="utf-8")
+    print("\n".join(table(rows(made))))
 
 
 if __name__ == "__main__":

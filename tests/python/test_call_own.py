@@ -128,6 +128,23 @@ def test_the_hybrid_codec_shows_what_came_of_every_frame(scenario: Path, tmp_pat
     assert parts[0][0] > 20
 
 
+def test_h264_recovers_by_references_and_sends_nothing_again(scenario: Path, tmp_path: Path):
+    options = {"duration_s": 8.0, "forward.loss_ratio": 0.05}
+    pictures = Pictures(width=320, height=180, recovery="references")
+    legato.real_calls(scenario, out=tmp_path / "run", options=options, pictures=pictures, peers="legato")
+    machine = machine_of(tmp_path / "run")
+    assert (machine["misnumbered"], machine["odd_sizes"], machine["compared"]) == (0, 0, True)
+    names = "encoder, decoder, frames_encoded, frames_rendered, viewed_ssim_db_mean, loss_ratio"
+    [(encoder, decoder, encoded, rendered, viewed_db, loss)] = rows(tmp_path / "run", "summary", names)
+    assert (encoder, decoder) == ("openh264 references (real)", "openh264 references (real)")
+    only_on_time(machine)
+    assert loss == pytest.approx(0.05, abs=0.03)
+    assert rendered > 0.95 * encoded
+    assert viewed_db > 8
+    parts = rows(tmp_path / "run", "frames", "count(*) FILTER (lost_packets > 0 AND rendered_ms IS NOT NULL)")
+    assert parts[0][0] > 10
+
+
 @pytest.mark.parametrize("parity", ["0.3", "adaptive"])
 def test_parity_restores_packets_of_a_lossy_link(scenario: Path, tmp_path: Path, parity: str):
     options = {"duration_s": 6.0, "forward.loss_ratio": 0.1}

@@ -239,6 +239,10 @@ def test_a_call_of_ones_own_files_is_replayed_from_another_folder(
             "call steady --peers legato --codec vp8 --parity 0.2",
         ),
         (
+            {"call": {"peers": "legato", **Pictures(recovery="references").options(), "vmaf": False}},
+            "call steady --peers legato --recovery references",
+        ),
+        (
             {"call": {"near": "ping -c 9 $LEGATO_PEER", "far": "sleep 9", "name": "pings"}},
             "link steady --near 'ping -c 9 $LEGATO_PEER' --far 'sleep 9' --name pings",
         ),

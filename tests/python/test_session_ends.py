@@ -107,3 +107,20 @@ def test_parity_is_for_ends_of_ours_and_packets_that_need_each_other(parity: str
         Session.of(peers).check_parity("h264", "controller")
     with pytest.raises(CallError, match=f"parity {parity}: packets of codec hybrid need no others"):
         Session.of("legato").check_parity("hybrid", parity)
+
+
+def test_references_are_for_h264_between_ends_of_ours_without_parity():
+    ours = Session.of("legato")
+    ours.check_recovery("h264", "references", "controller")
+    ours.check_recovery("vp9", "nack", "0.2")
+    with pytest.raises(CallError, match="recovery rtx: one of nack, references is needed"):
+        ours.check_recovery("h264", "rtx", "controller")
+    for codec in ("vp8", "vp9", "hybrid"):
+        with pytest.raises(CallError, match=f"recovery references: not of codec {codec}: codec h264 is needed"):
+            ours.check_recovery(codec, "references", "controller")
+    for peers in ("chromium", "chromium-chromium"):
+        with pytest.raises(CallError, match=r"recovery references: a browser .* peers legato is needed"):
+            Session.of(peers).check_recovery("h264", "references", "controller")
+        Session.of(peers).check_recovery("h264", "nack", "controller")
+    with pytest.raises(CallError, match=r"recovery references: .* parity 0\.2 restores nothing"):
+        ours.check_recovery("h264", "references", "0.2")

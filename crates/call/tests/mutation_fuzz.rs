@@ -3,7 +3,9 @@
 
 use legato_call::FrameAssembly;
 use legato_call::parity::{Recovery, Restored};
-use legato_call::rtp_assembly::{Assembled, Part, PartialAssembly, PayloadFormat, RtpAssembly, VideoPacket};
+use legato_call::rtp_assembly::{
+    Assembled, Part, PartialAssembly, PayloadFormat, RtpAssembly, Sliced, SlicedAssembly, VideoPacket,
+};
 use legato_units::Timestamp;
 
 #[path = "../../../fuzz/mutation.rs"]
@@ -136,6 +138,50 @@ fn assembly_hybrid() {
         kinds.collect()
     };
     run(&Target { name: "assembly_hybrid", check: check_partial, outline });
+}
+
+/// What came out of an assembly of slices of H.264.
+fn sliced(bytes: &[u8]) -> Vec<Sliced> {
+    let (mut assembly, mut out) = (SlicedAssembly::default(), Vec::new());
+    let (mut seq, mut time, mut ms) = (1_u64 << 16, 0_u32, 0);
+    for (step, time_step, flags, payload) in packets(bytes) {
+        seq = seq.saturating_add_signed(step);
+        time = time.wrapping_add_signed(time_step.wrapping_mul(if flags & 4 == 0 { 1 } else { 1 << 24 }));
+        ms += i64::from(flags >> 4);
+        let (marker, repeated) = (flags & 1 == 1, flags & 2 == 2);
+        let packet = VideoPacket { seq, timestamp: time, marker, repeated, psnr_db: None, payload };
+        assembly.insert(Timestamp::from_millis(ms), &packet);
+        out.extend(std::iter::from_fn(|| assembly.pop()));
+    }
+    assembly.advance(Timestamp::from_secs(3_600));
+    assert_eq!(assembly.due(), None);
+    out.extend(std::iter::from_fn(|| assembly.pop()));
+    out
+}
+
+fn check_sliced(bytes: &[u8]) {
+    let (mut total, out) = (0, sliced(bytes));
+    for one in &out {
+        let Sliced::Frame(frame) = one else { continue };
+        assert!(frame.bytes.starts_with(&[0, 0, 0, 1]) && frame.bytes.len() > 4);
+        assert!(frame.arrivals.0 <= frame.arrivals.1);
+        total += frame.size_bytes as usize;
+    }
+    assert!(total <= bytes.len() && out.len() <= packets(bytes).count());
+}
+
+#[test]
+fn assembly_sliced() {
+    let outline = |bytes: &[u8]| {
+        let kinds = sliced(bytes).into_iter().take(8).map(|one| match one {
+            Sliced::Late { .. } => 'l',
+            Sliced::Frame(frame) if frame.lost_packets > 0 => 'p',
+            Sliced::Frame(frame) if frame.keyframe => 'k',
+            Sliced::Frame(_) => 'w',
+        });
+        kinds.collect()
+    };
+    run(&Target { name: "assembly_sliced", check: check_sliced, outline });
 }
 
 /// What parity restored, of packets of which those with the third flag are parity.

@@ -1,7 +1,6 @@
 //! An encoder with a live bitrate, of any codec.
 
-use crate::hybrid::{self, PacketCost};
-use crate::{Codec, Coded, Error, failed};
+use crate::{Codec, Coded, Error, PacketCost, PacketReport, failed, hybrid, references};
 
 /// A stream that is coded as it is captured.
 pub struct LiveEncoder(Live);
@@ -10,6 +9,7 @@ enum Live {
     H264(legato_h264::Live),
     Vpx(legato_vpx::Live),
     Hybrid(Box<hybrid::Live>),
+    References(Box<references::Live>),
 }
 
 impl LiveEncoder {
@@ -29,6 +29,8 @@ impl LiveEncoder {
             Codec::Vp8 => vpx(legato_vpx::Codec::Vp8),
             Codec::Vp9 => vpx(legato_vpx::Codec::Vp9),
             Codec::Hybrid => hybrid::Live::open(width, height, 0, 0).map(|live| Live::Hybrid(Box::new(live))),
+            Codec::H264References => references::Live::open((width, height), frame_rate, bitrate_bps)
+                .map(|live| Live::References(Box::new(live))),
         };
         Ok(Self(live?))
     }
@@ -53,6 +55,7 @@ impl LiveEncoder {
                 Coded { bytes: coded.bytes, keyframe: coded.keyframe, qp: coded.qp, psnr_db: coded.psnr_db }
             }
             Live::Hybrid(live) => live.encode(picture, frame_rate, bitrate_bps, keyframe)?,
+            Live::References(live) => live.encode(picture, time_ms, frame_rate, bitrate_bps, keyframe)?,
         })
     }
 
@@ -60,6 +63,7 @@ impl LiveEncoder {
     pub fn resize(&mut self, codec: Codec, size: (u16, u16), frame_rate: f32, bitrate_bps: u32) -> Result<(), Error> {
         match &mut self.0 {
             Live::Hybrid(live) => live.resize(size.0, size.1),
+            Live::References(live) => live.resize(size, frame_rate, bitrate_bps),
             Live::H264(_) | Live::Vpx(_) => {
                 *self = Self::open(codec, size, frame_rate, bitrate_bps)?;
                 Ok(())
@@ -69,8 +73,10 @@ impl LiveEncoder {
 
     /// What packets cost, for a codec that makes them itself; by default those of 1200 bytes.
     pub fn set_packet_cost(&mut self, cost: PacketCost) {
-        if let Live::Hybrid(live) = &mut self.0 {
-            live.set_cost(cost);
+        match &mut self.0 {
+            Live::Hybrid(live) => live.set_cost(cost),
+            Live::References(live) => live.set_cost(cost),
+            Live::H264(_) | Live::Vpx(_) => {}
         }
     }
 
@@ -81,11 +87,16 @@ impl LiveEncoder {
         }
     }
 
-    /// Feedback on packets, for a codec that predicts from what the receiver has: the frame's place among those coded, the
-    /// packet's place in it, and whether it arrived.
-    pub fn take_reports(&mut self, reports: &[(u32, u16, bool)]) {
-        if let Live::Hybrid(live) = &mut self.0 {
-            live.take_reports(reports);
+    /// Feedback on packets, for a codec that predicts from what the receiver has.
+    pub fn take_reports(&mut self, reports: &[PacketReport]) -> Result<(), Error> {
+        match &mut self.0 {
+            Live::Hybrid(live) => {
+                let told = reports.iter().map(|report| (report.frame, report.place, report.arrived));
+                live.take_reports(&told.collect::<Vec<_>>());
+                Ok(())
+            }
+            Live::References(live) => live.take_reports(reports),
+            Live::H264(_) | Live::Vpx(_) => Ok(()),
         }
     }
 }

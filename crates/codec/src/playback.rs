@@ -1,6 +1,6 @@
 //! A decoder, of any codec.
 
-use crate::{Codec, Error, Shown, failed, hybrid};
+use crate::{Codec, Error, Shown, failed, hybrid, references};
 
 /// A stream being decoded, in decoding order.
 pub struct Playback(Decoder);
@@ -9,6 +9,7 @@ enum Decoder {
     H264(legato_h264::Playback),
     Vpx(legato_vpx::Playback),
     Hybrid(Box<hybrid::Playback>),
+    References(references::Playback),
 }
 
 impl Playback {
@@ -20,11 +21,13 @@ impl Playback {
             Codec::Vp8 => vpx(legato_vpx::Codec::Vp8),
             Codec::Vp9 => vpx(legato_vpx::Codec::Vp9),
             Codec::Hybrid => Ok(Decoder::Hybrid(Box::default())),
+            Codec::H264References => references::Playback::new().map(Decoder::References),
         };
         Ok(Self(decoder?))
     }
 
-    /// Decode one frame as the encoder made it, or what came of one of the hybrid codec; `None`: there is nothing to show.
+    /// Decode one frame as the encoder made it, or what came of one where losses are tolerated; `None`: there is nothing to
+    /// show.
     pub fn decode(&mut self, frame: &[u8]) -> Result<Option<Shown>, Error> {
         Ok(match &mut self.0 {
             Decoder::H264(playback) => playback.decode(frame).map_err(failed)?.map(|luma| {
@@ -36,16 +39,21 @@ impl Playback {
                 Shown { width, height, samples }
             }),
             Decoder::Hybrid(playback) => playback.decode(frame)?,
+            Decoder::References(playback) => playback.decode(frame)?,
         })
     }
 
     /// Whether it decodes what came of a frame, and what refers to one that did not come.
     pub fn tolerates_loss(&self) -> bool {
-        matches!(self.0, Decoder::Hybrid(_))
+        matches!(self.0, Decoder::Hybrid(_) | Decoder::References(_))
     }
 
     /// Whether only a key frame helps although the last frame was shown: the sender is wrong about what is shown here.
     pub fn is_astray(&self) -> bool {
-        matches!(&self.0, Decoder::Hybrid(playback) if playback.is_astray())
+        match &self.0 {
+            Decoder::Hybrid(playback) => playback.is_astray(),
+            Decoder::References(playback) => playback.is_astray(),
+            Decoder::H264(_) | Decoder::Vpx(_) => false,
+        }
     }
 }

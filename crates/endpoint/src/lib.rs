@@ -30,7 +30,7 @@ mod thread;
 mod viewing;
 
 pub use clock::Clock;
-pub use codec::Codec;
+pub use codec::{Codec, Recovery};
 pub use error::Error;
 pub use network::datagram::Datagram;
 pub use network::flow::Watched;

@@ -34,7 +34,7 @@ pub struct CallSetup {
     pub level: LogLevel,
     /// What sets the controller's actions, where it is steered.
     pub decide: Option<Decide>,
-    /// How much parity there is, towards an end of ours; another takes none, nor does the hybrid codec.
+    /// How much parity there is, towards an end of ours; another takes none, nor does a codec that shows frames in part.
     pub parity: ParityRule,
 }
 
@@ -45,7 +45,7 @@ pub(crate) fn open(setup: CallSetup, other: OtherEnd) -> Result<(String, CallThr
     if parity != ParityRule::Controller && !takes_parity {
         let why = match other {
             OtherEnd::Browser => "only an end of ours restores packets by it",
-            OtherEnd::Ours { .. } => "packets of codec hybrid need no others",
+            OtherEnd::Ours { .. } => "what came of a frame is shown, and nothing is restored",
         };
         return Err(Error::Parity(why.to_owned()));
     }

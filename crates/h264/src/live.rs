@@ -5,6 +5,7 @@
 //! pictures for which there are no bits, which is not done here: the models used in simulations were measured without,
 //! and with it a call's key frames are followed by gaps where a simulation's are followed by a burst.
 
+use crate::raw::Resilience;
 use crate::{Error, Mode, Settings, raw};
 
 /// One coded frame of a [`Live`] stream.
@@ -32,10 +33,20 @@ pub struct Live {
 impl Live {
     /// Open a stream at a bitrate in bit/s. [`Settings::mode`] is overwritten with it.
     pub fn new(settings: Settings, bits_per_second: u32) -> Result<Self, Error> {
+        Self::with(settings, bits_per_second, Resilience::default())
+    }
+
+    /// The same with what a stream has against losses.
+    pub(crate) fn with(settings: Settings, bits_per_second: u32, resilience: Resilience) -> Result<Self, Error> {
         let settings = Settings { mode: Mode::Bitrate(bits_per_second), ..settings };
         settings.check()?;
-        let encoder = raw::Encoder::new(settings)?;
+        let encoder = raw::Encoder::resilient(settings, resilience)?;
         Ok(Self { settings, encoder, bits_per_second, frame_rate: settings.frame_rate })
+    }
+
+    /// The encoder, to hear of references.
+    pub(crate) fn encoder(&mut self) -> &mut raw::Encoder {
+        &mut self.encoder
     }
 
     /// Code one picture of planar 4:2:0, captured at `time_ms` at `frame_rate` pictures per second, at a bitrate in

@@ -1,14 +1,17 @@
-//! The encoder behind its C interface; every `unsafe` of the crate is here.
+//! The encoder behind its C interface, and what of the decoder its Rust interface lacks; every `unsafe` of the crate is
+//! here.
 
 use crate::{Error, Mode, Settings};
+use openh264::decoder::Decoder;
 use openh264_sys2::source::APILoader;
 use openh264_sys2::{
-    CAMERA_VIDEO_REAL_TIME, ENCODER_LTR_MARKING_FEEDBACK, ENCODER_LTR_RECOVERY_REQUEST, ENCODER_OPTION,
-    ENCODER_OPTION_BITRATE, ENCODER_OPTION_DATAFORMAT, ENCODER_OPTION_FRAME_RATE, ENCODER_OPTION_GET_STATISTICS,
-    ENCODER_OPTION_TRACE_LEVEL, ISVCEncoder, ISVCEncoderVtbl, LTR_MARKING_FAILED, LTR_MARKING_SUCCESS,
-    LTR_RECOVERY_REQUEST, RC_BITRATE_MODE, RC_OFF_MODE, SBitrateInfo, SEncParamExt, SEncoderStatistics, SFrameBSInfo,
-    SLTRMarkingFeedback, SLTRRecoverRequest, SM_FIXEDSLCNUM_SLICE, SM_SINGLE_SLICE, SPATIAL_LAYER_ALL, SSourcePicture,
-    WELS_LOG_QUIET, videoFormatI420, videoFrameTypeIDR, videoFrameTypeSkip,
+    CAMERA_VIDEO_REAL_TIME, DECODER_OPTION_ERROR_CON_IDC, ENCODER_LTR_MARKING_FEEDBACK, ENCODER_LTR_RECOVERY_REQUEST,
+    ENCODER_OPTION, ENCODER_OPTION_BITRATE, ENCODER_OPTION_DATAFORMAT, ENCODER_OPTION_FRAME_RATE,
+    ENCODER_OPTION_GET_STATISTICS, ENCODER_OPTION_TRACE_LEVEL, ERROR_CON_SLICE_MV_COPY_CROSS_IDR, ISVCEncoder,
+    ISVCEncoderVtbl, LTR_MARKING_SUCCESS, LTR_RECOVERY_REQUEST, RC_BITRATE_MODE, RC_OFF_MODE, SBitrateInfo,
+    SBufferInfo, SEncParamExt, SEncoderStatistics, SFrameBSInfo, SLTRMarkingFeedback, SLTRRecoverRequest,
+    SM_FIXEDSLCNUM_SLICE, SM_SINGLE_SLICE, SPATIAL_LAYER_ALL, SSourcePicture, WELS_LOG_QUIET, videoFormatI420,
+    videoFrameTypeIDR, videoFrameTypeSkip,
 };
 use std::ffi::c_void;
 use std::ptr::{from_mut, null_mut};
@@ -105,11 +108,11 @@ impl Encoder {
         check(unsafe { self.api.set_option(ENCODER_OPTION_FRAME_RATE, pointer) }, "frame rate")
     }
 
-    /// The receiver has the frame of this number, or has it not, with all that it is predicted from. Of interest where it
-    /// was marked to be kept.
-    pub(crate) fn confirm(&mut self, id: FrameId, whole: bool) -> Result<(), Error> {
+    /// The receiver has the frame of this number, with all that it is predicted from. Of interest where it was marked to be
+    /// kept. The encoder remembers one until the next picture.
+    pub(crate) fn confirm(&mut self, id: FrameId) -> Result<(), Error> {
         let mut feedback = SLTRMarkingFeedback {
-            uiFeedbackType: if whole { LTR_MARKING_SUCCESS } else { LTR_MARKING_FAILED } as u32,
+            uiFeedbackType: LTR_MARKING_SUCCESS as u32,
             uiIDRPicId: id.idr.into(),
             iLTRFrameNum: id.number.into(),
             iLayerId: 0,
@@ -119,7 +122,8 @@ impl Encoder {
         check(unsafe { self.api.set_option(ENCODER_LTR_MARKING_FEEDBACK, pointer) }, "a confirmed reference")
     }
 
-    /// The receiver's pictures are right up to `last`, and wrong at `now`: the next is predicted from a confirmed one.
+    /// The receiver's pictures are right up to `last`, and wrong up to `now`: the next is predicted from a confirmed one, and
+    /// what was marked between the two is not kept.
     pub(crate) fn recover(&mut self, last: FrameId, now: FrameId) -> Result<(), Error> {
         let mut request = SLTRRecoverRequest {
             uiFeedbackType: LTR_RECOVERY_REQUEST as u32,
@@ -155,7 +159,11 @@ impl Encoder {
             if key {
                 check(self.api.force_intra_frame(), "key frame")?;
             }
-            check(self.api.encode_frame(&raw const source, &raw mut info), "frame")?;
+            let status = match self.api.encode_frame(&raw const source, &raw mut info) {
+                NO_REFERENCE => self.api.encode_frame(&raw const source, &raw mut info),
+                status => status,
+            };
+            check(status, "frame")?;
         }
         if info.eFrameType == videoFrameTypeSkip {
             return Err(Error("OpenH264: a frame was dropped although dropping is off".to_owned()));
@@ -195,6 +203,44 @@ pub(crate) struct FrameId {
     /// `frame_num`.
     pub number: u16,
 }
+
+/// Let a decoder show something in place of slices that are missing: what was there before, moved as it moved.
+pub(crate) fn conceal(decoder: &mut Decoder) -> Result<(), Error> {
+    let mut how = ERROR_CON_SLICE_MV_COPY_CROSS_IDR;
+    // SAFETY: the decoder exists, and the option takes an integer and reads it during the call.
+    let status = unsafe { decoder.raw_api().set_option(DECODER_OPTION_ERROR_CON_IDC, from_mut(&mut how).cast()) };
+    check(status as i32, "concealment")
+}
+
+/// Decode what came of a frame, with a decoder that conceals. It fills what is missing once it knows that no more comes:
+/// by a delimiter. It reports every loss as an error, with a picture all the same:
+/// columns, rows and luma.
+pub(crate) fn decode_anyway(decoder: &mut Decoder, frame: &[u8]) -> Option<(usize, usize, Vec<u8>)> {
+    let (mut planes, mut info) = ([null_mut::<u8>(); 3], SBufferInfo::default());
+    for bytes in [frame, &ACCESS_UNIT_DELIMITER] {
+        let length = i32::try_from(bytes.len()).ok()?;
+        // SAFETY: the bytes live through the call, which fills planes and info.
+        unsafe {
+            decoder.raw_api().decode_frame2(bytes.as_ptr(), length, planes.as_mut_ptr(), &raw mut info);
+        }
+    }
+    if info.iBufferStatus != 1 || planes[0].is_null() {
+        return None;
+    }
+    // SAFETY: with a picture the decoder has filled this member of the union.
+    let shape = unsafe { info.UsrData.sSystemBuffer };
+    let (width, height, stride) = (shape.iWidth as usize, shape.iHeight as usize, shape.iStride[0] as usize);
+    if width == 0 || height == 0 || stride < width {
+        return None;
+    }
+    // SAFETY: the luma plane has `height` rows, `stride` bytes apart, and stays valid until the next call.
+    let luma = unsafe { std::slice::from_raw_parts(planes[0], (height - 1) * stride + width) };
+    let samples = luma.chunks(stride).flat_map(|row| &row[..width]).copied().collect();
+    Some((width, height, samples))
+}
+
+/// [itu-h264] 7.3.2.4: what follows is another picture's, of any slices.
+const ACCESS_UNIT_DELIMITER: [u8; 6] = [0, 0, 0, 1, 9, 0xf0];
 
 /// The C object and its table of functions, destroyed with it.
 struct Api {
@@ -245,6 +291,9 @@ impl Drop for Api {
 
 /// For a function missing from the table; no status of the library's own is so low.
 const MISSING: i32 = i32::MIN;
+
+/// A frame was to be predicted from a kept reference, and there is none; called again, the encoder makes a key frame.
+const NO_REFERENCE: i32 = 2;
 
 /// All NAL units of a frame, concatenated.
 fn collect(info: &SFrameBSInfo) -> Vec<u8> {

@@ -5,9 +5,10 @@
 //! reports on frames, as transport-wide feedback gives them: a frame is right at the receiver if all of it came and what it
 //! is predicted from is right there. What the decoder makes of a damaged frame is not of interest to the encoder.
 
-use crate::raw::{self, FrameId, Resilience};
+use crate::live::{Live, LiveFrame};
+use crate::raw::{FrameId, Resilience};
 use crate::slice_header::{frame_of, is_slice};
-use crate::{Error, Mode, Settings};
+use crate::{Error, Settings};
 use std::collections::VecDeque;
 
 /// One coded frame of a [`Resilient`] stream.
@@ -23,12 +24,15 @@ pub struct ResilientFrame {
     pub recovers: bool,
     /// The mean quantiser over macroblocks, rounded.
     pub qp: u8,
+    /// Luma PSNR of the coded picture, as the encoder reports it.
+    pub psnr_db: Option<f32>,
 }
 
 /// A stream that hears what arrived.
 pub struct Resilient {
-    settings: Settings,
-    encoder: raw::Encoder,
+    live: Live,
+    /// It keeps references until they are acknowledged.
+    long_term: bool,
     coded: u64,
     /// Coded, and not reported so far.
     unreported: VecDeque<Sent>,
@@ -38,8 +42,14 @@ pub struct Resilient {
     last_right: Option<FrameId>,
     /// What may be confirmed, once the frame after it is right too: that one's header says that it is kept.
     to_confirm: Option<FrameId>,
+    /// To be confirmed, one with each picture: the encoder forgets one for the next.
+    confirmed: VecDeque<FrameId>,
+    /// The last frame coded.
+    newest: Option<FrameId>,
     /// The next frame is predicted from an acknowledged one.
     recovering: bool,
+    /// The next frame is a key frame: nothing since the last one is known to be right.
+    begins_anew: bool,
     /// The receiver's picture was right at the last report.
     right: bool,
 }
@@ -60,38 +70,50 @@ impl Resilient {
     /// Open a stream at a bitrate in bit/s, of pictures in so many slices. [`Settings::mode`] is overwritten.
     /// `long_term`: it keeps references until they are acknowledged.
     pub fn new(settings: Settings, bits_per_second: u32, slices: u8, long_term: bool) -> Result<Self, Error> {
-        let settings = Settings { mode: Mode::Bitrate(bits_per_second), ..settings };
-        settings.check()?;
         if !(1..=32).contains(&slices) {
             return Err(Error(format!("OpenH264: {slices} slices are outside 1 … 32")));
         }
         let resilience = Resilience { slices, long_term_frames: long_term.then_some(LONG_TERM_FRAMES) };
         Ok(Self {
-            settings,
-            encoder: raw::Encoder::resilient(settings, resilience)?,
+            live: Live::with(settings, bits_per_second, resilience)?,
+            long_term,
             coded: 0,
             unreported: VecDeque::new(),
             idr: 0,
             last_right: None,
             to_confirm: None,
+            confirmed: VecDeque::new(),
+            newest: None,
             recovering: false,
+            begins_anew: false,
             right: true,
         })
     }
 
-    /// Code one picture of planar 4:2:0.
-    pub fn encode(&mut self, picture: &[u8], keyframe: bool) -> Result<ResilientFrame, Error> {
-        let Settings { width, height, frame_rate, .. } = self.settings;
-        if picture.len() != usize::from(width) * usize::from(height) * 3 / 2 {
-            return Err(Error(format!("OpenH264: {} bytes are not a picture of {width}x{height}", picture.len())));
+    /// Code one picture of planar 4:2:0, as [`Live::encode`] does.
+    pub fn encode(
+        &mut self,
+        picture: &[u8],
+        time_ms: i64,
+        frame_rate: f32,
+        bits_per_second: u32,
+        keyframe: bool,
+    ) -> Result<ResilientFrame, Error> {
+        let keyframe = keyframe || self.begins_anew;
+        if let Some(id) = self.confirmed.pop_front() {
+            self.live.encoder().confirm(id)?;
         }
-        let time_ms = (self.coded as f64 * 1_000.0 / f64::from(frame_rate)) as i64;
-        let raw::Frame { bytes, keyframe, qp, .. } = self.encoder.encode(picture, time_ms, keyframe, false)?;
+        let LiveFrame { bytes, keyframe, qp, psnr_db } =
+            self.live.encode(picture, time_ms, frame_rate, bits_per_second, keyframe)?;
+        self.begins_anew = false;
         let units: Vec<(Vec<u8>, bool)> =
             split(&bytes).map(|(unit, from)| (unit.to_vec(), is_slice(&unit[from..]))).collect();
         let slice = split(&bytes).map(|(unit, from)| &unit[from..]).find(|unit| is_slice(unit));
         let id = frame_of(slice.ok_or_else(|| Error("OpenH264: a picture without a slice".to_owned()))?, self.idr)?;
-        self.idr = id.idr;
+        (self.idr, self.newest) = (id.idr, Some(id));
+        if keyframe {
+            self.confirmed.clear();
+        }
         let recovers = std::mem::take(&mut self.recovering) && !keyframe;
         let number = self.coded;
         self.coded += 1;
@@ -99,7 +121,7 @@ impl Resilient {
         if self.unreported.len() > MAX_UNREPORTED {
             self.unreported.pop_front();
         }
-        Ok(ResilientFrame { number, units, keyframe, recovers, qp })
+        Ok(ResilientFrame { number, units, keyframe, recovers, qp, psnr_db })
     }
 
     /// The receiver reports that all of a frame came, or not. Frames are reported in order; what was not reported when a
@@ -118,18 +140,22 @@ impl Resilient {
         self.right = right;
         if right {
             if let Some(earlier) = self.to_confirm.replace(id).filter(|earlier| earlier.idr == id.idr) {
-                self.encoder.confirm(earlier, true)?;
+                self.confirmed.push_back(earlier);
             }
             self.last_right = Some(id);
             return Ok(());
         }
         self.to_confirm = None;
-        self.encoder.confirm(id, false)?;
         // A frame that recovers is under way already, unless this is it or one after it.
-        let under_way = self.unreported.iter().any(|sent| sent.fresh);
-        if !under_way && let Some(last) = self.last_right.filter(|last| last.idr == id.idr) {
-            self.encoder.recover(last, id)?;
+        if self.unreported.iter().any(|sent| sent.fresh) {
+            return Ok(());
+        }
+        if let Some(last) = self.last_right.filter(|last| last.idr == id.idr) {
+            // All that was coded since is predicted from what is wrong.
+            self.live.encoder().recover(last, self.newest.unwrap_or(id))?;
             self.recovering = true;
+        } else {
+            self.begins_anew = self.long_term;
         }
         Ok(())
     }
@@ -158,7 +184,7 @@ fn find(bytes: &[u8]) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Playback;
+    use crate::{Mode, Playback};
 
     fn picture(n: usize) -> Vec<u8> {
         let luma = (0..160 * 128).map(move |i| (((i % 160 + 2 * n) * (i / 160 + 3) * 5) % 200 + 20) as u8);
@@ -168,6 +194,11 @@ mod tests {
     fn stream(slices: u8, long_term: bool) -> Resilient {
         let settings = Settings { width: 160, height: 128, frame_rate: 30.0, mode: Mode::Quantiser(0) };
         Resilient::new(settings, 400_000, slices, long_term).unwrap()
+    }
+
+    /// At 30 pictures a second and 400 kbit/s.
+    fn coded(stream: &mut Resilient, n: usize) -> ResilientFrame {
+        stream.encode(&picture(n), n as i64 * 33, 30.0, 400_000, false).unwrap()
     }
 
     fn bytes(frame: &ResilientFrame) -> Vec<u8> {
@@ -182,7 +213,7 @@ mod tests {
 
     #[test]
     fn a_picture_is_in_slices() {
-        let frame = stream(4, false).encode(&picture(0), false).unwrap();
+        let frame = coded(&mut stream(4, false), 0);
         let slices = frame.units.iter().filter(|(_, slice)| *slice).count();
         assert!(frame.keyframe && slices == 4 && frame.units.len() == 6, "{slices} of {}", frame.units.len());
         assert_eq!(bytes(&frame).len(), frame.units.iter().map(|(unit, _)| unit.len()).sum::<usize>());
@@ -199,7 +230,7 @@ mod tests {
             if let Some(reported) = usize::checked_sub(n, 3) {
                 stream.report(reported as u64, !(20..23).contains(&reported)).unwrap();
             }
-            let frame = stream.encode(&picture(n), false).unwrap();
+            let frame = coded(&mut stream, n);
             assert_eq!(frame.keyframe, n == 0, "{n}");
             let whole = all.decode(&bytes(&frame)).unwrap();
             if frame.recovers {
@@ -215,10 +246,81 @@ mod tests {
         assert_eq!(recovered, [23]);
     }
 
+    /// What a decoder that conceals makes of frames of which slices are lost, and what it makes of the whole stream.
+    #[test]
+    fn a_decoder_that_conceals_is_right_again_from_the_recovering_frame_on() {
+        let mut stream = stream(4, true);
+        let (mut all, mut some) = (Playback::new().unwrap(), Playback::concealing().unwrap());
+        // Of frame 20 a slice is lost, 30 is lost whole, and of 40 to 42 two slices each.
+        let lost = |n: usize, place: usize| match n {
+            20 => place == 2,
+            30 => true,
+            40..43 => place % 2 == 1,
+            _ => false,
+        };
+        let mut right_since = 0;
+        for n in 0..60 {
+            if let Some(reported) = usize::checked_sub(n, 3) {
+                stream.report(reported as u64, !(0..4).any(|place| lost(reported, place))).unwrap();
+            }
+            let frame = coded(&mut stream, n);
+            assert_eq!(frame.keyframe, n == 0, "{n}");
+            let whole = all.decode(&bytes(&frame)).unwrap().unwrap();
+            let slices = frame.units.iter().filter(|(_, slice)| *slice).map(|(unit, _)| unit);
+            let came = slices.enumerate().filter(|&(place, _)| !lost(n, place)).map(|(_, unit)| &unit[..]);
+            let parameters = frame.units.iter().filter(|(_, slice)| !slice).map(|(unit, _)| &unit[..]);
+            let came: Vec<u8> = parameters.chain(came).flatten().copied().collect();
+            right_since = if frame.recovers { n } else { right_since };
+            if lost(n, 1) && lost(n, 2) {
+                continue;
+            }
+            let shown = some.decode(&came).unwrap();
+            assert!(shown.is_some(), "{n} is not shown");
+            let harmed = [20, 30, 40].iter().any(|&first| (first..first + 3).contains(&n)) && right_since < n;
+            assert!(harmed || shown == Some(whole), "{n} after {right_since}");
+        }
+    }
+
+    #[test]
+    fn where_nothing_is_acknowledged_a_loss_is_answered_by_a_key_frame() {
+        let mut stream = stream(2, true);
+        for n in 0..12 {
+            if let Some(reported) = usize::checked_sub(n, 3) {
+                stream.report(reported as u64, reported > 0).unwrap();
+            }
+            let frame = coded(&mut stream, n);
+            assert_eq!((frame.keyframe, frame.recovers), (n == 0 || n == 3, false), "{n}");
+        }
+    }
+
+    /// A third of the frames is lost, which is reported of three at a time, five frames later.
+    #[test]
+    fn references_are_kept_although_reports_come_together_and_losses_are_many() {
+        let mut stream = stream(4, true);
+        let (mut all, mut some) = (Playback::new().unwrap(), Playback::concealing().unwrap());
+        let (mut draw, mut keyframes, mut recovered, mut right) = (1_u32, 0, 0, true);
+        let mut came = Vec::new();
+        for n in 0..240 {
+            if n >= 6 && n % 3 == 0 {
+                (n - 6..n - 3).for_each(|n| stream.report(n as u64, came[n]).unwrap());
+            }
+            let frame = coded(&mut stream, n);
+            let whole = all.decode(&bytes(&frame)).unwrap().unwrap();
+            keyframes += usize::from(frame.keyframe);
+            recovered += usize::from(frame.recovers);
+            draw = draw.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            came.push(n == 0 || (draw >> 8) % 3 > 0);
+            right = came[n] && (right || frame.keyframe || frame.recovers);
+            let shown = came[n].then(|| some.decode(&bytes(&frame)).unwrap()).flatten();
+            assert!(!right || shown == Some(whole), "{n}");
+        }
+        assert!(keyframes == 1 && recovered > 20, "{keyframes} key frames, {recovered} recovering");
+    }
+
     #[test]
     fn settings_that_cannot_be_are_refused() {
         let settings = Settings { width: 160, height: 128, frame_rate: 30.0, mode: Mode::Quantiser(0) };
         assert!(Resilient::new(settings, 400_000, 0, false).is_err());
-        assert!(stream(1, false).encode(&[0; 5], false).is_err());
+        assert!(stream(1, false).encode(&[0; 5], 0, 30.0, 400_000, false).is_err());
     }
 }

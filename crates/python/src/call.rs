@@ -166,7 +166,7 @@ impl RealCall {
 #[pyfunction]
 pub fn codecs(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     let dict = PyDict::new(py);
-    for codec in Codec::ALL {
+    for codec in Codec::NAMED {
         dict.set_item(codec.name(), codec.check().err().map(|error| error.to_string()))?;
     }
     Ok(dict)

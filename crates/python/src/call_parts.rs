@@ -42,6 +42,7 @@ pub(crate) struct Pictures {
     fps: u32,
     codec: String,
     parity: String,
+    recovery: String,
 }
 
 /// `legato.call.ends.Others`: what tables call the rate control, the pictures and the encoder of an end that is not ours,
@@ -91,6 +92,7 @@ impl Default for Pictures {
             fps: 30,
             codec: "h264".to_owned(),
             parity: "controller".to_owned(),
+            recovery: "nack".to_owned(),
         }
     }
 }
@@ -198,7 +200,9 @@ impl Parts<'_> {
     }
 
     fn codec(&self) -> PyResult<Codec> {
-        self.pictures.codec.parse().map_err(call_error)
+        let codec: Codec = self.pictures.codec.parse().map_err(call_error)?;
+        let recovery = self.pictures.recovery.parse().map_err(call_error)?;
+        codec.recovering_by(recovery).map_err(call_error)
     }
 
     fn others(&self) -> PyResult<&Others> {

@@ -142,6 +142,9 @@ impl LiveEncoder {
 #[pyclass(module = "legato._core")]
 pub(crate) struct ResilientH264 {
     stream: legato_h264::Resilient,
+    fps: f32,
+    bitrate_bps: u32,
+    frames: u64,
 }
 
 /// (NAL units with their start codes and whether each is a slice, whether it is a key frame, whether it is predicted from
@@ -156,13 +159,17 @@ impl ResilientH264 {
     fn new(width: u16, height: u16, fps: f32, bitrate_bps: u32, slices: u8, long_term: bool) -> PyResult<Self> {
         let settings = Settings { width, height, frame_rate: fps, mode: Mode::Bitrate(bitrate_bps) };
         let stream = legato_h264::Resilient::new(settings, bitrate_bps, slices, long_term);
-        Ok(Self { stream: stream.map_err(|error| profile_error(error.to_string()))? })
+        let stream = stream.map_err(|error| profile_error(error.to_string()))?;
+        Ok(Self { stream, fps, bitrate_bps, frames: 0 })
     }
 
     /// Encode one picture of planar 4:2:0.
     #[pyo3(signature = (picture, keyframe = false))]
     fn encode<'py>(&mut self, py: Python<'py>, picture: &[u8], keyframe: bool) -> PyResult<ResilientCoded<'py>> {
-        let coded = py.detach(|| self.stream.encode(picture, keyframe));
+        let (fps, bps) = (self.fps, self.bitrate_bps);
+        let time_ms = (self.frames as f64 * 1_000.0 / f64::from(fps)) as i64;
+        self.frames += 1;
+        let coded = py.detach(|| self.stream.encode(picture, time_ms, fps, bps, keyframe));
         let coded = coded.map_err(|error| profile_error(error.to_string()))?;
         let units = coded.units.iter().map(|(unit, slice)| (PyBytes::new(py, unit), *slice)).collect();
         Ok((units, coded.keyframe, coded.recovers))

@@ -31,8 +31,9 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class Pictures:
     """What is sent: a Y4M file, or a generated scene of this size and rate; how it is coded, one of
-    :data:`legato.call.ends.CODECS`; and how much Reed-Solomon parity goes with it: what the ``controller`` asks for, as
-    much as the losses reported need (``adaptive``), or a share of each frame's packets from 0 to 0.5."""
+    :data:`legato.call.ends.CODECS`; how much Reed-Solomon parity goes with it: what the ``controller`` asks for, as
+    much as the losses reported need (``adaptive``), or a share of each frame's packets from 0 to 0.5; and how the call
+    recovers from losses, one of :data:`legato.call.ends.RECOVERIES`."""
 
     clip: Path | None = None
     width: int = 1280
@@ -40,13 +41,15 @@ class Pictures:
     fps: int = 30
     codec: str = "h264"
     parity: str = "controller"
+    recovery: str = "nack"
 
     def options(self) -> dict[str, Any]:
         """The command line's options that ask for these."""
         scene = {"clip": str(self.clip)} if self.clip else {"size": f"{self.width}x{self.height}", "fps": self.fps}
-        # Folders of before parity, and calls without it, have no such option.
+        # Folders of before these, and calls without them, have no such options.
         parity = {} if self.parity == "controller" else {"parity": self.parity}
-        return {**scene, "codec": self.codec, **parity}
+        recovery = {} if self.recovery == "nack" else {"recovery": self.recovery}
+        return {**scene, "codec": self.codec, **parity, **recovery}
 
 
 def make(
@@ -81,6 +84,7 @@ def make(
         raise CallError("this build of Legato makes no real calls", hint="build it with the feature `calls`")
     session.check(plan, pictures.codec, vmaf)
     session.check_parity(pictures.codec, pictures.parity)
+    session.check_recovery(pictures.codec, pictures.recovery, pictures.parity)
     ffmpeg = meter.found() if vmaf else None
     started, called_s = time.monotonic(), 0.0
     with _nothing_left_of_nothing(folder), awake.kept(), stage.opened(session, pictures, programs, ffmpeg) as set_up:

@@ -46,6 +46,9 @@ LINKS = ("inside", "tun")
 
 _MAX_PARITY_SHARE = 0.5
 """Of a frame's packets: more parity than media is not sent."""
+RECOVERIES = ("nack", "references")
+"""Lost packets are requested and sent again, where the codec needs them; or what came of a frame is shown, and the next
+one is predicted from one that the receiver has."""
 CODECS = ("h264", "vp8", "vp9", "hybrid")
 """We code and decode VP8 and VP9 where the native module was built with libvpx. No one else knows the hybrid codec."""
 
@@ -156,6 +159,23 @@ class Session:
             )
         if codec == "hybrid":
             raise CallError(f"parity {parity}: packets of codec hybrid need no others")
+
+    def check_recovery(self, codec: str, recovery: str, parity: str) -> None:
+        """Refuse a recovery from losses that this session cannot have.
+
+        Raises:
+            CallError: it cannot.
+        """
+        if recovery not in RECOVERIES:
+            raise CallError(f"recovery {recovery}: one of {', '.join(RECOVERIES)} is needed")
+        if recovery == "nack":
+            return
+        if codec != "h264":
+            raise CallError(f"recovery {recovery}: not of codec {codec}: codec h264 is needed")
+        if self.ends != _OURS:
+            raise CallError(f"recovery {recovery}: a browser decodes whole frames only: peers legato is needed")
+        if parity != "controller":
+            raise CallError(f"recovery {recovery}: what came of a frame is shown, and parity {parity} restores nothing")
 
 
 def _is_share(text: str) -> bool:

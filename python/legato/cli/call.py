@@ -33,6 +33,7 @@ legato call steady --controller gcc --link tun
 legato call steady --codec vp9
 legato call lossy --codec hybrid --peers legato --size 640x360
 legato call lossy --parity adaptive --peers legato --size 640x360
+legato call lossy --recovery references --peers legato --size 640x360
 legato call steady --controller ukf --direction receive
 legato call steady --controller legato-receiver --direction receive --feedback remb
 legato call steady --controller gcc --peers legato
@@ -57,6 +58,7 @@ def call(
     fps: options.FramesPerSecond = 30,
     codec: options.Codec = "h264",
     parity: options.Parity = "controller",
+    recovery: options.Recovery = "nack",
     peers: Annotated[
         str,
         typer.Option(
@@ -115,7 +117,7 @@ def call(
             traces=traces or [],
             strict=strict,
             seeds=options.seeds(seed, "--seed"),
-            pictures=options.pictures(clip, size, fps, codec, parity),
+            pictures=options.pictures(clip, size, fps, codec, parity, recovery),
             peers=peers,
             direction=direction,
             link=link,

@@ -60,6 +60,13 @@ Parity = Annotated[
         metavar="SHARE",
     ),
 ]
+Recovery = Annotated[
+    str,
+    typer.Option(
+        help="From losses. nack: lost packets are sent again. references: h264 between ends of ours shows what came of "
+        "a frame and predicts the next from one that came whole; nothing is sent again.",
+    ),
+]
 Codec = Annotated[str, typer.Option(help="h264; vp8, vp9: if the build found libvpx; hybrid: between ends of ours.")]
 
 
@@ -87,11 +94,13 @@ def seeds(given: list[str] | None, option: str, *, counted: bool = False) -> lis
     return numbers
 
 
-def pictures(clip: Path | None, size: str, fps: int, codec: str, parity: str = "controller") -> Pictures:
-    """What these five ask for."""
+def pictures(
+    clip: Path | None, size: str, fps: int, codec: str, parity: str = "controller", recovery: str = "nack"
+) -> Pictures:
+    """What these six ask for."""
     from legato.call import Pictures
 
     width, x, height = size.partition("x")
     if not (x and width.isdecimal() and height.isdecimal()) or int(width) > 1920 or int(height) > 1080:
         raise typer.BadParameter(f"--size {size}: WIDTHxHEIGHT up to 1920x1080 is needed")
-    return Pictures(clip, int(width), int(height), fps, codec, parity)
+    return Pictures(clip, int(width), int(height), fps, codec, parity, recovery)

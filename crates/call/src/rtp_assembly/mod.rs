@@ -24,6 +24,8 @@
 
 mod partial;
 mod payloads;
+mod sliced;
+mod slices;
 
 use legato_media::frame_buffer::FrameAssembly;
 use legato_units::{TimeDelta, Timestamp};
@@ -32,6 +34,7 @@ use std::collections::VecDeque;
 
 pub use partial::{Part, PartialAssembly, PartialFrame};
 pub use payloads::PayloadFormat;
+pub use sliced::{Sliced, SlicedAssembly, SlicedFrame};
 
 /// A packet of the video, decrypted; a retransmitted one counts as its original.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -86,7 +86,7 @@ struct Open {
 }
 
 /// A reordered packet has this long: more than the packets of a frame are apart, and less than frames are.
-const REORDER_WAIT: TimeDelta = TimeDelta::from_millis(5);
+pub(super) const REORDER_WAIT: TimeDelta = TimeDelta::from_millis(5);
 /// Silence after which no more of a frame is expected: twice the spacing of late, within these bounds. Usually the next frame
 /// begins before. With 10 ms a busy machine, and with 25 to 50 ms a recorded LTE link, showed frames in part of which nothing
 /// was lost.

@@ -5,28 +5,8 @@
 //! receiver shows; it may take [`KEYFRAME_SHARES`] of the bitrate's share of a frame.
 
 use super::bundle::Bundle;
-use crate::{Coded, Error, failed};
+use crate::{Coded, Error, PacketCost, failed};
 use legato_hybrid::{Encoder, Header, Ledger, Picture, PredictFrom, Resilience, Settings, Settled, Size};
-
-/// What a packet costs on the wire, in bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PacketCost {
-    /// The largest packet of the codec.
-    pub max_bytes: u16,
-    /// Of each packet, beside itself.
-    pub own_bytes: u16,
-    /// The largest piece of a frame that the sender would cut by itself …
-    pub even_max_bytes: u16,
-    /// … and what each of these costs: as much of them as the bitrate accounts for already.
-    pub even_bytes: u16,
-}
-
-impl Default for PacketCost {
-    /// RTP over SRTP, UDP and IPv4 in datagrams of 1200 bytes.
-    fn default() -> Self {
-        Self { max_bytes: 1_159, own_bytes: 69, even_max_bytes: 1_162, even_bytes: 66 }
-    }
-}
 
 /// A stream that is coded as it is captured.
 pub(crate) struct Live {

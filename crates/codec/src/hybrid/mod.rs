@@ -9,7 +9,6 @@ mod playback;
 
 pub use bundle::Bundle;
 pub(crate) use live::Live;
-pub use live::PacketCost;
 pub(crate) use playback::Playback;
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
 use super::*;
-use crate::{Coded, Shown};
+use crate::{Coded, PacketCost, Shown};
 
 const SIZE: (u16, u16) = (64, 48);
 const BPS: u32 = 200_000;

@@ -20,7 +20,7 @@ impl OtherEnd {
         self == Self::Ours { steers: true }
     }
 
-    /// Whether it restores packets of a video in this codec by parity. Packets of the hybrid codec need no others.
+    /// Whether it restores packets of a video in this codec by parity. Where what came of a frame is shown, no packet needs others.
     pub fn takes_parity(self, codec: Codec) -> bool {
         self != Self::Browser && !codec.tolerates_loss()
     }

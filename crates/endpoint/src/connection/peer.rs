@@ -86,7 +86,7 @@ impl Peer {
         for payload_type in [VIDEO_PT, RTX_PT, PADDING_PT, PARITY_PT] {
             let (payload_type, codecs) = (payload_type.into(), config.codec_config());
             match codec {
-                Codec::H264 => codecs.add_h264(payload_type, None, true, 0x42_e01f),
+                Codec::H264 | Codec::H264References => codecs.add_h264(payload_type, None, true, 0x42_e01f),
                 // The library knows no codec but its own. It reads no payload, so that of the hybrid codec can be any.
                 Codec::Vp8 | Codec::Hybrid => {
                     let (codec, rate, format) = (format::Codec::Vp8, Frequency::NINETY_KHZ, FormatParams::default());

@@ -97,7 +97,9 @@ impl Offer<'_> {
             line(format_args!("a=rtcp-fb:{VIDEO_PT} goog-remb"));
         }
         let profile = match self.codec {
-            Codec::H264 => Some("level-asymmetry-allowed=1;packetization-mode=1;profile-level-id=42e01f"),
+            Codec::H264 | Codec::H264References => {
+                Some("level-asymmetry-allowed=1;packetization-mode=1;profile-level-id=42e01f")
+            }
             // [rfc7741] §6.2.1: VP8 has no parameter that an offer must name.
             Codec::Vp8 | Codec::Hybrid => None,
             Codec::Vp9 => Some("profile-id=0"),
@@ -248,6 +250,11 @@ mod tests {
         );
         assert!(!hybrid.contains("a=rtcp-fb:102 nack\r\n"), "nothing is sent again");
         assert!(!hybrid.contains("x-legato-parity") && !sdp.contains("x-legato-parity"));
+        let references = of(Codec::H264References, OtherEnd::Ours { steers: false });
+        assert!(
+            references.contains("a=rtpmap:102 H264/90000\r\n") && references.contains("a=rtcp-fb:102 nack pli\r\n")
+        );
+        assert!(!references.contains("a=rtcp-fb:102 nack\r\n") && !references.contains("x-legato-parity"));
         assert!(sdp.contains("a=rtpmap:102 VP9/90000\r\n") && sdp.contains("a=fmtp:102 profile-id=0\r\n"));
     }
 }

@@ -13,7 +13,8 @@ use crate::pictures::payloads::Payloads;
 use crate::pictures::source::{PictureSource, Pictures};
 use crate::viewing::viewed::CodedCall;
 use crate::viewing::vmaf::VmafProgram;
-use legato_control::{PacketKind, PacketReports};
+use legato_codec::PacketReport;
+use legato_control::{FramePlace, PacketKind, PacketReports};
 use legato_media::{Content, EncodedFrame, Encoder, EncoderBudget, SourceFrame};
 use legato_units::{DataSize, Timestamp};
 use std::collections::VecDeque;
@@ -52,8 +53,8 @@ struct Remote {
 /// What the thread is to do, in this order.
 enum Work {
     Code(Job),
-    /// Feedback on packets: the frame's place among those coded, the packet's in it, and whether it arrived.
-    Hear(Vec<(u32, u16, bool)>),
+    /// Feedback on packets.
+    Hear(Vec<PacketReport>),
 }
 
 struct Job {
@@ -162,10 +163,13 @@ impl Camera {
             while let Ok(work) = jobs.recv() {
                 let job = match work {
                     Work::Code(job) => job,
-                    Work::Hear(reports) => {
-                        coder.take_reports(&reports);
-                        continue;
-                    }
+                    Work::Hear(reports) => match coder.take_reports(&reports) {
+                        Ok(()) => continue,
+                        Err(error) => {
+                            report(Err(error.to_string()));
+                            break;
+                        }
+                    },
                 };
                 let coded = coder.code(&job.picture, &job.budget, sequence);
                 busy.store(false, Ordering::Release);
@@ -248,7 +252,10 @@ impl Encoder for Remote {
             return;
         }
         let videos = reports.iter().filter(|report| report.kind == PacketKind::Video);
-        let told = videos.filter_map(|report| report.place.map(|place| (place.frame, place.index, report.arrived())));
+        let told = videos.filter_map(|report| {
+            let FramePlace { frame, index, packets } = report.place?;
+            Some(PacketReport { frame, place: index, packets, arrived: report.arrived() })
+        });
         // A camera that failed has reported it by mail.
         let _ = self.jobs.send(Work::Hear(told.collect()));
     }

@@ -5,14 +5,16 @@ use crate::codec::Codec;
 use crate::error::Error;
 use crate::pictures::ahead::{Ahead, Measured};
 use crate::pictures::h264_payload::H264Frame;
-use crate::pictures::hybrid_payload::{HybridFrame, packet_cost};
+use crate::pictures::hybrid_payload::HybridFrame;
 use crate::pictures::payloads::Payloads;
 use crate::pictures::sizes::Sizes;
+use crate::pictures::sliced_payload::SlicedFrame;
 use crate::pictures::source::Pictures;
 use crate::pictures::vp8_payload::Vp8Frame;
 use crate::pictures::vp9_payload::Vp9Frame;
-use legato_codec::LiveEncoder;
+use crate::pictures::{hybrid_payload, sliced_payload};
 use legato_codec::hybrid::Bundle;
+use legato_codec::{LiveEncoder, PacketCost, PacketReport};
 use legato_media::{EncoderBudget, FrameRate, PictureRate, SourceFrame};
 
 /// Where coded frames come from.
@@ -75,7 +77,7 @@ impl Coder {
             CodedSource::Filling(frame_rate) => Kind::Filling(frame_rate),
             CodedSource::Pictures(pictures) => {
                 let mut live = LiveCoder::new(Ahead::new(pictures, measured), codec, adapts)?;
-                live.encoder.set_packet_cost(packet_cost(room));
+                live.encoder.set_packet_cost(packet_cost(codec, room));
                 Kind::Live(Box::new(live))
             }
         };
@@ -98,10 +100,11 @@ impl Coder {
         }
     }
 
-    /// Feedback on packets: the frame's place among those coded, the packet's in it, and whether it arrived.
-    pub fn take_reports(&mut self, reports: &[(u32, u16, bool)]) {
-        if let Kind::Live(live) = &mut self.kind {
-            live.encoder.take_reports(reports);
+    /// Feedback on packets.
+    pub fn take_reports(&mut self, reports: &[PacketReport]) -> Result<(), Error> {
+        match &mut self.kind {
+            Kind::Filling(_) => Ok(()),
+            Kind::Live(live) => Ok(live.encoder.take_reports(reports)?),
         }
     }
 
@@ -124,6 +127,7 @@ impl Coder {
             Codec::Vp8 => Box::new(Vp8Frame::new(&bytes, number, self.room)),
             Codec::Vp9 => Box::new(Vp9Frame::new(&bytes, keyframe.then_some(size), number, self.room)),
             Codec::Hybrid => Box::new(HybridFrame::new(&bytes, keyframe, self.room)?),
+            Codec::H264References => Box::new(SlicedFrame::new(&bytes, self.room)?),
         };
         Ok(Coded { bytes, frame, keyframe, qp, psnr_db, size, rung })
     }
@@ -159,6 +163,11 @@ impl LiveCoder {
     }
 }
 
+/// What packets cost a codec that makes them itself.
+fn packet_cost(codec: Codec, room: u16) -> PacketCost {
+    if codec == Codec::H264References { sliced_payload::packet_cost(room) } else { hybrid_payload::packet_cost(room) }
+}
+
 /// The bitrate for one picture, with which the live encoders work.
 fn encoder_bps(budget: &EncoderBudget, pictures_per_s: f64) -> u32 {
     let bps = budget.bitrate_within_limit(pictures_per_s).as_bps();
@@ -180,7 +189,7 @@ fn filling_packets(length: usize) -> Vec<u8> {
 /// A frame of `length` bytes that no decoder accepts.
 fn filling(codec: Codec, length: usize, keyframe: bool) -> Vec<u8> {
     let mut bytes = match codec {
-        Codec::H264 => vec![0, 0, 1, if keyframe { 0x65 } else { 0x41 }],
+        Codec::H264 | Codec::H264References => vec![0, 0, 1, if keyframe { 0x65 } else { 0x41 }],
         Codec::Vp8 => vec![u8::from(!keyframe), 0, 0],
         Codec::Vp9 => vec![if keyframe { 0x80 } else { 0x84 }, 0, 0],
         Codec::Hybrid => return filling_packets(length),

@@ -47,14 +47,13 @@ impl H264Frame {
     pub fn new(annex_b: &[u8], room: u16) -> Result<Self, Error> {
         let (mut parameters, mut slice) = (Vec::new(), None);
         for unit in units(annex_b) {
-            match unit.first().map(|header| header & TYPE_BITS) {
-                Some(SEQUENCE_PARAMETERS | PICTURE_PARAMETERS) => parameters.push(unit),
-                Some(1..=5) if slice.is_some() => {
+            match unit_kind(unit) {
+                UnitKind::Parameters => parameters.push(unit),
+                UnitKind::Slice if slice.is_some() => {
                     return Err(Error::Encoder("the encoder made a picture of several slices".to_owned()));
                 }
-                Some(1..=5) => slice = Some(unit),
-                // Supplements and delimiters do not change the picture.
-                _ => {}
+                UnitKind::Slice => slice = Some(unit),
+                UnitKind::Other => {}
             }
         }
         let slice = slice.ok_or_else(|| Error::Encoder("the encoder made a picture without a slice".to_owned()))?;
@@ -105,22 +104,45 @@ impl Payloads for H264Frame {
                 let filled = |piece: u16| usize::from(piece - self.room);
                 let start: usize = pieces.clone().take(usize::from(index)).map(filled).sum();
                 let length = filled(pieces.clone().nth(usize::from(index))?);
-                let place = match index {
-                    0 => FIRST_FRAGMENT,
-                    index if index == last => LAST_FRAGMENT,
-                    _ => 0,
-                };
-                let mut payload = Vec::with_capacity(length + usize::from(FRAMING_BYTES));
-                payload.extend([header & IMPORTANCE_BITS | FU_A, header & TYPE_BITS | place]);
-                payload.extend_from_slice(&bytes[start..start + length]);
-                Some(payload)
+                Some(fragment(*header, index == 0, index == last, &bytes[start..start + length]))
             }
         }
     }
 }
 
+/// What a NAL unit is to a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UnitKind {
+    Parameters,
+    Slice,
+    /// Supplements and delimiters do not change the picture.
+    Other,
+}
+
+/// By the unit's first byte.
+pub fn unit_kind(unit: &[u8]) -> UnitKind {
+    match unit.first().map(|header| header & TYPE_BITS) {
+        Some(SEQUENCE_PARAMETERS | PICTURE_PARAMETERS) => UnitKind::Parameters,
+        Some(1..=5) => UnitKind::Slice,
+        _ => UnitKind::Other,
+    }
+}
+
+/// [rfc6184] §5.8: a FU-A, a piece of a unit of this header; the first one takes precedence over the last.
+pub fn fragment(header: u8, first: bool, last: bool, bytes: &[u8]) -> Vec<u8> {
+    let place = match (first, last) {
+        (true, _) => FIRST_FRAGMENT,
+        (_, true) => LAST_FRAGMENT,
+        _ => 0,
+    };
+    let mut payload = Vec::with_capacity(bytes.len() + usize::from(FRAMING_BYTES));
+    payload.extend([header & IMPORTANCE_BITS | FU_A, header & TYPE_BITS | place]);
+    payload.extend_from_slice(bytes);
+    payload
+}
+
 /// [rfc6184] §5.7.1: a STAP-A, each unit after its length.
-fn aggregate(units: &[&[u8]]) -> Vec<u8> {
+pub fn aggregate(units: &[&[u8]]) -> Vec<u8> {
     let importance = units.iter().map(|unit| unit[0] & IMPORTANCE_BITS & 0x7f).max().unwrap_or(0);
     let mut payload = vec![importance | STAP_A];
     for unit in units {
@@ -131,7 +153,7 @@ fn aggregate(units: &[&[u8]]) -> Vec<u8> {
 }
 
 /// The units between start codes of three or four bytes.
-fn units(annex_b: &[u8]) -> impl Iterator<Item = &[u8]> {
+pub fn units(annex_b: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut rest = annex_b;
     std::iter::from_fn(move || {
         let start = find_start_code(rest)? + 3;

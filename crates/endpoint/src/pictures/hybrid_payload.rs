@@ -6,7 +6,8 @@
 
 use crate::error::Error;
 use crate::pictures::payloads::Payloads;
-use legato_codec::hybrid::{Bundle, PacketCost};
+use legato_codec::PacketCost;
+use legato_codec::hybrid::Bundle;
 use legato_media::packetizer::{MAX_PAYLOAD_BYTES, PACKET_OVERHEAD_BYTES};
 use legato_wire::hybrid::{Confirmed, HEAD_BYTES, head};
 

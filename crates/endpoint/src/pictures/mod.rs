@@ -10,6 +10,7 @@ pub mod payloads;
 pub mod scaler;
 pub mod short_reads;
 pub mod sizes;
+pub mod sliced_payload;
 pub mod source;
 pub mod stamp;
 pub mod vp8_payload;

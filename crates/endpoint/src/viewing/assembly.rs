@@ -1,9 +1,10 @@
-//! From packets to what a decoder takes: whole pictures, or of the hybrid codec what came of them.
+//! From packets to what a decoder takes: whole pictures, or what came of them.
 
 use crate::codec::{Codec, payload_format};
 use legato_call::FrameAssembly;
 use legato_call::rtp_assembly::{
-    Assembled, CodedPicture, Part, PartialAssembly, PartialFrame, RtpAssembly, VideoPacket,
+    Assembled, CodedPicture, Part, PartialAssembly, PartialFrame, RtpAssembly, Sliced, SlicedAssembly, SlicedFrame,
+    VideoPacket,
 };
 use legato_codec::hybrid::Bundle;
 use legato_units::Timestamp;
@@ -13,8 +14,10 @@ use legato_units::Timestamp;
 pub enum Assembly {
     /// Of frames that are of use if they are whole.
     Whole(Box<RtpAssembly>),
-    /// Of frames each packet of which is of use.
+    /// Of frames of the hybrid codec, each packet of which is of use.
     Partial(PartialAssembly),
+    /// Of frames of H.264, each slice of which is of use.
+    Sliced(SlicedAssembly),
 }
 
 /// What leaves the buffer.
@@ -46,10 +49,11 @@ pub enum Gathered {
 impl Assembly {
     /// Nothing of a video in this codec has come yet.
     pub fn new(codec: Codec) -> Self {
-        payload_format(codec).map_or_else(
-            || Self::Partial(PartialAssembly::default()),
-            |format| Self::Whole(Box::new(RtpAssembly::new(format))),
-        )
+        match payload_format(codec) {
+            Some(format) => Self::Whole(Box::new(RtpAssembly::new(format))),
+            None if codec == Codec::H264References => Self::Sliced(SlicedAssembly::default()),
+            None => Self::Partial(PartialAssembly::default()),
+        }
     }
 
     /// Take a packet.
@@ -57,6 +61,7 @@ impl Assembly {
         match self {
             Self::Whole(assembly) => assembly.insert(now, packet),
             Self::Partial(assembly) => assembly.insert(now, packet),
+            Self::Sliced(assembly) => assembly.insert(now, packet),
         }
     }
 
@@ -65,16 +70,17 @@ impl Assembly {
         match self {
             Self::Whole(_) => None,
             Self::Partial(assembly) => assembly.due(),
+            Self::Sliced(assembly) => assembly.due(),
         }
     }
 
     /// Let what is due leave; whether something was.
     pub fn advance(&mut self, now: Timestamp) -> bool {
         let is_due = self.due().is_some_and(|due| due <= now);
-        if let Self::Partial(assembly) = self
-            && is_due
-        {
-            assembly.advance(now);
+        match self {
+            Self::Partial(assembly) if is_due => assembly.advance(now),
+            Self::Sliced(assembly) if is_due => assembly.advance(now),
+            _ => {}
         }
         is_due
     }
@@ -92,6 +98,11 @@ impl Assembly {
                     let bytes = Bundle { stream, confirmed: None, packets: vec![packet] }.to_bytes();
                     Gathered::Late { timestamp, bytes }
                 }
+            },
+            Self::Sliced(assembly) => match assembly.pop()? {
+                Sliced::Frame(frame) => in_slices(frame),
+                // No decoder takes it any more, but it knows then that the sender is wrong.
+                Sliced::Late { timestamp } => Gathered::Late { timestamp, bytes: Vec::new() },
             },
         })
     }
@@ -111,23 +122,32 @@ fn in_part(frame: PartialFrame) -> Gathered {
     Gathered::Picture { picture, lost_packets }
 }
 
+fn in_slices(frame: SlicedFrame) -> Gathered {
+    let SlicedFrame { timestamp, keyframe, bytes, lost_packets, size_bytes, arrivals, psnr_db } = frame;
+    let picture = CodedPicture { bytes, timestamp, keyframe, size_bytes, arrivals, psnr_db, repair: None };
+    Gathered::Picture { picture, lost_packets }
+}
+
 impl FrameAssembly for Assembly {
     fn last_of_keyframe(&self) -> Option<Timestamp> {
         match self {
             Self::Whole(assembly) => assembly.last_of_keyframe(),
             Self::Partial(assembly) => assembly.last_of_keyframe(),
+            Self::Sliced(assembly) => assembly.last_of_keyframe(),
         }
     }
     fn overtaken_since(&self) -> Option<Timestamp> {
         match self {
             Self::Whole(assembly) => assembly.overtaken_since(),
             Self::Partial(assembly) => assembly.overtaken_since(),
+            Self::Sliced(assembly) => assembly.overtaken_since(),
         }
     }
     fn waiting_since(&self) -> Option<Timestamp> {
         match self {
             Self::Whole(assembly) => assembly.waiting_since(),
             Self::Partial(assembly) => assembly.waiting_since(),
+            Self::Sliced(assembly) => assembly.waiting_since(),
         }
     }
 }

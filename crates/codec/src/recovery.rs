@@ -1,0 +1,29 @@
+//! How a call recovers from lost packets.
+
+use crate::Error;
+use std::str::FromStr;
+
+/// The way that does without more packets than the video has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Recovery {
+    /// Lost packets are requested and sent again, of a codec that needs them.
+    #[default]
+    Nack,
+    /// Nothing is sent again: what came is shown, and the next frame is predicted from one that the receiver has.
+    References,
+}
+
+impl Recovery {
+    const ALL: [(&str, Self); 2] = [("nack", Self::Nack), ("references", Self::References)];
+}
+
+impl FromStr for Recovery {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self, Error> {
+        Self::ALL.into_iter().find(|(known, _)| *known == name).map(|(_, recovery)| recovery).ok_or_else(|| {
+            let names = Self::ALL.map(|(known, _)| known).join(", ");
+            Error(format!("recovery {name}: one of {names} is needed"))
+        })
+    }
+}

@@ -1,0 +1,103 @@
+//! The encoder: a live bitrate that pays for the headers of its packets, and feedback on packets put together to what
+//! came of frames.
+
+use crate::{Coded, Error, PacketCost, PacketReport, failed};
+use legato_h264::{Mode, Resilient, ResilientFrame, Settings};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A stream that is coded as it is captured.
+pub(crate) struct Live {
+    stream: Resilient,
+    /// The stream's first frame and the next one, among all that were coded.
+    first: u32,
+    next: u32,
+    cost: PacketCost,
+    /// Packets of the last predicted frame.
+    packets: usize,
+    /// Frames in part reported: their packets that arrived.
+    arrived: BTreeMap<u32, BTreeSet<u16>>,
+}
+
+/// Slices of a picture, each a packet unless it is too large for one: as many as the hybrid codec has packets.
+const SLICES: u8 = 4;
+/// Of each slice, which the payloads leave out.
+const START_CODE_BYTES: usize = 4;
+
+impl Live {
+    pub fn open((width, height): (u16, u16), frame_rate: f32, bitrate_bps: u32) -> Result<Self, Error> {
+        Self::from(0, PacketCost::default(), (width, height), frame_rate, bitrate_bps)
+    }
+
+    /// The same call goes on with pictures of another size, as another stream.
+    pub fn resize(&mut self, size: (u16, u16), frame_rate: f32, bitrate_bps: u32) -> Result<(), Error> {
+        *self = Self::from(self.next, self.cost, size, frame_rate, bitrate_bps)?;
+        Ok(())
+    }
+
+    fn from(
+        first: u32,
+        cost: PacketCost,
+        (width, height): (u16, u16),
+        frame_rate: f32,
+        bitrate_bps: u32,
+    ) -> Result<Self, Error> {
+        let settings = Settings { width, height, frame_rate, mode: Mode::Bitrate(bitrate_bps) };
+        let stream = Resilient::new(settings, bitrate_bps, SLICES, true).map_err(failed)?;
+        Ok(Self { stream, first, next: first, cost, packets: SLICES.into(), arrived: BTreeMap::new() })
+    }
+
+    pub fn set_cost(&mut self, cost: PacketCost) {
+        self.cost = cost;
+    }
+
+    /// Code one picture, captured at `time_ms`, at `frame_rate` pictures per second and a bitrate in bit/s.
+    pub fn encode(
+        &mut self,
+        picture: &[u8],
+        time_ms: i64,
+        frame_rate: f32,
+        bitrate_bps: u32,
+        keyframe: bool,
+    ) -> Result<Coded, Error> {
+        let bps = self.without_headers(bitrate_bps, frame_rate);
+        let coded = self.stream.encode(picture, time_ms, frame_rate, bps, keyframe).map_err(failed)?;
+        let ResilientFrame { units, keyframe, qp, psnr_db, .. } = coded;
+        self.next = self.next.wrapping_add(1);
+        if !keyframe {
+            let max = usize::from(self.cost.max_bytes);
+            self.packets = units.iter().map(|(unit, _)| unit.len().div_ceil(max)).sum();
+        }
+        let bytes = units.into_iter().flat_map(|(unit, _)| unit).collect();
+        Ok(Coded { bytes, keyframe, qp, psnr_db })
+    }
+
+    /// What the encoder may spend: the bitrate accounts for the headers of full packets only.
+    fn without_headers(&self, bitrate_bps: u32, frame_rate: f32) -> u32 {
+        let PacketCost { own_bytes, even_max_bytes, even_bytes, .. } = self.cost;
+        let frames_per_s = f64::from(frame_rate.max(1.0));
+        let share = f64::from(bitrate_bps) / 8.0 / frames_per_s;
+        let even = (share / f64::from(even_max_bytes)).ceil() * f64::from(even_bytes);
+        let own = self.packets * usize::from(own_bytes).saturating_sub(START_CODE_BYTES);
+        let left = (share + even - own as f64).clamp(share / 2.0, share);
+        (left * 8.0 * frames_per_s) as u32
+    }
+
+    /// Feedback: a frame is whole once all of its packets arrived, and is not once one is lost.
+    pub fn take_reports(&mut self, reports: &[PacketReport]) -> Result<(), Error> {
+        for &PacketReport { frame, place, packets, arrived } in reports {
+            if arrived {
+                let came = self.arrived.entry(frame).or_default();
+                came.insert(place);
+                if came.len() < packets.into() {
+                    continue;
+                }
+            }
+            // What is older is settled by this report too.
+            self.arrived.retain(|&other, _| other.wrapping_sub(frame).cast_signed() > 0);
+            if let Some(number) = frame.checked_sub(self.first) {
+                self.stream.report(number.into(), arrived).map_err(failed)?;
+            }
+        }
+        Ok(())
+    }
+}
