@@ -2,6 +2,7 @@
 
 use crate::call_log::CallLog;
 use crate::clock::Clock;
+use crate::codec::Codec;
 use crate::connection::other_end::OtherEnd;
 use crate::connection::peer::Peer;
 use crate::driver::Driver;
@@ -43,9 +44,10 @@ pub(crate) fn open(setup: CallSetup, other: OtherEnd) -> Result<(String, CallThr
     let CallSetup { sender, mut camera, place, duration, pauses, level, decide, parity } = setup;
     let takes_parity = other.takes_parity(camera.codec());
     if parity != ParityRule::Controller && !takes_parity {
-        let why = match other {
-            OtherEnd::Browser => "only an end of ours restores packets by it",
-            OtherEnd::Ours { .. } => "what came of a frame is shown, and nothing is restored",
+        let why = match (other, camera.codec()) {
+            (OtherEnd::Browser, _) => "only an end of ours restores packets by it",
+            (OtherEnd::Ours { .. }, Codec::Hybrid) => "packets of codec hybrid need no others",
+            (OtherEnd::Ours { .. }, _) => "what came of a frame is shown, and nothing is restored",
         };
         return Err(Error::Parity(why.to_owned()));
     }

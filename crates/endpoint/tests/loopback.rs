@@ -249,9 +249,9 @@ fn two_ends_of_ours_show_every_picture_that_was_coded() {
     });
 }
 
-/// A call that loses a tenth of its packets: nothing is sent again, and all is shown. How many key frames there were, and the
-/// mean SSIM in dB.
-fn shown_although_packets_are_lost(codec: Codec) -> (usize, f64) {
+/// A call that loses a tenth of its packets: nothing is sent again, and all that can be decoded is shown. How many pictures
+/// could not be, how many key frames there were, and the mean SSIM in dB.
+fn shown_although_packets_are_lost(codec: Codec) -> (usize, usize, f64) {
     let link = LinkCapacity::constant(DataRate::from_mbps(4));
     let forward = Path::new([
         Loss::new(0.1, ChaCha8Rng::seed_from_u64(1)).unwrap().into(),
@@ -269,19 +269,20 @@ fn shown_although_packets_are_lost(codec: Codec) -> (usize, f64) {
     assert!((0.05..0.16).contains(&loss), "{loss}");
     let rendered = recorder.frames().iter().filter(|row| row.rendered.is_some()).count() as u64;
     assert!(rendered + 10 > summary.frames_encoded && summary.frames_encoded > 80, "{rendered} of {summary:?}");
-    assert!(seen.iter().all(|picture| picture.decoded));
+    let missed = seen.iter().filter(|picture| !picture.decoded).count();
     let in_part = seen.iter().filter(|picture| picture.lost_packets > 0).count();
     assert!(in_part > 10, "{in_part} of {}", seen.len());
     assert!(recorder.packets().iter().all(|row| row.packet.kind != PacketKind::Retransmission));
     assert!(report.compared);
     let keyframes = recorder.frames().iter().filter(|row| row.encoded.is_some_and(|frame| frame.keyframe)).count();
-    (keyframes, summary.viewed_ssim_db_mean.unwrap())
+    (missed, keyframes, summary.viewed_ssim_db_mean.unwrap())
 }
 
 #[test]
 fn the_hybrid_codec_shows_every_picture_although_packets_are_lost() {
     on_time(|| {
-        let (keyframes, mean) = shown_although_packets_are_lost(Codec::Hybrid);
+        let (missed, keyframes, mean) = shown_although_packets_are_lost(Codec::Hybrid);
+        assert_eq!(missed, 0);
         assert_eq!(keyframes, 1, "the sender knows what the receiver has");
         // Whole, the scene is at some 11 dB at this bitrate; a picture that drifts apart is soon below 5.
         assert!(mean > 7.0, "{mean}");
@@ -289,9 +290,11 @@ fn the_hybrid_codec_shows_every_picture_although_packets_are_lost() {
 }
 
 #[test]
-fn h264_with_references_shows_every_picture_although_packets_are_lost() {
+fn h264_with_references_shows_what_came_although_packets_are_lost() {
     on_time(|| {
-        let (keyframes, mean) = shown_although_packets_are_lost(Codec::H264References);
+        let (missed, keyframes, mean) = shown_although_packets_are_lost(Codec::H264References);
+        // Without its parameter sets a key frame cannot be decoded, nor what follows it until the next.
+        assert!(missed < 20, "{missed}");
         // Until one has come whole there is nothing to predict from.
         assert!((1..10).contains(&keyframes), "{keyframes}");
         assert!(mean > 7.0, "{mean}");
