@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from legato.published import nvc_cc, nvc_cc_claims, nvc_cc_hybrid, nvc_cc_sweeps, nvc_cc_trainings
+from legato.published import nvc_cc, nvc_cc_claims, nvc_cc_hybrid, nvc_cc_loss, nvc_cc_sweeps, nvc_cc_trainings
 from legato.published.nvc_cc_sessions import FIGURES, Sessions
 from legato.published.reproduction import AS_PRINTED, STRICTER, Grid, Row
 from legato.published.verdict import VERDICTS
@@ -28,6 +28,31 @@ def table(ssim_db: float, delay_ms: float, stalls: float, networks: int = 6) -> 
 def rows(sessions: dict[str, dict[str, tuple[np.ndarray, np.ndarray]]]) -> dict[str, Row]:
     judged = nvc_cc_claims.judge(Sessions(sessions), {})
     return {f"{row.table}: {row.name}": row for row in judged if row.setup != STRICTER}
+
+
+def test_figure_1_is_what_each_codec_loses_and_a_call_that_shows_nothing_is_counted():
+    def of(ssim_db: float, silent: float = 0.0) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+        totals, counts = np.zeros((1, len(FIGURES))), np.full((1, len(FIGURES)), 2.0)
+        at = FIGURES.index(nvc_cc_loss.QUALITY)
+        counts[0, at] -= silent
+        totals[0, at] = ssim_db * counts[0, at]
+        return {"fixed": (totals, counts)}
+
+    setting = nvc_cc_loss.setting_of
+    played = {
+        setting(codec, loss): of(15.0 - 10.0 * fall * loss)
+        for codec, fall in (("the hybrid codec", 0.5), ("concealment", 1.0), ("parity", 2.0))
+        for loss in nvc_cc_loss.LOSSES
+    }
+    played[setting("parity", 0.8)] = of(14.0, silent=1.0)
+    found = {row.name: row for row in nvc_cc_loss.judge(Sessions(played))}
+    assert found["SSIM lost with 30% of the packets, concealment"].mean == pytest.approx(3.0)
+    assert found["the same by concealment, beyond the hybrid codec's, 30%"].mean == pytest.approx(1.5)
+    assert found["the same by parity, beyond the hybrid codec's, 50%"].mean == pytest.approx(7.5)
+    # The one call that shows something would be the lucky one.
+    silent = found["the same by parity, beyond the hybrid codec's, 80%"]
+    assert (silent.mean, silent.verdict, silent.why) == (None, "not comparable", "1 of 2 calls show nothing")
+    assert nvc_cc_loss.judge(Sessions({})) == []
 
 
 def test_the_sizes_are_the_papers():

@@ -17,7 +17,7 @@ from markupsafe import Markup
 
 from legato import chart, shipped
 from legato.pages import Section
-from legato.published import nvc_cc_claims, nvc_cc_hybrid, nvc_cc_readings
+from legato.published import nvc_cc_claims, nvc_cc_hybrid, nvc_cc_loss, nvc_cc_readings
 from legato.published.nvc_cc_sessions import Array, Sessions
 from legato.published.nvc_cc_sweeps import (
     CLIPS,
@@ -63,6 +63,7 @@ PAPER = Paper(
         "Fig. 7": "Figure 7: what a safeguard gives a training and what it takes",
         "Fig. 8": "Figure 8: a higher rate with loss against a lower one without",
         "Fig. 9": "Figure 9: a queue of one packet",
+        **nvc_cc_loss.TABLES,
         **nvc_cc_hybrid.TABLES,
     },
     over="networks or trainings",
@@ -94,7 +95,12 @@ def reproduce(
     check_empty(out, resume=resume)
     size = size or (QUICK if quick else Size())
     made = train_all(out / "trainings", one_link(*FIG_6), on_training) if trainings and not quick else None
-    todo = [*sweeps(size), *nvc_cc_hybrid.sweeps(size), *([fig_4("fig-4-trained", size, [made.h264])] if made else [])]
+    todo = [
+        *sweeps(size),
+        *nvc_cc_loss.sweeps(size),
+        *nvc_cc_hybrid.sweeps(size),
+        *([fig_4("fig-4-trained", size, [made.h264])] if made else []),
+    ]
     runs = play({each.name: each.plan for each in todo}, out / "run", threads=threads, on_progress=on_progress)
     folders = [(each.setting, runs[each.name]) for each in todo]
     sessions = Sessions.read(folders)
@@ -102,7 +108,7 @@ def reproduce(
     convergences = made.convergences if made else ()
     rewards = by_reading(quick=quick)
     rows = nvc_cc_claims.judge(sessions, curves, list(runs.values()), convergences, rewards)
-    rows += nvc_cc_hybrid.judge(sessions)
+    rows += [*nvc_cc_loss.judge(sessions), *nvc_cc_hybrid.judge(sessions)]
     done = Reproduction(PAPER, out, version(folders[0][1]), tuple(rows))
     return done.write(
         _introduction(done, size, sessions),

@@ -71,6 +71,11 @@ class Sessions:
         counts = next((counts for _, counts in self._tables.get(setting, {}).values()), None)
         return 0 if counts is None else int(counts[:, FIGURES.index("receiver_rate_bps")].sum())
 
+    def without(self, setting: str, controller: str, figure: str) -> int:
+        """How many sessions have no such figure."""
+        sessions, having = (self._column(setting, controller, name)[1].sum() for name in ("receiver_rate_bps", figure))
+        return int(sessions - having)
+
     def mean(self, setting: str, controller: str, figure: str) -> Estimate:
         """Over sessions."""
         totals, counts = self._column(setting, controller, figure)

@@ -1,6 +1,7 @@
 //! `fixed` believes the configuration: it always asks for one bitrate, or for several in sequence at set times.
 //! The yardstick for the cost of not adapting; with steps, for how encoder and receiver follow a target.
 
+use crate::construct::check_ranges;
 use crate::{BuildError, Construct, Context, Decision, Event, RateController, RateLimits, Side};
 use legato_units::{DataRate, TimeDelta, Timestamp};
 use schemars::JsonSchema;
@@ -17,6 +18,8 @@ pub struct Config {
     /// rate instead.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<(f64, u64)>,
+    /// The share of the target that is spent on parity, 0 to 0.9.
+    pub parity_ratio: f64,
 }
 
 /// Always the same target, or a sequence of them.
@@ -26,6 +29,7 @@ pub struct Fixed {
     limits: RateLimits,
     /// The remaining steps, the next one last.
     steps: Vec<(Timestamp, DataRate)>,
+    parity_ratio: f64,
 }
 
 impl Construct for Fixed {
@@ -36,6 +40,7 @@ impl Construct for Fixed {
     type Config = Config;
 
     fn new(config: Config, context: Context<'_>) -> Result<Self, BuildError> {
+        check_ranges::<Self>(&[("parity_ratio", config.parity_ratio, 0.0, 0.9)])?;
         let refuse = |message: String| Err(BuildError::Config { controller: Self::NAME, message });
         let mut steps = Vec::with_capacity(config.steps.len());
         for &(time_s, bps) in config.steps.iter().rev() {
@@ -48,7 +53,7 @@ impl Construct for Fixed {
             return refuse("steps: times are not ascending".to_owned());
         }
         let target = config.target_bitrate_bps.map_or(context.limits.start, DataRate::from_bps);
-        let mut fixed = Self { target, limits: context.limits, steps };
+        let mut fixed = Self { target, limits: context.limits, steps, parity_ratio: config.parity_ratio };
         fixed.step(context.start);
         Ok(fixed)
     }
@@ -75,7 +80,8 @@ impl RateController for Fixed {
     }
 
     fn decision(&self) -> Decision {
-        Decision::of_target(self.limits.clamp(self.target))
+        let target = self.limits.clamp(self.target);
+        Decision { fec_rate: target.scale(self.parity_ratio), ..Decision::of_target(target) }
     }
 }
 
@@ -112,6 +118,18 @@ mod tests {
             let refused = Fixed::new(Config { steps, ..Config::default() }, context(Timestamp::ZERO)).err().unwrap();
             assert!(refused.to_string().contains("steps"), "{refused}");
         }
+    }
+
+    /// A fifth of 300 kbit/s.
+    #[test]
+    fn parity_takes_its_share_of_the_target() {
+        let parity = |parity_ratio| Fixed::new(Config { parity_ratio, ..Config::default() }, context(Timestamp::ZERO));
+        assert_eq!(parity(0.2).unwrap().decision().fec_rate, DataRate::from_kbps(60));
+        assert_eq!(
+            Fixed::new(Config::default(), context(Timestamp::ZERO)).unwrap().decision().fec_rate,
+            DataRate::ZERO
+        );
+        assert!(parity(0.95).err().unwrap().to_string().contains("parity_ratio = 0.95"));
     }
 
     #[test]
