@@ -24,7 +24,7 @@ OBSERVED = np.array([1.0, -0.5, 0.25], dtype=np.float32)
 
 
 class Target:
-    """A policy is worth less the farther its outputs are from the best ones."""
+    """What a policy is worth falls with the distance of its outputs from the best ones."""
 
     def worth(self, policies: Sequence[Path], random: np.random.Generator) -> list[float]:
         luck = random.normal()  # the same for all: it must not matter

@@ -49,7 +49,7 @@ GAPS = {
 }
 """From `gcc` to `clairvoyant` on live links (docs/rivals.md), delays as natural logarithms: what a call is better by is
 counted in these. Below zero: less is better. Stalls are left out: few and long, they are chance in calls so short, and
-whoever is late stalls."""
+the delays show what leads to them."""
 WEIGHTS = np.array([0.4, 0.2, 0.2, 0.2])
 """Of the axes. A shorter or longer frame budget trades the picture for delay at two to one (shorter by a fifth, it
 loses 0.067 of the headroom on the picture and gains 0.055, 0.043 and 0.039 on the other axes): so weighted that is

@@ -1,7 +1,7 @@
 //! `legato` on a link that passes so many bytes a millisecond, feedback 60 ms after each frame.
 
 use super::*;
-use crate::{Fate, NoAssets, PacketKind, PacketReport, SourceFrameInfo};
+use crate::{EncodedFrameInfo, Fate, NoAssets, PacketKind, PacketReport, SourceFrameInfo};
 use legato_units::{PeerTimestamp, TimeDelta};
 
 const LIMITS: RateLimits =
@@ -135,11 +135,25 @@ fn a_frame_gets_what_the_backlog_leaves_of_its_budget() {
     let mut controller = legato(Config::default());
     controller.path.capacity = Capacity::new(150.0, 1_000.0, RateLimits { start: DataRate::from_mbps(1), ..LIMITS });
     controller.path.backlog.set_in_flight(DataSize::from_bytes(4_000));
+    controller.last_frame = DataSize::from_bytes(4_000);
     let plan = controller.plan_frame(Timestamp::ZERO);
     assert!((plan.wait_s - 0.032).abs() < 1e-9 && (plan.max_frame_bytes - 125e3 * 0.013 / 1.2).abs() < 1e-6);
     // 95 % of the capacity, and of that all but 32 of 300 ms.
     assert!((plan.target - 0.95 * 125e3 * (1.0 - 0.032 / 0.3)).abs() < 1e-6);
     assert!(!plan.skip);
+}
+
+/// The first frame has twice 45 ms of 125 bytes a ms, over 1.2; the second, whose queue the link has passed, 45.
+#[test]
+fn the_first_frame_is_a_key_frame_and_has_twice_the_budget() {
+    let mut controller = legato(Config::default());
+    controller.path.capacity = Capacity::new(150.0, 1_000.0, RateLimits { start: DataRate::from_mbps(1), ..LIMITS });
+    assert!((controller.plan_frame(Timestamp::ZERO).max_frame_bytes - 125.0 * 90.0 / 1.2).abs() < 1e-6);
+    let (size, encoder_bitrate) = (DataSize::from_bytes(9_000), DataRate::from_mbps(1));
+    let frame =
+        EncodedFrameInfo { frame: 0, size, keyframe: true, height: 360, qp: 30.0, psnr_db: None, encoder_bitrate };
+    controller.on_event(Timestamp::ZERO, &Event::FrameEncoded(frame));
+    assert!((controller.plan_frame(Timestamp::ZERO).max_frame_bytes - 125.0 * 45.0 / 1.2).abs() < 1e-6);
 }
 
 /// Of 1 Mbit/s, after two seconds.

@@ -388,7 +388,10 @@ impl Legato {
     fn plan_frame(&self, now: Timestamp) -> FramePlan {
         let Config { utilisation_ratio, frame_budget_ms, drain_ms, encoder_overshoot_ratio, .. } = self.config;
         let Advice { utilisation, budget_ratio, skip_ratio, rise_ratio } = self.advice;
-        let (utilisation_ratio, frame_budget_ms) = (utilisation_ratio + utilisation, frame_budget_ms * budget_ratio);
+        let utilisation_ratio = utilisation_ratio + utilisation;
+        // What the first frame shows badly all others inherit.
+        let first_ratio = if self.last_frame == DataSize::ZERO { FIRST_FRAME_RATIO } else { 1.0 };
+        let frame_budget_ms = frame_budget_ms * budget_ratio * first_ratio;
         let PathState { share, losses, marks, backlog, .. } = &self.path;
         let capacity = self.path.capacity.bytes_per_s() * rise_ratio;
         let wait_s = backlog.wait_s(now, self.path.capacity.now_bytes_per_s(), share.in_company());
@@ -546,6 +549,8 @@ const REPAIRED_IN_TIME_S: f64 = 0.1;
 const PARITY_SHARE_IF_REPAIRED: f64 = 0.25;
 /// Over the rate up to which packets are not lost, where trials have found one: frames are not all of one size.
 const LIMITED_PACING_RATIO: f64 = 1.25;
+/// A call's first frame is a key frame.
+const FIRST_FRAME_RATIO: f64 = 2.0;
 /// Room for frames above their mean.
 const PRESSED_FRAME_RATIO: f64 = 1.5;
 

@@ -63,7 +63,7 @@ fn advice_is_within_its_bounds() {
 #[test]
 fn a_rise_is_believed_by_half_at_most_and_a_fall_is_left_alone() {
     let rise = |output, log_rise| Advice::of([0.0, 0.0, 0.0, output], log_rise).rise_ratio;
-    assert!((rise(1.0, 4_f64.ln()) - 2.0).abs() < 1e-12 && (rise(1.0, 100.0) - 2.0).abs() < 1e-12);
+    assert!((rise(1.0, libm::log(4.0)) - 2.0).abs() < 1e-12 && (rise(1.0, 100.0) - 2.0).abs() < 1e-12);
     assert_eq!([rise(-1.0, 1.0), rise(1.0, -1.0), rise(0.0, 1.0)], [1.0; 3]);
 }
 
@@ -79,13 +79,13 @@ fn features_are_ratios_worked_by_hand() {
         });
     };
     let ln2 = std::f64::consts::LN_2;
-    let packets = (4_000.0_f64 / 1_200.0).ln() / 2.0;
+    let packets = libm::log(4_000.0 / 1_200.0) / 2.0;
     let first = [2.0, 0.5, ln2, 0.0, -ln2, 0.2, 0.5, packets, -ln2, 0.0, 0.0, 2.0, 2.0, 0.016];
     near(residual.observe(100e3, 0.5, &moment()), first);
     let next = Moment { wait_s: 0.0, skipped: false, ..moment() };
-    let moved = 1.1_f64.ln() / 0.05;
-    let packets = (4_400.0_f64 / 1_200.0).ln() / 2.0;
-    let log = 1.1_f64.ln();
+    let moved = libm::log(1.1) / 0.05;
+    let packets = libm::log(4_400.0 / 1_200.0) / 2.0;
+    let log = libm::log(1.1);
     let second =
         [0.0, 0.0, ln2, -log, -ln2 - log, 0.2, 0.5, packets, -ln2, 0.04 * moved, 0.004 * moved, 1.92, 1.992, 0.015_936];
     near(residual.observe(110e3, 0.0, &next), second);
