@@ -223,7 +223,9 @@ fn residual_of(name: &str, context: Context<'_>) -> Result<Option<Residual>, Bui
         return Ok(None);
     }
     let refused = |message| BuildError::Config { controller: Legato::NAME, message };
-    Residual::new(context.assets.model(name).map_err(refused)?).map(Some).map_err(refused)
+    // The key is another one here than in controllers that are learned altogether.
+    let missing = |message: String| refused(message.replacen("policy = ", "residual = ", 1));
+    Residual::new(context.assets.model(name).map_err(missing)?).map(Some).map_err(refused)
 }
 
 impl PathState {
