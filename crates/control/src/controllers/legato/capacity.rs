@@ -15,8 +15,8 @@ pub struct Capacity {
     behind: bool,
     measured: bool,
     bytes_per_s: f64,
-    /// How much more the shorter memory shows than the longer one, as a logarithm.
-    log_fast_over_slow: f64,
+    /// How much more the shorter memory shows than the longer one.
+    fast_over_slow: f64,
 }
 
 /// What is made of frames that are small.
@@ -37,7 +37,7 @@ impl Capacity {
             behind: false,
             measured: false,
             bytes_per_s: (limits.start.as_bps_f64() / 8.0).max(MIN_BYTES_PER_S),
-            log_fast_over_slow: 0.0,
+            fast_over_slow: 1.0,
         }
     }
 
@@ -54,7 +54,7 @@ impl Capacity {
         match (measured(&self.fast), measured(&self.slow)) {
             (Some(fast), Some(slow)) if self.behind => {
                 (self.bytes_per_s, self.measured) = (fast.min(slow), true);
-                self.log_fast_over_slow = libm::log(fast / slow);
+                self.fast_over_slow = fast / slow;
             }
             // Frames of one packet or two measure nothing.
             _ if self.bytes_per_s < MEASURING_PACKETS * PACKET_BYTES / interval_s => {
@@ -74,7 +74,7 @@ impl Capacity {
 
     /// How much more its shorter memory shows than the longer one, as a logarithm: above zero after a rise.
     pub fn log_fast_over_slow(&self) -> f64 {
-        self.log_fast_over_slow
+        libm::log(self.fast_over_slow)
     }
 
     /// As it is known.
