@@ -23,17 +23,23 @@ fn packets(mut bytes: &[u8]) -> impl Iterator<Item = (i64, i32, u8, &[u8])> {
     })
 }
 
+/// The same as packets of a video, with their times of arrival: those with the third flag jump far in RTP time.
+fn video_packets(bytes: &[u8]) -> impl Iterator<Item = (Timestamp, VideoPacket<'_>)> {
+    packets(bytes).scan((1_u64 << 16, 0_u32, 0), |(seq, time, ms), (step, time_step, flags, payload)| {
+        *seq = seq.saturating_add_signed(step);
+        *time = time.wrapping_add_signed(time_step.wrapping_mul(if flags & 4 == 0 { 1 } else { 1 << 24 }));
+        *ms += i64::from(flags >> 4);
+        let (marker, repeated) = (flags & 1 == 1, flags & 2 == 2);
+        let packet = VideoPacket { seq: *seq, timestamp: *time, marker, repeated, psnr_db: None, payload };
+        Some((Timestamp::from_millis(*ms), packet))
+    })
+}
+
 /// What came out, and whether it still waits.
 fn assembled(format: PayloadFormat, bytes: &[u8]) -> (Vec<Assembled>, RtpAssembly) {
     let (mut assembly, mut out) = (RtpAssembly::new(format), Vec::new());
-    let (mut seq, mut time, mut ms) = (1_u64 << 16, 0_u32, 0);
-    for (step, time_step, flags, payload) in packets(bytes) {
-        seq = seq.saturating_add_signed(step);
-        time = time.wrapping_add_signed(time_step.wrapping_mul(if flags & 4 == 0 { 1 } else { 1 << 24 }));
-        ms += i64::from(flags >> 4);
-        let (marker, repeated) = (flags & 1 == 1, flags & 2 == 2);
-        let packet = VideoPacket { seq, timestamp: time, marker, repeated, psnr_db: None, payload };
-        assembly.insert(Timestamp::from_millis(ms), &packet);
+    for (now, packet) in video_packets(bytes) {
+        assembly.insert(now, &packet);
         out.extend(std::iter::from_fn(|| assembly.pop()));
         std::hint::black_box(assembly.is_hopeless());
     }
@@ -95,14 +101,8 @@ fn assembly_vp9() {
 /// What came out of an assembly of the hybrid codec's frames, the rest of it included.
 fn partial(bytes: &[u8]) -> Vec<Part> {
     let (mut assembly, mut out) = (PartialAssembly::default(), Vec::new());
-    let (mut seq, mut time, mut ms) = (1_u64 << 16, 0_u32, 0);
-    for (step, time_step, flags, payload) in packets(bytes) {
-        seq = seq.saturating_add_signed(step);
-        time = time.wrapping_add_signed(time_step);
-        ms += i64::from(flags >> 4);
-        let (marker, repeated) = (flags & 1 == 1, flags & 2 == 2);
-        let packet = VideoPacket { seq, timestamp: time, marker, repeated, psnr_db: None, payload };
-        assembly.insert(Timestamp::from_millis(ms), &packet);
+    for (now, packet) in video_packets(bytes) {
+        assembly.insert(now, &packet);
         out.extend(std::iter::from_fn(|| assembly.pop()));
     }
     assembly.advance(Timestamp::from_secs(3_600));
@@ -143,14 +143,8 @@ fn assembly_hybrid() {
 /// What came out of an assembly of slices of H.264.
 fn sliced(bytes: &[u8]) -> Vec<Sliced> {
     let (mut assembly, mut out) = (SlicedAssembly::default(), Vec::new());
-    let (mut seq, mut time, mut ms) = (1_u64 << 16, 0_u32, 0);
-    for (step, time_step, flags, payload) in packets(bytes) {
-        seq = seq.saturating_add_signed(step);
-        time = time.wrapping_add_signed(time_step.wrapping_mul(if flags & 4 == 0 { 1 } else { 1 << 24 }));
-        ms += i64::from(flags >> 4);
-        let (marker, repeated) = (flags & 1 == 1, flags & 2 == 2);
-        let packet = VideoPacket { seq, timestamp: time, marker, repeated, psnr_db: None, payload };
-        assembly.insert(Timestamp::from_millis(ms), &packet);
+    for (now, packet) in video_packets(bytes) {
+        assembly.insert(now, &packet);
         out.extend(std::iter::from_fn(|| assembly.pop()));
     }
     assembly.advance(Timestamp::from_secs(3_600));

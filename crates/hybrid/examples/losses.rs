@@ -3,11 +3,14 @@
 //! A line per file: SSIM without loss in dB, then how many dB it falls with 5, 10, 20, 30, 50 and 80 % of the packets
 //! lost, the mean of five windows of ten frames. Nothing is reported.
 
-use legato_hybrid::{Decoder, Encoder, Picture, Settings};
-use legato_media::quality::{Luma, ssim, ssim_to_db};
+use legato_hybrid::{Decoder, Encoder, Settings};
 
+#[path = "clip/figures.rs"]
+mod figures;
 #[path = "clip/y4m.rs"]
 mod y4m;
+
+use figures::{draw, mean, ssim_db};
 
 const LOSSES: [f64; 6] = [0.05, 0.1, 0.2, 0.3, 0.5, 0.8];
 const FIRST: usize = 10;
@@ -59,19 +62,4 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     println!("mean of files {}", sums.map(|sum| format!(" {sum:6.2}")).concat());
     Ok(())
-}
-
-fn ssim_db(picture: &Picture, shown: &Picture) -> f64 {
-    let size = picture.size();
-    let luma = |picture| Luma::new(size.width(), size.height(), Picture::luma(picture)).expect("sizes agree");
-    ssim_to_db(ssim(luma(picture), luma(shown)).unwrap_or(0.0))
-}
-
-fn draw(state: &mut u32) -> f64 {
-    *state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-    f64::from(*state >> 8) / f64::from(1 << 24)
-}
-
-fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len() as f64
 }

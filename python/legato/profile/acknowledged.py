@@ -16,16 +16,13 @@ Figures of each clip are kept beside the table: a run that was cut off goes on w
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 import numpy as np
 
 from legato import _core
-from legato.errors import Error
 from legato.profile.clip import Clip, Pictures
 from legato.profile.hybrid import (
     FIRST,
@@ -34,7 +31,7 @@ from legato.profile.hybrid import (
     _coded,
     _header,
 )
-from legato.profile.hybrid_parts import Parts, Row, codec_mark
+from legato.profile.hybrid_parts import Row, tabulate
 from legato.profile.hybrid_reports import LOSSES, REPORT_AFTER, WINDOW, Sender, reported_db
 from legato.profile.loss import Decoder
 from legato.profile.tables import quality
@@ -46,20 +43,9 @@ HYBRIDS = {"hybrid, 4 packets": Sender(4, 0), "hybrid, 8 packets, 1 copy": Sende
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m legato.profile.acknowledged", description=__doc__.split("\n")[0])
-    parser.add_argument("clips", nargs="+")
-    parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--frames", type=int, default=96)
-    options = parser.parse_args(arguments)
     settings = repr(("acknowledged", KBPS, LOSSES, WINDOW, FIRST, REPORT_AFTER, SLICES, ANSWERS, HYBRIDS))
-    parts = Parts(options.out.with_suffix(".parts"), options.frames, codec_mark(settings))
-    try:
-        rows = parts.measured(options.clips, measure)
-    except Error as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    options.out.write_text(table(rows), encoding="utf-8")
-    return 0
+    summary = __doc__.split("\n")[0]
+    return tabulate("acknowledged", summary, settings, measure, table, arguments)
 
 
 def measure(clip: Clip, pictures: Pictures) -> Iterator[Row]:

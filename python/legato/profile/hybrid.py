@@ -19,20 +19,17 @@ Quality is SSIM in dB (docs/metrics.md), the mean over frames; intervals are ove
 
 from __future__ import annotations
 
-import argparse
 import sys
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 import numpy as np
 
 from legato import _core
-from legato.errors import Error
 from legato.eval.stats import grouped_mean
 from legato.profile.clip import Clip, Pictures
-from legato.profile.hybrid_parts import MAX_HEIGHT, Parts, Row, codec_mark
+from legato.profile.hybrid_parts import MAX_HEIGHT, Row, tabulate
 from legato.profile.hybrid_reports import KEY_WORTH, LOSSES, REPORT_AFTER, WINDOW, arrive, luma_of
 from legato.profile.loss import Decoder
 from legato.profile.tables import fps_text, quality
@@ -50,20 +47,9 @@ SETTINGS = {"4 packets": (4, 0), "8 packets, 1 copy": (8, 1), "8 packets, 2 copi
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m legato.profile.hybrid", description=__doc__.split("\n")[0])
-    parser.add_argument("clips", nargs="+")
-    parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--frames", type=int, default=96)
-    options = parser.parse_args(arguments)
     settings = repr((KBPS, LOSSES, WINDOW, RUNS, FIRST, KEY_WORTH, SLICES, PARITY, REPORT_AFTER, MAX_HEIGHT, SETTINGS))
-    parts = Parts(options.out.with_suffix(".parts"), options.frames, codec_mark(settings))
-    try:
-        rows = parts.measured(options.clips, measure)
-    except Error as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    options.out.write_text(tables(rows), encoding="utf-8")
-    return 0
+    summary = __doc__.split("\n")[0]
+    return tabulate("hybrid", summary, settings, measure, tables, arguments)
 
 
 def measure(clip: Clip, pictures: Pictures) -> Iterator[Row]:

@@ -9,18 +9,15 @@ where it was.
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 import numpy as np
 
-from legato.errors import Error
 from legato.profile.clip import Clip, Pictures
 from legato.profile.hybrid import FIRST, KBPS, _above, _cell, _coded, _header
-from legato.profile.hybrid_parts import Parts, Row, codec_mark
+from legato.profile.hybrid_parts import Row, tabulate
 from legato.profile.hybrid_reports import (
     KEY_WORTH,
     KINDS,
@@ -38,22 +35,9 @@ DEFAULT = "4 packets"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(
-        prog="python -m legato.profile.hybrid_adaptive", description=__doc__.split("\n")[0]
-    )
-    parser.add_argument("clips", nargs="+")
-    parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--frames", type=int, default=96)
-    options = parser.parse_args(arguments)
     settings = repr(("adaptive", KBPS, KINDS, LOSSES, WINDOW, FIRST, KEY_WORTH, REPORT_AFTER, SENDERS, choices()))
-    parts = Parts(options.out.with_suffix(".parts"), options.frames, codec_mark(settings))
-    try:
-        rows = parts.measured(options.clips, measure)
-    except Error as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    options.out.write_text(tables(rows), encoding="utf-8")
-    return 0
+    summary = __doc__.split("\n")[0]
+    return tabulate("hybrid_adaptive", summary, settings, measure, tables, arguments)
 
 
 def measure(clip: Clip, pictures: Pictures) -> Iterator[Row]:

@@ -7,8 +7,10 @@ another concealment is not taken for one of this.
 
 from __future__ import annotations
 
+import argparse
 import hashlib
 import json
+import sys
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -19,6 +21,7 @@ import numpy as np
 
 from legato import _core
 from legato.atomic import write_json
+from legato.errors import Error
 from legato.profile.clip import Clip, Pictures, read_clip
 
 MAX_HEIGHT = 360
@@ -97,3 +100,28 @@ class Parts:
                 print(f"{name}: {len(found)} figures", flush=True)
             rows += [Row(**figures) for figures in found]
         return rows
+
+
+def tabulate(
+    module: str,
+    summary: str,
+    settings: str,
+    measure: Callable[[Clip, Pictures], Iterable[Row]],
+    tables: Callable[[Sequence[Row]], str],
+    arguments: Sequence[str] | None = None,
+) -> int:
+    """The command line of ``python -m legato.profile.MODULE CLIP... --out FILE``: all figures, kept or measured now, as
+    Markdown. Returns the exit status."""
+    parser = argparse.ArgumentParser(prog=f"python -m legato.profile.{module}", description=summary)
+    parser.add_argument("clips", nargs="+")
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--frames", type=int, default=96)
+    options = parser.parse_args(arguments)
+    parts = Parts(options.out.with_suffix(".parts"), options.frames, codec_mark(settings))
+    try:
+        rows = parts.measured(options.clips, measure)
+    except Error as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    options.out.write_text(tables(rows), encoding="utf-8")
+    return 0
