@@ -213,8 +213,7 @@ pub(crate) fn conceal(decoder: &mut Decoder) -> Result<(), Error> {
 }
 
 /// Decode what came of a frame, with a decoder that conceals. It fills what is missing once it knows that no more comes:
-/// by a delimiter. It reports every loss as an error, with a picture all the same:
-/// columns, rows and luma.
+/// by a delimiter. It reports every loss as an error, with a picture all the same: columns, rows and luma.
 pub(crate) fn decode_anyway(decoder: &mut Decoder, frame: &[u8]) -> Option<(usize, usize, Vec<u8>)> {
     let (mut planes, mut info) = ([null_mut::<u8>(); 3], SBufferInfo::default());
     for bytes in [frame, &ACCESS_UNIT_DELIMITER] {
@@ -229,7 +228,8 @@ pub(crate) fn decode_anyway(decoder: &mut Decoder, frame: &[u8]) -> Option<(usiz
     }
     // SAFETY: with a picture the decoder has filled this member of the union.
     let shape = unsafe { info.UsrData.sSystemBuffer };
-    let (width, height, stride) = (shape.iWidth as usize, shape.iHeight as usize, shape.iStride[0] as usize);
+    let [width, height, stride] = [shape.iWidth, shape.iHeight, shape.iStride[0]].map(usize::try_from);
+    let (width, height, stride) = (width.ok()?, height.ok()?, stride.ok()?);
     if width == 0 || height == 0 || stride < width {
         return None;
     }
@@ -292,7 +292,7 @@ impl Drop for Api {
 /// For a function missing from the table; no status of the library's own is so low.
 const MISSING: i32 = i32::MIN;
 
-/// A frame was to be predicted from a kept reference, and there is none; called again, the encoder makes a key frame.
+/// No kept reference is left to predict a frame from; called again, the encoder makes a key frame.
 const NO_REFERENCE: i32 = 2;
 
 /// All NAL units of a frame, concatenated.

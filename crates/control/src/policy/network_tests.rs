@@ -128,7 +128,7 @@ fn a_value_is_clamped_and_the_first_of_the_largest_is_chosen() {
     assert!(decided(Decide::Argmax, &[1.0, f32::NAN]).is_nan() && decided(value, &[f32::NAN]).is_nan());
 }
 
-/// Outputs of twice and four times the observation, within [-1, 1]; a single action there is none.
+/// Outputs of twice and four times the observation, within [-1, 1]; as a single action they are refused.
 #[test]
 fn values_are_clamped_each_and_lost_together() {
     let only = layer("only", "dense", "\"observation\"", "inputs = 1\noutputs = 2");
