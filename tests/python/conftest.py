@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.abc
 import importlib.util
 import os
 import signal
@@ -30,11 +31,19 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 Legato = Callable[..., subprocess.CompletedProcess[str]]
 
 
+class WithoutTorch(importlib.abc.MetaPathFinder):
+    """An import system in which torch is not installed. ``sys.modules["torch"] = None`` confuses scipy."""
+
+    def find_spec(self, fullname: str, path: object, target: object = None) -> None:
+        if fullname == "torch":
+            raise ModuleNotFoundError("No module named 'torch': hidden by tests/python/conftest.py", name="torch")
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Hides torch from a run without ``tests/python/train``, so that it does the same where torch is installed."""
     ignored = {Path(path).resolve() for path in config.getoption("ignore") or ()}
     if ROOT / "tests" / "python" / "train" in ignored:
-        sys.modules["torch"] = None  # type: ignore[assignment] - what the import system reads as "not installed"
+        sys.meta_path.insert(0, WithoutTorch())
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
