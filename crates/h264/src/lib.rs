@@ -16,6 +16,7 @@
 
 mod live;
 mod playback;
+mod rate;
 #[expect(unsafe_code, reason = "OpenH264 has a C interface: its calls are in this file alone")]
 mod raw;
 mod resilient;

@@ -7,11 +7,11 @@ use openh264_sys2::source::APILoader;
 use openh264_sys2::{
     CAMERA_VIDEO_REAL_TIME, DECODER_OPTION_ERROR_CON_IDC, ENCODER_LTR_MARKING_FEEDBACK, ENCODER_LTR_RECOVERY_REQUEST,
     ENCODER_OPTION, ENCODER_OPTION_BITRATE, ENCODER_OPTION_DATAFORMAT, ENCODER_OPTION_FRAME_RATE,
-    ENCODER_OPTION_GET_STATISTICS, ENCODER_OPTION_TRACE_LEVEL, ERROR_CON_SLICE_MV_COPY_CROSS_IDR, ISVCEncoder,
-    ISVCEncoderVtbl, LTR_MARKING_SUCCESS, LTR_RECOVERY_REQUEST, RC_BITRATE_MODE, RC_OFF_MODE, SBitrateInfo,
-    SBufferInfo, SEncParamExt, SEncoderStatistics, SFrameBSInfo, SLTRMarkingFeedback, SLTRRecoverRequest,
-    SM_FIXEDSLCNUM_SLICE, SM_SINGLE_SLICE, SPATIAL_LAYER_ALL, SSourcePicture, WELS_LOG_QUIET, videoFormatI420,
-    videoFrameTypeIDR, videoFrameTypeSkip,
+    ENCODER_OPTION_GET_STATISTICS, ENCODER_OPTION_RC_MODE, ENCODER_OPTION_SVC_ENCODE_PARAM_EXT,
+    ENCODER_OPTION_TRACE_LEVEL, ERROR_CON_SLICE_MV_COPY_CROSS_IDR, ISVCEncoder, ISVCEncoderVtbl, LTR_MARKING_SUCCESS,
+    LTR_RECOVERY_REQUEST, RC_BITRATE_MODE, RC_OFF_MODE, SBitrateInfo, SBufferInfo, SEncParamExt, SEncoderStatistics,
+    SFrameBSInfo, SLTRMarkingFeedback, SLTRRecoverRequest, SM_FIXEDSLCNUM_SLICE, SM_SINGLE_SLICE, SPATIAL_LAYER_ALL,
+    SSourcePicture, WELS_LOG_QUIET, videoFormatI420, videoFrameTypeIDR, videoFrameTypeSkip,
 };
 use std::ffi::c_void;
 use std::ptr::{from_mut, null_mut};
@@ -30,6 +30,7 @@ pub(crate) struct Encoder {
     api: Api,
     width: i32,
     height: i32,
+    params: SEncParamExt,
     quantiser: Option<u8>,
 }
 
@@ -92,20 +93,44 @@ impl Encoder {
             check(api.initialize_ext(&raw const params), "parameters")?;
             check(api.set_option(ENCODER_OPTION_DATAFORMAT, from_mut(&mut format).cast()), "format")?;
         }
-        Ok(Self { api, width, height, quantiser })
+        Ok(Self { api, width, height, params, quantiser })
     }
 
     pub(crate) fn set_bitrate(&mut self, bits_per_second: u32) -> Result<(), Error> {
         let mut info = SBitrateInfo { iLayer: SPATIAL_LAYER_ALL, iBitrate: signed(bits_per_second)? };
+        (self.params.iTargetBitrate, self.params.sSpatialLayers[0].iSpatialBitrate) = (info.iBitrate, info.iBitrate);
         // SAFETY: the option takes an SBitrateInfo and reads it during the call.
         check(unsafe { self.api.set_option(ENCODER_OPTION_BITRATE, from_mut(&mut info).cast()) }, "bitrate")
     }
 
     /// Pictures come at this rate from now on: the rate control shares the bitrate out among them.
     pub(crate) fn set_frame_rate(&mut self, mut frames_per_second: f32) -> Result<(), Error> {
+        (self.params.fMaxFrameRate, self.params.sSpatialLayers[0].fFrameRate) = (frames_per_second, frames_per_second);
         let pointer = from_mut(&mut frames_per_second).cast();
         // SAFETY: the option takes a float and reads it during the call.
         check(unsafe { self.api.set_option(ENCODER_OPTION_FRAME_RATE, pointer) }, "frame rate")
+    }
+
+    /// The next pictures have this quantiser, and the rate control takes no notice of them; `None`: it chooses again. Of a
+    /// stream with a bitrate.
+    pub(crate) fn fix_quantiser(&mut self, quantiser: Option<u8>) -> Result<(), Error> {
+        if quantiser == self.quantiser {
+            return Ok(());
+        }
+        let mut mode = if quantiser.is_some() { RC_OFF_MODE } else { RC_BITRATE_MODE };
+        self.params.iRCMode = mode;
+        if let Some(quantiser) = quantiser {
+            self.params.sSpatialLayers[0].iDLayerQp = quantiser.into();
+        }
+        // The encoder compares the parameters with its own; none of those that differ here makes it begin anew.
+        let (mode, params) = (from_mut(&mut mode).cast(), from_mut(&mut self.params).cast());
+        // SAFETY: the options take an SEncParamExt and an RC_MODES, and read them during the calls.
+        unsafe {
+            check(self.api.set_option(ENCODER_OPTION_SVC_ENCODE_PARAM_EXT, params), "quantiser")?;
+            check(self.api.set_option(ENCODER_OPTION_RC_MODE, mode), "rate control")?;
+        }
+        self.quantiser = quantiser;
+        Ok(())
     }
 
     /// The receiver has the frame of this number, with all that it is predicted from. Of interest where it was marked to be

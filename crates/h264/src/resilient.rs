@@ -6,6 +6,7 @@
 //! is predicted from is right there. What the decoder makes of a damaged frame is not of interest to the encoder.
 
 use crate::live::{Live, LiveFrame};
+use crate::rate::Rate;
 use crate::raw::{FrameId, Resilience};
 use crate::slice_header::{frame_of, is_slice};
 use crate::{Error, Settings};
@@ -31,6 +32,7 @@ pub struct ResilientFrame {
 /// A stream that hears what arrived.
 pub struct Resilient {
     live: Live,
+    rate: Rate,
     /// It keeps references until they are acknowledged.
     long_term: bool,
     coded: u64,
@@ -76,6 +78,7 @@ impl Resilient {
         let resilience = Resilience { slices, long_term_frames: long_term.then_some(LONG_TERM_FRAMES) };
         Ok(Self {
             live: Live::with(settings, bits_per_second, resilience)?,
+            rate: Rate::new(),
             long_term,
             coded: 0,
             unreported: VecDeque::new(),
@@ -103,8 +106,16 @@ impl Resilient {
         if let Some(id) = self.confirmed.pop_front() {
             self.live.encoder().confirm(id)?;
         }
+        let recovers = std::mem::take(&mut self.recovering) && !keyframe;
+        let share_bytes = f64::from(bits_per_second) / 8.0 / f64::from(frame_rate.max(1.0));
+        let quantiser = if keyframe { None } else { self.rate.quantiser(recovers, share_bytes) };
+        self.live.encoder().fix_quantiser(quantiser)?;
         let LiveFrame { bytes, keyframe, qp, psnr_db } =
             self.live.encode(picture, time_ms, frame_rate, bits_per_second, keyframe)?;
+        let recovers = recovers && !keyframe;
+        if !keyframe {
+            self.rate.take(recovers, qp, bytes.len(), share_bytes);
+        }
         self.begins_anew = false;
         let units: Vec<(Vec<u8>, bool)> =
             split(&bytes).map(|(unit, from)| (unit.to_vec(), is_slice(&unit[from..]))).collect();
@@ -114,7 +125,6 @@ impl Resilient {
         if keyframe {
             self.confirmed.clear();
         }
-        let recovers = std::mem::take(&mut self.recovering) && !keyframe;
         let number = self.coded;
         self.coded += 1;
         self.unreported.push_back(Sent { number, id, fresh: keyframe || recovers });
@@ -315,6 +325,29 @@ mod tests {
             assert!(!right || shown == Some(whole), "{n}");
         }
         assert!(keyframes == 1 && recovered > 20, "{keyframes} key frames, {recovered} recovering");
+    }
+
+    /// As above: frames that recover are no larger than others, but for the first.
+    #[test]
+    fn recovering_frames_have_their_share_of_the_bitrate() {
+        let mut stream = stream(4, true);
+        let (mut draw, mut came, mut recovering) = (1_u32, Vec::new(), Vec::new());
+        for n in 0..300 {
+            if n >= 4 {
+                stream.report(n as u64 - 4, came[n - 4]).unwrap();
+            }
+            let frame = coded(&mut stream, n);
+            draw = draw.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            came.push(n == 0 || (draw >> 8) % 5 > 0);
+            if frame.recovers {
+                recovering.push(bytes(&frame).len());
+            }
+        }
+        let share = 400_000 / 8 / 30;
+        let late = &recovering[5..];
+        let mean = late.iter().sum::<usize>() / late.len();
+        assert!(late.len() > 20 && mean < share * 13 / 10, "{mean} of {share}");
+        assert!(late.iter().all(|&bytes| bytes < 5 * share / 2), "{late:?} of {share}");
     }
 
     #[test]
