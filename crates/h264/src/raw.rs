@@ -30,7 +30,6 @@ pub(crate) struct Encoder {
     api: Api,
     width: i32,
     height: i32,
-    params: SEncParamExt,
     quantiser: Option<u8>,
 }
 
@@ -93,19 +92,17 @@ impl Encoder {
             check(api.initialize_ext(&raw const params), "parameters")?;
             check(api.set_option(ENCODER_OPTION_DATAFORMAT, from_mut(&mut format).cast()), "format")?;
         }
-        Ok(Self { api, width, height, params, quantiser })
+        Ok(Self { api, width, height, quantiser })
     }
 
     pub(crate) fn set_bitrate(&mut self, bits_per_second: u32) -> Result<(), Error> {
         let mut info = SBitrateInfo { iLayer: SPATIAL_LAYER_ALL, iBitrate: signed(bits_per_second)? };
-        (self.params.iTargetBitrate, self.params.sSpatialLayers[0].iSpatialBitrate) = (info.iBitrate, info.iBitrate);
         // SAFETY: the option takes an SBitrateInfo and reads it during the call.
         check(unsafe { self.api.set_option(ENCODER_OPTION_BITRATE, from_mut(&mut info).cast()) }, "bitrate")
     }
 
     /// Pictures come at this rate from now on: the rate control shares the bitrate out among them.
     pub(crate) fn set_frame_rate(&mut self, mut frames_per_second: f32) -> Result<(), Error> {
-        (self.params.fMaxFrameRate, self.params.sSpatialLayers[0].fFrameRate) = (frames_per_second, frames_per_second);
         let pointer = from_mut(&mut frames_per_second).cast();
         // SAFETY: the option takes a float and reads it during the call.
         check(unsafe { self.api.set_option(ENCODER_OPTION_FRAME_RATE, pointer) }, "frame rate")
@@ -117,18 +114,22 @@ impl Encoder {
         if quantiser == self.quantiser {
             return Ok(());
         }
-        let mut mode = if quantiser.is_some() { RC_OFF_MODE } else { RC_BITRATE_MODE };
-        self.params.iRCMode = mode;
         if let Some(quantiser) = quantiser {
-            self.params.sSpatialLayers[0].iDLayerQp = quantiser.into();
+            let mut params = SEncParamExt::default();
+            let pointer: *mut c_void = from_mut(&mut params).cast();
+            // SAFETY: the option fills an SEncParamExt during the call.
+            check(unsafe { self.api.get_option(ENCODER_OPTION_SVC_ENCODE_PARAM_EXT, pointer) }, "parameters")?;
+            // Its own parameters but for these: a difference in others, as the number of slices, makes it begin anew.
+            params.iRCMode = RC_OFF_MODE;
+            params.sSpatialLayers[0].iDLayerQp = quantiser.into();
+            let pointer: *mut c_void = from_mut(&mut params).cast();
+            // SAFETY: the option reads an SEncParamExt during the call.
+            check(unsafe { self.api.set_option(ENCODER_OPTION_SVC_ENCODE_PARAM_EXT, pointer) }, "quantiser")?;
         }
-        // The encoder compares the parameters with its own; none of those that differ here makes it begin anew.
-        let (mode, params) = (from_mut(&mut mode).cast(), from_mut(&mut self.params).cast());
-        // SAFETY: the options take an SEncParamExt and an RC_MODES, and read them during the calls.
-        unsafe {
-            check(self.api.set_option(ENCODER_OPTION_SVC_ENCODE_PARAM_EXT, params), "quantiser")?;
-            check(self.api.set_option(ENCODER_OPTION_RC_MODE, mode), "rate control")?;
-        }
+        let mut mode = if quantiser.is_some() { RC_OFF_MODE } else { RC_BITRATE_MODE };
+        let pointer = from_mut(&mut mode).cast();
+        // SAFETY: the option takes an RC_MODES and reads it during the call.
+        check(unsafe { self.api.set_option(ENCODER_OPTION_RC_MODE, pointer) }, "rate control")?;
         self.quantiser = quantiser;
         Ok(())
     }

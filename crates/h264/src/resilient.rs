@@ -156,6 +156,9 @@ impl Resilient {
             return Ok(());
         }
         self.to_confirm = None;
+        if !self.long_term {
+            return Ok(());
+        }
         // A frame that recovers is under way already, unless this is it or one after it.
         if self.unreported.iter().any(|sent| sent.fresh) {
             return Ok(());
@@ -165,7 +168,7 @@ impl Resilient {
             self.live.encoder().recover(last, self.newest.unwrap_or(id))?;
             self.recovering = true;
         } else {
-            self.begins_anew = self.long_term;
+            self.begins_anew = true;
         }
         Ok(())
     }
@@ -327,7 +330,33 @@ mod tests {
         assert!(keyframes == 1 && recovered > 20, "{keyframes} key frames, {recovered} recovering");
     }
 
-    /// As above: frames that recover are no larger than others, but for the first.
+    /// More slices than such a picture can have: the encoder takes fewer.
+    #[test]
+    fn a_stream_of_fewer_slices_than_requested_recovers_too() {
+        let mut stream = stream(8, true);
+        for n in 0..40 {
+            if let Some(reported) = usize::checked_sub(n, 3) {
+                stream.report(reported as u64, reported != 20).unwrap();
+            }
+            let frame = coded(&mut stream, n);
+            assert!(frame.units.len() < 8 || n == 0, "{n}");
+            assert_eq!((frame.keyframe, frame.recovers), (n == 0, n == 23), "{n}");
+        }
+    }
+
+    /// Without references to keep, reports change nothing.
+    #[test]
+    fn a_stream_without_long_term_references_goes_on_as_it_was() {
+        let (mut hears, mut deaf) = (stream(4, false), stream(4, false));
+        for n in 0..40 {
+            if let Some(reported) = usize::checked_sub(n, 3) {
+                hears.report(reported as u64, reported % 10 != 0).unwrap();
+            }
+            assert_eq!(coded(&mut hears, n), coded(&mut deaf, n), "{n}");
+        }
+    }
+
+    /// Frames that recover are no larger than others, but for the first.
     #[test]
     fn recovering_frames_have_their_share_of_the_bitrate() {
         let mut stream = stream(4, true);
