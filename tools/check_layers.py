@@ -29,7 +29,7 @@ CRATES: dict[str, set[str]] = {
     "call": {"media", "trace", "wire"},
     "sim": {"call", "path"},
     "endpoint": {"call", "codec", "path", "tun"},
-    "python": {"sim", "endpoint", "h264", "hybrid"},
+    "python": {"sim", "endpoint", "h264", "hybrid", "vpx"},
 }
 # Parts of the Python package, or of one part. `_core` is the native module; a part that is missing
 # here may name any. `errors` names nothing and is open to all.

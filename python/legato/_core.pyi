@@ -225,6 +225,17 @@ class ResilientH264:
         """The receiver reports that all of frame `number` came, or not."""
 
 @final
+class ResilientVpx:
+    """VP8 or VP9 with references that the receiver acknowledges. Refused where the build has no libvpx."""
+
+    def __new__(cls, codec: str, width: int, height: int, fps: float, bitrate_bps: int) -> ResilientVpx: ...
+    def encode(self, picture: bytes, keyframe: bool = False) -> tuple[bytes, bool, bool]:
+        """Encode one picture; returns the frame, whether it is a key frame, whether it is predicted from acknowledged
+        frames."""
+    def report(self, number: int, whole: bool) -> None:
+        """The receiver reports that all of frame `number` came, or not."""
+
+@final
 class EncoderModel:
     """The model of an encoder on a profile, without a call."""
 

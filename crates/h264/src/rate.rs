@@ -33,7 +33,7 @@ const PER_STEP: f64 = 0.870_550_563_296_124_1;
 const FIRST_RATIO: f64 = 4.0;
 /// Frames after one that recovers.
 const FRAMES: u32 = 30;
-/// Frames in which a debt is paid back, and what the least and the most that frames have of their shares.
+/// Frames in which a debt is paid back, and the limits of what a frame has meanwhile, in shares.
 const PAID_BACK_FRAMES: f64 = 8.0;
 const MIN_SHARES: f64 = 0.5;
 const MAX_SHARES: f64 = 1.25;

@@ -181,6 +181,50 @@ impl ResilientH264 {
     }
 }
 
+/// VP8 or VP9 with references that the receiver acknowledges.
+#[pyclass(module = "legato._core")]
+pub(crate) struct ResilientVpx {
+    stream: legato_vpx::Resilient,
+    fps: f32,
+    bitrate_bps: u32,
+}
+
+#[pymethods]
+impl ResilientVpx {
+    /// A stream at a bitrate. `codec`: vp8 or vp9. Refused where the build has no libvpx.
+    #[new]
+    fn new(codec: &str, width: u16, height: u16, fps: f32, bitrate_bps: u32) -> PyResult<Self> {
+        let codec = match codec {
+            "vp8" => legato_vpx::Codec::Vp8,
+            "vp9" => legato_vpx::Codec::Vp9,
+            other => return Err(profile_error(format!("codec {other}: one of vp8, vp9 is needed"))),
+        };
+        let settings = legato_vpx::Settings { codec, width, height, frame_rate: fps };
+        let stream = legato_vpx::Resilient::new(settings, bitrate_bps);
+        Ok(Self { stream: stream.map_err(|error| profile_error(error.to_string()))?, fps, bitrate_bps })
+    }
+
+    /// Encode one picture of planar 4:2:0: the frame, whether it is a key frame, and whether it is predicted from
+    /// acknowledged frames.
+    #[pyo3(signature = (picture, keyframe = false))]
+    fn encode<'py>(
+        &mut self,
+        py: Python<'py>,
+        picture: &[u8],
+        keyframe: bool,
+    ) -> PyResult<(Bound<'py, PyBytes>, bool, bool)> {
+        let (fps, bps) = (self.fps, self.bitrate_bps);
+        let coded = py.detach(|| self.stream.encode(picture, fps, bps, keyframe));
+        let coded = coded.map_err(|error| profile_error(error.to_string()))?;
+        Ok((PyBytes::new(py, &coded.frame.bytes), coded.frame.keyframe, coded.recovers))
+    }
+
+    /// The receiver reports that all of frame `number`, counted from 0, came, or not.
+    fn report(&mut self, number: u64, whole: bool) {
+        self.stream.report(number, whole);
+    }
+}
+
 /// The model of an encoder on a profile, without a call: for comparing models with the encoders that they represent.
 #[pyclass(module = "legato._core")]
 pub(crate) struct EncoderModel {

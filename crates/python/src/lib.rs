@@ -39,7 +39,9 @@ mod _core {
     use super::call::{RealCall, codecs, open_call_folder, write_scene};
     #[cfg(feature = "encoders")]
     #[pymodule_export]
-    use super::codec::{EncoderModel, LiveEncoder, OpenH264Stream, ResilientH264, picture_quality, profile_mean_size};
+    use super::codec::{
+        EncoderModel, LiveEncoder, OpenH264Stream, ResilientH264, ResilientVpx, picture_quality, profile_mean_size,
+    };
     #[pymodule_export]
     use super::controllers::{controller_parameters, controllers};
     #[pymodule_export]

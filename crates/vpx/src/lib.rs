@@ -1,5 +1,6 @@
 //! libvpx for real calls: VP8 and VP9 at a live bitrate ([`Live`]), coded as in libwebrtc, but on one thread, without
-//! dropping pictures and without denoising; and a separate decoder ([`Playback`]).
+//! dropping pictures and without denoising; the same with references that the receiver has acknowledged
+//! ([`Resilient`]); and a separate decoder ([`Playback`]).
 //!
 //! libvpx is a system library that may be absent. It is looked for when this crate is built; if it is missing,
 //! [`check`] reports it, and nothing can be opened.
@@ -23,10 +24,12 @@ mod missing;
 #[cfg(libvpx)]
 #[expect(unsafe_code, reason = "libvpx is a C library: its calls are in this file alone")]
 mod raw;
+mod resilient;
 mod settings;
 
 pub use live::Live;
 pub use raw::Decoder as Playback;
+pub use resilient::{Resilient, ResilientFrame};
 pub use settings::Settings;
 
 #[cfg(not(libvpx))]

@@ -19,13 +19,18 @@ pub struct Live {
 /// Ticks of RTP's clock for video, which libwebrtc gives to libvpx.
 const TICKS_PER_SECOND: f32 = 90_000.0;
 
+/// How long a picture is shown, in ticks.
+pub(crate) fn duration(frame_rate: f32) -> u32 {
+    (TICKS_PER_SECOND / frame_rate.clamp(1.0, 60.0)).round() as u32
+}
+
 impl Live {
     /// Open a stream at a bitrate in bit/s.
     pub fn new(settings: Settings, bits_per_second: u32) -> Result<Self, Error> {
         raw::check()?;
         settings.check()?;
         let kbps = kbps(bits_per_second);
-        Ok(Self { settings, encoder: open(settings, kbps)?, kbps, time: 0 })
+        Ok(Self { settings, encoder: raw::Encoder::new(settings, kbps)?, kbps, time: 0 })
     }
 
     /// Code one picture of planar 4:2:0 at `frame_rate` pictures per second, at a bitrate in bit/s.
@@ -40,25 +45,21 @@ impl Live {
         if kbps != self.kbps {
             if self.time == 0 {
                 // Its rate control starts with the bits of 250 ms at the rate it was opened with.
-                self.encoder = open(self.settings, kbps)?;
+                self.encoder = raw::Encoder::new(self.settings, kbps)?;
             } else {
                 self.encoder.set_bitrate(kbps)?;
             }
             self.kbps = kbps;
         }
-        let duration = (TICKS_PER_SECOND / frame_rate.clamp(1.0, 60.0)).round() as u32;
+        let duration = duration(frame_rate);
         let frame = self.encoder.encode(picture, self.time, duration, keyframe)?;
         self.time += i64::from(duration);
         Ok(frame)
     }
 }
 
-fn open(settings: Settings, kbps: u32) -> Result<raw::Encoder, Error> {
-    raw::Encoder::new(settings, kbps, settings.speed(), settings.max_intra_percent())
-}
-
 /// libvpx's unit; it accepts no rate of zero.
-fn kbps(bits_per_second: u32) -> u32 {
+pub(crate) fn kbps(bits_per_second: u32) -> u32 {
     (bits_per_second.saturating_add(500) / 1_000).max(1)
 }
 

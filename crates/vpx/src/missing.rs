@@ -1,5 +1,6 @@
 //! Replaces libvpx if it was missing when this crate was built: an encoder and a decoder that cannot be opened.
 
+use crate::resilient::Buffers;
 use crate::settings::Settings;
 use crate::{Codec, DecodedLuma, Error, LiveFrame};
 
@@ -17,7 +18,10 @@ fn missing() -> Error {
 }
 
 impl Encoder {
-    pub(crate) fn new(_: Settings, _: u32, _: u32, _: u32) -> Result<Self, Error> {
+    pub(crate) fn new(_: Settings, _: u32) -> Result<Self, Error> {
+        check().map(|()| Self)
+    }
+    pub(crate) fn resilient(_: Settings, _: u32) -> Result<Self, Error> {
         check().map(|()| Self)
     }
 
@@ -26,6 +30,16 @@ impl Encoder {
     }
 
     pub(crate) fn encode(&mut self, _: &[u8], _: i64, _: u32, _: bool) -> Result<LiveFrame, Error> {
+        Err(missing())
+    }
+    pub(crate) fn encode_with(
+        &mut self,
+        _: &[u8],
+        _: i64,
+        _: u32,
+        _: bool,
+        _: Option<Buffers>,
+    ) -> Result<LiveFrame, Error> {
         Err(missing())
     }
 }

@@ -1,5 +1,6 @@
 //! Encoder and decoder behind the functions of `shim.c`; every `unsafe` of the crate is here.
 
+use crate::resilient::Buffers;
 use crate::settings::Settings;
 use crate::{Codec, DecodedLuma, Error, LiveFrame};
 use std::ffi::{CStr, c_char};
@@ -38,6 +39,7 @@ unsafe extern "C" {
         kbps: u32,
         speed: u32,
         max_intra_percent: u32,
+        resilient: i32,
         status: *mut i32,
     ) -> *mut Opaque;
     fn legato_vpx_set_bitrate(encoder: *mut Opaque, kbps: u32) -> i32;
@@ -47,6 +49,8 @@ unsafe extern "C" {
         time: i64,
         duration: u32,
         keyframe: i32,
+        used: u32,
+        replaced: u32,
         frame: *mut RawFrame,
     ) -> i32;
     fn legato_vpx_reason(status: i32) -> *const c_char;
@@ -71,12 +75,23 @@ pub(crate) fn check() -> Result<(), Error> {
 }
 
 impl Encoder {
-    pub(crate) fn new(settings: Settings, kbps: u32, speed: u32, max_intra_percent: u32) -> Result<Self, Error> {
+    pub(crate) fn new(settings: Settings, kbps: u32) -> Result<Self, Error> {
+        Self::open(settings, kbps, false)
+    }
+
+    /// Of frames that are decodable without what was learnt from others.
+    pub(crate) fn resilient(settings: Settings, kbps: u32) -> Result<Self, Error> {
+        Self::open(settings, kbps, true)
+    }
+
+    fn open(settings: Settings, kbps: u32, resilient: bool) -> Result<Self, Error> {
         let (width, height) = (u32::from(settings.width), u32::from(settings.height));
+        let (vp9, speed, max_intra_percent) = (is_vp9(settings.codec), settings.speed(), settings.max_intra_percent());
         let mut status = 0;
         // SAFETY: plain numbers, and a status that outlives the call.
         let made = unsafe {
-            legato_vpx_open(is_vp9(settings.codec), width, height, kbps, speed, max_intra_percent, &raw mut status)
+            let resilient = i32::from(resilient);
+            legato_vpx_open(vp9, width, height, kbps, speed, max_intra_percent, resilient, &raw mut status)
         };
         let encoder = NonNull::new(made).ok_or_else(|| refused("parameters", status))?;
         Ok(Self { encoder, picture_bytes: settings.picture_bytes() })
@@ -90,6 +105,18 @@ impl Encoder {
 
     /// `time` and `duration` in 90,000ths of a second.
     pub(crate) fn encode(&mut self, picture: &[u8], time: i64, duration: u32, key: bool) -> Result<LiveFrame, Error> {
+        self.encode_with(picture, time, duration, key, None)
+    }
+
+    /// The same with references; `None`: libvpx chooses them.
+    pub(crate) fn encode_with(
+        &mut self,
+        picture: &[u8],
+        time: i64,
+        duration: u32,
+        key: bool,
+        buffers: Option<Buffers>,
+    ) -> Result<LiveFrame, Error> {
         if picture.len() != self.picture_bytes {
             return Err(Error(format!(
                 "libvpx: a picture of {} bytes is not as long as its size needs",
@@ -97,11 +124,12 @@ impl Encoder {
             )));
         }
         let mut frame = RawFrame { bytes: null(), length: 0, keyframe: 0, quantiser: 0, psnr_db: 0.0 };
+        let Buffers { used, replaced } = buffers.unwrap_or(Buffers { used: 0, replaced: 0 });
         // SAFETY: the picture has the length that the encoder's size needs and is only read; the frame outlives the
         // call, which fills it.
         let status = unsafe {
-            let encoder = self.encoder.as_ptr();
-            legato_vpx_encode(encoder, picture.as_ptr(), time, duration, i32::from(key), &raw mut frame)
+            let (encoder, key) = (self.encoder.as_ptr(), i32::from(key));
+            legato_vpx_encode(encoder, picture.as_ptr(), time, duration, key, used, replaced, &raw mut frame)
         };
         if status != 0 {
             return Err(refused("frame", status));

@@ -60,9 +60,10 @@ static void set_up_vp9(legato_vpx *encoder, uint32_t speed) {
 }
 
 /* Null, with `status`, where libvpx refuses. `vp9`: else VP8. `speed`: 0 ... 16 of VP8, 0 ... 9 of VP9, more is quicker
-   and worse. `max_intra_percent`: the largest key frame, in percent of what a picture has on average. */
+   and worse. `max_intra_percent`: the largest key frame, in percent of what a picture has on average. `resilient`: frames
+   are decodable without what was learnt from others. */
 legato_vpx *legato_vpx_open(int32_t vp9, uint32_t width, uint32_t height, uint32_t kbps, uint32_t speed,
-                            uint32_t max_intra_percent, int32_t *status) {
+                            uint32_t max_intra_percent, int32_t resilient, int32_t *status) {
   vpx_codec_iface_t *format = vp9 ? vpx_codec_vp9_cx() : vpx_codec_vp8_cx();
   legato_vpx *encoder = calloc(1, sizeof *encoder);
   if (encoder == NULL) {
@@ -81,7 +82,7 @@ legato_vpx *legato_vpx_open(int32_t vp9, uint32_t width, uint32_t height, uint32
   config->g_timebase.den = TICKS_PER_SECOND;
   config->g_threads = 1;
   config->g_lag_in_frames = 0;
-  config->g_error_resilient = 0;
+  config->g_error_resilient = resilient ? VPX_ERROR_RESILIENT_DEFAULT : 0;
   config->g_pass = VPX_RC_ONE_PASS;
   config->rc_end_usage = VPX_CBR;
   config->rc_target_bitrate = kbps;
@@ -116,9 +117,26 @@ int32_t legato_vpx_set_bitrate(legato_vpx *encoder, uint32_t kbps) {
   return vpx_codec_enc_config_set(&encoder->codec, &encoder->config);
 }
 
-/* Code a picture of planar 4:2:0, one plane behind the other, shown at `time` for `duration` ticks. The status. */
+/* The flags of a frame that may be predicted from some of the last, golden and alternate frames, which are the bits of
+   `used` in this order, and replaces those of `replaced`. */
+static vpx_enc_frame_flags_t flags_of(uint32_t used, uint32_t replaced) {
+  static const vpx_enc_frame_flags_t unused[] = {VP8_EFLAG_NO_REF_LAST, VP8_EFLAG_NO_REF_GF, VP8_EFLAG_NO_REF_ARF};
+  static const vpx_enc_frame_flags_t left[] = {VP8_EFLAG_NO_UPD_LAST, VP8_EFLAG_NO_UPD_GF, VP8_EFLAG_NO_UPD_ARF};
+  static const vpx_enc_frame_flags_t forced[] = {0, VP8_EFLAG_FORCE_GF, VP8_EFLAG_FORCE_ARF};
+  vpx_enc_frame_flags_t flags = VP8_EFLAG_NO_UPD_ENTROPY;
+  int buffer;
+  for (buffer = 0; buffer < 3; buffer++) {
+    if (!(used >> buffer & 1)) flags |= unused[buffer];
+    flags |= replaced >> buffer & 1 ? forced[buffer] : left[buffer];
+  }
+  return flags;
+}
+
+/* Code a picture of planar 4:2:0, one plane behind the other, shown at `time` for `duration` ticks. `used` and `replaced`
+   as above; 0: libvpx chooses references. The status. */
 int32_t legato_vpx_encode(legato_vpx *encoder, const uint8_t *picture, int64_t time, uint32_t duration,
-                          int32_t keyframe, legato_vpx_frame *frame) {
+                          int32_t keyframe, uint32_t used, uint32_t replaced, legato_vpx_frame *frame) {
+  vpx_enc_frame_flags_t flags = used ? flags_of(used, replaced) : 0;
   vpx_image_t image;
   vpx_codec_iter_t position = NULL;
   const vpx_codec_cx_pkt_t *packet;
@@ -128,7 +146,7 @@ int32_t legato_vpx_encode(legato_vpx *encoder, const uint8_t *picture, int64_t t
   /* The encoder reads the picture and does not write it. */
   if (vpx_img_wrap(&image, VPX_IMG_FMT_I420, encoder->config.g_w, encoder->config.g_h, 1, (uint8_t *)picture) == NULL)
     return VPX_CODEC_INVALID_PARAM;
-  status = vpx_codec_encode(&encoder->codec, &image, time, duration, keyframe ? VPX_EFLAG_FORCE_KF : 0,
+  status = vpx_codec_encode(&encoder->codec, &image, time, duration, keyframe ? VPX_EFLAG_FORCE_KF : flags,
                             VPX_DL_REALTIME);
   if (status != VPX_CODEC_OK) return status;
   while ((packet = vpx_codec_get_cx_data(&encoder->codec, &position)) != NULL) {

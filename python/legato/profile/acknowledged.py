@@ -1,4 +1,4 @@
-"""H.264 by OpenH264 with slices and reports, beside the hybrid codec with reports: docs/hybrid-codec.md's last table.
+"""H.264, VP8 and VP9 with reports, beside the hybrid codec with reports: docs/hybrid-codec.md's last tables.
 
     python -m legato.profile.acknowledged CLIP... --out table.md [--frames 96]
 
@@ -10,6 +10,9 @@ clip; each slice is a packet, and FFmpeg conceals what is lost (``guess_mvs+debl
 - *no reports*: the encoder hears nothing;
 - *key frames*: a frame that is reported damaged is answered by a key frame, unless one is under way;
 - *long-term references*: it is answered by a frame that is predicted from one that the receiver has acknowledged.
+
+VP8 and VP9 by libvpx, where the build has it, do so with their golden and alternate references. Their frames are
+cut into packets of 1200 bytes and decoded if all of them came; else the last picture stays.
 
 Figures of each clip are kept beside the table: a run that was cut off goes on where it was.
 """
@@ -32,18 +35,21 @@ from legato.profile.hybrid import (
     _header,
 )
 from legato.profile.hybrid_parts import Row, tabulate
-from legato.profile.hybrid_reports import LOSSES, REPORT_AFTER, WINDOW, Sender, reported_db
+from legato.profile.hybrid_reports import LOSSES, MAX_PACKET_BYTES, REPORT_AFTER, WINDOW, Sender, reported_db
 from legato.profile.loss import Decoder
 from legato.profile.tables import quality
 from legato.profile.x264 import X264
 
 SLICES = 8
+VPX = ("vp8", "vp9")
 ANSWERS = ("no reports", "key frames", "long-term references")
-HYBRIDS = {"hybrid, 4 packets": Sender(4, 0), "hybrid, 8 packets, 1 copy": Sender(8, 1)}
+OURS = "hybrid, 4 packets"
+HYBRIDS = {OURS: Sender(4, 0), "hybrid, 8 packets, 1 copy": Sender(8, 1)}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    settings = repr(("acknowledged", KBPS, LOSSES, WINDOW, FIRST, REPORT_AFTER, SLICES, ANSWERS, HYBRIDS))
+    measured = (KBPS, LOSSES, WINDOW, FIRST, REPORT_AFTER, SLICES, ANSWERS, HYBRIDS, VPX, MAX_PACKET_BYTES)
+    settings = repr(("acknowledged", *measured))
     summary = __doc__.split("\n")[0]
     return tabulate("acknowledged", summary, settings, measure, table, arguments)
 
@@ -58,6 +64,11 @@ def measure(clip: Clip, pictures: Pictures) -> Iterator[Row]:
             for loss in LOSSES:
                 found = openh264(clip, pictures, budget, answer, loss)
                 name = f"openh264, {answer}"
+                yield from (Row(clip.name, kbps, name, f"{figure} {loss}", value) for figure, value in found.items())
+        for codec in VPX:
+            for loss in LOSSES:
+                found = libvpx(clip, pictures, budget, codec, loss)
+                name = f"libvpx {codec}, references"
                 yield from (Row(clip.name, kbps, name, f"{figure} {loss}", value) for figure, value in found.items())
         for name, sender in HYBRIDS.items():
             for loss in LOSSES:
@@ -103,6 +114,31 @@ def openh264(clip: Clip, pictures: Pictures, budget_bytes: float, answer: str, l
     }
 
 
+def libvpx(clip: Clip, pictures: Pictures, budget_bytes: float, codec: str, loss_ratio: float) -> dict[str, float]:
+    """The same of VP8 or VP9 with references, and packets of a frame; raises where the build has no libvpx."""
+    bitrate_bps = round(budget_bytes * 8 * float(clip.fps))
+    encoder = _core.ResilientVpx(codec, pictures.width, pictures.height, float(clip.fps), bitrate_bps)
+    decoder, random = Decoder(pictures, codec), np.random.default_rng(19)
+    came, lossy, shown, sizes, packets = [], [], [], [], []
+    for index in range(len(pictures.luma)):
+        if index >= REPORT_AFTER:
+            encoder.report(index - REPORT_AFTER, came[index - REPORT_AFTER])
+        frame, _, _ = encoder.encode(pictures.planar(index))
+        packets.append(-(-len(frame) // MAX_PACKET_BYTES))
+        hit = index // WINDOW % 2 == 1
+        came.append(not (hit and (random.random(packets[-1]) < loss_ratio).any()))
+        picture = decoder.decode(frame if came[-1] else b"")
+        if hit:
+            lossy.append(index)
+            shown.append(picture)
+        sizes.append(len(frame))
+    return {
+        "ssim_db": float(quality(pictures.luma[lossy], np.stack(shown))[0].mean()),
+        "kbps": float(np.mean(sizes[FIRST:]) * 8 * float(clip.fps) / 1000),
+        "packets": float(np.mean(packets[FIRST:])),
+    }
+
+
 def table(rows: Sequence[Row]) -> str:
     """All figures as Markdown."""
     values: dict[tuple[int, str, str], list[tuple[str, float]]] = defaultdict(list)
@@ -115,14 +151,22 @@ def table(rows: Sequence[Row]) -> str:
         for codec in codecs:
             cells = [_cell(values[kbps, codec, f"ssim_db {loss}"]) for loss in LOSSES]
             lines.append(f"| {codec} | " + " | ".join(cells) + " |")
-        lines += ["", f"## {kbps} kbit/s, kbit/s spent and slices of a picture", ""]
+        lines += ["", f"## {kbps} kbit/s, dB of *{OURS}* above them, clip by clip", ""]
         lines.append(_header(["codec", *(f"{loss:.0%}" for loss in LOSSES)]))
-        for codec in (codec for codec in codecs if codec.startswith("openh264")):
+        ours = {loss: dict(values[kbps, OURS, f"ssim_db {loss}"]) for loss in LOSSES}
+        for codec in (codec for codec in codecs if codec not in HYBRIDS):
+            theirs = {loss: values[kbps, codec, f"ssim_db {loss}"] for loss in LOSSES}
+            above = [[(clip, ours[loss][clip] - value) for clip, value in theirs[loss]] for loss in LOSSES]
+            lines.append(f"| {codec} | " + " | ".join(map(_cell, above)) + " |")
+        lines += ["", f"## {kbps} kbit/s, kbit/s spent, and slices or packets of a picture", ""]
+        lines.append(_header(["codec", *(f"{loss:.0%}" for loss in LOSSES)]))
+        for codec in (codec for codec in codecs if codec not in HYBRIDS):
+            parts = "packets" if codec.startswith("libvpx") else "slices"
             means = [
                 [np.mean([value for _, value in values[kbps, codec, f"{figure} {loss}"]]) for loss in LOSSES]
-                for figure in ("kbps", "slices")
+                for figure in ("kbps", parts)
             ]
-            cells = [f"{spent:.0f} / {slices:.1f}" for spent, slices in zip(*means, strict=True)]
+            cells = [f"{spent:.0f} / {count:.1f}" for spent, count in zip(*means, strict=True)]
             lines.append(f"| {codec} | " + " | ".join(cells) + " |")
         lines.append("")
     return "\n".join(lines) + "\n"

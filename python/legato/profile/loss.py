@@ -65,15 +65,16 @@ def _code(library: X264, clip: Clip, pictures: Pictures, qp: int, order: list[in
 
 
 class Decoder:
-    """FFmpeg's H.264 decoder with its best concealment; shows the last picture where none comes out."""
+    """FFmpeg's decoder, of H.264 with its best concealment; shows the last picture where none comes out."""
 
-    def __init__(self, pictures: Pictures) -> None:
+    def __init__(self, pictures: Pictures, codec: str = "h264") -> None:
         import av
 
         self._av = av
-        self._context = av.CodecContext.create("h264", "r")
+        self._context = av.CodecContext.create(codec, "r")
         self._context.thread_count = 1
-        self._context.options = {"ec": "guess_mvs+deblock", "flags": "+output_corrupt+low_delay", "flags2": "+showall"}
+        options = {"ec": "guess_mvs+deblock", "flags": "+output_corrupt+low_delay", "flags2": "+showall"}
+        self._context.options = options if codec == "h264" else {}
         self._size = (pictures.height, pictures.width)
         self.shown = np.full(self._size, 16, np.uint8)
 
