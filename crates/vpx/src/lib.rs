@@ -18,6 +18,7 @@
 //! }
 //! ```
 
+mod buffers;
 mod live;
 #[cfg(not(libvpx))]
 mod missing;

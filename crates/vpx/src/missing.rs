@@ -1,6 +1,6 @@
 //! Replaces libvpx if it was missing when this crate was built: an encoder and a decoder that cannot be opened.
 
-use crate::resilient::Buffers;
+use crate::buffers::Buffers;
 use crate::settings::Settings;
 use crate::{Codec, DecodedLuma, Error, LiveFrame};
 

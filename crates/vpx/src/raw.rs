@@ -1,6 +1,6 @@
 //! Encoder and decoder behind the functions of `shim.c`; every `unsafe` of the crate is here.
 
-use crate::resilient::Buffers;
+use crate::buffers::Buffers;
 use crate::settings::Settings;
 use crate::{Codec, DecodedLuma, Error, LiveFrame};
 use std::ffi::{CStr, c_char};

@@ -1,10 +1,12 @@
-//! A stream with what libvpx has against losses: three references that the encoder is told to use or not, of which one
-//! or two are frames that the receiver has acknowledged, from which it predicts again once a loss is reported.
+//! A stream with what libvpx has against losses: the sender chooses which references a frame is predicted from and which
+//! it replaces. Beside the last frame there are two, of which the receiver has acknowledged at least one: from that the
+//! stream is predicted again once a loss is reported.
 //!
 //! A receiver decodes whole frames only, and the next frame says nothing of what it is predicted from: it shows pictures
 //! that are wrong until the frame that recovers. So frames are decodable without what entropy coding learnt from others
 //! ([rfc6386] §9.11: probabilities are those of the key frame).
 
+use crate::buffers::Buffers;
 use crate::live::{duration, kbps};
 use crate::settings::Settings;
 use crate::{Error, LiveFrame, raw};
@@ -52,13 +54,6 @@ enum State {
     Unreported,
     Right,
     Wrong,
-}
-
-/// Which references a frame may be predicted from, and which it replaces: bits of the last frame and the two kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Buffers {
-    pub(crate) used: u32,
-    pub(crate) replaced: u32,
 }
 
 const LAST: u32 = 1;
