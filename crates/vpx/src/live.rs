@@ -4,12 +4,14 @@
 //! duration is that of the measured rate. Given the time since the previous picture, libvpx made frames of up to fourteen
 //! times the mean size when single pictures had been skipped; given capture times, 60 % too much.
 
+use crate::buffers::Buffers;
 use crate::settings::Settings;
 use crate::{Error, LiveFrame, raw};
 
 /// A stream that is coded as it is captured.
 pub struct Live {
     settings: Settings,
+    resilient: bool,
     encoder: raw::Encoder,
     kbps: u32,
     /// Time of the next picture, in ticks.
@@ -19,18 +21,18 @@ pub struct Live {
 /// Ticks of RTP's clock for video, which libwebrtc gives to libvpx.
 const TICKS_PER_SECOND: f32 = 90_000.0;
 
-/// How long a picture is shown, in ticks.
-pub(crate) fn duration(frame_rate: f32) -> u32 {
-    (TICKS_PER_SECOND / frame_rate.clamp(1.0, 60.0)).round() as u32
-}
-
 impl Live {
     /// Open a stream at a bitrate in bit/s.
     pub fn new(settings: Settings, bits_per_second: u32) -> Result<Self, Error> {
+        Self::open(settings, bits_per_second, false)
+    }
+
+    /// `resilient`: frames are decodable without what was learnt from others.
+    pub(crate) fn open(settings: Settings, bits_per_second: u32, resilient: bool) -> Result<Self, Error> {
         raw::check()?;
         settings.check()?;
         let kbps = kbps(bits_per_second);
-        Ok(Self { settings, encoder: raw::Encoder::new(settings, kbps)?, kbps, time: 0 })
+        Ok(Self { settings, resilient, encoder: raw::Encoder::new(settings, kbps, resilient)?, kbps, time: 0 })
     }
 
     /// Code one picture of planar 4:2:0 at `frame_rate` pictures per second, at a bitrate in bit/s.
@@ -41,25 +43,37 @@ impl Live {
         bits_per_second: u32,
         keyframe: bool,
     ) -> Result<LiveFrame, Error> {
+        self.encode_with(picture, frame_rate, bits_per_second, keyframe, None)
+    }
+
+    /// The same with references; `None`: libvpx chooses them.
+    pub(crate) fn encode_with(
+        &mut self,
+        picture: &[u8],
+        frame_rate: f32,
+        bits_per_second: u32,
+        keyframe: bool,
+        buffers: Option<Buffers>,
+    ) -> Result<LiveFrame, Error> {
         let kbps = kbps(bits_per_second);
         if kbps != self.kbps {
             if self.time == 0 {
                 // Its rate control starts with the bits of 250 ms at the rate it was opened with.
-                self.encoder = raw::Encoder::new(self.settings, kbps)?;
+                self.encoder = raw::Encoder::new(self.settings, kbps, self.resilient)?;
             } else {
                 self.encoder.set_bitrate(kbps)?;
             }
             self.kbps = kbps;
         }
-        let duration = duration(frame_rate);
-        let frame = self.encoder.encode(picture, self.time, duration, keyframe)?;
+        let duration = (TICKS_PER_SECOND / frame_rate.clamp(1.0, 60.0)).round() as u32;
+        let frame = self.encoder.encode(picture, self.time, duration, keyframe, buffers)?;
         self.time += i64::from(duration);
         Ok(frame)
     }
 }
 
 /// libvpx's unit; it accepts no rate of zero.
-pub(crate) fn kbps(bits_per_second: u32) -> u32 {
+fn kbps(bits_per_second: u32) -> u32 {
     (bits_per_second.saturating_add(500) / 1_000).max(1)
 }
 

@@ -18,28 +18,14 @@ fn missing() -> Error {
 }
 
 impl Encoder {
-    pub(crate) fn new(_: Settings, _: u32) -> Result<Self, Error> {
+    pub(crate) fn new(_: Settings, _: u32, _: bool) -> Result<Self, Error> {
         check().map(|()| Self)
     }
-    pub(crate) fn resilient(_: Settings, _: u32) -> Result<Self, Error> {
-        check().map(|()| Self)
-    }
-
     pub(crate) fn set_bitrate(&mut self, _: u32) -> Result<(), Error> {
         Err(missing())
     }
 
-    pub(crate) fn encode(&mut self, _: &[u8], _: i64, _: u32, _: bool) -> Result<LiveFrame, Error> {
-        Err(missing())
-    }
-    pub(crate) fn encode_with(
-        &mut self,
-        _: &[u8],
-        _: i64,
-        _: u32,
-        _: bool,
-        _: Option<Buffers>,
-    ) -> Result<LiveFrame, Error> {
+    pub(crate) fn encode(&mut self, _: &[u8], _: i64, _: u32, _: bool, _: Option<Buffers>) -> Result<LiveFrame, Error> {
         Err(missing())
     }
 }

@@ -75,16 +75,8 @@ pub(crate) fn check() -> Result<(), Error> {
 }
 
 impl Encoder {
-    pub(crate) fn new(settings: Settings, kbps: u32) -> Result<Self, Error> {
-        Self::open(settings, kbps, false)
-    }
-
-    /// Of frames that are decodable without what was learnt from others.
-    pub(crate) fn resilient(settings: Settings, kbps: u32) -> Result<Self, Error> {
-        Self::open(settings, kbps, true)
-    }
-
-    fn open(settings: Settings, kbps: u32, resilient: bool) -> Result<Self, Error> {
+    /// `resilient`: frames are decodable without what was learnt from others.
+    pub(crate) fn new(settings: Settings, kbps: u32, resilient: bool) -> Result<Self, Error> {
         let (width, height) = (u32::from(settings.width), u32::from(settings.height));
         let (vp9, speed, max_intra_percent) = (is_vp9(settings.codec), settings.speed(), settings.max_intra_percent());
         let mut status = 0;
@@ -103,13 +95,8 @@ impl Encoder {
         if status == 0 { Ok(()) } else { Err(refused("bitrate", status)) }
     }
 
-    /// `time` and `duration` in 90,000ths of a second.
-    pub(crate) fn encode(&mut self, picture: &[u8], time: i64, duration: u32, key: bool) -> Result<LiveFrame, Error> {
-        self.encode_with(picture, time, duration, key, None)
-    }
-
-    /// The same with references; `None`: libvpx chooses them.
-    pub(crate) fn encode_with(
+    /// `time` and `duration` in 90,000ths of a second. `buffers`: references; `None`: libvpx chooses them.
+    pub(crate) fn encode(
         &mut self,
         picture: &[u8],
         time: i64,

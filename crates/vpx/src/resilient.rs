@@ -7,9 +7,9 @@
 //! ([rfc6386] §9.11: probabilities are those of the key frame).
 
 use crate::buffers::Buffers;
-use crate::live::{duration, kbps};
+use crate::live::Live;
 use crate::settings::Settings;
-use crate::{Error, LiveFrame, raw};
+use crate::{Error, LiveFrame};
 use std::collections::VecDeque;
 
 /// One coded frame of a [`Resilient`] stream.
@@ -25,10 +25,7 @@ pub struct ResilientFrame {
 
 /// A stream that hears what arrived.
 pub struct Resilient {
-    encoder: raw::Encoder,
-    kbps: u32,
-    /// Time of the next picture, in ticks.
-    time: i64,
+    live: Live,
     coded: u64,
     /// The two references beside the last frame.
     kept: [Kept; 2],
@@ -64,19 +61,11 @@ const MAX_UNREPORTED: usize = 256;
 impl Resilient {
     /// Open a stream at a bitrate in bit/s.
     pub fn new(settings: Settings, bits_per_second: u32) -> Result<Self, Error> {
-        raw::check()?;
-        settings.check()?;
-        let kbps = kbps(bits_per_second);
-        let encoder = raw::Encoder::resilient(settings, kbps)?;
-        let kept = [Kept { number: 0, state: State::Wrong }; 2];
-        let unreported = VecDeque::new();
         Ok(Self {
-            encoder,
-            kbps,
-            time: 0,
+            live: Live::open(settings, bits_per_second, true)?,
             coded: 0,
-            kept,
-            unreported,
+            kept: [Kept { number: 0, state: State::Wrong }; 2],
+            unreported: VecDeque::new(),
             recovering: false,
             begins_anew: true,
             right: true,
@@ -91,17 +80,10 @@ impl Resilient {
         bits_per_second: u32,
         keyframe: bool,
     ) -> Result<ResilientFrame, Error> {
-        let kbps = kbps(bits_per_second);
-        if kbps != self.kbps {
-            self.encoder.set_bitrate(kbps)?;
-            self.kbps = kbps;
-        }
-        let duration = duration(frame_rate);
         let keyframe = keyframe || self.begins_anew;
         let recovers = self.recovering && !keyframe;
         let buffers = self.buffers(recovers);
-        let frame = self.encoder.encode_with(picture, self.time, duration, keyframe, Some(buffers))?;
-        self.time += i64::from(duration);
+        let frame = self.live.encode_with(picture, frame_rate, bits_per_second, keyframe, Some(buffers))?;
         let (number, recovers) = (self.coded, recovers && !frame.keyframe);
         self.coded += 1;
         for (kept, bit) in self.kept.iter_mut().zip(KEPT) {
