@@ -1,11 +1,11 @@
-//! The quantisers of frames that recover, and of those in the second after them.
+//! The quantisers of frames that recover, and of the thirty after them.
 //!
 //! OpenH264's rate control foresees a frame from the picture before it and lets the quantiser rise by five steps from one
 //! frame to the next. A frame that is predicted from an acknowledged one differs from it by all that has moved since, and
 //! became up to five times as large as its share of the bitrate. A receiver holds all pictures back for about as long as
 //! the largest takes. So a frame that recovers is coded with a quantiser from here, by what such frames took before, and
 //! so are those after it, whose references are coarser than others. Where nothing is lost the encoder's own control is
-//! left alone, of key frames always.
+//! left alone, as of key frames that were requested.
 
 /// How large frames become, and what they had above their shares.
 #[derive(Clone, Debug)]
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn after_a_second_the_encoder_chooses_again() {
+    fn after_thirty_frames_the_encoder_chooses_again() {
         let mut rate = begun();
         rate.take(true, 40, 3_000, SHARE);
         for _ in 0..FRAMES {
