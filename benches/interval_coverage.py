@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from legato.eval import stats
+from legato.results import stats
 
 Array = NDArray[np.float64]
 Ends = tuple[Array, Array]
@@ -73,7 +73,7 @@ def recorded() -> dict[str, Array]:
 
 
 def legato(calls: Array) -> Ends:
-    """`legato.eval.stats`, as reports use it."""
+    """`legato.results.stats`, as reports use it."""
     found = stats.mean_intervals(calls.sum(axis=1), np.full((calls.shape[0], calls.shape[2]), float(calls.shape[1])))
     return np.array([one.low for one in found], dtype=float), np.array([one.high for one in found], dtype=float)
 

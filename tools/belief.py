@@ -20,8 +20,8 @@ import numpy as np
 from gcc_profiles import WINDOW_S, windows_of
 
 from legato import _core, chart, plan, shipped
-from legato.eval.stats import Estimate, grouped_mean
 from legato.leaderboard import untuned_links
+from legato.results.stats import Estimate, grouped_mean
 from legato.sweep import parts, sweep
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -38,14 +38,14 @@ PARTS: dict[str, set[str]] = {
     "atomic": set(),
     "chart": set(),
     "pages": {"atomic"},
-    "report": {"eval.stats", "pages", "user_files"},  # reads run folders; hashes what they were made of
+    "report": {"pages", "results", "user_files"},  # pages of run folders; hashes what they were made of
     "policy": {"_core", "atomic"},  # trained policies as files, without torch
     "train": {"access_networks", "atomic", "envs", "policy", "sweep"},
     "access_networks": {"_core", "shipped"},  # which recorded links are for training and which for tests
     "envs": {"_core", "plan", "shipped"},
-    "eval": {"_core"},
+    "results": {"results.stats"},  # reads run folders: the store, the figures, the comparison
+    "results.stats": set(),  # arithmetic on what the store read
     "user_files": set(),  # hashes
-    "eval.stats": set(),  # arithmetic on what a report read
 }
 PREFIX = "legato-"
 
@@ -138,7 +138,7 @@ def imported_parts(source: Path, package: Path) -> list[tuple[int, str]]:
 
 
 def part_of(path: Sequence[str]) -> str:
-    """`eval.stats` where the table names that, else `eval`."""
+    """`results.stats` where the table names that, else `results`."""
     inner = ".".join(path[:2])
     return inner if inner in PARTS else path[0]
 

@@ -16,10 +16,10 @@ import textwrap
 from pathlib import Path
 
 from legato import plan, shipped
-from legato.eval.stats import Estimate
 from legato.published.nvc_cc_sessions import Sessions
 from legato.published.nvc_cc_sweeps import FAMILIES as RECORDED
 from legato.published.nvc_cc_sweeps import recorded_links
+from legato.results.stats import Estimate
 from legato.sweep import sweep
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "generalisation.md"

@@ -26,9 +26,9 @@ import legato
 from legato import _core, clips
 from legato import plan as plans
 from legato.call import Pictures
-from legato.eval import stats
 from legato.leaderboard import FAMILIES, Link, by_turns
 from legato.leaderboard.measures import GOODPUT, P95, PICTURE, STALLED, Measure
+from legato.results import stats
 from legato.sweep import query, sweep
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "real-links.md"

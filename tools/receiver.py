@@ -23,12 +23,12 @@ from timed_calls import TimedCall, in_time
 import legato
 from legato import shipped
 from legato.call import Pictures
-from legato.eval import stats
 from legato.leaderboard import FAMILIES, Calls, Link, by_turns
 from legato.leaderboard.calls import play
 from legato.leaderboard.measures import GOODPUT, P95, P98, PICTURE, STALLED, Measure
 from legato.leaderboard.page import markdown
 from legato.leaderboard.tables import differences, live, means
+from legato.results import stats
 from legato.sweep import query
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "receiver.md"

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from legato import plan as plans
 from legato.conformance.flows import read
-from legato.eval.stats import grouped_mean
 from legato.leaderboard.company import FROM_S, SHARINGS, TO_S, Sharing
+from legato.results.stats import grouped_mean
 from legato.sweep import sweep
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "sharing.md"

@@ -38,7 +38,7 @@ def trainings(run: Path) -> list[dict[str, Any]]:
 
 def interval(values: list[float]) -> str:
     """Mean and 95 % interval over seeds; fewer than five have none."""
-    from legato.eval.stats import of_separate_groups
+    from legato.results.stats import of_separate_groups
 
     found = of_separate_groups([values], lambda means: means[0])
     return f"{found.mean:.3f}" + ("" if found.low is None else f" ({found.low:.3f} to {found.high:.3f})")

@@ -1,7 +1,8 @@
 """How far a simulation is from a real call: the same scenario simulated and called, several times, and the differences.
 
 Simulated calls differ by seed; real calls have the same seeds, and differ by chance on the machine as well. Each
-figure's difference is that of the means over repeats, with an interval from five repeats on (:mod:`legato.eval.stats`).
+figure's difference is that of the means over repeats, with an interval from five repeats on
+(:mod:`legato.results.stats`).
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ from markupsafe import Markup
 
 from legato import chart, pages
 from legato.errors import CallError
-from legato.eval.stats import FEWEST, Estimate, grouped_mean, of_separate_groups
 from legato.pages import Section
 from legato.plan import read_scenario
 from legato.report import repeat
-from legato.report.late import late_calls
+from legato.results.late import late_calls
+from legato.results.stats import FEWEST, Estimate, grouped_mean, of_separate_groups
 from legato.sweep import check_empty, parts, query, summary_rows
 
 if TYPE_CHECKING:

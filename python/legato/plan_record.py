@@ -100,7 +100,7 @@ def read_plan(folder: Path) -> Plan:
         RunFolderError: it cannot be read, or one of the user's files has changed since or is no longer there.
     """
     from legato import clips
-    from legato.report.run_folder import open_run
+    from legato.results.run_folder import open_run
 
     written = open_run(folder).plan
     absent = [name for name in PLANNED if name not in written]

@@ -14,7 +14,7 @@ from legato import sweep
 from legato.errors import Error, RunFolderError
 from legato.plan import Plan
 from legato.plan_record import read_plan
-from legato.report.run_folder import open_run
+from legato.results.run_folder import open_run
 
 
 @dataclass(frozen=True)

@@ -64,7 +64,7 @@ def rtp_lines(folder: str | Path, call: int, side: str = "sender", rtcp: bool = 
     """
     import duckdb
 
-    from legato.report.run_folder import open_run
+    from legato.results.run_folder import open_run
 
     if side not in SIDES:
         raise Error(f"side = {side!r} is not one of {', '.join(SIDES)}")

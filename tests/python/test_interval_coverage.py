@@ -11,7 +11,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benches"))
 import interval_coverage as study
 
-from legato.eval import stats
+from legato.results import stats
 
 REPETITIONS = 2_000
 

@@ -10,8 +10,8 @@ from markupsafe import Markup
 
 from legato import atomic, pages
 from legato.errors import Error
-from legato.eval.stats import Estimate
 from legato.published.reproduction import Paper, Reproduction, Row
+from legato.results.stats import Estimate
 
 
 def test_what_a_page_is_given_is_escaped_and_markup_is_not(tmp_path: Path):

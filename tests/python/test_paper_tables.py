@@ -9,9 +9,9 @@ from types import ModuleType
 
 import pytest
 
-from legato.eval.stats import Estimate
 from legato.published.reproduction import Row
 from legato.published.verdict import Lead
+from legato.results.stats import Estimate
 
 PAPERS = Path(__file__).resolve().parents[2] / "docs" / "papers"
 KEPT = sorted((PAPERS / "reproduced").glob("*.json"))

@@ -15,9 +15,10 @@ import pytest
 
 from legato import report
 from legato.errors import ControllerError, RunFolderError
-from legato.report import figures, live_links, palette, tables, timelines
+from legato.report import figures, live_links, palette, timelines
 from legato.report.reading import reading
-from legato.report.store import Store
+from legato.results import comparison
+from legato.results.store import Store
 from run_folders import write_run, write_table
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -176,8 +177,8 @@ def test_the_baseline_can_be_chosen_and_must_exist(demo: Path) -> None:
 
 def test_blocks_and_single_networks_agree(demo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     single = report.summarise(demo)
-    monkeypatch.setattr(tables.stats, "EXACT_GROUPS", 1)
-    monkeypatch.setattr(tables, "PAIRED_CALLS", 1)
+    monkeypatch.setattr(comparison.stats, "EXACT_GROUPS", 1)
+    monkeypatch.setattr(comparison, "PAIRED_CALLS", 1)
     blocks = report.summarise(demo)
     assert "dealt into 512 blocks" in blocks.method and single.networks == blocks.networks == 2
     for row in single.rows:
@@ -190,13 +191,13 @@ def test_blocks_and_single_networks_agree(demo: Path, monkeypatch: pytest.Monkey
 def test_differences_of_many_calls_are_those_of_few(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = five_networks(tmp_path / "run")
     one = report.summarise(run).row("fixed").differences["ssim_db_mean"]
-    monkeypatch.setattr(tables, "PAIRED_CALLS", 1)
+    monkeypatch.setattr(comparison, "PAIRED_CALLS", 1)
     other = report.summarise(run).row("fixed").differences["ssim_db_mean"]
     assert other.mean == pytest.approx(one.mean) and other.low == pytest.approx(one.low)
 
 
 def test_blocks_of_a_stopped_sweep_pair_shared_conditions_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tables, "PAIRED_CALLS", 1)
+    monkeypatch.setattr(comparison, "PAIRED_CALLS", 1)
     run = summary_run(
         tmp_path / "run",
         {

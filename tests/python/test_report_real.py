@@ -11,7 +11,7 @@ import legato
 from legato import report, shipped
 from legato.report import timelines
 from legato.report.reading import reading
-from legato.report.store import Store
+from legato.results.store import Store
 
 CONTROLLERS = ["fixed", "gcc", "oracle"]
 

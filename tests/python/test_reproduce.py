@@ -12,9 +12,9 @@ import pytest
 from conftest import Legato
 from legato import shipped
 from legato.errors import Error
-from legato.eval.stats import Estimate
 from legato.published import vtfrc, vtfrc_cells
 from legato.published.reproduction import AS_PRINTED, STRICTER, Paper, Reproduction, Row
+from legato.results.stats import Estimate
 
 
 def call(controller: str, clip: str, seed: int, f: float, coded_db: float, viewed_db: float) -> vtfrc.Call:

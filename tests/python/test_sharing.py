@@ -13,8 +13,8 @@ import pytest
 import legato
 from legato import report
 from legato.report.sharing import sharing
-from legato.report.store import Store
 from legato.report.timelines import choose_calls
+from legato.results.store import Store
 from run_folders import write_run
 
 GOLDEN = Path(__file__).parents[1] / "golden"

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from legato.eval import stats
+from legato.results import stats
 
 
 def groups_of_one(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

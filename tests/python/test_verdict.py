@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from legato.eval.stats import NO_FIGURE, Estimate
 from legato.published.reproduction import Row
 from legato.published.verdict import AtMost, Claim, Lead, Unchanged, Value, Verdict, judged, together
+from legato.results.stats import NO_FIGURE, Estimate
 
 
 def interval(mean: float, low: float, high: float) -> Estimate:

@@ -66,14 +66,14 @@ class TestLayers:
     def test_a_report_reads_run_folders_only(self, run):
         files = {
             "python/legato/report/a.py": "from legato import sweep\nfrom legato.errors import Error\n",
-            "python/legato/report/b.py": "from .. import _core\nfrom legato.eval import stats\n",
-            "python/legato/eval/stats.py": "from legato import _core\n",
+            "python/legato/report/b.py": "from .. import _core\nfrom legato.results import stats\n",
+            "python/legato/results/stats.py": "from legato import _core\n",
             "python/legato/sweep.py": "from legato import report, _core\n",
         }
         assert run("check_layers", files) == [
-            "python/legato/eval/stats.py:1: legato.eval.stats imports legato._core",
             "python/legato/report/a.py:1: legato.report imports legato.sweep",
             "python/legato/report/b.py:1: legato.report imports legato._core",
+            "python/legato/results/stats.py:1: legato.results.stats imports legato._core",
         ]
 
 

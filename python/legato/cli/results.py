@@ -41,7 +41,7 @@ OF_LINKS: Figures = (
 def means(folder: Path, figures: Figures = OF_CALLS) -> list[dict[str, Any]]:
     """Each controller's mean over its calls that count, in the order the plan names them; null where it has no
     figure."""
-    from legato.report.late import late_calls, without
+    from legato.results.late import late_calls, without
 
     counted = f"filter (where {without(late.call for late in late_calls(folder))})"
     columns = ", ".join(f"avg({column}) {counted} as {column}" for column, *_ in figures)

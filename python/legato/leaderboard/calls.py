@@ -1,6 +1,6 @@
 """Calls that are alone on their links: played, and read as figures by controller and network.
 
-What is independent is the network, so intervals are over networks (:mod:`legato.eval.stats`). Differences are taken
+What is independent is the network, so intervals are over networks (:mod:`legato.results.stats`). Differences are taken
 call by call, so that what makes a link, a clip or an encoder hard for both controllers cancels.
 """
 
@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from legato import plan as plans
-from legato.eval import stats
-from legato.eval.stats import Array, Estimate
 from legato.leaderboard.measures import FLOOR, MEASURES, Measure
+from legato.results import stats
+from legato.results.stats import Array, Estimate
 from legato.sweep import Progress, query, sweep
 
 COLUMNS = tuple(measure.column for measure in (*MEASURES, FLOOR))

@@ -13,7 +13,7 @@ from pathlib import Path
 from legato import plan as plans
 from legato.conformance.contestants import KNOW_THE_LINK
 from legato.conformance.flows import Session, jain, read
-from legato.eval.stats import Estimate, grouped_mean
+from legato.results.stats import Estimate, grouped_mean
 from legato.sweep import Progress, sweep
 
 FROM_S, TO_S = 60.0, 120.0

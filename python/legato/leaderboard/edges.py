@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from legato import plan as plans
-from legato.eval.stats import Estimate, grouped_mean
 from legato.leaderboard.measures import GOODPUT, P95, PICTURE, STALLED, Measure
+from legato.results.stats import Estimate, grouped_mean
 from legato.sweep import Progress, query, sweep
 
 CLEAN = "clean"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from legato.eval.stats import Estimate
+from legato.results.stats import Estimate
 
 
 @dataclass(frozen=True)

@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 
 from legato import shipped
-from legato.eval import stats
-from legato.eval.stats import Array, Estimate
 from legato.leaderboard import calls
 from legato.leaderboard.calls import Call, Calls, Link
 from legato.leaderboard.measures import GOODPUT, P95, STALLED, Measure
+from legato.results import stats
+from legato.results.stats import Array, Estimate
 from legato.sweep import Progress
 
 

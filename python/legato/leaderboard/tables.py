@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from legato import controllers as registry
-from legato.eval.stats import NO_FIGURE, Estimate
 from legato.leaderboard import papers
 from legato.leaderboard.board import BASE, CEILING, Board
 from legato.leaderboard.calls import Calls
@@ -24,6 +23,7 @@ from legato.leaderboard.measures import (
     Measure,
 )
 from legato.pages import Cell, Section, counted
+from legato.results.stats import NO_FIGURE, Estimate
 
 Row = tuple[str | Cell, ...]
 KINDS = {"oracle": "knows the link", CEILING: "knows the link"}

@@ -27,13 +27,13 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from legato import _core
-from legato.eval.stats import grouped_mean
 from legato.profile.clip import Clip, Pictures
 from legato.profile.hybrid_parts import MAX_HEIGHT, Row, tabulate
 from legato.profile.hybrid_reports import KEY_WORTH, LOSSES, REPORT_AFTER, WINDOW, arrive, luma_of
 from legato.profile.loss import Decoder
 from legato.profile.tables import fps_text, quality
 from legato.profile.x264 import X264, Coded, Encoder
+from legato.results.stats import grouped_mean
 
 KBPS = (300, 800)
 RUNS = 10

@@ -27,12 +27,12 @@ import numpy as np
 
 from legato import _core
 from legato.errors import Error
-from legato.eval.stats import grouped_mean
 from legato.profile.clip import Clip, Pictures, read_clip
 from legato.profile.hybrid_tables import Receiver, Stream
 from legato.profile.measure import profile_clip
 from legato.profile.tables import quality
 from legato.profile.truth import contents, schedule
+from legato.results.stats import grouped_mean
 
 LOSSES = (0.0, 0.05, 0.2, 0.5)
 REPORT_AFTER = 3

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from legato import plan as plans
-from legato.eval.stats import grouped_mean
 from legato.plan import Plan
 from legato.published.clcc_setups import ENCODER, GCC, HRCC, OWN, SETUPS, STRETCH_S, TABLE_II, Setup
 from legato.published.reproduction import Row
 from legato.published.verdict import Lead
+from legato.results.stats import grouped_mean
 from legato.sweep import query, summary_rows
 
 TABLE, TABLE_OF_TABLE_II = "Fig. 7", "Fig. 7, Table II"

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from legato.eval.stats import FEWEST, Estimate, of_groups, of_separate_groups
 from legato.published import clcc_scores
 from legato.published.clcc_setups import (
     CONSTANT,
@@ -25,6 +24,7 @@ from legato.published.clcc_setups import (
 )
 from legato.published.reproduction import Row
 from legato.published.verdict import Lead, Verdict, judged
+from legato.results.stats import FEWEST, Estimate, of_groups, of_separate_groups
 
 BETTER = 0.0
 """The paper's drawing shows it better than the rival's, without a figure."""

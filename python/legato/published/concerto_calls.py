@@ -8,7 +8,6 @@ from pathlib import Path
 
 from legato import access_networks
 from legato import plan as plans
-from legato.eval.stats import NO_FIGURE
 from legato.plan import Plan
 from legato.published.concerto_estimates import direction, gap, mean, percent, ratio, scaled, turned
 from legato.published.concerto_setups import (
@@ -28,6 +27,7 @@ from legato.published.concerto_setups import (
 )
 from legato.published.reproduction import Row
 from legato.published.verdict import AtMost, Lead
+from legato.results.stats import NO_FIGURE
 from legato.sweep import query
 
 NEGLIGIBLE_PERCENT = 10.0

@@ -18,10 +18,10 @@ import numpy as np
 
 from legato import _core, access_networks, shipped
 from legato import plan as plans
-from legato.eval.stats import Estimate, grouped_mean
 from legato.published.concerto_setups import CONCERTO
 from legato.published.reproduction import Row
 from legato.published.verdict import Lead
+from legato.results.stats import Estimate, grouped_mean
 from legato.sweep import sweep
 
 REPEATS = 5

@@ -23,13 +23,13 @@ from numpy.typing import NDArray
 
 from legato import access_networks
 from legato import plan as plans
-from legato.eval.stats import Estimate
 from legato.plan import Plan
 from legato.published.concerto_calibration import DELAY_MS, LOSS_RATIO
 from legato.published.concerto_estimates import difference, direction, mean, percent, ratio, scaled, turned
 from legato.published.concerto_setups import WEBRTC, Setup
 from legato.published.reproduction import Row
 from legato.published.verdict import Lead
+from legato.results.stats import Estimate
 from legato.sweep import query
 
 ALONE = "gcc alone"

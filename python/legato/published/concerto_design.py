@@ -13,12 +13,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from legato.eval.stats import NO_FIGURE, Estimate, of_separate_groups
 from legato.published.concerto_calls import CONSTANT
 from legato.published.concerto_estimates import direction
 from legato.published.concerto_setups import PRINTED
 from legato.published.reproduction import Row
 from legato.published.verdict import Lead, Unchanged
+from legato.results.stats import NO_FIGURE, Estimate, of_separate_groups
 
 Rewards = Mapping[str, Sequence[float]]
 """QoE_p per second that the trainings of a variant ended with, one for each seed."""

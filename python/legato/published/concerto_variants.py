@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 
 from legato.access_networks import ACCESSES
-from legato.eval.stats import NO_FIGURE, Estimate, of_separate_groups
 from legato.published import concerto_design, trainings
 from legato.published.concerto_calls import CONSTANT, Call
 from legato.published.concerto_design import WHOLE, Rewards
@@ -25,6 +24,7 @@ from legato.published.concerto_setups import PRINTED
 from legato.published.reproduction import Row
 from legato.published.trainings import OnTraining, Training
 from legato.published.verdict import Lead
+from legato.results.stats import NO_FIGURE, Estimate, of_separate_groups
 
 ENVS = 16
 """Calls per round."""

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from legato.eval.stats import Estimate, of_separate_groups
 from legato.published import nvc_cc_readings
 from legato.published.nvc_cc_sessions import Array, Sessions
 from legato.published.nvc_cc_sweeps import FAMILIES, FIG_12, GUARDED, PRINTED, PRINTED_GCC, ROUND_TRIP, RULES
 from legato.published.nvc_cc_trainings import H264_LABEL, Convergence
 from legato.published.reproduction import AS_PRINTED, STRICTER, Figure, Grid, Row
 from legato.published.verdict import Claim, Lead, Value, Verdict, judged
+from legato.results.stats import Estimate, of_separate_groups
 from legato.sweep import query
 
 OURS = "nvc-cc"

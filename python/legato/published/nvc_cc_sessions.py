@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from legato.eval.stats import Estimate, mean_intervals, of_groups, paired_differences
 from legato.pages import counted
 from legato.published.reproduction import Bounds, Figure, Grid
+from legato.results.stats import Estimate, mean_intervals, of_groups, paired_differences
 from legato.sweep import parts
 
 FIGURES = (

@@ -16,12 +16,12 @@ from markupsafe import Markup
 
 from legato import chart
 from legato import plan as plans
-from legato.eval.stats import Estimate, grouped_mean
 from legato.pages import Section, counted
 from legato.published import r3net_cost, r3net_frontier
 from legato.published.r3net_setups import GCC, OURS, OWN_UKF, SHIPPED, UKF, UNGUIDED, setups
 from legato.published.reproduction import AS_PRINTED, STRICTER, Paper, Reproduction, Row, pairs, play
 from legato.published.verdict import Lead, Verdict, together
+from legato.results.stats import Estimate, grouped_mean
 from legato.sweep import Progress, check_empty, query, summary_rows, version
 
 RIVALS: Mapping[str, str] = {UKF: "ukf", GCC: "gcc"}

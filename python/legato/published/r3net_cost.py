@@ -17,11 +17,11 @@ import numpy as np
 
 from legato import _core, shipped
 from legato import plan as plans
-from legato.eval.stats import grouped_mean
 from legato.published.concerto_cost import machine
 from legato.published.r3net_setups import OURS
 from legato.published.reproduction import Row
 from legato.published.verdict import AtMost, Lead
+from legato.results.stats import grouped_mean
 from legato.sweep import sweep
 
 TABLE = "costs"

@@ -16,7 +16,6 @@ from typing import Any
 from markupsafe import Markup
 
 from legato import chart, shipped
-from legato.eval.stats import grouped_mean
 from legato.pages import Section
 from legato.plan import Plan
 from legato.published.r3net_setups import (
@@ -34,6 +33,7 @@ from legato.published.r3net_setups import (
     ukf,
 )
 from legato.published.reproduction import Row
+from legato.results.stats import grouped_mean
 
 TABLE = "frontier"
 PATHS, WINDOWS = 23, 10

@@ -21,10 +21,10 @@ from legato import access_networks, real_calls
 from legato.call import Pictures, vmaf
 from legato.call.session import CallProgress
 from legato.errors import CallError, Error
-from legato.eval.stats import Estimate, grouped_mean
 from legato.plan_record import read_plan
 from legato.published.reproduction import Paper, Reproduction, Row, pairs
 from legato.published.verdict import Lead, judged
+from legato.results.stats import Estimate, grouped_mean
 from legato.sweep import check_empty, query, version
 
 CALLS = 10

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from legato import atomic, pages
-from legato.eval.stats import FEWEST, Estimate
 from legato.pages import Cell, Section
 from legato.plan import Plan
 from legato.published.verdict import Claim, Verdict, judged
 from legato.report import repeat
+from legato.results.stats import FEWEST, Estimate
 from legato.sweep import Progress, sweep
 
 FORMAT = 1

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from legato.eval.stats import Estimate
+from legato.results.stats import Estimate
 
 Verdict = Literal["met", "in reach", "not met", "undecidable", "not comparable", "no claim"]
 VERDICTS: tuple[Verdict, ...] = ("met", "in reach", "not met", "undecidable", "not comparable", "no claim")

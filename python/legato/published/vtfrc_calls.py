@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from legato.eval.stats import Estimate, grouped_mean
+from legato.results.stats import Estimate, grouped_mean
 from legato.sweep import query
 
 CONTROLLERS = ("vtfrc", "jm-tfrc")

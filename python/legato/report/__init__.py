@@ -4,10 +4,10 @@
 >>> legato.report.summarise(["runs/demo"], baseline="fixed").rows   # doctest: +SKIP
 """
 
-from legato.report.metrics import CDF_METRICS, KEY_METRICS, METRICS, Metric
 from legato.report.page import MAX_TIMELINES, write
-from legato.report.run_folder import RunFolder, open_run
-from legato.report.tables import Summary, TableRow, summarise
+from legato.results.comparison import Summary, TableRow, summarise
+from legato.results.figures import CDF_METRICS, KEY_METRICS, METRICS, Metric
+from legato.results.run_folder import RunFolder, open_run
 
 __all__ = [
     "CDF_METRICS",

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from legato.report.metrics import CDF_METRICS, METRICS, TRADE_OFF_METRICS
-from legato.report.store import Store
+from legato.results.figures import CDF_METRICS, METRICS, TRADE_OFF_METRICS
+from legato.results.store import Store
 
 MAX_POINTS = 4_000
 """Calls up to which every one is a point of the plots."""

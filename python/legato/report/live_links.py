@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from legato.report.metrics import KEY_METRICS
-from legato.report.store import Store
-from legato.report.tables import Summary, summarise
+from legato.results.comparison import Summary, summarise
+from legato.results.figures import KEY_METRICS
+from legato.results.store import Store
 
 
 @dataclass(frozen=True)

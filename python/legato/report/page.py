@@ -11,15 +11,16 @@ from typing import Any
 from markupsafe import Markup, escape
 
 from legato import pages
-from legato.eval.stats import Estimate
-from legato.report import figures, headroom, palette, repeat, timelines
+from legato.report import figures, palette, repeat, timelines
 from legato.report.live_links import live_links
-from legato.report.metrics import CDF_METRICS, KEY_METRICS, METRICS, TRADE_OFF_METRICS, Metric
 from legato.report.reading import NAMED, reading
-from legato.report.run_folder import RunFolder
 from legato.report.sharing import sharing
-from legato.report.store import Store
-from legato.report.tables import Summary, summarise
+from legato.results import headroom
+from legato.results.comparison import Summary, summarise
+from legato.results.figures import CDF_METRICS, KEY_METRICS, METRICS, TRADE_OFF_METRICS, Metric
+from legato.results.run_folder import RunFolder
+from legato.results.stats import Estimate
+from legato.results.store import Store
 
 MAX_TIMELINES = 60
 """Calls whose time line a report holds by default (about 15 kB each)."""

@@ -14,7 +14,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Sequence
 
-from legato.report.store import base_name
+from legato.results.store import base_name
 
 COLOURS = 8
 _NAMED = {"gcc": 0, "nada": 1, "oracle": 2, "scream": 3, "remote": 4, "fixed": 5, "salsify": 6, "learned": 7}

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 
-from legato.report.metrics import METRICS
-from legato.report.tables import Summary, TableRow
+from legato.results.comparison import Summary, TableRow
+from legato.results.figures import METRICS
 
 NAMED = re.compile(r"\*\*(.+?)\*\*")
 """A controller's name in a sentence."""

@@ -11,7 +11,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from legato.report.run_folder import RunFolder, open_run
+from legato.results.run_folder import RunFolder, open_run
 from legato.user_files import changed
 
 

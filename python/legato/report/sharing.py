@@ -13,9 +13,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from legato.report.run_folder import RunFolder
-from legato.report.store import Store, parquet
 from legato.report.timelines import SERIES_BIN_MS, deltas
+from legato.results.run_folder import RunFolder
+from legato.results.store import Store, parquet
 
 MAX_SESSIONS = 12
 """Controllers whose sessions are drawn."""

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from legato.report.run_folder import RunFolder
-from legato.report.store import Store, parquet
+from legato.results.run_folder import RunFolder
+from legato.results.store import Store, parquet
 
 SERIES_BIN_MS = 100
 """The bin of the `series` table."""

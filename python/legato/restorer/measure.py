@@ -23,7 +23,6 @@ import numpy as np
 
 from legato import _core, atomic
 from legato.errors import Error
-from legato.eval.stats import grouped_mean
 from legato.profile.clip import Clip, Pictures
 from legato.profile.hybrid import FIRST, KBPS, KEY_WORTH, WINDOW
 from legato.profile.hybrid_parts import Parts, Row, codec_mark
@@ -31,6 +30,7 @@ from legato.profile.tables import fps_text, quality
 from legato.profile.x264 import X264, Encoder
 from legato.restorer import frames, weights
 from legato.restorer.stage import Restorer
+from legato.results.stats import grouped_mean
 
 LOSSES = (0.05, 0.1, 0.2, 0.3, 0.5)
 SETTINGS = {"4 packets": (4, 0), "8 packets, 1 copy": (8, 1)}

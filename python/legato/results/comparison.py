@@ -1,7 +1,7 @@
 """Controllers × metrics: means with intervals, and differences to a baseline, paired by condition.
 
 SQL gives the totals of every figure, and of its differences to the baseline's in the same condition, over each network
-(networks.py; eval/stats.py says how an interval comes of them). The rest is arithmetic on a small array, so time grows
+(networks.py; stats.py says how an interval comes of them). The rest is arithmetic on a small array, so time grows
 with reading the columns asked for and memory not at all.
 """
 
@@ -14,12 +14,11 @@ from pathlib import Path
 import numpy as np
 
 from legato.errors import ControllerError
-from legato.eval import stats
-from legato.eval.stats import Estimate
-from legato.report import headroom
-from legato.report.metrics import KEY_METRICS, METRICS, Metric
-from legato.report.networks import quoted
-from legato.report.store import Store, base_name
+from legato.results import headroom, stats
+from legato.results.figures import KEY_METRICS, METRICS, Metric
+from legato.results.networks import quoted
+from legato.results.stats import Estimate
+from legato.results.store import Store, base_name
 
 PAIRED_CALLS = 100_000
 """Calls up to which differences are taken call by call; of more, network by network: memory does not grow then."""

@@ -2,7 +2,7 @@
 
 The ceiling is `clairvoyant`, which knows what the link will pass. A share of 0 % is the baseline's figure, 100 % the
 ceiling's; below 0 % a controller is worse than the baseline. It is a ratio of two differences over the same calls, so
-its interval comes of resampling networks, as theirs do (eval/stats.py).
+its interval comes of resampling networks, as theirs do (stats.py).
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from legato.eval import stats
-from legato.eval.stats import Array, Estimate
-from legato.report.metrics import Metric
-from legato.report.store import base_name
+from legato.results import stats
+from legato.results.figures import Metric
+from legato.results.stats import Array, Estimate
+from legato.results.store import base_name
 
 CEILING = "clairvoyant"
 MEASURES = (

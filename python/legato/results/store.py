@@ -19,10 +19,10 @@ from pathlib import Path
 import duckdb
 
 from legato.errors import RunFolderError
-from legato.report.late import LateCall, without
-from legato.report.late import late_calls as late_ones
-from legato.report.networks import NOT_RECORDED, network_of, quoted
-from legato.report.run_folder import RunFolder, open_run
+from legato.results.late import LateCall, without
+from legato.results.late import late_calls as late_ones
+from legato.results.networks import NOT_RECORDED, network_of, quoted
+from legato.results.run_folder import RunFolder, open_run
 
 REQUIRED = ("call", "controller", "trace", "clip", "seed")
 """Columns of `summary` without which calls cannot be told apart."""

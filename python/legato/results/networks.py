@@ -17,7 +17,7 @@ import tomllib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from legato.report.run_folder import RunFolder
+from legato.results.run_folder import RunFolder
 
 DRAWN = "generator"
 """The `trace_family` of networks that are drawn from the seed."""

@@ -1,1 +1,0 @@
-"""Judging controllers: the statistics that a claim has to survive."""
