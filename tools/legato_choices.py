@@ -38,7 +38,6 @@ CHOICES = {
     "frame budget 38 ms": "frame_budget_ms=38",
     "frame budget 60 ms": "frame_budget_ms=60",
     "utilisation 0.85": "utilisation_ratio=0.85",
-    "with its residual": "residual=legato-residual",
 }
 P95, P98, STALLS, SSIM, GOODPUT = FIGURES = (
     "viewed_delay_p95_ms", "viewed_delay_p98_ms", "stall_ratio", "viewed_ssim_db_mean", "goodput_bps",

@@ -24,8 +24,7 @@ PAGE = Path(__file__).resolve().parents[1] / "docs" / "rivals.md"
 BASE = "gcc"
 NEW = ("vidaptive", "ndtc", "camel", "pudica", "burst-rtc", "mmsys24-baseline", "ten-tms")
 LOW_DELAY = "gcc@profile=low-delay,label=gcc-low-delay"
-RESIDUAL = "legato@residual=legato-residual,label=legato-residual"
-BESIDE = ("legato", RESIDUAL, LOW_DELAY, "r3net", "sqp", "salsify", "scream-v2", "clairvoyant")
+BESIDE = ("legato", LOW_DELAY, "r3net", "sqp", "salsify", "scream-v2", "clairvoyant")
 AUDIBLE = (BASE, "r3net", "mmsys24-baseline", "ten-tms")
 AUDIO = {"audio.bitrate_bps": 20_000}
 CLIP = "foreman"
@@ -38,8 +37,7 @@ from what of their texts was at hand; `mmsys24-baseline` and `ten-tms` are two p
 ([khairy2024]). Parameters are those their texts print (`burst-rtc`'s are ours), and nothing was tuned to these links or
 any other; so are those of the others, but for `gcc-low-delay`, a tuned profile ([gcc-profiles](gcc-profiles.md)), and
 for `r3net`, whose training saw other links of the families Ethernet and cellular. [`legato`](legato.md), our own, was
-tuned on every second file of each family, and so was its network, `legato-residual`; the links of this page are of the
-other files. All controllers, more clips
+tuned on every second file of each family; the links of this page are of the other files. All controllers, more clips
 and encoders, and how they share a link: [the leaderboard](leaderboard.md).
 
 Means over the live links of at most {links} per family, with 95 % intervals over links; the clip `{clip}`,

@@ -27,12 +27,6 @@ pub fn policy(bytes: &[u8]) {
         let action = policy.act(&observation);
         match manifest.decide() {
             Decide::Value { low, high } => assert!(action.is_nan() || (low..=high).contains(&action)),
-            Decide::Values { low, high } => {
-                let mut values = vec![0.0; manifest.outputs()];
-                policy.values(&observation, &mut values);
-                let within = |value: &f32| value.is_nan() || (low..=high).contains(value);
-                assert!(action.is_nan() && values.iter().all(within));
-            }
             Decide::Argmax => assert!(action.is_nan() || (action >= 0.0 && (action as usize) < manifest.outputs())),
         }
     }

@@ -23,8 +23,8 @@ from legato.errors import ControllerError, DataWarning, Error, ScenarioError, Tr
 LOGS = ("summary", "series", "packets")
 """What a run writes in addition to its summary: nothing; time series and frames; every packet as well."""
 
-POLICY_KEYS = ("policy", "residual")
-"""The parameters of controllers that name a trained policy."""
+POLICY_KEY = "policy"
+"""The parameter of controllers that names a trained policy."""
 
 PLANNED = ("scenario", "scenario_path", "controllers", "traces", "clips", "seeds", "log")
 """What every plan.json holds."""
@@ -141,7 +141,7 @@ def _with_policies_found(options: Mapping[str, Any]) -> dict[str, Any]:
     """A policy's folder below the working one by its whole path, which holds wherever the run is repeated."""
     return {
         key: str(Path(value).absolute())
-        if key.rpartition(".")[2] in POLICY_KEYS and isinstance(value, str) and (Path(value) / "policy.toml").is_file()
+        if key.rpartition(".")[2] == POLICY_KEY and isinstance(value, str) and (Path(value) / "policy.toml").is_file()
         else value
         for key, value in options.items()
     }
@@ -240,9 +240,7 @@ def policy_folders(chosen: Sequence[str | dict[str, Any]]) -> list[str]:
     # The safeguard may wrap a learned controller.
     needing = {entry["name"] for entry in _core.controllers() if entry["learned"]} | {"safeguard"}
     named = {name if isinstance(name, str) else name["name"] for name in chosen}
-    # One that can do without names its network.
-    asking = any(not isinstance(one, str) and one.get("config", {}).get("residual") for one in chosen)
-    return [from_here(shipped.policies_folder())] if needing & named or asking else []
+    return [from_here(shipped.policies_folder())] if needing & named else []
 
 
 def traces(given: Iterable[str | Path], *, strict: bool = False) -> list[str | dict[str, Any]]:

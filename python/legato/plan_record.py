@@ -19,7 +19,7 @@ from typing import Any
 
 from legato import atomic, shipped
 from legato.errors import Error, RunFolderError
-from legato.plan import PLANNED, POLICY_KEYS, Plan, from_here
+from legato.plan import PLANNED, POLICY_KEY, Plan, from_here
 from legato.user_files import changed, sha256
 
 REPEAT = "repeat.json"
@@ -246,9 +246,8 @@ def _trace(path: str, written: Mapping[str, str]) -> str:
 
 def _policy(controller: str | Mapping[str, Any]) -> str | None:
     """A controller's policy, where it names one."""
-    config = {} if isinstance(controller, str) else controller.get("config", {})
-    named = [config[key] for key in POLICY_KEYS if isinstance(config.get(key), str)]
-    return named[0] if named else None
+    named = None if isinstance(controller, str) else controller.get("config", {}).get(POLICY_KEY)
+    return named if isinstance(named, str) else None
 
 
 def _with_policy(controller: str | dict[str, Any], names: Mapping[str, str]) -> str | dict[str, Any]:
@@ -256,5 +255,4 @@ def _with_policy(controller: str | dict[str, Any], names: Mapping[str, str]) -> 
     policy = _policy(controller)
     if not isinstance(controller, dict) or policy not in names:
         return controller
-    config = {key: names[policy] if key in POLICY_KEYS else value for key, value in controller["config"].items()}
-    return {**controller, "config": config}
+    return {**controller, "config": controller["config"] | {POLICY_KEY: names[policy]}}

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from legato import shipped
 from legato.errors import Error
-from legato.plan import POLICY_KEYS, trace_addresses
+from legato.plan import POLICY_KEY, trace_addresses
 from legato.spec_text import written
 
 if TYPE_CHECKING:
@@ -141,7 +141,6 @@ def _spec(controller: str | Mapping[str, Any], place: Callable[[str], str]) -> s
     if isinstance(controller, str):
         return controller
     config = dict(controller.get("config") or {})
-    for key in POLICY_KEYS:
-        if isinstance(config.get(key), str):
-            config[key] = place(config[key])
+    if isinstance(config.get(POLICY_KEY), str):
+        config[POLICY_KEY] = place(config[POLICY_KEY])
     return written(controller["name"], config | ({"label": controller["label"]} if controller.get("label") else {}))

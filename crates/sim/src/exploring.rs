@@ -127,8 +127,6 @@ impl Explorer {
                 let noise = self.normal();
                 self.policy.outputs(observation)[0] + self.std * noise
             }
-            // No learned controller takes several values at once.
-            Decide::Values { .. } => f32::NAN,
             Decide::Argmax => {
                 let share = self.uniform();
                 chosen(self.policy.outputs(observation), share)

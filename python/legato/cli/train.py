@@ -65,11 +65,10 @@ def train(
 
 
 def _one(recipe: Any, folder: Path, seed: int, steps: int | None, resume: bool) -> dict[str, Any]:
-    from legato.train import evolution, run
+    from legato.train import run
 
-    train = evolution.train if isinstance(recipe, evolution.Recipe) else run.train
     with terminal.watch(f"train {recipe.name}") as watch:
-        trained = train(recipe, folder, seed=seed, steps=steps, resume=resume, on_progress=watch.training)
+        trained = run.train(recipe, folder, seed=seed, steps=steps, resume=resume, on_progress=watch.training)
     return {
         "policy": str(folder / "policy" / "best"),
         "steps": trained.steps,

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from legato.errors import TrainingError
-from legato.train import a2c, evolution, guided, imitation, ppo
+from legato.train import a2c, guided, imitation, ppo
 from legato.train.learner import Learner
 
 Curriculum = Callable[["Situation"], Mapping[str, Any] | None]
@@ -84,7 +84,7 @@ def names() -> list[str]:
     return sorted(path.stem.replace("_", "-") for path in folder.glob("*.py") if path.stem != "__init__")
 
 
-def load(name: str) -> Recipe | evolution.Recipe:
+def load(name: str) -> Recipe:
     """The recipe of this name, or ``RECIPE`` of a Python file, which is run."""
     path = Path(name)
     if path.suffix == ".py":
@@ -95,7 +95,7 @@ def load(name: str) -> Recipe | evolution.Recipe:
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
         recipe = getattr(module, "RECIPE", None)
-        if not isinstance(recipe, Recipe | evolution.Recipe):
+        if not isinstance(recipe, Recipe):
             raise TrainingError(f"{path}: has no RECIPE", "RECIPE = legato.train.recipe.Recipe(...)")
         return recipe
     if name not in names():

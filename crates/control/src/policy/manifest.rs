@@ -29,13 +29,6 @@ pub enum Decide {
         /// The maximum.
         high: f32,
     },
-    /// All outputs, two at least, each clamped to this range; not a single action ([`super::NetworkPolicy::values`]).
-    Values {
-        /// The minimum.
-        low: f32,
-        /// The maximum.
-        high: f32,
-    },
 }
 
 /// A policy without its weights.
@@ -108,9 +101,6 @@ impl Manifest {
                     "argmax",
                     "the last layer has one output, there is nothing to choose",
                 ));
-            }
-            Decide::Values { .. } if outputs < 2 => {
-                return Err(action.refuse("decide", "values", "the last layer has one output, which is a value"));
             }
             _ => {}
         }
@@ -221,11 +211,11 @@ fn parse_decide(action: &mut Keys<'_>) -> Result<Decide, PolicyError> {
     if how == "argmax" {
         return Ok(Decide::Argmax);
     }
-    if how != "value" && how != "values" {
-        return Err(action.refuse("decide", how, "value, values or argmax is needed"));
+    if how != "value" {
+        return Err(action.refuse("decide", how, "value or argmax is needed"));
     }
     let [low, high] = if action.has("range") { action.range("range")? } else { [-1.0, 1.0] };
-    Ok(if how == "value" { Decide::Value { low, high } } else { Decide::Values { low, high } })
+    Ok(Decide::Value { low, high })
 }
 
 /// The parser's message on one line, with the line number.

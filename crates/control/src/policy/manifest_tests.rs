@@ -46,8 +46,7 @@ fn a_manifest_is_refused_with_file_key_and_value() {
             "history = 3\nwidth = 65536",
             "observation.history = 3: 196608 values of an observation, 65536 are the most",
         ),
-        ("\"value\"", "\"mean\"", "action.decide = mean: value, values or argmax is needed"),
-        ("\"value\"", "\"values\"", "action.decide = values: the last layer has one output, which is a value"),
+        ("\"value\"", "\"mean\"", "action.decide = mean: value or argmax is needed"),
         (
             "\"value\"",
             "\"value\"\nrange = [1.0, 0.0]",

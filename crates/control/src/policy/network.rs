@@ -219,23 +219,6 @@ impl NetworkPolicy {
     }
 }
 
-impl NetworkPolicy {
-    /// Take an observation, write what each output decides: clamped to the range of [`Decide::Values`], and all NaN
-    /// where one is. A recurrent network advances one step, and starts anew after a NaN.
-    ///
-    /// # Panics
-    /// As [`NetworkPolicy::outputs`], and if `values` are not as many as the outputs.
-    pub fn values(&mut self, observation: &[f32], values: &mut [f32]) {
-        values.copy_from_slice(self.outputs(observation));
-        if values.iter().any(|value| value.is_nan()) {
-            values.fill(f32::NAN);
-            self.reset();
-        } else if let Decide::Values { low, high } = self.model.manifest.decide() {
-            values.iter_mut().for_each(|value| *value = value.clamp(low, high));
-        }
-    }
-}
-
 impl Policy for NetworkPolicy {
     fn act(&mut self, observation: &[f32]) -> f32 {
         let decide = self.model.manifest.decide();
@@ -256,8 +239,6 @@ impl Policy for NetworkPolicy {
 fn decided(decide: Decide, outputs: &[f32]) -> f32 {
     match decide {
         Decide::Value { low, high } => outputs[0].clamp(low, high),
-        // Of several values there is no single action.
-        Decide::Values { .. } => f32::NAN,
         Decide::Argmax if outputs.iter().any(|output| output.is_nan()) => f32::NAN,
         Decide::Argmax => {
             let largest = (1..outputs.len()).fold(0, |best, i| if outputs[i] > outputs[best] { i } else { best });

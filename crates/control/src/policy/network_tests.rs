@@ -128,23 +128,6 @@ fn a_value_is_clamped_and_the_first_of_the_largest_is_chosen() {
     assert!(decided(Decide::Argmax, &[1.0, f32::NAN]).is_nan() && decided(value, &[f32::NAN]).is_nan());
 }
 
-/// Outputs of twice and four times the observation, within [-1, 1]; as a single action they are refused.
-#[test]
-fn values_are_clamped_each_and_lost_together() {
-    let only = layer("only", "dense", "\"observation\"", "inputs = 1\noutputs = 2");
-    let text = toml(1, "values", &only);
-    let manifest = Manifest::parse(&text, "trial").unwrap();
-    assert_eq!(manifest.decide(), Decide::Values { low: -1.0, high: 1.0 });
-    let tensors = [("only.weight", vec![2, 1], vec![2.0, 4.0]), ("only.bias", vec![2], vec![0.0; 2])];
-    let weights = file(&tensors.map(|(name, shape, values)| (name.to_owned(), shape, values)));
-    let mut policy = NetworkPolicy::new(manifest.load(&weights).unwrap());
-    let mut values = [0.0; 2];
-    policy.values(&[0.375], &mut values);
-    assert_eq!(values, [0.75, 1.0]);
-    policy.values(&[f32::NAN], &mut values);
-    assert!(values.iter().all(|value| value.is_nan()) && policy.act(&[0.375]).is_nan());
-}
-
 #[test]
 #[should_panic(expected = "an observation of trial")]
 fn an_observation_of_another_length_is_a_mistake_in_the_program() {

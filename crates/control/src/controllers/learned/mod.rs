@@ -21,7 +21,7 @@ pub use scheme::Scheme;
 use crate::action::ActionSpace;
 use crate::estimate::silence::Silence;
 use crate::observation::{History, Layout};
-use crate::policy::{Decide, Hand, MAX_INTERVAL_RTT_FACTOR, Manifest, NetworkPolicy, Policy};
+use crate::policy::{Hand, MAX_INTERVAL_RTT_FACTOR, Manifest, NetworkPolicy, Policy};
 use crate::steering::{Pipeline, Steered};
 use crate::window::{Window, WindowStats};
 use crate::{BuildError, Construct, Context, Decision, Event, NoAssets, RateController, RateLimits, Side};
@@ -155,9 +155,6 @@ fn check_manifest<S: Scheme>(manifest: &Manifest) -> Result<(), String> {
             "{file}: observation.width = {width}, history = {history} are not {} and {}",
             layout.width, layout.history
         ));
-    }
-    if matches!(manifest.decide(), Decide::Values { .. }) {
-        return Err(format!("{file}: action.decide = \"values\" is no single action, which {} takes", S::NAME));
     }
     if manifest.outputs() != choices {
         return Err(format!("{file}: {} outputs are not the {choices} of {}", manifest.outputs(), S::NAME));

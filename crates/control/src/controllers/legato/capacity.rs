@@ -15,8 +15,6 @@ pub struct Capacity {
     behind: bool,
     measured: bool,
     bytes_per_s: f64,
-    /// How much more the shorter memory shows than the longer one.
-    fast_over_slow: f64,
 }
 
 /// What is made of frames that are small.
@@ -37,7 +35,6 @@ impl Capacity {
             behind: false,
             measured: false,
             bytes_per_s: (limits.start.as_bps_f64() / 8.0).max(MIN_BYTES_PER_S),
-            fast_over_slow: 1.0,
         }
     }
 
@@ -54,7 +51,6 @@ impl Capacity {
         match (measured(&self.fast), measured(&self.slow)) {
             (Some(fast), Some(slow)) if self.behind => {
                 (self.bytes_per_s, self.measured) = (fast.min(slow), true);
-                self.fast_over_slow = fast / slow;
             }
             // Frames of one packet or two measure nothing.
             _ if self.bytes_per_s < MEASURING_PACKETS * PACKET_BYTES / interval_s => {
@@ -70,11 +66,6 @@ impl Capacity {
     /// For want of feedback.
     pub fn halve(&mut self) {
         self.bytes_per_s = (0.5 * self.bytes_per_s).max(MIN_BYTES_PER_S);
-    }
-
-    /// How much more its shorter memory shows than the longer one, as a logarithm: above zero after a rise.
-    pub fn log_fast_over_slow(&self) -> f64 {
-        libm::log(self.fast_over_slow)
     }
 
     /// As it is known.

@@ -143,14 +143,6 @@ fn a_frame_gets_what_the_backlog_leaves_of_its_budget() {
     assert!(!plan.skip);
 }
 
-#[test]
-fn a_network_that_is_missing_is_refused_by_key_and_name() {
-    let config = Config { residual: "mine".to_owned(), ..Config::default() };
-    let context = Context { limits: LIMITS, start: Timestamp::ZERO, seed: 0, assets: &NoAssets };
-    let refused = Legato::new(config, context).err().unwrap().to_string();
-    assert_eq!(refused, "controller legato: residual = \"mine\": there is no mine/policy.toml");
-}
-
 /// The first frame has twice 45 ms of 125 bytes a ms, over 1.2; the second, whose queue the link has passed, 45.
 #[test]
 fn the_first_frame_is_a_key_frame_and_has_twice_the_budget() {

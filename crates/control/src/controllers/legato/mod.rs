@@ -11,8 +11,6 @@
 //!   `queue_target.rs`), losses (`losses.rs`) and marks (`marks.rs`) limit it.
 //! * Beside the one number for the capacity it holds a probability for each rate (`belief.rs`), and records its
 //!   quantiles.
-//! * A small network may bend, within bounds, how much of all this is used for a picture (`residual.rs`). Without one the
-//!   controller is as described here.
 //!
 //! docs/legato.md has its figures, its weaknesses, and what was tried. Not here: probing.
 
@@ -28,7 +26,6 @@ pub(super) mod loss_trial;
 mod losses;
 mod marks;
 mod queue_target;
-mod residual;
 mod service_rate;
 pub(super) mod share;
 
@@ -40,7 +37,6 @@ use self::capacity::{Capacity, SmallFrames, draining_ratio};
 use self::delivered::Delivered;
 use self::losses::Losses;
 use self::marks::Marks;
-use self::residual::{Advice, Moment, Residual};
 use self::share::Share;
 use crate::construct::check_ranges;
 use crate::estimate::frame_interval::FrameInterval;
@@ -90,9 +86,6 @@ pub struct Config {
     pub unmeasured_growth_ratio: f64,
     /// A frame that is done early shows the capacity for one so many times as large, 1 to 100.
     pub max_stretch_ratio: f64,
-    /// A network that bends utilisation, frame budget, skipping and rises within bounds: the name or folder of a policy.
-    /// Empty: none, the analytic controller.
-    pub residual: String,
 }
 
 impl Default for Config {
@@ -114,7 +107,6 @@ impl Default for Config {
             parity_over_loss_ratio: 1.0,
             unmeasured_growth_ratio: 1.5,
             max_stretch_ratio: 4.0,
-            residual: String::new(),
         }
     }
 }
@@ -151,8 +143,6 @@ pub struct Legato {
     /// For the picture just captured.
     plan: FramePlan,
     skipped: u32,
-    residual: Option<Residual>,
-    advice: Advice,
 }
 
 /// All that is known of the path: void when the route changes.
@@ -211,21 +201,8 @@ impl Construct for Legato {
         let target = limits.start.as_bps_f64() / 8.0;
         let plan = FramePlan { target, max_frame_bytes: f64::from(u32::MAX), skip: false, wait_s: 0.0 };
         let (frame_interval, last_frame) = (FrameInterval::default(), DataSize::ZERO);
-        let residual = residual_of(&config.residual, context)?;
-        let advice = Advice::default();
-        Ok(Self { config, limits, path, frame_interval, last_frame, plan, skipped: 0, residual, advice })
+        Ok(Self { config, limits, path, frame_interval, last_frame, plan, skipped: 0 })
     }
-}
-
-/// The network of this name, if one is named.
-fn residual_of(name: &str, context: Context<'_>) -> Result<Option<Residual>, BuildError> {
-    if name.is_empty() {
-        return Ok(None);
-    }
-    let refused = |message| BuildError::Config { controller: Legato::NAME, message };
-    // The key is another one here than in controllers that are learned altogether.
-    let missing = |message: String| refused(message.replacen("policy = ", "residual = ", 1));
-    Residual::new(context.assets.model(name).map_err(missing)?).map(Some).map_err(refused)
 }
 
 impl PathState {
@@ -362,40 +339,17 @@ impl Legato {
     fn on_capture(&mut self, now: Timestamp) {
         self.frame_interval.on_capture(now);
         self.path.believe(now);
-        self.advice = self.advice(now);
         self.plan = self.plan_frame(now);
         self.skipped = if self.plan.skip { self.skipped + 1 } else { 0 };
     }
 
-    /// What the network makes of this moment, if there is one. Where others share the link, or losses limit the rate, the
-    /// rules that make that safe are not bent.
-    fn advice(&mut self, now: Timestamp) -> Advice {
-        let Some(residual) = &mut self.residual else { return Advice::default() };
-        let PathState { share, losses, backlog, capacity, .. } = &self.path;
-        let moment = Moment {
-            interval_s: self.frame_interval.as_secs_f64(),
-            wait_s: backlog.wait_s(now, capacity.now_bytes_per_s(), share.in_company()),
-            budget_s: self.config.frame_budget_ms / 1e3,
-            believed: self.path.believed(),
-            expected_loss_ratio: losses.expected_ratio(),
-            lag_s: backlog.lag_s(),
-            frame_bytes: self.last_frame.as_bytes_f64(),
-            limit_bytes: self.plan.max_frame_bytes,
-            skipped: self.plan.skip,
-        };
-        let advice = residual.advise(capacity, &moment);
-        if share.in_company() || losses.limit_rate() { Advice::default() } else { advice }
-    }
-
     fn plan_frame(&self, now: Timestamp) -> FramePlan {
         let Config { utilisation_ratio, frame_budget_ms, drain_ms, encoder_overshoot_ratio, .. } = self.config;
-        let Advice { utilisation, budget_ratio, skip_ratio, rise_ratio } = self.advice;
-        let utilisation_ratio = utilisation_ratio + utilisation;
         // What the first frame shows badly all others inherit.
         let first_ratio = if self.last_frame == DataSize::ZERO { FIRST_FRAME_RATIO } else { 1.0 };
-        let frame_budget_ms = frame_budget_ms * budget_ratio * first_ratio;
+        let frame_budget_ms = frame_budget_ms * first_ratio;
         let PathState { share, losses, marks, backlog, .. } = &self.path;
-        let capacity = self.path.capacity.bytes_per_s() * rise_ratio;
+        let capacity = self.path.capacity.bytes_per_s();
         let wait_s = backlog.wait_s(now, self.path.capacity.now_bytes_per_s(), share.in_company());
         let alone = utilisation_ratio * capacity * draining_ratio(wait_s, drain_ms);
         let target = if share.in_company() { share.limit() } else { alone } * losses.rate_ratio() * marks.rate_ratio();
@@ -407,7 +361,7 @@ impl Legato {
         let share_of_frame = PRESSED_FRAME_RATIO * target * self.frame_interval.as_secs_f64();
         let room = if share.is_pressed() || share.is_ahead() { room.max(share_of_frame) } else { room };
         // Beside flows that fill the queue no picture would ever be early enough.
-        let late = !share.is_competing() && wait_s > self.config.skip_above_ms * skip_ratio / 1e3;
+        let late = !share.is_competing() && wait_s > self.config.skip_above_ms / 1e3;
         FramePlan {
             target,
             max_frame_bytes: room.max(f64::from(self.config.min_frame_bytes)),
@@ -472,7 +426,6 @@ impl RateController for Legato {
             Event::Limits(limits) => self.limits = *limits,
             Event::RouteChange => {
                 self.path = PathState::new(&self.config, self.limits, now);
-                self.advice = Advice::default();
                 self.plan.target = self.limits.start.as_bps_f64() / 8.0;
             }
             _ => {}
@@ -522,12 +475,6 @@ impl RateController for Legato {
         }
         if let Some(burst) = losses.burst_limit() {
             gauge("legato_burst_bytes", burst.as_bytes_f64());
-        }
-        if self.residual.is_some() {
-            gauge("legato_residual_utilisation", self.advice.utilisation);
-            gauge("legato_residual_budget_ratio", self.advice.budget_ratio);
-            gauge("legato_residual_skip_ratio", self.advice.skip_ratio);
-            gauge("legato_residual_rise_ratio", self.advice.rise_ratio);
         }
         gauge("legato_own_loss_ratio", losses.own_ratio());
         gauge("legato_loss_limit_ratio", losses.rate_ratio());
